@@ -1,0 +1,157 @@
+//! The checked plan: what the lab runs, with every default filled in and nothing left to doubt.
+//!
+//! Made only by [`crate::read`]; kept as JSON in the record, so every type here is also a format.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// An experiment, checked: every variant resolved to plain values.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Short name of the experiment, also the beginning of its records' names.
+    pub name: String,
+    /// The question the experiment answers, in the author's words.
+    pub question: Option<String>,
+    /// The factors in the order of the file, each with its levels in the order of the file.
+    pub factors: Vec<Factor>,
+    /// Every combination of levels, the last factor changing fastest.
+    pub variants: Vec<Variant>,
+    /// Which variant is compared with which.
+    pub comparisons: Vec<Comparison>,
+    /// How the experiment is run and judged.
+    pub design: Design,
+}
+
+/// What is varied, and the values it takes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Factor {
+    /// Name of the factor, for example `node_env`.
+    pub name: String,
+    /// Names of its levels, for example `development` and `production`.
+    pub levels: Vec<String>,
+}
+
+/// One combination of levels: one configuration of the service.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Variant {
+    /// The names of its levels joined by a space and a comma-free separator, for example `json · production`.
+    pub name: String,
+    /// Factor name to level name.
+    pub levels: BTreeMap<String, String>,
+    /// The services that this variant starts, those that are needed first, the entry last.
+    pub services: Vec<Service>,
+    /// Name of the service that gets the load.
+    pub entry: String,
+    /// The load it gets.
+    pub load: Load,
+    /// What a response must be to count as a success.
+    pub expect: Expect,
+}
+
+/// A process (group) to start.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Service {
+    /// Name of the service in the file.
+    pub name: String,
+    /// Program and arguments, with placeholders such as `{port}` not yet filled in.
+    pub command: Vec<String>,
+    /// Absolute path of the working directory.
+    pub directory: PathBuf,
+    /// Variables added to Proofload's own environment, placeholders not yet filled in.
+    pub env: BTreeMap<String, String>,
+    /// The port it must listen on; `None` lets Proofload choose a free one for each trial.
+    pub port: Option<u16>,
+    /// When the service counts as ready.
+    pub ready: Ready,
+    /// How long it may take to become ready.
+    pub ready_timeout: Duration,
+    /// How long it may take to end after SIGTERM before it is killed.
+    pub stop_timeout: Duration,
+    /// Services that must be ready before this one starts.
+    pub needs: Vec<String>,
+}
+
+/// When a service counts as ready.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ready {
+    /// A GET of this path on its port answers with a 2xx status.
+    Http(String),
+    /// Its port accepts a connection.
+    Tcp,
+}
+
+/// The load on the entry service: closed loop over keep-alive connections.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Load {
+    /// Request method.
+    pub method: String,
+    /// Request target, beginning with `/`.
+    pub path: String,
+    /// Header fields in the order of the file.
+    pub headers: Vec<(String, String)>,
+    /// Request body, empty for none.
+    pub body: String,
+    /// Connections, each with one request at a time.
+    pub connections: u32,
+    /// Generator threads; `None` is one a generator core.
+    pub threads: Option<u32>,
+    /// After this long without a complete response a request counts as timed out.
+    pub timeout: Duration,
+}
+
+/// What a response must be to count as a success.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Expect {
+    /// Status codes that are successes.
+    pub status: Vec<u16>,
+    /// Header name (lower case) to the values one of which it must have.
+    pub headers: BTreeMap<String, Vec<String>>,
+    /// Length of the body on the wire in bytes, where it is fixed.
+    pub body_bytes: Option<u64>,
+}
+
+/// One candidate against its baseline, as indices into [`Plan::variants`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// The variant compared with.
+    pub baseline: usize,
+    /// The variant in question.
+    pub candidate: usize,
+    /// Reads as "candidate against baseline", for example `production against development (json)`.
+    pub label: String,
+}
+
+/// How the experiment is run and judged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Design {
+    /// The one metric that the verdict is about.
+    pub metric: Metric,
+    /// The smallest relative difference that matters, as a fraction: 0.03 is 3 %.
+    pub margin: f64,
+    /// Time from the first start of a service to the verdict.
+    pub budget: Duration,
+    /// Seed of every random choice; `None` draws one, and the record keeps it.
+    pub seed: Option<u64>,
+    /// Length of the warm-up of each trial; `None` measures it in the first block.
+    pub warmup: Option<Duration>,
+    /// Length of a slice; `None` is the lab's choice.
+    pub slice: Option<Duration>,
+    /// Slices a trial; `None` lets the lab choose from measured variances.
+    pub slices: Option<u32>,
+    /// At most this many blocks; `None` is as many as the budget allows.
+    pub blocks: Option<u32>,
+}
+
+/// A figure by which variants are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// Successful responses per second in closed loop; more is better.
+    Throughput,
+    /// CPU time of all of the variant's services per successful response; less is better.
+    CpuPerRequest,
+}
