@@ -1,1 +1,49 @@
-fn main(){}
+//! `cargo xtask`: chores of this repository that are programs of their own, so that they are read, tested and run
+//! like the rest. It only reads arguments and prints; it must not hold a rule, and nothing shipped may use it.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+mod tidy;
+
+const USAGE: &str =
+    "usage: cargo xtask tidy [FOLDER]    the house rules over the tree (by default this repository)";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["tidy"] => run_tidy(&repository_root()),
+        ["tidy", folder] if !folder.starts_with('-') => run_tidy(Path::new(folder)),
+        ["help" | "--help" | "-h"] => {
+            println!("{USAGE}");
+            ExitCode::SUCCESS
+        }
+        _ => {
+            eprintln!("{USAGE}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run_tidy(root: &Path) -> ExitCode {
+    let tree = match tidy::Tree::read(root) {
+        Ok(tree) => tree,
+        Err(error) => {
+            eprintln!("cannot read {}: {error}", root.display());
+            return ExitCode::from(2);
+        }
+    };
+    let violations = tidy::violations(&tree);
+    for violation in &violations {
+        println!("{violation}");
+    }
+    println!("tidy: {} files, {} violations", tree.files().len(), violations.len());
+    if violations.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// The folder above this crate's own.
+fn repository_root() -> PathBuf {
+    let mut root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    root.pop();
+    root
+}

@@ -1,2 +1,70 @@
-//! The binary `proofload`.
-fn main() {}
+//! The binary `proofload`: flags, what is printed, exit codes. Everything else is the other crates' work.
+
+mod check;
+mod exit;
+mod load { #[derive(Debug, clap::Args)] pub struct LoadArgs {} pub fn run(_: &LoadArgs) -> anyhow::Result<std::process::ExitCode> { unreachable!() } }
+mod print;
+mod problems;
+mod progress;
+mod report;
+mod run;
+mod schema;
+mod signals;
+
+use std::ffi::OsStr;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// The hidden subcommand under which this binary guards a service; see `target`.
+pub const WARDEN: &str = "__warden";
+
+/// An HTTP performance lab.
+///
+/// Starts a web service in every configuration you ask about, loads it, and says which is faster, by how
+/// much, with an interval; and says so when the experiment allows no conclusion.
+#[derive(Debug, Parser)]
+#[command(name = "proofload", version, after_help = AFTER_HELP)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const AFTER_HELP: &str = "\
+Begin with:
+  proofload load http://127.0.0.1:3000/        one load test, as with wrk
+  proofload check experiment.toml              what an experiment will do, and how long it takes
+  proofload run experiment.toml --quick        a first answer in about a minute
+  proofload report latest                      the last report again
+
+Exit codes: 0 all well; 2 usage or experiment file; 3 a service failed; 4 the measurement is void;
+6 Proofload could not do its own part (record not writable, too few descriptors); 130 interrupted.";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run an experiment and print the verdicts
+    Run(run::RunArgs),
+    /// Check an experiment file and print what it would do
+    Check(check::CheckArgs),
+    /// Load one URL and print what it did
+    Load(load::LoadArgs),
+    /// Print the report of a record again
+    Report(report::ReportArgs),
+    /// Print the JSON Schema of the experiment file, for editors
+    Schema,
+}
+
+fn main() -> ExitCode {
+    // Before clap: a warden must start fast and knows no flags.
+    if std::env::args_os().nth(1).as_deref() == Some(OsStr::new(WARDEN)) {
+        return target::warden_main();
+    }
+    let result = match Cli::parse().command {
+        Command::Run(args) => run::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Load(args) => load::run(&args),
+        Command::Report(args) => report::run(&args),
+        Command::Schema => schema::run(),
+    };
+    result.unwrap_or_else(|error| exit::fail(&error))
+}

@@ -1,1 +1,19 @@
-//! lab
+//! The lab: runs a plan block by block, decides when to stop, and writes the record.
+//!
+//! One dispatcher owns all state. What touches the outside (services, load, the clock) stands behind
+//! [`World`], so a seeded simulation runs the same dispatcher as a real experiment. The lab draws no
+//! conclusion of its own: after each block it asks `audit`, as every later report does.
+
+mod dispatcher;
+mod rig;
+mod schedule;
+mod stop;
+mod tuning;
+mod world;
+
+pub use dispatcher::{Doing, LabError, Notice, Progress, run};
+pub use rig::Rig;
+pub use schedule::{Schedule, TOGETHER_MAX, draw_seed};
+pub use stop::Stop;
+pub use tuning::{Settings, block_seconds_guess};
+pub use world::{Failure, Start, World};

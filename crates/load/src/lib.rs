@@ -1,1 +1,40 @@
-//! load
+//! The load engine: sends HTTP/1.1 requests over kept-alive connections, closed loop, and tells truthfully what
+//! became of each of them.
+//!
+//! A [`Generator`] owns threads and connections and runs one [`Slice`] after another. Three rules hold throughout:
+//! every request sent is a sample, a censored one where no answer came; every error is counted by [`Phase`] and
+//! [`Cause`]; throughput is made of responses that met the [`Contract`].
+//!
+//! ```text
+//!   Generator ── command / report ──► Worker (a thread) ── turns ──► Readiness (epoll, sockets)
+//!                                        │                              │ events and bytes
+//!                                        └──────── owns ──────► Share ◄─┘ acts
+//!                                                               Connection × n ─► ResponseReader
+//! ```
+//! `Share` and everything below it do no I/O and read no clock, so that a simulation can run them from a seed.
+//! This crate prints nothing, resolves no names, and must not retry a request silently.
+
+#[cfg(not(target_os = "linux"))]
+compile_error!("the load engine is built on epoll and runs on Linux only");
+
+mod check;
+mod clock;
+mod connection;
+mod error;
+mod failure;
+mod generator;
+mod limits;
+mod reader;
+mod readiness;
+mod render;
+mod share;
+mod slice;
+mod spec;
+mod tally;
+mod worker;
+
+pub use error::LoadError;
+pub use failure::{Cause, ErrorCount, Phase};
+pub use generator::{Generator, Interrupt, Progress};
+pub use slice::{BUCKET_NS, ContractFailure, FailureKind, Slice};
+pub use spec::{Contract, LoadSpec, Request, Until};

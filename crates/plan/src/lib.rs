@@ -1,1 +1,108 @@
-//! plan
+//! Reads an experiment file and resolves it to a checked [`Plan`].
+//!
+//! ```text
+//! text ─► tree ─► check ─► one tree a variant ─► values ─► Plan
+//!          │        │              │               │
+//!          └────────┴── problems, each with its place, all at once
+//! ```
+//!
+//! [`Plan`] holds everything that a run needs, with every default filled in. This crate starts nothing and measures
+//! nothing; of the world it only reads the file and looks whether the services' directories exist.
+
+use std::io::Read;
+use std::path::Path;
+use std::sync::LazyLock;
+
+mod check;
+mod design;
+mod factor;
+mod file;
+mod model;
+mod placeholder;
+mod problem;
+mod request;
+mod resolve;
+mod schema;
+mod service;
+mod shape;
+mod site;
+mod text_form;
+mod tree;
+
+pub use model::*;
+pub use placeholder::{Placeholder, UnknownPlaceholder, fill, placeholders};
+pub use problem::{Problem, Problems, ReadError};
+pub use schema::schema;
+
+/// Larger than any experiment; keeps a mistaken path (a log, a device) from filling the memory.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+static SCHEMA: LazyLock<serde_json::Value> = LazyLock::new(schema);
+
+/// Reads and checks the experiment file at `path`. Directories of services are relative to the file's folder.
+///
+/// # Errors
+/// [`ReadError::Io`] if it cannot be read; [`ReadError::Problems`] with everything that is wrong in it.
+pub fn read(path: &Path) -> Result<Plan, ReadError> {
+    let bytes = bytes(path).map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
+    let problems =
+        |text: String, problems| ReadError::Problems(Problems { path: path.to_owned(), text, problems });
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        let message = format!("the file is larger than {FILE_BYTES_MAX} bytes");
+        return Err(problems(
+            String::new(),
+            vec![Problem::new(0..0, message, "too large for an experiment")],
+        ));
+    }
+    let text = match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => {
+            let at = error.utf8_error().valid_up_to();
+            let byte = error.as_bytes()[at];
+            let problem = Problem::new(
+                at..at + char::REPLACEMENT_CHARACTER.len_utf8(),
+                format!("the byte 0x{byte:02x} is not UTF-8"),
+                "expected text in UTF-8",
+            );
+            return Err(problems(String::from_utf8_lossy(error.as_bytes()).into_owned(), vec![problem]));
+        }
+    };
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    parse(&text, directory).map_err(|found| problems(text, found))
+}
+
+/// Reads a length of time as the file has it, for flags that stand in for its keys: `250ms`, `10s`, `1h30m`.
+///
+/// # Errors
+/// What is wrong with it, and what is expected.
+pub fn duration(text: &str) -> Result<std::time::Duration, String> {
+    match <text_form::Period as text_form::TextForm>::read(text) {
+        Ok(period) => Ok(period.0),
+        Err(error) => Err(format!("{error}: {}", error.hint)),
+    }
+}
+
+fn bytes(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Checks the text of an experiment file. Directories of services are relative to `directory` and must exist.
+///
+/// # Errors
+/// Everything that is wrong, in the order of the text, at least one problem. After an error of TOML's syntax only such
+/// errors are given, for the rest of the text cannot be trusted.
+pub fn parse(text: &str, directory: &Path) -> Result<Plan, Vec<Problem>> {
+    let mut tree = tree::Node::parse(text)?;
+    let mut problems = factor::unfold(&mut tree);
+    problems.extend(check::check(&mut tree, &SCHEMA));
+    let source = site::Source { text, directory, complete: problems.is_empty() };
+    let (plan, found) = resolve::plan(&tree, source);
+    problems.extend(found);
+    problems.sort_by_key(|problem| (problem.span.start, problem.span.end));
+    match plan {
+        Some(plan) if problems.is_empty() => Ok(plan),
+        _ => Err(problems),
+    }
+}

@@ -37,7 +37,7 @@ pub struct Factor {
 /// One combination of levels: one configuration of the service.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Variant {
-    /// The names of its levels joined by a space and a comma-free separator, for example `json · production`.
+    /// The names of its levels joined by ` · `, for example `json · production`; `only` without factors.
     pub name: String,
     /// Factor name to level name.
     pub levels: BTreeMap<String, String>,
@@ -147,7 +147,9 @@ pub struct Design {
 }
 
 /// A figure by which variants are compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
     /// Successful responses per second in closed loop; more is better.

@@ -1,1 +1,64 @@
-//! record
+//! What is kept of a run: a directory, made whole before the run starts and appended to as it goes.
+//!
+//! ```text
+//! records/express-node-env-20261121-034500/
+//!   record.json       what was asked, where, with which seed: complete before anything starts
+//!   experiment.toml   the experiment file, byte for byte
+//!   events.jsonl      one line for each thing that happened, in order; each line is complete or absent
+//!   logs/             the services' own output, bounded
+//! ```
+//!
+//! A record is a fold over its events ([`Record::apply`]): the lab and every later reader see the same
+//! thing through the same code. A run killed at any moment leaves a record that opens; a line cut off in
+//! the middle is reported as damage and everything before it counts. This crate draws no conclusions.
+
+mod environment;
+mod event;
+mod fold;
+mod reader;
+mod slice;
+mod writer;
+
+pub use environment::Environment;
+pub use event::{Allocation, EndReason, Ended, Event, ServiceStarted, TrialEnded, TrialStarted, WarmUp};
+pub use fold::{Block, Record, Trial};
+pub use reader::{OpenError, open};
+pub use slice::{ContractFailure, ErrorCount, GeneratorUse, MachineUse, ServiceUse, Slice, SliceKind};
+pub use writer::{WriteError, Writer};
+
+use plan::Plan;
+use serde::{Deserialize, Serialize};
+
+/// Version of the record's format. A reader opens its own version and every older one.
+pub const VERSION: u32 = 1;
+
+/// What is known before anything starts: `record.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// Format of the record, see [`VERSION`].
+    pub version: u32,
+    /// Version of the Proofload that ran it.
+    pub proofload: String,
+    /// When the record was made, RFC 3339 in UTC.
+    pub created: String,
+    /// Path of the experiment file as it was given.
+    pub experiment: String,
+    /// The command that was given, word by word.
+    pub command: Vec<String>,
+    /// Seed of every random choice of the run.
+    pub seed: u64,
+    /// The plan as it was run.
+    pub plan: Plan,
+    /// The machine on which it was run.
+    pub environment: Environment,
+}
+
+/// The time now, RFC 3339 in UTC with whole seconds.
+pub fn now() -> String {
+    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// The time now in UTC as part of a folder's name: `20261121-034500`.
+pub fn stamp() -> String {
+    jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S").to_string()
+}

@@ -1,1 +1,16 @@
-//! report
+//! What people see of a record: text for a terminal, Markdown, JSON. Pure.
+//!
+//! Every form is drawn from one [`Sheet`], so that none can say what another does not. Nothing is
+//! concluded here; that is `audit`'s work.
+
+mod figure;
+mod json;
+mod markdown;
+mod sheet;
+mod text;
+
+pub use figure::{bytes, change, count, rate, seconds, share};
+pub use json::json;
+pub use markdown::markdown;
+pub use sheet::{Answer, Remark, Row, Sheet};
+pub use text::{so_far, text};

@@ -1,0 +1,298 @@
+//! The validity checks: each a small function from a record to the findings it makes, with named thresholds.
+//!
+//! A check looks at measured slices of complete blocks only, and speaks in the figures it rests on.
+
+use record::{Block, EndReason, Record, Slice, Trial};
+
+use crate::finding::{Finding, Grade};
+
+/// Share of requests without an expected response above which a variant's figures mean nothing.
+pub const FAILED_SHARE_MAX: f64 = 0.001;
+/// Share of a core above which a generator thread may have been the limit.
+pub const GENERATOR_SHARE_MAX: f64 = 0.85;
+/// Share of one core below which services were not what limited the throughput.
+pub const SERVICE_BUSY_MIN: f64 = 0.85;
+/// Share of CPU time given to other guests of the host above which a run is disturbed.
+pub const STEAL_SHARE_MAX: f64 = 0.02;
+/// Share of a core that trials which should be idle may use.
+pub const IDLE_SHARE_MAX: f64 = 0.01;
+/// Relative difference in body bytes per response above which two variants do different work.
+pub const BODY_BYTES_TOLERANCE: f64 = 0.01;
+/// Fewer blocks than this allow no verdict.
+pub const BLOCKS_MIN: usize = 6;
+
+/// Runs every check.
+pub fn all(record: &Record) -> Vec<Finding> {
+    let checks = [
+        damage,
+        ended_void,
+        left_over,
+        too_few_blocks,
+        errors,
+        generator_saturated,
+        cores_shared,
+        different_bodies,
+        never_steady,
+        steal,
+        idle_not_idle,
+        killed,
+    ];
+    checks.iter().flat_map(|check| check(record)).collect()
+}
+
+fn trials(record: &Record) -> impl Iterator<Item = &Trial> {
+    record.complete_blocks().flat_map(|block: &Block| &block.trials)
+}
+
+fn measured(record: &Record, variant: usize) -> Vec<&Slice> {
+    trials(record).filter(|trial| trial.variant() == variant).flat_map(|trial| trial.measured()).collect()
+}
+
+/// Runs a check on each variant that has measured slices.
+fn each_variant(
+    record: &Record,
+    check: impl Fn(usize, &str, &[&Slice]) -> Option<Finding>,
+) -> Vec<Finding> {
+    let variants = record.header.plan.variants.iter().enumerate();
+    let look = |(index, variant): (usize, &plan::Variant)| {
+        let slices = measured(record, index);
+        if slices.is_empty() { None } else { check(index, &variant.name, &slices) }
+    };
+    variants.filter_map(look).collect()
+}
+
+fn total(slices: &[&Slice], of: impl Fn(&Slice) -> u64) -> u64 {
+    slices.iter().map(|slice| of(slice)).sum()
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.*} %", if share < 0.1 { 2 } else { 0 }, share * 100.0)
+}
+
+fn damage(record: &Record) -> Vec<Finding> {
+    let finding = |text: &String| Finding {
+        check: "damage",
+        grade: Grade::Warning,
+        evidence: format!("part of the record could not be read: {text}"),
+        remedy: "what could be read counts; keep the folder as it is if you want to look further".into(),
+        variants: vec![],
+    };
+    record.damage.iter().map(finding).collect()
+}
+
+fn ended_void(record: &Record) -> Vec<Finding> {
+    let Some(EndReason::Void(why)) = record.ended.as_ref().map(|ended| &ended.reason) else {
+        return vec![];
+    };
+    vec![Finding {
+        check: "pointless",
+        grade: Grade::Void,
+        evidence: format!("the run was stopped because going on was pointless: {why}"),
+        remedy: "make the service answer as expected, then run again; its output lies in the record's logs".into(),
+        variants: vec![],
+    }]
+}
+
+fn left_over(record: &Record) -> Vec<Finding> {
+    let ended = record.blocks.iter().flat_map(|block| &block.trials).filter_map(|t| t.ended.as_ref());
+    let leftovers: Vec<&str> = ended.flat_map(|ended| &ended.leftovers).map(String::as_str).collect();
+    if leftovers.is_empty() {
+        return vec![];
+    }
+    vec![Finding {
+        check: "left_over",
+        grade: Grade::Void,
+        evidence: format!("processes outlived their trial: {}", leftovers.join(", ")),
+        remedy: "they ran on beside later trials; end them by hand and run again".into(),
+        variants: vec![],
+    }]
+}
+
+fn too_few_blocks(record: &Record) -> Vec<Finding> {
+    let blocks = record.complete_blocks().count();
+    if blocks >= BLOCKS_MIN || record.header.plan.comparisons.is_empty() || record.ended.is_none() {
+        return vec![];
+    }
+    vec![Finding {
+        check: "too_few_blocks",
+        grade: Grade::Void,
+        evidence: format!("{blocks} complete blocks; no verdict is given from fewer than {BLOCKS_MIN}"),
+        remedy: match record.ended.as_ref().map(|ended| &ended.reason) {
+            Some(EndReason::BudgetTooSmall { needed_s }) => {
+                format!("the budget does not hold them; run it with --budget {needed_s}s or more")
+            }
+            _ => "`proofload check` says how long the blocks take; set the budget by that".into(),
+        },
+        variants: vec![],
+    }]
+}
+
+fn errors(record: &Record) -> Vec<Finding> {
+    each_variant(record, |index, name, slices| {
+        let (sent, failed) = (total(slices, |s| s.sent), total(slices, Slice::failed));
+        let share = failed as f64 / sent.max(1) as f64;
+        if share <= FAILED_SHARE_MAX && sent > 0 {
+            return None;
+        }
+        let seen = slices.iter().flat_map(|slice| &slice.contract_failures).next();
+        let example =
+            seen.map(|seen| format!("; for example {}: {}", seen.what, seen.example)).unwrap_or_default();
+        Some(Finding {
+            check: "errors",
+            grade: Grade::Void,
+            evidence: format!(
+                "{name}: {failed} of {sent} requests ({}) got no expected response, {} of them timed out{example}",
+                percent(share),
+                total(slices, |s| s.timed_out),
+            ),
+            remedy: format!(
+                "failed requests cost a service other work than successful ones, so rates above {} do not \
+                 compare; lower load.connections, raise load.timeout, or correct what `expect` says",
+                percent(FAILED_SHARE_MAX)
+            ),
+            variants: vec![index],
+        })
+    })
+}
+
+fn generator_saturated(record: &Record) -> Vec<Finding> {
+    each_variant(record, |index, name, slices| {
+        let shares: Vec<f64> = slices.iter().filter_map(|slice| slice.generator.busiest_share()).collect();
+        let share = shares.iter().sum::<f64>() / shares.len().max(1) as f64;
+        let wall = total(slices, |s| s.window_ns + s.drain_ns).max(1) as f64;
+        let busy = total(slices, Slice::services_cpu_ns) as f64 / wall;
+        if share <= GENERATOR_SHARE_MAX {
+            return None;
+        }
+        let idle = busy < SERVICE_BUSY_MIN;
+        Some(Finding {
+            check: "generator_saturated",
+            grade: if idle { Grade::Void } else { Grade::Warning },
+            evidence: format!(
+                "{name}: a generator thread was busy {} of the time while the services kept {busy:.2} cores busy",
+                percent(share)
+            ),
+            remedy: if idle {
+                "the client was the limit, so this is its throughput and not the service's; give it more threads \
+                 (load.threads) and cores"
+            } else {
+                "both sides were busy; the service was at its limit, yet a generator with a core to spare \
+                 would be a better witness"
+            }
+            .into(),
+            variants: vec![index],
+        })
+    })
+}
+
+fn cores_shared(record: &Record) -> Vec<Finding> {
+    if !trials(record).any(|trial| trial.started.cpus_shared) {
+        return vec![];
+    }
+    vec![Finding {
+        check: "cores_shared",
+        grade: Grade::Warning,
+        evidence: "generator and services shared processors".into(),
+        remedy: "what the generator burns is taken from the service; use a machine with two cores or more".into(),
+        variants: vec![],
+    }]
+}
+
+fn different_bodies(record: &Record) -> Vec<Finding> {
+    let bytes = |variant| {
+        let slices = measured(record, variant);
+        total(&slices, |s| s.body_bytes) as f64 / total(&slices, |s| s.answered).max(1) as f64
+    };
+    let plan = &record.header.plan;
+    let check = |comparison: &plan::Comparison| {
+        let (baseline, candidate) = (bytes(comparison.baseline), bytes(comparison.candidate));
+        if (candidate - baseline).abs() <= BODY_BYTES_TOLERANCE * baseline.max(candidate) {
+            return None;
+        }
+        Some(Finding {
+            check: "different_bodies",
+            grade: Grade::Warning,
+            evidence: format!(
+                "{}: {candidate:.0} bytes a response against {baseline:.0}",
+                comparison.label
+            ),
+            remedy: "the two send different amounts; if that is not what you vary, they do different work".into(),
+            variants: vec![comparison.baseline, comparison.candidate],
+        })
+    };
+    plan.comparisons.iter().filter_map(check).collect()
+}
+
+fn never_steady(record: &Record) -> Vec<Finding> {
+    let Some(warm_up) = record.warm_up.as_ref().filter(|warm_up| warm_up.measured) else {
+        return vec![];
+    };
+    let names = record.header.plan.variants.iter().map(|variant| variant.name.as_str());
+    let unsteady: Vec<(usize, &str)> = names
+        .enumerate()
+        .filter(|(index, _)| matches!(warm_up.steady_after_s.get(*index), Some(None)))
+        .collect();
+    if unsteady.is_empty() {
+        return vec![];
+    }
+    let named: Vec<&str> = unsteady.iter().map(|(_, name)| *name).collect();
+    vec![Finding {
+        check: "never_steady",
+        grade: Grade::Warning,
+        evidence: format!("{}: not steady within {:.1} s of warm-up", named.join(", "), warm_up.seconds),
+        remedy: "warm-up may be inside the figures, for all variants alike; set design.warmup longer".into(),
+        variants: unsteady.iter().map(|(index, _)| *index).collect(),
+    }]
+}
+
+fn steal(record: &Record) -> Vec<Finding> {
+    let slices: Vec<&Slice> = trials(record).flat_map(|trial| trial.measured()).collect();
+    let disturbed = slices.iter().filter(|slice| slice.machine.steal_share > STEAL_SHARE_MAX).count();
+    let most = slices.iter().map(|slice| slice.machine.steal_share).fold(0.0, f64::max);
+    if disturbed == 0 {
+        return vec![];
+    }
+    vec![Finding {
+        check: "steal",
+        grade: Grade::Warning,
+        evidence: format!(
+            "the host gave more than {} of the CPU time to others in {disturbed} of {} slices, {} at the most",
+            percent(STEAL_SHARE_MAX),
+            slices.len(),
+            percent(most)
+        ),
+        remedy: "blocks spread this over all variants, so it widens the intervals; a quieter machine narrows them"
+            .into(),
+        variants: vec![],
+    }]
+}
+
+fn idle_not_idle(record: &Record) -> Vec<Finding> {
+    let slices: Vec<&Slice> = trials(record).flat_map(|trial| trial.measured()).collect();
+    let wall = total(&slices, |s| s.window_ns + s.drain_ns) as f64;
+    let share = total(&slices, |s| s.machine.idle_trials_cpu_ns) as f64 / wall.max(1.0);
+    if share <= IDLE_SHARE_MAX {
+        return vec![];
+    }
+    vec![Finding {
+        check: "idle_not_idle",
+        grade: Grade::Warning,
+        evidence: format!("trials that should have been idle used {} of a core during others' slices", percent(share)),
+        remedy: "the services work without requests (timers, collectors); each variant is disturbed by the others"
+            .into(),
+        variants: vec![],
+    }]
+}
+
+fn killed(record: &Record) -> Vec<Finding> {
+    let ended = trials(record).filter_map(|trial| trial.ended.as_ref());
+    let killed: Vec<&str> = ended.flat_map(|ended| &ended.killed).map(String::as_str).collect();
+    let Some(first) = killed.first() else { return vec![] };
+    vec![Finding {
+        check: "killed",
+        grade: Grade::Note,
+        evidence: format!("{first} did not end on SIGTERM in time and was killed ({} times in all)", killed.len()),
+        remedy: "let the service end on SIGTERM, or set its stop_timeout longer".into(),
+        variants: vec![],
+    }]
+}

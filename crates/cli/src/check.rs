@@ -1,0 +1,101 @@
+//! `proofload check`: what an experiment would do, without starting anything.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use plan::{Design, Metric, Plan};
+use report::{seconds, share};
+use stats::Looks;
+
+use crate::{print, problems};
+
+/// Flags of `check`.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// The experiment file
+    file: PathBuf,
+    /// Print the checked plan as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Reads the file and prints the plan.
+///
+/// # Errors
+/// If the file has problems.
+pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
+    let plan = problems::read_plan(&args.file)?;
+    if args.json {
+        print::data(&format!("{}\n", serde_json::to_string_pretty(&plan)?))?;
+    } else {
+        print::data(&describe(&plan))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The plan in words.
+pub fn describe(plan: &Plan) -> String {
+    let mut out = format!("{}\n\n", plan.question.as_deref().unwrap_or(&plan.name));
+    let _ = writeln!(out, "{} variants:", plan.variants.len());
+    for variant in &plan.variants {
+        let services: Vec<&str> = variant.services.iter().map(|service| service.name.as_str()).collect();
+        let _ = writeln!(
+            out,
+            "  {}: starts {}, load on {}, {} connections, {} {}",
+            variant.name,
+            services.join(" → "),
+            variant.entry,
+            variant.load.connections,
+            variant.load.method,
+            variant.load.path
+        );
+    }
+    let _ = writeln!(out, "\n{} comparisons:", plan.comparisons.len());
+    for comparison in &plan.comparisons {
+        let _ = writeln!(out, "  {}", comparison.label);
+    }
+    let _ = writeln!(out, "\n{}", schedule(plan));
+    out
+}
+
+fn schedule(plan: &Plan) -> String {
+    let design = &plan.design;
+    let variants = plan.variants.len();
+    let (first_s, block_s) = lab::block_seconds_guess(design, variants);
+    let budget_s = design.budget.as_secs_f64();
+    let fit = 1 + ((budget_s - first_s) / block_s).max(0.0) as u32;
+    let metric = match design.metric {
+        Metric::Throughput => "throughput (expected responses per second, more is better)",
+        Metric::CpuPerRequest => "CPU time of the services per expected response (less is better)",
+    };
+    let how = if variants <= lab::TOGETHER_MAX {
+        "all variants live together in a block and take turns, slice by slice"
+    } else {
+        "the variants of a block are started, measured and stopped one after the other"
+    };
+    format!(
+        "judged by {metric}, margin {}\n{how}; fresh processes in each block, order drawn from {}\n\
+         the first block takes about {}, to watch the warm-up, the others about {}; {}\n\
+         at most {} in all (the budget), less where all comparisons are decided earlier",
+        share(design.margin),
+        design.seed.map_or("a new seed".to_owned(), |seed| format!("seed {seed}")),
+        seconds(first_s),
+        seconds(block_s),
+        looks(plan, design, fit),
+        seconds(budget_s),
+    )
+}
+
+fn looks(plan: &Plan, design: &Design, fit: u32) -> String {
+    let comparisons = u32::try_from(plan.comparisons.len()).unwrap_or(u32::MAX);
+    let most = design.blocks.map_or(fit, |blocks| blocks.min(fit));
+    match Looks::plan(most, comparisons) {
+        Ok(looks) => {
+            let at: Vec<String> = looks.looks().iter().map(u32::to_string).collect();
+            format!("about {} fit the budget, looked at after {} of them", looks.last(), at.join(", "))
+        }
+        Err(_) => format!("about {most} fit the budget, too few for a verdict: raise design.budget"),
+    }
+}

@@ -1,0 +1,73 @@
+//! Exit codes, and how an error that ends the program is told.
+
+use std::process::ExitCode;
+
+use audit::Conclusion;
+use lab::LabError;
+use record::{EndReason, Record};
+
+use crate::print;
+
+/// Usage, or an experiment file with problems.
+pub const USAGE: u8 = 2;
+/// A service did not start, or died.
+pub const SERVICE: u8 = 3;
+/// The measurement is void.
+pub const VOID: u8 = 4;
+/// Proofload could not do its own part.
+pub const SELF: u8 = 6;
+/// The user stopped it.
+pub const INTERRUPTED: u8 = 130;
+
+/// An error with the exit code it ends in, and what to do about it.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Failed {
+    /// What happened: what, where, the value, the limit.
+    pub message: String,
+    /// What to do, where that can be said.
+    pub hint: Option<String>,
+    /// The exit code.
+    pub code: u8,
+}
+
+impl Failed {
+    /// A usage error.
+    pub fn usage(message: impl Into<String>) -> Failed {
+        Failed { message: message.into(), hint: None, code: USAGE }
+    }
+
+    /// The same with a hint.
+    pub fn hint(self, hint: impl Into<String>) -> Failed {
+        Failed { hint: Some(hint.into()), ..self }
+    }
+}
+
+/// Tells an error on stderr and gives its exit code; one without a code of its own is Proofload's own failure.
+pub fn fail(error: &anyhow::Error) -> ExitCode {
+    print::error(&format!("{error:#}"));
+    let failed = error.downcast_ref::<Failed>();
+    if let Some(hint) = failed.and_then(|failed| failed.hint.as_ref()) {
+        print::hint(hint);
+    }
+    ExitCode::from(failed.map_or(SELF, |failed| failed.code))
+}
+
+/// The exit code of a record, however it is looked at.
+pub fn of_record(record: &Record, conclusion: &Conclusion) -> ExitCode {
+    let code = match record.ended.as_ref().map(|ended| &ended.reason) {
+        Some(EndReason::Interrupted) => INTERRUPTED,
+        Some(EndReason::ServiceFailed(_)) => SERVICE,
+        _ if conclusion.is_void() => VOID,
+        _ => 0,
+    };
+    ExitCode::from(code)
+}
+
+/// The exit code of a run that could not be carried through.
+pub fn of_lab_error(error: &LabError) -> u8 {
+    match error {
+        LabError::Service(_) => SERVICE,
+        LabError::Generator(_) | LabError::Record(_) => SELF,
+    }
+}

@@ -1,0 +1,77 @@
+//! What is shown while an experiment runs: a few lines that renew themselves on a terminal, a line a block elsewhere.
+
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+use audit::Conclusion;
+use indicatif::{ProgressBar, ProgressStyle};
+use lab::{Doing, Notice, Progress};
+use report::{seconds, so_far};
+
+use crate::print;
+
+/// Shows a run's progress on stderr.
+#[derive(Debug)]
+pub struct Display {
+    /// The renewing lines; `None` where stderr is no terminal.
+    bar: Option<ProgressBar>,
+    /// The estimates after the last block.
+    estimates: String,
+}
+
+impl Display {
+    /// Chooses the form by what stderr is.
+    pub fn new() -> Display {
+        let bar = io::stderr().is_terminal().then(|| {
+            let bar = ProgressBar::new_spinner();
+            bar.set_style(ProgressStyle::with_template("{spinner} {msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()));
+            bar.enable_steady_tick(Duration::from_millis(100));
+            bar
+        });
+        Display { bar, estimates: String::new() }
+    }
+
+    /// Takes in what just happened.
+    pub fn show(&mut self, progress: &Progress<'_>) {
+        let doing = match progress.notice {
+            Notice::Trial(Doing::Starting, variant) => format!("starting {variant}"),
+            Notice::Trial(Doing::WarmingUp, variant) => format!("warming up {variant}"),
+            Notice::Trial(Doing::Measuring, variant) => format!("measuring {variant}"),
+            Notice::BlockDone(conclusion) => {
+                self.block_done(progress, conclusion);
+                "block done".to_owned()
+            }
+        };
+        if let Some(bar) = &self.bar {
+            bar.set_message(format!("{} · {doing}{}", position(progress), self.estimates));
+        }
+    }
+
+    /// Clears the renewing lines, so that the report stands alone.
+    pub fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn block_done(&mut self, progress: &Progress<'_>, conclusion: &Conclusion) {
+        let estimates = so_far(conclusion);
+        match &self.bar {
+            Some(_) => self.estimates = estimates.iter().map(|line| format!("\n  so far {line}")).collect(),
+            None => {
+                let lines: String = estimates.iter().map(|line| format!("; {line}")).collect();
+                print::talk(&format!("{}{lines}", position(progress)));
+            }
+        }
+    }
+}
+
+fn position(progress: &Progress<'_>) -> String {
+    let of = progress.blocks_planned.map(|blocks| format!(" of at most {blocks}")).unwrap_or_default();
+    format!(
+        "block {}{of} · {}, at most {} left",
+        progress.block,
+        seconds(progress.elapsed_s),
+        seconds(progress.left_s)
+    )
+}

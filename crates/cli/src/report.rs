@@ -1,0 +1,75 @@
+//! `proofload report`: the report of a record, from the record alone.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::{fs, time};
+
+use clap::{Args, ValueEnum};
+use record::Record;
+use report::Sheet;
+
+use crate::exit::{self, Failed};
+use crate::print;
+
+/// Where records are made and found unless a path is given.
+pub const RECORDS: &str = "records";
+
+/// Flags of `report`.
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// Folder of the record, or `latest` for the newest below ./records
+    record: PathBuf,
+    /// Form of the report
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// The same as --format json
+    #[arg(long)]
+    json: bool,
+}
+
+/// A report's form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For a terminal
+    Text,
+    /// For a pull request
+    #[value(alias = "md")]
+    Markdown,
+    /// For other programs
+    Json,
+}
+
+/// Opens the record and prints it.
+///
+/// # Errors
+/// If there is no such record, or stdout cannot be written.
+pub fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
+    let directory = if args.record == Path::new("latest") { latest()? } else { args.record.clone() };
+    let record = record::open(&directory).map_err(|error| {
+        Failed::usage(error.to_string()).hint("a record is the folder that `proofload run` names at its end")
+    })?;
+    print(&record, if args.json { Format::Json } else { args.format })
+}
+
+/// Prints a record in one form and gives its exit code.
+///
+/// # Errors
+/// If stdout cannot be written.
+pub fn print(record: &Record, format: Format) -> anyhow::Result<ExitCode> {
+    let conclusion = audit::conclude(record);
+    let sheet = Sheet::new(record, &conclusion);
+    let text = match format {
+        Format::Text => report::text(&sheet),
+        Format::Markdown => report::markdown(&sheet),
+        Format::Json => format!("{:#}\n", report::json(record, &conclusion)),
+    };
+    print::data(&text)?;
+    Ok(exit::of_record(record, &conclusion))
+}
+
+fn latest() -> anyhow::Result<PathBuf> {
+    let made = |path: &PathBuf| fs::metadata(path.join("record.json")).and_then(|file| file.modified()).ok();
+    let entries = fs::read_dir(RECORDS).into_iter().flatten().flatten().map(|entry| entry.path());
+    let newest = entries.filter_map(|path| Some((made(&path)?, path))).max_by_key(|(at, _): &(time::SystemTime, _)| *at);
+    Ok(newest.map(|(_, path)| path).ok_or_else(|| Failed::usage(format!("there is no record below ./{RECORDS}")))?)
+}

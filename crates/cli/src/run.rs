@@ -1,0 +1,139 @@
+//! `proofload run`: carries an experiment through and prints its report.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+use std::{env, fs};
+
+use clap::Args;
+use lab::{LabError, Rig, Stop};
+use plan::Plan;
+use record::{Environment, Header, Record, WriteError, Writer};
+use report::Sheet;
+
+use crate::exit::{self, Failed};
+use crate::progress::Display;
+use crate::report::{Format, RECORDS};
+use crate::{WARDEN, print, problems, signals};
+
+/// Shortest budget that `--quick` sets.
+const QUICK_MIN_S: u64 = 60;
+/// Seconds that `--quick` gives each variant: eight blocks of the shortest trial there is.
+const QUICK_VARIANT_S: u64 = 30;
+
+/// Flags of `run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// The experiment file
+    file: PathBuf,
+    /// A first answer: the shortest budget that allows a verdict, about a minute
+    #[arg(long, conflicts_with = "budget")]
+    quick: bool,
+    /// Time the whole run may take, for example 90s or 10m, instead of the file's
+    #[arg(long, value_parser = plan::duration)]
+    budget: Option<Duration>,
+    /// Seed of every random choice, instead of the file's or a new one
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Print the report as JSON on stdout
+    #[arg(long)]
+    json: bool,
+    /// Folder of the record, made new [default: records/NAME-TIME]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+/// Runs the experiment.
+///
+/// # Errors
+/// If the file has problems, a service fails, or the record cannot be written.
+pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
+    let mut plan = problems::read_plan(&args.file)?;
+    let text = fs::read_to_string(&args.file)?;
+    adjust(&mut plan, args);
+    let stop = Stop::default();
+    signals::on_first(stop.clone())?;
+
+    let writer = Writer::create(&directory(args, &plan), header(args, plan), &text).map_err(unwritable)?;
+    let directory = writer.record().directory.clone();
+    print::talk(&format!("record: {}", directory.display()));
+    let plan = writer.record().header.plan.clone();
+    let mut rig = Rig::new(plan, warden()?, directory.join("logs"), stop);
+    let mut display = Display::new();
+    let (record, result) = lab::run(writer, &mut rig, &mut |progress| display.show(progress));
+    display.finish();
+    finish(&record, result, args.json)
+}
+
+/// Prints the report whatever happened; what went wrong comes last, where people look.
+fn finish(record: &Record, result: Result<(), LabError>, json: bool) -> anyhow::Result<ExitCode> {
+    keep_reports(record);
+    let code = crate::report::print(record, if json { Format::Json } else { Format::Text })?;
+    match result {
+        Ok(()) => Ok(code),
+        Err(LabError::Record(error)) => Err(unwritable(error).into()),
+        Err(error) => Err(Failed { code: exit::of_lab_error(&error), message: error.to_string(), hint: None }.into()),
+    }
+}
+
+/// Leaves the report in the record's folder too. Where the disk is full the report on stdout must do.
+fn keep_reports(record: &Record) {
+    let conclusion = audit::conclude(record);
+    let sheet = Sheet::new(record, &conclusion);
+    let plain = anstream::adapter::strip_str(&report::text(&sheet)).to_string();
+    let json = format!("{:#}\n", report::json(record, &conclusion));
+    for (name, text) in [("report.txt", plain), ("report.md", report::markdown(&sheet)), ("report.json", json)] {
+        if let Err(error) = fs::write(record.directory.join(name), text) {
+            print::talk(&format!("{}: not written: {error}", record.directory.join(name).display()));
+        }
+    }
+}
+
+fn adjust(plan: &mut Plan, args: &RunArgs) {
+    let variants = plan.variants.len() as u64;
+    let quick = Duration::from_secs(QUICK_MIN_S.max(QUICK_VARIANT_S * variants));
+    let design = &mut plan.design;
+    design.budget = match args.budget {
+        Some(budget) => budget,
+        None if args.quick => design.budget.min(quick),
+        None => design.budget,
+    };
+    design.seed = args.seed.or(design.seed);
+}
+
+fn header(args: &RunArgs, plan: Plan) -> Header {
+    Header {
+        version: record::VERSION,
+        proofload: env!("CARGO_PKG_VERSION").to_owned(),
+        created: record::now(),
+        experiment: args.file.display().to_string(),
+        command: env::args().collect(),
+        seed: plan.design.seed.unwrap_or_else(lab::draw_seed),
+        environment: Environment::look(&plan),
+        plan,
+    }
+}
+
+fn directory(args: &RunArgs, plan: &Plan) -> PathBuf {
+    let free = |number: u32| {
+        let suffix = if number < 2 { String::new() } else { format!("-{number}") };
+        Path::new(RECORDS).join(format!("{}-{}{suffix}", plan.name, record::stamp()))
+    };
+    let named = || (1..).map(free).find(|path| !path.exists()).unwrap_or_else(|| free(1));
+    args.out.clone().unwrap_or_else(named)
+}
+
+fn warden() -> anyhow::Result<target::Warden> {
+    Ok(target::Warden { command: vec![env::current_exe()?.into(), WARDEN.into()] })
+}
+
+fn unwritable(error: WriteError) -> Failed {
+    let (hint, code) = match &error {
+        WriteError::Occupied { .. } => ("name another folder with --out", exit::USAGE),
+        _ if error.is_disk_full() => {
+            ("the disk is full; what was kept up to then still opens with `proofload report`", exit::SELF)
+        }
+        _ => ("choose a folder you may write to with --out", exit::SELF),
+    };
+    Failed { message: error.to_string(), hint: Some(hint.to_owned()), code }
+}

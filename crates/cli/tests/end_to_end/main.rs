@@ -1,0 +1,5 @@
+//! The program as its users meet it: real services, real signals, real files, and what it prints.
+
+mod files;
+mod place;
+mod run;

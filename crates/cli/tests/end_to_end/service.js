@@ -1,0 +1,68 @@
+// A service that behaves as MODE says, for the end-to-end tests. It counts requests to / and says the count when it ends.
+"use strict";
+
+const http = require("node:http");
+const net = require("node:net");
+
+const mode = process.env.MODE ?? "ok";
+const port = Number(process.env.PORT);
+const spinMs = Number(process.env.SPIN_MS ?? 0);
+let requests = 0;
+
+function spin() {
+  const end = process.hrtime.bigint() + BigInt(Math.round(spinMs * 1e6));
+  while (process.hrtime.bigint() < end);
+}
+
+function answer(request, response) {
+  if (request.url === "/healthz") return response.end("ok");
+  requests += 1;
+  spin();
+  switch (mode) {
+    case "500":
+      response.statusCode = 500;
+      return response.end("no");
+    case "close":
+      response.setHeader("connection", "close");
+      return response.end("x".repeat(1000));
+    case "silent":
+      return undefined;
+    default:
+      return response.end("x".repeat(1000));
+  }
+}
+
+// Answers below HTTP: garbage, and a body shorter than its length.
+function raw(text) {
+  return net.createServer((socket) => {
+    socket.on("error", () => {});
+    socket.on("data", (data) => {
+      const health = String(data).startsWith("GET /healthz");
+      if (!health) requests += 1;
+      socket.write(health ? "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n" : text);
+      if (!health) socket.end();
+    });
+  });
+}
+
+const servers = {
+  garbage: () => raw("garbage\r\n\r\n"),
+  short: () => raw("HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nshort"),
+};
+
+if (mode === "exit") {
+  console.error("cannot find the configuration: giving up");
+  process.exit(7);
+}
+if (mode !== "hang") {
+  const server = (servers[mode] ?? (() => http.createServer(answer)))();
+  server.listen(port, "127.0.0.1");
+} else {
+  setInterval(() => {}, 1000);
+}
+if (mode === "flood") {
+  setInterval(() => process.stdout.write("flood ".repeat(20000)), 1);
+}
+process.on("SIGTERM", () => {
+  process.stdout.write(`requests ${requests}\n`, () => process.exit(0));
+});

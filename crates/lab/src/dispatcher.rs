@@ -1,0 +1,321 @@
+//! The dispatcher: one loop over blocks that starts, loads and stops trials, keeps everything, and decides to end.
+//!
+//! It holds all state of a run. It never looks at which variant is ahead except at the looks of the stop rule.
+
+use audit::Conclusion;
+use plan::Plan;
+use record::{EndReason, Ended, Event, Record, SliceKind, WarmUp, WriteError, Writer};
+
+use crate::schedule::{Schedule, TOGETHER_MAX};
+use crate::tuning::{self, BLOCKS_MIN, Settings};
+use crate::world::{Failure, Start, World};
+
+/// The block after which warm-up, slices and blocks are settled from measurements.
+const SETTLED_AFTER: u32 = 3;
+
+/// What the run is doing, for whoever watches.
+#[derive(Debug)]
+pub struct Progress<'a> {
+    /// Number of the block under way, from 1.
+    pub block: u32,
+    /// Blocks in all, once that is settled.
+    pub blocks_planned: Option<u32>,
+    /// Seconds since the run began.
+    pub elapsed_s: f64,
+    /// Seconds that the run may still take at the most.
+    pub left_s: f64,
+    /// What happened just now.
+    pub notice: &'a Notice<'a>,
+}
+
+/// Something that a watcher may want to show.
+#[derive(Debug)]
+pub enum Notice<'a> {
+    /// Work on a trial begins.
+    Trial(Doing, &'a str),
+    /// A block is complete; this is what follows from all blocks so far.
+    BlockDone(&'a Conclusion),
+}
+
+/// What is done with a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doing {
+    /// Its services are being started.
+    Starting,
+    /// It is being warmed up.
+    WarmingUp,
+    /// A slice of it is being measured.
+    Measuring,
+}
+
+/// A run that could not be carried through. The record lies on disk with everything up to then.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// A service did not start, or died.
+    #[error("{0}")]
+    Service(String),
+    /// The load generator could not work.
+    #[error("{0}")]
+    Generator(String),
+    /// The record could not be written.
+    #[error(transparent)]
+    Record(#[from] WriteError),
+}
+
+/// Runs the plan of a record that was just made, and gives it back with everything that happened.
+///
+/// A run that ended early (interrupted, void, budget spent) is not an error: the record says how it ended.
+///
+/// # Errors
+/// If a service fails or the record cannot be written. All trials are stopped in every case.
+pub fn run(
+    writer: Writer,
+    world: &mut dyn World,
+    watch: &mut dyn FnMut(&Progress<'_>),
+) -> (Record, Result<(), LabError>) {
+    let plan = writer.record().header.plan.clone();
+    let schedule = Schedule::new(writer.record().header.seed, plan.variants.len());
+    let settings = Settings::first(&plan.design, plan.variants.len());
+    let began_s = world.now_s();
+    let mut dispatcher =
+        Dispatcher { plan, schedule, settings, writer, world, watch, began_s, block: 0, living: Vec::new() };
+    let result = dispatcher.carry_through();
+    (dispatcher.writer.record().clone(), result)
+}
+
+struct Dispatcher<'a> {
+    plan: Plan,
+    schedule: Schedule,
+    settings: Settings,
+    writer: Writer,
+    world: &'a mut dyn World,
+    watch: &'a mut dyn FnMut(&Progress<'_>),
+    began_s: f64,
+    block: u32,
+    /// Variants whose trials live, in the order in which they were started.
+    living: Vec<usize>,
+}
+
+impl Dispatcher<'_> {
+    fn carry_through(&mut self) -> Result<(), LabError> {
+        let outcome = self.blocks();
+        // Whatever went wrong, nothing is left behind; a second failure here must not hide the first.
+        let stopped = self.stop_all();
+        let (reason, result) = match outcome.and_then(|reason| stopped.map(|()| reason)) {
+            Ok(reason) => (reason, Ok(())),
+            Err(Failure::Interrupted) => (EndReason::Interrupted, Ok(())),
+            Err(Failure::Pointless(why)) => (EndReason::Void(why), Ok(())),
+            Err(Failure::BudgetTooSmall { needed_s }) => (EndReason::BudgetTooSmall { needed_s }, Ok(())),
+            Err(Failure::Service(what)) => (EndReason::ServiceFailed(what.clone()), Err(LabError::Service(what))),
+            Err(Failure::Generator(what)) => (EndReason::Void(what.clone()), Err(LabError::Generator(what))),
+            Err(Failure::Record(error)) => return Err(error.into()),
+        };
+        let seconds = self.elapsed_s();
+        self.writer.append(Event::Ended(Ended { reason, seconds }))?;
+        result
+    }
+
+    fn blocks(&mut self) -> Result<EndReason, Failure> {
+        loop {
+            self.block += 1;
+            self.run_block()?;
+            self.settle()?;
+            let conclusion = audit::conclude(self.writer.record());
+            self.notify(&Notice::BlockDone(&conclusion));
+            if let Some(reason) = self.end_now(&conclusion) {
+                return Ok(reason);
+            }
+        }
+    }
+
+    /// Whether the run ends after this block: by the stop rule at a look, else for want of time.
+    fn end_now(&mut self, conclusion: &Conclusion) -> Option<EndReason> {
+        let record = self.writer.record();
+        let looks = audit::looks(record);
+        let last = looks.as_ref().map(stats::Looks::last);
+        if self.plan.comparisons.is_empty() {
+            let enough = self.plan.design.blocks.unwrap_or(BLOCKS_MIN);
+            return (self.block >= enough).then_some(EndReason::Measured).or_else(|| self.out_of_time());
+        }
+        if looks.is_some_and(|looks| looks.is_look(self.block)) && conclusion.is_decided() {
+            return Some(EndReason::Decided);
+        }
+        if last.is_some_and(|last| self.block >= last) {
+            return Some(EndReason::LastLook);
+        }
+        self.out_of_time()
+    }
+
+    /// A block is begun only if one as it is set now ends within the budget.
+    fn out_of_time(&mut self) -> Option<EndReason> {
+        let block_s = self.settled_block_s().unwrap_or(0.0);
+        (self.left_s() < block_s).then_some(EndReason::BudgetSpent)
+    }
+
+    fn run_block(&mut self) -> Result<(), Failure> {
+        let began_s = self.world.now_s();
+        let order = self.schedule.order(self.block);
+        self.keep(Event::BlockStarted { block: self.block, order: order.clone() })?;
+        if live_together(&self.plan) {
+            self.run_together(&order)?;
+        } else {
+            for variant in order {
+                self.run_together(&[variant])?;
+            }
+        }
+        let seconds = self.world.now_s() - began_s;
+        self.keep(Event::BlockEnded { block: self.block, seconds })
+    }
+
+    /// Starts these variants, warms them, alternates slices among them, stops them.
+    fn run_together(&mut self, variants: &[usize]) -> Result<(), Failure> {
+        for &variant in variants {
+            self.start(variant)?;
+        }
+        for &variant in variants {
+            self.load(variant, SliceKind::WarmUp, self.settings.warm_up_s)?;
+        }
+        let rounds = self.schedule.rounds(self.block, self.settings.slices);
+        for variant in rounds.into_iter().filter(|variant| variants.contains(variant)) {
+            self.load(variant, SliceKind::Measured, self.settings.slice_s)?;
+        }
+        self.stop_all()
+    }
+
+    fn start(&mut self, variant: usize) -> Result<(), Failure> {
+        self.notify_trial(Doing::Starting, variant);
+        let padding_bytes = self.schedule.padding_bytes(self.block)[variant];
+        let started = self.world.start(Start { block: self.block, variant, padding_bytes })?;
+        self.living.push(variant);
+        self.keep(Event::TrialStarted(started))
+    }
+
+    fn load(&mut self, variant: usize, kind: SliceKind, seconds: f64) -> Result<(), Failure> {
+        let doing = match kind {
+            SliceKind::WarmUp => Doing::WarmingUp,
+            SliceKind::Measured => Doing::Measuring,
+        };
+        self.notify_trial(doing, variant);
+        let slice = self.world.load(variant, kind, seconds)?;
+        let (sent, ok) = (slice.sent, slice.ok);
+        let fault = first_fault(&slice);
+        self.keep(Event::Slice(Box::new(slice)))?;
+        if ok == 0 {
+            let name = &self.plan.variants[variant].name;
+            return Err(Failure::Pointless(format!(
+                "{name}: none of {sent} requests got an expected response within {seconds:.1} s{fault}"
+            )));
+        }
+        Ok(())
+    }
+
+    fn stop_all(&mut self) -> Result<(), Failure> {
+        let mut result = Ok(());
+        while let Some(variant) = self.living.pop() {
+            if let Some(ended) = self.world.stop(variant) {
+                // Go on stopping the others whatever the disk says.
+                result = result.and(self.keep(Event::TrialEnded(ended)));
+            }
+        }
+        result
+    }
+
+    /// Settles the warm-up after the first block, slices and number of blocks after the third.
+    fn settle(&mut self) -> Result<(), Failure> {
+        if self.block == 1 {
+            let chosen = if self.settings.watched {
+                tuning::warm_up(self.writer.record(), self.settings.warm_up_s)
+            } else {
+                let steady_after_s = vec![None; self.plan.variants.len()];
+                WarmUp { seconds: self.settings.warm_up_s, measured: false, steady_after_s }
+            };
+            self.settings.warm_up_s = chosen.seconds;
+            self.keep(Event::WarmUpChosen(chosen))?;
+        }
+        if self.block == SETTLED_AFTER {
+            self.settle_slices()?;
+            self.settle_blocks()?;
+        }
+        Ok(())
+    }
+
+    fn settle_slices(&mut self) -> Result<(), Failure> {
+        let Some(costs) = tuning::costs(self.writer.record()) else { return Ok(()) };
+        let mut allocation = tuning::allocation(self.writer.record(), &self.settings, &costs);
+        if let Some(given) = self.plan.design.slices {
+            allocation.slices = given;
+            allocation.measured = false;
+        } else {
+            let variants = self.plan.variants.len();
+            let left_s = self.left_s();
+            let most = tuning::slices_within(left_s, self.block, variants, &self.settings, &costs);
+            allocation.slices = allocation.slices.min(most);
+        }
+        self.settings.slices = allocation.slices;
+        self.keep(Event::SlicesChosen(allocation))
+    }
+
+    fn settle_blocks(&mut self) -> Result<(), Failure> {
+        if self.plan.comparisons.is_empty() {
+            return Ok(());
+        }
+        let block_s = self.settled_block_s().unwrap_or(f64::INFINITY);
+        let fit = tuning::blocks_within(self.block, self.left_s(), block_s);
+        let most = self.plan.design.blocks.map_or(fit, |blocks| blocks.min(fit));
+        if most < BLOCKS_MIN {
+            let needed_s = self.elapsed_s() + f64::from(BLOCKS_MIN - self.block) * block_s;
+            // A tenth more, for blocks that take a little longer than the last ones.
+            return Err(Failure::BudgetTooSmall { needed_s: (needed_s * 1.1).ceil() as u64 });
+        }
+        let comparisons = u32::try_from(self.plan.comparisons.len()).unwrap_or(u32::MAX);
+        let blocks = stats::Looks::plan(most, comparisons).map_or(most, |looks| looks.last());
+        self.keep(Event::BlocksChosen { blocks })
+    }
+
+    /// Seconds that a block takes with the settings as they are now, where that can be told.
+    fn settled_block_s(&self) -> Option<f64> {
+        let costs = tuning::costs(self.writer.record())?;
+        Some(self.settings.block_s(self.plan.variants.len(), &costs))
+    }
+
+    fn keep(&mut self, event: Event) -> Result<(), Failure> {
+        Ok(self.writer.append(event)?)
+    }
+
+    fn elapsed_s(&mut self) -> f64 {
+        self.world.now_s() - self.began_s
+    }
+
+    fn left_s(&mut self) -> f64 {
+        self.plan.design.budget.as_secs_f64() - self.elapsed_s()
+    }
+
+    fn notify_trial(&mut self, doing: Doing, variant: usize) {
+        let name = self.plan.variants[variant].name.clone();
+        self.notify(&Notice::Trial(doing, &name));
+    }
+
+    fn notify(&mut self, notice: &Notice<'_>) {
+        let left_s = self.left_s().max(0.0);
+        let record = self.writer.record();
+        let planned = record.blocks_planned;
+        let by_blocks = planned.zip(self.settled_block_s()).map(|(blocks, block_s)| {
+            f64::from(blocks.saturating_sub(u32::try_from(record.complete_blocks().count()).unwrap_or(0))) * block_s
+        });
+        let elapsed_s = self.elapsed_s();
+        let left_s = by_blocks.map_or(left_s, |by_blocks| by_blocks.min(left_s));
+        (self.watch)(&Progress { block: self.block, blocks_planned: planned, elapsed_s, left_s, notice });
+    }
+}
+
+/// Whether the trials of a block can live side by side: few of them, and none that fights another for its port.
+fn live_together(plan: &Plan) -> bool {
+    let mut services = plan.variants.iter().flat_map(|variant| &variant.services);
+    plan.variants.len() <= TOGETHER_MAX && services.all(|service| service.port.is_none())
+}
+
+fn first_fault(slice: &record::Slice) -> String {
+    let failure = slice.contract_failures.first().map(|f| format!(" ({}: {})", f.what, f.example));
+    let error = slice.errors.first().map(|e| format!(" ({} {}, {} times)", e.phase, e.cause, e.count));
+    failure.or(error).unwrap_or_default()
+}

@@ -1,0 +1,340 @@
+//! The real world behind the dispatcher: services by `target`, load by `load`, the machine's own counters.
+//!
+//! Decides nothing; every choice comes in through [`World`] and every figure goes out as it was read.
+
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use load::{Contract, Generator, LoadSpec, Request, Until};
+use plan::{Plan, Variant};
+use record::{MachineUse, ServiceStarted, ServiceUse, Slice, SliceKind, TrialEnded, TrialStarted};
+use target::{Division, Placement, Ports, Running, Sample, TargetError, Warden};
+
+use crate::stop::Stop;
+use crate::world::{Failure, Start, World};
+
+/// The address on which services are expected.
+const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// Longest wait for a connection to open.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Starts and loads real services on this machine.
+pub struct Rig {
+    plan: Plan,
+    warden: Warden,
+    logs: PathBuf,
+    stop: Stop,
+    division: Division,
+    began: Instant,
+    living: Vec<Living>,
+}
+
+/// A trial whose services run.
+struct Living {
+    variant: usize,
+    block: u32,
+    services: Vec<Running>,
+    generator: Generator,
+}
+
+impl Rig {
+    /// A rig for a plan; the services' output goes to files in `logs`.
+    pub fn new(plan: Plan, warden: Warden, logs: PathBuf, stop: Stop) -> Rig {
+        let threads = plan.variants.iter().filter_map(|variant| variant.load.threads).max();
+        let threads = threads.and_then(|threads| usize::try_from(threads).ok());
+        let division = target::divide(&target::cpus_allowed(), threads, target::siblings);
+        Rig { plan, warden, logs, stop, division, began: Instant::now(), living: Vec::new() }
+    }
+
+    fn start_services(&self, start: Start, variant: &Variant) -> Result<Vec<Running>, Failure> {
+        let ports = Ports::choose(&variant.services, LOOPBACK, rand::random()).map_err(failed)?;
+        let mut services = Vec::with_capacity(variant.services.len());
+        for service in &variant.services {
+            let log = format!("block-{:02}-{}-{}.log", start.block, file_name(&variant.name), service.name);
+            let mut placement = Placement::new(self.logs.join(log));
+            placement.cpus.clone_from(&self.division.services);
+            placement.padding_bytes = start.padding_bytes;
+            let cancelled = || self.stop.is_requested();
+            services.push(
+                target::start(&self.warden, service, &ports, &placement, &cancelled).map_err(failed)?,
+            );
+        }
+        Ok(services)
+    }
+
+    fn generator(&self, variant: &Variant, address: SocketAddr) -> Result<Generator, Failure> {
+        let cpus = self.division.generator.clone();
+        let load = &variant.load;
+        let spec = LoadSpec {
+            address,
+            request: Request {
+                method: load.method.clone(),
+                path: load.path.clone(),
+                headers: load.headers.clone(),
+                body: load.body.clone().into_bytes(),
+                host: address.to_string(),
+            },
+            connections: load.connections,
+            threads: load.threads.unwrap_or(u32::try_from(cpus.len()).unwrap_or(1)).clamp(1, load.connections),
+            cpus,
+            timeout: load.timeout,
+            connect_timeout: CONNECT_TIMEOUT,
+            contract: Contract {
+                status: variant.expect.status.clone(),
+                headers: variant.expect.headers.clone().into_iter().collect(),
+                body_bytes: variant.expect.body_bytes,
+            },
+        };
+        Generator::start(spec).map_err(|error| Failure::Generator(error.to_string()))
+    }
+}
+
+impl World for Rig {
+    fn now_s(&mut self) -> f64 {
+        self.began.elapsed().as_secs_f64()
+    }
+
+    fn start(&mut self, start: Start) -> Result<TrialStarted, Failure> {
+        let variant = &self.plan.variants[start.variant];
+        let began = Instant::now();
+        let mut services = self.start_services(start, variant)?;
+        let start_s = began.elapsed().as_secs_f64();
+        // The entry is last, because everything it needs is started before it.
+        let entry = services.last().map(Running::address);
+        let address = entry.ok_or_else(|| Failure::Service(format!("{}: no service to load", variant.name)))?;
+        let generator = self.generator(variant, address)?;
+        let started = TrialStarted {
+            block: start.block,
+            variant: start.variant,
+            start_s,
+            padding_bytes: start.padding_bytes,
+            services: services.iter_mut().map(|running| self.started(running)).collect(),
+            generator_cpus: self.division.generator.clone(),
+            cpus_shared: self.division.shared,
+        };
+        self.living.push(Living { variant: start.variant, block: start.block, services, generator });
+        Ok(started)
+    }
+
+    fn load(&mut self, variant: usize, kind: SliceKind, seconds: f64) -> Result<Slice, Failure> {
+        let before = self.sample();
+        let steal = CpuTimes::read();
+        let living = self.living.iter_mut().find(|living| living.variant == variant);
+        let living = living.ok_or_else(|| Failure::Generator(format!("variant {variant} does not live")))?;
+        self.stop.watch(living.generator.interrupt());
+        let slice = living.generator.run(Until::Elapsed(Duration::from_secs_f64(seconds)));
+        living.services.iter_mut().try_for_each(check_alive)?;
+        if self.stop.is_requested() {
+            return Err(Failure::Interrupted);
+        }
+        let block = living.block;
+        let steal_share = steal.steal_share_until(&CpuTimes::read());
+        let after = self.sample();
+        let connections = self.plan.variants[variant].load.connections;
+        let mut kept = kept(slice, Place { block, variant, kind, connections });
+        kept.services = uses(&before, &after, |of| of == variant);
+        let idle = uses(&before, &after, |of| of != variant);
+        kept.machine = MachineUse { steal_share, idle_trials_cpu_ns: idle.iter().map(|use_| use_.cpu_ns).sum() };
+        Ok(kept)
+    }
+
+    fn stop(&mut self, variant: usize) -> Option<TrialEnded> {
+        let index = self.living.iter().position(|living| living.variant == variant)?;
+        let Living { block, mut services, generator, .. } = self.living.remove(index);
+        // The connections go first, so that a service that waits for them to close can end at once.
+        drop(generator);
+        let mut ended = TrialEnded {
+            block,
+            variant,
+            peak_rss_bytes: services.iter_mut().map(|service| service.sample().peak_rss_bytes).sum(),
+            killed: Vec::new(),
+            leftovers: Vec::new(),
+            output_dropped_bytes: 0,
+        };
+        // The entry first, then what it needs.
+        for service in services.into_iter().rev() {
+            let name = service.name().to_owned();
+            let stopped = service.stop();
+            ended.leftovers.extend(stopped.leftovers.into_iter().map(|leftover| leftover.description));
+            ended.output_dropped_bytes += stopped.output_dropped_bytes;
+            if stopped.killed > 0 {
+                ended.killed.push(name);
+            }
+        }
+        Some(ended)
+    }
+}
+
+impl Rig {
+    fn started(&self, running: &mut Running) -> ServiceStarted {
+        ServiceStarted {
+            service: running.name().to_owned(),
+            pid: running.pid(),
+            port: running.address().port(),
+            cpus: self.division.services.clone(),
+            cpu_source: cpu_source(running.sample().cpu_source).to_owned(),
+        }
+    }
+
+    /// What every living service has used so far, in the order of [`Rig::living`].
+    fn sample(&mut self) -> Vec<(usize, String, Sample)> {
+        let living = self.living.iter_mut();
+        let sampled = living.flat_map(|living| {
+            let variant = living.variant;
+            living.services.iter_mut().map(move |s| (variant, s.name().to_owned(), s.sample()))
+        });
+        sampled.collect()
+    }
+}
+
+/// A target's error with the service's last words and a hint, as people need it.
+fn failed(error: TargetError) -> Failure {
+    if matches!(error, TargetError::Cancelled { .. }) {
+        return Failure::Interrupted;
+    }
+    let hint = error.hint().map(|hint| format!("\n  hint: {hint}"));
+    Failure::Service(format!("{error}{}{}", last_words(error.tail().unwrap_or_default()), hint.unwrap_or_default()))
+}
+
+/// A service that ended while it was loaded is a failure, however many requests it answered.
+fn check_alive(service: &mut Running) -> Result<(), Failure> {
+    match service.exited() {
+        None => Ok(()),
+        Some(exit) => Err(Failure::Service(format!(
+            "service {} ended with {exit} while it was loaded{}",
+            service.name(),
+            last_words(&service.tail())
+        ))),
+    }
+}
+
+fn last_words(tail: &str) -> String {
+    if tail.is_empty() {
+        return String::new();
+    }
+    let lines: String = tail.lines().map(|line| format!("\n    {line}")).collect();
+    format!("\n  its last output:{lines}")
+}
+
+/// What is left of a variant's name in a file's name.
+fn file_name(name: &str) -> String {
+    let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join("-")
+}
+
+fn uses(
+    before: &[(usize, String, Sample)],
+    after: &[(usize, String, Sample)],
+    wanted: impl Fn(usize) -> bool,
+) -> Vec<ServiceUse> {
+    let pairs = before.iter().zip(after).filter(|((variant, ..), _)| wanted(*variant));
+    pairs.map(|((_, name, before), (.., after))| service_use(name, before, after)).collect()
+}
+
+fn service_use(name: &str, before: &Sample, after: &Sample) -> ServiceUse {
+    ServiceUse {
+        service: name.to_owned(),
+        cpu_ns: after.cpu_ns.saturating_sub(before.cpu_ns),
+        run_delay_ns: after.run_delay_ns.saturating_sub(before.run_delay_ns),
+        rss_bytes: after.rss_bytes,
+        processes: after.processes,
+        threads: after.threads,
+        switches_voluntary: after.switches_voluntary.saturating_sub(before.switches_voluntary),
+        switches_involuntary: after.switches_involuntary.saturating_sub(before.switches_involuntary),
+    }
+}
+
+/// Where a slice belongs.
+struct Place {
+    block: u32,
+    variant: usize,
+    kind: SliceKind,
+    connections: u32,
+}
+
+/// The engine's slice in the record's words; what services and machine used is filled in by the caller.
+fn kept(slice: load::Slice, place: Place) -> Slice {
+    let error = |error: &load::ErrorCount| record::ErrorCount {
+        phase: error.phase.to_string(),
+        cause: error.cause.to_string(),
+        count: error.count,
+    };
+    let failure = |failure: &load::ContractFailure| record::ContractFailure {
+        what: what_failed(&failure.kind),
+        count: failure.count,
+        example: failure.example.clone(),
+    };
+    Slice {
+        block: place.block,
+        variant: place.variant,
+        kind: place.kind,
+        started_ns: slice.started_ns,
+        window_ns: slice.window_ns,
+        drain_ns: slice.drain_ns,
+        sent: slice.sent,
+        answered: slice.answered,
+        ok: slice.ok,
+        ok_in_window: slice.ok_in_window,
+        timed_out: slice.timed_out,
+        broken: slice.broken,
+        unfinished: slice.unfinished,
+        errors: slice.errors.iter().map(error).collect(),
+        contract_failures: slice.contract_failures.iter().map(failure).collect(),
+        status: slice.status,
+        wire_bytes: slice.bytes_wire,
+        body_bytes: slice.bytes_body,
+        latency: slice.latency,
+        first_byte: slice.first_byte,
+        ok_per_100_ms: slice.buckets,
+        connections: place.connections,
+        connections_alive: slice.connections_alive_end,
+        connections_opened: slice.opened,
+        generator: record::GeneratorUse {
+            cpu_ns: slice.thread_cpu_ns,
+            run_delay_ns: slice.thread_run_delay_ns.into_iter().flatten().collect(),
+            wall_ns: slice.thread_wall_ns,
+        },
+        services: Vec::new(),
+        machine: MachineUse::default(),
+    }
+}
+
+fn cpu_source(source: target::CpuSource) -> &'static str {
+    match source {
+        target::CpuSource::Group => "control group",
+        target::CpuSource::Processes => "processes",
+    }
+}
+
+fn what_failed(kind: &load::FailureKind) -> String {
+    match kind {
+        load::FailureKind::Status => "status".to_owned(),
+        load::FailureKind::BodyBytes => "body length".to_owned(),
+        load::FailureKind::Header(name) => format!("header {name}"),
+    }
+}
+
+/// The first line of /proc/stat: time of all processors since boot, in ticks.
+struct CpuTimes {
+    total: u64,
+    steal: u64,
+}
+
+impl CpuTimes {
+    /// Zeros where the kernel shows nothing, which reads as no steal.
+    fn read() -> CpuTimes {
+        let text = fs::read_to_string("/proc/stat").unwrap_or_default();
+        let line = text.lines().next().unwrap_or_default();
+        let ticks: Vec<u64> = line.split_whitespace().skip(1).filter_map(|word| word.parse().ok()).collect();
+        // user nice system idle iowait irq softirq steal; guest time is inside user time already.
+        CpuTimes { total: ticks.iter().take(8).sum(), steal: ticks.get(7).copied().unwrap_or(0) }
+    }
+
+    fn steal_share_until(&self, later: &CpuTimes) -> f64 {
+        let total = later.total.saturating_sub(self.total);
+        if total == 0 { 0.0 } else { later.steal.saturating_sub(self.steal) as f64 / total as f64 }
+    }
+}

@@ -1,0 +1,71 @@
+//! What happens in which order: every random choice of a run, from its seed. Pure.
+
+use rand::seq::SliceRandom;
+use rand::RngExt;
+use rand_pcg::Pcg64;
+
+/// With up to this many variants all trials of a block live together and their slices alternate.
+pub const TOGETHER_MAX: usize = 4;
+
+/// Longest padding variable in bytes: one page moves a stack by every alignment that matters.
+const PADDING_BYTES_MAX: usize = 4096;
+
+/// The random choices of a run. Block `n` is the same whatever was drawn for other blocks.
+#[derive(Debug, Clone, Copy)]
+pub struct Schedule {
+    seed: u64,
+    variants: usize,
+}
+
+impl Schedule {
+    /// The schedule of a seed for so many variants.
+    pub fn new(seed: u64, variants: usize) -> Schedule {
+        Schedule { seed, variants }
+    }
+
+    /// The order in which a block's trials are started.
+    pub fn order(&self, block: u32) -> Vec<usize> {
+        self.shuffled(&mut self.stream(block, 0))
+    }
+
+    /// The length of each variant's padding variable in a block.
+    pub fn padding_bytes(&self, block: u32) -> Vec<usize> {
+        let mut random = self.stream(block, 1);
+        (0..self.variants).map(|_| random.random_range(0..=PADDING_BYTES_MAX)).collect()
+    }
+
+    /// The order of slices among living trials: `rounds` passes over all variants.
+    ///
+    /// Passes come in pairs, the second the first reversed, so that a linear drift within a pair falls on
+    /// every variant alike: A B B A, or B A A B, drawn anew for each pair.
+    pub fn rounds(&self, block: u32, rounds: u32) -> Vec<usize> {
+        let mut random = self.stream(block, 2);
+        let mut all = Vec::with_capacity(rounds as usize * self.variants);
+        let mut pass = Vec::new();
+        for round in 0..rounds {
+            if round % 2 == 0 {
+                pass = self.shuffled(&mut random);
+            } else {
+                pass.reverse();
+            }
+            all.extend(&pass);
+        }
+        all
+    }
+
+    fn shuffled(&self, random: &mut Pcg64) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.variants).collect();
+        order.shuffle(random);
+        order
+    }
+
+    fn stream(&self, block: u32, purpose: u32) -> Pcg64 {
+        let stream = u128::from(block) << 32 | u128::from(purpose);
+        Pcg64::new(u128::from(self.seed), stream)
+    }
+}
+
+/// Draws a seed where the file gives none: short enough to be typed again.
+pub fn draw_seed() -> u64 {
+    u64::from(rand::rng().random_range(1..1_000_000_u32))
+}

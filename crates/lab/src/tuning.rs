@@ -1,0 +1,168 @@
+//! How long to warm up, how many slices a trial, how many blocks: from measurements, blind to outcomes. Pure.
+//!
+//! Every choice here uses times and variances only, never which variant is ahead, so it cannot favour one.
+
+use plan::Design;
+use record::{Allocation, Block, Record, SliceKind, Trial, WarmUp};
+use stats::Components;
+
+/// Length of a slice in seconds unless the file says otherwise: long against a request, short against drift.
+const SLICE_S: f64 = 0.5;
+/// Time a trial costs beside warm-up and slices, assumed until it is measured: start, connect, stop.
+const TRIAL_GUESS_S: f64 = 0.8;
+/// What a slice costs beside its window, assumed until it is measured: draining, reading what the services used.
+const SLICE_GAP_S: f64 = 0.05;
+/// Warm-up assumed for blocks after the first, until it is measured.
+const WARM_UP_GUESS_S: f64 = 3.0;
+/// Bounds of the warm-up that the first block watches, in seconds; below the first MSER-5 can see no late cut.
+const WATCH_S: (f64, f64) = (stats::BUCKETS_MIN as f64 / 10.0, 10.0);
+/// Share of a variant's part of the budget that watching may take; where it would take more, nothing is watched.
+const WATCH_SHARE: f64 = 0.2;
+/// Bounds of the warm-up in seconds where there is no time to watch one.
+const UNWATCHED_S: (f64, f64) = (1.0, 3.0);
+/// Shortest warm-up used after measuring, in seconds.
+const WARM_UP_MIN_S: f64 = 0.3;
+/// Blocks that the first guess leaves room for: the six that a verdict needs, and two to spare.
+const BLOCKS_ROOM: f64 = 8.0;
+/// Bounds of the slices a trial before variances are known.
+const SLICES_FIRST: (f64, f64) = (2.0, 6.0);
+/// Fewer blocks than this allow no verdict.
+pub const BLOCKS_MIN: u32 = stats::BLOCKS_MIN;
+
+/// How each trial of the coming block is run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Settings {
+    /// Length of the warm-up in seconds.
+    pub warm_up_s: f64,
+    /// Whether the first block's warm-up is long enough to measure how much of it is needed.
+    pub watched: bool,
+    /// Length of a slice in seconds.
+    pub slice_s: f64,
+    /// Slices a trial.
+    pub slices: u32,
+}
+
+impl Settings {
+    /// What the first block uses: the file's word, else a long look at the warm-up and few slices.
+    pub fn first(design: &Design, variants: usize) -> Settings {
+        let share_s = design.budget.as_secs_f64() / variants.max(1) as f64;
+        let unwatched_s = (share_s / 12.0).clamp(UNWATCHED_S.0, UNWATCHED_S.1);
+        let watched_s = (share_s * WATCH_SHARE).min(WATCH_S.1);
+        let watched = design.warmup.is_none() && watched_s >= WATCH_S.0;
+        let assumed_s = if watched { watched_s } else { unwatched_s };
+        let warm_up_s = design.warmup.map_or(assumed_s, |warm_up| warm_up.as_secs_f64());
+        let slice_s = design.slice.map_or(SLICE_S, |slice| slice.as_secs_f64());
+        let room_s = share_s / BLOCKS_ROOM - warm_up_s - TRIAL_GUESS_S;
+        let fit = (room_s / (slice_s + SLICE_GAP_S)).floor().clamp(SLICES_FIRST.0, SLICES_FIRST.1);
+        Settings { warm_up_s, watched, slice_s, slices: design.slices.unwrap_or(fit as u32) }
+    }
+
+    /// Seconds that a block of so many variants takes at these costs.
+    pub fn block_s(&self, variants: usize, costs: &Costs) -> f64 {
+        variants as f64 * (costs.trial_s + self.warm_up_s + f64::from(self.slices) * (self.slice_s + costs.gap_s))
+    }
+}
+
+/// What a trial and a slice take beside their load.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Costs {
+    /// Seconds of a trial beside warm-up and slices: start, connect, stop.
+    pub trial_s: f64,
+    /// Seconds of a slice beside its window: drain, reading what was used.
+    pub gap_s: f64,
+}
+
+/// First guesses at the length of the first block and of the later ones in seconds, before anything is measured.
+pub fn block_seconds_guess(design: &Design, variants: usize) -> (f64, f64) {
+    let costs = Costs { trial_s: TRIAL_GUESS_S, gap_s: SLICE_GAP_S };
+    let first = Settings::first(design, variants);
+    let later_s = design.warmup.map_or(first.warm_up_s.min(WARM_UP_GUESS_S), |warm_up| warm_up.as_secs_f64());
+    let later = Settings { warm_up_s: later_s, ..first };
+    (first.block_s(variants, &costs), later.block_s(variants, &costs))
+}
+
+/// The length of the warm-up from what the first block showed: for every variant the longest that any needs.
+pub fn warm_up(record: &Record, watched_s: f64) -> WarmUp {
+    let trials = record.blocks.first().map(|block| block.trials.as_slice()).unwrap_or_default();
+    let steady_after = |variant| {
+        let trial = trials.iter().find(|trial| trial.variant() == variant)?;
+        let slice = trial.slices.iter().find(|slice| slice.kind == SliceKind::WarmUp)?;
+        let counts: Vec<f64> = slice.ok_per_100_ms.iter().map(|count| f64::from(*count)).collect();
+        let truncation = stats::mser5(&counts);
+        truncation.steady.then_some(truncation.buckets as f64 / 10.0)
+    };
+    let steady_after_s: Vec<Option<f64>> =
+        (0..record.header.plan.variants.len()).map(steady_after).collect();
+    // One variant that is never steady keeps the whole time watched for all.
+    let longest = steady_after_s.iter().map(|s| s.unwrap_or(watched_s)).fold(WARM_UP_MIN_S, f64::max);
+    WarmUp { seconds: longest, measured: true, steady_after_s }
+}
+
+/// The slices a trial from the variances of the blocks so far.
+pub fn allocation(record: &Record, settings: &Settings, costs: &Costs) -> Allocation {
+    let components = components(record);
+    let trial_s = costs.trial_s + settings.warm_up_s;
+    let slices = components
+        .as_ref()
+        .map_or(settings.slices, |found| stats::slices(trial_s, settings.slice_s + costs.gap_s, found));
+    Allocation {
+        slices,
+        slice_s: settings.slice_s,
+        measured: components.is_some(),
+        between_sd: components.as_ref().map(|components| components.between.sqrt()),
+        within_sd: components.as_ref().map(|components| components.within.sqrt()),
+        trial_s: Some(trial_s),
+    }
+}
+
+/// The most slices a trial with which the blocks that a verdict still needs fit into the time left.
+pub fn slices_within(left_s: f64, blocks_done: u32, variants: usize, settings: &Settings, costs: &Costs) -> u32 {
+    let trials = BLOCKS_MIN.saturating_sub(blocks_done).max(1) as usize * variants.max(1);
+    let room_s = left_s / trials as f64 - costs.trial_s - settings.warm_up_s;
+    (room_s / (settings.slice_s + costs.gap_s)).floor().max(1.0) as u32
+}
+
+/// Blocks that fit in all: those done, and those for which there is time.
+pub fn blocks_within(done: u32, left_s: f64, block_s: f64) -> u32 {
+    done + (left_s / block_s.max(0.001)).floor().clamp(0.0, 100_000.0) as u32
+}
+
+/// The measured costs of a trial and of a slice; `None` before the first block is complete.
+pub fn costs(record: &Record) -> Option<Costs> {
+    let blocks: Vec<&Block> = record.complete_blocks().collect();
+    let slices = || blocks.iter().flat_map(|block| &block.trials).flat_map(|trial| &trial.slices);
+    let drains_s: Vec<f64> = slices().map(|slice| slice.drain_ns as f64 / 1e9).collect();
+    let gap_s = SLICE_GAP_S + mean(&drains_s)?;
+    let loaded_s: f64 = slices().map(|slice| slice.window_ns as f64 / 1e9 + gap_s).sum();
+    let total_s: f64 = blocks.iter().filter_map(|block| block.seconds).sum();
+    let trials: usize = blocks.iter().map(|block| block.trials.len()).sum();
+    Some(Costs { trial_s: ((total_s - loaded_s) / trials as f64).max(0.0), gap_s })
+}
+
+fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// Variance components of log throughput: between processes of a variant, and between slices of a process.
+///
+/// What a block has in common (the machine's speed of the minute) cancels in a log-ratio, so it is taken out.
+fn components(record: &Record) -> Option<Components> {
+    let mut variants = vec![Vec::new(); record.header.plan.variants.len()];
+    for block in record.complete_blocks() {
+        let logs: Vec<f64> = block.trials.iter().flat_map(Trial::measured).filter_map(log_rate).collect();
+        let mean = mean(&logs).unwrap_or(0.0);
+        for trial in &block.trials {
+            let centred = trial.measured().filter_map(log_rate).map(|log| log - mean);
+            variants[trial.variant()].push(centred.collect::<Vec<f64>>());
+        }
+    }
+    // Taking out the mean of so many variants has taken out that part of each one's own spread, too.
+    let shrunk = 1.0 - 1.0 / (variants.len() as f64).max(2.0);
+    let found = stats::components(&variants)?;
+    Some(Components { between: found.between / shrunk, ..found })
+}
+
+fn log_rate(slice: &record::Slice) -> Option<f64> {
+    let rate = slice.ok_in_window as f64 / slice.window_ns as f64;
+    (rate.is_finite() && rate > 0.0).then(|| rate.ln())
+}

@@ -1,0 +1,61 @@
+//! What the dispatcher needs of the outside: to start a trial, load it, stop it, and know the time.
+
+use record::{Slice, SliceKind, TrialEnded, TrialStarted};
+
+/// Which trial to start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Start {
+    /// Number of the block.
+    pub block: u32,
+    /// Index of the variant in the plan.
+    pub variant: usize,
+    /// Length of a variable that only pads the environment, so that memory layout differs between trials.
+    pub padding_bytes: usize,
+}
+
+/// Why a step could not be done.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// A service did not start, or died; the text is complete, with its last output.
+    #[error("{0}")]
+    Service(String),
+    /// The load generator could not work.
+    #[error("{0}")]
+    Generator(String),
+    /// Going on is pointless; the text says why.
+    #[error("{0}")]
+    Pointless(String),
+    /// The budget does not hold enough blocks for a verdict.
+    #[error("the budget is too small, {needed_s} s would do")]
+    BudgetTooSmall {
+        /// A budget that is enough, in seconds.
+        needed_s: u64,
+    },
+    /// The user asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+    /// The record could not be written.
+    #[error(transparent)]
+    Record(#[from] record::WriteError),
+}
+
+/// The outside, as the dispatcher uses it. At most one trial of each variant lives at a time.
+pub trait World {
+    /// Seconds since any fixed point.
+    fn now_s(&mut self) -> f64;
+
+    /// Starts a variant's services and waits until they are ready.
+    ///
+    /// # Errors
+    /// If one does not get ready, or the user interrupts.
+    fn start(&mut self, start: Start) -> Result<TrialStarted, Failure>;
+
+    /// Loads a living trial for so many seconds, while the other living ones stay idle.
+    ///
+    /// # Errors
+    /// If a service dies meanwhile, or the user interrupts.
+    fn load(&mut self, variant: usize, kind: SliceKind, seconds: f64) -> Result<Slice, Failure>;
+
+    /// Stops a living trial; `None` if it does not live.
+    fn stop(&mut self, variant: usize) -> Option<TrialEnded>;
+}

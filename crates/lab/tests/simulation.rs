@@ -1,0 +1,139 @@
+//! The dispatcher over a simulated world: planted effects are found, nothing is found where nothing is, and
+//! whatever goes wrong everything is stopped and the record opens.
+
+mod world;
+
+use std::fs;
+
+use proofload_lab::{LabError, Schedule};
+use record::{EndReason, Record};
+use world::{Fault, Simulated, plan, run};
+
+fn reason(record: &Record) -> &EndReason {
+    &record.ended.as_ref().expect("the run ended").reason
+}
+
+#[test]
+fn a_planted_effect_is_found_and_its_interval_holds_it() {
+    let mut world = Simulated::new(7, &[0.0, 0.20]);
+    let (record, result, _folder) = run(plan(2), 7, &mut world);
+    result.expect("nothing went wrong");
+    let conclusion = audit::conclude(&record);
+    let comparison = &conclusion.comparisons[0];
+    let estimate = comparison.estimate.as_ref().expect("six blocks give an estimate");
+    assert_eq!(comparison.outcome, audit::Outcome::Better);
+    assert_eq!(reason(&record), &EndReason::Decided);
+    assert!(estimate.low < 0.20_f64.exp() && 0.20_f64.exp() < estimate.high, "{estimate:?}");
+    assert!(world.living.is_empty());
+}
+
+#[test]
+fn nothing_is_found_where_nothing_is() {
+    let runs = 60;
+    let wrong = (0..runs).filter(|seed| {
+        let mut world = Simulated::new(*seed, &[0.0, 0.0]);
+        let (record, result, _folder) = run(plan(2), *seed, &mut world);
+        result.expect("nothing went wrong");
+        matches!(audit::conclude(&record).comparisons[0].outcome, audit::Outcome::Better | audit::Outcome::Worse)
+    });
+    // 5 % of 60 is 3; with that rate more than 8 come once in 300 such tests, and the seeds are fixed.
+    assert!(wrong.count() <= 8);
+}
+
+#[test]
+fn every_block_has_each_variant_once_with_its_slices_in_mirrored_pairs() {
+    let mut world = Simulated::new(3, &[0.0, 0.1, 0.0]);
+    let (record, result, _folder) = run(plan(3), 3, &mut world);
+    result.expect("nothing went wrong");
+    for block in record.complete_blocks() {
+        let mut variants: Vec<usize> = block.trials.iter().map(record::Trial::variant).collect();
+        variants.sort_unstable();
+        assert_eq!(variants, [0, 1, 2]);
+        let slices: Vec<usize> = block.trials.iter().map(|trial| trial.measured().count()).collect();
+        assert!(slices.iter().all(|count| *count == slices[0] && *count > 0));
+    }
+    let rounds = Schedule::new(3, 3).rounds(1, 4);
+    let mirrored: Vec<usize> = rounds[3..6].iter().rev().copied().collect();
+    assert_eq!(rounds[..3], mirrored);
+    let orders: Vec<Vec<usize>> = (1..20).map(|block| Schedule::new(3, 3).order(block)).collect();
+    assert!(orders.iter().any(|order| *order != orders[0]), "the order is drawn anew for each block");
+}
+
+#[test]
+fn the_budget_is_kept() {
+    let mut world = Simulated::new(5, &[0.0, 0.001]);
+    let (record, result, _folder) = run(plan(2), 5, &mut world);
+    result.expect("nothing went wrong");
+    let ended = record.ended.as_ref().expect("the run ended");
+    assert!(ended.seconds <= record.header.plan.design.budget.as_secs_f64() * 1.02, "{ended:?}");
+    assert!(matches!(ended.reason, EndReason::BudgetSpent | EndReason::LastLook | EndReason::Decided));
+}
+
+#[test]
+fn a_budget_too_small_for_a_verdict_is_said_and_not_overspent() {
+    for seconds in [15, 26] {
+        let mut world = Simulated::new(5, &[0.0, 0.5]);
+        let mut plan = plan(2);
+        plan.design.budget = std::time::Duration::from_secs(seconds);
+        let (record, result, _folder) = run(plan, 5, &mut world);
+        result.expect("a void run is no error");
+        let conclusion = audit::conclude(&record);
+        let said: Vec<&str> = conclusion.findings.iter().map(|finding| finding.evidence.as_str()).collect();
+        assert!(said.iter().any(|said| said.contains("no verdict is given from fewer than 6")), "{said:?}");
+        assert_eq!(conclusion.comparisons[0].outcome, audit::Outcome::Void);
+        assert!(record.ended.expect("the run ended").seconds <= seconds as f64);
+    }
+}
+
+#[test]
+fn whatever_fails_everything_is_stopped_and_the_end_is_kept() {
+    for (fault, expected) in [
+        (Fault::DiesInBlock(2), EndReason::ServiceFailed("variant 1 died".into())),
+        (Fault::NeverStarts, EndReason::ServiceFailed("variant 1 does not start".into())),
+        (Fault::Interrupt(3), EndReason::Interrupted),
+    ] {
+        let mut world = Simulated::new(1, &[0.0, 0.0]);
+        world.fault = Some(fault);
+        let (record, result, folder) = run(plan(2), 1, &mut world);
+        assert_eq!(reason(&record), &expected);
+        assert_eq!(result.is_err(), matches!(expected, EndReason::ServiceFailed(_)));
+        assert!(!matches!(result, Err(LabError::Record(_))));
+        assert!(world.living.is_empty(), "{fault:?}");
+        assert_eq!(record::open(&folder.path().join("record")).expect("it opens"), record);
+    }
+}
+
+#[test]
+fn a_service_that_never_succeeds_voids_the_run_at_once() {
+    let mut world = Simulated::new(1, &[0.0, 0.0]);
+    world.fault = Some(Fault::AllFail);
+    let (record, result, _folder) = run(plan(2), 1, &mut world);
+    result.expect("a void run is no error");
+    assert!(matches!(reason(&record), EndReason::Void(why) if why.contains("none of 100 requests")));
+    assert_eq!(record.complete_blocks().count(), 0);
+    assert_eq!(audit::conclude(&record).comparisons[0].outcome, audit::Outcome::Void);
+}
+
+#[test]
+fn the_record_opens_wherever_it_was_cut_off() {
+    let mut world = Simulated::new(2, &[0.0, 0.3]);
+    let (record, result, folder) = run(plan(2), 2, &mut world);
+    result.expect("nothing went wrong");
+    let events = folder.path().join("record/events.jsonl");
+    let whole = fs::read(&events).expect("the events are there");
+    let lines = whole.iter().filter(|byte| **byte == b'\n').count();
+    for cut in (0..whole.len()).step_by(997) {
+        fs::write(&events, &whole[..cut]).expect("it can be written");
+        let opened = record::open(&folder.path().join("record")).expect("it opens");
+        let cut_in_a_line = cut > 0 && whole[cut - 1] != b'\n';
+        assert_eq!(opened.damage.len(), usize::from(cut_in_a_line));
+        assert!(opened.complete_blocks().count() <= record.complete_blocks().count());
+        let _ = audit::conclude(&opened);
+    }
+    // A line spoilt in the middle costs that line only.
+    let mut spoilt = whole.clone();
+    spoilt[10] = 0xff;
+    fs::write(&events, &spoilt).expect("it can be written");
+    let opened = record::open(&folder.path().join("record")).expect("it opens");
+    assert!(!opened.damage.is_empty() && opened.damage.len() < lines);
+}

@@ -1,0 +1,223 @@
+//! A world without processes: a clock that only the world moves, rates drawn from a seed.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use proofload_lab::{Failure, LabError, Start, World};
+use plan::{Comparison, Design, Expect, Factor, Load, Metric, Plan, Variant};
+use rand::RngExt;
+use rand_pcg::Pcg64;
+use record::{
+    Environment, GeneratorUse, Header, MachineUse, Record, ServiceUse, Slice, SliceKind, TrialEnded,
+    TrialStarted, Writer,
+};
+use stats::Latencies;
+
+/// Responses per second of a variant without effect.
+const BASE_RATE: f64 = 2000.0;
+/// Spread between processes, and between slices of one.
+const BETWEEN_SD: f64 = 0.05;
+const WITHIN_SD: f64 = 0.02;
+
+/// Something that goes wrong.
+#[derive(Debug, Clone, Copy)]
+pub enum Fault {
+    DiesInBlock(u32),
+    NeverStarts,
+    Interrupt(u32),
+    AllFail,
+}
+
+pub struct Simulated {
+    random: Pcg64,
+    clock_s: f64,
+    /// Effect of each variant on log throughput.
+    effects: Vec<f64>,
+    pub fault: Option<Fault>,
+    /// Variant, block, and the luck of its process.
+    pub living: Vec<(usize, u32, f64)>,
+}
+
+impl Simulated {
+    pub fn new(seed: u64, effects: &[f64]) -> Simulated {
+        Simulated {
+            random: Pcg64::new(u128::from(seed), 99),
+            clock_s: 1000.0,
+            effects: effects.to_vec(),
+            fault: None,
+            living: Vec::new(),
+        }
+    }
+
+    /// A normal variate, by the sum of twelve uniform ones: good to three sigma, which is all that is needed.
+    fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.random.random::<f64>()).sum::<f64>() - 6.0
+    }
+}
+
+impl World for Simulated {
+    fn now_s(&mut self) -> f64 {
+        self.clock_s
+    }
+
+    fn start(&mut self, start: Start) -> Result<TrialStarted, Failure> {
+        self.clock_s += 0.4;
+        if matches!(self.fault, Some(Fault::NeverStarts)) && start.variant == 1 {
+            return Err(Failure::Service("variant 1 does not start".into()));
+        }
+        let luck = self.normal() * BETWEEN_SD;
+        self.living.push((start.variant, start.block, luck));
+        Ok(TrialStarted {
+            block: start.block,
+            variant: start.variant,
+            start_s: 0.4,
+            padding_bytes: start.padding_bytes,
+            services: Vec::new(),
+            generator_cpus: vec![0],
+            cpus_shared: false,
+        })
+    }
+
+    fn load(&mut self, variant: usize, kind: SliceKind, seconds: f64) -> Result<Slice, Failure> {
+        self.clock_s += seconds + 0.03;
+        let (_, block, luck) = *self.living.iter().find(|living| living.0 == variant).expect("it lives");
+        match self.fault {
+            Some(Fault::DiesInBlock(dies)) if dies == block && variant == 1 => {
+                return Err(Failure::Service("variant 1 died".into()));
+            }
+            Some(Fault::Interrupt(at)) if at == block => return Err(Failure::Interrupted),
+            Some(Fault::AllFail) => return Ok(slice(variant, block, kind, 0, seconds)),
+            _ => {}
+        }
+        let log = self.effects[variant] + luck + self.normal() * WITHIN_SD;
+        let ok = (BASE_RATE * log.exp() * seconds) as u64;
+        Ok(slice(variant, block, kind, ok, seconds))
+    }
+
+    fn stop(&mut self, variant: usize) -> Option<TrialEnded> {
+        let index = self.living.iter().position(|living| living.0 == variant)?;
+        let (_, block, _) = self.living.remove(index);
+        self.clock_s += 0.05;
+        Some(TrialEnded {
+            block,
+            variant,
+            peak_rss_bytes: 90_000_000,
+            killed: Vec::new(),
+            leftovers: Vec::new(),
+            output_dropped_bytes: 0,
+        })
+    }
+}
+
+fn slice(variant: usize, block: u32, kind: SliceKind, ok: u64, seconds: f64) -> Slice {
+    let sent = if ok == 0 { 100 } else { ok };
+    let buckets = (seconds * 10.0).round() as u64;
+    // The first half second of a warm-up is slow.
+    let bucket = |index: u64| match kind {
+        SliceKind::WarmUp if index < 5 => ok / buckets / 4,
+        _ => ok / buckets,
+    };
+    let mut latency = Latencies::new();
+    latency.record(4_000_000);
+    Slice {
+        block,
+        variant,
+        kind,
+        started_ns: 0,
+        window_ns: (seconds * 1e9) as u64,
+        drain_ns: 5_000_000,
+        sent,
+        answered: sent,
+        ok,
+        ok_in_window: ok,
+        timed_out: 0,
+        broken: 0,
+        unfinished: 0,
+        status: BTreeMap::from([(if ok == 0 { 500 } else { 200 }, sent)]),
+        errors: Vec::new(),
+        contract_failures: Vec::new(),
+        wire_bytes: sent * 1300,
+        body_bytes: sent * 1000,
+        latency: latency.clone(),
+        first_byte: latency,
+        ok_per_100_ms: (0..buckets).map(|index| bucket(index) as u32).collect(),
+        connections: 32,
+        connections_alive: 32,
+        connections_opened: 0,
+        generator: GeneratorUse { cpu_ns: vec![(seconds * 2e8) as u64], run_delay_ns: vec![0], wall_ns: vec![(seconds * 1e9) as u64] },
+        services: vec![ServiceUse {
+            service: "api".into(),
+            cpu_ns: (seconds * 0.99e9) as u64,
+            run_delay_ns: 0,
+            rss_bytes: 80_000_000,
+            processes: 1,
+            threads: 11,
+            switches_voluntary: 10,
+            switches_involuntary: 10,
+        }],
+        machine: MachineUse::default(),
+    }
+}
+
+/// A plan of one factor whose first level is the baseline.
+pub fn plan(variants: usize) -> Plan {
+    let names: Vec<String> = (0..variants).map(|index| format!("level-{index}")).collect();
+    let variant = |name: &String| Variant {
+        name: name.clone(),
+        levels: BTreeMap::from([("setting".to_owned(), name.clone())]),
+        services: Vec::new(),
+        entry: "api".into(),
+        load: Load {
+            method: "GET".into(),
+            path: "/".into(),
+            headers: Vec::new(),
+            body: String::new(),
+            connections: 32,
+            threads: None,
+            timeout: Duration::from_secs(5),
+        },
+        expect: Expect { status: vec![200], headers: BTreeMap::new(), body_bytes: None },
+    };
+    let comparison =
+        |candidate: usize| Comparison { baseline: 0, candidate, label: format!("level-{candidate} against level-0") };
+    Plan {
+        name: "simulated".into(),
+        question: Some("Does the setting matter?".into()),
+        variants: names.iter().map(variant).collect(),
+        factors: vec![Factor { name: "setting".into(), levels: names }],
+        comparisons: (1..variants).map(comparison).collect(),
+        design: Design {
+            metric: Metric::Throughput,
+            margin: 0.03,
+            budget: Duration::from_secs(300),
+            seed: None,
+            warmup: None,
+            slice: None,
+            slices: None,
+            blocks: None,
+        },
+    }
+}
+
+/// Runs a plan in a fresh folder, which lives as long as its handle.
+pub fn run(
+    plan: Plan,
+    seed: u64,
+    world: &mut Simulated,
+) -> (Record, Result<(), LabError>, tempfile::TempDir) {
+    let folder = tempfile::tempdir().expect("a folder for the record");
+    let header = Header {
+        version: record::VERSION,
+        proofload: "0.0.0".into(),
+        created: "2026-01-01T00:00:00Z".into(),
+        experiment: "simulated.toml".into(),
+        command: vec!["proofload".into()],
+        seed,
+        plan,
+        environment: Environment::default(),
+    };
+    let directory = folder.path().join("record");
+    let writer = Writer::create(&directory, header, "name = \"simulated\"\n").expect("the record is made");
+    let (record, result) = proofload_lab::run(writer, world, &mut |_| {});
+    (record, result, folder)
+}

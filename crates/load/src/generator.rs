@@ -1,0 +1,217 @@
+//! The generator: engine threads behind a blocking call for each slice.
+//!
+//! The control plane. It deals connections and requests to the threads, tells them when to begin, and merges what they
+//! report; it touches no socket.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::share::Terms;
+use crate::tally::Part;
+use crate::worker::{Command, Counter, Orders, Report, Shared};
+use crate::{LoadError, LoadSpec, Slice, Until, clock, limits, render, tally, worker};
+
+/// Load on one service: threads and connections that live over many slices. Dropping it closes the connections and
+/// joins the threads.
+#[derive(Debug)]
+pub struct Generator {
+    threads: Vec<Thread>,
+    connections: u32,
+    shared: Arc<Shared>,
+}
+
+/// Ends slices early; see [`Generator::interrupt`].
+#[derive(Debug, Clone)]
+pub struct Interrupt {
+    shared: Arc<Shared>,
+}
+
+/// Shows how far a slice has come; see [`Generator::progress`].
+#[derive(Debug, Clone)]
+pub struct Progress {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Thread {
+    /// Taken on drop: without it the thread ends.
+    commands: Option<Sender<Command>>,
+    reports: Receiver<Report>,
+    handle: Option<JoinHandle<()>>,
+}
+
+impl Generator {
+    /// Starts the threads. Connections are opened by the first [`run`](Self::run).
+    ///
+    /// # Errors
+    /// [`LoadError`]: a spec that cannot be, too few file descriptors (the soft limit is raised to the hard one first), a
+    /// CPU that cannot be pinned to, a thread that does not start.
+    pub fn start(spec: LoadSpec) -> Result<Generator, LoadError> {
+        check(&spec)?;
+        let request: Arc<[u8]> = render::bytes(&spec.request)?.into();
+        limits::ensure_descriptors(spec.connections, spec.threads)?;
+        let answered = (0..spec.threads).map(|_| Counter::default()).collect();
+        let shared = Arc::new(Shared { interrupted: AtomicBool::new(false), answered });
+        let mut generator =
+            Generator { threads: Vec::new(), connections: spec.connections, shared: shared.clone() };
+        for index in 0..spec.threads {
+            generator.threads.push(spawn(&spec, index, request.clone(), shared.clone())?);
+        }
+        for thread in &generator.threads {
+            let Report::Started(started) = thread.next() else { unreachable!("a thread starts once, first") };
+            started?;
+        }
+        Ok(generator)
+    }
+
+    /// Runs one slice and returns when it is over. Blocks.
+    ///
+    /// Connections that are missing are opened first, outside of the window, for at most the spec's
+    /// `connect_timeout`; the window begins with those that are open, the others join when they can. At the end what is
+    /// in flight is waited for, at most the spec's `timeout`. Connections stay open and idle afterwards.
+    ///
+    /// `Until::Requests(n)` sends exactly n requests, dealt to threads in the proportion of their connections; it sends
+    /// fewer only if a thread had no open connection for `connect_timeout`, or was interrupted.
+    pub fn run(&mut self, until: Until) -> Slice {
+        for (index, thread) in self.threads.iter().enumerate() {
+            let allowance = match until {
+                Until::Elapsed(_) => None,
+                Until::Requests(total) => Some(self.requests_of(index, total)),
+            };
+            thread.tell(Command::Prepare { allowance });
+        }
+        for thread in &self.threads {
+            let Report::Prepared = thread.next() else { unreachable!("the answer to Prepare") };
+        }
+        let started_ns = clock::monotonic_ns();
+        for thread in &self.threads {
+            thread.tell(Command::Load { started_ns, until });
+        }
+        tally::slice(started_ns, self.threads.iter().map(Thread::part).collect())
+    }
+
+    /// A handle by which another thread, or a signal's, can end the running slice and all later ones.
+    pub fn interrupt(&self) -> Interrupt {
+        Interrupt { shared: self.shared.clone() }
+    }
+
+    /// A handle by which another thread can see how far the running slice is.
+    pub fn progress(&self) -> Progress {
+        Progress { shared: self.shared.clone() }
+    }
+
+    /// Request r belongs to connection r % connections, and that to thread c % threads.
+    fn requests_of(&self, thread: usize, total: u64) -> u64 {
+        let connections = u64::from(self.connections);
+        let mine = (thread as u64..connections).step_by(self.threads.len());
+        mine.map(|connection| dealt(total, connections, connection)).sum()
+    }
+}
+
+impl Interrupt {
+    /// Ends the running slice within about a tenth of a second, and every later one at once.
+    pub fn stop(&self) {
+        self.shared.interrupted.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Progress {
+    /// Complete responses in this slice so far; up to 50 ms old.
+    pub fn done(&self) -> u64 {
+        self.shared.answered.iter().map(|counter| counter.0.load(Ordering::Relaxed)).sum()
+    }
+}
+
+impl Drop for Generator {
+    fn drop(&mut self) {
+        self.interrupt().stop();
+        for thread in &mut self.threads {
+            thread.commands = None;
+        }
+        for thread in &mut self.threads {
+            if let Some(handle) = thread.handle.take() {
+                // A thread that panicked has said so already, and a destructor is no place to say it again.
+                let _ = handle.join();
+            }
+        }
+    }
+}
+
+impl Thread {
+    fn tell(&self, command: Command) {
+        let commands = self.commands.as_ref().expect("taken on drop only");
+        commands.send(command).expect("a load thread has panicked");
+    }
+
+    fn next(&self) -> Report {
+        self.reports.recv().expect("a load thread has panicked")
+    }
+
+    fn part(&self) -> Part {
+        let Report::Done(part) = self.next() else { unreachable!("the answer to Load") };
+        *part
+    }
+}
+
+/// How many of `total` things the taker `index` gets when they are dealt in turn to so many `takers`.
+fn dealt(total: u64, takers: u64, index: u64) -> u64 {
+    total / takers + u64::from(index < total % takers)
+}
+
+fn check(spec: &LoadSpec) -> Result<(), LoadError> {
+    let refuse = |field, problem: String| Err(LoadError::Spec { field, problem });
+    if spec.connections == 0 {
+        return refuse("load.connections", "0 is too few, at least 1".into());
+    }
+    if spec.threads == 0 || spec.threads > spec.connections {
+        let limit = spec.connections;
+        return refuse(
+            "load.threads",
+            format!("{} threads for {limit} connections, from 1 to {limit}", spec.threads),
+        );
+    }
+    if spec.timeout.is_zero() {
+        return refuse("load.timeout", "0 is too short for any answer".into());
+    }
+    if spec.connect_timeout.is_zero() {
+        return refuse("load.connect_timeout", "0 is too short for any connection".into());
+    }
+    Ok(())
+}
+
+fn spawn(spec: &LoadSpec, index: u32, request: Arc<[u8]>, shared: Arc<Shared>) -> Result<Thread, LoadError> {
+    let connections = dealt(spec.connections.into(), spec.threads.into(), index.into()) as u32;
+    let cpu = (!spec.cpus.is_empty()).then(|| spec.cpus[index as usize % spec.cpus.len()]);
+    let terms = Terms {
+        request_bytes: request.len(),
+        bodiless: spec.request.method == "HEAD",
+        timeout_ns: nanoseconds(spec.timeout),
+        connect_timeout_ns: nanoseconds(spec.connect_timeout),
+        contract: spec.contract.clone(),
+    };
+    let (commands, commands_end) = channel();
+    let (reports_end, reports) = channel();
+    let orders = Orders {
+        index: index as usize,
+        cpu,
+        address: spec.address,
+        request,
+        connections,
+        terms,
+        shared,
+        commands: commands_end,
+        reports: reports_end,
+    };
+    let named = std::thread::Builder::new().name(format!("load-{index}"));
+    let handle = named.spawn(move || worker::work(orders)).map_err(LoadError::Thread)?;
+    Ok(Thread { commands: Some(commands), reports, handle: Some(handle) })
+}
+
+/// Time limits beyond a century are one.
+fn nanoseconds(time: Duration) -> u64 {
+    const CENTURY: Duration = Duration::from_secs(100 * 366 * 86_400);
+    time.min(CENTURY).as_nanos() as u64
+}

@@ -1,0 +1,165 @@
+//! What time does to a share: the parts of a slice follow each other, time limits end, closed connections may be
+//! opened again.
+
+use super::{Act, Cause, ContractFailure, Gate, Share, Stage, Tally, Until};
+
+impl Share {
+    /// Begins the connect phase. The share has to send `allowance` requests, or as many as it can (`None`).
+    pub(crate) fn prepare(&mut self, now_ns: u64, allowance: Option<u64>) {
+        debug_assert_eq!(self.gate, Gate::Shut);
+        self.gate = Gate::Opening { until_ns: now_ns + self.terms.connect_timeout_ns };
+        self.allowance = allowance;
+        self.next_due_ns = now_ns;
+        for connection in &mut self.connections {
+            if matches!(connection.stage(), Stage::Closed { .. }) {
+                connection.abandon();
+            }
+        }
+        if self.alive == 0 {
+            self.none_alive_since_ns = now_ns;
+        }
+    }
+
+    /// Whether the connect phase is over: every connection is open, or the time for it is up.
+    pub(crate) fn is_prepared(&self, now_ns: u64) -> bool {
+        match self.gate {
+            Gate::Opening { until_ns } => self.alive as usize == self.connections.len() || now_ns >= until_ns,
+            _ => true,
+        }
+    }
+
+    /// Opens the window. The driver asks [`Share::start`] for every connection then.
+    pub(crate) fn open_window(&mut self, started_ns: u64, until: Until) {
+        let stop_ns = match until {
+            Until::Elapsed(window) => started_ns.saturating_add(nanoseconds(window)),
+            Until::Requests(_) => u64::MAX,
+        };
+        self.gate = Gate::Sending { started_ns, stop_ns };
+    }
+
+    /// The time at which the window closes by itself, if it is open and such a time is set.
+    pub(crate) fn stop_ns(&self) -> Option<u64> {
+        match self.gate {
+            Gate::Sending { stop_ns, .. } if stop_ns != u64::MAX => Some(stop_ns),
+            _ => None,
+        }
+    }
+
+    /// Whether the window is over: its time is up, or all requests were sent and have ended, or none of those left
+    /// can be sent because no connection has been open for the time of a connect time-out.
+    pub(crate) fn is_window_over(&self, now_ns: u64) -> bool {
+        let Gate::Sending { stop_ns, .. } = self.gate else { return true };
+        let all_ended = self.allowance == Some(0) && self.in_flight == 0;
+        let hopeless = self.allowance.is_some()
+            && self.alive == 0
+            && now_ns.saturating_sub(self.none_alive_since_ns) >= self.terms.connect_timeout_ns;
+        now_ns >= stop_ns || all_ended || hopeless
+    }
+
+    /// Closes the window; what is in flight has until `limit_ns` to end. Returns the time at which sending stopped.
+    pub(crate) fn stop_sending(&mut self, now_ns: u64, limit_ns: u64) -> u64 {
+        let stopped_ns = match self.gate {
+            Gate::Sending { stop_ns, .. } => now_ns.min(stop_ns),
+            _ => now_ns,
+        };
+        self.gate = Gate::Draining { until_ns: stopped_ns.saturating_add(limit_ns) };
+        stopped_ns
+    }
+
+    /// Shortens the drain to at most `limit_ns` from now.
+    pub(crate) fn hurry(&mut self, now_ns: u64, limit_ns: u64) {
+        if let Gate::Draining { until_ns } = &mut self.gate {
+            *until_ns = (*until_ns).min(now_ns.saturating_add(limit_ns));
+        }
+    }
+
+    /// Whether nothing is in flight any more, or the time for it is up.
+    pub(crate) fn is_drained(&self, now_ns: u64) -> bool {
+        match self.gate {
+            Gate::Draining { until_ns } => self.in_flight == 0 || now_ns >= until_ns,
+            _ => true,
+        }
+    }
+
+    /// Ends the slice: what is still in flight is entered as unfinished. Hands out the tally and the contract
+    /// failures, and calls `close` for each connection whose socket the driver has to close.
+    pub(crate) fn finish(
+        &mut self,
+        now_ns: u64,
+        mut close: impl FnMut(usize),
+    ) -> (Tally, Vec<ContractFailure>) {
+        for (index, connection) in self.connections.iter_mut().enumerate() {
+            match connection.stage() {
+                Stage::Busy => {
+                    self.tally.leave_unfinished(&connection.loss(now_ns, Cause::Timeout));
+                    self.in_flight -= 1;
+                    self.alive -= 1;
+                }
+                Stage::Connecting { .. } => {}
+                Stage::Idle | Stage::Closed { .. } => continue,
+            }
+            connection.abandon();
+            close(index);
+        }
+        self.gate = Gate::Shut;
+        let tally = std::mem::replace(&mut self.tally, Tally::new());
+        let ended = tally.answered + tally.timed_out + tally.broken + tally.unfinished;
+        debug_assert_eq!(tally.sent, ended, "every request sent has ended in one way");
+        debug_assert_eq!(tally.sent, tally.latency.count(), "every request sent is a sample");
+        debug_assert_eq!(self.in_flight, 0);
+        (tally, self.check.take())
+    }
+
+    /// Before this time [`Share::overdue`] has nothing to say.
+    pub(crate) fn next_due_ns(&self) -> u64 {
+        self.next_due_ns
+    }
+
+    /// The first connection from index `from` on whose time is up, and what to do with it. A driver walks over all
+    /// of them by `from` = the last one + 1, beginning at 0, whenever [`Share::next_due_ns`] has come.
+    ///
+    /// There is no timer for a request: this walk finds when the next one is needed, usually a whole time-out later.
+    pub(crate) fn overdue(&mut self, from: usize, now_ns: u64) -> Option<(usize, Act)> {
+        if from == 0 {
+            self.next_due_ns = now_ns + self.terms.timeout_ns.min(self.terms.connect_timeout_ns);
+        }
+        for index in from..self.connections.len() {
+            match self.due_ns(index) {
+                Some(due_ns) if due_ns > now_ns => self.next_due_ns = self.next_due_ns.min(due_ns),
+                Some(_) => match self.expire(index, now_ns) {
+                    Act::Wait => {}
+                    act => return Some((index, act)),
+                },
+                None => {}
+            }
+        }
+        None
+    }
+
+    /// A driver that did not walk to the end says so, and will be asked to go on at `now_ns`.
+    pub(crate) fn put_off(&mut self, now_ns: u64) {
+        self.next_due_ns = self.next_due_ns.min(now_ns);
+    }
+
+    fn due_ns(&self, index: usize) -> Option<u64> {
+        let connection = &self.connections[index];
+        match connection.stage() {
+            Stage::Closed { retry_ns } => Some(retry_ns),
+            Stage::Connecting { since_ns } => Some(since_ns + self.terms.connect_timeout_ns),
+            Stage::Busy => Some(connection.sent_ns() + self.terms.timeout_ns),
+            Stage::Idle => None,
+        }
+    }
+
+    fn expire(&mut self, index: usize, now_ns: u64) -> Act {
+        match self.connections[index].stage() {
+            Stage::Closed { .. } if self.wants_connections(now_ns) => Act::Reopen,
+            Stage::Closed { .. } | Stage::Idle => Act::Wait,
+            Stage::Connecting { .. } | Stage::Busy => self.failed(index, now_ns, Cause::Timeout),
+        }
+    }
+}
+
+fn nanoseconds(time: std::time::Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}

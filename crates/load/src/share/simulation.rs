@@ -1,0 +1,97 @@
+//! The share under a simulated driver and a server that misbehaves from a seed: every count of the tally must agree with
+//! a ledger that is kept apart from it.
+
+mod peer;
+mod world;
+
+use std::time::Duration;
+
+use rand::RngExt;
+
+use crate::{Cause, Phase, Slice, Until};
+use peer::TIMEOUT_NS;
+use world::{Ledger, TICK_NS, World};
+
+const SEEDS: u64 = 2000;
+
+/// The ledger's view of a slice.
+fn ledger(slice: &Slice) -> Ledger {
+    Ledger {
+        sent: slice.sent,
+        answered: slice.answered,
+        ok: slice.ok,
+        timed_out: slice.timed_out,
+        broken: slice.broken,
+        opened: slice.opened,
+        wire_bytes: slice.bytes_wire,
+        errors: slice.errors.iter().map(|error| ((error.phase, error.cause), error.count)).collect(),
+    }
+}
+
+fn check(world: &World, slice: &Slice, until: Until, interrupted: bool) {
+    assert_eq!(ledger(slice), world.ledger);
+    assert_eq!(slice.sent, slice.answered + slice.timed_out + slice.broken + slice.unfinished);
+    assert_eq!((slice.latency.count(), slice.latency.censored()), (slice.sent, slice.sent - slice.answered));
+    assert_eq!(slice.first_byte.count(), slice.sent);
+    assert_eq!(slice.status.values().sum::<u64>(), slice.answered);
+    assert_eq!(slice.buckets.iter().map(|&ok| u64::from(ok)).sum::<u64>(), slice.ok_in_window);
+    let not_ok: u64 = slice.contract_failures.iter().map(|failure| failure.count).sum();
+    assert_eq!(not_ok, slice.answered - slice.ok);
+    assert!(slice.ok_in_window <= slice.ok.min(slice.answered_in_window) && world.served <= slice.sent);
+    assert!(interrupted || slice.unfinished == 0, "{} were left", slice.unfinished);
+    assert!(slice.drain_ns <= TIMEOUT_NS + TICK_NS);
+    match until {
+        Until::Elapsed(window) if !interrupted => assert_eq!(slice.window_ns, window.as_nanos() as u64),
+        Until::Requests(total) if !interrupted => {
+            let hopeless = slice.connections_alive_end == 0;
+            assert!(slice.sent == total || hopeless && slice.sent < total, "{} of {total}", slice.sent);
+            assert_eq!(slice.answered_in_window, slice.answered);
+        }
+        _ => {}
+    }
+    assert!(!world.dead || slice.sent == 0 && slice.errors[0].count > 0);
+}
+
+#[test]
+fn every_request_ends_once_whatever_the_server_does() {
+    let mut sum = Ledger::default();
+    for seed in 0..SEEDS {
+        let mut world = World::new(seed);
+        for _ in 0..2 {
+            let until = match world.rng.random_bool(0.5) {
+                true => Until::Elapsed(Duration::from_millis(world.rng.random_range(0..600))),
+                false => Until::Requests(world.rng.random_range(1..60)),
+            };
+            let interrupt_ns = world.rng.random_bool(0.2).then(|| world.rng.random_range(0..300_000_000));
+            world.ledger = Ledger::default();
+            world.served = 0;
+            let slice = world.slice(until, interrupt_ns);
+            let interrupted = interrupt_ns.is_some_and(|after_ns| slice.window_ns >= after_ns);
+            check(&world, &slice, until, interrupted);
+            for (kind, count) in world.ledger.errors {
+                *sum.errors.entry(kind).or_default() += count;
+            }
+            sum.answered += world.ledger.answered;
+        }
+    }
+    // The fiction is worth something only if everything happens in it.
+    assert!(sum.answered > 10_000, "{sum:?}");
+    for (phase, cause) in [
+        (Phase::Connect, Cause::Refused),
+        (Phase::Connect, Cause::Timeout),
+        (Phase::Send, Cause::Reset),
+        (Phase::Send, Cause::ClosedEarly),
+        (Phase::Head, Cause::ClosedEarly),
+        (Phase::Head, Cause::Reset),
+        (Phase::Head, Cause::Malformed),
+        (Phase::Head, Cause::Timeout),
+        (Phase::Body, Cause::ClosedEarly),
+        (Phase::Body, Cause::Reset),
+        (Phase::Body, Cause::Malformed),
+        (Phase::Body, Cause::Timeout),
+        (Phase::Idle, Cause::Closed),
+        (Phase::Idle, Cause::Malformed),
+    ] {
+        assert!(sum.errors.get(&(phase, cause)).is_some_and(|&count| count > 20), "{phase} {cause}: {sum:?}");
+    }
+}

@@ -1,0 +1,99 @@
+//! What a slice of load amounted to: counts, errors and latencies, merged over all threads.
+//!
+//! Plain data. Rates and verdicts are for the reader to derive.
+
+use std::collections::BTreeMap;
+
+use stats::Latencies;
+
+use crate::ErrorCount;
+
+/// The length of one of [`Slice::buckets`].
+pub const BUCKET_NS: u64 = 100_000_000;
+
+/// One uninterrupted window of load, with its drain.
+///
+/// ```text
+///   connect phase │◄────────── window ──────────►│◄── drain ──►│
+///                 started        sending         stopped       nothing in flight
+/// ```
+/// Always: `sent == answered + timed_out + broken + unfinished`, and the samples of `latency` (recorded and
+/// censored) are as many as `sent`.
+#[derive(Debug)]
+pub struct Slice {
+    /// When the window began, nanoseconds of `CLOCK_MONOTONIC`.
+    pub started_ns: u64,
+    /// How long requests could be sent. For [`Until::Requests`](crate::Until::Requests): until the last one had ended.
+    pub window_ns: u64,
+    /// How long the engine then waited for what was in flight.
+    pub drain_ns: u64,
+    /// Requests whose writing was begun.
+    pub sent: u64,
+    /// Complete responses, those of the drain included, whatever their status.
+    pub answered: u64,
+    /// Complete responses within the window.
+    pub answered_in_window: u64,
+    /// Complete responses that met the contract.
+    pub ok: u64,
+    /// The same within the window: throughput is this over `window_ns`.
+    pub ok_in_window: u64,
+    /// Requests given up after the spec's time limit.
+    pub timed_out: u64,
+    /// Requests whose connection failed under them.
+    pub broken: u64,
+    /// Requests without a result when the drain ended.
+    pub unfinished: u64,
+    /// Complete responses by status code.
+    pub status: BTreeMap<u16, u64>,
+    /// Every error since the slice's connect phase began, by phase and cause, sorted.
+    pub errors: Vec<ErrorCount>,
+    /// In what complete responses broke the contract; one failure is counted for each such response.
+    pub contract_failures: Vec<ContractFailure>,
+    /// Bytes received: heads, framing and bodies, also of responses that were never complete.
+    pub bytes_wire: u64,
+    /// Bytes of content of complete responses, before any content decoding.
+    pub bytes_body: u64,
+    /// From sent to done (service time), nanoseconds. A request without a complete response is censored at its age.
+    pub latency: Latencies,
+    /// From sent to the first byte of the response, nanoseconds; censored where none came.
+    pub first_byte: Latencies,
+    /// Good responses for each 100 ms of the window; the last bucket may be shorter.
+    pub buckets: Vec<u32>,
+    /// Connections open when the window began.
+    pub connections_alive_start: u32,
+    /// Connections open when the drain had ended.
+    pub connections_alive_end: u32,
+    /// Connections opened, in the connect phase and later.
+    pub opened: u64,
+    /// Those of them that took the place of an earlier one.
+    pub reconnects: u64,
+    /// CPU time of each engine thread over window and drain (`CLOCK_THREAD_CPUTIME_ID`), nanoseconds.
+    pub thread_cpu_ns: Vec<u64>,
+    /// Wall time of each engine thread over window and drain, nanoseconds.
+    pub thread_wall_ns: Vec<u64>,
+    /// How long each engine thread waited for a CPU meanwhile (`/proc/thread-self/schedstat`), nanoseconds; `None`
+    /// where the kernel does not say.
+    pub thread_run_delay_ns: Vec<Option<u64>>,
+}
+
+/// One way in which complete responses broke the contract.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContractFailure {
+    /// What was not as agreed.
+    pub kind: FailureKind,
+    /// In how many responses.
+    pub count: u64,
+    /// What was seen instead, the first time.
+    pub example: String,
+}
+
+/// What of a response broke the contract.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FailureKind {
+    /// The status code.
+    Status,
+    /// The length of the content.
+    BodyBytes,
+    /// The header of this name.
+    Header(String),
+}

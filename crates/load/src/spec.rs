@@ -1,0 +1,66 @@
+//! What to load, with what, and what counts as a good answer: the caller's side of the engine.
+//!
+//! Plain data. It must not open, resolve or measure anything.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// Everything a [`Generator`](crate::Generator) needs to know; fixed for its life.
+#[derive(Debug, Clone)]
+pub struct LoadSpec {
+    /// Where the service listens.
+    pub address: SocketAddr,
+    /// The one request that is sent again and again.
+    pub request: Request,
+    /// Connections kept open, each with at most one request in flight. Connection `c` belongs to thread `c % threads`.
+    pub connections: u32,
+    /// Engine threads; at most one for each connection.
+    pub threads: u32,
+    /// Thread `t` is pinned to `cpus[t % cpus.len()]`; empty: not pinned.
+    pub cpus: Vec<usize>,
+    /// The longest a request may take from sent to done.
+    pub timeout: Duration,
+    /// The longest a connection may take to open, and the longest a slice waits for its connections.
+    pub connect_timeout: Duration,
+    /// What a response must be to count as good.
+    pub contract: Contract,
+}
+
+/// An HTTP/1.1 request; it is rendered once.
+///
+/// `Host`, `User-Agent` and, where there is a body or the method usually has one, `Content-Length` are added unless
+/// `headers` has them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// The method, in upper case as it is sent.
+    pub method: String,
+    /// Path and query, beginning with `/`.
+    pub path: String,
+    /// Header names and values, sent in this order.
+    pub headers: Vec<(String, String)>,
+    /// The body; may be empty.
+    pub body: Vec<u8>,
+    /// The value of the `Host` header.
+    pub host: String,
+}
+
+/// What a response must be to count as good ("ok"). The default accepts any 2xx.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Contract {
+    /// The accepted status codes; empty: any 2xx.
+    pub status: Vec<u16>,
+    /// For each header name the accepted values, compared without regard to case. No value at all: the header must
+    /// be there. An empty string among the values: it may be absent.
+    pub headers: Vec<(String, Vec<String>)>,
+    /// The length of the content (after removal of the chunked coding, before that of a content coding), in bytes.
+    pub body_bytes: Option<u64>,
+}
+
+/// How long a slice sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Until {
+    /// For this long; what is in flight then is drained.
+    Elapsed(Duration),
+    /// Exactly this many requests; the slice lasts until the last of them has ended.
+    Requests(u64),
+}

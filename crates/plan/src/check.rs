@@ -1,0 +1,245 @@
+//! Holds the tree of a file against its JSON Schema and says everything that does not fit, each thing at its place.
+//!
+//! Knows no key of the file: what may stand where comes from the schema alone, the forms of strings from
+//! [`crate::text_form`]. What does not fit is dropped from the tree, so that the rest can still be read and judged.
+
+use serde_json::Value as Schema;
+
+use crate::problem::{Problem, did_you_mean, listed, nearest};
+use crate::text_form::{FORMS, Form};
+use crate::tree::{Entry, Node, Table, Value};
+
+mod wording;
+
+pub(crate) use wording::{clipped, shown_key};
+
+/// Everything in `tree` that `schema` does not allow; dropped from the tree as it is found.
+pub(crate) fn check(tree: &mut Node, schema: &Schema) -> Vec<Problem> {
+    let mut check = Check { root: schema, problems: Vec::new() };
+    check.value(tree, schema, "");
+    check.problems
+}
+
+struct Check<'a> {
+    root: &'a Schema,
+    problems: Vec<Problem>,
+}
+
+impl<'a> Check<'a> {
+    /// Whether `node` may stay where it is.
+    fn value(&mut self, node: &mut Node, wanted: &'a Schema, path: &str) -> bool {
+        let (schema, form) = self.resolve(wanted);
+        if let Some(choices) = choices(schema) {
+            return self.choice(node, &choices, path);
+        }
+        if let Some(branches) = schema["anyOf"].as_array() {
+            return match branches.iter().find(|branch| fits(node, self.resolve(branch).0)) {
+                Some(branch) => self.value(node, branch, path),
+                None => self.wrong_type(node, &self.wanted(wanted), path),
+            };
+        }
+        if !fits(node, schema) {
+            return self.wrong_type(node, &self.wanted(wanted), path);
+        }
+        self.count(node, schema, path);
+        match &mut node.value {
+            Value::Table(table) => self.table(table, schema, path),
+            Value::Array(items) => self.items(items, schema, path),
+            Value::Integer(_) | Value::Float(_) => return self.range(node, schema, path),
+            Value::String(_) => return form.is_none_or(|form| self.form(node, form, path)),
+            Value::Boolean(_) | Value::Unusable(_) => {}
+        }
+        true
+    }
+
+    /// Follows references; also gives the text form that the last of them names.
+    fn resolve(&self, mut schema: &'a Schema) -> (&'a Schema, Option<&'static Form>) {
+        let mut form = None;
+        while let Some(reference) = schema["$ref"].as_str() {
+            let name = reference.trim_start_matches("#/$defs/");
+            form = FORMS.iter().find(|form| form.name == name);
+            schema = &self.root["$defs"][name];
+        }
+        (schema, form)
+    }
+
+    fn table(&mut self, table: &mut Table, schema: &'a Schema, path: &str) {
+        let properties = schema["properties"].as_object();
+        let others = &schema["additionalProperties"];
+        table.entries.retain_mut(|entry| {
+            let known = properties.and_then(|properties| properties.get(&entry.key));
+            match known.or_else(|| others.is_object().then_some(others)) {
+                Some(schema) => self.value(&mut entry.node, schema, &joined(path, &shown_key(&entry.key))),
+                None if others == &Schema::Bool(false) => {
+                    self.problems.push(unknown_key(entry, properties, path));
+                    false
+                }
+                None => true,
+            }
+        });
+    }
+
+    fn items(&mut self, items: &mut Vec<Node>, schema: &'a Schema, path: &str) {
+        let mut index = 0;
+        items.retain_mut(|item| {
+            let keep = self.value(item, &schema["items"], &format!("{path}[{index}]"));
+            index += 1;
+            keep
+        });
+    }
+
+    /// Required keys and least numbers of entries. Nothing is dropped for want of company.
+    fn count(&mut self, node: &Node, schema: &Schema, path: &str) {
+        let empty = match &node.value {
+            Value::Array(items) => items.is_empty() && schema["minItems"].as_u64() > Some(0),
+            Value::Table(table) => table.entries.is_empty() && schema["minProperties"].as_u64() > Some(0),
+            _ => false,
+        };
+        if empty {
+            let message = format!("`{path}` is empty");
+            self.problems.push(Problem::new(node.span.clone(), message, "expected at least one"));
+        }
+        let Some(table) = node.table() else { return };
+        let required = schema["required"].as_array().into_iter().flatten().filter_map(Schema::as_str);
+        for key in required.filter(|key| table.get(key).is_none()) {
+            let message = format!("the file has no `{}`", joined(path, key));
+            let missing = Problem::new(node.span.clone(), message, format!("expected a key `{key}`"));
+            self.problems.push(match schema["properties"][key]["description"].as_str() {
+                Some(description) => missing.hint(format!("{key}: {}", wording::first_sentence(description))),
+                None => missing,
+            });
+        }
+    }
+
+    fn choice(&mut self, node: &mut Node, choices: &[&str], path: &str) -> bool {
+        let Value::String(word) = &node.value else {
+            return self.wrong_type(
+                node,
+                &Wanted { text: "a string".to_owned(), form: None, table: None },
+                path,
+            );
+        };
+        if choices.contains(&word.as_str()) {
+            return true;
+        }
+        let message = format!("`{path}` cannot be `{}`", clipped(word));
+        let label = format!("expected one of {}", listed(choices.iter().copied()));
+        let problem = Problem::new(node.span.clone(), message, label);
+        self.problems.push(match nearest(word, choices.iter().copied()) {
+            Some(choice) => problem.hint(format!("did you mean `{choice}`?")),
+            None => problem,
+        });
+        false
+    }
+
+    fn form(&mut self, node: &Node, form: &Form, path: &str) -> bool {
+        let Value::String(text) = &node.value else { return true };
+        let Err(error) = (form.check)(text) else { return true };
+        let message = format!("`{path}`: `{}` {}", clipped(text), error.reason);
+        self.problems.push(Problem::new(node.span.clone(), message, error.label).hint(error.hint));
+        false
+    }
+
+    fn range(&mut self, node: &Node, schema: &Schema, path: &str) -> bool {
+        let (number, written) = match node.value {
+            Value::Integer(number) => (number as f64, number.to_string()),
+            Value::Float(number) => (number, number.to_string()),
+            _ => return true,
+        };
+        let (least, most) = (&schema["minimum"], &schema["maximum"]);
+        let limit = if least.as_f64().is_some_and(|least| number < least) {
+            format!("at least {least}")
+        } else if most.as_f64().is_some_and(|most| number > most) {
+            format!("at most {most}")
+        } else {
+            return true;
+        };
+        let message = format!("`{path}` is {written}, {limit}");
+        self.problems.push(Problem::new(node.span.clone(), message, format!("expected {limit}")));
+        false
+    }
+
+    fn wrong_type(&mut self, node: &mut Node, wanted: &Wanted, path: &str) -> bool {
+        let subject = if path.is_empty() { "the file".to_owned() } else { format!("`{path}`") };
+        let message = format!("{subject} is {}", wording::kind(node));
+        let problem = Problem::new(node.span.clone(), message, format!("expected {}", wanted.text));
+        let hint = wording::type_hint(node, wanted).or_else(|| wanted.table.clone());
+        self.problems.push(match hint {
+            Some(hint) => problem.hint(hint),
+            None => problem,
+        });
+        // An empty table keeps the name: nobody shall say that the level or the service of that name does not exist.
+        if wanted.text == "a table" {
+            node.value = Value::Table(Table::default());
+        }
+        wanted.text == "a table"
+    }
+
+    fn wanted(&self, schema: &'a Schema) -> Wanted {
+        let (schema, form) = self.resolve(schema);
+        if let Some(form) = form {
+            return Wanted { text: form.wanted.to_owned(), form: Some(form), table: None };
+        }
+        let branches = schema["anyOf"].as_array().into_iter().flatten();
+        let mut kinds: Vec<String> = branches.map(|branch| self.wanted(branch).text).collect();
+        kinds.extend(types(schema).map(|name| wording::kind_of_type(name).to_owned()));
+        let is_table = schema["type"] == "object";
+        let description = schema["description"].as_str().filter(|_| is_table);
+        let table =
+            description.map(|description| format!("it holds {}", wording::first_sentence(description)));
+        Wanted { text: wording::alternatives(&kinds), form: None, table }
+    }
+}
+
+fn unknown_key(entry: &Entry, known: Option<&serde_json::Map<String, Schema>>, path: &str) -> Problem {
+    let mut known: Vec<&str> = known.into_iter().flat_map(|keys| keys.keys()).map(String::as_str).collect();
+    known.sort_unstable();
+    let place = if path.is_empty() { String::new() } else { format!(" in `{path}`") };
+    let message = format!("unknown key `{}`{place}", shown_key(&entry.key));
+    let hint = did_you_mean(&entry.key, "known keys", known.iter().copied());
+    Problem::new(entry.key_span.clone(), message, "unknown key").hint(hint)
+}
+
+/// What a place in the file asks for.
+struct Wanted {
+    /// For people: "an integer or a list".
+    text: String,
+    form: Option<&'static Form>,
+    /// What the table is for, where it is one.
+    table: Option<String>,
+}
+
+/// The words of a schema that is a choice among words: an `enum`, a `const`, or several of them with descriptions.
+fn choices(schema: &Schema) -> Option<Vec<&str>> {
+    if let Some(word) = schema["const"].as_str() {
+        return Some(vec![word]);
+    }
+    if let Some(words) = schema["enum"].as_array() {
+        return words.iter().map(Schema::as_str).collect();
+    }
+    let branches = schema["oneOf"].as_array()?.iter().map(choices).collect::<Option<Vec<_>>>()?;
+    Some(branches.into_iter().flatten().collect())
+}
+
+/// The `type` of a schema, a word or a list of words.
+fn types(schema: &Schema) -> impl Iterator<Item = &str> {
+    let one = schema["type"].as_str();
+    one.into_iter().chain(schema["type"].as_array().into_iter().flatten().filter_map(Schema::as_str))
+}
+
+fn fits(node: &Node, schema: &Schema) -> bool {
+    let kinds: &[&str] = match node.value {
+        Value::String(_) => &["string"],
+        Value::Integer(_) => &["integer", "number"],
+        Value::Float(_) => &["number"],
+        Value::Boolean(_) => &["boolean"],
+        Value::Unusable(_) => &[],
+        Value::Array(_) => &["array"],
+        Value::Table(_) => &["object"],
+    };
+    types(schema).next().is_none() || types(schema).any(|name| kinds.contains(&name))
+}
+
+fn joined(path: &str, key: &str) -> String {
+    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+}

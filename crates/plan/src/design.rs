@@ -1,0 +1,165 @@
+//! The design: which variant is compared with which, and whether the budget can hold the experiment.
+//!
+//! Knows factors and levels by name only; what a variant is made of makes no difference here.
+
+use crate::check::clipped;
+use crate::factor::Grid;
+use crate::file;
+use crate::model::{Comparison, Design, Factor};
+use crate::problem::{Problem, did_you_mean};
+use crate::shape::OneOrMany;
+use crate::site::Site;
+use crate::text_form::Period;
+
+const BUDGET_MIN: Period = Period::seconds(10);
+const BUDGET_MAX: Period = Period::seconds(24 * 3600);
+const WARMUP_MIN: Period = Period::seconds(0);
+const WARMUP_MAX: Period = Period::seconds(600);
+const SLICE_MIN: Period = Period::milliseconds(100);
+const SLICE_MAX: Period = Period::seconds(60);
+
+/// Fewer blocks give no verdict: the first look at the data comes after so many.
+const BLOCKS_MIN: u32 = 6;
+
+/// How the experiment is run and judged.
+pub(crate) fn design(site: &mut Site<'_>, design: &file::Design, factors: &[Factor]) -> Design {
+    let budget = site.within(&["design", "budget"], design.budget, BUDGET_MIN, BUDGET_MAX);
+    let warmup =
+        design.warmup.map(|length| site.within(&["design", "warmup"], length, WARMUP_MIN, WARMUP_MAX));
+    let slice = design.slice.map(|length| site.within(&["design", "slice"], length, SLICE_MIN, SLICE_MAX));
+    if site.problems.is_empty() {
+        judge_budget(site, design, Grid::new(factors).count_saturating());
+    }
+    Design {
+        metric: design.metric,
+        margin: design.margin.0,
+        budget,
+        seed: design.seed,
+        warmup,
+        slice,
+        slices: design.slices,
+        blocks: design.blocks,
+    }
+}
+
+/// The least that the file itself asks for must fit; whether more blocks do is seen when it runs.
+fn judge_budget(site: &mut Site<'_>, design: &file::Design, variants: usize) {
+    let slice = design.slice.unwrap_or(SLICE_MIN).0;
+    let trial =
+        design.warmup.map_or_else(Default::default, |warmup| warmup.0) + slice * design.slices.unwrap_or(1);
+    let trials = BLOCKS_MIN * u32::try_from(variants).unwrap_or(u32::MAX / BLOCKS_MIN);
+    let least = Period(trial.saturating_mul(trials));
+    if least > design.budget {
+        let message = format!(
+            "a budget of {} cannot hold {BLOCKS_MIN} blocks of {variants} variant{}: they take at least {least}",
+            design.budget,
+            if variants == 1 { "" } else { "s" },
+        );
+        let problem = Problem::new(site.tree.place(&["design", "budget"]), message, "too short");
+        site.report(problem.hint("a larger budget, shorter or fewer slices, or fewer levels"));
+    }
+}
+
+/// Which variant is compared with which; none without factors.
+pub(crate) fn comparisons(site: &mut Site<'_>, design: &file::Design, factors: &[Factor]) -> Vec<Comparison> {
+    let baseline = baseline(site, design, factors);
+    let grid = Grid::new(factors);
+    match &design.compare {
+        None => against_baseline(grid, &baseline),
+        Some(compare) => {
+            let compared = compared(site, compare, factors);
+            compared.into_iter().flat_map(|factor| within(factors, factor, baseline[factor])).collect()
+        }
+    }
+}
+
+/// Index of each factor's baseline level.
+fn baseline(site: &mut Site<'_>, design: &file::Design, factors: &[Factor]) -> Vec<usize> {
+    for name in design.baseline.keys() {
+        if site.tree.entry(&["factors", name]).is_none() {
+            let span = site.tree.key_place(&["design", "baseline", name]);
+            report_unknown_factor(site, span, ("design.baseline", name), factors);
+        }
+    }
+    factors
+        .iter()
+        .map(|factor| {
+            let Some(wanted) = design.baseline.get(&factor.name) else { return 0 };
+            factor.levels.iter().position(|level| level == wanted).unwrap_or_else(|| {
+                let name = clipped(&factor.name);
+                let message =
+                    format!("`design.baseline`: factor `{name}` has no level `{}`", clipped(wanted));
+                let span = site.tree.place(&["design", "baseline", &factor.name]);
+                let hint = did_you_mean(wanted, "levels", factor.levels.iter().map(String::as_str));
+                site.report(Problem::new(span, message, "unknown level").hint(hint));
+                0
+            })
+        })
+        .collect()
+}
+
+/// Indices of the factors named by `design.compare`. A factor without levels is passed over: that is said elsewhere.
+fn compared(site: &mut Site<'_>, compare: &OneOrMany<String>, factors: &[Factor]) -> Vec<usize> {
+    let mut compared = Vec::new();
+    for (index, name) in compare.as_slice().iter().enumerate() {
+        let span = site.tree.item_place(&["design", "compare"], index);
+        match factors.iter().position(|factor| factor.name == *name) {
+            None if site.tree.entry(&["factors", name]).is_some() => {}
+            None => report_unknown_factor(site, span, ("design.compare", name), factors),
+            Some(factor) if compared.contains(&factor) => {
+                let message = format!("`design.compare` names factor `{}` twice", clipped(name));
+                site.report(Problem::new(span, message, "named before"));
+            }
+            Some(factor) => compared.push(factor),
+        }
+    }
+    if compare.as_slice().is_empty() && site.source.complete {
+        let span = site.tree.place(&["design", "compare"]);
+        let problem = Problem::new(span, "`design.compare` names no factor", "expected at least one factor");
+        site.report(problem.hint("leave it out to compare every variant with the baseline"));
+    }
+    compared
+}
+
+fn report_unknown_factor(
+    site: &mut Site<'_>,
+    span: std::ops::Range<usize>,
+    (path, name): (&str, &str),
+    factors: &[Factor],
+) {
+    let message = format!("`{path}`: there is no factor `{}`", clipped(name));
+    let hint = did_you_mean(name, "factors", factors.iter().map(|factor| factor.name.as_str()));
+    site.report(Problem::new(span, message, "unknown factor").hint(hint));
+}
+
+fn against_baseline(grid: Grid<'_>, baseline: &[usize]) -> Vec<Comparison> {
+    let baseline = grid.index(baseline);
+    (0..grid.count_saturating())
+        .filter(|candidate| *candidate != baseline)
+        .map(|candidate| {
+            let label = format!("{} against {}", grid.variant_name(candidate), grid.variant_name(baseline));
+            Comparison { baseline, candidate, label }
+        })
+        .collect()
+}
+
+/// Every other level of one factor against its baseline level, within each combination of the other factors.
+fn within(factors: &[Factor], factor: usize, baseline_level: usize) -> Vec<Comparison> {
+    let grid = Grid::new(factors);
+    let levels = &factors[factor].levels;
+    let mut comparisons = Vec::new();
+    for baseline in (0..grid.count_saturating()).filter(|index| grid.levels(*index)[factor] == baseline_level)
+    {
+        let names = grid.names(baseline).into_iter().enumerate();
+        let others: Vec<&str> =
+            names.filter(|(index, _)| *index != factor).map(|(_, (_, level))| level).collect();
+        let context = if others.is_empty() { String::new() } else { format!(" ({})", others.join(" · ")) };
+        for level in (0..levels.len()).filter(|level| *level != baseline_level) {
+            let mut combination = grid.levels(baseline);
+            combination[factor] = level;
+            let label = format!("{} against {}{context}", levels[level], levels[baseline_level]);
+            comparisons.push(Comparison { baseline, candidate: grid.index(&combination), label });
+        }
+    }
+    comparisons
+}

@@ -1,0 +1,108 @@
+//! From a checked tree to the plan: reads each variant's values and gathers what is wrong, each thing once.
+//!
+//! Only ties the judges together; what is right about services, requests and designs they know themselves.
+
+use std::collections::HashSet;
+
+use serde::Deserialize;
+
+use crate::design;
+use crate::factor::{self, Grid};
+use crate::file::{File, Settings};
+use crate::model::{Factor, Plan, Variant};
+use crate::problem::Problem;
+use crate::site::{Site, Source};
+use crate::tree::Node;
+use crate::{request, service};
+
+/// The plan, and every problem; the plan counts only if there is none. No plan if there is nothing to build on.
+pub(crate) fn plan(tree: &Node, source: Source<'_>) -> (Option<Plan>, Vec<Problem>) {
+    let file: File = match read(tree) {
+        Ok(file) => file,
+        Err(problem) => return (None, vec![problem]),
+    };
+    let (factors, mut problems) = factor::factors(tree, source.complete);
+    let mut site = Site::new(source, tree, "");
+    let design = design::design(&mut site, &file.design, &factors);
+    // Too many combinations must not be spelled out.
+    if factor::too_many(tree, &factors).is_some() {
+        problems.extend(site.problems);
+        return (None, problems);
+    }
+    let comparisons = design::comparisons(&mut site, &file.design, &factors);
+    problems.extend(site.problems);
+    let (variants, found) = variants(tree, source, &factors);
+    problems.extend(found);
+    let plan = Plan { name: file.name.0, question: file.question, factors, variants, comparisons, design };
+    (Some(plan), problems)
+}
+
+fn read<'de, T: Deserialize<'de>>(tree: &'de Node) -> Result<T, Problem> {
+    // What the schema lets pass serde can read; should they ever differ, the file's author at least learns where.
+    T::deserialize(tree)
+        .map_err(|error| Problem::new(error.span.unwrap_or(0..0), error.message, "this cannot be read"))
+}
+
+fn variants(tree: &Node, source: Source<'_>, factors: &[Factor]) -> (Vec<Variant>, Vec<Problem>) {
+    let grid = Grid::new(factors);
+    let mut variants = Vec::new();
+    let mut problems = Vec::new();
+    // Whatever is wrong in what variants share would be found once for each of them.
+    let mut seen = HashSet::new();
+    for index in 0..grid.count_saturating() {
+        let name = grid.variant_name(index);
+        let laid = factor::laid_over(tree, &grid.names(index));
+        let mut site = Site::new(source, &laid, &name);
+        match read::<Settings>(&laid) {
+            Ok(settings) => variants.push(variant(&mut site, &settings, grid.names(index))),
+            Err(problem) => site.report(problem),
+        }
+        let new = |problem: &Problem| seen.insert((problem.span.clone(), problem.label.clone()));
+        problems.extend(site.problems.into_iter().filter(new));
+    }
+    if problems.is_empty() && source.complete {
+        problems.extend(alike(tree, grid, &variants));
+    }
+    (variants, problems)
+}
+
+fn variant(site: &mut Site<'_>, settings: &Settings, levels: Vec<(&str, &str)>) -> Variant {
+    let (entry, services) = service::services(site, settings);
+    Variant {
+        name: site.variant.to_owned(),
+        levels: levels.into_iter().map(|(factor, level)| (factor.to_owned(), level.to_owned())).collect(),
+        services,
+        entry,
+        load: request::load(site, &settings.load),
+        expect: request::expect(site, &settings.expect),
+    }
+}
+
+/// Variants that come out the same though their levels differ: a level sets nothing, or nothing that counts.
+fn alike(tree: &Node, grid: Grid<'_>, variants: &[Variant]) -> Vec<Problem> {
+    let mut problems: Vec<Problem> = Vec::new();
+    for (later, variant) in variants.iter().enumerate() {
+        let same = |other: &Variant| {
+            (&other.services, &other.entry, &other.load, &other.expect)
+                == (&variant.services, &variant.entry, &variant.load, &variant.expect)
+        };
+        let Some(earlier) = variants[..later].iter().position(same) else { continue };
+        let names = grid.names(earlier).into_iter().zip(grid.names(later));
+        let Some((_, (factor, level))) = names.into_iter().find(|(one, other)| one != other) else {
+            continue;
+        };
+        let span = tree.key_place(&["factors", factor, level]);
+        let message = format!(
+            "variants `{}` and `{}` are alike: everything they start, send and expect is the same",
+            variants[earlier].name, variant.name
+        );
+        if problems.iter().all(|problem| problem.span != span) {
+            let problem = Problem::new(span, message, "makes no difference");
+            problems.push(problem.hint(
+                "a level must set something, and of a service that the entry needs; to compare a variant with \
+                 itself, set a variable that the service does not read",
+            ));
+        }
+    }
+    problems
+}

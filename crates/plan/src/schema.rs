@@ -1,0 +1,74 @@
+//! The JSON Schema of the experiment file, from the types that read it.
+
+use schemars::Schema;
+use schemars::generate::SchemaSettings;
+use schemars::transform::{Transform, transform_subschemas};
+use serde_json::{Map, Value};
+
+use crate::file::File;
+
+/// JSON Schema (draft 2020-12) of the experiment file: for editors, and what [`crate::parse`] itself checks against.
+///
+/// It says what each key may hold; what keys must be together (a level that exists, a service that is needed) only
+/// [`crate::parse`] says.
+pub fn schema() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.transforms = vec![Box::new(Tidy)];
+    });
+    settings.into_generator().into_root_schema_for::<File>().to_value()
+}
+
+/// Takes out what is true of the Rust types and not of the file.
+#[derive(Debug, Clone)]
+struct Tidy;
+
+impl Transform for Tidy {
+    fn transform(&mut self, schema: &mut Schema) {
+        transform_subschemas(self, schema);
+        let Some(object) = schema.as_object_mut() else { return };
+        // "uint32" says nothing to an editor that the limits do not say.
+        object.remove("format");
+        if let Some(Value::String(description)) = object.get_mut("description") {
+            *description = description.replace('\n', " ");
+        }
+        remove_null(object);
+        remove_empty_defaults(object);
+    }
+}
+
+/// TOML has no null: an optional key is one that may be absent, never one that may be null.
+fn remove_null(schema: &mut Map<String, Value>) {
+    if let Some(Value::Array(types)) = schema.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = types.as_mut_slice() {
+            let only = only.take();
+            schema.insert("type".to_owned(), only);
+        }
+    }
+    let Some(Value::Array(branches)) = schema.get_mut("anyOf") else { return };
+    branches.retain(|branch| branch["type"] != "null");
+    if let [Value::Object(only)] = branches.as_mut_slice() {
+        let only = std::mem::take(only);
+        schema.remove("anyOf");
+        for (key, value) in only {
+            schema.entry(key).or_insert(value);
+        }
+    }
+}
+
+/// A required key has no default, and that of a table is what its keys say.
+fn remove_empty_defaults(schema: &mut Map<String, Value>) {
+    if matches!(schema.get("default"), Some(Value::Null | Value::Object(_))) {
+        schema.remove("default");
+    }
+    let required: Vec<String> = match schema.get("required") {
+        Some(Value::Array(keys)) => keys.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        _ => return,
+    };
+    let Some(Value::Object(properties)) = schema.get_mut("properties") else { return };
+    for key in required {
+        if let Some(Value::Object(property)) = properties.get_mut(&key) {
+            property.remove("default");
+        }
+    }
+}

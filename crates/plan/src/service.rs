@@ -1,0 +1,213 @@
+//! The services of one variant: which are started, in which order, and whether what they say is possible.
+//!
+//! Touches the world in one way only: it looks whether directories exist.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::check::clipped;
+use crate::file::{self, Settings};
+use crate::model::{Ready, Service};
+use crate::placeholder::placeholders;
+use crate::problem::{Problem, did_you_mean, listed, nearest};
+use crate::site::Site;
+use crate::text_form::Period;
+
+mod needs;
+
+const READY_MIN: Period = Period::milliseconds(100);
+const READY_MAX: Period = Period::seconds(600);
+const STOP_MIN: Period = Period::milliseconds(100);
+const STOP_MAX: Period = Period::seconds(600);
+
+/// Names that mean something else where a service may be named.
+const RESERVED: [&str; 8] = ["name", "question", "entry", "services", "factors", "load", "expect", "design"];
+
+/// The entry and the services of a variant, those that are needed first and the entry last.
+///
+/// Every service of the file is judged, also those that this variant does not start.
+pub(crate) fn services(site: &mut Site<'_>, settings: &Settings) -> (String, Vec<Service>) {
+    let all = &settings.services;
+    for (name, service) in all {
+        judge_name(site, name);
+        judge(site, name, service, all);
+    }
+    needs::report_circles(site, all);
+    let Some(entry) = entry(site, settings) else { return (String::new(), Vec::new()) };
+    let started: Vec<Service> = needs::started(all, &entry)
+        .into_iter()
+        .map(|name| {
+            report_missing_command(site, name, &all[name]);
+            resolved(site, name, &all[name])
+        })
+        .collect();
+    report_shared_ports(site, &started);
+    (entry, started)
+}
+
+fn entry(site: &mut Site<'_>, settings: &Settings) -> Option<String> {
+    let names = || settings.services.keys().map(String::as_str);
+    match &settings.entry {
+        Some(entry) if settings.services.contains_key(entry) => Some(entry.clone()),
+        Some(entry) => {
+            let message = format!("`entry`: there is no service `{}`", clipped(entry));
+            let problem = Problem::new(site.tree.place(&["entry"]), message, "unknown service");
+            site.report(problem.hint(did_you_mean(entry, "services", names())));
+            None
+        }
+        None if settings.services.len() == 1 => names().next().map(str::to_owned),
+        None if settings.services.is_empty() || !site.source.complete => None,
+        None => {
+            let message = format!("variant `{}` has several services and no `entry`", site.variant);
+            let span = site.tree.key_place(&["services"]);
+            let problem = Problem::new(span, message, "expected a key `entry` before the services");
+            let hint = format!("name the service that gets the load: {}", listed(names()));
+            site.report(problem.hint(hint));
+            None
+        }
+    }
+}
+
+fn judge_name(site: &mut Site<'_>, name: &str) {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    let span = site.tree.key_place(&["services", name]);
+    if name.is_empty() || name.len() > 40 || !name.bytes().all(plain) {
+        let message = format!("`{}` is not a name for a service", clipped(name));
+        site.report(Problem::new(span, message, "expected 1 to 40 letters, digits, `-` and `_`"));
+    } else if RESERVED.contains(&name) {
+        let message = format!("a service cannot be called `{name}`");
+        let problem = Problem::new(span, message, "means something else");
+        site.report(problem.hint(format!("a level could not tell it from the file's own `{name}`")));
+    }
+}
+
+fn judge(site: &mut Site<'_>, name: &str, service: &file::Service, all: &BTreeMap<String, file::Service>) {
+    let at = |key| ["services", name, key];
+    site.within(&at("ready_timeout"), service.ready_timeout, READY_MIN, READY_MAX);
+    site.within(&at("stop_timeout"), service.stop_timeout, STOP_MIN, STOP_MAX);
+    for (index, text) in service.command.iter().enumerate() {
+        let span = site.tree.item_place(&at("command"), index);
+        if index == 0 && text.is_empty() {
+            let message = format!("`services.{name}.command` has no program");
+            site.report(Problem::new(span.clone(), message, "expected the name of a program"));
+        }
+        judge_text(site, text, span, (name, service));
+    }
+    for (variable, value) in &service.env {
+        if variable.is_empty() || variable.contains(['=', '\0']) {
+            let message = format!("`{}` is not a name for a variable", clipped(variable));
+            let span = site.tree.key_place(&["services", name, "env", variable]);
+            site.report(Problem::new(span, message, "expected no `=`"));
+        }
+        let span = site.tree.place(&["services", name, "env", variable]);
+        judge_text(site, &value.0, span, (name, service));
+    }
+    for (index, need) in service.needs.iter().enumerate() {
+        if !all.contains_key(need) {
+            let message = format!("`services.{name}.needs`: there is no service `{}`", clipped(need));
+            let span = site.tree.item_place(&at("needs"), index);
+            let hint = did_you_mean(need, "services", all.keys().map(String::as_str));
+            site.report(Problem::new(span, message, "unknown service").hint(hint));
+        }
+    }
+}
+
+/// An argument or a value of a variable: a C string to the process, with placeholders of ours.
+fn judge_text(
+    site: &mut Site<'_>,
+    text: &str,
+    span: std::ops::Range<usize>,
+    (name, service): (&str, &file::Service),
+) {
+    if text.contains('\0') {
+        let message = "a NUL character cannot be handed to a process";
+        site.report(Problem::new(span.clone(), message, "contains NUL"));
+    }
+    let ports = std::iter::once(name).chain(service.needs.iter().map(String::as_str));
+    let mut known = vec!["port".to_owned(), "directory".to_owned()];
+    known.extend(ports.map(|service| format!("{service}.port")));
+    for placeholder in placeholders(text) {
+        let other = placeholder.name.strip_suffix(".port");
+        let other = other.filter(|other| site.tree.entry(&["services", other]).is_some());
+        // Where something was dropped it may have been the list of needs.
+        let may_be_known = other.is_some() && !site.source.complete;
+        if may_be_known || known.iter().any(|known| known == placeholder.name) {
+            continue;
+        }
+        let written = &text[placeholder.range.clone()];
+        let place = site.part_place(span.clone(), written);
+        let message = format!("unknown placeholder `{}`", clipped(written));
+        let hint = match other {
+            Some(other) => format!("`services.{name}.needs` must name `{other}` first"),
+            None => placeholder_hint(placeholder.name, &known),
+        };
+        site.report(Problem::new(place, message, "unknown placeholder").hint(hint));
+    }
+}
+
+fn placeholder_hint(word: &str, known: &[String]) -> String {
+    if word.contains(|c: char| !c.is_ascii_alphanumeric() && !"._-{".contains(c)) {
+        return "a plain brace is written `{{`".to_owned();
+    }
+    match nearest(word, known.iter().map(String::as_str)) {
+        Some(known) => format!("did you mean `{{{known}}}`? (a plain brace is written `{{{{`)"),
+        None => {
+            let known: Vec<String> = known.iter().map(|known| format!("`{{{known}}}`")).collect();
+            format!("known here: {}; a plain brace is written `{{{{`", known.join(", "))
+        }
+    }
+}
+
+fn report_missing_command(site: &mut Site<'_>, name: &str, service: &file::Service) {
+    let is_there = site.tree.entry(&["services", name, "command"]).is_some();
+    if service.command.is_empty() && !is_there && site.source.complete {
+        let message = format!("service `{name}` has no `command` in variant `{}`", site.variant);
+        let problem =
+            Problem::new(site.tree.key_place(&["services", name]), message, "expected a key `command`");
+        site.report(problem.hint("program and arguments, for example command = [\"node\", \"server.js\"]"));
+    }
+}
+
+fn resolved(site: &mut Site<'_>, name: &str, service: &file::Service) -> Service {
+    Service {
+        name: name.to_owned(),
+        command: service.command.clone(),
+        directory: directory(site, name, &service.directory),
+        env: service.env.iter().map(|(variable, value)| (variable.clone(), value.0.clone())).collect(),
+        port: service.port,
+        ready: service.ready.as_ref().map_or(Ready::Tcp, |path| Ready::Http(path.0.clone())),
+        ready_timeout: service.ready_timeout.0,
+        stop_timeout: service.stop_timeout.0,
+        needs: service.needs.clone(),
+    }
+}
+
+fn directory(site: &mut Site<'_>, name: &str, written: &str) -> PathBuf {
+    let wanted = site.source.directory.join(written);
+    let reason = match wanted.canonicalize() {
+        Ok(path) if path.is_dir() => return path,
+        Ok(_) => "it is a file".to_owned(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => "it does not exist".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    let message = format!("`services.{name}.directory`: `{}` is not a directory: {reason}", clipped(written));
+    let problem =
+        Problem::new(site.tree.place(&["services", name, "directory"]), message, "expected a directory");
+    site.report(problem.hint(format!("looked for {}", wanted.display())));
+    wanted
+}
+
+fn report_shared_ports(site: &mut Site<'_>, started: &[Service]) {
+    for (index, service) in started.iter().enumerate() {
+        let other =
+            started[..index].iter().find(|other| service.port.is_some() && other.port == service.port);
+        if let (Some(other), Some(port)) = (other, service.port) {
+            let message =
+                format!("services `{}` and `{}` both listen on port {port}", other.name, service.name);
+            let span = site.tree.place(&["services", &service.name, "port"]);
+            let label = format!("also the port of `{}`", other.name);
+            let hint = "leave `port` out, and each gets a free one";
+            site.report(Problem::new(span, message, label).hint(hint));
+        }
+    }
+}

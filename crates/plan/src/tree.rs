@@ -1,0 +1,224 @@
+//! The file as a tree in which every key and value knows its place in the text.
+//!
+//! It keeps the order of the file and knows TOML only: what the keys mean is not its business.
+
+use toml::de::{DeTable, DeValue};
+
+use crate::problem::{Problem, Span};
+
+mod read;
+
+/// Deeper than this no experiment file has a reason to be; bounds every recursion over a tree.
+const DEPTH_MAX: usize = 32;
+
+/// A value and its place.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Node {
+    pub span: Span,
+    pub value: Value,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Value {
+    String(String),
+    Integer(i64),
+    Float(f64),
+    Boolean(bool),
+    /// What no key of the file takes, by the words for it: "a date or time".
+    Unusable(&'static str),
+    Array(Vec<Node>),
+    Table(Table),
+}
+
+/// A table's entries in the order of the file, each key once.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Table {
+    pub entries: Vec<Entry>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Entry {
+    pub key: String,
+    pub key_span: Span,
+    pub node: Node,
+}
+
+impl Node {
+    /// Reads TOML, or gives the first syntax error of each line that has one.
+    pub fn parse(text: &str) -> Result<Self, Vec<Problem>> {
+        let (document, errors) = DeTable::parse_recoverable(text);
+        if !errors.is_empty() {
+            return Err(syntax_problems(text, &errors));
+        }
+        let table = Table::from_toml(document.into_inner(), 0);
+        Ok(Self { span: 0..0, value: Value::Table(table) })
+    }
+
+    fn from_toml(node: toml::Spanned<DeValue<'_>>, depth: usize) -> Self {
+        let span = node.span();
+        let value = match node.into_inner() {
+            DeValue::String(text) => Value::String(text.into_owned()),
+            DeValue::Integer(digits) => i64::from_str_radix(digits.as_str(), digits.radix())
+                .map_or(Value::Unusable("an integer of more than 64 bits"), Value::Integer),
+            DeValue::Float(digits) => Value::Float(digits.as_str().parse().unwrap_or(f64::NAN)),
+            DeValue::Boolean(value) => Value::Boolean(value),
+            DeValue::Datetime(_) => Value::Unusable("a date or time"),
+            DeValue::Array(_) | DeValue::Table(_) if depth == DEPTH_MAX => Value::Unusable("nested too deep"),
+            DeValue::Array(items) => {
+                Value::Array(items.into_iter().map(|item| Self::from_toml(item, depth + 1)).collect())
+            }
+            DeValue::Table(table) => Value::Table(Table::from_toml(table, depth + 1)),
+        };
+        Self { span, value }
+    }
+
+    pub fn table(&self) -> Option<&Table> {
+        match &self.value {
+            Value::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+
+    pub fn table_mut(&mut self) -> Option<&mut Table> {
+        match &mut self.value {
+            Value::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+
+    /// The entry at the end of a path of keys.
+    pub fn entry(&self, path: &[&str]) -> Option<&Entry> {
+        let (last, parents) = path.split_last()?;
+        let parent = parents.iter().try_fold(self, |node, key| Some(&node.table()?.get(key)?.node))?;
+        parent.table()?.get(last)
+    }
+
+    /// Place of the value at `path`; of the deepest key on the way to it that exists, where it does not.
+    pub fn place(&self, path: &[&str]) -> Span {
+        if let Some(entry) = self.entry(path) {
+            return entry.node.span.clone();
+        }
+        let parents = (1..path.len()).rev().find_map(|length| self.entry(&path[..length]));
+        parents.map_or(self.span.clone(), |entry| entry.key_span.clone())
+    }
+
+    /// Place of the `index`-th item of the array at `path`; of the value itself, where that is not an array.
+    pub fn item_place(&self, path: &[&str], index: usize) -> Span {
+        match self.entry(path).map(|entry| &entry.node.value) {
+            Some(Value::Array(items)) if index < items.len() => items[index].span.clone(),
+            _ => self.place(path),
+        }
+    }
+
+    /// Place of the key at the end of `path`; of its parents', where it does not exist.
+    pub fn key_place(&self, path: &[&str]) -> Span {
+        self.entry(path).map_or_else(|| self.place(path), |entry| entry.key_span.clone())
+    }
+}
+
+impl Table {
+    fn from_toml(table: DeTable<'_>, depth: usize) -> Self {
+        let mut entries: Vec<Entry> = table
+            .into_iter()
+            .map(|(key, value)| Entry {
+                key_span: key.span(),
+                key: key.into_inner().into_owned(),
+                node: Node::from_toml(value, depth),
+            })
+            .collect();
+        // The toml crate sorts by name; the keys' places tell the order of the file.
+        entries.sort_by_key(|entry| entry.key_span.start);
+        Self { entries }
+    }
+
+    pub fn get(&self, key: &str) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.key == key)
+    }
+
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut Entry> {
+        self.entries.iter_mut().find(|entry| entry.key == key)
+    }
+
+    pub fn keys(&self) -> impl Iterator<Item = &str> + Clone {
+        self.entries.iter().map(|entry| entry.key.as_str())
+    }
+
+    /// Lays `over` upon this table: tables are merged, anything else is replaced, places included.
+    ///
+    /// Returns the places of `over`'s keys that replaced something.
+    pub fn lay(&mut self, over: &Table) -> Vec<Span> {
+        let mut replaced = Vec::new();
+        for entry in &over.entries {
+            match self.get_mut(&entry.key) {
+                None => self.entries.push(entry.clone()),
+                Some(under) => match (&mut under.node.value, &entry.node.value) {
+                    (Value::Table(below), Value::Table(above)) => replaced.extend(below.lay(above)),
+                    _ => {
+                        replaced.push(entry.key_span.clone());
+                        *under = entry.clone();
+                    }
+                },
+            }
+        }
+        replaced
+    }
+
+    /// Every value in it that is not a table, with its path and the place of its key.
+    pub fn leaves(&self) -> Vec<(String, Span)> {
+        let mut leaves = Vec::new();
+        for entry in &self.entries {
+            match &entry.node.value {
+                Value::Table(table) => leaves.extend(
+                    table.leaves().into_iter().map(|(path, span)| (format!("{}.{path}", entry.key), span)),
+                ),
+                _ => leaves.push((entry.key.clone(), entry.key_span.clone())),
+            }
+        }
+        leaves
+    }
+}
+
+/// More syntax errors than this say only that the file is something else.
+const SYNTAX_PROBLEMS_MAX: usize = 20;
+
+/// The parser goes on after an error and may stumble over its consequences: of a line only the first says something,
+/// and after a bracket or quote that is never closed nothing does.
+fn syntax_problems(text: &str, errors: &[toml::de::Error]) -> Vec<Problem> {
+    let mut found: Vec<Problem> = errors.iter().map(syntax_problem).collect();
+    found.sort_by_key(|problem| problem.span.start);
+    let mut problems = Vec::new();
+    let mut line_end = 0;
+    for problem in found {
+        let start = problem.span.start.min(text.len());
+        if start < line_end {
+            continue;
+        }
+        line_end = text
+            .get(start..)
+            .and_then(|rest| rest.find('\n'))
+            .map_or(text.len(), |length| start + length + 1);
+        let last = leaves_open(&problem.message) || problems.len() + 1 == SYNTAX_PROBLEMS_MAX;
+        problems.push(problem);
+        if last {
+            break;
+        }
+    }
+    problems
+}
+
+fn leaves_open(message: &str) -> bool {
+    ["missing comma", "missing key", "unclosed"].iter().any(|beginning| message.starts_with(beginning))
+}
+
+fn syntax_problem(error: &toml::de::Error) -> Problem {
+    let span = error.span().unwrap_or(0..0);
+    let said = error.message().replace('\n', " ");
+    let (message, label) = match said.split_once(", expected ") {
+        Some((message, expected)) => (message.to_owned(), format!("expected {expected}")),
+        None if said == "duplicate key" => (said, "there before".to_owned()),
+        None => (said, "not TOML".to_owned()),
+    };
+    let open = leaves_open(&message);
+    let problem = Problem::new(span, message, label);
+    if open { problem.hint("a bracket, brace or quote before this may have been left open") } else { problem }
+}

@@ -1,0 +1,177 @@
+//! Whatever is done to an experiment file, reading it ends with a sound plan or with problems that can be shown.
+
+use std::path::Path;
+
+use proofload_plan::{Plan, Problem, fill, parse};
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+/// Uses every key of the file.
+const FULL: &str = include_str!("full.toml");
+
+/// What is inserted: pieces of the language, of this file, and of neither.
+const FRAGMENTS: &[&str] = &[
+    "[",
+    "]",
+    "[[",
+    "{",
+    "}",
+    "=",
+    ".",
+    ",",
+    "\"",
+    "'",
+    "'''",
+    "\n",
+    "\r\n",
+    "\r",
+    "#",
+    "\\",
+    "\0",
+    "é",
+    "·",
+    "\u{feff}",
+    "name",
+    "services",
+    "factors",
+    "load",
+    "design",
+    "entry",
+    "needs = [\"api\"]",
+    "api",
+    "proxy",
+    "env",
+    "{port}",
+    "{{",
+    "{api.port}",
+    "0",
+    "-1",
+    "1e400",
+    "nan",
+    "99999999999999999999",
+    "0xff",
+    "true",
+    "2026-01-01",
+    "\"10s\"",
+    "\"3%\"",
+    "[services.api]\n",
+    "[[services]]\n",
+    "[factors.x]\n",
+    "[factors.x.y]\n",
+    "a = {}\n",
+    "\"\" = \"\"\n",
+    "load = 1\n",
+    "services = \"none\"\n",
+    "design.compare = []\n",
+    "x.y.z = { a.b = [[], {}] }\n",
+];
+
+#[derive(Debug, Clone)]
+enum Mutation {
+    Insert(Index, &'static str),
+    Delete(Index, usize),
+    DeleteLine(Index),
+    CopyLine(Index, Index),
+    /// Mostly leaves TOML that can be read, and means something else.
+    ReplaceWord(Index, Index),
+}
+
+fn mutation() -> impl Strategy<Value = Mutation> {
+    prop_oneof![
+        1 => (any::<Index>(), proptest::sample::select(FRAGMENTS))
+            .prop_map(|(at, text)| Mutation::Insert(at, text)),
+        1 => (any::<Index>(), 1..12usize).prop_map(|(at, length)| Mutation::Delete(at, length)),
+        1 => any::<Index>().prop_map(Mutation::DeleteLine),
+        1 => (any::<Index>(), any::<Index>()).prop_map(|(from, to)| Mutation::CopyLine(from, to)),
+        6 => (any::<Index>(), any::<Index>()).prop_map(|(which, by)| Mutation::ReplaceWord(which, by)),
+    ]
+}
+
+/// The nearest place at or before `at` that is not within a character.
+fn boundary(text: &str, at: usize) -> usize {
+    (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
+}
+
+fn mutated(text: &str, mutation: &Mutation) -> String {
+    let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
+    match mutation {
+        Mutation::Insert(at, fragment) => {
+            let at = boundary(text, at.index(text.len() + 1));
+            format!("{}{fragment}{}", &text[..at], &text[at..])
+        }
+        Mutation::Delete(at, length) => {
+            let at = boundary(text, at.index(text.len() + 1));
+            let end = boundary(text, text.len().min(at + length));
+            format!("{}{}", &text[..at], &text[end..])
+        }
+        Mutation::DeleteLine(_) | Mutation::CopyLine(..) if lines.is_empty() => String::new(),
+        Mutation::DeleteLine(at) => {
+            lines.remove(at.index(lines.len()));
+            lines.concat()
+        }
+        Mutation::CopyLine(from, to) => {
+            let line = lines[from.index(lines.len())];
+            lines.insert(to.index(lines.len()), line);
+            lines.concat()
+        }
+        Mutation::ReplaceWord(which, by) => {
+            let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+            let word = words[which.index(words.len())];
+            let at = word.as_ptr() as usize - text.as_ptr() as usize;
+            format!("{}{}{}", &text[..at], words[by.index(words.len())], &text[at + word.len()..])
+        }
+    }
+}
+
+fn assert_can_be_shown(text: &str, problems: &[Problem]) {
+    assert!(!problems.is_empty());
+    for problem in problems {
+        assert!(text.get(problem.span.clone()).is_some(), "{problem:?} lies outside the text");
+        assert!(problem.line_column(text).0 <= text.lines().count() + 1, "{problem:?}");
+        assert!(!problem.message.is_empty() && !problem.message.contains(['\n', '\0', '\r']), "{problem:?}");
+        assert!(
+            problem.label != "this cannot be read",
+            "the schema lets pass what serde cannot read: {problem:?}"
+        );
+    }
+}
+
+fn assert_sound(plan: &Plan) {
+    assert!((1..=64).contains(&plan.variants.len()));
+    for variant in &plan.variants {
+        assert_eq!(variant.services.last().map(|service| &service.name), Some(&variant.entry));
+        for (index, service) in variant.services.iter().enumerate() {
+            assert!(!service.command.is_empty());
+            let started = &variant.services[..index];
+            assert!(service.needs.iter().all(|need| started.iter().any(|other| other.name == *need)));
+            let port_of = |name: &str| name == "port" || name == "directory" || name.ends_with(".port");
+            for text in service.command.iter().chain(service.env.values()) {
+                fill(text, |name| port_of(name).then(String::new)).expect("only known placeholders");
+            }
+        }
+    }
+    for comparison in &plan.comparisons {
+        assert!(comparison.baseline != comparison.candidate);
+        assert!(comparison.baseline.max(comparison.candidate) < plan.variants.len());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1000) })]
+
+    #[test]
+    fn reading_ends_well(mutations in prop::collection::vec(mutation(), 1..6)) {
+        let text = mutations.iter().fold(FULL.to_owned(), |text, mutation| mutated(&text, mutation));
+        match parse(&text, Path::new(env!("CARGO_MANIFEST_DIR"))) {
+            Ok(plan) => assert_sound(&plan),
+            Err(problems) => assert_can_be_shown(&text, &problems),
+        }
+    }
+}
+
+#[test]
+fn the_file_that_is_mutated_is_a_good_one() {
+    let plan = parse(FULL, Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
+    assert_sound(&plan);
+    assert_eq!(plan.variants.len(), 6);
+}

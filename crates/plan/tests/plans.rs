@@ -1,0 +1,191 @@
+//! What good files resolve to: the variants, what they start and send, and which of them are compared.
+
+use std::path::Path;
+use std::time::Duration;
+
+use proofload_plan::{Plan, Ready, Variant, parse};
+
+fn here() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn plan(text: &str) -> Plan {
+    parse(text, here()).unwrap_or_else(|problems| panic!("{problems:#?}"))
+}
+
+fn variant<'a>(plan: &'a Plan, name: &str) -> &'a Variant {
+    plan.variants.iter().find(|variant| variant.name == name).expect("a variant of this name")
+}
+
+fn labels(plan: &Plan) -> Vec<&str> {
+    plan.comparisons.iter().map(|comparison| comparison.label.as_str()).collect()
+}
+
+const MINIMAL: &str = r#"
+name = "minimal"
+[services.api]
+command = ["node", "server.js"]
+"#;
+
+/// Three factors in an order that is not that of the alphabet.
+const FACTORS: &str = r#"
+name = "factors"
+[services.api]
+command = ["node", "server.js"]
+[factors.node_env]
+production = { api.env.NODE_ENV = "production" }
+development = { api.env.NODE_ENV = "development" }
+[factors.body]
+small = { load.path = "/small" }
+large = { load.path = "/large" }
+[factors.gzip]
+off = {}
+on = { load.headers.accept-encoding = "gzip" }
+br = { load.headers.accept-encoding = "br" }
+"#;
+
+#[test]
+fn a_minimal_file_has_one_variant_the_documented_defaults_and_nothing_to_compare() {
+    let plan = plan(MINIMAL);
+    assert!(plan.comparisons.is_empty() && plan.factors.is_empty());
+    let only = variant(&plan, "only");
+    assert_eq!(
+        (only.entry.as_str(), only.load.method.as_str(), only.load.path.as_str()),
+        ("api", "GET", "/")
+    );
+    assert_eq!((only.load.connections, only.load.timeout), (64, Duration::from_secs(5)));
+    assert_eq!(only.expect.status, [200]);
+    let api = &only.services[0];
+    assert_eq!((&api.ready, api.port, api.ready_timeout), (&Ready::Tcp, None, Duration::from_secs(30)));
+    assert_eq!(api.directory, here().canonicalize().unwrap());
+    assert_eq!((plan.design.margin, plan.design.budget), (0.03, Duration::from_secs(600)));
+}
+
+#[test]
+fn levels_combine_in_the_order_of_the_file_the_last_factor_fastest() {
+    let plan = plan(FACTORS);
+    let names: Vec<&str> = plan.variants.iter().map(|variant| variant.name.as_str()).collect();
+    assert_eq!(names.len(), 12);
+    assert_eq!(
+        names[..4],
+        [
+            "production · small · off",
+            "production · small · on",
+            "production · small · br",
+            "production · large · off"
+        ]
+    );
+    assert_eq!(variant(&plan, "development · large · on").levels["body"], "large");
+}
+
+#[test]
+fn without_compare_every_variant_is_compared_with_the_baseline() {
+    let plan = plan(&format!("{FACTORS}[design.baseline]\nnode_env = \"development\"\n"));
+    assert_eq!(plan.comparisons.len(), 11);
+    assert_eq!(labels(&plan)[0], "production · small · off against development · small · off");
+    let baseline = plan.comparisons[0].baseline;
+    assert!(plan.comparisons.iter().all(|comparison| comparison.baseline == baseline));
+}
+
+#[test]
+fn compare_changes_one_factor_at_a_time_within_the_others() {
+    let text = format!("{FACTORS}[design]\ncompare = \"gzip\"\nbaseline.gzip = \"br\"\n");
+    let plan = plan(&text);
+    assert_eq!(plan.comparisons.len(), 8);
+    assert_eq!(
+        labels(&plan)[..3],
+        [
+            "off against br (production · small)",
+            "on against br (production · small)",
+            "off against br (production · large)"
+        ]
+    );
+    for comparison in &plan.comparisons {
+        let (one, other) =
+            (&plan.variants[comparison.baseline].levels, &plan.variants[comparison.candidate].levels);
+        assert_eq!(one["gzip"], "br");
+        let differing: Vec<_> = one.keys().filter(|factor| one[*factor] != other[*factor]).collect();
+        assert_eq!(differing, ["gzip"], "{}", comparison.label);
+    }
+}
+
+#[test]
+fn a_level_merges_tables_replaces_the_rest_and_leaves_the_other_variants_alone() {
+    let plan = plan(
+        r#"
+        name = "overrides"
+        entry = "proxy"
+        [services.api]
+        command = ["node", "server.js"]
+        env = { PORT = "{port}", WORKERS = 2, DEBUG = false, RATIO = 1.0 }
+        [services.proxy]
+        command = ["nginx", "-g", "{api.port}"]
+        needs = ["api"]
+        [load]
+        headers = { z-first = "1", accept = "a" }
+        [factors.mode]
+        base = {}
+        other = { api.env.WORKERS = 4, services.api.command = ["bun", "server.ts"], load.headers.accept = "b", expect.status = [200, 304], expect.headers.Vary = "accept" }
+        direct = { entry = "api" }
+    "#,
+    );
+    let [base, other, direct] = plan.variants.as_slice() else { panic!("three variants") };
+    assert_eq!(base.services[0].env["WORKERS"], "2");
+    assert_eq!((&*base.services[0].env["DEBUG"], &*base.services[0].env["RATIO"]), ("false", "1.0"));
+    assert_eq!(other.services[0].env["WORKERS"], "4");
+    assert_eq!(other.services[0].env["PORT"], "{port}");
+    assert_eq!(other.services[0].command, ["bun", "server.ts"]);
+    assert_eq!(other.load.headers, [("z-first".into(), "1".into()), ("accept".into(), "b".into())]);
+    assert_eq!(other.expect.status, [200, 304]);
+    assert_eq!(other.expect.headers["vary"], ["accept"]);
+    assert_eq!(base.load.headers[1].1, "a");
+    let started =
+        |variant: &Variant| variant.services.iter().map(|service| service.name.clone()).collect::<Vec<_>>();
+    assert_eq!(started(base), ["api", "proxy"]);
+    assert_eq!(started(direct), ["api"], "what the entry does not need is not started");
+}
+
+#[test]
+fn services_start_after_what_they_need_the_entry_last() {
+    let service =
+        |name: &str, needs: &str| format!("[services.{name}]\ncommand = [\"x\"]\nneeds = [{needs}]\n");
+    let text = "name = \"diamond\"\nentry = \"a\"\n".to_owned()
+        + &service("a", r#""b", "c""#)
+        + &service("b", r#""d""#)
+        + &service("c", r#""d""#)
+        + &service("d", "")
+        + &service("unused", r#""a""#);
+    let plan = plan(&text);
+    let started: Vec<&str> = plan.variants[0].services.iter().map(|service| service.name.as_str()).collect();
+    assert_eq!(started, ["d", "b", "c", "a"]);
+}
+
+#[test]
+fn a_plan_is_kept_as_json_and_comes_back_the_same() {
+    let plan = plan(FACTORS);
+    let kept = serde_json::to_string(&plan).unwrap();
+    assert_eq!(serde_json::from_str::<Plan>(&kept).unwrap(), plan);
+}
+
+#[test]
+fn every_shipped_experiment_is_valid() {
+    let folder = here().join("../../experiments");
+    let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let experiments: Vec<_> =
+        files.iter().filter(|path| path.extension().is_some_and(|end| end == "toml")).collect();
+    assert!(!experiments.is_empty());
+    for path in experiments {
+        if let Err(error) = proofload_plan::read(path) {
+            panic!("{error}");
+        }
+    }
+}
+
+#[test]
+fn the_node_env_study_asks_its_question_once_for_each_app() {
+    let plan = proofload_plan::read(&here().join("../../experiments/node-env.toml")).unwrap();
+    assert_eq!(
+        labels(&plan),
+        ["production against development (json)", "production against development (views)"]
+    );
+}

@@ -1,0 +1,155 @@
+//! What can happen in a run, as it is kept: one JSON object a line in `events.jsonl`, with the event's name as its one key.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Slice;
+
+/// One thing that happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    /// A block began; its trials are started in this order.
+    BlockStarted {
+        /// Number of the block, from 1.
+        block: u32,
+        /// Indices of the variants in the order drawn.
+        order: Vec<usize>,
+    },
+    /// All services of a trial are ready.
+    TrialStarted(TrialStarted),
+    /// A slice ended.
+    Slice(Box<Slice>),
+    /// A trial's services were stopped.
+    TrialEnded(TrialEnded),
+    /// Every trial of the block was started, measured and stopped.
+    BlockEnded {
+        /// Number of the block.
+        block: u32,
+        /// How long the block took, in seconds.
+        seconds: f64,
+    },
+    /// The length of the warm-up was settled, for all variants alike.
+    WarmUpChosen(WarmUp),
+    /// The number of slices a trial was settled.
+    SlicesChosen(Allocation),
+    /// The number of blocks at which the last look is taken was settled.
+    BlocksChosen {
+        /// The final number of blocks.
+        blocks: u32,
+    },
+    /// The run ended.
+    Ended(Ended),
+}
+
+/// A trial whose services are all ready.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrialStarted {
+    /// Number of the block.
+    pub block: u32,
+    /// Index of the variant in the plan.
+    pub variant: usize,
+    /// Time from starting the first service until all were ready, in seconds.
+    pub start_s: f64,
+    /// Length of the random padding variable in the services' environment, in bytes.
+    pub padding_bytes: usize,
+    /// What was started, in order.
+    pub services: Vec<ServiceStarted>,
+    /// Processor numbers of the generator's threads; empty where they are not pinned.
+    pub generator_cpus: Vec<usize>,
+    /// Whether generator and services have to share processors.
+    pub cpus_shared: bool,
+}
+
+/// One service of a trial.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServiceStarted {
+    /// Name of the service.
+    pub service: String,
+    /// Process id of its first process.
+    pub pid: u32,
+    /// Port it listens on.
+    pub port: u16,
+    /// Processor numbers it may run on; empty where it is not pinned.
+    pub cpus: Vec<usize>,
+    /// Where its CPU time is read: `control group` or `processes`.
+    pub cpu_source: String,
+}
+
+/// A trial whose services were stopped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrialEnded {
+    /// Number of the block.
+    pub block: u32,
+    /// Index of the variant in the plan.
+    pub variant: usize,
+    /// Sum of the peak resident memory of the trial's processes, in bytes.
+    pub peak_rss_bytes: u64,
+    /// Services that did not end on SIGTERM within their time and were killed.
+    pub killed: Vec<String>,
+    /// Processes that were still alive after everything was done; none on a sound machine.
+    pub leftovers: Vec<String>,
+    /// Bytes of the services' output that were not kept.
+    pub output_dropped_bytes: u64,
+}
+
+/// How the length of the warm-up was settled.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WarmUp {
+    /// The length used from now on, in seconds.
+    pub seconds: f64,
+    /// Whether it was measured; if not, the file gave it.
+    pub measured: bool,
+    /// For each variant, when its throughput became steady, in seconds; `None`: not in the time watched.
+    pub steady_after_s: Vec<Option<f64>>,
+}
+
+/// How the number of slices a trial was settled.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Allocation {
+    /// Slices a trial from now on.
+    pub slices: u32,
+    /// Length of each, in seconds.
+    pub slice_s: f64,
+    /// Whether it was computed from measured variances; if not, the file gave it.
+    pub measured: bool,
+    /// Standard deviation of log throughput between processes of one variant, where measured.
+    pub between_sd: Option<f64>,
+    /// Standard deviation of log throughput between slices of one process, where measured.
+    pub within_sd: Option<f64>,
+    /// Cost of one more trial in seconds: start, warm-up, stop.
+    pub trial_s: Option<f64>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ended {
+    /// Why.
+    pub reason: EndReason,
+    /// Length of the run in seconds.
+    pub seconds: f64,
+}
+
+/// Why a run ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndReason {
+    /// Every comparison had its verdict.
+    Decided,
+    /// The last look was taken.
+    LastLook,
+    /// No further block fits into the budget.
+    BudgetSpent,
+    /// The budget does not hold the blocks that a verdict needs; this many seconds would.
+    BudgetTooSmall {
+        /// A budget that is enough, in seconds.
+        needed_s: u64,
+    },
+    /// The experiment compares nothing, and its one pass is done.
+    Measured,
+    /// The user stopped it.
+    Interrupted,
+    /// Going on was pointless; the text says why.
+    Void(String),
+    /// A service failed; the text says how.
+    ServiceFailed(String),
+}

@@ -1,0 +1,129 @@
+//! A record in memory: the header, and the fold of all events so far.
+
+use std::path::PathBuf;
+
+use crate::{Allocation, Ended, Event, Header, Slice, SliceKind, TrialEnded, TrialStarted, WarmUp};
+
+/// Everything that is known of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    /// Where it lies.
+    pub directory: PathBuf,
+    /// What was known before anything started.
+    pub header: Header,
+    /// The blocks in order, the last one possibly unfinished.
+    pub blocks: Vec<Block>,
+    /// The warm-up as settled.
+    pub warm_up: Option<WarmUp>,
+    /// The slices a trial as settled last.
+    pub allocation: Option<Allocation>,
+    /// The block at which the last look is taken, once settled.
+    pub blocks_planned: Option<u32>,
+    /// How the run ended; `None` for a run that was killed, or is still going on.
+    pub ended: Option<Ended>,
+    /// What could not be read, in words.
+    pub damage: Vec<String>,
+}
+
+/// One randomised pass over all variants.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Block {
+    /// Number of the block, from 1.
+    pub number: u32,
+    /// The order drawn.
+    pub order: Vec<usize>,
+    /// Its trials in the order in which they were started.
+    pub trials: Vec<Trial>,
+    /// How long it took in seconds; `None` while it is unfinished.
+    pub seconds: Option<f64>,
+}
+
+/// One variant's fresh processes within a block.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trial {
+    /// How it started.
+    pub started: TrialStarted,
+    /// Its slices in order, warm-up included.
+    pub slices: Vec<Slice>,
+    /// How it ended; `None` while it lives, or where the run broke off.
+    pub ended: Option<TrialEnded>,
+}
+
+impl Trial {
+    /// Index of the variant in the plan.
+    pub fn variant(&self) -> usize {
+        self.started.variant
+    }
+
+    /// The slices that count.
+    pub fn measured(&self) -> impl Iterator<Item = &Slice> {
+        self.slices.iter().filter(|slice| slice.kind == SliceKind::Measured)
+    }
+}
+
+impl Record {
+    /// A record in which nothing has happened yet.
+    pub fn new(directory: PathBuf, header: Header) -> Record {
+        Record {
+            directory,
+            header,
+            blocks: Vec::new(),
+            warm_up: None,
+            allocation: None,
+            blocks_planned: None,
+            ended: None,
+            damage: Vec::new(),
+        }
+    }
+
+    /// Takes in one event. An event that fits nowhere is damage, not a panic: files can be edited.
+    pub fn apply(&mut self, event: Event) {
+        match event {
+            Event::BlockStarted { block, order } => {
+                self.blocks.push(Block { number: block, order, trials: Vec::new(), seconds: None });
+            }
+            Event::TrialStarted(started) => self.start_trial(started),
+            Event::Slice(slice) => match self.trial_mut(slice.block, slice.variant) {
+                Some(trial) => trial.slices.push(*slice),
+                None => self.misfit("slice", slice.block, slice.variant),
+            },
+            Event::TrialEnded(ended) => match self.trial_mut(ended.block, ended.variant) {
+                Some(trial) => trial.ended = Some(ended),
+                None => self.misfit("end of a trial", ended.block, ended.variant),
+            },
+            Event::BlockEnded { block, seconds } => match self.block_mut(block) {
+                Some(found) => found.seconds = Some(seconds),
+                None => self.damage.push(format!("the end of block {block}, which never started")),
+            },
+            Event::WarmUpChosen(warm_up) => self.warm_up = Some(warm_up),
+            Event::SlicesChosen(allocation) => self.allocation = Some(allocation),
+            Event::BlocksChosen { blocks } => self.blocks_planned = Some(blocks),
+            Event::Ended(ended) => self.ended = Some(ended),
+        }
+    }
+
+    /// The blocks that count: every variant was measured and stopped.
+    pub fn complete_blocks(&self) -> impl Iterator<Item = &Block> {
+        self.blocks.iter().filter(|block| block.seconds.is_some())
+    }
+
+    fn start_trial(&mut self, started: TrialStarted) {
+        let known = started.variant < self.header.plan.variants.len();
+        match self.block_mut(started.block).filter(|_| known) {
+            Some(block) => block.trials.push(Trial { started, slices: Vec::new(), ended: None }),
+            None => self.misfit("start of a trial", started.block, started.variant),
+        }
+    }
+
+    fn block_mut(&mut self, number: u32) -> Option<&mut Block> {
+        self.blocks.iter_mut().rev().find(|block| block.number == number)
+    }
+
+    fn trial_mut(&mut self, block: u32, variant: usize) -> Option<&mut Trial> {
+        self.block_mut(block)?.trials.iter_mut().rev().find(|trial| trial.variant() == variant)
+    }
+
+    fn misfit(&mut self, what: &str, block: u32, variant: usize) {
+        self.damage.push(format!("the {what} of variant {variant} in block {block}, which never started"));
+    }
+}

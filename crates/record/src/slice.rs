@@ -1,0 +1,160 @@
+//! What one window of load on one trial gave: counts, times and what it cost.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use stats::Latencies;
+
+/// Whether a slice counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SliceKind {
+    /// Load before the service is taken to be steady; never part of an estimate.
+    WarmUp,
+    /// A measured window.
+    Measured,
+}
+
+/// One uninterrupted window of load on one trial.
+///
+/// Every request sent in the window is in exactly one of `answered`, `timed_out`, `broken`, `unfinished`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Slice {
+    /// Number of the block, from 1.
+    pub block: u32,
+    /// Index of the variant in the plan.
+    pub variant: usize,
+    /// Whether it counts.
+    pub kind: SliceKind,
+    /// Start of the window, nanoseconds of CLOCK_MONOTONIC.
+    pub started_ns: u64,
+    /// Length of the window in which requests were sent, in nanoseconds.
+    pub window_ns: u64,
+    /// Time spent after the window waiting for what was in flight, in nanoseconds.
+    pub drain_ns: u64,
+    /// Requests sent.
+    pub sent: u64,
+    /// Complete responses, those of the drain included.
+    pub answered: u64,
+    /// Responses that met the expectation, those of the drain included.
+    pub ok: u64,
+    /// Responses that met the expectation and were complete before the window ended.
+    pub ok_in_window: u64,
+    /// Requests given up after the time-out.
+    pub timed_out: u64,
+    /// Requests whose connection failed before the response was complete.
+    pub broken: u64,
+    /// Requests neither answered nor given up when the drain ended.
+    pub unfinished: u64,
+    /// Responses by status code.
+    pub status: BTreeMap<u16, u64>,
+    /// Errors by phase and cause.
+    pub errors: Vec<ErrorCount>,
+    /// Responses that did not meet the expectation, by kind.
+    pub contract_failures: Vec<ContractFailure>,
+    /// Bytes received, heads included.
+    pub wire_bytes: u64,
+    /// Bytes of bodies received, as sent on the wire.
+    pub body_bytes: u64,
+    /// From sent to done, time-outs and unfinished requests as censored samples.
+    pub latency: Latencies,
+    /// From sent to the first byte of the response.
+    pub first_byte: Latencies,
+    /// Responses that met the expectation in each 100 ms of the window.
+    pub ok_per_100_ms: Vec<u32>,
+    /// Connections asked for.
+    pub connections: u32,
+    /// Connections alive when the window ended.
+    pub connections_alive: u32,
+    /// Connections opened for this slice, before and during its window.
+    pub connections_opened: u64,
+    /// What the load generator used.
+    pub generator: GeneratorUse,
+    /// What each service of the trial used, from before the window to after the drain.
+    pub services: Vec<ServiceUse>,
+    /// What the rest of the machine did meanwhile.
+    pub machine: MachineUse,
+}
+
+/// Errors of one phase and cause.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorCount {
+    /// Where in a request's life: `connect`, `send`, `head`, `body` or `idle`.
+    pub phase: String,
+    /// What happened: `refused`, `reset`, `timeout`, `closed early`, ...
+    pub cause: String,
+    /// How often.
+    pub count: u64,
+}
+
+/// Responses that were complete and still not what the experiment expects.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContractFailure {
+    /// What differed: `status`, `body length`, or `header NAME`.
+    pub what: String,
+    /// How often.
+    pub count: u64,
+    /// One example of what came instead.
+    pub example: String,
+}
+
+/// CPU of the generator's threads over window and drain, one entry a thread.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GeneratorUse {
+    /// CPU time of each thread in nanoseconds.
+    pub cpu_ns: Vec<u64>,
+    /// Time each thread was runnable and had to wait for a core, in nanoseconds.
+    pub run_delay_ns: Vec<u64>,
+    /// Wall time of each thread in nanoseconds.
+    pub wall_ns: Vec<u64>,
+}
+
+impl GeneratorUse {
+    /// CPU share of the busiest thread, 0 to 1; `None` where nothing was measured.
+    pub fn busiest_share(&self) -> Option<f64> {
+        let shares = self.cpu_ns.iter().zip(&self.wall_ns).filter(|(_, wall)| **wall > 0);
+        shares.map(|(cpu, wall)| *cpu as f64 / *wall as f64).reduce(f64::max)
+    }
+}
+
+/// What one service's process tree used during a slice.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServiceUse {
+    /// Name of the service.
+    pub service: String,
+    /// CPU time of the tree in nanoseconds.
+    pub cpu_ns: u64,
+    /// Time its threads were runnable and waited for a core, in nanoseconds.
+    pub run_delay_ns: u64,
+    /// Resident memory of the tree after the slice, in bytes (shared pages counted in each process).
+    pub rss_bytes: u64,
+    /// Processes in the tree after the slice.
+    pub processes: u32,
+    /// Threads in the tree after the slice.
+    pub threads: u32,
+    /// Times a thread gave up its core.
+    pub switches_voluntary: u64,
+    /// Times a thread was taken off its core.
+    pub switches_involuntary: u64,
+}
+
+/// What the machine did during a slice, beside generator and services.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct MachineUse {
+    /// Share of all CPU time that the hypervisor gave to others, 0 to 1.
+    pub steal_share: f64,
+    /// CPU time of the other living trials' services, which should be idle, in nanoseconds.
+    pub idle_trials_cpu_ns: u64,
+}
+
+impl Slice {
+    /// CPU time of all services together, in nanoseconds.
+    pub fn services_cpu_ns(&self) -> u64 {
+        self.services.iter().map(|service| service.cpu_ns).sum()
+    }
+
+    /// Requests that did not end in an expected response.
+    pub fn failed(&self) -> u64 {
+        self.sent.saturating_sub(self.ok)
+    }
+}

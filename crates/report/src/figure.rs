@@ -1,0 +1,145 @@
+//! Numbers as people read them: as many digits as they deserve, and a unit.
+
+use stats::Estimate;
+
+/// A count with thousands set apart: `134,054`.
+pub fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() * 4 / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A positive figure with three significant digits, thousands set apart: `0.123`, `12.3`, `1,230`.
+fn three_digits(value: f64) -> String {
+    let decimals = match value.abs() {
+        v if v < 1.0 => 3,
+        v if v < 10.0 => 2,
+        v if v < 100.0 => 1,
+        _ => 0,
+    };
+    if decimals > 0 {
+        return format!("{value:.decimals$}");
+    }
+    // Above a thousand the digits beyond the third are noise on any real machine.
+    let unit = 10_f64.powi((value.abs().log10().floor() as i32 - 2).max(0));
+    count(((value / unit).round() * unit) as u64)
+}
+
+/// Responses per second.
+pub fn rate(per_s: f64) -> String {
+    format!("{}/s", three_digits(per_s))
+}
+
+/// Microseconds, in the unit that reads best.
+pub fn micros(us: f64) -> String {
+    match us {
+        us if us < 10_000.0 => format!("{} µs", three_digits(us)),
+        us if us < 10_000_000.0 => format!("{} ms", three_digits(us / 1e3)),
+        us => format!("{} s", three_digits(us / 1e6)),
+    }
+}
+
+/// Bytes in decimal units, as network and disk are sold.
+pub fn bytes(bytes: f64) -> String {
+    match bytes {
+        b if b < 1e3 => format!("{b:.0} B"),
+        b if b < 1e6 => format!("{} kB", three_digits(b / 1e3)),
+        b if b < 1e9 => format!("{} MB", three_digits(b / 1e6)),
+        b => format!("{} GB", three_digits(b / 1e9)),
+    }
+}
+
+/// A length of time for people: `8 s`, `2 min 5 s`, `1 h 3 min`.
+pub fn seconds(seconds: f64) -> String {
+    let whole = seconds.max(0.0).round() as u64;
+    match whole {
+        0 => format!("{:.1} s", seconds.max(0.0)),
+        s if s < 60 => format!("{s} s"),
+        s if s < 3600 && s.is_multiple_of(60) => format!("{} min", s / 60),
+        s if s < 3600 => format!("{} min {} s", s / 60, s % 60),
+        s => format!("{} h {} min", s / 3600, s % 3600 / 60),
+    }
+}
+
+/// A share as per cent.
+pub fn share(share: f64) -> String {
+    let percent = share * 100.0;
+    match percent {
+        0.0 => "0 %".into(),
+        p if p < 0.01 => "< 0.01 %".into(),
+        p if p < 10.0 && (p - p.round()).abs() > 1e-9 => format!("{p:.2} %"),
+        p => format!("{p:.0} %"),
+    }
+}
+
+/// A ratio and its interval: as a change in per cent, or as a factor where it is large.
+///
+/// Both come with the digits that the interval's width deserves.
+pub fn change(estimate: &Estimate) -> (String, String) {
+    let Estimate { ratio, low, high, .. } = *estimate;
+    let width = high - low;
+    if !(0.5..=2.0).contains(&ratio) {
+        let decimals = if width >= 1.0 { 1 } else { 2 };
+        let factor = |value: f64| format!("×{value:.decimals$}");
+        return (factor(ratio), format!("{} to {}", factor(low), factor(high)));
+    }
+    let decimals = match width * 100.0 {
+        w if w >= 10.0 => 0,
+        w if w >= 0.5 => 1,
+        _ => 2,
+    };
+    let percent = |value: f64| signed((value - 1.0) * 100.0, decimals);
+    (percent(ratio), format!("{} to {}", percent(low), percent(high)))
+}
+
+/// A ratio of which nothing but its value is known: few digits.
+pub fn change_alone(ratio: f64) -> String {
+    if !(0.5..=2.0).contains(&ratio) { format!("×{ratio:.1}") } else { signed((ratio - 1.0) * 100.0, 0) }
+}
+
+/// With its sign, a true minus, and no `−0`.
+fn signed(value: f64, decimals: usize) -> String {
+    let digits = format!("{:.decimals$}", value.abs());
+    let zero = digits.chars().all(|c| matches!(c, '0' | '.'));
+    let sign = match value {
+        _ if zero => "±",
+        v if v < 0.0 => "−",
+        _ => "+",
+    };
+    format!("{sign}{digits} %")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn estimate(ratio: f64, low: f64, high: f64) -> Estimate {
+        Estimate { blocks: 10, ratio, low, high, sd_log: 0.1, critical_t: 3.0 }
+    }
+
+    #[test]
+    fn a_figure_shows_the_digits_it_deserves() {
+        assert_eq!(count(134_054), "134,054");
+        assert_eq!(count(7), "7");
+        assert_eq!(rate(1234.5), "1,230/s");
+        assert_eq!(rate(52_267.0), "52,300/s");
+        assert_eq!(rate(6.46), "6.46/s");
+        assert_eq!(micros(812.3), "812 µs");
+        assert_eq!(micros(81_230.0), "81.2 ms");
+        assert_eq!(bytes(134_054.0), "134 kB");
+        assert_eq!(seconds(125.2), "2 min 5 s");
+    }
+
+    #[test]
+    fn a_change_has_a_sign_and_no_false_precision() {
+        assert_eq!(change(&estimate(1.012, 0.9, 1.12)), ("+1 %".into(), "−10 % to +12 %".into()));
+        assert_eq!(change(&estimate(0.9996, 0.99, 1.01)), ("±0.0 %".into(), "−1.0 % to +1.0 %".into()));
+        assert_eq!(change(&estimate(4.123, 3.9, 4.5)), ("×4.12".into(), "×3.90 to ×4.50".into()));
+    }
+}

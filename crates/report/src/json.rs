@@ -1,0 +1,87 @@
+//! A conclusion as JSON: field names with units, one version number, for other programs.
+
+use audit::Conclusion;
+use record::{Ended, Environment, Record};
+use serde::Serialize;
+use serde_json::Value;
+use stats::{Latencies, Quantile};
+
+/// Version of this form; fields may be added within a version, never renamed or removed.
+const VERSION: u32 = 1;
+
+/// The quantiles given, in per cent.
+const PERCENT: [f64; 5] = [50.0, 75.0, 90.0, 99.0, 99.9];
+
+#[derive(Serialize)]
+struct Report<'a> {
+    report_version: u32,
+    experiment: &'a str,
+    question: Option<&'a str>,
+    record: String,
+    created: &'a str,
+    proofload: &'a str,
+    seed: u64,
+    ended: Option<&'a Ended>,
+    environment: &'a Environment,
+    #[serde(flatten)]
+    conclusion: &'a Conclusion,
+    closed_loop_latency: Vec<Latency<'a>>,
+}
+
+/// Latency of one variant: of a closed loop, so it depends on the connections and compares nothing.
+#[derive(Serialize)]
+struct Latency<'a> {
+    variant: &'a str,
+    requests: u64,
+    censored: u64,
+    quantiles: Vec<LatencyQuantile>,
+}
+
+#[derive(Serialize)]
+struct LatencyQuantile {
+    percent: f64,
+    us: f64,
+    /// True where the value is a lower bound, because requests were given up or unfinished.
+    at_least: bool,
+}
+
+/// The whole report.
+pub fn json(record: &Record, conclusion: &Conclusion) -> Value {
+    let header = &record.header;
+    let report = Report {
+        report_version: VERSION,
+        experiment: &header.plan.name,
+        question: header.plan.question.as_deref(),
+        record: record.directory.display().to_string(),
+        created: &header.created,
+        proofload: &header.proofload,
+        seed: header.seed,
+        ended: record.ended.as_ref(),
+        environment: &header.environment,
+        conclusion,
+        closed_loop_latency: latencies(record, conclusion),
+    };
+    // Plain structs with text keys and finite numbers cannot fail to become JSON.
+    serde_json::to_value(report).unwrap_or(Value::Null)
+}
+
+fn latencies<'a>(record: &Record, conclusion: &'a Conclusion) -> Vec<Latency<'a>> {
+    let variants = conclusion.variants.iter().enumerate();
+    variants.map(|(index, variant)| summary(&variant.name, &audit::latency(record, index))).collect()
+}
+
+fn summary<'a>(variant: &'a str, latency: &Latencies) -> Latency<'a> {
+    let quantile = |percent: f64| {
+        let (ns, at_least) = match latency.quantile(percent / 100.0)? {
+            Quantile::Exact(ns) => (ns, false),
+            Quantile::AtLeast(ns) => (ns, true),
+        };
+        Some(LatencyQuantile { percent, us: ns as f64 / 1e3, at_least })
+    };
+    Latency {
+        variant,
+        requests: latency.count(),
+        censored: latency.censored(),
+        quantiles: PERCENT.into_iter().filter_map(quantile).collect(),
+    }
+}

@@ -1,0 +1,285 @@
+//! Everything a report says, in words and in order, before it is drawn in any form.
+
+use audit::{Comparison, Conclusion, Finding, Grade, Outcome, Variant};
+use plan::Metric;
+use record::{EndReason, Record};
+
+use crate::figure::{bytes, change, count, micros, rate, seconds, share};
+
+/// The content of a report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sheet {
+    /// The question, or the experiment's name where the file asks none.
+    pub title: String,
+    /// One answer a comparison.
+    pub answers: Vec<Answer>,
+    /// Headings of the table of variants.
+    pub columns: Vec<String>,
+    /// One row a variant.
+    pub rows: Vec<Row>,
+    /// Findings, the gravest first.
+    pub findings: Vec<Remark>,
+    /// How it was measured, each line a name and a text.
+    pub method: Vec<(String, String)>,
+    /// What to do next, each a sentence or a command with its reason.
+    pub next: Vec<String>,
+}
+
+/// The answer to one comparison.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// Reads as "candidate against baseline".
+    pub comparison: String,
+    /// The verdict's kind, for colours.
+    pub outcome: Outcome,
+    /// The verdict as a word.
+    pub verdict: String,
+    /// Estimate with interval and metric, or why there is none.
+    pub detail: String,
+    /// Other metrics, shown but not judged.
+    pub also: Vec<String>,
+}
+
+/// One variant's line of the table, in the order of [`Sheet::columns`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// The cells, the variant's name first.
+    pub cells: Vec<String>,
+}
+
+/// A finding, ready to print.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remark {
+    /// How grave.
+    pub grade: Grade,
+    /// What was found.
+    pub evidence: String,
+    /// What to do.
+    pub remedy: String,
+}
+
+impl Sheet {
+    /// Puts a record and its conclusion into words.
+    pub fn new(record: &Record, conclusion: &Conclusion) -> Sheet {
+        let plan = &record.header.plan;
+        Sheet {
+            title: plan.question.clone().unwrap_or_else(|| plan.name.clone()),
+            answers: conclusion.comparisons.iter().map(|c| answer(c, conclusion, plan.design.margin)).collect(),
+            columns: columns(conclusion),
+            rows: conclusion.variants.iter().map(|variant| row(variant, shows_size(conclusion))).collect(),
+            findings: conclusion.findings.iter().map(remark).collect(),
+            method: method(record, conclusion),
+            next: next(record, conclusion),
+        }
+    }
+}
+
+fn remark(finding: &Finding) -> Remark {
+    Remark { grade: finding.grade, evidence: finding.evidence.clone(), remedy: finding.remedy.clone() }
+}
+
+fn answer(comparison: &Comparison, conclusion: &Conclusion, margin: f64) -> Answer {
+    let detail = match (&comparison.estimate, comparison.outcome) {
+        (_, Outcome::Void) => "no conclusion may be drawn, see the findings".to_owned(),
+        (None, _) => format!("no estimate from {} blocks", conclusion.blocks),
+        (Some(estimate), outcome) => {
+            let (value, interval) = change(estimate);
+            let hint = match outcome {
+                Outcome::Equivalent => format!("; smaller than the margin of {}", share(margin)),
+                Outcome::Inconclusive => undecided(comparison, conclusion, margin),
+                _ => String::new(),
+            };
+            format!("{value} {} ({interval}){hint}", metric_name(comparison.metric))
+        }
+    };
+    let also = comparison.exploratory.iter().map(|other| {
+        let (value, interval) = change(&other.estimate);
+        format!("{value} {} ({interval})", metric_name(other.metric))
+    });
+    Answer {
+        comparison: comparison.label.clone(),
+        outcome: comparison.outcome,
+        verdict: verdict(comparison.outcome, comparison.metric).to_owned(),
+        detail,
+        also: also.collect(),
+    }
+}
+
+fn undecided(comparison: &Comparison, conclusion: &Conclusion, margin: f64) -> String {
+    match comparison.blocks_needed {
+        Some(blocks) if blocks > conclusion.blocks => {
+            format!("; about {blocks} blocks would decide it at a margin of {}", share(margin))
+        }
+        _ => format!("; neither beyond chance nor within the margin of {}", share(margin)),
+    }
+}
+
+fn verdict(outcome: Outcome, metric: Metric) -> &'static str {
+    match (outcome, metric) {
+        (Outcome::Better, Metric::Throughput) => "faster",
+        (Outcome::Worse, Metric::Throughput) => "slower",
+        (Outcome::Better, Metric::CpuPerRequest) => "cheaper",
+        (Outcome::Worse, Metric::CpuPerRequest) => "dearer",
+        (Outcome::Equivalent, _) => "equivalent",
+        (Outcome::Inconclusive, _) => "inconclusive",
+        (Outcome::Void, _) => "void",
+    }
+}
+
+fn metric_name(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Throughput => "throughput",
+        Metric::CpuPerRequest => "CPU per request",
+    }
+}
+
+/// Response sizes get a column only where they differ; else they are one line of the method.
+fn shows_size(conclusion: &Conclusion) -> bool {
+    let sizes = conclusion.variants.iter().map(|variant| variant.body_bytes_per_response.map(|b| b as u64));
+    let mut sizes: Vec<_> = sizes.collect();
+    sizes.dedup();
+    sizes.len() > 1
+}
+
+fn columns(conclusion: &Conclusion) -> Vec<String> {
+    let mut names = vec!["variant", "throughput", "CPU/request", "cores busy", "memory peak", "failed"];
+    if shows_size(conclusion) {
+        names.push("body");
+    }
+    names.into_iter().map(str::to_owned).collect()
+}
+
+fn row(variant: &Variant, with_size: bool) -> Row {
+    // A dash is "not measured"; a zero would be a figure.
+    let or_dash = |value: Option<String>| value.unwrap_or_else(|| "–".to_owned());
+    let mut cells = vec![
+        variant.name.clone(),
+        or_dash(variant.throughput_per_s.map(rate)),
+        or_dash(variant.cpu_us_per_request.map(micros)),
+        or_dash(variant.busy_cores.map(|cores| format!("{cores:.2}"))),
+        or_dash(variant.peak_rss_bytes.map(|peak| bytes(peak as f64))),
+        or_dash(
+            variant.failed_share().map(|_| format!("{} of {}", count(variant.failed), count(variant.requests))),
+        ),
+    ];
+    if with_size {
+        cells.push(or_dash(variant.body_bytes_per_response.map(bytes)));
+    }
+    Row { cells }
+}
+
+fn method(record: &Record, conclusion: &Conclusion) -> Vec<(String, String)> {
+    let header = &record.header;
+    let mut lines = vec![("blocks".to_owned(), blocks_line(record, conclusion))];
+    if let Some(text) = trial_line(record) {
+        lines.push(("trial".to_owned(), text));
+    }
+    if let Some(load) = header.plan.variants.first().map(|variant| &variant.load) {
+        let text = format!(
+            "closed loop, {} connections, keep-alive, {} {}, time-out {}",
+            load.connections,
+            load.method,
+            load.path,
+            seconds(load.timeout.as_secs_f64())
+        );
+        lines.push(("load".to_owned(), text));
+    }
+    lines.push(("machine".to_owned(), machine_line(record)));
+    lines.push(("record".to_owned(), record.directory.display().to_string()));
+    lines
+}
+
+fn blocks_line(record: &Record, conclusion: &Conclusion) -> String {
+    let end = match record.ended.as_ref() {
+        Some(ended) => format!("{} in {}", end_text(&ended.reason), seconds(ended.seconds)),
+        None => "the run did not end by itself: it was killed, or is still going on".to_owned(),
+    };
+    let critical = conclusion.comparisons.iter().find_map(|comparison| comparison.estimate.as_ref());
+    let interval = critical.map(|estimate| {
+        format!("; intervals are estimate ± {:.2} standard errors, 95 % for all looks and comparisons together", estimate.critical_t)
+    });
+    format!(
+        "{} of fresh processes, order random from seed {}; {end}{}",
+        conclusion.blocks,
+        record.header.seed,
+        interval.unwrap_or_default()
+    )
+}
+
+fn end_text(reason: &EndReason) -> &'static str {
+    match reason {
+        EndReason::Decided => "stopped because every comparison was decided",
+        EndReason::LastLook => "ended at the last look",
+        EndReason::BudgetSpent => "ended because no further block fitted the budget",
+        EndReason::BudgetTooSmall { .. } => "stopped because the budget holds too few blocks",
+        EndReason::Measured => "ended as planned",
+        EndReason::Interrupted => "interrupted",
+        EndReason::Void(_) => "stopped as void",
+        EndReason::ServiceFailed(_) => "stopped because a service failed",
+    }
+}
+
+fn trial_line(record: &Record) -> Option<String> {
+    let warm_up = record.warm_up.as_ref()?;
+    let source = |measured, given| match (measured, given) {
+        (true, _) => "measured",
+        (false, true) => "as the file says",
+        (false, false) => "assumed: the budget leaves no time to measure it",
+    };
+    let design = &record.header.plan.design;
+    let allocation = record.allocation.as_ref();
+    let slices = allocation.map(|a| format!(", {} slices of {:.1} s ({})", a.slices, a.slice_s, source(a.measured, design.slices.is_some())));
+    let spread = allocation.and_then(|a| Some((a.between_sd?, a.within_sd?)));
+    let spread = spread.map(|(between, within)| {
+        format!("; spread between processes {}, between slices {}", share(between), share(within))
+    });
+    Some(format!(
+        "{:.1} s warm-up ({}){}{}",
+        warm_up.seconds,
+        source(warm_up.measured, design.warmup.is_some()),
+        slices.unwrap_or_default(),
+        spread.unwrap_or_default()
+    ))
+}
+
+fn machine_line(record: &Record) -> String {
+    let environment = &record.header.environment;
+    let runtimes = environment.runtimes.iter().map(|(name, version)| format!("{name} {version}"));
+    let mut parts = vec![format!(
+        "{}, {} processors",
+        environment.cpu_model.as_deref().unwrap_or("unknown processor"),
+        environment.cpus
+    )];
+    parts.extend(environment.kernel.as_ref().map(|kernel| format!("Linux {kernel}")));
+    parts.extend(runtimes);
+    parts.join(", ")
+}
+
+fn next(record: &Record, conclusion: &Conclusion) -> Vec<String> {
+    let mut steps = Vec::new();
+    if let Some(EndReason::ServiceFailed(_)) = record.ended.as_ref().map(|ended| &ended.reason) {
+        steps.push(format!("look at what the service said: {}", record.directory.join("logs").display()));
+        return steps;
+    }
+    if conclusion.is_void() {
+        steps.push("mend what the void findings name, then run again".to_owned());
+        return steps;
+    }
+    let needed = conclusion.comparisons.iter().filter_map(|comparison| comparison.blocks_needed).max();
+    let blocks = record.complete_blocks().filter_map(|block| block.seconds);
+    let block_s = blocks.last().unwrap_or(0.0);
+    if let Some(needed) = needed.filter(|needed| *needed > conclusion.blocks) {
+        let minutes = (f64::from(needed) * block_s * 1.15 / 60.0).ceil().max(1.0);
+        steps.push(format!(
+            "to decide what is open: proofload run {} --budget {minutes:.0}m",
+            record.header.experiment
+        ));
+    }
+    steps.push(format!(
+        "to see whether it holds: proofload run {} --seed {}",
+        record.header.experiment,
+        record.header.seed + 1
+    ));
+    steps.push(format!("for a pull request: proofload report {} --format markdown", record.directory.display()));
+    steps
+}

@@ -1,0 +1,106 @@
+//! How many slices to measure in a trial: more slices or more processes for the same time?
+//!
+//! A trial costs its start and warm-up, a slice only itself. If slices of one process scatter as much as processes do,
+//! more slices are the cheap way to a sharper mean; if processes differ and their slices agree, more slices measure
+//! the same accident better and better. Kalibera & Jones, "Rigorous benchmarking in reasonable time" (ISMM 2013).
+//!
+//! ```text
+//! slices of trial 1   · ·· ·          within  = variance of the dots around their own trial
+//! slices of trial 2            ·· · ·  between = variance of the trials around their variant
+//! ```
+
+use serde::{Deserialize, Serialize};
+
+/// Fewest slices in a trial: one alone would leave the variance within trials unknown.
+pub const SLICES_MIN: u32 = 2;
+/// Most slices in a trial: beyond it drift over the trial matters more than what is still to be gained.
+pub const SLICES_MAX: u32 = 12;
+
+/// The two variances of log values, in squared log units: 0.0001 is a standard deviation of 1 %.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Components {
+    /// Between trials (processes) of one variant; 0 when the slices explain all there is.
+    pub between: f64,
+    /// Between slices of one trial.
+    pub within: f64,
+}
+
+/// Variance components of log values, nested as variant → trial → slices and pooled over variants.
+///
+/// One-way analysis of variance with unequal groups (Searle, Casella & McCulloch 1992, section 3.6):
+///
+/// ```text
+/// within  = Σ (y − its trial's mean)² / (slices − trials)
+/// between = max(0, (Σ n_t (trial's mean − its variant's mean)² / (trials − variants) − within) / n0)
+/// n0      = Σ_v (n_v − Σ n_t² / n_v) / (trials − variants)
+/// ```
+/// Means of variants are taken out, so variants may differ as they like. What the variants of a block share is *not*
+/// taken out though it cancels in a ratio: `between` is rather too large than too small, which errs on the side of
+/// more processes. Whoever subtracts each block's mean over V variants beforehand takes it out, and with it 1/V of
+/// what trials do not share, so that `between` becomes too small. Empty trials and variants are left out.
+///
+/// `None` when a variance cannot be had (no variant with two trials, no trial with two slices) or a value is not finite.
+pub fn components(variants: &[Vec<Vec<f64>>]) -> Option<Components> {
+    let mut sums = Sums::default();
+    variants.iter().for_each(|trials| sums.add(trials));
+    let freedom_within = sums.slices - sums.trials;
+    let freedom_between = sums.trials - sums.variants;
+    if freedom_within < 1.0 || freedom_between < 1.0 {
+        return None;
+    }
+    let within = sums.within / freedom_within;
+    let slices_typical = sums.slices_effective / freedom_between;
+    let between = ((sums.between / freedom_between - within) / slices_typical).max(0.0);
+    (within.is_finite() && sums.between.is_finite()).then_some(Components { between, within })
+}
+
+/// Slices per trial that give the sharpest estimate for the time it takes, from [`SLICES_MIN`] to [`SLICES_MAX`].
+///
+/// ⌈√((trial cost / slice cost) · (within / between))⌉, Kalibera & Jones 2013, section 6. `cost_trial_s` is what a trial
+/// costs besides its slices (start, warm-up, stop), `cost_slice_s` what each slice adds, both in seconds.
+///
+/// Where the formula has no answer: without variance between trials the most slices, also when a slice costs nothing;
+/// without variance within trials, or with costs or variances that are no numbers, the fewest.
+pub fn slices(cost_trial_s: f64, cost_slice_s: f64, components: &Components) -> u32 {
+    let gain = cost_trial_s * components.within;
+    let price = cost_slice_s * components.between;
+    if !(gain > 0.0 && price >= 0.0) {
+        return SLICES_MIN;
+    }
+    // A price of 0 gives infinity, which the clamp turns into the most.
+    (gain / price).sqrt().ceil().clamp(f64::from(SLICES_MIN), f64::from(SLICES_MAX)) as u32
+}
+
+/// Sums of squares and counts over all variants; counts as floating point, because they only divide.
+#[derive(Default)]
+struct Sums {
+    variants: f64,
+    trials: f64,
+    slices: f64,
+    within: f64,
+    between: f64,
+    slices_effective: f64,
+}
+
+impl Sums {
+    fn add(&mut self, trials: &[Vec<f64>]) {
+        let trials: Vec<&Vec<f64>> = trials.iter().filter(|slices| !slices.is_empty()).collect();
+        if trials.is_empty() {
+            return;
+        }
+        let slices: f64 = trials.iter().map(|trial| trial.len() as f64).sum();
+        let variant_mean = trials.iter().flat_map(|trial| trial.iter()).sum::<f64>() / slices;
+        let mut squared_sizes = 0.0;
+        for trial in &trials {
+            let size = trial.len() as f64;
+            let trial_mean = trial.iter().sum::<f64>() / size;
+            self.within += trial.iter().map(|y| (y - trial_mean).powi(2)).sum::<f64>();
+            self.between += size * (trial_mean - variant_mean).powi(2);
+            squared_sizes += size * size;
+        }
+        self.variants += 1.0;
+        self.trials += trials.len() as f64;
+        self.slices += slices;
+        self.slices_effective += slices - squared_sizes / slices;
+    }
+}

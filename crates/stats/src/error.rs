@@ -1,0 +1,59 @@
+//! Why a number could not be given. Callers decide what to do about it; nothing here panics or prints.
+
+/// What made an estimate, a plan of looks or a stored histogram impossible.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Error {
+    /// Fewer blocks than the question needs.
+    #[error("{blocks} blocks are too few, at least {least}")]
+    TooFewBlocks {
+        /// Blocks there are.
+        blocks: u32,
+        /// Blocks it takes.
+        least: u32,
+    },
+    /// The error rate cannot be shared among so many comparisons (or among none).
+    #[error("{comparisons} comparisons, the tables of looks hold for 1 to {most}")]
+    Comparisons {
+        /// Comparisons asked for.
+        comparisons: u32,
+        /// Most comparisons the tables hold.
+        most: u32,
+    },
+    /// A log ratio is infinite or not a number, mostly because a trial measured zero.
+    #[error("block {index}: the log ratio is {value}, not a finite number")]
+    NotFinite {
+        /// Place in the slice, from 0.
+        index: usize,
+        /// What stands there.
+        value: f64,
+    },
+    /// Every block gave the same ratio, so that nothing is known about its spread.
+    #[error("all {blocks} blocks gave the ratio {ratio}: without spread there is no interval")]
+    NoSpread {
+        /// Blocks there are.
+        blocks: u32,
+        /// The ratio they all gave.
+        ratio: f64,
+    },
+    /// The interval is wider than a floating-point number can say.
+    #[error("the interval around ratio {ratio} is too wide for a number")]
+    TooWide {
+        /// The point estimate.
+        ratio: f64,
+    },
+    /// A critical value that is not a positive number.
+    #[error("critical t is {value}, not a positive number")]
+    CriticalT {
+        /// What was given.
+        value: f64,
+    },
+    /// A confidence level outside (0, 1).
+    #[error("confidence level is {value}, not between 0 and 1")]
+    Level {
+        /// What was given.
+        value: f64,
+    },
+    /// A stored histogram that cannot be read; the text says why.
+    #[error("stored histogram: {0}")]
+    Histogram(String),
+}

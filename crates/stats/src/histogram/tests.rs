@@ -1,0 +1,110 @@
+//! What a reader of latencies would be hurt by: invented certainty, lost samples, a record that reads back differently.
+
+use super::encoding::{from_text, to_text};
+use super::*;
+use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer};
+
+fn latencies(exact: &[u64], censored: &[u64]) -> Latencies {
+    let mut latencies = Latencies::new();
+    exact.iter().for_each(|&ns| latencies.record(ns));
+    censored.iter().for_each(|&ns| latencies.censor(ns));
+    latencies
+}
+
+#[test]
+fn requests_that_timed_out_bound_the_quantiles_they_reach() {
+    let mut latencies = latencies(&[], &[2_000_000_000; 20]);
+    (1..=980).for_each(|ms| latencies.record(ms * 1_000));
+    assert_eq!(latencies.count(), 1_000);
+    assert_eq!(latencies.censored(), 20);
+    assert_eq!(latencies.quantile(0.5), Some(Quantile::Exact(latencies.exact.lowest_equivalent(500_000))));
+    let Some(Quantile::AtLeast(ns)) = latencies.quantile(0.99) else {
+        panic!("p99 lies among the time-outs")
+    };
+    assert!((1_998_000_000..=2_000_000_000).contains(&ns), "{ns} ns");
+    assert!(!latencies.max().expect("samples").is_exact());
+}
+
+#[test]
+fn only_timeouts_are_still_a_lower_bound_and_never_nothing() {
+    let latencies = latencies(&[], &[1_500; 3]);
+    assert_eq!(latencies.quantile(0.5), Some(Quantile::AtLeast(1_500)));
+    assert_eq!(latencies.mean(), Some(Quantile::AtLeast(1_500)));
+    assert_eq!(latencies.min(), Some(Quantile::AtLeast(1_500)));
+    assert_eq!(latencies.bounds(0.5), Some((1_500, None)));
+    assert_eq!(Latencies::new().quantile(0.5), None);
+    assert_eq!(Latencies::new().mean(), None);
+}
+
+#[test]
+fn a_censored_sample_that_cannot_change_the_quantile_leaves_it_exact() {
+    // Wherever above 2 the unanswered request lies, the third of four is 5.
+    assert_eq!(latencies(&[1, 5, 5], &[2]).quantile(0.75), Some(Quantile::Exact(5)));
+    // Here it may be the third itself, or lie beyond 9.
+    assert_eq!(latencies(&[1, 5, 9], &[2]).bounds(0.75), Some((5, Some(9))));
+}
+
+#[test]
+fn longer_than_the_range_is_at_least_the_range() {
+    let latencies = latencies(&[HIGHEST_NS + 1, u64::MAX], &[u64::MAX]);
+    assert_eq!((latencies.count(), latencies.censored()), (3, 3));
+    assert!(
+        matches!(latencies.max(), Some(Quantile::AtLeast(ns)) if ns <= HIGHEST_NS && ns > HIGHEST_NS / 1_001 * 1_000)
+    );
+}
+
+#[test]
+fn a_quantile_is_shown_only_with_ten_samples_beyond_it() {
+    let mut latencies = latencies(&[1; 999], &[]);
+    assert!(latencies.resolves(0.9) && !latencies.resolves(0.99));
+    latencies.censor(1);
+    assert!(latencies.resolves(0.99) && !latencies.resolves(0.999));
+}
+
+#[test]
+fn the_record_leaves_out_an_empty_half_and_reads_back() {
+    let answered = latencies(&[0, 7, 123_456_789], &[]);
+    let text = serde_json::to_string(&answered).expect("strings");
+    assert!(text.starts_with(r#"{"hdr":"HISTF"#) && !text.contains("censored"), "{text}");
+    assert_eq!(serde_json::from_str::<Latencies>(&text).expect("just written"), answered);
+
+    let all = latencies(&[0, 7, 123_456_789], &[HIGHEST_NS]);
+    let text = serde_json::to_string(&all).expect("strings");
+    assert_eq!(serde_json::from_str::<Latencies>(&text).expect("just written"), all);
+}
+
+#[test]
+fn damaged_and_foreign_histograms_are_errors() {
+    let good = to_text(&latencies(&[1, 2, 3], &[]).exact);
+    let mut foreign_text = Vec::new();
+    let foreign = Histogram::<u32>::new_with_bounds(1, HIGHEST_NS, 2).expect("valid layout");
+    V2DeflateSerializer::new().serialize(&foreign, &mut foreign_text).expect("a Vec");
+    let foreign_text = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, foreign_text);
+    for (text, reason) in
+        [("?", "base64"), ("AAAA", "head"), (&good[..good.len() - 8], ""), (foreign_text.as_str(), "layout")]
+    {
+        let error = from_text(text).expect_err(text).to_string();
+        assert!(error.contains(reason), "{error}");
+    }
+}
+
+#[test]
+fn no_damage_to_a_stored_histogram_panics_or_allocates_without_bound() {
+    use base64::{Engine, engine::general_purpose::STANDARD};
+    use std::io::Write;
+    let bytes = STANDARD.decode(to_text(&latencies(&[5, 5_000, 5_000_000], &[]).exact)).expect("own text");
+    let mut plain = Vec::new();
+    std::io::Read::read_to_end(&mut flate2::read::ZlibDecoder::new(&bytes[8..]), &mut plain)
+        .expect("own bytes");
+    for place in 0..plain.len() {
+        for value in [0, 1, 0x7f, 0x80, 0xff] {
+            let mut damaged = plain.clone();
+            damaged[place] = value;
+            let mut packed = bytes[..8].to_vec();
+            let mut encoder = flate2::write::ZlibEncoder::new(&mut packed, flate2::Compression::fast());
+            encoder.write_all(&damaged).and_then(|()| encoder.finish().map(drop)).expect("a Vec");
+            // Whether it is an error or another valid histogram depends on the place; it must be one of them.
+            let _ = from_text(&STANDARD.encode(packed));
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Intervals for shares, such as failed requests of all requests.
+
+use crate::{Error, student::normal_z};
+use serde::{Deserialize, Serialize};
+
+/// Two ends with the truth in between, at the level the caller asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// Wilson's score interval (1927) for a share of which `hits` of `total` were seen, two-sided at `level` such as 0.95.
+///
+/// Honest at the edges: 0 errors of 1,000 requests give 0 to 0.0038, not "0 ± 0". It takes requests as
+/// independent, which failures in bursts are not: it describes one trial and makes no comparison of variants.
+/// `Ok(None)` when `total` is 0.
+///
+/// # Errors
+/// [`Error::Level`] unless 0 < `level` < 1. More hits than `total` count as `total`.
+pub fn wilson(hits: u64, total: u64, level: f64) -> Result<Option<Interval>, Error> {
+    let z = normal_z(level)?;
+    if total == 0 {
+        return Ok(None);
+    }
+    let n = total as f64;
+    let share = hits.min(total) as f64 / n;
+    let shrink = 1.0 / (1.0 + z * z / n);
+    let centre = shrink * (share + z * z / (2.0 * n));
+    let half_width = shrink * z * (share * (1.0 - share) / n + z * z / (4.0 * n * n)).sqrt();
+    // Rounding must not move an end past a share that was seen: 0 of n has its low end at 0, n of n its high at 1.
+    let low = (centre - half_width).clamp(0.0, share);
+    let high = (centre + half_width).clamp(share, 1.0);
+    Ok(Some(Interval { low, high }))
+}

@@ -1,0 +1,60 @@
+//! Critical values of Student's t, the one distribution the estimates need.
+//!
+//! Wraps `statrs` so that callers speak of blocks and levels; decides nothing about when to look (see `looks`).
+
+use crate::Error;
+use statrs::distribution::{ContinuousCDF, StudentsT};
+use statrs::function::erf::{erfc, erfc_inv};
+use std::f64::consts::{PI, SQRT_2};
+
+/// The t that a plain two-sided interval of confidence `level` uses for `blocks` blocks (`blocks − 1` degrees of
+/// freedom): 2.571 for 6 blocks at 0.95.
+///
+/// For exploratory metrics, looked at once. It knows nothing of repeated looks or several comparisons: the primary
+/// metric takes its critical values from [`crate::Looks`].
+///
+/// # Errors
+/// [`Error::TooFewBlocks`] below 2 blocks, [`Error::Level`] unless 0 < `level` < 1.
+pub fn plain_t(blocks: u32, level: f64) -> Result<f64, Error> {
+    if !(level > 0.0 && level < 1.0) {
+        return Err(Error::Level { value: level });
+    }
+    two_sided_t(blocks, 1.0 - level)
+}
+
+/// The t with the same two-sided tail probability for `blocks` blocks as `z` has under the normal distribution.
+///
+/// This carries a boundary made for known spread over to an estimated one (Jennison & Turnbull 2000, section 3.8).
+///
+/// # Errors
+/// [`Error::TooFewBlocks`] below 2 blocks, [`Error::CriticalT`] unless `z` is a positive number.
+pub fn critical_t_at(z: f64, blocks: u32) -> Result<f64, Error> {
+    let p = erfc(z / SQRT_2);
+    if !(z > 0.0 && p > 0.0) {
+        return Err(Error::CriticalT { value: z });
+    }
+    two_sided_t(blocks, p)
+}
+
+/// Two-sided critical value of the normal distribution: 1.960 for 0.95. `level` must lie in (0, 1).
+pub(crate) fn normal_z(level: f64) -> Result<f64, Error> {
+    if !(level > 0.0 && level < 1.0) {
+        return Err(Error::Level { value: level });
+    }
+    Ok(SQRT_2 * erfc_inv(1.0 - level))
+}
+
+/// t with probability `p` outside ±t. The lower tail is asked for, where a small `p` keeps its digits.
+fn two_sided_t(blocks: u32, p: f64) -> Result<f64, Error> {
+    if blocks < 2 {
+        return Err(Error::TooFewBlocks { blocks, least: 2 });
+    }
+    if blocks == 2 {
+        // The Cauchy distribution, in closed form: statrs is off by a factor of five far out in its tails.
+        return Ok(1.0 / (PI * p / 2.0).tan());
+    }
+    let freedom = f64::from(blocks - 1);
+    let distribution =
+        StudentsT::new(0.0, 1.0, freedom).expect("unit scale and at least one degree of freedom");
+    Ok(-distribution.inverse_cdf(p / 2.0))
+}

@@ -1,0 +1,120 @@
+//! From an interval to a word: better, worse, equivalent or inconclusive, and how many blocks a word would take.
+//!
+//! Must not: know units or metrics, or void anything. That a run is void is a finding about how it was measured, which
+//! no interval can show.
+
+use crate::Estimate;
+use crate::looks::{BLOCKS_MAX, BLOCKS_MIN, Looks};
+use serde::{Deserialize, Serialize};
+
+/// Most blocks [`blocks_needed`] speaks of; beyond it the honest answer is "not this way".
+pub const BLOCKS_NEEDED_MAX: u32 = 10_000;
+
+/// What may be said about a variant against its baseline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The interval lies wholly on the good side of 1.
+    Better,
+    /// The interval lies wholly on the bad side of 1.
+    Worse,
+    /// The interval lies wholly within the margin: no difference that matters.
+    Equivalent,
+    /// None of these.
+    Inconclusive,
+}
+
+/// Which way a metric is good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// Throughput.
+    HigherIsBetter,
+    /// Latency, CPU per request, memory, bytes.
+    LowerIsBetter,
+}
+
+/// The verdict an estimate allows.
+///
+/// `margin` is the smallest difference that matters, as a share (0.03 is 3 %); it reaches from 1/(1 + margin) to 1 + margin,
+/// the same distance both ways on the log scale. An interval within it is `Equivalent` *even where it excludes 1*: the
+/// difference is then certain and certainly smaller than what matters. Else an interval that excludes 1 is `Better` or
+/// `Worse`, and all the rest is `Inconclusive`, as is everything from fewer than [`BLOCKS_MIN`] blocks. A margin of 0
+/// (or less, or no number) is never undercut, so nothing is `Equivalent` then.
+///
+/// `Equivalent` is the two one-sided tests of Schuirmann (1987) with the whole interval instead of one of 1 − 2α: stricter
+/// than needed, so that one interval carries every verdict.
+pub fn judge(estimate: &Estimate, margin: f64, direction: Direction) -> Verdict {
+    let higher_is_better = direction == Direction::HigherIsBetter;
+    if estimate.blocks < BLOCKS_MIN {
+        Verdict::Inconclusive
+    } else if margin > 0.0 && estimate.high <= 1.0 + margin && estimate.low >= 1.0 / (1.0 + margin) {
+        Verdict::Equivalent
+    } else if estimate.low > 1.0 {
+        if higher_is_better { Verdict::Better } else { Verdict::Worse }
+    } else if estimate.high < 1.0 {
+        if higher_is_better { Verdict::Worse } else { Verdict::Better }
+    } else {
+        Verdict::Inconclusive
+    }
+}
+
+/// How many blocks in total it would take to decide, if ratio and spread stayed as they were seen.
+///
+/// First the looks that `looks` still has, each with its own boundary; then longer plans with as many comparisons, at
+/// their final look. To decide is for the interval to exclude 1 or to lie within the margin, whichever comes first.
+/// More than [`BLOCKS_MAX`] is more than one plan can have: it says that trials must become longer or quieter.
+/// `None` when even [`BLOCKS_NEEDED_MAX`] would not do.
+///
+/// A forecast, not a promise: with few blocks the spread itself is known to no better than a third either way.
+pub fn blocks_needed(estimate: &Estimate, margin: f64, looks: &Looks) -> Option<u32> {
+    let question = Question::new(estimate, margin);
+    let ahead = looks.looks().iter().copied().filter(|&n| n > estimate.blocks);
+    for blocks in ahead {
+        if question.decided(blocks, looks.critical_t(blocks)?) {
+            return Some(blocks);
+        }
+    }
+    let first = looks.last().max(estimate.blocks) + 1;
+    let decided = |blocks: u32| {
+        // A longer plan of about this many blocks; the constant hardly changes from one to the next.
+        let plan = Looks::plan(blocks.min(BLOCKS_MAX), looks.comparisons()).ok();
+        plan.is_some_and(|plan| question.decided(blocks, plan.final_boundary(blocks)))
+    };
+    first_true(first, BLOCKS_NEEDED_MAX, decided)
+}
+
+/// What an interval's half-width, on the log scale, must come down to.
+struct Question {
+    enough: f64,
+    sd_log: f64,
+}
+
+impl Question {
+    fn new(estimate: &Estimate, margin: f64) -> Self {
+        let distance = estimate.ratio.ln().abs();
+        let room = if margin > 0.0 { margin.ln_1p() - distance } else { 0.0 };
+        Self { enough: distance.max(room), sd_log: estimate.sd_log }
+    }
+
+    fn decided(&self, blocks: u32, critical_t: f64) -> bool {
+        critical_t * self.sd_log / f64::from(blocks).sqrt() < self.enough
+    }
+}
+
+/// The first number in `from..=to` from which on `holds` is true, by halving; `None` when it is false at `to`.
+fn first_true(from: u32, to: u32, holds: impl Fn(u32) -> bool) -> Option<u32> {
+    if from > to || !holds(to) {
+        return None;
+    }
+    let (mut low, mut high) = (from, to);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if holds(middle) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    Some(low)
+}

@@ -1,0 +1,143 @@
+//! Which CPUs there are, and who gets which: the generator and the services.
+//!
+//! It decides nothing about the experiment and pins nobody; the warden does that.
+
+use std::fs;
+
+use rustix::thread::{CpuSet, sched_getaffinity};
+use serde::{Deserialize, Serialize};
+
+/// Who runs where.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Division {
+    /// CPUs of the load generator.
+    pub generator: Vec<usize>,
+    /// CPUs of the services.
+    pub services: Vec<usize>,
+    /// Siblings of the generator's CPUs in the same physical cores, used by nobody.
+    pub idle: Vec<usize>,
+    /// Whether both sides run on the same CPUs.
+    pub shared: bool,
+    /// Whether a physical core works for both sides, because there are too few to keep them apart.
+    pub core_shared: bool,
+}
+
+/// The CPUs this process may run on, ascending.
+pub fn cpus_allowed() -> Vec<usize> {
+    let set = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
+    (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect()
+}
+
+/// The CPUs of the physical core of `cpu`, itself included, as Linux tells.
+pub fn siblings(cpu: usize) -> Vec<usize> {
+    let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
+    let mut list = parse_list(&fs::read_to_string(path).unwrap_or_default());
+    if !list.contains(&cpu) {
+        list.push(cpu);
+    }
+    list
+}
+
+/// Divides `cpus` between generator and services; `asked` CPUs for the generator, 1 if `None`.
+///
+/// One CPU is shared; two give one each; from three on the generator gets what was asked for and the services the rest,
+/// of which there is always at least one. The generator takes whole cores from the end of the list: what else runs on a
+/// core slows its sibling, so siblings of the generator's CPUs stay idle as long as the services keep two cores.
+pub fn divide(cpus: &[usize], asked: Option<usize>, siblings: impl Fn(usize) -> Vec<usize>) -> Division {
+    let Some(rest) = cpus.len().checked_sub(1).filter(|rest| *rest > 0) else {
+        let all = cpus.to_vec();
+        return Division {
+            generator: all.clone(),
+            services: all,
+            idle: Vec::new(),
+            shared: true,
+            core_shared: true,
+        };
+    };
+    let wanted = asked.unwrap_or(1).clamp(1, rest);
+    let mut cores = cores(cpus, siblings);
+    let (mut generator, mut spare) = (Vec::new(), Vec::new());
+    while generator.len() < wanted {
+        let Some(core) = cores.pop() else { break };
+        let take = core.len().min(wanted - generator.len());
+        generator.extend(&core[..take]);
+        spare.extend(&core[take..]);
+    }
+    let mut services: Vec<usize> = cores.concat();
+    let apart = spare.is_empty() || cores.len() >= 2;
+    let idle = if apart {
+        spare
+    } else {
+        services.append(&mut spare);
+        Vec::new()
+    };
+    services.sort_unstable();
+    generator.sort_unstable();
+    Division { generator, services, idle, shared: false, core_shared: !apart }
+}
+
+/// The CPUs of `cpus`, those of one physical core together, in the order of the cores' first CPUs.
+fn cores(cpus: &[usize], siblings: impl Fn(usize) -> Vec<usize>) -> Vec<Vec<usize>> {
+    let mut cores: Vec<Vec<usize>> = Vec::new();
+    for &cpu in cpus {
+        if cores.iter().flatten().any(|placed| *placed == cpu) {
+            continue;
+        }
+        let family = siblings(cpu);
+        cores.push(cpus.iter().copied().filter(|other| *other == cpu || family.contains(other)).collect());
+    }
+    cores
+}
+
+/// Reads the kernel's form of a set of CPUs: `0-3,8`. What is no number is left out.
+pub(crate) fn parse_list(text: &str) -> Vec<usize> {
+    let mut cpus = Vec::new();
+    for part in text.trim().split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        if let (Ok(first), Ok(last)) = (first.trim().parse::<usize>(), last.trim().parse::<usize>()) {
+            cpus.extend(first..=last.min(first + CpuSet::MAX_CPU));
+        }
+    }
+    cpus
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn alone(cpu: usize) -> Vec<usize> {
+        vec![cpu]
+    }
+
+    #[test]
+    fn few_cpus_are_shared_or_halved_and_the_services_always_keep_one() {
+        let one = divide(&[5], None, alone);
+        assert!(one.shared && one.generator == [5] && one.services == [5]);
+        let two = divide(&[0, 1], Some(7), alone);
+        assert_eq!(
+            (two.generator, two.services, two.shared, two.core_shared),
+            (vec![1], vec![0], false, false)
+        );
+        let four = divide(&[0, 1, 2, 3], None, alone);
+        assert_eq!((four.generator, four.services), (vec![3], vec![0, 1, 2]));
+        assert_eq!(divide(&[0, 1, 2, 3], Some(2), alone).services, [0, 1]);
+    }
+
+    #[test]
+    fn a_sibling_of_the_generator_is_left_idle_unless_the_services_would_starve() {
+        let pairs = |cpu: usize| vec![cpu % 4, cpu % 4 + 4];
+        let eight = divide(&[0, 1, 2, 3, 4, 5, 6, 7], None, pairs);
+        assert_eq!((eight.generator, eight.idle), (vec![3], vec![7]));
+        assert_eq!((eight.services, eight.core_shared), (vec![0, 1, 2, 4, 5, 6], false));
+        let one_core = divide(&[0, 4], None, pairs);
+        assert_eq!((one_core.generator, one_core.services), (vec![0], vec![4]));
+        assert!(one_core.core_shared && !one_core.shared);
+    }
+
+    #[test]
+    fn lists_of_the_kernel_are_read() {
+        assert_eq!(parse_list("0-2,8\n"), [0, 1, 2, 8]);
+        assert_eq!(parse_list(""), [] as [usize; 0]);
+        assert!(!cpus_allowed().is_empty());
+    }
+}

@@ -1,0 +1,146 @@
+//! What Proofload and a warden say to each other: one JSON value a line, orders down, notices up.
+//!
+//! Both ends are always the same build, so the form has no version. Nothing here does anything.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::group::CpuGroup;
+
+/// The first line: the service to start, with nothing left to decide.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Spec {
+    /// The program's file.
+    pub program: PathBuf,
+    /// Its arguments, the first one its name as the experiment writes it.
+    pub command: Vec<String>,
+    pub directory: PathBuf,
+    /// Variables of Proofload's own environment that the service must not see.
+    pub env_withheld: Vec<String>,
+    pub env: Vec<(String, String)>,
+    /// CPUs of warden and service; empty: as Proofload.
+    pub cpus: Vec<usize>,
+    /// File of the service's output.
+    pub log: PathBuf,
+    pub stop_timeout: Duration,
+    /// See [`crate::marker::Marker`]; also names the group.
+    pub marker: String,
+    /// Whether to count CPU time in a control group where that is possible.
+    pub group: bool,
+}
+
+/// What a warden is told after that. The end of its input means `Stop`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Order {
+    /// End the service, then yourself.
+    Stop,
+    /// Say the last lines of the output.
+    Tail,
+}
+
+/// What a warden says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Notice {
+    /// The first process runs.
+    Started { pid: u32, group: Option<CpuGroup> },
+    /// Nothing was started, and the warden ends.
+    Failed(Failure),
+    /// The first process has ended; what it started may still run.
+    Exited { exit: Exit, tail: String },
+    /// Nothing runs any more.
+    Empty,
+    /// The answer to [`Order::Tail`].
+    Tail(String),
+    /// The last words.
+    Stopped(Report),
+}
+
+/// Why nothing was started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Failure {
+    /// The program could not be executed: an error number.
+    Execute(i32),
+    /// The log cannot be written: why.
+    Log(String),
+    /// Anything else, in words.
+    Warden(String),
+}
+
+/// How a service ended, and what is left.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Report {
+    /// `None`: its first process could not even be killed.
+    pub exit: Option<Exit>,
+    pub killed: u32,
+    pub leftovers: Vec<Leftover>,
+    pub output_bytes: u64,
+    pub output_dropped_bytes: u64,
+}
+
+/// A process that outlived even SIGKILL: another user's, or stuck in the kernel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Leftover {
+    /// Its number.
+    pub pid: u32,
+    /// Its command and number, for people.
+    pub description: String,
+}
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Exit {
+    /// By itself, with this status.
+    Status(i32),
+    /// By this signal.
+    Signal(i32),
+    /// Its warden was killed, upon which Proofload killed all that the warden looked after.
+    WithWarden,
+}
+
+impl Exit {
+    /// Whether it ended by itself and says that all was well.
+    pub fn is_success(self) -> bool {
+        self == Self::Status(0)
+    }
+}
+
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Status(status) => write!(f, "status {status}"),
+            Self::Signal(signal) => match signal_name(*signal) {
+                Some(name) => write!(f, "signal {signal} ({name})"),
+                None => write!(f, "signal {signal}"),
+            },
+            Self::WithWarden => f.write_str("SIGKILL, after its warden had been killed"),
+        }
+    }
+}
+
+/// Names of the signals by which processes usually end.
+fn signal_name(signal: i32) -> Option<&'static str> {
+    Some(match signal {
+        libc::SIGHUP => "SIGHUP",
+        libc::SIGINT => "SIGINT",
+        libc::SIGQUIT => "SIGQUIT",
+        libc::SIGILL => "SIGILL",
+        libc::SIGTRAP => "SIGTRAP",
+        libc::SIGABRT => "SIGABRT",
+        libc::SIGBUS => "SIGBUS",
+        libc::SIGFPE => "SIGFPE",
+        libc::SIGKILL => "SIGKILL",
+        libc::SIGSEGV => "SIGSEGV",
+        libc::SIGPIPE => "SIGPIPE",
+        libc::SIGTERM => "SIGTERM",
+        libc::SIGXCPU => "SIGXCPU",
+        libc::SIGSYS => "SIGSYS",
+        _ => return None,
+    })
+}

@@ -1,0 +1,167 @@
+//! The ports of a variant's services: those the experiment fixes, free ones for the rest.
+//!
+//! It chooses and checks. It cannot hold a port for anyone: between the choice and the service's own bind somebody may
+//! be faster, which [`crate::start`] finds out.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::ops::RangeInclusive;
+
+use plan::Service;
+
+use crate::error::TargetError;
+use crate::sockets;
+
+/// Where free ports are looked for, as far as the kernel does not take them for outgoing connections.
+const PREFERRED: RangeInclusive<u16> = 10_000..=65_535;
+
+/// Service name to port.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ports {
+    ports: BTreeMap<String, u16>,
+}
+
+impl Ports {
+    /// Chooses for all services of a variant; they will listen on `address`. `random` is any number: it decides where
+    /// the search begins, so that trials that live side by side do not choose the same.
+    ///
+    /// # Errors
+    /// [`TargetError::PortTaken`] for a fixed port that somebody listens on, and [`TargetError::NoFreePort`].
+    pub fn choose(services: &[Service], address: IpAddr, random: u64) -> Result<Self, TargetError> {
+        let mut ports = BTreeMap::new();
+        for service in services {
+            if let Some(port) = service.port {
+                check_free(&service.name, SocketAddr::new(address, port))?;
+                ports.insert(service.name.clone(), port);
+            }
+        }
+        let range = candidates();
+        let mut next = usize::try_from(random % range.len().max(1) as u64).unwrap_or(0);
+        for service in services.iter().filter(|service| service.port.is_none()) {
+            let order = range.iter().cycle().skip(next).take(range.len());
+            let found = order
+                .enumerate()
+                .find(|(_, port)| !ports.values().any(|used| used == *port) && is_free(**port));
+            let Some((steps, port)) = found else {
+                let range = (range.first().copied().unwrap_or(0), range.last().copied().unwrap_or(0));
+                return Err(TargetError::NoFreePort { service: service.name.clone(), range });
+            };
+            next = (next + steps + 1) % range.len();
+            ports.insert(service.name.clone(), *port);
+        }
+        Ok(Self { ports })
+    }
+
+    /// The port of a service.
+    pub fn of(&self, service: &str) -> Option<u16> {
+        self.ports.get(service).copied()
+    }
+}
+
+/// The preferred ports without the range of outgoing connections; with it on machines where that is all there is.
+fn candidates() -> Vec<u16> {
+    let text = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
+    let outside = outside(ephemeral(&text));
+    if outside.len() < 100 { PREFERRED.collect() } else { outside }
+}
+
+fn outside(ephemeral: RangeInclusive<u16>) -> Vec<u16> {
+    PREFERRED.filter(|port| !ephemeral.contains(port)).collect()
+}
+
+/// The kernel's range, its default where it cannot be read.
+fn ephemeral(text: &str) -> RangeInclusive<u16> {
+    let mut ends = text.split_ascii_whitespace().map_while(|end| end.parse().ok());
+    match (ends.next(), ends.next()) {
+        (Some(first), Some(last)) => first..=last,
+        _ => 32_768..=60_999,
+    }
+}
+
+/// Whether nobody listens on it on any address, so that a service may bind whichever it likes.
+///
+/// Rust binds with SO_REUSEADDR: closing connections of an earlier trial do not count, any listener does.
+fn is_free(port: u16) -> bool {
+    let everywhere = SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
+    let everywhere_6 = SocketAddr::from((Ipv6Addr::UNSPECIFIED, port));
+    // Where there is no IPv6, that bind fails, but not for want of the port.
+    TcpListener::bind(everywhere).is_ok() && !is_taken(&TcpListener::bind(everywhere_6))
+}
+
+fn is_taken(bound: &io::Result<TcpListener>) -> bool {
+    bound.as_ref().is_err_and(|error| error.kind() == ErrorKind::AddrInUse)
+}
+
+/// Whether a service may be started that is to listen at `address`.
+///
+/// # Errors
+/// [`TargetError::PortTaken`] with the owner's command and number.
+pub(crate) fn check_free(service: &str, address: SocketAddr) -> Result<(), TargetError> {
+    let bound = TcpListener::bind(address);
+    if bound.is_ok() {
+        return Ok(());
+    }
+    let listeners = sockets::listeners(address.port());
+    let owner = match sockets::reached(&listeners, address.ip()).first().or(listeners.first()) {
+        Some(listener) => sockets::owner(listener),
+        None if is_taken(&bound) => "a connection that somebody has open".to_owned(),
+        // Forbidden (a port below 1024), or no address of this machine: the service will tell.
+        None => return Ok(()),
+    };
+    Err(TargetError::PortTaken { service: service.to_owned(), port: address.port(), owner })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn service(name: &str, port: Option<u16>) -> Service {
+        Service {
+            name: name.to_owned(),
+            command: vec!["true".to_owned()],
+            directory: "/".into(),
+            env: BTreeMap::new(),
+            port,
+            ready: plan::Ready::Tcp,
+            ready_timeout: Duration::from_secs(1),
+            stop_timeout: Duration::from_secs(1),
+            needs: Vec::new(),
+        }
+    }
+
+    const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+    #[test]
+    fn chosen_ports_differ_and_are_free_of_listeners() {
+        let services = [service("a", None), service("b", None)];
+        let first = Ports::choose(&services, LOOPBACK, 17).unwrap();
+        let (a, b) = (first.of("a").unwrap(), first.of("b").unwrap());
+        assert_ne!(a, b);
+        let _listener = TcpListener::bind((LOOPBACK, a)).unwrap();
+        let second = Ports::choose(&services, LOOPBACK, 17).unwrap();
+        assert!(second.of("a") != Some(a) && second.of("b") != Some(a));
+    }
+
+    #[test]
+    fn ports_of_outgoing_connections_are_left_alone() {
+        let outside = outside(ephemeral("32768\t60999\n"));
+        assert!(outside.contains(&10_000) && outside.contains(&61_000));
+        assert!(!outside.contains(&32_768) && !outside.contains(&60_999));
+        assert_eq!(ephemeral(""), 32_768..=60_999);
+    }
+
+    #[test]
+    fn a_taken_port_names_its_owner() {
+        let listener = TcpListener::bind((LOOPBACK, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let error = Ports::choose(&[service("api", Some(port))], LOOPBACK, 0).unwrap_err().to_string();
+        let me = format!("(pid {})", std::process::id());
+        assert!(
+            error.starts_with(&format!("service api: port {port} is taken by ")) && error.ends_with(&me),
+            "{error}"
+        );
+    }
+}

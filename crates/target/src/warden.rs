@@ -1,0 +1,270 @@
+//! The warden: Proofload's own program run once more, to keep one service and to leave nothing of it behind.
+//!
+//! It lives in a session of its own, so no key and no closing terminal reaches it, and adopts every orphan of the
+//! service, so a daemon cannot slip away. It waits for three things: orders (or their end, which is Proofload's death),
+//! output, and ended children. One thread, one loop:
+//!
+//! ```text
+//! Proofload ──orders──► warden ◄──output── service
+//!           ◄─notices──    │   ◄──SIGCHLD─    ├── worker
+//!                          └─► log            └── daemon
+//! ```
+//! It must not talk to the network, measure, or decide anything about the trial.
+
+mod child;
+mod ending;
+mod log;
+mod orders;
+mod output;
+mod shutdown;
+
+use std::io::{self, Write};
+use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::thread::{CpuSet, sched_setaffinity};
+
+use crate::group::CpuGroup;
+use crate::marker::Marker;
+use crate::message::{Exit, Failure, Notice, Order, Report, Spec};
+use child::Reaped;
+use ending::Ending;
+use log::Log;
+use orders::Orders;
+use output::Output;
+use shutdown::{Shutdown, Step};
+
+/// How often a tree that is being ended is looked at.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// What wakes the warden.
+#[derive(Debug, Clone, Copy)]
+enum Source {
+    Orders,
+    Children,
+    Output,
+}
+
+/// Everything the warden knows.
+struct Warden {
+    spec: Spec,
+    orders: Orders,
+    signals: OwnedFd,
+    output: Output,
+    group: Option<CpuGroup>,
+    first: u32,
+    exit: Option<Exit>,
+    /// Whether no process is left below the warden.
+    empty: bool,
+    shutdown: Shutdown,
+    ending: Ending,
+}
+
+/// Runs a warden: the whole of the hidden subcommand. Its orders come on standard input, see [`crate::Warden`].
+pub fn warden_main() -> ExitCode {
+    std::panic::set_hook(Box::new(|panic| say(&Notice::Failed(Failure::Warden(panic.to_string())))));
+    match prepare().and_then(Warden::start) {
+        Ok(warden) => {
+            warden.run();
+            ExitCode::SUCCESS
+        }
+        Err(failure) => {
+            say(&Notice::Failed(failure));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Leaves the caller's session, becomes the parent of orphans, and turns signals into something to wait for.
+fn prepare() -> Result<OwnedFd, Failure> {
+    let failed = |what: &str, error: io::Error| Failure::Warden(format!("{what}: {error}"));
+    // `pkill proofload` must not end Proofload and its wardens at once.
+    let _ = rustix::thread::set_name(c"pf-warden");
+    // What else the caller left open is none of our business: kept open, a pipe of theirs would never end. Kernels
+    // before 5.9 refuse, and that is all.
+    // SAFETY: this program has opened nothing yet, so no descriptor of its own is closed.
+    unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) };
+    rustix::process::setsid().map_err(|error| failed("cannot begin a session", error.into()))?;
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
+        .map_err(|error| failed("cannot adopt orphans", error.into()))?;
+    block_signals().map_err(|error| failed("cannot wait for signals", error))
+}
+
+/// Blocks all signals that can be; the descriptor becomes readable when a child ends.
+///
+/// Blocked, so that a SIGCHLD waits until it is read, and so that nothing but SIGKILL ends a warden.
+fn block_signals() -> io::Result<OwnedFd> {
+    // SAFETY: no handler is installed, the sets are filled before they are used, and the descriptor that signalfd
+    // returns is ours alone.
+    unsafe {
+        // A caller that ignores it would have the kernel hide the ends of children from us.
+        libc::signal(libc::SIGCHLD, libc::SIG_DFL);
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        if libc::sigprocmask(libc::SIG_BLOCK, &raw const all, std::ptr::null_mut()) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let mut children: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut children);
+        libc::sigaddset(&raw mut children, libc::SIGCHLD);
+        match libc::signalfd(-1, &raw const children, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) {
+            -1 => Err(io::Error::last_os_error()),
+            descriptor => Ok(OwnedFd::from_raw_fd(descriptor)),
+        }
+    }
+}
+
+/// Tells Proofload, which may be dead.
+fn say(notice: &Notice) {
+    if let Ok(line) = serde_json::to_string(notice) {
+        let mut output = io::stdout().lock();
+        let _ = output.write_all(format!("{line}\n").as_bytes()).and_then(|()| output.flush());
+    }
+}
+
+impl Warden {
+    fn start(signals: OwnedFd) -> Result<Self, Failure> {
+        let mut orders = Orders::new();
+        let spec = orders.spec(io::stdin().as_fd()).map_err(Failure::Warden)?;
+        pin(&spec.cpus)?;
+        let log = Log::create(&spec.log).map_err(|error| Failure::Log(error.to_string()))?;
+        let (output, inlet) =
+            Output::open(log).map_err(|error| Failure::Warden(format!("no pipe: {error}")))?;
+        let (first, group) = spawn(&spec, inlet)?;
+        say(&Notice::Started { pid: first, group: group.clone() });
+        Ok(Self {
+            spec,
+            orders,
+            signals,
+            output,
+            group,
+            first,
+            exit: None,
+            empty: false,
+            shutdown: Shutdown::Off,
+            ending: Ending::default(),
+        })
+    }
+
+    fn run(mut self) {
+        loop {
+            let now = Instant::now();
+            while let Some(order) = self.orders.next() {
+                match order {
+                    Order::Tail => say(&Notice::Tail(self.output.tail())),
+                    Order::Stop => {
+                        self.shutdown.begin(now, self.spec.stop_timeout);
+                        break;
+                    }
+                }
+            }
+            match self.shutdown.step(now, self.empty) {
+                Step::Rest => {}
+                Step::Ask => self.ending.ask(),
+                Step::Kill => self.ending.kill(),
+                Step::Finish => break,
+            }
+            self.wait(now);
+        }
+        self.finish();
+    }
+
+    /// Waits until something happens, and takes it in.
+    fn wait(&mut self, now: Instant) {
+        let looking = (self.shutdown.is_under_way()).then_some(LOOK_AGAIN);
+        let timeout = looking.into_iter().chain(self.output.pause(now)).min();
+        let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+        let input = io::stdin();
+        // Only what is wanted: a closed input or output would otherwise wake us up without end.
+        let mut sources = Vec::with_capacity(3);
+        if self.orders.is_open() {
+            sources.push((Source::Orders, PollFd::from_borrowed_fd(input.as_fd(), PollFlags::IN)));
+        }
+        if !self.empty {
+            sources.push((Source::Children, PollFd::new(&self.signals, PollFlags::IN)));
+        }
+        if let Some(output) = self.output.wanted(now) {
+            sources.push((Source::Output, PollFd::from_borrowed_fd(output, PollFlags::IN)));
+        }
+        let (sources, mut waiting): (Vec<Source>, Vec<PollFd<'_>>) = sources.into_iter().unzip();
+        if poll(&mut waiting, timeout.as_ref()).is_err() {
+            return;
+        }
+        let ready: Vec<bool> = waiting.iter().map(|descriptor| !descriptor.revents().is_empty()).collect();
+        for (source, _) in sources.into_iter().zip(ready).filter(|(_, ready)| *ready) {
+            match source {
+                Source::Orders => self.orders.read(input.as_fd()),
+                Source::Children => self.reap(),
+                Source::Output => self.output.pump(Instant::now()),
+            }
+        }
+    }
+
+    fn reap(&mut self) {
+        let mut signal = [0; 1024];
+        while rustix::io::read(&self.signals, &mut signal).is_ok() {}
+        loop {
+            match child::reap() {
+                Reaped::NoneNow => return,
+                Reaped::NoneLeft => break,
+                Reaped::Child(pid, exit) if pid == self.first && self.exit.is_none() => {
+                    self.exit = Some(exit);
+                    // It is dead, so all it ever wrote is in the pipe.
+                    self.output.drain();
+                    say(&Notice::Exited { exit, tail: self.output.tail() });
+                }
+                Reaped::Child(..) => {}
+            }
+        }
+        if !std::mem::replace(&mut self.empty, true) {
+            say(&Notice::Empty);
+        }
+    }
+
+    fn finish(mut self) {
+        self.output.drain();
+        let (output_bytes, output_dropped_bytes) = self.output.finish();
+        if let Some(group) = &self.group {
+            group.remove();
+        }
+        let (killed, leftovers) = self.ending.result();
+        say(&Notice::Stopped(Report {
+            exit: self.exit,
+            killed,
+            leftovers,
+            output_bytes,
+            output_dropped_bytes,
+        }));
+    }
+}
+
+/// Runs the warden, and so the service, on these CPUs only: neither may disturb the generator.
+fn pin(cpus: &[usize]) -> Result<(), Failure> {
+    if cpus.is_empty() {
+        return Ok(());
+    }
+    let mut set = CpuSet::new();
+    cpus.iter().filter(|cpu| **cpu < CpuSet::MAX_CPU).for_each(|cpu| set.set(*cpu));
+    sched_setaffinity(None, &set)
+        .map_err(|error| Failure::Warden(format!("cannot run on CPUs {cpus:?}: {}", io::Error::from(error))))
+}
+
+/// Starts the service, in a control group if it can be.
+fn spawn(spec: &Spec, inlet: OwnedFd) -> Result<(u32, Option<CpuGroup>), Failure> {
+    let failed = |error: io::Error| match error.raw_os_error() {
+        Some(number) => Failure::Execute(number),
+        None => Failure::Warden(error.to_string()),
+    };
+    let marker = spec.group.then(|| Marker::parse(&spec.marker)).flatten();
+    if let Some(group) = marker.and_then(|marker| CpuGroup::create(&marker)) {
+        let inlet = inlet.try_clone().map_err(failed)?;
+        match group.entrance().and_then(|entrance| child::spawn(spec, inlet, Some(entrance))) {
+            Ok(first) => return Ok((first, Some(group))),
+            // Some kernels let us make a group that nobody may join.
+            Err(_) => group.remove(),
+        }
+    }
+    child::spawn(spec, inlet, None).map(|first| (first, None)).map_err(failed)
+}

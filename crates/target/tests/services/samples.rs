@@ -1,0 +1,82 @@
+//! Samples against what processes know about themselves.
+
+use std::fs;
+use std::time::Duration;
+
+use proofload_target::{CpuSource, Memory};
+
+use crate::stage::{Stage, get};
+
+/// The newest share of a running thread is a scheduler tick old at worst, and a machine has a few CPUs.
+const TICKS_NS: u64 = 25_000_000;
+
+fn assert_near(what: &str, measured_ns: u64, truth_ns: u64) {
+    let allowed = truth_ns / 50 + TICKS_NS;
+    assert!(measured_ns.abs_diff(truth_ns) < allowed, "{what}: {measured_ns} ns, in truth {truth_ns} ns");
+}
+
+#[test]
+fn cpu_time_is_what_the_process_itself_measures() {
+    let stage = Stage::new();
+    let mut running = stage.start(&stage.service(&["node", "server.js"])).unwrap();
+    let own_ns = |path: &str| get(running.address(), path).parse::<u64>().unwrap() * 1000;
+    let before = own_ns("/");
+    let truth = own_ns("/burn/1000") - before;
+    // What has ended its work is accounted for.
+    std::thread::sleep(Duration::from_millis(50));
+    let now = own_ns("/");
+    let sample = running.sample();
+    assert_near("own account", sample.cpu_processes_ns, now);
+    assert_near("best source", sample.cpu_ns, now);
+    assert!(truth >= 1_000_000_000);
+    if sample.cpu_source == CpuSource::Group {
+        let apart = sample.cpu_ns.abs_diff(sample.cpu_processes_ns);
+        assert!(apart < sample.cpu_ns / 50, "the two sources are {apart} ns apart: {sample:?}");
+    }
+}
+
+#[test]
+fn children_that_come_and_go_between_samples_are_counted() {
+    let stage = Stage::new();
+    let burn = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
+    let script = format!(
+        "for n in 1 2 3 4 5 6 7 8 9 10; do sh -c '{burn}'; done; times >$STAGE/times; exec node server.js"
+    );
+    let mut running = stage.start(&stage.shell(&script)).unwrap();
+    let sample = running.sample();
+    assert_eq!(sample.processes, 1);
+    // "0m0.01s 0m0.00s" of the shell, then of its children.
+    let times = fs::read_to_string(stage.path("times")).unwrap();
+    let seconds = |text: &str| {
+        let (minutes, seconds) = text.trim_end_matches('s').split_once('m').unwrap();
+        minutes.parse::<f64>().unwrap() * 60.0 + seconds.parse::<f64>().unwrap()
+    };
+    let children: f64 = times.lines().nth(1).unwrap().split(' ').map(seconds).sum();
+    let node_ns = get(running.address(), "/").parse::<u64>().unwrap() * 1000;
+    let truth_ns = node_ns + (children * 1e9) as u64;
+    assert!(children > 0.1, "{times}");
+    assert_near("own account", sample.cpu_processes_ns, truth_ns);
+    assert_near("best source", sample.cpu_ns, truth_ns);
+}
+
+#[test]
+fn memory_threads_and_switches_are_those_of_the_whole_tree() {
+    let stage = Stage::new();
+    let mut running = stage.start(&stage.shell("sleep 600 & node server.js; wait")).unwrap();
+    let first = running.sample_with(Memory::Proportional);
+    assert_eq!(first.processes, 3);
+    let status = |pid: u32| fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let node = running.processes(&[]).iter().find(|process| process.argv[0] == "node").unwrap().id.pid;
+    let threads: u32 =
+        status(node).lines().find_map(|line| line.strip_prefix("Threads:\t")).unwrap().parse().unwrap();
+    assert_eq!(first.threads, threads + 2);
+    assert!(first.rss_bytes > 20 << 20 && first.peak_rss_bytes >= first.rss_bytes, "{first:?}");
+    assert!(
+        first.pss_bytes.unwrap() < first.rss_bytes && first.rss_bytes_max == first.rss_bytes,
+        "{first:?}"
+    );
+    (0..20).for_each(|_| drop(get(running.address(), "/")));
+    let second = running.sample();
+    assert!(second.switches_voluntary > first.switches_voluntary, "{first:?} {second:?}");
+    assert!(second.at_ns > first.at_ns && second.cpu_ns > first.cpu_ns && second.pss_bytes.is_none());
+}

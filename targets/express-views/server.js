@@ -1,0 +1,49 @@
+'use strict';
+
+// A server-rendered page: layout, includes and mixins in Pug, and locals put together for each request, as an
+// application does. Whether compiled views are kept is left to Express, which decides by NODE_ENV.
+
+const path = require('node:path');
+const express = require('express');
+const { listOrders } = require('./orders');
+
+const STOP_GRACE_MS = 1000;
+const ROWS = 200;
+
+const app = express();
+app.set('views', path.join(__dirname, 'views'));
+app.set('view engine', 'pug');
+let requests = 0;
+
+app.get('/', (req, res) => {
+  requests += 1;
+  const orders = listOrders(ROWS);
+  const totalCents = orders.reduce((sum, order) => sum + order.totalCents, 0);
+  res.render('orders', {
+    title: 'Orders',
+    user: { name: 'Noor Visser', role: 'dispatch' },
+    path: req.path,
+    orders,
+    summary: { count: orders.length, late: orders.filter((order) => order.late).length, totalCents },
+  });
+});
+
+app.get('/healthz', (req, res) => {
+  res.sendStatus(200);
+});
+
+// Requests to `/` that this process has answered or begun to: what a load generator's own count is checked against.
+app.get('/count', (req, res) => {
+  res.json({ requests });
+});
+
+const server = app.listen(Number(process.env.PORT ?? 3000), '127.0.0.1', (error) => {
+  if (error) throw error;
+  console.log(`listening on http://127.0.0.1:${server.address().port}`);
+});
+
+// Requests under way are finished; connections that a client keeps open are cut after the grace.
+process.once('SIGTERM', () => {
+  server.close();
+  setTimeout(() => server.closeAllConnections(), STOP_GRACE_MS).unref();
+});

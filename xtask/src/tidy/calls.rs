@@ -1,0 +1,129 @@
+//! The rule: calls that end or litter a program are made where that is the job, and nowhere else. It reads tokens, so
+//! that a call inside a macro's arguments counts too; it must not read text, where comments and strings would.
+
+use proc_macro2::{Delimiter, Group, LineColumn, TokenStream, TokenTree};
+
+use super::tree::File;
+use super::{Finding, Tree};
+
+/// A call that is not made, except where `allowed`.
+struct Ban {
+    call: &'static str,
+    allowed: fn(&File) -> bool,
+    in_tests: bool,
+    remedy: &'static str,
+}
+
+const UNWRAP: Ban = Ban {
+    call: ".unwrap()",
+    allowed: |_| false,
+    in_tests: true,
+    remedy: "return an error, or for what cannot fail expect(\"the reason\")",
+};
+const EXIT: Ban = Ban {
+    call: "process::exit",
+    allowed: |file| file.path == "crates/cli/src/main.rs",
+    in_tests: false,
+    remedy: "return an error or an exit code; only main of crates/cli ends the program",
+};
+const PRINT: Ban = Ban {
+    call: "a print macro",
+    allowed: may_print,
+    in_tests: true,
+    remedy: "return the text or send an event; only crates/cli writes to the terminal",
+};
+const DEBUG: Ban = Ban { call: "dbg!", allowed: |_| false, in_tests: false, remedy: "take it out" };
+const UNWRITTEN: Ban = Ban {
+    call: "a stand-in for code",
+    allowed: |_| false,
+    in_tests: false,
+    remedy: "write it, or leave the case out of the type",
+};
+
+pub fn find(tree: &Tree) -> Vec<Finding> {
+    tree.files()
+        .iter()
+        .flat_map(|file| file.parsed().map(|code| (file, code)))
+        .flat_map(banned_calls)
+        .collect()
+}
+
+fn banned_calls((file, code): (&File, &super::code::Code)) -> Vec<Finding> {
+    let mut calls = Vec::new();
+    collect(code.tokens.clone(), &mut calls);
+    calls
+        .into_iter()
+        .filter(|(ban, place)| {
+            let in_test = file.is_test || code.is_test_at(*place);
+            !(ban.in_tests && in_test || (ban.allowed)(file))
+        })
+        .map(|(ban, place)| Finding {
+            path: file.path.clone(),
+            line: place.line,
+            what: format!("{} is not used here", ban.call),
+            remedy: ban.remedy,
+        })
+        .collect()
+}
+
+// Build scripts speak to cargo by printing; xtask, examples and benches are programs that people run.
+fn may_print(file: &File) -> bool {
+    let roots = ["crates/cli/", "xtask/", "bench/"];
+    roots.iter().any(|root| file.path.starts_with(root))
+        || file.is_below("examples")
+        || file.is_below("benches")
+        || file.name() == "build.rs"
+}
+
+/// Every call of the table in the tokens, at any depth, with its place.
+fn collect(tokens: TokenStream, calls: &mut Vec<(Ban, LineColumn)>) {
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    for (index, token) in tokens.iter().enumerate() {
+        if let Some(ban) = ban_at(&tokens[index..]) {
+            calls.push((ban, token.span().start()));
+        }
+        if let TokenTree::Group(group) = token {
+            collect(group.stream(), calls);
+        }
+    }
+}
+
+fn ban_at(tokens: &[TokenTree]) -> Option<Ban> {
+    use TokenTree::{Group, Ident, Punct};
+    match tokens {
+        [Ident(name), Punct(bang), Group(_), ..] if bang.as_char() == '!' => macro_ban(&name.to_string()),
+        [Punct(dot), Ident(name), Group(arguments), ..] if dot.as_char() == '.' && name == "unwrap" => {
+            is_empty_call(arguments).then_some(UNWRAP)
+        }
+        // As a function by path: `Option::unwrap`.
+        [Punct(colon), Ident(name), ..] if colon.as_char() == ':' && name == "unwrap" => Some(UNWRAP),
+        [Ident(module), Punct(first), Punct(second), last, ..]
+            if module == "process" && first.as_char() == ':' && second.as_char() == ':' =>
+        {
+            names_exit(last).then_some(EXIT)
+        }
+        _ => None,
+    }
+}
+
+fn macro_ban(name: &str) -> Option<Ban> {
+    match name {
+        "print" | "println" | "eprint" | "eprintln" => Some(PRINT),
+        "dbg" => Some(DEBUG),
+        "todo" | "unimplemented" => Some(UNWRITTEN),
+        _ => None,
+    }
+}
+
+fn is_empty_call(arguments: &Group) -> bool {
+    arguments.delimiter() == Delimiter::Parenthesis && arguments.stream().is_empty()
+}
+
+/// `exit` itself, or an import list that has it.
+fn names_exit(token: &TokenTree) -> bool {
+    match token {
+        TokenTree::Ident(name) => name == "exit",
+        TokenTree::Group(list) => list.stream().into_iter().any(|token| names_exit(&token)),
+        _ => false,
+    }
+}

@@ -1,0 +1,150 @@
+//! A Rust file parsed: its tokens, its functions, and which of it is there for tests alone. Parsing, not searching,
+//! so that strings and comments are never mistaken for code. It must not know what the rules do with it.
+
+use proc_macro2::{LineColumn, Span, TokenStream};
+use syn::punctuated::Punctuated;
+use syn::spanned::Spanned;
+use syn::visit::{self, Visit};
+use syn::{Attribute, ImplItem, Item, Meta, Signature, Token, TraitItem};
+
+use super::{Finding, Tree};
+
+/// What the rules want to know of a Rust file.
+pub struct Code {
+    pub tokens: TokenStream,
+    pub functions: Vec<Function>,
+    /// Names of the modules declared `#[cfg(test)] mod name;`, whose code is in files of their own.
+    pub test_modules: Vec<String>,
+    test_spans: Vec<(LineColumn, LineColumn)>,
+}
+
+/// A function with a body, and the lines from its signature to its closing brace.
+pub struct Function {
+    pub name: String,
+    pub start: LineColumn,
+    pub lines: usize,
+}
+
+impl Code {
+    pub fn parse(text: &str) -> syn::Result<Self> {
+        let syntax = syn::parse_file(text)?;
+        let mut code = Self {
+            tokens: text.parse()?,
+            functions: Vec::new(),
+            test_modules: Vec::new(),
+            test_spans: Vec::new(),
+        };
+        if is_for_tests(&syntax.attrs) {
+            code.mark_test(syntax.span());
+        }
+        code.visit_file(&syntax);
+        Ok(code)
+    }
+
+    /// Whether this place is inside an item that only tests see.
+    pub fn is_test_at(&self, place: LineColumn) -> bool {
+        self.test_spans.iter().any(|(start, end)| (start..=end).contains(&&place))
+    }
+
+    fn mark_test(&mut self, span: Span) {
+        self.test_spans.push((span.start(), span.end()));
+    }
+
+    fn add_function(&mut self, signature: &Signature, end: LineColumn) {
+        let start = signature.span().start();
+        let lines = end.line - start.line + 1;
+        self.functions.push(Function { name: signature.ident.to_string(), start, lines });
+    }
+}
+
+impl<'ast> Visit<'ast> for Code {
+    fn visit_item(&mut self, item: &'ast Item) {
+        if is_for_tests(attributes_of(item)) {
+            self.mark_test(item.span());
+            if let Item::Mod(module) = item
+                && module.content.is_none()
+            {
+                self.test_modules.push(module.ident.to_string());
+            }
+        }
+        if let Item::Fn(function) = item {
+            self.add_function(&function.sig, function.block.span().end());
+        }
+        visit::visit_item(self, item);
+    }
+
+    fn visit_impl_item(&mut self, item: &'ast ImplItem) {
+        if let ImplItem::Fn(function) = item {
+            if is_for_tests(&function.attrs) {
+                self.mark_test(function.span());
+            }
+            self.add_function(&function.sig, function.block.span().end());
+        }
+        visit::visit_impl_item(self, item);
+    }
+
+    fn visit_trait_item(&mut self, item: &'ast TraitItem) {
+        if let TraitItem::Fn(function) = item
+            && let Some(body) = &function.default
+        {
+            self.add_function(&function.sig, body.span().end());
+        }
+        visit::visit_trait_item(self, item);
+    }
+}
+
+/// `#[test]` and its like (`#[some::test]`), or a `#[cfg(...)]` that cannot hold without `test`.
+fn is_for_tests(attributes: &[Attribute]) -> bool {
+    attributes.iter().any(|attribute| match &attribute.meta {
+        Meta::Path(path) => path.segments.last().is_some_and(|last| last.ident == "test"),
+        Meta::List(list) if list.path.is_ident("cfg") => {
+            list.parse_args::<Meta>().is_ok_and(|condition| needs_test(&condition))
+        }
+        _ => false,
+    })
+}
+
+fn needs_test(condition: &Meta) -> bool {
+    match condition {
+        Meta::Path(path) => path.is_ident("test"),
+        Meta::List(list) => {
+            let Ok(parts) = list.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated) else {
+                return false;
+            };
+            (list.path.is_ident("all") && parts.iter().any(needs_test))
+                || (list.path.is_ident("any") && parts.iter().all(needs_test))
+        }
+        Meta::NameValue(_) => false,
+    }
+}
+
+fn attributes_of(item: &Item) -> &[Attribute] {
+    match item {
+        Item::Const(item) => &item.attrs,
+        Item::Enum(item) => &item.attrs,
+        Item::Fn(item) => &item.attrs,
+        Item::Impl(item) => &item.attrs,
+        Item::Macro(item) => &item.attrs,
+        Item::Mod(item) => &item.attrs,
+        Item::Static(item) => &item.attrs,
+        Item::Struct(item) => &item.attrs,
+        Item::Trait(item) => &item.attrs,
+        Item::Type(item) => &item.attrs,
+        Item::Use(item) => &item.attrs,
+        _ => &[],
+    }
+}
+
+/// The rule: a Rust file parses, because the other rules can say nothing of one that does not.
+pub fn find(tree: &Tree) -> Vec<Finding> {
+    let unparsed = |file: &super::tree::File| {
+        let error = file.code.as_ref()?.as_ref().err()?;
+        Some(Finding {
+            path: file.path.clone(),
+            line: error.span().start().line,
+            what: format!("not Rust: {error}"),
+            remedy: "see cargo check",
+        })
+    };
+    tree.files().iter().filter_map(unparsed).collect()
+}

@@ -1,0 +1,152 @@
+//! The rule: crates use each other only in the directions of the picture in docs/architecture.md, which stands here
+//! as a table. It reads manifests alone; cargo has already made sure that code uses nothing else.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::tree::File;
+use super::{Finding, Tree};
+
+/// Each crate, and the crates that its code may use. Tests of a crate may use others too, as long as there is no ring.
+const MAY_USE: [(&str, &[&str]); 9] = [
+    ("plan", &[]),
+    ("stats", &[]),
+    ("load", &["stats"]),
+    ("target", &["plan"]),
+    ("record", &["plan", "stats"]),
+    ("audit", &["record", "stats", "plan"]),
+    ("lab", &["plan", "stats", "load", "target", "record", "audit"]),
+    ("report", &["record", "audit", "stats", "plan"]),
+    ("cli", &["plan", "stats", "load", "target", "record", "audit", "lab", "report"]),
+];
+
+const PICTURE: &str =
+    "add it to the picture in docs/architecture.md and to the table in xtask/src/tidy/directions.rs";
+
+/// A crate of ours: the folder, its manifest, and what it uses with the line that says so.
+struct Crate<'t> {
+    folder: &'t str,
+    manifest: &'t File,
+    uses: Vec<(String, usize)>,
+    tests_use: Vec<(String, usize)>,
+}
+
+pub fn find(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let ours = workspace_crates(tree);
+    let crates: Vec<Crate> =
+        tree.files().iter().filter_map(|file| read_crate(file, &ours, &mut findings)).collect();
+    let edges = all_edges(&crates);
+    for one in &crates {
+        match MAY_USE.iter().find(|(folder, _)| *folder == one.folder) {
+            None => {
+                findings.push(one.finding(1, "a crate that the picture does not have".to_string(), PICTURE))
+            }
+            Some((_, allowed)) => findings.extend(one.against(allowed)),
+        }
+        findings.extend(one.rings(&edges));
+    }
+    findings
+}
+
+impl Crate<'_> {
+    fn finding(&self, line: usize, what: String, remedy: &'static str) -> Finding {
+        Finding { path: self.manifest.path.clone(), line, what, remedy }
+    }
+
+    fn against(&self, allowed: &[&str]) -> Vec<Finding> {
+        let forbidden = self.uses.iter().filter(|(used, _)| !allowed.contains(&used.as_str()));
+        let remedy = "move the code to where it may be used, or change the picture for all to see";
+        forbidden
+            .map(|(used, line)| self.finding(*line, format!("{} may not use {used}", self.folder), remedy))
+            .collect()
+    }
+
+    /// What its tests use and that comes back to this crate.
+    fn rings(&self, edges: &BTreeMap<&str, BTreeSet<&str>>) -> Vec<Finding> {
+        let ring = self.tests_use.iter().filter(|(used, _)| reaches(used, self.folder, edges));
+        ring.map(|(used, line)| {
+            let what = format!("tests of {} use {used}, which comes back to {0}", self.folder);
+            self.finding(*line, what, "move the test to the crate that uses both")
+        })
+        .collect()
+    }
+}
+
+fn all_edges<'c>(crates: &'c [Crate]) -> BTreeMap<&'c str, BTreeSet<&'c str>> {
+    let used =
+        |one: &'c Crate| one.uses.iter().chain(&one.tests_use).map(|(used, _)| used.as_str()).collect();
+    crates.iter().map(|one| (one.folder, used(one))).collect()
+}
+
+fn reaches(from: &str, goal: &str, edges: &BTreeMap<&str, BTreeSet<&str>>) -> bool {
+    let mut seen = BTreeSet::new();
+    let mut open = vec![from];
+    while let Some(next) = open.pop() {
+        if next == goal {
+            return true;
+        }
+        if seen.insert(next) {
+            open.extend(edges.get(next).into_iter().flatten());
+        }
+    }
+    false
+}
+
+/// The crates of the workspace by the name that manifests use for them: `[workspace.dependencies]` with a path.
+fn workspace_crates(tree: &Tree) -> BTreeMap<String, String> {
+    let root = tree.file("Cargo.toml").and_then(|file| DeTable::parse(&file.text).ok());
+    let Some(root) = root else { return BTreeMap::new() };
+    let dependencies =
+        root.get_ref().get("workspace").and_then(|workspace| workspace.get_ref().get("dependencies"));
+    let entries = dependencies.and_then(|table| table.get_ref().as_table()).into_iter().flatten();
+    entries.filter_map(|(name, value)| Some((name.get_ref().to_string(), folder_of(value)?))).collect()
+}
+
+/// The crate folder that a dependency's `path` leads to.
+fn folder_of(dependency: &Spanned<DeValue>) -> Option<String> {
+    let path = dependency.get_ref().get("path")?.get_ref().as_str()?;
+    path.trim_end_matches('/').rsplit('/').next().map(str::to_string)
+}
+
+fn read_crate<'t>(
+    manifest: &'t File,
+    ours: &BTreeMap<String, String>,
+    findings: &mut Vec<Finding>,
+) -> Option<Crate<'t>> {
+    let folder = manifest.path.strip_prefix("crates/")?.strip_suffix("/Cargo.toml")?;
+    let mut one = Crate { folder, manifest, uses: Vec::new(), tests_use: Vec::new() };
+    match DeTable::parse(&manifest.text) {
+        Ok(table) => collect_uses(table.get_ref(), ours, &mut one),
+        Err(error) => {
+            findings.push(one.finding(1, format!("not TOML: {}", error.message()), "see cargo check"))
+        }
+    }
+    Some(one)
+}
+
+/// Reads the dependency tables of a manifest, also those below `[target.'cfg(...)']`.
+fn collect_uses(table: &DeTable, ours: &BTreeMap<String, String>, one: &mut Crate) {
+    for (key, value) in table {
+        let Some(entries) = value.get_ref().as_table() else { continue };
+        let into = match key.get_ref().as_ref() {
+            "dependencies" | "build-dependencies" => &mut one.uses,
+            "dev-dependencies" => &mut one.tests_use,
+            "target" => {
+                let platforms = entries.values().filter_map(|platform| platform.get_ref().as_table());
+                platforms.for_each(|platform| collect_uses(platform, ours, one));
+                continue;
+            }
+            _ => continue,
+        };
+        for (name, dependency) in entries {
+            if let Some(folder) = folder_of(dependency).or_else(|| ours.get(name.get_ref().as_ref()).cloned())
+            {
+                let line = one.manifest.text[..name.span().start].matches('\n').count() + 1;
+                into.push((folder, line));
+            }
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! The rule: a relative link in a Markdown page leads to a file or folder of this tree. Links to other sites, and
+//! places within a page, are not followed.
+
+use pulldown_cmark::{Event, Options, Parser, Tag};
+
+use super::tree::File;
+use super::{Finding, Tree};
+
+pub fn find(tree: &Tree) -> Vec<Finding> {
+    let pages = tree.files().iter().filter(|file| file.extension() == Some("md") && !file.is_below("vendor"));
+    pages.flat_map(|page| broken_links(tree, page)).collect()
+}
+
+fn broken_links(tree: &Tree, page: &File) -> Vec<Finding> {
+    links_of(&page.text)
+        .into_iter()
+        .filter(|(link, _)| is_broken(tree, page, link))
+        .map(|(link, offset)| Finding {
+            path: page.path.clone(),
+            line: page.text[..offset].matches('\n').count() + 1,
+            what: format!("`{link}` leads nowhere"),
+            remedy: "mend the link, or write the page",
+        })
+        .collect()
+}
+
+/// Every link and picture of a page with its place in bytes, also those written as HTML; none from code.
+fn links_of(text: &str) -> Vec<(String, usize)> {
+    let mut links = Vec::new();
+    for (event, range) in
+        Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_FOOTNOTES).into_offset_iter()
+    {
+        match event {
+            Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
+                links.push((dest_url.into_string(), range.start));
+            }
+            Event::Html(html) | Event::InlineHtml(html) => {
+                let found = html_links(&html).into_iter();
+                links.extend(found.map(|link| (link.to_string(), range.start)));
+            }
+            _ => {}
+        }
+    }
+    links
+}
+
+fn html_links(html: &str) -> Vec<&str> {
+    [" href=\"", " src=\"", " srcset=\""]
+        .iter()
+        .flat_map(|attribute| html.split(attribute).skip(1))
+        .filter_map(|rest| rest.split('"').next())
+        .collect()
+}
+
+/// Whether a link is meant to lead into the tree and does not.
+fn is_broken(tree: &Tree, page: &File, link: &str) -> bool {
+    let path = link.split(['#', '?']).next().unwrap_or(link);
+    let other_site = path.contains("://") || path.starts_with("mailto:") || path.starts_with("//");
+    let within_page = path.is_empty();
+    !other_site && !within_page && !target_of(page, path).is_some_and(|target| tree.has(&target))
+}
+
+/// The place in the tree that a link's path means, as seen from the page, or from the root if it begins with `/`.
+/// `None` where it leaves the tree.
+fn target_of(page: &File, path: &str) -> Option<String> {
+    let start =
+        if path.starts_with('/') { "" } else { page.path.rsplit_once('/').map_or("", |(folder, _)| folder) };
+    let mut parts: Vec<&str> = Vec::new();
+    for part in start.split('/').chain(path.split('/')) {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()?),
+            name => parts.push(name),
+        }
+    }
+    Some(parts.join("/"))
+}

@@ -1,0 +1,47 @@
+//! The rule: a file fits a reader's head and a function a screen. Tests, generated files (`@generated` in the first
+//! lines) and vendored ones may be longer; it must not count what nobody reads as code, such as data.
+
+use super::tree::File;
+use super::{Finding, Tree};
+
+const FILE_LINES_MAX: usize = 400;
+const FUNCTION_LINES_MAX: usize = 70;
+const GENERATED_WITHIN_LINES: usize = 5;
+const SOURCE_EXTENSIONS: [&str; 9] = ["rs", "js", "cjs", "mjs", "ts", "css", "pug", "py", "sh"];
+
+pub fn find(tree: &Tree) -> Vec<Finding> {
+    let judged = tree.files().iter().filter(|file| !is_exempt(file));
+    judged.flat_map(|file| long_file(file).into_iter().chain(long_functions(file))).collect()
+}
+
+fn is_exempt(file: &File) -> bool {
+    let generated = file.text.lines().take(GENERATED_WITHIN_LINES).any(|line| line.contains("@generated"));
+    file.is_test || generated || file.is_below("vendor")
+}
+
+fn long_file(file: &File) -> Option<Finding> {
+    let is_source = file.extension().is_some_and(|extension| SOURCE_EXTENSIONS.contains(&extension));
+    let lines = file.text.lines().count();
+    (is_source && lines > FILE_LINES_MAX).then(|| Finding {
+        path: file.path.clone(),
+        line: FILE_LINES_MAX + 1,
+        what: format!("{lines} lines, at most {FILE_LINES_MAX}"),
+        remedy: "divide it by what it does; long tests go to a sibling tests.rs",
+    })
+}
+
+fn long_functions(file: &File) -> Vec<Finding> {
+    let Some(code) = file.parsed() else { return Vec::new() };
+    let too_long = code
+        .functions
+        .iter()
+        .filter(|function| function.lines > FUNCTION_LINES_MAX && !code.is_test_at(function.start));
+    too_long
+        .map(|function| Finding {
+            path: file.path.clone(),
+            line: function.start.line,
+            what: format!("`{}` has {} lines, at most {FUNCTION_LINES_MAX}", function.name, function.lines),
+            remedy: "push decisions up and loops down into functions of their own",
+        })
+        .collect()
+}

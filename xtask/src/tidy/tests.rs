@@ -1,0 +1,222 @@
+//! Each rule against a small tree with one thing planted that breaks it, and all rules against a tree that only looks
+//! as if it did. A test here must fail when its rule is taken out of the table.
+
+use std::fs;
+use std::path::Path;
+
+use super::{Tree, violations};
+
+const ROOT: &str = r#"[workspace.dependencies]
+plan = { package = "x-plan", path = "crates/plan" }
+lab = { package = "x-lab", path = "crates/lab" }
+stats = { package = "x-stats", path = "crates/stats" }
+serde = "1"
+"#;
+
+/// Writes the files into a new folder and gives what tidy prints for it, a line each.
+fn tidy(files: &[(&str, &str)]) -> Vec<String> {
+    let folder = tempfile::tempdir().unwrap();
+    for (path, text) in files {
+        write(&folder.path().join(path), text);
+    }
+    violations(&Tree::read(folder.path()).unwrap()).iter().map(ToString::to_string).collect()
+}
+
+fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+/// Asserts that there is exactly one violation for each of the beginnings, in order.
+#[track_caller]
+fn assert_found(files: &[(&str, &str)], beginnings: &[&str]) {
+    let found = tidy(files);
+    let as_expected = found.len() == beginnings.len()
+        && found.iter().zip(beginnings).all(|(line, beginning)| line.starts_with(beginning));
+    assert!(as_expected, "expected\n  {}\nfound\n  {}", beginnings.join("\n  "), found.join("\n  "));
+}
+
+/// A function of `lines` lines, with its header.
+fn function_of(lines: usize) -> String {
+    format!("//! Long.\nfn long() {{\n{}}}\n", "    work();\n".repeat(lines - 2))
+}
+
+#[test]
+fn a_tree_that_keeps_the_rules_is_clean() {
+    let talks_about_it = "//! Header.\n\n// Not .unwrap(), println!() or process::exit.\nfn f() -> &'static str {\n    \
+                          \"x.unwrap(); dbg!(1)\"\n}\nfn unwrap() {}\n";
+    let tests_inside = "//! Header.\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn t() { f().unwrap(); println!(); }\n}\n\
+                        #[cfg(all(test, unix))]\nfn g() { f().unwrap(); }\n";
+    let lock = "source = \"registry+https://github.com/rust-lang/crates.io-index\"\n";
+    let package_lock =
+        "\"resolved\": \"https://registry.npmjs.org/a/-/a-1.0.0.tgz\",\n\"url\": \"https://b.org/fund\"\n";
+    let page = "[a](docs/page.md#part) [b](https://x.org/y) [c](#here) ![d](/docs)\n```\n[e](nowhere.md)\n```\n`[f](no)`\n";
+    let long_test = function_of(71);
+    let files = [
+        ("Cargo.toml", ROOT),
+        ("Cargo.lock", lock),
+        ("README.md", page),
+        ("docs/page.md", "[up](../README.md) and METHODOLOGY"),
+        ("targets/app/package-lock.json", package_lock),
+        ("crates/lab/Cargo.toml", "[dependencies]\nplan.workspace = true\nserde.workspace = true\n"),
+        ("crates/lab/src/lib.rs", talks_about_it),
+        ("crates/plan/Cargo.toml", "[dev-dependencies]\nstats.workspace = true\n"),
+        ("crates/plan/src/lib.rs", tests_inside),
+        ("crates/plan/src/model.rs", &function_of(70)),
+        ("crates/plan/src/model/tests.rs", &long_test),
+        ("crates/target/Cargo.toml", ""),
+        ("crates/plan/tests/whole.rs", "//! Header.\nfn f() { g().unwrap(); }\n"),
+        ("crates/cli/src/main.rs", "//! Header.\nfn main() { println!(\"x\"); std::process::exit(1) }\n"),
+        ("crates/load/examples/a.rs", "//! Header.\nfn main() { println!(\"x\"); }\n"),
+        ("web/table.js", &"x();\n".repeat(400)),
+        ("node_modules/common/a.js", "// TO\u{44}O\n"),
+    ];
+    assert_found(&files, &[]);
+}
+
+#[test]
+fn a_crate_uses_only_what_the_picture_allows() {
+    let files = [
+        ("Cargo.toml", ROOT),
+        (
+            "crates/plan/Cargo.toml",
+            "[package]\n\n[dependencies]\nserde.workspace = true\nlab.workspace = true\n",
+        ),
+        ("crates/stats/Cargo.toml", "[target.'cfg(unix)'.dependencies]\nx-plan = { path = \"../plan\" }\n"),
+        ("crates/lab/Cargo.toml", "[dependencies.plan]\nworkspace = true\n"),
+    ];
+    let expected =
+        ["crates/plan/Cargo.toml:5: direction: plan may", "crates/stats/Cargo.toml:2: direction: stats may"];
+    assert_found(&files, &expected);
+}
+
+#[test]
+fn a_crate_that_the_picture_lacks_is_told() {
+    let expected = [
+        "crates/extra/Cargo.toml:1: direction: a crate that the picture does not have: add it to the picture",
+    ];
+    assert_found(&[("crates/extra/Cargo.toml", "")], &expected);
+}
+
+#[test]
+fn tests_of_a_crate_make_no_ring() {
+    let files = [
+        ("Cargo.toml", ROOT),
+        ("crates/plan/Cargo.toml", "[dev-dependencies]\nlab.workspace = true\n"),
+        ("crates/lab/Cargo.toml", "[dependencies]\nplan.workspace = true\n"),
+    ];
+    assert_found(&files, &["crates/plan/Cargo.toml:2: direction: tests of plan use lab"]);
+}
+
+#[test]
+fn a_rust_file_parses_and_has_a_header() {
+    let files =
+        [("a.rs", "fn f() {}\n"), ("b.rs", "//! Header.\nfn f( {}\n"), ("c.rs", "// Not a header.\n")];
+    assert_found(&files, &["a.rs:1: header", "b.rs:2: parses", "c.rs:1: header"]);
+}
+
+#[test]
+fn calls_are_banned_in_code_and_in_macro_arguments() {
+    let code = "//! Header.
+use std::process::{Command, exit};
+fn f() {
+    x.unwrap();
+    assert_eq!(y.unwrap(), 1);
+    z.map(Option::unwrap);
+    println!();
+    std::process::exit(1);
+    dbg!(x);
+    todo!()
+}
+#[cfg(not(test))]
+fn g() { x.unwrap() }
+#[cfg(any(test, unix))]
+fn h() { x.unwrap() }
+";
+    let found: Vec<String> = [2, 4, 5, 6, 7, 8, 9, 10, 13, 15]
+        .iter()
+        .map(|line| format!("crates/lab/src/a.rs:{line}: banned-call"))
+        .collect();
+    assert_found(&[("crates/lab/src/a.rs", code)], &found.iter().map(String::as_str).collect::<Vec<_>>());
+}
+
+#[test]
+fn tests_may_unwrap_and_print_but_leave_nothing_unwritten() {
+    let test = "//! Header.\n#[test]\nfn t() { x().unwrap(); println!(); }\n#[test]\nfn u() { todo!() }\n#[test]\nfn v() { dbg!(1); }\n";
+    let expected = ["crates/lab/src/a.rs:5: banned-call", "crates/lab/src/a.rs:7: banned-call"];
+    assert_found(&[("crates/lab/src/a.rs", test)], &expected);
+}
+
+#[test]
+fn a_module_declared_for_tests_is_a_test_in_its_own_file() {
+    let body = "//! Header.\nfn f() { x().unwrap(); }\n";
+    let files = [
+        ("crates/lab/src/lib.rs", "//! Header.\n#[cfg(test)]\nmod simulation;\nmod schedule;\n"),
+        ("crates/lab/src/simulation.rs", body),
+        ("crates/lab/src/simulation/clock.rs", body),
+        ("crates/lab/src/schedule.rs", body),
+    ];
+    assert_found(&files, &["crates/lab/src/schedule.rs:2: banned-call"]);
+}
+
+#[test]
+fn files_and_functions_have_a_size() {
+    let long_file = format!("//! Header.\n{}", "const X: u8 = 1;\n".repeat(400));
+    let generated = format!("//! @generated by x\n{}", "const X: u8 = 1;\n".repeat(400));
+    let method = format!("//! M.\nimpl X {{\n/// Doc.\n{}}}\n", function_of(71).replace("//! Long.\n", ""));
+    let files = [
+        ("a.rs", &*long_file),
+        ("b.rs", &*function_of(71)),
+        ("c.rs", &method),
+        ("d.rs", &generated),
+        ("e.md", &long_file),
+    ];
+    let expected = [
+        "a.rs:401: size: 401 lines",
+        "b.rs:2: size: `long` has 71 lines",
+        "c.rs:4: size: `long` has 71 lines",
+    ];
+    assert_found(&files, &expected);
+}
+
+#[test]
+fn names_that_say_nothing_are_told_once() {
+    let files = [
+        ("web/Helpers/a.js", ""),
+        ("web/Helpers/b.js", ""),
+        ("web/utils.js", ""),
+        ("web/uncommon/imprint.js", ""),
+        ("crates/lab/tests/common/mod.rs", "//! Header.\n"),
+    ];
+    let expected =
+        ["crates/lab/tests/common/mod.rs:1: name", "web/Helpers/a.js:1: name", "web/utils.js:1: name"];
+    assert_found(&files, &expected);
+}
+
+#[test]
+fn lock_files_name_no_host_of_their_maker() {
+    let cargo = "source = \"registry+https://github.com/rust-lang/crates.io-index\"\nsource = \"git+https://git.lan/x\"\n";
+    let npm =
+        "\"resolved\": \"https://registry.npmjs.org/a.tgz\",\n\"resolved\": \"http://mirror.lan/a.tgz\",\n";
+    let files = [("Cargo.lock", cargo), ("targets/a/package-lock.json", npm)];
+    assert_found(&files, &["Cargo.lock:2: lock-host", "targets/a/package-lock.json:2: lock-host"]);
+}
+
+#[test]
+fn links_of_a_page_lead_somewhere() {
+    let page =
+        "# A\n[x](gone.md)\n[up](../../out.md)\n[ref]\n\n<img alt=\"\" src=\"gone.png\">\n\n[ref]: ./gone/\n";
+    let expected = ["docs/a.md:2: link", "docs/a.md:3: link", "docs/a.md:4: link", "docs/a.md:6: link"];
+    assert_found(&[("docs/a.md", page)], &expected);
+}
+
+#[test]
+fn marks_of_unfinished_work_are_found_as_words() {
+    let page = format!(
+        "fine\n# {}: later\n{}S and AUTO{}\n",
+        concat!("FIX", "ME"),
+        concat!("TO", "DO"),
+        concat!("TO", "DO")
+    );
+    assert_found(&[("Makefile", &page)], &["Makefile:2: mark"]);
+}

@@ -1,0 +1,143 @@
+//! The tree as the rules see it: every file of ours with its path and text, Rust already parsed. It reads the disk
+//! once and must not judge what it finds.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::{fs, io};
+
+use super::code::Code;
+
+/// Folders that hold nothing written here, wherever they stand.
+const FOREIGN_FOLDERS: [&str; 2] = [".git", "node_modules"];
+
+/// Folders of output, only directly under the root: `crates/target` is one of ours.
+const OUTPUT_FOLDERS: [&str; 2] = ["target", "records"];
+
+/// All files of the repository, by path.
+pub struct Tree {
+    files: Vec<File>,
+}
+
+/// One file. The path is relative to the root, with `/`; the text is empty where the file is not UTF-8.
+pub struct File {
+    pub path: String,
+    pub text: String,
+    /// What was parsed, in a `.rs` file only.
+    pub code: Option<syn::Result<Code>>,
+    /// Whether it is there for tests alone, by its place or because a `#[cfg(test)] mod` names it.
+    pub is_test: bool,
+}
+
+impl File {
+    fn new(path: String, text: String) -> Self {
+        let code = path.ends_with(".rs").then(|| Code::parse(&text));
+        let is_test = is_test_path(&path);
+        Self { path, text, code, is_test }
+    }
+
+    /// The last part of the path.
+    pub fn name(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or(&self.path)
+    }
+
+    /// What follows the last dot of the name, if anything.
+    pub fn extension(&self) -> Option<&str> {
+        self.name().rsplit_once('.').map(|(_, extension)| extension)
+    }
+
+    /// Whether the folder `name` is on the way to this file.
+    pub fn is_below(&self, name: &str) -> bool {
+        self.path.split('/').rev().skip(1).any(|part| part == name)
+    }
+
+    /// The parsed code, where this is Rust that parses.
+    pub fn parsed(&self) -> Option<&Code> {
+        self.code.as_ref().and_then(|code| code.as_ref().ok())
+    }
+}
+
+impl Tree {
+    /// Reads everything below `root` except version control, installed packages and output.
+    pub fn read(root: &Path) -> io::Result<Self> {
+        let mut files = Vec::new();
+        read_folder(root, "", &mut files)?;
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        mark_test_modules(&mut files);
+        Ok(Self { files })
+    }
+
+    pub fn files(&self) -> &[File] {
+        &self.files
+    }
+
+    /// The file at exactly this path.
+    pub fn file(&self, path: &str) -> Option<&File> {
+        self.files.iter().find(|file| file.path == path)
+    }
+
+    /// Whether there is a file or a folder of this path; the empty path is the root.
+    pub fn has(&self, path: &str) -> bool {
+        path.is_empty()
+            || self.files.iter().any(|file| {
+                file.path.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            })
+    }
+}
+
+fn read_folder(folder: &Path, prefix: &str, files: &mut Vec<File>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let path = format!("{prefix}{name}");
+        if entry.file_type()?.is_dir() {
+            let skip = FOREIGN_FOLDERS.contains(&&*name) || OUTPUT_FOLDERS.contains(&&*path);
+            if !skip {
+                read_folder(&entry.path(), &format!("{path}/"), files)?;
+            }
+        } else {
+            files.push(File::new(path, read_text(&entry)?));
+        }
+    }
+    Ok(())
+}
+
+// A link is listed and not followed: what it points to is read at its own place.
+fn read_text(entry: &fs::DirEntry) -> io::Result<String> {
+    if entry.file_type()?.is_file() {
+        Ok(String::from_utf8(fs::read(entry.path())?).unwrap_or_default())
+    } else {
+        Ok(String::new())
+    }
+}
+
+fn is_test_path(path: &str) -> bool {
+    let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let in_test_folder = folders.split('/').any(|folder| folder == "tests" || folder == "test");
+    in_test_folder || name == "tests.rs" || name.contains(".test.")
+}
+
+/// Marks the files of modules that their parent declares under `#[cfg(test)]`, and the modules below those.
+fn mark_test_modules(files: &mut [File]) {
+    let stems: BTreeSet<String> = files
+        .iter()
+        .filter_map(|file| Some((file, file.parsed()?)))
+        .flat_map(|(file, code)| {
+            let folder = module_folder(&file.path);
+            code.test_modules.iter().map(move |module| format!("{folder}{module}"))
+        })
+        .collect();
+    for file in files {
+        file.is_test |= stems.iter().any(|stem| {
+            file.path.strip_prefix(stem).is_some_and(|rest| rest == ".rs" || rest.starts_with('/'))
+        });
+    }
+}
+
+/// The folder, with its final `/`, in which a file's child modules are.
+fn module_folder(path: &str) -> String {
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    match name {
+        "lib.rs" | "main.rs" | "mod.rs" => format!("{folder}/"),
+        _ => format!("{}/", path.trim_end_matches(".rs")),
+    }
+}
