@@ -19,7 +19,7 @@ build: ## the binary proofload, optimised
 demo: ## what NODE_ENV does to two Express services, measured here in a few minutes
 	scripts/setup $(DEMO_TARGETS)
 	@$(MAKE) --no-print-directory build
-	$(BINARY) run experiments/node-env.toml --budget 150s
+	$(BINARY) run experiments/node-env.toml --budget 170s
 
 test: setup ## all tests: the workspace's and those of the services under test
 	cargo test --workspace --locked

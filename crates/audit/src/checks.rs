@@ -49,10 +49,7 @@ fn measured(record: &Record, variant: usize) -> Vec<&Slice> {
 }
 
 /// Runs a check on each variant that has measured slices.
-fn each_variant(
-    record: &Record,
-    check: impl Fn(usize, &str, &[&Slice]) -> Option<Finding>,
-) -> Vec<Finding> {
+fn each_variant(record: &Record, check: impl Fn(usize, &str, &[&Slice]) -> Option<Finding>) -> Vec<Finding> {
     let variants = record.header.plan.variants.iter().enumerate();
     let look = |(index, variant): (usize, &plan::Variant)| {
         let slices = measured(record, index);
@@ -88,7 +85,8 @@ fn ended_void(record: &Record) -> Vec<Finding> {
         check: "pointless",
         grade: Grade::Void,
         evidence: format!("the run was stopped because going on was pointless: {why}"),
-        remedy: "make the service answer as expected, then run again; its output lies in the record's logs".into(),
+        remedy: "make the service answer as expected, then run again; its output lies in the record's logs"
+            .into(),
         variants: vec![],
     }]
 }
@@ -141,7 +139,7 @@ fn errors(record: &Record) -> Vec<Finding> {
             check: "errors",
             grade: Grade::Void,
             evidence: format!(
-                "{name}: {failed} of {sent} requests ({}) got no expected response, {} of them timed out{example}",
+                "{name}: {failed} of {sent} requests ({}) got no expected response; {} timed out{example}",
                 percent(share),
                 total(slices, |s| s.timed_out),
             ),
@@ -193,7 +191,8 @@ fn cores_shared(record: &Record) -> Vec<Finding> {
         check: "cores_shared",
         grade: Grade::Warning,
         evidence: "generator and services shared processors".into(),
-        remedy: "what the generator burns is taken from the service; use a machine with two cores or more".into(),
+        remedy: "what the generator burns is taken from the service; use a machine with two cores or more"
+            .into(),
         variants: vec![],
     }]
 }
@@ -212,11 +211,9 @@ fn different_bodies(record: &Record) -> Vec<Finding> {
         Some(Finding {
             check: "different_bodies",
             grade: Grade::Warning,
-            evidence: format!(
-                "{}: {candidate:.0} bytes a response against {baseline:.0}",
-                comparison.label
-            ),
-            remedy: "the two send different amounts; if that is not what you vary, they do different work".into(),
+            evidence: format!("{}: {candidate:.0} bytes a response against {baseline:.0}", comparison.label),
+            remedy: "the two send different amounts; if that is not what you vary, they do different work"
+                .into(),
             variants: vec![comparison.baseline, comparison.candidate],
         })
     };
@@ -228,10 +225,9 @@ fn never_steady(record: &Record) -> Vec<Finding> {
         return vec![];
     };
     let names = record.header.plan.variants.iter().map(|variant| variant.name.as_str());
-    let unsteady: Vec<(usize, &str)> = names
-        .enumerate()
-        .filter(|(index, _)| matches!(warm_up.steady_after_s.get(*index), Some(None)))
-        .collect();
+    let late = |after: &Option<f64>| after.is_none_or(|after| after > warm_up.seconds);
+    let unsteady: Vec<(usize, &str)> =
+        names.enumerate().filter(|(index, _)| warm_up.steady_after_s.get(*index).is_some_and(late)).collect();
     if unsteady.is_empty() {
         return vec![];
     }
@@ -239,8 +235,13 @@ fn never_steady(record: &Record) -> Vec<Finding> {
     vec![Finding {
         check: "never_steady",
         grade: Grade::Warning,
-        evidence: format!("{}: not steady within {:.1} s of warm-up", named.join(", "), warm_up.seconds),
-        remedy: "warm-up may be inside the figures, for all variants alike; set design.warmup longer".into(),
+        evidence: format!(
+            "{}: not seen steady within the {:.1} s of warm-up that the trials get",
+            named.join(", "),
+            warm_up.seconds
+        ),
+        remedy: "warm-up may be inside the figures, for all variants alike; give a larger budget, or set design.warmup"
+            .into(),
         variants: unsteady.iter().map(|(index, _)| *index).collect(),
     }]
 }
@@ -261,8 +262,9 @@ fn steal(record: &Record) -> Vec<Finding> {
             slices.len(),
             percent(most)
         ),
-        remedy: "blocks spread this over all variants, so it widens the intervals; a quieter machine narrows them"
-            .into(),
+        remedy:
+            "blocks spread this over all variants, so it widens the intervals; a quieter machine narrows them"
+                .into(),
         variants: vec![],
     }]
 }
@@ -277,9 +279,13 @@ fn idle_not_idle(record: &Record) -> Vec<Finding> {
     vec![Finding {
         check: "idle_not_idle",
         grade: Grade::Warning,
-        evidence: format!("trials that should have been idle used {} of a core during others' slices", percent(share)),
-        remedy: "the services work without requests (timers, collectors); each variant is disturbed by the others"
-            .into(),
+        evidence: format!(
+            "trials that should have been idle used {} of a core during others' slices",
+            percent(share)
+        ),
+        remedy:
+            "the services work without requests (timers, collectors); each variant is disturbed by the others"
+                .into(),
         variants: vec![],
     }]
 }
@@ -291,7 +297,10 @@ fn killed(record: &Record) -> Vec<Finding> {
     vec![Finding {
         check: "killed",
         grade: Grade::Note,
-        evidence: format!("{first} did not end on SIGTERM in time and was killed ({} times in all)", killed.len()),
+        evidence: format!(
+            "{first} did not end on SIGTERM in time and was killed ({} times in all)",
+            killed.len()
+        ),
         remedy: "let the service end on SIGTERM, or set its stop_timeout longer".into(),
         variants: vec![],
     }]

@@ -65,12 +65,7 @@ pub(crate) fn all(record: &Record, findings: &[Finding]) -> Vec<Comparison> {
     plan.comparisons.iter().map(|asked| one(record, asked, looks.as_ref(), findings)).collect()
 }
 
-fn one(
-    record: &Record,
-    asked: &plan::Comparison,
-    looks: Option<&Looks>,
-    findings: &[Finding],
-) -> Comparison {
+fn one(record: &Record, asked: &plan::Comparison, looks: Option<&Looks>, findings: &[Finding]) -> Comparison {
     let design = &record.header.plan.design;
     let estimate = |metric| estimate(record, asked, metric, looks);
     let void = findings.iter().any(|finding| finding.voids(asked.baseline, asked.candidate));

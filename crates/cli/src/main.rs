@@ -2,7 +2,13 @@
 
 mod check;
 mod exit;
-mod load { #[derive(Debug, clap::Args)] pub struct LoadArgs {} pub fn run(_: &LoadArgs) -> anyhow::Result<std::process::ExitCode> { unreachable!() } }
+mod load {
+    #[derive(Debug, clap::Args)]
+    pub struct LoadArgs {}
+    pub fn run(_: &LoadArgs) -> anyhow::Result<std::process::ExitCode> {
+        unreachable!()
+    }
+}
 mod print;
 mod problems;
 mod progress;

@@ -58,7 +58,9 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let directory = writer.record().directory.clone();
     print::talk(&format!("record: {}", directory.display()));
     let plan = writer.record().header.plan.clone();
-    let mut rig = Rig::new(plan, warden()?, directory.join("logs"), stop);
+    end_orphans();
+    let warden = target::Warden::of_this_program(WARDEN);
+    let mut rig = Rig::new(plan, warden, directory.join("logs"), stop);
     let mut display = Display::new();
     let (record, result) = lab::run(writer, &mut rig, &mut |progress| display.show(progress));
     display.finish();
@@ -72,7 +74,9 @@ fn finish(record: &Record, result: Result<(), LabError>, json: bool) -> anyhow::
     match result {
         Ok(()) => Ok(code),
         Err(LabError::Record(error)) => Err(unwritable(error).into()),
-        Err(error) => Err(Failed { code: exit::of_lab_error(&error), message: error.to_string(), hint: None }.into()),
+        Err(error) => {
+            Err(Failed { code: exit::of_lab_error(&error), message: error.to_string(), hint: None }.into())
+        }
     }
 }
 
@@ -82,7 +86,9 @@ fn keep_reports(record: &Record) {
     let sheet = Sheet::new(record, &conclusion);
     let plain = anstream::adapter::strip_str(&report::text(&sheet)).to_string();
     let json = format!("{:#}\n", report::json(record, &conclusion));
-    for (name, text) in [("report.txt", plain), ("report.md", report::markdown(&sheet)), ("report.json", json)] {
+    for (name, text) in
+        [("report.txt", plain), ("report.md", report::markdown(&sheet)), ("report.json", json)]
+    {
         if let Err(error) = fs::write(record.directory.join(name), text) {
             print::talk(&format!("{}: not written: {error}", record.directory.join(name).display()));
         }
@@ -123,8 +129,19 @@ fn directory(args: &RunArgs, plan: &Plan) -> PathBuf {
     args.out.clone().unwrap_or_else(named)
 }
 
-fn warden() -> anyhow::Result<target::Warden> {
-    Ok(target::Warden { command: vec![env::current_exe()?.into(), WARDEN.into()] })
+/// Ends what a run left that was killed together with its wardens: it would be measured along with this one.
+fn end_orphans() {
+    let orphans = target::orphans();
+    for orphan in &orphans {
+        print::talk(&format!(
+            "ending {} (pid {}), left by a run that was killed",
+            orphan.argv.join(" "),
+            orphan.id.pid
+        ));
+    }
+    for id in target::end_orphans(&orphans) {
+        print::talk(&format!("pid {} could not be ended; it disturbs what is measured", id.pid));
+    }
 }
 
 fn unwritable(error: WriteError) -> Failed {

@@ -20,7 +20,9 @@ pub fn on_first(stop: Stop) -> anyhow::Result<()> {
             if count > 0 {
                 process::exit(i32::from(exit::INTERRUPTED));
             }
-            print::talk("stopping: the services are ended and the record is closed; once more to leave at once");
+            print::talk(
+                "stopping: the services are ended and the record is closed; once more to leave at once",
+            );
             stop.request();
         }
     })?;

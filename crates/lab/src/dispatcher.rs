@@ -106,7 +106,9 @@ impl Dispatcher<'_> {
             Err(Failure::Interrupted) => (EndReason::Interrupted, Ok(())),
             Err(Failure::Pointless(why)) => (EndReason::Void(why), Ok(())),
             Err(Failure::BudgetTooSmall { needed_s }) => (EndReason::BudgetTooSmall { needed_s }, Ok(())),
-            Err(Failure::Service(what)) => (EndReason::ServiceFailed(what.clone()), Err(LabError::Service(what))),
+            Err(Failure::Service(what)) => {
+                (EndReason::ServiceFailed(what.clone()), Err(LabError::Service(what)))
+            }
             Err(Failure::Generator(what)) => (EndReason::Void(what.clone()), Err(LabError::Generator(what))),
             Err(Failure::Record(error)) => return Err(error.into()),
         };
@@ -223,8 +225,11 @@ impl Dispatcher<'_> {
     /// Settles the warm-up after the first block, slices and number of blocks after the third.
     fn settle(&mut self) -> Result<(), Failure> {
         if self.block == 1 {
-            let chosen = if self.settings.watched {
-                tuning::warm_up(self.writer.record(), self.settings.warm_up_s)
+            let costs = tuning::costs(self.writer.record()).filter(|_| self.settings.watched);
+            let chosen = if let Some(costs) = costs {
+                let left_s = self.left_s();
+                let room_s = tuning::warm_up_room_s(left_s, self.plan.variants.len(), &self.settings, &costs);
+                tuning::warm_up(self.writer.record(), self.settings.warm_up_s, room_s)
             } else {
                 let steady_after_s = vec![None; self.plan.variants.len()];
                 WarmUp { seconds: self.settings.warm_up_s, measured: false, steady_after_s }
@@ -300,7 +305,8 @@ impl Dispatcher<'_> {
         let record = self.writer.record();
         let planned = record.blocks_planned;
         let by_blocks = planned.zip(self.settled_block_s()).map(|(blocks, block_s)| {
-            f64::from(blocks.saturating_sub(u32::try_from(record.complete_blocks().count()).unwrap_or(0))) * block_s
+            f64::from(blocks.saturating_sub(u32::try_from(record.complete_blocks().count()).unwrap_or(0)))
+                * block_s
         });
         let elapsed_s = self.elapsed_s();
         let left_s = by_blocks.map_or(left_s, |by_blocks| by_blocks.min(left_s));

@@ -58,9 +58,8 @@ impl Rig {
             placement.cpus.clone_from(&self.division.services);
             placement.padding_bytes = start.padding_bytes;
             let cancelled = || self.stop.is_requested();
-            services.push(
-                target::start(&self.warden, service, &ports, &placement, &cancelled).map_err(failed)?,
-            );
+            services
+                .push(target::start(&self.warden, service, &ports, &placement, &cancelled).map_err(failed)?);
         }
         Ok(services)
     }
@@ -78,7 +77,10 @@ impl Rig {
                 host: address.to_string(),
             },
             connections: load.connections,
-            threads: load.threads.unwrap_or(u32::try_from(cpus.len()).unwrap_or(1)).clamp(1, load.connections),
+            threads: load
+                .threads
+                .unwrap_or(u32::try_from(cpus.len()).unwrap_or(1))
+                .clamp(1, load.connections),
             cpus,
             timeout: load.timeout,
             connect_timeout: CONNECT_TIMEOUT,
@@ -104,7 +106,8 @@ impl World for Rig {
         let start_s = began.elapsed().as_secs_f64();
         // The entry is last, because everything it needs is started before it.
         let entry = services.last().map(Running::address);
-        let address = entry.ok_or_else(|| Failure::Service(format!("{}: no service to load", variant.name)))?;
+        let address =
+            entry.ok_or_else(|| Failure::Service(format!("{}: no service to load", variant.name)))?;
         let generator = self.generator(variant, address)?;
         let started = TrialStarted {
             block: start.block,
@@ -137,7 +140,8 @@ impl World for Rig {
         let mut kept = kept(slice, Place { block, variant, kind, connections });
         kept.services = uses(&before, &after, |of| of == variant);
         let idle = uses(&before, &after, |of| of != variant);
-        kept.machine = MachineUse { steal_share, idle_trials_cpu_ns: idle.iter().map(|use_| use_.cpu_ns).sum() };
+        kept.machine =
+            MachineUse { steal_share, idle_trials_cpu_ns: idle.iter().map(|use_| use_.cpu_ns).sum() };
         Ok(kept)
     }
 
@@ -196,7 +200,11 @@ fn failed(error: TargetError) -> Failure {
         return Failure::Interrupted;
     }
     let hint = error.hint().map(|hint| format!("\n  hint: {hint}"));
-    Failure::Service(format!("{error}{}{}", last_words(error.tail().unwrap_or_default()), hint.unwrap_or_default()))
+    Failure::Service(format!(
+        "{error}{}{}",
+        last_words(error.tail().unwrap_or_default()),
+        hint.unwrap_or_default()
+    ))
 }
 
 /// A service that ended while it was loaded is a failure, however many requests it answered.

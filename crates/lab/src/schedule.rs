@@ -1,7 +1,7 @@
 //! What happens in which order: every random choice of a run, from its seed. Pure.
 
-use rand::seq::SliceRandom;
 use rand::RngExt;
+use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
 
 /// With up to this many variants all trials of a block live together and their slices alternate.

@@ -17,13 +17,13 @@ const WARM_UP_GUESS_S: f64 = 3.0;
 /// Bounds of the warm-up that the first block watches, in seconds; below the first MSER-5 can see no late cut.
 const WATCH_S: (f64, f64) = (stats::BUCKETS_MIN as f64 / 10.0, 10.0);
 /// Share of a variant's part of the budget that watching may take; where it would take more, nothing is watched.
-const WATCH_SHARE: f64 = 0.2;
+const WATCH_SHARE: f64 = 1.0 / 7.0;
 /// Bounds of the warm-up in seconds where there is no time to watch one.
 const UNWATCHED_S: (f64, f64) = (1.0, 3.0);
 /// Shortest warm-up used after measuring, in seconds.
 const WARM_UP_MIN_S: f64 = 0.3;
-/// Blocks that the first guess leaves room for: the six that a verdict needs, and two to spare.
-const BLOCKS_ROOM: f64 = 8.0;
+/// Blocks that warm-up and first slices leave room for in the budget: the six that a verdict needs, and one to spare.
+const BLOCKS_ROOM: f64 = 7.0;
 /// Bounds of the slices a trial before variances are known.
 const SLICES_FIRST: (f64, f64) = (2.0, 6.0);
 /// Fewer blocks than this allow no verdict.
@@ -59,7 +59,8 @@ impl Settings {
 
     /// Seconds that a block of so many variants takes at these costs.
     pub fn block_s(&self, variants: usize, costs: &Costs) -> f64 {
-        variants as f64 * (costs.trial_s + self.warm_up_s + f64::from(self.slices) * (self.slice_s + costs.gap_s))
+        variants as f64
+            * (costs.trial_s + self.warm_up_s + f64::from(self.slices) * (self.slice_s + costs.gap_s))
     }
 }
 
@@ -81,8 +82,9 @@ pub fn block_seconds_guess(design: &Design, variants: usize) -> (f64, f64) {
     (first.block_s(variants, &costs), later.block_s(variants, &costs))
 }
 
-/// The length of the warm-up from what the first block showed: for every variant the longest that any needs.
-pub fn warm_up(record: &Record, watched_s: f64) -> WarmUp {
+/// The length of the warm-up from what the first block showed: for every variant the longest that any needs, as far as
+/// there is room for it.
+pub fn warm_up(record: &Record, watched_s: f64, room_s: f64) -> WarmUp {
     let trials = record.blocks.first().map(|block| block.trials.as_slice()).unwrap_or_default();
     let steady_after = |variant| {
         let trial = trials.iter().find(|trial| trial.variant() == variant)?;
@@ -91,11 +93,17 @@ pub fn warm_up(record: &Record, watched_s: f64) -> WarmUp {
         let truncation = stats::mser5(&counts);
         truncation.steady.then_some(truncation.buckets as f64 / 10.0)
     };
-    let steady_after_s: Vec<Option<f64>> =
-        (0..record.header.plan.variants.len()).map(steady_after).collect();
+    let steady_after_s: Vec<Option<f64>> = (0..record.header.plan.variants.len()).map(steady_after).collect();
     // One variant that is never steady keeps the whole time watched for all.
-    let longest = steady_after_s.iter().map(|s| s.unwrap_or(watched_s)).fold(WARM_UP_MIN_S, f64::max);
-    WarmUp { seconds: longest, measured: true, steady_after_s }
+    let longest_s = steady_after_s.iter().map(|s| s.unwrap_or(watched_s)).fold(WARM_UP_MIN_S, f64::max);
+    WarmUp { seconds: longest_s.min(room_s), measured: true, steady_after_s }
+}
+
+/// The longest warm-up with which the blocks that a verdict needs fit into the time left after the first.
+pub fn warm_up_room_s(left_s: f64, variants: usize, settings: &Settings, costs: &Costs) -> f64 {
+    let slices_s = SLICES_FIRST.0 * (settings.slice_s + costs.gap_s);
+    let trial_s = left_s / (BLOCKS_ROOM - 1.0) / variants.max(1) as f64;
+    (trial_s - costs.trial_s - slices_s).max(UNWATCHED_S.0)
 }
 
 /// The slices a trial from the variances of the blocks so far.
@@ -116,7 +124,13 @@ pub fn allocation(record: &Record, settings: &Settings, costs: &Costs) -> Alloca
 }
 
 /// The most slices a trial with which the blocks that a verdict still needs fit into the time left.
-pub fn slices_within(left_s: f64, blocks_done: u32, variants: usize, settings: &Settings, costs: &Costs) -> u32 {
+pub fn slices_within(
+    left_s: f64,
+    blocks_done: u32,
+    variants: usize,
+    settings: &Settings,
+    costs: &Costs,
+) -> u32 {
     let trials = BLOCKS_MIN.saturating_sub(blocks_done).max(1) as usize * variants.max(1);
     let room_s = left_s / trials as f64 - costs.trial_s - settings.warm_up_s;
     (room_s / (settings.slice_s + costs.gap_s)).floor().max(1.0) as u32

@@ -4,6 +4,7 @@
 mod world;
 
 use std::fs;
+use std::path::Path;
 
 use proofload_lab::{LabError, Schedule};
 use record::{EndReason, Record};
@@ -34,7 +35,10 @@ fn nothing_is_found_where_nothing_is() {
         let mut world = Simulated::new(*seed, &[0.0, 0.0]);
         let (record, result, _folder) = run(plan(2), *seed, &mut world);
         result.expect("nothing went wrong");
-        matches!(audit::conclude(&record).comparisons[0].outcome, audit::Outcome::Better | audit::Outcome::Worse)
+        matches!(
+            audit::conclude(&record).comparisons[0].outcome,
+            audit::Outcome::Better | audit::Outcome::Worse
+        )
     });
     // 5 % of 60 is 3; with that rate more than 8 come once in 300 such tests, and the seeds are fixed.
     assert!(wrong.count() <= 8);
@@ -136,4 +140,24 @@ fn the_record_opens_wherever_it_was_cut_off() {
     fs::write(&events, &spoilt).expect("it can be written");
     let opened = record::open(&folder.path().join("record")).expect("it opens");
     assert!(!opened.damage.is_empty() && opened.damage.len() < lines);
+}
+
+/// The record that other crates' tests read, of format 1. Once a later format exists this one must not be made anew.
+#[test]
+fn the_kept_record_is_what_the_lab_writes() {
+    let mut world = Simulated::new(11, &[0.0, 0.25]);
+    let (record, result, folder) = run(plan(2), 11, &mut world);
+    result.expect("nothing went wrong");
+    let kept = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1"));
+    let files = ["record.json", "events.jsonl", "experiment.toml"];
+    if std::env::var_os("UPDATE_RECORD").is_some() {
+        fs::create_dir_all(kept).expect("a folder for the record");
+        for file in files {
+            fs::copy(folder.path().join("record").join(file), kept.join(file)).expect("it can be copied");
+        }
+    }
+    let opened = record::open(kept).expect("the kept record opens");
+    assert_eq!(opened.damage, Vec::<String>::new());
+    assert_eq!(opened.blocks, record.blocks);
+    assert_eq!(opened.ended, record.ended);
 }

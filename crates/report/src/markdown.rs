@@ -8,7 +8,8 @@ use crate::sheet::Sheet;
 pub fn markdown(sheet: &Sheet) -> String {
     let mut out = format!("## {}\n\n", escaped(&sheet.title));
     for answer in &sheet.answers {
-        let also: String = answer.also.iter().map(|also| format!("<br>also {}, not judged", escaped(also))).collect();
+        let also: String =
+            answer.also.iter().map(|also| format!("<br>also {}, not judged", escaped(also))).collect();
         let (comparison, detail) = (escaped(&answer.comparison), escaped(&answer.detail));
         out += &format!("- **{}**: {comparison}: {detail}{also}\n", answer.verdict);
     }

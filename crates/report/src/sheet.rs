@@ -1,6 +1,6 @@
 //! Everything a report says, in words and in order, before it is drawn in any form.
 
-use audit::{Comparison, Conclusion, Finding, Grade, Outcome, Variant};
+use audit::{Comparison, Conclusion, Finding, Grade, Outcome};
 use plan::Metric;
 use record::{EndReason, Record};
 
@@ -64,9 +64,13 @@ impl Sheet {
         let plan = &record.header.plan;
         Sheet {
             title: plan.question.clone().unwrap_or_else(|| plan.name.clone()),
-            answers: conclusion.comparisons.iter().map(|c| answer(c, conclusion, plan.design.margin)).collect(),
+            answers: conclusion
+                .comparisons
+                .iter()
+                .map(|c| answer(c, conclusion, plan.design.margin))
+                .collect(),
             columns: columns(conclusion),
-            rows: conclusion.variants.iter().map(|variant| row(variant, shows_size(conclusion))).collect(),
+            rows: (0..conclusion.variants.len()).map(|index| row(conclusion, index)).collect(),
             findings: conclusion.findings.iter().map(remark).collect(),
             method: method(record, conclusion),
             next: next(record, conclusion),
@@ -149,20 +153,25 @@ fn columns(conclusion: &Conclusion) -> Vec<String> {
     names.into_iter().map(str::to_owned).collect()
 }
 
-fn row(variant: &Variant, with_size: bool) -> Row {
+/// A variant's figures. Those of a void one are what was seen, and say so: they compare with nothing.
+fn row(conclusion: &Conclusion, index: usize) -> Row {
+    let variant = &conclusion.variants[index];
+    let void = conclusion.findings.iter().any(|finding| finding.voids(index, index));
     // A dash is "not measured"; a zero would be a figure.
     let or_dash = |value: Option<String>| value.unwrap_or_else(|| "–".to_owned());
     let mut cells = vec![
-        variant.name.clone(),
+        format!("{}{}", variant.name, if void { " (void)" } else { "" }),
         or_dash(variant.throughput_per_s.map(rate)),
         or_dash(variant.cpu_us_per_request.map(micros)),
         or_dash(variant.busy_cores.map(|cores| format!("{cores:.2}"))),
         or_dash(variant.peak_rss_bytes.map(|peak| bytes(peak as f64))),
         or_dash(
-            variant.failed_share().map(|_| format!("{} of {}", count(variant.failed), count(variant.requests))),
+            variant
+                .failed_share()
+                .map(|_| format!("{} of {}", count(variant.failed), count(variant.requests))),
         ),
     ];
-    if with_size {
+    if shows_size(conclusion) {
         cells.push(or_dash(variant.body_bytes_per_response.map(bytes)));
     }
     Row { cells }
@@ -171,6 +180,9 @@ fn row(variant: &Variant, with_size: bool) -> Row {
 fn method(record: &Record, conclusion: &Conclusion) -> Vec<(String, String)> {
     let header = &record.header;
     let mut lines = vec![("blocks".to_owned(), blocks_line(record, conclusion))];
+    if let Some(text) = interval_line(conclusion) {
+        lines.push(("interval".to_owned(), text));
+    }
     if let Some(text) = trial_line(record) {
         lines.push(("trial".to_owned(), text));
     }
@@ -191,31 +203,30 @@ fn method(record: &Record, conclusion: &Conclusion) -> Vec<(String, String)> {
 
 fn blocks_line(record: &Record, conclusion: &Conclusion) -> String {
     let end = match record.ended.as_ref() {
-        Some(ended) => format!("{} in {}", end_text(&ended.reason), seconds(ended.seconds)),
+        Some(ended) => format!("{} after {}", end_text(&ended.reason), seconds(ended.seconds)),
         None => "the run did not end by itself: it was killed, or is still going on".to_owned(),
     };
-    let critical = conclusion.comparisons.iter().find_map(|comparison| comparison.estimate.as_ref());
-    let interval = critical.map(|estimate| {
-        format!("; intervals are estimate ± {:.2} standard errors, 95 % for all looks and comparisons together", estimate.critical_t)
-    });
-    format!(
-        "{} of fresh processes, order random from seed {}; {end}{}",
-        conclusion.blocks,
-        record.header.seed,
-        interval.unwrap_or_default()
-    )
+    format!("{} of fresh processes, order random from seed {}; {end}", conclusion.blocks, record.header.seed)
+}
+
+fn interval_line(conclusion: &Conclusion) -> Option<String> {
+    let estimate = conclusion.comparisons.iter().find_map(|comparison| comparison.estimate.as_ref())?;
+    Some(format!(
+        "estimate ± {:.2} standard errors over blocks: 95 % for all looks and comparisons together",
+        estimate.critical_t
+    ))
 }
 
 fn end_text(reason: &EndReason) -> &'static str {
     match reason {
-        EndReason::Decided => "stopped because every comparison was decided",
-        EndReason::LastLook => "ended at the last look",
-        EndReason::BudgetSpent => "ended because no further block fitted the budget",
-        EndReason::BudgetTooSmall { .. } => "stopped because the budget holds too few blocks",
+        EndReason::Decided => "every comparison was decided",
+        EndReason::LastLook => "the last look was taken",
+        EndReason::BudgetSpent => "no further block fitted the budget",
+        EndReason::BudgetTooSmall { .. } => "stopped, because the budget holds too few blocks,",
         EndReason::Measured => "ended as planned",
         EndReason::Interrupted => "interrupted",
         EndReason::Void(_) => "stopped as void",
-        EndReason::ServiceFailed(_) => "stopped because a service failed",
+        EndReason::ServiceFailed(_) => "stopped, because a service failed,",
     }
 }
 
@@ -228,7 +239,14 @@ fn trial_line(record: &Record) -> Option<String> {
     };
     let design = &record.header.plan.design;
     let allocation = record.allocation.as_ref();
-    let slices = allocation.map(|a| format!(", {} slices of {:.1} s ({})", a.slices, a.slice_s, source(a.measured, design.slices.is_some())));
+    let slices = allocation.map(|a| {
+        format!(
+            ", {} slices of {:.1} s ({})",
+            a.slices,
+            a.slice_s,
+            source(a.measured, design.slices.is_some())
+        )
+    });
     let spread = allocation.and_then(|a| Some((a.between_sd?, a.within_sd?)));
     let spread = spread.map(|(between, within)| {
         format!("; spread between processes {}, between slices {}", share(between), share(within))
@@ -280,6 +298,9 @@ fn next(record: &Record, conclusion: &Conclusion) -> Vec<String> {
         record.header.experiment,
         record.header.seed + 1
     ));
-    steps.push(format!("for a pull request: proofload report {} --format markdown", record.directory.display()));
+    steps.push(format!(
+        "for a pull request: proofload report {} --format markdown",
+        record.directory.display()
+    ));
     steps
 }

@@ -27,7 +27,8 @@ pub struct ProcessInfo {
     pub id: ProcessId,
     /// Number of its parent.
     pub ppid: u32,
-    /// Its arguments, the program first; not UTF-8 is replaced. Programs may overwrite it with a title of their own.
+    /// Its arguments, the program first, without empty ones at the end; what is not UTF-8 is replaced. A program may
+    /// have overwritten them with a title of its own.
     pub argv: Vec<String>,
     /// Its start on `CLOCK_BOOTTIME`, to a clock tick (10 ms).
     pub start_time_ns: u64,
@@ -164,11 +165,11 @@ pub(crate) fn cpu_ns(pid: u32) -> Option<u64> {
 /// The arguments of a process; empty for one that is gone or has ended.
 pub(crate) fn argv(pid: u32) -> Vec<String> {
     let text = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let text = text.strip_suffix(b"\0").unwrap_or(&text);
-    if text.is_empty() {
-        return Vec::new();
-    }
-    text.split(|byte| *byte == 0).map(|part| String::from_utf8_lossy(part).into_owned()).collect()
+    let mut argv: Vec<String> =
+        text.split(|byte| *byte == 0).map(|part| String::from_utf8_lossy(part).into_owned()).collect();
+    // Those who write a title fill the rest with zeros.
+    argv.truncate(argv.iter().rposition(|part| !part.is_empty()).map_or(0, |last| last + 1));
+    argv
 }
 
 /// `node server.js (pid 123)`, short enough for a message.

@@ -63,6 +63,8 @@ struct Warden {
 }
 
 /// Runs a warden: the whole of the hidden subcommand. Its orders come on standard input, see [`crate::Warden`].
+///
+/// Call it before anything else: it closes all descriptors but the standard three, and must be the only thread.
 pub fn warden_main() -> ExitCode {
     std::panic::set_hook(Box::new(|panic| say(&Notice::Failed(Failure::Warden(panic.to_string())))));
     match prepare().and_then(Warden::start) {
@@ -84,7 +86,7 @@ fn prepare() -> Result<OwnedFd, Failure> {
     let _ = rustix::thread::set_name(c"pf-warden");
     // What else the caller left open is none of our business: kept open, a pipe of theirs would never end. Kernels
     // before 5.9 refuse, and that is all.
-    // SAFETY: this program has opened nothing yet, so no descriptor of its own is closed.
+    // SAFETY: called first, so this program has opened nothing yet and no descriptor of its own is closed.
     unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) };
     rustix::process::setsid().map_err(|error| failed("cannot begin a session", error.into()))?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))

@@ -8,7 +8,8 @@ use crate::place::{Place, proofload, stderr, stdout};
 fn all_problems_of_a_file_are_shown_at_their_places() {
     let place = Place::new();
     let path = place.path("wrong.toml");
-    fs::write(&path, "name = \"x\"\n[services.api]\ncomand = [\"node\"]\n[load]\nconnections = \"many\"\n").expect("a file");
+    fs::write(&path, "name = \"x\"\n[services.api]\ncomand = [\"node\"]\n[load]\nconnections = \"many\"\n")
+        .expect("a file");
     for verb in ["check", "run"] {
         let output = proofload().arg(verb).arg(&path).output().expect("proofload starts");
         let said = stderr(&output);

@@ -77,7 +77,11 @@ blocks = 6
         });
         let described = marked.map(|process| {
             let argv = fs::read(process.path().join("cmdline")).unwrap_or_default();
-            format!("{}: {}", process.file_name().display(), String::from_utf8_lossy(&argv).replace('\0', " "))
+            format!(
+                "{}: {}",
+                process.file_name().display(),
+                String::from_utf8_lossy(&argv).replace('\0', " ")
+            )
         });
         described.collect()
     }
@@ -86,7 +90,8 @@ blocks = 6
     pub fn logs(&self) -> Vec<(String, String)> {
         let logs = fs::read_dir(self.record().join("logs")).expect("the record has logs").flatten();
         let read = |log: fs::DirEntry| {
-            let text = String::from_utf8_lossy(&fs::read(log.path()).expect("a log is readable")).into_owned();
+            let text =
+                String::from_utf8_lossy(&fs::read(log.path()).expect("a log is readable")).into_owned();
             (log.file_name().to_string_lossy().into_owned(), text)
         };
         logs.map(read).collect()

@@ -53,10 +53,7 @@ fn a_slower_service_is_found_slower_and_every_request_is_accounted_for() {
 
 #[test]
 fn a_service_that_fails_is_told_with_its_last_words() {
-    for (mode, said) in [
-        ("exit", "cannot find the configuration: giving up"),
-        ("hang", "not ready"),
-    ] {
+    for (mode, said) in [("exit", "cannot find the configuration: giving up"), ("hang", "not ready")] {
         let place = Place::new();
         let experiment = place.experiment("", &format!("api.env.MODE = \"{mode}\""), "");
         let output = place.run(&experiment);
@@ -101,12 +98,18 @@ fn a_port_that_is_taken_and_a_command_that_is_missing_are_named() {
     let port = holder.local_addr().expect("its address").port();
     let place = Place::new();
     let experiment = place.experiment("", "api.env.X = 1", &format!("[services.api2]\ncommand=[\"x\"]\n[factors.p]\na={{ api.port = {port} }}\nb={{ api.port = {port}, api.env.Y = 1 }}"));
-    let text = fs::read_to_string(&experiment).expect("the file").replace("name = \"test\"", "name = \"test\"\nentry = \"api\"");
+    let text = fs::read_to_string(&experiment)
+        .expect("the file")
+        .replace("name = \"test\"", "name = \"test\"\nentry = \"api\"");
     fs::write(&experiment, text).expect("the file");
     let output = place.run(&experiment);
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
     assert!(stderr(&output).contains(&port.to_string()), "{}", stderr(&output));
-    assert!(stderr(&output).contains(&std::process::id().to_string()), "the owner is named: {}", stderr(&output));
+    assert!(
+        stderr(&output).contains(&std::process::id().to_string()),
+        "the owner is named: {}",
+        stderr(&output)
+    );
 
     let place = Place::new();
     let experiment = place.experiment("", "api.command = [\"no-such-program\"]", "");

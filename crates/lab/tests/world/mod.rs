@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use proofload_lab::{Failure, LabError, Start, World};
 use plan::{Comparison, Design, Expect, Factor, Load, Metric, Plan, Variant};
+use proofload_lab::{Failure, LabError, Start, World};
 use rand::RngExt;
 use rand_pcg::Pcg64;
 use record::{
@@ -144,7 +144,11 @@ fn slice(variant: usize, block: u32, kind: SliceKind, ok: u64, seconds: f64) -> 
         connections: 32,
         connections_alive: 32,
         connections_opened: 0,
-        generator: GeneratorUse { cpu_ns: vec![(seconds * 2e8) as u64], run_delay_ns: vec![0], wall_ns: vec![(seconds * 1e9) as u64] },
+        generator: GeneratorUse {
+            cpu_ns: vec![(seconds * 2e8) as u64],
+            run_delay_ns: vec![0],
+            wall_ns: vec![(seconds * 1e9) as u64],
+        },
         services: vec![ServiceUse {
             service: "api".into(),
             cpu_ns: (seconds * 0.99e9) as u64,
@@ -178,8 +182,11 @@ pub fn plan(variants: usize) -> Plan {
         },
         expect: Expect { status: vec![200], headers: BTreeMap::new(), body_bytes: None },
     };
-    let comparison =
-        |candidate: usize| Comparison { baseline: 0, candidate, label: format!("level-{candidate} against level-0") };
+    let comparison = |candidate: usize| Comparison {
+        baseline: 0,
+        candidate,
+        label: format!("level-{candidate} against level-0"),
+    };
     Plan {
         name: "simulated".into(),
         question: Some("Does the setting matter?".into()),

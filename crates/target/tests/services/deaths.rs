@@ -48,12 +48,20 @@ struct Played {
     variables: String,
 }
 
+impl Drop for Played {
+    /// A test that fails must not leave a Proofload behind, nor must one that succeeds.
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
 fn play(stage: &Stage, script: &str, size: usize) -> Played {
     play_patient(stage, script, size, "60")
 }
 
 fn play_patient(stage: &Stage, script: &str, size: usize, stop_timeout_s: &str) -> Played {
-    let mut process = Command::new("/bin/sh")
+    let process = Command::new("/bin/sh")
         .args(["-c", "trap '' TERM; exec \"$0\" --ignored --exact deaths::proofload"])
         .arg(std::env::current_exe().unwrap())
         .env(STAGE, stage.folder.path())
@@ -65,17 +73,15 @@ fn play_patient(stage: &Stage, script: &str, size: usize, stop_timeout_s: &str) 
         .process_group(0)
         .spawn()
         .unwrap();
+    let mut played = Played { process, service: 0, warden: 0, variables: String::new() };
     let ready = wait_until(PATIENCE, || stage.path("report").exists() && stage.alive().len() == size);
-    if !ready {
-        process.kill().unwrap();
-        process.wait().unwrap();
-        panic!("no service of {size} processes: {:?}", stage.alive());
-    }
+    assert!(ready, "no service of {size} processes: {:?}", stage.alive());
     let report = fs::read_to_string(stage.path("report")).unwrap();
     let mut parts = report.split(' ');
     let mut number = || parts.next().unwrap().parse().unwrap();
-    let (service, warden) = (number(), number());
-    Played { process, service, warden, variables: parts.collect() }
+    (played.service, played.warden) = (number(), number());
+    played.variables = parts.collect();
+    played
 }
 
 #[test]

@@ -81,21 +81,33 @@ fn what_cannot_be_run_is_named() {
     assert!(error.to_string().starts_with("service api: command: unknown placeholder `prot`"), "{error}");
 }
 
+/// What was seen last of a service that does not become ready in time.
+fn seen(change: impl FnOnce(&Stage) -> plan::Service) -> (Seen, Box<str>) {
+    let stage = Stage::new();
+    let mut service = change(&stage);
+    // Long enough for node to come up on a busy machine.
+    service.ready_timeout = Duration::from_secs(4);
+    let error = stage.start(&service).unwrap_err();
+    let TargetError::NotReady { last_seen, tail, .. } = error else { panic!("{error}") };
+    assert!(stage.alive().is_empty());
+    (last_seen, tail)
+}
+
 #[test]
 fn a_service_that_is_not_ready_in_time_is_stopped_and_what_was_seen_is_told() {
-    let stage = Stage::new();
-    let seen = |mut service: plan::Service| {
-        service.ready_timeout = Duration::from_millis(1500);
-        let error = stage.start(&service).unwrap_err();
-        let TargetError::NotReady { last_seen, tail, .. } = error else { panic!("{error}") };
-        assert!(stage.alive().is_empty());
-        (last_seen, tail)
+    let server = |stage: &Stage, variable: &str| {
+        let mut service = with_env(stage.service(&["node", "server.js"]), &[(variable, "1000000")]);
+        service.ready = Ready::Http("/".to_owned());
+        service
     };
-    assert_eq!(seen(stage.shell("echo hello; sleep 600")), (Seen::Refused, "hello".into()));
-    let mut http = stage.service(&["node", "server.js"]);
-    http.ready = Ready::Http("/".to_owned());
-    assert_eq!(seen(with_env(http.clone(), &[("UNREADY", "1000000")])).0, Seen::Status(503));
-    assert_eq!(seen(with_env(http, &[("SILENT", "1")])).0, Seen::Silent);
+    thread::scope(|scope| {
+        let hidden = scope.spawn(|| seen(|stage| stage.shell("echo hello; sleep 600")));
+        let unready = scope.spawn(|| seen(|stage| server(stage, "UNREADY")));
+        let silent = scope.spawn(|| seen(|stage| server(stage, "SILENT")));
+        assert_eq!(hidden.join().unwrap(), (Seen::Refused, "hello".into()));
+        assert_eq!(unready.join().unwrap().0, Seen::Status(503));
+        assert_eq!(silent.join().unwrap().0, Seen::Silent);
+    });
 }
 
 #[test]

@@ -1,0 +1,135 @@
+//! `proofload load`: loads one URL, as with wrk, and prints what came of it.
+//!
+//! It turns flags into a [`load::LoadSpec`], runs one slice, and hands the result to `text` or `json`. It judges nothing but
+//! whether there was anything to measure.
+
+mod json;
+mod outcome;
+mod text;
+mod url;
+mod watch;
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use load::{Contract, Generator, LoadError, LoadSpec, Request, Until};
+
+use crate::exit::{self, Failed};
+use crate::print;
+use outcome::Outcome;
+use url::Url;
+
+/// The longest a connection may take to open.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Flags of `load`.
+#[derive(Debug, Args)]
+pub struct LoadArgs {
+    /// What to request: http://HOST:PORT/PATH
+    url: String,
+    /// Connections kept open, each with one request at a time
+    #[arg(short, long, default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..))]
+    connections: u32,
+    /// How long to send, for example 10s or 1m30s
+    #[arg(short, long, default_value = "10s", value_parser = plan::duration)]
+    duration: Duration,
+    /// How many requests to send, instead of a duration
+    #[arg(short = 'n', long, conflicts_with = "duration", value_parser = clap::value_parser!(u64).range(1..))]
+    requests: Option<u64>,
+    /// Engine threads; one can do tens of thousands of requests a second
+    #[arg(short, long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    threads: u32,
+    /// A request header, NAME: VALUE; may be repeated
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = header)]
+    headers: Vec<(String, String)>,
+    /// The request's method [default: GET, or POST with a body]
+    #[arg(short = 'X', long)]
+    method: Option<String>,
+    /// The request's body: its text, or @FILE for what a file contains
+    #[arg(short, long, value_name = "TEXT|@FILE")]
+    body: Option<String>,
+    /// The longest a request may take
+    #[arg(long, default_value = "5s", value_parser = plan::duration)]
+    timeout: Duration,
+    /// The status codes that count as good, separated by commas [default: any 2xx]
+    #[arg(long, value_name = "CODES", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(100..1000))]
+    expect_status: Vec<u16>,
+    /// Print everything that was measured as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the load and prints the result.
+///
+/// # Errors
+/// If the flags make no request that can be sent, the host has no address, or the engine cannot start.
+pub fn run(args: &LoadArgs) -> anyhow::Result<ExitCode> {
+    let url = Url::read(&args.url).map_err(Failed::usage)?;
+    let spec = spec(args, &url)?;
+    let until = args.requests.map_or(Until::Elapsed(args.duration), Until::Requests);
+    let (method, address) = (spec.request.method.clone(), spec.address);
+    let mut generator = Generator::start(spec).map_err(refused)?;
+    let (slice, interrupted) = watch::run(&mut generator, until)?;
+    let outcome = Outcome {
+        url: url.to_string(),
+        method,
+        address,
+        connections: args.connections,
+        threads: args.threads,
+        timeout: args.timeout,
+        until,
+        interrupted,
+        slice,
+    };
+    print::data(&if args.json { json::render(&outcome)? } else { text::render(&outcome) })?;
+    Ok(ExitCode::from(match () {
+        () if interrupted => exit::INTERRUPTED,
+        () if outcome.void().is_some() => exit::VOID,
+        () => 0,
+    }))
+}
+
+fn spec(args: &LoadArgs, url: &Url) -> anyhow::Result<LoadSpec> {
+    let body = args.body.as_deref().map(body).transpose()?;
+    let default_method = if body.is_some() { "POST" } else { "GET" };
+    let request = Request {
+        method: args.method.as_deref().unwrap_or(default_method).to_owned(),
+        path: url.path.clone(),
+        headers: args.headers.clone(),
+        body: body.unwrap_or_default(),
+        host: url.authority(),
+    };
+    Ok(LoadSpec {
+        address: url.resolve().map_err(Failed::usage)?,
+        request,
+        connections: args.connections,
+        threads: args.threads,
+        cpus: Vec::new(),
+        timeout: args.timeout,
+        connect_timeout: CONNECT_TIMEOUT,
+        contract: Contract { status: args.expect_status.clone(), ..Contract::default() },
+    })
+}
+
+fn header(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once(':').ok_or("expected NAME: VALUE")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+fn body(text: &str) -> anyhow::Result<Vec<u8>> {
+    let Some(path) = text.strip_prefix('@') else { return Ok(text.as_bytes().to_vec()) };
+    let unreadable = |error| Failed::usage(format!("cannot read the body from {path}: {error}"));
+    Ok(std::fs::read(Path::new(path)).map_err(unreadable)?)
+}
+
+/// A spec that cannot be is the user's to change; everything else the machine's.
+fn refused(error: LoadError) -> Failed {
+    let code = if matches!(error, LoadError::Spec { .. }) { exit::USAGE } else { exit::SELF };
+    let hint = match error {
+        LoadError::Descriptors { needed, .. } => Some(format!("ulimit -n {needed}, or fewer --connections")),
+        _ => None,
+    };
+    Failed { message: error.to_string(), hint, code }
+}

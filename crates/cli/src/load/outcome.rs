@@ -1,0 +1,184 @@
+//! What a run amounted to: the figures that text and JSON share, and the caveats that belong to them. Pure.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use audit::checks::GENERATOR_SHARE_MAX;
+use load::{Phase, Slice, Until};
+use report::{count, seconds, share};
+
+/// The quantiles shown, with their names.
+pub const QUANTILES: [(&str, f64); 5] =
+    [("p50", 0.5), ("p75", 0.75), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
+
+/// Share of the time a generator thread may wait for a core before client and server are said to share one.
+const RUN_DELAY_SHARE_MAX: f64 = 0.05;
+/// A window shorter than this says little about a service that has only begun to warm up.
+const WINDOW_MIN_NS: u64 = 1_000_000_000;
+
+/// A run: what was asked, and the slice that came of it.
+#[derive(Debug)]
+pub struct Outcome {
+    pub url: String,
+    pub method: String,
+    pub address: SocketAddr,
+    pub connections: u32,
+    pub threads: u32,
+    pub timeout: Duration,
+    pub until: Until,
+    pub interrupted: bool,
+    pub slice: Slice,
+}
+
+impl Outcome {
+    /// Good responses per second of the window; `None` without a window.
+    pub fn throughput_per_s(&self) -> Option<f64> {
+        self.per_second(self.slice.ok_in_window as f64)
+    }
+
+    /// Bytes per second: the rate of answers times the bytes of one, so that the drain does not count.
+    pub fn transfer_per_s(&self) -> Option<f64> {
+        let slice = &self.slice;
+        self.per_second(self.bytes_per_answer()? * slice.answered_in_window as f64)
+    }
+
+    /// Bytes received for each answer, head included.
+    pub fn bytes_per_answer(&self) -> Option<f64> {
+        let slice = &self.slice;
+        (slice.answered > 0).then(|| slice.bytes_wire as f64 / slice.answered as f64)
+    }
+
+    /// CPU share of the busiest generator thread, 0 to 1.
+    pub fn busiest_share(&self) -> Option<f64> {
+        let slice = &self.slice;
+        greatest(slice.thread_cpu_ns.iter().copied().zip(slice.thread_wall_ns.iter().copied()))
+    }
+
+    /// The greatest share of its time that a generator thread waited for a core; `None` where the kernel does not say.
+    pub fn waiting_share(&self) -> Option<f64> {
+        let slice = &self.slice;
+        let delays = slice.thread_run_delay_ns.iter().zip(&slice.thread_wall_ns);
+        greatest(delays.filter_map(|(delay, wall)| delay.map(|delay| (delay, *wall))))
+    }
+
+    /// Why there is nothing to measure, if so.
+    pub fn void(&self) -> Option<String> {
+        let slice = &self.slice;
+        match slice {
+            _ if slice.ok > 0 => None,
+            _ if slice.answered > 0 => Some("No answer was good: there is no throughput to speak of.".into()),
+            _ if slice.opened == 0 && slice.connections_alive_start == 0 => {
+                Some(format!("No request was answered: no connection to {} could be opened.", self.address))
+            }
+            _ => Some(format!("No request was answered, of {} sent.", count(slice.sent))),
+        }
+    }
+
+    /// What a reader must know before using the figures.
+    pub fn caveats(&self) -> Vec<String> {
+        [
+            self.stopped_early(),
+            self.client_limited(),
+            self.cores_shared(),
+            self.unanswered(),
+            self.not_good(),
+            self.connections_missing(),
+            self.connections_lost(),
+            self.short(),
+            self.closed_loop(),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+
+    fn per_second(&self, amount: f64) -> Option<f64> {
+        let window_ns = self.slice.window_ns;
+        (window_ns > 0).then(|| amount * 1e9 / window_ns as f64)
+    }
+
+    fn stopped_early(&self) -> Option<String> {
+        let window = seconds(self.slice.window_ns as f64 / 1e9);
+        self.interrupted.then(|| format!("Stopped early, after {window}."))
+    }
+
+    fn client_limited(&self) -> Option<String> {
+        let busy = self.busiest_share().filter(|&busy| busy > GENERATOR_SHARE_MAX)?;
+        Some(format!(
+            "The client was the bottleneck: a thread of it used {} of a core. The service can do more than this; \
+             try more --threads, or another machine.",
+            share(busy)
+        ))
+    }
+
+    fn cores_shared(&self) -> Option<String> {
+        let waiting = self.waiting_share().filter(|&waiting| waiting > RUN_DELAY_SHARE_MAX)?;
+        Some(format!(
+            "The client waited for a core {} of the time: something else ran on it, perhaps the service. Latencies \
+             contain that wait.",
+            share(waiting)
+        ))
+    }
+
+    fn unanswered(&self) -> Option<String> {
+        let left = self.slice.sent - self.slice.answered;
+        (left > 0).then(|| {
+            format!(
+                "{} of {} requests got no complete answer. They are in the percentiles as \"at least as long as they \
+                 were waited for\" (≥).",
+                count(left),
+                count(self.slice.sent)
+            )
+        })
+    }
+
+    fn not_good(&self) -> Option<String> {
+        let bad = self.slice.answered - self.slice.ok;
+        (bad > 0).then(|| {
+            format!("{} answers were not good: throughput leaves them out, latency does not.", count(bad))
+        })
+    }
+
+    fn connections_missing(&self) -> Option<String> {
+        let alive = self.slice.connections_alive_start;
+        (alive < self.connections).then(|| {
+            format!(
+                "Only {} of {} connections were open when the window began.",
+                count(alive.into()),
+                self.connections
+            )
+        })
+    }
+
+    fn connections_lost(&self) -> Option<String> {
+        let slice = &self.slice;
+        let idle: u64 = slice.errors.iter().filter(|e| e.phase == Phase::Idle).map(|e| e.count).sum();
+        // A hundredth is what a limit of requests for a connection may amount to.
+        let many = slice.reconnects.max(idle) * 100 > slice.answered.max(100);
+        many.then(|| {
+            format!(
+                "The service ended connections: {} had to be reopened, which costs both sides more than a request.",
+                count(slice.reconnects)
+            )
+        })
+    }
+
+    fn short(&self) -> Option<String> {
+        let short = matches!(self.until, Until::Elapsed(_)) && self.slice.window_ns < WINDOW_MIN_NS;
+        (short && !self.interrupted)
+            .then(|| "The window was shorter than a second: a first impression only.".into())
+    }
+
+    fn closed_loop(&self) -> Option<String> {
+        (self.slice.answered > 0).then(|| {
+            "Closed loop: each connection asks again only when it has its answer. Once the service is saturated, latency \
+             is connections ÷ throughput and says nothing more."
+                .into()
+        })
+    }
+}
+
+fn greatest(parts: impl Iterator<Item = (u64, u64)>) -> Option<f64> {
+    let shares = parts.filter(|(_, whole)| *whole > 0).map(|(part, whole)| part as f64 / whole as f64);
+    shares.reduce(f64::max)
+}

@@ -1,0 +1,166 @@
+//! The result as text: a first screen that someone who knows wrk can read. Pure.
+
+use std::fmt::Write;
+
+use load::{FailureKind, Until};
+use report::{bytes, count, rate, seconds};
+use stats::{Latencies, Quantile};
+
+use super::outcome::{Outcome, QUANTILES};
+
+/// What stands where nothing was measured.
+const NOTHING: &str = "-";
+const LABEL: usize = 13;
+const COLUMN: usize = 10;
+
+/// Renders a run.
+pub fn render(outcome: &Outcome) -> String {
+    let mut text = format!("{} {}\n{}\n\n", outcome.method, outcome.url, asked(outcome));
+    if let Some(void) = outcome.void() {
+        let _ = writeln!(text, "{void}\n");
+    }
+    for (name, value) in lines(outcome) {
+        let _ = writeln!(text, "{name:<LABEL$}{value}");
+    }
+    let caveats = outcome.caveats();
+    if !caveats.is_empty() {
+        text.push('\n');
+    }
+    text.extend(caveats.iter().map(|caveat| wrapped(caveat)));
+    text
+}
+
+fn asked(outcome: &Outcome) -> String {
+    let slice = &outcome.slice;
+    let window = match outcome.until {
+        Until::Elapsed(_) => format!("{:.1} s", slice.window_ns as f64 / 1e9),
+        Until::Requests(total) => format!("{} requests", count(total)),
+    };
+    let plural = |number: u32, noun| format!("{number} {noun}{}", if number == 1 { "" } else { "s" });
+    let (connections, threads) =
+        (plural(outcome.connections, "connection"), plural(outcome.threads, "thread"));
+    format!(
+        "{connections}, {threads}, {window}, time-out {}, closed loop",
+        seconds(outcome.timeout.as_secs_f64())
+    )
+}
+
+/// The table: a label and what belongs to it.
+fn lines(outcome: &Outcome) -> Vec<(&'static str, String)> {
+    let slice = &outcome.slice;
+    let mut lines = vec![
+        ("Requests", requests(outcome)),
+        ("Throughput", throughput(outcome)),
+        ("Transfer", transfer(outcome)),
+        ("Latency", quantile_names()),
+        ("  complete", quantiles(&slice.latency)),
+        ("  first byte", quantiles(&slice.first_byte)),
+    ];
+    let status = slice.status.iter().map(|(code, number)| format!("{code} × {}", count(*number)));
+    let status = status.collect::<Vec<_>>().join("   ");
+    lines.push(("Status", if status.is_empty() { NOTHING.into() } else { status }));
+    let failures = slice.contract_failures.iter();
+    let failures =
+        failures.map(|f| format!("{} × {}, for example {}", what(&f.kind), count(f.count), f.example));
+    lines.extend(labelled("Not good", failures));
+    if slice.errors.is_empty() {
+        lines.push(("Errors", "none".into()));
+    }
+    let errors = slice.errors.iter().map(|e| format!("{} {} × {}", e.phase, e.cause, count(e.count)));
+    lines.extend(labelled("Errors", errors));
+    lines
+}
+
+/// The label stands before the first line only.
+fn labelled(
+    label: &'static str,
+    lines: impl Iterator<Item = String>,
+) -> impl Iterator<Item = (&'static str, String)> {
+    lines.enumerate().map(move |(index, line)| (if index == 0 { label } else { "" }, line))
+}
+
+fn throughput(outcome: &Outcome) -> String {
+    let measured = outcome.throughput_per_s().filter(|_| outcome.void().is_none());
+    measured.map_or(NOTHING.into(), |per_s| format!("{}, good answers", rate(per_s)))
+}
+
+fn requests(outcome: &Outcome) -> String {
+    let slice = &outcome.slice;
+    let mut text =
+        format!("{} sent, {} answered, {} good", count(slice.sent), count(slice.answered), count(slice.ok));
+    for (number, what) in
+        [(slice.timed_out, "timed out"), (slice.broken, "broken"), (slice.unfinished, "unfinished")]
+    {
+        if number > 0 {
+            let _ = write!(text, ", {} {what}", count(number));
+        }
+    }
+    text
+}
+
+fn transfer(outcome: &Outcome) -> String {
+    match (outcome.transfer_per_s(), outcome.bytes_per_answer()) {
+        (Some(per_s), Some(each)) => format!("{}/s, {} an answer", bytes(per_s), bytes(each)),
+        _ => NOTHING.into(),
+    }
+}
+
+fn quantile_names() -> String {
+    let names = QUANTILES.iter().map(|(name, _)| *name).chain(["max"]);
+    names.map(|name| format!("{name:>COLUMN$}")).collect()
+}
+
+/// Quantiles for which there are too few samples are not shown.
+fn quantiles(latencies: &Latencies) -> String {
+    let shown = |q: f64| latencies.quantile(q).filter(|_| q == 1.0 || latencies.resolves(q));
+    let all = QUANTILES.iter().map(|(_, q)| *q).chain([1.0]);
+    all.map(|q| format!("{:>COLUMN$}", shown(q).map_or(NOTHING.into(), quantile))).collect()
+}
+
+fn quantile(quantile: Quantile) -> String {
+    let sign = if quantile.is_exact() { "" } else { "≥ " };
+    format!("{sign}{}", duration(quantile.ns()))
+}
+
+/// Three digits and a unit: `704 µs`, `1.02 ms`, `2.00 s`.
+fn duration(ns: u64) -> String {
+    let (value, unit) = match ns as f64 {
+        ns if ns < 999.5e3 => (ns / 1e3, "µs"),
+        ns if ns < 999.5e6 => (ns / 1e6, "ms"),
+        ns => (ns / 1e9, "s"),
+    };
+    let decimals = match value {
+        value if value < 9.995 => 2,
+        value if value < 99.95 => 1,
+        _ => 0,
+    };
+    format!("{value:.decimals$} {unit}")
+}
+
+/// A kind of contract failure by name.
+pub fn what(kind: &FailureKind) -> String {
+    match kind {
+        FailureKind::Status => "status".into(),
+        FailureKind::BodyBytes => "body length".into(),
+        FailureKind::Header(name) => format!("header {name}"),
+    }
+}
+
+/// A caveat as a list item of at most 80 columns.
+fn wrapped(text: &str) -> String {
+    const WIDTH: usize = 80;
+    let mut lines = vec![String::from("-")];
+    for word in text.split_whitespace() {
+        let last = lines.len() - 1;
+        if lines[last].chars().count() + 1 + word.chars().count() > WIDTH {
+            lines.push(format!("  {word}"));
+        } else {
+            lines[last].push(' ');
+            lines[last].push_str(word);
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests;

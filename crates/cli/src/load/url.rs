@@ -1,0 +1,126 @@
+//! The URL on the command line: what of it goes to the resolver, and what into the request.
+
+use std::fmt;
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+/// How long one of several addresses of a host may take to accept.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
+const DEFAULT_PORT: u16 = 80;
+
+/// `http://HOST:PORT/PATH?QUERY`, taken apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Url {
+    /// A name or an address; an IPv6 address without its brackets.
+    pub host: String,
+    pub port: u16,
+    /// Path and query, beginning with `/`.
+    pub path: String,
+}
+
+impl Url {
+    /// Reads a URL; `http://` may be left out.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn read(text: &str) -> Result<Url, String> {
+        let rest = match text.split_once("://") {
+            None => text,
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => rest,
+            Some((scheme, _)) if scheme.eq_ignore_ascii_case("https") => {
+                return Err(format!("{text}: https is not supported yet, only http"));
+            }
+            Some((scheme, _)) => return Err(format!("{text}: {scheme} cannot be loaded, only http")),
+        };
+        let rest = rest.split('#').next().unwrap_or_default();
+        let at = rest.find(['/', '?']).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(at);
+        if authority.contains('@') {
+            return Err(format!("{text}: user and password belong into a header: -H 'Authorization: ...'"));
+        }
+        let (host, port) = host_and_port(authority).map_err(|problem| format!("{text}: {problem}"))?;
+        let slash = if path.starts_with('/') { "" } else { "/" };
+        Ok(Url { host, port, path: format!("{slash}{path}") })
+    }
+
+    /// Host and port as in the URL and in the `Host` header.
+    pub fn authority(&self) -> String {
+        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
+        if self.port == DEFAULT_PORT { host } else { format!("{host}:{}", self.port) }
+    }
+
+    /// The host's address; of several the first that accepts a connection.
+    ///
+    /// # Errors
+    /// That the host has none.
+    pub fn resolve(&self) -> Result<SocketAddr, String> {
+        let found = (self.host.as_str(), self.port).to_socket_addrs();
+        let addresses: Vec<_> = found.map_err(|error| format!("{}: {error}", self.host))?.collect();
+        let accepts = |address: &&SocketAddr| {
+            addresses.len() == 1 || TcpStream::connect_timeout(address, PROBE_TIMEOUT).is_ok()
+        };
+        let address = addresses.iter().find(accepts).or(addresses.first());
+        address.copied().ok_or_else(|| format!("{} has no address", self.host))
+    }
+}
+
+impl fmt::Display for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "http://{}{}", self.authority(), self.path)
+    }
+}
+
+fn host_and_port(authority: &str) -> Result<(String, u16), String> {
+    let (host, port) = match authority.strip_prefix('[') {
+        Some(rest) => rest.split_once(']').ok_or("the [ of the address is never closed")?,
+        None => authority.split_at(authority.find(':').unwrap_or(authority.len())),
+    };
+    if host.is_empty() {
+        return Err("there is no host".into());
+    }
+    let port = match port.strip_prefix(':') {
+        None if port.is_empty() => DEFAULT_PORT,
+        Some("") => DEFAULT_PORT,
+        Some(digits) => match digits.parse() {
+            Ok(port) if port > 0 => port,
+            _ => return Err(format!("{digits:?} is no port, from 1 to 65535")),
+        },
+        None => return Err(format!("{port:?} after the address is no port")),
+    };
+    Ok((host.to_owned(), port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_reads_as_it_is_meant() {
+        for (text, authority, path) in [
+            ("http://127.0.0.1:3000", "127.0.0.1:3000", "/"),
+            ("HTTP://localhost/a/b?c=d#e", "localhost", "/a/b?c=d"),
+            ("localhost:8080?q", "localhost:8080", "/?q"),
+            ("http://[::1]:81/", "[::1]:81", "/"),
+            ("http://host:80/", "host", "/"),
+        ] {
+            let url = Url::read(text).unwrap();
+            assert_eq!((url.authority().as_str(), url.path.as_str()), (authority, path), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_loaded_is_refused_by_name() {
+        for (text, problem) in [
+            ("https://localhost/", "not supported yet"),
+            ("ftp://localhost/", "ftp cannot"),
+            ("http:///path", "no host"),
+            ("http://host:99999/", "99999"),
+            ("http://host:0/", "no port"),
+            ("http://[::1/", "never closed"),
+            ("http://user:secret@host/", "Authorization"),
+        ] {
+            let error = Url::read(text).unwrap_err();
+            assert!(error.contains(problem), "{text}: {error}");
+        }
+    }
+}
