@@ -19,7 +19,7 @@ use load::{Contract, Generator, LoadError, LoadSpec, Request, Until};
 use crate::exit::{self, Failed};
 use crate::print;
 use outcome::Outcome;
-use url::Url;
+use url::{NoAddress, Url};
 
 /// The longest a connection may take to open.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -102,7 +102,7 @@ fn spec(args: &LoadArgs, url: &Url) -> anyhow::Result<LoadSpec> {
         host: url.authority(),
     };
     Ok(LoadSpec {
-        address: url.resolve().map_err(Failed::usage)?,
+        address: url.resolve().map_err(unreachable)?,
         request,
         connections: args.connections,
         threads: args.threads,
@@ -122,6 +122,17 @@ fn body(text: &str) -> anyhow::Result<Vec<u8>> {
     let Some(path) = text.strip_prefix('@') else { return Ok(text.as_bytes().to_vec()) };
     let unreadable = |error| Failed::usage(format!("cannot read the body from {path}: {error}"));
     Ok(std::fs::read(Path::new(path)).map_err(unreadable)?)
+}
+
+/// Where nobody listens there is nothing to measure.
+fn unreachable(error: NoAddress) -> Failed {
+    match error {
+        NoAddress::Unknown(message) => Failed::usage(message),
+        NoAddress::Silent(message) => {
+            let hint = Some("is the service running, and on this port?".into());
+            Failed { message: format!("no request was sent: {message}"), hint, code: exit::VOID }
+        }
+    }
 }
 
 /// A spec that cannot be is the user's to change; everything else the machine's.

@@ -2,13 +2,7 @@
 
 mod check;
 mod exit;
-mod load {
-    #[derive(Debug, clap::Args)]
-    pub struct LoadArgs {}
-    pub fn run(_: &LoadArgs) -> anyhow::Result<std::process::ExitCode> {
-        unreachable!()
-    }
-}
+mod load;
 mod print;
 mod problems;
 mod progress;

@@ -71,10 +71,10 @@ impl Display {
 
 fn position(progress: &Progress<'_>) -> String {
     let of = progress.blocks_planned.map(|blocks| format!(" of at most {blocks}")).unwrap_or_default();
-    format!(
-        "block {}{of} · {}, at most {} left",
-        progress.block,
-        seconds(progress.elapsed_s),
-        seconds(progress.left_s)
-    )
+    let left = if progress.left_s > 0.0 {
+        format!(", at most {} left", seconds(progress.left_s))
+    } else {
+        String::new()
+    };
+    format!("block {}{of} · {}{left}", progress.block, seconds(progress.elapsed_s))
 }

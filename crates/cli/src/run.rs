@@ -16,6 +16,8 @@ use crate::progress::Display;
 use crate::report::{Format, RECORDS};
 use crate::{WARDEN, print, problems, signals};
 
+/// What is told when a signal asks to stop.
+const STOPPING: &str = "stopping: the services are ended and the record is closed; once more to leave at once";
 /// Shortest budget that `--quick` sets.
 const QUICK_MIN_S: u64 = 60;
 /// Seconds that `--quick` gives each variant: eight blocks of the shortest trial there is.
@@ -52,7 +54,8 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let text = fs::read_to_string(&args.file)?;
     adjust(&mut plan, args);
     let stop = Stop::default();
-    signals::on_first(stop.clone())?;
+    let wish = stop.clone();
+    signals::on_first(STOPPING, move || wish.request())?;
 
     let writer = Writer::create(&directory(args, &plan), header(args, plan), &text).map_err(unwritable)?;
     let directory = writer.record().directory.clone();

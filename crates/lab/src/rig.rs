@@ -2,16 +2,20 @@
 //!
 //! Decides nothing; every choice comes in through [`World`] and every figure goes out as it was read.
 
-use std::fs;
+mod keeping;
+mod machine;
+
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use load::{Contract, Generator, LoadSpec, Request, Until};
 use plan::{Plan, Variant};
-use record::{MachineUse, ServiceStarted, ServiceUse, Slice, SliceKind, TrialEnded, TrialStarted};
+use record::{MachineUse, ServiceStarted, Slice, SliceKind, TrialEnded, TrialStarted};
 use target::{Division, Placement, Ports, Running, Sample, TargetError, Warden};
 
+use self::keeping::{Place, cpu_source, kept, uses};
+use self::machine::CpuTimes;
 use crate::stop::Stop;
 use crate::world::{Failure, Start, World};
 
@@ -231,118 +235,4 @@ fn last_words(tail: &str) -> String {
 fn file_name(name: &str) -> String {
     let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join("-")
-}
-
-fn uses(
-    before: &[(usize, String, Sample)],
-    after: &[(usize, String, Sample)],
-    wanted: impl Fn(usize) -> bool,
-) -> Vec<ServiceUse> {
-    let pairs = before.iter().zip(after).filter(|((variant, ..), _)| wanted(*variant));
-    pairs.map(|((_, name, before), (.., after))| service_use(name, before, after)).collect()
-}
-
-fn service_use(name: &str, before: &Sample, after: &Sample) -> ServiceUse {
-    ServiceUse {
-        service: name.to_owned(),
-        cpu_ns: after.cpu_ns.saturating_sub(before.cpu_ns),
-        run_delay_ns: after.run_delay_ns.saturating_sub(before.run_delay_ns),
-        rss_bytes: after.rss_bytes,
-        processes: after.processes,
-        threads: after.threads,
-        switches_voluntary: after.switches_voluntary.saturating_sub(before.switches_voluntary),
-        switches_involuntary: after.switches_involuntary.saturating_sub(before.switches_involuntary),
-    }
-}
-
-/// Where a slice belongs.
-struct Place {
-    block: u32,
-    variant: usize,
-    kind: SliceKind,
-    connections: u32,
-}
-
-/// The engine's slice in the record's words; what services and machine used is filled in by the caller.
-fn kept(slice: load::Slice, place: Place) -> Slice {
-    let error = |error: &load::ErrorCount| record::ErrorCount {
-        phase: error.phase.to_string(),
-        cause: error.cause.to_string(),
-        count: error.count,
-    };
-    let failure = |failure: &load::ContractFailure| record::ContractFailure {
-        what: what_failed(&failure.kind),
-        count: failure.count,
-        example: failure.example.clone(),
-    };
-    Slice {
-        block: place.block,
-        variant: place.variant,
-        kind: place.kind,
-        started_ns: slice.started_ns,
-        window_ns: slice.window_ns,
-        drain_ns: slice.drain_ns,
-        sent: slice.sent,
-        answered: slice.answered,
-        ok: slice.ok,
-        ok_in_window: slice.ok_in_window,
-        timed_out: slice.timed_out,
-        broken: slice.broken,
-        unfinished: slice.unfinished,
-        errors: slice.errors.iter().map(error).collect(),
-        contract_failures: slice.contract_failures.iter().map(failure).collect(),
-        status: slice.status,
-        wire_bytes: slice.bytes_wire,
-        body_bytes: slice.bytes_body,
-        latency: slice.latency,
-        first_byte: slice.first_byte,
-        ok_per_100_ms: slice.buckets,
-        connections: place.connections,
-        connections_alive: slice.connections_alive_end,
-        connections_opened: slice.opened,
-        generator: record::GeneratorUse {
-            cpu_ns: slice.thread_cpu_ns,
-            run_delay_ns: slice.thread_run_delay_ns.into_iter().flatten().collect(),
-            wall_ns: slice.thread_wall_ns,
-        },
-        services: Vec::new(),
-        machine: MachineUse::default(),
-    }
-}
-
-fn cpu_source(source: target::CpuSource) -> &'static str {
-    match source {
-        target::CpuSource::Group => "control group",
-        target::CpuSource::Processes => "processes",
-    }
-}
-
-fn what_failed(kind: &load::FailureKind) -> String {
-    match kind {
-        load::FailureKind::Status => "status".to_owned(),
-        load::FailureKind::BodyBytes => "body length".to_owned(),
-        load::FailureKind::Header(name) => format!("header {name}"),
-    }
-}
-
-/// The first line of /proc/stat: time of all processors since boot, in ticks.
-struct CpuTimes {
-    total: u64,
-    steal: u64,
-}
-
-impl CpuTimes {
-    /// Zeros where the kernel shows nothing, which reads as no steal.
-    fn read() -> CpuTimes {
-        let text = fs::read_to_string("/proc/stat").unwrap_or_default();
-        let line = text.lines().next().unwrap_or_default();
-        let ticks: Vec<u64> = line.split_whitespace().skip(1).filter_map(|word| word.parse().ok()).collect();
-        // user nice system idle iowait irq softirq steal; guest time is inside user time already.
-        CpuTimes { total: ticks.iter().take(8).sum(), steal: ticks.get(7).copied().unwrap_or(0) }
-    }
-
-    fn steal_share_until(&self, later: &CpuTimes) -> f64 {
-        let total = later.total.saturating_sub(self.total);
-        if total == 0 { 0.0 } else { later.steal.saturating_sub(self.steal) as f64 / total as f64 }
-    }
 }

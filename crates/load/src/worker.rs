@@ -144,7 +144,7 @@ impl Worker {
         self.driver.start_all(&mut self.share);
         self.pump(|worker, now_ns| worker.is_interrupted() || worker.share.is_window_over(now_ns));
         let stopped_ns = self.drain();
-        let finished_ns = clock::monotonic_ns();
+        let (cpu_end_ns, finished_ns) = (clock::thread_cpu_ns(), clock::monotonic_ns());
         let (tally, contract_failures) = self.share.finish(finished_ns, |index| self.driver.close(index));
 
         Report::Done(Box::new(Part {
@@ -154,7 +154,7 @@ impl Worker {
             alive_end: self.share.alive(),
             stopped_ns,
             finished_ns,
-            cpu_ns: clock::thread_cpu_ns() - cpu_ns,
+            cpu_ns: cpu_end_ns - cpu_ns,
             wall_ns: finished_ns - wall_ns,
             run_delay_ns: run_delay_ns
                 .zip(clock::thread_run_delay_ns())

@@ -85,7 +85,8 @@ pub fn change(estimate: &Estimate) -> (String, String) {
     let Estimate { ratio, low, high, .. } = *estimate;
     let width = high - low;
     if !(0.5..=2.0).contains(&ratio) {
-        let decimals = if width >= 1.0 { 1 } else { 2 };
+        // Two digits of the interval's width: ×16.5 ± 1.4, ×0.0607 ± 0.0023.
+        let decimals = (1.0 - width.log10().floor()).clamp(0.0, 6.0) as usize;
         let factor = |value: f64| format!("×{value:.decimals$}");
         return (factor(ratio), format!("{} to {}", factor(low), factor(high)));
     }
@@ -141,5 +142,10 @@ mod tests {
         assert_eq!(change(&estimate(1.012, 0.9, 1.12)), ("+1 %".into(), "−10 % to +12 %".into()));
         assert_eq!(change(&estimate(0.9996, 0.99, 1.01)), ("±0.0 %".into(), "−1.0 % to +1.0 %".into()));
         assert_eq!(change(&estimate(4.123, 3.9, 4.5)), ("×4.12".into(), "×3.90 to ×4.50".into()));
+        assert_eq!(change(&estimate(16.54, 15.2, 18.0)), ("×16.5".into(), "×15.2 to ×18.0".into()));
+        assert_eq!(
+            change(&estimate(0.0607, 0.0585, 0.0631)),
+            ("×0.0607".into(), "×0.0585 to ×0.0631".into())
+        );
     }
 }

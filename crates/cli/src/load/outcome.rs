@@ -179,6 +179,8 @@ impl Outcome {
 }
 
 fn greatest(parts: impl Iterator<Item = (u64, u64)>) -> Option<f64> {
-    let shares = parts.filter(|(_, whole)| *whole > 0).map(|(part, whole)| part as f64 / whole as f64);
+    // The clocks are not read in the same instant: a short run could have used more than there was.
+    let shares =
+        parts.filter(|(_, whole)| *whole > 0).map(|(part, whole)| (part as f64 / whole as f64).min(1.0));
     shares.reduce(f64::max)
 }

@@ -4,8 +4,8 @@ use std::fmt;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
-/// How long one of several addresses of a host may take to accept.
-const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long an address may take to accept a connection.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
 const DEFAULT_PORT: u16 = 80;
 
 /// `http://HOST:PORT/PATH?QUERY`, taken apart.
@@ -49,19 +49,30 @@ impl Url {
         if self.port == DEFAULT_PORT { host } else { format!("{host}:{}", self.port) }
     }
 
-    /// The host's address; of several the first that accepts a connection.
+    /// The first of the host's addresses that accepts a connection. One connection is opened for it, and closed.
     ///
     /// # Errors
-    /// That the host has none.
-    pub fn resolve(&self) -> Result<SocketAddr, String> {
+    /// [`NoAddress`]: the host has none, or nobody answers there.
+    pub fn resolve(&self) -> Result<SocketAddr, NoAddress> {
         let found = (self.host.as_str(), self.port).to_socket_addrs();
-        let addresses: Vec<_> = found.map_err(|error| format!("{}: {error}", self.host))?.collect();
-        let accepts = |address: &&SocketAddr| {
-            addresses.len() == 1 || TcpStream::connect_timeout(address, PROBE_TIMEOUT).is_ok()
-        };
-        let address = addresses.iter().find(accepts).or(addresses.first());
-        address.copied().ok_or_else(|| format!("{} has no address", self.host))
+        let mut why = "it has no address".to_owned();
+        for address in found.map_err(|error| NoAddress::Unknown(format!("{}: {error}", self.host)))? {
+            match TcpStream::connect_timeout(&address, PROBE_TIMEOUT) {
+                Ok(_) => return Ok(address),
+                Err(error) => why = error.to_string(),
+            }
+        }
+        Err(NoAddress::Silent(format!("cannot connect to {}: {why}", self.authority())))
     }
+}
+
+/// Why there is nothing to load.
+#[derive(Debug)]
+pub enum NoAddress {
+    /// The name means nothing.
+    Unknown(String),
+    /// Nobody accepts connections.
+    Silent(String),
 }
 
 impl fmt::Display for Url {

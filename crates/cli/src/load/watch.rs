@@ -1,7 +1,6 @@
 //! Looking after a running slice: how far it is, and whether somebody wants it to end.
 
 use std::io::{self, IsTerminal};
-use std::process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -11,13 +10,14 @@ use indicatif::{ProgressBar, ProgressStyle};
 use load::{Generator, Progress, Slice, Until};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
 
-use crate::{exit, print};
+use crate::print;
 
 /// Shorter runs are over before anybody has read a bar.
 const SHOWN_FROM: Duration = Duration::from_secs(2);
 const RENEWED_EVERY: Duration = Duration::from_millis(100);
-const BY_TIME: &str = "{wide_bar} {elapsed} of {len}s, {eta} left · {msg} answers";
+const BY_TIME: &str = "{wide_bar} {msg}";
 const BY_COUNT: &str = "{wide_bar} {human_pos} of {human_len} answers, {eta} left";
 
 /// Runs one slice with progress on a terminal. The second value says whether a signal ended it early; a second signal
@@ -45,9 +45,10 @@ fn stop_on_signal(generator: &Generator) -> io::Result<Arc<AtomicBool>> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     let seen = interrupted.clone();
     thread::Builder::new().name("signals".into()).spawn(move || {
-        for (count, _) in signals.forever().enumerate() {
+        for (count, signal) in signals.forever().enumerate() {
             if count > 0 {
-                process::exit(i32::from(exit::INTERRUPTED));
+                // Ends the program as the signal would have without us; it cannot fail for these signals.
+                let _ = emulate_default_handler(signal);
             }
             seen.store(true, Ordering::Relaxed);
             interrupt.stop();
@@ -61,7 +62,7 @@ fn stop_on_signal(generator: &Generator) -> io::Result<Arc<AtomicBool>> {
 fn bar(until: Until) -> Option<ProgressBar> {
     let (length, template) = match until {
         Until::Elapsed(duration) if duration <= SHOWN_FROM => return None,
-        Until::Elapsed(duration) => (duration.as_secs(), BY_TIME),
+        Until::Elapsed(duration) => (milliseconds(duration), BY_TIME),
         Until::Requests(total) => (total, BY_COUNT),
     };
     let style = ProgressStyle::with_template(template).ok()?;
@@ -77,11 +78,16 @@ fn show(bar: &ProgressBar, until: Until, (progress, over): (&Progress, &AtomicBo
             // The count of a run that may be short appears once it is not.
             Until::Requests(_) if elapsed < SHOWN_FROM => {}
             Until::Requests(_) => bar.set_position(progress.done()),
-            Until::Elapsed(_) => {
-                bar.set_message(report::count(progress.done()));
-                bar.set_position(elapsed.as_secs());
+            Until::Elapsed(duration) => {
+                let left_s = duration.saturating_sub(elapsed).as_secs_f64().ceil();
+                bar.set_position(milliseconds(elapsed));
+                bar.set_message(format!("{left_s} s left, {} answers", report::count(progress.done())));
             }
         }
     }
     bar.finish_and_clear();
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
