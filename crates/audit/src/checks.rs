@@ -119,7 +119,10 @@ fn too_few_blocks(record: &Record) -> Vec<Finding> {
             Some(EndReason::BudgetTooSmall { needed_s }) => {
                 format!("the budget does not hold them; run it with --budget {needed_s}s or more")
             }
-            _ => "`proofload check` says how long the blocks take; set the budget by that".into(),
+            Some(EndReason::BudgetSpent) => {
+                "`proofload check` says how long the blocks take; set the budget by that".into()
+            }
+            _ => "it ended too early to say anything; let it run longer".into(),
         },
         variants: vec![],
     }]

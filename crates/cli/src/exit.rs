@@ -58,6 +58,7 @@ pub fn of_record(record: &Record, conclusion: &Conclusion) -> ExitCode {
     let code = match record.ended.as_ref().map(|ended| &ended.reason) {
         Some(EndReason::Interrupted) => INTERRUPTED,
         Some(EndReason::ServiceFailed(_)) => SERVICE,
+        Some(EndReason::GeneratorFailed(_)) => SELF,
         _ if conclusion.is_void() => VOID,
         _ => 0,
     };

@@ -4,6 +4,15 @@ use std::io::{self, Write};
 
 use anstream::AutoStream;
 
+/// Columns of text that goes to no terminal.
+pub const WIDTH: usize = 100;
+
+/// Columns of the terminal on stdout, within what can be read; [`WIDTH`] where it is none.
+pub fn width() -> usize {
+    let size = rustix::termios::tcgetwinsize(io::stdout());
+    size.map_or(WIDTH, |size| usize::from(size.ws_col).clamp(60, 140))
+}
+
 /// Prints data on stdout, colours only where it is a terminal.
 ///
 /// # Errors

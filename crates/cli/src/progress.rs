@@ -50,6 +50,11 @@ impl Display {
         }
     }
 
+    /// What tells something beside the renewing lines, from any thread.
+    pub fn teller(&self) -> Teller {
+        Teller(self.bar.clone())
+    }
+
     /// Clears the renewing lines, so that the report stands alone.
     pub fn finish(&self) {
         if let Some(bar) = &self.bar {
@@ -65,6 +70,20 @@ impl Display {
                 let lines: String = estimates.iter().map(|line| format!("; {line}")).collect();
                 print::talk(&format!("{}{lines}", position(progress)));
             }
+        }
+    }
+}
+
+/// Tells something without disturbing the renewing lines.
+#[derive(Debug)]
+pub struct Teller(Option<ProgressBar>);
+
+impl Teller {
+    /// Tells it on stderr.
+    pub fn say(&self, text: &str) {
+        match &self.0 {
+            Some(bar) => bar.suspend(|| print::talk(text)),
+            None => print::talk(text),
         }
     }
 }

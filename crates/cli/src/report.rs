@@ -59,7 +59,7 @@ pub fn print(record: &Record, format: Format) -> anyhow::Result<ExitCode> {
     let conclusion = audit::conclude(record);
     let sheet = Sheet::new(record, &conclusion);
     let text = match format {
-        Format::Text => report::text(&sheet),
+        Format::Text => report::text(&sheet, print::width()),
         Format::Markdown => report::markdown(&sheet),
         Format::Json => format!("{:#}\n", report::json(record, &conclusion)),
     };

@@ -17,7 +17,8 @@ use crate::report::{Format, RECORDS};
 use crate::{WARDEN, print, problems, signals};
 
 /// What is told when a signal asks to stop.
-const STOPPING: &str = "stopping: the services are ended and the record is closed; once more to leave at once";
+const STOPPING: &str =
+    "stopping: the services are ended and the record is closed; once more to leave at once";
 /// Shortest budget that `--quick` sets.
 const QUICK_MIN_S: u64 = 60;
 /// Seconds that `--quick` gives each variant: eight blocks of the shortest trial there is.
@@ -54,8 +55,12 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let text = fs::read_to_string(&args.file)?;
     adjust(&mut plan, args);
     let stop = Stop::default();
-    let wish = stop.clone();
-    signals::on_first(STOPPING, move || wish.request())?;
+    let mut display = Display::new();
+    let (wish, teller) = (stop.clone(), display.teller());
+    signals::on_first(move || {
+        teller.say(STOPPING);
+        wish.request();
+    })?;
 
     let writer = Writer::create(&directory(args, &plan), header(args, plan), &text).map_err(unwritable)?;
     let directory = writer.record().directory.clone();
@@ -64,7 +69,6 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     end_orphans();
     let warden = target::Warden::of_this_program(WARDEN);
     let mut rig = Rig::new(plan, warden, directory.join("logs"), stop);
-    let mut display = Display::new();
     let (record, result) = lab::run(writer, &mut rig, &mut |progress| display.show(progress));
     display.finish();
     finish(&record, result, args.json)
@@ -87,7 +91,7 @@ fn finish(record: &Record, result: Result<(), LabError>, json: bool) -> anyhow::
 fn keep_reports(record: &Record) {
     let conclusion = audit::conclude(record);
     let sheet = Sheet::new(record, &conclusion);
-    let plain = anstream::adapter::strip_str(&report::text(&sheet)).to_string();
+    let plain = anstream::adapter::strip_str(&report::text(&sheet, print::WIDTH)).to_string();
     let json = format!("{:#}\n", report::json(record, &conclusion));
     for (name, text) in
         [("report.txt", plain), ("report.md", report::markdown(&sheet)), ("report.json", json)]

@@ -8,16 +8,16 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
 
-use crate::{exit, print};
+use crate::exit;
 
 const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
-/// Calls `stop` on the first signal, from a thread of its own, after telling `said`; a second signal ends the program at
-/// once, and the wardens clean up.
+/// Calls `stop` on the first signal, from a thread of its own; a second signal ends the program at once, and the wardens
+/// clean up.
 ///
 /// # Errors
 /// If the handlers cannot be installed.
-pub fn on_first(said: &'static str, stop: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
+pub fn on_first(stop: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
     let armed = Arc::new(AtomicBool::new(false));
     for signal in SIGNALS {
         // In this order: the handler that ends the program runs before the one that arms it.
@@ -27,7 +27,6 @@ pub fn on_first(said: &'static str, stop: impl FnOnce() + Send + 'static) -> any
     let mut signals = Signals::new(SIGNALS)?;
     thread::Builder::new().name("signals".into()).spawn(move || {
         if signals.forever().next().is_some() {
-            print::talk(said);
             stop();
         }
     })?;

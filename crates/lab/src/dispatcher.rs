@@ -109,7 +109,9 @@ impl Dispatcher<'_> {
             Err(Failure::Service(what)) => {
                 (EndReason::ServiceFailed(what.clone()), Err(LabError::Service(what)))
             }
-            Err(Failure::Generator(what)) => (EndReason::Void(what.clone()), Err(LabError::Generator(what))),
+            Err(Failure::Generator(what)) => {
+                (EndReason::GeneratorFailed(what.clone()), Err(LabError::Generator(what)))
+            }
             Err(Failure::Record(error)) => return Err(error.into()),
         };
         let seconds = self.elapsed_s();

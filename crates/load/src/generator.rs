@@ -47,7 +47,7 @@ impl Generator {
     /// Starts the threads. Connections are opened by the first [`run`](Self::run).
     ///
     /// # Errors
-    /// [`LoadError`]: a spec that cannot be, too few file descriptors (the soft limit is raised to the hard one first), a
+    /// [`LoadError`]: a spec that cannot be, too few file descriptors (the soft limit is raised to the hard one where needed), a
     /// CPU that cannot be pinned to, a thread that does not start.
     pub fn start(spec: LoadSpec) -> Result<Generator, LoadError> {
         check(&spec)?;

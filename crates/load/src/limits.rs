@@ -7,22 +7,23 @@ use crate::LoadError;
 /// Files the caller may open while the load runs (its record, sockets of its own) without running into the limit.
 const RESERVE: u64 = 32;
 
-/// Raises the soft limit to the hard one and checks that `connections` on `threads` fit in.
+/// Checks that `connections` on `threads` fit in, and raises the soft limit to the hard one where only that lets them.
+///
+/// It is left alone otherwise: processes started later inherit it, and a service should not run under another limit
+/// only because a load has begun before.
 pub(crate) fn ensure_descriptors(connections: u32, threads: u32) -> Result<(), LoadError> {
-    let limit = raise();
     let needed = open_files() + u64::from(connections) + u64::from(threads) + RESERVE;
-    if needed > limit {
-        return Err(LoadError::Descriptors { needed, limit });
+    let Rlimit { current: soft, maximum: hard } = getrlimit(Resource::Nofile);
+    // No limit at all is `None`.
+    if soft.is_none_or(|soft| needed <= soft) {
+        return Ok(());
     }
-    Ok(())
-}
-
-/// The limit that holds afterwards. Where raising is not allowed, the old one stays, and the check decides.
-fn raise() -> u64 {
-    let old = getrlimit(Resource::Nofile);
-    let raised = Rlimit { current: old.maximum, maximum: old.maximum };
-    let now = if setrlimit(Resource::Nofile, raised).is_ok() { old.maximum } else { old.current };
-    now.unwrap_or(u64::MAX)
+    let raised = setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard });
+    let limit = if raised.is_ok() { hard } else { soft };
+    match limit {
+        Some(limit) if needed > limit => Err(LoadError::Descriptors { needed, limit }),
+        _ => Ok(()),
+    }
 }
 
 fn open_files() -> u64 {

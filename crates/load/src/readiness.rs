@@ -64,8 +64,8 @@ impl Readiness {
         })
     }
 
-    /// Waits for events, at most `wait_ns`, and handles them.
-    pub(crate) fn turn(&mut self, share: &mut Share, wait_ns: u64) {
+    /// Waits for events, at most `wait_ns`, and handles them. False when there may be more of them already.
+    pub(crate) fn turn(&mut self, share: &mut Share, wait_ns: u64) -> bool {
         let wait =
             Timespec { tv_sec: (wait_ns / 1_000_000_000) as i64, tv_nsec: (wait_ns % 1_000_000_000) as _ };
         let mut events = std::mem::take(&mut self.events);
@@ -75,7 +75,9 @@ impl Readiness {
         for event in &events {
             self.handle(share, event.data.u64() as usize, event.flags);
         }
+        let all = events.len() < EVENTS_MAX;
         self.events = events;
+        all
     }
 
     /// Begins a request on every idle connection, as far as the share allows.

@@ -70,6 +70,8 @@ pub(crate) struct Orders {
 struct Worker {
     index: usize,
     timeout_ns: u64,
+    /// The run-queue delay when the connect phase was over.
+    run_delay_ns: Option<u64>,
     share: Share,
     driver: Readiness,
     shared: Arc<Shared>,
@@ -106,6 +108,7 @@ impl Worker {
         Ok(Worker {
             index: orders.index,
             timeout_ns: orders.terms.timeout_ns,
+            run_delay_ns: None,
             share: Share::new(orders.terms, orders.connections),
             driver,
             shared: orders.shared,
@@ -130,20 +133,22 @@ impl Worker {
         self.publish();
         self.share.prepare(clock::monotonic_ns(), allowance);
         // Connections may have been closed while nobody looked.
-        self.driver.turn(&mut self.share, 0);
+        while !self.driver.turn(&mut self.share, 0) {}
         self.pump(|worker, now_ns| worker.is_interrupted() || worker.share.is_prepared(now_ns));
+        // Read before the window, for it takes a file to read it.
+        self.run_delay_ns = clock::thread_run_delay_ns();
         Report::Prepared
     }
 
     fn load(&mut self, started_ns: u64, until: Until) -> Report {
         let (cpu_ns, wall_ns) = (clock::thread_cpu_ns(), clock::monotonic_ns());
-        let run_delay_ns = clock::thread_run_delay_ns();
         let alive_start = self.share.alive();
 
         self.share.open_window(started_ns, until);
         self.driver.start_all(&mut self.share);
         self.pump(|worker, now_ns| worker.is_interrupted() || worker.share.is_window_over(now_ns));
         let stopped_ns = self.drain();
+        self.publish();
         let (cpu_end_ns, finished_ns) = (clock::thread_cpu_ns(), clock::monotonic_ns());
         let (tally, contract_failures) = self.share.finish(finished_ns, |index| self.driver.close(index));
 
@@ -156,7 +161,8 @@ impl Worker {
             finished_ns,
             cpu_ns: cpu_end_ns - cpu_ns,
             wall_ns: finished_ns - wall_ns,
-            run_delay_ns: run_delay_ns
+            run_delay_ns: self
+                .run_delay_ns
                 .zip(clock::thread_run_delay_ns())
                 .map(|(before, after)| after - before),
         }))

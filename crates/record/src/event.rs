@@ -150,6 +150,8 @@ pub enum EndReason {
     Interrupted,
     /// Going on was pointless; the text says why.
     Void(String),
+    /// The load generator could not work; the text says why.
+    GeneratorFailed(String),
     /// A service failed; the text says how.
     ServiceFailed(String),
 }

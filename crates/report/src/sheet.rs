@@ -146,7 +146,7 @@ fn shows_size(conclusion: &Conclusion) -> bool {
 }
 
 fn columns(conclusion: &Conclusion) -> Vec<String> {
-    let mut names = vec!["variant", "throughput", "CPU/request", "cores busy", "memory peak", "failed"];
+    let mut names = vec!["variant", "throughput", "CPU/request", "cores", "peak memory", "failed"];
     if shows_size(conclusion) {
         names.push("body");
     }
@@ -226,6 +226,7 @@ fn end_text(reason: &EndReason) -> &'static str {
         EndReason::Measured => "ended as planned",
         EndReason::Interrupted => "interrupted",
         EndReason::Void(_) => "stopped as void",
+        EndReason::GeneratorFailed(_) => "stopped, because the load generator failed,",
         EndReason::ServiceFailed(_) => "stopped, because a service failed,",
     }
 }

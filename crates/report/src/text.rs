@@ -10,13 +10,15 @@ use crate::sheet::{Answer, Sheet};
 const BOLD: Style = Style::new().bold();
 /// One line below the headings is all the frame a table needs.
 const RULE: LineStyle = LineStyle::none().fill('─').junction('─');
+/// Columns of the names before lines of the method.
+const MARGIN: usize = 10;
 const FAINT: Style = Style::new().dimmed();
 
-/// The whole report.
-pub fn text(sheet: &Sheet) -> String {
+/// The whole report, in lines of at most `width` columns where that can be.
+pub fn text(sheet: &Sheet, width: usize) -> String {
     let mut out = format!("{BOLD}{}{BOLD:#}\n\n", sheet.title);
     for answer in &sheet.answers {
-        out += &answer_text(answer);
+        out += &answer_text(answer, width);
     }
     if !sheet.answers.is_empty() {
         out.push('\n');
@@ -25,18 +27,34 @@ pub fn text(sheet: &Sheet) -> String {
     out += "\n\n";
     for finding in &sheet.findings {
         let (style, name) = grade(finding.grade);
-        out += &format!("{style}{name}{style:#}: {}\n    {}\n", finding.evidence, finding.remedy);
+        // The grade is inside what is wrapped, so that it counts; its colour is put on afterwards.
+        let evidence = wrapped(&format!("{name}: {}", finding.evidence), "", "  ", width);
+        out += &evidence.replacen(name, &format!("{style}{name}{style:#}"), 1);
+        out += &format!("{FAINT}{}{FAINT:#}", wrapped(&finding.remedy, "  ", "  ", width));
     }
     if !sheet.findings.is_empty() {
         out.push('\n');
     }
     for (name, line) in &sheet.method {
-        out += &format!("{FAINT}{name:>8}{FAINT:#}  {line}\n");
+        out += &named(name, line, width);
     }
     for step in &sheet.next {
-        out += &format!("{FAINT}    next{FAINT:#}  {step}\n");
+        out += &named("next", step, width);
     }
     out
+}
+
+/// A line with its name in the margin.
+fn named(name: &str, line: &str, width: usize) -> String {
+    let margin = " ".repeat(MARGIN);
+    let wrapped = wrapped(line, &margin, &margin, width);
+    format!("{FAINT}{name:>8}{FAINT:#}  {}", wrapped.trim_start())
+}
+
+fn wrapped(text: &str, first: &str, rest: &str, width: usize) -> String {
+    // A path or a command that is longer than a line stays whole, so that it can be copied.
+    let options = textwrap::Options::new(width).initial_indent(first).subsequent_indent(rest);
+    textwrap::fill(text, options.break_words(false)) + "\n"
 }
 
 /// Each comparison so far in a line of its own, for progress: a factor before there can be an interval.
@@ -54,7 +72,7 @@ pub fn so_far(conclusion: &Conclusion) -> Vec<String> {
     conclusion.comparisons.iter().filter_map(line).collect()
 }
 
-fn answer_text(answer: &Answer) -> String {
+fn answer_text(answer: &Answer, width: usize) -> String {
     let style = match answer.outcome {
         Outcome::Better => AnsiColor::Green.on_default().bold(),
         Outcome::Worse | Outcome::Void => AnsiColor::Red.on_default().bold(),
@@ -62,10 +80,13 @@ fn answer_text(answer: &Answer) -> String {
         Outcome::Inconclusive => AnsiColor::Yellow.on_default().bold(),
     };
     let verdict = answer.verdict.to_uppercase();
-    let also: String = answer.also.iter().map(|also| format!("    also {also}, not judged\n")).collect();
+    let indented = |text: &str| wrapped(text, "    ", "    ", width);
+    let also = answer.also.iter().map(|also| indented(&format!("also {also}, not judged")));
+    let also: String = also.collect();
     format!(
-        "{style}{verdict}{style:#}  {BOLD}{}{BOLD:#}\n    {}\n{FAINT}{also}{FAINT:#}",
-        answer.comparison, answer.detail
+        "{style}{verdict}{style:#}  {BOLD}{}{BOLD:#}\n{}{FAINT}{also}{FAINT:#}",
+        answer.comparison,
+        indented(&answer.detail)
     )
 }
 

@@ -15,7 +15,7 @@ fn kept() -> Record {
 }
 
 fn as_text(record: &Record) -> String {
-    let text = text(&Sheet::new(record, &conclude(record)));
+    let text = text(&Sheet::new(record, &conclude(record)), 100);
     anstream::adapter::strip_str(&text).to_string()
 }
 

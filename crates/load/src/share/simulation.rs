@@ -4,15 +4,30 @@
 mod peer;
 mod world;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rand::RngExt;
 
 use crate::{Cause, Phase, Slice, Until};
 use peer::TIMEOUT_NS;
-use world::{Ledger, TICK_NS, World};
+use world::{LAG_MAX_NS, TICK_NS, World};
 
 const SEEDS: u64 = 2000;
+
+/// What must come of a slice.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Ledger {
+    sent: u64,
+    answered: u64,
+    ok: u64,
+    ok_in_window: u64,
+    timed_out: u64,
+    broken: u64,
+    opened: u64,
+    wire_bytes: u64,
+    errors: BTreeMap<(Phase, Cause), u64>,
+}
 
 /// The ledger's view of a slice.
 fn ledger(slice: &Slice) -> Ledger {
@@ -20,6 +35,7 @@ fn ledger(slice: &Slice) -> Ledger {
         sent: slice.sent,
         answered: slice.answered,
         ok: slice.ok,
+        ok_in_window: slice.ok_in_window,
         timed_out: slice.timed_out,
         broken: slice.broken,
         opened: slice.opened,
@@ -39,7 +55,7 @@ fn check(world: &World, slice: &Slice, until: Until, interrupted: bool) {
     assert_eq!(not_ok, slice.answered - slice.ok);
     assert!(slice.ok_in_window <= slice.ok.min(slice.answered_in_window) && world.served <= slice.sent);
     assert!(interrupted || slice.unfinished == 0, "{} were left", slice.unfinished);
-    assert!(slice.drain_ns <= TIMEOUT_NS + TICK_NS);
+    assert!(slice.drain_ns <= TIMEOUT_NS + TICK_NS + 2 * LAG_MAX_NS);
     match until {
         Until::Elapsed(window) if !interrupted => assert_eq!(slice.window_ns, window.as_nanos() as u64),
         Until::Requests(total) if !interrupted => {
