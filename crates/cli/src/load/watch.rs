@@ -8,11 +8,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use load::{Generator, Progress, Slice, Until};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
-use signal_hook::low_level::emulate_default_handler;
 
-use crate::print;
+use crate::{print, signals};
 
 /// Shorter runs are over before anybody has read a bar.
 const SHOWN_FROM: Duration = Duration::from_secs(2);
@@ -25,7 +22,7 @@ const BY_COUNT: &str = "{wide_bar} {human_pos} of {human_len} answers, {eta} lef
 ///
 /// # Errors
 /// If the signal handlers cannot be installed.
-pub fn run(generator: &mut Generator, until: Until) -> io::Result<(Slice, bool)> {
+pub fn run(generator: &mut Generator, until: Until) -> anyhow::Result<(Slice, bool)> {
     let interrupted = stop_on_signal(generator)?;
     let (progress, over) = (generator.progress(), AtomicBool::new(false));
     let slice = thread::scope(|scope| {
@@ -40,20 +37,13 @@ pub fn run(generator: &mut Generator, until: Until) -> io::Result<(Slice, bool)>
     Ok((slice, interrupted.load(Ordering::Relaxed)))
 }
 
-fn stop_on_signal(generator: &Generator) -> io::Result<Arc<AtomicBool>> {
+fn stop_on_signal(generator: &Generator) -> anyhow::Result<Arc<AtomicBool>> {
     let (interrupt, interrupted) = (generator.interrupt(), Arc::new(AtomicBool::new(false)));
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
-    let seen = interrupted.clone();
-    thread::Builder::new().name("signals".into()).spawn(move || {
-        for (count, signal) in signals.forever().enumerate() {
-            if count > 0 {
-                // Ends the program as the signal would have without us; it cannot fail for these signals.
-                let _ = emulate_default_handler(signal);
-            }
-            seen.store(true, Ordering::Relaxed);
-            interrupt.stop();
-            print::talk("stopping; once more to leave at once");
-        }
+    let seen = Arc::clone(&interrupted);
+    signals::on_first(move || {
+        seen.store(true, Ordering::Relaxed);
+        interrupt.stop();
+        print::talk("stopping; once more to leave at once");
     })?;
     Ok(interrupted)
 }
