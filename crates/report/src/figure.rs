@@ -55,15 +55,16 @@ pub fn bytes(bytes: f64) -> String {
     }
 }
 
-/// A length of time for people: `8 s`, `2 min 5 s`, `1 h 3 min`.
+/// A length of time, written as the experiment file writes it: `8s`, `2m5s`, `1h3m`.
 pub fn seconds(seconds: f64) -> String {
     let whole = seconds.max(0.0).round() as u64;
     match whole {
-        0 => format!("{:.1} s", seconds.max(0.0)),
-        s if s < 60 => format!("{s} s"),
-        s if s < 3600 && s.is_multiple_of(60) => format!("{} min", s / 60),
-        s if s < 3600 => format!("{} min {} s", s / 60, s % 60),
-        s => format!("{} h {} min", s / 3600, s % 3600 / 60),
+        0 => format!("{:.0}ms", seconds.max(0.0) * 1e3),
+        s if s < 60 => format!("{s}s"),
+        s if s < 3600 && s.is_multiple_of(60) => format!("{}m", s / 60),
+        s if s < 3600 => format!("{}m{}s", s / 60, s % 60),
+        s if (s % 3600 / 60) == 0 => format!("{}h", s / 3600),
+        s => format!("{}h{}m", s / 3600, s % 3600 / 60),
     }
 }
 
@@ -134,7 +135,8 @@ mod tests {
         assert_eq!(micros(812.3), "812 µs");
         assert_eq!(micros(81_230.0), "81.2 ms");
         assert_eq!(bytes(134_054.0), "134 kB");
-        assert_eq!(seconds(125.2), "2 min 5 s");
+        assert_eq!(seconds(125.2), "2m5s");
+        assert_eq!([seconds(0.25), seconds(60.0), seconds(3780.0)], ["250ms", "1m", "1h3m"]);
     }
 
     #[test]
