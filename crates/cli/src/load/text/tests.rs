@@ -57,7 +57,7 @@ fn outcome(slice: Slice) -> Outcome {
 fn a_run_that_went_well() {
     insta::assert_snapshot!(render(&outcome(slice())), @r#"
     GET http://127.0.0.1:3000/
-    32 connections, 1 thread, 10.0 s, time-out 2 s, closed loop
+    32 connections, 1 thread, 10.0 s, time-out 2s, closed loop
 
     Requests     100,000 sent, 100,000 answered, 100,000 good
     Throughput   10,000/s, good answers
@@ -95,7 +95,7 @@ fn a_run_in_which_much_went_wrong() {
     slice.thread_run_delay_ns = vec![Some(900_000_000)];
     insta::assert_snapshot!(render(&outcome(slice)), @r#"
     GET http://127.0.0.1:3000/
-    32 connections, 1 thread, 10.0 s, time-out 2 s, closed loop
+    32 connections, 1 thread, 10.0 s, time-out 2s, closed loop
 
     Requests     102,500 sent, 100,000 answered, 90,000 good, 2,000 timed out, 500 broken
     Throughput   8,900/s, good answers
@@ -145,7 +145,7 @@ fn a_run_without_an_answer() {
     };
     insta::assert_snapshot!(render(&outcome(slice)), @r#"
     GET http://127.0.0.1:3000/
-    32 connections, 1 thread, 10.0 s, time-out 2 s, closed loop
+    32 connections, 1 thread, 10.0 s, time-out 2s, closed loop
 
     No request was answered: no connection to 127.0.0.1:3000 could be opened.
 
