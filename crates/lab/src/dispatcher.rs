@@ -224,7 +224,7 @@ impl Dispatcher<'_> {
         result
     }
 
-    /// Settles the warm-up after the first block, slices and number of blocks after the third.
+    /// Settles warm-up and length of slices after the first block, their number and that of blocks after the third.
     fn settle(&mut self) -> Result<(), Failure> {
         if self.block == 1 {
             let costs = tuning::costs(self.writer.record()).filter(|_| self.settings.watched);
@@ -237,6 +237,9 @@ impl Dispatcher<'_> {
                 WarmUp { seconds: self.settings.warm_up_s, measured: false, steady_after_s }
             };
             self.settings.warm_up_s = chosen.seconds;
+            if let Some(costs) = tuning::costs(self.writer.record()) {
+                self.settings.slice_s = tuning::slice_s(&self.plan.design, &costs);
+            }
             self.keep(Event::WarmUpChosen(chosen))?;
         }
         if self.block == SETTLED_AFTER {

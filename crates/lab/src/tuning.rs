@@ -6,8 +6,10 @@ use plan::Design;
 use record::{Allocation, Block, Record, SliceKind, Trial, WarmUp};
 use stats::Components;
 
-/// Length of a slice in seconds unless the file says otherwise: long against a request, short against drift.
-const SLICE_S: f64 = 0.5;
+/// Bounds of a slice in seconds: short against drift of the machine, so that slices of all variants see the same of it.
+const SLICE_S: (f64, f64) = (0.5, 5.0);
+/// A slice is as many times as long as what it costs beside its window, as far as the bounds allow.
+const SLICE_GAPS: f64 = 10.0;
 /// Time a trial costs beside warm-up and slices, assumed until it is measured: start, connect, stop.
 const TRIAL_GUESS_S: f64 = 0.8;
 /// What a slice costs beside its window, assumed until it is measured: draining, reading what the services used.
@@ -51,7 +53,7 @@ impl Settings {
         let watched = design.warmup.is_none() && watched_s >= WATCH_S.0;
         let assumed_s = if watched { watched_s } else { unwatched_s };
         let warm_up_s = design.warmup.map_or(assumed_s, |warm_up| warm_up.as_secs_f64());
-        let slice_s = design.slice.map_or(SLICE_S, |slice| slice.as_secs_f64());
+        let slice_s = design.slice.map_or(SLICE_S.0, |slice| slice.as_secs_f64());
         let room_s = share_s / BLOCKS_ROOM - warm_up_s - TRIAL_GUESS_S;
         let fit = (room_s / (slice_s + SLICE_GAP_S)).floor().clamp(SLICES_FIRST.0, SLICES_FIRST.1);
         Settings { warm_up_s, watched, slice_s, slices: design.slices.unwrap_or(fit as u32) }
@@ -106,9 +108,16 @@ pub fn warm_up_room_s(left_s: f64, variants: usize, settings: &Settings, costs: 
     (trial_s - costs.trial_s - slices_s).max(UNWATCHED_S.0)
 }
 
+/// The length of a slice from what the first block showed: slow services drain for long, and that time is not to
+/// be most of what a slice costs.
+pub fn slice_s(design: &Design, costs: &Costs) -> f64 {
+    let measured_s = (costs.gap_s * SLICE_GAPS).clamp(SLICE_S.0, SLICE_S.1);
+    design.slice.map_or(measured_s, |slice| slice.as_secs_f64())
+}
+
 /// The slices a trial from the variances of the blocks so far.
 pub fn allocation(record: &Record, settings: &Settings, costs: &Costs) -> Allocation {
-    let components = components(record);
+    let components = components(record, settings);
     let trial_s = costs.trial_s + settings.warm_up_s;
     let slices = components
         .as_ref()
@@ -160,9 +169,12 @@ fn mean(values: &[f64]) -> Option<f64> {
 /// Variance components of log throughput: between processes of a variant, and between slices of a process.
 ///
 /// What a block has in common (the machine's speed of the minute) cancels in a log-ratio, so it is taken out.
-fn components(record: &Record) -> Option<Components> {
+fn components(record: &Record, settings: &Settings) -> Option<Components> {
     let mut variants = vec![Vec::new(); record.header.plan.variants.len()];
-    for block in record.complete_blocks() {
+    // Slices of another length, as the first block may have had, vary differently.
+    let alike = |slice: &record::Slice| (slice.window_ns as f64 / 1e9 / settings.slice_s - 1.0).abs() < 0.1;
+    let blocks = record.complete_blocks();
+    for block in blocks.filter(|block| block.trials.iter().flat_map(Trial::measured).all(alike)) {
         let logs: Vec<f64> = block.trials.iter().flat_map(Trial::measured).filter_map(log_rate).collect();
         let mean = mean(&logs).unwrap_or(0.0);
         for trial in &block.trials {

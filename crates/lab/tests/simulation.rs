@@ -103,7 +103,8 @@ fn whatever_fails_everything_is_stopped_and_the_end_is_kept() {
         assert_eq!(result.is_err(), matches!(expected, EndReason::ServiceFailed(_)));
         assert!(!matches!(result, Err(LabError::Record(_))));
         assert!(world.living.is_empty(), "{fault:?}");
-        assert_eq!(record::open(&folder.path().join("record")).expect("it opens"), record);
+        let opened = record::open(&folder.path().join("record")).expect("it opens");
+        assert!(opened == record, "{fault:?}: the record on disk is not the one in memory");
     }
 }
 
@@ -142,22 +143,17 @@ fn the_record_opens_wherever_it_was_cut_off() {
     assert!(!opened.damage.is_empty() && opened.damage.len() < lines);
 }
 
-/// The record that other crates' tests read, of format 1. Once a later format exists this one must not be made anew.
+/// Makes the record that other crates' tests read, of format 1. Once there is a later format it must not be made anew:
+/// it is then what proves that old records are still read.
 #[test]
-fn the_kept_record_is_what_the_lab_writes() {
+#[ignore = "writes into the tree: cargo test -p proofload-lab -- --ignored"]
+fn make_the_kept_record() {
     let mut world = Simulated::new(11, &[0.0, 0.25]);
-    let (record, result, folder) = run(plan(2), 11, &mut world);
+    let (_, result, folder) = run(plan(2), 11, &mut world);
     result.expect("nothing went wrong");
     let kept = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1"));
-    let files = ["record.json", "events.jsonl", "experiment.toml"];
-    if std::env::var_os("UPDATE_RECORD").is_some() {
-        fs::create_dir_all(kept).expect("a folder for the record");
-        for file in files {
-            fs::copy(folder.path().join("record").join(file), kept.join(file)).expect("it can be copied");
-        }
+    fs::create_dir_all(kept).expect("a folder for the record");
+    for file in ["record.json", "events.jsonl", "experiment.toml"] {
+        fs::copy(folder.path().join("record").join(file), kept.join(file)).expect("it can be copied");
     }
-    let opened = record::open(kept).expect("the kept record opens");
-    assert_eq!(opened.damage, Vec::<String>::new());
-    assert_eq!(opened.blocks, record.blocks);
-    assert_eq!(opened.ended, record.ended);
 }

@@ -53,7 +53,11 @@ fn a_slower_service_is_found_slower_and_every_request_is_accounted_for() {
 
 #[test]
 fn a_service_that_fails_is_told_with_its_last_words() {
-    for (mode, said) in [("exit", "cannot find the configuration: giving up"), ("hang", "not ready")] {
+    for (mode, said) in [
+        ("exit", "cannot find the configuration: giving up"),
+        ("hang", "not ready"),
+        ("die", "out of luck after many requests"),
+    ] {
         let place = Place::new();
         let experiment = place.experiment("", &format!("api.env.MODE = \"{mode}\""), "");
         let output = place.run(&experiment);

@@ -22,6 +22,12 @@ function answer(request, response) {
     case "500":
       response.statusCode = 500;
       return response.end("no");
+    case "die":
+      if (requests > 100) {
+        console.error("out of luck after many requests");
+        process.exit(9);
+      }
+      return response.end("x".repeat(1000));
     case "close":
       response.setHeader("connection", "close");
       return response.end("x".repeat(1000));
