@@ -71,6 +71,8 @@ fn latencies<'a>(record: &Record, conclusion: &'a Conclusion) -> Vec<Latency<'a>
 }
 
 fn summary<'a>(variant: &'a str, latency: &Latencies) -> Latency<'a> {
+    // A quantile wants ten requests beyond it; one that rests on fewer is left out.
+    let resolved = PERCENT.into_iter().filter(|percent| latency.resolves(percent / 100.0));
     let quantile = |percent: f64| {
         let (ns, at_least) = match latency.quantile(percent / 100.0)? {
             Quantile::Exact(ns) => (ns, false),
@@ -82,6 +84,6 @@ fn summary<'a>(variant: &'a str, latency: &Latencies) -> Latency<'a> {
         variant,
         requests: latency.count(),
         censored: latency.censored(),
-        quantiles: PERCENT.into_iter().filter_map(quantile).collect(),
+        quantiles: resolved.filter_map(quantile).collect(),
     }
 }
