@@ -4,6 +4,7 @@
 //! whether there was anything to measure.
 
 mod json;
+mod open;
 mod outcome;
 mod text;
 mod url;
@@ -13,8 +14,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Args;
-use load::{Contract, Generator, LoadError, LoadSpec, Request, Until};
+use clap::{Args, ValueEnum};
+use load::{Arrivals, Contract, Generator, LoadError, LoadSpec, Process, Request, Until};
 
 use crate::exit::{self, Failed};
 use crate::print;
@@ -29,6 +30,16 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 pub struct LoadArgs {
     /// What to request: http://HOST:PORT/PATH
     url: String,
+    /// Open loop: requests due per second, whether or not the service keeps up. Without it each connection asks again when it has its
+    /// answer (closed loop)
+    #[arg(short, long, value_name = "PER_SECOND", value_parser = rate)]
+    rate: Option<f64>,
+    /// How the requests of --rate are spread in time
+    #[arg(long, requires = "rate", value_enum, default_value_t = Spread::Constant)]
+    arrivals: Spread,
+    /// Decides when they are due if that is random: the same seed, the same times
+    #[arg(long, requires = "rate", default_value_t = 1)]
+    seed: u64,
     /// Connections kept open, each with one request at a time
     #[arg(short, long, default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..))]
     connections: u32,
@@ -61,6 +72,15 @@ pub struct LoadArgs {
     json: bool,
 }
 
+/// [`Process`] as a flag.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Spread {
+    /// Evenly
+    Constant,
+    /// At random and independent of each other, as from many users
+    Poisson,
+}
+
 /// Runs the load and prints the result.
 ///
 /// # Errors
@@ -69,13 +89,14 @@ pub fn run(args: &LoadArgs) -> anyhow::Result<ExitCode> {
     let url = Url::read(&args.url).map_err(Failed::usage)?;
     let spec = spec(args, &url)?;
     let until = args.requests.map_or(Until::Elapsed(args.duration), Until::Requests);
-    let (method, address) = (spec.request.method.clone(), spec.address);
+    let (method, address, arrivals) = (spec.request.method.clone(), spec.address, spec.arrivals);
     let mut generator = Generator::start(spec).map_err(refused)?;
     let (slice, interrupted) = watch::run(&mut generator, until)?;
     let outcome = Outcome {
         url: url.to_string(),
         method,
         address,
+        arrivals,
         connections: args.connections,
         threads: args.threads,
         timeout: args.timeout,
@@ -104,6 +125,7 @@ fn spec(args: &LoadArgs, url: &Url) -> anyhow::Result<LoadSpec> {
     Ok(LoadSpec {
         address: url.resolve().map_err(unreachable)?,
         request,
+        arrivals: arrivals(args),
         connections: args.connections,
         threads: args.threads,
         cpus: Vec::new(),
@@ -111,6 +133,20 @@ fn spec(args: &LoadArgs, url: &Url) -> anyhow::Result<LoadSpec> {
         connect_timeout: CONNECT_TIMEOUT,
         contract: Contract { status: args.expect_status.clone(), ..Contract::default() },
     })
+}
+
+fn arrivals(args: &LoadArgs) -> Arrivals {
+    let process = match args.arrivals {
+        Spread::Constant => Process::Constant,
+        Spread::Poisson => Process::Poisson,
+    };
+    let open = |rate_per_s| Arrivals::Open { rate_per_s, process, seed: args.seed };
+    args.rate.map_or(Arrivals::Closed, open)
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse().map_err(|_| "expected a number, such as 1000 or 0.5")?;
+    if rate > 0.0 { Ok(rate) } else { Err("expected more than 0 requests a second".into()) }
 }
 
 fn header(text: &str) -> Result<(String, String), String> {

@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use load::{Contract, Generator, LoadSpec, Request, Until};
+use load::{Arrivals, Contract, Generator, LoadSpec, Request, Until};
 use plan::{Plan, Variant};
 use record::{MachineUse, ServiceStarted, Slice, SliceKind, TrialEnded, TrialStarted};
 use target::{Division, Placement, Ports, Running, Sample, TargetError, Warden};
@@ -80,6 +80,7 @@ impl Rig {
                 body: load.body.clone().into_bytes(),
                 host: address.to_string(),
             },
+            arrivals: Arrivals::Closed,
             connections: load.connections,
             threads: load
                 .threads

@@ -9,7 +9,7 @@
 use std::io::Write;
 use std::time::Duration;
 
-use proofload_load::{Contract, Generator, LoadSpec, Request, Until};
+use proofload_load::{Arrivals, Contract, Generator, LoadSpec, Request, Until};
 use rustix::time::{ClockId, clock_gettime};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -27,6 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut generator = Generator::start(LoadSpec {
         address: address.parse()?,
         request,
+        arrivals: Arrivals::Closed,
         connections: connections.parse()?,
         threads: 1,
         cpus: vec![],

@@ -54,6 +54,8 @@ pub(crate) struct Answer {
     pub(crate) ok: bool,
     pub(crate) body_bytes: u64,
     pub(crate) latency_ns: u64,
+    /// From intended to done; `None` in closed loop.
+    pub(crate) response_ns: Option<u64>,
     pub(crate) first_byte_ns: u64,
     /// The connection can take another request.
     pub(crate) reusable: bool,
@@ -68,6 +70,8 @@ pub(crate) struct Loss {
     pub(crate) cause: Cause,
     /// How long it had waited: its latency is at least this.
     pub(crate) age_ns: u64,
+    /// The same from its intended time; `None` in closed loop.
+    pub(crate) response_age_ns: Option<u64>,
     /// From sent to the first byte, if one came.
     pub(crate) first_byte_ns: Option<u64>,
 }
@@ -80,6 +84,7 @@ pub(crate) struct Connection {
     request_bytes: usize,
     written_bytes: usize,
     sent_ns: u64,
+    intended_ns: Option<u64>,
     first_byte_ns: Option<u64>,
     breach: Option<Breach>,
     /// The wait after the next failure; 0 after an answer.
@@ -96,6 +101,7 @@ impl Connection {
             request_bytes,
             written_bytes: 0,
             sent_ns: 0,
+            intended_ns: None,
             first_byte_ns: None,
             breach: None,
             backoff_ns: 0,
@@ -154,13 +160,14 @@ impl Connection {
         self.backoff_ns = 0;
     }
 
-    /// A request is about to be written.
-    pub(crate) fn begin(&mut self, now_ns: u64) {
+    /// A request is about to be written, which was due at `intended_ns` (open loop).
+    pub(crate) fn begin(&mut self, now_ns: u64, intended_ns: Option<u64>) {
         debug_assert_eq!(self.stage, Stage::Idle);
         self.stage = Stage::Busy;
         self.reader.restart();
         self.written_bytes = 0;
         self.sent_ns = now_ns;
+        self.intended_ns = intended_ns;
         self.first_byte_ns = None;
         self.breach = None;
     }
@@ -224,7 +231,17 @@ impl Connection {
             () if self.written_bytes < self.request_bytes => Phase::Send,
             () => Phase::Head,
         };
-        Loss { phase, cause, age_ns: now_ns - self.sent_ns, first_byte_ns: self.first_byte_ns }
+        Loss {
+            phase,
+            cause,
+            age_ns: now_ns - self.sent_ns,
+            response_age_ns: self.since_intended(now_ns),
+            first_byte_ns: self.first_byte_ns,
+        }
+    }
+
+    fn since_intended(&self, now_ns: u64) -> Option<u64> {
+        self.intended_ns.map(|intended_ns| now_ns - intended_ns)
     }
 
     fn broken(&self, now_ns: u64, cause: Cause) -> Heard {
@@ -240,6 +257,7 @@ impl Connection {
             ok: check.body(self.breach, body_bytes),
             body_bytes,
             latency_ns: now_ns - self.sent_ns,
+            response_ns: self.since_intended(now_ns),
             first_byte_ns,
             // A response that overtook its request leaves half of it unwritten: nobody could tell what comes next.
             reusable: self.reader.reusable() && self.written_bytes == self.request_bytes,

@@ -29,6 +29,9 @@ pub enum LoadError {
         /// The system's answer.
         source: io::Error,
     },
+    /// The kernel cannot wait for less than a millisecond.
+    #[error("Linux 5.11 or newer is needed, or a sandbox forbids its epoll_pwait2: {0}")]
+    Kernel(#[source] io::Error),
     /// A thread or its epoll instance could not be made.
     #[error("cannot start a load thread: {0}")]
     Thread(#[source] io::Error),

@@ -9,10 +9,14 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use crate::pacer::{Pace, Pacer};
 use crate::share::Terms;
 use crate::tally::Part;
 use crate::worker::{Command, Counter, Orders, Report, Shared};
-use crate::{LoadError, LoadSpec, Slice, Until, clock, limits, render, tally, worker};
+use crate::{Arrivals, LoadError, LoadSpec, Slice, Until, clock, limits, render, tally, worker};
+
+/// Beyond it arrivals are not even 100 ns apart, and no client keeps up.
+const RATE_MAX_PER_S: f64 = 1e7;
 
 /// Load on one service: threads and connections that live over many slices. Dropping it closes the connections and
 /// joins the threads.
@@ -20,6 +24,8 @@ use crate::{LoadError, LoadSpec, Slice, Until, clock, limits, render, tally, wor
 pub struct Generator {
     threads: Vec<Thread>,
     connections: u32,
+    /// Requests are dealt in turn to threads, as arrivals are, and not to connections.
+    open_loop: bool,
     shared: Arc<Shared>,
 }
 
@@ -55,8 +61,9 @@ impl Generator {
         limits::ensure_descriptors(spec.connections, spec.threads)?;
         let answered = (0..spec.threads).map(|_| Counter::default()).collect();
         let shared = Arc::new(Shared { interrupted: AtomicBool::new(false), answered });
-        let mut generator =
-            Generator { threads: Vec::new(), connections: spec.connections, shared: shared.clone() };
+        let open_loop = spec.arrivals != Arrivals::Closed;
+        let (threads, connections) = (Vec::new(), spec.connections);
+        let mut generator = Generator { threads, connections, open_loop, shared: shared.clone() };
         for index in 0..spec.threads {
             generator.threads.push(spawn(&spec, index, request.clone(), shared.clone())?);
         }
@@ -75,6 +82,10 @@ impl Generator {
     ///
     /// `Until::Requests(n)` sends exactly n requests, dealt to threads in the proportion of their connections; it sends
     /// fewer only if a thread had no open connection for `connect_timeout`, or was interrupted.
+    ///
+    /// In open loop the slice is made of the requests *due* in its window, or the first n of them. The connect phase and
+    /// the drain's limit are the same, but what was due and is not sent when the window ends is sent in the drain as connections
+    /// become free. What is not sent even then counts as `unsent` and is a censored sample of the response time.
     pub fn run(&mut self, until: Until) -> Slice {
         for (index, thread) in self.threads.iter().enumerate() {
             let allowance = match until {
@@ -103,8 +114,11 @@ impl Generator {
         Progress { shared: self.shared.clone() }
     }
 
-    /// Request r belongs to connection r % connections, and that to thread c % threads.
+    /// Request r belongs to connection r % connections, and that to thread c % threads; in open loop to thread r % threads.
     fn requests_of(&self, thread: usize, total: u64) -> u64 {
+        if self.open_loop {
+            return dealt(total, self.threads.len() as u64, thread as u64);
+        }
         let connections = u64::from(self.connections);
         let mine = (thread as u64..connections).step_by(self.threads.len());
         mine.map(|connection| dealt(total, connections, connection)).sum()
@@ -173,6 +187,12 @@ fn check(spec: &LoadSpec) -> Result<(), LoadError> {
             format!("{} threads for {limit} connections, from 1 to {limit}", spec.threads),
         );
     }
+    if let Arrivals::Open { rate_per_s, .. } = spec.arrivals
+        && !(rate_per_s > 0.0 && rate_per_s <= RATE_MAX_PER_S)
+    {
+        let limit = RATE_MAX_PER_S;
+        return refuse("load.rate", format!("{rate_per_s} requests a second, above 0 and at most {limit}"));
+    }
     if spec.timeout.is_zero() {
         return refuse("load.timeout", "0 is too short for any answer".into());
     }
@@ -191,6 +211,7 @@ fn spawn(spec: &LoadSpec, index: u32, request: Arc<[u8]>, shared: Arc<Shared>) -
         timeout_ns: nanoseconds(spec.timeout),
         connect_timeout_ns: nanoseconds(spec.connect_timeout),
         contract: spec.contract.clone(),
+        pacer: pacer(spec, index),
     };
     let (commands, commands_end) = channel();
     let (reports_end, reports) = channel();
@@ -208,6 +229,11 @@ fn spawn(spec: &LoadSpec, index: u32, request: Arc<[u8]>, shared: Arc<Shared>) -
     let named = std::thread::Builder::new().name(format!("load-{index}"));
     let handle = named.spawn(move || worker::work(orders)).map_err(LoadError::Thread)?;
     Ok(Thread { commands: Some(commands), reports, handle: Some(handle) })
+}
+
+fn pacer(spec: &LoadSpec, thread: u32) -> Option<Pacer> {
+    let Arrivals::Open { rate_per_s, process, seed } = spec.arrivals else { return None };
+    Some(Pacer::new(Pace { rate_per_s, process, seed }, thread, spec.threads))
 }
 
 /// Time limits beyond a century are one.

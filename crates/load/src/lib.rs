@@ -1,14 +1,15 @@
-//! The load engine: sends HTTP/1.1 requests over kept-alive connections, closed loop, and tells truthfully what
-//! became of each of them.
+//! The load engine: sends HTTP/1.1 requests over kept-alive connections, in closed loop or at a rate (open loop), and
+//! tells truthfully what became of each of them.
 //!
 //! A [`Generator`] owns threads and connections and runs one [`Slice`] after another. Three rules hold throughout:
-//! every request sent is a sample, a censored one where no answer came; every error is counted by [`Phase`] and
+//! every request due is a sample, a censored one where no answer came; every error is counted by [`Phase`] and
 //! [`Cause`]; throughput is made of responses that met the [`Contract`].
 //!
 //! ```text
 //!   Generator ── command / report ──► Worker (a thread) ── turns ──► Readiness (epoll, sockets)
 //!                                        │                              │ events and bytes
 //!                                        └──────── owns ──────► Share ◄─┘ acts
+//!                                          Pacer ◄─ Schedule ◄┤
 //!                                                               Connection × n ─► ResponseReader
 //! ```
 //! `Share` and everything below it do no I/O and read no clock, so that a simulation can run them from a seed.
@@ -24,6 +25,7 @@ mod error;
 mod failure;
 mod generator;
 mod limits;
+mod pacer;
 mod reader;
 mod readiness;
 mod render;
@@ -37,4 +39,4 @@ pub use error::LoadError;
 pub use failure::{Cause, ErrorCount, Phase};
 pub use generator::{Generator, Interrupt, Progress};
 pub use slice::{BUCKET_NS, ContractFailure, FailureKind, Slice};
-pub use spec::{Contract, LoadSpec, Request, Until};
+pub use spec::{Arrivals, Contract, LoadSpec, Process, Request, Until};

@@ -30,6 +30,9 @@ const BUFFER_BYTES: usize = 32 * 1024;
 /// Connections begun in one walk: more would overrun a listener's backlog before it is scheduled.
 const CONNECTS_MAX: usize = 128;
 
+/// Requests begun at once that were due: more would keep responses waiting that are there already.
+const STARTS_MAX: usize = 64;
+
 /// Whatever may have to be read, an end or an error included.
 const READABLE: EventFlags =
     EventFlags::IN.union(EventFlags::RDHUP).union(EventFlags::HUP).union(EventFlags::ERR);
@@ -64,6 +67,15 @@ impl Readiness {
         })
     }
 
+    /// Whether the kernel knows the wait that [`Readiness::turn`] needs: where it fails it would not wait at all.
+    pub(crate) fn probe(&self) -> Result<(), Errno> {
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        match epoll::wait(&self.epoll, spare_capacity(&mut Vec::with_capacity(1)), Some(&now)) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(errno) => Err(errno),
+        }
+    }
+
     /// Waits for events, at most `wait_ns`, and handles them. False when there may be more of them already.
     pub(crate) fn turn(&mut self, share: &mut Share, wait_ns: u64) -> bool {
         let wait =
@@ -84,6 +96,14 @@ impl Readiness {
     pub(crate) fn start_all(&mut self, share: &mut Share) {
         for index in 0..share.connections() {
             self.perform(share, index, Act::Free);
+        }
+    }
+
+    /// Begins requests that are due on connections that are free: open loop.
+    pub(crate) fn start_due(&mut self, share: &mut Share) {
+        for _ in 0..STARTS_MAX {
+            let Some(index) = share.start_next(clock::monotonic_ns()) else { return };
+            self.perform(share, index, Act::Send);
         }
     }
 

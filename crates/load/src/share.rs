@@ -9,13 +9,16 @@
 //! ```
 
 mod clockwork;
+mod schedule;
 #[cfg(test)]
 mod simulation;
 
 use crate::check::Check;
 use crate::connection::{Connection, Heard, Stage};
+use crate::pacer::Pacer;
 use crate::tally::Tally;
 use crate::{Cause, Contract, ContractFailure, Phase, Until};
+use schedule::Schedule;
 
 /// What a driver has to do with a connection now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +45,8 @@ pub(crate) struct Terms {
     pub(crate) timeout_ns: u64,
     pub(crate) connect_timeout_ns: u64,
     pub(crate) contract: Contract,
+    /// When requests are due; `None` in closed loop.
+    pub(crate) pacer: Option<Pacer>,
 }
 
 /// The part of a slice that is going on; times are absolute.
@@ -50,7 +55,7 @@ enum Gate {
     Shut,
     Opening { until_ns: u64 },
     Sending { started_ns: u64, stop_ns: u64 },
-    Draining { until_ns: u64 },
+    Draining { stopped_ns: u64, until_ns: u64 },
 }
 
 /// See the module's text.
@@ -60,6 +65,7 @@ pub(crate) struct Share {
     connections: Vec<Connection>,
     check: Check,
     tally: Tally,
+    schedule: Option<Schedule>,
     gate: Gate,
     /// Requests that may still be sent; none are counted off where time is the limit.
     allowance: Option<u64>,
@@ -72,12 +78,13 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    pub(crate) fn new(terms: Terms, connections: u32) -> Share {
+    pub(crate) fn new(mut terms: Terms, connections: u32) -> Share {
         let connection = || Connection::new(terms.request_bytes, terms.bodiless);
         Share {
             connections: (0..connections).map(|_| connection()).collect(),
             check: Check::new(terms.contract.clone()),
             tally: Tally::new(),
+            schedule: terms.pacer.take().map(|pacer| Schedule::new(pacer, connections)),
             gate: Gate::Shut,
             allowance: None,
             in_flight: 0,
@@ -130,18 +137,30 @@ impl Share {
         self.alive += 1;
     }
 
-    /// Begins the next request on connection `index` if it is idle and one may be sent.
+    /// Begins the next request on connection `index` if it is idle and one may be sent: at once in closed loop, if one is
+    /// due in open loop. There, [`Share::start_next`] begins those that find an idle connection.
     pub(crate) fn start(&mut self, index: usize, now_ns: u64) -> Act {
-        if self.connections[index].stage() != Stage::Idle || !self.may_send(now_ns) {
+        if self.connections[index].stage() != Stage::Idle {
             return Act::Wait;
         }
+        if self.schedule.is_some() {
+            return self.offer(index, now_ns);
+        }
+        if !self.may_send(now_ns) {
+            return Act::Wait;
+        }
+        self.begin(index, now_ns, None);
+        Act::Send
+    }
+
+    fn begin(&mut self, index: usize, now_ns: u64, intended_ns: Option<u64>) {
         if let Some(left) = &mut self.allowance {
             *left -= 1;
         }
         self.tally.sent += 1;
+        self.tally.sent_in_window += u64::from(self.since_start(now_ns).is_some());
         self.in_flight += 1;
-        self.connections[index].begin(now_ns);
-        Act::Send
+        self.connections[index].begin(now_ns, intended_ns);
     }
 
     /// So many more bytes of the request on connection `index` were written.
@@ -192,7 +211,12 @@ impl Share {
                 self.in_flight -= 1;
                 self.tally.loss(&loss);
             }
-            Heard::Spoilt(phase, cause) => self.tally.error(phase, cause),
+            Heard::Spoilt(phase, cause) => {
+                self.tally.error(phase, cause);
+                if let Some(schedule) = &mut self.schedule {
+                    schedule.withdraw(index);
+                }
+            }
         }
         self.lose(index, now_ns)
     }
@@ -218,7 +242,12 @@ impl Share {
 
     /// While connections are opened, and while there is something to send.
     fn wants_connections(&self, now_ns: u64) -> bool {
-        matches!(self.gate, Gate::Opening { .. }) || self.may_send(now_ns)
+        matches!(self.gate, Gate::Opening { .. }) || self.may_send(now_ns) || self.is_behind()
+    }
+
+    /// Whether the window is over and something that was due in it is still to be sent.
+    fn is_behind(&self) -> bool {
+        matches!(self.gate, Gate::Draining { .. }) && self.next_arrival_ns().is_some()
     }
 
     /// How far into the window `now_ns` is, or `None` outside of it.

@@ -17,8 +17,18 @@ pub const BUCKET_NS: u64 = 100_000_000;
 ///   connect phase │◄────────── window ──────────►│◄── drain ──►│
 ///                 started        sending         stopped       nothing in flight
 /// ```
-/// Always: `sent == answered + timed_out + broken + unfinished`, and the samples of `latency` (recorded and
-/// censored) are as many as `sent`.
+/// The four times of a request are those of the glossary: *intended* (due; in open loop only), *sent*, *first byte* and
+/// *done*.
+///
+/// ```text
+///   intended            sent              first byte      done
+///      │◄─ queue, lag ──►│◄── first_byte ─────►│            │
+///      │                 │◄──────────── latency ───────────►│   service time: what the service took
+///      │◄──────────────────────── response ────────────────►│   response time: what a user waits
+/// ```
+/// Always: `intended == sent + unsent`, `sent == answered + timed_out + broken + unfinished`, and the samples of
+/// `latency` (recorded and censored) are as many as `sent`. In open loop the samples of `response` are as many as
+/// `intended`, and so are those of `schedule_lag` and `queued` together.
 #[derive(Debug)]
 pub struct Slice {
     /// When the window began, nanoseconds of `CLOCK_MONOTONIC`.
@@ -27,8 +37,16 @@ pub struct Slice {
     pub window_ns: u64,
     /// How long the engine then waited for what was in flight.
     pub drain_ns: u64,
-    /// Requests whose writing was begun.
+    /// Requests that were due in the window; in closed loop those sent.
+    pub intended: u64,
+    /// Requests whose writing was begun, in the window or (open loop) in the drain.
     pub sent: u64,
+    /// Those of them in the window: over `window_ns` it is the rate achieved.
+    pub sent_in_window: u64,
+    /// Requests that were due and had found no connection when the drain ended. 0 in closed loop.
+    pub unsent: u64,
+    /// Requests that found no connection free when they were due, because all were busy or not open. 0 in closed loop.
+    pub queued: u64,
     /// Complete responses, those of the drain included, whatever their status.
     pub answered: u64,
     /// Complete responses within the window.
@@ -53,10 +71,19 @@ pub struct Slice {
     pub bytes_wire: u64,
     /// Bytes of content of complete responses, before any content decoding.
     pub bytes_body: u64,
+    /// From intended to done (response time), nanoseconds. A request without a complete response is censored at its
+    /// age, one that was never sent included. Empty in closed loop, where nothing is due.
+    pub response: Latencies,
     /// From sent to done (service time), nanoseconds. A request without a complete response is censored at its age.
     pub latency: Latencies,
     /// From sent to the first byte of the response, nanoseconds; censored where none came.
     pub first_byte: Latencies,
+    /// From intended to sent where a connection was free at the intended time, nanoseconds: how late the engine itself
+    /// was. What waited for a connection is counted by `queued` and is no sample here. Empty in closed loop.
+    ///
+    /// A connection is free from the time at which the engine saw its last response: an engine without a core sees all
+    /// responses late and takes its connections for busy meanwhile, which `thread_run_delay_ns` shows.
+    pub schedule_lag: Latencies,
     /// Good responses for each 100 ms of the window; the last bucket may be shorter.
     pub buckets: Vec<u32>,
     /// Connections open when the window began.

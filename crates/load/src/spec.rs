@@ -12,6 +12,8 @@ pub struct LoadSpec {
     pub address: SocketAddr,
     /// The one request that is sent again and again.
     pub request: Request,
+    /// When requests are sent.
+    pub arrivals: Arrivals,
     /// Connections kept open, each with at most one request in flight. Connection `c` belongs to thread `c % threads`.
     pub connections: u32,
     /// Engine threads; at most one for each connection.
@@ -24,6 +26,35 @@ pub struct LoadSpec {
     pub connect_timeout: Duration,
     /// What a response must be to count as good.
     pub contract: Contract,
+}
+
+/// When requests are sent.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Arrivals {
+    /// Closed loop: each connection sends its next request when the last one is done. Measures capacity.
+    Closed,
+    /// Open loop: requests are due at times fixed beforehand, whether or not the service keeps up. Measures latency.
+    ///
+    /// A request that is due while no connection is free waits for one, in the order of arrival, and its response time
+    /// counts from when it was due. Arrivals are dealt to threads: one that is due waits for a connection of its own
+    /// thread even if another thread has a free one, so that threads should not be more than the rate needs.
+    Open {
+        /// Requests due per second, over all threads; above 0 and at most 10 million.
+        rate_per_s: f64,
+        /// How they are spread in time.
+        process: Process,
+        /// Decides the times of [`Process::Poisson`]; without effect for others.
+        seed: u64,
+    },
+}
+
+/// How arrivals are spread in time. `src/pacer.rs` has the formulas.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Process {
+    /// Evenly: one every 1 / rate, the first at the start of the window.
+    Constant,
+    /// At random and independent of each other, as from many users: gaps are exponential with mean 1 / rate.
+    Poisson,
 }
 
 /// An HTTP/1.1 request; it is rendered once.
@@ -56,10 +87,11 @@ pub struct Contract {
     pub body_bytes: Option<u64>,
 }
 
-/// How long a slice sends.
+/// How long a slice sends. In open loop: which arrivals belong to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
-    /// For this long; what is in flight then is drained.
+    /// For this long; what is in flight then is drained. Open loop: what was due by then and found no connection is
+    /// still sent while the drain lasts.
     Elapsed(Duration),
     /// Exactly this many requests; the slice lasts until the last of them has ended.
     Requests(u64),

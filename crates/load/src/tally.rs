@@ -20,6 +20,9 @@ const STATUS_CODES: usize = 1000;
 #[derive(Debug)]
 pub(crate) struct Tally {
     pub(crate) sent: u64,
+    pub(crate) sent_in_window: u64,
+    pub(crate) unsent: u64,
+    pub(crate) queued: u64,
     pub(crate) answered: u64,
     answered_in_window: u64,
     ok: u64,
@@ -31,8 +34,10 @@ pub(crate) struct Tally {
     pub(crate) errors: Vec<ErrorCount>,
     pub(crate) bytes_wire: u64,
     bytes_body: u64,
+    pub(crate) response: Latencies,
     pub(crate) latency: Latencies,
     pub(crate) first_byte: Latencies,
+    pub(crate) schedule_lag: Latencies,
     buckets: Vec<u32>,
     pub(crate) opened: u64,
     pub(crate) reconnects: u64,
@@ -57,6 +62,9 @@ impl Tally {
     pub(crate) fn new() -> Tally {
         Tally {
             sent: 0,
+            sent_in_window: 0,
+            unsent: 0,
+            queued: 0,
             answered: 0,
             answered_in_window: 0,
             ok: 0,
@@ -68,8 +76,10 @@ impl Tally {
             errors: Vec::new(),
             bytes_wire: 0,
             bytes_body: 0,
+            response: Latencies::new(),
             latency: Latencies::new(),
             first_byte: Latencies::new(),
+            schedule_lag: Latencies::new(),
             buckets: Vec::with_capacity(BUCKETS_PREALLOCATED),
             opened: 0,
             reconnects: 0,
@@ -83,6 +93,9 @@ impl Tally {
         self.status[usize::from(answer.status)] += 1;
         self.bytes_body += answer.body_bytes;
         self.latency.record(answer.latency_ns);
+        if let Some(response_ns) = answer.response_ns {
+            self.response.record(response_ns);
+        }
         self.first_byte.record(answer.first_byte_ns);
         let Some(since_start_ns) = since_start_ns else { return };
         self.answered_in_window += 1;
@@ -121,8 +134,30 @@ impl Tally {
         }
     }
 
+    /// Counts an arrival that is being sent `late_ns` after its intended time, although a connection was free, or for
+    /// which none was (`None`).
+    pub(crate) fn depart(&mut self, late_ns: Option<u64>) {
+        match late_ns {
+            Some(late_ns) => self.schedule_lag.record(late_ns),
+            None => self.queued += 1,
+        }
+    }
+
+    /// Counts an arrival that was due and never sent, at its age; `free` where a connection was.
+    pub(crate) fn leave_unsent(&mut self, age_ns: u64, free: bool) {
+        self.unsent += 1;
+        self.response.censor(age_ns);
+        match free {
+            true => self.schedule_lag.censor(age_ns),
+            false => self.queued += 1,
+        }
+    }
+
     fn censor(&mut self, loss: &Loss) {
         self.latency.censor(loss.age_ns);
+        if let Some(age_ns) = loss.response_age_ns {
+            self.response.censor(age_ns);
+        }
         match loss.first_byte_ns {
             Some(first_byte_ns) => self.first_byte.record(first_byte_ns),
             None => self.first_byte.censor(loss.age_ns),
@@ -151,7 +186,11 @@ fn empty(started_ns: u64) -> Slice {
         started_ns,
         window_ns: 0,
         drain_ns: 0,
+        intended: 0,
         sent: 0,
+        sent_in_window: 0,
+        unsent: 0,
+        queued: 0,
         answered: 0,
         answered_in_window: 0,
         ok: 0,
@@ -164,8 +203,10 @@ fn empty(started_ns: u64) -> Slice {
         contract_failures: Vec::new(),
         bytes_wire: 0,
         bytes_body: 0,
+        response: Latencies::new(),
         latency: Latencies::new(),
         first_byte: Latencies::new(),
+        schedule_lag: Latencies::new(),
         buckets: Vec::new(),
         connections_alive_start: 0,
         connections_alive_end: 0,
@@ -179,7 +220,11 @@ fn empty(started_ns: u64) -> Slice {
 
 fn add(slice: &mut Slice, part: Part) {
     let tally = part.tally;
+    slice.intended += tally.sent + tally.unsent;
     slice.sent += tally.sent;
+    slice.sent_in_window += tally.sent_in_window;
+    slice.unsent += tally.unsent;
+    slice.queued += tally.queued;
     slice.answered += tally.answered;
     slice.answered_in_window += tally.answered_in_window;
     slice.ok += tally.ok;
@@ -189,8 +234,10 @@ fn add(slice: &mut Slice, part: Part) {
     slice.unfinished += tally.unfinished;
     slice.bytes_wire += tally.bytes_wire;
     slice.bytes_body += tally.bytes_body;
+    slice.response.merge(&tally.response);
     slice.latency.merge(&tally.latency);
     slice.first_byte.merge(&tally.first_byte);
+    slice.schedule_lag.merge(&tally.schedule_lag);
     slice.opened += tally.opened;
     slice.reconnects += tally.reconnects;
     for (code, &count) in tally.status.iter().enumerate().filter(|(_, count)| **count > 0) {

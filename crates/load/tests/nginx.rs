@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use proofload_load::{Contract, Generator, LoadSpec, Request, Until};
+use proofload_load::{Arrivals, Contract, Generator, LoadSpec, Request, Until};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -95,6 +95,7 @@ fn spec(nginx: &Nginx, path: &str, contract: Contract) -> LoadSpec {
             body: vec![],
             host: "localhost".into(),
         },
+        arrivals: Arrivals::Closed,
         connections: 16,
         threads: 2,
         cpus: vec![],

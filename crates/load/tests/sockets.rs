@@ -1,12 +1,13 @@
 //! The engine against real sockets: a server that counts, and every way in which it can misbehave.
 
+mod open_loop;
 mod server;
 
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
 use proofload_load::{
-    Cause, Contract, FailureKind, Generator, LoadError, LoadSpec, Phase, Request, Slice, Until,
+    Arrivals, Cause, Contract, FailureKind, Generator, LoadError, LoadSpec, Phase, Request, Slice, Until,
 };
 use server::{Answer, Server, response};
 
@@ -24,6 +25,7 @@ fn spec(address: SocketAddr, connections: u32) -> LoadSpec {
     LoadSpec {
         address,
         request,
+        arrivals: Arrivals::Closed,
         connections,
         threads: 1,
         cpus: vec![],

@@ -22,9 +22,11 @@ struct Document<'a> {
     url: &'a str,
     /// Address and port that were loaded.
     address: String,
-    /// `closed`: each connection sends its next request when it has its answer.
+    /// `closed`: each connection sends its next request when it has its answer. `open`: requests are due at a rate.
     #[serde(rename = "loop")]
     kind: &'static str,
+    /// Null in closed loop.
+    open: Option<Open<'a>>,
     connections: u32,
     threads: u32,
     /// How long it should send; null where a count was the limit.
@@ -47,7 +49,9 @@ struct Document<'a> {
     requests: Requests,
     bytes_wire: u64,
     bytes_body: u64,
-    /// From sent to done.
+    /// From intended (due) to done: what a user waits. Null in closed loop, where nothing is due.
+    response: Option<Times<'a>>,
+    /// From sent to done: service time.
     latency: Times<'a>,
     /// From sent to the first byte of the answer.
     first_byte: Times<'a>,
@@ -63,6 +67,29 @@ struct Document<'a> {
     reconnects: u64,
     client: Vec<Thread>,
     caveats: Vec<String>,
+}
+
+/// The rate asked for, and what came of it. `intended = sent + unsent`, and `intended = schedule_lag.count + queued`.
+#[derive(Debug, Serialize)]
+struct Open<'a> {
+    rate_per_s: f64,
+    /// `constant` or `poisson`.
+    arrivals: &'static str,
+    /// Decides when requests are due if arrivals are random.
+    seed: u64,
+    /// Requests due in the window.
+    intended: u64,
+    sent_in_window: u64,
+    /// `sent_in_window` over the window.
+    sent_per_s: Option<f64>,
+    /// `sent_in_window` over `intended`.
+    sent_share: Option<f64>,
+    /// Due, and never sent because no connection was free before the drain ended. Censored samples of `response`.
+    unsent: u64,
+    /// Found no connection free when they were due. Their wait is in `response`.
+    queued: u64,
+    /// From intended to sent where a connection was free: how late the client itself was.
+    schedule_lag: Times<'a>,
 }
 
 /// `sent = answered + timed_out + broken + unfinished`.
@@ -141,7 +168,8 @@ fn document(outcome: &Outcome) -> Document<'_> {
         method: &outcome.method,
         url: &outcome.url,
         address: outcome.address.to_string(),
-        kind: "closed",
+        kind: if outcome.asked().is_some() { "open" } else { "closed" },
+        open: open(outcome),
         connections: outcome.connections,
         threads: outcome.threads,
         asked_s,
@@ -156,6 +184,7 @@ fn document(outcome: &Outcome) -> Document<'_> {
         requests: requests(outcome),
         bytes_wire: slice.bytes_wire,
         bytes_body: slice.bytes_body,
+        response: outcome.asked().map(|_| times(&slice.response)),
         latency: times(&slice.latency),
         first_byte: times(&slice.first_byte),
         status: &slice.status,
@@ -169,6 +198,22 @@ fn document(outcome: &Outcome) -> Document<'_> {
         client: threads(outcome),
         caveats: outcome.caveats(),
     }
+}
+
+fn open(outcome: &Outcome) -> Option<Open<'_>> {
+    let (asked, slice) = (outcome.asked()?, &outcome.slice);
+    Some(Open {
+        rate_per_s: asked.rate_per_s,
+        arrivals: asked.process(),
+        seed: asked.seed,
+        intended: slice.intended,
+        sent_in_window: slice.sent_in_window,
+        sent_per_s: outcome.sent_per_s(),
+        sent_share: outcome.sent_share(),
+        unsent: slice.unsent,
+        queued: slice.queued,
+        schedule_lag: times(&slice.schedule_lag),
+    })
 }
 
 fn requests(outcome: &Outcome) -> Requests {

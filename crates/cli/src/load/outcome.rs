@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use audit::checks::GENERATOR_SHARE_MAX;
-use load::{Phase, Slice, Until};
+use load::{Arrivals, Phase, Slice, Until};
 use report::{count, seconds, share};
 
 /// The quantiles shown, with their names.
@@ -22,6 +22,7 @@ pub struct Outcome {
     pub url: String,
     pub method: String,
     pub address: SocketAddr,
+    pub arrivals: Arrivals,
     pub connections: u32,
     pub threads: u32,
     pub timeout: Duration,
@@ -79,6 +80,8 @@ impl Outcome {
         [
             self.stopped_early(),
             self.client_limited(),
+            self.client_late(),
+            self.connections_busy(),
             self.cores_shared(),
             self.unanswered(),
             self.not_good(),
@@ -92,7 +95,7 @@ impl Outcome {
         .collect()
     }
 
-    fn per_second(&self, amount: f64) -> Option<f64> {
+    pub(super) fn per_second(&self, amount: f64) -> Option<f64> {
         let window_ns = self.slice.window_ns;
         (window_ns > 0).then(|| amount * 1e9 / window_ns as f64)
     }
@@ -121,13 +124,17 @@ impl Outcome {
     }
 
     fn unanswered(&self) -> Option<String> {
-        let left = self.slice.sent - self.slice.answered;
+        let left = self.slice.intended - self.slice.answered;
+        let unsent = match self.slice.unsent {
+            0 => String::new(),
+            unsent => format!(", {} of them because they could not even be sent", count(unsent)),
+        };
         (left > 0).then(|| {
             format!(
-                "{} of {} requests got no complete answer. They are in the percentiles as \"at least as long as they \
+                "{} of {} requests got no complete answer{unsent}. They are in the percentiles as \"at least as long as they \
                  were waited for\" (≥).",
                 count(left),
-                count(self.slice.sent)
+                count(self.slice.intended)
             )
         })
     }
@@ -170,7 +177,8 @@ impl Outcome {
     }
 
     fn closed_loop(&self) -> Option<String> {
-        (self.slice.answered > 0).then(|| {
+        let closed = self.asked().is_none();
+        (closed && self.slice.answered > 0).then(|| {
             "Closed loop: each connection asks again only when it has its answer. Once the service is saturated, latency \
              is connections ÷ throughput and says nothing more."
                 .into()

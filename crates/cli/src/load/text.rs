@@ -6,6 +6,7 @@ use load::{FailureKind, Until};
 use report::{bytes, count, rate, seconds};
 use stats::{Latencies, Quantile};
 
+use super::open::{Asked, p99_ns};
 use super::outcome::{Outcome, QUANTILES};
 
 /// What stands where nothing was measured.
@@ -39,10 +40,11 @@ fn asked(outcome: &Outcome) -> String {
     let plural = |number: u32, noun| format!("{number} {noun}{}", if number == 1 { "" } else { "s" });
     let (connections, threads) =
         (plural(outcome.connections, "connection"), plural(outcome.threads, "thread"));
-    format!(
-        "{connections}, {threads}, {window}, time-out {}, closed loop",
-        seconds(outcome.timeout.as_secs_f64())
-    )
+    let kind = match outcome.asked() {
+        None => "closed loop".into(),
+        Some(asked) => format!("open loop at {}, {}", rate(asked.rate_per_s), asked.process()),
+    };
+    format!("{connections}, {threads}, {window}, time-out {}, {kind}", seconds(outcome.timeout.as_secs_f64()))
 }
 
 /// The table: a label and what belongs to it.
@@ -52,10 +54,9 @@ fn lines(outcome: &Outcome) -> Vec<(&'static str, String)> {
         ("Requests", requests(outcome)),
         ("Throughput", throughput(outcome)),
         ("Transfer", transfer(outcome)),
-        ("Latency", quantile_names()),
-        ("  complete", quantiles(&slice.latency)),
-        ("  first byte", quantiles(&slice.first_byte)),
     ];
+    lines.extend(outcome.asked().into_iter().flat_map(|asked| pace(outcome, asked)));
+    lines.extend(latencies(outcome));
     let status = slice.status.iter().map(|(code, number)| format!("{code} × {}", count(*number)));
     let status = status.collect::<Vec<_>>().join("   ");
     lines.push(("Status", if status.is_empty() { NOTHING.into() } else { status }));
@@ -68,6 +69,32 @@ fn lines(outcome: &Outcome) -> Vec<(&'static str, String)> {
     }
     let errors = slice.errors.iter().map(|e| format!("{} {} × {}", e.phase, e.cause, count(e.count)));
     lines.extend(labelled("Errors", errors));
+    lines
+}
+
+/// Whether the load was what was asked for.
+fn pace(outcome: &Outcome, asked: Asked) -> [(&'static str, String); 3] {
+    let slice = &outcome.slice;
+    let sent = outcome.sent_per_s().map_or(NOTHING.into(), rate);
+    let lag = p99_ns(&slice.schedule_lag).map_or(NOTHING.into(), duration);
+    [
+        ("Rate", format!("{sent} sent, {} asked for", rate(asked.rate_per_s))),
+        ("Queue", format!("{} of {} found no connection free", count(slice.queued), count(slice.intended))),
+        ("Client", format!("{lag} late at p99, where one was free")),
+    ]
+}
+
+/// In open loop response time first: it is what a user waits.
+fn latencies(outcome: &Outcome) -> Vec<(&'static str, String)> {
+    let slice = &outcome.slice;
+    let mut lines = vec![("Latency", quantile_names())];
+    if outcome.asked().is_none() {
+        lines.push(("  complete", quantiles(&slice.latency)));
+    } else {
+        lines.push(("  response", quantiles(&slice.response)));
+        lines.push(("  service", quantiles(&slice.latency)));
+    }
+    lines.push(("  first byte", quantiles(&slice.first_byte)));
     lines
 }
 
@@ -86,11 +113,16 @@ fn throughput(outcome: &Outcome) -> String {
 
 fn requests(outcome: &Outcome) -> String {
     let slice = &outcome.slice;
-    let mut text =
-        format!("{} sent, {} answered, {} good", count(slice.sent), count(slice.answered), count(slice.ok));
-    for (number, what) in
-        [(slice.timed_out, "timed out"), (slice.broken, "broken"), (slice.unfinished, "unfinished")]
-    {
+    let due = outcome.asked().map_or(String::new(), |_| format!("{} due, ", count(slice.intended)));
+    let (sent, answered, ok) = (count(slice.sent), count(slice.answered), count(slice.ok));
+    let mut text = format!("{due}{sent} sent, {answered} answered, {ok} good");
+    let rest = [
+        (slice.timed_out, "timed out"),
+        (slice.broken, "broken"),
+        (slice.unfinished, "unfinished"),
+        (slice.unsent, "never sent"),
+    ];
+    for (number, what) in rest {
         if number > 0 {
             let _ = write!(text, ", {} {what}", count(number));
         }
@@ -123,7 +155,7 @@ fn quantile(quantile: Quantile) -> String {
 }
 
 /// Three digits and a unit: `704 µs`, `1.02 ms`, `2.00 s`.
-fn duration(ns: u64) -> String {
+pub fn duration(ns: u64) -> String {
     let (value, unit) = match ns as f64 {
         ns if ns < 999.5e3 => (ns / 1e3, "µs"),
         ns if ns < 999.5e6 => (ns / 1e6, "ms"),

@@ -28,13 +28,20 @@ impl Share {
         }
     }
 
-    /// Opens the window. The driver asks [`Share::start`] for every connection then.
+    /// Opens the window. In closed loop the driver asks [`Share::start`] for every connection then.
     pub(crate) fn open_window(&mut self, started_ns: u64, until: Until) {
         let stop_ns = match until {
             Until::Elapsed(window) => started_ns.saturating_add(nanoseconds(window)),
             Until::Requests(_) => u64::MAX,
         };
         self.gate = Gate::Sending { started_ns, stop_ns };
+        self.restart_schedule(started_ns);
+    }
+
+    /// When a driver has to be awake, whatever else happens: the window closes, or a request is due for which a connection is
+    /// free. `u64::MAX`: never.
+    pub(crate) fn wake_ns(&self) -> u64 {
+        self.next_start_ns().min(self.stop_ns().unwrap_or(u64::MAX))
     }
 
     /// The time at which the window closes by itself, if it is open and such a time is set.
@@ -50,38 +57,43 @@ impl Share {
     pub(crate) fn is_window_over(&self, now_ns: u64) -> bool {
         let Gate::Sending { stop_ns, .. } = self.gate else { return true };
         let all_ended = self.allowance == Some(0) && self.in_flight == 0;
-        let hopeless = self.allowance.is_some()
-            && self.alive == 0
-            && now_ns.saturating_sub(self.none_alive_since_ns) >= self.terms.connect_timeout_ns;
-        now_ns >= stop_ns || all_ended || hopeless
+        now_ns >= stop_ns || all_ended || self.allowance.is_some() && self.is_hopeless(now_ns)
     }
 
-    /// Closes the window; what is in flight has until `limit_ns` to end. Returns the time at which sending stopped.
+    /// Whether no connection has been open for the time of a connect time-out.
+    fn is_hopeless(&self, now_ns: u64) -> bool {
+        let since_ns = now_ns.saturating_sub(self.none_alive_since_ns);
+        self.alive == 0 && since_ns >= self.terms.connect_timeout_ns
+    }
+
+    /// Closes the window; what is in flight, or was due by now and is still to be sent, has `limit_ns` to end. Returns the
+    /// time at which the window ended.
     pub(crate) fn stop_sending(&mut self, now_ns: u64, limit_ns: u64) -> u64 {
         let stopped_ns = match self.gate {
             Gate::Sending { stop_ns, .. } => now_ns.min(stop_ns),
             _ => now_ns,
         };
-        self.gate = Gate::Draining { until_ns: stopped_ns.saturating_add(limit_ns) };
+        self.gate = Gate::Draining { stopped_ns, until_ns: stopped_ns.saturating_add(limit_ns) };
         stopped_ns
     }
 
     /// Shortens the drain to at most `limit_ns` from now.
     pub(crate) fn hurry(&mut self, now_ns: u64, limit_ns: u64) {
-        if let Gate::Draining { until_ns } = &mut self.gate {
+        if let Gate::Draining { until_ns, .. } = &mut self.gate {
             *until_ns = (*until_ns).min(now_ns.saturating_add(limit_ns));
         }
     }
 
-    /// Whether nothing is in flight any more, or the time for it is up.
+    /// Whether nothing is in flight or to be sent any more, or the time for it is up, or it cannot be sent.
     pub(crate) fn is_drained(&self, now_ns: u64) -> bool {
+        let done = || self.in_flight == 0 && (!self.is_behind() || self.is_hopeless(now_ns));
         match self.gate {
-            Gate::Draining { until_ns } => self.in_flight == 0 || now_ns >= until_ns,
+            Gate::Draining { until_ns, .. } => now_ns >= until_ns || done(),
             _ => true,
         }
     }
 
-    /// Ends the slice: what is still in flight is entered as unfinished. Hands out the tally and the contract
+    /// Ends the slice: what is still in flight is entered as unfinished, what was due and not sent as unsent. Hands out the tally and the contract
     /// failures, and calls `close` for each connection whose socket the driver has to close.
     pub(crate) fn finish(
         &mut self,
@@ -101,11 +113,17 @@ impl Share {
             connection.abandon();
             close(index);
         }
+        self.leave_unsent(now_ns);
         self.gate = Gate::Shut;
         let tally = std::mem::replace(&mut self.tally, Tally::new());
         let ended = tally.answered + tally.timed_out + tally.broken + tally.unfinished;
         debug_assert_eq!(tally.sent, ended, "every request sent has ended in one way");
         debug_assert_eq!(tally.sent, tally.latency.count(), "every request sent is a sample");
+        if self.schedule.is_some() {
+            let intended = tally.sent + tally.unsent;
+            debug_assert_eq!(intended, tally.response.count(), "every request due is a sample");
+            debug_assert_eq!(intended, tally.queued + tally.schedule_lag.count());
+        }
         debug_assert_eq!(self.in_flight, 0);
         (tally, self.check.take())
     }

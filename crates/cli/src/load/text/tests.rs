@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use load::{Cause, ContractFailure, ErrorCount, FailureKind, Phase, Slice};
+use load::{Arrivals, Cause, ContractFailure, ErrorCount, FailureKind, Phase, Process, Slice};
 
 use super::*;
 
@@ -13,7 +13,11 @@ fn slice() -> Slice {
         started_ns: 1,
         window_ns: 10_000_000_000,
         drain_ns: 700_000,
+        intended: 100_000,
         sent: 100_000,
+        sent_in_window: 100_000,
+        unsent: 0,
+        queued: 0,
         answered: 100_000,
         answered_in_window: 99_968,
         ok: 100_000,
@@ -28,6 +32,8 @@ fn slice() -> Slice {
         bytes_body: 1_200_000,
         first_byte: latency.clone(),
         latency,
+        response: Latencies::new(),
+        schedule_lag: Latencies::new(),
         buckets: vec![],
         connections_alive_start: 32,
         connections_alive_end: 32,
@@ -44,6 +50,7 @@ fn outcome(slice: Slice) -> Outcome {
         url: "http://127.0.0.1:3000/".into(),
         method: "GET".into(),
         address: "127.0.0.1:3000".parse().unwrap(),
+        arrivals: Arrivals::Closed,
         connections: 32,
         threads: 1,
         timeout: Duration::from_secs(2),
@@ -80,6 +87,7 @@ fn a_run_in_which_much_went_wrong() {
     (0..2000).for_each(|_| slice.latency.censor(2_000_000_000));
     (0..500).for_each(|_| slice.latency.censor(40_000_000));
     slice.sent += 2500;
+    slice.intended += 2500;
     (slice.timed_out, slice.broken) = (2000, 500);
     (slice.ok, slice.ok_in_window) = (90_000, 89_000);
     slice.status = [(200, 90_000), (503, 10_000)].into();
@@ -128,7 +136,9 @@ fn a_run_in_which_much_went_wrong() {
 #[test]
 fn a_run_without_an_answer() {
     let slice = Slice {
+        intended: 0,
         sent: 0,
+        sent_in_window: 0,
         answered: 0,
         answered_in_window: 0,
         ok: 0,
@@ -160,6 +170,104 @@ fn a_run_without_an_answer() {
 
     - Only 0 of 32 connections were open when the window began.
     "#);
+}
+
+/// In open loop: at 10,000/s, with a connection free for all but so many.
+fn at_a_rate(mut slice: Slice, queued: u64) -> Outcome {
+    slice.response = slice.latency.clone();
+    (0..slice.intended - queued).for_each(|n| slice.schedule_lag.record(60_000 + n % 100 * 100));
+    slice.queued = queued;
+    let arrivals = Arrivals::Open { rate_per_s: 10_000.0, process: Process::Poisson, seed: 1 };
+    Outcome { arrivals, ..outcome(slice) }
+}
+
+#[test]
+fn a_rate_that_was_kept() {
+    insta::assert_snapshot!(render(&at_a_rate(slice(), 12)), @r#"
+    GET http://127.0.0.1:3000/
+    32 connections, 1 thread, 10.0 s, time-out 2s, open loop at 10,000/s, poisson
+
+    Requests     100,000 due, 100,000 sent, 100,000 answered, 100,000 good
+    Throughput   10,000/s, good answers
+    Transfer     2.45 MB/s, 245 B an answer
+    Rate         10,000/s sent, 10,000/s asked for
+    Queue        12 of 100,000 found no connection free
+    Client       69.8 µs late at p99, where one was free
+    Latency             p50       p75       p90       p99     p99.9       max
+      response      1.00 ms   1.25 ms   1.40 ms   1.49 ms   1.50 ms   1.50 ms
+      service       1.00 ms   1.25 ms   1.40 ms   1.49 ms   1.50 ms   1.50 ms
+      first byte    1.00 ms   1.25 ms   1.40 ms   1.49 ms   1.50 ms   1.50 ms
+    Status       200 × 100,000
+    Errors       none
+    "#);
+}
+
+#[test]
+fn a_rate_that_was_too_much_for_the_service() {
+    let mut slice = slice();
+    (slice.intended, slice.sent, slice.sent_in_window) = (120_000, 110_000, 100_000);
+    (slice.timed_out, slice.unfinished, slice.unsent) = (9_000, 1_000, 10_000);
+    let mut outcome = at_a_rate(slice, 90_000);
+    outcome.arrivals = Arrivals::Open { rate_per_s: 12_000.0, process: Process::Constant, seed: 1 };
+    (0..20_000u64).for_each(|n| outcome.slice.response.censor(1_000_000_000 + n * 50_000));
+    (0..10_000u64).for_each(|_| outcome.slice.latency.censor(2_000_000_000));
+    insta::assert_snapshot!(render(&outcome), @r#"
+    GET http://127.0.0.1:3000/
+    32 connections, 1 thread, 10.0 s, time-out 2s, open loop at 12,000/s, constant
+
+    Requests     120,000 due, 110,000 sent, 100,000 answered, 100,000 good, 9,000 timed out, 1,000 unfinished, 10,000 never sent
+    Throughput   10,000/s, good answers
+    Transfer     2.45 MB/s, 245 B an answer
+    Rate         10,000/s sent, 12,000/s asked for
+    Queue        90,000 of 120,000 found no connection free
+    Client       69.8 µs late at p99, where one was free
+    Latency             p50       p75       p90       p99     p99.9       max
+      response      1.10 ms   1.40 ms  ≥ 1.40 s  ≥ 1.94 s  ≥ 1.99 s  ≥ 2.00 s
+      service       1.05 ms   1.32 ms   1.49 ms  ≥ 2.00 s  ≥ 2.00 s  ≥ 2.00 s
+      first byte    1.00 ms   1.25 ms   1.40 ms   1.49 ms   1.50 ms   1.50 ms
+    Status       200 × 100,000
+    Errors       none
+
+    - All connections were busy for 75 % of arrivals, which waited, and the response
+      time contains the wait: more connections (-c), or the service is overloaded.
+      12,000/s were due, 10,000/s were sent.
+    - 20,000 of 120,000 requests got no complete answer, 10,000 of them because they
+      could not even be sent. They are in the percentiles as "at least as long as
+      they were waited for" (≥).
+    "#);
+}
+
+#[test]
+fn a_client_that_was_late_says_so() {
+    let of = |outcome: &Outcome| {
+        let caveats = outcome.caveats();
+        caveats
+            .into_iter()
+            .filter(|caveat| caveat.starts_with("The client was the bottleneck"))
+            .collect::<Vec<_>>()
+    };
+    let mut late = at_a_rate(slice(), 0);
+    assert_eq!(of(&late), [""; 0]);
+    (0..2000).for_each(|_| late.slice.schedule_lag.record(800_000));
+    assert!(of(&late)[0].contains("sent up to 800 µs late (p99)"), "{:?}", of(&late));
+    // Late, but next to what the service took it is nothing.
+    (0..2000).for_each(|_| late.slice.response.record(2_000_000_000));
+    assert_eq!(of(&late), [""; 0]);
+
+    let mut behind = at_a_rate(slice(), 0);
+    behind.slice.sent_in_window = 98_000;
+    assert!(of(&behind)[0].contains("it sent 98 % of what was due"), "{:?}", of(&behind));
+}
+
+#[test]
+fn a_rate_without_an_answer_shows_no_figure_that_is_none() {
+    let nothing =
+        Slice { answered: 0, ok: 0, answered_in_window: 0, ok_in_window: 0, window_ns: 0, ..slice() };
+    let nothing = Slice { intended: 0, sent: 0, sent_in_window: 0, bytes_wire: 0, ..nothing };
+    let nothing = Slice { latency: Latencies::new(), first_byte: Latencies::new(), ..nothing };
+    let text = render(&at_a_rate(nothing, 0));
+    assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+    assert!(text.contains("Rate         - sent, 10,000/s asked for"), "{text}");
 }
 
 #[test]

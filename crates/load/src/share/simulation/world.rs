@@ -11,6 +11,7 @@ use rand_pcg::Pcg64Mcg;
 
 use super::Ledger;
 use super::peer::{self, Fate, TIMEOUT_NS, Wire};
+use super::timetable::{self, Timetable};
 use crate::share::{Act, Share, Terms};
 use crate::tally::{self, Part};
 use crate::{Cause, Contract, Phase, Slice, Until};
@@ -40,6 +41,7 @@ struct Peer {
     connecting: bool,
     open: bool,
     sent_ns: Option<u64>,
+    due_ns: Option<u64>,
     written: usize,
     fate: Option<Fate>,
     /// The server is about to close it and will not answer.
@@ -51,6 +53,8 @@ pub(super) struct World {
     now_ns: u64,
     share: Share,
     peers: Vec<Peer>,
+    /// In open loop.
+    timetable: Option<Timetable>,
     queue: BinaryHeap<Reverse<(u64, u64)>>,
     events: BTreeMap<u64, (usize, u64, Event)>,
     pub(super) ledger: Ledger,
@@ -66,18 +70,21 @@ impl World {
     pub(super) fn new(seed: u64) -> World {
         let mut rng = Pcg64Mcg::seed_from_u64(seed);
         let connections = rng.random_range(1..8);
+        let pacer = rng.random_bool(0.5).then(|| timetable::draw(&mut rng));
         let terms = Terms {
             request_bytes: REQUEST_BYTES,
             bodiless: false,
             timeout_ns: TIMEOUT_NS,
             connect_timeout_ns: CONNECT_TIMEOUT_NS,
             contract: Contract::default(),
+            pacer: pacer.clone(),
         };
         World {
             dead: rng.random_bool(0.02),
             rng,
             now_ns: 1_000_000_000,
             share: Share::new(terms, connections),
+            timetable: pacer.map(Timetable::new),
             peers: (0..connections).map(|_| Peer::default()).collect(),
             queue: BinaryHeap::new(),
             events: BTreeMap::new(),
@@ -100,10 +107,11 @@ impl World {
                 Act::Wait => return,
                 Act::Free => self.share.start(index, self.now_ns),
                 Act::Send => {
-                    let in_window = self.in_window();
-                    assert!(in_window, "nothing is sent after the window");
+                    let now_ns = self.now_ns;
+                    let due_ns = self.timetable.as_mut().map(|timetable| timetable.depart(now_ns));
+                    assert!(due_ns.is_some() || self.in_window(), "nothing is sent after the window");
                     self.ledger.sent += 1;
-                    self.peers[index].sent_ns = Some(self.now_ns);
+                    (self.peers[index].sent_ns, self.peers[index].due_ns) = (Some(now_ns), due_ns);
                     self.write(index)
                 }
                 Act::Close => return self.close(index),
@@ -155,8 +163,19 @@ impl World {
         *self.ledger.errors.entry((phase, cause)).or_default() += 1;
     }
 
+    pub(super) fn is_open_loop(&self) -> bool {
+        self.timetable.is_some()
+    }
+
+    /// A request has got no answer.
+    fn censor(&mut self, index: usize) {
+        let (sent_ns, due_ns) = (self.peers[index].sent_ns.take(), self.peers[index].due_ns.take());
+        sent_ns.into_iter().for_each(|sent_ns| self.ledger.latency.censor(self.now_ns - sent_ns));
+        due_ns.into_iter().for_each(|due_ns| self.ledger.response.censor(self.now_ns - due_ns));
+    }
+
     fn lost(&mut self, index: usize, phase: Phase, cause: Cause) {
-        self.peers[index].sent_ns = None;
+        self.censor(index);
         match cause {
             Cause::Timeout => self.ledger.timed_out += 1,
             _ => self.ledger.broken += 1,
@@ -280,7 +299,9 @@ impl World {
         self.peers[index].fate = None;
         match fate {
             Fate::Answered { ok, surplus } => {
-                self.peers[index].sent_ns = None;
+                let (sent_ns, due_ns) = (self.peers[index].sent_ns.take(), self.peers[index].due_ns.take());
+                self.ledger.latency.record(self.now_ns - sent_ns.expect("an answer to a request"));
+                due_ns.into_iter().for_each(|due_ns| self.ledger.response.record(self.now_ns - due_ns));
                 self.peers[index].written = 0;
                 self.ledger.answered += 1;
                 self.ledger.ok += u64::from(ok);
@@ -321,6 +342,17 @@ impl World {
         }
     }
 
+    /// Begins what is due: afterwards nothing that is due waits while a connection is free.
+    fn start_due(&mut self) {
+        while let Some(index) = self.share.start_next(self.now_ns) {
+            self.perform(index, Act::Send);
+        }
+        let due_ns = self.timetable.as_ref().and_then(Timetable::due_ns);
+        let due = due_ns.is_some_and(|due_ns| due_ns <= self.now_ns);
+        let free = self.peers.iter().any(|peer| peer.open && peer.sent_ns.is_none());
+        assert!(!(due && free), "due at {due_ns:?}, a connection is free, and nothing is sent");
+    }
+
     /// Lets time pass, to the next event or tick, until `is_over`.
     fn pump(&mut self, is_over: impl Fn(&Share, u64) -> bool) {
         let mut next_tick_ns = self.now_ns;
@@ -332,7 +364,11 @@ impl World {
             if is_over(&self.share, self.now_ns) {
                 return;
             }
-            let limit_ns = self.share.stop_ns().map_or(next_tick_ns, |stop_ns| stop_ns.min(next_tick_ns));
+            // A driver may have more to do before it comes to what is due.
+            if self.rng.random_bool(0.7) {
+                self.start_due();
+            }
+            let limit_ns = self.share.wake_ns().min(next_tick_ns).max(self.now_ns);
             match self.queue.peek() {
                 Some(&Reverse((at_ns, id))) if at_ns <= limit_ns => {
                     self.queue.pop();
@@ -346,7 +382,10 @@ impl World {
                         self.happen(index, event);
                     }
                 }
-                _ => self.now_ns = limit_ns,
+                _ => {
+                    self.now_ns = limit_ns
+                        + u64::from(self.rng.random_bool(0.02)) * self.rng.random_range(0..LAG_MAX_NS)
+                }
             }
         }
     }
@@ -361,6 +400,9 @@ impl World {
         self.pump(Share::is_prepared);
         let (started_ns, alive_start) = (self.now_ns, self.alive());
         self.share.open_window(started_ns, until);
+        if let Some(timetable) = &mut self.timetable {
+            timetable.restart(started_ns, until);
+        }
         self.counting = allowance.is_some();
         for index in 0..self.peers.len() {
             self.perform(index, Act::Free);
@@ -371,8 +413,15 @@ impl World {
         let limit_ns = if interrupted(self.now_ns) { 10_000_000 } else { TIMEOUT_NS };
         self.counting = false;
         let stopped_ns = self.share.stop_sending(self.now_ns, limit_ns);
+        if let Some(timetable) = &mut self.timetable {
+            timetable.end_ns = stopped_ns;
+        }
         self.pump(Share::is_drained);
         self.sweep();
+        if let Some(timetable) = &mut self.timetable {
+            timetable.give_up(self.now_ns, &mut self.ledger);
+        }
+        (0..self.peers.len()).for_each(|index| self.censor(index));
         let mut closed = Vec::new();
         let (tally, contract_failures) = self.share.finish(self.now_ns, |index| closed.push(index));
         closed.into_iter().for_each(|index| self.close(index));

@@ -1,0 +1,65 @@
+//! The ledger's own timetable of open loop: which arrival a request must be, and what its response time must be.
+
+use std::time::Duration;
+
+use rand::{Rng, RngExt};
+
+use super::Ledger;
+use crate::pacer::{Pace, Pacer};
+use crate::{Process, Until};
+
+/// Arrivals of one slice after the other.
+#[derive(Debug)]
+pub(super) struct Timetable {
+    pacer: Pacer,
+    started_ns: u64,
+    /// Arrivals that may still come; none are counted off where time is the limit.
+    left: Option<u64>,
+    /// Later ones do not belong to the slice.
+    pub(super) end_ns: u64,
+}
+
+/// Draws how requests arrive: from now and then to far more than the connections can take.
+pub(super) fn draw(rng: &mut impl Rng) -> Pacer {
+    let process = if rng.random_bool(0.5) { Process::Constant } else { Process::Poisson };
+    let rate_per_s = 10f64.powf(rng.random_range(1.0..3.5));
+    Pacer::new(Pace { rate_per_s, process, seed: rng.random() }, 0, 1)
+}
+
+impl Timetable {
+    pub(super) fn new(pacer: Pacer) -> Timetable {
+        Timetable { pacer, started_ns: 0, left: None, end_ns: 0 }
+    }
+
+    pub(super) fn restart(&mut self, started_ns: u64, until: Until) {
+        self.pacer.restart();
+        self.started_ns = started_ns;
+        (self.left, self.end_ns) = match until {
+            Until::Elapsed(window) => (None, started_ns + window.as_nanos() as u64),
+            Until::Requests(total) => (Some(total), u64::MAX),
+        };
+    }
+
+    /// When the oldest arrival that was not sent is due.
+    pub(super) fn due_ns(&self) -> Option<u64> {
+        let due_ns = self.started_ns + self.pacer.due_ns();
+        (due_ns < self.end_ns && self.left != Some(0)).then_some(due_ns)
+    }
+
+    /// A request is sent: which arrival it is.
+    pub(super) fn depart(&mut self, now_ns: u64) -> u64 {
+        let due_ns = self.due_ns().expect("nothing is sent that is not due");
+        assert!(due_ns <= now_ns, "sent {:?} early", Duration::from_nanos(due_ns - now_ns));
+        self.pacer.advance();
+        self.left = self.left.map(|left| left - 1);
+        due_ns
+    }
+
+    /// Everything that was due and never sent.
+    pub(super) fn give_up(&mut self, now_ns: u64, ledger: &mut Ledger) {
+        while self.due_ns().is_some() {
+            ledger.unsent += 1;
+            ledger.response.censor(now_ns - self.depart(now_ns));
+        }
+    }
+}

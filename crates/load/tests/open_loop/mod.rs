@@ -1,0 +1,152 @@
+//! Open loop on real sockets: requests are due whatever the server does, and waiting for it is part of their time.
+
+use std::sync::{Arc, Mutex, RwLock};
+use std::time::Duration;
+
+use proofload_load::{Arrivals, Generator, LoadError, LoadSpec, Process, Slice, Until};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::server::{Answer, Server, response};
+use crate::{errors, run, spec};
+
+fn at(rate_per_s: f64, process: Process) -> Arrivals {
+    Arrivals::Open { rate_per_s, process, seed: 1 }
+}
+
+/// Runs one slice and checks what must hold of every slice in open loop.
+fn open(generator: &mut Generator, until: Until) -> Slice {
+    let slice = run(generator, until);
+    assert_eq!(slice.intended, slice.sent + slice.unsent);
+    assert_eq!(slice.response.count(), slice.intended);
+    assert_eq!(slice.response.censored(), slice.intended - slice.answered);
+    assert_eq!(slice.schedule_lag.count() + slice.queued, slice.intended);
+    slice
+}
+
+fn monotonic_ns() -> u64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// A server that stands still for `stall` at its nth request, and when it wrote each answer.
+fn stalling(nth: u64, stall: Duration) -> (Server, Arc<Mutex<Vec<u64>>>) {
+    let (gate, answered) = (RwLock::new(()), Arc::new(Mutex::new(Vec::new())));
+    let log = Arc::clone(&answered);
+    let server = Server::start(move |n| {
+        if n == nth {
+            let _shut = gate.write().unwrap();
+            std::thread::sleep(stall);
+        }
+        let _open = gate.read().unwrap();
+        log.lock().unwrap().push(monotonic_ns());
+        Answer::Keep(response(200, ""))
+    });
+    (server, answered)
+}
+
+/// Requests come a thousand a second; two seconds nobody is answered. Who came then has waited for the end of it, which
+/// follows from the timetable and from when the server did answer, and is what must be reported.
+#[test]
+fn a_server_that_stands_still_is_seen_by_all_who_came_meanwhile() {
+    const PERIOD_NS: u64 = 1_000_000;
+    const STALL: Duration = Duration::from_secs(2);
+    let (server, answered) = stalling(2000, STALL);
+    let arrivals = at(1000.0, Process::Constant);
+    let mut generator = Generator::start(LoadSpec { arrivals, ..spec(server.address, 16) }).unwrap();
+    let slice = open(&mut generator, Until::Elapsed(Duration::from_secs(6)));
+    assert_eq!((slice.intended, slice.ok, server.requests()), (6000, 6000, 6000), "{:?}", errors(&slice));
+
+    // First come, first served: the kth answer belongs to the kth arrival, give or take the sixteen under way.
+    let dues = (0..slice.intended).map(|k| slice.started_ns + k * PERIOD_NS);
+    let mut waits: Vec<u64> = dues
+        .zip(&*answered.lock().unwrap())
+        .map(|(due_ns, done_ns)| done_ns.saturating_sub(due_ns))
+        .collect();
+    waits.sort_unstable();
+    for q in [0.99, 0.999, 1.0] {
+        let rank = (q * waits.len() as f64).ceil() as usize;
+        let truth = waits[rank - 1] as f64;
+        let reported = slice.response.quantile(q).unwrap().ns() as f64;
+        assert!((reported / truth - 1.0).abs() < 0.02, "q = {q}: {reported} ns, in truth {truth} ns");
+        // And by the timetable alone: as many as are beyond q came as late as that in the stall.
+        let least = STALL.as_nanos() as f64 - ((waits.len() - rank + 1) as u64 * PERIOD_NS) as f64;
+        assert!(reported > least * 0.98, "q = {q}: {reported} ns, at least {least} ns");
+    }
+    // From sent, it looks as if next to nobody had met it: sixteen of six thousand.
+    assert!(slice.latency.quantile(0.99).unwrap().ns() < 1_000_000_000, "{:?}", slice.latency);
+    assert!(slice.queued >= 1900, "{} found no connection", slice.queued);
+}
+
+#[test]
+fn every_arrival_of_every_thread_is_sent_and_answered() {
+    let server = Server::start(|_| Answer::Keep(response(200, "hello")));
+    for (process, threads) in [(Process::Constant, 3), (Process::Poisson, 2)] {
+        let before = server.requests();
+        let spec = LoadSpec { arrivals: at(2000.0, process), threads, ..spec(server.address, 7) };
+        let mut generator = Generator::start(spec).unwrap();
+        let counted = open(&mut generator, Until::Requests(301));
+        assert_eq!((counted.sent, counted.ok_in_window, counted.intended), (301, 301, 301));
+        // The last of them is not due before: (301 − 1) / 2000 s.
+        assert!(process == Process::Poisson || counted.window_ns >= 150_000_000);
+
+        let timed = open(&mut generator, Until::Elapsed(Duration::from_millis(250)));
+        assert_eq!((timed.ok, timed.unsent), (timed.intended, 0));
+        assert!(process == Process::Poisson || timed.intended == 500, "{} were due", timed.intended);
+        assert_eq!(server.requests() - before, counted.sent + timed.sent);
+    }
+}
+
+#[test]
+fn what_could_never_be_sent_is_in_the_percentiles() {
+    let server = Server::start(|_| Answer::Hang(vec![]));
+    let timeout = Duration::from_millis(300);
+    let spec = LoadSpec { timeout, arrivals: at(400.0, Process::Constant), ..spec(server.address, 2) };
+    let slice = open(&mut Generator::start(spec).unwrap(), Until::Elapsed(Duration::from_millis(500)));
+    assert_eq!((slice.intended, slice.answered), (200, 0));
+    assert!(slice.sent_in_window < 20 && slice.unsent > 150, "{} sent", slice.sent);
+    // 199 of 200 arrivals were due at least 300 ms before the drain's end, and nobody had an answer.
+    for q in [0.1, 0.5, 0.99, 1.0] {
+        let quantile = slice.response.quantile(q).unwrap();
+        assert!(!quantile.is_exact() && quantile.ns() >= 299_000_000, "q = {q}: {quantile:?}");
+    }
+    assert!(slice.response.quantile(1.0).unwrap().ns() >= 750_000_000, "{:?}", slice.response);
+}
+
+#[test]
+fn lost_connections_come_back_for_what_is_due() {
+    let last = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+    let server = Server::start(|_| Answer::Close(last.to_vec()));
+    let spec = LoadSpec { arrivals: at(500.0, Process::Poisson), ..spec(server.address, 2) };
+    let slice = open(&mut Generator::start(spec).unwrap(), Until::Requests(100));
+    assert_eq!((slice.ok, slice.unsent, server.requests()), (100, 0, 100), "{:?}", errors(&slice));
+    assert!(slice.reconnects >= 98, "{} reopened", slice.reconnects);
+}
+
+#[test]
+fn an_interrupt_keeps_what_was_due_until_then() {
+    let server = Server::start(|_| Answer::Hang(vec![]));
+    let arrivals = at(1000.0, Process::Constant);
+    let mut generator = Generator::start(LoadSpec { arrivals, ..spec(server.address, 1) }).unwrap();
+    let interrupt = generator.interrupt();
+    let stopper = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(100));
+        interrupt.stop();
+    });
+    let slice = open(&mut generator, Until::Elapsed(Duration::from_secs(3600)));
+    stopper.join().unwrap();
+    assert_eq!((slice.sent, slice.unfinished), (1, 1));
+    assert_eq!(
+        slice.intended,
+        slice.window_ns.div_ceil(1_000_000),
+        "one a millisecond, and none after the end"
+    );
+}
+
+#[test]
+fn a_rate_that_cannot_be_is_refused() {
+    for rate_per_s in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e8] {
+        let arrivals = at(rate_per_s, Process::Constant);
+        let refused = Generator::start(LoadSpec { arrivals, ..spec("127.0.0.1:1".parse().unwrap(), 1) });
+        assert!(matches!(refused, Err(LoadError::Spec { field: "load.rate", .. })), "{rate_per_s}");
+    }
+}
