@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use load::{Contract, Generator, LoadError, LoadSpec, Request, Until};
+use load::{Contract, DriverChoice, Generator, LoadError, LoadSpec, Request, Until};
 
 use crate::exit::{self, Failed};
 use crate::print;
@@ -109,6 +109,7 @@ fn spec(args: &LoadArgs, url: &Url) -> anyhow::Result<LoadSpec> {
         cpus: Vec::new(),
         timeout: args.timeout,
         connect_timeout: CONNECT_TIMEOUT,
+        driver: DriverChoice::Auto,
         contract: Contract { status: args.expect_status.clone(), ..Contract::default() },
     })
 }
