@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use load::{Arrivals, Contract, Generator, LoadError, LoadSpec, Process, Request, Until};
+use load::{Arrivals, Contract, DriverChoice, Generator, LoadError, LoadSpec, Process, Request, Until};
 
 use crate::exit::{self, Failed};
 use crate::print;
@@ -131,6 +131,7 @@ fn spec(args: &LoadArgs, url: &Url) -> anyhow::Result<LoadSpec> {
         cpus: Vec::new(),
         timeout: args.timeout,
         connect_timeout: CONNECT_TIMEOUT,
+        driver: DriverChoice::Auto,
         contract: Contract { status: args.expect_status.clone(), ..Contract::default() },
     })
 }

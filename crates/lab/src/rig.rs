@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use load::{Arrivals, Contract, Generator, LoadSpec, Request, Until};
+use load::{Arrivals, Contract, DriverChoice, Generator, LoadSpec, Request, Until};
 use plan::{Plan, Variant};
 use record::{MachineUse, ServiceStarted, Slice, SliceKind, TrialEnded, TrialStarted};
 use target::{Division, Placement, Ports, Running, Sample, TargetError, Warden};
@@ -89,6 +89,7 @@ impl Rig {
             cpus,
             timeout: load.timeout,
             connect_timeout: CONNECT_TIMEOUT,
+            driver: DriverChoice::Auto,
             contract: Contract {
                 status: variant.expect.status.clone(),
                 headers: variant.expect.headers.clone().into_iter().collect(),

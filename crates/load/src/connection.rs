@@ -178,6 +178,11 @@ impl Connection {
         debug_assert!(self.written_bytes <= self.request_bytes);
     }
 
+    /// What was said to be written was not.
+    pub(crate) fn unwrote(&mut self) {
+        self.written_bytes = 0;
+    }
+
     /// Bytes have arrived.
     pub(crate) fn received(&mut self, now_ns: u64, bytes: &[u8], check: &mut Check) -> Heard {
         if self.stage != Stage::Busy {

@@ -218,6 +218,7 @@ fn spawn(spec: &LoadSpec, index: u32, request: Arc<[u8]>, shared: Arc<Shared>) -
     let orders = Orders {
         index: index as usize,
         cpu,
+        driver: spec.driver,
         address: spec.address,
         request,
         connections,

@@ -6,7 +6,7 @@
 //! [`Cause`]; throughput is made of responses that met the [`Contract`].
 //!
 //! ```text
-//!   Generator ── command / report ──► Worker (a thread) ── turns ──► Readiness (epoll, sockets)
+//!   Generator ── command / report ──► Worker (a thread) ── turns ──► Driver (epoll or io_uring)
 //!                                        │                              │ events and bytes
 //!                                        └──────── owns ──────► Share ◄─┘ acts
 //!                                          Pacer ◄─ Schedule ◄┤
@@ -16,11 +16,13 @@
 //! This crate prints nothing, resolves no names, and must not retry a request silently.
 
 #[cfg(not(target_os = "linux"))]
-compile_error!("the load engine is built on epoll and runs on Linux only");
+compile_error!("the load engine is built on epoll and io_uring and runs on Linux only");
 
 mod check;
 mod clock;
+mod completion;
 mod connection;
+mod driver;
 mod error;
 mod failure;
 mod generator;
@@ -39,4 +41,4 @@ pub use error::LoadError;
 pub use failure::{Cause, ErrorCount, Phase};
 pub use generator::{Generator, Interrupt, Progress};
 pub use slice::{BUCKET_NS, ContractFailure, FailureKind, Slice};
-pub use spec::{Arrivals, Contract, LoadSpec, Process, Request, Until};
+pub use spec::{Arrivals, Contract, DriverChoice, LoadSpec, Process, Request, Until};

@@ -11,12 +11,13 @@ use std::sync::Arc;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
+use rustix::net::{RecvFlags, SendFlags, sockopt};
 use rustix::time::Timespec;
 
 use crate::Cause;
 use crate::clock;
 use crate::connection::Stage;
+use crate::driver::{self, Driver};
 use crate::share::{Act, Share};
 
 /// Events taken from the kernel at once.
@@ -27,11 +28,6 @@ const EVENTS_MAX: usize = 256;
 /// engine more (16 KiB: 13.6 µs of CPU for a request, 64: 14.6, 128: 17.8), a smaller one costs the *server* more,
 /// since many small reads open the window in many small steps (16 KiB: 20.6 µs, 64: 19.6).
 const BUFFER_BYTES: usize = 32 * 1024;
-/// Connections begun in one walk: more would overrun a listener's backlog before it is scheduled.
-const CONNECTS_MAX: usize = 128;
-
-/// Requests begun at once that were due: more would keep responses waiting that are there already.
-const STARTS_MAX: usize = 64;
 
 /// Whatever may have to be read, an end or an error included.
 const READABLE: EventFlags =
@@ -67,63 +63,13 @@ impl Readiness {
         })
     }
 
-    /// Whether the kernel knows the wait that [`Readiness::turn`] needs: where it fails it would not wait at all.
+    /// Whether the kernel knows the wait that a turn needs: where it fails it would not wait at all.
     pub(crate) fn probe(&self) -> Result<(), Errno> {
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         match epoll::wait(&self.epoll, spare_capacity(&mut Vec::with_capacity(1)), Some(&now)) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(errno) => Err(errno),
         }
-    }
-
-    /// Waits for events, at most `wait_ns`, and handles them. False when there may be more of them already.
-    pub(crate) fn turn(&mut self, share: &mut Share, wait_ns: u64) -> bool {
-        let wait =
-            Timespec { tv_sec: (wait_ns / 1_000_000_000) as i64, tv_nsec: (wait_ns % 1_000_000_000) as _ };
-        let mut events = std::mem::take(&mut self.events);
-        events.clear();
-        // Without events (interrupted by a signal) the next turn simply waits again.
-        let _ = epoll::wait(&self.epoll, spare_capacity(&mut events), Some(&wait));
-        for event in &events {
-            self.handle(share, event.data.u64() as usize, event.flags);
-        }
-        let all = events.len() < EVENTS_MAX;
-        self.events = events;
-        all
-    }
-
-    /// Begins a request on every idle connection, as far as the share allows.
-    pub(crate) fn start_all(&mut self, share: &mut Share) {
-        for index in 0..share.connections() {
-            self.perform(share, index, Act::Free);
-        }
-    }
-
-    /// Begins requests that are due on connections that are free: open loop.
-    pub(crate) fn start_due(&mut self, share: &mut Share) {
-        for _ in 0..STARTS_MAX {
-            let Some(index) = share.start_next(clock::monotonic_ns()) else { return };
-            self.perform(share, index, Act::Send);
-        }
-    }
-
-    /// Does what is due by time.
-    pub(crate) fn sweep(&mut self, share: &mut Share, now_ns: u64) {
-        let mut from = 0;
-        let mut connects = 0;
-        while let Some((index, act)) = share.overdue(from, now_ns) {
-            self.perform(share, index, act);
-            from = index + 1;
-            connects += usize::from(act == Act::Reopen);
-            if connects == CONNECTS_MAX {
-                return share.put_off(now_ns);
-            }
-        }
-    }
-
-    /// Closes the socket of connection `index`.
-    pub(crate) fn close(&mut self, index: usize) {
-        self.sockets[index] = None;
     }
 
     fn handle(&mut self, share: &mut Share, index: usize, flags: EventFlags) {
@@ -198,22 +144,6 @@ impl Readiness {
         self.perform(share, index, act);
     }
 
-    /// Does what the share wants done with connection `index`, and what it wants done then.
-    fn perform(&mut self, share: &mut Share, index: usize, mut act: Act) {
-        loop {
-            act = match act {
-                Act::Wait => return,
-                Act::Free => share.start(index, clock::monotonic_ns()),
-                Act::Send => self.write(share, index),
-                Act::Close => return self.close(index),
-                Act::Reopen => {
-                    self.close(index);
-                    self.open(share, index)
-                }
-            }
-        }
-    }
-
     fn write(&self, share: &mut Share, index: usize) -> Act {
         let Some(socket) = &self.sockets[index] else { return Act::Wait };
         while let Some(from) = share.unwritten_from(index) {
@@ -238,17 +168,50 @@ impl Readiness {
 
     /// Makes a socket, begins to connect it, and registers it; that it is connected shows as an event.
     fn connect(&mut self, index: usize) -> Result<(), Errno> {
-        let family = if self.address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
-        sockopt::set_tcp_nodelay(&socket, true)?;
-        match rustix::net::connect(&socket, &self.address) {
-            Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => {}
-            Err(errno) => return Err(errno),
-        }
+        let socket = driver::begin_connect(&self.address)?;
         epoll::add(&self.epoll, &socket, EventData::new_u64(index as u64), INTEREST)?;
         self.sockets[index] = Some(socket);
         Ok(())
+    }
+}
+
+impl Driver for Readiness {
+    fn name(&self) -> &'static str {
+        "readiness"
+    }
+
+    fn turn(&mut self, share: &mut Share, wait_ns: u64) -> bool {
+        let wait =
+            Timespec { tv_sec: (wait_ns / 1_000_000_000) as i64, tv_nsec: (wait_ns % 1_000_000_000) as _ };
+        let mut events = std::mem::take(&mut self.events);
+        events.clear();
+        // Without events (interrupted by a signal) the next turn simply waits again.
+        let _ = epoll::wait(&self.epoll, spare_capacity(&mut events), Some(&wait));
+        for event in &events {
+            self.handle(share, event.data.u64() as usize, event.flags);
+        }
+        let all = events.len() < EVENTS_MAX;
+        self.events = events;
+        all
+    }
+
+    fn perform(&mut self, share: &mut Share, index: usize, mut act: Act) {
+        loop {
+            act = match act {
+                Act::Wait => return,
+                Act::Free => share.start(index, clock::monotonic_ns()),
+                Act::Send => self.write(share, index),
+                Act::Close => return self.close(index),
+                Act::Reopen => {
+                    self.close(index);
+                    self.open(share, index)
+                }
+            }
+        }
+    }
+
+    fn close(&mut self, index: usize) {
+        self.sockets[index] = None;
     }
 }
 

@@ -105,6 +105,11 @@ impl Share {
         self.alive
     }
 
+    /// How many requests are under way.
+    pub(crate) fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+
     /// Where connection `index` stands.
     pub(crate) fn stage(&self, index: usize) -> Stage {
         self.connections[index].stage()
@@ -166,6 +171,11 @@ impl Share {
     /// So many more bytes of the request on connection `index` were written.
     pub(crate) fn wrote(&mut self, index: usize, count: usize) {
         self.connections[index].wrote(count);
+    }
+
+    /// The request on connection `index` was reported as written, but could not be.
+    pub(crate) fn unwrote(&mut self, index: usize) {
+        self.connections[index].unwrote();
     }
 
     /// Bytes have arrived on connection `index`.

@@ -31,6 +31,8 @@ pub const BUCKET_NS: u64 = 100_000_000;
 /// `intended`, and so are those of `schedule_lag` and `queued` together.
 #[derive(Debug)]
 pub struct Slice {
+    /// What moved the bytes: `readiness`, `completion`, or `mixed` where the kernel refused the latter to some threads.
+    pub driver: &'static str,
     /// When the window began, nanoseconds of `CLOCK_MONOTONIC`.
     pub started_ns: u64,
     /// How long requests could be sent. For [`Until::Requests`](crate::Until::Requests): until the last one had ended.

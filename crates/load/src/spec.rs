@@ -26,6 +26,22 @@ pub struct LoadSpec {
     pub connect_timeout: Duration,
     /// What a response must be to count as good.
     pub contract: Contract,
+    /// What moves the bytes.
+    pub driver: DriverChoice,
+}
+
+/// What moves the bytes of a load: two ways of the kernel for the same work. The slice names the one that did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum DriverChoice {
+    /// The one that costs less: completion where the kernel allows it, for it was cheaper or equal at every body size and
+    /// number of connections that was measured.
+    #[default]
+    Auto,
+    /// epoll.
+    Readiness,
+    /// io_uring; epoll where the kernel refuses it (`kernel.io_uring_disabled`, a container's filter) or is older than
+    /// Linux 6.12.
+    Completion,
 }
 
 /// When requests are sent.

@@ -46,6 +46,7 @@ pub(crate) struct Tally {
 /// One thread's part of a slice.
 #[derive(Debug)]
 pub(crate) struct Part {
+    pub(crate) driver: &'static str,
     pub(crate) tally: Tally,
     pub(crate) contract_failures: Vec<ContractFailure>,
     pub(crate) alive_start: u32,
@@ -183,6 +184,7 @@ pub(crate) fn slice(started_ns: u64, parts: Vec<Part>) -> Slice {
 
 fn empty(started_ns: u64) -> Slice {
     Slice {
+        driver: "",
         started_ns,
         window_ns: 0,
         drain_ns: 0,
@@ -221,6 +223,11 @@ fn empty(started_ns: u64) -> Slice {
 fn add(slice: &mut Slice, part: Part) {
     let tally = part.tally;
     slice.intended += tally.sent + tally.unsent;
+    slice.driver = match slice.driver {
+        "" => part.driver,
+        same if same == part.driver => same,
+        _ => "mixed",
+    };
     slice.sent += tally.sent;
     slice.sent_in_window += tally.sent_in_window;
     slice.unsent += tally.unsent;

@@ -12,10 +12,10 @@ use std::sync::mpsc::{Receiver, Sender};
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 
 use crate::clock;
-use crate::readiness::Readiness;
+use crate::driver::{self, Driver};
 use crate::share::{Share, Terms};
 use crate::tally::Part;
-use crate::{LoadError, Until};
+use crate::{DriverChoice, LoadError, Until};
 
 /// How often time limits, interrupts and the end of a window without traffic are looked at.
 const TICK_NS: u64 = 10_000_000;
@@ -59,6 +59,7 @@ pub(crate) struct Counter(pub(crate) AtomicU64);
 pub(crate) struct Orders {
     pub(crate) index: usize,
     pub(crate) cpu: Option<usize>,
+    pub(crate) driver: DriverChoice,
     pub(crate) address: SocketAddr,
     pub(crate) request: Arc<[u8]>,
     pub(crate) connections: u32,
@@ -74,7 +75,7 @@ struct Worker {
     /// The run-queue delay when the connect phase was over.
     run_delay_ns: Option<u64>,
     share: Share,
-    driver: Readiness,
+    driver: Box<dyn Driver>,
     shared: Arc<Shared>,
     commands: Receiver<Command>,
     reports: Sender<Report>,
@@ -108,9 +109,8 @@ impl Worker {
             // The kernel may else wake us 50 µs late to save wake-ups. Where it will not be told, lag shows it.
             let _ = set_current_timer_slack(NonZeroU64::new(1));
         }
-        let driver = Readiness::new(orders.address, orders.request, orders.connections as usize)
-            .map_err(|errno| LoadError::Thread(errno.into()))?;
-        driver.probe().map_err(|errno| LoadError::Kernel(errno.into()))?;
+        let connections = orders.connections as usize;
+        let driver = driver::make(orders.driver, orders.address, orders.request, connections)?;
         Ok(Worker {
             index: orders.index,
             timeout_ns: orders.terms.timeout_ns,
@@ -159,6 +159,7 @@ impl Worker {
         let (tally, contract_failures) = self.share.finish(finished_ns, |index| self.driver.close(index));
 
         Report::Done(Box::new(Part {
+            driver: self.driver.name(),
             tally,
             contract_failures,
             alive_start,

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use proofload_load::{Arrivals, Contract, Generator, LoadSpec, Request, Until};
+use proofload_load::{Arrivals, Contract, DriverChoice, Generator, LoadSpec, Request, Until};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -85,7 +85,7 @@ fn config(root: &Path, address: SocketAddr) -> String {
     text
 }
 
-fn spec(nginx: &Nginx, path: &str, contract: Contract) -> LoadSpec {
+fn spec(nginx: &Nginx, path: &str, driver: DriverChoice) -> LoadSpec {
     LoadSpec {
         address: nginx.address,
         request: Request {
@@ -101,37 +101,44 @@ fn spec(nginx: &Nginx, path: &str, contract: Contract) -> LoadSpec {
         cpus: vec![],
         timeout: Duration::from_secs(20),
         connect_timeout: Duration::from_secs(20),
-        contract,
+        contract: Contract { status: vec![200], ..Contract::default() },
+        driver,
     }
 }
 
 #[test]
 fn the_access_log_has_as_many_lines_as_requests_were_sent() {
-    for (path, bytes) in [("/short", 12), ("/long", LONG_BODY_BYTES)] {
-        let nginx = Nginx::start();
-        let contract = Contract { body_bytes: Some(bytes), status: vec![200], ..Contract::default() };
-        let mut generator = Generator::start(spec(&nginx, path, contract)).unwrap();
-        let slices = [
-            generator.run(Until::Elapsed(Duration::from_millis(200))),
-            generator.run(Until::Requests(777)),
-            generator.run(Until::Elapsed(Duration::from_millis(200))),
-        ];
-        drop(generator);
-        for slice in &slices {
-            assert_eq!(
-                (slice.sent, slice.unfinished, slice.timed_out),
-                (slice.ok, 0, 0),
-                "{path} {:?}",
-                slice.errors
-            );
-            assert_eq!(slice.bytes_body, slice.ok * bytes);
-            assert!(
-                slice.reconnects >= slice.sent.saturating_sub(1600) / 100,
-                "every hundredth answer ends a connection"
-            );
-        }
-        assert_eq!(slices[1].sent, 777);
-        let sent: u64 = slices.iter().map(|slice| slice.sent).sum();
-        assert_eq!(nginx.logged(path), sent, "{path}");
+    for driver in [DriverChoice::Readiness, DriverChoice::Completion] {
+        agrees("/short", 12, driver);
+        agrees("/long", LONG_BODY_BYTES, driver);
     }
+}
+
+fn agrees(path: &str, bytes: u64, driver: DriverChoice) {
+    let nginx = Nginx::start();
+    let mut spec = spec(&nginx, path, driver);
+    spec.contract.body_bytes = Some(bytes);
+    let mut generator = Generator::start(spec).unwrap();
+    let slices = [
+        generator.run(Until::Elapsed(Duration::from_millis(200))),
+        generator.run(Until::Requests(777)),
+        generator.run(Until::Elapsed(Duration::from_millis(200))),
+    ];
+    drop(generator);
+    for slice in &slices {
+        assert_eq!(
+            (slice.sent, slice.unfinished, slice.timed_out),
+            (slice.ok, 0, 0),
+            "{path} {:?}",
+            slice.errors
+        );
+        assert_eq!(slice.bytes_body, slice.ok * bytes);
+        assert!(
+            slice.reconnects >= slice.sent.saturating_sub(1600) / 100,
+            "every hundredth answer ends a connection"
+        );
+    }
+    assert_eq!(slices[1].sent, 777);
+    let sent: u64 = slices.iter().map(|slice| slice.sent).sum();
+    assert_eq!(nginx.logged(path), sent, "{path}");
 }

@@ -1,13 +1,14 @@
 //! The engine against real sockets: a server that counts, and every way in which it can misbehave.
 
-mod open_loop;
-mod server;
+pub(crate) mod open_loop;
+pub(crate) mod server;
 
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
 use proofload_load::{
-    Arrivals, Cause, Contract, FailureKind, Generator, LoadError, LoadSpec, Phase, Request, Slice, Until,
+    Arrivals, Cause, Contract, DriverChoice, FailureKind, Generator, LoadError, LoadSpec, Phase, Request,
+    Slice, Until,
 };
 use server::{Answer, Server, response};
 
@@ -32,6 +33,15 @@ fn spec(address: SocketAddr, connections: u32) -> LoadSpec {
         timeout: Duration::from_secs(20),
         connect_timeout: Duration::from_secs(20),
         contract: Contract::default(),
+        driver: driver(),
+    }
+}
+
+/// These tests are run twice: `completion.rs` includes them for its driver.
+fn driver() -> DriverChoice {
+    match module_path!() {
+        "sockets" => DriverChoice::Readiness,
+        _ => DriverChoice::Completion,
     }
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use proofload_load::{Arrivals, Generator, LoadError, LoadSpec, Process, Slice, Until};
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::server::{Answer, Server, response};
-use crate::{errors, run, spec};
+use super::server::{Answer, Server, response};
+use super::{errors, run, spec};
 
 fn at(rate_per_s: f64, process: Process) -> Arrivals {
     Arrivals::Open { rate_per_s, process, seed: 1 }

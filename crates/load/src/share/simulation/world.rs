@@ -429,6 +429,7 @@ impl World {
         let finished_ns = self.now_ns;
         let (cpu_ns, wall_ns, run_delay_ns) = (0, 0, None);
         let part = Part {
+            driver: "simulation",
             tally,
             contract_failures,
             alive_start,

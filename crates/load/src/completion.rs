@@ -1,0 +1,271 @@
+//! The completion driver: moves the bytes of one thread's share through io_uring.
+//!
+//! One system call hands over all requests of a turn and brings back all that has arrived meanwhile, already in buffers.
+//! A receive stays armed over many responses, and a request that fits into a socket's buffer is sent without a
+//! completion. It must not decide anything about requests: that is the [`Share`]'s.
+//!
+//! What arrives is stamped when the call that brought it returns. With many requests in flight that call holds out up to
+//! 5 µs for several responses. A request is stamped as sent when it is queued, which is before the next call sends it. So a
+//! latency may be overstated by 5 µs and the work of a turn; it is never understated.
+
+mod buffers;
+mod ring;
+
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use io_uring::cqueue;
+use rustix::io::Errno;
+use rustix::net::sockopt;
+
+use self::buffers::Buffers;
+use self::ring::{Kind, Ring, Tag};
+use crate::connection::Stage;
+use crate::driver::{self, Driver};
+use crate::share::{Act, Share};
+use crate::{Cause, clock};
+
+/// A request up to this length fits into an empty send buffer, whose smallest default is 16 KiB (tcp(7), `tcp_wmem`).
+const SILENT_BYTES_MAX: usize = 4096;
+/// A wait holds out for as many completions as there are times so many requests in flight, so that few connections get
+/// each response at once.
+const IN_FLIGHT_FOR_ONE: u32 = 4;
+/// More at once bring no more: 4 and 8 cost the same within the noise.
+const SEVERAL_MAX: u32 = 8;
+/// Thrown away by one request, at most: what is thrown away when it is cancelled is not counted.
+const SKIP_BYTES_MAX: u64 = 1 << 20;
+
+/// See the module's text.
+pub(crate) struct Completion {
+    // The order matters: the ring is dropped before the memory its requests point to.
+    ring: Ring,
+    buffers: Buffers,
+    request: Arc<[u8]>,
+    address: SocketAddr,
+    sockets: Vec<Socket>,
+    events: Vec<cqueue::Entry>,
+    /// When the latest completions were taken.
+    now_ns: u64,
+    /// Responses are so long that most of each is better thrown away than copied.
+    long: bool,
+}
+
+/// The place of a connection's socket.
+#[derive(Default)]
+struct Socket {
+    file: Option<OwnedFd>,
+    /// Counts the sockets that were here.
+    generation: u32,
+    /// A receive is armed.
+    receiving: bool,
+}
+
+impl Completion {
+    /// An error where the kernel has no io_uring, refuses it, or is too old for it.
+    pub(crate) fn new(
+        address: SocketAddr,
+        request: Arc<[u8]>,
+        connections: usize,
+    ) -> Result<Completion, Errno> {
+        let buffers = Buffers::new()?;
+        Ok(Completion {
+            ring: Ring::new(connections, &buffers)?,
+            buffers,
+            request,
+            address,
+            sockets: (0..connections).map(|_| Socket::default()).collect(),
+            events: Vec::new(),
+            now_ns: 0,
+            long: false,
+        })
+    }
+
+    fn tag(&self, index: usize, kind: Kind) -> Tag {
+        Tag { kind, index: index as u32, socket: self.sockets[index].generation }
+    }
+
+    fn handle(&mut self, share: &mut Share, event: &cqueue::Entry) {
+        let tag = Tag::of(event);
+        let index = tag.index as usize;
+        if tag.socket == self.sockets[index].generation {
+            match tag.kind {
+                Kind::Connected => self.connected(share, index),
+                Kind::Sent => self.sent(share, index, event.result()),
+                Kind::Received | Kind::Skipped => self.received(share, tag, event),
+                Kind::Cancelled => {}
+            }
+        }
+        if let Some(id) = cqueue::buffer_select(event.flags()) {
+            self.buffers.give_back(id);
+        }
+    }
+
+    /// Connecting has come to an end, good or bad.
+    fn connected(&mut self, share: &mut Share, index: usize) {
+        let Some(socket) = &self.sockets[index].file else { return };
+        let act = match sockopt::socket_error(socket) {
+            Ok(Ok(())) => {
+                share.opened(index);
+                self.receive(share, index, Act::Free)
+            }
+            Ok(Err(errno)) | Err(errno) => share.failed(index, self.now_ns, Cause::of(errno)),
+        };
+        self.perform(share, index, act);
+    }
+
+    /// A send has completed that was to tell, or one that was not has failed.
+    fn sent(&mut self, share: &mut Share, index: usize, result: i32) {
+        if share.stage(index) != Stage::Busy {
+            return;
+        }
+        let silent = share.unwritten_from(index).is_none();
+        let outcome = outcome(result);
+        if silent && outcome.is_err() {
+            share.unwrote(index);
+        }
+        let act = match outcome {
+            // Cut short by an error, which the receive will tell.
+            Ok(_) if silent => Act::Wait,
+            Ok(count) => {
+                share.wrote(index, count);
+                if share.unwritten_from(index).is_some() { Act::Send } else { Act::Wait }
+            }
+            Err(Errno::INTR | Errno::AGAIN) => Act::Send,
+            Err(errno) => share.failed(index, self.now_ns, Cause::of(errno)),
+        };
+        self.perform(share, index, act);
+    }
+
+    /// Bytes, an end or an error have arrived.
+    fn received(&mut self, share: &mut Share, tag: Tag, event: &cqueue::Entry) {
+        let (index, now_ns) = (tag.index as usize, self.now_ns);
+        self.sockets[index].receiving = cqueue::more(event.flags());
+        let mut act = match (outcome(event.result()), cqueue::buffer_select(event.flags())) {
+            (Ok(0), _) => share.ended(index, now_ns),
+            (Ok(count), Some(id)) => share.received(index, now_ns, self.buffers.bytes(id, count)),
+            (Ok(count), None) => share.skipped(index, now_ns, count as u64),
+            // No buffer was left, or this receive gives way to another kind of it.
+            (Err(Errno::NOBUFS | Errno::CANCELED | Errno::INTR | Errno::AGAIN), _) => Act::Wait,
+            (Err(errno), _) => share.failed(index, now_ns, Cause::of(errno)),
+        };
+        if act == Act::Free {
+            // More after the end of a response, or the end of the connection, comes before the next request.
+            let dry = !cqueue::sock_nonempty(event.flags());
+            act = if dry { share.start(index, now_ns) } else { Act::Wait };
+        }
+        act = self.receive(share, index, act);
+        self.perform(share, index, act);
+    }
+
+    /// Sees to it that the right kind of receive is armed before `act`, unless that closes the socket.
+    fn receive(&mut self, share: &mut Share, index: usize, act: Act) -> Act {
+        if matches!(act, Act::Reopen | Act::Close) {
+            return act;
+        }
+        let skippable = share.skippable(index);
+        let armed = match self.sockets[index].receiving {
+            true if skippable > 1 && !self.long => {
+                self.long = true;
+                self.ring.cancel(self.tag(index, Kind::Received))
+            }
+            true => Ok(()),
+            false => self.arm(index, skippable),
+        };
+        match armed {
+            Ok(()) => act,
+            Err(errno) => share.failed(index, self.now_ns, Cause::of(errno)),
+        }
+    }
+
+    fn arm(&mut self, index: usize, skippable: u64) -> Result<(), Errno> {
+        self.sockets[index].receiving = true;
+        match skippable {
+            0 if !self.long => self.ring.receive_all(self.tag(index, Kind::Received)),
+            0 => self.ring.receive(self.tag(index, Kind::Received)),
+            many => {
+                self.long = true;
+                self.ring.skip(self.tag(index, Kind::Skipped), many.min(SKIP_BYTES_MAX) as u32)
+            }
+        }
+    }
+
+    fn write(&mut self, share: &mut Share, index: usize) -> Act {
+        let Some(from) = share.unwritten_from(index) else { return Act::Wait };
+        let tag = self.tag(index, Kind::Sent);
+        let rest = &self.request[from..];
+        let silent = rest.len() <= SILENT_BYTES_MAX;
+        match self.ring.send(tag, rest, silent) {
+            Ok(()) if silent => share.wrote(index, rest.len()),
+            Ok(()) => {}
+            Err(errno) => return share.failed(index, self.now_ns, Cause::of(errno)),
+        }
+        Act::Wait
+    }
+
+    fn open(&mut self, share: &mut Share, index: usize) -> Act {
+        let now_ns = clock::monotonic_ns();
+        share.connecting(index, now_ns);
+        match self.connect(index) {
+            Ok(()) => Act::Wait,
+            Err(errno) => share.failed(index, now_ns, Cause::of(errno)),
+        }
+    }
+
+    fn connect(&mut self, index: usize) -> Result<(), Errno> {
+        let socket = driver::begin_connect(&self.address)?;
+        self.ring.register(index as u32, &socket)?;
+        self.sockets[index].file = Some(socket);
+        self.ring.connected(self.tag(index, Kind::Connected))
+    }
+}
+
+impl Driver for Completion {
+    fn name(&self) -> &'static str {
+        "completion"
+    }
+
+    fn turn(&mut self, share: &mut Share, wait_ns: u64) -> bool {
+        let mut events = std::mem::take(&mut self.events);
+        events.clear();
+        let several = (share.in_flight() / IN_FLIGHT_FOR_ONE).min(SEVERAL_MAX);
+        self.ring.wait(wait_ns, several as usize, &mut events);
+        self.now_ns = clock::monotonic_ns();
+        for event in &events {
+            self.handle(share, event);
+        }
+        let quiet = events.is_empty();
+        self.events = events;
+        quiet
+    }
+
+    fn perform(&mut self, share: &mut Share, index: usize, mut act: Act) {
+        loop {
+            act = match act {
+                Act::Wait => return,
+                Act::Free => share.start(index, clock::monotonic_ns()),
+                Act::Send => self.write(share, index),
+                Act::Close => return self.close(index),
+                Act::Reopen => {
+                    self.close(index);
+                    self.open(share, index)
+                }
+            }
+        }
+    }
+
+    fn close(&mut self, index: usize) {
+        let socket = &mut self.sockets[index];
+        if let Some(file) = socket.file.take() {
+            socket.generation = (socket.generation + 1) & 0xff_ffff;
+            socket.receiving = false;
+            self.ring.forget(index as u32);
+            drop(file);
+        }
+    }
+}
+
+/// The kernel's way of telling a count or an error.
+fn outcome(result: i32) -> Result<usize, Errno> {
+    usize::try_from(result).map_err(|_| Errno::from_raw_os_error(-result))
+}

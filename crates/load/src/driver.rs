@@ -1,0 +1,96 @@
+//! What an engine thread needs of whatever moves its bytes, and which of the drivers it gets.
+//!
+//! A driver decides nothing: it reports events to the [`Share`] and does what the returned [`Act`] says.
+
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
+
+use crate::clock;
+use crate::completion::Completion;
+use crate::readiness::Readiness;
+use crate::share::{Act, Share};
+use crate::{DriverChoice, LoadError};
+
+/// Connections begun in one walk: more would overrun a listener's backlog before it is scheduled.
+const CONNECTS_MAX: usize = 128;
+
+/// Requests begun at once that were due: more would keep responses waiting that are there already.
+const STARTS_MAX: usize = 64;
+
+/// Moves the bytes of one thread's share.
+pub(crate) trait Driver {
+    /// As it is called in a slice.
+    fn name(&self) -> &'static str;
+
+    /// Waits for events, at most `wait_ns`, and handles them. False when there may be more of them already.
+    fn turn(&mut self, share: &mut Share, wait_ns: u64) -> bool;
+
+    /// Does what the share wants done with connection `index`, and what it wants done then.
+    fn perform(&mut self, share: &mut Share, index: usize, act: Act);
+
+    /// Closes the socket of connection `index`.
+    fn close(&mut self, index: usize);
+
+    /// Begins a request on every idle connection, as far as the share allows.
+    fn start_all(&mut self, share: &mut Share) {
+        for index in 0..share.connections() {
+            self.perform(share, index, Act::Free);
+        }
+    }
+
+    /// Begins requests that are due on connections that are free: open loop.
+    fn start_due(&mut self, share: &mut Share) {
+        for _ in 0..STARTS_MAX {
+            let Some(index) = share.start_next(clock::monotonic_ns()) else { return };
+            self.perform(share, index, Act::Send);
+        }
+    }
+
+    /// Does what is due by time.
+    fn sweep(&mut self, share: &mut Share, now_ns: u64) {
+        let mut from = 0;
+        let mut connects = 0;
+        while let Some((index, act)) = share.overdue(from, now_ns) {
+            self.perform(share, index, act);
+            from = index + 1;
+            connects += usize::from(act == Act::Reopen);
+            if connects == CONNECTS_MAX {
+                return share.put_off(now_ns);
+            }
+        }
+    }
+}
+
+/// Makes the driver that was asked for, or the readiness driver where the kernel refuses the other one.
+pub(crate) fn make(
+    choice: DriverChoice,
+    address: SocketAddr,
+    request: Arc<[u8]>,
+    connections: usize,
+) -> Result<Box<dyn Driver>, LoadError> {
+    if choice != DriverChoice::Readiness
+        && let Ok(driver) = Completion::new(address, request.clone(), connections)
+    {
+        return Ok(Box::new(driver));
+    }
+    let driver =
+        Readiness::new(address, request, connections).map_err(|errno| LoadError::Thread(errno.into()))?;
+    driver.probe().map_err(|errno| LoadError::Kernel(errno.into()))?;
+    Ok(Box::new(driver))
+}
+
+/// Makes a socket and begins to connect it.
+pub(crate) fn begin_connect(address: &SocketAddr) -> Result<OwnedFd, Errno> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+    sockopt::set_tcp_nodelay(&socket, true)?;
+    match rustix::net::connect(&socket, address) {
+        Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => Ok(socket),
+        Err(errno) => Err(errno),
+    }
+}
