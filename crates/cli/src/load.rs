@@ -67,6 +67,9 @@ pub struct LoadArgs {
     /// The status codes that count as good, separated by commas [default: any 2xx]
     #[arg(long, value_name = "CODES", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(100..1000))]
     expect_status: Vec<u16>,
+    /// What moves the bytes
+    #[arg(long, value_enum, default_value_t = Driver::Auto)]
+    driver: Driver,
     /// Print everything that was measured as JSON
     #[arg(long)]
     json: bool,
@@ -79,6 +82,27 @@ enum Spread {
     Constant,
     /// At random and independent of each other, as from many users
     Poisson,
+}
+
+/// [`DriverChoice`] as a flag.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Driver {
+    /// io_uring where the kernel grants it, else epoll
+    Auto,
+    /// epoll
+    Readiness,
+    /// io_uring, or epoll where it is refused
+    Completion,
+}
+
+impl From<Driver> for DriverChoice {
+    fn from(driver: Driver) -> DriverChoice {
+        match driver {
+            Driver::Auto => DriverChoice::Auto,
+            Driver::Readiness => DriverChoice::Readiness,
+            Driver::Completion => DriverChoice::Completion,
+        }
+    }
 }
 
 /// Runs the load and prints the result.
@@ -131,7 +155,7 @@ fn spec(args: &LoadArgs, url: &Url) -> anyhow::Result<LoadSpec> {
         cpus: Vec::new(),
         timeout: args.timeout,
         connect_timeout: CONNECT_TIMEOUT,
-        driver: DriverChoice::Auto,
+        driver: args.driver.into(),
         contract: Contract { status: args.expect_status.clone(), ..Contract::default() },
     })
 }

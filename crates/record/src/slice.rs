@@ -101,6 +101,9 @@ pub struct ContractFailure {
 /// CPU of the generator's threads over window and drain, one entry a thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GeneratorUse {
+    /// What moved its bytes: `readiness` (epoll) or `completion` (io_uring); empty in records that do not say.
+    #[serde(default)]
+    pub driver: String,
     /// CPU time of each thread in nanoseconds.
     pub cpu_ns: Vec<u64>,
     /// Time each thread was runnable and had to wait for a core, in nanoseconds.

@@ -29,6 +29,8 @@ struct Document<'a> {
     open: Option<Open<'a>>,
     connections: u32,
     threads: u32,
+    /// What moved the bytes: `completion` (io_uring) or `readiness` (epoll).
+    driver: &'static str,
     /// How long it should send; null where a count was the limit.
     asked_s: Option<f64>,
     /// How many requests it should send; null where time was the limit.
@@ -172,6 +174,7 @@ fn document(outcome: &Outcome) -> Document<'_> {
         open: open(outcome),
         connections: outcome.connections,
         threads: outcome.threads,
+        driver: slice.driver,
         asked_s,
         asked_requests,
         timeout_s: outcome.timeout.as_secs_f64(),

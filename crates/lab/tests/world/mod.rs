@@ -145,6 +145,7 @@ fn slice(variant: usize, block: u32, kind: SliceKind, ok: u64, seconds: f64) -> 
         connections_alive: 32,
         connections_opened: 0,
         generator: GeneratorUse {
+            driver: "simulated".into(),
             cpu_ns: vec![(seconds * 2e8) as u64],
             run_delay_ns: vec![0],
             wall_ns: vec![(seconds * 1e9) as u64],
