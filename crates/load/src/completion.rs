@@ -189,35 +189,6 @@ impl Completion {
             }
         }
     }
-
-    fn write(&mut self, share: &mut Share, index: usize) -> Act {
-        let Some(from) = share.unwritten_from(index) else { return Act::Wait };
-        let tag = self.tag(index, Kind::Sent);
-        let rest = &self.request[from..];
-        let silent = rest.len() <= SILENT_BYTES_MAX;
-        match self.ring.send(tag, rest, silent) {
-            Ok(()) if silent => share.wrote(index, rest.len()),
-            Ok(()) => {}
-            Err(errno) => return share.failed(index, self.now_ns, Cause::of(errno)),
-        }
-        Act::Wait
-    }
-
-    fn open(&mut self, share: &mut Share, index: usize) -> Act {
-        let now_ns = clock::monotonic_ns();
-        share.connecting(index, now_ns);
-        match self.connect(index) {
-            Ok(()) => Act::Wait,
-            Err(errno) => share.failed(index, now_ns, Cause::of(errno)),
-        }
-    }
-
-    fn connect(&mut self, index: usize) -> Result<(), Errno> {
-        let socket = driver::begin_connect(&self.address)?;
-        self.ring.register(index as u32, &socket)?;
-        self.sockets[index].file = Some(socket);
-        self.ring.connected(self.tag(index, Kind::Connected))
-    }
 }
 
 impl Driver for Completion {
@@ -239,19 +210,24 @@ impl Driver for Completion {
         quiet
     }
 
-    fn perform(&mut self, share: &mut Share, index: usize, mut act: Act) {
-        loop {
-            act = match act {
-                Act::Wait => return,
-                Act::Free => share.start(index, clock::monotonic_ns()),
-                Act::Send => self.write(share, index),
-                Act::Close => return self.close(index),
-                Act::Reopen => {
-                    self.close(index);
-                    self.open(share, index)
-                }
-            }
+    fn write(&mut self, share: &mut Share, index: usize) -> Act {
+        let Some(from) = share.unwritten_from(index) else { return Act::Wait };
+        let tag = self.tag(index, Kind::Sent);
+        let rest = &self.request[from..];
+        let silent = rest.len() <= SILENT_BYTES_MAX;
+        match self.ring.send(tag, rest, silent) {
+            Ok(()) if silent => share.wrote(index, rest.len()),
+            Ok(()) => {}
+            Err(errno) => return share.failed(index, self.now_ns, Cause::of(errno)),
         }
+        Act::Wait
+    }
+
+    fn connect(&mut self, index: usize) -> Result<(), Errno> {
+        let socket = driver::begin_connect(&self.address)?;
+        self.ring.register(index as u32, &socket)?;
+        self.sockets[index].file = Some(socket);
+        self.ring.connected(self.tag(index, Kind::Connected))
     }
 
     fn close(&mut self, index: usize) {

@@ -13,7 +13,7 @@ use crate::clock;
 use crate::completion::Completion;
 use crate::readiness::Readiness;
 use crate::share::{Act, Share};
-use crate::{DriverChoice, LoadError};
+use crate::{Cause, DriverChoice, LoadError};
 
 /// Connections begun in one walk: more would overrun a listener's backlog before it is scheduled.
 const CONNECTS_MAX: usize = 128;
@@ -29,11 +29,40 @@ pub(crate) trait Driver {
     /// Waits for events, at most `wait_ns`, and handles them. False when there may be more of them already.
     fn turn(&mut self, share: &mut Share, wait_ns: u64) -> bool;
 
-    /// Does what the share wants done with connection `index`, and what it wants done then.
-    fn perform(&mut self, share: &mut Share, index: usize, act: Act);
+    /// Writes the request of connection `index`, from where it was left.
+    fn write(&mut self, share: &mut Share, index: usize) -> Act;
+
+    /// Makes a socket for connection `index` and begins to connect it; that it is connected shows as an event.
+    fn connect(&mut self, index: usize) -> Result<(), Errno>;
 
     /// Closes the socket of connection `index`.
     fn close(&mut self, index: usize);
+
+    /// Does what the share wants done with connection `index`, and what it wants done then.
+    fn perform(&mut self, share: &mut Share, index: usize, mut act: Act) {
+        loop {
+            act = match act {
+                Act::Wait => return,
+                Act::Free => share.start(index, clock::monotonic_ns()),
+                Act::Send => self.write(share, index),
+                Act::Close => return self.close(index),
+                Act::Reopen => {
+                    self.close(index);
+                    self.open(share, index)
+                }
+            }
+        }
+    }
+
+    /// Opens connection `index`.
+    fn open(&mut self, share: &mut Share, index: usize) -> Act {
+        let now_ns = clock::monotonic_ns();
+        share.connecting(index, now_ns);
+        match self.connect(index) {
+            Ok(()) => Act::Wait,
+            Err(errno) => share.failed(index, now_ns, Cause::of(errno)),
+        }
+    }
 
     /// Begins a request on every idle connection, as far as the share allows.
     fn start_all(&mut self, share: &mut Share) {

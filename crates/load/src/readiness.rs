@@ -143,36 +143,6 @@ impl Readiness {
         }
         self.perform(share, index, act);
     }
-
-    fn write(&self, share: &mut Share, index: usize) -> Act {
-        let Some(socket) = &self.sockets[index] else { return Act::Wait };
-        while let Some(from) = share.unwritten_from(index) {
-            match rustix::net::send(socket, &self.request[from..], SendFlags::NOSIGNAL) {
-                Ok(count) => share.wrote(index, count),
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => break,
-                Err(errno) => return share.failed(index, clock::monotonic_ns(), Cause::of(errno)),
-            }
-        }
-        Act::Wait
-    }
-
-    fn open(&mut self, share: &mut Share, index: usize) -> Act {
-        let now_ns = clock::monotonic_ns();
-        share.connecting(index, now_ns);
-        match self.connect(index) {
-            Ok(()) => Act::Wait,
-            Err(errno) => share.failed(index, now_ns, Cause::of(errno)),
-        }
-    }
-
-    /// Makes a socket, begins to connect it, and registers it; that it is connected shows as an event.
-    fn connect(&mut self, index: usize) -> Result<(), Errno> {
-        let socket = driver::begin_connect(&self.address)?;
-        epoll::add(&self.epoll, &socket, EventData::new_u64(index as u64), INTEREST)?;
-        self.sockets[index] = Some(socket);
-        Ok(())
-    }
 }
 
 impl Driver for Readiness {
@@ -195,19 +165,24 @@ impl Driver for Readiness {
         all
     }
 
-    fn perform(&mut self, share: &mut Share, index: usize, mut act: Act) {
-        loop {
-            act = match act {
-                Act::Wait => return,
-                Act::Free => share.start(index, clock::monotonic_ns()),
-                Act::Send => self.write(share, index),
-                Act::Close => return self.close(index),
-                Act::Reopen => {
-                    self.close(index);
-                    self.open(share, index)
-                }
+    fn write(&mut self, share: &mut Share, index: usize) -> Act {
+        let Some(socket) = &self.sockets[index] else { return Act::Wait };
+        while let Some(from) = share.unwritten_from(index) {
+            match rustix::net::send(socket, &self.request[from..], SendFlags::NOSIGNAL) {
+                Ok(count) => share.wrote(index, count),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
+                Err(errno) => return share.failed(index, clock::monotonic_ns(), Cause::of(errno)),
             }
         }
+        Act::Wait
+    }
+
+    fn connect(&mut self, index: usize) -> Result<(), Errno> {
+        let socket = driver::begin_connect(&self.address)?;
+        epoll::add(&self.epoll, &socket, EventData::new_u64(index as u64), INTEREST)?;
+        self.sockets[index] = Some(socket);
+        Ok(())
     }
 
     fn close(&mut self, index: usize) {
