@@ -1,0 +1,237 @@
+"""What is started: nginx on one core, one load generator at a time on another; and what both used.
+
+Loopback only, and each process is ended by its id. It must not summarise.
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+import urllib.request
+from pathlib import Path
+from typing import NamedTuple
+
+from tools import BENCH_TOOLS, ROOM, Count, Load, Tool
+
+SERVER_CORE = 0
+CLIENT_CORE = 1
+START_SECONDS_MAX = 5
+QUIET_SECONDS = 0.5
+QUIET_SHARE = 0.1
+SETTLE_SECONDS = 0.2  # for the server to notice that the client's connections are closed
+GRACE_SECONDS = 15  # beyond the time asked for: node starts, ab sorts
+TICK_US = 1_000_000 // os.sysconf("SC_CLK_TCK")
+BODIES = {"/small": b"Hello world\n", "/large": b"x" * 134_054}
+
+CONFIGURATION = """
+daemon off;
+worker_processes 1;
+{user}
+pid {folder}/nginx.pid;
+events {{ worker_connections 4096; }}
+http {{
+    access_log off;
+    keepalive_requests 1000000000;
+    keepalive_timeout 600s;
+    sendfile on;
+    tcp_nopush on;
+    open_file_cache max=10 inactive=600s;
+    open_file_cache_valid 600s;
+    client_body_temp_path {folder}/client; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
+    server {{
+        listen 127.0.0.1:{port} backlog=4096;
+        root {folder}/bodies;
+        location = /small {{ default_type text/plain; return 200 "Hello world\\n"; }}
+        location = /status {{ stub_status; }}
+    }}
+}}
+"""
+
+
+class Run(NamedTuple):
+    """One tool under one load, once. `server_count` is what nginx counted, and the one that figures are made of."""
+
+    client_us: int
+    server_us: int
+    others_share: float  # of the busier core, taken by anything but nginx and the client, their interrupts included
+    rss_max_kb: int
+    server_count: int
+    own: Count
+
+
+class Failed(Exception):
+    """A run that gave no figures, and why."""
+
+
+def compile_programs() -> None:
+    """Compiles what is in programs/ into target/bench-tools/bin, where it is newer there or missing."""
+    folder = BENCH_TOOLS / "bin"
+    folder.mkdir(parents=True, exist_ok=True)
+    for source, program in [("measure.c", "measure"), ("epoll.c", "floor-epoll"), ("uring.c", "floor-uring")]:
+        command = ["cc", "-O2", "-Wall", "-Wextra", "-std=gnu11", "-o", str(folder / program)]
+        result = subprocess.run([*command, str(ROOM / "programs" / source)], capture_output=True, text=True)
+        if result.returncode != 0 and program == "measure":
+            raise Failed(f"{source} does not compile: {result.stderr}")
+
+
+class Server:
+    """nginx with one worker, pinned; a context that ends it."""
+
+    def __init__(self, program: str, folder: Path):
+        self.program, self.folder = program, folder
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            self.port = probe.getsockname()[1]
+
+    def __enter__(self) -> "Server":
+        (self.folder / "bodies").mkdir()
+        (self.folder / "bodies" / "large").write_bytes(BODIES["/large"])
+        user = "user root;" if os.geteuid() == 0 else ""
+        configuration = self.folder / "nginx.conf"
+        configuration.write_text(CONFIGURATION.format(folder=self.folder, port=self.port, user=user))
+        command = [self.program, "-e", str(self.folder / "error.log"), "-c", str(configuration)]
+        self.process = subprocess.Popen(_measured(self.folder / "nginx.json", SERVER_CORE, signal.SIGTERM, command))
+        try:
+            self._await_ready()
+            self._check_bodies()
+            self.worker = _child_of(_child_of(self.process.pid))
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_) -> None:
+        # The master ends its worker, and the launcher ends with the master. If not, its death ends the master.
+        try:
+            os.kill(_child_of(self.process.pid), signal.SIGTERM)
+            self.process.wait(START_SECONDS_MAX)
+        except (Failed, ProcessLookupError, subprocess.TimeoutExpired):
+            pass
+        self.process.kill()
+        self.process.wait()
+
+    def requests(self) -> int:
+        """All requests that nginx was ever sent, the one that asks included."""
+        return int(self._get("/status").split()[9])
+
+    def cpu_us(self) -> int:
+        user, system = _stat_of(Path("/proc") / str(self.worker))[11:13]
+        return (int(user) + int(system)) * TICK_US
+
+    def _await_ready(self) -> None:
+        end = time.monotonic() + START_SECONDS_MAX
+        while True:
+            try:
+                self._get("/status")
+                return
+            except Failed as error:
+                if time.monotonic() > end or self.process.poll() is not None:
+                    log = self.folder / "error.log"
+                    raise Failed(f"nginx did not start: {log.read_text() if log.exists() else error}") from error
+                time.sleep(0.05)
+
+    def _check_bodies(self) -> None:
+        for path, body in BODIES.items():
+            if self._get(path) != body:
+                raise Failed(f"nginx does not answer {path} with the {len(body)} bytes it should")
+
+    def _get(self, path: str) -> bytes:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=START_SECONDS_MAX) as response:
+                return response.read()
+        except OSError as error:
+            raise Failed(f"nginx does not answer {path}: {error}") from error
+
+
+def run(tool: Tool, load: Load, server: Server) -> Run:
+    """Runs the tool once and takes the readings before and after. Raises `Failed`."""
+    report = server.folder / "client.json"
+    report.unlink(missing_ok=True)
+    command = _measured(report, CLIENT_CORE, signal.SIGKILL, [tool.find(), *tool.arguments(load)])
+    before = _readings(server)
+    start = time.monotonic()
+    output, complaint = _output_of(command, load.seconds + GRACE_SECONDS)
+    wall_us = (time.monotonic() - start) * 1_000_000
+    after = _readings(server)
+    time.sleep(SETTLE_SECONDS)
+    used = json.loads(report.read_text())
+    if used["exit_status"] != 0:
+        raise Failed(f"exit status {used['exit_status']}: {complaint[-200:].strip()}")
+    client_us = used["user_us"] + used["system_us"]
+    server_us = after.server_us - before.server_us
+    # Each question is a request too, and the two after the run came after the first was answered.
+    server_count = server.requests() - before.requests - 2
+    if server_count <= 0:
+        raise Failed("it sent no request")
+    try:
+        own = tool.count(output)
+    except (ValueError, KeyError) as error:
+        raise Failed(f"its output cannot be read: {error}") from error
+    others_us = max(after.busy_us[CLIENT_CORE] - before.busy_us[CLIENT_CORE] - client_us,
+                    after.busy_us[SERVER_CORE] - before.busy_us[SERVER_CORE] - server_us)
+    return Run(client_us, server_us, max(0, others_us) / wall_us, used["rss_max_kb"], server_count, own)
+
+
+class _Readings(NamedTuple):
+    requests: int
+    server_us: int
+    busy_us: dict  # by core
+
+
+def _readings(server: Server) -> _Readings:
+    return _Readings(server.requests(), server.cpu_us(), _busy_us())
+
+
+def is_quiet() -> bool:
+    """Whether both cores are idle for half a second, while nothing of ours runs."""
+    before = _busy_us()
+    time.sleep(QUIET_SECONDS)
+    after = _busy_us()
+    return all(after[core] - before[core] <= QUIET_SHARE * QUIET_SECONDS * 1_000_000 for core in after)
+
+
+def _measured(report: Path, core: int, death_signal: signal.Signals, command: list) -> list:
+    return [str(BENCH_TOOLS / "bin" / "measure"), str(report), str(core), str(int(death_signal)), *command]
+
+
+def _output_of(command: list, seconds_max: float) -> tuple:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            output, complaint = process.communicate(timeout=seconds_max)
+        except BaseException as error:
+            process.kill()
+            process.wait()
+            if isinstance(error, subprocess.TimeoutExpired):
+                raise Failed(f"not done after {seconds_max} s") from error
+            raise
+    if process.returncode != 0:
+        raise Failed(f"not measured: {complaint[-200:].strip()}")
+    return output, complaint
+
+
+def _child_of(parent: int) -> int:
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and _stat_of(entry)[1:2] == [str(parent)]:
+            return int(entry.name)
+    raise Failed(f"process {parent} has no child")
+
+
+def _stat_of(process: Path) -> list:
+    """The fields of /proc/PID/stat from the third, the state, on: the second is a name in brackets. proc(5)."""
+    try:
+        return (process / "stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def _busy_us() -> dict:
+    """User, nice, system, interrupt and soft interrupt time of both cores. proc(5)."""
+    busy = {}
+    for line in Path("/proc/stat").read_text().splitlines():
+        name, *fields = line.split()
+        if name in (f"cpu{SERVER_CORE}", f"cpu{CLIENT_CORE}"):
+            ticks = [int(field) for field in fields]
+            busy[int(name[3:])] = (sum(ticks[:3]) + ticks[5] + ticks[6]) * TICK_US
+    return busy

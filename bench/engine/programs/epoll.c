@@ -1,0 +1,58 @@
+/*
+ * The floor of readiness: a bare loop over epoll that writes the next request straight from its read handler, two
+ * system calls for a response and a share of one epoll_wait. See floor.h for what it leaves out.
+ */
+#include "floor.h"
+#include <sys/epoll.h>
+
+#define EVENTS_MAX 512
+
+struct connection {
+    int socket_fd;
+    size_t missing_bytes; /* of the response under way */
+};
+
+static struct connection connections[CONNECTIONS_MAX];
+
+/* Takes what has arrived. One when that ended a response, and the next request is on its way; else zero. */
+static unsigned long receive(struct connection *connection, const struct load *load) {
+    ssize_t count = recv(connection->socket_fd, NULL, connection->missing_bytes, MSG_TRUNC | MSG_DONTWAIT);
+    if (count <= 0) stop("recv");
+    connection->missing_bytes -= (size_t)count;
+    if (connection->missing_bytes > 0) return 0;
+    connection->missing_bytes = load->response_bytes;
+    send_request(connection->socket_fd, load);
+    return 1;
+}
+
+static int connect_all(const struct load *load) {
+    int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (epoll_fd < 0) stop("epoll_create1");
+    for (int i = 0; i < load->connections; i++) {
+        struct connection *connection = &connections[i];
+        struct epoll_event event = {.events = EPOLLIN, .data.ptr = connection};
+        connection->socket_fd = connect_loopback(load->port);
+        connection->missing_bytes = load->response_bytes;
+        if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, connection->socket_fd, &event) != 0) stop("epoll_ctl");
+    }
+    return epoll_fd;
+}
+
+int main(int argc, char **argv) {
+    static struct epoll_event events[EVENTS_MAX];
+    struct load load = load_from(argc, argv);
+    int epoll_fd = connect_all(&load);
+    unsigned long responses = 0;
+    double start = now_seconds();
+    double end = start + load.seconds;
+    double now = start;
+    for (int i = 0; i < load.connections; i++) send_request(connections[i].socket_fd, &load);
+    while (now < end) {
+        int ready = epoll_wait(epoll_fd, events, EVENTS_MAX, (int)((end - now) * 1000) + 1);
+        if (ready < 0) stop("epoll_wait");
+        for (int i = 0; i < ready; i++) responses += receive(events[i].data.ptr, &load);
+        now = now_seconds();
+    }
+    print_count(responses, now - start);
+    return 0;
+}

@@ -1,0 +1,171 @@
+"""The load generators: what each is called, how it is installed, how it is started, and what it says it did.
+
+A table. It must not start anything but `--version`, and must not judge.
+"""
+
+import json
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Callable, NamedTuple, Optional
+
+ROOM = Path(__file__).resolve().parent
+REPOSITORY = ROOM.parent.parent
+BENCH_TOOLS = REPOSITORY / "target" / "bench-tools"
+AUTOCANNON = ROOM / "node_modules" / "autocannon"
+OHA_VERSION = "1.16.0"
+
+# ab sets memory aside for as many requests as -n says, and -t alone would end it after 50,000. No machine of today
+# sends more than this with one thread.
+AB_RATE_MAX = 500_000
+
+
+class Load(NamedTuple):
+    port: int
+    path: str
+    connections: int
+    seconds: int
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}{self.path}"
+
+
+class Count(NamedTuple):
+    """What a tool says it did: whole responses, and the time it took for them."""
+
+    responses: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Tool:
+    name: str
+    program: str
+    arguments: Callable[[Load], list]
+    count: Callable[[str], Count]
+    version: Optional[Callable[[str], str]]  # none for the floors, which are ours
+    install: str
+
+    def find(self) -> Optional[str]:
+        return shutil.which(self.program)
+
+
+def all_tools(proofload: str) -> list:
+    """Every tool, proofload as the binary given, the floors last."""
+    return [
+        Tool("proofload", proofload, _proofload_arguments, _proofload_count, _version_printed, "make build"),
+        Tool("wrk", "wrk", _wrk_arguments, _wrk_count, _version_of_package("wrk"), "apt-get install wrk"),
+        Tool("ab", "ab", _ab_arguments, _ab_count, _version_of_package("apache2-utils"),
+             "apt-get install apache2-utils"),
+        Tool("h2load", "h2load", _h2load_arguments, _h2load_count, _version_printed, "apt-get install nghttp2-client"),
+        Tool("oha", str(BENCH_TOOLS / "bin" / "oha"), _oha_arguments, _oha_count, _version_printed, OHA_INSTALL),
+        Tool("autocannon", str(AUTOCANNON / "autocannon.js"), _autocannon_arguments, _autocannon_count,
+             _version_of_autocannon, "npm ci --prefix bench/engine"),
+        _floor("epoll"),
+        _floor("uring"),
+    ]
+
+
+OHA_INSTALL = f"cargo install oha --version {OHA_VERSION} --locked --root target/bench-tools"
+
+
+def _floor(name: str) -> Tool:
+    program = str(BENCH_TOOLS / "bin" / f"floor-{name}")
+    return Tool(f"floor: {name}", program, _floor_arguments, _floor_count, None, "a C compiler, cc")
+
+
+def _proofload_arguments(load: Load) -> list:
+    return ["load", load.url, "-c", str(load.connections), "-d", f"{load.seconds}s", "--json"]
+
+
+def _proofload_count(output: str) -> Count:
+    result = json.loads(output)
+    return Count(result["requests"]["answered"], result["window_s"] + result["drain_s"])
+
+
+def _wrk_arguments(load: Load) -> list:
+    return ["-t1", f"-c{load.connections}", f"-d{load.seconds}s", load.url]
+
+
+def _wrk_count(output: str) -> Count:
+    found = _search(r"(\d+) requests in ([\d.]+)(m?s),", output)
+    return Count(int(found[1]), float(found[2]) * (0.001 if found[3] == "ms" else 1))
+
+
+def _ab_arguments(load: Load) -> list:
+    requests_max = AB_RATE_MAX * load.seconds
+    return ["-q", "-k", "-c", str(load.connections), "-t", str(load.seconds), "-n", str(requests_max), load.url]
+
+
+def _ab_count(output: str) -> Count:
+    responses = _search(r"Complete requests:\s+(\d+)", output)[1]
+    return Count(int(responses), float(_search(r"Time taken for tests:\s+([\d.]+) seconds", output)[1]))
+
+
+def _h2load_arguments(load: Load) -> list:
+    return ["--h1", "-c", str(load.connections), "-D", str(load.seconds), load.url]
+
+
+def _h2load_count(output: str) -> Count:
+    # What it prints as "finished in" is the time asked for.
+    seconds = float(_search(r"finished in ([\d.]+)s", output)[1])
+    return Count(int(_search(r"(\d+) done", output)[1]), seconds)
+
+
+def _oha_arguments(load: Load) -> list:
+    return ["-z", f"{load.seconds}s", "-c", str(load.connections), "--no-tui", "--output-format", "json", load.url]
+
+
+def _oha_count(output: str) -> Count:
+    result = json.loads(output)
+    return Count(sum(result["statusCodeDistribution"].values()), result["summary"]["total"])
+
+
+def _autocannon_arguments(load: Load) -> list:
+    return ["-j", "-n", "-c", str(load.connections), "-d", str(load.seconds), load.url]
+
+
+def _autocannon_count(output: str) -> Count:
+    result = json.loads(output)
+    return Count(result["2xx"], result["duration"])
+
+
+def _floor_arguments(load: Load) -> list:
+    return [str(load.port), load.path, str(load.connections), str(load.seconds)]
+
+
+def _floor_count(output: str) -> Count:
+    result = json.loads(output)
+    return Count(result["responses"], result["seconds"])
+
+
+def _search(pattern: str, output: str) -> re.Match:
+    found = re.search(pattern, output)
+    if found is None:
+        raise ValueError(f"its output has no match for {pattern!r}")
+    return found
+
+
+def _version_printed(program: str) -> str:
+    result = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10)
+    found = re.search(r"\d+\.\d+[\w.+~-]*", result.stdout + result.stderr)
+    return found[0] if found else "unknown"
+
+
+def _version_of_package(package: str) -> Callable[[str], str]:
+    # wrk and ab print versions that do not change when the program does.
+    def version(_: str) -> str:
+        if shutil.which("dpkg-query") is None:
+            return "unknown"
+        query = ["dpkg-query", "-W", "-f", "${Version}", package]
+        return subprocess.run(query, capture_output=True, text=True, timeout=10).stdout or "unknown"
+
+    return version
+
+
+def _version_of_autocannon(_: str) -> str:
+    node = subprocess.run(["node", "--version"], capture_output=True, text=True, timeout=10).stdout.strip()
+    return f"{json.loads((AUTOCANNON / 'package.json').read_text())['version']} on node {node}"
