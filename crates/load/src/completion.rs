@@ -5,8 +5,8 @@
 //! completion. It must not decide anything about requests: that is the [`Share`]'s.
 //!
 //! What arrives is stamped when the call that brought it returns. With many requests in flight that call holds out up to
-//! 5 µs for several responses. A request is stamped as sent when it is queued, which is before the next call sends it. So a
-//! latency may be overstated by 5 µs and the work of a turn; it is never understated.
+//! 20 µs for several responses, 5 µs in open loop. A request is stamped as sent when it is queued, which is before the next call sends it. So a
+//! latency may be overstated by that and the work of a turn; it is never understated.
 
 mod buffers;
 mod ring;
@@ -20,7 +20,7 @@ use rustix::io::Errno;
 use rustix::net::sockopt;
 
 use self::buffers::Buffers;
-use self::ring::{Kind, Ring, Tag};
+use self::ring::{Kind, Patience, Ring, Tag};
 use crate::connection::Stage;
 use crate::driver::{self, Driver};
 use crate::share::{Act, Share};
@@ -31,8 +31,13 @@ const SILENT_BYTES_MAX: usize = 4096;
 /// A wait holds out for as many completions as there are times so many requests in flight, so that few connections get
 /// each response at once.
 const IN_FLIGHT_FOR_ONE: u32 = 4;
-/// More at once bring no more: 4 and 8 cost the same within the noise.
-const SEVERAL_MAX: u32 = 8;
+/// In closed loop a wait holds out for at most so many completions, and so long.
+///
+/// Without patience every response wakes this thread, at the cost of both sides: the server pays for the interrupt.
+/// docs/decisions/0006-completions.md has what more and less of it cost.
+const CLOSED_LOOP: Patience = Patience { several: 32, us: 20 };
+/// In open loop, where latency is what is measured.
+const OPEN_LOOP: Patience = Patience { several: 8, us: 5 };
 /// Thrown away by one request, at most: what is thrown away when it is cancelled is not counted.
 const SKIP_BYTES_MAX: u64 = 1 << 20;
 
@@ -199,8 +204,9 @@ impl Driver for Completion {
     fn turn(&mut self, share: &mut Share, wait_ns: u64) -> bool {
         let mut events = std::mem::take(&mut self.events);
         events.clear();
-        let several = (share.in_flight() / IN_FLIGHT_FOR_ONE).min(SEVERAL_MAX);
-        self.ring.wait(wait_ns, several as usize, &mut events);
+        let most = if share.is_open_loop() { OPEN_LOOP } else { CLOSED_LOOP };
+        let several = (share.in_flight() / IN_FLIGHT_FOR_ONE) as usize;
+        self.ring.wait(wait_ns, Patience { several: several.min(most.several), ..most }, &mut events);
         self.now_ns = clock::monotonic_ns();
         for event in &events {
             self.handle(share, event);

@@ -110,6 +110,11 @@ impl Share {
         self.in_flight
     }
 
+    /// Whether requests are due at times of their own.
+    pub(crate) fn is_open_loop(&self) -> bool {
+        self.schedule.is_some()
+    }
+
     /// Where connection `index` stands.
     pub(crate) fn stage(&self, index: usize) -> Stage {
         self.connections[index].stage()

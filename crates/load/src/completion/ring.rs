@@ -16,12 +16,6 @@ use super::buffers::{self, Buffers};
 const QUEUE_MAX: u32 = 1024;
 /// Received at once where most of a response is to be thrown away: a head, and no more of the body than need be.
 const HEAD_BYTES: u32 = 4096;
-/// How long a wait may hold out for several completions: the most by which one of them is seen late.
-///
-/// With none at all every response wakes this thread, at the cost of both sides: the server pays for the interrupt. At
-/// 64 connections and 12-byte bodies 10.4 µs of CPU for a request and 80 000 requests/s became 7.0 and 106 000 with 5 µs, and
-/// 6.2 and 109 000 with 10. Latencies fell with them by a quarter, far more than the delay.
-const PATIENCE_US: u32 = 5;
 /// The one group of provided buffers.
 const GROUP: u16 = 0;
 
@@ -45,6 +39,13 @@ pub(super) struct Tag {
     pub(super) index: u32,
     /// Counts the sockets of a connection, so that what comes late from an earlier one can be told; 24 bits are used.
     pub(super) socket: u32,
+}
+
+/// For how many completions a wait holds out, and how long: the most by which one of them is seen late.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Patience {
+    pub(super) several: usize,
+    pub(super) us: u32,
 }
 
 /// See the module's text.
@@ -91,14 +92,15 @@ impl Ring {
         Ok(Ring { uring })
     }
 
-    /// Hands over what is queued, waits for a completion, at most `wait_ns`, and takes out all there are. For the first
-    /// [`PATIENCE_US`] it waits for `several` of them.
-    pub(super) fn wait(&mut self, wait_ns: u64, several: usize, events: &mut Vec<cqueue::Entry>) {
+    /// Hands over what is queued, waits for a completion, at most `wait_ns`, and takes out all there are. At first it
+    /// holds out for several of them, as `patience` says.
+    pub(super) fn wait(&mut self, wait_ns: u64, patience: Patience, events: &mut Vec<cqueue::Entry>) {
         let limit = Timespec::from(Duration::from_nanos(wait_ns));
         let args = SubmitArgs::new().timespec(&limit);
         // The kernel does not look at the limit before its patience is over.
-        let patient = several > 1 && wait_ns > u64::from(PATIENCE_US) * 1000;
-        let (want, args) = if patient { (several, args.min_wait_usec(PATIENCE_US)) } else { (1, args) };
+        let patient = patience.several > 1 && wait_ns > u64::from(patience.us) * 1000;
+        let (want, args) =
+            if patient { (patience.several, args.min_wait_usec(patience.us)) } else { (1, args) };
         // Interrupted, timed out or short of memory: the next turn tries again.
         let _ = self.uring.submitter().submit_with_args(want, &args);
         events.extend(self.uring.completion());
