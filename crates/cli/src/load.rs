@@ -15,7 +15,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use load::{Arrivals, Contract, DriverChoice, Generator, LoadError, LoadSpec, Process, Request, Until};
+use load::{
+    Address, Arrivals, Contract, DriverChoice, Generator, LoadError, LoadSpec, Process, Request, Until,
+};
 
 use crate::exit::{self, Failed};
 use crate::print;
@@ -113,7 +115,7 @@ pub fn run(args: &LoadArgs) -> anyhow::Result<ExitCode> {
     let url = Url::read(&args.url).map_err(Failed::usage)?;
     let spec = spec(args, &url)?;
     let until = args.requests.map_or(Until::Elapsed(args.duration), Until::Requests);
-    let (method, address, arrivals) = (spec.request.method.clone(), spec.address, spec.arrivals);
+    let (method, address, arrivals) = (spec.requests[0].method.clone(), spec.address.clone(), spec.arrivals);
     let mut generator = Generator::start(spec).map_err(refused)?;
     let (slice, interrupted) = watch::run(&mut generator, until)?;
     let outcome = Outcome {
@@ -139,24 +141,21 @@ pub fn run(args: &LoadArgs) -> anyhow::Result<ExitCode> {
 fn spec(args: &LoadArgs, url: &Url) -> anyhow::Result<LoadSpec> {
     let body = args.body.as_deref().map(body).transpose()?;
     let default_method = if body.is_some() { "POST" } else { "GET" };
+    let method = args.method.as_deref().unwrap_or(default_method);
     let request = Request {
-        method: args.method.as_deref().unwrap_or(default_method).to_owned(),
-        path: url.path.clone(),
         headers: args.headers.clone(),
         body: body.unwrap_or_default(),
-        host: url.authority(),
+        ..Request::new(method, &url.path, &url.authority())
     };
     Ok(LoadSpec {
-        address: url.resolve().map_err(unreachable)?,
-        request,
         arrivals: arrivals(args),
         connections: args.connections,
         threads: args.threads,
-        cpus: Vec::new(),
         timeout: args.timeout,
         connect_timeout: CONNECT_TIMEOUT,
         driver: args.driver.into(),
         contract: Contract { status: args.expect_status.clone(), ..Contract::default() },
+        ..LoadSpec::new(Address::Tcp(url.resolve().map_err(unreachable)?), vec![request])
     })
 }
 

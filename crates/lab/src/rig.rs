@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use load::{Arrivals, Contract, DriverChoice, Generator, LoadSpec, Request, Until};
+use load::{Address, Contract, Generator, LoadSpec, Request, Until};
 use plan::{Plan, Variant};
 use record::{MachineUse, ServiceStarted, Slice, SliceKind, TrialEnded, TrialStarted};
 use target::{Division, Placement, Ports, Running, Sample, TargetError, Warden};
@@ -71,30 +71,25 @@ impl Rig {
     fn generator(&self, variant: &Variant, address: SocketAddr) -> Result<Generator, Failure> {
         let cpus = self.division.generator.clone();
         let load = &variant.load;
+        let host = address.to_string();
+        let request = Request {
+            headers: load.headers.clone(),
+            body: load.body.clone().into_bytes(),
+            ..Request::new(&load.method, &load.path, &host)
+        };
+        let threads = load.threads.unwrap_or(u32::try_from(cpus.len()).unwrap_or(1));
         let spec = LoadSpec {
-            address,
-            request: Request {
-                method: load.method.clone(),
-                path: load.path.clone(),
-                headers: load.headers.clone(),
-                body: load.body.clone().into_bytes(),
-                host: address.to_string(),
-            },
-            arrivals: Arrivals::Closed,
             connections: load.connections,
-            threads: load
-                .threads
-                .unwrap_or(u32::try_from(cpus.len()).unwrap_or(1))
-                .clamp(1, load.connections),
+            threads: threads.clamp(1, load.connections),
             cpus,
             timeout: load.timeout,
             connect_timeout: CONNECT_TIMEOUT,
-            driver: DriverChoice::Auto,
             contract: Contract {
                 status: variant.expect.status.clone(),
                 headers: variant.expect.headers.clone().into_iter().collect(),
                 body_bytes: variant.expect.body_bytes,
             },
+            ..LoadSpec::new(Address::Tcp(address), vec![request])
         };
         Generator::start(spec).map_err(|error| Failure::Generator(error.to_string()))
     }

@@ -9,7 +9,7 @@
 use std::io::Write;
 use std::time::Duration;
 
-use proofload_load::{Arrivals, Contract, DriverChoice, Generator, LoadSpec, Request, Until};
+use proofload_load::{Address, DriverChoice, Generator, LoadSpec, Request, Until};
 use rustix::time::{ClockId, clock_gettime};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -17,29 +17,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let [address, path, connections, seconds, driver] = arguments.as_slice() else {
         return Err("usage: cost ADDRESS:PORT PATH CONNECTIONS SECONDS readiness|completion|auto".into());
     };
-    let request = Request {
-        method: "GET".into(),
-        path: path.clone(),
-        headers: vec![],
-        body: vec![],
-        host: address.clone(),
-    };
     let driver = match driver.as_str() {
         "readiness" => DriverChoice::Readiness,
         "completion" => DriverChoice::Completion,
         _ => DriverChoice::Auto,
     };
     let mut generator = Generator::start(LoadSpec {
-        address: address.parse()?,
-        request,
-        arrivals: Arrivals::Closed,
         connections: connections.parse()?,
-        threads: 1,
-        cpus: vec![],
-        timeout: Duration::from_secs(5),
-        connect_timeout: Duration::from_secs(5),
-        contract: Contract::default(),
         driver,
+        ..LoadSpec::new(Address::Tcp(address.parse()?), vec![Request::new("GET", path, address)])
     })?;
     let before = process_cpu();
     let slice = generator.run(Until::Elapsed(Duration::from_secs_f64(seconds.parse()?)));

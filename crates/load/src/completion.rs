@@ -11,7 +11,6 @@
 mod buffers;
 mod ring;
 
-use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -21,8 +20,8 @@ use rustix::net::sockopt;
 
 use self::buffers::Buffers;
 use self::ring::{Kind, Patience, Ring, Tag};
-use crate::connection::Stage;
-use crate::driver::{self, Driver};
+use crate::corpus::Corpus;
+use crate::driver::{Driver, Route};
 use crate::share::{Act, Share};
 use crate::{Cause, clock};
 
@@ -46,8 +45,9 @@ pub(crate) struct Completion {
     // The order matters: the ring is dropped before the memory its requests point to.
     ring: Ring,
     buffers: Buffers,
-    request: Arc<[u8]>,
-    address: SocketAddr,
+    /// Outlives the ring, whose requests point to it.
+    _corpus: Arc<Corpus>,
+    route: Route,
     sockets: Vec<Socket>,
     events: Vec<cqueue::Entry>,
     /// When the latest completions were taken.
@@ -68,17 +68,13 @@ struct Socket {
 
 impl Completion {
     /// An error where the kernel has no io_uring, refuses it, or is too old for it.
-    pub(crate) fn new(
-        address: SocketAddr,
-        request: Arc<[u8]>,
-        connections: usize,
-    ) -> Result<Completion, Errno> {
+    pub(crate) fn new(route: Route, corpus: Arc<Corpus>, connections: usize) -> Result<Completion, Errno> {
         let buffers = Buffers::new()?;
         Ok(Completion {
             ring: Ring::new(connections, &buffers)?,
             buffers,
-            request,
-            address,
+            _corpus: corpus,
+            route,
             sockets: (0..connections).map(|_| Socket::default()).collect(),
             events: Vec::new(),
             now_ns: 0,
@@ -111,8 +107,8 @@ impl Completion {
         let Some(socket) = &self.sockets[index].file else { return };
         let act = match sockopt::socket_error(socket) {
             Ok(Ok(())) => {
-                share.opened(index);
-                self.receive(share, index, Act::Free)
+                let act = share.opened(index, self.now_ns);
+                self.receive(share, index, act)
             }
             Ok(Err(errno)) | Err(errno) => share.failed(index, self.now_ns, Cause::of(errno)),
         };
@@ -121,10 +117,10 @@ impl Completion {
 
     /// A send has completed that was to tell, or one that was not has failed.
     fn sent(&mut self, share: &mut Share, index: usize, result: i32) {
-        if share.stage(index) != Stage::Busy {
+        if !share.is_busy(index) {
             return;
         }
-        let silent = share.unwritten_from(index).is_none();
+        let silent = share.output(index).is_none();
         let outcome = outcome(result);
         if silent && outcome.is_err() {
             share.unwrote(index);
@@ -134,7 +130,7 @@ impl Completion {
             Ok(_) if silent => Act::Wait,
             Ok(count) => {
                 share.wrote(index, count);
-                if share.unwritten_from(index).is_some() { Act::Send } else { Act::Wait }
+                if share.output(index).is_some() { Act::Send } else { Act::Wait }
             }
             Err(Errno::INTR | Errno::AGAIN) => Act::Send,
             Err(errno) => share.failed(index, self.now_ns, Cause::of(errno)),
@@ -217,12 +213,14 @@ impl Driver for Completion {
     }
 
     fn write(&mut self, share: &mut Share, index: usize) -> Act {
-        let Some(from) = share.unwritten_from(index) else { return Act::Wait };
         let tag = self.tag(index, Kind::Sent);
-        let rest = &self.request[from..];
+        let Some(rest) = share.output(index) else { return Act::Wait };
         let silent = rest.len() <= SILENT_BYTES_MAX;
         match self.ring.send(tag, rest, silent) {
-            Ok(()) if silent => share.wrote(index, rest.len()),
+            Ok(()) if silent => {
+                let count = rest.len();
+                share.wrote(index, count);
+            }
             Ok(()) => {}
             Err(errno) => return share.failed(index, self.now_ns, Cause::of(errno)),
         }
@@ -230,7 +228,7 @@ impl Driver for Completion {
     }
 
     fn connect(&mut self, index: usize) -> Result<(), Errno> {
-        let socket = driver::begin_connect(&self.address)?;
+        let socket = self.route.begin(index)?;
         self.ring.register(index as u32, &socket)?;
         self.sockets[index].file = Some(socket);
         self.ring.connected(self.tag(index, Kind::Connected))

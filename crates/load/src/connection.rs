@@ -1,25 +1,37 @@
-//! One connection as a state machine: it is fed times and bytes and says what has happened.
+//! One connection as a state machine: it is fed times and bytes, books what became of its requests, and says what is
+//! to be done with it.
 //!
 //! ```text
-//!            open            opened           begin
-//!   Closed ───────► Connecting ─────► Idle ─────────► Busy
-//!     ▲                 │              │ ▲              │
-//!     └──── close ──────┴──────────────┘ └── answered ──┘   (or broken: close)
+//!            open             connected            secured
+//!   Closed ───────► Connecting ────────► Securing ────────► Open ◄─► requests under way, as many as the protocol takes
+//!     ▲                 │                   │                │
+//!     └──── close ──────┴───────────────────┴────────────────┘
+//!
+//!   bytes of the socket ◄──► Tls (where there is one) ◄──► Session (HTTP/1.1 or HTTP/2) ◄──► Flights
 //! ```
-//! It does no I/O, reads no clock and counts nothing: the [`Share`](crate::share::Share) that owns it does the book-keeping, a
-//! driver moves the bytes.
+//! Without TLS, and with HTTP/1.1, `Securing` takes no time. It does no I/O and reads no clock: the
+//! [`Share`](crate::share::Share) that owns it decides what is sent when, a driver moves the bytes.
 
-use crate::check::{Breach, Check};
-use crate::reader::{Flaw, Progress, ResponseReader};
-use crate::{Cause, Phase};
+mod desk;
+mod flight;
+mod http1;
+mod http2;
+mod tls;
+
+use crate::corpus::Corpus;
+use crate::share::Terms;
+use crate::{Cause, Phase, Protocol};
+pub(crate) use desk::{Answer, Desk, Loss};
+pub(crate) use flight::Flight;
+use http1::Http1;
+use http2::Http2;
+pub(crate) use tls::TlsTerms;
+use tls::{Flaw, Tls};
 
 /// Waiting time after a first failure to connect.
 const BACKOFF_FIRST_NS: u64 = 10_000_000;
 /// Waiting time that repeated failures lead to, at most.
 const BACKOFF_LAST_NS: u64 = 1_000_000_000;
-
-/// A body beyond this length is better thrown away by the kernel than copied to the engine.
-const SKIP_WORTHWHILE_BYTES: u64 = 16 * 1024;
 
 /// Where a connection stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,82 +40,62 @@ pub(crate) enum Stage {
     Closed { retry_ns: u64 },
     /// Opening since the given time.
     Connecting { since_ns: u64 },
-    /// Open, nothing owed by either side.
-    Idle,
-    /// A request is under way.
-    Busy,
+    /// Shaking hands since the given time: [`Phase::Tls`], or [`Phase::Connect`] for HTTP/2's settings.
+    Securing { since_ns: u64, phase: Phase },
+    /// Can carry requests.
+    Open,
 }
 
-/// What bytes, an end or an error amounted to.
+/// What bytes, an end or an error amounted to. What became of requests is booked already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
 pub(crate) enum Heard {
-    /// Nothing has ended yet.
+    /// Nothing that changes what can be done.
     More,
-    /// The response is complete.
-    Answered(Answer),
-    /// The request is lost and the connection of no use.
-    Broken(Loss),
-    /// The connection is of no use; no request was lost with it.
-    Spoilt(Phase, Cause),
-}
-
-/// A complete response.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Answer {
-    pub(crate) status: u16,
-    pub(crate) ok: bool,
-    pub(crate) body_bytes: u64,
-    pub(crate) latency_ns: u64,
-    /// From intended to done; `None` in closed loop.
-    pub(crate) response_ns: Option<u64>,
-    pub(crate) first_byte_ns: u64,
-    /// The connection can take another request.
-    pub(crate) reusable: bool,
-    /// Something came after the response's end.
-    pub(crate) surplus: bool,
-}
-
-/// A request that got no complete response.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Loss {
-    pub(crate) phase: Phase,
-    pub(crate) cause: Cause,
-    /// How long it had waited: its latency is at least this.
-    pub(crate) age_ns: u64,
-    /// The same from its intended time; `None` in closed loop.
-    pub(crate) response_age_ns: Option<u64>,
-    /// From sent to the first byte, if one came.
-    pub(crate) first_byte_ns: Option<u64>,
+    /// There may be room for another request, or something to write.
+    Free,
+    /// The connection is of no use any more.
+    Lost,
 }
 
 /// See the module's text.
 #[derive(Debug)]
 pub(crate) struct Connection {
     stage: Stage,
-    reader: ResponseReader,
-    request_bytes: usize,
-    written_bytes: usize,
-    sent_ns: u64,
-    intended_ns: Option<u64>,
-    first_byte_ns: Option<u64>,
-    breach: Option<Breach>,
+    session: Session,
+    tls: Option<Box<Tls>>,
+    /// A request that began with its connection, until that is open.
+    early: Option<Flight>,
     /// The wait after the next failure; 0 after an answer.
     backoff_ns: u64,
     opened_before: bool,
 }
 
+/// The protocol at work.
+#[derive(Debug)]
+enum Session {
+    Http1(Http1),
+    Http2(Box<Http2>),
+}
+
+/// Calls the same method of either protocol.
+macro_rules! session {
+    ($self:expr, $session:ident => $call:expr) => {
+        match $self {
+            Session::Http1($session) => $call,
+            Session::Http2($session) => $call,
+        }
+    };
+}
+
 impl Connection {
-    /// A closed connection for requests of `request_bytes`; `bodiless` where the method is HEAD.
-    pub(crate) fn new(request_bytes: usize, bodiless: bool) -> Connection {
+    /// A closed connection.
+    pub(crate) fn new() -> Connection {
         Connection {
             stage: Stage::Closed { retry_ns: 0 },
-            reader: ResponseReader::new(bodiless),
-            request_bytes,
-            written_bytes: 0,
-            sent_ns: 0,
-            intended_ns: None,
-            first_byte_ns: None,
-            breach: None,
+            session: Session::Http1(Http1::new()),
+            tls: None,
+            early: None,
             backoff_ns: 0,
             opened_before: false,
         }
@@ -113,21 +105,35 @@ impl Connection {
         self.stage
     }
 
-    /// When the request under way was sent; of no meaning unless busy.
-    pub(crate) fn sent_ns(&self) -> u64 {
-        self.sent_ns
+    /// Requests that can begin now. One that opens a connection of its own begins on a closed one.
+    pub(crate) fn room(&self, now_ns: u64, terms: &Terms) -> usize {
+        match self.stage {
+            Stage::Open if terms.fresh => 0,
+            Stage::Open => session!(&self.session, session => session.room(terms.protocol)),
+            Stage::Closed { retry_ns } => {
+                usize::from(terms.fresh && retry_ns <= now_ns && self.early.is_none())
+            }
+            Stage::Connecting { .. } | Stage::Securing { .. } => 0,
+        }
     }
 
-    /// The bytes of the request that are written already, while some are not.
-    pub(crate) fn unwritten_from(&self) -> Option<usize> {
-        (self.stage == Stage::Busy && self.written_bytes < self.request_bytes).then_some(self.written_bytes)
+    /// Whether a request is under way.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.early.is_some() || session!(&self.session, session => session.under_way() > 0)
     }
 
-    /// How many of the next bytes the kernel may throw away; 0: they must be read.
-    pub(crate) fn skippable(&self) -> u64 {
-        match self.reader.skippable() {
-            few if few < SKIP_WORTHWHILE_BYTES => 0,
-            many => many,
+    /// When the time of whatever it waits for is up.
+    pub(crate) fn due_ns(&self, terms: &Terms) -> Option<u64> {
+        match self.stage {
+            Stage::Closed { retry_ns } if terms.fresh => (retry_ns > 0).then_some(retry_ns),
+            Stage::Closed { retry_ns } => Some(retry_ns),
+            Stage::Connecting { since_ns } | Stage::Securing { since_ns, .. } => {
+                Some(since_ns + terms.connect_timeout_ns)
+            }
+            Stage::Open => {
+                let sent_ns = session!(&self.session, session => session.oldest_sent_ns());
+                sent_ns.map(|sent_ns| sent_ns + terms.timeout_ns)
+            }
         }
     }
 
@@ -137,136 +143,254 @@ impl Connection {
         self.stage = Stage::Connecting { since_ns: now_ns };
     }
 
-    /// The socket is connected; true when this connection had been open before.
-    pub(crate) fn opened(&mut self) -> bool {
-        debug_assert!(matches!(self.stage, Stage::Connecting { .. }));
-        self.stage = Stage::Idle;
-        std::mem::replace(&mut self.opened_before, true)
+    /// The socket is connected.
+    pub(crate) fn connected(&mut self, terms: &Terms, desk: &mut Desk<'_>) -> Heard {
+        let Stage::Connecting { since_ns } = self.stage else { return Heard::More };
+        desk.tally.connect.record(desk.now_ns - since_ns);
+        match &terms.tls {
+            Some(tls) => {
+                self.stage = Stage::Securing { since_ns: desk.now_ns, phase: Phase::Tls };
+                match Tls::new(tls) {
+                    Ok(tls) => self.tls = Some(Box::new(tls)),
+                    Err(flaw) => return self.tls_failed(flaw, desk),
+                }
+                Heard::Free
+            }
+            None => self.speak(terms, desk),
+        }
+    }
+
+    /// Whatever carries the protocol is ready.
+    fn speak(&mut self, terms: &Terms, desk: &mut Desk<'_>) -> Heard {
+        match (terms.protocol, &mut self.session) {
+            (Protocol::Http1 { .. }, Session::Http1(session)) => {
+                session.reset();
+                self.secured(desk)
+            }
+            (Protocol::Http1 { .. }, other) => {
+                *other = Session::Http1(Http1::new());
+                self.secured(desk)
+            }
+            (Protocol::Http2 { .. }, other) => {
+                *other = Session::Http2(Box::new(Http2::new(terms.tls.is_some())));
+                self.stage = Stage::Securing { since_ns: desk.now_ns, phase: Phase::Connect };
+                Heard::Free
+            }
+        }
+    }
+
+    /// Requests can be sent from now on.
+    fn secured(&mut self, desk: &mut Desk<'_>) -> Heard {
+        self.stage = Stage::Open;
+        desk.tally.opened += 1;
+        desk.tally.reconnects += u64::from(std::mem::replace(&mut self.opened_before, true));
+        if let Some(flight) = self.early.take() {
+            session!(&mut self.session, session => session.begin(flight, desk.corpus));
+        }
+        Heard::Free
+    }
+
+    /// A request begins; what is to be written follows by [`output`](Self::output).
+    pub(crate) fn begin(&mut self, flight: Flight, corpus: &Corpus) {
+        match self.stage {
+            Stage::Open => session!(&mut self.session, session => session.begin(flight, corpus)),
+            _ => self.early = Some(flight),
+        }
+    }
+
+    /// Makes ready whatever there is to write. To be called before [`output`](Self::output) when something has begun or was
+    /// received.
+    pub(crate) fn flush(&mut self, corpus: &Corpus) {
+        if let Session::Http2(session) = &mut self.session {
+            session.flush();
+        }
+        let Some(tls) = &mut self.tls else { return };
+        if tls.is_handshaking() {
+            return tls.flush();
+        }
+        while let Some(bytes) = session!(&self.session, session => session.output(corpus)) {
+            let count = tls.write(bytes);
+            session!(&mut self.session, session => session.wrote(count, corpus));
+        }
+        tls.flush();
+    }
+
+    /// What is to be written next, if anything.
+    pub(crate) fn output<'a>(&'a self, corpus: &'a Corpus) -> Option<&'a [u8]> {
+        match (&self.tls, self.stage) {
+            (Some(tls), _) => tls.output(),
+            (None, Stage::Securing { .. } | Stage::Open) => {
+                session!(&self.session, session => session.output(corpus))
+            }
+            (None, _) => None,
+        }
+    }
+
+    /// So many bytes of the output were written.
+    pub(crate) fn wrote(&mut self, count: usize, corpus: &Corpus) {
+        match &mut self.tls {
+            Some(tls) => tls.wrote(count),
+            None => session!(&mut self.session, session => session.wrote(count, corpus)),
+        }
+    }
+
+    /// What was said to be written was not.
+    pub(crate) fn unwrote(&mut self) {
+        if let Session::Http1(session) = &mut self.session {
+            session.unwrote();
+        }
+    }
+
+    /// How many of the next bytes the kernel may throw away; 0: they must be read.
+    pub(crate) fn skippable(&self) -> u64 {
+        match &self.session {
+            Session::Http1(session) if self.tls.is_none() => session.skippable(),
+            _ => 0,
+        }
+    }
+
+    /// Bytes have arrived.
+    pub(crate) fn received(&mut self, bytes: &[u8], terms: &Terms, desk: &mut Desk<'_>) -> Heard {
+        let Some(mut tls) = self.tls.take() else { return self.read(bytes, desk) };
+        let heard = self.decrypt(&mut tls, bytes, terms, desk);
+        self.tls = Some(tls);
+        heard
+    }
+
+    /// Shows the session bytes of its protocol.
+    fn read(&mut self, bytes: &[u8], desk: &mut Desk<'_>) -> Heard {
+        let heard = session!(&mut self.session, session => session.received(bytes, desk));
+        self.noted(heard, desk)
+    }
+
+    /// What was heard may end the handshake, or the wait after failures.
+    fn noted(&mut self, heard: Heard, desk: &mut Desk<'_>) -> Heard {
+        if desk.has_answer {
+            self.backoff_ns = 0;
+        }
+        match (&self.session, self.stage) {
+            (Session::Http2(session), Stage::Securing { .. })
+                if heard != Heard::Lost && session.is_ready() =>
+            {
+                self.secured(desk)
+            }
+            _ => heard,
+        }
+    }
+
+    fn decrypt(&mut self, tls: &mut Tls, mut bytes: &[u8], terms: &Terms, desk: &mut Desk<'_>) -> Heard {
+        while !bytes.is_empty() {
+            let before = tls.is_handshaking();
+            if let Err(flaw) = tls.received(&mut bytes) {
+                return self.tls_failed(flaw, desk);
+            }
+            if before && !tls.is_handshaking() {
+                if matches!(terms.protocol, Protocol::Http2 { .. }) && tls.protocol() != Some(b"h2") {
+                    return self.tls_failed(Flaw::no_http2(), desk);
+                }
+                self.shook_hands(tls, desk);
+                let _ = self.speak(terms, desk);
+            }
+            while let Some(plain) = tls.plain() {
+                let (heard, count) = (self.read(plain, desk), plain.len());
+                if heard == Heard::Lost {
+                    return heard;
+                }
+                tls.consume(count);
+            }
+        }
+        if tls.is_ended() {
+            return self.ended(desk);
+        }
+        // An answer of the handshake, or of the protocol, may be waiting to be written.
+        Heard::Free
+    }
+
+    fn tls_failed(&mut self, flaw: Flaw, desk: &mut Desk<'_>) -> Heard {
+        desk.tally.tls_error.get_or_insert(flaw.text);
+        self.failed(flaw.cause, desk)
+    }
+
+    fn shook_hands(&mut self, tls: &Tls, desk: &mut Desk<'_>) {
+        if let Stage::Securing { since_ns, .. } = self.stage {
+            desk.tally.handshake.record(desk.now_ns - since_ns);
+            desk.tally.resumed += u64::from(tls.is_resumed());
+        }
+    }
+
+    /// So many bytes of body arrived and were thrown away, at most [`skippable`](Self::skippable).
+    pub(crate) fn skipped(&mut self, count: u64, desk: &mut Desk<'_>) -> Heard {
+        let Session::Http1(session) = &mut self.session else { return Heard::Lost };
+        let heard = session.skipped(count, desk);
+        self.noted(heard, desk)
+    }
+
+    /// The peer has ended the connection.
+    pub(crate) fn ended(&mut self, desk: &mut Desk<'_>) -> Heard {
+        if self.stage != Stage::Open {
+            return self.failed(Cause::ClosedEarly, desk);
+        }
+        let heard = session!(&mut self.session, session => session.ended(desk));
+        self.noted(heard, desk)
+    }
+
+    /// The socket has failed, or the time for connecting is up.
+    pub(crate) fn failed(&mut self, cause: Cause, desk: &mut Desk<'_>) -> Heard {
+        let phase = match self.stage {
+            Stage::Open => {
+                session!(&mut self.session, session => session.failed(cause, desk));
+                return Heard::Lost;
+            }
+            Stage::Connecting { .. } => Phase::Connect,
+            Stage::Securing { phase, .. } => phase,
+            Stage::Closed { .. } => Phase::Idle,
+        };
+        match self.early.take() {
+            Some(flight) => desk.lost(&flight, phase, cause),
+            None => desk.spoilt(phase, cause),
+        }
+        Heard::Lost
+    }
+
+    /// The time of the oldest request, or of connecting, is up.
+    pub(crate) fn expired(&mut self, terms: &Terms, desk: &mut Desk<'_>) -> Heard {
+        match &mut self.session {
+            Session::Http2(session) if self.stage == Stage::Open => session.expired(terms.timeout_ns, desk),
+            _ => self.failed(Cause::Timeout, desk),
+        }
+    }
+
+    /// The slice is over: whatever is under way is booked as unfinished. True when there was anything.
+    pub(crate) fn leave(&mut self, desk: &mut Desk<'_>) -> bool {
+        let early = self.early.take();
+        let busy = early.is_some() || session!(&self.session, session => session.under_way() > 0);
+        if let Some(flight) = early {
+            desk.left(&flight, Phase::Connect);
+        }
+        session!(&mut self.session, session => session.leave(desk));
+        busy
     }
 
     /// The socket is gone. A connection that has answered may be opened again at once; where that fails, or the new
     /// one answers nothing either, the wait doubles from 10 ms to 1 s.
     pub(crate) fn close(&mut self, now_ns: u64) {
-        if matches!(self.stage, Stage::Connecting { .. }) {
+        if matches!(self.stage, Stage::Connecting { .. } | Stage::Securing { .. }) {
             self.backoff_ns = self.backoff_ns.max(BACKOFF_FIRST_NS);
         }
         self.stage = Stage::Closed { retry_ns: now_ns + self.backoff_ns };
         self.backoff_ns = (self.backoff_ns * 2).clamp(BACKOFF_FIRST_NS, BACKOFF_LAST_NS);
+        self.tls = None;
+    }
+
+    /// The wait after a failure is over.
+    pub(crate) fn rested(&mut self) {
+        self.stage = Stage::Closed { retry_ns: 0 };
     }
 
     /// The engine itself has no more use for the socket, which is no failure: the next attempt may come at once.
     pub(crate) fn abandon(&mut self) {
         self.stage = Stage::Closed { retry_ns: 0 };
         self.backoff_ns = 0;
-    }
-
-    /// A request is about to be written, which was due at `intended_ns` (open loop).
-    pub(crate) fn begin(&mut self, now_ns: u64, intended_ns: Option<u64>) {
-        debug_assert_eq!(self.stage, Stage::Idle);
-        self.stage = Stage::Busy;
-        self.reader.restart();
-        self.written_bytes = 0;
-        self.sent_ns = now_ns;
-        self.intended_ns = intended_ns;
-        self.first_byte_ns = None;
-        self.breach = None;
-    }
-
-    /// So many more bytes of the request were written.
-    pub(crate) fn wrote(&mut self, count: usize) {
-        self.written_bytes += count;
-        debug_assert!(self.written_bytes <= self.request_bytes);
-    }
-
-    /// What was said to be written was not.
-    pub(crate) fn unwrote(&mut self) {
-        self.written_bytes = 0;
-    }
-
-    /// Bytes have arrived.
-    pub(crate) fn received(&mut self, now_ns: u64, bytes: &[u8], check: &mut Check) -> Heard {
-        if self.stage != Stage::Busy {
-            return Heard::Spoilt(Phase::Idle, Cause::Malformed);
-        }
-        let first_byte_ns = *self.first_byte_ns.get_or_insert(now_ns - self.sent_ns);
-        let breach = &mut self.breach;
-        match self.reader.read(bytes, &mut |head| *breach = check.head(head)) {
-            Ok(Progress::More) => Heard::More,
-            Ok(Progress::Done { extra }) => self.answered(now_ns, check, (first_byte_ns, extra)),
-            Err(Flaw::Malformed) => self.broken(now_ns, Cause::Malformed),
-            Err(Flaw::TooLarge) => self.broken(now_ns, Cause::TooLarge),
-        }
-    }
-
-    /// So many bytes of body arrived and were thrown away, at most [`skippable`](Self::skippable).
-    pub(crate) fn skipped(&mut self, now_ns: u64, count: u64, check: &mut Check) -> Heard {
-        let first_byte_ns = *self.first_byte_ns.get_or_insert(now_ns - self.sent_ns);
-        match self.reader.skip(count) {
-            Progress::More => Heard::More,
-            Progress::Done { extra } => self.answered(now_ns, check, (first_byte_ns, extra)),
-        }
-    }
-
-    /// The peer has ended the connection.
-    pub(crate) fn ended(&mut self, now_ns: u64, check: &mut Check) -> Heard {
-        match self.stage {
-            Stage::Busy if self.reader.end() => {
-                let first_byte_ns = self.first_byte_ns.unwrap_or(now_ns - self.sent_ns);
-                self.answered(now_ns, check, (first_byte_ns, 0))
-            }
-            Stage::Busy => self.broken(now_ns, Cause::ClosedEarly),
-            Stage::Connecting { .. } => Heard::Spoilt(Phase::Connect, Cause::ClosedEarly),
-            Stage::Idle | Stage::Closed { .. } => Heard::Spoilt(Phase::Idle, Cause::Closed),
-        }
-    }
-
-    /// The socket has failed, or a time limit is over.
-    pub(crate) fn failed(&mut self, now_ns: u64, cause: Cause) -> Heard {
-        match self.stage {
-            Stage::Busy => self.broken(now_ns, cause),
-            Stage::Connecting { .. } => Heard::Spoilt(Phase::Connect, cause),
-            Stage::Idle | Stage::Closed { .. } => Heard::Spoilt(Phase::Idle, cause),
-        }
-    }
-
-    /// The request under way as a loss at its present age.
-    pub(crate) fn loss(&self, now_ns: u64, cause: Cause) -> Loss {
-        let phase = match () {
-            () if self.reader.in_body() => Phase::Body,
-            () if self.written_bytes < self.request_bytes => Phase::Send,
-            () => Phase::Head,
-        };
-        Loss {
-            phase,
-            cause,
-            age_ns: now_ns - self.sent_ns,
-            response_age_ns: self.since_intended(now_ns),
-            first_byte_ns: self.first_byte_ns,
-        }
-    }
-
-    fn since_intended(&self, now_ns: u64) -> Option<u64> {
-        self.intended_ns.map(|intended_ns| now_ns - intended_ns)
-    }
-
-    fn broken(&self, now_ns: u64, cause: Cause) -> Heard {
-        Heard::Broken(self.loss(now_ns, cause))
-    }
-
-    fn answered(&mut self, now_ns: u64, check: &mut Check, (first_byte_ns, extra): (u64, u64)) -> Heard {
-        self.stage = Stage::Idle;
-        self.backoff_ns = 0;
-        let body_bytes = self.reader.body_bytes();
-        Heard::Answered(Answer {
-            status: self.reader.status(),
-            ok: check.body(self.breach, body_bytes),
-            body_bytes,
-            latency_ns: now_ns - self.sent_ns,
-            response_ns: self.since_intended(now_ns),
-            first_byte_ns,
-            // A response that overtook its request leaves half of it unwritten: nobody could tell what comes next.
-            reusable: self.reader.reusable() && self.written_bytes == self.request_bytes,
-            surplus: extra > 0,
-        })
+        self.tls = None;
     }
 }

@@ -2,18 +2,19 @@
 //!
 //! A driver decides nothing: it reports events to the [`Share`] and does what the returned [`Act`] says.
 
-use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 
 use crate::clock;
 use crate::completion::Completion;
+use crate::corpus::Corpus;
 use crate::readiness::Readiness;
 use crate::share::{Act, Share};
-use crate::{Cause, DriverChoice, LoadError};
+use crate::{Address, Cause, DriverChoice, LoadError};
 
 /// Connections begun in one walk: more would overrun a listener's backlog before it is scheduled.
 const CONNECTS_MAX: usize = 128;
@@ -29,7 +30,7 @@ pub(crate) trait Driver {
     /// Waits for events, at most `wait_ns`, and handles them. False when there may be more of them already.
     fn turn(&mut self, share: &mut Share, wait_ns: u64) -> bool;
 
-    /// Writes the request of connection `index`, from where it was left.
+    /// Writes the output of connection `index`.
     fn write(&mut self, share: &mut Share, index: usize) -> Act;
 
     /// Makes a socket for connection `index` and begins to connect it; that it is connected shows as an event.
@@ -74,8 +75,8 @@ pub(crate) trait Driver {
     /// Begins requests that are due on connections that are free: open loop.
     fn start_due(&mut self, share: &mut Share) {
         for _ in 0..STARTS_MAX {
-            let Some(index) = share.start_next(clock::monotonic_ns()) else { return };
-            self.perform(share, index, Act::Send);
+            let Some((index, act)) = share.start_next(clock::monotonic_ns()) else { return };
+            self.perform(share, index, act);
         }
     }
 
@@ -94,32 +95,89 @@ pub(crate) trait Driver {
     }
 }
 
-/// Makes the driver that was asked for, or the readiness driver where the kernel refuses the other one.
+/// Where connections lead, and from where.
+#[derive(Debug, Clone)]
+pub(crate) struct Route {
+    pub(crate) address: Address,
+    /// Taken in turn; empty: the kernel chooses.
+    pub(crate) sources: Vec<IpAddr>,
+}
+
+/// Makes the driver that was asked for, or the readiness driver where the kernel refuses the other one or `plain` is not
+/// given: the requests, where nothing but their bytes is ever written.
 pub(crate) fn make(
     choice: DriverChoice,
-    address: SocketAddr,
-    request: Arc<[u8]>,
+    route: Route,
+    plain: Option<Arc<Corpus>>,
     connections: usize,
 ) -> Result<Box<dyn Driver>, LoadError> {
     if choice != DriverChoice::Readiness
-        && let Ok(driver) = Completion::new(address, request.clone(), connections)
+        && let Some(corpus) = plain
+        && let Ok(driver) = Completion::new(route.clone(), corpus, connections)
     {
         return Ok(Box::new(driver));
     }
-    let driver =
-        Readiness::new(address, request, connections).map_err(|errno| LoadError::Thread(errno.into()))?;
+    let driver = Readiness::new(route, connections).map_err(|errno| LoadError::Thread(errno.into()))?;
     driver.probe().map_err(|errno| LoadError::Kernel(errno.into()))?;
     Ok(Box::new(driver))
 }
 
-/// Makes a socket and begins to connect it.
-pub(crate) fn begin_connect(address: &SocketAddr) -> Result<OwnedFd, Errno> {
-    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
-    sockopt::set_tcp_nodelay(&socket, true)?;
-    match rustix::net::connect(&socket, address) {
+impl Route {
+    /// Makes a socket for connection `index` and begins to connect it.
+    pub(crate) fn begin(&self, index: usize) -> Result<OwnedFd, Errno> {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        match &self.address {
+            Address::Tcp(address) => {
+                let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+                let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+                sockopt::set_tcp_nodelay(&socket, true)?;
+                self.bind(&socket, index)?;
+                begun(rustix::net::connect(&socket, address), socket)
+            }
+            Address::Unix(path) => {
+                let address = SocketAddrUnix::new(path.as_path())?;
+                let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+                match rustix::net::connect(&socket, &address) {
+                    // The listener's backlog is full: the same as a TCP port that does not answer, but known at once.
+                    Err(Errno::AGAIN) => Err(Errno::CONNREFUSED),
+                    result => begun(result, socket),
+                }
+            }
+        }
+    }
+
+    /// Takes a local address; its port is chosen when the connection is made, so that it may serve several peers.
+    fn bind(&self, socket: &OwnedFd, index: usize) -> Result<(), Errno> {
+        let Some(&source) = self.sources.get(index % self.sources.len().max(1)) else { return Ok(()) };
+        if source.is_ipv4() {
+            set_bind_address_no_port(socket)?;
+        }
+        rustix::net::bind(socket, &SocketAddr::new(source, 0))
+    }
+}
+
+fn begun(result: Result<(), Errno>, socket: OwnedFd) -> Result<OwnedFd, Errno> {
+    match result {
         Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => Ok(socket),
         Err(errno) => Err(errno),
     }
+}
+
+/// `IP_BIND_ADDRESS_NO_PORT` of ip(7), Linux 4.2.
+fn set_bind_address_no_port(socket: &OwnedFd) -> Result<(), Errno> {
+    let on: libc::c_int = 1;
+    // SAFETY: the option's value is an int, whose address and size are given; the descriptor is open.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_IP,
+            libc::IP_BIND_ADDRESS_NO_PORT,
+            (&raw const on).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    if result == 0 {
+        return Ok(());
+    }
+    Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO))
 }

@@ -9,8 +9,10 @@ use rustix::io::Errno;
 /// What a connection was doing when it failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
-    /// Opening the connection. No request is lost by it.
+    /// Opening the connection. No request is lost by it, unless each has a connection of its own.
     Connect,
+    /// Agreeing on TLS, after the connection was opened. No request is lost by it.
+    Tls,
     /// Writing the request.
     Send,
     /// The request was written, the response head was not complete.
@@ -42,6 +44,16 @@ pub enum Cause {
     AddressExhausted,
     /// No way to the address (`ENETUNREACH`, `EHOSTUNREACH`, `ENETDOWN`).
     Unreachable,
+    /// The server's certificate is not trusted, or not for this name.
+    Certificate,
+    /// The peers could not agree on TLS, or what came was none.
+    Tls,
+    /// The server refused the stream before it looked at the request (`REFUSED_STREAM`).
+    StreamRefused,
+    /// The server reset the stream.
+    StreamReset,
+    /// The engine gave the connection up because of another request on it.
+    Abandoned,
     /// Another error of the operating system, by its number.
     Other(i32),
 }
@@ -58,10 +70,11 @@ pub struct ErrorCount {
 }
 
 impl Phase {
-    /// The name used in records: `connect`, `send`, `head`, `body`, `idle`.
+    /// The name used in records: `connect`, `tls`, `send`, `head`, `body`, `idle`.
     pub fn name(self) -> &'static str {
         match self {
             Phase::Connect => "connect",
+            Phase::Tls => "tls",
             Phase::Send => "send",
             Phase::Head => "head",
             Phase::Body => "body",
@@ -95,6 +108,11 @@ impl Cause {
             Cause::TooLarge => "too-large",
             Cause::AddressExhausted => "address-exhausted",
             Cause::Unreachable => "unreachable",
+            Cause::Certificate => "certificate",
+            Cause::Tls => "tls",
+            Cause::StreamRefused => "stream-refused",
+            Cause::StreamReset => "stream-reset",
+            Cause::Abandoned => "abandoned",
             Cause::Other(_) => "os-error",
         }
     }

@@ -9,11 +9,14 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use crate::connection::TlsTerms;
+use crate::corpus::{Corpus, Deck};
+use crate::driver::Route;
 use crate::pacer::{Pace, Pacer};
 use crate::share::Terms;
 use crate::tally::Part;
 use crate::worker::{Command, Counter, Orders, Report, Shared};
-use crate::{Arrivals, LoadError, LoadSpec, Slice, Until, clock, limits, render, tally, worker};
+use crate::{Address, Arrivals, LoadError, LoadSpec, Slice, Until, clock, limits, tally, trust, worker};
 
 /// Beyond it arrivals are not even 100 ns apart, and no client keeps up.
 const RATE_MAX_PER_S: f64 = 1e7;
@@ -26,6 +29,8 @@ pub struct Generator {
     connections: u32,
     /// Requests are dealt in turn to threads, as arrivals are, and not to connections.
     open_loop: bool,
+    /// The requests' names.
+    names: Vec<String>,
     shared: Arc<Shared>,
 }
 
@@ -57,15 +62,19 @@ impl Generator {
     /// CPU that cannot be pinned to, a thread that does not start.
     pub fn start(spec: LoadSpec) -> Result<Generator, LoadError> {
         check(&spec)?;
-        let request: Arc<[u8]> = render::bytes(&spec.request)?.into();
+        let corpus = Arc::new(Corpus::render(&spec.requests)?);
+        let tls = spec.tls.as_ref().map(|tls| trust::terms(tls, spec.protocol)).transpose()?;
         limits::ensure_descriptors(spec.connections, spec.threads)?;
         let answered = (0..spec.threads).map(|_| Counter::default()).collect();
         let shared = Arc::new(Shared { interrupted: AtomicBool::new(false), answered });
         let open_loop = spec.arrivals != Arrivals::Closed;
         let (threads, connections) = (Vec::new(), spec.connections);
-        let mut generator = Generator { threads, connections, open_loop, shared: shared.clone() };
+        let names = spec.requests.iter().map(|request| request.name.clone()).collect();
+        let mut generator = Generator { threads, connections, open_loop, names, shared: shared.clone() };
         for index in 0..spec.threads {
-            generator.threads.push(spawn(&spec, index, request.clone(), shared.clone())?);
+            let resume = spec.tls.as_ref().is_some_and(|tls| tls.resumption);
+            let tls = tls.as_ref().map(|tls| tls.for_thread(resume));
+            generator.threads.push(spawn(&spec, index, (corpus.clone(), tls), shared.clone())?);
         }
         for thread in &generator.threads {
             let Report::Started(started) = thread.next() else { unreachable!("a thread starts once, first") };
@@ -101,7 +110,7 @@ impl Generator {
         for thread in &self.threads {
             thread.tell(Command::Load { started_ns, until });
         }
-        tally::slice(started_ns, self.threads.iter().map(Thread::part).collect())
+        tally::slice(started_ns, self.threads.iter().map(Thread::part).collect(), &self.names)
     }
 
     /// A handle by which another thread, or a signal's, can end the running slice and all later ones.
@@ -202,16 +211,24 @@ fn check(spec: &LoadSpec) -> Result<(), LoadError> {
     Ok(())
 }
 
-fn spawn(spec: &LoadSpec, index: u32, request: Arc<[u8]>, shared: Arc<Shared>) -> Result<Thread, LoadError> {
+fn spawn(
+    spec: &LoadSpec,
+    index: u32,
+    (corpus, tls): (Arc<Corpus>, Option<TlsTerms>),
+    shared: Arc<Shared>,
+) -> Result<Thread, LoadError> {
     let connections = dealt(spec.connections.into(), spec.threads.into(), index.into()) as u32;
     let cpu = (!spec.cpus.is_empty()).then(|| spec.cpus[index as usize % spec.cpus.len()]);
+    let deck = Deck::new(corpus.clone(), spec.seed, index);
     let terms = Terms {
-        request_bytes: request.len(),
-        bodiless: spec.request.method == "HEAD",
+        corpus,
+        protocol: spec.protocol,
+        tls,
+        fresh: !spec.keep_alive,
+        can_skip: matches!(spec.address, Address::Tcp(_)),
         timeout_ns: nanoseconds(spec.timeout),
         connect_timeout_ns: nanoseconds(spec.connect_timeout),
         contract: spec.contract.clone(),
-        pacer: pacer(spec, index),
     };
     let (commands, commands_end) = channel();
     let (reports_end, reports) = channel();
@@ -219,10 +236,11 @@ fn spawn(spec: &LoadSpec, index: u32, request: Arc<[u8]>, shared: Arc<Shared>) -
         index: index as usize,
         cpu,
         driver: spec.driver,
-        address: spec.address,
-        request,
+        route: Route { address: spec.address.clone(), sources: spec.sources.clone() },
         connections,
         terms,
+        deck,
+        pacer: pacer(spec, index),
         shared,
         commands: commands_end,
         reports: reports_end,

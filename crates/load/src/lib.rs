@@ -22,6 +22,7 @@ mod check;
 mod clock;
 mod completion;
 mod connection;
+mod corpus;
 mod driver;
 mod error;
 mod failure;
@@ -35,10 +36,13 @@ mod share;
 mod slice;
 mod spec;
 mod tally;
+mod trust;
 mod worker;
 
 pub use error::LoadError;
 pub use failure::{Cause, ErrorCount, Phase};
 pub use generator::{Generator, Interrupt, Progress};
-pub use slice::{BUCKET_NS, ContractFailure, FailureKind, Slice};
-pub use spec::{Arrivals, Contract, DriverChoice, LoadSpec, Process, Request, Until};
+pub use slice::{BUCKET_NS, ContractFailure, Endpoint, FailureKind, Outcome, Slice};
+pub use spec::{
+    Address, Arrivals, Contract, DriverChoice, LoadSpec, Process, Protocol, Request, Tls, Trust, Until,
+};

@@ -49,6 +49,24 @@ pub(crate) struct Head<'a> {
     pub(crate) headers: &'a [httparse::Header<'a>],
 }
 
+/// Looks at a response while it is read.
+pub(crate) trait Sink {
+    /// The final head; once for each response.
+    fn head(&mut self, head: &Head<'_>);
+
+    /// A piece of content, without framing. What is skipped is not shown.
+    fn content(&mut self, bytes: &[u8]);
+}
+
+/// For those who want the head alone.
+impl<F: FnMut(&Head<'_>)> Sink for F {
+    fn head(&mut self, head: &Head<'_>) {
+        self(head);
+    }
+
+    fn content(&mut self, _: &[u8]) {}
+}
+
 /// Reads one response after another; see the module's text.
 #[derive(Debug)]
 pub(crate) struct ResponseReader {
@@ -84,8 +102,9 @@ impl ResponseReader {
         }
     }
 
-    /// Forgets the response and waits for the head of the next one.
-    pub(crate) fn restart(&mut self) {
+    /// Forgets the response and waits for the head of the next one; `bodiless` as in [`new`](Self::new).
+    pub(crate) fn restart(&mut self, bodiless: bool) {
+        self.bodiless = bodiless;
         self.state = State::Head;
         self.carry.clear();
         self.status = 0;
@@ -113,22 +132,18 @@ impl ResponseReader {
         !matches!(self.state, State::Head)
     }
 
-    /// Takes more bytes. `look` is called once, with the final head.
+    /// Takes more bytes and shows `sink` what they contain.
     ///
     /// # Errors
     /// A [`Flaw`]; the reader must not be used afterwards but for [`restart`](Self::restart).
-    pub(crate) fn read(
-        &mut self,
-        mut bytes: &[u8],
-        look: &mut impl FnMut(&Head<'_>),
-    ) -> Result<Progress, Flaw> {
+    pub(crate) fn read(&mut self, mut bytes: &[u8], sink: &mut impl Sink) -> Result<Progress, Flaw> {
         while matches!(self.state, State::Head) {
-            match self.read_head(bytes, look)? {
+            match self.read_head(bytes, sink)? {
                 Some(used) => bytes = &bytes[used..],
                 None => return Ok(Progress::More),
             }
         }
-        self.read_body(bytes)
+        self.read_body(bytes, sink)
     }
 
     /// How many of the next bytes need not be seen, only counted, by [`skip`](Self::skip).
@@ -175,9 +190,9 @@ impl ResponseReader {
     }
 
     /// Reads a head; `Some(used)` when one was complete within `bytes`.
-    fn read_head(&mut self, bytes: &[u8], look: &mut impl FnMut(&Head<'_>)) -> Result<Option<usize>, Flaw> {
+    fn read_head(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<Option<usize>, Flaw> {
         if self.carry.is_empty() {
-            let used = self.parse(bytes, look)?;
+            let used = self.parse(bytes, sink)?;
             if used.is_none() {
                 self.carry.extend_from_slice(bytes);
             }
@@ -187,7 +202,7 @@ impl ResponseReader {
         let before = carry.len();
         let room = HEAD_LIMIT_BYTES.saturating_sub(before).min(bytes.len());
         carry.extend_from_slice(&bytes[..room]);
-        let parsed = self.parse(&carry, look);
+        let parsed = self.parse(&carry, sink);
         if !matches!(parsed, Ok(None)) {
             carry.clear();
         }
@@ -196,7 +211,7 @@ impl ResponseReader {
     }
 
     /// Parses a head from its first byte; `Some(length)` when it is complete.
-    fn parse(&mut self, bytes: &[u8], look: &mut impl FnMut(&Head<'_>)) -> Result<Option<usize>, Flaw> {
+    fn parse(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<Option<usize>, Flaw> {
         let bytes = &bytes[..bytes.len().min(HEAD_LIMIT_BYTES)];
         let mut space = [MaybeUninit::<httparse::Header<'_>>::uninit(); HEADERS_LIMIT];
         let mut response = httparse::Response::new(&mut []);
@@ -207,7 +222,7 @@ impl ResponseReader {
         );
         match parsed {
             Ok(httparse::Status::Complete(length)) => {
-                self.take_head(&response, look)?;
+                self.take_head(&response, sink)?;
                 Ok(Some(length))
             }
             Ok(httparse::Status::Partial) if bytes.len() >= HEAD_LIMIT_BYTES => Err(Flaw::TooLarge),
@@ -217,11 +232,7 @@ impl ResponseReader {
         }
     }
 
-    fn take_head(
-        &mut self,
-        response: &httparse::Response<'_, '_>,
-        look: &mut impl FnMut(&Head<'_>),
-    ) -> Result<(), Flaw> {
+    fn take_head(&mut self, response: &httparse::Response<'_, '_>, sink: &mut impl Sink) -> Result<(), Flaw> {
         let (Some(status), Some(version)) = (response.code, response.version) else {
             return Err(Flaw::Malformed);
         };
@@ -229,7 +240,7 @@ impl ResponseReader {
         match framing::of(&facts)? {
             Framing::Interim => {}
             Framing::Final { body, reusable } => {
-                look(&Head { status, headers: response.headers });
+                sink.head(&Head { status, headers: response.headers });
                 self.status = status;
                 self.reusable = reusable;
                 self.state = match body {
@@ -242,10 +253,10 @@ impl ResponseReader {
         Ok(())
     }
 
-    fn read_body(&mut self, bytes: &[u8]) -> Result<Progress, Flaw> {
+    fn read_body(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<Progress, Flaw> {
         match &mut self.state {
             State::Chunked(chunks) => {
-                let taken = chunks.read(bytes)?;
+                let taken = chunks.read(bytes, &mut |data| sink.content(data))?;
                 self.body_bytes += taken.data;
                 if !taken.done {
                     return Ok(Progress::More);
@@ -254,7 +265,14 @@ impl ResponseReader {
                 Ok(Progress::Done { extra: (bytes.len() - taken.used) as u64 })
             }
             State::Complete => Ok(Progress::Done { extra: bytes.len() as u64 }),
-            State::Length { .. } | State::UntilClose | State::Head => Ok(self.skip(bytes.len() as u64)),
+            State::Length { left } => {
+                sink.content(&bytes[..bytes.len().min(usize::try_from(*left).unwrap_or(usize::MAX))]);
+                Ok(self.skip(bytes.len() as u64))
+            }
+            State::UntilClose | State::Head => {
+                sink.content(bytes);
+                Ok(self.skip(bytes.len() as u64))
+            }
         }
     }
 }

@@ -4,9 +4,7 @@
 //! from the read handler. So a request costs one send, one receive and its part of a wait, and no `epoll_ctl`. It must
 //! not decide anything about requests: that is the [`Share`]'s.
 
-use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::Arc;
 
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -17,7 +15,7 @@ use rustix::time::Timespec;
 use crate::Cause;
 use crate::clock;
 use crate::connection::Stage;
-use crate::driver::{self, Driver};
+use crate::driver::{Driver, Route};
 use crate::share::{Act, Share};
 
 /// Events taken from the kernel at once.
@@ -43,23 +41,17 @@ pub(crate) struct Readiness {
     events: Vec<epoll::Event>,
     sockets: Vec<Option<OwnedFd>>,
     buffer: Box<[u8]>,
-    address: SocketAddr,
-    request: Arc<[u8]>,
+    route: Route,
 }
 
 impl Readiness {
-    pub(crate) fn new(
-        address: SocketAddr,
-        request: Arc<[u8]>,
-        connections: usize,
-    ) -> Result<Readiness, Errno> {
+    pub(crate) fn new(route: Route, connections: usize) -> Result<Readiness, Errno> {
         Ok(Readiness {
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
             events: Vec::with_capacity(EVENTS_MAX),
             sockets: (0..connections).map(|_| None).collect(),
             buffer: vec![0; BUFFER_BYTES].into(),
-            address,
-            request,
+            route,
         })
     }
 
@@ -77,7 +69,7 @@ impl Readiness {
             self.connected(share, index, flags);
             return;
         }
-        if flags.contains(EventFlags::OUT) && share.unwritten_from(index).is_some() {
+        if flags.contains(EventFlags::OUT) && share.output(index).is_some() {
             self.perform(share, index, Act::Send);
         }
         if flags.intersects(READABLE) {
@@ -90,11 +82,11 @@ impl Readiness {
         let Some(socket) = &self.sockets[index] else { return };
         match sockopt::socket_error(socket) {
             Ok(Ok(())) if flags.contains(EventFlags::OUT) => {
-                share.opened(index);
-                if flags.intersects(READABLE) {
-                    self.read(share, index, (Act::Free, flags));
+                let act = share.opened(index, clock::monotonic_ns());
+                if flags.intersects(READABLE) && act == Act::Free {
+                    self.read(share, index, (act, flags));
                 } else {
-                    self.perform(share, index, Act::Free);
+                    self.perform(share, index, act);
                 }
             }
             Ok(Ok(())) => {}
@@ -125,13 +117,14 @@ impl Readiness {
                 break;
             }
             now_ns = clock::monotonic_ns();
-            act = match got {
+            let next = match got {
                 Ok(0) => share.ended(index, now_ns),
                 Ok(got) if skippable > 0 => share.skipped(index, now_ns, got as u64),
                 Ok(got) => share.received(index, now_ns, &self.buffer[..got]),
                 Err(Errno::INTR) => continue,
                 Err(errno) => share.failed(index, now_ns, Cause::of(errno)),
             };
+            act = next.after(act);
             let dry = got.is_ok_and(|got| got < asked) && !ending;
             if dry || matches!(act, Act::Reopen | Act::Close) {
                 break;
@@ -167,8 +160,8 @@ impl Driver for Readiness {
 
     fn write(&mut self, share: &mut Share, index: usize) -> Act {
         let Some(socket) = &self.sockets[index] else { return Act::Wait };
-        while let Some(from) = share.unwritten_from(index) {
-            match rustix::net::send(socket, &self.request[from..], SendFlags::NOSIGNAL) {
+        while let Some(bytes) = share.output(index) {
+            match rustix::net::send(socket, bytes, SendFlags::NOSIGNAL) {
                 Ok(count) => share.wrote(index, count),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break,
@@ -179,7 +172,7 @@ impl Driver for Readiness {
     }
 
     fn connect(&mut self, index: usize) -> Result<(), Errno> {
-        let socket = driver::begin_connect(&self.address)?;
+        let socket = self.route.begin(index)?;
         epoll::add(&self.epoll, &socket, EventData::new_u64(index as u64), INTEREST)?;
         self.sockets[index] = Some(socket);
         Ok(())

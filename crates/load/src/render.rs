@@ -104,6 +104,7 @@ mod tests {
 
     fn request(method: &str, headers: &[(&str, &str)], body: &str) -> Request {
         Request {
+            name: "test".into(),
             method: method.into(),
             path: "/a?b=c".into(),
             headers: headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect(),

@@ -13,11 +13,14 @@ mod schedule;
 #[cfg(test)]
 mod simulation;
 
+use std::sync::Arc;
+
 use crate::check::Check;
-use crate::connection::{Connection, Heard, Stage};
+use crate::connection::{Connection, Desk, Flight, Heard, Stage, TlsTerms};
+use crate::corpus::{Corpus, Deck};
 use crate::pacer::Pacer;
 use crate::tally::Tally;
-use crate::{Cause, Contract, ContractFailure, Phase, Until};
+use crate::{Cause, Contract, ContractFailure, Protocol, Until};
 use schedule::Schedule;
 
 /// What a driver has to do with a connection now.
@@ -28,7 +31,7 @@ pub(crate) enum Act {
     Wait,
     /// Read it dry, then ask [`Share::start`] what comes next.
     Free,
-    /// Write the request, from [`Share::unwritten_from`] on.
+    /// Write the [`Share::output`].
     Send,
     /// Close the socket, if there is one, and connect anew at once.
     Reopen,
@@ -36,17 +39,34 @@ pub(crate) enum Act {
     Close,
 }
 
+impl Act {
+    /// What is to be done when this was said after `earlier`: the later word counts, unless it is none.
+    pub(crate) fn after(self, earlier: Act) -> Act {
+        if self == Act::Wait { earlier } else { self }
+    }
+}
+
 /// What all connections of a share have in common.
 #[derive(Debug, Clone)]
 pub(crate) struct Terms {
-    pub(crate) request_bytes: usize,
-    /// The method is HEAD.
-    pub(crate) bodiless: bool,
+    pub(crate) corpus: Arc<Corpus>,
+    pub(crate) protocol: Protocol,
+    pub(crate) tls: Option<TlsTerms>,
+    /// Each request opens a connection of its own, and begins with that.
+    pub(crate) fresh: bool,
+    /// The kernel can throw received bytes away unseen.
+    pub(crate) can_skip: bool,
     pub(crate) timeout_ns: u64,
     pub(crate) connect_timeout_ns: u64,
     pub(crate) contract: Contract,
-    /// When requests are due; `None` in closed loop.
-    pub(crate) pacer: Option<Pacer>,
+}
+
+impl Terms {
+    /// The requests, where nothing but their bytes is ever written, and a connection has one of them under way.
+    pub(crate) fn plain(&self) -> Option<Arc<Corpus>> {
+        let plain = self.protocol == Protocol::Http1 { pipeline: 1 };
+        (plain && self.tls.is_none() && self.can_skip).then(|| self.corpus.clone())
+    }
 }
 
 /// The part of a slice that is going on; times are absolute.
@@ -63,6 +83,7 @@ enum Gate {
 pub(crate) struct Share {
     terms: Terms,
     connections: Vec<Connection>,
+    deck: Deck,
     check: Check,
     tally: Tally,
     schedule: Option<Schedule>,
@@ -78,13 +99,15 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    pub(crate) fn new(mut terms: Terms, connections: u32) -> Share {
-        let connection = || Connection::new(terms.request_bytes, terms.bodiless);
+    /// A share of so many connections. `deck` says what is sent, `pacer` when; without it in closed loop.
+    pub(crate) fn new(terms: Terms, deck: Deck, pacer: Option<Pacer>, connections: u32) -> Share {
+        let lanes = terms.protocol.lanes() as usize * connections as usize;
         Share {
-            connections: (0..connections).map(|_| connection()).collect(),
+            connections: (0..connections).map(|_| Connection::new()).collect(),
+            deck,
             check: Check::new(terms.contract.clone()),
             tally: Tally::new(),
-            schedule: terms.pacer.take().map(|pacer| Schedule::new(pacer, connections)),
+            schedule: pacer.map(|pacer| Schedule::new(pacer, connections, lanes)),
             gate: Gate::Shut,
             allowance: None,
             in_flight: 0,
@@ -120,14 +143,19 @@ impl Share {
         self.connections[index].stage()
     }
 
-    /// From where on the request of connection `index` is still to be written, if it is.
-    pub(crate) fn unwritten_from(&self, index: usize) -> Option<usize> {
-        self.connections[index].unwritten_from()
+    /// Whether a request is under way on connection `index`.
+    pub(crate) fn is_busy(&self, index: usize) -> bool {
+        self.connections[index].is_busy()
+    }
+
+    /// What is to be written next on connection `index`, if anything.
+    pub(crate) fn output(&self, index: usize) -> Option<&[u8]> {
+        self.connections[index].output(&self.terms.corpus)
     }
 
     /// How many of the next bytes of connection `index` may be thrown away unseen; 0: they must be read.
     pub(crate) fn skippable(&self, index: usize) -> u64 {
-        self.connections[index].skippable()
+        if self.terms.can_skip { self.connections[index].skippable() } else { 0 }
     }
 
     /// Complete responses so far in this slice.
@@ -140,27 +168,22 @@ impl Share {
         self.connections[index].open(now_ns);
     }
 
-    /// The socket of connection `index` is connected, and free.
-    pub(crate) fn opened(&mut self, index: usize) {
-        self.tally.opened += 1;
-        self.tally.reconnects += u64::from(self.connections[index].opened());
-        self.alive += 1;
+    /// The socket of connection `index` is connected.
+    pub(crate) fn opened(&mut self, index: usize, now_ns: u64) -> Act {
+        self.hear(index, now_ns, |connection, terms, desk| connection.connected(terms, desk))
     }
 
-    /// Begins the next request on connection `index` if it is idle and one may be sent: at once in closed loop, if one is
-    /// due in open loop. There, [`Share::start_next`] begins those that find an idle connection.
+    /// Begins what may be sent on connection `index`, as far as there is room: at once in closed loop, if it is due in
+    /// open loop. There, [`Share::start_next`] begins what becomes due while there is room.
     pub(crate) fn start(&mut self, index: usize, now_ns: u64) -> Act {
-        if self.connections[index].stage() != Stage::Idle {
-            return Act::Wait;
-        }
         if self.schedule.is_some() {
-            return self.offer(index, now_ns);
+            self.offer(index, now_ns);
+        } else {
+            while self.connections[index].room(now_ns, &self.terms) > 0 && self.may_send(now_ns) {
+                self.begin(index, now_ns, None);
+            }
         }
-        if !self.may_send(now_ns) {
-            return Act::Wait;
-        }
-        self.begin(index, now_ns, None);
-        Act::Send
+        self.push(index)
     }
 
     fn begin(&mut self, index: usize, now_ns: u64, intended_ns: Option<u64>) {
@@ -170,15 +193,26 @@ impl Share {
         self.tally.sent += 1;
         self.tally.sent_in_window += u64::from(self.since_start(now_ns).is_some());
         self.in_flight += 1;
-        self.connections[index].begin(now_ns, intended_ns);
+        let flight = Flight::new(self.deck.draw(), now_ns, intended_ns);
+        self.connections[index].begin(flight, &self.terms.corpus);
     }
 
-    /// So many more bytes of the request on connection `index` were written.
+    /// What has begun on connection `index` goes out: on its way there is a socket to be opened, or something to be written.
+    fn push(&mut self, index: usize) -> Act {
+        let connection = &mut self.connections[index];
+        if matches!(connection.stage(), Stage::Closed { .. }) {
+            return if connection.is_busy() { Act::Reopen } else { Act::Wait };
+        }
+        connection.flush(&self.terms.corpus);
+        if connection.output(&self.terms.corpus).is_some() { Act::Send } else { Act::Wait }
+    }
+
+    /// So many more bytes of the output of connection `index` were written.
     pub(crate) fn wrote(&mut self, index: usize, count: usize) {
-        self.connections[index].wrote(count);
+        self.connections[index].wrote(count, &self.terms.corpus);
     }
 
-    /// The request on connection `index` was reported as written, but could not be.
+    /// The output of connection `index` was reported as written, but could not be.
     pub(crate) fn unwrote(&mut self, index: usize) {
         self.connections[index].unwrote();
     }
@@ -186,60 +220,62 @@ impl Share {
     /// Bytes have arrived on connection `index`.
     pub(crate) fn received(&mut self, index: usize, now_ns: u64, bytes: &[u8]) -> Act {
         self.tally.bytes_wire += bytes.len() as u64;
-        let heard = self.connections[index].received(now_ns, bytes, &mut self.check);
-        self.settle(index, now_ns, heard)
+        self.hear(index, now_ns, |connection, terms, desk| connection.received(bytes, terms, desk))
     }
 
     /// So many bytes have arrived on connection `index` and were thrown away, at most [`Share::skippable`].
     pub(crate) fn skipped(&mut self, index: usize, now_ns: u64, count: u64) -> Act {
         self.tally.bytes_wire += count;
-        let heard = self.connections[index].skipped(now_ns, count, &mut self.check);
-        self.settle(index, now_ns, heard)
+        self.hear(index, now_ns, |connection, _, desk| connection.skipped(count, desk))
     }
 
     /// The peer of connection `index` has ended it.
     pub(crate) fn ended(&mut self, index: usize, now_ns: u64) -> Act {
-        let heard = self.connections[index].ended(now_ns, &mut self.check);
-        self.settle(index, now_ns, heard)
+        self.hear(index, now_ns, |connection, _, desk| connection.ended(desk))
     }
 
     /// Connecting, reading or writing failed on connection `index`.
     pub(crate) fn failed(&mut self, index: usize, now_ns: u64, cause: Cause) -> Act {
-        let heard = self.connections[index].failed(now_ns, cause);
-        self.settle(index, now_ns, heard)
+        self.hear(index, now_ns, |connection, _, desk| connection.failed(cause, desk))
     }
 
-    /// Enters in the books what a connection has heard, and says what to do with it.
-    fn settle(&mut self, index: usize, now_ns: u64, heard: Heard) -> Act {
+    /// Lets connection `index` book what has happened to it, and says what to do with it.
+    #[inline]
+    fn hear(
+        &mut self,
+        index: usize,
+        now_ns: u64,
+        tell: impl FnOnce(&mut Connection, &Terms, &mut Desk<'_>) -> Heard,
+    ) -> Act {
+        let since_start_ns = self.since_start(now_ns);
+        let connection = &mut self.connections[index];
+        let was_open = connection.stage() == Stage::Open;
+        let mut desk = Desk {
+            now_ns,
+            since_start_ns,
+            corpus: &self.terms.corpus,
+            check: &mut self.check,
+            tally: &mut self.tally,
+            in_flight: &mut self.in_flight,
+            has_answer: false,
+        };
+        let heard = tell(connection, &self.terms, &mut desk);
+        let is_open = connection.stage() == Stage::Open;
+        self.alive += u32::from(is_open && !was_open);
         match heard {
-            Heard::More => return Act::Wait,
-            Heard::Answered(answer) => {
-                self.in_flight -= 1;
-                self.tally.answer(&answer, self.since_start(now_ns));
-                if answer.surplus {
-                    self.tally.error(Phase::Idle, Cause::Malformed);
-                } else if answer.reusable {
-                    return Act::Free;
-                }
-            }
-            Heard::Broken(loss) => {
-                self.in_flight -= 1;
-                self.tally.loss(&loss);
-            }
-            Heard::Spoilt(phase, cause) => {
-                self.tally.error(phase, cause);
-                if let Some(schedule) = &mut self.schedule {
-                    schedule.withdraw(index);
-                }
-            }
+            Heard::More => Act::Wait,
+            Heard::Free => Act::Free,
+            Heard::Lost => self.lose(index, now_ns),
         }
-        self.lose(index, now_ns)
     }
 
     /// A connection is of no more use.
     fn lose(&mut self, index: usize, now_ns: u64) -> Act {
+        if let Some(schedule) = &mut self.schedule {
+            schedule.withdraw(index);
+        }
         let connection = &mut self.connections[index];
-        if !matches!(connection.stage(), Stage::Connecting { .. }) {
+        if connection.stage() == Stage::Open {
             self.alive -= 1;
             if self.alive == 0 {
                 self.none_alive_since_ns = now_ns;
@@ -248,15 +284,26 @@ impl Share {
         connection.close(now_ns);
         let Stage::Closed { retry_ns } = connection.stage() else { unreachable!("it was closed just now") };
         self.next_due_ns = self.next_due_ns.min(retry_ns);
-        if retry_ns <= now_ns && self.wants_connections(now_ns) { Act::Reopen } else { Act::Close }
+        if retry_ns > now_ns {
+            return Act::Close;
+        }
+        let reopen = match self.terms.fresh {
+            true => self.start(index, now_ns) == Act::Reopen,
+            false => self.wants_connections(now_ns),
+        };
+        if reopen { Act::Reopen } else { Act::Close }
     }
 
     fn may_send(&self, now_ns: u64) -> bool {
         matches!(self.gate, Gate::Sending { stop_ns, .. } if now_ns < stop_ns) && self.allowance != Some(0)
     }
 
-    /// While connections are opened, and while there is something to send.
+    /// While connections are opened, and while there is something to send. Not where each request opens its own.
     fn wants_connections(&self, now_ns: u64) -> bool {
+        !self.terms.fresh && self.has_work(now_ns)
+    }
+
+    fn has_work(&self, now_ns: u64) -> bool {
         matches!(self.gate, Gate::Opening { .. }) || self.may_send(now_ns) || self.is_behind()
     }
 

@@ -29,7 +29,7 @@ pub const BUCKET_NS: u64 = 100_000_000;
 /// Always: `intended == sent + unsent`, `sent == answered + timed_out + broken + unfinished`, and the samples of
 /// `latency` (recorded and censored) are as many as `sent`. In open loop the samples of `response` are as many as
 /// `intended`, and so are those of `schedule_lag` and `queued` together.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Slice {
     /// What moved the bytes: `readiness`, `completion`, or `mixed` where the kernel refused the latter to some threads.
     pub driver: &'static str,
@@ -63,6 +63,8 @@ pub struct Slice {
     pub broken: u64,
     /// Requests without a result when the drain ended.
     pub unfinished: u64,
+    /// The same for each endpoint, in the order of the spec's requests.
+    pub endpoints: Vec<Endpoint>,
     /// Complete responses by status code.
     pub status: BTreeMap<u16, u64>,
     /// Every error since the slice's connect phase began, by phase and cause, sorted.
@@ -86,6 +88,15 @@ pub struct Slice {
     /// A connection is free from the time at which the engine saw its last response: an engine without a core sees all
     /// responses late and takes its connections for busy meanwhile, which `thread_run_delay_ns` shows.
     pub schedule_lag: Latencies,
+    /// From the beginning to connect to connected, for each connection that was opened since the connect phase began,
+    /// nanoseconds.
+    pub connect: Latencies,
+    /// From there to the end of the TLS handshake, nanoseconds.
+    pub handshake: Latencies,
+    /// Handshakes that took up an earlier session.
+    pub resumed: u64,
+    /// What the first TLS error said.
+    pub tls_error: Option<String>,
     /// Good responses for each 100 ms of the window; the last bucket may be shorter.
     pub buckets: Vec<u32>,
     /// Connections open when the window began.
@@ -103,6 +114,41 @@ pub struct Slice {
     /// How long each engine thread waited for a CPU meanwhile (`/proc/thread-self/schedstat`), nanoseconds; `None`
     /// where the kernel does not say.
     pub thread_run_delay_ns: Vec<Option<u64>>,
+}
+
+/// What a slice amounted to for one of the spec's requests.
+#[derive(Debug, Clone)]
+pub struct Endpoint {
+    /// The request's name.
+    pub name: String,
+    /// Requests whose writing was begun.
+    pub sent: u64,
+    /// Complete responses that met the contract.
+    pub ok: u64,
+    /// The same within the window.
+    pub ok_in_window: u64,
+    /// Bytes of content of complete responses, before any content decoding.
+    pub bytes_body: u64,
+    /// By how requests ended: status codes in order, then those without a complete response.
+    pub outcomes: Vec<Outcome>,
+}
+
+impl Endpoint {
+    pub(crate) fn new(name: &str) -> Endpoint {
+        let name = name.to_owned();
+        Endpoint { name, sent: 0, ok: 0, ok_in_window: 0, bytes_body: 0, outcomes: Vec::new() }
+    }
+}
+
+/// Requests of one endpoint that ended in one way.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// The response's status; `None` where there was no complete one: then all samples are censored.
+    pub status: Option<u16>,
+    /// From intended to done, nanoseconds. Empty in closed loop.
+    pub response: Latencies,
+    /// From sent to done, nanoseconds.
+    pub latency: Latencies,
 }
 
 /// One way in which complete responses broke the contract.

@@ -2,19 +2,32 @@
 //!
 //! Plain data. It must not open, resolve or measure anything.
 
-use std::net::SocketAddr;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Everything a [`Generator`](crate::Generator) needs to know; fixed for its life.
 #[derive(Debug, Clone)]
 pub struct LoadSpec {
     /// Where the service listens.
-    pub address: SocketAddr,
-    /// The one request that is sent again and again.
-    pub request: Request,
+    pub address: Address,
+    /// Local addresses, used in turn by the connections; empty: the kernel chooses. TCP only.
+    pub sources: Vec<IpAddr>,
+    /// TLS below HTTP.
+    pub tls: Option<Tls>,
+    /// What is spoken.
+    pub protocol: Protocol,
+    /// False: each request opens a connection of its own, which is closed after the response. It then begins with connecting, so
+    /// that its latency contains that.
+    pub keep_alive: bool,
+    /// The requests that are sent, each as often as its weight says.
+    pub requests: Vec<Request>,
+    /// Decides which of several requests is sent when.
+    pub seed: u64,
     /// When requests are sent.
     pub arrivals: Arrivals,
-    /// Connections kept open, each with at most one request in flight. Connection `c` belongs to thread `c % threads`.
+    /// Connections kept open; how many requests each takes at once is the protocol's matter. Connection `c` belongs to thread `c % threads`.
     pub connections: u32,
     /// Engine threads; at most one for each connection.
     pub threads: u32,
@@ -30,6 +43,94 @@ pub struct LoadSpec {
     pub driver: DriverChoice,
 }
 
+impl LoadSpec {
+    /// Requests to an address in closed loop on one connection by one thread, everything else as it usually is: HTTP/1.1 without
+    /// TLS and pipelining, connections kept, 5 s for a request or for connecting, any 2xx is good.
+    pub fn new(address: Address, requests: Vec<Request>) -> LoadSpec {
+        LoadSpec {
+            address,
+            sources: Vec::new(),
+            tls: None,
+            protocol: Protocol::Http1 { pipeline: 1 },
+            keep_alive: true,
+            requests,
+            seed: 1,
+            arrivals: Arrivals::Closed,
+            connections: 1,
+            threads: 1,
+            cpus: Vec::new(),
+            timeout: Duration::from_secs(5),
+            connect_timeout: Duration::from_secs(5),
+            contract: Contract::default(),
+            driver: DriverChoice::Auto,
+        }
+    }
+}
+
+/// Where a service listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    /// A TCP port.
+    Tcp(SocketAddr),
+    /// A socket in the file system.
+    Unix(PathBuf),
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Tcp(address) => address.fmt(f),
+            Address::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// The protocol above the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/1.1.
+    Http1 {
+        /// Requests that a connection sends without waiting for their responses: 1, unless pipelining is asked for.
+        pipeline: u32,
+    },
+    /// HTTP/2, by ALPN with TLS and by prior knowledge without.
+    Http2 {
+        /// Requests under way on a connection, if the server allows as many.
+        streams: u32,
+    },
+}
+
+impl Protocol {
+    /// Requests under way on a connection, at most.
+    pub(crate) fn lanes(self) -> u32 {
+        match self {
+            Protocol::Http1 { pipeline: lanes } | Protocol::Http2 { streams: lanes } => lanes,
+        }
+    }
+}
+
+/// TLS 1.3 or 1.2 below HTTP.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tls {
+    /// The name the server's certificate has to be for, also sent as SNI unless it is an IP address.
+    pub server_name: String,
+    /// Which certificates are trusted.
+    pub trust: Trust,
+    /// Whether a new connection may take up the session of an earlier one of its thread.
+    pub resumption: bool,
+}
+
+/// Which certificates are trusted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trust {
+    /// Those of the authorities that this system trusts.
+    System,
+    /// Those of these authorities alone: certificates in PEM.
+    Authorities(Vec<u8>),
+    /// Any at all: nobody is who he says.
+    Anything,
+}
+
 /// What moves the bytes of a load: two ways of the kernel for the same work. The slice names the one that did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum DriverChoice {
@@ -40,7 +141,7 @@ pub enum DriverChoice {
     /// epoll.
     Readiness,
     /// io_uring; epoll where the kernel refuses it (`kernel.io_uring_disabled`, a container's filter) or is older than
-    /// Linux 6.12.
+    /// Linux 6.12, and for TLS, HTTP/2, pipelining and unix sockets, whose cost lies elsewhere.
     Completion,
 }
 
@@ -79,6 +180,8 @@ pub enum Process {
 /// `headers` has them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
+    /// What it is called in results.
+    pub name: String,
     /// The method, in upper case as it is sent.
     pub method: String,
     /// Path and query, beginning with `/`.
@@ -89,6 +192,20 @@ pub struct Request {
     pub body: Vec<u8>,
     /// The value of the `Host` header.
     pub host: String,
+}
+
+impl Request {
+    /// A request without headers of its own and without a body, named after its method and path.
+    pub fn new(method: &str, path: &str, host: &str) -> Request {
+        Request {
+            name: format!("{method} {path}"),
+            method: method.into(),
+            path: path.into(),
+            headers: Vec::new(),
+            body: Vec::new(),
+            host: host.into(),
+        }
+    }
 }
 
 /// What a response must be to count as good ("ok"). The default accepts any 2xx.

@@ -2,19 +2,18 @@
 //!
 //! Everything is allocated before the window opens; recording a response touches only memory of its own thread.
 
-use std::collections::BTreeMap;
-
 use stats::Latencies;
 
 use crate::connection::{Answer, Loss};
 use crate::slice::BUCKET_NS;
+use crate::slice::{Endpoint, Outcome};
 use crate::{Cause, ContractFailure, ErrorCount, Phase, Slice};
 
 /// Buckets that are allocated in advance, at most: ten minutes.
 const BUCKETS_PREALLOCATED: usize = 6000;
 
-/// Status codes are three digits.
-const STATUS_CODES: usize = 1000;
+/// Stands for requests that were due and of which none was chosen.
+const NO_ENDPOINT: u16 = u16::MAX;
 
 /// Counts of one thread; the fields are those of [`Slice`].
 #[derive(Debug)]
@@ -30,17 +29,32 @@ pub(crate) struct Tally {
     pub(crate) timed_out: u64,
     pub(crate) broken: u64,
     pub(crate) unfinished: u64,
-    status: Box<[u64]>,
+    cells: Vec<Cell>,
     pub(crate) errors: Vec<ErrorCount>,
     pub(crate) bytes_wire: u64,
     bytes_body: u64,
-    pub(crate) response: Latencies,
-    pub(crate) latency: Latencies,
     pub(crate) first_byte: Latencies,
     pub(crate) schedule_lag: Latencies,
+    pub(crate) connect: Latencies,
+    pub(crate) handshake: Latencies,
+    pub(crate) resumed: u64,
+    pub(crate) tls_error: Option<String>,
     buckets: Vec<u32>,
     pub(crate) opened: u64,
     pub(crate) reconnects: u64,
+}
+
+/// Requests of one endpoint that ended in one way. A latency is recorded here and nowhere else; the sums over cells are made when the slice is over.
+#[derive(Debug)]
+struct Cell {
+    endpoint: u16,
+    /// The response's; 0 where there was none.
+    status: u16,
+    ok: u64,
+    ok_in_window: u64,
+    bytes_body: u64,
+    response: Latencies,
+    latency: Latencies,
 }
 
 /// One thread's part of a slice.
@@ -73,14 +87,16 @@ impl Tally {
             timed_out: 0,
             broken: 0,
             unfinished: 0,
-            status: vec![0; STATUS_CODES].into(),
+            cells: Vec::new(),
             errors: Vec::new(),
             bytes_wire: 0,
             bytes_body: 0,
-            response: Latencies::new(),
-            latency: Latencies::new(),
             first_byte: Latencies::new(),
             schedule_lag: Latencies::new(),
+            connect: Latencies::new(),
+            handshake: Latencies::new(),
+            resumed: 0,
+            tls_error: None,
             buckets: Vec::with_capacity(BUCKETS_PREALLOCATED),
             opened: 0,
             reconnects: 0,
@@ -91,13 +107,17 @@ impl Tally {
     pub(crate) fn answer(&mut self, answer: &Answer, since_start_ns: Option<u64>) {
         self.answered += 1;
         self.ok += u64::from(answer.ok);
-        self.status[usize::from(answer.status)] += 1;
         self.bytes_body += answer.body_bytes;
-        self.latency.record(answer.latency_ns);
-        if let Some(response_ns) = answer.response_ns {
-            self.response.record(response_ns);
-        }
         self.first_byte.record(answer.first_byte_ns);
+        let in_window = since_start_ns.is_some();
+        let cell = self.cell(answer.endpoint, answer.status);
+        cell.latency.record(answer.latency_ns);
+        if let Some(response_ns) = answer.response_ns {
+            cell.response.record(response_ns);
+        }
+        cell.ok += u64::from(answer.ok);
+        cell.ok_in_window += u64::from(answer.ok && in_window);
+        cell.bytes_body += answer.body_bytes;
         let Some(since_start_ns) = since_start_ns else { return };
         self.answered_in_window += 1;
         if answer.ok {
@@ -108,6 +128,26 @@ impl Tally {
             }
             self.buckets[bucket] += 1;
         }
+    }
+
+    /// The cell of an endpoint and a status. The first of a kind allocates; there are few kinds.
+    fn cell(&mut self, endpoint: u16, status: u16) -> &mut Cell {
+        let known = self.cells.iter().position(|cell| (cell.endpoint, cell.status) == (endpoint, status));
+        let index = known.unwrap_or_else(|| {
+            self.cells.push(Cell::new(endpoint, status));
+            self.cells.len() - 1
+        });
+        &mut self.cells[index]
+    }
+
+    /// For tests and assertions: latencies of all requests sent, and response times of all that were due.
+    pub(crate) fn totals(&self) -> (Latencies, Latencies) {
+        let (mut latency, mut response) = (Latencies::new(), Latencies::new());
+        for cell in &self.cells {
+            latency.merge(&cell.latency);
+            response.merge(&cell.response);
+        }
+        (latency, response)
     }
 
     /// Counts a request that was lost to an error.
@@ -147,7 +187,7 @@ impl Tally {
     /// Counts an arrival that was due and never sent, at its age; `free` where a connection was.
     pub(crate) fn leave_unsent(&mut self, age_ns: u64, free: bool) {
         self.unsent += 1;
-        self.response.censor(age_ns);
+        self.cell(NO_ENDPOINT, 0).response.censor(age_ns);
         match free {
             true => self.schedule_lag.censor(age_ns),
             false => self.queued += 1,
@@ -155,9 +195,10 @@ impl Tally {
     }
 
     fn censor(&mut self, loss: &Loss) {
-        self.latency.censor(loss.age_ns);
+        let cell = self.cell(loss.endpoint, 0);
+        cell.latency.censor(loss.age_ns);
         if let Some(age_ns) = loss.response_age_ns {
-            self.response.censor(age_ns);
+            cell.response.censor(age_ns);
         }
         match loss.first_byte_ns {
             Some(first_byte_ns) => self.first_byte.record(first_byte_ns),
@@ -166,13 +207,31 @@ impl Tally {
     }
 }
 
-/// Puts the threads' parts together.
-pub(crate) fn slice(started_ns: u64, parts: Vec<Part>) -> Slice {
+impl Cell {
+    fn new(endpoint: u16, status: u16) -> Cell {
+        Cell {
+            endpoint,
+            status,
+            ok: 0,
+            ok_in_window: 0,
+            bytes_body: 0,
+            response: Latencies::new(),
+            latency: Latencies::new(),
+        }
+    }
+}
+
+/// Puts the threads' parts together; `names` are those of the endpoints.
+pub(crate) fn slice(started_ns: u64, parts: Vec<Part>, names: &[String]) -> Slice {
     let stopped_ns = parts.iter().map(|part| part.stopped_ns).max().unwrap_or(started_ns);
     let finished_ns = parts.iter().map(|part| part.finished_ns).max().unwrap_or(stopped_ns);
-    let mut slice = empty(started_ns);
-    slice.window_ns = stopped_ns.saturating_sub(started_ns);
-    slice.drain_ns = finished_ns.saturating_sub(stopped_ns);
+    let mut slice = Slice {
+        started_ns,
+        window_ns: stopped_ns.saturating_sub(started_ns),
+        drain_ns: finished_ns.saturating_sub(stopped_ns),
+        endpoints: names.iter().map(|name| Endpoint::new(name)).collect(),
+        ..Slice::default()
+    };
     for part in parts {
         add(&mut slice, part);
     }
@@ -180,44 +239,6 @@ pub(crate) fn slice(started_ns: u64, parts: Vec<Part>) -> Slice {
     let buckets = slice.window_ns.div_ceil(BUCKET_NS) as usize;
     slice.buckets.resize(buckets.max(slice.buckets.len()), 0);
     slice
-}
-
-fn empty(started_ns: u64) -> Slice {
-    Slice {
-        driver: "",
-        started_ns,
-        window_ns: 0,
-        drain_ns: 0,
-        intended: 0,
-        sent: 0,
-        sent_in_window: 0,
-        unsent: 0,
-        queued: 0,
-        answered: 0,
-        answered_in_window: 0,
-        ok: 0,
-        ok_in_window: 0,
-        timed_out: 0,
-        broken: 0,
-        unfinished: 0,
-        status: BTreeMap::new(),
-        errors: Vec::new(),
-        contract_failures: Vec::new(),
-        bytes_wire: 0,
-        bytes_body: 0,
-        response: Latencies::new(),
-        latency: Latencies::new(),
-        first_byte: Latencies::new(),
-        schedule_lag: Latencies::new(),
-        buckets: Vec::new(),
-        connections_alive_start: 0,
-        connections_alive_end: 0,
-        opened: 0,
-        reconnects: 0,
-        thread_cpu_ns: Vec::new(),
-        thread_wall_ns: Vec::new(),
-        thread_run_delay_ns: Vec::new(),
-    }
 }
 
 fn add(slice: &mut Slice, part: Part) {
@@ -241,15 +262,15 @@ fn add(slice: &mut Slice, part: Part) {
     slice.unfinished += tally.unfinished;
     slice.bytes_wire += tally.bytes_wire;
     slice.bytes_body += tally.bytes_body;
-    slice.response.merge(&tally.response);
-    slice.latency.merge(&tally.latency);
+    tally.cells.into_iter().for_each(|cell| add_cell(slice, cell));
+    slice.connect.merge(&tally.connect);
+    slice.handshake.merge(&tally.handshake);
+    slice.resumed += tally.resumed;
+    slice.tls_error = slice.tls_error.take().or(tally.tls_error);
     slice.first_byte.merge(&tally.first_byte);
     slice.schedule_lag.merge(&tally.schedule_lag);
     slice.opened += tally.opened;
     slice.reconnects += tally.reconnects;
-    for (code, &count) in tally.status.iter().enumerate().filter(|(_, count)| **count > 0) {
-        *slice.status.entry(code as u16).or_default() += count;
-    }
     add_buckets(&mut slice.buckets, &tally.buckets);
     add_errors(&mut slice.errors, &tally.errors);
     add_failures(&mut slice.contract_failures, part.contract_failures);
@@ -258,6 +279,31 @@ fn add(slice: &mut Slice, part: Part) {
     slice.thread_cpu_ns.push(part.cpu_ns);
     slice.thread_wall_ns.push(part.wall_ns);
     slice.thread_run_delay_ns.push(part.run_delay_ns);
+}
+
+fn add_cell(slice: &mut Slice, cell: Cell) {
+    slice.latency.merge(&cell.latency);
+    slice.response.merge(&cell.response);
+    if cell.status != 0 {
+        *slice.status.entry(cell.status).or_default() += cell.latency.count();
+    }
+    let Some(endpoint) = slice.endpoints.get_mut(usize::from(cell.endpoint)) else { return };
+    endpoint.sent += cell.latency.count();
+    endpoint.ok += cell.ok;
+    endpoint.ok_in_window += cell.ok_in_window;
+    endpoint.bytes_body += cell.bytes_body;
+    match endpoint.outcomes.iter_mut().find(|outcome| outcome.status.unwrap_or(0) == cell.status) {
+        Some(known) => {
+            known.latency.merge(&cell.latency);
+            known.response.merge(&cell.response);
+        }
+        None => endpoint.outcomes.push(Outcome {
+            status: Some(cell.status).filter(|status| *status != 0),
+            response: cell.response,
+            latency: cell.latency,
+        }),
+    }
+    endpoint.outcomes.sort_by_key(|outcome| outcome.status.is_none().then_some(u16::MAX).or(outcome.status));
 }
 
 fn add_buckets(sum: &mut Vec<u32>, more: &[u32]) {

@@ -3,7 +3,6 @@
 //! It gets commands, reports back, and has nothing in common with other threads but the interrupt flag and a counter
 //! of its own that it publishes now and then.
 
-use std::net::SocketAddr;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,7 +11,9 @@ use std::sync::mpsc::{Receiver, Sender};
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 
 use crate::clock;
-use crate::driver::{self, Driver};
+use crate::corpus::Deck;
+use crate::driver::{self, Driver, Route};
+use crate::pacer::Pacer;
 use crate::share::{Share, Terms};
 use crate::tally::Part;
 use crate::{DriverChoice, LoadError, Until};
@@ -60,10 +61,11 @@ pub(crate) struct Orders {
     pub(crate) index: usize,
     pub(crate) cpu: Option<usize>,
     pub(crate) driver: DriverChoice,
-    pub(crate) address: SocketAddr,
-    pub(crate) request: Arc<[u8]>,
+    pub(crate) route: Route,
     pub(crate) connections: u32,
     pub(crate) terms: Terms,
+    pub(crate) deck: Deck,
+    pub(crate) pacer: Option<Pacer>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) commands: Receiver<Command>,
     pub(crate) reports: Sender<Report>,
@@ -105,17 +107,17 @@ fn pin(cpu: usize) -> Result<(), LoadError> {
 impl Worker {
     fn new(orders: Orders) -> Result<Worker, LoadError> {
         orders.cpu.map_or(Ok(()), pin)?;
-        if orders.terms.pacer.is_some() {
+        if orders.pacer.is_some() {
             // The kernel may else wake us 50 µs late to save wake-ups. Where it will not be told, lag shows it.
             let _ = set_current_timer_slack(NonZeroU64::new(1));
         }
         let connections = orders.connections as usize;
-        let driver = driver::make(orders.driver, orders.address, orders.request, connections)?;
+        let driver = driver::make(orders.driver, orders.route, orders.terms.plain(), connections)?;
         Ok(Worker {
             index: orders.index,
             timeout_ns: orders.terms.timeout_ns,
             run_delay_ns: None,
-            share: Share::new(orders.terms, orders.connections),
+            share: Share::new(orders.terms, orders.deck, orders.pacer, orders.connections),
             driver,
             shared: orders.shared,
             commands: orders.commands,

@@ -6,28 +6,18 @@ mod sockets;
 use std::time::Duration;
 
 use io_uring::IoUring;
-use proofload_load::{Arrivals, Contract, DriverChoice, Generator, LoadSpec, Request, Until};
+use proofload_load::{Address, DriverChoice, Generator, LoadSpec, Request, Until};
 use sockets::server::{Answer, Server, response};
 
 fn spec(server: &Server, driver: DriverChoice) -> LoadSpec {
-    let request = Request {
-        method: "GET".into(),
-        path: "/".into(),
-        headers: vec![],
-        body: vec![],
-        host: server.address.to_string(),
-    };
+    let requests = vec![Request::new("GET", "/", &server.address.to_string())];
     LoadSpec {
-        address: server.address,
-        request,
-        arrivals: Arrivals::Closed,
         connections: 2,
         threads: 2,
-        cpus: vec![],
         timeout: Duration::from_secs(20),
         connect_timeout: Duration::from_secs(20),
-        contract: Contract::default(),
         driver,
+        ..LoadSpec::new(Address::Tcp(server.address), requests)
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use proofload_load::{Arrivals, Contract, DriverChoice, Generator, LoadSpec, Request, Until};
+use proofload_load::{Address, Contract, DriverChoice, Generator, LoadSpec, Request, Until};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -86,23 +86,18 @@ fn config(root: &Path, address: SocketAddr) -> String {
 }
 
 fn spec(nginx: &Nginx, path: &str, driver: DriverChoice) -> LoadSpec {
+    let request = Request {
+        headers: vec![("Accept-Encoding".into(), "identity".into())],
+        ..Request::new("GET", path, "localhost")
+    };
     LoadSpec {
-        address: nginx.address,
-        request: Request {
-            method: "GET".into(),
-            path: path.into(),
-            headers: vec![("Accept-Encoding".into(), "identity".into())],
-            body: vec![],
-            host: "localhost".into(),
-        },
-        arrivals: Arrivals::Closed,
         connections: 16,
         threads: 2,
-        cpus: vec![],
         timeout: Duration::from_secs(20),
         connect_timeout: Duration::from_secs(20),
         contract: Contract { status: vec![200], ..Contract::default() },
         driver,
+        ..LoadSpec::new(Address::Tcp(nginx.address), vec![request])
     }
 }
 

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
 use proofload_load::{
-    Arrivals, Cause, Contract, DriverChoice, FailureKind, Generator, LoadError, LoadSpec, Phase, Request,
+    Address, Cause, Contract, DriverChoice, FailureKind, Generator, LoadError, LoadSpec, Phase, Request,
     Slice, Until,
 };
 use server::{Answer, Server, response};
@@ -16,24 +16,12 @@ use server::{Answer, Server, response};
 const TIMEOUT: Duration = Duration::from_secs(1);
 
 fn spec(address: SocketAddr, connections: u32) -> LoadSpec {
-    let request = Request {
-        method: "GET".into(),
-        path: "/".into(),
-        headers: vec![],
-        body: vec![],
-        host: address.to_string(),
-    };
     LoadSpec {
-        address,
-        request,
-        arrivals: Arrivals::Closed,
         connections,
-        threads: 1,
-        cpus: vec![],
         timeout: Duration::from_secs(20),
         connect_timeout: Duration::from_secs(20),
-        contract: Contract::default(),
         driver: driver(),
+        ..LoadSpec::new(Address::Tcp(address), vec![Request::new("GET", "/", &address.to_string())])
     }
 }
 
@@ -103,7 +91,8 @@ fn long_bodies_are_counted_though_never_seen() {
 fn a_long_request_is_written_in_full() {
     let server = Server::start(|_| Answer::Keep(response(201, "")));
     let mut spec = spec(server.address, 2);
-    spec.request = Request { method: "POST".into(), body: vec![b'x'; 8 << 20], ..spec.request };
+    spec.requests[0].method = "POST".into();
+    spec.requests[0].body = vec![b'x'; 8 << 20];
     let slice = once(spec, Until::Requests(6));
     assert_eq!((slice.ok, server.requests()), (6, 6));
     assert_eq!(slice.status.into_iter().collect::<Vec<_>>(), [(201, 6)]);

@@ -1,10 +1,9 @@
 //! What a run amounted to: the figures that text and JSON share, and the caveats that belong to them. Pure.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use audit::checks::GENERATOR_SHARE_MAX;
-use load::{Arrivals, Phase, Slice, Until};
+use load::{Address, Arrivals, Phase, Slice, Until};
 use report::{count, seconds, share};
 
 /// The quantiles shown, with their names.
@@ -21,7 +20,7 @@ const WINDOW_MIN_NS: u64 = 1_000_000_000;
 pub struct Outcome {
     pub url: String,
     pub method: String,
-    pub address: SocketAddr,
+    pub address: Address,
     pub arrivals: Arrivals,
     pub connections: u32,
     pub threads: u32,

@@ -62,14 +62,15 @@ impl Chunks {
         }
     }
 
-    /// Takes bytes up to the end of the body.
-    pub(super) fn read(&mut self, bytes: &[u8]) -> Result<Taken, Flaw> {
+    /// Takes bytes up to the end of the body, and shows `look` the data among them.
+    pub(super) fn read(&mut self, bytes: &[u8], look: &mut impl FnMut(&[u8])) -> Result<Taken, Flaw> {
         let mut used = 0;
         let mut data = 0;
         while used < bytes.len() && self.at != At::End {
             if self.at == At::Data {
                 let count = self.left.min((bytes.len() - used) as u64);
                 self.skip(count);
+                look(&bytes[used..used + count as usize]);
                 data += count;
                 used += count as usize;
             } else {

@@ -30,7 +30,7 @@ fn outcome(bytes: &[u8], cuts: &[usize], skip: bool) -> Outcome {
             } else {
                 let piece = &bytes[from..end];
                 from = end;
-                reader.read(piece, &mut |_| looks += 1)
+                reader.read(piece, &mut |_: &Head<'_>| looks += 1)
             };
             match progress {
                 Ok(Progress::More) => {}
@@ -152,7 +152,7 @@ fn a_body_until_close_ends_with_the_connection_and_no_other_does() {
         ("", false),
     ] {
         let mut reader = ResponseReader::new(false);
-        assert_eq!(reader.read(text.as_bytes(), &mut |_| {}), Ok(Progress::More));
+        assert_eq!(reader.read(text.as_bytes(), &mut |_: &Head<'_>| {}), Ok(Progress::More));
         assert_eq!(reader.end(), proper, "{text:?}");
     }
 }
@@ -162,14 +162,17 @@ fn a_head_request_has_no_body_and_a_restarted_reader_no_memory() {
     let mut reader = ResponseReader::new(true);
     for _ in 0..2 {
         let head = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
-        assert_eq!(reader.read(&head[..20], &mut |_| {}), Ok(Progress::More));
-        assert_eq!(reader.read(&head[20..], &mut |_| {}), Ok(Progress::Done { extra: 0 }));
+        assert_eq!(reader.read(&head[..20], &mut |_: &Head<'_>| {}), Ok(Progress::More));
+        assert_eq!(reader.read(&head[20..], &mut |_: &Head<'_>| {}), Ok(Progress::Done { extra: 0 }));
         assert_eq!((reader.status(), reader.body_bytes()), (200, 0));
-        reader.restart();
+        reader.restart(true);
     }
-    assert_eq!(reader.read(b"HTTP/1.1 20", &mut |_| {}), Ok(Progress::More));
-    reader.restart();
-    assert_eq!(reader.read(b"HTTP/1.1 204 x\r\n\r\n", &mut |_| {}), Ok(Progress::Done { extra: 0 }));
+    assert_eq!(reader.read(b"HTTP/1.1 20", &mut |_: &Head<'_>| {}), Ok(Progress::More));
+    reader.restart(false);
+    assert_eq!(
+        reader.read(b"HTTP/1.1 204 x\r\n\r\n", &mut |_: &Head<'_>| {}),
+        Ok(Progress::Done { extra: 0 })
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What time does to a share: the parts of a slice follow each other, time limits end, closed connections may be
 //! opened again.
 
-use super::{Act, Cause, ContractFailure, Gate, Share, Stage, Tally, Until};
+use super::{Act, ContractFailure, Desk, Gate, Share, Stage, Tally, Until};
 
 impl Share {
     /// Begins the connect phase. The share has to send `allowance` requests, or as many as it can (`None`).
@@ -23,7 +23,9 @@ impl Share {
     /// Whether the connect phase is over: every connection is open, or the time for it is up.
     pub(crate) fn is_prepared(&self, now_ns: u64) -> bool {
         match self.gate {
-            Gate::Opening { until_ns } => self.alive as usize == self.connections.len() || now_ns >= until_ns,
+            Gate::Opening { until_ns } => {
+                self.terms.fresh || self.alive as usize == self.connections.len() || now_ns >= until_ns
+            }
             _ => true,
         }
     }
@@ -60,10 +62,11 @@ impl Share {
         now_ns >= stop_ns || all_ended || self.allowance.is_some() && self.is_hopeless(now_ns)
     }
 
-    /// Whether no connection has been open for the time of a connect time-out.
+    /// Whether no connection has been open for the time of a connect time-out. Where each request opens its own, each
+    /// finds out for itself.
     fn is_hopeless(&self, now_ns: u64) -> bool {
         let since_ns = now_ns.saturating_sub(self.none_alive_since_ns);
-        self.alive == 0 && since_ns >= self.terms.connect_timeout_ns
+        !self.terms.fresh && self.alive == 0 && since_ns >= self.terms.connect_timeout_ns
     }
 
     /// Closes the window; what is in flight, or was due by now and is still to be sent, has `limit_ns` to end. Returns the
@@ -100,15 +103,21 @@ impl Share {
         now_ns: u64,
         mut close: impl FnMut(usize),
     ) -> (Tally, Vec<ContractFailure>) {
+        let mut desk = Desk {
+            now_ns,
+            since_start_ns: None,
+            corpus: &self.terms.corpus,
+            check: &mut self.check,
+            tally: &mut self.tally,
+            in_flight: &mut self.in_flight,
+            has_answer: false,
+        };
         for (index, connection) in self.connections.iter_mut().enumerate() {
+            let busy = connection.leave(&mut desk);
             match connection.stage() {
-                Stage::Busy => {
-                    self.tally.leave_unfinished(&connection.loss(now_ns, Cause::Timeout));
-                    self.in_flight -= 1;
-                    self.alive -= 1;
-                }
-                Stage::Connecting { .. } => {}
-                Stage::Idle | Stage::Closed { .. } => continue,
+                Stage::Open if busy => self.alive -= 1,
+                Stage::Connecting { .. } | Stage::Securing { .. } => {}
+                Stage::Open | Stage::Closed { .. } => continue,
             }
             connection.abandon();
             close(index);
@@ -118,10 +127,10 @@ impl Share {
         let tally = std::mem::replace(&mut self.tally, Tally::new());
         let ended = tally.answered + tally.timed_out + tally.broken + tally.unfinished;
         debug_assert_eq!(tally.sent, ended, "every request sent has ended in one way");
-        debug_assert_eq!(tally.sent, tally.latency.count(), "every request sent is a sample");
+        debug_assert_eq!(tally.sent, tally.totals().0.count(), "every request sent is a sample");
         if self.schedule.is_some() {
             let intended = tally.sent + tally.unsent;
-            debug_assert_eq!(intended, tally.response.count(), "every request due is a sample");
+            debug_assert_eq!(intended, tally.totals().1.count(), "every request due is a sample");
             debug_assert_eq!(intended, tally.queued + tally.schedule_lag.count());
         }
         debug_assert_eq!(self.in_flight, 0);
@@ -160,20 +169,18 @@ impl Share {
     }
 
     fn due_ns(&self, index: usize) -> Option<u64> {
-        let connection = &self.connections[index];
-        match connection.stage() {
-            Stage::Closed { retry_ns } => Some(retry_ns),
-            Stage::Connecting { since_ns } => Some(since_ns + self.terms.connect_timeout_ns),
-            Stage::Busy => Some(connection.sent_ns() + self.terms.timeout_ns),
-            Stage::Idle => None,
-        }
+        self.connections[index].due_ns(&self.terms)
     }
 
     fn expire(&mut self, index: usize, now_ns: u64) -> Act {
         match self.connections[index].stage() {
+            Stage::Closed { .. } if self.terms.fresh => {
+                self.connections[index].rested();
+                Act::Free
+            }
             Stage::Closed { .. } if self.wants_connections(now_ns) => Act::Reopen,
-            Stage::Closed { .. } | Stage::Idle => Act::Wait,
-            Stage::Connecting { .. } | Stage::Busy => self.failed(index, now_ns, Cause::Timeout),
+            Stage::Closed { .. } => Act::Wait,
+            _ => self.hear(index, now_ns, |connection, terms, desk| connection.expired(terms, desk)),
         }
     }
 }

@@ -1,13 +1,13 @@
 //! Open loop for one share: which arrival is next, and which connection is free for it.
 //!
 //! The queue of arrivals that wait needs no memory: it is what the pacer has left between the oldest arrival that was
-//! not taken and now. Free connections are taken longest free first, which keeps all of them in use and says whether an
+//! not taken and now. A connection that can take several requests is listed as often. Free connections are taken longest free first, which keeps all of them in use and says whether an
 //! arrival had a connection when it was due: the n-th of them has the connection that was n-th to be free.
 //! It must not read a clock, and counts nothing.
 
 use std::collections::VecDeque;
 
-use super::{Act, Gate, Share, Stage};
+use super::{Act, Gate, Share};
 use crate::pacer::Pacer;
 
 /// See the module's text. Times are absolute.
@@ -15,10 +15,10 @@ use crate::pacer::Pacer;
 pub(super) struct Schedule {
     pacer: Pacer,
     started_ns: u64,
-    /// Connections without a request, longest free first; each is in it once, so that it never grows.
+    /// Connections with room for a request, longest free first; never more than there is room for.
     free: VecDeque<Free>,
-    /// Which connections are in `free`.
-    listed: Box<[bool]>,
+    /// How often each connection is in `free`.
+    listed: Box<[u32]>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -28,9 +28,9 @@ struct Free {
 }
 
 impl Schedule {
-    pub(super) fn new(pacer: Pacer, connections: u32) -> Schedule {
-        let connections = connections as usize;
-        let (free, listed) = (VecDeque::with_capacity(connections), vec![false; connections].into());
+    /// For so many connections, which take `lanes` requests at once in all.
+    pub(super) fn new(pacer: Pacer, connections: u32, lanes: usize) -> Schedule {
+        let (free, listed) = (VecDeque::with_capacity(lanes), vec![0; connections as usize].into());
         Schedule { pacer, started_ns: 0, free, listed }
     }
 
@@ -39,7 +39,7 @@ impl Schedule {
         self.pacer.restart();
         self.started_ns = started_ns;
         self.free.clear();
-        self.listed.fill(false);
+        self.listed.fill(0);
         free.for_each(|index| self.offer(index, started_ns));
     }
 
@@ -50,13 +50,13 @@ impl Schedule {
 
     /// Connection `index` is of no more use.
     pub(super) fn withdraw(&mut self, index: usize) {
-        if std::mem::take(&mut self.listed[index]) {
+        if std::mem::take(&mut self.listed[index]) > 0 {
             self.free.retain(|free| free.index != index);
         }
     }
 
     fn offer(&mut self, index: usize, now_ns: u64) {
-        self.listed[index] = true;
+        self.listed[index] += 1;
         self.free.push_back(Free { index, since_ns: now_ns });
     }
 
@@ -66,7 +66,7 @@ impl Schedule {
         let due_ns = self.due_ns();
         self.pacer.advance();
         let taken = self.free.pop_front().map(|Free { index, since_ns }| {
-            self.listed[index] = false;
+            self.listed[index] -= 1;
             Taken { index, in_time: since_ns <= due_ns }
         });
         (due_ns, taken)
@@ -82,7 +82,8 @@ impl Schedule {
             debug_assert_eq!(last.index, index);
             last.index = first;
         }
-        (self.listed[index], self.listed[first]) = (false, true);
+        self.listed[index] -= 1;
+        self.listed[first] += 1;
     }
 }
 
@@ -104,34 +105,36 @@ impl Share {
         }
     }
 
-    /// Begins the oldest request that is due, if there is one and a connection for it, which is returned: what to do with it
-    /// is [`Act::Send`]. Open loop; a driver asks until there is none.
-    pub(crate) fn start_next(&mut self, now_ns: u64) -> Option<usize> {
+    /// Begins the oldest request that is due, if there is one and a connection for it, which is returned with what to do with
+    /// it. Open loop; a driver asks until there is none.
+    pub(crate) fn start_next(&mut self, now_ns: u64) -> Option<(usize, Act)> {
         if self.next_start_ns() > now_ns {
             return None;
         }
         let (due_ns, taken) = self.schedule.as_mut()?.take();
         let taken = taken?;
         self.depart(taken.index, now_ns, (due_ns, taken.in_time));
-        Some(taken.index)
+        Some((taken.index, self.push(taken.index)))
     }
 
-    /// Connection `index` is idle: it takes the oldest arrival if one is due, so that a driver that works through many
-    /// events at once sends between them, and is free otherwise.
-    pub(super) fn offer(&mut self, index: usize, now_ns: u64) -> Act {
-        let due = self.next_arrival_ns().is_some_and(|due_ns| due_ns <= now_ns);
-        let Some(schedule) = self.schedule.as_mut().filter(|schedule| !schedule.listed[index]) else {
-            return Act::Wait;
-        };
-        schedule.offer(index, now_ns);
-        if !due {
-            return Act::Wait;
+    /// Connection `index` may have room: it takes the oldest arrivals if some are due, so that a driver that works through
+    /// many events at once sends between them, and is free otherwise.
+    pub(super) fn offer(&mut self, index: usize, now_ns: u64) {
+        loop {
+            let due = self.next_arrival_ns().is_some_and(|due_ns| due_ns <= now_ns);
+            let room = self.connections[index].room(now_ns, &self.terms);
+            let Some(schedule) = &mut self.schedule else { return };
+            if room <= schedule.listed[index] as usize {
+                return;
+            }
+            schedule.offer(index, now_ns);
+            if due {
+                let (due_ns, taken) = schedule.take();
+                let Some(taken) = taken else { unreachable!("one was offered just now") };
+                schedule.swap(index, taken.index);
+                self.depart(index, now_ns, (due_ns, taken.in_time));
+            }
         }
-        let (due_ns, taken) = schedule.take();
-        let Some(taken) = taken else { unreachable!("one was offered just now") };
-        schedule.swap(index, taken.index);
-        self.depart(index, now_ns, (due_ns, taken.in_time));
-        Act::Send
     }
 
     fn depart(&mut self, index: usize, now_ns: u64, (due_ns, in_time): (u64, bool)) {
@@ -152,10 +155,13 @@ impl Share {
 
     /// The window opens, in open loop: connections that are open have been free for longer than anything is due.
     pub(super) fn restart_schedule(&mut self, started_ns: u64) {
-        let idle = self.connections.iter().enumerate().filter(|(_, one)| one.stage() == Stage::Idle);
-        if let Some(schedule) = &mut self.schedule {
-            schedule.restart(started_ns, idle.map(|(index, _)| index));
-        }
+        let Some(schedule) = &mut self.schedule else { return };
+        let terms = &self.terms;
+        let free =
+            self.connections.iter().enumerate().flat_map(|(index, connection)| {
+                std::iter::repeat_n(index, connection.room(started_ns, terms))
+            });
+        schedule.restart(started_ns, free);
     }
 
     /// The drain is over: what was due and not sent is entered as such.

@@ -7,16 +7,39 @@ mod timetable;
 mod world;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rand::RngExt;
 use stats::Latencies;
 
-use crate::{Cause, Phase, Slice, Until};
+use super::Terms;
+use crate::corpus::{Corpus, Deck};
+use crate::{Cause, Contract, Phase, Protocol, Request, Slice, Until, render};
 use peer::TIMEOUT_NS;
 use world::{LAG_MAX_NS, TICK_NS, World};
 
 const SEEDS: u64 = 2000;
+
+/// A GET of exactly so many bytes, over connections that are kept.
+fn terms(request_bytes: usize) -> (Terms, Deck) {
+    let headers = vec![("Host".into(), "a".into()), ("User-Agent".into(), "b".into())];
+    let request = |path: String| Request { headers: headers.clone(), ..Request::new("GET", &path, "a") };
+    let shortest = render::bytes(&request("/".into())).unwrap().len();
+    let path = "/".to_string() + &"x".repeat(request_bytes - shortest);
+    let corpus = Arc::new(Corpus::render(&[request(path)]).unwrap());
+    let terms = Terms {
+        corpus: corpus.clone(),
+        protocol: Protocol::Http1 { pipeline: 1 },
+        tls: None,
+        fresh: false,
+        can_skip: true,
+        timeout_ns: TIMEOUT_NS,
+        connect_timeout_ns: 200_000_000,
+        contract: Contract::default(),
+    };
+    (terms, Deck::new(corpus, 1, 0))
+}
 
 /// What must come of a slice.
 #[derive(Debug, Default, PartialEq)]

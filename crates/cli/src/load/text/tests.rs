@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use load::{Arrivals, Cause, ContractFailure, ErrorCount, FailureKind, Phase, Process, Slice};
+use load::{Address, Arrivals, Cause, ContractFailure, ErrorCount, FailureKind, Phase, Process, Slice};
 
 use super::*;
 
@@ -17,32 +17,22 @@ fn slice() -> Slice {
         intended: 100_000,
         sent: 100_000,
         sent_in_window: 100_000,
-        unsent: 0,
-        queued: 0,
         answered: 100_000,
         answered_in_window: 99_968,
         ok: 100_000,
         ok_in_window: 99_968,
-        timed_out: 0,
-        broken: 0,
-        unfinished: 0,
         status: [(200, 100_000)].into(),
-        errors: vec![],
-        contract_failures: vec![],
         bytes_wire: 24_500_000,
         bytes_body: 1_200_000,
         first_byte: latency.clone(),
         latency,
-        response: Latencies::new(),
-        schedule_lag: Latencies::new(),
-        buckets: vec![],
         connections_alive_start: 32,
         connections_alive_end: 32,
         opened: 32,
-        reconnects: 0,
         thread_cpu_ns: vec![4_000_000_000],
         thread_wall_ns: vec![10_000_700_000],
         thread_run_delay_ns: vec![Some(100_000)],
+        ..Slice::default()
     }
 }
 
@@ -50,7 +40,7 @@ fn outcome(slice: Slice) -> Outcome {
     Outcome {
         url: "http://127.0.0.1:3000/".into(),
         method: "GET".into(),
-        address: "127.0.0.1:3000".parse().unwrap(),
+        address: Address::Tcp("127.0.0.1:3000".parse().unwrap()),
         arrivals: Arrivals::Closed,
         connections: 32,
         threads: 1,

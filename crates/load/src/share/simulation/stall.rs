@@ -8,9 +8,9 @@ use std::time::Duration;
 use stats::Latencies;
 
 use crate::pacer::{Pace, Pacer};
-use crate::share::{Act, Share, Terms};
+use crate::share::{Act, Share};
 use crate::tally::Tally;
-use crate::{Contract, Process, Until};
+use crate::{Process, Until};
 
 const S: u64 = 1_000_000_000;
 const RATE_PER_S: u64 = 1000;
@@ -19,7 +19,7 @@ const STALL_FROM_NS: u64 = 3 * S;
 const STALL_UNTIL_NS: u64 = 5 * S;
 const SERVICE_NS: u64 = 2_000_000;
 const STARTED_NS: u64 = 77;
-const REQUEST_BYTES: usize = 10;
+const REQUEST_BYTES: usize = 100;
 const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
 /// When a request that is sent then is done, both from the start of the window: the server does not work in the stall.
@@ -35,19 +35,13 @@ fn done_ns(sent_ns: u64) -> u64 {
 /// The share at work, with an engine that is never late.
 fn measured(connections: u32, process: Process) -> Tally {
     let pace = Pace { rate_per_s: RATE_PER_S as f64, process, seed: 3 };
-    let terms = Terms {
-        request_bytes: REQUEST_BYTES,
-        bodiless: false,
-        timeout_ns: 5 * S,
-        connect_timeout_ns: S,
-        contract: Contract::default(),
-        pacer: Some(Pacer::new(pace, 0, 1)),
-    };
-    let mut share = Share::new(terms, connections);
+    let (mut terms, deck) = super::terms(REQUEST_BYTES);
+    terms.timeout_ns = 5 * S;
+    let mut share = Share::new(terms, deck, Some(Pacer::new(pace, 0, 1)), connections);
     share.prepare(0, None);
     for index in 0..connections as usize {
         share.connecting(index, 0);
-        share.opened(index);
+        assert_eq!(share.opened(index, 0), Act::Free);
     }
     share.open_window(STARTED_NS, Until::Elapsed(Duration::from_nanos(WINDOW_NS)));
     let (mut answers, mut now_ns) = (BinaryHeap::new(), STARTED_NS);
@@ -71,7 +65,7 @@ fn turn(share: &mut Share, answers: &mut BinaryHeap<Reverse<(u64, usize)>>, now_
         assert_eq!(share.received(index, now_ns, RESPONSE), Act::Free);
         sent.extend((share.start(index, now_ns) == Act::Send).then_some(index));
     }
-    sent.extend(std::iter::from_fn(|| share.start_next(now_ns)));
+    sent.extend(std::iter::from_fn(|| share.start_next(now_ns)).map(|(index, _)| index));
     for index in sent {
         share.wrote(index, REQUEST_BYTES);
         answers.push(Reverse((STARTED_NS + done_ns(now_ns - STARTED_NS), index)));
@@ -119,7 +113,7 @@ fn a_stall_is_reported_as_long_as_it_was_for_those_who_came() {
             let case = format!("{process:?}, {connections} connections");
             let tally = measured(connections, process);
             let (responses, queued) = expected(connections, process);
-            assert_agrees(&tally.response, &responses, &case);
+            assert_agrees(&tally.totals().1, &responses, &case);
             assert_eq!((tally.queued, tally.unsent), (queued, 0), "{case}");
             assert_eq!(tally.sent, responses.len() as u64, "{case}");
             assert!(tally.schedule_lag.max().unwrap().ns() <= 1, "{case}: the engine was never late");
@@ -139,10 +133,10 @@ fn the_stall_is_in_the_response_time_as_the_timetable_has_it_and_not_in_the_serv
     // Two were being served when it began: one just now done, the other half way.
     waits[(STALL_FROM_NS / S * RATE_PER_S - 1) as usize] += STALL_UNTIL_NS - STALL_FROM_NS;
     waits.sort_unstable();
-    assert_agrees(&measured(2500, Process::Constant).response, &waits, "closed form");
+    assert_agrees(&measured(2500, Process::Constant).totals().1, &waits, "closed form");
 
-    let few = measured(16, Process::Constant);
+    let (latency, response) = measured(16, Process::Constant).totals();
     let p99 = |latencies: &Latencies| latencies.quantile(0.99).unwrap().ns();
-    assert!(p99(&few.response) > 19 * S / 10, "{:?}", few.response);
-    assert!(p99(&few.latency) < 3_000_000, "only 16 requests saw it from inside: {:?}", few.latency);
+    assert!(p99(&response) > 19 * S / 10, "{response:?}");
+    assert!(p99(&latency) < 3_000_000, "only 16 requests saw it from inside: {latency:?}");
 }

@@ -12,16 +12,15 @@ use rand_pcg::Pcg64Mcg;
 use super::Ledger;
 use super::peer::{self, Fate, TIMEOUT_NS, Wire};
 use super::timetable::{self, Timetable};
-use crate::share::{Act, Share, Terms};
+use crate::share::{Act, Share};
 use crate::tally::{self, Part};
-use crate::{Cause, Contract, Phase, Slice, Until};
+use crate::{Cause, Phase, Slice, Until};
 
 const REQUEST_BYTES: usize = 100;
 /// How late an event may be seen.
 pub(super) const LAG_MAX_NS: u64 = 15_000_000;
 /// What is read at once, so that a long body is partly skipped.
 const READ_BYTES: usize = 4096;
-const CONNECT_TIMEOUT_NS: u64 = 200_000_000;
 pub(super) const TICK_NS: u64 = 10_000_000;
 
 /// What happens to a connection at some time.
@@ -71,19 +70,12 @@ impl World {
         let mut rng = Pcg64Mcg::seed_from_u64(seed);
         let connections = rng.random_range(1..8);
         let pacer = rng.random_bool(0.5).then(|| timetable::draw(&mut rng));
-        let terms = Terms {
-            request_bytes: REQUEST_BYTES,
-            bodiless: false,
-            timeout_ns: TIMEOUT_NS,
-            connect_timeout_ns: CONNECT_TIMEOUT_NS,
-            contract: Contract::default(),
-            pacer: pacer.clone(),
-        };
+        let (terms, deck) = super::terms(REQUEST_BYTES);
         World {
             dead: rng.random_bool(0.02),
             rng,
             now_ns: 1_000_000_000,
-            share: Share::new(terms, connections),
+            share: Share::new(terms, deck, pacer.clone(), connections),
             timetable: pacer.map(Timetable::new),
             peers: (0..connections).map(|_| Peer::default()).collect(),
             queue: BinaryHeap::new(),
@@ -185,7 +177,8 @@ impl World {
 
     /// Writes some of the request; the server acts once it has it all, or even before.
     fn write(&mut self, index: usize) -> Act {
-        let from = self.share.unwritten_from(index).unwrap();
+        let left = self.share.output(index).unwrap().len();
+        let from = REQUEST_BYTES - left;
         assert_eq!(from, self.peers[index].written);
         // Once a response is on its way, how far it is decides the phase.
         if self.peers[index].fate.is_none() && self.rng.random_bool(0.01) {
@@ -233,8 +226,7 @@ impl World {
             Event::Connected => {
                 (self.peers[index].connecting, self.peers[index].open) = (false, true);
                 self.ledger.opened += 1;
-                self.share.opened(index);
-                Act::Free
+                self.share.opened(index, self.now_ns)
             }
             Event::Refused => self.refuse(index),
             Event::Writable => self.write(index),
@@ -344,8 +336,8 @@ impl World {
 
     /// Begins what is due: afterwards nothing that is due waits while a connection is free.
     fn start_due(&mut self) {
-        while let Some(index) = self.share.start_next(self.now_ns) {
-            self.perform(index, Act::Send);
+        while let Some((index, act)) = self.share.start_next(self.now_ns) {
+            self.perform(index, act);
         }
         let due_ns = self.timetable.as_ref().and_then(Timetable::due_ns);
         let due = due_ns.is_some_and(|due_ns| due_ns <= self.now_ns);
@@ -440,6 +432,6 @@ impl World {
             wall_ns,
             run_delay_ns,
         };
-        tally::slice(started_ns, vec![part])
+        tally::slice(started_ns, vec![part], &["fiction".to_string()])
     }
 }

@@ -1,0 +1,56 @@
+//! Requests and responses of HTTP/2 in the terms of HTTP/1.1, in which the corpus and the contract have them.
+
+use bytes::Bytes;
+use http::uri::{Authority, PathAndQuery};
+use http::{HeaderName, HeaderValue, Method, Request, Response, Uri};
+
+use crate::reader::{HEADERS_LIMIT, Head};
+
+/// Belong to a connection of HTTP/1.1, or stand in the URI (RFC 9113, section 8.2.2).
+const DROPPED: [&str; 6] =
+    ["host", "connection", "transfer-encoding", "keep-alive", "proxy-connection", "upgrade"];
+
+/// The scheme of a request's URI.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Scheme {
+    Http,
+    Https,
+}
+
+/// The request that was rendered as `bytes`, and its body; `None` where HTTP/2 has no form for it.
+pub(super) fn request(bytes: &[u8], scheme: Scheme) -> Option<(Request<()>, Bytes)> {
+    let mut space = [httparse::EMPTY_HEADER; HEADERS_LIMIT];
+    let mut parsed = httparse::Request::new(&mut space);
+    let Ok(httparse::Status::Complete(head_bytes)) = parsed.parse(bytes) else { return None };
+    let host = parsed.headers.iter().find(|header| header.name.eq_ignore_ascii_case("host"))?;
+    let uri = Uri::builder()
+        .scheme(match scheme {
+            Scheme::Http => "http",
+            Scheme::Https => "https",
+        })
+        .authority(Authority::try_from(host.value).ok()?)
+        .path_and_query(PathAndQuery::try_from(parsed.path?).ok()?)
+        .build()
+        .ok()?;
+    let mut request = Request::new(());
+    *request.method_mut() = Method::from_bytes(parsed.method?.as_bytes()).ok()?;
+    *request.uri_mut() = uri;
+    *request.version_mut() = http::Version::HTTP_2;
+    let kept =
+        |header: &&httparse::Header<'_>| !DROPPED.iter().any(|name| header.name.eq_ignore_ascii_case(name));
+    for header in parsed.headers.iter().filter(kept) {
+        let name = HeaderName::from_bytes(header.name.as_bytes()).ok()?;
+        request.headers_mut().append(name, HeaderValue::from_bytes(header.value).ok()?);
+    }
+    Some((request, Bytes::copy_from_slice(&bytes[head_bytes..])))
+}
+
+/// Shows a response's head as one of HTTP/1.1.
+pub(super) fn with_head<T>(response: &Response<T>, look: impl FnOnce(&Head<'_>)) {
+    let headers: Vec<_> = response
+        .headers()
+        .iter()
+        .map(|(name, value)| httparse::Header { name: name.as_str(), value: value.as_bytes() })
+        .collect();
+    look(&Head { status: response.status().as_u16(), headers: &headers });
+}

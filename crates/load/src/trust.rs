@@ -1,0 +1,125 @@
+//! Which certificates are trusted, and what is offered to the server: the part of TLS that is settled before any connection.
+
+use std::sync::Arc;
+
+use rustls::client::Resumption;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+
+use crate::connection::TlsTerms;
+use crate::{LoadError, Protocol, Tls, Trust};
+
+/// Sessions that a thread remembers for resumption.
+const SESSIONS: usize = 256;
+
+/// What a thread's connections have in common.
+pub(crate) fn terms(tls: &Tls, protocol: Protocol) -> Result<TlsTerms, LoadError> {
+    let name = ServerName::try_from(tls.server_name.clone()).map_err(|_| LoadError::Spec {
+        field: "load.tls.server_name",
+        problem: format!("{:?} is neither a host name nor an IP address", tls.server_name),
+    })?;
+    let provider = Arc::new(ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider.clone())
+        .with_safe_default_protocol_versions()
+        .map_err(|error| refuse("load.tls", error.to_string()))?;
+    let builder = match &tls.trust {
+        Trust::System => builder.with_root_certificates(system_roots()?),
+        Trust::Authorities(pem) => builder.with_root_certificates(own_roots(pem)?),
+        Trust::Anything => {
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(Credulous(provider)))
+        }
+    };
+    let mut config = builder.with_no_client_auth();
+    config.alpn_protocols = vec![match protocol {
+        Protocol::Http1 { .. } => b"http/1.1".to_vec(),
+        Protocol::Http2 { .. } => b"h2".to_vec(),
+    }];
+    config.resumption = resumption(tls.resumption);
+    Ok(TlsTerms { config: Arc::new(config), name })
+}
+
+impl TlsTerms {
+    /// The same with a memory of sessions of its own: threads share nothing that they would have to lock.
+    pub(crate) fn for_thread(&self, resume: bool) -> TlsTerms {
+        let mut config = ClientConfig::clone(&self.config);
+        config.resumption = resumption(resume);
+        TlsTerms { config: Arc::new(config), name: self.name.clone() }
+    }
+}
+
+fn resumption(resume: bool) -> Resumption {
+    if resume { Resumption::in_memory_sessions(SESSIONS) } else { Resumption::disabled() }
+}
+
+fn system_roots() -> Result<RootCertStore, LoadError> {
+    let found = rustls_native_certs::load_native_certs();
+    let mut roots = RootCertStore::empty();
+    let (added, _) = roots.add_parsable_certificates(found.certs);
+    if added == 0 {
+        return Err(refuse(
+            "load.tls.trust",
+            "this system trusts no certificate authority: give one, or none".into(),
+        ));
+    }
+    Ok(roots)
+}
+
+fn own_roots(pem: &[u8]) -> Result<RootCertStore, LoadError> {
+    let mut roots = RootCertStore::empty();
+    for (index, certificate) in CertificateDer::pem_slice_iter(pem).enumerate() {
+        let number = index + 1;
+        let problem = |text| refuse("load.tls.trust", format!("certificate {number}: {text}"));
+        let certificate = certificate.map_err(|error| problem(error.to_string()))?;
+        roots.add(certificate).map_err(|error| problem(error.to_string()))?;
+    }
+    if roots.is_empty() {
+        return Err(refuse("load.tls.trust", "no certificate in PEM form was found".into()));
+    }
+    Ok(roots)
+}
+
+fn refuse(field: &'static str, problem: String) -> LoadError {
+    LoadError::Spec { field, problem }
+}
+
+/// Believes every certificate, and still checks that the server holds its key: the handshake costs what it would cost.
+#[derive(Debug)]
+struct Credulous(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Credulous {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, cert, dss, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, cert, dss, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
