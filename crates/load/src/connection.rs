@@ -251,22 +251,25 @@ impl Connection {
 
     /// Bytes have arrived.
     pub(crate) fn received(&mut self, bytes: &[u8], terms: &Terms, desk: &mut Desk<'_>) -> Heard {
-        let Some(mut tls) = self.tls.take() else { return self.read(bytes, desk) };
+        let Some(mut tls) = self.tls.take() else { return self.read(bytes, terms, desk) };
         let heard = self.decrypt(&mut tls, bytes, terms, desk);
         self.tls = Some(tls);
         heard
     }
 
     /// Shows the session bytes of its protocol.
-    fn read(&mut self, bytes: &[u8], desk: &mut Desk<'_>) -> Heard {
+    fn read(&mut self, bytes: &[u8], terms: &Terms, desk: &mut Desk<'_>) -> Heard {
         let heard = session!(&mut self.session, session => session.received(bytes, desk));
-        self.noted(heard, desk)
+        self.noted(heard, terms, desk)
     }
 
     /// What was heard may end the handshake, or the wait after failures.
-    fn noted(&mut self, heard: Heard, desk: &mut Desk<'_>) -> Heard {
+    fn noted(&mut self, heard: Heard, terms: &Terms, desk: &mut Desk<'_>) -> Heard {
         if desk.has_answer {
             self.backoff_ns = 0;
+            if terms.fresh {
+                return Heard::Lost;
+            }
         }
         match (&self.session, self.stage) {
             (Session::Http2(session), Stage::Securing { .. })
@@ -292,7 +295,7 @@ impl Connection {
                 let _ = self.speak(terms, desk);
             }
             while let Some(plain) = tls.plain() {
-                let (heard, count) = (self.read(plain, desk), plain.len());
+                let (heard, count) = (self.read(plain, terms, desk), plain.len());
                 if heard == Heard::Lost {
                     return heard;
                 }
@@ -300,7 +303,7 @@ impl Connection {
             }
         }
         if tls.is_ended() {
-            return self.ended(desk);
+            return self.ended(terms, desk);
         }
         // An answer of the handshake, or of the protocol, may be waiting to be written.
         Heard::Free
@@ -319,19 +322,19 @@ impl Connection {
     }
 
     /// So many bytes of body arrived and were thrown away, at most [`skippable`](Self::skippable).
-    pub(crate) fn skipped(&mut self, count: u64, desk: &mut Desk<'_>) -> Heard {
+    pub(crate) fn skipped(&mut self, count: u64, terms: &Terms, desk: &mut Desk<'_>) -> Heard {
         let Session::Http1(session) = &mut self.session else { return Heard::Lost };
         let heard = session.skipped(count, desk);
-        self.noted(heard, desk)
+        self.noted(heard, terms, desk)
     }
 
     /// The peer has ended the connection.
-    pub(crate) fn ended(&mut self, desk: &mut Desk<'_>) -> Heard {
+    pub(crate) fn ended(&mut self, terms: &Terms, desk: &mut Desk<'_>) -> Heard {
         if self.stage != Stage::Open {
             return self.failed(Cause::ClosedEarly, desk);
         }
         let heard = session!(&mut self.session, session => session.ended(desk));
-        self.noted(heard, desk)
+        self.noted(heard, terms, desk)
     }
 
     /// The socket has failed, or the time for connecting is up.

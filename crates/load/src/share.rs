@@ -226,12 +226,12 @@ impl Share {
     /// So many bytes have arrived on connection `index` and were thrown away, at most [`Share::skippable`].
     pub(crate) fn skipped(&mut self, index: usize, now_ns: u64, count: u64) -> Act {
         self.tally.bytes_wire += count;
-        self.hear(index, now_ns, |connection, _, desk| connection.skipped(count, desk))
+        self.hear(index, now_ns, |connection, terms, desk| connection.skipped(count, terms, desk))
     }
 
     /// The peer of connection `index` has ended it.
     pub(crate) fn ended(&mut self, index: usize, now_ns: u64) -> Act {
-        self.hear(index, now_ns, |connection, _, desk| connection.ended(desk))
+        self.hear(index, now_ns, |connection, terms, desk| connection.ended(terms, desk))
     }
 
     /// Connecting, reading or writing failed on connection `index`.

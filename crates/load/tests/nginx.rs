@@ -1,89 +1,16 @@
-//! The engine against a real nginx, whose access log is the count to agree with.
+//! The engine against a real nginx, whose access log is the count to agree with, over everything that both speak.
 
-use std::fmt::Write as _;
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+#[path = "nginx/server.rs"]
+mod server;
 
-use proofload_load::{Address, Contract, DriverChoice, Generator, LoadSpec, Request, Until};
-use rustix::process::{Pid, Signal, kill_process};
-use tempfile::TempDir;
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
 
-const NGINX: &str = "/usr/sbin/nginx";
-const LONG_BODY_BYTES: u64 = 134_000;
-
-/// An nginx of our own, on a free port of 127.0.0.1; stopped when dropped.
-struct Nginx {
-    child: Child,
-    directory: TempDir,
-    address: SocketAddr,
-}
-
-impl Nginx {
-    fn start() -> Nginx {
-        assert!(
-            Path::new(NGINX).exists(),
-            "{NGINX} is missing: the engine's tests need nginx (apt-get install nginx-light)"
-        );
-        let directory = tempfile::tempdir().unwrap();
-        let root = directory.path();
-        std::fs::write(root.join("short"), "hello world\n").unwrap();
-        std::fs::write(root.join("long"), "x".repeat(LONG_BODY_BYTES as usize)).unwrap();
-        // The port is free now; that another takes it before nginx does would show as a failure to start.
-        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        std::fs::write(root.join("nginx.conf"), config(root, address)).unwrap();
-        let child = Command::new(NGINX)
-            .args(["-p".as_ref(), root, "-c".as_ref(), &root.join("nginx.conf")])
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let nginx = Nginx { child, directory, address };
-        let deadline = Instant::now() + Duration::from_secs(20);
-        while TcpStream::connect(address).is_err() {
-            assert!(Instant::now() < deadline, "nginx does not listen on {address}");
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        nginx
-    }
-
-    /// Ends nginx in good order, so that its log is complete, and counts the requests for `path`.
-    fn logged(mut self, path: &str) -> u64 {
-        self.stop(Signal::QUIT);
-        let log = std::fs::read_to_string(self.directory.path().join("access.log")).unwrap();
-        log.lines().filter(|line| line.starts_with(&format!("GET {path} "))).count() as u64
-    }
-
-    fn stop(&mut self, signal: Signal) {
-        if let Some(pid) = Pid::from_raw(self.child.id() as i32) {
-            let _ = kill_process(pid, signal);
-        }
-        self.child.wait().unwrap();
-    }
-}
-
-impl Drop for Nginx {
-    fn drop(&mut self) {
-        if matches!(self.child.try_wait(), Ok(None)) {
-            self.stop(Signal::TERM);
-        }
-    }
-}
-
-fn config(root: &Path, address: SocketAddr) -> String {
-    let root = root.display();
-    let mut text = String::new();
-    // One process that is nginx itself: its number is the child's.
-    writeln!(text, "daemon off; master_process off; pid {root}/pid; error_log {root}/error.log; events {{}}")
-        .unwrap();
-    writeln!(text, "http {{ log_format line '$request $status'; access_log {root}/access.log line;").unwrap();
-    for scratch in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"] {
-        writeln!(text, "{scratch}_temp_path {root}/{scratch};").unwrap();
-    }
-    // So few requests for a connection that the log is written over many of them.
-    writeln!(text, "keepalive_requests 100; server {{ listen {address}; root {root}; }} }}").unwrap();
-    text
-}
+use proofload_load::{
+    Address, Cause, Contract, DriverChoice, Generator, LoadError, LoadSpec, Phase, Protocol, Request, Slice,
+    Tls, Trust, Until,
+};
+use server::{LONG_BODY_BYTES, NAME, Nginx};
 
 fn spec(nginx: &Nginx, path: &str, driver: DriverChoice) -> LoadSpec {
     let request = Request {
@@ -97,7 +24,7 @@ fn spec(nginx: &Nginx, path: &str, driver: DriverChoice) -> LoadSpec {
         connect_timeout: Duration::from_secs(20),
         contract: Contract { status: vec![200], ..Contract::default() },
         driver,
-        ..LoadSpec::new(Address::Tcp(nginx.address), vec![request])
+        ..LoadSpec::new(Address::Tcp(nginx.plain), vec![request])
     }
 }
 
@@ -135,5 +62,164 @@ fn agrees(path: &str, bytes: u64, driver: DriverChoice) {
     }
     assert_eq!(slices[1].sent, 777);
     let sent: u64 = slices.iter().map(|slice| slice.sent).sum();
-    assert_eq!(nginx.logged(path), sent, "{path}");
+    assert_eq!(nginx.log().len() as u64, sent, "{path}");
+}
+
+fn tls(nginx: &Nginx) -> Tls {
+    let trust = Trust::Authorities(nginx.authority.clone());
+    Tls { server_name: NAME.into(), trust, resumption: true }
+}
+
+/// One slice of so many requests, all of which must be good and in the access log, which is returned.
+fn all_good(nginx: Nginx, spec: LoadSpec, requests: u64) -> (Slice, Vec<String>) {
+    let mut generator = Generator::start(spec).unwrap();
+    let slice = generator.run(Until::Requests(requests));
+    drop(generator);
+    assert_eq!((slice.sent, slice.ok), (requests, requests), "{:?} {:?}", slice.errors, slice.tls_error);
+    let log = nginx.log();
+    assert_eq!(log.len() as u64, requests);
+    (slice, log)
+}
+
+#[test]
+fn tls_verifies_names_the_server_and_takes_up_sessions() {
+    let nginx = Nginx::start();
+    let address = Address::Tcp(nginx.tls);
+    let spec = LoadSpec { address, tls: Some(tls(&nginx)), ..spec(&nginx, "/long", DriverChoice::Auto) };
+    let (slice, log) = all_good(nginx, spec, 3000);
+    assert!(
+        log.iter().all(|line| line.contains(&format!("HTTP/1.1 200 ")) && line.contains(NAME)),
+        "{}",
+        log[0]
+    );
+    assert_eq!(slice.bytes_body, 3000 * LONG_BODY_BYTES);
+    assert!(slice.bytes_wire > slice.bytes_body);
+    // A hundred requests for each connection: later ones resume.
+    assert!(slice.opened >= 30 && slice.resumed > 0, "{} of {}", slice.resumed, slice.opened);
+    assert_eq!(slice.handshake.count(), slice.opened);
+    assert_eq!(slice.connect.count(), slice.opened);
+}
+
+#[test]
+fn without_resumption_every_handshake_is_whole() {
+    let nginx = Nginx::start();
+    let tls = Some(Tls { resumption: false, ..tls(&nginx) });
+    let spec = LoadSpec {
+        address: Address::Tcp(nginx.tls),
+        tls,
+        keep_alive: false,
+        ..spec(&nginx, "/short", DriverChoice::Auto)
+    };
+    let (slice, log) = all_good(nginx, spec, 200);
+    assert_eq!((slice.resumed, slice.opened), (0, 200));
+    assert!(log.iter().all(|line| line.contains("reused=. ")), "{}", log[0]);
+}
+
+#[test]
+fn a_certificate_that_is_not_trusted_or_for_another_name_is_refused_and_said() {
+    let nginx = Nginx::start();
+    let base = |tls| LoadSpec {
+        address: Address::Tcp(nginx.tls),
+        tls: Some(tls),
+        connect_timeout: Duration::from_millis(300),
+        ..spec(&nginx, "/short", DriverChoice::Auto)
+    };
+    let run = |tls| Generator::start(base(tls)).unwrap().run(Until::Requests(5));
+    let stranger = run(Tls { server_name: "other.test".into(), ..tls(&nginx) });
+    assert_eq!(
+        (stranger.sent, stranger.errors[0].phase, stranger.errors[0].cause),
+        (0, Phase::Tls, Cause::Certificate)
+    );
+    assert!(stranger.tls_error.unwrap().contains("other.test"));
+    let credulous = run(Tls { server_name: "other.test".into(), trust: Trust::Anything, ..tls(&nginx) });
+    assert_eq!(credulous.ok, 5);
+    // Plain HTTP where TLS is expected.
+    let spec = LoadSpec { address: Address::Tcp(nginx.plain), ..base(tls(&nginx)) };
+    let plain = Generator::start(spec).unwrap().run(Until::Requests(5));
+    assert_eq!((plain.ok, plain.errors[0].phase, plain.errors[0].cause), (0, Phase::Tls, Cause::Tls));
+    let nonsense = Tls { trust: Trust::Authorities(b"nothing".to_vec()), ..tls(&nginx) };
+    assert!(matches!(Generator::start(base(nonsense)), Err(LoadError::Spec { field: "load.tls.trust", .. })));
+}
+
+#[test]
+fn http2_with_several_streams_a_connection_with_tls_and_without() {
+    for secure in [false, true] {
+        let nginx = Nginx::start();
+        let address = Address::Tcp(if secure { nginx.http2_tls } else { nginx.http2 });
+        let spec = LoadSpec {
+            address,
+            tls: secure.then(|| tls(&nginx)),
+            protocol: Protocol::Http2 { streams: 8 },
+            connections: 3,
+            ..spec(&nginx, "/long", DriverChoice::Auto)
+        };
+        let (slice, log) = all_good(nginx, spec, 500);
+        assert!(log.iter().all(|line| line.starts_with("GET /long HTTP/2.0 200 ")), "{}", log[0]);
+        assert_eq!(slice.bytes_body, 500 * LONG_BODY_BYTES);
+        assert_eq!(slice.status.get(&200), Some(&500));
+    }
+}
+
+#[test]
+fn http2_where_the_server_does_not_speak_it_is_said() {
+    let nginx = Nginx::start();
+    let spec = LoadSpec {
+        address: Address::Tcp(nginx.tls),
+        tls: Some(tls(&nginx)),
+        protocol: Protocol::Http2 { streams: 1 },
+        connect_timeout: Duration::from_millis(300),
+        ..spec(&nginx, "/short", DriverChoice::Auto)
+    };
+    let slice = Generator::start(spec).unwrap().run(Until::Requests(5));
+    assert_eq!((slice.sent, slice.errors[0].phase), (0, Phase::Tls));
+    assert!(slice.tls_error.unwrap().contains("HTTP/2") || slice.errors[0].cause == Cause::Tls);
+}
+
+#[test]
+fn a_unix_socket_is_loaded_like_a_port() {
+    let nginx = Nginx::start();
+    let spec =
+        LoadSpec { address: Address::Unix(nginx.socket()), ..spec(&nginx, "/long", DriverChoice::Auto) };
+    let (slice, log) = all_good(nginx, spec, 1000);
+    assert!(log[0].contains("from=unix:"), "{}", log[0]);
+    assert_eq!(slice.bytes_body, 1000 * LONG_BODY_BYTES);
+}
+
+#[test]
+fn pipelined_requests_are_answered_in_order_and_counted_once() {
+    let nginx = Nginx::start();
+    let spec = LoadSpec {
+        protocol: Protocol::Http1 { pipeline: 8 },
+        connections: 4,
+        ..spec(&nginx, "/short", DriverChoice::Auto)
+    };
+    let mut generator = Generator::start(spec).unwrap();
+    let slice = generator.run(Until::Requests(4000));
+    drop(generator);
+    // nginx ends a connection after a hundred requests and leaves those that were sent after them: lost, and counted.
+    let lost = slice.broken;
+    assert_eq!((slice.sent, slice.answered), (4000, 4000 - lost), "{:?}", slice.errors);
+    assert!(lost < 4000 / 10, "{:?}", slice.errors);
+    assert_eq!(nginx.log().len() as u64, slice.answered);
+}
+
+#[test]
+fn a_connection_for_each_request_is_part_of_its_latency() {
+    let nginx = Nginx::start();
+    let spec = LoadSpec { keep_alive: false, ..spec(&nginx, "/short", DriverChoice::Auto) };
+    let (slice, log) = all_good(nginx, spec, 2000);
+    assert_eq!((slice.opened, slice.connect.count()), (2000, 2000));
+    assert!(log.iter().all(|line| line.contains("conn=1 ")), "{}", log[0]);
+    let p50 = |latencies: &stats::Latencies| latencies.quantile(0.5).unwrap().ns();
+    assert!(p50(&slice.latency) > p50(&slice.connect), "a request begins with its connection");
+}
+
+#[test]
+fn connections_come_from_the_source_addresses_in_turn() {
+    let nginx = Nginx::start();
+    let sources = vec![IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2)), IpAddr::V4(Ipv4Addr::new(127, 0, 0, 3))];
+    let spec = LoadSpec { sources, ..spec(&nginx, "/short", DriverChoice::Auto) };
+    let (_, log) = all_good(nginx, spec, 640);
+    let from = |address: &str| log.iter().filter(|line| line.contains(&format!("from={address} "))).count();
+    assert_eq!((from("127.0.0.2"), from("127.0.0.3")), (320, 320));
 }

@@ -1,0 +1,131 @@
+//! An nginx of our own on loopback: plain HTTP, TLS, HTTP/2 with and without TLS, a unix socket; its access log is the count to
+//! agree with.
+
+use std::fmt::Write as _;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+const NGINX: &str = "/usr/sbin/nginx";
+pub const LONG_BODY_BYTES: u64 = 134_000;
+/// The name in its certificate.
+pub const NAME: &str = "proofload.test";
+
+/// Stopped when dropped.
+pub struct Nginx {
+    child: Child,
+    directory: TempDir,
+    pub plain: SocketAddr,
+    pub tls: SocketAddr,
+    pub http2: SocketAddr,
+    pub http2_tls: SocketAddr,
+    /// The certificate that signs its own, in PEM.
+    pub authority: Vec<u8>,
+}
+
+impl Nginx {
+    pub fn start() -> Nginx {
+        assert!(
+            Path::new(NGINX).exists(),
+            "{NGINX} is missing: the engine's tests need nginx (apt-get install nginx-light)"
+        );
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        std::fs::write(root.join("short"), "hello world\n").unwrap();
+        std::fs::write(root.join("long"), "x".repeat(LONG_BODY_BYTES as usize)).unwrap();
+        let authority = certify(root);
+        // The ports are free now; that another takes one before nginx does would show as a failure to start.
+        let listeners = [0; 4].map(|_| TcpListener::bind("127.0.0.1:0").unwrap());
+        let [plain, tls, http2, http2_tls] = listeners.map(|listener| listener.local_addr().unwrap());
+        let config = config(root, [plain, tls, http2, http2_tls]);
+        std::fs::write(root.join("nginx.conf"), config).unwrap();
+        let child = Command::new(NGINX)
+            .args(["-p".as_ref(), root, "-c".as_ref(), &root.join("nginx.conf")])
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let nginx = Nginx { child, directory, plain, tls, http2, http2_tls, authority };
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while TcpStream::connect(plain).is_err() {
+            assert!(Instant::now() < deadline, "nginx does not listen on {plain}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        nginx
+    }
+
+    pub fn socket(&self) -> PathBuf {
+        self.directory.path().join("socket")
+    }
+
+    /// Ends nginx in good order, so that its log is complete, and returns it: `GET /short HTTP/1.1 200 ...` a line.
+    pub fn log(mut self) -> Vec<String> {
+        self.stop(Signal::QUIT);
+        let log = std::fs::read_to_string(self.directory.path().join("access.log")).unwrap();
+        log.lines().map(str::to_owned).collect()
+    }
+
+    fn stop(&mut self, signal: Signal) {
+        if let Some(pid) = Pid::from_raw(self.child.id() as i32) {
+            let _ = kill_process(pid, signal);
+        }
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            self.stop(Signal::TERM);
+        }
+    }
+}
+
+/// Makes an authority and a certificate signed by it.
+fn certify(root: &Path) -> Vec<u8> {
+    let authority_key = rcgen::KeyPair::generate().unwrap();
+    let mut parameters = rcgen::CertificateParams::new(Vec::new()).unwrap();
+    parameters.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let authority = parameters.self_signed(&authority_key).unwrap();
+    let issuer = rcgen::Issuer::new(parameters, authority_key);
+    let key = rcgen::KeyPair::generate().unwrap();
+    let certificate = rcgen::CertificateParams::new(vec![NAME.to_string()]).unwrap();
+    let certificate = certificate.signed_by(&key, &issuer).unwrap();
+    std::fs::write(root.join("certificate"), certificate.pem()).unwrap();
+    std::fs::write(root.join("key"), key.serialize_pem()).unwrap();
+    authority.pem().into_bytes()
+}
+
+fn config(root: &Path, [plain, tls, http2, http2_tls]: [SocketAddr; 4]) -> String {
+    let root = root.display();
+    let mut text = String::new();
+    // One process that is nginx itself: its number is the child's.
+    writeln!(text, "daemon off; master_process off; pid {root}/pid; error_log {root}/error.log; events {{}}")
+        .unwrap();
+    let line = "'$request $status conn=$connection_requests sni=$ssl_server_name reused=$ssl_session_reused \
+                from=$remote_addr close=$http_connection'";
+    writeln!(text, "http {{ log_format line {line}; access_log {root}/access.log line;").unwrap();
+    for scratch in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"] {
+        writeln!(text, "{scratch}_temp_path {root}/{scratch};").unwrap();
+    }
+    // So few requests for a connection that the log is written over many of them.
+    writeln!(
+        text,
+        "keepalive_requests 100; ssl_certificate {root}/certificate; ssl_certificate_key {root}/key;"
+    )
+    .unwrap();
+    writeln!(text, "ssl_session_cache shared:test:1m;").unwrap();
+    for listen in [
+        format!("{plain}"),
+        format!("{tls} ssl"),
+        format!("{http2} http2"),
+        format!("{http2_tls} ssl http2"),
+        format!("unix:{root}/socket"),
+    ] {
+        writeln!(text, "server {{ listen {listen}; root {root}; }}").unwrap();
+    }
+    text + "}"
+}
