@@ -11,6 +11,9 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 mod encoding;
+mod interval_log;
+
+pub use interval_log::{IntervalLog, Tag};
 
 /// Longest latency a cell exists for: one hour, in nanoseconds. Anything longer counts as "at least one hour".
 pub const HIGHEST_NS: u64 = 3_600_000_000_000;

@@ -17,7 +17,7 @@ mod warmup;
 pub use allocation::{Components, SLICES_MAX, SLICES_MIN, components, slices};
 pub use error::Error;
 pub use estimate::{Estimate, lag1};
-pub use histogram::{HIGHEST_NS, Latencies, Quantile};
+pub use histogram::{HIGHEST_NS, IntervalLog, Latencies, Quantile, Tag};
 pub use looks::{ALPHA, BLOCKS_MAX, BLOCKS_MIN, COMPARISONS_MAX, Looks};
 pub use proportion::{Interval, wilson};
 pub use student::{critical_t_at, plain_t};

@@ -1,0 +1,157 @@
+//! Latencies as an HdrHistogram interval log (`.hlog`, format version 1.3), which the tools around HdrHistogram read:
+//! a line for each interval and tag, with the whole histogram in it. `docs/formats.md` tells the form to its readers.
+//!
+//! The format knows no censored samples. They get lines of their own, under a tag that says so, and a comment in the
+//! head says what that means: one histogram of both would be percentiles that nobody measured.
+//!
+//! The writer of `hdrhistogram` is not used: it writes no legend, adds a head line of its own for the unit of the
+//! maximum, and takes times as floats.
+//!
+//! Must not: read a clock or open a file (times and the writer are passed in), leave a sample out, or let a name or a
+//! comment end its line or its field.
+
+use super::{HIGHEST_NS, Latencies, encoding};
+use hdrhistogram::Histogram;
+use std::io::{Error, ErrorKind, Result, Write};
+use std::time::Duration;
+
+mod tag;
+
+pub use tag::Tag;
+
+const VERSION: &str = "[Histogram log format version 1.3]";
+const LEGEND: &str = r#""StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram""#;
+
+/// Writes an interval log: the head when it begins, then a line or two for each interval.
+///
+/// Calls the writer once for each line, so pass one that has a buffer; what it returns as an error is returned here.
+pub struct IntervalLog<W> {
+    out: W,
+    last_start: Duration,
+}
+
+impl<W: Write> IntervalLog<W> {
+    /// Writes the head: `comments`, the units, the version, the times and the legend.
+    ///
+    /// `started` is the time since the Unix epoch from which the starts of all intervals count, kept to the
+    /// millisecond. It is both the log's StartTime and its BaseTime: with only one of them readers guess by the size
+    /// of the first number whether intervals are relative to it.
+    ///
+    /// # Errors
+    /// What `out` returns.
+    pub fn begin(out: W, started: Duration, comments: &[&str]) -> Result<Self> {
+        let mut log = Self { out, last_start: Duration::ZERO };
+        for text in comments.iter().copied().chain(explanations().iter().map(String::as_str)) {
+            log.comment(text)?;
+        }
+        let epoch_s = thousandths(millis(started));
+        let head = format!(
+            "#{VERSION}\n\
+             #[StartTime: {epoch_s} (seconds since epoch)]\n\
+             #[BaseTime: {epoch_s} (seconds since epoch)]\n\
+             {LEGEND}\n"
+        );
+        log.out.write_all(head.as_bytes())?;
+        Ok(log)
+    }
+
+    /// Writes a line that readers skip. What is not printable ASCII is escaped as in a [`Tag`], line ends too.
+    ///
+    /// # Errors
+    /// What the writer returns.
+    pub fn comment(&mut self, text: &str) -> Result<()> {
+        // The blank keeps a text that looks like a head line, such as "[BaseTime: 0 ]", from being read as one.
+        let line = format!("# {}\n", tag::escape(text, |byte| matches!(byte, b' '..=b'~')));
+        self.out.write_all(line.as_bytes())
+    }
+
+    /// Writes the latencies of one interval, which starts `start` after the log's own start: the answered samples
+    /// under `tag`, also where there are none, and the censored ones, where there are any, under [`Tag::censored`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] when the interval starts before the one that was written last: readers stop at the
+    /// first interval behind the range they look for, and would miss it. Else what the writer returns.
+    pub fn interval(
+        &mut self,
+        tag: &Tag,
+        start: Duration,
+        length: Duration,
+        latencies: &Latencies,
+    ) -> Result<()> {
+        if start < self.last_start {
+            return Err(out_of_order(tag, start, self.last_start));
+        }
+        self.last_start = start;
+        self.line(tag, start, length, &latencies.exact)?;
+        if latencies.censored.is_empty() {
+            return Ok(());
+        }
+        self.line(&tag.censored(), start, length, &latencies.censored)
+    }
+
+    /// Flushes the writer and gives it back.
+    ///
+    /// # Errors
+    /// What the writer returns.
+    pub fn finish(mut self) -> Result<W> {
+        self.out.flush()?;
+        Ok(self.out)
+    }
+
+    fn line(&mut self, tag: &Tag, start: Duration, length: Duration, samples: &Histogram<u32>) -> Result<()> {
+        // The length is that between two rounded times, so that intervals which touch still do in the log.
+        let from_ms = millis(start);
+        let length_ms = millis(start.saturating_add(length)) - from_ms;
+        let line = format!(
+            "{}{},{},{},{}\n",
+            tag.field(),
+            thousandths(from_ms),
+            thousandths(length_ms),
+            // The upper end of the largest value's cell, and milliseconds: what the other writers put here.
+            thousandths(rounded(u128::from(samples.max()), 1_000)),
+            encoding::to_text(samples),
+        );
+        self.out.write_all(line.as_bytes())
+    }
+}
+
+/// What somebody who finds the file must know, and its readers cannot tell.
+fn explanations() -> [String; 3] {
+    let hour_s = HIGHEST_NS / 1_000_000_000;
+    [
+        "Values in histograms are nanoseconds, Interval_Max is milliseconds, the other times are seconds.".into(),
+        format!(
+            "A tag that ends in \"censored\" holds requests that got no answer, or one after more than {hour_s} s, \
+             each at its age: it took at least that long."
+        ),
+        "So percentiles of the answered requests alone leave those out, and percentiles of both tags together are \
+         lower bounds."
+            .into(),
+    ]
+}
+
+fn out_of_order(tag: &Tag, start: Duration, last: Duration) -> Error {
+    Error::new(
+        ErrorKind::InvalidInput,
+        format!(
+            "interval log: the interval of tag \"{tag}\" starts at {start:?}, before the one written last, at {last:?}: \
+             write intervals in the order of their starts"
+        ),
+    )
+}
+
+fn millis(time: Duration) -> u128 {
+    rounded(time.as_nanos(), 1_000_000)
+}
+
+fn rounded(number: u128, unit: u128) -> u128 {
+    (number + unit / 2) / unit
+}
+
+/// Three decimals, as all readers expect: not from a float, which has no whole nanoseconds after a few months.
+fn thousandths(number: u128) -> String {
+    format!("{}.{:03}", number / 1_000, number % 1_000)
+}
+
+#[cfg(test)]
+mod tests;
