@@ -5,6 +5,7 @@
 //! 16 MiB for br, 8 MiB and a block for zstd, each times [`LAYERS_LIMIT`] at most. A decoder that would give more than
 //! [`DECODED_LIMIT_BYTES`] is stopped, so that a small response cannot cost more time than that. It must not panic
 //! whatever a server sends, and must not judge: whether the digest is the expected one is for its caller to say.
+//! Decoding happens within [`ContentReader::take`], on the caller's thread: it is meant for few responses in many.
 //!
 //! Content of no bytes at all is taken as it stands, under any coding: servers send `Content-Encoding: gzip` with an
 //! empty body, and browsers take it. Everything else must be whole and must be nothing but the coded data.
@@ -30,7 +31,8 @@ pub use digest::{Digest, DigestError};
 pub use flaw::ContentFlaw;
 use layer::Layer;
 
-/// The most that one coding may decode to: no response of an experiment is longer, and to decode it takes seconds.
+/// The most that one coding may decode to: far more than responses under test have, and still decoded in seconds.
+/// Content without a coding has no limit, because each byte of it was sent.
 pub(crate) const DECODED_LIMIT_BYTES: u64 = 1 << 30;
 
 /// The most codings that are undone, one within the other. One is usual; more than two have no use.

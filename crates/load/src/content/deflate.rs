@@ -45,7 +45,7 @@ impl Inflate {
                 Ok(_) if used == 0 && made == 0 => return Ok(false),
                 Ok(_) => {}
                 Err(_) => {
-                    let why = "its deflate data is broken or its checksum does not match";
+                    let why = "its data is broken or does not match its checksum";
                     return Err(ContentFlaw::Corrupt { coding: self.coding, why });
                 }
             }

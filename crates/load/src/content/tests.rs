@@ -93,7 +93,7 @@ fn content_cut_short_is_never_taken_for_whole() {
 }
 
 /// Damage must not panic, and where there is a checksum it must not give another digest either. (Bits of a header that
-/// say nothing of the content may change nothing.)
+/// say nothing of the content may change nothing.) The last four bytes are length or checksum: there it must show.
 #[test]
 fn a_flipped_bit_never_passes_a_checksum() {
     let page = expected("page.txt");
@@ -102,11 +102,24 @@ fn a_flipped_bit_never_passes_a_checksum() {
         let mut bytes = vector(name);
         for bit in 0..8 * bytes.len() {
             bytes[bit / 8] ^= 1 << (bit % 8);
-            let result = read(coding, &bytes);
-            let passes = result.is_ok_and(|content| content.digest != page);
-            assert!(!(checked && passes), "{name}: bit {bit}");
+            let read = read(coding, &bytes);
             bytes[bit / 8] ^= 1 << (bit % 8);
+            let in_trailer = bit / 8 + 4 >= bytes.len();
+            let passes = read.is_ok_and(|content| in_trailer || content.digest != page);
+            assert!(!(checked && passes), "{name}: bit {bit}");
         }
+    }
+}
+
+/// What the zstd decoder leaves to its caller.
+#[test]
+fn a_zstd_frame_must_keep_to_its_header() {
+    let whole = vector("page.unchecked.zst");
+    for (place, bit) in [(4, 1 << 3), (5, 1)] {
+        let mut bytes = whole.clone();
+        bytes[place] ^= bit;
+        let result = read("zstd", &bytes);
+        assert!(matches!(result, Err(ContentFlaw::Corrupt { .. })), "{result:?}");
     }
 }
 

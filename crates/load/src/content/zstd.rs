@@ -243,7 +243,7 @@ fn refused(error: FrameDecoderError) -> ContentFlaw {
             ContentFlaw::WindowTooLarge { window_bytes: requested, limit_bytes: max }
         }
         FrameDecoderError::DictNotProvided { .. } => {
-            corrupt("it needs a dictionary, which the coding has not")
+            corrupt("it needs a dictionary, and this coding has none")
         }
         _ => corrupt("its data is broken"),
     }
