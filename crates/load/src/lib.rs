@@ -22,6 +22,7 @@ mod check;
 mod clock;
 mod completion;
 mod connection;
+mod content;
 mod corpus;
 mod driver;
 mod error;
@@ -39,6 +40,7 @@ mod tally;
 mod trust;
 mod worker;
 
+pub use content::{Digest, DigestError};
 pub use error::LoadError;
 pub use failure::{Cause, ErrorCount, Phase};
 pub use generator::{Generator, Interrupt, Progress};
