@@ -39,6 +39,7 @@ class OpenLoop(unittest.TestCase):
     def test_targets_are_met_by_the_median_round_in_both(self):
         self.assertIn("at 100,000 per second met by steady", targets_line({(100_000, 0.5): self.outcome}))
         self.assertNotIn("steady,", targets_line({(100_000, 0.5): self.outcome}))
+        self.assertIn("at 64 per second not measured", targets_line({(64, 0.5): Outcome({"steady": {}}, {})}))
 
 
 class Memory(unittest.TestCase):
