@@ -161,8 +161,15 @@ def circumstances(rounds: str, tools: list, load_before: tuple, more: dict) -> d
         "rounds": rounds,
         "versions": versions(tools),
         "load average": f"{load_before[0]:.2f} before, {load_after[0]:.2f} after",
+        **priority(),
         **more,
     }
+
+
+def priority() -> dict:
+    """What is started inherits it."""
+    ordinary = os.sched_getscheduler(0) == os.SCHED_OTHER
+    return {} if ordinary else {"priority": "real-time: others run only where server and client leave a core idle"}
 
 
 def versions(tools: list) -> str:

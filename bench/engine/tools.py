@@ -76,7 +76,7 @@ def open_loop_tools(proofload: str) -> list:
     return [
         _proofload_driver(proofload, "completion"),
         _proofload_driver(proofload, "readiness"),
-        Tool("wrk2", "wrk2", _wrk2_arguments, _wrk_count, _version_printed, "from its source, no registry has it"),
+        Tool("wrk2", "wrk2", _wrk2_arguments, _wrk_count, _version_printed, "build it from its source"),
         Tool("h2load", "h2load", _h2load_rate_arguments, _h2load_count, _version_printed,
              "apt-get install nghttp2-client"),
         Tool("oha", str(BENCH_TOOLS / "bin" / "oha"), _oha_rate_arguments, _oha_count, _version_printed, OHA_INSTALL),
