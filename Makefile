@@ -5,10 +5,10 @@ DEMO_TARGETS := express-json express-views
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build demo bench-engine test check
+.PHONY: help setup build demo bench-engine bench-open-loop bench-memory test check
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## install what is missing: nginx, and the npm packages of services under test and tests
 	scripts/setup
@@ -23,6 +23,12 @@ demo: ## what NODE_ENV does to two Express services, measured here in a few minu
 
 bench-engine: build ## what a request costs us, wrk, ab, h2load, oha and autocannon, measured here in about 20 minutes
 	python3 bench/engine/compare.py --install --proofload $(BINARY)
+
+bench-open-loop: build ## how well we and wrk2, h2load, oha and autocannon keep a rate, measured here in about 12 minutes
+	python3 bench/engine/open_loop.py --install --proofload $(BINARY)
+
+bench-memory: build ## whether we and oha need more memory for more requests, measured here in about 5 minutes
+	python3 bench/engine/memory.py --install --proofload $(BINARY)
 
 test: setup ## all tests: the workspace's and those of the services under test
 	cargo test --workspace --locked

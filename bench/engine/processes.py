@@ -1,4 +1,4 @@
-"""What is started: nginx on one core, one load generator at a time on another; and what both used.
+"""What is started: a server on one core, one load generator at a time on another; and what both used.
 
 Loopback only, and each process is ended by its id. It must not summarise.
 """
@@ -11,7 +11,7 @@ import subprocess
 import time
 import urllib.request
 from pathlib import Path
-from typing import NamedTuple
+from typing import Callable, NamedTuple
 
 from tools import BENCH_TOOLS, ROOM, Count, Load, Tool
 
@@ -23,6 +23,7 @@ QUIET_SHARE = 0.1
 SETTLE_SECONDS = 0.2  # for the server to notice that the client's connections are closed
 GRACE_SECONDS = 15  # beyond the time asked for: node starts, ab sorts
 TICK_US = 1_000_000 // os.sysconf("SC_CLK_TCK")
+PROGRAMS = {"measure.c": "measure", "arrivals.c": "arrivals", "epoll.c": "floor-epoll", "uring.c": "floor-uring"}
 BODIES = {"/small": b"Hello world\n", "/large": b"x" * 134_054}
 
 CONFIGURATION = """
@@ -67,23 +68,54 @@ class Failed(Exception):
 
 
 def compile_programs() -> None:
-    """Compiles what is in programs/ into target/bench-tools/bin, where it is newer there or missing."""
+    """Compiles what is in programs/ into target/bench-tools/bin. A floor that does not compile is a missing tool."""
     folder = BENCH_TOOLS / "bin"
     folder.mkdir(parents=True, exist_ok=True)
-    for source, program in [("measure.c", "measure"), ("epoll.c", "floor-epoll"), ("uring.c", "floor-uring")]:
+    for source, program in PROGRAMS.items():
         command = ["cc", "-O2", "-Wall", "-Wextra", "-std=gnu11", "-o", str(folder / program)]
         result = subprocess.run([*command, str(ROOM / "programs" / source)], capture_output=True, text=True)
-        if result.returncode != 0 and program == "measure":
+        if result.returncode != 0 and not program.startswith("floor"):
             raise Failed(f"{source} does not compile: {result.stderr}")
 
 
-class Server:
-    """nginx with one worker, pinned; a context that ends it."""
+class Pinned:
+    """A server on its core, started through measure, on a port of its own; a context that ends it."""
 
-    def __init__(self, program: str, folder: Path):
-        self.program, self.folder = program, folder
+    def __init__(self, folder: Path):
+        self.folder = folder
         with socket.create_server(("127.0.0.1", 0)) as probe:
             self.port = probe.getsockname()[1]
+
+    def start(self, report: str, command: list) -> None:
+        self.process = subprocess.Popen(_measured(self.folder / report, SERVER_CORE, signal.SIGTERM, command))
+
+    def end(self) -> None:
+        # The server ends its workers, and the launcher ends with the server. If not, its death ends the server.
+        try:
+            os.kill(child_of(self.process.pid), signal.SIGTERM)
+            self.process.wait(START_SECONDS_MAX)
+        except (Failed, ProcessLookupError, subprocess.TimeoutExpired):
+            pass
+        self.process.kill()
+        self.process.wait()
+
+    def __exit__(self, *_) -> None:
+        self.end()
+
+    def cpu_us(self) -> int:
+        fields = _stat_of(Path("/proc") / str(self.worker))
+        if not fields:
+            raise Failed("the server ended before the client did")
+        user, system = fields[11:13]
+        return (int(user) + int(system)) * TICK_US
+
+
+class Server(Pinned):
+    """nginx with one worker."""
+
+    def __init__(self, program: str, folder: Path):
+        super().__init__(folder)
+        self.program = program
 
     def __enter__(self) -> "Server":
         (self.folder / "bodies").mkdir()
@@ -92,33 +124,19 @@ class Server:
         configuration = self.folder / "nginx.conf"
         configuration.write_text(CONFIGURATION.format(folder=self.folder, port=self.port, user=user))
         command = [self.program, "-e", str(self.folder / "error.log"), "-c", str(configuration)]
-        self.process = subprocess.Popen(_measured(self.folder / "nginx.json", SERVER_CORE, signal.SIGTERM, command))
+        self.start("nginx.json", command)
         try:
             self._await_ready()
             self._check_bodies()
-            self.worker = _child_of(_child_of(self.process.pid))
+            self.worker = child_of(child_of(self.process.pid))
         except BaseException:
-            self.__exit__()
+            self.end()
             raise
         return self
-
-    def __exit__(self, *_) -> None:
-        # The master ends its worker, and the launcher ends with the master. If not, its death ends the master.
-        try:
-            os.kill(_child_of(self.process.pid), signal.SIGTERM)
-            self.process.wait(START_SECONDS_MAX)
-        except (Failed, ProcessLookupError, subprocess.TimeoutExpired):
-            pass
-        self.process.kill()
-        self.process.wait()
 
     def requests(self) -> int:
         """All requests that nginx was ever sent, the one that asks included."""
         return int(self._get("/status").split()[9])
-
-    def cpu_us(self) -> int:
-        user, system = _stat_of(Path("/proc") / str(self.worker))[11:13]
-        return (int(user) + int(system)) * TICK_US
 
     def _await_ready(self) -> None:
         end = time.monotonic() + START_SECONDS_MAX
@@ -145,43 +163,54 @@ class Server:
             raise Failed(f"nginx does not answer {path}: {error}") from error
 
 
-def run(tool: Tool, load: Load, server: Server) -> Run:
+class Attended(NamedTuple):
+    """One tool under one load, once: what it said, and what it, the server and others used meanwhile."""
+
+    output: str
+    client_us: int
+    server_us: int
+    others_share: float
+    rss_max_kb: int
+
+
+def attend(tool: Tool, load: Load, server: Pinned) -> Attended:
     """Runs the tool once and takes the readings before and after. Raises `Failed`."""
     report = server.folder / "client.json"
     report.unlink(missing_ok=True)
     command = _measured(report, CLIENT_CORE, signal.SIGKILL, [tool.find(), *tool.arguments(load)])
-    before = _readings(server)
+    server_before, busy_before = server.cpu_us(), _busy_us()
     start = time.monotonic()
     output, complaint = _output_of(command, load.seconds + GRACE_SECONDS)
     wall_us = (time.monotonic() - start) * 1_000_000
-    after = _readings(server)
-    time.sleep(SETTLE_SECONDS)
+    server_us, busy = server.cpu_us() - server_before, _busy_us()
     used = json.loads(report.read_text())
     if used["exit_status"] != 0:
         raise Failed(f"exit status {used['exit_status']}: {complaint[-200:].strip()}")
     client_us = used["user_us"] + used["system_us"]
-    server_us = after.server_us - before.server_us
-    # Each question is a request too, and the two after the run came after the first was answered.
-    server_count = server.requests() - before.requests - 2
+    others_us = max(busy[CLIENT_CORE] - busy_before[CLIENT_CORE] - client_us,
+                    busy[SERVER_CORE] - busy_before[SERVER_CORE] - server_us)
+    return Attended(output, client_us, server_us, max(0, others_us) / wall_us, used["rss_max_kb"])
+
+
+def run(tool: Tool, load: Load, server: Server) -> Run:
+    """Runs the tool once against nginx. Raises `Failed`."""
+    requests_before = server.requests()
+    attended = attend(tool, load, server)
+    time.sleep(SETTLE_SECONDS)
+    # The question is a request too.
+    server_count = server.requests() - requests_before - 1
     if server_count <= 0:
         raise Failed("it sent no request")
+    return Run(attended.client_us, attended.server_us, attended.others_share, attended.rss_max_kb, server_count,
+               said(tool.count, attended.output))
+
+
+def said(reading: Callable, output: str):
+    """What `reading` finds in a tool's output. Raises `Failed` where it does not."""
     try:
-        own = tool.count(output)
-    except (ValueError, KeyError) as error:
+        return reading(output)
+    except (ValueError, KeyError, TypeError) as error:
         raise Failed(f"its output cannot be read: {error}") from error
-    others_us = max(after.busy_us[CLIENT_CORE] - before.busy_us[CLIENT_CORE] - client_us,
-                    after.busy_us[SERVER_CORE] - before.busy_us[SERVER_CORE] - server_us)
-    return Run(client_us, server_us, max(0, others_us) / wall_us, used["rss_max_kb"], server_count, own)
-
-
-class _Readings(NamedTuple):
-    requests: int
-    server_us: int
-    busy_us: dict  # by core
-
-
-def _readings(server: Server) -> _Readings:
-    return _Readings(server.requests(), server.cpu_us(), _busy_us())
 
 
 def is_quiet() -> bool:
@@ -211,7 +240,7 @@ def _output_of(command: list, seconds_max: float) -> tuple:
     return output, complaint
 
 
-def _child_of(parent: int) -> int:
+def child_of(parent: int) -> int:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and _stat_of(entry)[1:2] == [str(parent)]:
             return int(entry.name)

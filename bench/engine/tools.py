@@ -27,6 +27,7 @@ class Load(NamedTuple):
     path: str
     connections: int
     seconds: int
+    rate: int = 0  # requests due per second over all connections, a multiple of them; 0 is closed loop
 
     @property
     def url(self) -> str:
@@ -48,6 +49,7 @@ class Tool:
     count: Callable[[str], Count]
     version: Optional[Callable[[str], str]]  # none for the floors, which are ours
     install: str
+    schedule_lag_p99_us: Optional[Callable[[str], Optional[float]]] = None  # its own, where it says any
 
     def find(self) -> Optional[str]:
         return shutil.which(self.program)
@@ -69,6 +71,20 @@ def all_tools(proofload: str) -> list:
     ]
 
 
+def open_loop_tools(proofload: str) -> list:
+    """Every tool that sends at a rate, proofload once with each driver."""
+    return [
+        _proofload_driver(proofload, "completion"),
+        _proofload_driver(proofload, "readiness"),
+        Tool("wrk2", "wrk2", _wrk2_arguments, _wrk_count, _version_printed, "build it from its source"),
+        Tool("h2load", "h2load", _h2load_rate_arguments, _h2load_count, _version_printed,
+             "apt-get install nghttp2-client"),
+        Tool("oha", str(BENCH_TOOLS / "bin" / "oha"), _oha_rate_arguments, _oha_count, _version_printed, OHA_INSTALL),
+        Tool("autocannon", str(AUTOCANNON / "autocannon.js"), _autocannon_rate_arguments, _autocannon_count,
+             _version_of_autocannon, "npm ci --prefix bench/engine"),
+    ]
+
+
 OHA_INSTALL = f"cargo install oha --version {OHA_VERSION} --locked --root target/bench-tools"
 
 
@@ -86,6 +102,23 @@ def _proofload_count(output: str) -> Count:
     return Count(result["requests"]["answered"], result["window_s"] + result["drain_s"])
 
 
+def _proofload_driver(proofload: str, driver: str) -> Tool:
+    def arguments(load: Load) -> list:
+        return [*_proofload_arguments(load), "--rate", str(load.rate), "--driver", driver]
+
+    def count(output: str) -> Count:
+        if (ran := json.loads(output)["driver"]) != driver:
+            raise ValueError(f"the driver was {ran}: this kernel refused io_uring")
+        return _proofload_count(output)
+
+    return Tool(f"proofload {driver}", proofload, arguments, count, _version_printed, "make build",
+                _proofload_schedule_lag_p99_us)
+
+
+def _proofload_schedule_lag_p99_us(output: str) -> Optional[float]:
+    return json.loads(output)["open"]["schedule_lag"]["quantiles_us"]["p99"]
+
+
 def _wrk_arguments(load: Load) -> list:
     return ["-t1", f"-c{load.connections}", f"-d{load.seconds}s", load.url]
 
@@ -93,6 +126,10 @@ def _wrk_arguments(load: Load) -> list:
 def _wrk_count(output: str) -> Count:
     found = _search(r"(\d+) requests in ([\d.]+)(m?s),", output)
     return Count(int(found[1]), float(found[2]) * (0.001 if found[3] == "ms" else 1))
+
+
+def _wrk2_arguments(load: Load) -> list:
+    return [*_wrk_arguments(load)[:-1], f"-R{load.rate}", load.url]
 
 
 def _ab_arguments(load: Load) -> list:
@@ -109,6 +146,11 @@ def _h2load_arguments(load: Load) -> list:
     return ["--h1", "-c", str(load.connections), "-D", str(load.seconds), load.url]
 
 
+def _h2load_rate_arguments(load: Load) -> list:
+    # Its rate is that of each connection.
+    return [*_h2load_arguments(load)[:-1], "--rps", str(load.rate // load.connections), load.url]
+
+
 def _h2load_count(output: str) -> Count:
     # What it prints as "finished in" is the time asked for.
     seconds = float(_search(r"finished in ([\d.]+)s", output)[1])
@@ -119,6 +161,10 @@ def _oha_arguments(load: Load) -> list:
     return ["-z", f"{load.seconds}s", "-c", str(load.connections), "--no-tui", "--output-format", "json", load.url]
 
 
+def _oha_rate_arguments(load: Load) -> list:
+    return [*_oha_arguments(load)[:-1], "-q", str(load.rate), "--latency-correction", load.url]
+
+
 def _oha_count(output: str) -> Count:
     result = json.loads(output)
     return Count(sum(result["statusCodeDistribution"].values()), result["summary"]["total"])
@@ -126,6 +172,10 @@ def _oha_count(output: str) -> Count:
 
 def _autocannon_arguments(load: Load) -> list:
     return ["-j", "-n", "-c", str(load.connections), "-d", str(load.seconds), load.url]
+
+
+def _autocannon_rate_arguments(load: Load) -> list:
+    return [*_autocannon_arguments(load)[:-1], "-R", str(load.rate), load.url]
 
 
 def _autocannon_count(output: str) -> Count:

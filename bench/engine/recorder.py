@@ -1,0 +1,71 @@
+"""When a load generator sent, noted from outside: the same run again, against a server of ours that notes it.
+
+Loopback only, and the server is ended by its id. What the notes say is for schedule.py.
+"""
+
+import socket
+import time
+from array import array
+from pathlib import Path
+from typing import NamedTuple, Optional
+
+from processes import START_SECONDS_MAX, Failed, Pinned, attend, child_of, said
+from schedule import Lag, lag
+from tools import BENCH_TOOLS, Load, Tool
+
+
+class Recorded(NamedTuple):
+    """One tool at one rate, once. `own_p99_us` is what the tool itself says about its lateness, if anything."""
+
+    lag: Lag
+    own_p99_us: Optional[float]
+    requests: int
+    others_share: float
+
+
+class Recorder(Pinned):
+    """The program `arrivals`, for one run."""
+
+    def __enter__(self) -> "Recorder":
+        self.stamps = self.folder / "stamps"
+        self.stamps.unlink(missing_ok=True)
+        self.start("arrivals.json", [str(BENCH_TOOLS / "bin" / "arrivals"), str(self.port), str(self.stamps)])
+        try:
+            self._await_listening()
+            self.worker = child_of(self.process.pid)
+        except BaseException:
+            self.end()
+            raise
+        return self
+
+    def sent_ns(self) -> array:
+        """Ends the server, which writes its notes then."""
+        self.end()
+        notes = array("q")
+        try:
+            notes.frombytes(self.stamps.read_bytes())
+        except OSError as error:
+            raise Failed(f"the server that notes arrivals left no notes: {error}") from error
+        return notes
+
+    def _await_listening(self) -> None:
+        end = time.monotonic() + START_SECONDS_MAX
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), START_SECONDS_MAX).close()
+                return
+            except OSError as error:
+                if time.monotonic() > end or self.process.poll() is not None:
+                    raise Failed(f"the server that notes arrivals did not start: {error}") from error
+                time.sleep(0.02)
+
+
+def record(tool: Tool, load: Load, folder: Path) -> Recorded:
+    """Runs the tool once, and compares when it sent with its schedule. Raises `Failed`."""
+    with Recorder(folder) as recorder:
+        attended = attend(tool, load._replace(port=recorder.port), recorder)
+        sent_ns = recorder.sent_ns()
+    if not sent_ns:
+        raise Failed("it sent no request")
+    own_p99_us = tool.schedule_lag_p99_us and said(tool.schedule_lag_p99_us, attended.output)
+    return Recorded(lag(sent_ns, load.rate), own_p99_us, len(sent_ns), attended.others_share)
