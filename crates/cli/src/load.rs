@@ -145,6 +145,7 @@ fn spec(args: &LoadArgs, url: &Url) -> anyhow::Result<LoadSpec> {
         headers: args.headers.clone(),
         body: body.unwrap_or_default(),
         host: url.authority(),
+        ..Request::default()
     };
     Ok(LoadSpec {
         address: url.resolve().map_err(unreachable)?,

@@ -79,6 +79,7 @@ impl Rig {
                 headers: load.headers.clone(),
                 body: load.body.clone().into_bytes(),
                 host: address.to_string(),
+                ..Request::default()
             },
             arrivals: Arrivals::Closed,
             connections: load.connections,

@@ -23,6 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         headers: vec![],
         body: vec![],
         host: address.clone(),
+        ..Request::default()
     };
     let driver = match driver.as_str() {
         "readiness" => DriverChoice::Readiness,

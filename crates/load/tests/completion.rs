@@ -16,6 +16,7 @@ fn spec(server: &Server, driver: DriverChoice) -> LoadSpec {
         headers: vec![],
         body: vec![],
         host: server.address.to_string(),
+        ..Request::default()
     };
     LoadSpec {
         address: server.address,

@@ -94,6 +94,7 @@ fn spec(nginx: &Nginx, path: &str, driver: DriverChoice) -> LoadSpec {
             headers: vec![("Accept-Encoding".into(), "identity".into())],
             body: vec![],
             host: "localhost".into(),
+            ..Request::default()
         },
         arrivals: Arrivals::Closed,
         connections: 16,

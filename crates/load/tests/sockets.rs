@@ -22,6 +22,7 @@ fn spec(address: SocketAddr, connections: u32) -> LoadSpec {
         headers: vec![],
         body: vec![],
         host: address.to_string(),
+        ..Request::default()
     };
     LoadSpec {
         address,
