@@ -22,6 +22,8 @@ mod check;
 mod clock;
 mod completion;
 mod connection;
+#[cfg_attr(not(test), expect(dead_code, unused_imports, reason = "the generator does not draw from it yet"))]
+mod corpus;
 mod driver;
 mod error;
 mod failure;
@@ -35,6 +37,7 @@ mod share;
 mod slice;
 mod spec;
 mod tally;
+mod values;
 mod worker;
 
 pub use error::LoadError;
@@ -42,3 +45,4 @@ pub use failure::{Cause, ErrorCount, Phase};
 pub use generator::{Generator, Interrupt, Progress};
 pub use slice::{BUCKET_NS, ContractFailure, FailureKind, Slice};
 pub use spec::{Arrivals, Contract, DriverChoice, LoadSpec, Process, Request, Until};
+pub use values::{Values, ValuesError};
