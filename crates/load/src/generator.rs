@@ -16,7 +16,7 @@ use crate::pacer::{Pace, Pacer};
 use crate::share::Terms;
 use crate::tally::Part;
 use crate::worker::{Command, Counter, Orders, Report, Shared};
-use crate::{Address, Arrivals, LoadError, LoadSpec, Slice, Until, clock, limits, tally, trust, worker};
+use crate::{Address, Arrivals, LoadError, LoadSpec, Request, Slice, Until, clock, limits, tally, trust, worker};
 
 /// Beyond it arrivals are not even 100 ns apart, and no client keeps up.
 const RATE_MAX_PER_S: f64 = 1e7;
@@ -62,14 +62,14 @@ impl Generator {
     /// CPU that cannot be pinned to, a thread that does not start.
     pub fn start(spec: LoadSpec) -> Result<Generator, LoadError> {
         check(&spec)?;
-        let corpus = Arc::new(Corpus::render(&spec.requests)?);
+        let corpus = Arc::new(Corpus::render(&requests(&spec))?);
         let tls = spec.tls.as_ref().map(|tls| trust::terms(tls, spec.protocol)).transpose()?;
         limits::ensure_descriptors(spec.connections, spec.threads)?;
         let answered = (0..spec.threads).map(|_| Counter::default()).collect();
         let shared = Arc::new(Shared { interrupted: AtomicBool::new(false), answered });
         let open_loop = spec.arrivals != Arrivals::Closed;
         let (threads, connections) = (Vec::new(), spec.connections);
-        let names = spec.requests.iter().map(|request| request.name.clone()).collect();
+        let names = corpus.endpoints().iter().map(|endpoint| endpoint.name.clone()).collect();
         let mut generator = Generator { threads, connections, open_loop, names, shared: shared.clone() };
         for index in 0..spec.threads {
             let resume = spec.tls.as_ref().is_some_and(|tls| tls.resumption);
@@ -209,6 +209,17 @@ fn check(spec: &LoadSpec) -> Result<(), LoadError> {
         return refuse("load.connect_timeout", "0 is too short for any connection".into());
     }
     Ok(())
+}
+
+/// The requests as they are sent: where each has a connection of its own, it says so.
+fn requests(spec: &LoadSpec) -> Vec<Request> {
+    let mut requests = spec.requests.clone();
+    for request in requests.iter_mut().filter(|_| !spec.keep_alive) {
+        if !request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("connection")) {
+            request.headers.push(("Connection".into(), "close".into()));
+        }
+    }
+    requests
 }
 
 fn spawn(

@@ -38,6 +38,7 @@ mod slice;
 mod spec;
 mod tally;
 mod trust;
+mod values;
 mod worker;
 
 pub use content::{Digest, DigestError};
@@ -48,3 +49,4 @@ pub use slice::{BUCKET_NS, ContractFailure, Endpoint, FailureKind, Outcome, Slic
 pub use spec::{
     Address, Arrivals, Contract, DriverChoice, LoadSpec, Process, Protocol, Request, Tls, Trust, Until,
 };
+pub use values::{Values, ValuesError};

@@ -1,38 +1,179 @@
-//! The bytes of a request, made once before the load starts.
+//! The bytes of a request, or of one for each row of its values, made before the load starts.
 //!
-//! It refuses what could not be sent as it is meant: line breaks in a header, a length that is not the body's.
+//! What is the same for all rows is checked and read once, what comes from a row when it is filled in. It refuses what
+//! could not be sent as it is meant: line breaks in a header, a length that is not the body's. It must not choose rows.
 
-use crate::{LoadError, Request};
+use crate::values::shown;
+use crate::{LoadError, Request, Values};
+
+mod escape;
+mod template;
+
+use template::Template;
 
 const USER_AGENT: &str = concat!("proofload/", env!("CARGO_PKG_VERSION"));
+const CONTENT_TYPE: &str = "content-type";
 
-/// Renders the request, or says what is wrong with it.
+/// Appends a value in the form of its place.
+type Escape = fn(&str, &mut Vec<u8>);
+
+/// Renders a request that is always the same, or says what is wrong with it.
 pub(crate) fn bytes(request: &Request) -> Result<Vec<u8>, LoadError> {
-    check(request)?;
-    let mut head = format!("{} {} HTTP/1.1\r\n", request.method, request.path);
-    if !has(request, "host") {
-        push(&mut head, "Host", &request.host);
+    if request.values.is_some() {
+        return refuse("load.values", "a request that is always the same has no values".into());
     }
-    if !has(request, "user-agent") {
-        push(&mut head, "User-Agent", USER_AGENT);
-    }
-    if wants_length(request) {
-        push(&mut head, "Content-Length", &request.body.len().to_string());
-    }
-    for (name, value) in &request.headers {
-        push(&mut head, name, value);
-    }
-    head.push_str("\r\n");
-    let mut bytes = head.into_bytes();
-    bytes.extend_from_slice(&request.body);
+    let mut bytes = Vec::new();
+    Renderer::new(request)?.push(0, &mut bytes)?;
     Ok(bytes)
 }
 
-fn push(head: &mut String, name: &str, value: &str) {
-    head.push_str(name);
-    head.push_str(": ");
-    head.push_str(value);
-    head.push_str("\r\n");
+/// A request taken apart: what is written for all rows, and where a row's values go.
+#[derive(Debug)]
+pub(crate) struct Renderer<'r> {
+    request: &'r Request,
+    path: Template,
+    /// One for each header of the request.
+    headers: Vec<Template>,
+    body: Template,
+    /// How a value goes into the body.
+    body_escape: Escape,
+    /// The body of the row at hand: its length is said before it.
+    filled_body: Vec<u8>,
+}
+
+impl<'r> Renderer<'r> {
+    /// Takes the request apart.
+    ///
+    /// # Errors
+    /// [`LoadError::Spec`]: what is wrong with it whatever the row.
+    pub(crate) fn new(request: &'r Request) -> Result<Renderer<'r>, LoadError> {
+        check_method(&request.method)?;
+        if !request.host.bytes().all(is_value) {
+            return refuse("load.host", format!("{:?} contains a control character", request.host));
+        }
+        let values = request.values.as_ref();
+        let path = read("load.path", request.path.as_bytes(), values)?;
+        check_path(&request.path, &path)?;
+        let header = |(name, value): &(String, String)| header(name, value, values);
+        let headers: Vec<Template> = request.headers.iter().map(header).collect::<Result<_, _>>()?;
+        let body = read("load.body", &request.body, values)?;
+        if body.has_columns() && has(request, "transfer-encoding") {
+            let problem =
+                "Transfer-Encoding frames a body as it is written, not as values fill it; leave it out";
+            return refuse("load.headers", problem.into());
+        }
+        let body_escape: Escape = if is_json(request) { escape::json } else { raw };
+        Ok(Renderer { request, path, headers, body, body_escape, filled_body: Vec::new() })
+    }
+
+    /// How many different requests there are: one for each row where a value is used, else one.
+    pub(crate) fn variants(&self) -> usize {
+        let rows = self.request.values.as_ref().map_or(1, Values::rows);
+        if self.uses_values() { rows } else { 1 }
+    }
+
+    /// Whether there is a placeholder.
+    pub(crate) fn uses_values(&self) -> bool {
+        [&self.path, &self.body].into_iter().chain(&self.headers).any(Template::has_columns)
+    }
+
+    /// Appends the request of one row (from 0) to `out`.
+    ///
+    /// # Errors
+    /// [`LoadError::Spec`]: what is wrong with it because of the row's values. `out` then ends with a part of it.
+    pub(crate) fn push(&mut self, row: usize, out: &mut Vec<u8>) -> Result<(), LoadError> {
+        let request = self.request;
+        self.filled_body.clear();
+        self.body.fill(&mut self.filled_body, writer(request, row, self.body_escape))?;
+
+        out.extend_from_slice(request.method.as_bytes());
+        out.push(b' ');
+        self.path.fill(out, writer(request, row, escape::percent))?;
+        out.extend_from_slice(b" HTTP/1.1\r\n");
+        if !has(request, "host") {
+            push_field(out, "Host", &request.host);
+        }
+        if !has(request, "user-agent") {
+            push_field(out, "User-Agent", USER_AGENT);
+        }
+        if wants_length(request) {
+            push_field(out, "Content-Length", &self.filled_body.len().to_string());
+        }
+        for ((name, _), template) in request.headers.iter().zip(&self.headers) {
+            self.push_header(row, name, template, out)?;
+        }
+        out.extend_from_slice(b"\r\n");
+        out.extend_from_slice(&self.filled_body);
+        Ok(())
+    }
+
+    fn push_header(
+        &self,
+        row: usize,
+        name: &str,
+        template: &Template,
+        out: &mut Vec<u8>,
+    ) -> Result<(), LoadError> {
+        out.extend_from_slice(name.as_bytes());
+        out.extend_from_slice(b": ");
+        let start = out.len();
+        template.fill(out, |column, out| {
+            let value = cell(self.request, row, column);
+            if !value.bytes().all(is_value) {
+                let problem = format!("{name}: {} contains a control character", shown(value));
+                return refuse("load.headers", problem + &self.origin(row, Some(column)));
+            }
+            raw(value, out);
+            Ok(())
+        })?;
+        let length = self.filled_body.len();
+        if name.eq_ignore_ascii_case("content-length")
+            && out[start..].trim_ascii() != length.to_string().as_bytes()
+        {
+            let value = String::from_utf8_lossy(&out[start..]);
+            let problem = format!("{name}: {value} does not agree with the body of {length} bytes");
+            return refuse("load.headers", problem + &self.origin(row, None));
+        }
+        out.extend_from_slice(b"\r\n");
+        Ok(())
+    }
+
+    /// Where what is wrong comes from, if it comes from the values.
+    fn origin(&self, row: usize, column: Option<usize>) -> String {
+        let Some(values) = self.request.values.as_ref().filter(|_| self.uses_values()) else {
+            return String::new();
+        };
+        let line = values.line(row);
+        let column = column.map(|column| format!(", column {}", shown(&values.columns()[column])));
+        format!(" (values, line {line}{})", column.unwrap_or_default())
+    }
+}
+
+/// Writes the values of one row, in one form.
+fn writer(
+    request: &Request,
+    row: usize,
+    escape: Escape,
+) -> impl FnMut(usize, &mut Vec<u8>) -> Result<(), LoadError> {
+    move |column, out| {
+        escape(cell(request, row, column), out);
+        Ok(())
+    }
+}
+
+/// Without values there is no placeholder, and nobody asks.
+fn cell(request: &Request, row: usize, column: usize) -> &str {
+    request.values.as_ref().map_or("", |values| values.cell(row, column))
+}
+
+fn raw(value: &str, out: &mut Vec<u8>) {
+    out.extend_from_slice(value.as_bytes());
+}
+
+fn push_field(out: &mut Vec<u8>, name: &str, value: &str) {
+    for part in [name, ": ", value, "\r\n"] {
+        out.extend_from_slice(part.as_bytes());
+    }
 }
 
 fn has(request: &Request, name: &str) -> bool {
@@ -47,46 +188,63 @@ fn wants_length(request: &Request) -> bool {
         && !has(request, "transfer-encoding")
 }
 
-fn check(request: &Request) -> Result<(), LoadError> {
-    let refuse = |field, problem| Err(LoadError::Spec { field, problem });
-    if request.method.is_empty() || !request.method.bytes().all(is_token) {
-        return refuse("load.method", format!("{:?} is no HTTP method", request.method));
+/// `application/json`, `application/problem+json`, `application/x-ndjson`, with or without parameters.
+fn is_json(request: &Request) -> bool {
+    let is_json = |value: &str| {
+        let media_type = value.split(';').next().unwrap_or_default().trim();
+        media_type.to_ascii_lowercase().ends_with("json")
+    };
+    request.headers.iter().any(|(name, value)| name.eq_ignore_ascii_case(CONTENT_TYPE) && is_json(value))
+}
+
+fn read(field: &'static str, text: &[u8], values: Option<&Values>) -> Result<Template, LoadError> {
+    Template::read(text, values).map_err(|problem| LoadError::Spec { field, problem })
+}
+
+fn header(name: &str, value: &str, values: Option<&Values>) -> Result<Template, LoadError> {
+    if name.is_empty() || !name.bytes().all(is_token) {
+        return refuse("load.headers", format!("{name:?} is no header name"));
     }
-    if request.method == "CONNECT" {
+    let template = Template::read(value.as_bytes(), values).map_err(|problem| LoadError::Spec {
+        field: "load.headers",
+        problem: format!("{name}: {problem}"),
+    })?;
+    if !template.texts().all(is_value) {
+        return refuse("load.headers", format!("{name}: {value:?} contains a control character"));
+    }
+    if template.has_columns() && name.eq_ignore_ascii_case(CONTENT_TYPE) {
+        let problem =
+            format!("{name}: {value:?} decides how values are written into the body and has one itself");
+        return refuse("load.headers", problem + "; make a request of each type");
+    }
+    Ok(template)
+}
+
+fn check_method(method: &str) -> Result<(), LoadError> {
+    if method.is_empty() || !method.bytes().all(is_token) {
+        return refuse("load.method", format!("{method:?} is no HTTP method"));
+    }
+    if method == "CONNECT" {
         return refuse("load.method", "CONNECT opens a tunnel, which cannot be loaded".into());
-    }
-    if !request.path.starts_with('/') && request.path != "*" {
-        return refuse("load.path", format!("{:?} does not begin with /", request.path));
-    }
-    if let Some(byte) = request.path.bytes().find(|byte| !byte.is_ascii_graphic()) {
-        let shown = byte.escape_ascii();
-        return refuse(
-            "load.path",
-            format!("{:?} contains '{shown}', which must be %-escaped", request.path),
-        );
-    }
-    if !request.host.bytes().all(is_value) {
-        return refuse("load.host", format!("{:?} contains a control character", request.host));
-    }
-    for (name, value) in &request.headers {
-        check_header(request, name, value)?;
     }
     Ok(())
 }
 
-fn check_header(request: &Request, name: &str, value: &str) -> Result<(), LoadError> {
-    let refuse = |problem| Err(LoadError::Spec { field: "load.headers", problem });
-    if name.is_empty() || !name.bytes().all(is_token) {
-        return refuse(format!("{name:?} is no header name"));
+/// Of a value nothing can be left that is wrong here: it is escaped.
+fn check_path(path: &str, template: &Template) -> Result<(), LoadError> {
+    let is_asterisk = template.start() == b"*" && !template.has_columns();
+    if !template.start().starts_with(b"/") && !is_asterisk {
+        return refuse("load.path", format!("{path:?} does not begin with /"));
     }
-    if !value.bytes().all(is_value) {
-        return refuse(format!("{name}: {value:?} contains a control character"));
-    }
-    let length = request.body.len();
-    if name.eq_ignore_ascii_case("content-length") && value.trim() != length.to_string() {
-        return refuse(format!("{name}: {value} does not agree with the body of {length} bytes"));
+    if let Some(byte) = template.texts().find(|byte| !byte.is_ascii_graphic()) {
+        let shown = byte.escape_ascii();
+        return refuse("load.path", format!("{path:?} contains '{shown}', which must be %-escaped"));
     }
     Ok(())
+}
+
+fn refuse<T>(field: &'static str, problem: String) -> Result<T, LoadError> {
+    Err(LoadError::Spec { field, problem })
 }
 
 /// `tchar` of RFC 9110, section 5.6.2.
@@ -99,48 +257,4 @@ fn is_value(byte: u8) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn request(method: &str, headers: &[(&str, &str)], body: &str) -> Request {
-        Request {
-            name: "test".into(),
-            method: method.into(),
-            path: "/a?b=c".into(),
-            headers: headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect(),
-            body: body.into(),
-            host: "127.0.0.1:80".into(),
-        }
-    }
-
-    fn text(request: &Request) -> String {
-        String::from_utf8(bytes(request).unwrap()).unwrap()
-    }
-
-    #[test]
-    fn adds_what_is_missing_and_nothing_else() {
-        let agent = format!("User-Agent: {USER_AGENT}\r\n");
-        assert_eq!(
-            text(&request("GET", &[], "")),
-            format!("GET /a?b=c HTTP/1.1\r\nHost: 127.0.0.1:80\r\n{agent}\r\n")
-        );
-        assert_eq!(
-            text(&request("POST", &[("host", "x"), ("user-agent", "y")], "hello")),
-            "POST /a?b=c HTTP/1.1\r\nContent-Length: 5\r\nhost: x\r\nuser-agent: y\r\n\r\nhello"
-        );
-        assert!(text(&request("PUT", &[], "")).contains("Content-Length: 0\r\n"));
-        let chunked = request("POST", &[("Transfer-Encoding", "chunked")], "0\r\n\r\n");
-        assert!(!text(&chunked).contains("Content-Length"));
-    }
-
-    #[test]
-    fn refuses_what_would_arrive_as_something_else() {
-        let refused = |request: Request| bytes(&request).unwrap_err().to_string();
-        assert!(refused(request("GET", &[("X", "a\r\nEvil: b")], "")).contains("control character"));
-        assert!(refused(request("GET", &[("X Y", "a")], "")).contains("no header name"));
-        assert!(refused(request("G ET", &[], "")).contains("no HTTP method"));
-        assert!(refused(request("POST", &[("content-length", "4")], "hello")).contains("5 bytes"));
-        let spaced = Request { path: "/a b".into(), ..request("GET", &[], "") };
-        assert!(refused(spaced).contains("%-escaped"));
-    }
-}
+mod tests;

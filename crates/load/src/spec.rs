@@ -2,10 +2,13 @@
 //!
 //! Plain data. It must not open, resolve or measure anything.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
+
+use crate::Values;
 
 /// Everything a [`Generator`](crate::Generator) needs to know; fixed for its life.
 #[derive(Debug, Clone)]
@@ -174,14 +177,29 @@ pub enum Process {
     Poisson,
 }
 
-/// An HTTP/1.1 request; it is rendered once.
+/// An HTTP/1.1 request, or with [`values`](Self::values) one for each row of them. Rendered before the load, not
+/// during it.
 ///
 /// `Host`, `User-Agent` and, where there is a body or the method usually has one, `Content-Length` are added unless
 /// `headers` has them.
+///
+/// Where `values` are given, `{column}` in the path, in a header's value or in the body stands for the row's value of
+/// that column, and a brace that is meant as one is doubled: `{{` is `{` and `}}` is `}`. Without values every text
+/// is sent as it is, byte for byte. A value cannot break out of its place:
+///
+/// - Path and query: letters, digits and `-` `.` `_` `~` stay (RFC 3986, section 2.3), each other byte of its UTF-8
+///   becomes `%XX`. `a b/ü` is sent as `a%20b%2F%C3%BC`.
+/// - A header's value: as it is. A control character other than the tab is refused.
+/// - A body where `Content-Type` is JSON, which is where the media type ends in `json`: escaped as inside of a JSON
+///   string, without quotes around it, so that the template decides between a string and a number.
+/// - Any other body: as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// What it is called in results.
+    /// What reports call it, unlike every other request's of a load. Empty: method and path.
     pub name: String,
+    /// How often it is sent compared with the other requests of a load: one of weight 3 three times as often as one of
+    /// weight 1. At least 1.
+    pub weight: u32,
     /// The method, in upper case as it is sent.
     pub method: String,
     /// Path and query, beginning with `/`.
@@ -192,19 +210,41 @@ pub struct Request {
     pub body: Vec<u8>,
     /// The value of the `Host` header.
     pub host: String,
+    /// What the placeholders stand for; each time a row is drawn at random. A request without placeholders is the
+    /// same for all rows.
+    pub values: Option<Values>,
 }
 
 impl Request {
-    /// A request without headers of its own and without a body, named after its method and path.
-    pub fn new(method: &str, path: &str, host: &str) -> Request {
+    /// What reports call it: its name, or `METHOD path` where it has none.
+    pub fn title(&self) -> Cow<'_, str> {
+        match self.name.as_str() {
+            "" => Cow::Owned(format!("{} {}", self.method, self.path)),
+            name => Cow::Borrowed(name),
+        }
+    }
+}
+
+/// `GET /` of no host.
+impl Default for Request {
+    fn default() -> Request {
         Request {
-            name: format!("{method} {path}"),
-            method: method.into(),
-            path: path.into(),
+            name: String::new(),
+            weight: 1,
+            method: "GET".into(),
+            path: "/".into(),
             headers: Vec::new(),
             body: Vec::new(),
-            host: host.into(),
+            host: String::new(),
+            values: None,
         }
+    }
+}
+
+impl Request {
+    /// A request without headers of its own and without a body.
+    pub fn new(method: &str, path: &str, host: &str) -> Request {
+        Request { method: method.into(), path: path.into(), host: host.into(), ..Request::default() }
     }
 }
 

@@ -1,0 +1,178 @@
+//! A text with `{column}` in it: read once, filled for each row.
+//!
+//! `{name}` is a placeholder, `{{` and `}}` are braces, and a brace by itself is an error. Found on bytes, for a body
+//! need not be text. What a value turns into at its place is decided by who fills it; this must not know requests.
+
+use crate::Values;
+use crate::values::{did_you_mean, shown};
+
+/// Text and placeholders by turns.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Template {
+    pieces: Vec<Piece>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Piece {
+    Text(Vec<u8>),
+    /// The column's number.
+    Column(usize),
+}
+
+impl Template {
+    /// Reads `text`; without values all of it is text, and braces mean nothing.
+    ///
+    /// # Errors
+    /// What is wrong with the first brace that is neither doubled nor part of a column's name.
+    pub(crate) fn read(text: &[u8], values: Option<&Values>) -> Result<Template, String> {
+        let mut template = Template { pieces: Vec::new() };
+        let Some(values) = values else {
+            template.push_text(text);
+            return Ok(template);
+        };
+        let mut from = 0;
+        while let Some(at) = brace(text, from) {
+            template.push_text(&text[from..at]);
+            from = match (text[at], text.get(at + 1)) {
+                (first, Some(second)) if first == *second => {
+                    template.push_text(&[first]);
+                    at + 2
+                }
+                (b'{', _) => match brace(text, at + 1) {
+                    Some(end) if text[end] == b'}' => {
+                        template.pieces.push(Piece::Column(column(&text[at + 1..end], at, values)?));
+                        end + 1
+                    }
+                    _ => {
+                        return Err(format!(
+                            "the {{ at byte {at} is never closed; a plain one is written {{{{"
+                        ));
+                    }
+                },
+                _ => return Err(format!("the }} at byte {at} closes nothing; a plain one is written }}}}")),
+            };
+        }
+        template.push_text(&text[from..]);
+        Ok(template)
+    }
+
+    /// Whether a row makes a difference.
+    pub(crate) fn has_columns(&self) -> bool {
+        self.pieces.iter().any(|piece| matches!(piece, Piece::Column(_)))
+    }
+
+    /// What it begins with: empty if that is a placeholder.
+    pub(crate) fn start(&self) -> &[u8] {
+        match self.pieces.first() {
+            Some(Piece::Text(text)) => text,
+            _ => &[],
+        }
+    }
+
+    /// All bytes that are the same in every row.
+    pub(crate) fn texts<'t>(&'t self) -> impl Iterator<Item = u8> {
+        let text = |piece: &'t Piece| match piece {
+            Piece::Text(text) => text.as_slice(),
+            Piece::Column(_) => &[],
+        };
+        self.pieces.iter().flat_map(text).copied()
+    }
+
+    /// Appends it to `out`; `write` appends the value of a column.
+    ///
+    /// # Errors
+    /// The first of `write`.
+    pub(crate) fn fill<E>(
+        &self,
+        out: &mut Vec<u8>,
+        mut write: impl FnMut(usize, &mut Vec<u8>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text(text) => out.extend_from_slice(text),
+                Piece::Column(column) => write(*column, out)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Adjacent texts become one, so that a template without placeholders is one piece or none.
+    fn push_text(&mut self, text: &[u8]) {
+        match self.pieces.last_mut() {
+            _ if text.is_empty() => {}
+            Some(Piece::Text(last)) => last.extend_from_slice(text),
+            _ => self.pieces.push(Piece::Text(text.to_vec())),
+        }
+    }
+}
+
+fn brace(text: &[u8], from: usize) -> Option<usize> {
+    text[from..].iter().position(|byte| matches!(byte, b'{' | b'}')).map(|offset| from + offset)
+}
+
+fn column(name: &[u8], at: usize, values: &Values) -> Result<usize, String> {
+    let columns = values.columns();
+    columns.iter().position(|column| column.as_bytes() == name).ok_or_else(|| {
+        let name = String::from_utf8_lossy(name);
+        let hint = did_you_mean(&name, columns);
+        format!("there is no column {} (at byte {at}); {hint}", shown(&name))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(text: &str) -> Result<String, String> {
+        let values = Values::csv(b"id,first name\n7,{id}}").unwrap();
+        let template = Template::read(text.as_bytes(), Some(&values))?;
+        let mut out = Vec::new();
+        template.fill(&mut out, |column, out| {
+            out.extend_from_slice(values.cell(0, column).as_bytes());
+            Ok::<(), String>(())
+        })?;
+        Ok(String::from_utf8(out).unwrap())
+    }
+
+    #[test]
+    fn names_are_replaced_once_and_doubled_braces_become_one() {
+        for (text, expected) in [
+            ("", ""),
+            ("a {id} b{id}", "a 7 b7"),
+            ("{first name}", "{id}}"),
+            ("{{id}}", "{id}"),
+            ("{{{id}}}", "{7}"),
+            (r#"{{"a":{{"b":{id}}}}}"#, r#"{"a":{"b":7}}"#),
+            ("é}}{{{{", "é}{{"),
+        ] {
+            assert_eq!(filled(text).as_deref(), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_brace_that_is_neither_is_an_error_with_its_place() {
+        for (text, expected) in [
+            ("/{idd}", "there is no column `idd` (at byte 1); did you mean `id`?"),
+            ("{}", "there is no column `` (at byte 0); columns: `id`, `first name`"),
+            ("{something}", "there is no column `something` (at byte 0); columns: `id`, `first name`"),
+            ("x{id", "the { at byte 1 is never closed; a plain one is written {{"),
+            ("{id{id}", "the { at byte 0 is never closed; a plain one is written {{"),
+            ("{id}}", "the } at byte 4 closes nothing; a plain one is written }}"),
+            (r#"{"id": {id}}"#, "the { at byte 0 is never closed; a plain one is written {{"),
+        ] {
+            assert_eq!(filled(text).as_ref().map_err(String::as_str), Err(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn without_values_a_brace_is_a_byte_and_bytes_need_not_be_text() {
+        let body = b"{\xff}}{{".to_vec();
+        let plain = Template::read(&body, None).unwrap();
+        assert_eq!(plain.pieces, [Piece::Text(body)]);
+        let values = Values::csv(b"id\n7").unwrap();
+        let mixed = Template::read(b"\xff{id}\xfe", Some(&values)).unwrap();
+        assert_eq!(mixed.pieces, [Piece::Text(vec![0xff]), Piece::Column(0), Piece::Text(vec![0xfe])]);
+        let unknown = Template::read(b"{i\xffd}", Some(&values)).unwrap_err();
+        assert_eq!(unknown, "there is no column `i\u{fffd}d` (at byte 0); did you mean `id`?");
+    }
+}

@@ -1,0 +1,186 @@
+//! Rows of named values, which requests are filled with: read from CSV or JSON lines, whole and checked, before a load.
+//!
+//! Text in, table out. Pure: it must not open a file, and it must not know where in a request a value goes.
+
+use std::fmt;
+use std::sync::Arc;
+
+mod csv;
+mod jsonl;
+mod wording;
+
+pub(crate) use wording::{did_you_mean, shown};
+
+/// As much as the requests that are rendered from it may take.
+const TEXT_MAX: usize = 512 << 20;
+const COLUMNS_MAX: usize = 1000;
+const ROWS_MAX: usize = 10_000_000;
+
+/// A table of text: at least one row, and in each row a value for each column. A clone shares it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Values {
+    table: Arc<Table>,
+}
+
+/// Cell `row * columns + column` of `text` begins where the one before ends.
+#[derive(Default, PartialEq, Eq)]
+struct Table {
+    columns: Vec<String>,
+    text: String,
+    ends: Vec<u32>,
+    /// The line of the source where each row begins, from 1.
+    lines: Vec<u32>,
+}
+
+/// Why a text is no table of values. It does not know the text's file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}{problem}; {hint}", place(.line, .column))]
+pub struct ValuesError {
+    /// The line of the text, from 1, where one is to blame. In CSV the one where the row begins.
+    pub line: Option<u32>,
+    /// The column, where one is to blame.
+    pub column: Option<String>,
+    /// What is wrong, with the value and the limit.
+    pub problem: String,
+    /// What to do.
+    pub hint: String,
+}
+
+impl Values {
+    /// Reads CSV as spreadsheets write it (RFC 4180): commas, double quotes, the columns' names in the first row.
+    /// UTF-8, with or without a byte order mark; lines end in LF or CRLF; empty lines are skipped. Spaces belong to
+    /// the value.
+    ///
+    /// # Errors A row with more or fewer values than there are columns, a quote that is never closed, what is not
+    /// UTF-8, a column without a name or with another's, no row at all, or too much of anything: 512 MiB, 1000
+    /// columns, 10 million rows.
+    pub fn csv(text: &[u8]) -> Result<Values, ValuesError> {
+        csv::read(within_limit(text)?)
+    }
+
+    /// Reads JSON lines: an object in each line, with the same keys as in the first. A string is taken as it is, a
+    /// number, `true` or `false` as it is written. UTF-8, with or without a byte order mark; lines end in LF or CRLF;
+    /// empty lines are skipped.
+    ///
+    /// # Errors A line that is no object, a key that is missing or new or there twice, `null`, an object or a list as
+    /// a value, no line at all, or too much of anything: 512 MiB, 1000 columns, 10 million rows.
+    pub fn jsonl(text: &[u8]) -> Result<Values, ValuesError> {
+        jsonl::read(within_limit(text)?)
+    }
+
+    /// The columns' names, in the order of the text.
+    pub fn columns(&self) -> &[String] {
+        &self.table.columns
+    }
+
+    /// How many rows there are; at least one.
+    pub fn rows(&self) -> usize {
+        self.table.lines.len()
+    }
+
+    /// The value; both numbers are from 0 and within the table.
+    pub(crate) fn cell(&self, row: usize, column: usize) -> &str {
+        let Table { columns, text, ends, lines: _ } = &*self.table;
+        let index = row * columns.len() + column;
+        let start = if index == 0 { 0 } else { ends[index - 1] };
+        &text[start as usize..ends[index] as usize]
+    }
+
+    /// The line of the source where the row begins, from 1.
+    pub(crate) fn line(&self, row: usize) -> u32 {
+        self.table.lines[row]
+    }
+}
+
+/// Millions of rows are nothing to look at.
+impl fmt::Debug for Values {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Values")
+            .field("columns", &self.columns())
+            .field("rows", &self.rows())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Table {
+    /// `line` is the one that names the columns.
+    fn new(columns: Vec<String>, line: u32) -> Result<Table, ValuesError> {
+        if columns.len() > COLUMNS_MAX {
+            let problem = format!("there are {} columns, at most {COLUMNS_MAX}", columns.len());
+            return Err(at(line, problem, "leave out those that no request uses"));
+        }
+        if let Some(index) = columns.iter().position(String::is_empty) {
+            let problem = format!("column {} has no name", index + 1);
+            return Err(at(line, problem, "name it, or take it out of every row"));
+        }
+        let mut sorted: Vec<&String> = columns.iter().collect();
+        sorted.sort_unstable();
+        if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            let name = pair[0].clone();
+            return Err(in_column(line, name, "is there twice".into(), "give each column a name of its own"));
+        }
+        Ok(Table { columns, ..Table::default() })
+    }
+
+    /// Begins a row; a value for each column must follow.
+    fn begin_row(&mut self, line: u32) -> Result<(), ValuesError> {
+        if self.lines.len() == ROWS_MAX {
+            return Err(at(line, format!("there are more than {ROWS_MAX} rows"), "use fewer"));
+        }
+        self.lines.push(line);
+        Ok(())
+    }
+
+    fn push(&mut self, value: &str) {
+        self.text.push_str(value);
+        // No value is longer than its source, and that is within TEXT_MAX.
+        self.ends.push(self.text.len() as u32);
+    }
+
+    fn finish(mut self) -> Values {
+        self.text.shrink_to_fit();
+        self.ends.shrink_to_fit();
+        self.lines.shrink_to_fit();
+        Values { table: Arc::new(self) }
+    }
+}
+
+/// The text without a byte order mark, if it is not too long.
+fn within_limit(text: &[u8]) -> Result<&[u8], ValuesError> {
+    if text.len() > TEXT_MAX {
+        let problem = format!("there are {} bytes of values, at most {TEXT_MAX}", text.len());
+        return Err(nowhere(problem, "use fewer rows"));
+    }
+    Ok(text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text))
+}
+
+fn nowhere(problem: String, hint: impl Into<String>) -> ValuesError {
+    ValuesError { line: None, column: None, problem, hint: hint.into() }
+}
+
+fn at(line: u32, problem: String, hint: impl Into<String>) -> ValuesError {
+    ValuesError { line: Some(line), ..nowhere(problem, hint) }
+}
+
+fn in_column(line: u32, column: String, problem: String, hint: impl Into<String>) -> ValuesError {
+    ValuesError { column: Some(column), ..at(line, problem, hint) }
+}
+
+fn not_utf8(value: &[u8]) -> String {
+    format!("is not UTF-8: {}", wording::shown_bytes(value))
+}
+
+const UTF8_HINT: &str = "save the file as UTF-8";
+
+fn place(line: &Option<u32>, column: &Option<String>) -> String {
+    let line = line.map(|line| format!("line {line}"));
+    let column = column.as_deref().map(|column| format!("column {}", shown(column)));
+    match (line, column) {
+        (Some(line), Some(column)) => format!("{line}, {column}: "),
+        (Some(only), None) | (None, Some(only)) => format!("{only}: "),
+        (None, None) => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
