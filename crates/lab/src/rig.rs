@@ -88,6 +88,7 @@ impl Rig {
                 status: variant.expect.status.clone(),
                 headers: variant.expect.headers.clone().into_iter().collect(),
                 body_bytes: variant.expect.body_bytes,
+                content: None,
             },
             ..LoadSpec::new(Address::Tcp(address), vec![request])
         };

@@ -1,12 +1,18 @@
-//! The contract at work: which responses are good, and what the first bad one of each kind looked like.
+//! The contract at work: which responses are good, what the first bad one of each kind looked like, and which contents
+//! were seen.
 //!
-//! It looks at heads as they are parsed and at lengths; it allocates only for the first example of a breach.
+//! It looks at heads as they are parsed and at lengths; one response in so many is looked at in full. It allocates only for
+//! those and for the first example of a breach.
 
+use crate::content::{ContentFlaw, ContentReader, Digest};
 use crate::reader::Head;
+use crate::slice::Seen as SeenContent;
 use crate::{Contract, ContractFailure, FailureKind};
 
 /// The most that is kept of an unexpected header value.
 const EXAMPLE_CHARS: usize = 200;
+/// Different contents of an endpoint that are told apart.
+const CONTENTS_MAX: usize = 16;
 
 /// In what a response broke the contract: the first thing noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,14 +21,30 @@ pub(crate) enum Breach {
     /// The contract's header of this index.
     Header(usize),
     BodyBytes,
+    /// The content cannot be decoded.
+    Coding,
+    /// The decoded content is another.
+    Digest,
 }
 
-/// A contract with the breaches seen so far.
+/// The kinds of breach that every contract knows; those of its headers follow.
+const KINDS: [Breach; 4] = [Breach::Status, Breach::BodyBytes, Breach::Coding, Breach::Digest];
+
+/// The contracts of all endpoints with the breaches seen so far.
 #[derive(Debug)]
 pub(crate) struct Check {
+    endpoints: Vec<Endpoint>,
+    /// One response in so many is looked at in full; 0: none.
+    sample_every: u64,
+    heads: u64,
+}
+
+#[derive(Debug)]
+struct Endpoint {
     contract: Contract,
-    /// One entry for the status, one for the length, then one for each header of the contract.
+    /// One entry for each of [`KINDS`], then one for each header of the contract.
     seen: Vec<Seen>,
+    contents: Vec<SeenContent>,
 }
 
 #[derive(Debug, Default, Clone)]
@@ -32,13 +54,75 @@ struct Seen {
 }
 
 impl Check {
-    pub(crate) fn new(contract: Contract) -> Check {
-        let kinds = 2 + contract.headers.len();
-        Check { contract, seen: vec![Seen::default(); kinds] }
+    /// The contracts are those of the endpoints, in their order.
+    pub(crate) fn new(contracts: Vec<Contract>, sample_every: u64) -> Check {
+        let endpoint = |contract: Contract| {
+            let seen = vec![Seen::default(); KINDS.len() + contract.headers.len()];
+            Endpoint { contract, seen, contents: Vec::new() }
+        };
+        Check { endpoints: contracts.into_iter().map(endpoint).collect(), sample_every, heads: 0 }
     }
 
     /// Looks at a final head. An example of a breach is kept here, the breach is counted by [`Check::body`].
-    pub(crate) fn head(&mut self, head: &Head<'_>) -> Option<Breach> {
+    pub(crate) fn head(&mut self, endpoint: u16, head: &Head<'_>) -> Option<Breach> {
+        self.endpoints[usize::from(endpoint)].head(head)
+    }
+
+    /// What looks at the content of the response with this head, if its turn has come.
+    pub(crate) fn sample(&mut self, head: &Head<'_>) -> Option<Box<ContentReader>> {
+        let number = self.heads;
+        self.heads += 1;
+        if self.sample_every == 0 || !number.is_multiple_of(self.sample_every) {
+            return None;
+        }
+        let codings: Vec<_> = values(head, "content-encoding").collect();
+        Some(Box::new(ContentReader::new(&codings)))
+    }
+
+    /// Notes the content of a sampled response of this length, as it was sent.
+    pub(crate) fn content(
+        &mut self,
+        endpoint: u16,
+        content: ContentReader,
+        encoded_bytes: u64,
+    ) -> Option<Breach> {
+        let endpoint = &mut self.endpoints[usize::from(endpoint)];
+        match content.finish() {
+            Ok(content) => endpoint.content(content.digest, encoded_bytes, content.decoded_bytes),
+            Err(flaw) => Some(endpoint.flaw(&flaw)),
+        }
+    }
+
+    /// Judges a complete response: true when it is good.
+    pub(crate) fn body(&mut self, endpoint: u16, breach: Option<Breach>, bytes: u64) -> bool {
+        let endpoint = &mut self.endpoints[usize::from(endpoint)];
+        let wrong_length = endpoint.contract.body_bytes.is_some_and(|expected| expected != bytes);
+        let breach = match breach {
+            None if wrong_length => {
+                Some(note(&mut endpoint.seen, Breach::BodyBytes, || format!("{bytes} bytes")))
+            }
+            other => other,
+        };
+        if let Some(breach) = breach {
+            endpoint.seen[slot(breach)].count += 1;
+        }
+        breach.is_none()
+    }
+
+    /// Hands out the breaches of all endpoints together and starts over.
+    pub(crate) fn take(&mut self) -> Vec<ContractFailure> {
+        self.heads = 0;
+        self.endpoints.iter_mut().flat_map(Endpoint::take).collect()
+    }
+
+    /// Hands out the contents seen, by endpoint, and starts over.
+    pub(crate) fn take_contents(&mut self) -> Vec<Vec<SeenContent>> {
+        self.endpoints.iter_mut().map(|endpoint| std::mem::take(&mut endpoint.contents)).collect()
+    }
+}
+
+impl Endpoint {
+    fn head(&mut self, head: &Head<'_>) -> Option<Breach> {
         let met = match self.contract.status.as_slice() {
             [] => (200..300).contains(&head.status),
             accepted => accepted.contains(&head.status),
@@ -51,28 +135,29 @@ impl Check {
         Some(note(&mut self.seen, Breach::Header(index), || seen_values(head, name)))
     }
 
-    /// Judges a complete response: true when it is good.
-    pub(crate) fn body(&mut self, breach: Option<Breach>, bytes: u64) -> bool {
-        let wrong_length = self.contract.body_bytes.is_some_and(|expected| expected != bytes);
-        let breach = match breach {
-            None if wrong_length => {
-                Some(note(&mut self.seen, Breach::BodyBytes, || format!("{bytes} bytes")))
-            }
-            other => other,
-        };
-        if let Some(breach) = breach {
-            self.seen[slot(breach)].count += 1;
+    fn content(&mut self, digest: Digest, encoded_bytes: u64, decoded_bytes: u64) -> Option<Breach> {
+        let seen = SeenContent { digest, encoded_bytes, decoded_bytes, count: 1 };
+        match self.contents.iter().position(|known| known.digest == digest) {
+            Some(index) => self.contents[index].add(&seen),
+            None if self.contents.len() < CONTENTS_MAX => self.contents.push(seen),
+            None => {}
         }
-        breach.is_none()
+        let other = self.contract.content.is_some_and(|expected| expected != digest);
+        other.then(|| note(&mut self.seen, Breach::Digest, || format!("SHA-256 {digest}")))
     }
 
-    /// Hands out what was seen and starts over.
-    pub(crate) fn take(&mut self) -> Vec<ContractFailure> {
-        let seen = std::mem::replace(&mut self.seen, vec![Seen::default(); 2 + self.contract.headers.len()]);
-        let kinds = [FailureKind::Status, FailureKind::BodyBytes]
-            .into_iter()
-            .chain(self.contract.headers.iter().map(|(name, _)| FailureKind::Header(name.clone())));
+    fn flaw(&mut self, flaw: &ContentFlaw) -> Breach {
+        note(&mut self.seen, Breach::Coding, || flaw.to_string())
+    }
+
+    fn take(&mut self) -> Vec<ContractFailure> {
+        let fresh = vec![Seen::default(); KINDS.len() + self.contract.headers.len()];
+        let seen = std::mem::replace(&mut self.seen, fresh);
+        let names = self.contract.headers.iter().map(|(name, _)| FailureKind::Header(name.clone()));
+        let kinds = [FailureKind::Status, FailureKind::BodyBytes, FailureKind::Coding, FailureKind::Content];
         kinds
+            .into_iter()
+            .chain(names)
             .zip(seen)
             .filter(|(_, seen)| seen.count > 0)
             .map(|(kind, seen)| ContractFailure {
@@ -94,7 +179,9 @@ fn slot(breach: Breach) -> usize {
     match breach {
         Breach::Status => 0,
         Breach::BodyBytes => 1,
-        Breach::Header(index) => 2 + index,
+        Breach::Coding => 2,
+        Breach::Digest => 3,
+        Breach::Header(index) => KINDS.len() + index,
     }
 }
 
@@ -130,11 +217,11 @@ mod tests {
         headers: &[(&str, &str)],
         bytes: u64,
     ) -> Vec<(FailureKind, String)> {
-        let mut check = Check::new(contract);
+        let mut check = Check::new(vec![contract], 0);
         let headers: Vec<_> =
             headers.iter().map(|(name, value)| httparse::Header { name, value: value.as_bytes() }).collect();
-        let breach = check.head(&Head { status, headers: &headers });
-        let good = check.body(breach, bytes);
+        let breach = check.head(0, &Head { status, headers: &headers });
+        let good = check.body(0, breach, bytes);
         let failures = check.take();
         assert_eq!(good, failures.is_empty());
         assert!(check.take().is_empty(), "taking starts over");
@@ -147,6 +234,7 @@ mod tests {
             status: vec![],
             headers: vec![("Content-Encoding".into(), vec!["br".into(), "gzip".into()])],
             body_bytes: Some(12),
+            ..Contract::default()
         };
         let of = |status, headers: &[_], bytes| judged(contract.clone(), status, headers, bytes);
         assert_eq!(of(204, &[("content-encoding", "GZIP")], 12), []);

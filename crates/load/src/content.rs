@@ -24,6 +24,8 @@ mod layer;
 mod tests;
 mod zstd;
 
+use std::fmt;
+
 use sha2::{Digest as _, Sha256};
 
 pub use coding::Coding;
@@ -62,6 +64,13 @@ pub(crate) struct ContentReader {
 struct Plain {
     hash: Sha256,
     bytes: u64,
+}
+
+/// What has been decoded is nothing to look at.
+impl fmt::Debug for ContentReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ContentReader").finish_non_exhaustive()
+    }
 }
 
 impl ContentReader {

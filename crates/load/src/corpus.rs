@@ -88,11 +88,6 @@ impl Corpus {
         &self.arena[choice.start as usize..][..choice.length as usize]
     }
 
-    /// The longest request of all, in bytes.
-    pub(crate) fn longest(&self) -> usize {
-        self.endpoints.iter().map(|endpoint| endpoint.longest as usize).max().unwrap_or_default()
-    }
-
     /// Variant `row` of the endpoint; both are within the corpus.
     fn choice(&self, endpoint: usize, row: u32) -> Choice {
         let Endpoint { first, bodiless, .. } = self.endpoints[endpoint];

@@ -48,7 +48,7 @@ pub enum Cause {
     Certificate,
     /// The peers could not agree on TLS, or what came was none.
     Tls,
-    /// The server refused the stream before it looked at the request (`REFUSED_STREAM`).
+    /// The server refused the stream without looking at the request (`REFUSED_STREAM`, or `GOAWAY` on its way).
     StreamRefused,
     /// The server reset the stream.
     StreamReset,

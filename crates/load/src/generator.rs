@@ -16,7 +16,9 @@ use crate::pacer::{Pace, Pacer};
 use crate::share::Terms;
 use crate::tally::Part;
 use crate::worker::{Command, Counter, Orders, Report, Shared};
-use crate::{Address, Arrivals, LoadError, LoadSpec, Request, Slice, Until, clock, limits, tally, trust, worker};
+use crate::{
+    Address, Arrivals, LoadError, LoadSpec, Request, Slice, Until, clock, limits, tally, trust, worker,
+};
 
 /// Beyond it arrivals are not even 100 ns apart, and no client keeps up.
 const RATE_MAX_PER_S: f64 = 1e7;
@@ -230,6 +232,7 @@ fn spawn(
 ) -> Result<Thread, LoadError> {
     let connections = dealt(spec.connections.into(), spec.threads.into(), index.into()) as u32;
     let cpu = (!spec.cpus.is_empty()).then(|| spec.cpus[index as usize % spec.cpus.len()]);
+    let contract = |request: &Request| request.contract.as_ref().unwrap_or(&spec.contract).clone();
     let deck = Deck::new(corpus.clone(), spec.seed, index);
     let terms = Terms {
         corpus,
@@ -239,7 +242,8 @@ fn spawn(
         can_skip: matches!(spec.address, Address::Tcp(_)),
         timeout_ns: nanoseconds(spec.timeout),
         connect_timeout_ns: nanoseconds(spec.connect_timeout),
-        contract: spec.contract.clone(),
+        contracts: spec.requests.iter().map(contract).collect(),
+        sample_every: spec.sample_every,
     };
     let (commands, commands_end) = channel();
     let (reports_end, reports) = channel();

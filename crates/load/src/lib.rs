@@ -45,7 +45,7 @@ pub use content::{Digest, DigestError};
 pub use error::LoadError;
 pub use failure::{Cause, ErrorCount, Phase};
 pub use generator::{Generator, Interrupt, Progress};
-pub use slice::{BUCKET_NS, ContractFailure, Endpoint, FailureKind, Outcome, Slice};
+pub use slice::{BUCKET_NS, ContractFailure, Endpoint, FailureKind, Outcome, Seen, Slice};
 pub use spec::{
     Address, Arrivals, Contract, DriverChoice, LoadSpec, Process, Protocol, Request, Tls, Trust, Until,
 };

@@ -58,7 +58,10 @@ pub(crate) struct Terms {
     pub(crate) can_skip: bool,
     pub(crate) timeout_ns: u64,
     pub(crate) connect_timeout_ns: u64,
-    pub(crate) contract: Contract,
+    /// Of each endpoint.
+    pub(crate) contracts: Vec<Contract>,
+    /// One response in so many is looked at in full; 0: none.
+    pub(crate) sample_every: u64,
 }
 
 impl Terms {
@@ -105,7 +108,7 @@ impl Share {
         Share {
             connections: (0..connections).map(|_| Connection::new()).collect(),
             deck,
-            check: Check::new(terms.contract.clone()),
+            check: Check::new(terms.contracts.clone(), terms.sample_every),
             tally: Tally::new(),
             schedule: pacer.map(|pacer| Schedule::new(pacer, connections, lanes)),
             gate: Gate::Shut,

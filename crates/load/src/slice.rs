@@ -3,10 +3,11 @@
 //! Plain data. Rates and verdicts are for the reader to derive.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use stats::Latencies;
 
-use crate::ErrorCount;
+use crate::{Digest, ErrorCount};
 
 /// The length of one of [`Slice::buckets`].
 pub const BUCKET_NS: u64 = 100_000_000;
@@ -131,12 +132,43 @@ pub struct Endpoint {
     pub bytes_body: u64,
     /// By how requests ended: status codes in order, then those without a complete response.
     pub outcomes: Vec<Outcome>,
+    /// The contents of sampled responses, of each thread the first 16 different ones.
+    pub contents: Vec<Seen>,
 }
 
 impl Endpoint {
     pub(crate) fn new(name: &str) -> Endpoint {
         let name = name.to_owned();
-        Endpoint { name, sent: 0, ok: 0, ok_in_window: 0, bytes_body: 0, outcomes: Vec::new() }
+        Endpoint {
+            name,
+            sent: 0,
+            ok: 0,
+            ok_in_window: 0,
+            bytes_body: 0,
+            outcomes: Vec::new(),
+            contents: Vec::new(),
+        }
+    }
+}
+
+/// A content that was seen in the sampled responses of an endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
+    /// Of the decoded content.
+    pub digest: Digest,
+    /// In how many of the sampled responses.
+    pub count: u64,
+    /// Bytes of all of them as they were sent, without framing.
+    pub encoded_bytes: u64,
+    /// Bytes of all of them when their content coding is undone.
+    pub decoded_bytes: u64,
+}
+
+impl Seen {
+    pub(crate) fn add(&mut self, more: &Seen) {
+        self.count += more.count;
+        self.encoded_bytes += more.encoded_bytes;
+        self.decoded_bytes += more.decoded_bytes;
     }
 }
 
@@ -169,6 +201,23 @@ pub enum FailureKind {
     Status,
     /// The length of the content.
     BodyBytes,
+    /// The content coding: what came cannot be decoded, or by nobody here.
+    Coding,
+    /// The decoded content.
+    Content,
     /// The header of this name.
     Header(String),
+}
+
+/// As people read it: `header etag`.
+impl fmt::Display for FailureKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FailureKind::Status => f.write_str("status"),
+            FailureKind::BodyBytes => f.write_str("body length"),
+            FailureKind::Coding => f.write_str("content coding"),
+            FailureKind::Content => f.write_str("content"),
+            FailureKind::Header(name) => write!(f, "header {name}"),
+        }
+    }
 }

@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::Values;
+use crate::{Digest, Values};
 
 /// Everything a [`Generator`](crate::Generator) needs to know; fixed for its life.
 #[derive(Debug, Clone)]
@@ -40,8 +40,10 @@ pub struct LoadSpec {
     pub timeout: Duration,
     /// The longest a connection may take to open, and the longest a slice waits for its connections.
     pub connect_timeout: Duration,
-    /// What a response must be to count as good.
+    /// What a response must be to count as good, unless its request has a contract of its own.
     pub contract: Contract,
+    /// One response in so many, from each thread's first on, is read in full and its content decoded; 0: none.
+    pub sample_every: u64,
     /// What moves the bytes.
     pub driver: DriverChoice,
 }
@@ -65,6 +67,7 @@ impl LoadSpec {
             timeout: Duration::from_secs(5),
             connect_timeout: Duration::from_secs(5),
             contract: Contract::default(),
+            sample_every: 1000,
             driver: DriverChoice::Auto,
         }
     }
@@ -213,6 +216,8 @@ pub struct Request {
     /// What the placeholders stand for; each time a row is drawn at random. A request without placeholders is the
     /// same for all rows.
     pub values: Option<Values>,
+    /// What its responses must be, where that is not what those of all others must be.
+    pub contract: Option<Contract>,
 }
 
 impl Request {
@@ -237,6 +242,7 @@ impl Default for Request {
             body: Vec::new(),
             host: String::new(),
             values: None,
+            contract: None,
         }
     }
 }
@@ -258,6 +264,9 @@ pub struct Contract {
     pub headers: Vec<(String, Vec<String>)>,
     /// The length of the content (after removal of the chunked coding, before that of a content coding), in bytes.
     pub body_bytes: Option<u64>,
+    /// The SHA-256 of the content when its content coding is undone. Only sampled responses are held against it: see
+    /// [`LoadSpec::sample_every`].
+    pub content: Option<Digest>,
 }
 
 /// How long a slice sends. In open loop: which arrivals belong to it.

@@ -6,7 +6,7 @@ use stats::Latencies;
 
 use crate::connection::{Answer, Loss};
 use crate::slice::BUCKET_NS;
-use crate::slice::{Endpoint, Outcome};
+use crate::slice::{Endpoint, Outcome, Seen};
 use crate::{Cause, ContractFailure, ErrorCount, Phase, Slice};
 
 /// Buckets that are allocated in advance, at most: ten minutes.
@@ -63,6 +63,8 @@ pub(crate) struct Part {
     pub(crate) driver: &'static str,
     pub(crate) tally: Tally,
     pub(crate) contract_failures: Vec<ContractFailure>,
+    /// By endpoint.
+    pub(crate) contents: Vec<Vec<Seen>>,
     pub(crate) alive_start: u32,
     pub(crate) alive_end: u32,
     /// When this thread stopped sending, and when it had drained.
@@ -274,6 +276,9 @@ fn add(slice: &mut Slice, part: Part) {
     add_buckets(&mut slice.buckets, &tally.buckets);
     add_errors(&mut slice.errors, &tally.errors);
     add_failures(&mut slice.contract_failures, part.contract_failures);
+    for (endpoint, contents) in slice.endpoints.iter_mut().zip(&part.contents) {
+        add_contents(&mut endpoint.contents, contents);
+    }
     slice.connections_alive_start += part.alive_start;
     slice.connections_alive_end += part.alive_end;
     slice.thread_cpu_ns.push(part.cpu_ns);
@@ -318,6 +323,15 @@ fn add_errors(sum: &mut Vec<ErrorCount>, more: &[ErrorCount]) {
         match sum.iter_mut().find(|known| (known.phase, known.cause) == (error.phase, error.cause)) {
             Some(known) => known.count += error.count,
             None => sum.push(*error),
+        }
+    }
+}
+
+fn add_contents(sum: &mut Vec<Seen>, more: &[Seen]) {
+    for content in more {
+        match sum.iter_mut().find(|known| known.digest == content.digest) {
+            Some(known) => known.add(content),
+            None => sum.push(*content),
         }
     }
 }

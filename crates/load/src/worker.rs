@@ -158,12 +158,14 @@ impl Worker {
         let stopped_ns = self.drain();
         self.publish();
         let (cpu_end_ns, finished_ns) = (clock::thread_cpu_ns(), clock::monotonic_ns());
-        let (tally, contract_failures) = self.share.finish(finished_ns, |index| self.driver.close(index));
+        let (tally, contract_failures, contents) =
+            self.share.finish(finished_ns, |index| self.driver.close(index));
 
         Report::Done(Box::new(Part {
             driver: self.driver.name(),
             tally,
             contract_failures,
+            contents,
             alive_start,
             alive_end: self.share.alive(),
             stopped_ns,

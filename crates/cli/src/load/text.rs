@@ -171,11 +171,7 @@ pub fn duration(ns: u64) -> String {
 
 /// A kind of contract failure by name.
 pub fn what(kind: &FailureKind) -> String {
-    match kind {
-        FailureKind::Status => "status".into(),
-        FailureKind::BodyBytes => "body length".into(),
-        FailureKind::Header(name) => format!("header {name}"),
-    }
+    kind.to_string()
 }
 
 /// A caveat as a list item of at most 80 columns.

@@ -42,7 +42,7 @@ pub(super) fn kept(slice: load::Slice, place: Place) -> Slice {
         count: error.count,
     };
     let failure = |failure: &load::ContractFailure| record::ContractFailure {
-        what: what_failed(&failure.kind),
+        what: failure.kind.to_string(),
         count: failure.count,
         example: failure.example.clone(),
     };
@@ -86,13 +86,5 @@ pub(super) fn cpu_source(source: target::CpuSource) -> &'static str {
     match source {
         target::CpuSource::Group => "control group",
         target::CpuSource::Processes => "processes",
-    }
-}
-
-fn what_failed(kind: &load::FailureKind) -> String {
-    match kind {
-        load::FailureKind::Status => "status".to_owned(),
-        load::FailureKind::BodyBytes => "body length".to_owned(),
-        load::FailureKind::Header(name) => format!("header {name}"),
     }
 }

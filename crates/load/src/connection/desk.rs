@@ -48,14 +48,19 @@ pub(crate) struct Desk<'a> {
 
 impl Desk<'_> {
     /// A request has its response.
-    pub(super) fn answered(&mut self, flight: Flight, status: u16, body_bytes: u64) {
+    pub(super) fn answered(&mut self, mut flight: Flight, status: u16, body_bytes: u64) {
         *self.in_flight -= 1;
         self.has_answer = true;
         let latency_ns = self.now_ns - flight.sent_ns;
+        let endpoint = flight.choice.endpoint;
+        if let Some(content) = flight.content.take() {
+            let breach = self.check.content(endpoint, *content, body_bytes);
+            flight.breach = flight.breach.or(breach);
+        }
         let answer = Answer {
-            endpoint: flight.choice.endpoint,
+            endpoint,
             status,
-            ok: self.check.body(flight.breach, body_bytes),
+            ok: self.check.body(endpoint, flight.breach, body_bytes),
             body_bytes,
             latency_ns,
             response_ns: flight.intended_ns.map(|intended_ns| self.now_ns - intended_ns),

@@ -182,6 +182,8 @@ impl Http2 {
         self.flush();
         match self.ending {
             None => Heard::Free,
+            // In good order, as after `Connection: close`.
+            Some(Cause::Closed) if self.streams.is_empty() => Heard::Lost,
             Some(cause) => {
                 self.failed(cause, desk);
                 Heard::Lost
@@ -208,10 +210,14 @@ impl Http2 {
 
     pub(super) fn ended(&mut self, desk: &mut Desk<'_>) -> Heard {
         self.pipe.end();
+        let announced = !self.ready;
         self.flush();
         self.poll_streams(desk);
-        let cause = if self.streams.is_empty() { Cause::Closed } else { Cause::ClosedEarly };
-        self.failed(cause, desk);
+        match self.streams.is_empty() {
+            true if announced => {}
+            true => self.failed(Cause::Closed, desk),
+            false => self.failed(Cause::ClosedEarly, desk),
+        }
         Heard::Lost
     }
 
@@ -310,6 +316,8 @@ fn cause(error: &h2::Error) -> Cause {
     match error.reason() {
         _ if error.is_io() => Cause::ClosedEarly,
         Some(Reason::REFUSED_STREAM) => Cause::StreamRefused,
+        // Sent before the server's word came that it takes no more: nobody has looked at it.
+        Some(Reason::NO_ERROR) if error.is_remote() && error.is_go_away() => Cause::StreamRefused,
         Some(_) if error.is_remote() && error.is_go_away() => Cause::ClosedEarly,
         Some(_) if error.is_remote() => Cause::StreamReset,
         _ => Cause::Malformed,

@@ -63,7 +63,6 @@ fn each_variant_is_a_whole_request_in_its_endpoint() {
     let places: Vec<_> = corpus.endpoints().iter().map(|e| (e.weight, e.first, e.count, e.longest)).collect();
     let (list, item, head) = (length(all[0]), length(all[1]), length(all[4]));
     assert_eq!(places, [(2, 0, 1, list), (5, 1, 3, item), (1, 4, 1, head)]);
-    assert_eq!(corpus.longest(), head as usize);
     assert_eq!(corpus.arena.len() as u32, list + 3 * item + head);
 }
 

@@ -1,6 +1,8 @@
 //! What time does to a share: the parts of a slice follow each other, time limits end, closed connections may be
 //! opened again.
 
+use crate::slice::Seen;
+
 use super::{Act, ContractFailure, Desk, Gate, Share, Stage, Tally, Until};
 
 impl Share {
@@ -102,7 +104,7 @@ impl Share {
         &mut self,
         now_ns: u64,
         mut close: impl FnMut(usize),
-    ) -> (Tally, Vec<ContractFailure>) {
+    ) -> (Tally, Vec<ContractFailure>, Vec<Vec<Seen>>) {
         let mut desk = Desk {
             now_ns,
             since_start_ns: None,
@@ -134,7 +136,7 @@ impl Share {
             debug_assert_eq!(intended, tally.queued + tally.schedule_lag.count());
         }
         debug_assert_eq!(self.in_flight, 0);
-        (tally, self.check.take())
+        (tally, self.check.take(), self.check.take_contents())
     }
 
     /// Before this time [`Share::overdue`] has nothing to say.

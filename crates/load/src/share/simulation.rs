@@ -36,7 +36,8 @@ fn terms(request_bytes: usize) -> (Terms, Deck) {
         can_skip: true,
         timeout_ns: TIMEOUT_NS,
         connect_timeout_ns: 200_000_000,
-        contract: Contract::default(),
+        contracts: vec![Contract::default()],
+        sample_every: 3,
     };
     (terms, Deck::new(corpus, 1, 0))
 }

@@ -117,7 +117,7 @@ fn config(root: &Path, [plain, tls, http2, http2_tls]: [SocketAddr; 4]) -> Strin
         "keepalive_requests 100; ssl_certificate {root}/certificate; ssl_certificate_key {root}/key;"
     )
     .unwrap();
-    writeln!(text, "ssl_session_cache shared:test:1m;").unwrap();
+    writeln!(text, "ssl_session_cache shared:test:1m; gzip on; gzip_types *;").unwrap();
     for listen in [
         format!("{plain}"),
         format!("{tls} ssl"),

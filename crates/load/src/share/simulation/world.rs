@@ -415,7 +415,7 @@ impl World {
         }
         (0..self.peers.len()).for_each(|index| self.censor(index));
         let mut closed = Vec::new();
-        let (tally, contract_failures) = self.share.finish(self.now_ns, |index| closed.push(index));
+        let (tally, contract_failures, contents) = self.share.finish(self.now_ns, |index| closed.push(index));
         closed.into_iter().for_each(|index| self.close(index));
         let alive_end = self.alive();
         let finished_ns = self.now_ns;
@@ -424,6 +424,7 @@ impl World {
             driver: "simulation",
             tally,
             contract_failures,
+            contents,
             alive_start,
             alive_end,
             stopped_ns,
