@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use load::{Arrivals, Contract, DriverChoice, Generator, LoadError, LoadSpec, Process, Request, Until};
+use load::{Arrivals, Contract, DriverChoice, Generator, LoadError, LoadSpec, Process, Rate, Request, Until};
 
 use crate::exit::{self, Failed};
 use crate::print;
@@ -165,7 +165,7 @@ fn arrivals(args: &LoadArgs) -> Arrivals {
         Spread::Constant => Process::Constant,
         Spread::Poisson => Process::Poisson,
     };
-    let open = |rate_per_s| Arrivals::Open { rate_per_s, process, seed: args.seed };
+    let open = |per_s| Arrivals::Open { rate: Rate::Constant(per_s), process, seed: args.seed };
     args.rate.map_or(Arrivals::Closed, open)
 }
 

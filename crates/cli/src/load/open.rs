@@ -40,7 +40,7 @@ impl Outcome {
     pub fn asked(&self) -> Option<Asked> {
         match self.arrivals {
             Arrivals::Closed => None,
-            Arrivals::Open { rate_per_s, process, seed } => Some(Asked { rate_per_s, process, seed }),
+            Arrivals::Open { rate, process, seed } => Some(Asked { rate_per_s: rate.at(0.0), process, seed }),
         }
     }
 

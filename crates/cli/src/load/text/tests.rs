@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use load::{Arrivals, Cause, ContractFailure, ErrorCount, FailureKind, Phase, Process, Slice};
+use load::{Arrivals, Cause, ContractFailure, ErrorCount, FailureKind, Phase, Process, Rate, Slice};
 
 use super::*;
 
@@ -178,7 +178,7 @@ fn at_a_rate(mut slice: Slice, queued: u64) -> Outcome {
     slice.response = slice.latency.clone();
     (0..slice.intended - queued).for_each(|n| slice.schedule_lag.record(60_000 + n % 100 * 100));
     slice.queued = queued;
-    let arrivals = Arrivals::Open { rate_per_s: 10_000.0, process: Process::Poisson, seed: 1 };
+    let arrivals = Arrivals::Open { rate: Rate::Constant(10_000.0), process: Process::Poisson, seed: 1 };
     Outcome { arrivals, ..outcome(slice) }
 }
 
@@ -209,7 +209,7 @@ fn a_rate_that_was_too_much_for_the_service() {
     (slice.intended, slice.sent, slice.sent_in_window) = (120_000, 110_000, 100_000);
     (slice.timed_out, slice.unfinished, slice.unsent) = (9_000, 1_000, 10_000);
     let mut outcome = at_a_rate(slice, 90_000);
-    outcome.arrivals = Arrivals::Open { rate_per_s: 12_000.0, process: Process::Constant, seed: 1 };
+    outcome.arrivals = Arrivals::Open { rate: Rate::Constant(12_000.0), process: Process::Constant, seed: 1 };
     (0..20_000u64).for_each(|n| outcome.slice.response.censor(1_000_000_000 + n * 50_000));
     (0..10_000u64).for_each(|_| outcome.slice.latency.censor(2_000_000_000));
     insta::assert_snapshot!(render(&outcome), @r#"
