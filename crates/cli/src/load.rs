@@ -1,11 +1,17 @@
 //! `proofload load`: loads one URL, as with wrk, and prints what came of it.
 //!
-//! It turns flags into a [`load::LoadSpec`], runs one slice, and hands the result to `text` or `json`. It judges nothing but
-//! whether there was anything to measure.
+//! It turns flags into a [`load::LoadSpec`] and rates, has them run, and hands the result to `text` or `json`. It judges
+//! nothing but whether there was anything to measure.
 
 mod json;
+mod kept;
 mod open;
 mod outcome;
+mod rate;
+mod runner;
+#[cfg(test)]
+mod sample;
+mod series;
 mod text;
 mod url;
 mod watch;
@@ -15,13 +21,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use load::{
-    Address, Arrivals, Contract, DriverChoice, Generator, LoadError, LoadSpec, Process, Request, Until,
-};
+use load::{Address, Contract, DriverChoice, LoadError, LoadSpec, Process, Request, Until};
 
 use crate::exit::{self, Failed};
 use crate::print;
-use outcome::Outcome;
+use rate::Rates;
+use runner::Runner;
 use url::{NoAddress, Url};
 
 /// The longest a connection may take to open.
@@ -32,10 +37,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 pub struct LoadArgs {
     /// What to request: http://HOST:PORT/PATH
     url: String,
-    /// Open loop: requests due per second, whether or not the service keeps up. Without it each connection asks again when it has its
-    /// answer (closed loop)
-    #[arg(short, long, value_name = "PER_SECOND", value_parser = rate)]
-    rate: Option<f64>,
+    #[arg(short, long, help = rate::HELP)]
+    rate: Option<Rates>,
     /// How the requests of --rate are spread in time
     #[arg(long, requires = "rate", value_enum, default_value_t = Spread::Constant)]
     arrivals: Spread,
@@ -45,7 +48,7 @@ pub struct LoadArgs {
     /// Connections kept open, each with one request at a time
     #[arg(short, long, default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..))]
     connections: u32,
-    /// How long to send, for example 10s or 1m30s
+    /// How long to send, for example 10s or 1m30s; each step of --rate that long
     #[arg(short, long, default_value = "10s", value_parser = plan::duration)]
     duration: Duration,
     /// How many requests to send, instead of a duration
@@ -107,33 +110,38 @@ impl From<Driver> for DriverChoice {
     }
 }
 
+impl From<Spread> for Process {
+    fn from(spread: Spread) -> Process {
+        match spread {
+            Spread::Constant => Process::Constant,
+            Spread::Poisson => Process::Poisson,
+        }
+    }
+}
+
 /// Runs the load and prints the result.
 ///
 /// # Errors
 /// If the flags make no request that can be sent, the host has no address, or the engine cannot start.
 pub fn run(args: &LoadArgs) -> anyhow::Result<ExitCode> {
     let url = Url::read(&args.url).map_err(Failed::usage)?;
-    let spec = spec(args, &url)?;
-    let until = args.requests.map_or(Until::Elapsed(args.duration), Until::Requests);
-    let (method, address, arrivals) = (spec.requests[0].method.clone(), spec.address.clone(), spec.arrivals);
-    let mut generator = Generator::start(spec).map_err(refused)?;
-    let (slice, interrupted) = watch::run(&mut generator, until)?;
-    let outcome = Outcome {
+    if args.requests.is_some() && args.rate.as_ref().is_some_and(Rates::is_ramp) {
+        let hint = "--duration in place of --requests says how long the ramp is";
+        return Err(Failed::usage("--rate is a ramp, which --requests gives no length").hint(hint).into());
+    }
+    let runner = Runner {
         url: url.to_string(),
-        method,
-        address,
-        arrivals,
-        connections: args.connections,
-        threads: args.threads,
-        timeout: args.timeout,
-        until,
-        interrupted,
-        slice,
+        spec: spec(args, &url)?,
+        until: args.requests.map_or(Until::Elapsed(args.duration), Until::Requests),
+        rates: args.rate.clone(),
+        process: args.arrivals.into(),
+        seed: args.seed,
     };
-    print::data(&if args.json { json::render(&outcome)? } else { text::render(&outcome) })?;
+    let series = runner.run()?;
+    print::data(&if args.json { json::render(&series)? } else { text::render(&series) })?;
     Ok(ExitCode::from(match () {
-        () if interrupted => exit::INTERRUPTED,
-        () if outcome.void().is_some() => exit::VOID,
+        () if series.interrupted => exit::INTERRUPTED,
+        () if series.void().is_some() => exit::VOID,
         () => 0,
     }))
 }
@@ -148,7 +156,6 @@ fn spec(args: &LoadArgs, url: &Url) -> anyhow::Result<LoadSpec> {
         ..Request::new(method, &url.path, &url.authority())
     };
     Ok(LoadSpec {
-        arrivals: arrivals(args),
         connections: args.connections,
         threads: args.threads,
         timeout: args.timeout,
@@ -157,20 +164,6 @@ fn spec(args: &LoadArgs, url: &Url) -> anyhow::Result<LoadSpec> {
         contract: Contract { status: args.expect_status.clone(), ..Contract::default() },
         ..LoadSpec::new(Address::Tcp(url.resolve().map_err(unreachable)?), vec![request])
     })
-}
-
-fn arrivals(args: &LoadArgs) -> Arrivals {
-    let process = match args.arrivals {
-        Spread::Constant => Process::Constant,
-        Spread::Poisson => Process::Poisson,
-    };
-    let open = |rate_per_s| Arrivals::Open { rate_per_s, process, seed: args.seed };
-    args.rate.map_or(Arrivals::Closed, open)
-}
-
-fn rate(text: &str) -> Result<f64, String> {
-    let rate = text.parse().map_err(|_| "expected a number, such as 1000 or 0.5")?;
-    if rate > 0.0 { Ok(rate) } else { Err("expected more than 0 requests a second".into()) }
 }
 
 fn header(text: &str) -> Result<(String, String), String> {

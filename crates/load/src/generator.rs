@@ -20,9 +20,6 @@ use crate::{
     Address, Arrivals, LoadError, LoadSpec, Request, Slice, Until, clock, limits, tally, trust, worker,
 };
 
-/// Beyond it arrivals are not even 100 ns apart, and no client keeps up.
-const RATE_MAX_PER_S: f64 = 1e7;
-
 /// Load on one service: threads and connections that live over many slices. Dropping it closes the connections and
 /// joins the threads.
 #[derive(Debug)]
@@ -198,11 +195,10 @@ fn check(spec: &LoadSpec) -> Result<(), LoadError> {
             format!("{} threads for {limit} connections, from 1 to {limit}", spec.threads),
         );
     }
-    if let Arrivals::Open { rate_per_s, .. } = spec.arrivals
-        && !(rate_per_s > 0.0 && rate_per_s <= RATE_MAX_PER_S)
+    if let Arrivals::Open { rate, .. } = spec.arrivals
+        && let Some(problem) = rate.problem()
     {
-        let limit = RATE_MAX_PER_S;
-        return refuse("load.rate", format!("{rate_per_s} requests a second, above 0 and at most {limit}"));
+        return refuse("load.rate", problem);
     }
     if spec.timeout.is_zero() {
         return refuse("load.timeout", "0 is too short for any answer".into());
@@ -266,8 +262,8 @@ fn spawn(
 }
 
 fn pacer(spec: &LoadSpec, thread: u32) -> Option<Pacer> {
-    let Arrivals::Open { rate_per_s, process, seed } = spec.arrivals else { return None };
-    Some(Pacer::new(Pace { rate_per_s, process, seed }, thread, spec.threads))
+    let Arrivals::Open { rate, process, seed } = spec.arrivals else { return None };
+    Some(Pacer::new(Pace { rate, process, seed }, thread, spec.threads))
 }
 
 /// Time limits beyond a century are one.

@@ -30,6 +30,7 @@ mod failure;
 mod generator;
 mod limits;
 mod pacer;
+mod rate;
 mod reader;
 mod readiness;
 mod render;
@@ -45,6 +46,7 @@ pub use content::{Digest, DigestError};
 pub use error::LoadError;
 pub use failure::{Cause, ErrorCount, Phase};
 pub use generator::{Generator, Interrupt, Progress};
+pub use rate::{RATE_MAX_PER_S, Rate};
 pub use slice::{BUCKET_NS, ContractFailure, Endpoint, FailureKind, Outcome, Seen, Slice};
 pub use spec::{
     Address, Arrivals, Contract, DriverChoice, LoadSpec, Process, Protocol, Request, Tls, Trust, Until,

@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::{Digest, Values};
+use crate::{Digest, Rate, Values};
 
 /// Everything a [`Generator`](crate::Generator) needs to know; fixed for its life.
 #[derive(Debug, Clone)]
@@ -162,8 +162,8 @@ pub enum Arrivals {
     /// counts from when it was due. Arrivals are dealt to threads: one that is due waits for a connection of its own
     /// thread even if another thread has a free one, so that threads should not be more than the rate needs.
     Open {
-        /// Requests due per second, over all threads; above 0 and at most 10 million.
-        rate_per_s: f64,
+        /// Requests due per second, over all threads.
+        rate: Rate,
         /// How they are spread in time.
         process: Process,
         /// Decides the times of [`Process::Poisson`]; without effect for others.
@@ -174,9 +174,11 @@ pub enum Arrivals {
 /// How arrivals are spread in time. `src/pacer.rs` has the formulas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Process {
-    /// Evenly: one every 1 / rate, the first at the start of the window.
+    /// Evenly: one every 1 / rate, the first at the start of the window. Where the rate changes, arrival k comes when k were
+    /// due.
     Constant,
-    /// At random and independent of each other, as from many users: gaps are exponential with mean 1 / rate.
+    /// At random and independent of each other, as from many users: gaps are exponential with mean 1 / rate. Where the rate
+    /// changes, a Poisson process that changes with it.
     Poisson,
 }
 

@@ -33,7 +33,8 @@ fn three_digits(value: f64) -> String {
 
 /// Responses per second.
 pub fn rate(per_s: f64) -> String {
-    format!("{}/s", three_digits(per_s))
+    // Nothing at all is exact.
+    if per_s == 0.0 { "0/s".into() } else { format!("{}/s", three_digits(per_s)) }
 }
 
 /// Microseconds, in the unit that reads best.
@@ -131,7 +132,7 @@ mod tests {
         assert_eq!(count(7), "7");
         assert_eq!(rate(1234.5), "1,230/s");
         assert_eq!(rate(52_267.0), "52,300/s");
-        assert_eq!(rate(6.46), "6.46/s");
+        assert_eq!([rate(6.46), rate(0.0)], ["6.46/s", "0/s"]);
         assert_eq!(micros(812.3), "812 µs");
         assert_eq!(micros(81_230.0), "81.2 ms");
         assert_eq!(bytes(134_054.0), "134 kB");

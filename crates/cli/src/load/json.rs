@@ -1,172 +1,66 @@
 //! The result as JSON: everything that was measured, each name with its unit.
 //!
-//! Names are an interface: they are added to, never changed.
+//! `form` has the names; this fills them in.
 
-use std::collections::BTreeMap;
+mod form;
 
-use load::Until;
-use serde::Serialize;
+use load::{Rate, Until};
 use stats::{Latencies, Quantile};
 
+use form::{Body, Bound, Capacity, Error, Failure, One, Open, Ramp, Requests, Steps, Stretch, Thread, Times};
+
+use super::kept::{self, Bend, Kept};
 use super::outcome::{Outcome, QUANTILES};
+use super::rate::Ask;
+use super::series::Series;
 use super::text::what;
 
-/// The whole document.
-#[derive(Debug, Serialize)]
-struct Document<'a> {
-    /// Version of this form.
-    version: u32,
-    /// Version of the program.
-    proofload: &'static str,
-    method: &'a str,
-    url: &'a str,
-    /// Address and port that were loaded.
-    address: String,
-    /// `closed`: each connection sends its next request when it has its answer. `open`: requests are due at a rate.
-    #[serde(rename = "loop")]
-    kind: &'static str,
-    /// Null in closed loop.
-    open: Option<Open<'a>>,
-    connections: u32,
-    threads: u32,
-    /// What moved the bytes: `completion` (io_uring) or `readiness` (epoll).
-    driver: &'static str,
-    /// How long it should send; null where a count was the limit.
-    asked_s: Option<f64>,
-    /// How many requests it should send; null where time was the limit.
-    asked_requests: Option<u64>,
-    timeout_s: f64,
-    /// A signal ended it early.
-    interrupted: bool,
-    /// Why there is nothing to measure; null where there is.
-    void: Option<String>,
-    /// First send allowed to sending stopped; with `asked_requests`, until the last one had ended.
-    window_s: f64,
-    /// Waiting for what was in flight then.
-    drain_s: f64,
-    /// Good answers in the window over its length.
-    throughput_per_s: Option<f64>,
-    /// Bytes received, heads included, for answers in the window over its length.
-    transfer_bytes_per_s: Option<f64>,
-    requests: Requests,
-    bytes_wire: u64,
-    bytes_body: u64,
-    /// From intended (due) to done: what a user waits. Null in closed loop, where nothing is due.
-    response: Option<Times<'a>>,
-    /// From sent to done: service time.
-    latency: Times<'a>,
-    /// From sent to the first byte of the answer.
-    first_byte: Times<'a>,
-    /// Answers by status code.
-    status: &'a BTreeMap<u16, u64>,
-    errors: Vec<Error>,
-    contract_failures: Vec<Failure<'a>>,
-    /// Good answers in each 100 ms of the window; the last may be shorter.
-    ok_per_100_ms: &'a [u32],
-    connections_alive_start: u32,
-    connections_alive_end: u32,
-    connections_opened: u64,
-    reconnects: u64,
-    client: Vec<Thread>,
-    caveats: Vec<String>,
-}
-
-/// The rate asked for, and what came of it. `intended = sent + unsent`, and `intended = schedule_lag.count + queued`.
-#[derive(Debug, Serialize)]
-struct Open<'a> {
-    rate_per_s: f64,
-    /// `constant` or `poisson`.
-    arrivals: &'static str,
-    /// Decides when requests are due if arrivals are random.
-    seed: u64,
-    /// Requests due in the window.
-    intended: u64,
-    sent_in_window: u64,
-    /// `sent_in_window` over the window.
-    sent_per_s: Option<f64>,
-    /// `sent_in_window` over `intended`.
-    sent_share: Option<f64>,
-    /// Due, and never sent because no connection was free before the drain ended. Censored samples of `response`.
-    unsent: u64,
-    /// Found no connection free when they were due. Their wait is in `response`.
-    queued: u64,
-    /// From intended to sent where a connection was free: how late the client itself was.
-    schedule_lag: Times<'a>,
-}
-
-/// `sent = answered + timed_out + broken + unfinished`.
-#[derive(Debug, Serialize)]
-struct Requests {
-    sent: u64,
-    answered: u64,
-    answered_in_window: u64,
-    ok: u64,
-    ok_in_window: u64,
-    timed_out: u64,
-    broken: u64,
-    unfinished: u64,
-}
-
-#[derive(Debug, Serialize)]
-struct Times<'a> {
-    count: u64,
-    /// Samples known only to be at least so long: requests without a complete answer.
-    censored: u64,
-    /// Microseconds by quantile; null where there are too few samples.
-    quantiles_us: BTreeMap<&'static str, Option<Bound>>,
-    /// All samples in nanoseconds: HdrHistogram V2, compressed, base64.
-    histogram_ns: &'a Latencies,
-}
-
-/// A quantile: its value, or what it is at least.
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-enum Bound {
-    Exact(f64),
-    AtLeast { at_least: f64 },
-}
-
-#[derive(Debug, Serialize)]
-struct Error {
-    phase: String,
-    cause: String,
-    count: u64,
-}
-
-#[derive(Debug, Serialize)]
-struct Failure<'a> {
-    what: String,
-    count: u64,
-    /// What came instead, the first time.
-    example: &'a str,
-}
-
-/// One thread of the client over window and drain.
-#[derive(Debug, Serialize)]
-struct Thread {
-    cpu_s: f64,
-    wall_s: f64,
-    /// Ready to run and without a core; null where the kernel does not say.
-    run_delay_s: Option<f64>,
-}
+const VERSION: u32 = 1;
+const PROOFLOAD: &str = env!("CARGO_PKG_VERSION");
 
 /// Renders a run.
 ///
 /// # Errors
 /// None that is known: every value has a form in JSON.
-pub fn render(outcome: &Outcome) -> serde_json::Result<String> {
-    Ok(serde_json::to_string_pretty(&document(outcome))? + "\n")
+pub fn render(series: &Series) -> serde_json::Result<String> {
+    let document = match series.only() {
+        Some(only) => serde_json::to_string_pretty(&one(series, only)),
+        None => serde_json::to_string_pretty(&steps(series)),
+    };
+    Ok(document? + "\n")
 }
 
-fn document(outcome: &Outcome) -> Document<'_> {
+fn one<'a>(series: &'a Series, only: &'a Outcome) -> One<'a> {
+    let mut body = body(only);
+    body.caveats.extend(series.caveats());
+    One { version: VERSION, proofload: PROOFLOAD, body, capacity: capacity(series) }
+}
+
+fn steps(series: &Series) -> Steps<'_> {
+    Steps {
+        version: VERSION,
+        proofload: PROOFLOAD,
+        interrupted: series.interrupted,
+        void: series.void(),
+        capacity: capacity(series),
+        asked_steps: series.planned,
+        steps: series.steps.iter().map(body).collect(),
+        caveats: series.caveats(),
+    }
+}
+
+fn capacity(series: &Series) -> Option<Capacity<'_>> {
+    let capacity = series.capacity.as_ref()?;
+    Some(Capacity { warmup_s: capacity.warmup.as_secs_f64(), body: body(&capacity.outcome) })
+}
+
+fn body(outcome: &Outcome) -> Body<'_> {
     let slice = &outcome.slice;
     let (asked_s, asked_requests) = match outcome.until {
         Until::Elapsed(duration) => (Some(duration.as_secs_f64()), None),
         Until::Requests(total) => (None, Some(total)),
     };
-    Document {
-        version: 1,
-        proofload: env!("CARGO_PKG_VERSION"),
+    Body {
         method: &outcome.method,
         url: &outcome.url,
         address: outcome.address.to_string(),
@@ -206,7 +100,13 @@ fn document(outcome: &Outcome) -> Document<'_> {
 fn open(outcome: &Outcome) -> Option<Open<'_>> {
     let (asked, slice) = (outcome.asked()?, &outcome.slice);
     Some(Open {
-        rate_per_s: asked.rate_per_s,
+        rate_per_s: match asked.rate {
+            Rate::Constant(per_s) => Some(per_s),
+            Rate::Ramp { .. } => None,
+        },
+        share_of_capacity: outcome.ask.and_then(Ask::share),
+        verdict: outcome.kept().map(Kept::name),
+        ramp: ramp(outcome),
         arrivals: asked.process(),
         seed: asked.seed,
         intended: slice.intended,
@@ -217,6 +117,33 @@ fn open(outcome: &Outcome) -> Option<Open<'_>> {
         queued: slice.queued,
         schedule_lag: times(&slice.schedule_lag),
     })
+}
+
+fn ramp(outcome: &Outcome) -> Option<Ramp> {
+    let Rate::Ramp { from_per_s, to_per_s, over } = outcome.asked()?.rate else { return None };
+    let Ask::Ramp(from, to) = outcome.ask? else { return None };
+    let (kept_up_to_per_s, bent) = match outcome.bend() {
+        Some(Bend::At(per_s)) => (Some(per_s), Some(true)),
+        Some(Bend::Perhaps(per_s)) => (Some(per_s), None),
+        Some(Bend::NotUpTo(per_s)) => (Some(per_s), Some(false)),
+        Some(Bend::AtLowest(_)) => (None, Some(true)),
+        Some(Bend::Uneven { .. }) | None => (None, None),
+    };
+    Some(Ramp {
+        from_per_s,
+        to_per_s,
+        over_s: over.as_secs_f64(),
+        from_share_of_capacity: from.share(),
+        to_share_of_capacity: to.share(),
+        stretches: outcome.stretches().iter().map(stretch).collect(),
+        kept_up_to_per_s,
+        bent,
+    })
+}
+
+fn stretch(stretch: &kept::Stretch) -> Stretch {
+    let (due_per_s, ok_per_s) = (stretch.due_per_s(), stretch.ok_per_s());
+    Stretch { from_s: stretch.from_s, to_s: stretch.to_s, due_per_s, ok_per_s, kept_up: stretch.kept }
 }
 
 fn requests(outcome: &Outcome) -> Requests {

@@ -1,7 +1,7 @@
 //! What open loop adds to a run: the rate that was asked for and came about, and whether the client or its connections
 //! stood in the way. Pure.
 
-use load::{Arrivals, Process};
+use load::{Arrivals, Process, Rate};
 use report::{rate, share};
 use stats::Latencies;
 
@@ -13,14 +13,14 @@ const LAG_MAX_NS: u64 = 200_000;
 /// Which part of the response time the client's own lateness may be, both at p99.
 const LAG_SHARE_MAX: f64 = 0.1;
 /// Which share of the requests due has to be sent in the window for the load to be what was asked for.
-const SENT_SHARE_MIN: f64 = 0.99;
+pub const SENT_SHARE_MIN: f64 = 0.99;
 /// Which share of the requests due may find no connection free.
 const QUEUED_SHARE_MAX: f64 = 0.01;
 
 /// What was asked for.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked {
-    pub rate_per_s: f64,
+    pub rate: Rate,
     pub process: Process,
     pub seed: u64,
 }
@@ -40,7 +40,7 @@ impl Outcome {
     pub fn asked(&self) -> Option<Asked> {
         match self.arrivals {
             Arrivals::Closed => None,
-            Arrivals::Open { rate_per_s, process, seed } => Some(Asked { rate_per_s, process, seed }),
+            Arrivals::Open { rate, process, seed } => Some(Asked { rate, process, seed }),
         }
     }
 

@@ -1,10 +1,12 @@
-//! What a run amounted to: the figures that text and JSON share, and the caveats that belong to them. Pure.
+//! What a slice amounted to: the figures that text and JSON share, and the caveats that belong to them. Pure.
 
 use std::time::Duration;
 
 use audit::checks::GENERATOR_SHARE_MAX;
 use load::{Address, Arrivals, Phase, Slice, Until};
 use report::{count, seconds, share};
+
+use super::rate::Ask;
 
 /// The quantiles shown, with their names.
 pub const QUANTILES: [(&str, f64); 5] =
@@ -15,13 +17,18 @@ const RUN_DELAY_SHARE_MAX: f64 = 0.05;
 /// A window shorter than this says little about a service that has only begun to warm up.
 const WINDOW_MIN_NS: u64 = 1_000_000_000;
 
-/// A run: what was asked, and the slice that came of it.
+/// How many kinds of caveats there are.
+pub const CAVEATS: usize = 11;
+
+/// One slice: what was asked, and what came of it.
 #[derive(Debug)]
 pub struct Outcome {
     pub url: String,
     pub method: String,
     pub address: Address,
     pub arrivals: Arrivals,
+    /// The rate as it was asked for; `None` in closed loop.
+    pub ask: Option<Ask>,
     pub connections: u32,
     pub threads: u32,
     pub timeout: Duration,
@@ -76,6 +83,11 @@ impl Outcome {
 
     /// What a reader must know before using the figures.
     pub fn caveats(&self) -> Vec<String> {
+        self.caveats_by_kind().into_iter().flatten().collect()
+    }
+
+    /// The same, each kind in its place.
+    pub fn caveats_by_kind(&self) -> [Option<String>; CAVEATS] {
         [
             self.stopped_early(),
             self.client_limited(),
@@ -89,9 +101,6 @@ impl Outcome {
             self.short(),
             self.closed_loop(),
         ]
-        .into_iter()
-        .flatten()
-        .collect()
     }
 
     pub(super) fn per_second(&self, amount: f64) -> Option<f64> {
@@ -104,7 +113,7 @@ impl Outcome {
         self.interrupted.then(|| format!("Stopped early, after {window}."))
     }
 
-    fn client_limited(&self) -> Option<String> {
+    pub(super) fn client_limited(&self) -> Option<String> {
         let busy = self.busiest_share().filter(|&busy| busy > GENERATOR_SHARE_MAX)?;
         Some(format!(
             "The client was the bottleneck: a thread of it used {} of a core. The service can do more than this; \
@@ -175,7 +184,7 @@ impl Outcome {
             .then(|| "The window was shorter than a second: a first impression only.".into())
     }
 
-    fn closed_loop(&self) -> Option<String> {
+    pub(super) fn closed_loop(&self) -> Option<String> {
         let closed = self.asked().is_none();
         (closed && self.slice.answered > 0).then(|| {
             "Closed loop: each connection asks again only when it has its answer. Once the service is saturated, latency \

@@ -1,34 +1,58 @@
-//! The result as text: a first screen that someone who knows wrk can read. Pure.
+//! The result as text: a first screen that someone who knows wrk can read; `ramp` and `steps` have the tables of rates that
+//! change. Pure.
+
+mod ramp;
+mod steps;
 
 use std::fmt::Write;
 
-use load::{FailureKind, Until};
+use load::{FailureKind, Process, Rate, Until};
 use report::{bytes, count, rate, seconds};
 use stats::{Latencies, Quantile};
 
 use super::open::{Asked, p99_ns};
 use super::outcome::{Outcome, QUANTILES};
+use super::rate::Ask;
+use super::series::{Capacity, Series};
 
 /// What stands where nothing was measured.
 const NOTHING: &str = "-";
 const LABEL: usize = 13;
 const COLUMN: usize = 10;
 
-/// Renders a run.
-pub fn render(outcome: &Outcome) -> String {
-    let mut text = format!("{} {}\n{}\n\n", outcome.method, outcome.url, asked(outcome));
+/// Renders a run: one slice, or the steps of a rate.
+pub fn render(series: &Series) -> String {
+    match (series.only(), &series.capacity) {
+        (Some(outcome), capacity) => screen(outcome, capacity.as_ref(), &series.caveats()),
+        // The capacity could not be measured, and all there is to see is why.
+        (None, Some(capacity)) if series.steps.is_empty() => {
+            screen(&capacity.outcome, None, &series.caveats())
+        }
+        _ => steps::render(series),
+    }
+}
+
+/// One slice.
+fn screen(outcome: &Outcome, capacity: Option<&Capacity>, more: &[String]) -> String {
+    let mut text = format!("{}\n{}\n\n", requested(outcome), asked(outcome));
     if let Some(void) = outcome.void() {
         let _ = writeln!(text, "{void}\n");
     }
-    for (name, value) in lines(outcome) {
+    let capacity = capacity.map(|capacity| ("Capacity", self::capacity(capacity)));
+    for (name, value) in capacity.into_iter().chain(lines(outcome)) {
         let _ = writeln!(text, "{name:<LABEL$}{value}");
     }
-    let caveats = outcome.caveats();
-    if !caveats.is_empty() {
-        text.push('\n');
-    }
-    text.extend(caveats.iter().map(|caveat| wrapped(caveat)));
-    text
+    text += &ramp::render(outcome);
+    text + &caveats(outcome.caveats().iter().chain(more))
+}
+
+fn requested(outcome: &Outcome) -> String {
+    format!("{} {}", outcome.method, outcome.url)
+}
+
+fn caveats<'a>(caveats: impl Iterator<Item = &'a String>) -> String {
+    let list: String = caveats.map(|caveat| wrapped(caveat)).collect();
+    if list.is_empty() { list } else { format!("\n{list}") }
 }
 
 fn asked(outcome: &Outcome) -> String {
@@ -37,14 +61,55 @@ fn asked(outcome: &Outcome) -> String {
         Until::Elapsed(_) => format!("{:.1} s", slice.window_ns as f64 / 1e9),
         Until::Requests(total) => format!("{} requests", count(total)),
     };
+    let kind = match outcome.asked() {
+        None => "closed loop".into(),
+        Some(asked) => format!("open loop {}, {}", wanted(outcome.ask, asked.rate), spread(asked)),
+    };
+    format!("{}, {kind}", client(outcome, &window))
+}
+
+/// Connections, threads and times; `window` says how long it sends.
+fn client(outcome: &Outcome, window: &str) -> String {
     let plural = |number: u32, noun| format!("{number} {noun}{}", if number == 1 { "" } else { "s" });
     let (connections, threads) =
         (plural(outcome.connections, "connection"), plural(outcome.threads, "thread"));
-    let kind = match outcome.asked() {
-        None => "closed loop".into(),
-        Some(asked) => format!("open loop at {}, {}", rate(asked.rate_per_s), asked.process()),
-    };
-    format!("{connections}, {threads}, {window}, time-out {}, {kind}", seconds(outcome.timeout.as_secs_f64()))
+    format!("{connections}, {threads}, {window}, time-out {}", seconds(outcome.timeout.as_secs_f64()))
+}
+
+/// The rate, and the share of capacity by which it was asked for.
+fn wanted(ask: Option<Ask>, per_s: Rate) -> String {
+    let share = ask.filter(|ask| ask.needs_capacity());
+    match (per_s, share) {
+        (Rate::Constant(_), Some(share)) => format!("at {share} of capacity, {}", of(per_s)),
+        (Rate::Constant(_), None) => format!("at {}", of(per_s)),
+        (Rate::Ramp { .. }, Some(share)) => format!("from {share} of capacity, {}", of(per_s)),
+        (Rate::Ramp { .. }, None) => format!("from {}", of(per_s)),
+    }
+}
+
+/// The rate itself.
+fn of(per_s: Rate) -> String {
+    match per_s {
+        Rate::Constant(per_s) => rate(per_s),
+        Rate::Ramp { from_per_s, to_per_s, .. } => format!("{} to {}", rate(from_per_s), rate(to_per_s)),
+    }
+}
+
+/// On a ramp `constant` would be said of the rate, which is not.
+fn spread(asked: Asked) -> &'static str {
+    match (asked.process, asked.rate) {
+        (Process::Constant, Rate::Ramp { .. }) => "evenly spread",
+        _ => asked.process(),
+    }
+}
+
+fn capacity(capacity: &Capacity) -> String {
+    let window_s = capacity.outcome.slice.window_ns as f64 / 1e9;
+    format!(
+        "{}, good answers in closed loop for {window_s:.1} s after {:.1} s of warm-up",
+        capacity.per_s().map_or(NOTHING.into(), rate),
+        capacity.warmup.as_secs_f64()
+    )
 }
 
 /// The table: a label and what belongs to it.
@@ -75,10 +140,13 @@ fn lines(outcome: &Outcome) -> Vec<(&'static str, String)> {
 /// Whether the load was what was asked for.
 fn pace(outcome: &Outcome, asked: Asked) -> [(&'static str, String); 3] {
     let slice = &outcome.slice;
-    let sent = outcome.sent_per_s().map_or(NOTHING.into(), rate);
+    let mut sent = outcome.sent_per_s().map_or(NOTHING.into(), rate) + " sent";
+    if let (Rate::Ramp { .. }, Some(due)) = (asked.rate, outcome.per_second(slice.intended as f64)) {
+        let _ = write!(sent, " of {} due on average", rate(due));
+    }
     let lag = p99_ns(&slice.schedule_lag).map_or(NOTHING.into(), duration);
     [
-        ("Rate", format!("{sent} sent, {} asked for", rate(asked.rate_per_s))),
+        ("Rate", format!("{sent}, {} asked for", of(asked.rate))),
         ("Queue", format!("{} of {} found no connection free", count(slice.queued), count(slice.intended))),
         ("Client", format!("{lag} late at p99, where one was free")),
     ]
@@ -142,14 +210,18 @@ fn quantile_names() -> String {
     names.map(|name| format!("{name:>COLUMN$}")).collect()
 }
 
-/// Quantiles for which there are too few samples are not shown.
 fn quantiles(latencies: &Latencies) -> String {
-    let shown = |q: f64| latencies.quantile(q).filter(|_| q == 1.0 || latencies.resolves(q));
     let all = QUANTILES.iter().map(|(_, q)| *q).chain([1.0]);
-    all.map(|q| format!("{:>COLUMN$}", shown(q).map_or(NOTHING.into(), quantile))).collect()
+    all.map(|q| format!("{:>COLUMN$}", shown(latencies, q).map_or(NOTHING.into(), quantile))).collect()
 }
 
-fn quantile(quantile: Quantile) -> String {
+/// Quantiles for which there are too few samples are not shown.
+pub fn shown(latencies: &Latencies, q: f64) -> Option<Quantile> {
+    latencies.quantile(q).filter(|_| q == 1.0 || latencies.resolves(q))
+}
+
+/// A quantile, or what it is at least.
+pub fn quantile(quantile: Quantile) -> String {
     let sign = if quantile.is_exact() { "" } else { "≥ " };
     format!("{sign}{}", duration(quantile.ns()))
 }

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::place::{Place, proofload, stderr, stdout};
+use crate::place::{Place, proofload, signal, stderr, stdout};
 use serde_json::Value;
 
 #[test]
@@ -143,11 +143,6 @@ fn wait_until(what: &str, done: impl Fn() -> bool) {
         assert!(Instant::now() < deadline, "waited 20 s until {what}");
         thread::sleep(Duration::from_millis(20));
     }
-}
-
-fn signal(child: &std::process::Child, name: &str) {
-    let status = Command::new("kill").arg(name).arg(child.id().to_string()).status();
-    assert!(status.expect("kill starts").success());
 }
 
 #[test]

@@ -3,14 +3,14 @@
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
-use proofload_load::{Arrivals, Generator, LoadError, LoadSpec, Process, Slice, Until};
+use proofload_load::{Arrivals, Generator, LoadError, LoadSpec, Process, Rate, Slice, Until};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::server::{Answer, Server, response};
 use super::{errors, run, spec};
 
 fn at(rate_per_s: f64, process: Process) -> Arrivals {
-    Arrivals::Open { rate_per_s, process, seed: 1 }
+    Arrivals::Open { rate: Rate::Constant(rate_per_s), process, seed: 1 }
 }
 
 /// Runs one slice and checks what must hold of every slice in open loop.
@@ -142,11 +142,39 @@ fn an_interrupt_keeps_what_was_due_until_then() {
     );
 }
 
+/// A ramp begins anew with every slice, and all that is due on it is sent: here 0 to 1000/s makes 100 in 200 ms.
+#[test]
+fn a_ramp_sends_its_integral_in_every_slice() {
+    let server = Server::start(|_| Answer::Keep(response(200, "")));
+    let over = Duration::from_millis(200);
+    let rate = Rate::Ramp { from_per_s: 0.0, to_per_s: 1000.0, over };
+    let arrivals = Arrivals::Open { rate, process: Process::Constant, seed: 1 };
+    let spec = LoadSpec { arrivals, threads: 2, ..spec(server.address, 4) };
+    let mut generator = Generator::start(spec).unwrap();
+    for _ in 0..2 {
+        let slice = open(&mut generator, Until::Elapsed(over));
+        assert_eq!((slice.intended, slice.ok), (100, 100), "{:?}", errors(&slice));
+    }
+}
+
 #[test]
 fn a_rate_that_cannot_be_is_refused() {
-    for rate_per_s in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e8] {
-        let arrivals = at(rate_per_s, Process::Constant);
+    let ramp = |from_per_s, to_per_s, over_s| {
+        let over = Duration::from_secs(over_s);
+        Rate::Ramp { from_per_s, to_per_s, over }
+    };
+    let rates = [0.0, -1.0, f64::NAN, f64::INFINITY, 1e8].map(Rate::Constant);
+    let ramps = [
+        ramp(0.0, 0.0, 1),
+        ramp(-1.0, 5.0, 1),
+        ramp(5.0, f64::NAN, 1),
+        ramp(f64::INFINITY, 5.0, 1),
+        ramp(5.0, 1e8, 1),
+        ramp(1.0, 5.0, 0),
+    ];
+    for rate in rates.into_iter().chain(ramps) {
+        let arrivals = Arrivals::Open { rate, process: Process::Constant, seed: 1 };
         let refused = Generator::start(LoadSpec { arrivals, ..spec("127.0.0.1:1".parse().unwrap(), 1) });
-        assert!(matches!(refused, Err(LoadError::Spec { field: "load.rate", .. })), "{rate_per_s}");
+        assert!(matches!(refused, Err(LoadError::Spec { field: "load.rate", .. })), "{rate:?}");
     }
 }

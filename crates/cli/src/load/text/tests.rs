@@ -2,58 +2,15 @@
 
 use std::time::Duration;
 
-use load::{Address, Arrivals, Cause, ContractFailure, ErrorCount, FailureKind, Phase, Process, Slice};
+use load::{Arrivals, Cause, ContractFailure, ErrorCount, FailureKind, Phase, Slice};
 
 use super::*;
-
-fn slice() -> Slice {
-    let mut latency = Latencies::new();
-    (0..100_000u64).for_each(|n| latency.record(500_000 + n * 10));
-    Slice {
-        driver: "readiness",
-        started_ns: 1,
-        window_ns: 10_000_000_000,
-        drain_ns: 700_000,
-        intended: 100_000,
-        sent: 100_000,
-        sent_in_window: 100_000,
-        answered: 100_000,
-        answered_in_window: 99_968,
-        ok: 100_000,
-        ok_in_window: 99_968,
-        status: [(200, 100_000)].into(),
-        bytes_wire: 24_500_000,
-        bytes_body: 1_200_000,
-        first_byte: latency.clone(),
-        latency,
-        connections_alive_start: 32,
-        connections_alive_end: 32,
-        opened: 32,
-        thread_cpu_ns: vec![4_000_000_000],
-        thread_wall_ns: vec![10_000_700_000],
-        thread_run_delay_ns: vec![Some(100_000)],
-        ..Slice::default()
-    }
-}
-
-fn outcome(slice: Slice) -> Outcome {
-    Outcome {
-        url: "http://127.0.0.1:3000/".into(),
-        method: "GET".into(),
-        address: Address::Tcp("127.0.0.1:3000".parse().unwrap()),
-        arrivals: Arrivals::Closed,
-        connections: 32,
-        threads: 1,
-        timeout: Duration::from_secs(2),
-        until: Until::Elapsed(Duration::from_secs(10)),
-        interrupted: false,
-        slice,
-    }
-}
+use crate::load::rate::Level;
+use crate::load::sample::{alone, at_a_rate, outcome, ramp, slice};
 
 #[test]
 fn a_run_that_went_well() {
-    insta::assert_snapshot!(render(&outcome(slice())), @r#"
+    insta::assert_snapshot!(render(&alone(outcome(slice()))), @r#"
     GET http://127.0.0.1:3000/
     32 connections, 1 thread, 10.0 s, time-out 2s, closed loop
 
@@ -92,7 +49,7 @@ fn a_run_in_which_much_went_wrong() {
     (slice.connections_alive_start, slice.reconnects) = (30, 2500);
     slice.thread_cpu_ns = vec![9_700_000_000];
     slice.thread_run_delay_ns = vec![Some(900_000_000)];
-    insta::assert_snapshot!(render(&outcome(slice)), @r#"
+    insta::assert_snapshot!(render(&alone(outcome(slice))), @r#"
     GET http://127.0.0.1:3000/
     32 connections, 1 thread, 10.0 s, time-out 2s, closed loop
 
@@ -144,7 +101,7 @@ fn a_run_without_an_answer() {
         opened: 0,
         ..slice()
     };
-    insta::assert_snapshot!(render(&outcome(slice)), @r#"
+    insta::assert_snapshot!(render(&alone(outcome(slice))), @r#"
     GET http://127.0.0.1:3000/
     32 connections, 1 thread, 10.0 s, time-out 2s, closed loop
 
@@ -163,18 +120,9 @@ fn a_run_without_an_answer() {
     "#);
 }
 
-/// In open loop: at 10,000/s, with a connection free for all but so many.
-fn at_a_rate(mut slice: Slice, queued: u64) -> Outcome {
-    slice.response = slice.latency.clone();
-    (0..slice.intended - queued).for_each(|n| slice.schedule_lag.record(60_000 + n % 100 * 100));
-    slice.queued = queued;
-    let arrivals = Arrivals::Open { rate_per_s: 10_000.0, process: Process::Poisson, seed: 1 };
-    Outcome { arrivals, ..outcome(slice) }
-}
-
 #[test]
 fn a_rate_that_was_kept() {
-    insta::assert_snapshot!(render(&at_a_rate(slice(), 12)), @r#"
+    insta::assert_snapshot!(render(&alone(at_a_rate(slice(), 12))), @r#"
     GET http://127.0.0.1:3000/
     32 connections, 1 thread, 10.0 s, time-out 2s, open loop at 10,000/s, poisson
 
@@ -199,10 +147,10 @@ fn a_rate_that_was_too_much_for_the_service() {
     (slice.intended, slice.sent, slice.sent_in_window) = (120_000, 110_000, 100_000);
     (slice.timed_out, slice.unfinished, slice.unsent) = (9_000, 1_000, 10_000);
     let mut outcome = at_a_rate(slice, 90_000);
-    outcome.arrivals = Arrivals::Open { rate_per_s: 12_000.0, process: Process::Constant, seed: 1 };
+    outcome.arrivals = Arrivals::Open { rate: Rate::Constant(12_000.0), process: Process::Constant, seed: 1 };
     (0..20_000u64).for_each(|n| outcome.slice.response.censor(1_000_000_000 + n * 50_000));
     (0..10_000u64).for_each(|_| outcome.slice.latency.censor(2_000_000_000));
-    insta::assert_snapshot!(render(&outcome), @r#"
+    insta::assert_snapshot!(render(&alone(outcome)), @r#"
     GET http://127.0.0.1:3000/
     32 connections, 1 thread, 10.0 s, time-out 2s, open loop at 12,000/s, constant
 
@@ -256,7 +204,7 @@ fn a_rate_without_an_answer_shows_no_figure_that_is_none() {
         Slice { answered: 0, ok: 0, answered_in_window: 0, ok_in_window: 0, window_ns: 0, ..slice() };
     let nothing = Slice { intended: 0, sent: 0, sent_in_window: 0, bytes_wire: 0, ..nothing };
     let nothing = Slice { latency: Latencies::new(), first_byte: Latencies::new(), ..nothing };
-    let text = render(&at_a_rate(nothing, 0));
+    let text = render(&alone(at_a_rate(nothing, 0)));
     assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
     assert!(text.contains("Rate         - sent, 10,000/s asked for"), "{text}");
 }
@@ -266,4 +214,100 @@ fn a_duration_has_three_digits() {
     let shown = [1, 704_000, 999_600, 1_020_000, 99_960_000, 999_499_999, 2_000_000_000, 3_600_000_000_000];
     let expected = ["0.00 µs", "704 µs", "1.00 ms", "1.02 ms", "100 ms", "999 ms", "2.00 s", "3600 s"];
     assert_eq!(shown.map(duration), expected);
+}
+
+#[test]
+fn a_ramp_shows_where_it_bends() {
+    insta::assert_snapshot!(render(&alone(ramp((1000.0, 5000.0), |_| 3200.0))), @r#"
+    GET http://127.0.0.1:3000/
+    32 connections, 1 thread, 10.0 s, time-out 2s, open loop from 1,000/s to 5,000/s, evenly spread
+
+    Requests     30,000 due, 30,000 sent, 30,000 answered, 30,000 good
+    Throughput   2,600/s, good answers
+    Transfer     8.16 MB/s, 817 B an answer
+    Rate         2,600/s sent of 3,000/s due on average, 1,000/s to 5,000/s asked for
+    Queue        4,050 of 30,000 found no connection free
+    Client       69.8 µs late at p99, where one was free
+    Latency             p50       p75       p90       p99     p99.9       max
+      response      1.00 ms   1.25 ms   1.40 ms   1.49 ms   1.50 ms   1.50 ms
+      service       1.00 ms   1.25 ms   1.40 ms   1.49 ms   1.50 ms   1.50 ms
+      first byte    1.00 ms   1.25 ms   1.40 ms   1.49 ms   1.50 ms   1.50 ms
+    Status       200 × 100,000
+    Errors       none
+    Ramp                 at       due      good
+                      0.0 s   1,200/s   1,200/s   kept up
+                      1.0 s   1,600/s   1,600/s   kept up
+                      2.0 s   2,000/s   2,000/s   kept up
+                      3.0 s   2,400/s   2,400/s   kept up
+                      4.0 s   2,800/s   2,800/s   kept up
+                      5.0 s   3,200/s   3,150/s   kept up
+                      6.0 s   3,600/s   3,200/s   fell behind
+                      7.0 s   4,000/s   3,200/s   fell behind
+                      8.0 s   4,400/s   3,200/s   fell behind
+                      9.0 s   4,800/s   3,200/s   fell behind
+                 Kept up to about 3,200/s.
+
+    - All connections were busy for 14 % of arrivals, which waited, and the response
+      time contains the wait: more connections (-c), or the service is overloaded.
+      3,000/s were due, 2,600/s were sent.
+    "#);
+}
+
+/// At so many a second for ten seconds, of a service that can do 9,000.
+fn step(level: Level, per_s: f64) -> Outcome {
+    let due = per_s as u64 * 10;
+    let sent = due.min(90_000);
+    let slice = Slice { intended: due, sent: due, sent_in_window: sent, ok_in_window: sent, ..slice() };
+    let slice = Slice { answered: due, ok: due, ..slice };
+    let queued = if per_s > 9000.0 { due / 2 } else { 0 };
+    let arrivals = Arrivals::Open { rate: Rate::Constant(per_s), process: Process::Constant, seed: 1 };
+    Outcome { arrivals, ask: Some(Ask::At(level)), ..at_a_rate(slice, queued) }
+}
+
+#[test]
+fn steps_are_a_line_each_and_caveats_are_told_once() {
+    let shares = [(50.0, 4000.0), (100.0, 8000.0), (150.0, 12_000.0), (200.0, 16_000.0)];
+    let steps = shares.map(|(percent, per_s)| step(Level::Percent(percent), per_s));
+    let mut measured = outcome(slice());
+    (measured.slice.window_ns, measured.slice.ok_in_window) = (3_000_000_000, 24_000);
+    measured.slice.reconnects = 40_000;
+    let capacity = Some(Capacity { warmup: Duration::from_secs(1), outcome: measured });
+    let series = Series { capacity, steps: steps.into(), planned: 5, interrupted: true };
+    insta::assert_snapshot!(render(&series), @r#"
+    GET http://127.0.0.1:3000/
+    32 connections, 1 thread, 5 steps of 10.0 s, time-out 2s, open loop, constant
+
+    Capacity     8,000/s, good answers in closed loop for 3.0 s after 1.0 s of warm-up
+
+    asked       due     sent     good      p50      p99    p99.9  queued     late   verdict
+     50 %   4,000/s  4,000/s  4,000/s  1.00 ms  1.49 ms  1.50 ms     0 %  69.8 µs   kept up
+    100 %   8,000/s  8,000/s  8,000/s  1.00 ms  1.49 ms  1.50 ms     0 %  69.8 µs   kept up
+    150 %  12,000/s  9,000/s  9,000/s  1.00 ms  1.49 ms  1.50 ms    50 %  69.8 µs   fell behind
+    200 %  16,000/s  9,000/s  9,000/s  1.00 ms  1.49 ms  1.50 ms    50 %  69.8 µs   fell behind
+
+    p50 to p99.9: response time, from when a request was due. late: how late the client
+    sent at p99 where a connection was free.
+
+    - At 150 %, similarly at 200 %: All connections were busy for 50 % of arrivals,
+      which waited, and the response time contains the wait: more connections (-c),
+      or the service is overloaded. 12,000/s were due, 9,000/s were sent.
+    - Stopped early: 1 of 5 steps did not begin.
+    - Capacity was underestimated: at a rate the service gave 9,000/s, more than the
+      8,000/s of closed loop. It was not warm then, or needs more connections (-c)
+      to be busy.
+    - While capacity was measured: The service ended connections: 40,000 had to be
+      reopened, which costs both sides more than a request.
+    "#);
+}
+
+#[test]
+fn a_capacity_that_could_not_be_measured_is_all_there_is() {
+    let failed = Slice { ok: 0, ok_in_window: 0, status: [(500, 100_000)].into(), ..slice() };
+    let capacity = Some(Capacity { warmup: Duration::from_secs(1), outcome: outcome(failed) });
+    let series = Series { capacity, steps: vec![], planned: 1, interrupted: false };
+    let text = render(&series);
+    for part in ["No answer was good", "500 × 100,000", "the load at a share of it did not begin"] {
+        assert!(text.split_whitespace().collect::<Vec<_>>().join(" ").contains(part), "{part}: {text}");
+    }
+    assert!(series.void().is_some());
 }

@@ -10,7 +10,7 @@ use stats::Latencies;
 use crate::pacer::{Pace, Pacer};
 use crate::share::{Act, Share};
 use crate::tally::Tally;
-use crate::{Process, Until};
+use crate::{Process, Rate, Until};
 
 const S: u64 = 1_000_000_000;
 const RATE_PER_S: u64 = 1000;
@@ -34,7 +34,7 @@ fn done_ns(sent_ns: u64) -> u64 {
 
 /// The share at work, with an engine that is never late.
 fn measured(connections: u32, process: Process) -> Tally {
-    let pace = Pace { rate_per_s: RATE_PER_S as f64, process, seed: 3 };
+    let pace = Pace { rate: Rate::Constant(RATE_PER_S as f64), process, seed: 3 };
     let (mut terms, deck) = super::terms(REQUEST_BYTES);
     terms.timeout_ns = 5 * S;
     let mut share = Share::new(terms, deck, Some(Pacer::new(pace, 0, 1)), connections);
@@ -76,7 +76,7 @@ fn turn(share: &mut Share, answers: &mut BinaryHeap<Reverse<(u64, usize)>>, now_
 /// The same by another way: arrivals in order, each to the connection that is free first. The response times in order, and how
 /// many arrivals found no connection free.
 fn expected(connections: u32, process: Process) -> (Vec<u64>, u64) {
-    let pace = Pace { rate_per_s: RATE_PER_S as f64, process, seed: 3 };
+    let pace = Pace { rate: Rate::Constant(RATE_PER_S as f64), process, seed: 3 };
     let mut pacer = Pacer::new(pace, 0, 1);
     pacer.restart();
     let mut free: BinaryHeap<_> = (0..connections).map(|_| Reverse(0)).collect();

@@ -6,7 +6,7 @@ use rand::{Rng, RngExt};
 
 use super::Ledger;
 use crate::pacer::{Pace, Pacer};
-use crate::{Process, Until};
+use crate::{Process, Rate, Until};
 
 /// Arrivals of one slice after the other.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(super) struct Timetable {
 pub(super) fn draw(rng: &mut impl Rng) -> Pacer {
     let process = if rng.random_bool(0.5) { Process::Constant } else { Process::Poisson };
     let rate_per_s = 10f64.powf(rng.random_range(1.0..3.5));
-    Pacer::new(Pace { rate_per_s, process, seed: rng.random() }, 0, 1)
+    Pacer::new(Pace { rate: Rate::Constant(rate_per_s), process, seed: rng.random() }, 0, 1)
 }
 
 impl Timetable {

@@ -1,0 +1,216 @@
+//! Whether a rate was kept: of a whole slice, and along a ramp, where it shows what the service bends at. Pure.
+//!
+//! A *stretch* of a window was kept if good answers came in it as they were due, 99 % of them at least. Due are the
+//! requests of a service time earlier, for an answer is no sooner there; and a stretch may lack what is chance: the
+//! requests that happen to be under way at its end, and with Poisson arrivals three standard deviations of their number.
+//!
+//! It judges good answers against requests due and nothing else; whose fault it was is said by what `open` knows.
+
+use load::{BUCKET_NS, Process, Rate};
+use stats::Quantile;
+
+use super::open::SENT_SHARE_MIN;
+use super::outcome::Outcome;
+
+/// Into so many stretches a ramp is divided.
+pub const STRETCHES: usize = 10;
+/// Fewer of them show no bend.
+const STRETCHES_MIN: usize = 3;
+/// Of the requests due, this share has to have a good answer.
+const GOOD_SHARE_MIN: f64 = 0.99;
+/// So many standard deviations are still chance: one time in 700.
+const CHANCE: f64 = 3.0;
+/// More than this times a rate is clearly more.
+const MORE: f64 = 1.05;
+/// The service time by which answers follow requests: a low quantile, so that a backlog within the service does not
+/// excuse itself.
+const SERVICE_TIME_Q: f64 = 0.1;
+
+/// What became of a rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// Good answers came as requests were due.
+    Up,
+    /// They did not: a backlog grew.
+    Behind,
+    /// Answers came, but more than 1 % of them not good, or not whole.
+    NotGood,
+    /// The client was the bottleneck, so that it is not known whether the service would have kept up.
+    ClientLate,
+    /// Nothing good came at all.
+    NoAnswer,
+}
+
+impl Kept {
+    /// As people read it.
+    pub fn words(self) -> &'static str {
+        match self {
+            Kept::Up => "kept up",
+            Kept::Behind => "fell behind",
+            Kept::NotGood => "errors",
+            Kept::ClientLate => "client late",
+            Kept::NoAnswer => "no answer",
+        }
+    }
+
+    /// As JSON has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kept::Up => "kept_up",
+            Kept::Behind => "fell_behind",
+            Kept::NotGood => "not_good",
+            Kept::ClientLate => "client_late",
+            Kept::NoAnswer => "no_answer",
+        }
+    }
+}
+
+/// A part of a window, in whole buckets of the slice.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stretch {
+    pub from_s: f64,
+    pub to_s: f64,
+    /// Requests due in it.
+    pub due: f64,
+    /// Good answers that came in it.
+    pub ok: u64,
+    pub kept: bool,
+}
+
+impl Stretch {
+    /// Requests due per second in it.
+    pub fn due_per_s(&self) -> f64 {
+        self.due / (self.to_s - self.from_s)
+    }
+
+    /// Good answers per second in it.
+    pub fn ok_per_s(&self) -> f64 {
+        self.ok as f64 / (self.to_s - self.from_s)
+    }
+
+    /// Whether it had clearly more good answers than this rate makes.
+    fn exceeds(&self, per_s: f64) -> bool {
+        let expected = per_s * (self.to_s - self.from_s);
+        self.ok as f64 > MORE * expected + CHANCE * expected.sqrt()
+    }
+}
+
+/// What a ramp says about the service, in requests per second.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Bend {
+    /// It kept up to about this rate and fell behind in at least two stretches beyond.
+    At(f64),
+    /// It fell behind beyond this rate, in the last stretch only: that may be a hiccup.
+    Perhaps(f64),
+    /// It kept up to this rate, the highest there was.
+    NotUpTo(f64),
+    /// It fell behind from this rate on, the lowest there was.
+    AtLowest(f64),
+    /// It fell behind beyond `kept`, but at another time gave `gave`, which is far more: the rate was not what held it
+    /// back.
+    Uneven { kept: f64, gave: f64 },
+}
+
+impl Outcome {
+    /// What became of a constant rate; `None` for another load.
+    pub fn kept(&self) -> Option<Kept> {
+        let (rate @ Rate::Constant(_), slice) = (self.asked()?.rate, &self.slice) else { return None };
+        let late = self.client_late().is_some();
+        let bad = slice.answered - slice.ok + slice.broken;
+        let buckets = slice.buckets.len();
+        let behind = self.sent_share().is_some_and(|sent| sent < SENT_SHARE_MIN)
+            || self.stretch(rate, buckets / 2..buckets).is_some_and(|half| !half.kept);
+        Some(match () {
+            () if self.void().is_some() => Kept::NoAnswer,
+            () if bad as f64 > (1.0 - GOOD_SHARE_MIN) * slice.intended as f64 => Kept::NotGood,
+            () if late || behind && self.client_limited().is_some() => Kept::ClientLate,
+            () if behind => Kept::Behind,
+            () => Kept::Up,
+        })
+    }
+
+    /// The stretches of a ramp, tenths of it, as far as it came; none of another load.
+    pub fn stretches(&self) -> Vec<Stretch> {
+        let Some(rate @ Rate::Ramp { over, .. }) = self.asked().map(|asked| asked.rate) else {
+            return Vec::new();
+        };
+        let planned = (over.as_nanos() / u128::from(BUCKET_NS)) as usize;
+        let rows = planned.min(STRETCHES);
+        let edge = |row: usize| (row * planned / rows).min(self.slice.buckets.len());
+        (0..rows).filter_map(|row| self.stretch(rate, edge(row)..edge(row + 1))).collect()
+    }
+
+    /// What a ramp says about the service; `None` where it says nothing: another load, one that was too short, or one
+    /// whose bend is the client's.
+    pub fn bend(&self) -> Option<Bend> {
+        let clean = self.client_late().is_none() && self.client_limited().is_none() && self.void().is_none();
+        let asked = self.asked().filter(|_| clean)?;
+        bend(asked.rate, &self.stretches())
+    }
+
+    /// `None` if there is nothing of it.
+    fn stretch(&self, rate: Rate, buckets: std::ops::Range<usize>) -> Option<Stretch> {
+        let slice = &self.slice;
+        let at_s = |bucket: usize| (bucket as u64 * BUCKET_NS).min(slice.window_ns) as f64 / 1e9;
+        let (from_s, to_s) = (at_s(buckets.start), at_s(buckets.end));
+        if to_s <= from_s {
+            return None;
+        }
+        let ok = slice.buckets[buckets].iter().map(|&ok| u64::from(ok)).sum();
+        let due = |earlier_s: f64| {
+            rate.due_by((to_s - earlier_s).max(0.0)) - rate.due_by((from_s - earlier_s).max(0.0))
+        };
+        let answerable = due(self.service_time_s());
+        let least = GOOD_SHARE_MIN * answerable - self.chance(answerable);
+        Some(Stretch { from_s, to_s, due: due(0.0), ok, kept: ok as f64 >= least })
+    }
+
+    /// How many answers a stretch may lack by chance.
+    fn chance(&self, due: f64) -> f64 {
+        let spread = CHANCE * due.sqrt();
+        match self.asked().map(|asked| asked.process) {
+            Some(Process::Poisson) => spread,
+            // Requests are due like clockwork: only those under way can be missing, and only so many can be under way.
+            _ => spread.min(self.connections.into()),
+        }
+    }
+
+    fn service_time_s(&self) -> f64 {
+        match self.slice.latency.quantile(SERVICE_TIME_Q) {
+            Some(Quantile::Exact(ns)) => ns as f64 / 1e9,
+            // So many had no answer: nothing is excused.
+            Some(Quantile::AtLeast(_)) | None => 0.0,
+        }
+    }
+}
+
+/// See [`Bend`]. A stretch that fell behind before one that kept up at a higher rate was a hiccup, and no bend.
+fn bend(rate: Rate, stretches: &[Stretch]) -> Option<Bend> {
+    let Rate::Ramp { from_per_s, to_per_s, .. } = rate else { return None };
+    if stretches.len() < STRETCHES_MIN {
+        return None;
+    }
+    let mut rising: Vec<&Stretch> = stretches.iter().collect();
+    if to_per_s < from_per_s {
+        rising.reverse();
+    }
+    let highest = |stretch: &Stretch| rate.at(stretch.from_s).max(rate.at(stretch.to_s));
+    let behind = rising.iter().rev().take_while(|stretch| !stretch.kept).count();
+    let (below, beyond) = rising.split_at(rising.len() - behind);
+    let kept = below.last().map_or(from_per_s.min(to_per_s), |stretch| highest(stretch));
+    // The limit may lie within the last stretch that was kept, by what chance allows: never claim more than was given.
+    let most = stretches.iter().map(Stretch::ok_per_s).fold(0.0, f64::max);
+    // A service at its limit gives what the limit is, which the first stretch beyond has passed.
+    let gave = beyond.iter().filter(|stretch| stretch.exceeds(highest(beyond[0])));
+    let gave = gave.map(|stretch| stretch.ok_per_s()).reduce(f64::max);
+    Some(match (below.len(), behind, gave) {
+        (_, 0, _) => Bend::NotUpTo(kept),
+        (_, _, Some(gave)) => Bend::Uneven { kept, gave },
+        (0, _, None) => Bend::AtLowest(kept),
+        (_, 1, None) => Bend::Perhaps(kept.min(most)),
+        (_, _, None) => Bend::At(kept.min(most)),
+    })
+}
+
+#[cfg(test)]
+mod tests;

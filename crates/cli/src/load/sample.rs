@@ -1,0 +1,102 @@
+//! Runs that were never run, for the tests: ten seconds that went well, in closed loop, at a rate and on a ramp.
+
+use std::time::Duration;
+
+use load::{Address, Arrivals, Process, Rate, Slice, Until};
+use stats::Latencies;
+
+use super::outcome::Outcome;
+use super::rate::{Ask, Level};
+use super::series::Series;
+
+pub fn slice() -> Slice {
+    let mut latency = Latencies::new();
+    (0..100_000u64).for_each(|n| latency.record(500_000 + n * 10));
+    Slice {
+        driver: "readiness",
+        started_ns: 1,
+        window_ns: 10_000_000_000,
+        drain_ns: 700_000,
+        intended: 100_000,
+        sent: 100_000,
+        sent_in_window: 100_000,
+        unsent: 0,
+        queued: 0,
+        answered: 100_000,
+        answered_in_window: 99_968,
+        ok: 100_000,
+        ok_in_window: 99_968,
+        timed_out: 0,
+        broken: 0,
+        unfinished: 0,
+        status: [(200, 100_000)].into(),
+        errors: vec![],
+        contract_failures: vec![],
+        bytes_wire: 24_500_000,
+        bytes_body: 1_200_000,
+        first_byte: latency.clone(),
+        latency,
+        response: Latencies::new(),
+        schedule_lag: Latencies::new(),
+        buckets: vec![],
+        connections_alive_start: 32,
+        connections_alive_end: 32,
+        opened: 32,
+        reconnects: 0,
+        thread_cpu_ns: vec![4_000_000_000],
+        thread_wall_ns: vec![10_000_700_000],
+        thread_run_delay_ns: vec![Some(100_000)],
+        ..Slice::default()
+    }
+}
+
+pub fn outcome(slice: Slice) -> Outcome {
+    Outcome {
+        url: "http://127.0.0.1:3000/".into(),
+        method: "GET".into(),
+        address: Address::Tcp("127.0.0.1:3000".parse().unwrap()),
+        arrivals: Arrivals::Closed,
+        ask: None,
+        connections: 32,
+        threads: 1,
+        timeout: Duration::from_secs(2),
+        until: Until::Elapsed(Duration::from_secs(10)),
+        interrupted: false,
+        slice,
+    }
+}
+
+/// In open loop: at 10,000/s, with a connection free for all but so many.
+pub fn at_a_rate(mut slice: Slice, queued: u64) -> Outcome {
+    slice.response = slice.latency.clone();
+    (0..slice.intended - queued).for_each(|n| slice.schedule_lag.record(60_000 + n % 100 * 100));
+    slice.queued = queued;
+    let rate = Rate::Constant(10_000.0);
+    let arrivals = Arrivals::Open { rate, process: Process::Poisson, seed: 1 };
+    let ask = Some(Ask::At(Level::PerSecond(10_000.0)));
+    Outcome { arrivals, ask, ..outcome(slice) }
+}
+
+/// A run of this slice alone.
+pub fn alone(outcome: Outcome) -> Series {
+    Series { capacity: None, steps: vec![outcome], planned: 1, interrupted: false }
+}
+
+/// Ten seconds of a ramp on a service that can do so many requests a second at that time, and queues the others.
+pub fn ramp((from_per_s, to_per_s): (f64, f64), limit_per_s: impl Fn(f64) -> f64) -> Outcome {
+    let over = Duration::from_secs(10);
+    let rate = Rate::Ramp { from_per_s, to_per_s, over };
+    let (mut served, mut shown) = (0.0f64, 0.0f64);
+    let mut buckets = Vec::new();
+    for bucket in 1..=100 {
+        let now_s = f64::from(bucket) / 10.0;
+        served = rate.due_by(now_s).min(served + limit_per_s(now_s) / 10.0);
+        buckets.push((served.floor() - shown) as u32);
+        shown = served.floor();
+    }
+    let (intended, ok) = (rate.due_by(10.0) as u64, shown as u64);
+    let slice = Slice { intended, sent: intended, sent_in_window: ok, ok_in_window: ok, buckets, ..slice() };
+    let arrivals = Arrivals::Open { rate, process: Process::Constant, seed: 1 };
+    let ask = Some(Ask::Ramp(Level::PerSecond(from_per_s), Level::PerSecond(to_per_s)));
+    Outcome { arrivals, ask, ..at_a_rate(Slice { answered: intended, ok: intended, ..slice }, intended - ok) }
+}
