@@ -1,6 +1,9 @@
 //! The contract at work: which responses are good, and what the first bad one of each kind looked like.
 //!
-//! It looks at heads as they are parsed and at lengths; it allocates only for the first example of a breach.
+//! It looks at heads as they are parsed and at lengths; it allocates only for the first example of a breach, and for a
+//! value that a server has folded.
+
+use std::borrow::Cow;
 
 use crate::reader::Head;
 use crate::{Contract, ContractFailure, FailureKind};
@@ -104,19 +107,28 @@ fn has(head: &Head<'_>, name: &str, accepted: &[String]) -> bool {
         return accepted.iter().any(String::is_empty);
     }
     accepted.is_empty()
-        || values.any(|value| accepted.iter().any(|a| a.as_bytes().eq_ignore_ascii_case(value)))
+        || values.any(|value| accepted.iter().any(|a| a.as_bytes().eq_ignore_ascii_case(&value)))
 }
 
-fn values<'a>(head: &Head<'a>, name: &str) -> impl Iterator<Item = &'a [u8]> {
+fn values<'a>(head: &Head<'a>, name: &str) -> impl Iterator<Item = Cow<'a, [u8]>> {
     head.headers
         .iter()
         .filter(move |header| header.name.eq_ignore_ascii_case(name))
-        .map(|header| header.value.trim_ascii())
+        .map(|header| unfolded(header.value.trim_ascii()))
+}
+
+/// A value on one line: each fold, with the blanks around it, is one blank (RFC 9112, section 5.2).
+fn unfolded(value: &[u8]) -> Cow<'_, [u8]> {
+    if !value.contains(&b'\n') {
+        return Cow::Borrowed(value);
+    }
+    let lines: Vec<_> = value.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).collect();
+    Cow::Owned(lines.join(&b' '))
 }
 
 fn seen_values(head: &Head<'_>, name: &str) -> String {
     let values: Vec<_> =
-        values(head, name).map(|value| String::from_utf8_lossy(value).into_owned()).collect();
+        values(head, name).map(|value| String::from_utf8_lossy(&value).into_owned()).collect();
     if values.is_empty() { "absent".into() } else { values.join(", ").chars().take(EXAMPLE_CHARS).collect() }
 }
 
@@ -154,6 +166,9 @@ mod tests {
         let header = FailureKind::Header("Content-Encoding".into());
         assert_eq!(of(200, &[], 11), [(header.clone(), "absent".into())]);
         assert_eq!(of(200, &[("content-encoding", "zstd")], 12), [(header, "zstd".into())]);
+        let folded = Contract { headers: vec![("x".into(), vec!["a b".into()])], ..Contract::default() };
+        assert_eq!(judged(folded.clone(), 200, &[("X", "a \r\n\t b")], 0), []);
+        assert_eq!(judged(folded, 200, &[("X", "a\r\n c")], 0)[0].1, "a c");
         let long = of(200, &[("content-encoding", "br")], 11);
         assert_eq!(long, [(FailureKind::BodyBytes, "11 bytes".into())]);
     }

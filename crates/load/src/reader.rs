@@ -8,6 +8,8 @@
 
 mod chunks;
 mod framing;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod pieces;
 #[cfg(test)]
 mod tests;
 
@@ -58,6 +60,8 @@ pub(crate) struct ResponseReader {
     /// The request was HEAD: no body follows whatever the head says.
     bodiless: bool,
     status: u16,
+    /// An interim response said that the connection ends after this exchange.
+    closing: bool,
     reusable: bool,
     body_bytes: u64,
 }
@@ -79,6 +83,7 @@ impl ResponseReader {
             carry: Vec::new(),
             bodiless,
             status: 0,
+            closing: false,
             reusable: false,
             body_bytes: 0,
         }
@@ -89,6 +94,7 @@ impl ResponseReader {
         self.state = State::Head;
         self.carry.clear();
         self.status = 0;
+        self.closing = false;
         self.reusable = false;
         self.body_bytes = 0;
     }
@@ -200,11 +206,10 @@ impl ResponseReader {
         let bytes = &bytes[..bytes.len().min(HEAD_LIMIT_BYTES)];
         let mut space = [MaybeUninit::<httparse::Header<'_>>::uninit(); HEADERS_LIMIT];
         let mut response = httparse::Response::new(&mut []);
-        let parsed = httparse::ParserConfig::default().parse_response_with_uninit_headers(
-            &mut response,
-            bytes,
-            &mut space,
-        );
+        let mut config = httparse::ParserConfig::default();
+        // A user agent must read folded lines (RFC 9112, 5.2); the values keep their line breaks.
+        config.allow_obsolete_multiline_headers_in_responses(true);
+        let parsed = config.parse_response_with_uninit_headers(&mut response, bytes, &mut space);
         match parsed {
             Ok(httparse::Status::Complete(length)) => {
                 self.take_head(&response, look)?;
@@ -227,11 +232,12 @@ impl ResponseReader {
         };
         let facts = HeadFacts { status, version, headers: response.headers, bodiless: self.bodiless };
         match framing::of(&facts)? {
-            Framing::Interim => {}
+            // No more requests may follow (RFC 9112, 9.6), but the final response does.
+            Framing::Interim { close } => self.closing |= close,
             Framing::Final { body, reusable } => {
                 look(&Head { status, headers: response.headers });
                 self.status = status;
-                self.reusable = reusable;
+                self.reusable = reusable && !self.closing;
                 self.state = match body {
                     framing::Body::Length(left) => State::Length { left },
                     framing::Body::Chunked => State::Chunked(Chunks::new()),
