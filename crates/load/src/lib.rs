@@ -42,3 +42,11 @@ pub use failure::{Cause, ErrorCount, Phase};
 pub use generator::{Generator, Interrupt, Progress};
 pub use slice::{BUCKET_NS, ContractFailure, FailureKind, Slice};
 pub use spec::{Arrivals, Contract, DriverChoice, LoadSpec, Process, Request, Until};
+
+/// What the fuzz targets in `fuzz/` call. No part of the crate's interface: it is there for cargo-fuzz alone, because the
+/// reader itself is nobody's business outside of this crate.
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing {
+    pub use crate::reader::pieces::same_for_every_cut;
+}

@@ -99,6 +99,7 @@ fn ended(reader: &mut ResponseReader) -> Outcome {
     let in_body = reader.in_body();
     let proper = reader.end();
     let (status, body_bytes) = (reader.status(), reader.body_bytes());
+    assert!(!proper || !reader.reusable(), "a connection that has ended is to be used again");
     match (proper, in_body) {
         (true, _) => Outcome::Ended { status, body_bytes },
         (false, true) => Outcome::CutBody { status, body_bytes },

@@ -68,6 +68,12 @@ fn a_head_request_has_no_body_and_a_restarted_reader_no_memory() {
     assert_eq!(reader.read(b"HTTP/1.1 20", &mut |_| {}), Ok(Progress::More));
     reader.restart();
     assert_eq!(reader.read(b"HTTP/1.1 204 x\r\n\r\n", &mut |_| {}), Ok(Progress::Done { extra: 0 }));
+    for (interim, reusable) in [("Connection: close\r\n", false), ("", true)] {
+        reader.restart();
+        let text = format!("HTTP/1.1 103 x\r\n{interim}\r\nHTTP/1.1 204 x\r\n\r\n");
+        assert_eq!(reader.read(text.as_bytes(), &mut |_| {}), Ok(Progress::Done { extra: 0 }));
+        assert_eq!(reader.reusable(), reusable, "{text:?}");
+    }
 }
 
 #[test]
