@@ -1,11 +1,12 @@
 # The chores of this repository. `make` alone lists them; `make check` is exactly what CI runs.
 
 BINARY := $(or $(CARGO_TARGET_DIR),target)/release/proofload
+FUZZ_SECONDS ?= 60
 DEMO_TARGETS := express-json express-views
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build demo bench-engine bench-open-loop bench-memory test check
+.PHONY: help setup build demo bench-engine bench-open-loop bench-memory test fuzz check
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +35,13 @@ test: setup ## all tests: the workspace's and those of the services under test
 	cargo test --workspace --locked
 	cd targets && node --test
 	python3 -m unittest discover --start-directory bench/engine
+
+# cargo-fuzz wants flags of the compiler that only nightly has by default.
+fuzz: ## the response reader against a minute of made-up responses (cargo install cargo-fuzz; FUZZ_SECONDS for longer)
+	cargo xtask seeds fuzz/seeds/response_reader
+	mkdir -p fuzz/corpus/response_reader
+	RUSTC_BOOTSTRAP=1 cargo fuzz run response_reader fuzz/corpus/response_reader fuzz/seeds/response_reader -- \
+		-max_total_time=$(FUZZ_SECONDS) -max_len=4096 -dict=fuzz/response_reader.dict
 
 check: ## what CI runs: format, lints, house rules, all tests
 	cargo fmt --all --check

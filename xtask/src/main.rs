@@ -4,16 +4,19 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+mod seeds;
 mod tidy;
 
-const USAGE: &str =
-    "usage: cargo xtask tidy [FOLDER]    the house rules over the tree (by default this repository)";
+const USAGE: &str = "\
+usage: cargo xtask tidy [FOLDER]    the house rules over the tree (by default this repository)
+       cargo xtask seeds FOLDER     the known responses as seeds for fuzzing the response reader";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["tidy"] => run_tidy(&repository_root()),
         ["tidy", folder] if !folder.starts_with('-') => run_tidy(Path::new(folder)),
+        ["seeds", folder] if !folder.starts_with('-') => write_seeds(Path::new(folder)),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             ExitCode::SUCCESS
@@ -39,6 +42,19 @@ fn run_tidy(root: &Path) -> ExitCode {
     }
     println!("tidy: {} files, {} violations", tree.files().len(), violations.len());
     if violations.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn write_seeds(folder: &Path) -> ExitCode {
+    match seeds::write(folder) {
+        Ok(count) => {
+            println!("seeds: {count} responses in {}", folder.display());
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("cannot write seeds to {}: {error}", folder.display());
+            ExitCode::from(2)
+        }
+    }
 }
 
 /// The folder above this crate's own.

@@ -2,7 +2,9 @@
 //! were seen.
 //!
 //! It looks at heads as they are parsed and at lengths; one response in so many is looked at in full. It allocates only for
-//! those and for the first example of a breach.
+//! those, for the first example of a breach, and for a value that a server has folded.
+
+use std::borrow::Cow;
 
 use crate::content::{ContentFlaw, ContentReader, Digest};
 use crate::reader::Head;
@@ -76,6 +78,7 @@ impl Check {
             return None;
         }
         let codings: Vec<_> = values(head, "content-encoding").collect();
+        let codings: Vec<&[u8]> = codings.iter().map(AsRef::as_ref).collect();
         Some(Box::new(ContentReader::new(&codings)))
     }
 
@@ -191,19 +194,28 @@ fn has(head: &Head<'_>, name: &str, accepted: &[String]) -> bool {
         return accepted.iter().any(String::is_empty);
     }
     accepted.is_empty()
-        || values.any(|value| accepted.iter().any(|a| a.as_bytes().eq_ignore_ascii_case(value)))
+        || values.any(|value| accepted.iter().any(|a| a.as_bytes().eq_ignore_ascii_case(&value)))
 }
 
-fn values<'a>(head: &Head<'a>, name: &str) -> impl Iterator<Item = &'a [u8]> {
+fn values<'a>(head: &Head<'a>, name: &str) -> impl Iterator<Item = Cow<'a, [u8]>> {
     head.headers
         .iter()
         .filter(move |header| header.name.eq_ignore_ascii_case(name))
-        .map(|header| header.value.trim_ascii())
+        .map(|header| unfolded(header.value.trim_ascii()))
+}
+
+/// A value on one line: each fold, with the blanks around it, is one blank (RFC 9112, section 5.2).
+fn unfolded(value: &[u8]) -> Cow<'_, [u8]> {
+    if !value.contains(&b'\n') {
+        return Cow::Borrowed(value);
+    }
+    let lines: Vec<_> = value.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).collect();
+    Cow::Owned(lines.join(&b' '))
 }
 
 fn seen_values(head: &Head<'_>, name: &str) -> String {
     let values: Vec<_> =
-        values(head, name).map(|value| String::from_utf8_lossy(value).into_owned()).collect();
+        values(head, name).map(|value| String::from_utf8_lossy(&value).into_owned()).collect();
     if values.is_empty() { "absent".into() } else { values.join(", ").chars().take(EXAMPLE_CHARS).collect() }
 }
 
@@ -242,6 +254,9 @@ mod tests {
         let header = FailureKind::Header("Content-Encoding".into());
         assert_eq!(of(200, &[], 11), [(header.clone(), "absent".into())]);
         assert_eq!(of(200, &[("content-encoding", "zstd")], 12), [(header, "zstd".into())]);
+        let folded = Contract { headers: vec![("x".into(), vec!["a b".into()])], ..Contract::default() };
+        assert_eq!(judged(folded.clone(), 200, &[("X", "a \r\n\t b")], 0), []);
+        assert_eq!(judged(folded, 200, &[("X", "a\r\n c")], 0)[0].1, "a c");
         let long = of(200, &[("content-encoding", "br")], 11);
         assert_eq!(long, [(FailureKind::BodyBytes, "11 bytes".into())]);
     }

@@ -52,3 +52,11 @@ pub use spec::{
     Address, Arrivals, Contract, DriverChoice, LoadSpec, Process, Protocol, Request, Tls, Trust, Until,
 };
 pub use values::{Values, ValuesError};
+
+/// What the fuzz targets in `fuzz/` call. No part of the crate's interface: it is there for cargo-fuzz alone, because the
+/// reader itself is nobody's business outside of this crate.
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing {
+    pub use crate::reader::pieces::same_for_every_cut;
+}

@@ -48,8 +48,8 @@ pub(crate) struct Tally {
 #[derive(Debug)]
 struct Cell {
     endpoint: u16,
-    /// The response's; 0 where there was none.
-    status: u16,
+    /// The response's, if there was one.
+    status: Option<u16>,
     ok: u64,
     ok_in_window: u64,
     bytes_body: u64,
@@ -112,7 +112,7 @@ impl Tally {
         self.bytes_body += answer.body_bytes;
         self.first_byte.record(answer.first_byte_ns);
         let in_window = since_start_ns.is_some();
-        let cell = self.cell(answer.endpoint, answer.status);
+        let cell = self.cell(answer.endpoint, Some(answer.status));
         cell.latency.record(answer.latency_ns);
         if let Some(response_ns) = answer.response_ns {
             cell.response.record(response_ns);
@@ -133,7 +133,7 @@ impl Tally {
     }
 
     /// The cell of an endpoint and a status. The first of a kind allocates; there are few kinds.
-    fn cell(&mut self, endpoint: u16, status: u16) -> &mut Cell {
+    fn cell(&mut self, endpoint: u16, status: Option<u16>) -> &mut Cell {
         let known = self.cells.iter().position(|cell| (cell.endpoint, cell.status) == (endpoint, status));
         let index = known.unwrap_or_else(|| {
             self.cells.push(Cell::new(endpoint, status));
@@ -189,7 +189,7 @@ impl Tally {
     /// Counts an arrival that was due and never sent, at its age; `free` where a connection was.
     pub(crate) fn leave_unsent(&mut self, age_ns: u64, free: bool) {
         self.unsent += 1;
-        self.cell(NO_ENDPOINT, 0).response.censor(age_ns);
+        self.cell(NO_ENDPOINT, None).response.censor(age_ns);
         match free {
             true => self.schedule_lag.censor(age_ns),
             false => self.queued += 1,
@@ -197,7 +197,7 @@ impl Tally {
     }
 
     fn censor(&mut self, loss: &Loss) {
-        let cell = self.cell(loss.endpoint, 0);
+        let cell = self.cell(loss.endpoint, None);
         cell.latency.censor(loss.age_ns);
         if let Some(age_ns) = loss.response_age_ns {
             cell.response.censor(age_ns);
@@ -210,7 +210,7 @@ impl Tally {
 }
 
 impl Cell {
-    fn new(endpoint: u16, status: u16) -> Cell {
+    fn new(endpoint: u16, status: Option<u16>) -> Cell {
         Cell {
             endpoint,
             status,
@@ -289,26 +289,26 @@ fn add(slice: &mut Slice, part: Part) {
 fn add_cell(slice: &mut Slice, cell: Cell) {
     slice.latency.merge(&cell.latency);
     slice.response.merge(&cell.response);
-    if cell.status != 0 {
-        *slice.status.entry(cell.status).or_default() += cell.latency.count();
+    if let Some(status) = cell.status {
+        *slice.status.entry(status).or_default() += cell.latency.count();
     }
     let Some(endpoint) = slice.endpoints.get_mut(usize::from(cell.endpoint)) else { return };
     endpoint.sent += cell.latency.count();
     endpoint.ok += cell.ok;
     endpoint.ok_in_window += cell.ok_in_window;
     endpoint.bytes_body += cell.bytes_body;
-    match endpoint.outcomes.iter_mut().find(|outcome| outcome.status.unwrap_or(0) == cell.status) {
+    match endpoint.outcomes.iter_mut().find(|outcome| outcome.status == cell.status) {
         Some(known) => {
             known.latency.merge(&cell.latency);
             known.response.merge(&cell.response);
         }
         None => endpoint.outcomes.push(Outcome {
-            status: Some(cell.status).filter(|status| *status != 0),
+            status: cell.status,
             response: cell.response,
             latency: cell.latency,
         }),
     }
-    endpoint.outcomes.sort_by_key(|outcome| outcome.status.is_none().then_some(u16::MAX).or(outcome.status));
+    endpoint.outcomes.sort_by_key(|outcome| (outcome.status.is_none(), outcome.status));
 }
 
 fn add_buckets(sum: &mut Vec<u32>, more: &[u32]) {

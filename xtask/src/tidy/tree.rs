@@ -10,8 +10,9 @@ use super::code::Code;
 /// Folders that hold nothing written here, wherever they stand.
 const FOREIGN_FOLDERS: [&str; 2] = [".git", "node_modules"];
 
-/// Folders of output, only directly under the root: `crates/target` is one of ours.
-const OUTPUT_FOLDERS: [&str; 2] = ["target", "records"];
+/// Folders of output, by their whole path: `crates/target` is one of ours.
+const OUTPUT_FOLDERS: [&str; 6] =
+    ["target", "records", "fuzz/target", "fuzz/seeds", "fuzz/corpus", "fuzz/artifacts"];
 
 /// All files of the repository, by path.
 pub struct Tree {

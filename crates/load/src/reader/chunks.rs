@@ -3,8 +3,10 @@
 //! ```text
 //! 1a;ext=1 CR LF  <26 bytes> CR LF   0 CR LF   Trailer: x CR LF   CR LF
 //! ```
-//! It counts data and keeps none. It must not accept a bare LF as the end of a line: proxies and servers disagree
-//! on those, and what is measured would depend on who is asked.
+//! It counts data and keeps none. Extensions and trailers are not looked at, but a line that cannot be one is a flaw:
+//! where framing has gone wrong, what follows is a body or another response, and reads like that. It must not accept a
+//! bare LF as the end of a line: proxies and servers disagree on those, and what is measured would depend on who is
+//! asked.
 
 use super::{Flaw, HEAD_LIMIT_BYTES};
 
@@ -23,15 +25,20 @@ enum At {
     /// Before the first digit of a size.
     SizeStart,
     SizeDigits,
-    /// White space or an extension: not looked at.
-    SizeTail,
+    /// After blanks: those around extensions (section 7.1.1), or those that old servers fill up sizes with.
+    SizeBlank,
+    /// From the first semicolon on.
+    Extension,
     SizeLf,
     Data,
     DataCr,
     DataLf,
     TrailerStart,
-    Trailer,
+    TrailerName,
+    TrailerValue,
     TrailerLf,
+    /// Behind a trailer: the next one, its continuation (section 5.2), or the end.
+    TrailerNext,
     EndLf,
     End,
 }
@@ -85,16 +92,22 @@ impl Chunks {
     fn step(&mut self, byte: u8) -> Result<(), Flaw> {
         self.at = match (self.at, byte) {
             (At::SizeStart | At::SizeDigits, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => self.digit(byte)?,
-            (At::SizeDigits | At::SizeTail, b'\r') => At::SizeLf,
-            (At::SizeDigits, b';' | b' ' | b'\t') => self.within_line(At::SizeTail)?,
-            (At::SizeTail, byte) if byte != b'\n' => self.within_line(At::SizeTail)?,
+            (At::SizeDigits | At::SizeBlank | At::Extension, b'\r') => At::SizeLf,
+            (At::SizeDigits | At::SizeBlank, b' ' | b'\t') => self.within_line(At::SizeBlank)?,
+            (At::SizeDigits | At::SizeBlank, b';') => self.within_line(At::Extension)?,
+            (At::Extension, byte) if is_text(byte) => self.within_line(At::Extension)?,
             (At::SizeLf, b'\n') => self.size_known(),
             (At::DataCr, b'\r') => At::DataLf,
             (At::DataLf, b'\n') => At::SizeStart,
-            (At::TrailerStart, b'\r') => At::EndLf,
-            (At::Trailer, b'\r') => At::TrailerLf,
-            (At::TrailerStart | At::Trailer, byte) if byte != b'\n' => self.within_line(At::Trailer)?,
-            (At::TrailerLf, b'\n') => At::TrailerStart,
+            (At::TrailerStart | At::TrailerNext, b'\r') => At::EndLf,
+            (At::TrailerNext, b' ' | b'\t') => self.within_line(At::TrailerValue)?,
+            (At::TrailerName, b':') => self.within_line(At::TrailerValue)?,
+            (At::TrailerStart | At::TrailerNext | At::TrailerName, byte) if is_token(byte) => {
+                self.within_line(At::TrailerName)?
+            }
+            (At::TrailerValue, b'\r') => At::TrailerLf,
+            (At::TrailerValue, byte) if is_text(byte) => self.within_line(At::TrailerValue)?,
+            (At::TrailerLf, b'\n') => At::TrailerNext,
             (At::EndLf, b'\n') => At::End,
             _ => return Err(Flaw::Malformed),
         };
@@ -120,4 +133,14 @@ impl Chunks {
         self.line_bytes += 1;
         if self.line_bytes > HEAD_LIMIT_BYTES { Err(Flaw::TooLarge) } else { Ok(next) }
     }
+}
+
+/// What a line may contain: anything but control characters (RFC 9110, section 5.5).
+fn is_text(byte: u8) -> bool {
+    byte == b'\t' || !byte.is_ascii_control()
+}
+
+/// What the name of a field may contain (RFC 9110, section 5.6.2).
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }

@@ -16,8 +16,8 @@ pub(super) struct HeadFacts<'a> {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Framing {
-    /// A 1xx response: the final one is still to come.
-    Interim,
+    /// A 1xx response: the final one is still to come, and where this one says `close`, the last on the connection.
+    Interim { close: bool },
     /// The final response.
     Final { body: Body, reusable: bool },
 }
@@ -31,86 +31,104 @@ pub(super) enum Body {
 
 /// Decides the framing of a response.
 pub(super) fn of(facts: &HeadFacts<'_>) -> Result<Framing, Flaw> {
+    let said = said(facts.headers);
     match facts.status {
         // 101 hands the connection to another protocol, which nobody asked for.
         101 => return Err(Flaw::Malformed),
-        100..=199 => return Ok(Framing::Interim),
-        200..=999 => {}
-        _ => return Err(Flaw::Malformed),
+        100..=199 => return Ok(Framing::Interim { close: said.close }),
+        // Below 100 and from 600 on a status is invalid, and the response is one all the same (RFC 9110, 15).
+        _ => {}
     }
-    let said = said(facts.headers)?;
-    let body = match (said.coding, said.length) {
-        _ if facts.bodiless || matches!(facts.status, 204 | 304) => Body::Length(0),
-        // Transfer-Encoding overrides Content-Length (6.3, rule 3).
-        (Coding::Chunked, _) => Body::Chunked,
-        (Coding::Other, _) | (Coding::None, None) => Body::UntilClose,
-        (Coding::None, Some(length)) => Body::Length(length),
-    };
+    let body = body(facts, &said)?;
     // HTTP/1.0 knows no transfer codings: one that uses them is not to be trusted any further (6.1).
     let trusted = facts.version == 1 || said.coding == Coding::None;
     let persistent = !said.close && (said.keep_alive || facts.version == 1);
     Ok(Framing::Final { reusable: trusted && persistent && body != Body::UntilClose, body })
 }
 
+/// Where the body of a final response ends: the rules of section 6.3 in their order.
+fn body(facts: &HeadFacts<'_>, said: &Said) -> Result<Body, Flaw> {
+    // Rule 1, whatever the header fields say: there they describe what another request would have got.
+    if facts.bodiless || matches!(facts.status, 204 | 304) {
+        return Ok(Body::Length(0));
+    }
+    match (said.coding, said.length) {
+        (_, Length::Invalid) => Err(Flaw::Malformed),
+        // Rule 3: Transfer-Encoding overrides Content-Length.
+        (Coding::Chunked, _) => Ok(Body::Chunked),
+        (Coding::Other, _) | (Coding::None, Length::Absent) => Ok(Body::UntilClose),
+        (Coding::None, Length::Bytes(length)) => Ok(Body::Length(length)),
+    }
+}
+
 /// What the headers say about framing.
 struct Said {
-    /// The one length that all Content-Length values agree on.
-    length: Option<u64>,
+    length: Length,
     coding: Coding,
     close: bool,
     keep_alive: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Length {
+    Absent,
+    /// The one length that all Content-Length values agree on.
+    Bytes(u64),
+    /// Not a number, or two that differ.
+    Invalid,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Coding {
     None,
-    /// The last coding is `chunked`: it says where the body ends.
+    /// The last coding is `chunked`: it says where the body ends (rule 4).
     Chunked,
-    /// Codings without `chunked` at the end: the body ends with the connection.
+    /// Anything else is last, or nothing: the body ends with the connection (rule 4).
     Other,
 }
 
 /// Goes over the headers once; most are told apart by the length of their name alone.
-fn said(headers: &[httparse::Header<'_>]) -> Result<Said, Flaw> {
-    let mut said = Said { length: None, coding: Coding::None, close: false, keep_alive: false };
+fn said(headers: &[httparse::Header<'_>]) -> Said {
+    let mut said = Said { length: Length::Absent, coding: Coding::None, close: false, keep_alive: false };
     for header in headers {
         let is = |name: &str| header.name.eq_ignore_ascii_case(name);
-        let each: fn(&mut Said, &[u8]) -> Result<(), Flaw> = match header.name.len() {
-            10 if is("connection") => connection,
-            14 if is("content-length") => content_length,
-            17 if is("transfer-encoding") => transfer_coding,
+        let each = match header.name.len() {
+            10 if is("connection") => Said::connection,
+            14 if is("content-length") => Said::content_length,
+            17 if is("transfer-encoding") => Said::transfer_coding,
             _ => continue,
         };
         for item in header.value.split(|&byte| byte == b',') {
-            each(&mut said, item.trim_ascii())?;
+            each(&mut said, item.trim_ascii());
         }
     }
-    Ok(said)
+    said
 }
 
-fn connection(said: &mut Said, option: &[u8]) -> Result<(), Flaw> {
-    said.close |= option.eq_ignore_ascii_case(b"close");
-    said.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
-    Ok(())
-}
+impl Said {
+    fn connection(&mut self, option: &[u8]) {
+        self.close |= option.eq_ignore_ascii_case(b"close");
+        self.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+    }
 
-fn content_length(said: &mut Said, text: &[u8]) -> Result<(), Flaw> {
-    let length = decimal(text).ok_or(Flaw::Malformed)?;
-    match said.length.replace(length) {
-        Some(before) if before != length => Err(Flaw::Malformed),
-        _ => Ok(()),
+    fn content_length(&mut self, text: &[u8]) {
+        self.length = match (self.length, decimal(text)) {
+            (Length::Absent, Some(length)) => Length::Bytes(length),
+            (Length::Bytes(before), Some(length)) if before == length => Length::Bytes(length),
+            _ => Length::Invalid,
+        };
+    }
+
+    fn transfer_coding(&mut self, coding: &[u8]) {
+        self.coding = match (self.coding, coding) {
+            // An empty element of a list counts for nothing (RFC 9110, 5.6.1.2); a list of none is no framing.
+            (Coding::None, b"") => Coding::Other,
+            (before, b"") => before,
+            (_, coding) if coding.eq_ignore_ascii_case(b"chunked") => Coding::Chunked,
+            _ => Coding::Other,
+        };
     }
 }
-
-fn transfer_coding(said: &mut Said, coding: &[u8]) -> Result<(), Flaw> {
-    if said.coding == Coding::Chunked {
-        // `chunked` is the last coding or it frames nothing.
-        return Err(Flaw::Malformed);
-    }
-    said.coding = if coding.eq_ignore_ascii_case(b"chunked") { Coding::Chunked } else { Coding::Other };
-    Ok(())
-}
-
 /// Digits only: a sign, a blank or an overflow is no length.
 fn decimal(text: &[u8]) -> Option<u64> {
     if text.is_empty() {
