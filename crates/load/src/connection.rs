@@ -124,10 +124,13 @@ impl Connection {
     }
 
     /// How many of the next bytes the kernel may throw away; 0: they must be read.
+    ///
+    /// Only while a request is under way: before, the reader stands where the last response left it, which on a connection
+    /// that is opened anew may be the middle of a body, and what must not be thrown away is the next head.
     pub(crate) fn skippable(&self) -> u64 {
         match self.reader.skippable() {
-            few if few < SKIP_WORTHWHILE_BYTES => 0,
-            many => many,
+            many if many >= SKIP_WORTHWHILE_BYTES && self.stage == Stage::Busy => many,
+            _ => 0,
         }
     }
 
@@ -268,5 +271,29 @@ impl Connection {
             reusable: self.reader.reusable() && self.written_bytes == self.request_bytes,
             surplus: extra > 0,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Contract;
+
+    const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 300000\r\n\r\n";
+
+    /// Wherever the last response broke off, the head of the next one has to be seen.
+    #[test]
+    fn a_connection_that_is_opened_anew_throws_nothing_away() {
+        let mut connection = Connection::new(1, false);
+        for at_ns in [0, 10] {
+            connection.open(at_ns);
+            connection.opened();
+            assert_eq!(connection.skippable(), 0, "opened at {at_ns} ns");
+            connection.begin(at_ns, None);
+            assert_eq!(connection.skippable(), 0);
+            let heard = connection.received(at_ns + 1, HEAD, &mut Check::new(Contract::default()));
+            assert_eq!((heard, connection.skippable()), (Heard::More, 300_001));
+            connection.close(at_ns + 2);
+        }
     }
 }
