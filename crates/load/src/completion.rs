@@ -17,7 +17,6 @@ use std::sync::Arc;
 
 use io_uring::cqueue;
 use rustix::io::Errno;
-use rustix::net::sockopt;
 
 use self::buffers::Buffers;
 use self::ring::{Kind, Patience, Ring, Tag};
@@ -109,12 +108,12 @@ impl Completion {
     /// Connecting has come to an end, good or bad.
     fn connected(&mut self, share: &mut Share, index: usize) {
         let Some(socket) = &self.sockets[index].file else { return };
-        let act = match sockopt::socket_error(socket) {
-            Ok(Ok(())) => {
+        let act = match driver::end_connect(socket) {
+            Ok(()) => {
                 share.opened(index);
                 self.receive(share, index, Act::Free)
             }
-            Ok(Err(errno)) | Err(errno) => share.failed(index, self.now_ns, Cause::of(errno)),
+            Err(errno) => share.failed(index, self.now_ns, Cause::of(errno)),
         };
         self.perform(share, index, act);
     }

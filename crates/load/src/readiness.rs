@@ -11,7 +11,7 @@ use std::sync::Arc;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, sockopt};
+use rustix::net::{RecvFlags, SendFlags};
 use rustix::time::Timespec;
 
 use crate::Cause;
@@ -88,8 +88,8 @@ impl Readiness {
     /// Connecting has come to an end, good or bad.
     fn connected(&mut self, share: &mut Share, index: usize, flags: EventFlags) {
         let Some(socket) = &self.sockets[index] else { return };
-        match sockopt::socket_error(socket) {
-            Ok(Ok(())) if flags.contains(EventFlags::OUT) => {
+        match driver::end_connect(socket) {
+            Ok(()) if flags.contains(EventFlags::OUT) => {
                 share.opened(index);
                 if flags.intersects(READABLE) {
                     self.read(share, index, (Act::Free, flags));
@@ -97,8 +97,8 @@ impl Readiness {
                     self.perform(share, index, Act::Free);
                 }
             }
-            Ok(Ok(())) => {}
-            Ok(Err(errno)) | Err(errno) => {
+            Ok(()) => {}
+            Err(errno) => {
                 let act = share.failed(index, clock::monotonic_ns(), Cause::of(errno));
                 self.perform(share, index, act);
             }
