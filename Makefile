@@ -10,7 +10,7 @@ DEMO_TARGETS := express-json express-views
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## install what is missing: nginx, and the packages of the services under test
+setup: ## install what is missing: nginx, ip, and the packages of the services under test
 	scripts/setup
 
 build: ## the binary proofload, optimised
