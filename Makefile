@@ -11,7 +11,7 @@ DEMO_TARGETS := express-json express-views
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## install what is missing: nginx, and the npm packages of services under test and tests
+setup: ## install what is missing: nginx, ip, and the npm packages of services under test and tests
 	scripts/setup
 
 build: ## the binary proofload, optimised

@@ -16,12 +16,11 @@ use std::sync::Arc;
 
 use io_uring::cqueue;
 use rustix::io::Errno;
-use rustix::net::sockopt;
 
 use self::buffers::Buffers;
 use self::ring::{Kind, Patience, Ring, Tag};
 use crate::corpus::Corpus;
-use crate::driver::{Driver, Route};
+use crate::driver::{self, Driver, Route};
 use crate::share::{Act, Share};
 use crate::{Cause, clock};
 
@@ -105,12 +104,12 @@ impl Completion {
     /// Connecting has come to an end, good or bad.
     fn connected(&mut self, share: &mut Share, index: usize) {
         let Some(socket) = &self.sockets[index].file else { return };
-        let act = match sockopt::socket_error(socket) {
-            Ok(Ok(())) => {
+        let act = match driver::end_connect(socket) {
+            Ok(()) => {
                 let act = share.opened(index, self.now_ns);
                 self.receive(share, index, act)
             }
-            Ok(Err(errno)) | Err(errno) => share.failed(index, self.now_ns, Cause::of(errno)),
+            Err(errno) => share.failed(index, self.now_ns, Cause::of(errno)),
         };
         self.perform(share, index, act);
     }
@@ -222,7 +221,7 @@ impl Driver for Completion {
                 share.wrote(index, count);
             }
             Ok(()) => {}
-            Err(errno) => return share.failed(index, self.now_ns, Cause::of(errno)),
+            Err(errno) => return share.failed(index, clock::monotonic_ns(), Cause::of(errno)),
         }
         Act::Wait
     }

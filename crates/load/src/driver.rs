@@ -5,6 +5,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
@@ -180,4 +181,21 @@ fn set_bind_address_no_port(socket: &OwnedFd) -> Result<(), Errno> {
         return Ok(());
     }
     Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO))
+}
+
+/// How connecting has ended, once it has.
+///
+/// Where nobody listens on a port of this machine that is also one of those given to clients, a socket may be given the very
+/// port it calls, and meets itself (a simultaneous open, RFC 9293, section 3.5). That is nobody, and it is reset: closed in
+/// good order it would keep the service from its port for a minute.
+pub(crate) fn end_connect(socket: &OwnedFd) -> Result<(), Errno> {
+    sockopt::socket_error(socket)??;
+    let here = rustix::net::getsockname(socket)?;
+    // Nobody is there any more when a reset has come meanwhile, which whatever is done next will tell.
+    let there = rustix::net::getpeername(socket).unwrap_or(None);
+    if there == Some(here) {
+        let _ = sockopt::set_socket_linger(socket, Some(Duration::ZERO));
+        return Err(Errno::CONNREFUSED);
+    }
+    Ok(())
 }

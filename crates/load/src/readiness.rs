@@ -9,13 +9,13 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, sockopt};
+use rustix::net::{RecvFlags, SendFlags};
 use rustix::time::Timespec;
 
 use crate::Cause;
 use crate::clock;
 use crate::connection::Stage;
-use crate::driver::{Driver, Route};
+use crate::driver::{self, Driver, Route};
 use crate::share::{Act, Share};
 
 /// Events taken from the kernel at once.
@@ -80,8 +80,8 @@ impl Readiness {
     /// Connecting has come to an end, good or bad.
     fn connected(&mut self, share: &mut Share, index: usize, flags: EventFlags) {
         let Some(socket) = &self.sockets[index] else { return };
-        match sockopt::socket_error(socket) {
-            Ok(Ok(())) if flags.contains(EventFlags::OUT) => {
+        match driver::end_connect(socket) {
+            Ok(()) if flags.contains(EventFlags::OUT) => {
                 let act = share.opened(index, clock::monotonic_ns());
                 if flags.intersects(READABLE) && act == Act::Free {
                     self.read(share, index, (act, flags));
@@ -89,8 +89,8 @@ impl Readiness {
                     self.perform(share, index, act);
                 }
             }
-            Ok(Ok(())) => {}
-            Ok(Err(errno)) | Err(errno) => {
+            Ok(()) => {}
+            Err(errno) => {
                 let act = share.failed(index, clock::monotonic_ns(), Cause::of(errno));
                 self.perform(share, index, act);
             }
@@ -185,7 +185,7 @@ impl Driver for Readiness {
 
 /// Receives up to `count` bytes without copying them anywhere.
 ///
-/// Source: tcp(7): "This flag [`MSG_TRUNC`] causes the received bytes of data to be discarded, rather than passed back in
+/// Source: tcp(7): "This flag (`MSG_TRUNC`) causes the received bytes of data to be discarded, rather than passed back in
 /// a caller-supplied buffer", since Linux 2.4.
 fn throw_away(socket: &OwnedFd, count: usize) -> Result<usize, Errno> {
     // SAFETY: with MSG_TRUNC on a TCP socket the kernel writes nothing to the buffer, so that none is needed; the

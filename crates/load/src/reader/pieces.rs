@@ -63,7 +63,7 @@ pub(crate) fn outcome(feed: Feed<'_>) -> (Outcome, Option<Shown>) {
                 Ok(reader.skip(skippable))
             } else {
                 from = end;
-                reader.read(&bytes[start..end], &mut |head: &Head<'_>| {
+                reader.read(&bytes[start..end], &mut |head: &super::Head<'_>| {
                     let headers = head.headers.iter().map(|header| (header.name.into(), header.value.into()));
                     shown.push((head.status, headers.collect()));
                 })

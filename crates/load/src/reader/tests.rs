@@ -67,7 +67,10 @@ fn a_head_request_has_no_body_and_a_restarted_reader_no_memory() {
     }
     assert_eq!(reader.read(b"HTTP/1.1 20", &mut |_: &Head<'_>| {}), Ok(Progress::More));
     reader.restart(false);
-    assert_eq!(reader.read(b"HTTP/1.1 204 x\r\n\r\n", &mut |_: &Head<'_>| {}), Ok(Progress::Done { extra: 0 }));
+    assert_eq!(
+        reader.read(b"HTTP/1.1 204 x\r\n\r\n", &mut |_: &Head<'_>| {}),
+        Ok(Progress::Done { extra: 0 })
+    );
     for (interim, reusable) in [("Connection: close\r\n", false), ("", true)] {
         reader.restart(false);
         let text = format!("HTTP/1.1 103 x\r\n{interim}\r\nHTTP/1.1 204 x\r\n\r\n");

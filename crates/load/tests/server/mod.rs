@@ -126,7 +126,7 @@ fn serve(mut stream: TcpStream, requests: &AtomicU64, answer: &(impl Fn(u64) -> 
 }
 
 /// Reads a head and a body of the length it names; false at the end of the connection.
-fn read_request(stream: &mut TcpStream) -> bool {
+pub fn read_request(stream: &mut TcpStream) -> bool {
     let mut head = Vec::new();
     let mut byte = [0];
     while !head.ends_with(b"\r\n\r\n") {
@@ -141,7 +141,8 @@ fn read_request(stream: &mut TcpStream) -> bool {
     stream.read_exact(&mut body).is_ok()
 }
 
-fn reset(stream: TcpStream) {
+/// Ends a connection by a reset.
+pub fn reset(stream: TcpStream) {
     // Closing with a linger time of zero sends a reset in place of an end.
     rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO)).unwrap();
 }
