@@ -1,5 +1,5 @@
-//! The load engine: sends HTTP/1.1 requests over kept-alive connections, in closed loop or at a rate (open loop), and
-//! tells truthfully what became of each of them.
+//! The load engine: sends HTTP requests over many connections, in closed loop or at a rate (open loop), and tells
+//! truthfully what became of each of them.
 //!
 //! A [`Generator`] owns threads and connections and runs one [`Slice`] after another. Three rules hold throughout:
 //! every request due is a sample, a censored one where no answer came; every error is counted by [`Phase`] and
@@ -9,8 +9,11 @@
 //!   Generator ── command / report ──► Worker (a thread) ── turns ──► Driver (epoll or io_uring)
 //!                                        │                              │ events and bytes
 //!                                        └──────── owns ──────► Share ◄─┘ acts
-//!                                          Pacer ◄─ Schedule ◄┤
-//!                                                               Connection × n ─► ResponseReader
+//!                       Pacer ◄─ Schedule (when) ◄┤
+//!                       Corpus ◄─── Deck (what) ◄─┤
+//!                                                 └► Connection × n ─► Tls ─► Http1 (ResponseReader) or Http2
+//!                                                        │
+//!                                                        └► Desk ─► Tally, Check (contract, contents)
 //! ```
 //! `Share` and everything below it do no I/O and read no clock, so that a simulation can run them from a seed.
 //! This crate prints nothing, resolves no names, and must not retry a request silently.
