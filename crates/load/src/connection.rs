@@ -387,7 +387,13 @@ impl Connection {
 
     /// The wait after a failure is over.
     pub(crate) fn rested(&mut self) {
-        self.stage = Stage::Closed { retry_ns: 0 };
+        self.rest_until(0);
+    }
+
+    /// It is closed, and stays so until then.
+    pub(crate) fn rest_until(&mut self, retry_ns: u64) {
+        debug_assert!(matches!(self.stage, Stage::Closed { .. }));
+        self.stage = Stage::Closed { retry_ns };
     }
 
     /// The engine itself has no more use for the socket, which is no failure: the next attempt may come at once.

@@ -35,7 +35,7 @@ use layer::Layer;
 
 /// The most that one coding may decode to: far more than responses under test have, and still decoded in seconds.
 /// Content without a coding has no limit, because each byte of it was sent.
-pub(crate) const DECODED_LIMIT_BYTES: u64 = 1 << 30;
+pub(crate) const DECODED_LIMIT_BYTES: u64 = 64 << 20;
 
 /// The most codings that are undone, one within the other. One is usual; more than two have no use.
 pub(crate) const LAYERS_LIMIT: usize = 4;

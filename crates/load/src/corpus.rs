@@ -22,7 +22,8 @@ mod wheel;
 pub(crate) use deck::{Choice, Deck};
 use wheel::Wheel;
 
-const ENDPOINTS_MAX: usize = 1000;
+/// Each has histograms of its own in each thread, of 264 KiB and more. Many requests that differ in a value are one endpoint.
+const ENDPOINTS_MAX: usize = 100;
 /// Of requests, rendered. Offsets have 32 bits.
 const ARENA_MAX: usize = 512 << 20;
 
@@ -55,7 +56,7 @@ impl Corpus {
     /// Renders all requests with all their rows.
     ///
     /// # Errors [`LoadError::Spec`]: the first request that cannot be sent as it is meant; no request, or more than
-    /// 1000; two of one name; values that no request uses; more than 512 MiB.
+    /// 100; two of one name; values that no request uses; more than 512 MiB.
     pub(crate) fn render(requests: &[Request]) -> Result<Corpus, LoadError> {
         Corpus::render_within(requests, ARENA_MAX)
     }

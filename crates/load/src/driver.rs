@@ -66,10 +66,17 @@ pub(crate) trait Driver {
         }
     }
 
-    /// Begins a request on every idle connection, as far as the share allows.
+    /// Begins a request on every idle connection, as far as the share allows. Where each opens a connection, not all do so
+    /// at once.
     fn start_all(&mut self, share: &mut Share) {
+        let mut connects = 0;
         for index in 0..share.connections() {
+            if connects == CONNECTS_MAX {
+                share.put_off_start(index, clock::monotonic_ns());
+                continue;
+            }
             self.perform(share, index, Act::Free);
+            connects += usize::from(share.is_connecting(index));
         }
     }
 
@@ -86,9 +93,10 @@ pub(crate) trait Driver {
         let mut from = 0;
         let mut connects = 0;
         while let Some((index, act)) = share.overdue(from, now_ns) {
+            let was_connecting = share.is_connecting(index);
             self.perform(share, index, act);
             from = index + 1;
-            connects += usize::from(act == Act::Reopen);
+            connects += usize::from(share.is_connecting(index) && !was_connecting);
             if connects == CONNECTS_MAX {
                 return share.put_off(now_ns);
             }

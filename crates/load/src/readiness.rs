@@ -69,11 +69,13 @@ impl Readiness {
             self.connected(share, index, flags);
             return;
         }
-        if flags.contains(EventFlags::OUT) && share.output(index).is_some() {
-            self.perform(share, index, Act::Send);
-        }
+        // A response that is there already says more than a request that cannot be written any more.
         if flags.intersects(READABLE) {
             self.read(share, index, (Act::Wait, flags));
+        }
+        // A socket that was opened anew meanwhile has nothing to write yet.
+        if flags.contains(EventFlags::OUT) && share.output(index).is_some() {
+            self.perform(share, index, Act::Send);
         }
     }
 
@@ -138,6 +140,23 @@ impl Readiness {
     }
 }
 
+impl Readiness {
+    /// Writing has failed: the peer may have answered before it left, as with 413 to a long request.
+    fn last_words(&mut self, share: &mut Share, index: usize, errno: Errno) -> Act {
+        while let Some(socket) = &self.sockets[index] {
+            let got = rustix::net::recv(socket, &mut self.buffer[..], RecvFlags::empty()).map(|(_, got)| got);
+            let act = match got {
+                Ok(0) | Err(_) => break,
+                Ok(got) => share.received(index, clock::monotonic_ns(), &self.buffer[..got]),
+            };
+            if act != Act::Wait {
+                return act;
+            }
+        }
+        share.failed(index, clock::monotonic_ns(), Cause::of(errno))
+    }
+}
+
 impl Driver for Readiness {
     fn name(&self) -> &'static str {
         "readiness"
@@ -165,7 +184,7 @@ impl Driver for Readiness {
                 Ok(count) => share.wrote(index, count),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break,
-                Err(errno) => return share.failed(index, clock::monotonic_ns(), Cause::of(errno)),
+                Err(errno) => return self.last_words(share, index, errno),
             }
         }
         Act::Wait

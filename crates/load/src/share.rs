@@ -97,6 +97,8 @@ pub(crate) struct Share {
     alive: u32,
     /// Since when no connection has been open.
     none_alive_since_ns: u64,
+    /// Since when every attempt to open a connection has failed, if the last one has.
+    barren_since_ns: Option<u64>,
     /// No time limit of any connection ends before this.
     next_due_ns: u64,
 }
@@ -109,13 +111,14 @@ impl Share {
             connections: (0..connections).map(|_| Connection::new()).collect(),
             deck,
             check: Check::new(terms.contracts.clone(), terms.sample_every),
-            tally: Tally::new(),
+            tally: Tally::new(terms.contracts.len(), pacer.is_some()),
             schedule: pacer.map(|pacer| Schedule::new(pacer, connections, lanes)),
             gate: Gate::Shut,
             allowance: None,
             in_flight: 0,
             alive: 0,
             none_alive_since_ns: 0,
+            barren_since_ns: None,
             next_due_ns: 0,
             terms,
         }
@@ -144,6 +147,11 @@ impl Share {
     /// Where connection `index` stands.
     pub(crate) fn stage(&self, index: usize) -> Stage {
         self.connections[index].stage()
+    }
+
+    /// Whether connection `index` is being opened.
+    pub(crate) fn is_connecting(&self, index: usize) -> bool {
+        matches!(self.connections[index].stage(), Stage::Connecting { .. })
     }
 
     /// Whether a request is under way on connection `index`.
@@ -264,7 +272,10 @@ impl Share {
         };
         let heard = tell(connection, &self.terms, &mut desk);
         let is_open = connection.stage() == Stage::Open;
-        self.alive += u32::from(is_open && !was_open);
+        if is_open && !was_open {
+            self.alive += 1;
+            self.barren_since_ns = None;
+        }
         match heard {
             Heard::More => Act::Wait,
             Heard::Free => Act::Free,
@@ -283,6 +294,8 @@ impl Share {
             if self.alive == 0 {
                 self.none_alive_since_ns = now_ns;
             }
+        } else {
+            self.barren_since_ns.get_or_insert(now_ns);
         }
         connection.close(now_ns);
         let Stage::Closed { retry_ns } = connection.stage() else { unreachable!("it was closed just now") };

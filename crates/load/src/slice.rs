@@ -175,7 +175,8 @@ impl Seen {
 /// Requests of one endpoint that ended in one way.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// The response's status; `None` where there was no complete one: then all samples are censored.
+    /// The response's status; `None` where there was no complete one: then all samples are censored. 0 for all further ones
+    /// where an endpoint showed more than 16 different ones.
     pub status: Option<u16>,
     /// From intended to done, nanoseconds. Empty in closed loop.
     pub response: Latencies,

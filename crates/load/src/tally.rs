@@ -1,19 +1,22 @@
 //! What one thread counts during a slice, and how the threads' counts become one [`Slice`].
 //!
-//! Everything is allocated before the window opens; recording a response touches only memory of its own thread.
+//! What usually happens finds its memory set aside before the window opens; recording a response touches only memory of its
+//! own thread. A first error, or a first status that is not 200, allocates.
+
+mod cells;
 
 use stats::Latencies;
 
 use crate::connection::{Answer, Loss};
-use crate::slice::BUCKET_NS;
-use crate::slice::{Endpoint, Outcome, Seen};
+use crate::slice::{BUCKET_NS, Endpoint, Seen};
 use crate::{Cause, ContractFailure, ErrorCount, Phase, Slice};
+use cells::Cells;
 
 /// Buckets that are allocated in advance, at most: ten minutes.
 const BUCKETS_PREALLOCATED: usize = 6000;
 
-/// Stands for requests that were due and of which none was chosen.
-const NO_ENDPOINT: u16 = u16::MAX;
+/// Status codes are three digits.
+const STATUS_CODES: usize = 1000;
 
 /// Counts of one thread; the fields are those of [`Slice`].
 #[derive(Debug)]
@@ -29,7 +32,8 @@ pub(crate) struct Tally {
     pub(crate) timed_out: u64,
     pub(crate) broken: u64,
     pub(crate) unfinished: u64,
-    cells: Vec<Cell>,
+    status: Box<[u64]>,
+    cells: Cells,
     pub(crate) errors: Vec<ErrorCount>,
     pub(crate) bytes_wire: u64,
     bytes_body: u64,
@@ -42,19 +46,6 @@ pub(crate) struct Tally {
     buckets: Vec<u32>,
     pub(crate) opened: u64,
     pub(crate) reconnects: u64,
-}
-
-/// Requests of one endpoint that ended in one way. A latency is recorded here and nowhere else; the sums over cells are made when the slice is over.
-#[derive(Debug)]
-struct Cell {
-    endpoint: u16,
-    /// The response's, if there was one.
-    status: Option<u16>,
-    ok: u64,
-    ok_in_window: u64,
-    bytes_body: u64,
-    response: Latencies,
-    latency: Latencies,
 }
 
 /// One thread's part of a slice.
@@ -76,7 +67,8 @@ pub(crate) struct Part {
 }
 
 impl Tally {
-    pub(crate) fn new() -> Tally {
+    /// For so many endpoints.
+    pub(crate) fn new(endpoints: usize, open_loop: bool) -> Tally {
         Tally {
             sent: 0,
             sent_in_window: 0,
@@ -89,7 +81,8 @@ impl Tally {
             timed_out: 0,
             broken: 0,
             unfinished: 0,
-            cells: Vec::new(),
+            status: vec![0; STATUS_CODES].into(),
+            cells: Cells::new(endpoints, open_loop),
             errors: Vec::new(),
             bytes_wire: 0,
             bytes_body: 0,
@@ -111,15 +104,8 @@ impl Tally {
         self.ok += u64::from(answer.ok);
         self.bytes_body += answer.body_bytes;
         self.first_byte.record(answer.first_byte_ns);
-        let in_window = since_start_ns.is_some();
-        let cell = self.cell(answer.endpoint, Some(answer.status));
-        cell.latency.record(answer.latency_ns);
-        if let Some(response_ns) = answer.response_ns {
-            cell.response.record(response_ns);
-        }
-        cell.ok += u64::from(answer.ok);
-        cell.ok_in_window += u64::from(answer.ok && in_window);
-        cell.bytes_body += answer.body_bytes;
+        self.status[usize::from(answer.status)] += 1;
+        self.cells.answer(answer, since_start_ns.is_some());
         let Some(since_start_ns) = since_start_ns else { return };
         self.answered_in_window += 1;
         if answer.ok {
@@ -132,24 +118,9 @@ impl Tally {
         }
     }
 
-    /// The cell of an endpoint and a status. The first of a kind allocates; there are few kinds.
-    fn cell(&mut self, endpoint: u16, status: Option<u16>) -> &mut Cell {
-        let known = self.cells.iter().position(|cell| (cell.endpoint, cell.status) == (endpoint, status));
-        let index = known.unwrap_or_else(|| {
-            self.cells.push(Cell::new(endpoint, status));
-            self.cells.len() - 1
-        });
-        &mut self.cells[index]
-    }
-
     /// For tests and assertions: latencies of all requests sent, and response times of all that were due.
     pub(crate) fn totals(&self) -> (Latencies, Latencies) {
-        let (mut latency, mut response) = (Latencies::new(), Latencies::new());
-        for cell in &self.cells {
-            latency.merge(&cell.latency);
-            response.merge(&cell.response);
-        }
-        (latency, response)
+        self.cells.totals()
     }
 
     /// Counts a request that was lost to an error.
@@ -189,7 +160,7 @@ impl Tally {
     /// Counts an arrival that was due and never sent, at its age; `free` where a connection was.
     pub(crate) fn leave_unsent(&mut self, age_ns: u64, free: bool) {
         self.unsent += 1;
-        self.cell(NO_ENDPOINT, None).response.censor(age_ns);
+        self.cells.leave_unsent(age_ns);
         match free {
             true => self.schedule_lag.censor(age_ns),
             false => self.queued += 1,
@@ -197,28 +168,10 @@ impl Tally {
     }
 
     fn censor(&mut self, loss: &Loss) {
-        let cell = self.cell(loss.endpoint, None);
-        cell.latency.censor(loss.age_ns);
-        if let Some(age_ns) = loss.response_age_ns {
-            cell.response.censor(age_ns);
-        }
+        self.cells.censor(loss);
         match loss.first_byte_ns {
             Some(first_byte_ns) => self.first_byte.record(first_byte_ns),
             None => self.first_byte.censor(loss.age_ns),
-        }
-    }
-}
-
-impl Cell {
-    fn new(endpoint: u16, status: Option<u16>) -> Cell {
-        Cell {
-            endpoint,
-            status,
-            ok: 0,
-            ok_in_window: 0,
-            bytes_body: 0,
-            response: Latencies::new(),
-            latency: Latencies::new(),
         }
     }
 }
@@ -264,7 +217,13 @@ fn add(slice: &mut Slice, part: Part) {
     slice.unfinished += tally.unfinished;
     slice.bytes_wire += tally.bytes_wire;
     slice.bytes_body += tally.bytes_body;
-    tally.cells.into_iter().for_each(|cell| add_cell(slice, cell));
+    let (latency, response) = tally.totals();
+    slice.latency.merge(&latency);
+    slice.response.merge(&response);
+    tally.cells.add_to(&mut slice.endpoints);
+    for (code, &count) in tally.status.iter().enumerate().filter(|(_, count)| **count > 0) {
+        *slice.status.entry(code as u16).or_default() += count;
+    }
     slice.connect.merge(&tally.connect);
     slice.handshake.merge(&tally.handshake);
     slice.resumed += tally.resumed;
@@ -284,31 +243,6 @@ fn add(slice: &mut Slice, part: Part) {
     slice.thread_cpu_ns.push(part.cpu_ns);
     slice.thread_wall_ns.push(part.wall_ns);
     slice.thread_run_delay_ns.push(part.run_delay_ns);
-}
-
-fn add_cell(slice: &mut Slice, cell: Cell) {
-    slice.latency.merge(&cell.latency);
-    slice.response.merge(&cell.response);
-    if let Some(status) = cell.status {
-        *slice.status.entry(status).or_default() += cell.latency.count();
-    }
-    let Some(endpoint) = slice.endpoints.get_mut(usize::from(cell.endpoint)) else { return };
-    endpoint.sent += cell.latency.count();
-    endpoint.ok += cell.ok;
-    endpoint.ok_in_window += cell.ok_in_window;
-    endpoint.bytes_body += cell.bytes_body;
-    match endpoint.outcomes.iter_mut().find(|outcome| outcome.status == cell.status) {
-        Some(known) => {
-            known.latency.merge(&cell.latency);
-            known.response.merge(&cell.response);
-        }
-        None => endpoint.outcomes.push(Outcome {
-            status: cell.status,
-            response: cell.response,
-            latency: cell.latency,
-        }),
-    }
-    endpoint.outcomes.sort_by_key(|outcome| (outcome.status.is_none(), outcome.status));
 }
 
 fn add_buckets(sum: &mut Vec<u32>, more: &[u32]) {

@@ -23,11 +23,19 @@ pub(super) struct Http1 {
     /// How many of them are written in full, and how many bytes of the next one.
     written: usize,
     written_bytes: usize,
+    /// From where on the last piece was written.
+    piece_from: usize,
 }
 
 impl Http1 {
     pub(super) fn new() -> Http1 {
-        Http1 { reader: ResponseReader::new(false), flights: VecDeque::new(), written: 0, written_bytes: 0 }
+        Http1 {
+            reader: ResponseReader::new(false),
+            flights: VecDeque::new(),
+            written: 0,
+            written_bytes: 0,
+            piece_from: 0,
+        }
     }
 
     /// A new connection begins.
@@ -69,6 +77,7 @@ impl Http1 {
     /// At most what [`output`](Self::output) has shown; all of it or a part.
     pub(super) fn wrote(&mut self, count: usize, corpus: &Corpus) {
         let Some(flight) = self.flights.get(self.written) else { return };
+        self.piece_from = self.written_bytes;
         self.written_bytes += count;
         debug_assert!(self.written_bytes <= corpus.bytes(flight.choice).len());
         if self.written_bytes == corpus.bytes(flight.choice).len() {
@@ -77,8 +86,9 @@ impl Http1 {
         }
     }
 
+    /// The last piece, which was the rest of the only request, was not written after all.
     pub(super) fn unwrote(&mut self) {
-        (self.written, self.written_bytes) = (0, 0);
+        (self.written, self.written_bytes) = (0, self.piece_from);
     }
 
     pub(super) fn skippable(&self) -> u64 {

@@ -20,6 +20,7 @@ impl Share {
         if self.alive == 0 {
             self.none_alive_since_ns = now_ns;
         }
+        self.barren_since_ns = None;
     }
 
     /// Whether the connect phase is over: every connection is open, or the time for it is up.
@@ -64,11 +65,15 @@ impl Share {
         now_ns >= stop_ns || all_ended || self.allowance.is_some() && self.is_hopeless(now_ns)
     }
 
-    /// Whether no connection has been open for the time of a connect time-out. Where each request opens its own, each
-    /// finds out for itself.
+    /// Whether no connection has been open for the time of a connect time-out; where each request opens its own, whether all
+    /// attempts of so long a time have failed.
     fn is_hopeless(&self, now_ns: u64) -> bool {
-        let since_ns = now_ns.saturating_sub(self.none_alive_since_ns);
-        !self.terms.fresh && self.alive == 0 && since_ns >= self.terms.connect_timeout_ns
+        let since_ns = match self.terms.fresh {
+            true => self.barren_since_ns,
+            false => Some(self.none_alive_since_ns),
+        };
+        let long = |since_ns| now_ns.saturating_sub(since_ns) >= self.terms.connect_timeout_ns;
+        self.alive == 0 && since_ns.is_some_and(long)
     }
 
     /// Closes the window; what is in flight, or was due by now and is still to be sent, has `limit_ns` to end. Returns the
@@ -126,7 +131,8 @@ impl Share {
         }
         self.leave_unsent(now_ns);
         self.gate = Gate::Shut;
-        let tally = std::mem::replace(&mut self.tally, Tally::new());
+        let fresh = Tally::new(self.terms.contracts.len(), self.schedule.is_some());
+        let tally = std::mem::replace(&mut self.tally, fresh);
         let ended = tally.answered + tally.timed_out + tally.broken + tally.unfinished;
         debug_assert_eq!(tally.sent, ended, "every request sent has ended in one way");
         debug_assert_eq!(tally.sent, tally.totals().0.count(), "every request sent is a sample");
@@ -163,6 +169,14 @@ impl Share {
             }
         }
         None
+    }
+
+    /// A driver that has begun many connections at once leaves connection `index` for its next walk.
+    pub(crate) fn put_off_start(&mut self, index: usize, now_ns: u64) {
+        if let Stage::Closed { retry_ns } = self.connections[index].stage() {
+            self.connections[index].rest_until(retry_ns.max(now_ns + 1));
+            self.next_due_ns = self.next_due_ns.min(now_ns + 1);
+        }
     }
 
     /// A driver that did not walk to the end says so, and will be asked to go on at `now_ns`.

@@ -1,0 +1,134 @@
+//! Latencies of one thread by endpoint and by how requests ended. A latency is recorded here and nowhere else; sums over
+//! endpoints are made when the slice is over.
+
+use stats::Latencies;
+
+use crate::connection::{Answer, Loss};
+use crate::slice::{Endpoint, Outcome};
+
+/// Different status codes of an endpoint with latencies of their own; further ones share those of [`OTHERS`].
+const STATUSES_MAX: usize = 16;
+/// Stands for all further status codes.
+const OTHERS: u16 = 0;
+/// What most requests end with: memory for it is set aside before the window.
+const USUAL: u16 = 200;
+
+/// See the module's text.
+#[derive(Debug)]
+pub(super) struct Cells {
+    /// By endpoint; in each the usual outcome first.
+    endpoints: Vec<Vec<Cell>>,
+    open_loop: bool,
+    /// Response times of requests that were due and of which none was chosen, let alone sent.
+    adrift: Option<Latencies>,
+}
+
+/// Requests of one endpoint that ended in one way.
+#[derive(Debug)]
+struct Cell {
+    /// The response's, if there was one.
+    status: Option<u16>,
+    ok: u64,
+    ok_in_window: u64,
+    bytes_body: u64,
+    latency: Latencies,
+    /// In open loop.
+    response: Option<Latencies>,
+}
+
+impl Cells {
+    pub(super) fn new(endpoints: usize, open_loop: bool) -> Cells {
+        let usual = || vec![Cell::new(Some(USUAL), open_loop)];
+        Cells { endpoints: (0..endpoints).map(|_| usual()).collect(), open_loop, adrift: None }
+    }
+
+    pub(super) fn answer(&mut self, answer: &Answer, in_window: bool) {
+        let cell = self.cell(answer.endpoint, Some(answer.status));
+        cell.latency.record(answer.latency_ns);
+        if let Some((response, ns)) = cell.response.as_mut().zip(answer.response_ns) {
+            response.record(ns);
+        }
+        cell.ok += u64::from(answer.ok);
+        cell.ok_in_window += u64::from(answer.ok && in_window);
+        cell.bytes_body += answer.body_bytes;
+    }
+
+    pub(super) fn censor(&mut self, loss: &Loss) {
+        let cell = self.cell(loss.endpoint, None);
+        cell.latency.censor(loss.age_ns);
+        if let Some((response, ns)) = cell.response.as_mut().zip(loss.response_age_ns) {
+            response.censor(ns);
+        }
+    }
+
+    /// A request that was due and never sent.
+    pub(super) fn leave_unsent(&mut self, age_ns: u64) {
+        self.adrift.get_or_insert_default().censor(age_ns);
+    }
+
+    /// The cell of an endpoint and an outcome. The first of a kind allocates; there are few kinds.
+    fn cell(&mut self, endpoint: u16, status: Option<u16>) -> &mut Cell {
+        let cells = &mut self.endpoints[usize::from(endpoint)];
+        let known = |status| move |cell: &Cell| cell.status == status;
+        let mut index = cells.iter().position(known(status));
+        let mut status = status;
+        if index.is_none() && status.is_some() && cells.len() >= STATUSES_MAX {
+            status = Some(OTHERS);
+            index = cells.iter().position(known(status));
+        }
+        let index = index.unwrap_or_else(|| {
+            cells.push(Cell::new(status, self.open_loop));
+            cells.len() - 1
+        });
+        &mut cells[index]
+    }
+
+    /// Latencies of all requests sent, and response times of all that were due.
+    pub(super) fn totals(&self) -> (Latencies, Latencies) {
+        let (mut latency, mut response) = (Latencies::new(), Latencies::new());
+        for cell in self.endpoints.iter().flatten() {
+            latency.merge(&cell.latency);
+            cell.response.iter().for_each(|more| response.merge(more));
+        }
+        self.adrift.iter().for_each(|more| response.merge(more));
+        (latency, response)
+    }
+
+    /// Adds what was seen to the endpoints of a slice.
+    pub(super) fn add_to(self, endpoints: &mut [Endpoint]) {
+        for (cells, endpoint) in self.endpoints.into_iter().zip(endpoints) {
+            cells.into_iter().filter(|cell| !cell.latency.is_empty()).for_each(|cell| cell.add_to(endpoint));
+            endpoint.outcomes.sort_by_key(|outcome| (outcome.status.is_none(), outcome.status));
+        }
+    }
+}
+
+impl Cell {
+    fn new(status: Option<u16>, open_loop: bool) -> Cell {
+        Cell {
+            status,
+            ok: 0,
+            ok_in_window: 0,
+            bytes_body: 0,
+            latency: Latencies::new(),
+            response: open_loop.then(Latencies::new),
+        }
+    }
+
+    fn add_to(self, endpoint: &mut Endpoint) {
+        endpoint.sent += self.latency.count();
+        endpoint.ok += self.ok;
+        endpoint.ok_in_window += self.ok_in_window;
+        endpoint.bytes_body += self.bytes_body;
+        let response = self.response.unwrap_or_default();
+        match endpoint.outcomes.iter_mut().find(|outcome| outcome.status == self.status) {
+            Some(known) => {
+                known.latency.merge(&self.latency);
+                known.response.merge(&response);
+            }
+            None => {
+                endpoint.outcomes.push(Outcome { status: self.status, response, latency: self.latency });
+            }
+        }
+    }
+}
