@@ -368,7 +368,7 @@ impl Connection {
         let early = self.early.take();
         let busy = early.is_some() || session!(&self.session, session => session.under_way() > 0);
         if let Some(flight) = early {
-            desk.left(&flight, Phase::Connect);
+            desk.left(&flight);
         }
         session!(&mut self.session, session => session.leave(desk));
         busy

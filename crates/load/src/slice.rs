@@ -42,7 +42,8 @@ pub struct Slice {
     pub drain_ns: u64,
     /// Requests that were due in the window; in closed loop those sent.
     pub intended: u64,
-    /// Requests whose writing was begun, in the window or (open loop) in the drain.
+    /// Requests that were begun, in the window or (open loop) in the drain: given to an open connection, or with a connection
+    /// begun for it.
     pub sent: u64,
     /// Those of them in the window: over `window_ns` it is the rate achieved.
     pub sent_in_window: u64,
@@ -60,7 +61,7 @@ pub struct Slice {
     pub ok_in_window: u64,
     /// Requests given up after the spec's time limit.
     pub timed_out: u64,
-    /// Requests whose connection failed under them.
+    /// Requests whose connection, or stream, failed under them, and those that a server refused unseen.
     pub broken: u64,
     /// Requests without a result when the drain ended.
     pub unfinished: u64,
@@ -72,7 +73,8 @@ pub struct Slice {
     pub errors: Vec<ErrorCount>,
     /// In what complete responses broke the contract; one failure is counted for each such response.
     pub contract_failures: Vec<ContractFailure>,
-    /// Bytes received: heads, framing and bodies, also of responses that were never complete.
+    /// Bytes received since the connect phase began: heads, framing and bodies, also of responses that were never complete,
+    /// and whatever TLS and HTTP/2 add.
     pub bytes_wire: u64,
     /// Bytes of content of complete responses, before any content decoding.
     pub bytes_body: u64,
@@ -81,7 +83,7 @@ pub struct Slice {
     pub response: Latencies,
     /// From sent to done (service time), nanoseconds. A request without a complete response is censored at its age.
     pub latency: Latencies,
-    /// From sent to the first byte of the response, nanoseconds; censored where none came.
+    /// From sent to the first byte of the response (HTTP/2: to its head), nanoseconds; censored where none came.
     pub first_byte: Latencies,
     /// From intended to sent where a connection was free at the intended time, nanoseconds: how late the engine itself
     /// was. What waited for a connection is counted by `queued` and is no sample here. Empty in closed loop.
@@ -122,7 +124,7 @@ pub struct Slice {
 pub struct Endpoint {
     /// The request's name.
     pub name: String,
-    /// Requests whose writing was begun.
+    /// Requests that were begun.
     pub sent: u64,
     /// Complete responses that met the contract.
     pub ok: u64,

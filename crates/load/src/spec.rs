@@ -38,7 +38,8 @@ pub struct LoadSpec {
     pub cpus: Vec<usize>,
     /// The longest a request may take from sent to done.
     pub timeout: Duration,
-    /// The longest a connection may take to open, and the longest a slice waits for its connections.
+    /// The longest a connection may take to open, TLS and HTTP/2's settings included, and the longest a slice waits for its
+    /// connections.
     pub connect_timeout: Duration,
     /// What a response must be to count as good, unless its request has a contract of its own.
     pub contract: Contract,

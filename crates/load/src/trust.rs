@@ -37,7 +37,6 @@ pub(crate) fn terms(tls: &Tls, protocol: Protocol) -> Result<TlsTerms, LoadError
         Protocol::Http1 { .. } => b"http/1.1".to_vec(),
         Protocol::Http2 { .. } => b"h2".to_vec(),
     }];
-    config.resumption = resumption(tls.resumption);
     Ok(TlsTerms { config: Arc::new(config), name })
 }
 

@@ -75,10 +75,10 @@ impl Desk<'_> {
         self.tally.loss(&self.loss(flight, phase, cause));
     }
 
-    /// A request has none when the slice is over.
-    pub(super) fn left(&mut self, flight: &Flight, phase: Phase) {
+    /// A request has none when the slice is over: no error, so that phase and cause are of no meaning.
+    pub(super) fn left(&mut self, flight: &Flight) {
         *self.in_flight -= 1;
-        self.tally.leave_unfinished(&self.loss(flight, phase, Cause::Timeout));
+        self.tally.leave_unfinished(&self.loss(flight, Phase::Head, Cause::Timeout));
     }
 
     /// Something went wrong that cost no request.

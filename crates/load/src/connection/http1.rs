@@ -190,9 +190,7 @@ impl Http1 {
     }
 
     pub(super) fn leave(&mut self, desk: &mut Desk<'_>) {
-        for (index, flight) in self.flights.iter().enumerate() {
-            desk.left(flight, self.phase(index));
-        }
+        self.flights.iter().for_each(|flight| desk.left(flight));
         self.clear();
     }
 

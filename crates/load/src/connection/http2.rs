@@ -249,7 +249,7 @@ impl Http2 {
     }
 
     pub(super) fn leave(&mut self, desk: &mut Desk<'_>) {
-        self.streams.drain(..).for_each(|stream| desk.left(&stream.flight, stream.phase()));
+        self.streams.drain(..).for_each(|stream| desk.left(&stream.flight));
     }
 }
 
