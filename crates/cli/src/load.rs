@@ -70,6 +70,12 @@ pub struct LoadArgs {
     /// What moves the bytes
     #[arg(long, value_enum, default_value_t = Driver::Auto)]
     driver: Driver,
+    /// Print more of the latency distribution, as wrk --latency does
+    #[arg(long)]
+    latency: bool,
+    /// Keep connections open between requests: the default, for those used to ab -k
+    #[arg(short = 'k', long = "keepalive", alias = "keep-alive")]
+    keep_alive: bool,
     /// Print everything that was measured as JSON
     #[arg(long)]
     json: bool,
@@ -126,6 +132,7 @@ pub fn run(args: &LoadArgs) -> anyhow::Result<ExitCode> {
         timeout: args.timeout,
         until,
         interrupted,
+        distribution: args.latency,
         slice,
     };
     print::data(&if args.json { json::render(&outcome)? } else { text::render(&outcome) })?;

@@ -28,6 +28,8 @@ pub struct Outcome {
     pub timeout: Duration,
     pub until: Until,
     pub interrupted: bool,
+    /// Whether text shows more of the latency distribution.
+    pub distribution: bool,
     pub slice: Slice,
 }
 

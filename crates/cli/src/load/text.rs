@@ -1,5 +1,7 @@
 //! The result as text: a first screen that someone who knows wrk can read. Pure.
 
+mod distribution;
+
 use std::fmt::Write;
 
 use load::{FailureKind, Until};
@@ -56,7 +58,7 @@ fn lines(outcome: &Outcome) -> Vec<(&'static str, String)> {
         ("Transfer", transfer(outcome)),
     ];
     lines.extend(outcome.asked().into_iter().flat_map(|asked| pace(outcome, asked)));
-    lines.extend(latencies(outcome));
+    lines.extend(if outcome.distribution { distribution::lines(outcome) } else { latencies(outcome) });
     let status = slice.status.iter().map(|(code, number)| format!("{code} × {}", count(*number)));
     let status = status.collect::<Vec<_>>().join("   ");
     lines.push(("Status", if status.is_empty() { NOTHING.into() } else { status }));
@@ -142,11 +144,15 @@ fn quantile_names() -> String {
     names.map(|name| format!("{name:>COLUMN$}")).collect()
 }
 
-/// Quantiles for which there are too few samples are not shown.
 fn quantiles(latencies: &Latencies) -> String {
-    let shown = |q: f64| latencies.quantile(q).filter(|_| q == 1.0 || latencies.resolves(q));
     let all = QUANTILES.iter().map(|(_, q)| *q).chain([1.0]);
-    all.map(|q| format!("{:>COLUMN$}", shown(q).map_or(NOTHING.into(), quantile))).collect()
+    all.map(|q| format!("{:>COLUMN$}", shown(latencies, q))).collect()
+}
+
+/// A quantile for which there are too few samples is not shown.
+fn shown(latencies: &Latencies, q: f64) -> String {
+    let resolved = latencies.quantile(q).filter(|_| q == 1.0 || latencies.resolves(q));
+    resolved.map_or(NOTHING.into(), quantile)
 }
 
 fn quantile(quantile: Quantile) -> String {
