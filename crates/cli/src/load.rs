@@ -6,6 +6,7 @@
 mod json;
 mod open;
 mod outcome;
+mod retype;
 mod text;
 mod url;
 mod watch;
@@ -18,6 +19,7 @@ use clap::{Args, ValueEnum};
 use load::{Arrivals, Contract, DriverChoice, Generator, LoadError, LoadSpec, Process, Request, Until};
 
 use crate::exit::{self, Failed};
+use crate::habits::{Difference, Tool};
 use crate::print;
 use outcome::Outcome;
 use url::{NoAddress, Url};
@@ -29,7 +31,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Debug, Args)]
 pub struct LoadArgs {
     /// What to request: http://HOST:PORT/PATH
-    url: String,
+    #[arg(required_unless_present = "tool")]
+    url: Option<String>,
     /// Open loop: requests due per second, whether or not the service keeps up. Without it each connection asks again when it has its
     /// answer (closed loop)
     #[arg(short, long, value_name = "PER_SECOND", value_parser = rate)]
@@ -79,6 +82,12 @@ pub struct LoadArgs {
     /// Print everything that was measured as JSON
     #[arg(long)]
     json: bool,
+    /// Do what a command line of another tool means, and say what differs: --as wrk -- -t2 -c64 URL
+    #[arg(long = "as", value_enum, value_name = "TOOL")]
+    tool: Option<Tool>,
+    /// With --as: that tool's command line, just as it is
+    #[arg(last = true, requires = "tool", value_name = "ARGUMENTS")]
+    theirs: Vec<String>,
 }
 
 /// [`Process`] as a flag.
@@ -116,7 +125,13 @@ impl From<Driver> for DriverChoice {
 /// # Errors
 /// If the flags make no request that can be sent, the host has no address, or the engine cannot start.
 pub fn run(args: &LoadArgs) -> anyhow::Result<ExitCode> {
-    let url = Url::read(&args.url).map_err(Failed::usage)?;
+    let Some(tool) = args.tool else { return carry_out(args, &[]) };
+    let (args, differences) = retype::retype(args, tool)?;
+    carry_out(&args, &differences)
+}
+
+fn carry_out(args: &LoadArgs, differences: &[Difference]) -> anyhow::Result<ExitCode> {
+    let url = Url::read(args.url.as_deref().unwrap_or_default()).map_err(Failed::usage)?;
     let spec = spec(args, &url)?;
     let until = args.requests.map_or(Until::Elapsed(args.duration), Until::Requests);
     let (method, address, arrivals) = (spec.request.method.clone(), spec.address, spec.arrivals);
@@ -133,6 +148,7 @@ pub fn run(args: &LoadArgs) -> anyhow::Result<ExitCode> {
         until,
         interrupted,
         distribution: args.latency,
+        differences: retype::mattering(differences, &slice),
         slice,
     };
     print::data(&if args.json { json::render(&outcome)? } else { text::render(&outcome) })?;

@@ -69,6 +69,8 @@ struct Document<'a> {
     reconnects: u64,
     client: Vec<Thread>,
     caveats: Vec<String>,
+    /// What the tool of `--as` would have done or shown otherwise; empty without one.
+    differences: &'a [String],
 }
 
 /// The rate asked for, and what came of it. `intended = sent + unsent`, and `intended = schedule_lag.count + queued`.
@@ -200,6 +202,7 @@ fn document(outcome: &Outcome) -> Document<'_> {
         reconnects: slice.reconnects,
         client: threads(outcome),
         caveats: outcome.caveats(),
+        differences: &outcome.differences,
     }
 }
 

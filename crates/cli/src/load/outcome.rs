@@ -30,6 +30,8 @@ pub struct Outcome {
     pub interrupted: bool,
     /// Whether text shows more of the latency distribution.
     pub distribution: bool,
+    /// What another tool, whose command line was given, would have done or shown otherwise.
+    pub differences: Vec<String>,
     pub slice: Slice,
 }
 

@@ -25,11 +25,12 @@ pub fn render(outcome: &Outcome) -> String {
     for (name, value) in lines(outcome) {
         let _ = writeln!(text, "{name:<LABEL$}{value}");
     }
-    let caveats = outcome.caveats();
-    if !caveats.is_empty() {
-        text.push('\n');
+    for notes in [&outcome.caveats(), &outcome.differences] {
+        if !notes.is_empty() {
+            text.push('\n');
+        }
+        text.extend(notes.iter().map(|note| wrapped(note)));
     }
-    text.extend(caveats.iter().map(|caveat| wrapped(caveat)));
     text
 }
 
@@ -184,7 +185,7 @@ pub fn what(kind: &FailureKind) -> String {
     }
 }
 
-/// A caveat as a list item of at most 80 columns.
+/// A note as a list item of at most 80 columns.
 fn wrapped(text: &str) -> String {
     const WIDTH: usize = 80;
     let mut lines = vec![String::from("-")];

@@ -58,6 +58,7 @@ fn outcome(slice: Slice) -> Outcome {
         until: Until::Elapsed(Duration::from_secs(10)),
         interrupted: false,
         distribution: false,
+        differences: vec![],
         slice,
     }
 }
@@ -240,11 +241,12 @@ fn a_rate_that_was_too_much_for_the_service() {
 }
 
 #[test]
-fn a_longer_distribution() {
+fn a_longer_distribution_and_what_another_tool_would_have_done() {
     let mut outcome = at_a_rate(slice(), 12);
     outcome.distribution = true;
     outcome.slice.first_byte = Latencies::new();
     outcome.slice.latency.censor(2_000_000_000);
+    outcome.differences = vec!["wrk opens 30.".into(), "It prints 32.".into()];
     insta::assert_snapshot!(render(&outcome), @r"
     GET http://127.0.0.1:3000/
     32 connections, 1 thread, 10.0 s, time-out 2s, open loop at 10,000/s, poisson
@@ -266,6 +268,9 @@ fn a_longer_distribution() {
       max             1.50 ms    ≥ 2.00 s           -
     Status       200 × 100,000
     Errors       none
+
+    - wrk opens 30.
+    - It prints 32.
     ");
 }
 
