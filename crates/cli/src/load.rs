@@ -8,6 +8,7 @@ mod kept;
 mod open;
 mod outcome;
 mod rate;
+mod retype;
 mod runner;
 #[cfg(test)]
 mod sample;
@@ -24,6 +25,7 @@ use clap::{Args, ValueEnum};
 use load::{Address, Contract, DriverChoice, LoadError, LoadSpec, Process, Request, Until};
 
 use crate::exit::{self, Failed};
+use crate::habits::{Difference, Tool};
 use crate::print;
 use rate::Rates;
 use runner::Runner;
@@ -36,7 +38,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Debug, Args)]
 pub struct LoadArgs {
     /// What to request: http://HOST:PORT/PATH
-    url: String,
+    #[arg(required_unless_present = "tool")]
+    url: Option<String>,
     #[arg(short, long, help = rate::HELP)]
     rate: Option<Rates>,
     /// How the requests of --rate are spread in time
@@ -75,9 +78,21 @@ pub struct LoadArgs {
     /// What moves the bytes
     #[arg(long, value_enum, default_value_t = Driver::Auto)]
     driver: Driver,
+    /// Print more of the latency distribution, as wrk --latency does
+    #[arg(long)]
+    latency: bool,
+    /// Keep connections open between requests: the default, for those used to ab -k
+    #[arg(short = 'k', long = "keepalive", alias = "keep-alive")]
+    keep_alive: bool,
     /// Print everything that was measured as JSON
     #[arg(long)]
     json: bool,
+    /// Do what a command line of another tool means, and say what differs: --as wrk -- -t2 -c64 URL
+    #[arg(long = "as", value_enum, value_name = "TOOL")]
+    tool: Option<Tool>,
+    /// With --as: that tool's command line, just as it is
+    #[arg(last = true, requires = "tool", value_name = "ARGUMENTS")]
+    theirs: Vec<String>,
 }
 
 /// [`Process`] as a flag.
@@ -124,7 +139,13 @@ impl From<Spread> for Process {
 /// # Errors
 /// If the flags make no request that can be sent, the host has no address, or the engine cannot start.
 pub fn run(args: &LoadArgs) -> anyhow::Result<ExitCode> {
-    let url = Url::read(&args.url).map_err(Failed::usage)?;
+    let Some(tool) = args.tool else { return carry_out(args, &[]) };
+    let (args, differences) = retype::retype(args, tool)?;
+    carry_out(&args, &differences)
+}
+
+fn carry_out(args: &LoadArgs, differences: &[Difference]) -> anyhow::Result<ExitCode> {
+    let url = Url::read(args.url.as_deref().unwrap_or_default()).map_err(Failed::usage)?;
     if args.requests.is_some() && args.rate.as_ref().is_some_and(Rates::is_ramp) {
         let hint = "--duration in place of --requests says how long the ramp is";
         return Err(Failed::usage("--rate is a ramp, which --requests gives no length").hint(hint).into());
@@ -136,6 +157,8 @@ pub fn run(args: &LoadArgs) -> anyhow::Result<ExitCode> {
         rates: args.rate.clone(),
         process: args.arrivals.into(),
         seed: args.seed,
+        distribution: args.latency,
+        differences: differences.to_vec(),
     };
     let series = runner.run()?;
     print::data(&if args.json { json::render(&series)? } else { text::render(&series) })?;

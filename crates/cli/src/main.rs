@@ -2,6 +2,7 @@
 
 mod check;
 mod exit;
+mod habits;
 mod load;
 mod print;
 mod problems;

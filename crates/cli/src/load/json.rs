@@ -94,6 +94,7 @@ fn body(outcome: &Outcome) -> Body<'_> {
         reconnects: slice.reconnects,
         client: threads(outcome),
         caveats: outcome.caveats(),
+        differences: &outcome.differences,
     }
 }
 

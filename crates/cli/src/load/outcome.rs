@@ -34,6 +34,10 @@ pub struct Outcome {
     pub timeout: Duration,
     pub until: Until,
     pub interrupted: bool,
+    /// Whether text shows more of the latency distribution.
+    pub distribution: bool,
+    /// What another tool, whose command line was given, would have done or shown otherwise.
+    pub differences: Vec<String>,
     pub slice: Slice,
 }
 

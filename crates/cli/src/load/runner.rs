@@ -12,9 +12,11 @@ use report::{rate, seconds};
 use super::outcome::Outcome;
 use super::rate::{Ask, Rates};
 use super::refused;
+use super::retype;
 use super::series::{Capacity, Series};
 use super::text::{quantile, shown};
 use super::watch::{Part, Watch};
+use crate::habits::Difference;
 use crate::print;
 
 /// How long capacity is loaded before it is measured: connections, caches and compilers warm up a first time.
@@ -34,6 +36,10 @@ pub struct Runner {
     pub rates: Option<Rates>,
     pub process: Process,
     pub seed: u64,
+    /// Whether text shows more of the latency distribution.
+    pub distribution: bool,
+    /// From the tool whose command line was given.
+    pub differences: Vec<Difference>,
 }
 
 impl Runner {
@@ -142,6 +148,8 @@ impl Runner {
             timeout: self.spec.timeout,
             until,
             interrupted,
+            distribution: self.distribution,
+            differences: retype::mattering(&self.differences, &slice),
             slice,
         }
     }

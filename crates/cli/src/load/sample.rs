@@ -62,6 +62,8 @@ pub fn outcome(slice: Slice) -> Outcome {
         timeout: Duration::from_secs(2),
         until: Until::Elapsed(Duration::from_secs(10)),
         interrupted: false,
+        distribution: false,
+        differences: vec![],
         slice,
     }
 }

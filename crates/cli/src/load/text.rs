@@ -1,6 +1,7 @@
 //! The result as text: a first screen that someone who knows wrk can read; `ramp` and `steps` have the tables of rates that
 //! change. Pure.
 
+mod distribution;
 mod ramp;
 mod steps;
 
@@ -43,15 +44,16 @@ fn screen(outcome: &Outcome, capacity: Option<&Capacity>, more: &[String]) -> St
         let _ = writeln!(text, "{name:<LABEL$}{value}");
     }
     text += &ramp::render(outcome);
-    text + &caveats(outcome.caveats().iter().chain(more))
+    text += &notes(outcome.caveats().iter().chain(more));
+    text + &notes(outcome.differences.iter())
 }
 
 fn requested(outcome: &Outcome) -> String {
     format!("{} {}", outcome.method, outcome.url)
 }
 
-fn caveats<'a>(caveats: impl Iterator<Item = &'a String>) -> String {
-    let list: String = caveats.map(|caveat| wrapped(caveat)).collect();
+fn notes<'a>(notes: impl Iterator<Item = &'a String>) -> String {
+    let list: String = notes.map(|note| wrapped(note)).collect();
     if list.is_empty() { list } else { format!("\n{list}") }
 }
 
@@ -121,7 +123,7 @@ fn lines(outcome: &Outcome) -> Vec<(&'static str, String)> {
         ("Transfer", transfer(outcome)),
     ];
     lines.extend(outcome.asked().into_iter().flat_map(|asked| pace(outcome, asked)));
-    lines.extend(latencies(outcome));
+    lines.extend(if outcome.distribution { distribution::lines(outcome) } else { latencies(outcome) });
     let status = slice.status.iter().map(|(code, number)| format!("{code} × {}", count(*number)));
     let status = status.collect::<Vec<_>>().join("   ");
     lines.push(("Status", if status.is_empty() { NOTHING.into() } else { status }));
@@ -246,7 +248,7 @@ pub fn what(kind: &FailureKind) -> String {
     kind.to_string()
 }
 
-/// A caveat as a list item of at most 80 columns.
+/// A note as a list item of at most 80 columns.
 fn wrapped(text: &str) -> String {
     const WIDTH: usize = 80;
     let mut lines = vec![String::from("-")];

@@ -101,6 +101,8 @@ pub(super) struct Body<'a> {
     pub(super) reconnects: u64,
     pub(super) client: Vec<Thread>,
     pub(super) caveats: Vec<String>,
+    /// What the tool of `--as` would have done or shown otherwise; empty without one.
+    pub(super) differences: &'a [String],
 }
 
 /// The rate asked for, and what came of it. `intended = sent + unsent`, and `intended = schedule_lag.count + queued`.
