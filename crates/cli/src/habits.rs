@@ -116,6 +116,13 @@ impl Translation {
         self.arguments.extend([name.to_owned(), value.to_string()]);
     }
 
+    /// None of these tools checks a certificate.
+    fn unchecked_tls(&mut self, url: &str) {
+        if url.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://")) {
+            self.flag("--insecure");
+        }
+    }
+
     fn differs(&mut self, when: When, text: impl Into<String>) {
         self.differences.push(Difference { text: text.into(), when });
     }

@@ -164,6 +164,7 @@ impl Asked {
             translation.flag_with("--source", source);
         }
         self.write_request(translation);
+        translation.unchecked_tls(&self.url);
         translation.flag(&self.url);
     }
 

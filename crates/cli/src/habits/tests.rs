@@ -120,6 +120,7 @@ fn command_lines_of_ab_become_ours() {
         ("-kd -p f -m PATCH -H accept:x u", {
             "-n 1 -c 1 --timeout 30s -X PATCH --body @f -H 'Content-Type: text/plain' -H accept:x u".into()
         }),
+        ("-kd https://h/", format!("-n 1 -c 1 --timeout 30s {accept} --insecure https://h/")),
         // Without a body there is no Content-Type.
         ("-kd -i -T a/b u", format!("-n 1 -c 1 --timeout 30s -X HEAD {accept} u")),
         ("-kd -A 'u:p' -C a=1 -C b=2 -B ::1 u", {

@@ -139,6 +139,7 @@ impl Asked {
             .iter()
             .filter(|line| line.contains(':'))
             .for_each(|line| translation.flag_with("-H", line));
+        translation.unchecked_tls(&self.url);
         translation.flag(&self.url);
     }
 

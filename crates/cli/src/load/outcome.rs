@@ -7,6 +7,7 @@ use load::{Address, Arrivals, Phase, Slice, Until};
 use report::{count, seconds, share};
 
 use super::rate::Ask;
+use super::setup::Setup;
 
 /// The quantiles shown, with their names.
 pub const QUANTILES: [(&str, f64); 5] =
@@ -18,13 +19,15 @@ const RUN_DELAY_SHARE_MAX: f64 = 0.05;
 const WINDOW_MIN_NS: u64 = 1_000_000_000;
 
 /// How many kinds of caveats there are.
-pub const CAVEATS: usize = 11;
+pub const CAVEATS: usize = 17;
 
 /// One slice: what was asked, and what came of it.
 #[derive(Debug)]
 pub struct Outcome {
     pub url: String,
+    /// The first request's.
     pub method: String,
+    pub setup: Setup,
     pub address: Address,
     pub arrivals: Arrivals,
     /// The rate as it was asked for; `None` in closed loop.
@@ -59,6 +62,15 @@ impl Outcome {
         (slice.answered > 0).then(|| slice.bytes_wire as f64 / slice.answered as f64)
     }
 
+    /// What was requested: method and URL, or the mix.
+    pub fn title(&self) -> String {
+        match (&self.setup.mix, self.setup.requests) {
+            (None, _) => format!("{} {}", self.method, self.url),
+            (Some(mix), 1) => format!("{mix} at {}, 1 request", self.url),
+            (Some(mix), several) => format!("{mix} at {}, {several} requests", self.url),
+        }
+    }
+
     /// CPU share of the busiest generator thread, 0 to 1.
     pub fn busiest_share(&self) -> Option<f64> {
         let slice = &self.slice;
@@ -79,7 +91,11 @@ impl Outcome {
             _ if slice.ok > 0 => None,
             _ if slice.answered > 0 => Some("No answer was good: there is no throughput to speak of.".into()),
             _ if slice.opened == 0 && slice.connections_alive_start == 0 => {
-                Some(format!("No request was answered: no connection to {} could be opened.", self.address))
+                let why = match &slice.tls_error {
+                    None => format!("no connection to {} could be opened", self.address),
+                    Some(error) => format!("TLS with {} failed: {error}", self.address),
+                };
+                Some(format!("No request was answered: {why}."))
             }
             _ => Some(format!("No request was answered, of {} sent.", count(slice.sent))),
         }
@@ -100,9 +116,15 @@ impl Outcome {
             self.cores_shared(),
             self.unanswered(),
             self.not_good(),
+            self.content_unchecked(),
+            self.contents_differ(),
+            self.identity_refused(),
             self.connections_missing(),
             self.connections_lost(),
             self.short(),
+            self.identity_unknown(),
+            self.pipelined(),
+            self.connecting_included(),
             self.closed_loop(),
         ]
     }
@@ -190,10 +212,12 @@ impl Outcome {
 
     pub(super) fn closed_loop(&self) -> Option<String> {
         let closed = self.asked().is_none();
+        let under_way = if self.setup.lanes() > 1 { "requests under way" } else { "connections" };
         (closed && self.slice.answered > 0).then(|| {
-            "Closed loop: each connection asks again only when it has its answer. Once the service is saturated, latency \
-             is connections ÷ throughput and says nothing more."
-                .into()
+            format!(
+                "Closed loop: each connection asks again only when it has its answer. Once the service is saturated, latency \
+                 is {under_way} ÷ throughput and says nothing more."
+            )
         })
     }
 }

@@ -2,6 +2,7 @@
 //! change. Pure.
 
 mod distribution;
+mod endpoints;
 mod ramp;
 mod steps;
 
@@ -44,12 +45,16 @@ fn screen(outcome: &Outcome, capacity: Option<&Capacity>, more: &[String]) -> St
         let _ = writeln!(text, "{name:<LABEL$}{value}");
     }
     text += &ramp::render(outcome);
+    text += &endpoints::render(outcome);
     text += &notes(outcome.caveats().iter().chain(more));
     text + &notes(outcome.differences.iter())
 }
 
+/// What was requested, and below it how, where that is not as usual.
 fn requested(outcome: &Outcome) -> String {
-    format!("{} {}", outcome.method, outcome.url)
+    let unusual = outcome.unusual();
+    let newline = if unusual.is_empty() { "" } else { "\n" };
+    format!("{}{newline}{unusual}", outcome.title())
 }
 
 fn notes<'a>(notes: impl Iterator<Item = &'a String>) -> String {
@@ -124,6 +129,7 @@ fn lines(outcome: &Outcome) -> Vec<(&'static str, String)> {
     ];
     lines.extend(outcome.asked().into_iter().flat_map(|asked| pace(outcome, asked)));
     lines.extend(if outcome.distribution { distribution::lines(outcome) } else { latencies(outcome) });
+    lines.extend(handshakes(outcome).map(|made| ("TLS", made)));
     let status = slice.status.iter().map(|(code, number)| format!("{code} × {}", count(*number)));
     let status = status.collect::<Vec<_>>().join("   ");
     lines.push(("Status", if status.is_empty() { NOTHING.into() } else { status }));
@@ -131,11 +137,13 @@ fn lines(outcome: &Outcome) -> Vec<(&'static str, String)> {
     let failures =
         failures.map(|f| format!("{} × {}, for example {}", what(&f.kind), count(f.count), f.example));
     lines.extend(labelled("Not good", failures));
+    lines.extend(content(outcome).map(|content| ("Content", content)));
     if slice.errors.is_empty() {
         lines.push(("Errors", "none".into()));
     }
     let errors = slice.errors.iter().map(|e| format!("{} {} × {}", e.phase, e.cause, count(e.count)));
     lines.extend(labelled("Errors", errors));
+    lines.extend(slice.tls_error.iter().map(|error| ("TLS error", error.clone())));
     lines
 }
 
@@ -165,7 +173,38 @@ fn latencies(outcome: &Outcome) -> Vec<(&'static str, String)> {
         lines.push(("  service", quantiles(&slice.latency)));
     }
     lines.push(("  first byte", quantiles(&slice.first_byte)));
+    for (name, latencies) in [("  connect", &slice.connect), ("  handshake", &slice.handshake)] {
+        if !latencies.is_empty() {
+            lines.push((name, quantiles(latencies)));
+        }
+    }
     lines
+}
+
+/// How many TLS handshakes there were.
+fn handshakes(outcome: &Outcome) -> Option<String> {
+    let slice = &outcome.slice;
+    let made = slice.handshake.count() - slice.handshake.censored();
+    (made > 0).then(|| format!("{} handshakes, {} of them resumed", count(made), count(slice.resumed)))
+}
+
+/// What the sampled answers contained.
+fn content(outcome: &Outcome) -> Option<String> {
+    let sampled = outcome.sampled();
+    let mean = |all: u64| bytes(all as f64 / sampled.count as f64);
+    let forms = match sampled.forms {
+        0 => return None,
+        1 => "all the same".to_owned(),
+        many => format!("{} different", count(many as u64)),
+    };
+    let (decoded, encoded) = (mean(sampled.decoded_bytes), mean(sampled.encoded_bytes));
+    let size = if sampled.decoded_bytes == sampled.encoded_bytes {
+        format!("{decoded} each")
+    } else {
+        format!("{decoded} each, sent as {encoded}")
+    };
+    let size = if sampled.forms > 1 { size.replacen("each", "on average", 1) } else { size };
+    Some(format!("{} sampled: {forms}, {size}", count(sampled.count)))
 }
 
 /// The label stands before the first line only.
@@ -202,7 +241,13 @@ fn requests(outcome: &Outcome) -> String {
 
 fn transfer(outcome: &Outcome) -> String {
     match (outcome.transfer_per_s(), outcome.bytes_per_answer()) {
-        (Some(per_s), Some(each)) => format!("{}/s, {} an answer", bytes(per_s), bytes(each)),
+        (Some(per_s), Some(each)) => {
+            let sampled = outcome.sampled();
+            let differ = sampled.decoded_bytes != sampled.encoded_bytes;
+            let decoded = sampled.decoded_bytes as f64 / sampled.count as f64;
+            let decoded = if differ { format!(", {} when decoded", bytes(decoded)) } else { String::new() };
+            format!("{}/s, {} an answer{decoded}", bytes(per_s), bytes(each))
+        }
         _ => NOTHING.into(),
     }
 }

@@ -4,4 +4,5 @@ mod files;
 mod habits;
 mod load;
 mod place;
+mod reach;
 mod run;
