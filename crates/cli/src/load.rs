@@ -56,7 +56,7 @@ pub struct LoadArgs {
     #[command(flatten)]
     output: flags::Output,
     /// Do what a command line of another tool means, and say what differs: --as wrk -- -t2 -c64 URL
-    #[arg(long = "as", value_enum, value_name = "TOOL")]
+    #[arg(long = "as", value_enum, value_name = "TOOL", help_heading = "Other tools")]
     tool: Option<Tool>,
     /// With --as: that tool's command line, just as it is
     #[arg(last = true, requires = "tool", value_name = "ARGUMENTS")]

@@ -58,3 +58,44 @@ fn told(endpoint: &Endpoint) -> String {
     let sampled: u64 = endpoint.contents.iter().map(|seen| seen.count).sum();
     format!("{} with {at_least}{} in {} sampled", endpoint.name, endpoint.contents.len(), count(sampled))
 }
+
+#[cfg(test)]
+mod tests {
+    use load::{Digest, Seen, Slice};
+
+    use super::super::sample::{outcome, slice};
+    use super::*;
+
+    #[test]
+    fn contents_that_differ_and_those_not_compared_are_told() {
+        let seen = |text: &str| Seen {
+            digest: Digest::of(text.as_bytes()),
+            count: 10,
+            encoded_bytes: 100,
+            decoded_bytes: 300,
+        };
+        let endpoint = |name: &str, texts: &[&str]| Endpoint {
+            name: name.into(),
+            sent: 0,
+            ok: 0,
+            ok_in_window: 0,
+            bytes_body: 0,
+            outcomes: vec![],
+            contents: texts.iter().map(|text| seen(text)).collect(),
+        };
+        let endpoints =
+            vec![endpoint("same", &["a"]), endpoint("rows", &["a", "b"]), endpoint("news", &["a", "b"])];
+        let mut outcome = outcome(Slice { endpoints, ..slice() });
+        outcome.setup.fixed = vec![true, false, true];
+        assert_eq!(
+            outcome.sampled(),
+            Sampled { count: 50, encoded_bytes: 500, decoded_bytes: 1500, forms: 5 }
+        );
+        let told = outcome.caveats().join(" ");
+        assert!(told.contains("as it should: news with 2 in 20 sampled."), "{told}");
+        assert!(!told.contains("was compared"), "{told}");
+        outcome.setup.compares_content = true;
+        let told = outcome.caveats().join(" ");
+        assert!(told.contains("The content of 50 of 100,000 answers was compared"), "{told}");
+    }
+}

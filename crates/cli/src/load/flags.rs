@@ -23,8 +23,13 @@ fn header(text: &str) -> Result<(String, String), String> {
 /// What stands at the end of `load --help`.
 pub const EXAMPLES: &str = "\
 Examples:
-  proofload load http://127.0.0.1:3000/                    capacity: 32 connections for 10 s
-  proofload load http://127.0.0.1:3000/ --rate 60%         what users wait at 60 % of it
-  proofload load https://127.0.0.1/ --http2 --insecure     HTTP/2 over TLS, any certificate
-  proofload load http://127.0.0.1:3000/item/{id} --values items.csv --expect-status 200,404
-  proofload load http://127.0.0.1:3000 --mix shop.toml     several requests (docs/mix-file.md)";
+  What it can do, with 32 connections for 10 s; then what users wait at 60 % of it:
+    proofload load http://127.0.0.1:3000/
+    proofload load http://127.0.0.1:3000/ --rate 60%
+  HTTP/2 over TLS, whose certificate an authority of your own has signed:
+    proofload load https://127.0.0.1:8443/ --http2 --cacert ca.pem --sni shop.test
+  Another item each time; that there is none is a good answer too:
+    proofload load 'http://127.0.0.1:3000/item/{id}' --values items.csv \\
+      --expect-status 200,404
+  Several requests by weight (docs/mix-file.md), all latencies kept:
+    proofload load http://127.0.0.1:3000 --mix shop.toml --hdr latencies.hlog";

@@ -92,8 +92,12 @@ impl Outcome {
             _ if slice.answered > 0 => Some("No answer was good: there is no throughput to speak of.".into()),
             _ if slice.opened == 0 && slice.connections_alive_start == 0 => {
                 let why = match &slice.tls_error {
-                    None => format!("no connection to {} could be opened", self.address),
                     Some(error) => format!("TLS with {} failed: {error}", self.address),
+                    // It took connections, and what it said then is no HTTP/2.
+                    None if self.setup.speaks_http2() && slice.connect.count() > slice.connect.censored() => {
+                        format!("{} does not speak HTTP/2", self.address)
+                    }
+                    None => format!("no connection to {} could be opened", self.address),
                 };
                 Some(format!("No request was answered: {why}."))
             }
@@ -182,7 +186,7 @@ impl Outcome {
 
     fn connections_missing(&self) -> Option<String> {
         let alive = self.slice.connections_alive_start;
-        (alive < self.connections).then(|| {
+        (alive < self.connections && self.setup.keep_alive).then(|| {
             format!(
                 "Only {} of {} connections were open when the window began.",
                 count(alive.into()),
@@ -196,7 +200,7 @@ impl Outcome {
         let idle: u64 = slice.errors.iter().filter(|e| e.phase == Phase::Idle).map(|e| e.count).sum();
         // A hundredth is what a limit of requests for a connection may amount to.
         let many = slice.reconnects.max(idle) * 100 > slice.answered.max(100);
-        many.then(|| {
+        (many && slice.opened > 0 && self.setup.keep_alive).then(|| {
             format!(
                 "The service ended connections: {} had to be reopened, which costs both sides more than a request.",
                 count(slice.reconnects)

@@ -50,6 +50,10 @@ impl Setup {
         }
     }
 
+    pub fn speaks_http2(&self) -> bool {
+        matches!(self.protocol, Protocol::Http2 { .. })
+    }
+
     fn trusts_anyone(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.trust == Trust::Anything)
     }
@@ -76,7 +80,7 @@ impl Outcome {
             protocol,
             (!setup.keep_alive).then(|| "a connection for each request".into()),
             setup.trusts_anyone().then(|| "certificates not checked".into()),
-            matches!(self.address, Address::Unix(_)).then(|| self.address.to_string()),
+            matches!(self.address, Address::Unix(_)).then(|| format!("over {}", self.address)),
             sources,
         ];
         parts.into_iter().flatten().collect::<Vec<_>>().join(", ")

@@ -38,7 +38,7 @@ pub fn render(series: &Series) -> String {
 fn screen(outcome: &Outcome, capacity: Option<&Capacity>, more: &[String]) -> String {
     let mut text = format!("{}\n{}\n\n", requested(outcome), asked(outcome));
     if let Some(void) = outcome.void() {
-        let _ = writeln!(text, "{void}\n");
+        let _ = writeln!(text, "{}", lines_of(&void, ""));
     }
     let capacity = capacity.map(|capacity| ("Capacity", self::capacity(capacity)));
     for (name, value) in capacity.into_iter().chain(lines(outcome)) {
@@ -143,7 +143,9 @@ fn lines(outcome: &Outcome) -> Vec<(&'static str, String)> {
     }
     let errors = slice.errors.iter().map(|e| format!("{} {} × {}", e.phase, e.cause, count(e.count)));
     lines.extend(labelled("Errors", errors));
-    lines.extend(slice.tls_error.iter().map(|error| ("TLS error", error.clone())));
+    // Where there was nothing but this error it stands above all.
+    let tls_error = slice.tls_error.iter().filter(|_| slice.answered > 0);
+    lines.extend(tls_error.map(|error| ("TLS error", error.clone())));
     lines
 }
 
@@ -203,8 +205,13 @@ fn content(outcome: &Outcome) -> Option<String> {
     } else {
         format!("{decoded} each, sent as {encoded}")
     };
-    let size = if sampled.forms > 1 { size.replacen("each", "on average", 1) } else { size };
-    Some(format!("{} sampled: {forms}, {size}", count(sampled.count)))
+    Some(match (sampled.count, sampled.forms) {
+        (1, _) => format!("1 sampled: {}", size.replacen(" each", "", 1)),
+        (several, 1) => format!("{} sampled: {forms}, {size}", count(several)),
+        (several, _) => {
+            format!("{} sampled: {forms}, {}", count(several), size.replacen("each", "on average", 1))
+        }
+    })
 }
 
 /// The label stands before the first line only.
@@ -295,14 +302,19 @@ pub fn what(kind: &FailureKind) -> String {
 
 /// A note as a list item of at most 80 columns.
 fn wrapped(text: &str) -> String {
+    lines_of(text, "- ")
+}
+
+/// Text in lines of at most 80 columns, the first behind a mark, the others as far in.
+fn lines_of(text: &str, mark: &str) -> String {
     const WIDTH: usize = 80;
-    let mut lines = vec![String::from("-")];
-    for word in text.split_whitespace() {
+    let mut lines = vec![mark.to_owned()];
+    for (index, word) in text.split_whitespace().enumerate() {
         let last = lines.len() - 1;
-        if lines[last].chars().count() + 1 + word.chars().count() > WIDTH {
-            lines.push(format!("  {word}"));
+        if index > 0 && lines[last].chars().count() + 1 + word.chars().count() > WIDTH {
+            lines.push(format!("{:indent$}{word}", "", indent = mark.len()));
         } else {
-            lines[last].push(' ');
+            lines[last].push_str(if index > 0 { " " } else { "" });
             lines[last].push_str(word);
         }
     }

@@ -9,7 +9,7 @@ const SHA256: &str = "sha256:";
 
 /// Flags about answers.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Expectations: what counts as a good answer")]
+#[command(next_help_heading = "Expectations")]
 pub struct Expect {
     /// The status codes that count as good, separated by commas [default: any 2xx]
     #[arg(long, value_name = "CODES", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(100..1000))]

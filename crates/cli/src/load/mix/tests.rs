@@ -81,3 +81,18 @@ fn several_problems_are_told_at_once() {
     let text = "[[request]]\npath = \"a\"\nweight = 0\nbody = \"\"\nbody_file = \"b\"";
     assert_eq!(refused(text).len(), 3);
 }
+
+#[test]
+fn the_example_of_the_docs_is_a_mix() {
+    let text = include_str!("../../../../../docs/mix-file.md");
+    let block = |language: &str| {
+        let rest = text.split_once(&format!("```{language}\n")).expect("there is one").1;
+        rest.split_once("```").expect("it ends").0
+    };
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("items.csv"), block("csv")).unwrap();
+    let requests = parse(block("toml"), folder.path(), "h").unwrap();
+    let titles: Vec<_> =
+        requests.iter().map(|request| (request.title().into_owned(), request.weight)).collect();
+    assert_eq!(titles, [("GET /".into(), 1), ("item".into(), 8), ("order".into(), 1)]);
+}

@@ -21,11 +21,13 @@ const GAP: usize = 2;
 /// As the lines of the table: a label and what belongs to it.
 pub fn lines(outcome: &Outcome) -> Vec<(&'static str, String)> {
     let slice = &outcome.slice;
-    let columns: &[(&str, &Latencies)] = if outcome.asked().is_none() {
-        &[("complete", &slice.latency), ("first byte", &slice.first_byte)]
-    } else {
-        &[("response", &slice.response), ("service", &slice.latency), ("first byte", &slice.first_byte)]
+    let mut columns = match outcome.asked() {
+        None => vec![("complete", &slice.latency)],
+        Some(_) => vec![("response", &slice.response), ("service", &slice.latency)],
     };
+    columns.push(("first byte", &slice.first_byte));
+    let opening = [("connect", &slice.connect), ("handshake", &slice.handshake)];
+    columns.extend(opening.into_iter().filter(|(_, latencies)| !latencies.is_empty()));
     let row = |cell: &dyn Fn(&str, &Latencies) -> String| {
         let cells = columns.iter().map(|(name, latencies)| cell(name, latencies));
         cells.map(|cell| format!("{cell:>width$}", width = COLUMN + GAP)).collect::<String>()
