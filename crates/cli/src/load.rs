@@ -59,7 +59,7 @@ pub struct LoadArgs {
     #[arg(long = "as", value_enum, value_name = "TOOL", help_heading = "Other tools")]
     tool: Option<Tool>,
     /// With --as: that tool's command line, just as it is
-    #[arg(last = true, requires = "tool", value_name = "ARGUMENTS")]
+    #[arg(last = true, requires = "tool", value_name = "ARGUMENTS", help_heading = "Other tools")]
     theirs: Vec<String>,
 }
 
@@ -124,7 +124,7 @@ fn spec(args: &LoadArgs, url: &Url) -> anyhow::Result<LoadSpec> {
 /// A spec that cannot be is the user's to change; everything else the machine's.
 fn refused(error: LoadError) -> Failed {
     let code = if matches!(error, LoadError::Spec { .. }) { exit::USAGE } else { exit::SELF };
-    let hint = match error {
+    let hint = match &error {
         LoadError::Descriptors { needed, .. } => Some(format!("ulimit -n {needed}, or fewer --connections")),
         LoadError::Spec { field: "load.tls.trust", .. } => {
             Some("--cacert FILE says whom to trust, --insecure trusts anyone".into())
@@ -132,5 +132,14 @@ fn refused(error: LoadError) -> Failed {
         LoadError::Spec { field: "load.tls.server_name", .. } => Some("--sni NAME says another".into()),
         _ => None,
     };
-    Failed { message: error.to_string(), hint, code }
+    // The engine names fields of its own; these are flags here.
+    let message = match &error {
+        LoadError::Spec { field: "load.tls.trust", problem } => format!("trusted certificates: {problem}"),
+        LoadError::Spec { field: "load.tls.server_name", problem } => format!("--sni: {problem}"),
+        LoadError::Spec { field, problem } => {
+            format!("{}: {problem}", field.trim_start_matches("load.").trim_start_matches("requests."))
+        }
+        other => other.to_string(),
+    };
+    Failed { message, hint, code }
 }

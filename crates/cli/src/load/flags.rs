@@ -23,11 +23,11 @@ fn header(text: &str) -> Result<(String, String), String> {
 /// What stands at the end of `load --help`.
 pub const EXAMPLES: &str = "\
 Examples:
-  What it can do, with 32 connections for 10 s; then what users wait at 60 % of it:
+  What it can do, in 10 s; then what users wait at 60 % of that:
     proofload load http://127.0.0.1:3000/
     proofload load http://127.0.0.1:3000/ --rate 60%
   HTTP/2 over TLS, whose certificate an authority of your own has signed:
-    proofload load https://127.0.0.1:8443/ --http2 --cacert ca.pem --sni shop.test
+    proofload load https://127.0.0.1/ --http2 --cacert ca.pem --sni shop.test
   Another item each time; that there is none is a good answer too:
     proofload load 'http://127.0.0.1:3000/item/{id}' --values items.csv \\
       --expect-status 200,404
