@@ -2,6 +2,7 @@
 
 mod check;
 mod exit;
+mod habits;
 mod load;
 mod print;
 mod problems;
@@ -47,7 +48,7 @@ enum Command {
     /// Check an experiment file and print what it would do
     Check(check::CheckArgs),
     /// Load one URL and print what it did
-    Load(load::LoadArgs),
+    Load(Box<load::LoadArgs>),
     /// Print the report of a record again
     Report(report::ReportArgs),
     /// Print the JSON Schema of the experiment file, for editors

@@ -1,4 +1,4 @@
-//! Shows all problems of an experiment file at once, each at its place.
+//! Shows all problems of an experiment file, or a mix file, at once, each at its place.
 
 use std::path::Path;
 
@@ -15,14 +15,17 @@ use crate::print;
 pub fn read_plan(path: &Path) -> anyhow::Result<Plan> {
     match plan::read(path) {
         Ok(plan) => Ok(plan),
-        Err(ReadError::Problems(problems)) => {
-            print::talk(&render(&path.display().to_string(), &problems.text, &problems.problems));
-            let count = problems.problems.len();
-            let noun = if count == 1 { "problem" } else { "problems" };
-            Err(Failed::usage(format!("{}: {count} {noun}, nothing was started", path.display())).into())
-        }
+        Err(ReadError::Problems(problems)) => Err(shown(path, &problems.text, &problems.problems).into()),
         Err(error) => Err(Failed::usage(error.to_string()).into()),
     }
+}
+
+/// Shows all problems of a file and gives the error that sums them up.
+pub fn shown(path: &Path, text: &str, problems: &[Problem]) -> Failed {
+    print::talk(&render(&path.display().to_string(), text, problems));
+    let count = problems.len();
+    let noun = if count == 1 { "problem" } else { "problems" };
+    Failed::usage(format!("{}: {count} {noun}, nothing was started", path.display()))
 }
 
 fn render(path: &str, text: &str, problems: &[Problem]) -> String {

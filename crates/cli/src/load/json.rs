@@ -2,6 +2,7 @@
 //!
 //! `form` has the names; this fills them in.
 
+mod detail;
 mod form;
 
 use load::{Rate, Until};
@@ -61,11 +62,12 @@ fn body(outcome: &Outcome) -> Body<'_> {
         Until::Requests(total) => (None, Some(total)),
     };
     Body {
-        method: &outcome.method,
+        method: Some(outcome.method.as_str()).filter(|_| outcome.setup.mix.is_none()),
         url: &outcome.url,
         address: outcome.address.to_string(),
         kind: if outcome.asked().is_some() { "open" } else { "closed" },
         open: open(outcome),
+        setup: detail::setup(outcome),
         connections: outcome.connections,
         threads: outcome.threads,
         driver: slice.driver,
@@ -84,6 +86,11 @@ fn body(outcome: &Outcome) -> Body<'_> {
         response: outcome.asked().map(|_| times(&slice.response)),
         latency: times(&slice.latency),
         first_byte: times(&slice.first_byte),
+        connect: times(&slice.connect),
+        handshake: times(&slice.handshake),
+        tls_resumed: slice.resumed,
+        sampled: outcome.sampled(),
+        endpoints: detail::endpoints(outcome),
         status: &slice.status,
         errors: errors(outcome),
         contract_failures: failures(outcome),
@@ -94,6 +101,7 @@ fn body(outcome: &Outcome) -> Body<'_> {
         reconnects: slice.reconnects,
         client: threads(outcome),
         caveats: outcome.caveats(),
+        differences: &outcome.differences,
     }
 }
 

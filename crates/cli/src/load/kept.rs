@@ -171,7 +171,7 @@ impl Outcome {
         match self.asked().map(|asked| asked.process) {
             Some(Process::Poisson) => spread,
             // Requests are due like clockwork: only those under way can be missing, and only so many can be under way.
-            _ => spread.min(self.connections.into()),
+            _ => spread.min(f64::from(self.connections) * f64::from(self.setup.lanes())),
         }
     }
 

@@ -7,6 +7,7 @@ use load::{Address, Arrivals, Phase, Slice, Until};
 use report::{count, seconds, share};
 
 use super::rate::Ask;
+use super::setup::Setup;
 
 /// The quantiles shown, with their names.
 pub const QUANTILES: [(&str, f64); 5] =
@@ -18,13 +19,15 @@ const RUN_DELAY_SHARE_MAX: f64 = 0.05;
 const WINDOW_MIN_NS: u64 = 1_000_000_000;
 
 /// How many kinds of caveats there are.
-pub const CAVEATS: usize = 11;
+pub const CAVEATS: usize = 17;
 
 /// One slice: what was asked, and what came of it.
 #[derive(Debug)]
 pub struct Outcome {
     pub url: String,
+    /// The first request's.
     pub method: String,
+    pub setup: Setup,
     pub address: Address,
     pub arrivals: Arrivals,
     /// The rate as it was asked for; `None` in closed loop.
@@ -34,6 +37,10 @@ pub struct Outcome {
     pub timeout: Duration,
     pub until: Until,
     pub interrupted: bool,
+    /// Whether text shows more of the latency distribution.
+    pub distribution: bool,
+    /// What another tool, whose command line was given, would have done or shown otherwise.
+    pub differences: Vec<String>,
     pub slice: Slice,
 }
 
@@ -53,6 +60,15 @@ impl Outcome {
     pub fn bytes_per_answer(&self) -> Option<f64> {
         let slice = &self.slice;
         (slice.answered > 0).then(|| slice.bytes_wire as f64 / slice.answered as f64)
+    }
+
+    /// What was requested: method and URL, or the mix.
+    pub fn title(&self) -> String {
+        match (&self.setup.mix, self.setup.requests) {
+            (None, _) => format!("{} {}", self.method, self.url),
+            (Some(mix), 1) => format!("{mix} at {}, 1 request", self.url),
+            (Some(mix), several) => format!("{mix} at {}, {several} requests", self.url),
+        }
     }
 
     /// CPU share of the busiest generator thread, 0 to 1.
@@ -75,7 +91,15 @@ impl Outcome {
             _ if slice.ok > 0 => None,
             _ if slice.answered > 0 => Some("No answer was good: there is no throughput to speak of.".into()),
             _ if slice.opened == 0 && slice.connections_alive_start == 0 => {
-                Some(format!("No request was answered: no connection to {} could be opened.", self.address))
+                let why = match &slice.tls_error {
+                    Some(error) => format!("TLS with {} failed: {error}", self.address),
+                    // It took connections, and what it said then is no HTTP/2.
+                    None if self.setup.speaks_http2() && slice.connect.count() > slice.connect.censored() => {
+                        format!("{} does not speak HTTP/2", self.address)
+                    }
+                    None => format!("no connection to {} could be opened", self.address),
+                };
+                Some(format!("No request was answered: {why}."))
             }
             _ => Some(format!("No request was answered, of {} sent.", count(slice.sent))),
         }
@@ -96,9 +120,15 @@ impl Outcome {
             self.cores_shared(),
             self.unanswered(),
             self.not_good(),
+            self.content_unchecked(),
+            self.contents_differ(),
+            self.identity_refused(),
             self.connections_missing(),
             self.connections_lost(),
             self.short(),
+            self.identity_unknown(),
+            self.pipelined(),
+            self.connecting_included(),
             self.closed_loop(),
         ]
     }
@@ -156,7 +186,7 @@ impl Outcome {
 
     fn connections_missing(&self) -> Option<String> {
         let alive = self.slice.connections_alive_start;
-        (alive < self.connections).then(|| {
+        (alive < self.connections && self.setup.keep_alive).then(|| {
             format!(
                 "Only {} of {} connections were open when the window began.",
                 count(alive.into()),
@@ -170,7 +200,7 @@ impl Outcome {
         let idle: u64 = slice.errors.iter().filter(|e| e.phase == Phase::Idle).map(|e| e.count).sum();
         // A hundredth is what a limit of requests for a connection may amount to.
         let many = slice.reconnects.max(idle) * 100 > slice.answered.max(100);
-        many.then(|| {
+        (many && slice.opened > 0 && self.setup.keep_alive).then(|| {
             format!(
                 "The service ended connections: {} had to be reopened, which costs both sides more than a request.",
                 count(slice.reconnects)
@@ -186,10 +216,12 @@ impl Outcome {
 
     pub(super) fn closed_loop(&self) -> Option<String> {
         let closed = self.asked().is_none();
+        let under_way = if self.setup.lanes() > 1 { "requests under way" } else { "connections" };
         (closed && self.slice.answered > 0).then(|| {
-            "Closed loop: each connection asks again only when it has its answer. Once the service is saturated, latency \
-             is connections ÷ throughput and says nothing more."
-                .into()
+            format!(
+                "Closed loop: each connection asks again only when it has its answer. Once the service is saturated, latency \
+                 is {under_way} ÷ throughput and says nothing more."
+            )
         })
     }
 }

@@ -17,13 +17,13 @@ use report::{count, rate};
 
 /// The help of `--rate`.
 pub const HELP: &str = "\
-Open loop: requests due per second, whether or not the service keeps up
+Open loop: requests due per second, whether the service keeps up or not
   1000           at this rate
   1000..5000     rising, or falling, over --duration
   500,1000,2000  one after the other, each for --duration
-  60%            of capacity, which is measured first (4 s in closed loop); also
-                 25%,50%,100% or 10%..150%
-Without it each connection asks again when it has its answer (closed loop)";
+  60%            of capacity, measured first: 4 s in closed loop
+  25%,50%,100%   likewise, and so 10%..150%
+Without it each connection asks again when it has its answer: closed loop";
 
 /// What there is to choose from, for who wrote something else.
 const FORMS: &str = "expected 1000, a ramp 1000..5000, steps 500,1000,2000, or with shares of capacity 60%, 10%..150%, \

@@ -12,9 +12,12 @@ use report::{rate, seconds};
 use super::outcome::Outcome;
 use super::rate::{Ask, Rates};
 use super::refused;
+use super::retype;
 use super::series::{Capacity, Series};
+use super::setup::Setup;
 use super::text::{quantile, shown};
 use super::watch::{Part, Watch};
+use crate::habits::Difference;
 use crate::print;
 
 /// How long capacity is loaded before it is measured: connections, caches and compilers warm up a first time.
@@ -25,7 +28,10 @@ const MEASURED: Duration = Duration::from_secs(3);
 /// What is to be run.
 #[derive(Debug)]
 pub struct Runner {
+    /// Without a path where there is a mix.
     pub url: String,
+    /// The file with several requests.
+    pub mix: Option<String>,
     /// Of all slices; its arrivals are those of closed loop.
     pub spec: LoadSpec,
     /// How long each slice is.
@@ -33,7 +39,10 @@ pub struct Runner {
     /// `None`: one slice in closed loop.
     pub rates: Option<Rates>,
     pub process: Process,
-    pub seed: u64,
+    /// Whether text shows more of the latency distribution.
+    pub distribution: bool,
+    /// From the tool whose command line was given.
+    pub differences: Vec<Difference>,
 }
 
 impl Runner {
@@ -77,7 +86,7 @@ impl Runner {
                 break;
             }
             let rate = ask.rate(capacity_per_s, self.length());
-            let arrivals = Arrivals::Open { rate, process: self.process, seed: self.seed };
+            let arrivals = Arrivals::Open { rate, process: self.process, seed: self.spec.seed };
             let part = self.part(index, ask, asks.len(), series.capacity.is_some());
             let outcome = self.slice(watch, (arrivals, Some(ask)), &part)?;
             if asks.len() > 1 {
@@ -134,6 +143,7 @@ impl Runner {
         Outcome {
             url: self.url.clone(),
             method: self.spec.requests[0].method.clone(),
+            setup: Setup::of(&self.spec, self.mix.clone()),
             address: self.spec.address.clone(),
             arrivals,
             ask,
@@ -142,6 +152,8 @@ impl Runner {
             timeout: self.spec.timeout,
             until,
             interrupted,
+            distribution: self.distribution,
+            differences: retype::mattering(&self.differences, &slice),
             slice,
         }
     }

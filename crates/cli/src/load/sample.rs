@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use load::{Address, Arrivals, Process, Rate, Slice, Until};
+use load::{Address, Arrivals, LoadSpec, Process, Rate, Request, Slice, Until};
 use stats::Latencies;
 
 use super::outcome::Outcome;
 use super::rate::{Ask, Level};
 use super::series::Series;
+use super::setup::Setup;
 
 pub fn slice() -> Slice {
     let mut latency = Latencies::new();
@@ -51,10 +52,15 @@ pub fn slice() -> Slice {
 }
 
 pub fn outcome(slice: Slice) -> Outcome {
+    let address = Address::Tcp("127.0.0.1:3000".parse().unwrap());
     Outcome {
         url: "http://127.0.0.1:3000/".into(),
         method: "GET".into(),
-        address: Address::Tcp("127.0.0.1:3000".parse().unwrap()),
+        setup: Setup::of(
+            &LoadSpec::new(address.clone(), vec![Request::new("GET", "/", "127.0.0.1:3000")]),
+            None,
+        ),
+        address,
         arrivals: Arrivals::Closed,
         ask: None,
         connections: 32,
@@ -62,6 +68,8 @@ pub fn outcome(slice: Slice) -> Outcome {
         timeout: Duration::from_secs(2),
         until: Until::Elapsed(Duration::from_secs(10)),
         interrupted: false,
+        distribution: false,
+        differences: vec![],
         slice,
     }
 }

@@ -74,6 +74,17 @@ impl Series {
         (0..CAVEATS).filter_map(kind).collect()
     }
 
+    /// What another tool would have done or shown otherwise in any step, once each.
+    pub fn differences(&self) -> Vec<&String> {
+        let mut told: Vec<&String> = Vec::new();
+        for text in self.steps.iter().flat_map(|step| &step.differences) {
+            if !told.contains(&text) {
+                told.push(text);
+            }
+        }
+        told
+    }
+
     fn not_begun(&self) -> Option<String> {
         let (begun, planned) = (self.steps.len(), self.planned);
         match planned - begun {

@@ -1,6 +1,8 @@
 //! The result as text: a first screen that someone who knows wrk can read; `ramp` and `steps` have the tables of rates that
 //! change. Pure.
 
+mod distribution;
+mod endpoints;
 mod ramp;
 mod steps;
 
@@ -36,22 +38,27 @@ pub fn render(series: &Series) -> String {
 fn screen(outcome: &Outcome, capacity: Option<&Capacity>, more: &[String]) -> String {
     let mut text = format!("{}\n{}\n\n", requested(outcome), asked(outcome));
     if let Some(void) = outcome.void() {
-        let _ = writeln!(text, "{void}\n");
+        let _ = writeln!(text, "{}", lines_of(&void, ""));
     }
     let capacity = capacity.map(|capacity| ("Capacity", self::capacity(capacity)));
     for (name, value) in capacity.into_iter().chain(lines(outcome)) {
         let _ = writeln!(text, "{name:<LABEL$}{value}");
     }
     text += &ramp::render(outcome);
-    text + &caveats(outcome.caveats().iter().chain(more))
+    text += &endpoints::render(outcome);
+    text += &notes(outcome.caveats().iter().chain(more));
+    text + &notes(outcome.differences.iter())
 }
 
+/// What was requested, and below it how, where that is not as usual.
 fn requested(outcome: &Outcome) -> String {
-    format!("{} {}", outcome.method, outcome.url)
+    let unusual = outcome.unusual();
+    let newline = if unusual.is_empty() { "" } else { "\n" };
+    format!("{}{newline}{unusual}", outcome.title())
 }
 
-fn caveats<'a>(caveats: impl Iterator<Item = &'a String>) -> String {
-    let list: String = caveats.map(|caveat| wrapped(caveat)).collect();
+fn notes<'a>(notes: impl Iterator<Item = &'a String>) -> String {
+    let list: String = notes.map(|note| wrapped(note)).collect();
     if list.is_empty() { list } else { format!("\n{list}") }
 }
 
@@ -121,7 +128,8 @@ fn lines(outcome: &Outcome) -> Vec<(&'static str, String)> {
         ("Transfer", transfer(outcome)),
     ];
     lines.extend(outcome.asked().into_iter().flat_map(|asked| pace(outcome, asked)));
-    lines.extend(latencies(outcome));
+    lines.extend(if outcome.distribution { distribution::lines(outcome) } else { latencies(outcome) });
+    lines.extend(handshakes(outcome).map(|made| ("TLS", made)));
     let status = slice.status.iter().map(|(code, number)| format!("{code} × {}", count(*number)));
     let status = status.collect::<Vec<_>>().join("   ");
     lines.push(("Status", if status.is_empty() { NOTHING.into() } else { status }));
@@ -129,11 +137,15 @@ fn lines(outcome: &Outcome) -> Vec<(&'static str, String)> {
     let failures =
         failures.map(|f| format!("{} × {}, for example {}", what(&f.kind), count(f.count), f.example));
     lines.extend(labelled("Not good", failures));
+    lines.extend(content(outcome).map(|content| ("Content", content)));
     if slice.errors.is_empty() {
         lines.push(("Errors", "none".into()));
     }
     let errors = slice.errors.iter().map(|e| format!("{} {} × {}", e.phase, e.cause, count(e.count)));
     lines.extend(labelled("Errors", errors));
+    // Where there was nothing but this error it stands above all.
+    let tls_error = slice.tls_error.iter().filter(|_| slice.answered > 0);
+    lines.extend(tls_error.map(|error| ("TLS error", error.clone())));
     lines
 }
 
@@ -163,7 +175,43 @@ fn latencies(outcome: &Outcome) -> Vec<(&'static str, String)> {
         lines.push(("  service", quantiles(&slice.latency)));
     }
     lines.push(("  first byte", quantiles(&slice.first_byte)));
+    for (name, latencies) in [("  connect", &slice.connect), ("  handshake", &slice.handshake)] {
+        if !latencies.is_empty() {
+            lines.push((name, quantiles(latencies)));
+        }
+    }
     lines
+}
+
+/// How many TLS handshakes there were.
+fn handshakes(outcome: &Outcome) -> Option<String> {
+    let slice = &outcome.slice;
+    let made = slice.handshake.count() - slice.handshake.censored();
+    (made > 0).then(|| format!("{} handshakes, {} of them resumed", count(made), count(slice.resumed)))
+}
+
+/// What the sampled answers contained.
+fn content(outcome: &Outcome) -> Option<String> {
+    let sampled = outcome.sampled();
+    let mean = |all: u64| bytes(all as f64 / sampled.count as f64);
+    let forms = match sampled.forms {
+        0 => return None,
+        1 => "all the same".to_owned(),
+        many => format!("{} different", count(many as u64)),
+    };
+    let (decoded, encoded) = (mean(sampled.decoded_bytes), mean(sampled.encoded_bytes));
+    let size = if sampled.decoded_bytes == sampled.encoded_bytes {
+        format!("{decoded} each")
+    } else {
+        format!("{decoded} each, sent as {encoded}")
+    };
+    Some(match (sampled.count, sampled.forms) {
+        (1, _) => format!("1 sampled: {}", size.replacen(" each", "", 1)),
+        (several, 1) => format!("{} sampled: {forms}, {size}", count(several)),
+        (several, _) => {
+            format!("{} sampled: {forms}, {}", count(several), size.replacen("each", "on average", 1))
+        }
+    })
 }
 
 /// The label stands before the first line only.
@@ -200,7 +248,13 @@ fn requests(outcome: &Outcome) -> String {
 
 fn transfer(outcome: &Outcome) -> String {
     match (outcome.transfer_per_s(), outcome.bytes_per_answer()) {
-        (Some(per_s), Some(each)) => format!("{}/s, {} an answer", bytes(per_s), bytes(each)),
+        (Some(per_s), Some(each)) => {
+            let sampled = outcome.sampled();
+            let differ = sampled.decoded_bytes != sampled.encoded_bytes;
+            let decoded = sampled.decoded_bytes as f64 / sampled.count as f64;
+            let decoded = if differ { format!(", {} when decoded", bytes(decoded)) } else { String::new() };
+            format!("{}/s, {} an answer{decoded}", bytes(per_s), bytes(each))
+        }
         _ => NOTHING.into(),
     }
 }
@@ -246,16 +300,21 @@ pub fn what(kind: &FailureKind) -> String {
     kind.to_string()
 }
 
-/// A caveat as a list item of at most 80 columns.
+/// A note as a list item of at most 80 columns.
 fn wrapped(text: &str) -> String {
+    lines_of(text, "- ")
+}
+
+/// Text in lines of at most 80 columns, the first behind a mark, the others as far in.
+fn lines_of(text: &str, mark: &str) -> String {
     const WIDTH: usize = 80;
-    let mut lines = vec![String::from("-")];
-    for word in text.split_whitespace() {
+    let mut lines = vec![mark.to_owned()];
+    for (index, word) in text.split_whitespace().enumerate() {
         let last = lines.len() - 1;
-        if lines[last].chars().count() + 1 + word.chars().count() > WIDTH {
-            lines.push(format!("  {word}"));
+        if index > 0 && lines[last].chars().count() + 1 + word.chars().count() > WIDTH {
+            lines.push(format!("{:indent$}{word}", "", indent = mark.len()));
         } else {
-            lines[last].push(' ');
+            lines[last].push_str(if index > 0 { " " } else { "" });
             lines[last].push_str(word);
         }
     }

@@ -1,6 +1,8 @@
 //! The program as its users meet it: real services, real signals, real files, and what it prints.
 
 mod files;
+mod habits;
 mod load;
 mod place;
+mod reach;
 mod run;

@@ -8,6 +8,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use stats::Latencies;
 
+use super::super::content::Sampled;
+use super::detail::{OfEndpoint, Setup};
+
 /// One slice: its body is at the top.
 #[derive(Debug, Serialize)]
 pub(super) struct One<'a> {
@@ -50,7 +53,8 @@ pub(super) struct Capacity<'a> {
 /// A slice.
 #[derive(Debug, Serialize)]
 pub(super) struct Body<'a> {
-    pub(super) method: &'a str,
+    /// Null where there are several requests.
+    pub(super) method: Option<&'a str>,
     pub(super) url: &'a str,
     /// Address and port that were loaded.
     pub(super) address: String,
@@ -59,6 +63,8 @@ pub(super) struct Body<'a> {
     pub(super) kind: &'static str,
     /// Null in closed loop.
     pub(super) open: Option<Open<'a>>,
+    #[serde(flatten)]
+    pub(super) setup: Setup<'a>,
     pub(super) connections: u32,
     pub(super) threads: u32,
     /// What moved the bytes: `completion` (io_uring) or `readiness` (epoll).
@@ -89,6 +95,16 @@ pub(super) struct Body<'a> {
     pub(super) latency: Times<'a>,
     /// From sent to the first byte of the answer.
     pub(super) first_byte: Times<'a>,
+    /// From the beginning to connect to connected.
+    pub(super) connect: Times<'a>,
+    /// From there to the end of the TLS handshake.
+    pub(super) handshake: Times<'a>,
+    /// Handshakes that took up an earlier session.
+    pub(super) tls_resumed: u64,
+    /// Answers that were read in full and decoded, of all requests.
+    pub(super) sampled: Sampled,
+    /// Each of the requests, in order.
+    pub(super) endpoints: Vec<OfEndpoint<'a>>,
     /// Answers by status code.
     pub(super) status: &'a BTreeMap<u16, u64>,
     pub(super) errors: Vec<Error>,
@@ -101,6 +117,8 @@ pub(super) struct Body<'a> {
     pub(super) reconnects: u64,
     pub(super) client: Vec<Thread>,
     pub(super) caveats: Vec<String>,
+    /// What the tool of `--as` would have done or shown otherwise; empty without one.
+    pub(super) differences: &'a [String],
 }
 
 /// The rate asked for, and what came of it. `intended = sent + unsent`, and `intended = schedule_lag.count + queued`.

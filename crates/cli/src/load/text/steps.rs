@@ -5,7 +5,7 @@ use std::fmt::Write;
 use report::{rate, share};
 
 use super::{
-    LABEL, NOTHING, capacity, caveats, client, count, duration, of, p99_ns, quantile, requested, shown,
+    LABEL, NOTHING, capacity, client, count, duration, notes, of, p99_ns, quantile, requested, shown,
 };
 use crate::load::outcome::Outcome;
 use crate::load::series::Series;
@@ -35,7 +35,8 @@ pub fn render(series: &Series) -> String {
     text += &table(&rows, &columns);
     text += "\np50 to p99.9: response time, from when a request was due. late: how late the client\n\
              sent at p99 where a connection was free.\n";
-    text + &caveats(series.caveats_of_steps().iter().chain(&series.caveats()))
+    text += &notes(series.caveats_of_steps().iter().chain(&series.caveats()));
+    text + &notes(series.differences().iter().copied())
 }
 
 fn asked(series: &Series, first: &Outcome) -> String {

@@ -177,6 +177,40 @@ fn a_rate_that_was_too_much_for_the_service() {
 }
 
 #[test]
+fn a_longer_distribution_and_what_another_tool_would_have_done() {
+    let mut outcome = at_a_rate(slice(), 12);
+    outcome.distribution = true;
+    outcome.slice.first_byte = Latencies::new();
+    outcome.slice.latency.censor(2_000_000_000);
+    outcome.differences = vec!["wrk opens 30.".into(), "It prints 32.".into()];
+    insta::assert_snapshot!(render(&alone(outcome)), @r"
+    GET http://127.0.0.1:3000/
+    32 connections, 1 thread, 10.0 s, time-out 2s, open loop at 10,000/s, poisson
+
+    Requests     100,000 due, 100,000 sent, 100,000 answered, 100,000 good
+    Throughput   10,000/s, good answers
+    Transfer     2.45 MB/s, 245 B an answer
+    Rate         10,000/s sent, 10,000/s asked for
+    Queue        12 of 100,000 found no connection free
+    Client       69.8 µs late at p99, where one was free
+    Latency          response     service  first byte
+      p50             1.00 ms     1.00 ms           -
+      p75             1.25 ms     1.25 ms           -
+      p90             1.40 ms     1.40 ms           -
+      p95             1.45 ms     1.45 ms           -
+      p99             1.49 ms     1.49 ms           -
+      p99.9           1.50 ms     1.50 ms           -
+      p99.99          1.50 ms     1.50 ms           -
+      max             1.50 ms    ≥ 2.00 s           -
+    Status       200 × 100,000
+    Errors       none
+
+    - wrk opens 30.
+    - It prints 32.
+    ");
+}
+
+#[test]
 fn a_client_that_was_late_says_so() {
     let of = |outcome: &Outcome| {
         let caveats = outcome.caveats();
