@@ -160,7 +160,11 @@ impl Http2 {
         loop {
             self.poll_connection();
             // What has been written makes room for more of a long body, as far as the peer has opened its windows.
-            if !self.streams.iter_mut().fold(false, |any, stream| stream.upload() || any) {
+            let mut more = false;
+            for stream in &mut self.streams {
+                more |= stream.upload();
+            }
+            if !more {
                 break;
             }
         }

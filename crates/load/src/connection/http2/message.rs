@@ -47,8 +47,7 @@ pub(super) fn request(bytes: &[u8], scheme: Scheme) -> Option<Message> {
     let kept = |header: &&httparse::Header<'_>| {
         let is = |name: &&str| header.name.eq_ignore_ascii_case(name);
         // Of what a client may say of transfer codings, HTTP/2 knows this alone.
-        !DROPPED.iter().any(|name| is(&name))
-            && (!is(&"te") || header.value.eq_ignore_ascii_case(b"trailers"))
+        !DROPPED.iter().any(is) && (!is(&"te") || header.value.eq_ignore_ascii_case(b"trailers"))
     };
     for header in parsed.headers.iter().filter(kept) {
         let name = HeaderName::from_bytes(header.name.as_bytes()).ok()?;
