@@ -3,20 +3,31 @@
 //! ```text
 //! cargo run --release -p proofload-load --example cost -- 127.0.0.1:8080 /small 64 5 completion
 //! ```
-//! Address, path, connections, seconds, driver. The same from outside for any other tool: user and system time of the
+//! Address, path, connections, seconds, driver, and the protocol where it is not `http1`: `tls`, `http2:10` or `http2-tls:10`,
+//! with so many streams. No certificate is verified. The same from outside for any other tool: user and system time of the
 //! process over its requests. It must stay a thin shell around the engine, or it would measure itself.
 
 use std::io::Write;
 use std::time::Duration;
 
-use proofload_load::{Address, DriverChoice, Generator, LoadSpec, Request, Until};
+use proofload_load::{Address, DriverChoice, Generator, LoadSpec, Protocol, Request, Tls, Trust, Until};
 use rustix::time::{ClockId, clock_gettime};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [address, path, connections, seconds, driver] = arguments.as_slice() else {
-        return Err("usage: cost ADDRESS:PORT PATH CONNECTIONS SECONDS readiness|completion|auto".into());
+    let [address, path, connections, seconds, driver, rest @ ..] = arguments.as_slice() else {
+        return Err(
+            "usage: cost ADDRESS:PORT PATH CONNECTIONS SECONDS readiness|completion|auto [PROTOCOL]".into()
+        );
     };
+    let (protocol, secure) = match rest.first().map(|text| text.split(':').collect::<Vec<_>>()).as_deref() {
+        None | Some(["http1"]) => (Protocol::Http1 { pipeline: 1 }, false),
+        Some(["tls"]) => (Protocol::Http1 { pipeline: 1 }, true),
+        Some(["http2", streams]) => (Protocol::Http2 { streams: streams.parse()? }, false),
+        Some(["http2-tls", streams]) => (Protocol::Http2 { streams: streams.parse()? }, true),
+        Some(_) => return Err("the protocol is http1, tls, http2:STREAMS or http2-tls:STREAMS".into()),
+    };
+    let tls = Tls { server_name: "localhost".into(), trust: Trust::Anything, resumption: true };
     let driver = match driver.as_str() {
         "readiness" => DriverChoice::Readiness,
         "completion" => DriverChoice::Completion,
@@ -25,6 +36,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut generator = Generator::start(LoadSpec {
         connections: connections.parse()?,
         driver,
+        protocol,
+        tls: secure.then_some(tls),
         ..LoadSpec::new(Address::Tcp(address.parse()?), vec![Request::new("GET", path, address)])
     })?;
     let before = process_cpu();
@@ -32,11 +45,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let cpu = process_cpu() - before;
     writeln!(
         std::io::stdout(),
-        "{:.2} cpu-us/request {:.0} ok/s by {}, {:?} us p50 errors {:?}",
+        "{:.2} cpu-us/request {:.0} ok/s by {}, {:?} us p50, {} KiB peak, errors {:?}",
         cpu.as_secs_f64() * 1e6 / slice.answered as f64,
         slice.ok_in_window as f64 * 1e9 / slice.window_ns as f64,
         slice.driver,
         slice.latency.quantile(0.5).map(|quantile| quantile.ns() / 1000),
+        peak_memory_kib(),
         slice.errors,
     )?;
     Ok(())
@@ -46,4 +60,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 fn process_cpu() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// The most memory that this process has held at once, as the kernel counts it.
+fn peak_memory_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
 }

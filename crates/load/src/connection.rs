@@ -12,10 +12,23 @@
 //! Without TLS, and with HTTP/1.1, `Securing` takes no time. It does no I/O and reads no clock: the
 //! [`Share`](crate::share::Share) that owns it decides what is sent when, a driver moves the bytes.
 
+/// Calls the same method of either protocol.
+macro_rules! session {
+    ($self:expr, $session:ident => $call:expr) => {
+        match $self {
+            Session::Http1($session) => $call,
+            Session::Http2($session) => $call,
+        }
+    };
+}
+
 mod desk;
 mod flight;
 mod http1;
 mod http2;
+mod secure;
+#[cfg(test)]
+mod tests;
 mod tls;
 
 use crate::corpus::Corpus;
@@ -25,8 +38,9 @@ pub(crate) use desk::{Answer, Desk, Loss};
 pub(crate) use flight::Flight;
 use http1::Http1;
 use http2::Http2;
+pub(crate) use http2::has_form as has_http2_form;
+use tls::Tls;
 pub(crate) use tls::TlsTerms;
-use tls::{Flaw, Tls};
 
 /// Waiting time after a first failure to connect.
 const BACKOFF_FIRST_NS: u64 = 10_000_000;
@@ -68,6 +82,8 @@ pub(crate) struct Connection {
     early: Option<Flight>,
     /// The wait after the next failure; 0 after an answer.
     backoff_ns: u64,
+    /// When it was begun to open it last.
+    opening_ns: u64,
     opened_before: bool,
 }
 
@@ -76,16 +92,6 @@ pub(crate) struct Connection {
 enum Session {
     Http1(Http1),
     Http2(Box<Http2>),
-}
-
-/// Calls the same method of either protocol.
-macro_rules! session {
-    ($self:expr, $session:ident => $call:expr) => {
-        match $self {
-            Session::Http1($session) => $call,
-            Session::Http2($session) => $call,
-        }
-    };
 }
 
 impl Connection {
@@ -97,6 +103,7 @@ impl Connection {
             tls: None,
             early: None,
             backoff_ns: 0,
+            opening_ns: 0,
             opened_before: false,
         }
     }
@@ -127,13 +134,10 @@ impl Connection {
         match self.stage {
             Stage::Closed { retry_ns } if terms.fresh => (retry_ns > 0).then_some(retry_ns),
             Stage::Closed { retry_ns } => Some(retry_ns),
-            Stage::Connecting { since_ns } | Stage::Securing { since_ns, .. } => {
-                Some(since_ns + terms.connect_timeout_ns)
+            Stage::Connecting { .. } | Stage::Securing { .. } => {
+                Some(self.opening_ns + terms.connect_timeout_ns)
             }
-            Stage::Open => {
-                let sent_ns = session!(&self.session, session => session.oldest_sent_ns());
-                sent_ns.map(|sent_ns| sent_ns + terms.timeout_ns)
-            }
+            Stage::Open => session!(&self.session, session => session.due_ns(terms)),
         }
     }
 
@@ -141,6 +145,7 @@ impl Connection {
     pub(crate) fn open(&mut self, now_ns: u64) {
         debug_assert!(matches!(self.stage, Stage::Closed { .. }));
         self.stage = Stage::Connecting { since_ns: now_ns };
+        self.opening_ns = now_ns;
     }
 
     /// The socket is connected.
@@ -204,15 +209,7 @@ impl Connection {
         if let Session::Http2(session) = &mut self.session {
             session.flush();
         }
-        let Some(tls) = &mut self.tls else { return };
-        if tls.is_handshaking() {
-            return tls.flush();
-        }
-        while let Some(bytes) = session!(&self.session, session => session.output(corpus)) {
-            let count = tls.write(bytes);
-            session!(&mut self.session, session => session.wrote(count, corpus));
-        }
-        tls.flush();
+        self.encrypt(corpus);
     }
 
     /// What is to be written next, if anything.
@@ -229,7 +226,10 @@ impl Connection {
     /// So many bytes of the output were written.
     pub(crate) fn wrote(&mut self, count: usize, corpus: &Corpus) {
         match &mut self.tls {
-            Some(tls) => tls.wrote(count),
+            Some(tls) => {
+                tls.wrote(count);
+                self.encrypt(corpus);
+            }
             None => session!(&mut self.session, session => session.wrote(count, corpus)),
         }
     }
@@ -272,52 +272,12 @@ impl Connection {
             }
         }
         match (&self.session, self.stage) {
-            (Session::Http2(session), Stage::Securing { .. })
-                if heard != Heard::Lost && session.is_ready() =>
-            {
-                self.secured(desk)
-            }
+            (Session::Http2(session), Stage::Securing { .. }) => match heard {
+                Heard::Lost => self.failed(session.ending(), desk),
+                _ if session.is_ready() => self.secured(desk),
+                heard => heard,
+            },
             _ => heard,
-        }
-    }
-
-    fn decrypt(&mut self, tls: &mut Tls, mut bytes: &[u8], terms: &Terms, desk: &mut Desk<'_>) -> Heard {
-        while !bytes.is_empty() {
-            let before = tls.is_handshaking();
-            if let Err(flaw) = tls.received(&mut bytes) {
-                return self.tls_failed(flaw, desk);
-            }
-            if before && !tls.is_handshaking() {
-                if matches!(terms.protocol, Protocol::Http2 { .. }) && tls.protocol() != Some(b"h2") {
-                    return self.tls_failed(Flaw::no_http2(), desk);
-                }
-                self.shook_hands(tls, desk);
-                let _ = self.speak(terms, desk);
-            }
-            while let Some(plain) = tls.plain() {
-                let (heard, count) = (self.read(plain, terms, desk), plain.len());
-                if heard == Heard::Lost {
-                    return heard;
-                }
-                tls.consume(count);
-            }
-        }
-        if tls.is_ended() {
-            return self.ended(terms, desk);
-        }
-        // An answer of the handshake, or of the protocol, may be waiting to be written.
-        Heard::Free
-    }
-
-    fn tls_failed(&mut self, flaw: Flaw, desk: &mut Desk<'_>) -> Heard {
-        desk.tally.tls_error.get_or_insert(flaw.text);
-        self.failed(flaw.cause, desk)
-    }
-
-    fn shook_hands(&mut self, tls: &Tls, desk: &mut Desk<'_>) {
-        if let Stage::Securing { since_ns, .. } = self.stage {
-            desk.tally.handshake.record(desk.now_ns - since_ns);
-            desk.tally.resumed += u64::from(tls.is_resumed());
         }
     }
 
@@ -331,6 +291,11 @@ impl Connection {
     /// The peer has ended the connection.
     pub(crate) fn ended(&mut self, terms: &Terms, desk: &mut Desk<'_>) -> Heard {
         if self.stage != Stage::Open {
+            return self.failed(Cause::ClosedEarly, desk);
+        }
+        // An end that TLS has not announced (which would have been heard while it decrypts) is anybody's, and no end of a
+        // body (RFC 9112, section 9.8).
+        if self.tls.is_some() && matches!(self.session, Session::Http1(_)) && self.is_busy() {
             return self.failed(Cause::ClosedEarly, desk);
         }
         let heard = session!(&mut self.session, session => session.ended(desk));
@@ -358,7 +323,7 @@ impl Connection {
     /// The time of the oldest request, or of connecting, is up.
     pub(crate) fn expired(&mut self, terms: &Terms, desk: &mut Desk<'_>) -> Heard {
         match &mut self.session {
-            Session::Http2(session) if self.stage == Stage::Open => session.expired(terms.timeout_ns, desk),
+            Session::Http2(session) if self.stage == Stage::Open => session.expired(terms, desk),
             _ => self.failed(Cause::Timeout, desk),
         }
     }

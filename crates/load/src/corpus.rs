@@ -84,6 +84,16 @@ impl Corpus {
         &self.endpoints
     }
 
+    /// Every request that can be drawn, with its endpoint.
+    pub(crate) fn variants(&self) -> impl Iterator<Item = (&Endpoint, &[u8])> {
+        self.endpoints.iter().flat_map(|endpoint| {
+            let numbers = endpoint.first as usize..(endpoint.first + endpoint.count) as usize;
+            let bytes =
+                |number: usize| &self.arena[self.bounds[number] as usize..self.bounds[number + 1] as usize];
+            numbers.map(move |number| (endpoint, bytes(number)))
+        })
+    }
+
     /// The bytes of a request that was drawn. They stay where they are as long as the corpus lives.
     pub(crate) fn bytes(&self, choice: Choice) -> &[u8] {
         &self.arena[choice.start as usize..][..choice.length as usize]

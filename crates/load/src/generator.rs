@@ -3,6 +3,8 @@
 //! The control plane. It deals connections and requests to the threads, tells them when to begin, and merges what they
 //! report; it touches no socket.
 
+mod feasible;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -57,11 +59,12 @@ impl Generator {
     /// Starts the threads. Connections are opened by the first [`run`](Self::run).
     ///
     /// # Errors
-    /// [`LoadError`]: a spec that cannot be, too few file descriptors (the soft limit is raised to the hard one where needed), a
+    /// [`LoadError`]: a spec that cannot be, a source address that is not this machine's, too few file descriptors (the soft limit is raised to the hard one where needed), a
     /// CPU that cannot be pinned to, a thread that does not start.
     pub fn start(spec: LoadSpec) -> Result<Generator, LoadError> {
-        check(&spec)?;
+        feasible::check(&spec)?;
         let corpus = Arc::new(Corpus::render(&requests(&spec))?);
+        feasible::check_requests(&spec, &corpus)?;
         let tls = spec.tls.as_ref().map(|tls| trust::terms(tls, spec.protocol)).transpose()?;
         limits::ensure_descriptors(spec.connections, spec.threads)?;
         let answered = (0..spec.threads).map(|_| Counter::default()).collect();
@@ -181,32 +184,6 @@ impl Thread {
 /// How many of `total` things the taker `index` gets when they are dealt in turn to so many `takers`.
 fn dealt(total: u64, takers: u64, index: u64) -> u64 {
     total / takers + u64::from(index < total % takers)
-}
-
-fn check(spec: &LoadSpec) -> Result<(), LoadError> {
-    let refuse = |field, problem: String| Err(LoadError::Spec { field, problem });
-    if spec.connections == 0 {
-        return refuse("load.connections", "0 is too few, at least 1".into());
-    }
-    if spec.threads == 0 || spec.threads > spec.connections {
-        let limit = spec.connections;
-        return refuse(
-            "load.threads",
-            format!("{} threads for {limit} connections, from 1 to {limit}", spec.threads),
-        );
-    }
-    if let Arrivals::Open { rate, .. } = spec.arrivals
-        && let Some(problem) = rate.problem()
-    {
-        return refuse("load.rate", problem);
-    }
-    if spec.timeout.is_zero() {
-        return refuse("load.timeout", "0 is too short for any answer".into());
-    }
-    if spec.connect_timeout.is_zero() {
-        return refuse("load.connect_timeout", "0 is too short for any connection".into());
-    }
-    Ok(())
 }
 
 /// The requests as they are sent: where each has a connection of its own, it says so.

@@ -9,6 +9,7 @@ use super::flight::Listener;
 use super::{Desk, Flight, Heard};
 use crate::corpus::Corpus;
 use crate::reader::{Flaw, Progress, ResponseReader};
+use crate::share::Terms;
 use crate::{Cause, Phase, Protocol};
 
 /// A body beyond this length is better thrown away by the kernel than copied to the engine.
@@ -58,8 +59,9 @@ impl Http1 {
         self.flights.len()
     }
 
-    pub(super) fn oldest_sent_ns(&self) -> Option<u64> {
-        self.flights.front().map(|flight| flight.sent_ns)
+    /// When the time of the oldest request is up.
+    pub(super) fn due_ns(&self, terms: &Terms) -> Option<u64> {
+        self.flights.front().map(|flight| flight.sent_ns + terms.timeout_ns)
     }
 
     pub(super) fn begin(&mut self, flight: Flight, _corpus: &Corpus) {

@@ -1,5 +1,7 @@
 //! TLS on one connection: between the bytes of the socket and those of the protocol. By rustls, without I/O.
 
+mod wording;
+
 use std::fmt;
 use std::io::{BufRead, Write};
 use std::sync::Arc;
@@ -86,14 +88,9 @@ impl Tls {
         self.session.reader().consume(count);
     }
 
-    /// Encrypts bytes, or as many of them as fit before [`flush`](Self::flush).
+    /// Encrypts bytes, as many of them as fit before the next [`flush`](Self::flush): 64 KiB with what is there already.
     pub(super) fn write(&mut self, bytes: &[u8]) -> usize {
-        let count = match self.session.writer().write(bytes) {
-            Ok(0) | Err(_) => 0,
-            Ok(count) => return count,
-        };
-        self.flush();
-        self.session.writer().write(bytes).unwrap_or(count)
+        self.session.writer().write(bytes).unwrap_or(0)
     }
 
     /// Moves finished records to where they are written from.
@@ -129,5 +126,5 @@ fn flaw(error: rustls::Error) -> Flaw {
         rustls::Error::InvalidCertificate(_) => Cause::Certificate,
         _ => Cause::Tls,
     };
-    Flaw { cause, text: error.to_string() }
+    Flaw { cause, text: wording::text(&error) }
 }

@@ -124,6 +124,10 @@ impl Share {
             let due = self.next_arrival_ns().is_some_and(|due_ns| due_ns <= now_ns);
             let room = self.connections[index].room(now_ns, &self.terms);
             let Some(schedule) = &mut self.schedule else { return };
+            if room < schedule.listed[index] as usize {
+                // A peer may take back what it allowed (HTTP/2: `GOAWAY`, fewer streams), and nothing is to be sent into that.
+                schedule.withdraw(index);
+            }
             if room <= schedule.listed[index] as usize {
                 return;
             }

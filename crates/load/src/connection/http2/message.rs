@@ -10,6 +10,11 @@ use crate::reader::{HEADERS_LIMIT, Head};
 const DROPPED: [&str; 6] =
     ["host", "connection", "transfer-encoding", "keep-alive", "proxy-connection", "upgrade"];
 
+/// Whether the request that was rendered as `bytes` can be sent over HTTP/2.
+pub(crate) fn has_form(bytes: &[u8]) -> bool {
+    request(bytes, Scheme::Https).is_some()
+}
+
 /// The scheme of a request's URI.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Scheme {
@@ -17,8 +22,11 @@ pub(super) enum Scheme {
     Https,
 }
 
-/// The request that was rendered as `bytes`, and its body; `None` where HTTP/2 has no form for it.
-pub(super) fn request(bytes: &[u8], scheme: Scheme) -> Option<(Request<()>, Bytes)> {
+/// A request's head and its body.
+pub(super) type Message = (Request<()>, Bytes);
+
+/// The request that was rendered as `bytes`; `None` where HTTP/2 has no form for it.
+pub(super) fn request(bytes: &[u8], scheme: Scheme) -> Option<Message> {
     let mut space = [httparse::EMPTY_HEADER; HEADERS_LIMIT];
     let mut parsed = httparse::Request::new(&mut space);
     let Ok(httparse::Status::Complete(head_bytes)) = parsed.parse(bytes) else { return None };
@@ -36,8 +44,11 @@ pub(super) fn request(bytes: &[u8], scheme: Scheme) -> Option<(Request<()>, Byte
     *request.method_mut() = Method::from_bytes(parsed.method?.as_bytes()).ok()?;
     *request.uri_mut() = uri;
     *request.version_mut() = http::Version::HTTP_2;
-    let kept =
-        |header: &&httparse::Header<'_>| !DROPPED.iter().any(|name| header.name.eq_ignore_ascii_case(name));
+    let kept = |header: &&httparse::Header<'_>| {
+        let is = |name: &&str| header.name.eq_ignore_ascii_case(name);
+        // Of what a client may say of transfer codings, HTTP/2 knows this alone.
+        !DROPPED.iter().any(is) && (!is(&"te") || header.value.eq_ignore_ascii_case(b"trailers"))
+    };
     for header in parsed.headers.iter().filter(kept) {
         let name = HeaderName::from_bytes(header.name.as_bytes()).ok()?;
         request.headers_mut().append(name, HeaderValue::from_bytes(header.value).ok()?);

@@ -1,0 +1,213 @@
+//! Connections with TLS and HTTP/2 against servers in memory, hostile ones included: what is booked must not depend on how
+//! the bytes were cut. No socket, no clock.
+
+mod frames;
+mod http2;
+mod tls;
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use crate::connection::{Stage, TlsTerms};
+use crate::corpus::{Corpus, Deck};
+use crate::share::{Act, Share, Terms};
+use crate::tally::{self, Part};
+use crate::{Contract, Protocol, Request, Slice, Until};
+
+const MS: u64 = 1_000_000;
+const TIMEOUT_NS: u64 = 300 * MS;
+const CONNECT_TIMEOUT_NS: u64 = 200 * MS;
+
+/// How the bytes of the server are cut on their way.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Cut {
+    Whole,
+    Bytes,
+    Random(u64),
+}
+
+impl Cut {
+    fn pieces(self, mut bytes: &[u8]) -> Vec<&[u8]> {
+        let mut random = Pcg64Mcg::seed_from_u64(if let Cut::Random(seed) = self { seed } else { 0 });
+        let mut pieces = Vec::new();
+        while !bytes.is_empty() {
+            let most = match self {
+                Cut::Whole => bytes.len(),
+                Cut::Bytes => 1,
+                Cut::Random(_) => {
+                    let limit = [3, 60, 20_000][random.random_range(0..3)];
+                    random.random_range(1..=limit)
+                }
+            };
+            let (piece, rest) = bytes.split_at(most.min(bytes.len()));
+            pieces.push(piece);
+            bytes = rest;
+        }
+        pieces
+    }
+}
+
+/// Runs a case with every cut, and returns what all of them have booked.
+#[track_caller]
+fn for_all_cuts(case: impl Fn(Cut) -> String) -> String {
+    let whole = case(Cut::Whole);
+    let cuts = [Cut::Bytes].into_iter().chain((0..12).map(Cut::Random));
+    cuts.for_each(|cut| assert_eq!(case(cut), whole, "{cut:?} and in one piece"));
+    whole
+}
+
+/// One connection of a share, with a socket that a test holds the other end of.
+struct Bench {
+    share: Share,
+    cut: Cut,
+    now_ns: u64,
+    /// How many bytes the socket takes before it is full.
+    room: usize,
+    said: Vec<u8>,
+    has_socket: bool,
+}
+
+impl Bench {
+    /// A connection, opened as far as TCP goes, that will send `count` requests.
+    fn new(request: &Request, protocol: Protocol, tls: Option<TlsTerms>, (cut, count): (Cut, u64)) -> Bench {
+        let corpus = Arc::new(Corpus::render(std::slice::from_ref(request)).unwrap());
+        let terms = Terms {
+            corpus: corpus.clone(),
+            protocol,
+            tls,
+            fresh: false,
+            can_skip: true,
+            timeout_ns: TIMEOUT_NS,
+            connect_timeout_ns: CONNECT_TIMEOUT_NS,
+            contracts: vec![request.contract.clone().unwrap_or_default()],
+            sample_every: 1,
+        };
+        let mut share = Share::new(terms, Deck::new(corpus, 1, 0), None, 1);
+        share.prepare(0, Some(count));
+        let mut bench =
+            Bench { share, cut, now_ns: 0, room: usize::MAX, said: Vec::new(), has_socket: false };
+        bench.pass(1);
+        bench
+    }
+
+    /// Time goes by, and what is due is done.
+    fn pass(&mut self, time_ns: u64) {
+        self.now_ns += time_ns;
+        if let Some((_, act)) = self.share.overdue(0, self.now_ns) {
+            self.perform(act);
+        }
+    }
+
+    /// Opens the window: requests begin, as many as there is room for.
+    fn load(&mut self) {
+        self.share.open_window(self.now_ns, Until::Requests(0));
+        self.perform(Act::Free);
+    }
+
+    /// The server says this.
+    fn hear(&mut self, bytes: &[u8]) {
+        for piece in self.cut.pieces(bytes) {
+            if self.has_socket {
+                let act = self.share.received(0, self.now_ns, piece);
+                self.perform(act);
+            }
+        }
+    }
+
+    /// The server ends the connection.
+    fn end(&mut self) {
+        if self.has_socket {
+            let act = self.share.ended(0, self.now_ns);
+            self.perform(act);
+        }
+    }
+
+    /// What was said to the server since this was asked last.
+    fn said(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.said)
+    }
+
+    fn is_open(&self) -> bool {
+        self.share.stage(0) == Stage::Open
+    }
+
+    fn perform(&mut self, mut act: Act) {
+        loop {
+            act = match act {
+                Act::Wait => return,
+                Act::Free => self.share.start(0, self.now_ns),
+                Act::Send => self.write(),
+                Act::Close => {
+                    self.has_socket = false;
+                    return;
+                }
+                Act::Reopen => {
+                    self.has_socket = true;
+                    self.share.connecting(0, self.now_ns);
+                    self.share.opened(0, self.now_ns)
+                }
+            }
+        }
+    }
+
+    fn write(&mut self) -> Act {
+        while let Some(bytes) = self.share.output(0).filter(|_| self.room > 0) {
+            let count = bytes.len().min(self.room);
+            self.said.extend_from_slice(&bytes[..count]);
+            self.room -= count;
+            self.share.wrote(0, count);
+        }
+        Act::Wait
+    }
+
+    fn slice(mut self) -> Slice {
+        self.share.stop_sending(self.now_ns, 0);
+        let (tally, contract_failures, contents) = self.share.finish(self.now_ns, |_| {});
+        let part = Part {
+            driver: "",
+            tally,
+            contract_failures,
+            contents,
+            alive_start: 0,
+            alive_end: 0,
+            stopped_ns: self.now_ns,
+            finished_ns: self.now_ns,
+            cpu_ns: 0,
+            wall_ns: 0,
+            run_delay_ns: None,
+        };
+        tally::slice(0, vec![part], &["it".into()])
+    }
+
+    /// What was booked, in words.
+    fn books(self) -> String {
+        let slice = self.slice();
+        let mut text = format!("opened {}", slice.opened);
+        let mut add = |count: u64, what: &str| {
+            if count > 0 {
+                write!(text, ", {what} {count}").unwrap();
+            }
+        };
+        slice.status.iter().for_each(|(status, &count)| add(count, &format!("{status} x")));
+        add(slice.answered - slice.ok, "bad");
+        add(slice.bytes_body, "bytes");
+        for error in &slice.errors {
+            add(error.count, &format!("{} {} x", error.phase, error.cause));
+        }
+        add(slice.unfinished, "unfinished");
+        slice.endpoints[0].contents.iter().for_each(|seen| add(seen.decoded_bytes, "decoded"));
+        text
+    }
+}
+
+fn get() -> Request {
+    Request::new("GET", "/", "proofload.test")
+}
+
+/// A contract that nothing can break.
+fn anything() -> Option<Contract> {
+    Some(Contract { status: (100..600).collect(), ..Contract::default() })
+}

@@ -1,0 +1,360 @@
+//! HTTP/2 against servers that speak it frame by frame, well and badly.
+
+use super::frames::{
+    ACK, DATA, END_STREAM, HEADERS, PING, PREFACE, RST_STREAM, SETTINGS, WINDOW_UPDATE, data, frame, goaway,
+    head, read, reset, settings, trailers,
+};
+use super::tls::{Server, client};
+use super::*;
+
+const TEN: Protocol = Protocol::Http2 { streams: 10 };
+const NO_ERROR: u32 = 0;
+const REFUSED_STREAM: u32 = 7;
+const CANCEL: u32 = 8;
+const ENHANCE_YOUR_CALM: u32 = 11;
+
+fn bench(request: &Request, protocol: Protocol, settings: &[u8], (cut, count): (Cut, u64)) -> Bench {
+    let mut bench = Bench::new(request, protocol, None, (cut, count));
+    assert!(bench.said.starts_with(PREFACE), "it speaks first");
+    bench.hear(settings);
+    bench.load();
+    bench
+}
+
+/// What is booked where `count` requests are sent on streams 1, 3, 5 and so on, and then this is heard.
+#[track_caller]
+fn heard(count: u64, bytes: &[&[u8]]) -> String {
+    heard_for(&Request { contract: anything(), ..get() }, count, bytes)
+}
+
+#[track_caller]
+fn heard_for(request: &Request, count: u64, bytes: &[&[u8]]) -> String {
+    for_all_cuts(|cut| {
+        let mut bench = bench(request, TEN, &settings(None), (cut, count));
+        bench.hear(&bytes.concat());
+        bench.books()
+    })
+}
+
+/// Streams that the client has opened, or given up, since this was asked last.
+fn streams(bench: &mut Bench, kind: u8) -> Vec<u32> {
+    read(&bench.said()).into_iter().filter(|frame| frame.0 == kind).map(|frame| frame.2).collect()
+}
+
+#[test]
+fn responses_are_whole_however_frames_are_cut() {
+    let good = [head(1, "200", &[("content-length", "5")], 0), data(1, b"hello", END_STREAM)].concat();
+    assert_eq!(heard(1, &[&good]), "opened 1, 200 x 1, bytes 5, decoded 5");
+    let ended =
+        [head(3, "200", &[], 0), data(3, b"he", 0), data(3, b"llo", 0), data(3, b"", END_STREAM)].concat();
+    assert_eq!(heard(2, &[&ended, &good]), "opened 1, 200 x 2, bytes 10, decoded 10");
+    let trailing = [head(1, "200", &[], 0), data(1, b"hello", 0), trailers(1, &[("x", "y")])].concat();
+    assert_eq!(heard(1, &[&trailing]), "opened 1, 200 x 1, bytes 5, decoded 5");
+    let early = [head(1, "103", &[("link", "x")], 0), head(1, "103", &[], 0), good.clone()].concat();
+    assert_eq!(heard(1, &[&early]), "opened 1, 200 x 1, bytes 5, decoded 5");
+    for status in ["204", "304"] {
+        let bare = head(1, status, &[("content-length", "5")], END_STREAM);
+        assert_eq!(heard(1, &[&bare]), format!("opened 1, {status} x 1"));
+    }
+    let to_head = Request { method: "HEAD".into(), ..get() };
+    let bare = head(1, "200", &[("content-length", "5")], END_STREAM);
+    assert_eq!(heard_for(&to_head, 1, &[&bare]), "opened 1, 200 x 1");
+    let squeezed = include_bytes!("../../../tests/vectors/page.gz");
+    let squeezed =
+        [head(1, "200", &[("content-encoding", "gzip")], 0), data(1, squeezed, END_STREAM)].concat();
+    let page = include_bytes!("../../../tests/vectors/page.txt").len();
+    let books = heard(1, &[&squeezed]);
+    assert!(books.ends_with(&format!("decoded {page}")), "{books}");
+}
+
+#[test]
+fn an_interim_response_is_the_first_byte() {
+    let mut bench = bench(&get(), TEN, &settings(None), (Cut::Whole, 1));
+    bench.hear(&head(1, "103", &[], 0));
+    bench.now_ns += 50 * MS;
+    bench.hear(&head(1, "200", &[], END_STREAM));
+    let slice = bench.slice();
+    assert_eq!(slice.ok, 1);
+    assert!(
+        slice.first_byte.quantile(1.0).unwrap().ns() < MS
+            && slice.latency.quantile(1.0).unwrap().ns() >= 49 * MS
+    );
+}
+
+#[test]
+fn lengths_that_disagree_are_malformed() {
+    let answer = |length: &str, bytes: &[u8]| {
+        heard(1, &[&head(1, "200", &[("content-length", length)], 0), &data(1, bytes, END_STREAM)])
+    };
+    assert_eq!(answer("6", b"hello"), "opened 1, body malformed x 1");
+    assert_eq!(answer("4", b"hello"), "opened 1, body malformed x 1");
+    assert_eq!(answer("four", b"hello"), "opened 1, head malformed x 1");
+}
+
+#[test]
+fn a_head_that_is_too_large_costs_its_stream_alone() {
+    let many: Vec<_> = (0..200).map(|number| format!("x-{number}")).collect();
+    let many: Vec<_> = many.iter().map(|name| (name.as_str(), "y")).collect();
+    let lines = head(1, "200", &many, END_STREAM);
+    let other = head(3, "200", &[], END_STREAM);
+    assert_eq!(heard(2, &[&lines, &other]), "opened 1, 200 x 1, head too-large x 1");
+    let value = "v".repeat(8000);
+    // More than one frame holds: the rest of the block continues it.
+    let long: Vec<u8> = head(1, "200", &[("a", value.as_str()); 9], END_STREAM)[9..].to_vec();
+    let pieces: Vec<&[u8]> = long.chunks(16_000).collect();
+    let last = pieces.len() - 1;
+    let block: Vec<u8> = pieces
+        .iter()
+        .enumerate()
+        .flat_map(|(index, piece)| {
+            let kind = if index == 0 { HEADERS } else { 9 };
+            let flags = if index == 0 { END_STREAM } else { 0 } | if index == last { 4 } else { 0 };
+            frame(kind, flags, 1, piece)
+        })
+        .collect();
+    assert_eq!(heard(2, &[&block, &other]), "opened 1, 200 x 1, head too-large x 1");
+}
+
+#[test]
+fn a_reset_costs_its_stream_in_the_phase_it_was_in() {
+    let other = head(3, "200", &[], END_STREAM);
+    let begun = [head(1, "200", &[], 0), data(1, b"he", 0)].concat();
+    assert_eq!(heard(2, &[&reset(1, CANCEL), &other]), "opened 1, 200 x 1, head stream-reset x 1");
+    assert_eq!(heard(2, &[&begun, &reset(1, CANCEL), &other]), "opened 1, 200 x 1, body stream-reset x 1");
+    assert_eq!(heard(2, &[&reset(1, REFUSED_STREAM), &other]), "opened 1, 200 x 1, head stream-refused x 1");
+    // 64 KiB is the window at first: the rest of the request is still to be sent.
+    let request = Request { body: vec![b'x'; 100_000], ..Request::new("POST", "/", "a") };
+    assert_eq!(heard_for(&request, 1, &[&reset(1, CANCEL)]), "opened 1, send stream-reset x 1");
+    // All is said, and the server wants no more of the request.
+    let said = [head(1, "200", &[], 0), data(1, b"no", END_STREAM), reset(1, NO_ERROR)].concat();
+    assert_eq!(heard_for(&request, 1, &[&said]), "opened 1, 200 x 1, bytes 2, decoded 2");
+    let half =
+        [head(1, "200", &[("content-length", "3")], 0), data(1, b"no", 0), reset(1, NO_ERROR)].concat();
+    assert_eq!(heard_for(&request, 1, &[&half]), "opened 1, body stream-reset x 1");
+}
+
+#[test]
+fn a_goaway_is_heard_out() {
+    let answers = [head(1, "200", &[], END_STREAM), head(3, "200", &[], END_STREAM)].concat();
+    // In good order: what was looked at is answered, the rest refused, and the connection is done.
+    assert_eq!(heard(3, &[&goaway(3, NO_ERROR), &answers]), "opened 1, 200 x 2, head stream-refused x 1");
+    let books = heard(3, &[&goaway(3, ENHANCE_YOUR_CALM), &answers]);
+    assert_eq!(books, "opened 1, 200 x 2, head stream-refused x 1, idle closed x 1");
+    assert_eq!(heard(2, &[&goaway(i32::MAX as u32, NO_ERROR), &answers]), "opened 1, 200 x 2");
+    for_all_cuts(|cut| {
+        let mut bench = bench(&get(), TEN, &settings(None), (cut, 13));
+        bench.hear(&goaway(5, NO_ERROR));
+        assert_eq!(streams(&mut bench, HEADERS).len(), 10, "nothing more is sent into it");
+        bench.hear(&[head(1, "200", &[], END_STREAM), head(3, "200", &[], END_STREAM)].concat());
+        assert!(streams(&mut bench, HEADERS).is_empty());
+        bench.hear(&head(5, "200", &[], END_STREAM));
+        // The three that are left go out on a connection of their own.
+        assert!(bench.said.starts_with(PREFACE), "it comes again by itself");
+        bench.hear(&settings(None));
+        assert_eq!(streams(&mut bench, HEADERS).len(), 3);
+        bench.end();
+        bench.books()
+    });
+}
+
+#[test]
+fn the_end_of_a_connection_is_booked_by_what_was_owed() {
+    let end = |count: u64, bytes: &[u8]| {
+        for_all_cuts(|cut| {
+            let mut bench = bench(&get(), TEN, &settings(None), (cut, count));
+            bench.hear(bytes);
+            bench.end();
+            bench.books()
+        })
+    };
+    let good = [head(1, "200", &[], 0), data(1, b"hello", END_STREAM)].concat();
+    assert_eq!(end(1, &good), "opened 1, 200 x 1, bytes 5, idle closed x 1, decoded 5");
+    assert_eq!(end(2, &good), "opened 1, 200 x 1, bytes 5, head closed-early x 1, decoded 5");
+    assert_eq!(end(1, &good[..good.len() - 1]), "opened 1, body closed-early x 1");
+    // What comes is no frame: nothing of it can be believed, but what came before.
+    let garbage = [&good[..], b"HTTP/1.1 200 OK\r\n\r\n"].concat();
+    assert_eq!(end(2, &garbage), "opened 1, 200 x 1, bytes 5, head malformed x 1, decoded 5");
+    assert_eq!(end(1, &garbage), "opened 1, 200 x 1, bytes 5, idle malformed x 1, decoded 5");
+}
+
+#[test]
+fn a_server_decides_how_many_streams_there_are() {
+    let mut bench = bench(&get(), TEN, &settings(Some(1)), (Cut::Bytes, 30));
+    assert_eq!(streams(&mut bench, HEADERS), [1]);
+    bench.hear(&head(1, "200", &[], END_STREAM));
+    assert_eq!(streams(&mut bench, HEADERS), [3]);
+    bench.hear(&settings(Some(5)));
+    assert_eq!(streams(&mut bench, HEADERS), [5, 7, 9, 11]);
+    bench.hear(&settings(None));
+    assert!(streams(&mut bench, HEADERS).is_empty(), "what is not named stays");
+    bench.hear(&settings(Some(50)));
+    assert_eq!(streams(&mut bench, HEADERS).len(), 5, "no more than are asked for");
+    // None for a while, at first or later.
+    bench.hear(&settings(Some(0)));
+    bench.hear(&(0..11).flat_map(|number| head(number * 2 + 1, "200", &[], END_STREAM)).collect::<Vec<_>>());
+    assert!(streams(&mut bench, HEADERS).is_empty());
+    bench.pass(CONNECT_TIMEOUT_NS / 2);
+    bench.hear(&settings(Some(5)));
+    assert_eq!(streams(&mut bench, HEADERS).len(), 5);
+    assert_eq!(bench.books(), "opened 1, 200 x 11, unfinished 5");
+}
+
+#[test]
+fn a_server_that_takes_none_for_long_is_given_up() {
+    let mut bench = bench(&get(), TEN, &settings(None), (Cut::Whole, 2));
+    bench.hear(&[settings(Some(0)), reset(1, CANCEL), reset(3, CANCEL)].concat());
+    assert_eq!(bench.books(), "opened 1, head stream-reset x 2");
+
+    let mut late = Bench::new(&get(), TEN, None, (Cut::Whole, 1));
+    late.hear(&settings(Some(0)));
+    assert!(!late.is_open(), "nothing can be sent yet");
+    late.hear(&settings(Some(1)));
+    assert!(late.is_open());
+    late.hear(&settings(Some(0)));
+    late.load();
+    late.pass(CONNECT_TIMEOUT_NS - 1);
+    assert!(late.is_open());
+    late.pass(1);
+    assert_eq!(late.books(), "opened 1, idle timeout x 1");
+}
+
+#[test]
+fn who_never_says_settings_never_opens() {
+    for greeting in [&b""[..], &[0, 0, 0]] {
+        let mut bench = Bench::new(&get(), TEN, None, (Cut::Whole, 1));
+        bench.hear(greeting);
+        bench.pass(CONNECT_TIMEOUT_NS);
+        assert!(!bench.has_socket, "and waits before it comes again");
+        assert_eq!(bench.books(), "opened 0, connect timeout x 1");
+    }
+    let greeted = |bytes: &[u8]| {
+        for_all_cuts(|cut| {
+            let mut bench = Bench::new(&get(), TEN, None, (cut, 1));
+            bench.hear(bytes);
+            bench.end();
+            assert!(!bench.has_socket);
+            bench.books()
+        })
+    };
+    assert_eq!(greeted(b"HTTP/1.1 400 Bad Request\r\n\r\n"), "opened 0, connect malformed x 1");
+    assert_eq!(greeted(b""), "opened 0, connect closed-early x 1");
+    assert_eq!(greeted(&goaway(0, ENHANCE_YOUR_CALM)), "opened 0, connect closed-early x 1");
+    assert_eq!(
+        greeted(&[settings(Some(0)), goaway(0, NO_ERROR)].concat()),
+        "opened 0, connect closed-early x 1"
+    );
+}
+
+#[test]
+fn a_ping_is_answered_and_settings_are() {
+    let mut bench = bench(&get(), TEN, &settings(None), (Cut::Bytes, 1));
+    bench.hear(&frame(PING, 0, 0, b"12345678"));
+    let said = read(&bench.said());
+    assert!(said.contains(&(SETTINGS, ACK, 0, Vec::new())), "{said:?}");
+    assert!(said.contains(&(PING, ACK, 0, b"12345678".to_vec())), "{said:?}");
+}
+
+#[test]
+fn a_stream_that_stalls_is_given_up_alone() {
+    let mut bench = bench(&get(), TEN, &settings(None), (Cut::Whole, 3));
+    bench.said();
+    bench.hear(&[head(1, "200", &[], 0), data(1, b"he", 0)].concat());
+    bench.pass(TIMEOUT_NS / 2);
+    bench.hear(&head(3, "200", &[], END_STREAM));
+    bench.pass(TIMEOUT_NS / 2);
+    assert!(bench.is_open());
+    assert_eq!(streams(&mut bench, RST_STREAM), [1, 5], "the server is told");
+    bench.hear(&data(1, b"llo", END_STREAM));
+    assert!(bench.is_open());
+    assert_eq!(bench.books(), "opened 1, 200 x 1, head timeout x 1, body timeout x 1");
+}
+
+#[test]
+fn a_silent_connection_is_given_up_with_all_its_streams() {
+    let mut bench = bench(&get(), Protocol::Http2 { streams: 2 }, &settings(None), (Cut::Whole, 4));
+    // The second one of these begins at the very time at which the first is answered: the last that was heard.
+    bench.pass(MS);
+    bench.hear(&head(1, "200", &[], END_STREAM));
+    bench.pass(MS);
+    bench.hear(&head(3, "200", &[], END_STREAM));
+    bench.pass(TIMEOUT_NS - MS);
+    assert!(bench.is_open(), "something was heard since");
+    bench.pass(MS);
+    assert!(!bench.is_open(), "nothing was heard since");
+    assert_eq!(bench.books(), "opened 1, 200 x 2, head timeout x 2");
+
+    let mut bench = self::bench(&get(), Protocol::Http2 { streams: 2 }, &settings(Some(1)), (Cut::Whole, 2));
+    bench.pass(MS);
+    assert_eq!(bench.share.received(0, bench.now_ns, &settings(Some(2))), Act::Free);
+    bench.pass(MS);
+    bench.perform(Act::Free);
+    bench.pass(TIMEOUT_NS - 2 * MS);
+    assert!(bench.is_open());
+    bench.pass(2 * MS);
+    assert!(!bench.is_open());
+    assert_eq!(bench.books(), "opened 1, head timeout x 2");
+}
+
+#[test]
+fn a_long_request_waits_for_the_windows_and_is_sent_whole() {
+    const BYTES: usize = 1 << 20;
+    let request = Request { body: vec![b'x'; BYTES], ..Request::new("POST", "/", "a") };
+    for_all_cuts(|cut| {
+        let mut bench = bench(&request, TEN, &settings(None), (cut, 1));
+        let (mut got, mut rounds, mut ended) = (0, 0, false);
+        while !ended {
+            let frames = read(&bench.said());
+            let sent: Vec<_> = frames.iter().filter(|frame| frame.0 == DATA).collect();
+            let count: usize = sent.iter().map(|frame| frame.3.len()).sum();
+            assert!(count > 0 || rounds > 0, "stuck after {got} bytes");
+            ended = sent.last().is_some_and(|frame| frame.1 & END_STREAM != 0);
+            got += count;
+            rounds += 1;
+            let more = (count as u32).max(1).to_be_bytes();
+            bench.hear(&[frame(WINDOW_UPDATE, 0, 0, &more), frame(WINDOW_UPDATE, 0, 1, &more)].concat());
+        }
+        assert!(got == BYTES && rounds > 10, "{got} bytes in {rounds} rounds");
+        bench.hear(&head(1, "200", &[], END_STREAM));
+        bench.books()
+    });
+    // A server that opens its windows wide at once says nothing more about them.
+    let mut bench = Bench::new(&request, TEN, None, (Cut::Whole, 1));
+    let wide = frame(SETTINGS, 0, 0, &[0, 4, 0x7f, 0xff, 0xff, 0xff]);
+    bench.hear(&[wide, frame(WINDOW_UPDATE, 0, 0, &[0x7f, 0, 0, 0])].concat());
+    bench.load();
+    let sent = read(&bench.said());
+    assert_eq!(sent.iter().filter(|frame| frame.0 == DATA).map(|frame| frame.3.len()).sum::<usize>(), BYTES);
+}
+
+#[test]
+fn both_at_once_are_cut_as_one() {
+    let books = for_all_cuts(|cut| {
+        let mut bench = Bench::new(&get(), TEN, Some(client(TEN)), (cut, 2));
+        let mut server = Server::new(&Server::config(&rustls::version::TLS13, b"h2"));
+        assert!(server.read(&mut bench).starts_with(PREFACE));
+        server.write(&mut bench, &settings(None));
+        bench.load();
+        assert_eq!(read(&server.read(&mut bench)).iter().filter(|frame| frame.0 == HEADERS).count(), 2);
+        let whole = [head(1, "200", &[], 0), data(1, b"hello", END_STREAM), head(3, "200", &[], 0)].concat();
+        server.write(&mut bench, &whole);
+        bench.end();
+        bench.books()
+    });
+    assert_eq!(books, "opened 1, 200 x 1, bytes 5, body closed-early x 1, decoded 5");
+}
+
+#[test]
+fn a_server_without_http2_is_said() {
+    let mut bench = Bench::new(&get(), TEN, Some(client(TEN)), (Cut::Whole, 1));
+    let provider = Server::config(&rustls::version::TLS13, b"http/1.1");
+    let mut server = rustls::ServerConnection::new(provider).unwrap();
+    let said = bench.said();
+    server.read_tls(&mut &said[..]).unwrap();
+    assert!(server.process_new_packets().is_err());
+    let mut alert = Vec::new();
+    server.write_tls(&mut alert).unwrap();
+    bench.hear(&alert);
+    let slice = bench.slice();
+    assert_eq!((slice.sent, slice.errors.len()), (0, 1));
+    assert!(slice.tls_error.as_ref().unwrap().contains("HTTP/2"), "{:?}", slice.tls_error);
+}

@@ -1,0 +1,269 @@
+//! TLS against rustls' server side, both versions of it.
+
+use std::io::{Read, Write};
+use std::sync::{Arc, LazyLock};
+
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection, SupportedProtocolVersion};
+
+use super::*;
+use crate::{Tls, Trust, trust};
+
+const NAME: &str = "proofload.test";
+const HTTP1: Protocol = Protocol::Http1 { pipeline: 1 };
+const GOOD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+const VERSIONS: [&SupportedProtocolVersion; 2] = [&rustls::version::TLS12, &rustls::version::TLS13];
+
+/// An authority, a certificate signed by it, and that one's key.
+static CERTIFIED: LazyLock<(String, CertificateDer<'static>, Vec<u8>)> = LazyLock::new(|| {
+    let authority_key = rcgen::KeyPair::generate().unwrap();
+    let mut parameters = rcgen::CertificateParams::new(Vec::new()).unwrap();
+    parameters.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let authority = parameters.self_signed(&authority_key).unwrap();
+    let issuer = rcgen::Issuer::new(parameters, authority_key);
+    let key = rcgen::KeyPair::generate().unwrap();
+    let certificate = rcgen::CertificateParams::new(vec![NAME.to_string()]).unwrap();
+    let certificate = certificate.signed_by(&key, &issuer).unwrap();
+    (authority.pem(), certificate.der().clone(), key.serialize_der())
+});
+
+pub(super) fn client(protocol: Protocol) -> TlsTerms {
+    let trust = Trust::Authorities(CERTIFIED.0.clone().into_bytes());
+    trust::terms(&Tls { server_name: NAME.into(), trust, resumption: true }, protocol).unwrap()
+}
+
+/// The other end.
+pub(super) struct Server(pub(super) ServerConnection);
+
+impl Server {
+    pub(super) fn config(version: &'static SupportedProtocolVersion, protocol: &[u8]) -> Arc<ServerConfig> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder =
+            ServerConfig::builder_with_provider(provider).with_protocol_versions(&[version]).unwrap();
+        let key = PrivateKeyDer::try_from(CERTIFIED.2.clone()).unwrap();
+        let mut config =
+            builder.with_no_client_auth().with_single_cert(vec![CERTIFIED.1.clone()], key).unwrap();
+        config.alpn_protocols = vec![protocol.to_vec()];
+        Arc::new(config)
+    }
+
+    pub(super) fn new(config: &Arc<ServerConfig>) -> Server {
+        Server(ServerConnection::new(config.clone()).unwrap())
+    }
+
+    /// Reads all that the client has said, answers on the level of TLS until nobody has more to say, and returns what was
+    /// said within.
+    pub(super) fn read(&mut self, bench: &mut Bench) -> Vec<u8> {
+        let mut plain = Vec::new();
+        loop {
+            let said = bench.said();
+            let mut rest = &said[..];
+            while !rest.is_empty() {
+                self.0.read_tls(&mut rest).unwrap();
+                self.0.process_new_packets().unwrap();
+                // It says that there is no more for now by an error.
+                let _ = self.0.reader().read_to_end(&mut plain);
+            }
+            bench.hear(&self.records());
+            if said.is_empty() {
+                return plain;
+            }
+        }
+    }
+
+    /// Says this.
+    pub(super) fn write(&mut self, bench: &mut Bench, plain: &[u8]) {
+        let records = self.encrypted(plain);
+        bench.hear(&records);
+    }
+
+    pub(super) fn encrypted(&mut self, plain: &[u8]) -> Vec<u8> {
+        self.0.writer().write_all(plain).unwrap();
+        self.records()
+    }
+
+    fn records(&mut self) -> Vec<u8> {
+        let mut records = Vec::new();
+        while self.0.wants_write() {
+            self.0.write_tls(&mut records).unwrap();
+        }
+        records
+    }
+
+    fn close_notify(&mut self) -> Vec<u8> {
+        self.0.send_close_notify();
+        self.records()
+    }
+}
+
+/// A server that has read the first request of a connection.
+fn asked(request: &Request, version: &'static SupportedProtocolVersion, cut: Cut) -> (Bench, Server) {
+    let mut bench = Bench::new(request, HTTP1, Some(client(HTTP1)), (cut, 1));
+    let mut server = Server::new(&Server::config(version, b"http/1.1"));
+    server.read(&mut bench);
+    assert!(bench.is_open());
+    bench.load();
+    assert!(server.read(&mut bench).starts_with(b"GET / HTTP/1.1\r\n"));
+    (bench, server)
+}
+
+/// What is booked where the server has been asked and answers so, for both versions and all cuts.
+#[track_caller]
+fn answered(answer: impl Fn(&mut Bench, &mut Server)) -> String {
+    let [old, new] = VERSIONS.map(|version| {
+        for_all_cuts(|cut| {
+            let (mut bench, mut server) = asked(&get(), version, cut);
+            answer(&mut bench, &mut server);
+            bench.books()
+        })
+    });
+    assert_eq!(old, new, "TLS 1.2 and 1.3");
+    new
+}
+
+#[test]
+fn responses_are_whole_however_records_are_cut() {
+    assert_eq!(answered(|bench, server| server.write(bench, GOOD)), "opened 1, 200 x 1, bytes 5, decoded 5");
+    let long =
+        [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9c40\r\n", &[b'x'; 40_000][..]].concat();
+    let long = [&long[..], b"\r\n0\r\n\r\n"].concat();
+    let books = answered(|bench, server| server.write(bench, &long));
+    assert_eq!(books, "opened 1, 200 x 1, bytes 40000, decoded 40000");
+}
+
+#[test]
+fn an_end_that_tls_has_not_announced_is_no_end_of_a_body() {
+    let until_end = b"HTTP/1.1 200 OK\r\n\r\nhello";
+    let short = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello";
+    let announced = |bytes: &'static [u8]| {
+        answered(move |bench, server| {
+            let records = [server.encrypted(bytes), server.close_notify()].concat();
+            bench.hear(&records);
+            bench.end();
+        })
+    };
+    assert_eq!(announced(until_end), "opened 1, 200 x 1, bytes 5, decoded 5");
+    assert_eq!(announced(short), "opened 1, body closed-early x 1");
+    assert_eq!(announced(b"HTTP/1.1 200"), "opened 1, head closed-early x 1");
+    let cut_off = |bytes: &'static [u8]| {
+        answered(move |bench, server| {
+            server.write(bench, bytes);
+            bench.end();
+        })
+    };
+    assert_eq!(cut_off(until_end), "opened 1, body closed-early x 1");
+    assert_eq!(cut_off(short), "opened 1, body closed-early x 1");
+    // Nothing was owed: how an idle connection ends is the server's affair.
+    assert_eq!(cut_off(GOOD), "opened 1, 200 x 1, bytes 5, idle closed x 1, decoded 5");
+}
+
+#[test]
+fn what_follows_a_close_notify_is_never_looked_at() {
+    let books = answered(|bench, server| {
+        let records = [server.encrypted(GOOD), server.close_notify(), vec![0; 20_000]].concat();
+        bench.hear(&records);
+    });
+    assert_eq!(books, "opened 1, 200 x 1, bytes 5, idle closed x 1, decoded 5");
+}
+
+#[test]
+fn a_response_before_a_flaw_counts() {
+    let books = answered(|bench, server| {
+        let mut flawed = server.encrypted(b"more");
+        *flawed.last_mut().unwrap() ^= 1;
+        // In one piece: else the first would be a response of its own, and the second follow it unasked.
+        let records = [server.encrypted(b""), flawed].concat();
+        bench.hear(&records);
+    });
+    assert_eq!(books, "opened 1, head tls x 1");
+    let books = answered(|bench, server| {
+        let good = server.encrypted(GOOD);
+        let mut flawed = server.encrypted(b"more");
+        *flawed.last_mut().unwrap() ^= 1;
+        bench.hear(&[good, flawed].concat());
+    });
+    assert_eq!(books, "opened 1, 200 x 1, bytes 5, idle tls x 1, decoded 5");
+}
+
+/// What is booked where the server answers the ClientHello with this, and what the error says.
+fn greeted(bytes: &[u8]) -> (String, String) {
+    let run = |cut| {
+        let mut bench = Bench::new(&get(), HTTP1, Some(client(HTTP1)), (cut, 1));
+        assert!(bench.said().starts_with(&[22, 3, 1]), "a handshake's record");
+        bench.hear(bytes);
+        bench.end();
+        bench
+    };
+    let books = for_all_cuts(|cut| run(cut).books());
+    (books, run(Cut::Whole).slice().tls_error.unwrap_or_default())
+}
+
+#[test]
+fn what_is_no_handshake_is_said_in_words() {
+    let plain = greeted(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+    assert_eq!(plain.0, "opened 0, tls tls x 1");
+    assert!(plain.1.contains("not TLS") && plain.1.contains("plain"), "{}", plain.1);
+    let alert = greeted(&[21, 3, 3, 0, 2, 2, 40]);
+    assert_eq!(alert.0, "opened 0, tls tls x 1");
+    assert!(alert.1.contains("handshake_failure"), "{}", alert.1);
+    let version = greeted(&[21, 3, 3, 0, 2, 2, 70]);
+    assert!(version.1.contains("TLS 1.2"), "{}", version.1);
+    // A record that ends in the middle.
+    assert_eq!(greeted(&[22, 3, 3, 0, 90, 2]).0, "opened 0, tls closed-early x 1");
+    assert_eq!(greeted(&[]).0, "opened 0, tls closed-early x 1");
+}
+
+#[test]
+fn sessions_are_taken_up_by_later_connections() {
+    for version in VERSIONS {
+        let (terms, config) = (client(HTTP1), Server::config(version, b"http/1.1"));
+        let resumed = [false, true].map(|_| {
+            let mut bench = Bench::new(&get(), HTTP1, Some(terms.clone()), (Cut::Bytes, 1));
+            let mut server = Server::new(&config);
+            server.read(&mut bench);
+            bench.load();
+            server.read(&mut bench);
+            server.write(&mut bench, GOOD);
+            let slice = bench.slice();
+            assert_eq!((slice.ok, slice.handshake.count()), (1, 1));
+            slice.resumed
+        });
+        assert_eq!(resumed, [0, 1], "{version:?}");
+    }
+}
+
+#[test]
+fn a_silent_handshake_is_given_up_in_the_time_for_connecting() {
+    let mut bench = Bench::new(&get(), HTTP1, Some(client(HTTP1)), (Cut::Whole, 1));
+    bench.pass(CONNECT_TIMEOUT_NS - 1);
+    assert!(bench.has_socket);
+    bench.pass(1);
+    assert!(!bench.has_socket, "and waits before it comes again");
+    assert_eq!(bench.books(), "opened 0, tls timeout x 1");
+}
+
+#[test]
+fn a_long_request_is_written_as_the_socket_takes_it() {
+    let request = Request { body: vec![b'x'; 1 << 20], ..Request::new("POST", "/", NAME) };
+    let (config, terms) = (Server::config(VERSIONS[1], b"http/1.1"), client(HTTP1));
+    let start = || {
+        let mut bench = Bench::new(&request, HTTP1, Some(terms.clone()), (Cut::Whole, 1));
+        let mut server = Server::new(&config);
+        server.read(&mut bench);
+        (bench, server)
+    };
+    let (mut bench, mut server) = start();
+    bench.load();
+    let got = server.read(&mut bench);
+    assert!(got.len() > 1 << 20 && got.ends_with(b"xxxx"));
+    server.write(&mut bench, GOOD);
+    assert_eq!(bench.books(), "opened 1, 200 x 1, bytes 5, decoded 5");
+    // Where the socket is full, the request is still being written, and not all of it is held in memory.
+    let (mut bench, _server) = start();
+    bench.room = 300_000;
+    bench.load();
+    assert_eq!(bench.said().len(), 300_000);
+    assert!(bench.share.output(0).unwrap().len() < 100_000);
+    bench.pass(TIMEOUT_NS);
+    assert_eq!(bench.books(), "opened 1, send timeout x 1");
+}
