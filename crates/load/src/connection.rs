@@ -128,12 +128,12 @@ impl Connection {
             Stage::Closed { retry_ns } if terms.fresh => (retry_ns > 0).then_some(retry_ns),
             Stage::Closed { retry_ns } => Some(retry_ns),
             Stage::Connecting { since_ns } | Stage::Securing { since_ns, .. } => {
-                Some(since_ns + terms.connect_timeout_ns)
+                // A request that begins with its connection has no more time than others.
+                let early_ns = self.early.as_ref().map_or(u64::MAX, |early| early.sent_ns + terms.timeout_ns);
+                Some(early_ns.min(since_ns + terms.connect_timeout_ns))
             }
-            Stage::Open => {
-                let sent_ns = session!(&self.session, session => session.oldest_sent_ns());
-                sent_ns.map(|sent_ns| sent_ns + terms.timeout_ns)
-            }
+            Stage::Open => session!(&self.session, session => session.oldest_sent_ns())
+                .map(|sent_ns| sent_ns + terms.timeout_ns),
         }
     }
 
