@@ -142,7 +142,14 @@ impl Tally {
         &mut self.cells[index]
     }
 
-    /// For tests and assertions: latencies of all requests sent, and response times of all that were due.
+    /// For assertions: how many latencies of requests sent there are, and how many response times of those that were due.
+    pub(crate) fn samples(&self) -> (u64, u64) {
+        let count = |of: fn(&Cell) -> &Latencies| self.cells.iter().map(|cell| of(cell).count()).sum();
+        (count(|cell| &cell.latency), count(|cell| &cell.response))
+    }
+
+    /// For tests: latencies of all requests sent, and response times of all that were due.
+    #[cfg(test)]
     pub(crate) fn totals(&self) -> (Latencies, Latencies) {
         let (mut latency, mut response) = (Latencies::new(), Latencies::new());
         for cell in &self.cells {
