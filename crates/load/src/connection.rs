@@ -135,7 +135,9 @@ impl Connection {
             Stage::Closed { retry_ns } if terms.fresh => (retry_ns > 0).then_some(retry_ns),
             Stage::Closed { retry_ns } => Some(retry_ns),
             Stage::Connecting { .. } | Stage::Securing { .. } => {
-                Some(self.opening_ns + terms.connect_timeout_ns)
+                // A request that begins with its connection has no more time than others.
+                let early_ns = self.early.as_ref().map_or(u64::MAX, |early| early.sent_ns + terms.timeout_ns);
+                Some(early_ns.min(self.opening_ns + terms.connect_timeout_ns))
             }
             Stage::Open => session!(&self.session, session => session.due_ns(terms)),
         }
@@ -271,6 +273,10 @@ impl Connection {
                 return Heard::Lost;
             }
         }
+        if terms.fresh && self.stage == Stage::Open && !self.is_busy() {
+            // Its request has ended, in whatever way.
+            return Heard::Lost;
+        }
         match (&self.session, self.stage) {
             (Session::Http2(session), Stage::Securing { .. }) => match heard {
                 Heard::Lost => self.failed(session.ending(), desk),
@@ -323,7 +329,10 @@ impl Connection {
     /// The time of the oldest request, or of connecting, is up.
     pub(crate) fn expired(&mut self, terms: &Terms, desk: &mut Desk<'_>) -> Heard {
         match &mut self.session {
-            Session::Http2(session) if self.stage == Stage::Open => session.expired(terms, desk),
+            Session::Http2(session) if self.stage == Stage::Open => {
+                let heard = session.expired(terms, desk);
+                self.noted(heard, terms, desk)
+            }
             _ => self.failed(Cause::Timeout, desk),
         }
     }

@@ -276,6 +276,12 @@ impl Share {
             self.alive += 1;
             self.barren_since_ns = None;
         }
+        if let Some(schedule) = &mut self.schedule
+            && connection.room(now_ns, &self.terms) < schedule.listed(index)
+        {
+            // A peer may take back what it allowed (HTTP/2: `GOAWAY`, fewer streams). What is left is offered anew.
+            schedule.withdraw(index);
+        }
         match heard {
             Heard::More => Act::Wait,
             Heard::Free => Act::Free,

@@ -118,7 +118,12 @@ impl Tally {
         }
     }
 
-    /// For tests and assertions: latencies of all requests sent, and response times of all that were due.
+    /// For assertions: how many latencies of requests sent there are, and how many response times of those that were due.
+    pub(crate) fn samples(&self) -> (u64, u64) {
+        self.cells.samples()
+    }
+
+    /// Latencies of all requests sent, and response times of all that were due.
     pub(crate) fn totals(&self) -> (Latencies, Latencies) {
         self.cells.totals()
     }

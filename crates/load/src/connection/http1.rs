@@ -149,13 +149,12 @@ impl Http1 {
         let reusable = self.reader.reusable() && self.written > 0;
         let Some(flight) = self.flights.pop_front() else { return Heard::Lost };
         desk.answered(flight, self.reader.status(), self.reader.body_bytes());
+        self.written = self.written.saturating_sub(1);
         if !reusable {
-            // Those that were sent after it get no response on this connection.
-            self.flights.iter().for_each(|flight| desk.lost(flight, Phase::Head, Cause::ClosedEarly));
-            self.clear();
-            return Heard::Lost;
+            // Those that were to come after it get no response on this connection.
+            self.reader.restart(false);
+            return self.lose(Cause::ClosedEarly, desk);
         }
-        self.written -= 1;
         if let Some(next) = self.flights.front() {
             self.reader.restart(next.choice.bodiless);
         }

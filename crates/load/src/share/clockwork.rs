@@ -135,10 +135,10 @@ impl Share {
         let tally = std::mem::replace(&mut self.tally, fresh);
         let ended = tally.answered + tally.timed_out + tally.broken + tally.unfinished;
         debug_assert_eq!(tally.sent, ended, "every request sent has ended in one way");
-        debug_assert_eq!(tally.sent, tally.totals().0.count(), "every request sent is a sample");
+        debug_assert_eq!(tally.sent, tally.samples().0, "every request sent is a sample");
         if self.schedule.is_some() {
             let intended = tally.sent + tally.unsent;
-            debug_assert_eq!(intended, tally.totals().1.count(), "every request due is a sample");
+            debug_assert_eq!(intended, tally.samples().1, "every request due is a sample");
             debug_assert_eq!(intended, tally.queued + tally.schedule_lag.count());
         }
         debug_assert_eq!(self.in_flight, 0);

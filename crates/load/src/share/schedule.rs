@@ -55,6 +55,11 @@ impl Schedule {
         }
     }
 
+    /// How often connection `index` is listed as free.
+    pub(super) fn listed(&self, index: usize) -> usize {
+        self.listed[index] as usize
+    }
+
     fn offer(&mut self, index: usize, now_ns: u64) {
         self.listed[index] += 1;
         self.free.push_back(Free { index, since_ns: now_ns });
@@ -124,10 +129,6 @@ impl Share {
             let due = self.next_arrival_ns().is_some_and(|due_ns| due_ns <= now_ns);
             let room = self.connections[index].room(now_ns, &self.terms);
             let Some(schedule) = &mut self.schedule else { return };
-            if room < schedule.listed[index] as usize {
-                // A peer may take back what it allowed (HTTP/2: `GOAWAY`, fewer streams), and nothing is to be sent into that.
-                schedule.withdraw(index);
-            }
             if room <= schedule.listed[index] as usize {
                 return;
             }

@@ -83,6 +83,13 @@ impl Cells {
         &mut cells[index]
     }
 
+    /// How many samples [`totals`](Self::totals) has.
+    pub(super) fn samples(&self) -> (u64, u64) {
+        let cells = || self.endpoints.iter().flatten();
+        let responses = cells().filter_map(|cell| cell.response.as_ref()).chain(&self.adrift);
+        (cells().map(|cell| cell.latency.count()).sum(), responses.map(Latencies::count).sum())
+    }
+
     /// Latencies of all requests sent, and response times of all that were due.
     pub(super) fn totals(&self) -> (Latencies, Latencies) {
         let (mut latency, mut response) = (Latencies::new(), Latencies::new());

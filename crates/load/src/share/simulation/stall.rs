@@ -3,14 +3,16 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use stats::Latencies;
 
+use crate::corpus::{Corpus, Deck};
 use crate::pacer::{Pace, Pacer};
-use crate::share::{Act, Share};
+use crate::share::{Act, Share, Terms};
 use crate::tally::Tally;
-use crate::{Process, Rate, Until};
+use crate::{Contract, Process, Protocol, Rate, Request, Until, render};
 
 const S: u64 = 1_000_000_000;
 const RATE_PER_S: u64 = 1000;
@@ -21,6 +23,27 @@ const SERVICE_NS: u64 = 2_000_000;
 const STARTED_NS: u64 = 77;
 const REQUEST_BYTES: usize = 100;
 const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+
+/// A GET of exactly so many bytes, over connections that are kept.
+fn terms() -> (Terms, Deck) {
+    let headers = vec![("User-Agent".into(), "b".into())];
+    let request = |path: String| Request { headers: headers.clone(), ..Request::new("GET", &path, "a") };
+    let shortest = render::bytes(&request("/".into())).unwrap().len();
+    let path = "/".to_string() + &"x".repeat(REQUEST_BYTES - shortest);
+    let corpus = Arc::new(Corpus::render(&[request(path)]).unwrap());
+    let terms = Terms {
+        corpus: corpus.clone(),
+        protocol: Protocol::Http1 { pipeline: 1 },
+        tls: None,
+        fresh: false,
+        can_skip: true,
+        timeout_ns: 5 * S,
+        connect_timeout_ns: S,
+        contracts: vec![Contract::default()],
+        sample_every: 3,
+    };
+    (terms, Deck::new(corpus, 1, 0))
+}
 
 /// When a request that is sent then is done, both from the start of the window: the server does not work in the stall.
 fn done_ns(sent_ns: u64) -> u64 {
@@ -35,8 +58,7 @@ fn done_ns(sent_ns: u64) -> u64 {
 /// The share at work, with an engine that is never late.
 fn measured(connections: u32, process: Process) -> Tally {
     let pace = Pace { rate: Rate::Constant(RATE_PER_S as f64), process, seed: 3 };
-    let (mut terms, deck) = super::terms(REQUEST_BYTES);
-    terms.timeout_ns = 5 * S;
+    let (terms, deck) = terms();
     let mut share = Share::new(terms, deck, Some(Pacer::new(pace, 0, 1)), connections);
     share.prepare(0, None);
     for index in 0..connections as usize {

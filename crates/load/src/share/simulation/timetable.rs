@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use rand::{Rng, RngExt};
-
-use super::Ledger;
-use crate::pacer::{Pace, Pacer};
-use crate::{Process, Rate, Until};
+use super::book::Book;
+use crate::Until;
+use crate::pacer::Pacer;
 
 /// Arrivals of one slice after the other.
 #[derive(Debug)]
@@ -17,13 +15,6 @@ pub(super) struct Timetable {
     left: Option<u64>,
     /// Later ones do not belong to the slice.
     pub(super) end_ns: u64,
-}
-
-/// Draws how requests arrive: from now and then to far more than the connections can take.
-pub(super) fn draw(rng: &mut impl Rng) -> Pacer {
-    let process = if rng.random_bool(0.5) { Process::Constant } else { Process::Poisson };
-    let rate_per_s = 10f64.powf(rng.random_range(1.0..3.5));
-    Pacer::new(Pace { rate: Rate::Constant(rate_per_s), process, seed: rng.random() }, 0, 1)
 }
 
 impl Timetable {
@@ -42,7 +33,7 @@ impl Timetable {
 
     /// When the oldest arrival that was not sent is due.
     pub(super) fn due_ns(&self) -> Option<u64> {
-        let due_ns = self.started_ns + self.pacer.due_ns();
+        let due_ns = self.started_ns.saturating_add(self.pacer.due_ns());
         (due_ns < self.end_ns && self.left != Some(0)).then_some(due_ns)
     }
 
@@ -56,10 +47,10 @@ impl Timetable {
     }
 
     /// Everything that was due and never sent.
-    pub(super) fn give_up(&mut self, now_ns: u64, ledger: &mut Ledger) {
+    pub(super) fn give_up(&mut self, now_ns: u64, book: &mut Book) {
         while self.due_ns().is_some() {
-            ledger.unsent += 1;
-            ledger.response.censor(now_ns - self.depart(now_ns));
+            let due_ns = self.depart(now_ns);
+            book.unsent.push(now_ns - due_ns);
         }
     }
 }
