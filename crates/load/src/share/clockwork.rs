@@ -62,7 +62,8 @@ impl Share {
     pub(crate) fn is_window_over(&self, now_ns: u64) -> bool {
         let Gate::Sending { stop_ns, .. } = self.gate else { return true };
         let all_ended = self.allowance == Some(0) && self.in_flight == 0;
-        now_ns >= stop_ns || all_ended || self.allowance.is_some() && self.is_hopeless(now_ns)
+        let some_left = self.allowance.is_some_and(|left| left > 0);
+        now_ns >= stop_ns || all_ended || some_left && self.is_hopeless(now_ns)
     }
 
     /// Whether no connection has been open for the time of a connect time-out; where each request opens its own, whether all
