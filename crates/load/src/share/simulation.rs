@@ -14,6 +14,7 @@
 mod book;
 mod driver;
 mod ledger;
+mod line;
 mod script;
 mod server;
 mod setting;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use stats::Latencies;
 
-use super::ledger::Flight;
+use super::line::Flight;
 use super::script::Plan;
 use crate::slice::{Endpoint, Outcome, Seen};
 use crate::{Cause, Phase, Slice};

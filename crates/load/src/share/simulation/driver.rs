@@ -263,7 +263,7 @@ impl Driver {
             }
         }
         for index in 0..self.peers.len() {
-            let limit_ns = self.ledger.limit_ns(index);
+            let limit_ns = self.ledger.limit_ns(index, self.now_ns);
             let late = limit_ns.is_some_and(|limit_ns| limit_ns <= self.now_ns);
             assert!(!late, "nobody looked at connection {index}: {limit_ns:?}, now {}", self.now_ns);
         }
@@ -275,8 +275,12 @@ impl Driver {
             self.note_begun(index);
             self.perform(index, act);
         }
-        let free = (0..self.peers.len()).find(|index| self.ledger.room(*index) > 0);
-        let waits = !self.ledger.fresh && self.ledger.is_due(self.now_ns);
+        // A connection for one request need not rest when the last one was answered.
+        let is_free = |index: &usize| {
+            self.ledger.room(*index) > 0 && (!self.ledger.fresh || self.ledger.lines[*index].failures == 0)
+        };
+        let free = (0..self.peers.len()).find(is_free);
+        let waits = self.ledger.is_due(self.now_ns);
         assert!(!(waits && free.is_some()), "a request is due, connection {free:?} is free, nothing is sent");
     }
 

@@ -3,60 +3,15 @@
 //! It is told what the driver does and what arrives, knows the server's scripts, and counts bytes; it reads no response
 //! and does not look into the share. Requests and responses pair off in order on a line, as HTTP/1.1 has it.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::TIMEOUT_NS;
 use super::book::Book;
-use super::script::{Asked, Plan};
+use super::line::{Flight, Line, State};
 use super::setting::Setting;
 use super::timetable::Timetable;
-use crate::corpus::{Choice, Corpus, Deck};
+use crate::corpus::{Corpus, Deck};
 use crate::{Cause, Phase, Until};
-
-const BACKOFF_FIRST_NS: u64 = 10_000_000;
-const BACKOFF_LAST_NS: u64 = 1_000_000_000;
-
-/// A request under way.
-#[derive(Debug)]
-pub(super) struct Flight {
-    pub(super) choice: Choice,
-    pub(super) number: u64,
-    pub(super) sent_ns: u64,
-    pub(super) due_ns: Option<u64>,
-    first_byte_ns: Option<u64>,
-    pub(super) written: usize,
-}
-
-/// One connection.
-#[derive(Debug)]
-pub(super) struct Line {
-    pub(super) state: State,
-    /// Oldest first.
-    pub(super) flights: VecDeque<Flight>,
-    /// Responses, the next one first; of them so many bytes have come.
-    pub(super) plans: VecDeque<Plan>,
-    received: usize,
-    head_seen: bool,
-    sampled: bool,
-    /// Whether this socket has brought an answer.
-    has_answered: bool,
-    /// How many sockets in a row have brought none.
-    pub(super) failures: u32,
-    opened_before: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
-    /// Not to be opened before that.
-    Closed {
-        until_ns: u64,
-    },
-    Connecting {
-        since_ns: u64,
-    },
-    Open,
-}
 
 /// What bytes, an end or an error must have amounted to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -83,62 +38,6 @@ pub(super) struct Ledger {
     window: Option<(u64, u64)>,
     /// Requests that may still be sent, where they are counted.
     left: Option<u64>,
-}
-
-impl Flight {
-    pub(super) fn is_written(&self) -> bool {
-        self.written == self.choice.length as usize
-    }
-
-    pub(super) fn asked(&self) -> Asked {
-        Asked { endpoint: self.choice.endpoint, bodiless: self.choice.bodiless, number: self.number }
-    }
-}
-
-impl Line {
-    fn new() -> Line {
-        Line {
-            state: State::Closed { until_ns: 0 },
-            flights: VecDeque::new(),
-            plans: VecDeque::new(),
-            received: 0,
-            head_seen: false,
-            sampled: false,
-            has_answered: false,
-            failures: 0,
-            opened_before: false,
-        }
-    }
-
-    /// The next response begins.
-    fn turn_over(&mut self) {
-        (self.received, self.head_seen, self.sampled) = (0, false, false);
-    }
-
-    /// The socket is gone. What is begun on the line from now on is for the next one.
-    fn close(&mut self, now_ns: u64) {
-        let never_open = self.state != State::Open;
-        self.failures = if self.has_answered { 0 } else { self.failures + 1 };
-        let wait_ns = match self.failures {
-            0 => 0,
-            1 => u64::from(never_open) * BACKOFF_FIRST_NS,
-            many => (BACKOFF_FIRST_NS << (many - 2).min(20)).min(BACKOFF_LAST_NS),
-        };
-        self.reset(now_ns + wait_ns);
-    }
-
-    /// The engine has closed it, or begins anew: it need not wait.
-    fn forgive(&mut self) {
-        self.failures = 0;
-        self.reset(0);
-    }
-
-    fn reset(&mut self, until_ns: u64) {
-        self.state = State::Closed { until_ns };
-        self.plans.clear();
-        self.turn_over();
-        self.has_answered = false;
-    }
 }
 
 impl Ledger {
@@ -228,7 +127,7 @@ impl Ledger {
 
     pub(super) fn connecting(&mut self, index: usize, now_ns: u64) {
         let line = &mut self.lines[index];
-        let State::Closed { until_ns } = line.state else { panic!("{line:?} is opened twice") };
+        let State::Closed { until_ns, .. } = line.state else { panic!("{line:?} is opened twice") };
         assert!(
             until_ns <= now_ns,
             "opened {} ns too early after {} failures",
@@ -363,8 +262,8 @@ impl Ledger {
         Verdict::Lost
     }
 
-    /// When the time of a line is up.
-    pub(super) fn limit_ns(&self, index: usize) -> Option<u64> {
+    /// When the time of a line is up: of its oldest request, of connecting, or of its rest where it could be of use.
+    pub(super) fn limit_ns(&self, index: usize, now_ns: u64) -> Option<u64> {
         let line = &self.lines[index];
         let oldest_ns = line.flights.front().map(|flight| flight.sent_ns + TIMEOUT_NS);
         match line.state {
@@ -373,14 +272,17 @@ impl Ledger {
                 let limit_ns = since_ns + self.connect_timeout_ns;
                 Some(oldest_ns.map_or(limit_ns, |oldest_ns| oldest_ns.min(limit_ns)))
             }
-            State::Closed { .. } => None,
+            // An arrival opens a connection of its own when it is due, and not before.
+            State::Closed { latest_ns, .. } => {
+                (self.may_send(now_ns) && !(self.fresh && self.timetable.is_some())).then_some(latest_ns)
+            }
         }
     }
 
     /// The engine says that something is overdue on a line.
     pub(super) fn overdue(&mut self, index: usize, now_ns: u64) {
-        match (self.lines[index].state, self.limit_ns(index)) {
-            (State::Closed { until_ns }, _) => assert!(until_ns <= now_ns, "rested too short"),
+        match (self.lines[index].state, self.limit_ns(index, now_ns)) {
+            (State::Closed { until_ns, .. }, _) => assert!(until_ns <= now_ns, "rested too short"),
             (_, Some(limit_ns)) if limit_ns <= now_ns => {
                 self.failed(index, now_ns, Cause::Timeout);
             }

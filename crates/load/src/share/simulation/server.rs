@@ -3,7 +3,7 @@
 
 use rand::{Rng, RngExt};
 
-use super::ledger::Line;
+use super::line::Line;
 use super::script::{self, Ending};
 use super::setting::Nature;
 

@@ -3,7 +3,7 @@
 use rand::RngExt;
 
 use super::driver::Driver;
-use super::ledger::State;
+use super::line::State;
 use super::{LAG_MAX_NS, TICK_NS, TIMEOUT_NS};
 use crate::share::{Act, Share};
 use crate::tally::{self, Part};
