@@ -107,4 +107,8 @@ fn drawn_flips_say_what_every_flip_says() {
         assert!((one.step_down - other.step_down).abs() < 0.005, "{one:?}, {other:?}");
         assert!(other.step_down > 0.0 && other.step_down <= other.single_step);
     }
+    // What no drawn flip reaches is still not impossible: the data as they came are one of the ways.
+    let clear: Vec<Vec<f64>> = (1..=40).map(|block| vec![1.0 + 0.01 * f64::from(block)]).collect();
+    let tested = max_t(&clear, ALPHA, Resampling { resamples: 1_000, seed: 9 }).expect("spread");
+    assert_eq!(tested.candidates[0].single_step, 1.0 / 1_001.0);
 }
