@@ -1,6 +1,6 @@
 //! Why a number could not be given. Callers decide what to do about it; nothing here panics or prints.
 
-/// What made an estimate, a plan of looks or a stored histogram impossible.
+/// What made an estimate, a test, a plan of looks or a stored histogram impossible.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Error {
     /// Fewer blocks than the question needs.
@@ -50,6 +50,78 @@ pub enum Error {
     /// A confidence level outside (0, 1).
     #[error("confidence level is {value}, not between 0 and 1")]
     Level {
+        /// What was given.
+        value: f64,
+    },
+    /// An error rate outside (0, 1).
+    #[error("error rate alpha is {value}, not between 0 and 1; 0.05 is usual")]
+    Alpha {
+        /// What was given.
+        value: f64,
+    },
+    /// A constant of a method that must be a positive, finite number.
+    #[error("{what} is {value}, not a positive finite number")]
+    NotPositive {
+        /// Which constant.
+        what: &'static str,
+        /// What was given.
+        value: f64,
+    },
+    /// A number of resamples that is too coarse for an end of an interval, or does not fit into memory.
+    #[error("{resamples} resamples, not {least} to {most}")]
+    Resamples {
+        /// Resamples asked for.
+        resamples: u32,
+        /// Fewest.
+        least: u32,
+        /// Most.
+        most: u32,
+    },
+    /// A measured value without a logarithm, mostly because a trial measured zero.
+    #[error(
+        "block {block}, cell {cell}: the value is {value}; only positive finite numbers have a logarithm"
+    )]
+    Unmeasured {
+        /// Place of the block, from 0.
+        block: usize,
+        /// Place in the block, from 0.
+        cell: usize,
+        /// What stands there.
+        value: f64,
+    },
+    /// A block with another number of values than the design has.
+    #[error("block {block} has {cells} values, the design has {expected}")]
+    Cells {
+        /// Place of the block, from 0.
+        block: usize,
+        /// Values it has.
+        cells: usize,
+        /// Values it should have.
+        expected: usize,
+    },
+    /// A factor that does not vary.
+    #[error("factor `{factor}` has {levels} levels, at least 2 are needed for an effect")]
+    Levels {
+        /// Its name.
+        factor: String,
+        /// Levels it has.
+        levels: usize,
+    },
+    /// A full factorial that nobody can run.
+    #[error("the factors make more than {most} combinations of levels")]
+    Combinations {
+        /// Most combinations.
+        most: usize,
+    },
+    /// A block in which no request was recorded.
+    #[error("block {block} has no latencies")]
+    NoLatencies {
+        /// Place in the slice, from 0.
+        block: usize,
+    },
+    /// A quantile outside 0 to 1.
+    #[error("quantile is {value}, not within 0 to 1; p99 is 0.99")]
+    Quantile {
         /// What was given.
         value: f64,
     },

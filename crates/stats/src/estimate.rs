@@ -41,19 +41,13 @@ impl Estimate {
     /// numbers mean that the metric is deterministic (bytes per response) or coarser than its noise, and in neither
     /// case does s = 0 tell how far off it may be. The ratio is in the error and may be shown as what all blocks gave.
     pub fn of(d: &[f64], critical_t: f64) -> Result<Self, Error> {
-        let blocks = u32::try_from(d.len()).unwrap_or(u32::MAX);
-        if blocks < 2 {
-            return Err(Error::TooFewBlocks { blocks, least: 2 });
-        }
-        if let Some((index, &value)) = d.iter().enumerate().find(|(_, value)| !value.is_finite()) {
-            return Err(Error::NotFinite { index, value });
-        }
+        let blocks = blocks(d, 2)?;
         if !(critical_t.is_finite() && critical_t > 0.0) {
             return Err(Error::CriticalT { value: critical_t });
         }
         let (mean, sd_log) = mean_and_sd(d);
         let ratio = mean.exp();
-        if sd_log <= ROUNDING * (1.0 + mean.abs()) {
+        if !has_spread(mean, sd_log) {
             return Err(Error::NoSpread { blocks, ratio });
         }
         let half_width = critical_t * sd_log / f64::from(blocks).sqrt();
@@ -75,13 +69,31 @@ pub fn lag1(d: &[f64]) -> Option<f64> {
         return None;
     }
     let (mean, sd) = mean_and_sd(d);
-    let spread = sd.is_finite() && sd > ROUNDING * (1.0 + mean.abs());
+    let spread = sd.is_finite() && has_spread(mean, sd);
     let neighbours: f64 = d.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum();
     spread.then(|| neighbours / d.iter().map(|x| (x - mean).powi(2)).sum::<f64>())
 }
 
+/// How many blocks there are, once there are at least `least` and every value is a finite number.
+pub(crate) fn blocks(d: &[f64], least: u32) -> Result<u32, Error> {
+    let blocks = u32::try_from(d.len()).unwrap_or(u32::MAX);
+    if blocks < least {
+        return Err(Error::TooFewBlocks { blocks, least });
+    }
+    match d.iter().enumerate().find(|(_, value)| !value.is_finite()) {
+        Some((index, &value)) => Err(Error::NotFinite { index, value }),
+        None => Ok(blocks),
+    }
+}
+
+/// Whether a standard deviation is more than rounding. Overflow is no sign of blocks that are alike.
+pub(crate) fn has_spread(mean: f64, sd: f64) -> bool {
+    let rounding = mean.is_finite() && sd <= ROUNDING * (1.0 + mean.abs());
+    !rounding
+}
+
 /// Mean and standard deviation of at least two numbers, in two passes: exact where the numbers are alike.
-fn mean_and_sd(d: &[f64]) -> (f64, f64) {
+pub(crate) fn mean_and_sd(d: &[f64]) -> (f64, f64) {
     let n = d.len() as f64;
     let mean = d.iter().sum::<f64>() / n;
     let squares: f64 = d.iter().map(|x| (x - mean).powi(2)).sum();

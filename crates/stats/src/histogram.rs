@@ -10,9 +10,11 @@ use crate::Error;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+mod bands;
 mod encoding;
 mod interval_log;
 
+pub use bands::{Band, quantile_band};
 pub use interval_log::{IntervalLog, Tag};
 
 /// Longest latency a cell exists for: one hour, in nanoseconds. Anything longer counts as "at least one hour".
@@ -241,23 +243,21 @@ fn rank(q: f64, count: u64) -> u64 {
 /// Lower end of the cell that holds the sample of `rank` (from 1), or `None` when there are fewer samples.
 fn nth(histogram: &Histogram<u32>, rank: u64) -> Option<u64> {
     let mut seen = 0;
-    for cell in histogram.iter_recorded() {
-        seen += cell.count_since_last_iteration();
-        if seen >= rank {
-            return Some(histogram.lowest_equivalent(cell.value_iterated_to()));
-        }
-    }
-    None
+    lowest_ends(histogram).find_map(|(cell, count)| {
+        seen += count;
+        (seen >= rank).then_some(cell)
+    })
+}
+
+/// The lower end of each cell that was hit, rising, and its samples.
+fn lowest_ends(histogram: &Histogram<u32>) -> impl Iterator<Item = (u64, u64)> {
+    histogram.iter_recorded().map(|cell| {
+        (histogram.lowest_equivalent(cell.value_iterated_to()), cell.count_since_last_iteration())
+    })
 }
 
 fn sum_of_low_ends(histogram: &Histogram<u32>) -> f64 {
-    histogram
-        .iter_recorded()
-        .map(|cell| {
-            histogram.lowest_equivalent(cell.value_iterated_to()) as f64
-                * cell.count_since_last_iteration() as f64
-        })
-        .sum()
+    lowest_ends(histogram).map(|(cell, count)| cell as f64 * count as f64).sum()
 }
 
 #[cfg(test)]

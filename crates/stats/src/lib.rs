@@ -1,25 +1,37 @@
 //! Numbers in, estimates, intervals and verdicts out: the statistics behind everything Proofload claims.
 //!
-//! Pure: no file, no clock, no random number. The same input gives the same answer on every machine, so a report
-//! can be made again from its record. Simulation, which needs random numbers, lives in `tests/` and `examples/`.
+//! Pure: no file, no clock, no random number but those of a seed that the caller gives. The same input gives the same answer
+//! on every machine, so a report can be made again from its record. Simulation lives in `tests/` and `examples/`.
 //! The method as a whole is told in `docs/methodology.md`.
 
 mod allocation;
+mod bootstrap;
 mod error;
 mod estimate;
+mod factorial;
+mod guard;
 mod histogram;
 mod looks;
+mod max_t;
 mod proportion;
+mod resampling;
+mod sequence;
 mod student;
 mod verdict;
 mod warmup;
 
 pub use allocation::{Components, SLICES_MAX, SLICES_MIN, components, slices};
+pub use bootstrap::{bca, bootstrap_t};
 pub use error::Error;
 pub use estimate::{Estimate, lag1};
-pub use histogram::{HIGHEST_NS, IntervalLog, Latencies, Quantile, Tag};
+pub use factorial::{BlockValues, COMBINATIONS_MAX, Contrast, Factor, Term, contrasts};
+pub use guard::{GUARD_RHO, Guard, guard};
+pub use histogram::{Band, HIGHEST_NS, IntervalLog, Latencies, Quantile, Tag, quantile_band};
 pub use looks::{ALPHA, BLOCKS_MAX, BLOCKS_MIN, COMPARISONS_MAX, Looks};
-pub use proportion::{Interval, wilson};
+pub use max_t::{Adjusted, EXACT_BLOCKS_MAX, MaxT, max_t};
+pub use proportion::{Interval, newcombe, wilson};
+pub use resampling::{RESAMPLES_MAX, RESAMPLES_MIN, Resampling};
+pub use sequence::{SEQUENCE_G, sequence_t};
 pub use student::{critical_t_at, plain_t};
 pub use verdict::{BLOCKS_NEEDED_MAX, Direction, Verdict, blocks_needed, judge};
 pub use warmup::{BUCKETS_MIN, Truncation, mser5};

@@ -16,9 +16,7 @@ use std::f64::consts::{PI, SQRT_2};
 /// # Errors
 /// [`Error::TooFewBlocks`] below 2 blocks, [`Error::Level`] unless 0 < `level` < 1.
 pub fn plain_t(blocks: u32, level: f64) -> Result<f64, Error> {
-    if !(level > 0.0 && level < 1.0) {
-        return Err(Error::Level { value: level });
-    }
+    check_level(level)?;
     two_sided_t(blocks, 1.0 - level)
 }
 
@@ -38,10 +36,26 @@ pub fn critical_t_at(z: f64, blocks: u32) -> Result<f64, Error> {
 
 /// Two-sided critical value of the normal distribution: 1.960 for 0.95. `level` must lie in (0, 1).
 pub(crate) fn normal_z(level: f64) -> Result<f64, Error> {
-    if !(level > 0.0 && level < 1.0) {
-        return Err(Error::Level { value: level });
-    }
+    check_level(level)?;
     Ok(SQRT_2 * erfc_inv(1.0 - level))
+}
+
+/// Share of the standard normal distribution below `z`.
+pub(crate) fn normal_below(z: f64) -> f64 {
+    erfc(-z / SQRT_2) / 2.0
+}
+
+/// The z below which a share `p` of the standard normal distribution lies; infinite for 0 and 1.
+pub(crate) fn normal_quantile(p: f64) -> f64 {
+    -SQRT_2 * erfc_inv(2.0 * p)
+}
+
+pub(crate) fn check_level(level: f64) -> Result<(), Error> {
+    if level > 0.0 && level < 1.0 { Ok(()) } else { Err(Error::Level { value: level }) }
+}
+
+pub(crate) fn check_alpha(alpha: f64) -> Result<(), Error> {
+    if alpha > 0.0 && alpha < 1.0 { Ok(()) } else { Err(Error::Alpha { value: alpha }) }
 }
 
 /// t with probability `p` outside ±t. The lower tail is asked for, where a small `p` keeps its digits.

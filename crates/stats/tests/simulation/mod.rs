@@ -1,6 +1,6 @@
 //! Seeded noise and running t statistics, shared by the tests and the two examples that simulate whole runs.
 //!
-//! Kept out of the library, which draws no random numbers. Same seed, same numbers, on every machine.
+//! Kept out of the library, which draws nothing but resamples of what it is given. Same seed, same numbers, on every machine.
 
 // Each of the programs that include this file uses a part of it.
 #![allow(dead_code)]

@@ -1,0 +1,175 @@
+//! Effects of factors from a full factorial in randomised complete blocks: what a factor does on average over all others,
+//! and how much what it does depends on another.
+//!
+//! Each effect is a contrast: coefficients over the variants that sum to 0, so that what all variants of a block share
+//! cancels within the block. One block gives one number per contrast, the log of a ratio, and from there on everything is
+//! as with two variants: [`crate::Estimate`], and [`crate::max_t()`] over several
+//! contrasts where no cell is missing.
+//!
+//! Must not: fill in a cell that is missing, or be used for a fraction of a factorial, where effects mix. A main effect is an
+//! average: where an interaction is large it describes no variant anybody runs.
+
+use crate::Error;
+
+/// Most combinations of levels.
+pub const COMBINATIONS_MAX: usize = 1_024;
+
+/// What is varied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Factor {
+    /// Its name.
+    pub name: String,
+    /// Its levels; the first is the one that the others are held against.
+    pub levels: Vec<String>,
+}
+
+/// A level of a factor, against that factor's first level. Both are places, from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Term {
+    /// Which factor.
+    pub factor: usize,
+    /// Which of its levels, 1 or more.
+    pub level: usize,
+}
+
+/// A main effect or a two-way interaction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Contrast {
+    /// Such as `node_env: production / development`, and two of these with ` × ` in between.
+    pub name: String,
+    /// One term for a main effect, two for an interaction.
+    pub terms: Vec<Term>,
+    /// One for each combination of levels, with the last factor's levels changing fastest. They sum to 0.
+    pub coefficients: Vec<f64>,
+}
+
+/// What a contrast is in each block.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BlockValues {
+    /// Log ratios, one for each block that has all its cells.
+    pub log_ratios: Vec<f64>,
+    /// The place of each of these blocks among all, from 0.
+    pub blocks: Vec<usize>,
+    /// Blocks left out because a cell is missing.
+    pub left_out: u32,
+}
+
+/// All main effects, then all two-way interactions, of a full factorial.
+///
+/// ```text
+/// main effect of level a      L = mean over the others of ln y(a) − ln y(first)
+/// interaction of a with b     L = mean over the others of (ln y(a, b) − ln y(first, b)) − (ln y(a, first) − ln y(first, first))
+/// ```
+/// so exp L is a ratio, or a ratio of ratios: 1.1 says that what a does is 10 per cent more with b than without. (Textbooks
+/// halve the interaction of two-level factors; a half of a ratio of ratios is nothing one can say.) With two levels each all
+/// contrasts are orthogonal; with more, those that share a first level are not. Source: Box, Hunter & Hunter, *Statistics for
+/// Experimenters*, 2005, chapters 4 and 5.
+///
+/// No factors give no contrasts. Many contrasts are many comparisons, and must share the error rate.
+///
+/// # Errors
+/// [`Error::Levels`] for a factor of fewer than two levels, [`Error::Combinations`] above [`COMBINATIONS_MAX`].
+pub fn contrasts(factors: &[Factor]) -> Result<Vec<Contrast>, Error> {
+    check(factors)?;
+    let singles: Vec<Term> = (0..factors.len())
+        .flat_map(|factor| (1..factors[factor].levels.len()).map(move |level| Term { factor, level }))
+        .collect();
+    let pairs = singles.iter().enumerate().flat_map(|(place, first)| {
+        let later = singles[place + 1..].iter().filter(|second| second.factor != first.factor);
+        later.map(|second| vec![*first, *second])
+    });
+    let all = singles.iter().map(|term| vec![*term]).chain(pairs);
+    Ok(all.map(|terms| contrast(factors, terms)).collect())
+}
+
+fn check(factors: &[Factor]) -> Result<(), Error> {
+    let mut combinations = 1_usize;
+    for Factor { name, levels } in factors {
+        if levels.len() < 2 {
+            return Err(Error::Levels { factor: name.clone(), levels: levels.len() });
+        }
+        combinations = combinations.saturating_mul(levels.len());
+    }
+    if combinations > COMBINATIONS_MAX {
+        return Err(Error::Combinations { most: COMBINATIONS_MAX });
+    }
+    Ok(())
+}
+
+fn contrast(factors: &[Factor], terms: Vec<Term>) -> Contrast {
+    let combinations: usize = factors.iter().map(|factor| factor.levels.len()).product();
+    let concerned: usize = terms.iter().map(|term| factors[term.factor].levels.len()).product();
+    let others = (combinations / concerned) as f64;
+    let sign =
+        |cell| terms.iter().map(|term| term.sign(level_of(factors, cell, term.factor))).product::<f64>();
+    let coefficients = (0..combinations).map(|cell| sign(cell) / others).collect();
+    let name = terms.iter().map(|term| term.name(factors)).collect::<Vec<_>>().join(" × ");
+    Contrast { name, terms, coefficients }
+}
+
+/// The level that a factor has in a combination.
+fn level_of(factors: &[Factor], cell: usize, factor: usize) -> usize {
+    let faster: usize = factors[factor + 1..].iter().map(|later| later.levels.len()).product();
+    cell / faster % factors[factor].levels.len()
+}
+
+impl Term {
+    fn sign(self, level: usize) -> f64 {
+        if level == self.level {
+            1.0
+        } else if level == 0 {
+            -1.0
+        } else {
+            0.0
+        }
+    }
+
+    fn name(self, factors: &[Factor]) -> String {
+        let Factor { name, levels } = &factors[self.factor];
+        format!("{name}: {} / {}", levels[self.level], levels[0])
+    }
+}
+
+impl Contrast {
+    /// The contrast in each of `blocks`: one row a block, in the order of [`Contrast::coefficients`], the metric itself (in any
+    /// unit; not its logarithm), and `None` for a cell that was not measured. A block is left out, and counted, when a
+    /// cell is missing that the contrast needs; other contrasts may still use it.
+    ///
+    /// That is sound only when a cell goes missing for reasons that have nothing to do with its value.
+    ///
+    /// # Errors
+    /// [`Error::Cells`] for a row of another length, [`Error::Unmeasured`] with block and cell for a value that is not a
+    /// positive finite number, whether or not the contrast needs it.
+    pub fn values(&self, blocks: &[Vec<Option<f64>>]) -> Result<BlockValues, Error> {
+        let mut values = BlockValues { log_ratios: Vec::new(), blocks: Vec::new(), left_out: 0 };
+        for (block, cells) in blocks.iter().enumerate() {
+            check_block(block, cells, self.coefficients.len())?;
+            match self.value(cells) {
+                Some(value) => {
+                    values.log_ratios.push(value);
+                    values.blocks.push(block);
+                }
+                None => values.left_out += 1,
+            }
+        }
+        Ok(values)
+    }
+
+    fn value(&self, cells: &[Option<f64>]) -> Option<f64> {
+        let needed = self.coefficients.iter().zip(cells).filter(|(coefficient, _)| **coefficient != 0.0);
+        needed.map(|(coefficient, cell)| cell.map(|y| coefficient * y.ln())).sum()
+    }
+}
+
+fn check_block(block: usize, cells: &[Option<f64>], expected: usize) -> Result<(), Error> {
+    if cells.len() != expected {
+        return Err(Error::Cells { block, cells: cells.len(), expected });
+    }
+    let measured = cells.iter().enumerate().filter_map(|(cell, y)| Some((cell, (*y)?)));
+    for (cell, value) in measured {
+        if !(value > 0.0 && value.is_finite()) {
+            return Err(Error::Unmeasured { block, cell, value });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,169 @@
+//! How far a quantile of all blocks' latencies together might lie elsewhere, had other blocks been drawn.
+//!
+//! Whole blocks are drawn with replacement (the cluster bootstrap), because requests of one block share its processes.
+//!
+//! Must not: carry a verdict, or show a quantile with fewer samples than [`Latencies::resolves`] wants. It tells of displayed
+//! figures only, and with few blocks it is too narrow, because it cannot reach beyond what the blocks themselves showed: a
+//! band of 95 % missed p50 in 11 % of simulated runs of 6 blocks and 7 % of 30, p99 in 24 % and 8 %
+//! (`examples/resampling_rates.rs`).
+
+use super::{Latencies, Quantile, lowest_ends, rank};
+use crate::looks::BLOCKS_MIN;
+use crate::resampling::Draws;
+use crate::student::check_level;
+use crate::{Error, Resampling};
+
+const PURPOSE: [u8; 8] = *b"clusters";
+
+/// A quantile of the merged latencies, and the band it scatters in. Nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Band {
+    /// The quantile of all blocks merged, as [`Latencies::quantile`] gives it.
+    pub quantile: Quantile,
+    /// Lower end.
+    pub low_ns: u64,
+    /// Upper end; `AtLeast` where censored requests leave it open.
+    pub high: Quantile,
+}
+
+/// The band of the `q` quantile (0.99 is p99) of the merged `blocks`, each block's latencies of one variant, two-sided at
+/// `level`.
+///
+/// B times n blocks are drawn with replacement and merged. Each time the quantile lies between two bounds, as
+/// [`Latencies::bounds`] tells, the upper of which may be infinite. With k = ⌊(B + 1)(1 − level)/2⌋ the band reaches from the
+/// k-th smallest lower bound to the k-th largest upper bound; where that is infinite, the upper end is `AtLeast` the
+/// k-th largest lower bound. Source: Davison & Hinkley, *Bootstrap Methods and their Application*, 1997, sections 2.4 and 3.8
+/// (percentile method, resampling of whole clusters).
+///
+/// Nothing is merged B times: running sums of each block's cells are added up with the weights of a draw, and the rank is
+/// found by halving. With K cells hit by any block that is 8 K n bytes (twice that when anything is censored) and B n log2 K
+/// additions: 30 blocks of 4,000 cells are 1 MB, and 1,000 draws of them took 35 to 80 ms on a busy machine, most of it for
+/// reading the blocks.
+///
+/// # Errors
+/// [`Error::Quantile`] unless `q` is within 0 to 1, [`Error::Level`], [`Error::Resamples`], [`Error::TooFewBlocks`] below
+/// [`BLOCKS_MIN`], [`Error::NoLatencies`] with the index of an empty block.
+pub fn quantile_band(
+    blocks: &[Latencies],
+    q: f64,
+    level: f64,
+    resampling: Resampling,
+) -> Result<Band, Error> {
+    check_level(level)?;
+    if !(0.0..=1.0).contains(&q) {
+        return Err(Error::Quantile { value: q });
+    }
+    let mut draws = resampling.draws(PURPOSE)?;
+    let count = u32::try_from(blocks.len()).unwrap_or(u32::MAX);
+    if count < BLOCKS_MIN {
+        return Err(Error::TooFewBlocks { blocks: count, least: BLOCKS_MIN });
+    }
+    if let Some(block) = blocks.iter().position(Latencies::is_empty) {
+        return Err(Error::NoLatencies { block });
+    }
+    let merged = Merged::new(blocks);
+    let (low, high) = merged.bounds(&vec![1; blocks.len()], q);
+    let quantile = if high == low { Quantile::Exact(low) } else { Quantile::AtLeast(low) };
+    let all: Vec<(u64, u64)> =
+        (0..resampling.resamples).map(|_| merged.bounds(&weights(blocks.len(), &mut draws), q)).collect();
+    let (low_ns, high) = ends(&all, level);
+    Ok(Band { quantile, low_ns, high })
+}
+
+/// An upper bound that is none.
+const OPEN: u64 = u64::MAX;
+
+/// How often each block was drawn.
+fn weights(blocks: usize, draws: &mut Draws) -> Vec<u64> {
+    let mut weights = vec![0; blocks];
+    (0..blocks).for_each(|_| weights[draws.index(blocks)] += 1);
+    weights
+}
+
+fn ends(bounds: &[(u64, u64)], level: f64) -> (u64, Quantile) {
+    let tail = (bounds.len() + 1) as f64 * (1.0 - level) / 2.0;
+    let k = (tail * (1.0 + 4.0 * f64::EPSILON)).floor().max(1.0) as usize;
+    let (mut lows, mut highs): (Vec<u64>, Vec<u64>) = bounds.iter().copied().unzip();
+    lows.sort_unstable();
+    highs.sort_unstable();
+    let top = bounds.len() - k;
+    let high = if highs[top] == OPEN { Quantile::AtLeast(lows[top]) } else { Quantile::Exact(highs[top]) };
+    (lows[k - 1], high)
+}
+
+/// All blocks' latencies, ready to be merged with any weights.
+struct Merged {
+    answered: Sums,
+    /// Censored samples at their bounds too; `None` when there are none.
+    everything: Option<Sums>,
+}
+
+impl Merged {
+    fn new(blocks: &[Latencies]) -> Self {
+        let answered = Sums::new(blocks, |block| lowest_ends(&block.exact).collect());
+        let both =
+            |block: &Latencies| lowest_ends(&block.exact).chain(lowest_ends(&block.censored)).collect();
+        let censored = blocks.iter().any(|block| block.censored() > 0);
+        Self { answered, everything: censored.then(|| Sums::new(blocks, both)) }
+    }
+
+    /// Both ends of the quantile when each block counts `weights` times, [`OPEN`] for an upper one that is infinite.
+    fn bounds(&self, weights: &[u64], q: f64) -> (u64, u64) {
+        let everything = self.everything.as_ref().unwrap_or(&self.answered);
+        let rank = rank(q, everything.count(weights));
+        let high = self.answered.nth(weights, rank);
+        if self.everything.is_none() { (high, high) } else { (everything.nth(weights, rank), high) }
+    }
+}
+
+/// For each cell that any block hit, in rising order, each block's samples up to and with that cell.
+struct Sums {
+    cells: Vec<u64>,
+    /// One row a cell, one column a block.
+    up_to: Vec<u64>,
+    blocks: usize,
+}
+
+impl Sums {
+    fn new(blocks: &[Latencies], samples: impl Fn(&Latencies) -> Vec<(u64, u64)>) -> Self {
+        let mut hits: Vec<(u64, usize, u64)> = Vec::new();
+        for (block, latencies) in blocks.iter().enumerate() {
+            hits.extend(samples(latencies).into_iter().map(|(cell, count)| (cell, block, count)));
+        }
+        hits.sort_unstable();
+        let mut sums = Self { cells: Vec::new(), up_to: Vec::new(), blocks: blocks.len() };
+        let mut running = vec![0; blocks.len()];
+        for cell in hits.chunk_by(|one, other| one.0 == other.0) {
+            cell.iter().for_each(|&(_, block, count)| running[block] += count);
+            sums.cells.push(cell[0].0);
+            sums.up_to.extend_from_slice(&running);
+        }
+        sums
+    }
+
+    fn up_to(&self, cell: usize, weights: &[u64]) -> u64 {
+        let row = &self.up_to[cell * self.blocks..][..self.blocks];
+        row.iter().zip(weights).map(|(samples, weight)| samples * weight).sum()
+    }
+
+    fn count(&self, weights: &[u64]) -> u64 {
+        self.cells.len().checked_sub(1).map_or(0, |last| self.up_to(last, weights))
+    }
+
+    /// The cell of the sample of `rank` (from 1), [`OPEN`] when there are fewer.
+    fn nth(&self, weights: &[u64], rank: u64) -> u64 {
+        let (mut low, mut high) = (0, self.cells.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.up_to(middle, weights) >= rank {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        self.cells.get(low).copied().unwrap_or(OPEN)
+    }
+}
+
+#[cfg(test)]
+mod tests;

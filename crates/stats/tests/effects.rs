@@ -1,0 +1,152 @@
+//! Contrasts of a factorial: that they find what was planted, and leave out what is missing and nothing else.
+
+use proofload_stats::{Contrast, Error, Estimate, Factor, contrasts, plain_t};
+use proptest::prelude::*;
+
+fn factor(name: &str, levels: &[&str]) -> Factor {
+    Factor { name: name.to_owned(), levels: levels.iter().map(ToString::to_string).collect() }
+}
+
+fn numbered(levels: &[usize]) -> Vec<Factor> {
+    let names = ["a", "b", "c", "d", "e"];
+    let level_names = ["0", "1", "2", "3"];
+    levels.iter().zip(names).map(|(&count, name)| factor(name, &level_names[..count])).collect()
+}
+
+fn digits(cell: usize, levels: &[usize]) -> Vec<usize> {
+    let faster = |factor: usize| levels[factor + 1..].iter().product::<usize>();
+    (0..levels.len()).map(|factor| cell / faster(factor) % levels[factor]).collect()
+}
+
+#[test]
+fn a_contrast_says_what_is_held_against_what() {
+    let factors =
+        [factor("node_env", &["development", "production"]), factor("gzip", &["off", "on", "best"])];
+    let names: Vec<String> =
+        contrasts(&factors).expect("few levels").into_iter().map(|contrast| contrast.name).collect();
+    let expected = [
+        "node_env: production / development",
+        "gzip: on / off",
+        "gzip: best / off",
+        "node_env: production / development × gzip: on / off",
+        "node_env: production / development × gzip: best / off",
+    ];
+    assert_eq!(names, expected);
+}
+
+#[test]
+fn two_levels_each_make_orthogonal_contrasts() {
+    for factors in 1..=5 {
+        let all = contrasts(&numbered(&vec![2; factors])).expect("few levels");
+        assert_eq!(all.len(), factors + factors * (factors - 1) / 2);
+        for (place, one) in all.iter().enumerate() {
+            for other in &all[place + 1..] {
+                let product: f64 = one.coefficients.iter().zip(&other.coefficients).map(|(c, d)| c * d).sum();
+                assert_eq!(product, 0.0, "{} and {}", one.name, other.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_block_with_a_hole_is_left_out_where_the_hole_matters_and_nowhere_else() {
+    let all = contrasts(&numbered(&[3])).expect("few levels");
+    let blocks = [
+        vec![Some(10.0), Some(20.0), None],
+        vec![Some(10.0), None, Some(5.0)],
+        vec![Some(8.0), Some(8.0), Some(8.0)],
+    ];
+    let values: Vec<_> = all.iter().map(|contrast| contrast.values(&blocks).expect("positive")).collect();
+    assert_eq!((values[0].blocks.as_slice(), values[0].left_out), ([0, 2].as_slice(), 1));
+    assert_eq!((values[1].blocks.as_slice(), values[1].left_out), ([1, 2].as_slice(), 1));
+    assert!((values[0].log_ratios[0].exp() - 2.0).abs() < 1e-12 && values[0].log_ratios[1] == 0.0);
+}
+
+#[test]
+fn what_has_no_logarithm_is_named_by_block_and_cell() {
+    let all = contrasts(&numbered(&[2, 2])).expect("few levels");
+    let good = vec![Some(1.0); 4];
+    for value in [0.0, -1.0, f64::INFINITY, f64::NAN] {
+        let blocks = [good.clone(), vec![Some(1.0), Some(1.0), Some(value), None]];
+        let error = all[0].values(&blocks);
+        assert!(matches!(error, Err(Error::Unmeasured { block: 1, cell: 2, .. })), "{value}: {error:?}");
+    }
+    let short = [good.clone(), vec![Some(1.0); 3]];
+    assert_eq!(all[0].values(&short), Err(Error::Cells { block: 1, cells: 3, expected: 4 }));
+    let none = all[0].values(&[]).expect("nothing is wrong with nothing");
+    assert_eq!((none.log_ratios.len(), none.left_out), (0, 0));
+}
+
+#[test]
+fn designs_that_vary_nothing_or_too_much_are_refused() {
+    assert_eq!(contrasts(&[]), Ok(vec![]));
+    for levels in [0, 1] {
+        let error = contrasts(&numbered(&[2, levels]));
+        assert_eq!(error, Err(Error::Levels { factor: "b".to_owned(), levels }));
+    }
+    let many = vec![factor("x", &["0", "1"]); 11];
+    assert_eq!(contrasts(&many), Err(Error::Combinations { most: 1_024 }));
+    assert_eq!(contrasts(&many[..10]).expect("1,024").len(), 10 + 45);
+}
+
+/// The value that was planted for a contrast: a main effect, plus the interactions it is averaged over.
+fn planted(contrast: &Contrast, truth: &dyn Fn(&[usize]) -> f64, levels: &[usize]) -> f64 {
+    let cells: usize = levels.iter().product();
+    let mean = |want: &[(usize, usize)]| {
+        let matching: Vec<f64> = (0..cells)
+            .map(|cell| digits(cell, levels))
+            .filter(|digits| want.iter().all(|&(factor, level)| digits[factor] == level))
+            .map(|digits| truth(&digits))
+            .collect();
+        matching.iter().sum::<f64>() / matching.len() as f64
+    };
+    match contrast.terms[..] {
+        [a] => mean(&[(a.factor, a.level)]) - mean(&[(a.factor, 0)]),
+        [a, b] => {
+            let at = |one, other| mean(&[(a.factor, one), (b.factor, other)]);
+            at(a.level, b.level) - at(0, b.level) - at(a.level, 0) + at(0, 0)
+        }
+        _ => panic!("one term or two"),
+    }
+}
+
+proptest! {
+    #[test]
+    fn planted_effects_come_back_exactly_whatever_blocks_share(
+        levels in prop::collection::vec(2..4_usize, 1..4),
+        main in prop::collection::vec(-0.5..0.5_f64, 12),
+        pair in prop::collection::vec(-0.5..0.5_f64, 144),
+        shared in prop::collection::vec(-1.0..1.0_f64, 3),
+    ) {
+        let truth = |digits: &[usize]| {
+            let place: Vec<usize> = digits.iter().enumerate().map(|(factor, level)| factor * 4 + level).collect();
+            let single: f64 = place.iter().map(|&one| main[one]).sum();
+            let pairs = place.iter().enumerate().flat_map(|(i, &one)| {
+                place[i + 1..].iter().map(move |&other| (one, other))
+            });
+            single + pairs.map(|(one, other)| pair[one * 12 + other]).sum::<f64>()
+        };
+        let cells: usize = levels.iter().product();
+        let blocks: Vec<Vec<Option<f64>>> = shared
+            .iter()
+            .map(|shift| (0..cells).map(|cell| Some((shift + truth(&digits(cell, &levels))).exp())).collect())
+            .collect();
+        for contrast in contrasts(&numbered(&levels)).expect("few levels") {
+            prop_assert!(contrast.coefficients.iter().sum::<f64>().abs() < 1e-12);
+            let expected = planted(&contrast, &truth, &levels);
+            for value in contrast.values(&blocks).expect("positive").log_ratios {
+                prop_assert!((value - expected).abs() < 1e-9, "{}: {} for {}", contrast.name, value, expected);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_interaction_is_estimated_like_any_ratio() {
+    let all = contrasts(&numbered(&[2, 2])).expect("few levels");
+    // b halves y without a, and doubles it with a: a ratio of ratios of 4, give or take per cents.
+    let block = |wobble: f64| vec![Some(100.0), Some(50.0 * wobble), Some(100.0), Some(200.0)];
+    let values = all[2].values(&[0.98, 1.0, 1.01, 1.02, 0.99, 1.03].map(block)).expect("positive");
+    let estimate = Estimate::of(&values.log_ratios, plain_t(6, 0.95).expect("valid")).expect("spread");
+    assert!(estimate.low < 4.0 && 4.0 < estimate.high && estimate.high / estimate.low < 1.1, "{estimate:?}");
+}

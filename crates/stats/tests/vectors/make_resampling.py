@@ -1,0 +1,218 @@
+"""Makes resampling.json: what SciPy and NumPy say about resampling, anytime-valid tests and contrasts.
+
+    python3 crates/stats/tests/vectors/make_resampling.py
+
+By another road than the crate's throughout: SciPy's bootstrap, every resample or flip there is, numerical integrals in place
+of closed forms, Kronecker products in place of places. The tests read the kept JSON and need no Python.
+"""
+
+import itertools
+import json
+import pathlib
+
+import numpy as np
+import scipy
+from scipy import integrate, optimize, stats
+
+SEED = 20261122
+random = np.random.default_rng(SEED)
+RESAMPLES = 200_000
+
+
+def bootstraps():
+    """Both intervals of a mean, from so many resamples that their own scatter is a tenth of what the test allows."""
+    rows = []
+    for n in [6, 10, 30]:
+        for shape in ["normal", "skewed"]:
+            noise = random.normal(0, 1, n) if shape == "normal" else random.exponential(1, n) - 1
+            d = 0.05 + 0.02 * noise
+            for level in [0.9, 0.95]:
+                ends = stats.bootstrap(
+                    (d,), np.mean, n_resamples=RESAMPLES, confidence_level=level, method="BCa", rng=random, batch=20_000
+                ).confidence_interval
+                drawn = d[random.integers(0, n, (RESAMPLES, n))]
+                rows.append({"d": d.tolist(), "level": level, "bca": [float(ends.low), float(ends.high)], "t": studentised(d, drawn, level)})
+    return rows
+
+
+def studentised(d, drawn, level):
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = (drawn.mean(axis=1) - d.mean()) / (drawn.std(axis=1, ddof=1) / np.sqrt(len(d)))
+    t[np.isnan(t)] = 0
+    tail = (1 - level) / 2
+    low, high = np.quantile(np.sort(t), [tail, 1 - tail])
+    error = stats.sem(d)
+    return [float(d.mean() - high * error), float(d.mean() - low * error)]
+
+
+def enumerated():
+    """All n^n resamples of a few blocks. Multiples of 1/64, so that equal means are equal in every order of adding."""
+    rows = []
+    for d in [[1, 5, 8], [-3, 0, 2, 9], [-7, -2, 1, 4, 5], [0, 0, 1, 2, 12]]:
+        d = np.array(d) / 64
+        drawn = np.array(list(itertools.product(d, repeat=len(d))))
+        for level in [0.6, 0.8]:
+            rows.append({"d": d.tolist(), "level": level, "bca": accelerated(d, drawn.mean(axis=1), level), "t": studentised(d, drawn, level)})
+    return rows
+
+
+def accelerated(d, means, level):
+    share = stats.percentileofscore(means, d.mean(), kind="mean") / 100
+    bias = stats.norm.ppf(share)
+    without = np.array([np.delete(d, i).mean() for i in range(len(d))])
+    u = without.mean() - without
+    a = (u**3).sum() / (6 * (u**2).sum() ** 1.5)
+    z = bias + stats.norm.ppf([(1 - level) / 2, (1 + level) / 2])
+    return np.quantile(means, stats.norm.cdf(bias + z / (1 - a * z))).tolist()
+
+
+def sequences():
+    """Where the likelihood ratio, integrated over the standardised effect by quadrature, reaches 1/alpha."""
+    rows = []
+    for n in [5, 6, 10, 20, 30, 60]:
+        for g in [0.5, 1.0, 2.0]:
+            for alpha in [0.05, 0.01]:
+                if np.log(1 + n * g) * (n - 1) <= -2 * np.log(alpha) * 1.05:
+                    continue
+                t = optimize.brentq(lambda t: np.log(likelihood_ratio(t, n, g)) + np.log(alpha), 0.5, 100, xtol=1e-9)
+                rows.append({"blocks": n, "g": g, "alpha": alpha, "t": t})
+    return rows
+
+
+def likelihood_ratio(t, n, g):
+    """The non-central t at effect delta against the central one, over delta from N(0, g)."""
+    # The effect is integrated inside of the chi-square mixture that makes a normal deviate a t: y = s/sigma.
+    def density(y, variance):
+        return stats.norm.pdf(t * y, 0, np.sqrt(variance)) * y * stats.chi.pdf(y * np.sqrt(n - 1), n - 1) * np.sqrt(n - 1)
+
+    top, bottom = (integrate.quad(density, 0, 8, args=(v,), epsabs=0, epsrel=1e-11, limit=500)[0] for v in (1 + n * g, 1))
+    return top / bottom
+
+
+def guards():
+    rows = []
+    for n in [0, 1, 5, 12, 40]:
+        for effect in [0.0, 1.5]:
+            d = 0.01 * (effect + random.standard_t(2, n))
+            s, v = (d / 0.01).sum(), ((d / 0.01) ** 2).sum()
+            # The integrand's peak is taken out so that it neither overflows nor vanishes.
+            peak, width = s / (v + 4), 1 / np.sqrt(v + 4)
+            top = peak * s - peak**2 * (v + 4) / 2
+            ends = (peak - 12 * width, peak + 12 * width)
+            mean, _ = integrate.quad(lambda x: np.exp(x * s - x * x * (v + 4) / 2 - top) * np.sqrt(4 / (2 * np.pi)), *ends, epsrel=1e-11)
+            rows.append({"d": d.tolist(), "scale": 0.01, "ln_evidence": float(np.log(mean) + top)})
+    return rows
+
+
+def flips():
+    """Every one of the 2^n flips, with t computed anew for each."""
+    rows = []
+    for n, m in [(5, 2), (6, 1), (6, 4), (8, 3), (10, 6)]:
+        for effect in [0.0, 1.0]:
+            d = random.normal(0, 1, (n, m)) - random.normal(0, 1, (n, 1)) + effect * np.arange(m)
+            rows.append({"d": d.tolist(), **max_t(d, 0.05)})
+    return rows
+
+
+def max_t(d, alpha):
+    n, m = d.shape
+    signs = np.array(list(itertools.product([1, -1], repeat=n)))
+    seen = abs(t_of(d[None]))[0]
+    flipped = abs(t_of(signs[:, :, None] * d))
+    single = (flipped.max(axis=1)[:, None] >= seen - 1e-9).mean(axis=0)
+    down, before = np.zeros(m), 0.0
+    order = np.argsort(-seen)
+    for place, j in enumerate(order):
+        before = down[j] = max(before, (flipped[:, order[place:]].max(axis=1) >= seen[j] - 1e-9).mean())
+    largest = np.sort(abs(t_of(signs[:, :, None] * (d - d.mean(axis=0)))).max(axis=1))
+    # The least value that at most a share alpha exceeds.
+    critical = next(float(c) for c in largest if (largest > c + 1e-9).mean() <= alpha)
+    return {
+        "t": seen.tolist(),
+        "single_step": single.tolist(),
+        "step_down": down.tolist(),
+        "critical_t": critical if 2 / 2**n <= alpha else None,
+    }
+
+
+def t_of(d):
+    return d.mean(axis=1) / (d.std(axis=1, ddof=1) / np.sqrt(d.shape[1]))
+
+
+def newcombe():
+    rows = []
+    for first, second in [((56, 70), (48, 80)), ((9, 10), (3, 10)), ((0, 1000), (0, 900)), ((10, 10), (0, 20)), ((17, 50_000), (40, 60_000))]:
+        for level in [0.9, 0.95]:
+            (p1, l1, u1), (p2, l2, u2) = (share(*one, level) for one in (first, second))
+            low = p1 - p2 - np.sqrt((p1 - l1) ** 2 + (u2 - p2) ** 2)
+            high = p1 - p2 + np.sqrt((u1 - p1) ** 2 + (p2 - l2) ** 2)
+            rows.append({"first": first, "second": second, "level": level, "low": float(low), "high": float(high)})
+    return rows
+
+
+def share(hits, total, level):
+    ends = stats.binomtest(hits, total).proportion_ci(level, method="wilson")
+    return hits / total, ends.low, ends.high
+
+
+def designs():
+    """Contrasts as Kronecker products: e_level - e_first for a factor that is concerned, the mean for one that is not."""
+    rows = []
+    for levels in [[2], [3], [2, 2], [2, 3], [3, 2, 2], [2, 2, 2, 2]]:
+        terms = [(f, l) for f, count in enumerate(levels) for l in range(1, count)]
+        pairs = [(a, b) for a, b in itertools.combinations(terms, 2) if a[0] != b[0]]
+        coefficients = [kronecker(levels, dict(chosen)) for chosen in [(t,) for t in terms] + pairs]
+        rows.append({"levels": levels, "coefficients": coefficients})
+    return rows
+
+
+def kronecker(levels, chosen):
+    product = np.ones(1)
+    for factor, count in enumerate(levels):
+        one = np.full(count, 1 / count)
+        if factor in chosen:
+            one = np.eye(count)[chosen[factor]] - np.eye(count)[0]
+        product = np.kron(product, one)
+    return product.tolist()
+
+
+def bands():
+    """Whole blocks drawn with replacement, everything merged, the quantile of rank ceil(q n), percentiles of those."""
+    rows = []
+    for q in [0.5, 0.9]:
+        level = random.normal(13, 0.1, 12)
+        blocks = [np.sort(np.exp(random.normal(mu, 0.3, 200)).astype(int)) for mu in level]
+        found = []
+        for _ in range(20_000):
+            merged = np.sort(np.concatenate([blocks[i] for i in random.integers(0, 12, 12)]))
+            found.append(merged[int(np.ceil(q * len(merged) - 1e-9)) - 1])
+        low, high = np.quantile(found, [0.025, 0.975])
+        rows.append({"blocks": [block.tolist() for block in blocks], "q": q, "level": 0.95, "low": float(low), "high": float(high)})
+    return rows
+
+
+def main():
+    vectors = {
+        "made_by": f"python3 make_resampling.py, SciPy {scipy.__version__}, NumPy {np.__version__}, seed {SEED}",
+        "bootstraps": bootstraps(),
+        "enumerated": enumerated(),
+        "sequences": sequences(),
+        "guards": guards(),
+        "flips": flips(),
+        "newcombe": newcombe(),
+        "designs": designs(),
+        "bands": bands(),
+    }
+    path = pathlib.Path(__file__).with_name("resampling.json")
+    lines = [f"{json.dumps(key)}: {rows_text(value)}" for key, value in vectors.items()]
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def rows_text(value):
+    """One row a line, so that a change shows as the lines it changes."""
+    if isinstance(value, str):
+        return json.dumps(value)
+    return "[\n" + ",\n".join(json.dumps(row) for row in value) + "\n]"
+
+
+main()
