@@ -126,7 +126,16 @@ fn too_few_blocks(record: &Record) -> Vec<Finding> {
         evidence: format!("{blocks} complete blocks; no verdict is given from fewer than {BLOCKS_MIN}"),
         remedy: match record.ended.as_ref().map(|ended| &ended.reason) {
             Some(EndReason::BudgetTooSmall { needed_s }) => {
-                format!("the budget does not hold them; run it with --budget {needed_s}s or more")
+                let design = &record.header.plan.design;
+                let latency = design.metric.quantile().map(|_| {
+                    format!(
+                        ", or choose a lower quantile or a higher design.rate: {} wants {} requests in each trial",
+                        design.metric.name(),
+                        design.metric.requests_wanted()
+                    )
+                });
+                let latency = latency.unwrap_or_default();
+                format!("the budget does not hold them; run it with --budget {needed_s}s or more{latency}")
             }
             Some(EndReason::BudgetSpent) => {
                 "`proofload check` says how long the blocks take; set the budget by that".into()

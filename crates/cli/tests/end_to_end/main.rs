@@ -1,6 +1,7 @@
 //! The program as its users meet it: real services, real signals, real files, and what it prints.
 
 mod files;
+mod latency;
 mod load;
 mod place;
 mod run;
