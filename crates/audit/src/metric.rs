@@ -4,6 +4,8 @@ use plan::Metric;
 use record::{Block, Record, Trial};
 use stats::{Direction, Latencies, Quantile};
 
+use crate::variant::merged;
+
 /// The metrics of an experiment in closed loop.
 const CLOSED: [Metric; 2] = [Metric::Throughput, Metric::CpuPerRequest];
 /// Those of one in open loop. Throughput is none of them: it is given.
@@ -13,6 +15,9 @@ const OPEN: [Metric; 5] = [Metric::CpuPerRequest, Metric::P50, Metric::P90, Metr
 pub fn metrics(record: &Record) -> &'static [Metric] {
     if record.is_open_loop() { &OPEN } else { &CLOSED }
 }
+
+/// Requests without an answer that a quantile bears, as a share of those beyond it.
+const CENSORED_SHARE_MAX: f64 = 0.1;
 
 /// Whether more or less of a metric is better.
 pub fn direction(metric: Metric) -> Direction {
@@ -29,17 +34,16 @@ pub fn direction(metric: Metric) -> Direction {
 pub(crate) struct Figures {
     throughput_per_s: f64,
     cpu_us_per_request: f64,
-    /// Response times; empty in closed loop.
-    pub response: Latencies,
+    /// Response times; `None` in closed loop.
+    pub response: Option<Latencies>,
 }
 
 impl Figures {
     pub fn of(trial: &Trial) -> Figures {
         let sum = |of: fn(&record::Slice) -> u64| trial.measured().map(of).sum::<u64>() as f64;
-        let mut response = Latencies::new();
-        for open in trial.measured().filter_map(|slice| slice.open.as_ref()) {
-            response.merge(&open.response);
-        }
+        let mut opens = trial.measured().filter_map(|slice| slice.open.as_ref()).peekable();
+        // Tables are not small: none is made where there is nothing to put in.
+        let response = opens.peek().is_some().then(|| merged(opens.map(|open| &open.response)));
         Figures {
             throughput_per_s: sum(|slice| slice.ok_in_window) / sum(|slice| slice.window_ns) * 1e9,
             cpu_us_per_request: sum(record::Slice::services_cpu_ns) / sum(|slice| slice.ok) / 1e3,
@@ -65,9 +69,17 @@ impl Figures {
     }
 
     /// A quantile of the response time, if enough requests bear it.
+    ///
+    /// A single request without an answer moves it by up to one rank, which is nothing beside the chance in it. So where
+    /// they are few they count as slower than all others, which is what they were to whoever waited; else it is bounded.
     pub fn quantile(&self, metric: Metric) -> Option<Quantile> {
         let q = metric.quantile()?;
-        self.response.resolves(q).then(|| self.response.quantile(q)).flatten()
+        let response = self.response.as_ref().filter(|response| response.resolves(q))?;
+        let few = response.count() as f64 * (1.0 - q) * CENSORED_SHARE_MAX;
+        match response.bounds(q)? {
+            (_, Some(high)) if response.censored() as f64 <= few => Some(Quantile::Exact(high)),
+            _ => response.quantile(q),
+        }
     }
 }
 

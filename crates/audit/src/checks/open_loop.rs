@@ -114,11 +114,12 @@ pub(crate) fn unresolved(record: &Record, blocks: &[BlockFigures]) -> Vec<Findin
         let without = blocks.iter().filter(|block| block.log_ratio(metric, index, index).is_none());
         let without: Vec<&BlockFigures> = without.collect();
         let first = without.first()?;
-        let response = &first.variants.get(index)?.as_ref()?.response;
-        let (why, remedy) = if response.resolves(q) {
+        let response = first.variants.get(index)?.as_ref()?.response.as_ref();
+        let (why, remedy) = if response.is_some_and(|response| response.resolves(q)) {
             ("requests without an answer leave only a lower bound of it".to_owned(), BOUNDED)
         } else {
-            (format!("{} requests are too few, it wants {:.0}", response.count(), 10.0 / (1.0 - q)), FEW)
+            let count = response.map_or(0, Latencies::count);
+            (format!("{count} requests are too few, it wants {:.0}", 10.0 / (1.0 - q)), FEW)
         };
         Some(Finding {
             check: "quantile_unresolved",

@@ -63,8 +63,8 @@ impl Dispatcher<'_> {
         let (settings, design) = (self.settings, &self.plan.design);
         let least_s = settings.blocks_least_s(design, self.plan.variants.len());
         if least_s > left_s {
-            // Half as much again, for starting and stopping, and for blocks that do not decide at once.
-            let needed_s = (self.elapsed_s() + least_s * 1.5).ceil() as u64;
+            // Twice that, for starting, stopping, and a warm-up longer than the shortest.
+            let needed_s = (self.elapsed_s() + least_s * 2.0).ceil() as u64;
             return Err(Failure::BudgetTooSmall { needed_s });
         }
         if settings.is_short() {

@@ -8,7 +8,6 @@ use crate::figure::{rate, seconds, share};
 
 /// Each line a name and a text.
 pub(super) fn method(record: &Record, conclusion: &Conclusion) -> Vec<(String, String)> {
-    let header = &record.header;
     let mut lines = vec![("blocks".to_owned(), blocks_line(record, conclusion))];
     if let Some(text) = interval_line(conclusion) {
         lines.push(("interval".to_owned(), text));

@@ -1,14 +1,13 @@
 //! The dispatcher over a simulated world in open loop: the rate is that of the slowest variant and common to all, trials are
 //! long enough for the quantile, and a planted difference in latency is found, with the right sign, where there is one.
 
-mod world;
-
 use std::time::Duration;
 
 use audit::Outcome;
 use plan::{Metric, Plan, Rate};
 use record::{EndReason, Record, SliceKind};
-use world::{Simulated, plan, run};
+
+use crate::world::{Simulated, plan, run};
 
 fn latency_plan(metric: Metric, rate: Rate) -> Plan {
     let mut plan = plan(2);
@@ -34,11 +33,8 @@ fn a_planted_difference_in_latency_is_found_though_throughput_says_the_opposite(
     let estimate = comparison.estimate.as_ref().expect("six blocks give an estimate");
     assert!(estimate.low < 0.20_f64.exp() && 0.20_f64.exp() < estimate.high, "{estimate:?}");
     let others: Vec<Metric> = comparison.exploratory.iter().map(|other| other.metric).collect();
-    assert_eq!(
-        others[..3],
-        [Metric::CpuPerRequest, Metric::P50, Metric::P90],
-        "throughput is given, not found"
-    );
+    assert!(others.contains(&Metric::P50) && others.contains(&Metric::P90), "{others:?}");
+    assert!(!others.contains(&Metric::Throughput), "it is given, and not found");
     let shown = conclusion.variants[0].response_time.iter().find(|shown| shown.metric == Metric::P99);
     let p99_us = shown.expect("every trial has it").us;
     assert!((4500.0..7000.0).contains(&p99_us), "{p99_us}");
@@ -114,7 +110,7 @@ fn what_the_budget_or_the_slices_cannot_hold_is_said_before_the_first_block() {
         other => panic!("{other:?}"),
     };
     // 12 trials of 10,510 requests at 20 a second are more than an hour and a half.
-    assert!((6000..20_000).contains(&needed_s), "{needed_s}");
+    assert!((10_000..20_000).contains(&needed_s), "{needed_s}");
     assert_eq!(record.complete_blocks().count(), 0);
     let finding = &audit::conclude(&record).findings[0];
     assert!(finding.remedy.contains("--budget") && finding.remedy.contains("design.rate"), "{finding:?}");
