@@ -6,6 +6,11 @@ use record::{Block, EndReason, Record, Slice, Trial};
 
 use crate::finding::{Finding, Grade};
 
+mod open_loop;
+
+pub(crate) use open_loop::unresolved;
+pub use open_loop::{LAG_MAX_NS, LAG_SHARE_MAX, LAG_SHARE_VOID, QUEUED_SHARE_MAX, SENT_SHARE_MIN};
+
 /// Share of requests without an expected response above which a variant's figures mean nothing.
 pub const FAILED_SHARE_MAX: f64 = 0.001;
 /// Share of a core above which a generator thread may have been the limit.
@@ -30,6 +35,8 @@ pub fn all(record: &Record) -> Vec<Finding> {
         too_few_blocks,
         errors,
         generator_saturated,
+        open_loop::rate_not_kept,
+        open_loop::client_late,
         cores_shared,
         different_bodies,
         never_steady,
@@ -119,7 +126,16 @@ fn too_few_blocks(record: &Record) -> Vec<Finding> {
         evidence: format!("{blocks} complete blocks; no verdict is given from fewer than {BLOCKS_MIN}"),
         remedy: match record.ended.as_ref().map(|ended| &ended.reason) {
             Some(EndReason::BudgetTooSmall { needed_s }) => {
-                format!("the budget does not hold them; run it with --budget {needed_s}s or more")
+                let design = &record.header.plan.design;
+                let latency = design.metric.quantile().map(|_| {
+                    format!(
+                        ", or choose a lower quantile or a higher design.rate: {} wants {} requests in each trial",
+                        design.metric.name(),
+                        design.metric.requests_wanted()
+                    )
+                });
+                let latency = latency.unwrap_or_default();
+                format!("the budget does not hold them; run it with --budget {needed_s}s or more{latency}")
             }
             Some(EndReason::BudgetSpent) => {
                 "`proofload check` says how long the blocks take; set the budget by that".into()
@@ -132,9 +148,9 @@ fn too_few_blocks(record: &Record) -> Vec<Finding> {
 
 fn errors(record: &Record) -> Vec<Finding> {
     each_variant(record, |index, name, slices| {
-        let (sent, failed) = (total(slices, |s| s.sent), total(slices, Slice::failed));
-        let share = failed as f64 / sent.max(1) as f64;
-        if share <= FAILED_SHARE_MAX && sent > 0 {
+        let (due, failed) = (total(slices, Slice::due), total(slices, Slice::failed));
+        let share = failed as f64 / due.max(1) as f64;
+        if share <= FAILED_SHARE_MAX && due > 0 {
             return None;
         }
         let seen = slices.iter().flat_map(|slice| &slice.contract_failures).next();
@@ -144,7 +160,7 @@ fn errors(record: &Record) -> Vec<Finding> {
             check: "errors",
             grade: Grade::Void,
             evidence: format!(
-                "{name}: {failed} of {sent} requests ({}) got no expected response; {} timed out{example}",
+                "{name}: {failed} of {due} requests ({}) got no expected response; {} timed out{example}",
                 percent(share),
                 total(slices, |s| s.timed_out),
             ),
@@ -167,7 +183,8 @@ fn generator_saturated(record: &Record) -> Vec<Finding> {
         if share <= GENERATOR_SHARE_MAX {
             return None;
         }
-        let idle = busy < SERVICE_BUSY_MIN;
+        // In open loop services are not meant to be at their limit, and `client_late` sees what a busy client spoils.
+        let idle = busy < SERVICE_BUSY_MIN && !record.is_open_loop();
         Some(Finding {
             check: "generator_saturated",
             grade: if idle { Grade::Void } else { Grade::Warning },
@@ -175,7 +192,10 @@ fn generator_saturated(record: &Record) -> Vec<Finding> {
                 "{name}: a generator thread was busy {} of the time while the services kept {busy:.2} cores busy",
                 percent(share)
             ),
-            remedy: if idle {
+            remedy: if record.is_open_loop() {
+                "a client at its limit sees responses late, and response times look longer; give it more threads \
+                 (load.threads) and cores"
+            } else if idle {
                 "the client was the limit, so this is its throughput and not the service's; give it more threads \
                  (load.threads) and cores"
             } else {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use stats::{Estimate, Looks, Verdict};
 
 use crate::finding::Finding;
-use crate::metric::{block_log_ratio, direction};
+use crate::metric::{BlockFigures, direction, metrics};
 
 /// What may be said of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -56,18 +56,22 @@ pub struct Exploratory {
     pub estimate: Estimate,
 }
 
-const METRICS: [Metric; 2] = [Metric::Throughput, Metric::CpuPerRequest];
-
 /// Every comparison of the plan.
-pub(crate) fn all(record: &Record, findings: &[Finding]) -> Vec<Comparison> {
+pub(crate) fn all(record: &Record, blocks: &[BlockFigures], findings: &[Finding]) -> Vec<Comparison> {
     let looks = crate::looks(record);
     let plan = &record.header.plan;
-    plan.comparisons.iter().map(|asked| one(record, asked, looks.as_ref(), findings)).collect()
+    plan.comparisons.iter().map(|asked| one(record, blocks, asked, looks.as_ref(), findings)).collect()
 }
 
-fn one(record: &Record, asked: &plan::Comparison, looks: Option<&Looks>, findings: &[Finding]) -> Comparison {
+fn one(
+    record: &Record,
+    blocks: &[BlockFigures],
+    asked: &plan::Comparison,
+    looks: Option<&Looks>,
+    findings: &[Finding],
+) -> Comparison {
     let design = &record.header.plan.design;
-    let estimate = |metric| estimate(record, asked, metric, looks);
+    let estimate = |metric| estimate(blocks, asked, metric, looks);
     let void = findings.iter().any(|finding| finding.voids(asked.baseline, asked.candidate));
     // What is void prints instead of a number, never beside it.
     let primary = if void { None } else { estimate(design.metric) };
@@ -76,13 +80,13 @@ fn one(record: &Record, asked: &plan::Comparison, looks: Option<&Looks>, finding
         Some(estimate) => judged(stats::judge(estimate, design.margin, direction(design.metric))),
         None => Outcome::Inconclusive,
     };
-    let others = METRICS.into_iter().filter(|metric| *metric != design.metric && !void);
+    let others = metrics(record).iter().copied().filter(|metric| *metric != design.metric && !void);
     Comparison {
         label: asked.label.clone(),
         baseline: asked.baseline,
         candidate: asked.candidate,
         metric: design.metric,
-        ratio_so_far: ratios(record, asked, design.metric).filter(|_| !void).map(|d| mean(&d).exp()),
+        ratio_so_far: ratios(blocks, asked, design.metric).filter(|_| !void).map(|d| mean(&d).exp()),
         blocks_needed: blocks_needed(primary.as_ref(), outcome, design.margin, looks),
         estimate: primary,
         outcome,
@@ -91,9 +95,9 @@ fn one(record: &Record, asked: &plan::Comparison, looks: Option<&Looks>, finding
 }
 
 /// The log-ratio of each complete block; `None` without blocks, or where any has no value.
-fn ratios(record: &Record, asked: &plan::Comparison, metric: Metric) -> Option<Vec<f64>> {
-    let ratio = |block| block_log_ratio(block, metric, asked.baseline, asked.candidate);
-    record.complete_blocks().map(ratio).collect::<Option<Vec<f64>>>().filter(|ratios| !ratios.is_empty())
+fn ratios(blocks: &[BlockFigures], asked: &plan::Comparison, metric: Metric) -> Option<Vec<f64>> {
+    let ratio = |block: &BlockFigures| block.log_ratio(metric, asked.baseline, asked.candidate);
+    blocks.iter().map(ratio).collect::<Option<Vec<f64>>>().filter(|ratios| !ratios.is_empty())
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -102,12 +106,12 @@ fn mean(values: &[f64]) -> f64 {
 
 /// The estimate over all complete blocks; `None` for fewer than a verdict needs.
 fn estimate(
-    record: &Record,
+    blocks: &[BlockFigures],
     asked: &plan::Comparison,
     metric: Metric,
     looks: Option<&Looks>,
 ) -> Option<Estimate> {
-    let ratios = ratios(record, asked, metric)?;
+    let ratios = ratios(blocks, asked, metric)?;
     let critical_t = looks?.final_critical_t(u32::try_from(ratios.len()).ok()?)?;
     Estimate::of(&ratios, critical_t).ok()
 }

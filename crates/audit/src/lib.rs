@@ -12,9 +12,10 @@ pub mod checks;
 
 pub use comparison::{Comparison, Exploratory, Outcome};
 pub use finding::{Finding, Grade};
-pub use metric::{block_log_ratio, direction, trial_value};
-pub use variant::{Variant, latency};
+pub use metric::{direction, metrics};
+pub use variant::{ResponseTime, Variant, latency, response};
 
+use metric::BlockFigures;
 use record::Record;
 use serde::Serialize;
 use stats::Looks;
@@ -61,14 +62,17 @@ const DEFAULT_BLOCKS: u32 = 30;
 
 /// Draws every conclusion that a record allows.
 pub fn conclude(record: &Record) -> Conclusion {
+    let blocks = BlockFigures::all(record);
     let mut findings = checks::all(record);
+    findings.extend(checks::unresolved(record, &blocks));
     findings.sort_by_key(|finding| finding.grade);
-    let variants = (0..record.header.plan.variants.len()).map(|index| Variant::of(record, index)).collect();
+    let variants = 0..record.header.plan.variants.len();
+    let variants = variants.map(|index| Variant::of(record, &blocks, index)).collect();
     Conclusion {
         blocks: u32::try_from(record.complete_blocks().count()).unwrap_or(u32::MAX),
         blocks_planned: record.blocks_planned,
         variants,
-        comparisons: comparison::all(record, &findings),
+        comparisons: comparison::all(record, &blocks, &findings),
         findings,
     }
 }

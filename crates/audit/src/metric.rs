@@ -1,34 +1,113 @@
 //! The figures by which variants are compared: one value a trial, one log-ratio a block.
 
 use plan::Metric;
-use record::{Block, Trial};
-use stats::Direction;
+use record::{Block, Record, Trial};
+use stats::{Direction, Latencies, Quantile};
+
+use crate::variant::merged;
+
+/// The metrics of an experiment in closed loop.
+const CLOSED: [Metric; 2] = [Metric::Throughput, Metric::CpuPerRequest];
+/// Those of one in open loop. Throughput is none of them: it is given.
+const OPEN: [Metric; 5] = [Metric::CpuPerRequest, Metric::P50, Metric::P90, Metric::P99, Metric::P999];
+
+/// The metrics that a record has figures of.
+pub fn metrics(record: &Record) -> &'static [Metric] {
+    if record.is_open_loop() { &OPEN } else { &CLOSED }
+}
+
+/// Requests without an answer that a quantile bears, as a share of those beyond it.
+const CENSORED_SHARE_MAX: f64 = 0.1;
 
 /// Whether more or less of a metric is better.
 pub fn direction(metric: Metric) -> Direction {
     match metric {
         Metric::Throughput => Direction::HigherIsBetter,
-        Metric::CpuPerRequest => Direction::LowerIsBetter,
+        Metric::CpuPerRequest | Metric::P50 | Metric::P90 | Metric::P99 | Metric::P999 => {
+            Direction::LowerIsBetter
+        }
     }
 }
 
-/// A trial's value: expected responses per second, or CPU-µs of its services per expected response.
-///
-/// `None` where nothing was measured or nothing succeeded: a zero has no logarithm and is no measurement.
-pub fn trial_value(trial: &Trial, metric: Metric) -> Option<f64> {
-    let sum = |of: fn(&record::Slice) -> u64| trial.measured().map(of).sum::<u64>() as f64;
-    let value = match metric {
-        Metric::Throughput => sum(|slice| slice.ok_in_window) / sum(|slice| slice.window_ns) * 1e9,
-        Metric::CpuPerRequest => sum(record::Slice::services_cpu_ns) / sum(|slice| slice.ok) / 1e3,
-    };
-    (value.is_finite() && value > 0.0).then_some(value)
+/// What a trial's measured slices amount to. Made once, for it merges histograms.
+#[derive(Debug)]
+pub(crate) struct Figures {
+    throughput_per_s: f64,
+    cpu_us_per_request: f64,
+    /// Response times; `None` in closed loop.
+    pub response: Option<Latencies>,
 }
 
-/// ln(candidate / baseline) of one block, `None` where either has no value.
-pub fn block_log_ratio(block: &Block, metric: Metric, baseline: usize, candidate: usize) -> Option<f64> {
-    let value = |variant| {
-        let trial = block.trials.iter().find(|trial| trial.variant() == variant)?;
-        trial_value(trial, metric)
-    };
-    Some((value(candidate)? / value(baseline)?).ln())
+impl Figures {
+    pub fn of(trial: &Trial) -> Figures {
+        let sum = |of: fn(&record::Slice) -> u64| trial.measured().map(of).sum::<u64>() as f64;
+        let mut opens = trial.measured().filter_map(|slice| slice.open.as_ref()).peekable();
+        // Tables are not small: none is made where there is nothing to put in.
+        let response = opens.peek().is_some().then(|| merged(opens.map(|open| &open.response)));
+        Figures {
+            throughput_per_s: sum(|slice| slice.ok_in_window) / sum(|slice| slice.window_ns) * 1e9,
+            cpu_us_per_request: sum(record::Slice::services_cpu_ns) / sum(|slice| slice.ok) / 1e3,
+            response,
+        }
+    }
+
+    /// A trial's value: expected responses per second, CPU-µs of its services per expected response, or µs of response
+    /// time.
+    ///
+    /// `None` where nothing was measured or nothing succeeded: a zero has no logarithm and is no measurement. A quantile
+    /// that too few requests bear, or that is only bounded from below, is none either.
+    pub fn value(&self, metric: Metric) -> Option<f64> {
+        let value = match metric {
+            Metric::Throughput => self.throughput_per_s,
+            Metric::CpuPerRequest => self.cpu_us_per_request,
+            Metric::P50 | Metric::P90 | Metric::P99 | Metric::P999 => match self.quantile(metric)? {
+                Quantile::Exact(ns) => ns as f64 / 1e3,
+                Quantile::AtLeast(_) => return None,
+            },
+        };
+        (value.is_finite() && value > 0.0).then_some(value)
+    }
+
+    /// A quantile of the response time, if enough requests bear it.
+    ///
+    /// A single request without an answer moves it by up to one rank, which is nothing beside the chance in it. So where
+    /// they are few they count as slower than all others, which is what they were to whoever waited; else it is bounded.
+    pub fn quantile(&self, metric: Metric) -> Option<Quantile> {
+        let q = metric.quantile()?;
+        let response = self.response.as_ref().filter(|response| response.resolves(q))?;
+        let few = response.count() as f64 * (1.0 - q) * CENSORED_SHARE_MAX;
+        match response.bounds(q)? {
+            (_, Some(high)) if response.censored() as f64 <= few => Some(Quantile::Exact(high)),
+            _ => response.quantile(q),
+        }
+    }
+}
+
+/// The figures of one complete block, by variant; `None` where a variant has no trial.
+#[derive(Debug)]
+pub(crate) struct BlockFigures {
+    pub number: u32,
+    pub variants: Vec<Option<Figures>>,
+}
+
+impl BlockFigures {
+    /// Those of every complete block.
+    pub fn all(record: &Record) -> Vec<BlockFigures> {
+        let variants = record.header.plan.variants.len();
+        let of = |block: &Block| BlockFigures {
+            number: block.number,
+            variants: (0..variants).map(|index| trial(block, index).map(Figures::of)).collect(),
+        };
+        record.complete_blocks().map(of).collect()
+    }
+
+    /// ln(candidate / baseline) of the block, `None` where either has no value.
+    pub fn log_ratio(&self, metric: Metric, baseline: usize, candidate: usize) -> Option<f64> {
+        let value = |variant: usize| self.variants.get(variant)?.as_ref()?.value(metric);
+        Some((value(candidate)? / value(baseline)?).ln())
+    }
+}
+
+pub(crate) fn trial(block: &Block, variant: usize) -> Option<&Trial> {
+    block.trials.iter().find(|trial| trial.variant() == variant)
 }

@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 
 use plan::Metric;
-use record::{Block, ErrorCount, Record, Slice, Trial};
+use record::{ErrorCount, Record, Slice, Trial};
 use serde::Serialize;
 use stats::Latencies;
 
-use crate::metric::trial_value;
+use crate::metric::{BlockFigures, Figures, trial};
 
 /// One variant's figures.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Variant {
     /// Name of the variant.
     pub name: String,
-    /// Expected responses per second: geometric mean over trials.
+    /// Expected responses per second: geometric mean over trials. In open loop it is the rate that was given, where it kept up.
     pub throughput_per_s: Option<f64>,
     /// CPU time of all its services per expected response in microseconds: geometric mean over trials.
     pub cpu_us_per_request: Option<f64>,
@@ -24,9 +24,11 @@ pub struct Variant {
     pub busy_cores: Option<f64>,
     /// Peak resident memory of its services in bytes: median over trials.
     pub peak_rss_bytes: Option<u64>,
+    /// Quantiles of the response time, in open loop: those that every trial has requests enough for.
+    pub response_time: Vec<ResponseTime>,
     /// Bytes of the body of a response as it came over the wire, on average.
     pub body_bytes_per_response: Option<f64>,
-    /// Requests sent in measured slices.
+    /// Requests sent in measured slices; in open loop those due.
     pub requests: u64,
     /// Requests that did not end in an expected response.
     pub failed: u64,
@@ -38,13 +40,26 @@ pub struct Variant {
     pub status: BTreeMap<u16, u64>,
 }
 
+/// A quantile of the response time.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ResponseTime {
+    /// The metric of that name.
+    pub metric: Metric,
+    /// The quantile in µs: geometric mean over trials.
+    pub us: f64,
+    /// True where it is a lower bound, because requests of a trial were given up or never sent.
+    pub at_least: bool,
+}
+
 impl Variant {
     /// Sums up a variant, by its index in the plan.
-    pub(crate) fn of(record: &Record, index: usize) -> Variant {
+    pub(crate) fn of(record: &Record, blocks: &[BlockFigures], index: usize) -> Variant {
         let trials: Vec<&Trial> = record.complete_blocks().filter_map(|block| trial(block, index)).collect();
         let slices: Vec<&Slice> = trials.iter().flat_map(|trial| trial.measured()).collect();
         let sum = |of: fn(&Slice) -> u64| slices.iter().map(|slice| of(slice)).sum::<u64>();
-        let mean = |metric| geometric_mean(trials.iter().filter_map(|trial| trial_value(trial, metric)));
+        let figures: Vec<&Figures> =
+            blocks.iter().filter_map(|block| block.variants[index].as_ref()).collect();
+        let mean = |metric| geometric_mean(figures.iter().filter_map(|figures| figures.value(metric)));
         let per = |amount: u64, of: u64| (of > 0).then(|| amount as f64 / of as f64);
         Variant {
             name: record.header.plan.variants[index].name.clone(),
@@ -53,8 +68,9 @@ impl Variant {
             service_cpu_us_per_request: service_cpu(&slices),
             busy_cores: per(sum(Slice::services_cpu_ns), sum(|slice| slice.window_ns + slice.drain_ns)),
             peak_rss_bytes: median(trials.iter().filter_map(|t| Some(t.ended.as_ref()?.peak_rss_bytes))),
+            response_time: Metric::LATENCIES.iter().filter_map(|of| response_time(&figures, *of)).collect(),
             body_bytes_per_response: per(sum(|slice| slice.body_bytes), sum(|slice| slice.answered)),
-            requests: sum(|slice| slice.sent),
+            requests: sum(Slice::due),
             failed: sum(Slice::failed),
             timed_out: sum(|slice| slice.timed_out),
             errors: errors(&slices),
@@ -68,8 +84,11 @@ impl Variant {
     }
 }
 
-fn trial(block: &Block, variant: usize) -> Option<&Trial> {
-    block.trials.iter().find(|trial| trial.variant() == variant)
+/// `None` where a trial has too few requests: what the others have is then another quantity.
+fn response_time(figures: &[&Figures], metric: Metric) -> Option<ResponseTime> {
+    let quantiles = figures.iter().map(|figures| figures.quantile(metric)).collect::<Option<Vec<_>>>()?;
+    let us = geometric_mean(quantiles.iter().map(|quantile| quantile.ns() as f64 / 1e3))?;
+    Some(ResponseTime { metric, us, at_least: quantiles.iter().any(|quantile| !quantile.is_exact()) })
 }
 
 fn geometric_mean(values: impl Iterator<Item = f64>) -> Option<f64> {
@@ -117,9 +136,21 @@ fn status(slices: &[&Slice]) -> BTreeMap<u16, u64> {
 ///
 /// In closed loop it follows from connections and throughput, and is no basis for a comparison.
 pub fn latency(record: &Record, index: usize) -> Latencies {
-    let trials = record.complete_blocks().filter_map(|block| trial(block, index));
-    trials.flat_map(Trial::measured).fold(Latencies::new(), |mut all, slice| {
-        all.merge(&slice.latency);
+    merged(measured(record, index).map(|slice| &slice.latency))
+}
+
+/// Time from due to done of a variant over all measured slices, by its index in the plan; empty in closed loop.
+pub fn response(record: &Record, index: usize) -> Latencies {
+    merged(measured(record, index).filter_map(|slice| Some(&slice.open.as_ref()?.response)))
+}
+
+fn measured(record: &Record, index: usize) -> impl Iterator<Item = &Slice> {
+    record.complete_blocks().filter_map(move |block| trial(block, index)).flat_map(Trial::measured)
+}
+
+pub(crate) fn merged<'a>(histograms: impl Iterator<Item = &'a Latencies>) -> Latencies {
+    histograms.fold(Latencies::new(), |mut all, more| {
+        all.merge(more);
         all
     })
 }

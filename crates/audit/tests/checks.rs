@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
+use plan::{Metric, Rate};
 use proofload_audit::{Grade, Outcome, conclude};
-use record::{EndReason, Ended, Record, Slice, Trial, TrialEnded};
+use record::{EndReason, Ended, OpenLoop, Record, Slice, Trial, TrialEnded};
+use stats::Latencies;
 
 fn sound() -> Record {
     record::open(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1")))
@@ -127,4 +129,90 @@ fn a_block_without_a_success_leaves_no_estimate() {
     let comparison = &conclude(&silent).comparisons[0];
     assert!(comparison.estimate.is_none());
     assert_eq!(comparison.outcome, Outcome::Void);
+}
+
+/// The sound record as if its measured slices had been in open loop, with 2,000 requests each of 1 to 5 ms; variant 1 takes
+/// half as long again.
+fn open(metric: Metric) -> Record {
+    let mut record = sound();
+    record.header.plan.design.metric = metric;
+    record.header.plan.design.rate = Some(Rate::PerSecond(4000.0));
+    for slice in record.blocks.iter_mut().flat_map(|b| &mut b.trials).flat_map(|t| &mut t.slices) {
+        // Blocks that all say the very same leave no interval.
+        let unit_ns = 1_000_000 + 5_000 * u64::from(slice.block) * (1 + slice.variant as u64);
+        let factor = if slice.variant == 1 { 1.5 } else { 1.0 };
+        let mut response = Latencies::new();
+        let mut schedule_lag = Latencies::new();
+        for index in 0..2000 {
+            response.record((factor * (unit_ns + 2000 * index) as f64) as u64);
+            schedule_lag.record(20_000);
+        }
+        (slice.sent, slice.ok, slice.ok_in_window) = (2000, 2000, 2000);
+        slice.open = Some(Box::new(OpenLoop {
+            rate_per_s: 4000.0,
+            intended: 2000,
+            sent_in_window: 2000,
+            unsent: 0,
+            queued: 0,
+            response,
+            schedule_lag,
+        }));
+    }
+    record
+}
+
+fn opens(record: &mut Record, variant: usize) -> impl Iterator<Item = &mut OpenLoop> {
+    slices(record, variant).filter_map(|slice| slice.open.as_deref_mut())
+}
+
+#[test]
+fn a_longer_response_time_is_worse_and_throughput_is_not_compared() {
+    let conclusion = conclude(&open(Metric::P99));
+    // The fixture's bodies are those of the counts that it had.
+    assert!(conclusion.findings.iter().all(|finding| finding.check == "different_bodies"));
+    let comparison = &conclusion.comparisons[0];
+    assert_eq!(comparison.outcome, Outcome::Worse);
+    let ratio = comparison.estimate.as_ref().expect("an estimate").ratio;
+    assert!((1.45..1.55).contains(&ratio), "{ratio}");
+    assert!(comparison.exploratory.iter().all(|other| other.metric != Metric::Throughput));
+}
+
+#[test]
+fn an_open_loop_that_was_not_what_was_asked_for_is_found() {
+    type Plant = fn(&mut Record);
+    let faults: [(&str, Metric, Grade, Plant); 7] = [
+        ("rate_not_kept", Metric::P99, Grade::Void, |record| {
+            opens(record, 1).for_each(|open| open.sent_in_window = 1970);
+        }),
+        ("rate_not_kept", Metric::P99, Grade::Void, |record| {
+            opens(record, 1).for_each(|open| open.queued = 30);
+        }),
+        ("rate_not_kept", Metric::CpuPerRequest, Grade::Warning, |record| {
+            opens(record, 1).for_each(|open| open.queued = 30);
+        }),
+        ("client_late", Metric::P99, Grade::Warning, |record| late(record, 1_000_000)),
+        ("client_late", Metric::P99, Grade::Void, |record| late(record, 5_000_000)),
+        ("quantile_unresolved", Metric::P999, Grade::Void, |_| {}),
+        ("quantile_unresolved", Metric::P99, Grade::Void, |record| {
+            opens(record, 1).for_each(|open| (0..30).for_each(|_| open.response.censor(1000)));
+        }),
+    ];
+    for (check, metric, grade, plant) in faults {
+        let mut record = open(metric);
+        plant(&mut record);
+        let found = found(&record);
+        assert!(found.contains(&(check, grade)), "{check}: {found:?}");
+        let void = conclude(&record).comparisons[0].outcome == Outcome::Void;
+        assert_eq!(void, grade == Grade::Void, "{check}");
+    }
+    let mut record = open(Metric::P99);
+    late(&mut record, 190_000);
+    opens(&mut record, 1).for_each(|open| open.response.censor(1000));
+    opens(&mut record, 1).for_each(|open| (open.sent_in_window, open.queued) = (1985, 15));
+    let checks = ["rate_not_kept", "client_late", "quantile_unresolved"];
+    assert!(!found(&record).iter().any(|(check, _)| checks.contains(check)));
+}
+
+fn late(record: &mut Record, lag_ns: u64) {
+    opens(record, 1).for_each(|open| (0..100).for_each(|_| open.schedule_lag.record(lag_ns)));
 }

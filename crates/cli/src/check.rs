@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use plan::{Design, Metric, Plan};
-use report::{seconds, share};
+use plan::{Arrivals, Design, Metric, Plan, Rate};
+use report::{rate, seconds, share};
 use stats::Looks;
 
 use crate::{print, problems};
@@ -65,10 +65,14 @@ fn schedule(plan: &Plan) -> String {
     let variants = plan.variants.len();
     let (first_s, block_s) = lab::block_seconds_guess(design, variants);
     let budget_s = design.budget.as_secs_f64();
-    let fit = 1 + ((budget_s - first_s) / block_s).max(0.0) as u32;
+    let capacity_s = lab::capacity_seconds_guess(design, variants);
+    let fit = 1 + ((budget_s - capacity_s - first_s) / block_s).max(0.0) as u32;
     let metric = match design.metric {
-        Metric::Throughput => "throughput (expected responses per second, more is better)",
-        Metric::CpuPerRequest => "CPU time of the services per expected response (less is better)",
+        Metric::Throughput => "throughput (expected responses per second, more is better)".to_owned(),
+        Metric::CpuPerRequest => "CPU time of the services per expected response (less is better)".to_owned(),
+        latency => {
+            format!("{} of the response time, from when a request was due (less is better)", latency.name())
+        }
     };
     let how = if variants <= lab::TOGETHER_MAX {
         "all variants live together in a block and take turns, slice by slice"
@@ -76,16 +80,41 @@ fn schedule(plan: &Plan) -> String {
         "the variants of a block are started, measured and stopped one after the other"
     };
     format!(
-        "judged by {metric}, margin {}\n{how}; fresh processes in each block, order drawn from {}\n\
+        "judged by {metric}, margin {}\n{}{how}; fresh processes in each block, order drawn from {}\n\
          the first block takes about {}, to watch the warm-up, the others about {}; {}\n\
          at most {} in all (the budget), less where all comparisons are decided earlier",
         share(design.margin),
+        open_loop(design, capacity_s),
         design.seed.map_or("a new seed".to_owned(), |seed| format!("seed {seed}")),
         seconds(first_s),
         seconds(block_s),
         looks(plan, design, fit),
         seconds(budget_s),
     )
+}
+
+/// A line on the rate, with what it takes to find it; none in closed loop.
+fn open_loop(design: &Design, capacity_s: f64) -> String {
+    let arrivals = match design.arrivals {
+        Arrivals::Poisson => "Poisson",
+        Arrivals::Constant => "constant",
+    };
+    let asked = match design.rate {
+        None => return String::new(),
+        Some(Rate::PerSecond(per_s)) => rate(per_s),
+        Some(Rate::ShareOfCapacity(part)) => format!(
+            "{} of what the slowest variant can do, measured before the first block in about {},",
+            share(part),
+            seconds(capacity_s)
+        ),
+    };
+    let wanted = match design.metric.requests_wanted() {
+        0.0 => String::new(),
+        requests => {
+            format!("; each trial is as long as {requests} requests take, if its slices are not longer")
+        }
+    };
+    format!("open loop: {asked} with {arrivals} arrivals, the same for all variants{wanted}\n")
 }
 
 fn looks(plan: &Plan, design: &Design, fit: u32) -> String {

@@ -6,7 +6,8 @@ use std::time::Duration;
 use audit::Conclusion;
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::{Doing, Notice, Progress};
-use report::{seconds, so_far};
+use record::RateChosen;
+use report::{rate, seconds, share, so_far};
 
 use crate::print;
 
@@ -40,6 +41,13 @@ impl Display {
             Notice::Trial(Doing::Starting, variant) => format!("starting {variant}"),
             Notice::Trial(Doing::WarmingUp, variant) => format!("warming up {variant}"),
             Notice::Trial(Doing::Measuring, variant) => format!("measuring {variant}"),
+            Notice::Trial(Doing::MeasuringCapacity, variant) => {
+                format!("measuring the capacity of {variant}")
+            }
+            Notice::RateChosen(chosen) => {
+                self.teller().say(&rate_line(chosen));
+                "rate settled".to_owned()
+            }
             Notice::BlockDone(conclusion) => {
                 self.block_done(progress, conclusion);
                 "block done".to_owned()
@@ -88,6 +96,11 @@ impl Teller {
     }
 }
 
+fn rate_line(chosen: &RateChosen) -> String {
+    let of = chosen.share.map(|part| format!(", {} of the slowest variant's capacity", share(part)));
+    format!("open loop at {}{}", rate(chosen.per_s), of.unwrap_or_default())
+}
+
 fn position(progress: &Progress<'_>) -> String {
     let of = progress.blocks_planned.map(|blocks| format!(" of at most {blocks}")).unwrap_or_default();
     let left = if progress.left_s > 0.0 {
@@ -95,5 +108,9 @@ fn position(progress: &Progress<'_>) -> String {
     } else {
         String::new()
     };
-    format!("block {}{of} · {}{left}", progress.block, seconds(progress.elapsed_s))
+    let place = match progress.block {
+        0 => "before block 1".to_owned(),
+        block => format!("block {block}{of}"),
+    };
+    format!("{place} · {}{left}", seconds(progress.elapsed_s))
 }

@@ -23,6 +23,8 @@ const STOPPING: &str =
 const QUICK_MIN_S: u64 = 60;
 /// Seconds that `--quick` gives each variant: eight blocks of the shortest trial there is.
 const QUICK_VARIANT_S: u64 = 30;
+/// The same in open loop, where capacity is measured first and each trial settles at its rate.
+const QUICK_VARIANT_OPEN_S: u64 = 45;
 
 /// Flags of `run`.
 #[derive(Debug, Args)]
@@ -104,8 +106,9 @@ fn keep_reports(record: &Record) {
 
 fn adjust(plan: &mut Plan, args: &RunArgs) {
     let variants = plan.variants.len() as u64;
-    let quick = Duration::from_secs(QUICK_MIN_S.max(QUICK_VARIANT_S * variants));
     let design = &mut plan.design;
+    let variant_s = if design.rate.is_some() { QUICK_VARIANT_OPEN_S } else { QUICK_VARIANT_S };
+    let quick = Duration::from_secs(QUICK_MIN_S.max(variant_s * variants));
     design.budget = match args.budget {
         Some(budget) => budget,
         None if args.quick => design.budget.min(quick),

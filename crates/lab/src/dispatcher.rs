@@ -4,11 +4,13 @@
 
 use audit::Conclusion;
 use plan::Plan;
-use record::{EndReason, Ended, Event, Record, SliceKind, WarmUp, WriteError, Writer};
+use record::{EndReason, Ended, Event, RateChosen, Record, SliceKind, WarmUp, WriteError, Writer};
 
 use crate::schedule::{Schedule, TOGETHER_MAX};
 use crate::tuning::{self, BLOCKS_MIN, Settings};
-use crate::world::{Failure, Start, World};
+use crate::world::{Failure, OpenSpec, SliceSpec, Start, World};
+
+mod rate;
 
 /// The block after which warm-up, slices and blocks are settled from measurements.
 const SETTLED_AFTER: u32 = 3;
@@ -16,7 +18,7 @@ const SETTLED_AFTER: u32 = 3;
 /// What the run is doing, for whoever watches.
 #[derive(Debug)]
 pub struct Progress<'a> {
-    /// Number of the block under way, from 1.
+    /// Number of the block under way, from 1; 0 before the first.
     pub block: u32,
     /// Blocks in all, once that is settled.
     pub blocks_planned: Option<u32>,
@@ -33,6 +35,8 @@ pub struct Progress<'a> {
 pub enum Notice<'a> {
     /// Work on a trial begins.
     Trial(Doing, &'a str),
+    /// The rate that all variants get is settled.
+    RateChosen(&'a RateChosen),
     /// A block is complete; this is what follows from all blocks so far.
     BlockDone(&'a Conclusion),
 }
@@ -42,6 +46,8 @@ pub enum Notice<'a> {
 pub enum Doing {
     /// Its services are being started.
     Starting,
+    /// Its capacity is being measured, before the first block.
+    MeasuringCapacity,
     /// It is being warmed up.
     WarmingUp,
     /// A slice of it is being measured.
@@ -120,6 +126,7 @@ impl Dispatcher<'_> {
     }
 
     fn blocks(&mut self) -> Result<EndReason, Failure> {
+        self.settle_rate()?;
         loop {
             self.block += 1;
             self.run_block()?;
@@ -177,11 +184,16 @@ impl Dispatcher<'_> {
             self.start(variant)?;
         }
         for &variant in variants {
-            self.load(variant, SliceKind::WarmUp, self.settings.warm_up_s)?;
+            // To its limit, for that is what shows whether a service is steady.
+            self.load(variant, SliceKind::WarmUp, self.settings.warm_up_s, None)?;
+        }
+        let open = self.open();
+        for &variant in variants.iter().filter(|_| open.is_some()) {
+            self.load(variant, SliceKind::WarmUp, self.settings.settle_s, open)?;
         }
         let rounds = self.schedule.rounds(self.block, self.settings.slices);
         for variant in rounds.into_iter().filter(|variant| variants.contains(variant)) {
-            self.load(variant, SliceKind::Measured, self.settings.slice_s)?;
+            self.load(variant, SliceKind::Measured, self.settings.slice_s, open)?;
         }
         self.stop_all()
     }
@@ -194,17 +206,26 @@ impl Dispatcher<'_> {
         self.keep(Event::TrialStarted(started))
     }
 
-    fn load(&mut self, variant: usize, kind: SliceKind, seconds: f64) -> Result<(), Failure> {
+    fn load(
+        &mut self,
+        variant: usize,
+        kind: SliceKind,
+        seconds: f64,
+        open: Option<OpenSpec>,
+    ) -> Result<(), Failure> {
         let doing = match kind {
             SliceKind::WarmUp => Doing::WarmingUp,
             SliceKind::Measured => Doing::Measuring,
+            SliceKind::Capacity => Doing::MeasuringCapacity,
         };
         self.notify_trial(doing, variant);
-        let slice = self.world.load(variant, kind, seconds)?;
-        let (sent, ok) = (slice.sent, slice.ok);
+        let slice = self.world.load(variant, SliceSpec { kind, seconds, open })?;
+        let (sent, ok) = (slice.due(), slice.ok);
+        // At a low rate there may be a slice in which nothing was due.
+        let none_due = slice.open.is_some() && sent == 0;
         let fault = first_fault(&slice);
         self.keep(Event::Slice(Box::new(slice)))?;
-        if ok == 0 {
+        if ok == 0 && !none_due {
             let name = &self.plan.variants[variant].name;
             return Err(Failure::Pointless(format!(
                 "{name}: none of {sent} requests got an expected response within {seconds:.1} s{fault}"
@@ -239,6 +260,7 @@ impl Dispatcher<'_> {
             self.settings.warm_up_s = chosen.seconds;
             if let Some(costs) = tuning::costs(self.writer.record()) {
                 self.settings.slice_s = tuning::slice_s(&self.plan.design, &costs);
+                self.settings = self.settings.extended(&self.plan.design);
             }
             self.keep(Event::WarmUpChosen(chosen))?;
         }

@@ -15,5 +15,5 @@ pub use dispatcher::{Doing, LabError, Notice, Progress, run};
 pub use rig::Rig;
 pub use schedule::{Schedule, TOGETHER_MAX, draw_seed};
 pub use stop::Stop;
-pub use tuning::{Settings, block_seconds_guess};
-pub use world::{Failure, Start, World};
+pub use tuning::{Settings, block_seconds_guess, capacity_seconds_guess};
+pub use world::{Failure, OpenSpec, SliceSpec, Start, World};

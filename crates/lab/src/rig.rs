@@ -9,15 +9,15 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use load::{Address, Contract, Generator, LoadSpec, Request, Until};
+use load::{Address, Arrivals, Contract, Generator, LoadSpec, Process, Rate, Request, Until};
 use plan::{Plan, Variant};
-use record::{MachineUse, ServiceStarted, Slice, SliceKind, TrialEnded, TrialStarted};
+use record::{MachineUse, ServiceStarted, Slice, TrialEnded, TrialStarted};
 use target::{Division, Placement, Ports, Running, Sample, TargetError, Warden};
 
 use self::keeping::{Place, cpu_source, kept, uses};
 use self::machine::CpuTimes;
 use crate::stop::Stop;
-use crate::world::{Failure, Start, World};
+use crate::world::{Failure, OpenSpec, SliceSpec, Start, World};
 
 /// The address on which services are expected.
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -41,7 +41,11 @@ struct Living {
     variant: usize,
     block: u32,
     services: Vec<Running>,
+    /// Where the entry listens.
+    address: SocketAddr,
     generator: Generator,
+    /// The arrivals of the generator, which has them for life.
+    open: Option<OpenSpec>,
 }
 
 impl Rig {
@@ -68,7 +72,12 @@ impl Rig {
         Ok(services)
     }
 
-    fn generator(&self, variant: &Variant, address: SocketAddr) -> Result<Generator, Failure> {
+    fn generator(
+        &self,
+        variant: &Variant,
+        address: SocketAddr,
+        open: Option<OpenSpec>,
+    ) -> Result<Generator, Failure> {
         let cpus = self.division.generator.clone();
         let load = &variant.load;
         let host = address.to_string();
@@ -83,6 +92,7 @@ impl Rig {
             threads: threads.clamp(1, load.connections),
             cpus,
             timeout: load.timeout,
+            arrivals: open.map_or(Arrivals::Closed, arrivals),
             connect_timeout: CONNECT_TIMEOUT,
             contract: Contract {
                 status: variant.expect.status.clone(),
@@ -110,7 +120,7 @@ impl World for Rig {
         let entry = services.last().map(Running::address);
         let address =
             entry.ok_or_else(|| Failure::Service(format!("{}: no service to load", variant.name)))?;
-        let generator = self.generator(variant, address)?;
+        let generator = self.generator(variant, address, None)?;
         let started = TrialStarted {
             block: start.block,
             variant: start.variant,
@@ -120,17 +130,19 @@ impl World for Rig {
             generator_cpus: self.division.generator.clone(),
             cpus_shared: self.division.shared,
         };
-        self.living.push(Living { variant: start.variant, block: start.block, services, generator });
+        let (block, variant) = (start.block, start.variant);
+        self.living.push(Living { variant, block, services, address, generator, open: None });
         Ok(started)
     }
 
-    fn load(&mut self, variant: usize, kind: SliceKind, seconds: f64) -> Result<Slice, Failure> {
+    fn load(&mut self, variant: usize, wanted: SliceSpec) -> Result<Slice, Failure> {
+        self.prepare(variant, wanted.open)?;
         let before = self.sample();
         let steal = CpuTimes::read();
         let living = self.living.iter_mut().find(|living| living.variant == variant);
         let living = living.ok_or_else(|| Failure::Generator(format!("variant {variant} does not live")))?;
         self.stop.watch(living.generator.interrupt());
-        let slice = living.generator.run(Until::Elapsed(Duration::from_secs_f64(seconds)));
+        let slice = living.generator.run(Until::Elapsed(Duration::from_secs_f64(wanted.seconds)));
         living.services.iter_mut().try_for_each(check_alive)?;
         if self.stop.is_requested() {
             return Err(Failure::Interrupted);
@@ -139,7 +151,8 @@ impl World for Rig {
         let steal_share = steal.steal_share_until(&CpuTimes::read());
         let after = self.sample();
         let connections = self.plan.variants[variant].load.connections;
-        let mut kept = kept(slice, Place { block, variant, kind, connections });
+        let open = wanted.open.map(|open| open.rate_per_s);
+        let mut kept = kept(slice, Place { block, variant, kind: wanted.kind, connections, open });
         kept.services = uses(&before, &after, |of| of == variant);
         let idle = uses(&before, &after, |of| of != variant);
         kept.machine =
@@ -175,6 +188,21 @@ impl World for Rig {
 }
 
 impl Rig {
+    /// Gives a trial a generator with these arrivals, where it has one with others. Its connections are opened before the
+    /// window of its first slice.
+    fn prepare(&mut self, variant: usize, open: Option<OpenSpec>) -> Result<(), Failure> {
+        let Some(index) = self.living.iter().position(|living| living.variant == variant) else {
+            return Err(Failure::Generator(format!("variant {variant} does not live")));
+        };
+        if self.living[index].open != open {
+            let address = self.living[index].address;
+            let generator = self.generator(&self.plan.variants[variant], address, open)?;
+            self.living[index].generator = generator;
+            self.living[index].open = open;
+        }
+        Ok(())
+    }
+
     fn started(&self, running: &mut Running) -> ServiceStarted {
         ServiceStarted {
             service: running.name().to_owned(),
@@ -194,6 +222,14 @@ impl Rig {
         });
         sampled.collect()
     }
+}
+
+fn arrivals(open: OpenSpec) -> Arrivals {
+    let process = match open.arrivals {
+        plan::Arrivals::Constant => Process::Constant,
+        plan::Arrivals::Poisson => Process::Poisson,
+    };
+    Arrivals::Open { rate: Rate::Constant(open.rate_per_s), process, seed: open.seed }
 }
 
 /// A target's error with the service's last words and a hint, as people need it.

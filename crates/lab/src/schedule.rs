@@ -53,6 +53,11 @@ impl Schedule {
         all
     }
 
+    /// Seed of the arrivals at random of a block: the same for all its variants, so that they see the same ones.
+    pub fn arrivals_seed(&self, block: u32) -> u64 {
+        self.stream(block, 3).random()
+    }
+
     fn shuffled(&self, random: &mut Pcg64) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.variants).collect();
         order.shuffle(random);

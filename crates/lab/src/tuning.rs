@@ -2,8 +2,8 @@
 //!
 //! Every choice here uses times and variances only, never which variant is ahead, so it cannot favour one.
 
-use plan::Design;
-use record::{Allocation, Block, Record, SliceKind, Trial, WarmUp};
+use plan::{Design, Metric, Rate};
+use record::{Allocation, Block, RateChosen, Record, SliceKind, Trial, WarmUp};
 use stats::Components;
 
 /// Bounds of a slice in seconds: short against drift of the machine, so that slices of all variants see the same of it.
@@ -14,6 +14,16 @@ const SLICE_GAPS: f64 = 10.0;
 const TRIAL_GUESS_S: f64 = 0.8;
 /// What a slice costs beside its window, assumed until it is measured: draining, reading what the services used.
 const SLICE_GAP_S: f64 = 0.05;
+/// Load at the common rate before a trial is measured in open loop, in seconds: connections are new, and the service comes
+/// from its limit, which is where warm-up runs it.
+const SETTLE_S: f64 = 0.5;
+/// Bounds of the load that measures one variant's capacity, in seconds.
+const CAPACITY_S: (f64, f64) = (2.0, 6.0);
+/// Share of a variant's part of the budget that measuring its capacity may take.
+const CAPACITY_SHARE: f64 = 1.0 / 20.0;
+/// Bounds that the file's own keys have: no slice is longer, no trial has more.
+const SLICE_GIVEN_MAX_S: f64 = 60.0;
+const SLICES_GIVEN_MAX: f64 = 100.0;
 /// Warm-up assumed for blocks after the first, until it is measured.
 const WARM_UP_GUESS_S: f64 = 3.0;
 /// Bounds of the warm-up that the first block watches, in seconds; below the first MSER-5 can see no late cut.
@@ -38,31 +48,83 @@ pub struct Settings {
     pub warm_up_s: f64,
     /// Whether the first block's warm-up is long enough to measure how much of it is needed.
     pub watched: bool,
+    /// Load at the common rate after the warm-up, in seconds; 0 in closed loop.
+    pub settle_s: f64,
     /// Length of a slice in seconds.
     pub slice_s: f64,
     /// Slices a trial.
     pub slices: u32,
+    /// Seconds that a trial's slices must have together, so that it has the requests that the metric wants; 0 where any will do.
+    pub measured_min_s: f64,
 }
 
 impl Settings {
     /// What the first block uses: the file's word, else a long look at the warm-up and few slices.
     pub fn first(design: &Design, variants: usize) -> Settings {
         let share_s = design.budget.as_secs_f64() / variants.max(1) as f64;
+        let share_s = share_s - capacity_seconds_guess(design, 1);
+        let settle_s = if design.rate.is_some() { SETTLE_S } else { 0.0 };
         let unwatched_s = (share_s / 12.0).clamp(UNWATCHED_S.0, UNWATCHED_S.1);
         let watched_s = (share_s * WATCH_SHARE).min(WATCH_S.1);
         let watched = design.warmup.is_none() && watched_s >= WATCH_S.0;
         let assumed_s = if watched { watched_s } else { unwatched_s };
         let warm_up_s = design.warmup.map_or(assumed_s, |warm_up| warm_up.as_secs_f64());
         let slice_s = design.slice.map_or(SLICE_S.0, |slice| slice.as_secs_f64());
-        let room_s = share_s / BLOCKS_ROOM - warm_up_s - TRIAL_GUESS_S;
+        let room_s = share_s / BLOCKS_ROOM - warm_up_s - settle_s - TRIAL_GUESS_S;
         let fit = (room_s / (slice_s + SLICE_GAP_S)).floor().clamp(SLICES_FIRST.0, SLICES_FIRST.1);
-        Settings { warm_up_s, watched, slice_s, slices: design.slices.unwrap_or(fit as u32) }
+        let slices = design.slices.unwrap_or(fit as u32);
+        let first = Settings { warm_up_s, watched, settle_s, slice_s, slices, measured_min_s: 0.0 };
+        match design.rate {
+            Some(Rate::PerSecond(per_s)) => first.at_rate(design, per_s),
+            _ => first,
+        }
+    }
+
+    /// The same at a rate, from which follows how long a trial must be measured.
+    pub fn at_rate(self, design: &Design, per_s: f64) -> Settings {
+        Settings { measured_min_s: design.metric.requests_wanted() / per_s, ..self }.extended(design)
+    }
+
+    /// With slices long enough, and enough of them, as far as the file leaves that open.
+    pub fn extended(mut self, design: &Design) -> Settings {
+        if design.slice.is_none() {
+            // With a number that is given their length must do it all; else they stay as short as is good against drift.
+            let most_s = match design.slices {
+                Some(_) => SLICE_GIVEN_MAX_S,
+                None => (self.measured_min_s / SLICES_GIVEN_MAX).clamp(SLICE_S.1, SLICE_GIVEN_MAX_S),
+            };
+            self.slice_s =
+                (self.measured_min_s / f64::from(self.slices)).clamp(self.slice_s, most_s.max(self.slice_s));
+        }
+        if design.slices.is_none() {
+            self.slices = self.slices.max(self.slices_min());
+        }
+        self
+    }
+
+    /// The fewest slices of the length they have that give a trial the requests it wants.
+    fn slices_min(&self) -> u32 {
+        (self.measured_min_s / self.slice_s - 1e-9).ceil().clamp(1.0, SLICES_GIVEN_MAX) as u32
+    }
+
+    /// Whether a trial still has too few requests, because the file or a bound does not let it have more.
+    pub fn is_short(&self) -> bool {
+        f64::from(self.slices) * self.slice_s < self.measured_min_s * (1.0 - 1e-9)
+    }
+
+    /// The least that the blocks which a verdict needs can take, in seconds: nothing but what is sure.
+    pub fn blocks_least_s(&self, design: &Design, variants: usize) -> f64 {
+        let warm_up_s = design.warmup.map_or(WARM_UP_MIN_S, |warm_up| warm_up.as_secs_f64());
+        f64::from(BLOCKS_MIN) * variants as f64 * (warm_up_s + self.settle_s + self.measured_min_s)
     }
 
     /// Seconds that a block of so many variants takes at these costs.
     pub fn block_s(&self, variants: usize, costs: &Costs) -> f64 {
         variants as f64
-            * (costs.trial_s + self.warm_up_s + f64::from(self.slices) * (self.slice_s + costs.gap_s))
+            * (costs.trial_s
+                + self.warm_up_s
+                + self.settle_s
+                + f64::from(self.slices) * (self.slice_s + costs.gap_s))
     }
 }
 
@@ -73,6 +135,45 @@ pub struct Costs {
     pub trial_s: f64,
     /// Seconds of a slice beside its window: drain, reading what was used.
     pub gap_s: f64,
+}
+
+/// How long each variant is loaded to measure its capacity, in seconds; 0 where no rate depends on it.
+pub fn capacity_s(design: &Design, variants: usize) -> f64 {
+    let share_s = design.budget.as_secs_f64() / variants.max(1) as f64;
+    match design.rate {
+        Some(Rate::ShareOfCapacity(_)) => (share_s * CAPACITY_SHARE).clamp(CAPACITY_S.0, CAPACITY_S.1),
+        _ => 0.0,
+    }
+}
+
+/// First guess at how long measuring all variants' capacities takes, in seconds; 0 where no rate depends on them.
+pub fn capacity_seconds_guess(design: &Design, variants: usize) -> f64 {
+    match capacity_s(design, variants) {
+        0.0 => 0.0,
+        seconds => variants as f64 * (TRIAL_GUESS_S + seconds),
+    }
+}
+
+/// Good responses per second in the second half of a slice; `None` where there were none.
+pub fn capacity_per_s(slice: &record::Slice) -> Option<f64> {
+    let half = slice.ok_per_100_ms.len() / 2;
+    let ok: u64 = slice.ok_per_100_ms.iter().skip(half).map(|count| u64::from(*count)).sum();
+    // The last bucket may be shorter than the others.
+    let seconds = slice.window_ns as f64 / 1e9 - half as f64 / 10.0;
+    (ok > 0 && seconds > 0.0).then(|| ok as f64 / seconds)
+}
+
+/// The rate that all variants get; `None` where a share of unknown capacities is asked for.
+pub fn rate_chosen(rate: Rate, capacities: &[Option<f64>]) -> Option<RateChosen> {
+    match rate {
+        Rate::PerSecond(per_s) => Some(RateChosen { per_s, share: None, capacities_per_s: Vec::new() }),
+        Rate::ShareOfCapacity(share) => {
+            let capacities_per_s = capacities.iter().copied().collect::<Option<Vec<f64>>>()?;
+            let slowest = capacities_per_s.iter().copied().reduce(f64::min)?;
+            let per_s = (slowest * share).min(plan::RATE_MAX_PER_S);
+            Some(RateChosen { per_s, share: Some(share), capacities_per_s })
+        }
+    }
 }
 
 /// First guesses at the length of the first block and of the later ones in seconds, before anything is measured.
@@ -87,9 +188,11 @@ pub fn block_seconds_guess(design: &Design, variants: usize) -> (f64, f64) {
 /// The length of the warm-up from what the first block showed: for every variant the longest that any needs, as far as
 /// there is room for it.
 pub fn warm_up(record: &Record, watched_s: f64, room_s: f64) -> WarmUp {
-    let trials = record.blocks.first().map(|block| block.trials.as_slice()).unwrap_or_default();
+    let first = record.blocks.iter().find(|block| block.number == 1);
+    let trials = first.map(|block| block.trials.as_slice()).unwrap_or_default();
     let steady_after = |variant| {
         let trial = trials.iter().find(|trial| trial.variant() == variant)?;
+        // The first of them: in open loop a second one follows, at the common rate.
         let slice = trial.slices.iter().find(|slice| slice.kind == SliceKind::WarmUp)?;
         let counts: Vec<f64> = slice.ok_per_100_ms.iter().map(|count| f64::from(*count)).collect();
         let truncation = stats::mser5(&counts);
@@ -104,6 +207,7 @@ pub fn warm_up(record: &Record, watched_s: f64, room_s: f64) -> WarmUp {
 /// The longest warm-up with which the blocks that a verdict needs fit into the time left after the first.
 pub fn warm_up_room_s(left_s: f64, variants: usize, settings: &Settings, costs: &Costs) -> f64 {
     let slices_s = SLICES_FIRST.0 * (settings.slice_s + costs.gap_s);
+    let slices_s = slices_s.max(settings.measured_min_s) + settings.settle_s;
     let trial_s = left_s / (BLOCKS_ROOM - 1.0) / variants.max(1) as f64;
     (trial_s - costs.trial_s - slices_s).max(UNWATCHED_S.0)
 }
@@ -118,10 +222,11 @@ pub fn slice_s(design: &Design, costs: &Costs) -> f64 {
 /// The slices a trial from the variances of the blocks so far.
 pub fn allocation(record: &Record, settings: &Settings, costs: &Costs) -> Allocation {
     let components = components(record, settings);
-    let trial_s = costs.trial_s + settings.warm_up_s;
+    let trial_s = costs.trial_s + settings.warm_up_s + settings.settle_s;
     let slices = components
         .as_ref()
-        .map_or(settings.slices, |found| stats::slices(trial_s, settings.slice_s + costs.gap_s, found));
+        .map_or(settings.slices, |found| stats::slices(trial_s, settings.slice_s + costs.gap_s, found))
+        .max(settings.slices_min());
     Allocation {
         slices,
         slice_s: settings.slice_s,
@@ -141,8 +246,9 @@ pub fn slices_within(
     costs: &Costs,
 ) -> u32 {
     let trials = BLOCKS_MIN.saturating_sub(blocks_done).max(1) as usize * variants.max(1);
-    let room_s = left_s / trials as f64 - costs.trial_s - settings.warm_up_s;
-    (room_s / (settings.slice_s + costs.gap_s)).floor().max(1.0) as u32
+    let room_s = left_s / trials as f64 - costs.trial_s - settings.warm_up_s - settings.settle_s;
+    // Fewer than the metric wants are none at all: that is for the budget to be judged by.
+    (room_s / (settings.slice_s + costs.gap_s)).floor().max(1.0).max(f64::from(settings.slices_min())) as u32
 }
 
 /// Blocks that fit in all: those done, and those for which there is time.
@@ -166,7 +272,7 @@ fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// Variance components of log throughput: between processes of a variant, and between slices of a process.
+/// Variance components of log throughput, in open loop of the log of the metric: between processes of a variant, and between slices of a process.
 ///
 /// What a block has in common (the machine's speed of the minute) cancels in a log-ratio, so it is taken out.
 fn components(record: &Record, settings: &Settings) -> Option<Components> {
@@ -174,11 +280,13 @@ fn components(record: &Record, settings: &Settings) -> Option<Components> {
     // Slices of another length, as the first block may have had, vary differently.
     let alike = |slice: &record::Slice| (slice.window_ns as f64 / 1e9 / settings.slice_s - 1.0).abs() < 0.1;
     let blocks = record.complete_blocks();
+    let metric = record.header.plan.design.metric;
+    let log = |slice: &record::Slice| log_value(slice, metric);
     for block in blocks.filter(|block| block.trials.iter().flat_map(Trial::measured).all(alike)) {
-        let logs: Vec<f64> = block.trials.iter().flat_map(Trial::measured).filter_map(log_rate).collect();
+        let logs: Vec<f64> = block.trials.iter().flat_map(Trial::measured).filter_map(log).collect();
         let mean = mean(&logs).unwrap_or(0.0);
         for trial in &block.trials {
-            let centred = trial.measured().filter_map(log_rate).map(|log| log - mean);
+            let centred = trial.measured().filter_map(log).map(|log| log - mean);
             variants[trial.variant()].push(centred.collect::<Vec<f64>>());
         }
     }
@@ -188,7 +296,12 @@ fn components(record: &Record, settings: &Settings) -> Option<Components> {
     Some(Components { between: found.between / shrunk, ..found })
 }
 
-fn log_rate(slice: &record::Slice) -> Option<f64> {
-    let rate = slice.ok_in_window as f64 / slice.window_ns as f64;
-    (rate.is_finite() && rate > 0.0).then(|| rate.ln())
+/// In open loop throughput is what was asked for, and varies with nothing.
+fn log_value(slice: &record::Slice, metric: Metric) -> Option<f64> {
+    let value = match (&slice.open, metric.quantile()) {
+        (None, _) => slice.ok_in_window as f64 / slice.window_ns as f64,
+        (Some(_), None) => slice.services_cpu_ns() as f64 / slice.ok as f64,
+        (Some(open), Some(q)) => open.response.quantile(q)?.ns() as f64,
+    };
+    (value.is_finite() && value > 0.0).then(|| value.ln())
 }

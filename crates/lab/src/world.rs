@@ -1,5 +1,6 @@
 //! What the dispatcher needs of the outside: to start a trial, load it, stop it, and know the time.
 
+use plan::Arrivals;
 use record::{Slice, SliceKind, TrialEnded, TrialStarted};
 
 /// Which trial to start.
@@ -11,6 +12,28 @@ pub struct Start {
     pub variant: usize,
     /// Length of a variable that only pads the environment, so that memory layout differs between trials.
     pub padding_bytes: usize,
+}
+
+/// Which slice to make of a living trial.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SliceSpec {
+    /// What it is for.
+    pub kind: SliceKind,
+    /// Length of its window.
+    pub seconds: f64,
+    /// When requests are due; `None` is closed loop.
+    pub open: Option<OpenSpec>,
+}
+
+/// An open loop. Two trials with the same one get the same arrivals.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct OpenSpec {
+    /// Requests due per second.
+    pub rate_per_s: f64,
+    /// How they are spread in time.
+    pub arrivals: Arrivals,
+    /// Decides the times of those at random.
+    pub seed: u64,
 }
 
 /// Why a step could not be done.
@@ -50,11 +73,11 @@ pub trait World {
     /// If one does not get ready, or the user interrupts.
     fn start(&mut self, start: Start) -> Result<TrialStarted, Failure>;
 
-    /// Loads a living trial for so many seconds, while the other living ones stay idle.
+    /// Loads a living trial, while the other living ones stay idle.
     ///
     /// # Errors
-    /// If a service dies meanwhile, or the user interrupts.
-    fn load(&mut self, variant: usize, kind: SliceKind, seconds: f64) -> Result<Slice, Failure>;
+    /// If a service dies meanwhile, the generator cannot work, or the user interrupts.
+    fn load(&mut self, variant: usize, wanted: SliceSpec) -> Result<Slice, Failure>;
 
     /// Stops a living trial; `None` if it does not live.
     fn stop(&mut self, variant: usize) -> Option<TrialEnded>;

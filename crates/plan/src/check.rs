@@ -147,7 +147,11 @@ impl<'a> Check<'a> {
             _ => return true,
         };
         let (least, most) = (&schema["minimum"], &schema["maximum"]);
-        let limit = if least.as_f64().is_some_and(|least| number < least) {
+        let below = &schema["exclusiveMinimum"];
+        // What is no number at all is above nothing.
+        let limit = if below.as_f64().is_some_and(|below| number.is_nan() || number <= below) {
+            format!("above {below}")
+        } else if least.as_f64().is_some_and(|least| number < least) {
             format!("at least {least}")
         } else if most.as_f64().is_some_and(|most| number > most) {
             format!("at most {most}")

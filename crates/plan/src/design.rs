@@ -2,12 +2,14 @@
 //!
 //! Knows factors and levels by name only; what a variant is made of makes no difference here.
 
+use std::time::Duration;
+
 use crate::check::clipped;
 use crate::factor::Grid;
 use crate::file;
-use crate::model::{Comparison, Design, Factor};
+use crate::model::{Comparison, Design, Factor, Metric, Rate};
 use crate::problem::{Problem, did_you_mean};
-use crate::shape::OneOrMany;
+use crate::shape::{OneOrMany, RateOrShare};
 use crate::site::Site;
 use crate::text_form::Period;
 
@@ -21,14 +23,21 @@ const SLICE_MAX: Period = Period::seconds(60);
 /// Fewer blocks give no verdict: the first look at the data comes after so many.
 const BLOCKS_MIN: u32 = 6;
 
+/// The rate at which latencies are compared where the file gives none: busy, and far enough from where queues grow without end.
+const RATE_DEFAULT: Rate = Rate::ShareOfCapacity(0.6);
+
 /// How the experiment is run and judged.
 pub(crate) fn design(site: &mut Site<'_>, design: &file::Design, factors: &[Factor]) -> Design {
     let budget = site.within(&["design", "budget"], design.budget, BUDGET_MIN, BUDGET_MAX);
     let warmup =
         design.warmup.map(|length| site.within(&["design", "warmup"], length, WARMUP_MIN, WARMUP_MAX));
     let slice = design.slice.map(|length| site.within(&["design", "slice"], length, SLICE_MIN, SLICE_MAX));
+    let rate = rate(site, design);
     if site.problems.is_empty() {
-        judge_budget(site, design, Grid::new(factors).count_saturating());
+        judge_trial(site, design, rate);
+    }
+    if site.problems.is_empty() {
+        judge_budget(site, design, rate, Grid::new(factors).count_saturating());
     }
     Design {
         metric: design.metric,
@@ -39,14 +48,81 @@ pub(crate) fn design(site: &mut Site<'_>, design: &file::Design, factors: &[Fact
         slice,
         slices: design.slices,
         blocks: design.blocks,
+        rate,
+        arrivals: design.arrivals,
     }
 }
 
+/// The rate of an open loop; `None` for a closed one.
+fn rate(site: &mut Site<'_>, design: &file::Design) -> Option<Rate> {
+    let rate = match design.rate {
+        _ if design.metric == Metric::Throughput => None,
+        Some(RateOrShare::PerSecond(per_s)) => Some(Rate::PerSecond(per_s)),
+        Some(RateOrShare::Share(share)) => Some(Rate::ShareOfCapacity(share.0)),
+        None => design.metric.quantile().map(|_| RATE_DEFAULT),
+    };
+    // A metric that could not be read stands here as the default one.
+    if rate.is_none() && site.source.complete {
+        report_open_loop_keys(site, design.metric);
+    }
+    rate
+}
+
+/// Keys that say how an open loop is to be, where the loop is closed.
+fn report_open_loop_keys(site: &mut Site<'_>, metric: Metric) {
+    let hint = match metric {
+        Metric::Throughput => {
+            "throughput is what closed loop measures; at a given rate it would only be that rate. Leave this out, or \
+             choose a metric such as \"p99\""
+        }
+        _ => "leave this out, or set `rate`",
+    };
+    for key in ["rate", "arrivals"].into_iter().filter(|key| site.tree.entry(&["design", key]).is_some()) {
+        let message = format!(
+            "`design.{key}` is for open loop, and the metric `{}` is measured in closed loop",
+            metric.name()
+        );
+        let problem = Problem::new(site.tree.key_place(&["design", key]), message, "without effect");
+        site.report(problem.hint(hint));
+    }
+}
+
+/// How long a trial must be measured for its metric; nothing where the rate is known only when the experiment runs.
+fn measured_least(metric: Metric, rate: Option<Rate>) -> Duration {
+    match rate {
+        Some(Rate::PerSecond(per_s)) => {
+            Duration::try_from_secs_f64(metric.requests_wanted() / per_s).unwrap_or(Duration::MAX)
+        }
+        _ => Duration::ZERO,
+    }
+}
+
+/// Where the file fixes rate, slices and their length, a trial must have the requests that its metric wants.
+fn judge_trial(site: &mut Site<'_>, design: &file::Design, rate: Option<Rate>) {
+    let (Some(slice), Some(slices), Some(Rate::PerSecond(per_s))) = (design.slice, design.slices, rate)
+    else {
+        return;
+    };
+    if slice.0 * slices >= measured_least(design.metric, rate) {
+        return;
+    }
+    let message = format!(
+        "{slices} slice{} of {slice} at {per_s} requests a second are too short for {}, which wants {} requests in a trial",
+        if slices == 1 { "" } else { "s" },
+        design.metric.name(),
+        design.metric.requests_wanted()
+    );
+    let problem = Problem::new(site.tree.place(&["design", "slices"]), message, "too few");
+    site.report(
+        problem.hint("leave out `slices` or `slice`, ask for a higher rate, or for a lower quantile"),
+    );
+}
+
 /// The least that the file itself asks for must fit; whether more blocks do is seen when it runs.
-fn judge_budget(site: &mut Site<'_>, design: &file::Design, variants: usize) {
+fn judge_budget(site: &mut Site<'_>, design: &file::Design, rate: Option<Rate>, variants: usize) {
     let slice = design.slice.unwrap_or(SLICE_MIN).0;
-    let trial =
-        design.warmup.map_or_else(Default::default, |warmup| warmup.0) + slice * design.slices.unwrap_or(1);
+    let measured = (slice * design.slices.unwrap_or(1)).max(measured_least(design.metric, rate));
+    let trial = design.warmup.map_or_else(Default::default, |warmup| warmup.0).saturating_add(measured);
     let trials = BLOCKS_MIN * u32::try_from(variants).unwrap_or(u32::MAX / BLOCKS_MIN);
     let least = Period(trial.saturating_mul(trials));
     if least > design.budget {
@@ -56,7 +132,13 @@ fn judge_budget(site: &mut Site<'_>, design: &file::Design, variants: usize) {
             if variants == 1 { "" } else { "s" },
         );
         let problem = Problem::new(site.tree.place(&["design", "budget"]), message, "too short");
-        site.report(problem.hint("a larger budget, shorter or fewer slices, or fewer levels"));
+        let hint = match rate {
+            Some(Rate::PerSecond(_)) if design.metric.quantile().is_some() => {
+                "a larger budget, a higher rate, a lower quantile, or fewer levels"
+            }
+            _ => "a larger budget, shorter or fewer slices, or fewer levels",
+        };
+        site.report(problem.hint(hint));
     }
 }
 

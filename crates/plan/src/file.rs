@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::model::Metric;
-use crate::shape::{Entries, OneOrMany, Scalar};
+use crate::model::{Arrivals, Metric};
+use crate::shape::{Entries, OneOrMany, RateOrShare, Scalar};
 use crate::text_form::{Name, Percent, Period, RequestPath};
 
 /// A Proofload experiment: a question, the services and what is varied about them, the load, and how to judge.
@@ -40,7 +40,8 @@ pub(crate) struct Settings {
     /// The services, each a process (with its children) to start. Only those that the entry needs are started.
     #[schemars(extend("minProperties" = 1, "propertyNames" = { "pattern": "^[A-Za-z0-9_-]{1,40}$" }))]
     pub services: BTreeMap<String, Service>,
-    /// The load on the entry: closed loop, each connection sends its next request when the last one is answered.
+    /// The load on the entry: each connection sends its next request when the last one is answered (closed loop), unless
+    /// `design.rate` says when requests are due.
     pub load: Load,
     /// What a response must be to count as a success.
     pub expect: Expect,
@@ -111,7 +112,7 @@ pub(crate) struct Level {
     pub expect: Option<Expect>,
 }
 
-/// The load on the entry: closed loop over keep-alive connections.
+/// The load on the entry, over keep-alive connections.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Load {
@@ -236,6 +237,13 @@ pub(crate) struct Design {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 6, max = 120))]
     pub blocks: Option<u32>,
+    /// Open loop: requests due per second, the same for every variant, whether or not it keeps up. A number such as 1000,
+    /// or a share of what the slowest variant can do, such as "60%", which is then measured first. Without it: "60%" where
+    /// the metric is a latency, closed loop otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<RateOrShare>,
+    /// How requests are spread in time in open loop: as from many independent users, or evenly.
+    pub arrivals: Arrivals,
 }
 
 impl Default for Design {
@@ -251,6 +259,8 @@ impl Default for Design {
             slice: None,
             slices: None,
             blocks: None,
+            rate: None,
+            arrivals: Arrivals::default(),
         }
     }
 }

@@ -84,7 +84,7 @@ pub enum Ready {
     Tcp,
 }
 
-/// The load on the entry service: closed loop over keep-alive connections.
+/// The load on the entry service, over keep-alive connections.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Load {
     /// Request method.
@@ -144,6 +144,36 @@ pub struct Design {
     pub slices: Option<u32>,
     /// At most this many blocks; `None` is as many as the budget allows.
     pub blocks: Option<u32>,
+    /// The rate common to all variants, in open loop; `None` is closed loop. Always there where the metric is a latency.
+    #[serde(default)]
+    pub rate: Option<Rate>,
+    /// How requests are spread in time in open loop; without effect in closed loop.
+    #[serde(default)]
+    pub arrivals: Arrivals,
+}
+
+/// How many requests are due per second in open loop, at every variant alike.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rate {
+    /// So many, above 0 and at most [`RATE_MAX_PER_S`].
+    PerSecond(f64),
+    /// This share of what the slowest variant can do in closed loop, above 0 and at most 0.95.
+    ShareOfCapacity(f64),
+}
+
+/// The highest rate that can be asked for: beyond it requests are not even 100 ns apart.
+pub const RATE_MAX_PER_S: f64 = 1e7;
+
+/// How requests are spread in time in open loop.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Arrivals {
+    /// One every 1 / rate.
+    Constant,
+    /// At random and independent of each other, as from many users.
+    #[default]
+    Poisson,
 }
 
 /// A figure by which variants are compared.
@@ -156,4 +186,49 @@ pub enum Metric {
     Throughput,
     /// CPU time of all of the variant's services per successful response; less is better.
     CpuPerRequest,
+    /// Median response time, from when a request was due, in open loop; less is better.
+    P50,
+    /// 90th percentile of the response time in open loop; less is better.
+    P90,
+    /// 99th percentile of the response time in open loop; less is better.
+    P99,
+    /// 99.9th percentile of the response time in open loop; less is better.
+    #[serde(rename = "p99.9")]
+    P999,
+}
+
+impl Metric {
+    /// The metrics that are quantiles of the response time.
+    pub const LATENCIES: [Metric; 4] = [Metric::P50, Metric::P90, Metric::P99, Metric::P999];
+
+    /// Which quantile of the response time it is, 0.99 for p99; `None` where it is no latency.
+    pub fn quantile(self) -> Option<f64> {
+        match self {
+            Metric::Throughput | Metric::CpuPerRequest => None,
+            Metric::P50 => Some(0.5),
+            Metric::P90 => Some(0.9),
+            Metric::P99 => Some(0.99),
+            Metric::P999 => Some(0.999),
+        }
+    }
+
+    /// Its name, as the experiment file has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Metric::Throughput => "throughput",
+            Metric::CpuPerRequest => "cpu_per_request",
+            Metric::P50 => "p50",
+            Metric::P90 => "p90",
+            Metric::P99 => "p99",
+            Metric::P999 => "p99.9",
+        }
+    }
+
+    /// Requests that a trial has to be planned for, so that it has those that the metric wants: for a quantile q ten
+    /// beyond it, n = 10 / (1 − q), and five standard deviations more, for arrivals at random are not always as many.
+    /// 0 where any number will do.
+    pub fn requests_wanted(self) -> f64 {
+        let least = |q: f64| 10.0 / (1.0 - q);
+        self.quantile().map_or(0.0, |q| (least(q) + 5.0 * least(q).sqrt() + 10.0).ceil())
+    }
 }

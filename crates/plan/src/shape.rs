@@ -10,6 +10,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::model::RATE_MAX_PER_S;
+use crate::text_form::CapacityShare;
+
 // A value, or a list of values. (No doc comment: it would stand in the schema wherever the type is used.)
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
@@ -61,6 +64,28 @@ impl JsonSchema for Scalar {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": ["string", "number", "boolean"] })
+    }
+}
+
+/// A rate per second, or a share of a capacity.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum RateOrShare {
+    PerSecond(f64),
+    Share(CapacityShare),
+}
+
+impl JsonSchema for RateOrShare {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        "RateOrShare".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let most = RATE_MAX_PER_S as u64;
+        let per_second = json_schema!({ "type": "number", "exclusiveMinimum": 0, "maximum": most });
+        json_schema!({ "anyOf": [per_second, generator.subschema_for::<CapacityShare>()] })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Strings with a form of their own: durations, percentages, request paths, names.
+//! Strings with a form of their own: durations, percentages, shares of a capacity, request paths, names.
 //!
 //! Each type reads itself and says what is wrong in a reader's words; ranges that depend on the key are not its business.
 
@@ -38,8 +38,8 @@ pub(crate) struct Form {
 }
 
 /// Every form, by the name that the schema refers to it with.
-pub(crate) const FORMS: [Form; 4] =
-    [form::<Period>(), form::<Percent>(), form::<RequestPath>(), form::<Name>()];
+pub(crate) const FORMS: [Form; 5] =
+    [form::<Period>(), form::<Percent>(), form::<CapacityShare>(), form::<RequestPath>(), form::<Name>()];
 
 const fn form<T: TextForm>() -> Form {
     Form { name: T::NAME, wanted: T::WANTED, check: |text| T::read(text).map(drop) }
@@ -122,12 +122,7 @@ impl TextForm for Percent {
             label: "expected a percentage such as \"3%\"",
             hint: "a number above 0 and below 100 with its sign: \"3%\" or \"0.5%\"",
         };
-        let number = text.strip_suffix('%').filter(|number| {
-            let plain = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-            number.split_once('.').map_or(plain(number), |(whole, part)| plain(whole) && plain(part))
-        });
-        let hundredths: f64 =
-            number.and_then(|number| number.parse().ok()).ok_or_else(|| error("is not a percentage"))?;
+        let hundredths = hundredths(text).ok_or_else(|| error("is not a percentage"))?;
         if hundredths <= 0.0 {
             Err(error("is too small, it must be more than 0%"))
         } else if hundredths >= 100.0 {
@@ -142,6 +137,50 @@ impl fmt::Display for Percent {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Rounding undoes what the division by 100 did to the last digits.
         write!(formatter, "{}%", (self.0 * 1e8).round() / 1e6)
+    }
+}
+
+/// The number before the sign of a percentage: plain digits, with a fraction or without.
+fn hundredths(text: &str) -> Option<f64> {
+    let number = text.strip_suffix('%')?;
+    let plain = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_number = number.split_once('.').map_or(plain(number), |(whole, part)| plain(whole) && plain(part));
+    number.parse().ok().filter(|_| is_number)
+}
+
+/// A share of what a service can do, written `60%`; kept as a fraction above 0 and at most 0.95.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Cow<'_, str>", into = "String")]
+pub(crate) struct CapacityShare(pub f64);
+
+/// Nearer to capacity the queue never settles, and a few per cent of error in the capacity are an overload.
+const CAPACITY_PERCENT_MAX: f64 = 95.0;
+
+impl TextForm for CapacityShare {
+    const NAME: &'static str = "CapacityShare";
+    const WANTED: &'static str = "a share of capacity such as \"60%\"";
+
+    fn read(text: &str) -> Result<Self, FormError> {
+        let error = |reason: String| FormError {
+            reason,
+            label: "expected a rate such as 1000, or a share of capacity such as \"60%\"",
+            hint: "requests per second are a number without quotes: 1000; a share of what the slowest variant can do is \
+                   above 0 and at most 95, with its sign: \"60%\"",
+        };
+        match hundredths(text) {
+            None => Err(error("is not a share of capacity".to_owned())),
+            Some(percent) if percent <= 0.0 => Err(error("is too small, it must be more than 0%".to_owned())),
+            Some(percent) if percent > CAPACITY_PERCENT_MAX => {
+                Err(error(format!("is too large, it must be at most {CAPACITY_PERCENT_MAX}%")))
+            }
+            Some(percent) => Ok(Self(percent / 100.0)),
+        }
+    }
+}
+
+impl fmt::Display for CapacityShare {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Percent(self.0).fmt(formatter)
     }
 }
 
@@ -243,6 +282,11 @@ text_form!(
     "A length of time: whole numbers with their units, the longest first, such as 250ms, 10s, 2m or 1h30m."
 );
 text_form!(Percent, "^[0-9]+([.][0-9]+)?%$", "A percentage above 0% and below 100%, such as 3% or 0.5%.");
+text_form!(
+    CapacityShare,
+    "^[0-9]+([.][0-9]+)?%$",
+    "A share of what the slowest variant can do in closed loop, above 0% and at most 95%, such as 60%."
+);
 text_form!(
     RequestPath,
     "^/[!-\"$-~]*$",

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use proofload_plan::{Plan, Ready, Variant, parse};
+use proofload_plan::{Arrivals, Metric, Plan, Rate, Ready, Variant, parse};
 
 fn here() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -161,8 +161,25 @@ fn services_start_after_what_they_need_the_entry_last() {
 }
 
 #[test]
+fn latencies_are_measured_at_a_common_rate_and_throughput_at_none() {
+    let design = |lines: &str| plan(&format!("{MINIMAL}[design]\n{lines}\n")).design;
+    for (lines, metric, rate) in [
+        ("", Metric::Throughput, None),
+        ("metric = \"cpu_per_request\"", Metric::CpuPerRequest, None),
+        ("metric = \"cpu_per_request\"\nrate = 1000", Metric::CpuPerRequest, Some(Rate::PerSecond(1000.0))),
+        ("metric = \"p99\"", Metric::P99, Some(Rate::ShareOfCapacity(0.6))),
+        ("metric = \"p99.9\"\nrate = \"12.5%\"", Metric::P999, Some(Rate::ShareOfCapacity(0.125))),
+        ("metric = \"p50\"\nrate = 2.5", Metric::P50, Some(Rate::PerSecond(2.5))),
+    ] {
+        let found = design(lines);
+        assert_eq!((found.metric, found.rate, found.arrivals), (metric, rate, Arrivals::Poisson), "{lines}");
+    }
+    assert_eq!(design("metric = \"p90\"\narrivals = \"constant\"").arrivals, Arrivals::Constant);
+}
+
+#[test]
 fn a_plan_is_kept_as_json_and_comes_back_the_same() {
-    let plan = plan(FACTORS);
+    let plan = plan(&format!("{FACTORS}[design]\nmetric = \"p99.9\"\nrate = \"60%\"\n"));
     let kept = serde_json::to_string(&plan).unwrap();
     assert_eq!(serde_json::from_str::<Plan>(&kept).unwrap(), plan);
 }

@@ -10,7 +10,7 @@ use crate::Slice;
 pub enum Event {
     /// A block began; its trials are started in this order.
     BlockStarted {
-        /// Number of the block, from 1.
+        /// Number of the block, from 1. In block 0 the capacity is measured; it never ends.
         block: u32,
         /// Indices of the variants in the order drawn.
         order: Vec<usize>,
@@ -28,6 +28,8 @@ pub enum Event {
         /// How long the block took, in seconds.
         seconds: f64,
     },
+    /// The rate that all variants get in open loop was settled.
+    RateChosen(RateChosen),
     /// The length of the warm-up was settled, for all variants alike.
     WarmUpChosen(WarmUp),
     /// The number of slices a trial was settled.
@@ -92,6 +94,17 @@ pub struct TrialEnded {
     pub output_dropped_bytes: u64,
 }
 
+/// How the rate of an open loop was settled.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RateChosen {
+    /// Requests due per second, at every variant.
+    pub per_s: f64,
+    /// The share of the slowest variant's capacity that was asked for; `None` where it was a rate.
+    pub share: Option<f64>,
+    /// Good responses per second of each variant in closed loop, over the same connections; empty where it was a rate.
+    pub capacities_per_s: Vec<f64>,
+}
+
 /// How the length of the warm-up was settled.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WarmUp {
@@ -112,9 +125,10 @@ pub struct Allocation {
     pub slice_s: f64,
     /// Whether it was computed from measured variances; if not, the file gave it.
     pub measured: bool,
-    /// Standard deviation of log throughput between processes of one variant, where measured.
+    /// Standard deviation between processes of one variant, where measured: of log throughput, in open loop of the log of
+    /// the metric.
     pub between_sd: Option<f64>,
-    /// Standard deviation of log throughput between slices of one process, where measured.
+    /// The same between slices of one process, where measured.
     pub within_sd: Option<f64>,
     /// Cost of one more trial in seconds: start, warm-up, stop.
     pub trial_s: Option<f64>,

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::{Allocation, Ended, Event, Header, Slice, SliceKind, TrialEnded, TrialStarted, WarmUp};
+use crate::{
+    Allocation, Ended, Event, Header, RateChosen, Slice, SliceKind, TrialEnded, TrialStarted, WarmUp,
+};
 
 /// Everything that is known of a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -11,8 +13,11 @@ pub struct Record {
     pub directory: PathBuf,
     /// What was known before anything started.
     pub header: Header,
-    /// The blocks in order, the last one possibly unfinished.
+    /// The blocks in order, the last one possibly unfinished. In open loop the first may be number 0, in which the
+    /// capacity was measured: it has no end, so that it is no complete one.
     pub blocks: Vec<Block>,
+    /// The rate as settled; `None` in closed loop, and before it is.
+    pub rate: Option<RateChosen>,
     /// The warm-up as settled.
     pub warm_up: Option<WarmUp>,
     /// The slices a trial as settled last.
@@ -28,7 +33,7 @@ pub struct Record {
 /// One randomised pass over all variants.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Block {
-    /// Number of the block, from 1.
+    /// Number of the block, from 1; 0 for what came before the first.
     pub number: u32,
     /// The order drawn.
     pub order: Vec<usize>,
@@ -68,6 +73,7 @@ impl Record {
             directory,
             header,
             blocks: Vec::new(),
+            rate: None,
             warm_up: None,
             allocation: None,
             blocks_planned: None,
@@ -95,11 +101,17 @@ impl Record {
                 Some(found) => found.seconds = Some(seconds),
                 None => self.damage.push(format!("the end of block {block}, which never started")),
             },
+            Event::RateChosen(rate) => self.rate = Some(rate),
             Event::WarmUpChosen(warm_up) => self.warm_up = Some(warm_up),
             Event::SlicesChosen(allocation) => self.allocation = Some(allocation),
             Event::BlocksChosen { blocks } => self.blocks_planned = Some(blocks),
             Event::Ended(ended) => self.ended = Some(ended),
         }
+    }
+
+    /// Whether measured slices are in open loop, at a rate common to all variants.
+    pub fn is_open_loop(&self) -> bool {
+        self.header.plan.design.rate.is_some()
     }
 
     /// The blocks that count: every variant was measured and stopped.

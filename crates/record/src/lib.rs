@@ -20,10 +20,14 @@ mod slice;
 mod writer;
 
 pub use environment::Environment;
-pub use event::{Allocation, EndReason, Ended, Event, ServiceStarted, TrialEnded, TrialStarted, WarmUp};
+pub use event::{
+    Allocation, EndReason, Ended, Event, RateChosen, ServiceStarted, TrialEnded, TrialStarted, WarmUp,
+};
 pub use fold::{Block, Record, Trial};
 pub use reader::{OpenError, open};
-pub use slice::{ContractFailure, ErrorCount, GeneratorUse, MachineUse, ServiceUse, Slice, SliceKind};
+pub use slice::{
+    ContractFailure, ErrorCount, GeneratorUse, MachineUse, OpenLoop, ServiceUse, Slice, SliceKind,
+};
 pub use writer::{WriteError, Writer};
 
 use plan::Plan;

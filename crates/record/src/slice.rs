@@ -13,6 +13,8 @@ pub enum SliceKind {
     WarmUp,
     /// A measured window.
     Measured,
+    /// Closed loop before the first block, to find the rate that all variants get; never part of an estimate.
+    Capacity,
 }
 
 /// One uninterrupted window of load on one trial.
@@ -20,7 +22,7 @@ pub enum SliceKind {
 /// Every request sent in the window is in exactly one of `answered`, `timed_out`, `broken`, `unfinished`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Slice {
-    /// Number of the block, from 1.
+    /// Number of the block, from 1; 0 for what came before the first.
     pub block: u32,
     /// Index of the variant in the plan.
     pub variant: usize,
@@ -74,6 +76,30 @@ pub struct Slice {
     pub services: Vec<ServiceUse>,
     /// What the rest of the machine did meanwhile.
     pub machine: MachineUse,
+    /// What open loop adds; `None` in closed loop. There `latency` is the service time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open: Option<Box<OpenLoop>>,
+}
+
+/// What a slice in open loop gave beside what every slice gives.
+///
+/// Every request due is either in the slice's `sent` or in `unsent`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OpenLoop {
+    /// Requests that were asked for per second.
+    pub rate_per_s: f64,
+    /// Requests that were due in the window.
+    pub intended: u64,
+    /// Requests that were sent in the window.
+    pub sent_in_window: u64,
+    /// Requests that had found no connection when the drain ended.
+    pub unsent: u64,
+    /// Requests that found no connection free when they were due.
+    pub queued: u64,
+    /// From due to done, what got no answer or was never sent as censored samples.
+    pub response: Latencies,
+    /// From due to sent where a connection was free: how late the load generator itself was.
+    pub schedule_lag: Latencies,
 }
 
 /// Errors of one phase and cause.
@@ -156,8 +182,13 @@ impl Slice {
         self.services.iter().map(|service| service.cpu_ns).sum()
     }
 
-    /// Requests that did not end in an expected response.
+    /// Requests that there were to send: those due in open loop, those sent in closed loop.
+    pub fn due(&self) -> u64 {
+        self.open.as_ref().map_or(self.sent, |open| open.intended)
+    }
+
+    /// Requests that did not end in an expected response, those that were due and never sent included.
     pub fn failed(&self) -> u64 {
-        self.sent.saturating_sub(self.ok)
+        self.due().saturating_sub(self.ok)
     }
 }

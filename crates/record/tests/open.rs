@@ -14,6 +14,8 @@ fn a_record_of_format_1_opens_whole() {
     assert_eq!(record.damage, Vec::<String>::new());
     assert_eq!(record.complete_blocks().count(), record.blocks.len());
     assert!(record.blocks.len() >= 6 && record.ended.is_some());
+    // Older than open loop: what it does not say is read as closed.
+    assert!(!record.is_open_loop() && record.rate.is_none());
     // Also by the name of a file in it, as people paste paths.
     let by_file = open(&Path::new(KEPT).join("events.jsonl")).expect("it opens");
     assert_eq!(by_file.blocks, record.blocks);

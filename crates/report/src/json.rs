@@ -1,7 +1,8 @@
 //! A conclusion as JSON: field names with units, one version number, for other programs.
 
 use audit::Conclusion;
-use record::{Ended, Environment, Record};
+use plan::Arrivals;
+use record::{Ended, Environment, RateChosen, Record};
 use serde::Serialize;
 use serde_json::Value;
 use stats::{Latencies, Quantile};
@@ -25,10 +26,24 @@ struct Report<'a> {
     environment: &'a Environment,
     #[serde(flatten)]
     conclusion: &'a Conclusion,
+    /// From sent to done in closed loop, so it depends on the connections and compares nothing; empty in open loop.
     closed_loop_latency: Vec<Latency<'a>>,
+    /// The common rate and what came of it; `None` in closed loop.
+    open_loop: Option<OpenLoop<'a>>,
 }
 
-/// Latency of one variant: of a closed loop, so it depends on the connections and compares nothing.
+#[derive(Serialize)]
+struct OpenLoop<'a> {
+    arrivals: Arrivals,
+    /// `None` where the run ended before it was settled.
+    rate: Option<&'a RateChosen>,
+    /// From due to done, all trials of a variant together.
+    response_time: Vec<Latency<'a>>,
+    /// From sent to done.
+    service_time: Vec<Latency<'a>>,
+}
+
+/// Times of one variant.
 #[derive(Serialize)]
 struct Latency<'a> {
     variant: &'a str,
@@ -48,6 +63,14 @@ struct LatencyQuantile {
 /// The whole report.
 pub fn json(record: &Record, conclusion: &Conclusion) -> Value {
     let header = &record.header;
+    let service_time = latencies(conclusion, |index| audit::latency(record, index));
+    let (open_loop, closed_loop_latency) = if record.is_open_loop() {
+        let response_time = latencies(conclusion, |index| audit::response(record, index));
+        let arrivals = header.plan.design.arrivals;
+        (Some(OpenLoop { arrivals, rate: record.rate.as_ref(), response_time, service_time }), Vec::new())
+    } else {
+        (None, service_time)
+    };
     let report = Report {
         report_version: VERSION,
         experiment: &header.plan.name,
@@ -59,15 +82,16 @@ pub fn json(record: &Record, conclusion: &Conclusion) -> Value {
         ended: record.ended.as_ref(),
         environment: &header.environment,
         conclusion,
-        closed_loop_latency: latencies(record, conclusion),
+        closed_loop_latency,
+        open_loop,
     };
     // Plain structs with text keys and finite numbers cannot fail to become JSON.
     serde_json::to_value(report).unwrap_or(Value::Null)
 }
 
-fn latencies<'a>(record: &Record, conclusion: &'a Conclusion) -> Vec<Latency<'a>> {
+fn latencies(conclusion: &Conclusion, of: impl Fn(usize) -> Latencies) -> Vec<Latency<'_>> {
     let variants = conclusion.variants.iter().enumerate();
-    variants.map(|(index, variant)| summary(&variant.name, &audit::latency(record, index))).collect()
+    variants.map(|(index, variant)| summary(&variant.name, &of(index))).collect()
 }
 
 fn summary<'a>(variant: &'a str, latency: &Latencies) -> Latency<'a> {

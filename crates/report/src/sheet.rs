@@ -1,10 +1,12 @@
 //! Everything a report says, in words and in order, before it is drawn in any form.
 
-use audit::{Comparison, Conclusion, Finding, Grade, Outcome};
+use audit::{Comparison, Conclusion, Finding, Grade, Outcome, Variant};
 use plan::Metric;
 use record::{EndReason, Record};
 
-use crate::figure::{bytes, change, count, micros, rate, seconds, share};
+use crate::figure::{bytes, change, count, micros, rate, share};
+
+mod method;
 
 /// The content of a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,10 +71,10 @@ impl Sheet {
                 .iter()
                 .map(|c| answer(c, conclusion, plan.design.margin))
                 .collect(),
-            columns: columns(conclusion),
-            rows: (0..conclusion.variants.len()).map(|index| row(conclusion, index)).collect(),
+            columns: columns(record, conclusion),
+            rows: (0..conclusion.variants.len()).map(|index| row(record, conclusion, index)).collect(),
             findings: conclusion.findings.iter().map(remark).collect(),
-            method: method(record, conclusion),
+            method: method::method(record, conclusion),
             next: next(record, conclusion),
         }
     }
@@ -120,10 +122,10 @@ fn undecided(comparison: &Comparison, conclusion: &Conclusion, margin: f64) -> S
 
 fn verdict(outcome: Outcome, metric: Metric) -> &'static str {
     match (outcome, metric) {
-        (Outcome::Better, Metric::Throughput) => "faster",
-        (Outcome::Worse, Metric::Throughput) => "slower",
         (Outcome::Better, Metric::CpuPerRequest) => "cheaper",
         (Outcome::Worse, Metric::CpuPerRequest) => "dearer",
+        (Outcome::Better, _) => "faster",
+        (Outcome::Worse, _) => "slower",
         (Outcome::Equivalent, _) => "equivalent",
         (Outcome::Inconclusive, _) => "inconclusive",
         (Outcome::Void, _) => "void",
@@ -134,6 +136,10 @@ fn metric_name(metric: Metric) -> &'static str {
     match metric {
         Metric::Throughput => "throughput",
         Metric::CpuPerRequest => "CPU per request",
+        Metric::P50 => "p50 response time",
+        Metric::P90 => "p90 response time",
+        Metric::P99 => "p99 response time",
+        Metric::P999 => "p99.9 response time",
     }
 }
 
@@ -145,8 +151,24 @@ fn shows_size(conclusion: &Conclusion) -> bool {
     sizes.len() > 1
 }
 
-fn columns(conclusion: &Conclusion) -> Vec<String> {
-    let mut names = vec!["variant", "throughput", "CPU/request", "cores", "peak memory", "failed"];
+/// The quantiles of the response time that have a column: the usual ones, and the one that is judged.
+fn quantiles(record: &Record) -> Vec<Metric> {
+    let metric = record.header.plan.design.metric;
+    let shown = |of: &Metric| *of != Metric::P999 || metric == Metric::P999;
+    let all = Metric::LATENCIES.into_iter().filter(shown);
+    if record.is_open_loop() { all.collect() } else { Vec::new() }
+}
+
+/// In open loop throughput and cores are what the rate makes them, and have no column.
+fn columns(record: &Record, conclusion: &Conclusion) -> Vec<String> {
+    let mut names = vec!["variant"];
+    let quantiles = quantiles(record);
+    if quantiles.is_empty() {
+        names.extend(["throughput", "CPU/request", "cores", "peak memory", "failed"]);
+    } else {
+        names.extend(quantiles.iter().map(|metric| metric.name()));
+        names.extend(["CPU/request", "peak memory", "failed"]);
+    }
     if shows_size(conclusion) {
         names.push("body");
     }
@@ -154,124 +176,33 @@ fn columns(conclusion: &Conclusion) -> Vec<String> {
 }
 
 /// A variant's figures. Those of a void one are what was seen, and say so: they compare with nothing.
-fn row(conclusion: &Conclusion, index: usize) -> Row {
+fn row(record: &Record, conclusion: &Conclusion, index: usize) -> Row {
     let variant = &conclusion.variants[index];
     let void = conclusion.findings.iter().any(|finding| finding.voids(index, index));
     // A dash is "not measured"; a zero would be a figure.
     let or_dash = |value: Option<String>| value.unwrap_or_else(|| "–".to_owned());
-    let mut cells = vec![
-        format!("{}{}", variant.name, if void { " (void)" } else { "" }),
-        or_dash(variant.throughput_per_s.map(rate)),
-        or_dash(variant.cpu_us_per_request.map(micros)),
-        or_dash(variant.busy_cores.map(|cores| format!("{cores:.2}"))),
-        or_dash(variant.peak_rss_bytes.map(|peak| bytes(peak as f64))),
-        or_dash(
-            variant
-                .failed_share()
-                .map(|_| format!("{} of {}", count(variant.failed), count(variant.requests))),
-        ),
-    ];
+    let quantiles = quantiles(record);
+    let mut cells = vec![format!("{}{}", variant.name, if void { " (void)" } else { "" })];
+    if quantiles.is_empty() {
+        cells.push(or_dash(variant.throughput_per_s.map(rate)));
+    }
+    cells.extend(quantiles.iter().map(|metric| or_dash(response_time(variant, *metric))));
+    cells.push(or_dash(variant.cpu_us_per_request.map(micros)));
+    if quantiles.is_empty() {
+        cells.push(or_dash(variant.busy_cores.map(|cores| format!("{cores:.2}"))));
+    }
+    cells.push(or_dash(variant.peak_rss_bytes.map(|peak| bytes(peak as f64))));
+    let failed = |_| format!("{} of {}", count(variant.failed), count(variant.requests));
+    cells.push(or_dash(variant.failed_share().map(failed)));
     if shows_size(conclusion) {
         cells.push(or_dash(variant.body_bytes_per_response.map(bytes)));
     }
     Row { cells }
 }
 
-fn method(record: &Record, conclusion: &Conclusion) -> Vec<(String, String)> {
-    let header = &record.header;
-    let mut lines = vec![("blocks".to_owned(), blocks_line(record, conclusion))];
-    if let Some(text) = interval_line(conclusion) {
-        lines.push(("interval".to_owned(), text));
-    }
-    if let Some(text) = trial_line(record) {
-        lines.push(("trial".to_owned(), text));
-    }
-    if let Some(load) = header.plan.variants.first().map(|variant| &variant.load) {
-        let text = format!(
-            "closed loop, {} connections, keep-alive, {} {}, time-out {}",
-            load.connections,
-            load.method,
-            load.path,
-            seconds(load.timeout.as_secs_f64())
-        );
-        lines.push(("load".to_owned(), text));
-    }
-    lines.push(("machine".to_owned(), machine_line(record)));
-    lines.push(("record".to_owned(), record.directory.display().to_string()));
-    lines
-}
-
-fn blocks_line(record: &Record, conclusion: &Conclusion) -> String {
-    let end = match record.ended.as_ref() {
-        Some(ended) => format!("{} after {}", end_text(&ended.reason), seconds(ended.seconds)),
-        None => "the run did not end by itself: it was killed, or is still going on".to_owned(),
-    };
-    format!("{} of fresh processes, order random from seed {}; {end}", conclusion.blocks, record.header.seed)
-}
-
-fn interval_line(conclusion: &Conclusion) -> Option<String> {
-    let estimate = conclusion.comparisons.iter().find_map(|comparison| comparison.estimate.as_ref())?;
-    Some(format!(
-        "estimate ± {:.2} standard errors over blocks: 95 % for all looks and comparisons together",
-        estimate.critical_t
-    ))
-}
-
-fn end_text(reason: &EndReason) -> &'static str {
-    match reason {
-        EndReason::Decided => "every comparison was decided",
-        EndReason::LastLook => "the last look was taken",
-        EndReason::BudgetSpent => "no further block fitted the budget",
-        EndReason::BudgetTooSmall { .. } => "stopped, because the budget holds too few blocks,",
-        EndReason::Measured => "ended as planned",
-        EndReason::Interrupted => "interrupted",
-        EndReason::Void(_) => "stopped as void",
-        EndReason::GeneratorFailed(_) => "stopped, because the load generator failed,",
-        EndReason::ServiceFailed(_) => "stopped, because a service failed,",
-    }
-}
-
-fn trial_line(record: &Record) -> Option<String> {
-    let warm_up = record.warm_up.as_ref()?;
-    let source = |measured, given| match (measured, given) {
-        (true, _) => "measured",
-        (false, true) => "as the file says",
-        (false, false) => "assumed: the budget leaves no time to measure it",
-    };
-    let design = &record.header.plan.design;
-    let allocation = record.allocation.as_ref();
-    let slices = allocation.map(|a| {
-        format!(
-            ", {} slices of {:.1} s ({})",
-            a.slices,
-            a.slice_s,
-            source(a.measured, design.slices.is_some())
-        )
-    });
-    let spread = allocation.and_then(|a| Some((a.between_sd?, a.within_sd?)));
-    let spread = spread.map(|(between, within)| {
-        format!("; spread between processes {}, between slices {}", share(between), share(within))
-    });
-    Some(format!(
-        "{:.1} s warm-up ({}){}{}",
-        warm_up.seconds,
-        source(warm_up.measured, design.warmup.is_some()),
-        slices.unwrap_or_default(),
-        spread.unwrap_or_default()
-    ))
-}
-
-fn machine_line(record: &Record) -> String {
-    let environment = &record.header.environment;
-    let runtimes = environment.runtimes.iter().map(|(name, version)| format!("{name} {version}"));
-    let mut parts = vec![format!(
-        "{}, {} processors",
-        environment.cpu_model.as_deref().unwrap_or("unknown processor"),
-        environment.cpus
-    )];
-    parts.extend(environment.kernel.as_ref().map(|kernel| format!("Linux {kernel}")));
-    parts.extend(runtimes);
-    parts.join(", ")
+fn response_time(variant: &Variant, metric: Metric) -> Option<String> {
+    let found = variant.response_time.iter().find(|found| found.metric == metric)?;
+    Some(format!("{}{}", if found.at_least { "≥ " } else { "" }, micros(found.us)))
 }
 
 fn next(record: &Record, conclusion: &Conclusion) -> Vec<String> {

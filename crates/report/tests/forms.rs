@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use audit::conclude;
+use plan::{Metric, Rate};
 use proofload_report::{Sheet, json, markdown, text};
-use record::{EndReason, Ended, Record};
+use record::{EndReason, Ended, OpenLoop, RateChosen, Record};
+use stats::Latencies;
 
 fn kept() -> Record {
     let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1"));
@@ -17,6 +19,60 @@ fn kept() -> Record {
 fn as_text(record: &Record) -> String {
     let text = text(&Sheet::new(record, &conclude(record)), 100);
     anstream::adapter::strip_str(&text).to_string()
+}
+
+/// The kept record as if it had been in open loop, with response times of its own.
+fn in_open_loop(metric: Metric) -> Record {
+    let mut record = kept();
+    record.header.plan.design.metric = metric;
+    record.header.plan.design.rate = Some(Rate::ShareOfCapacity(0.6));
+    let capacities_per_s = vec![2030.0, 2620.0];
+    record.rate = Some(RateChosen { per_s: 1218.0, share: Some(0.6), capacities_per_s });
+    for slice in record.blocks.iter_mut().flat_map(|b| &mut b.trials).flat_map(|t| &mut t.slices) {
+        let mut response = Latencies::new();
+        for index in 0..1000 {
+            let unit_ns = 1_000_000 + 10_000 * u64::from(slice.block) * (1 + slice.variant as u64);
+            response.record((unit_ns + 3000 * index) * (5 - slice.variant as u64) / 4);
+        }
+        (slice.sent, slice.answered, slice.ok, slice.ok_in_window) = (1000, 1000, 1000, 1000);
+        slice.body_bytes = 1_000_000;
+        // More than one in a hundred of the first variant's were given up late: its p99 is only bounded, its p90 known.
+        (0..(1 - slice.variant) * 15).for_each(|_| response.censor(6_000_000));
+        slice.open = Some(Box::new(OpenLoop {
+            rate_per_s: 1218.0,
+            intended: 1000,
+            sent_in_window: 1000,
+            unsent: 0,
+            queued: 0,
+            response,
+            schedule_lag: Latencies::new(),
+        }));
+    }
+    record
+}
+
+#[test]
+fn text_of_a_latency_experiment() {
+    insta::assert_snapshot!(as_text(&in_open_loop(Metric::P90)));
+}
+
+#[test]
+fn markdown_of_a_latency_experiment() {
+    let record = in_open_loop(Metric::P90);
+    insta::assert_snapshot!(markdown(&Sheet::new(&record, &conclude(&record))));
+}
+
+#[test]
+fn json_of_a_latency_experiment_has_its_rate_and_response_times_and_no_closed_loop() {
+    let record = in_open_loop(Metric::P50);
+    let json = json(&record, &conclude(&record));
+    assert_eq!(json["comparisons"][0]["metric"], "p50");
+    assert_eq!(json["open_loop"]["rate"]["per_s"], 1218.0);
+    assert_eq!(json["open_loop"]["arrivals"], "poisson");
+    assert_eq!(json["open_loop"]["response_time"][0]["quantiles"][0]["percent"], 50.0);
+    assert_eq!(json["variants"][0]["response_time"][0]["metric"], "p50");
+    assert!(json["variants"][0]["response_time"][0]["us"].as_f64().is_some_and(|us| us > 2000.0));
+    assert_eq!(json["closed_loop_latency"], serde_json::json!([]));
 }
 
 #[test]

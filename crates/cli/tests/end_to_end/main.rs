@@ -2,6 +2,7 @@
 
 mod files;
 mod habits;
+mod latency;
 mod load;
 mod place;
 mod reach;

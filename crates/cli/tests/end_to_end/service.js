@@ -7,6 +7,7 @@ const net = require("node:net");
 const mode = process.env.MODE ?? "ok";
 const port = Number(process.env.PORT);
 const spinMs = Number(process.env.SPIN_MS ?? 0);
+const delayMs = Number(process.env.DELAY_MS ?? 0);
 let requests = 0;
 
 function spin() {
@@ -33,6 +34,8 @@ function answer(request, response) {
       return response.end("x".repeat(1000));
     case "silent":
       return undefined;
+    case "delay":
+      return setTimeout(() => response.end("x".repeat(1000)), delayMs);
     default:
       return response.end("x".repeat(1000));
   }

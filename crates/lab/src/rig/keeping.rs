@@ -1,6 +1,6 @@
 //! What engine and services report, in the record's words. Pure: it moves figures and judges none.
 
-use record::{MachineUse, ServiceUse, Slice, SliceKind};
+use record::{MachineUse, OpenLoop, ServiceUse, Slice, SliceKind};
 use target::Sample;
 
 /// What services used between two samples, of those variants that are wanted.
@@ -32,6 +32,8 @@ pub(super) struct Place {
     pub variant: usize,
     pub kind: SliceKind,
     pub connections: u32,
+    /// Requests asked for per second in open loop.
+    pub open: Option<f64>,
 }
 
 /// The engine's slice in the record's words; what services and machine used is filled in by the caller.
@@ -46,6 +48,15 @@ pub(super) fn kept(slice: load::Slice, place: Place) -> Slice {
         count: failure.count,
         example: failure.example.clone(),
     };
+    let open = place.open.map(|rate_per_s| OpenLoop {
+        rate_per_s,
+        intended: slice.intended,
+        sent_in_window: slice.sent_in_window,
+        unsent: slice.unsent,
+        queued: slice.queued,
+        response: slice.response,
+        schedule_lag: slice.schedule_lag,
+    });
     Slice {
         block: place.block,
         variant: place.variant,
@@ -79,6 +90,7 @@ pub(super) fn kept(slice: load::Slice, place: Place) -> Slice {
         },
         services: Vec::new(),
         machine: MachineUse::default(),
+        open: open.map(Box::new),
     }
 }
 

@@ -1,15 +1,15 @@
-//! A world without processes: a clock that only the world moves, rates drawn from a seed.
+//! A world without processes: a clock that only the world moves, rates and response times drawn from a seed.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use plan::{Comparison, Design, Expect, Factor, Load, Metric, Plan, Variant};
-use proofload_lab::{Failure, LabError, Start, World};
+use plan::{Arrivals, Comparison, Design, Expect, Factor, Load, Metric, Plan, Variant};
+use proofload_lab::{Failure, LabError, OpenSpec, SliceSpec, Start, World};
 use rand::RngExt;
 use rand_pcg::Pcg64;
 use record::{
-    Environment, GeneratorUse, Header, MachineUse, Record, ServiceUse, Slice, SliceKind, TrialEnded,
-    TrialStarted, Writer,
+    Environment, GeneratorUse, Header, MachineUse, OpenLoop, Record, ServiceUse, Slice, SliceKind,
+    TrialEnded, TrialStarted, Writer,
 };
 use stats::Latencies;
 
@@ -33,6 +33,10 @@ pub struct Simulated {
     clock_s: f64,
     /// Effect of each variant on log throughput.
     effects: Vec<f64>,
+    /// Effect of each variant on log response time.
+    pub slower: Vec<f64>,
+    /// The arrivals that each slice in open loop was asked for, by variant and block.
+    pub arrivals: Vec<(usize, u32, OpenSpec)>,
     pub fault: Option<Fault>,
     /// Variant, block, and the luck of its process.
     pub living: Vec<(usize, u32, f64)>,
@@ -44,6 +48,8 @@ impl Simulated {
             random: Pcg64::new(u128::from(seed), 99),
             clock_s: 1000.0,
             effects: effects.to_vec(),
+            slower: vec![0.0; effects.len()],
+            arrivals: Vec::new(),
             fault: None,
             living: Vec::new(),
         }
@@ -78,7 +84,8 @@ impl World for Simulated {
         })
     }
 
-    fn load(&mut self, variant: usize, kind: SliceKind, seconds: f64) -> Result<Slice, Failure> {
+    fn load(&mut self, variant: usize, wanted: SliceSpec) -> Result<Slice, Failure> {
+        let SliceSpec { kind, seconds, open } = wanted;
         self.clock_s += seconds + 0.03;
         let (_, block, luck) = *self.living.iter().find(|living| living.0 == variant).expect("it lives");
         match self.fault {
@@ -89,9 +96,16 @@ impl World for Simulated {
             Some(Fault::AllFail) => return Ok(slice(variant, block, kind, 0, seconds)),
             _ => {}
         }
-        let log = self.effects[variant] + luck + self.normal() * WITHIN_SD;
-        let ok = (BASE_RATE * log.exp() * seconds) as u64;
-        Ok(slice(variant, block, kind, ok, seconds))
+        let luck = luck + self.normal() * WITHIN_SD;
+        let Some(open) = open else {
+            let ok = (BASE_RATE * (self.effects[variant] + luck).exp() * seconds) as u64;
+            return Ok(slice(variant, block, kind, ok, seconds));
+        };
+        self.arrivals.push((variant, block, open));
+        let ok = (open.rate_per_s * seconds) as u64;
+        let mut slice = slice(variant, block, kind, ok, seconds);
+        slice.open = Some(Box::new(open_loop(open.rate_per_s, ok, self.slower[variant] + luck)));
+        Ok(slice)
     }
 
     fn stop(&mut self, variant: usize) -> Option<TrialEnded> {
@@ -107,6 +121,18 @@ impl World for Simulated {
             output_dropped_bytes: 0,
         })
     }
+}
+
+/// Response times from 1 ms on, exponential as those of a queue, all of them stretched by a factor.
+fn open_loop(rate_per_s: f64, intended: u64, log: f64) -> OpenLoop {
+    let mut response = Latencies::new();
+    let mut schedule_lag = Latencies::new();
+    for index in 0..intended {
+        let share = (index as f64 + 0.5) / intended as f64;
+        response.record(((1.0 - (1.0 - share).ln()) * 1e6 * log.exp()) as u64);
+        schedule_lag.record(20_000);
+    }
+    OpenLoop { rate_per_s, intended, sent_in_window: intended, unsent: 0, queued: 0, response, schedule_lag }
 }
 
 fn slice(variant: usize, block: u32, kind: SliceKind, ok: u64, seconds: f64) -> Slice {
@@ -161,6 +187,7 @@ fn slice(variant: usize, block: u32, kind: SliceKind, ok: u64, seconds: f64) -> 
             switches_involuntary: 10,
         }],
         machine: MachineUse::default(),
+        open: None,
     }
 }
 
@@ -203,6 +230,8 @@ pub fn plan(variants: usize) -> Plan {
             slice: None,
             slices: None,
             blocks: None,
+            rate: None,
+            arrivals: Arrivals::Poisson,
         },
     }
 }

@@ -1,0 +1,82 @@
+//! The rate of an open loop: settled before the first block, the same for every variant and every block.
+//!
+//! Where it is a share, each variant's capacity is measured first. That looks at how fast variants are, yet cannot favour
+//! one: what follows from it is given to all alike.
+
+use plan::Rate;
+use record::{Event, SliceKind};
+
+use super::{Dispatcher, Notice};
+use crate::tuning;
+use crate::world::{Failure, OpenSpec};
+
+impl Dispatcher<'_> {
+    /// Settles rate and length of trials; nothing in closed loop.
+    pub(super) fn settle_rate(&mut self) -> Result<(), Failure> {
+        let Some(rate) = self.plan.design.rate else { return Ok(()) };
+        let capacities = match rate {
+            Rate::PerSecond(_) => Vec::new(),
+            Rate::ShareOfCapacity(_) => self.capacities()?,
+        };
+        let Some(chosen) = tuning::rate_chosen(rate, &capacities) else {
+            let why = "a variant gave no expected response while its capacity was measured, so there is nothing to take a \
+                       share of";
+            return Err(Failure::Pointless(why.into()));
+        };
+        self.settings = self.settings.at_rate(&self.plan.design, chosen.per_s);
+        self.notify(&Notice::RateChosen(&chosen));
+        let per_s = chosen.per_s;
+        self.keep(Event::RateChosen(chosen))?;
+        self.judge_trial(per_s)
+    }
+
+    /// When requests of the block under way are due; `None` in closed loop.
+    pub(super) fn open(&self) -> Option<OpenSpec> {
+        let rate_per_s = self.writer.record().rate.as_ref()?.per_s;
+        let seed = self.schedule.arrivals_seed(self.block);
+        Some(OpenSpec { rate_per_s, arrivals: self.plan.design.arrivals, seed })
+    }
+
+    /// Good responses per second of each variant, measured on fresh processes one after the other, in a block 0 that never
+    /// ends and so never counts.
+    fn capacities(&mut self) -> Result<Vec<Option<f64>>, Failure> {
+        let order = self.schedule.order(self.block);
+        self.keep(Event::BlockStarted { block: self.block, order: order.clone() })?;
+        let seconds = tuning::capacity_s(&self.plan.design, order.len());
+        for variant in order {
+            self.start(variant)?;
+            self.load(variant, SliceKind::Capacity, seconds, None)?;
+            self.stop_all()?;
+        }
+        let block = self.writer.record().blocks.iter().find(|block| block.number == self.block);
+        let trials = block.map(|block| block.trials.as_slice()).unwrap_or_default();
+        let capacity = |variant: usize| {
+            let trial = trials.iter().find(|trial| trial.variant() == variant)?;
+            tuning::capacity_per_s(trial.slices.first()?)
+        };
+        Ok((0..self.plan.variants.len()).map(capacity).collect())
+    }
+
+    /// Whether trials can have the requests that the metric wants, and the budget can hold such trials.
+    fn judge_trial(&mut self, per_s: f64) -> Result<(), Failure> {
+        let left_s = self.left_s();
+        let (settings, design) = (self.settings, &self.plan.design);
+        let least_s = settings.blocks_least_s(design, self.plan.variants.len());
+        if least_s > left_s {
+            // Twice that, for starting, stopping, and a warm-up longer than the shortest.
+            let needed_s = (self.elapsed_s() + least_s * 2.0).ceil() as u64;
+            return Err(Failure::BudgetTooSmall { needed_s });
+        }
+        if settings.is_short() {
+            return Err(Failure::Pointless(format!(
+                "{} wants {} requests in a trial; {} slices of {:.1} s at {per_s:.1} a second have fewer. Leave out \
+                 design.slices or design.slice, or choose a lower quantile or a higher rate",
+                design.metric.name(),
+                design.metric.requests_wanted(),
+                settings.slices,
+                settings.slice_s
+            )));
+        }
+        Ok(())
+    }
+}

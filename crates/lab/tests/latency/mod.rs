@@ -1,0 +1,123 @@
+//! The dispatcher over a simulated world in open loop: the rate is that of the slowest variant and common to all, trials are
+//! long enough for the quantile, and a planted difference in latency is found, with the right sign, where there is one.
+
+use std::time::Duration;
+
+use audit::Outcome;
+use plan::{Metric, Plan, Rate};
+use record::{EndReason, Record, SliceKind};
+
+use crate::world::{Simulated, plan, run};
+
+fn latency_plan(metric: Metric, rate: Rate) -> Plan {
+    let mut plan = plan(2);
+    plan.design.metric = metric;
+    plan.design.rate = Some(rate);
+    plan
+}
+
+fn reason(record: &Record) -> &EndReason {
+    &record.ended.as_ref().expect("the run ended").reason
+}
+
+#[test]
+fn a_planted_difference_in_latency_is_found_though_throughput_says_the_opposite() {
+    let mut world = Simulated::new(7, &[0.0, 0.30]);
+    world.slower = vec![0.0, 0.20];
+    let (record, result, _folder) = run(latency_plan(Metric::P99, Rate::ShareOfCapacity(0.6)), 7, &mut world);
+    result.expect("nothing went wrong");
+    let conclusion = audit::conclude(&record);
+    assert_eq!(conclusion.findings, []);
+    let comparison = &conclusion.comparisons[0];
+    assert_eq!(comparison.outcome, Outcome::Worse);
+    let estimate = comparison.estimate.as_ref().expect("six blocks give an estimate");
+    assert!(estimate.low < 0.20_f64.exp() && 0.20_f64.exp() < estimate.high, "{estimate:?}");
+    let others: Vec<Metric> = comparison.exploratory.iter().map(|other| other.metric).collect();
+    assert!(others.contains(&Metric::P50) && others.contains(&Metric::P90), "{others:?}");
+    assert!(!others.contains(&Metric::Throughput), "it is given, and not found");
+    let shown = conclusion.variants[0].response_time.iter().find(|shown| shown.metric == Metric::P99);
+    let p99_us = shown.expect("every trial has it").us;
+    assert!((4500.0..7000.0).contains(&p99_us), "{p99_us}");
+    assert!(world.living.is_empty());
+}
+
+#[test]
+fn no_difference_in_latency_is_found_where_there_is_none() {
+    let wrong = (0..16).filter(|seed| {
+        let mut world = Simulated::new(*seed, &[0.0, 0.30]);
+        let mut plan = latency_plan(Metric::P50, Rate::PerSecond(400.0));
+        plan.design.budget = Duration::from_secs(90);
+        let (record, result, _folder) = run(plan, *seed, &mut world);
+        result.expect("nothing went wrong");
+        matches!(audit::conclude(&record).comparisons[0].outcome, Outcome::Better | Outcome::Worse)
+    });
+    // 5 % of 16 is less than one; more than four come once in a thousand such tests, and the seeds are fixed.
+    assert!(wrong.count() <= 4);
+}
+
+#[test]
+fn the_rate_is_a_share_of_the_slowest_and_variants_of_a_block_get_the_same_arrivals() {
+    let mut world = Simulated::new(3, &[0.0, -0.7]);
+    let (record, result, _folder) = run(latency_plan(Metric::P90, Rate::ShareOfCapacity(0.5)), 3, &mut world);
+    result.expect("nothing went wrong");
+    let rate = record.rate.as_ref().expect("the rate was settled");
+    let [first, second] = rate.capacities_per_s[..] else { panic!("two variants: {rate:?}") };
+    assert!(first > 1.5 * second && (rate.per_s - second / 2.0).abs() < 1e-6, "{rate:?}");
+    let capacity = &record.blocks[0];
+    assert_eq!((capacity.number, capacity.seconds, capacity.trials.len()), (0, None, 2));
+    assert!(capacity.trials.iter().all(|trial| trial.ended.is_some()));
+    assert!(record.complete_blocks().all(|block| block.number > 0));
+    assert!(record.warm_up.as_ref().is_some_and(|warm_up| warm_up.measured), "block 1 is the one watched");
+    for block in record.complete_blocks() {
+        let of = |variant| {
+            world.arrivals.iter().filter(move |of| of.0 == variant && of.1 == block.number).map(|of| of.2)
+        };
+        assert!(of(0).eq(of(1)) && of(0).all(|open| open.rate_per_s == rate.per_s), "block {}", block.number);
+        // Warm-up to the limit, then the common rate, of which the first slice does not count.
+        for trial in &block.trials {
+            let kinds: Vec<(SliceKind, bool)> =
+                trial.slices.iter().map(|slice| (slice.kind, slice.open.is_some())).collect();
+            let expected =
+                [(SliceKind::WarmUp, false), (SliceKind::WarmUp, true), (SliceKind::Measured, true)];
+            assert_eq!(kinds[..3], expected);
+        }
+    }
+    let seeds: Vec<u64> = world.arrivals.iter().map(|of| of.2.seed).collect();
+    assert!(seeds.iter().any(|seed| *seed != seeds[0]), "each block draws arrivals anew");
+}
+
+#[test]
+fn trials_are_as_long_as_the_quantile_wants() {
+    let mut world = Simulated::new(5, &[0.0, 0.0]);
+    let (record, result, _folder) = run(latency_plan(Metric::P99, Rate::PerSecond(100.0)), 5, &mut world);
+    result.expect("nothing went wrong");
+    assert!(record.complete_blocks().count() >= 6, "{:?}", record.ended);
+    for trial in record.complete_blocks().flat_map(|block| &block.trials) {
+        let due: u64 = trial.measured().map(record::Slice::due).sum();
+        assert!(due >= 1000, "{due}");
+    }
+    assert!(record.ended.expect("the run ended").seconds <= 300.0 * 1.02);
+}
+
+#[test]
+fn what_the_budget_or_the_slices_cannot_hold_is_said_before_the_first_block() {
+    let mut world = Simulated::new(5, &[0.0, 0.0]);
+    let plan = latency_plan(Metric::P999, Rate::ShareOfCapacity(0.01));
+    let (record, result, _folder) = run(plan, 5, &mut world);
+    result.expect("a void run is no error");
+    let needed_s = match reason(&record) {
+        EndReason::BudgetTooSmall { needed_s } => *needed_s,
+        other => panic!("{other:?}"),
+    };
+    // 12 trials of 10,510 requests at 20 a second are more than an hour and a half.
+    assert!((10_000..20_000).contains(&needed_s), "{needed_s}");
+    assert_eq!(record.complete_blocks().count(), 0);
+    let finding = &audit::conclude(&record).findings[0];
+    assert!(finding.remedy.contains("--budget") && finding.remedy.contains("design.rate"), "{finding:?}");
+
+    let mut plan = latency_plan(Metric::P99, Rate::ShareOfCapacity(0.1));
+    (plan.design.slices, plan.design.slice) = (Some(2), Some(Duration::from_millis(500)));
+    let (record, result, _folder) = run(plan, 5, &mut world);
+    result.expect("a void run is no error");
+    assert!(matches!(reason(&record), EndReason::Void(why) if why.contains("p99 wants 1169 requests")));
+}
