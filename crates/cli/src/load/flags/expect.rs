@@ -25,7 +25,7 @@ pub struct Expect {
     #[arg(long, value_name = "FILE|sha256:HEX")]
     expect_body: Option<String>,
     /// Read one answer in N in full and decode it; 0: none
-    #[arg(long, value_name = "N", default_value_t = 1000)]
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
     pub sample: u64,
 }
 
@@ -37,7 +37,7 @@ impl Expect {
     pub fn contract(&self) -> Result<Contract, Failed> {
         if self.expect_body.is_some() && self.sample == 0 {
             let problem = "--expect-body compares sampled answers, and --sample 0 takes none";
-            return Err(Failed::usage(problem).hint("--sample 1 compares all, the default one in 1000"));
+            return Err(Failed::usage(problem).hint("--sample 1 compares all, the default one in 10000"));
         }
         Ok(Contract {
             status: self.expect_status.clone(),
