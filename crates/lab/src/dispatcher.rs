@@ -187,12 +187,15 @@ impl Dispatcher<'_> {
             // To its limit, for that is what shows whether a service is steady.
             self.load(variant, SliceKind::WarmUp, self.settings.warm_up_s, None)?;
         }
-        let open = self.open();
-        for &variant in variants.iter().filter(|_| open.is_some()) {
-            self.load(variant, SliceKind::WarmUp, self.settings.settle_s, open)?;
+        let settling = self.open(0);
+        for &variant in variants.iter().filter(|_| settling.is_some()) {
+            self.load(variant, SliceKind::WarmUp, self.settings.settle_s, settling)?;
         }
         let rounds = self.schedule.rounds(self.block, self.settings.slices);
+        let mut slices_done = vec![0; self.plan.variants.len()];
         for variant in rounds.into_iter().filter(|variant| variants.contains(variant)) {
+            slices_done[variant] += 1;
+            let open = self.open(slices_done[variant]);
             self.load(variant, SliceKind::Measured, self.settings.slice_s, open)?;
         }
         self.stop_all()

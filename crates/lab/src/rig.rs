@@ -44,8 +44,6 @@ struct Living {
     /// Where the entry listens.
     address: SocketAddr,
     generator: Generator,
-    /// The arrivals of the generator, which has them for life.
-    open: Option<OpenSpec>,
 }
 
 impl Rig {
@@ -131,7 +129,7 @@ impl World for Rig {
             cpus_shared: self.division.shared,
         };
         let (block, variant) = (start.block, start.variant);
-        self.living.push(Living { variant, block, services, address, generator, open: None });
+        self.living.push(Living { variant, block, services, address, generator });
         Ok(started)
     }
 
@@ -188,17 +186,18 @@ impl World for Rig {
 }
 
 impl Rig {
-    /// Gives a trial a generator with these arrivals, where it has one with others. Its connections are opened before the
-    /// window of its first slice.
+    /// Gives a trial a generator for the slice to come: of a closed loop the one it has, of an open loop a new one.
+    ///
+    /// Its connections are opened before the window. Old ones would have been idle while other trials had their turn, and
+    /// at a low rate also within a slice; many servers close such (Node.js after 5 s), and a request that is sent just then
+    /// is lost.
     fn prepare(&mut self, variant: usize, open: Option<OpenSpec>) -> Result<(), Failure> {
         let Some(index) = self.living.iter().position(|living| living.variant == variant) else {
             return Err(Failure::Generator(format!("variant {variant} does not live")));
         };
-        if self.living[index].open != open {
+        if open.is_some() {
             let address = self.living[index].address;
-            let generator = self.generator(&self.plan.variants[variant], address, open)?;
-            self.living[index].generator = generator;
-            self.living[index].open = open;
+            self.living[index].generator = self.generator(&self.plan.variants[variant], address, open)?;
         }
         Ok(())
     }

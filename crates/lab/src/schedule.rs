@@ -53,9 +53,10 @@ impl Schedule {
         all
     }
 
-    /// Seed of the arrivals at random of a block: the same for all its variants, so that they see the same ones.
-    pub fn arrivals_seed(&self, block: u32) -> u64 {
-        self.stream(block, 3).random()
+    /// Seed of the arrivals at random in one slice of each trial of a block: the same for all variants, so that they see the
+    /// same ones.
+    pub fn arrivals_seed(&self, block: u32, slice: u32) -> u64 {
+        self.stream(block, 3 + slice).random()
     }
 
     fn shuffled(&self, random: &mut Pcg64) -> Vec<usize> {

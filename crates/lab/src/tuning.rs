@@ -14,8 +14,8 @@ const SLICE_GAPS: f64 = 10.0;
 const TRIAL_GUESS_S: f64 = 0.8;
 /// What a slice costs beside its window, assumed until it is measured: draining, reading what the services used.
 const SLICE_GAP_S: f64 = 0.05;
-/// Load at the common rate before a trial is measured in open loop, in seconds: connections are new, and the service comes
-/// from its limit, which is where warm-up runs it.
+/// Load at the common rate before a trial is measured in open loop, in seconds: the service comes from its limit, which is
+/// where warm-up runs it.
 const SETTLE_S: f64 = 0.5;
 /// Bounds of the load that measures one variant's capacity, in seconds.
 const CAPACITY_S: (f64, f64) = (2.0, 6.0);

@@ -23,6 +23,7 @@ metric = "p50"
 rate = "10%"
 budget = "90s"
 warmup = "300ms"
+slices = 2
 blocks = 6
 "#
     );

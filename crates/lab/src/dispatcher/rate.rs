@@ -30,10 +30,11 @@ impl Dispatcher<'_> {
         self.judge_trial(per_s)
     }
 
-    /// When requests of the block under way are due; `None` in closed loop.
-    pub(super) fn open(&self) -> Option<OpenSpec> {
+    /// When requests of this slice of every trial of the block are due, slice 0 being the one that does not count; `None` in
+    /// closed loop.
+    pub(super) fn open(&self, slice: u32) -> Option<OpenSpec> {
         let rate_per_s = self.writer.record().rate.as_ref()?.per_s;
-        let seed = self.schedule.arrivals_seed(self.block);
+        let seed = self.schedule.arrivals_seed(self.block, slice);
         Some(OpenSpec { rate_per_s, arrivals: self.plan.design.arrivals, seed })
     }
 
