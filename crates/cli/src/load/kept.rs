@@ -9,7 +9,7 @@
 use load::{BUCKET_NS, Process, Rate};
 use stats::Quantile;
 
-use super::open::SENT_SHARE_MIN;
+use audit::checks::SENT_SHARE_MIN;
 use super::outcome::Outcome;
 
 /// Into so many stretches a ramp is divided.

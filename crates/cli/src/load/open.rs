@@ -1,21 +1,13 @@
 //! What open loop adds to a run: the rate that was asked for and came about, and whether the client or its connections
 //! stood in the way. Pure.
 
+use audit::checks::{LAG_MAX_NS, LAG_SHARE_MAX, QUEUED_SHARE_MAX, SENT_SHARE_MIN};
 use load::{Arrivals, Process, Rate};
 use report::{rate, share};
 use stats::Latencies;
 
 use super::outcome::Outcome;
 use super::text::duration;
-
-/// How late the client may be for one request in a hundred without it mattering: a thread with a core of its own is not.
-const LAG_MAX_NS: u64 = 200_000;
-/// Which part of the response time the client's own lateness may be, both at p99.
-const LAG_SHARE_MAX: f64 = 0.1;
-/// Which share of the requests due has to be sent in the window for the load to be what was asked for.
-pub const SENT_SHARE_MIN: f64 = 0.99;
-/// Which share of the requests due may find no connection free.
-const QUEUED_SHARE_MAX: f64 = 0.01;
 
 /// What was asked for.
 #[derive(Debug, Clone, Copy)]
