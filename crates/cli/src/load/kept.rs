@@ -9,8 +9,8 @@
 use load::{BUCKET_NS, Process, Rate};
 use stats::Quantile;
 
-use audit::checks::SENT_SHARE_MIN;
 use super::outcome::Outcome;
+use audit::checks::SENT_SHARE_MIN;
 
 /// Into so many stretches a ramp is divided.
 pub const STRETCHES: usize = 10;
