@@ -15,7 +15,7 @@ ready = "/healthz"
 env = {{ PORT = "{{port}}", MODE = "delay" }}
 [factors.delay]
 short = {{ api.env.DELAY_MS = 20 }}
-long = {{ api.env.DELAY_MS = 30 }}
+long = {{ api.env.DELAY_MS = 60 }}
 [load]
 connections = 64
 [design]
@@ -52,7 +52,7 @@ fn a_service_that_answers_later_is_found_slower_at_a_common_rate() {
     let record = record::open(&place.record()).expect("the record opens");
     assert_eq!(record.damage, Vec::<String>::new());
     let rate = record.rate.as_ref().expect("the rate was settled");
-    // 64 connections, one answer each 20 or 30 ms: at most 3,200 and 2,133 a second.
+    // 64 connections, one answer each 20 or 60 ms: at most 3,200 and 1,067 a second, far enough apart for a busy machine.
     assert!(rate.capacities_per_s[1] < rate.capacities_per_s[0], "{rate:?}");
     for slice in record.complete_blocks().flat_map(|block| &block.trials).flat_map(|trial| trial.measured()) {
         let open = slice.open.as_ref().expect("measured slices are in open loop");
@@ -64,5 +64,5 @@ fn a_service_that_answers_later_is_found_slower_at_a_common_rate() {
     let report = proofload().arg("report").arg(place.record()).args(["--format", "json"]).output();
     let json: Value = serde_json::from_str(&stdout(&report.expect("proofload starts"))).expect("it is JSON");
     let ratio = json["comparisons"][0]["estimate"]["ratio"].as_f64().expect("an estimate");
-    assert!((1.2..1.7).contains(&ratio), "{ratio}");
+    assert!((2.0..3.5).contains(&ratio), "{ratio}");
 }
