@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use crate::content::{ContentFlaw, ContentReader, Digest};
+use crate::content::{Content, ContentFlaw, ContentReader};
 use crate::reader::Head;
 use crate::slice::Seen as SeenContent;
 use crate::{Contract, ContractFailure, FailureKind};
@@ -82,16 +82,11 @@ impl Check {
         Some(Box::new(ContentReader::new(&codings)))
     }
 
-    /// Notes the content of a sampled response of this length, as it was sent.
-    pub(crate) fn content(
-        &mut self,
-        endpoint: u16,
-        content: ContentReader,
-        encoded_bytes: u64,
-    ) -> Option<Breach> {
+    /// Notes the content of a sampled response.
+    pub(crate) fn content(&mut self, endpoint: u16, content: ContentReader) -> Option<Breach> {
         let endpoint = &mut self.endpoints[usize::from(endpoint)];
         match content.finish() {
-            Ok(content) => endpoint.content(content.digest, encoded_bytes, content.decoded_bytes),
+            Ok(content) => endpoint.content(&content),
             Err(flaw) => Some(endpoint.flaw(&flaw)),
         }
     }
@@ -138,7 +133,8 @@ impl Endpoint {
         Some(note(&mut self.seen, Breach::Header(index), || seen_values(head, name)))
     }
 
-    fn content(&mut self, digest: Digest, encoded_bytes: u64, decoded_bytes: u64) -> Option<Breach> {
+    fn content(&mut self, content: &Content) -> Option<Breach> {
+        let &Content { digest, encoded_bytes, decoded_bytes } = content;
         let seen = SeenContent { digest, encoded_bytes, decoded_bytes, count: 1 };
         match self.contents.iter().position(|known| known.digest == digest) {
             Some(index) => self.contents[index].add(&seen),

@@ -54,7 +54,7 @@ impl Desk<'_> {
         let latency_ns = self.now_ns - flight.sent_ns;
         let endpoint = flight.choice.endpoint;
         if let Some(content) = flight.content.take() {
-            let breach = self.check.content(endpoint, *content, body_bytes);
+            let breach = self.check.content(endpoint, *content);
             flight.breach = flight.breach.or(breach);
         }
         let answer = Answer {
