@@ -6,9 +6,10 @@ use record::{Block, EndReason, Record, Slice, Trial};
 
 use crate::finding::{Finding, Grade};
 
+mod missing;
 mod open_loop;
 
-pub(crate) use open_loop::unresolved;
+pub(crate) use missing::without_value;
 pub use open_loop::{LAG_MAX_NS, LAG_SHARE_MAX, LAG_SHARE_VOID, QUEUED_SHARE_MAX, SENT_SHARE_MIN};
 
 /// Share of requests without an expected response above which a variant's figures mean nothing.
@@ -127,11 +128,11 @@ fn too_few_blocks(record: &Record) -> Vec<Finding> {
         remedy: match record.ended.as_ref().map(|ended| &ended.reason) {
             Some(EndReason::BudgetTooSmall { needed_s }) => {
                 let design = &record.header.plan.design;
-                let latency = design.metric.quantile().map(|_| {
+                let (metric, requests) = design.most_wanting();
+                let latency = metric.quantile().map(|_| {
                     format!(
-                        ", or choose a lower quantile or a higher design.rate: {} wants {} requests in each trial",
-                        design.metric.name(),
-                        design.metric.requests_wanted()
+                        ", or choose a lower quantile or a higher design.rate: {} wants {requests} requests in each trial",
+                        metric.name(),
                     )
                 });
                 let latency = latency.unwrap_or_default();

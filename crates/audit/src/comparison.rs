@@ -1,12 +1,17 @@
 //! One candidate against its baseline: estimate, verdict, and what it would take to know more.
 
-use plan::Metric;
+use plan::{LookRule, Metric};
 use record::Record;
 use serde::Serialize;
-use stats::{Estimate, Looks, Verdict};
+use stats::{Error, Estimate, Resampling, Rule, Verdict};
 
+use crate::crosscheck::{self, CrossCheck};
 use crate::finding::Finding;
 use crate::metric::{BlockFigures, direction, metrics};
+use crate::rule;
+
+/// Sign flips drawn where several comparisons are looked at once.
+const FLIPS: u32 = 9_999;
 
 /// What may be said of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -35,14 +40,19 @@ pub struct Comparison {
     pub candidate: usize,
     /// The metric of the verdict.
     pub metric: Metric,
-    /// Candidate over baseline with its interval; `None` where it is void or there are fewer than six blocks.
+    /// Candidate over baseline with its interval; `None` where it is void, where there are fewer than six blocks or no spread
+    /// between them, and before the one look of an experiment that looks once.
     pub estimate: Option<Estimate>,
+    /// The ratio, where every block gave the very same: it then has no interval, and no verdict.
+    pub without_spread: Option<f64>,
     /// Candidate over baseline so far, from the first block on and without an interval: to watch, not to quote.
     pub ratio_so_far: Option<f64>,
     /// The verdict.
     pub outcome: Outcome,
     /// For an inconclusive one: blocks in all that would decide it, with the spread seen so far.
     pub blocks_needed: Option<u32>,
+    /// What other methods say to the same blocks; `None` where there is no estimate.
+    pub cross_check: Option<CrossCheck>,
     /// The other metrics: shown, never judged.
     pub exploratory: Vec<Exploratory>,
 }
@@ -56,83 +66,127 @@ pub struct Exploratory {
     pub estimate: Estimate,
 }
 
-/// Every comparison of the plan.
+/// Every comparison of the plan, once for each metric that gets a verdict.
 pub(crate) fn all(record: &Record, blocks: &[BlockFigures], findings: &[Finding]) -> Vec<Comparison> {
-    let looks = crate::looks(record);
-    let plan = &record.header.plan;
-    plan.comparisons.iter().map(|asked| one(record, blocks, asked, looks.as_ref(), findings)).collect()
+    let design = &record.header.plan.design;
+    let judge =
+        Judge { record, blocks, findings, rule: rule::rule(record), joint_t: joint_t(record, blocks) };
+    let comparisons = record.header.plan.comparisons.iter();
+    comparisons.flat_map(|asked| design.metrics().map(|metric| judge.one(asked, metric))).collect()
 }
 
-fn one(
-    record: &Record,
-    blocks: &[BlockFigures],
-    asked: &plan::Comparison,
-    looks: Option<&Looks>,
-    findings: &[Finding],
-) -> Comparison {
-    let design = &record.header.plan.design;
-    let estimate = |metric| estimate(blocks, asked, metric, looks);
-    let void = findings.iter().any(|finding| finding.voids(asked.baseline, asked.candidate));
-    // What is void prints instead of a number, never beside it.
-    let primary = if void { None } else { estimate(design.metric) };
-    let outcome = match &primary {
-        _ if void => Outcome::Void,
-        Some(estimate) => judged(stats::judge(estimate, design.margin, direction(design.metric))),
-        None => Outcome::Inconclusive,
-    };
-    let others = metrics(record).iter().copied().filter(|metric| *metric != design.metric && !void);
-    Comparison {
-        label: asked.label.clone(),
-        baseline: asked.baseline,
-        candidate: asked.candidate,
-        metric: design.metric,
-        ratio_so_far: ratios(blocks, asked, design.metric).filter(|_| !void).map(|d| mean(&d).exp()),
-        blocks_needed: blocks_needed(primary.as_ref(), outcome, design.margin, looks),
-        estimate: primary,
-        outcome,
-        exploratory: others.filter_map(|m| Some(Exploratory { metric: m, estimate: estimate(m)? })).collect(),
+/// What all comparisons of a record share.
+struct Judge<'a> {
+    record: &'a Record,
+    blocks: &'a [BlockFigures],
+    findings: &'a [Finding],
+    rule: Option<Rule>,
+    /// Where several are looked at once: the critical t of all together, in place of the rule's.
+    joint_t: Option<f64>,
+}
+
+impl Judge<'_> {
+    fn one(&self, asked: &plan::Comparison, metric: Metric) -> Comparison {
+        let design = &self.record.header.plan.design;
+        let void = self.findings.iter().any(|finding| finding.voids(asked.baseline, asked.candidate));
+        // What is void prints instead of a number, never beside it.
+        let ratios = ratios(self.blocks, asked, metric).filter(|_| !void);
+        let found = ratios.as_deref().and_then(|d| self.estimate(d));
+        let primary = found.clone().and_then(Result::ok);
+        let outcome = match &primary {
+            _ if void => Outcome::Void,
+            Some(estimate) => judged(stats::judge(estimate, design.margin, direction(metric))),
+            None => Outcome::Inconclusive,
+        };
+        let cross =
+            |estimate: &Estimate| crosscheck::of(ratios.as_deref()?, estimate, design.margin, self.record);
+        Comparison {
+            label: asked.label.clone(),
+            baseline: asked.baseline,
+            candidate: asked.candidate,
+            metric,
+            without_spread: found.and_then(Result::err).and_then(same_ratio),
+            ratio_so_far: ratios.as_ref().map(|d| mean(d).exp()),
+            blocks_needed: self.blocks_needed(primary.as_ref(), outcome),
+            cross_check: primary.as_ref().and_then(cross),
+            estimate: primary,
+            outcome,
+            exploratory: if void { Vec::new() } else { self.exploratory(asked, metric) },
+        }
+    }
+
+    /// The metrics without a verdict, once for each comparison: with its first metric.
+    fn exploratory(&self, asked: &plan::Comparison, metric: Metric) -> Vec<Exploratory> {
+        let design = &self.record.header.plan.design;
+        let others =
+            metrics(self.record).iter().copied().filter(|other| design.metrics().all(|m| m != *other));
+        let estimate = |metric| {
+            let estimate = self.estimate(&ratios(self.blocks, asked, metric)?)?.ok()?;
+            Some(Exploratory { metric, estimate })
+        };
+        if metric == design.metric { others.filter_map(estimate).collect() } else { Vec::new() }
+    }
+
+    /// The estimate over all complete blocks; `None` where there may be none yet.
+    fn estimate(&self, d: &[f64]) -> Option<Result<Estimate, Error>> {
+        if !rule::may_look(self.record) {
+            return None;
+        }
+        let planned = self.rule.as_ref()?.critical_t(u32::try_from(d.len()).ok()?)?;
+        Some(Estimate::of(d, self.joint_t.unwrap_or(planned)))
+    }
+
+    fn blocks_needed(&self, estimate: Option<&Estimate>, outcome: Outcome) -> Option<u32> {
+        if outcome != Outcome::Inconclusive {
+            return None;
+        }
+        stats::blocks_needed(estimate?, self.record.header.plan.design.margin, self.rule.as_ref()?)
     }
 }
 
+/// The critical t that holds for several comparisons together at one look: from flips of the signs of whole blocks, which knows how
+/// alike they are and so asks for less than a share of the 5 % for each.
+fn joint_t(record: &Record, blocks: &[BlockFigures]) -> Option<f64> {
+    let plan = &record.header.plan;
+    let asked =
+        plan.comparisons.iter().flat_map(|asked| plan.design.metrics().map(move |metric| (asked, metric)));
+    let asked: Vec<(&plan::Comparison, Metric)> = asked.collect();
+    if plan.design.looks != LookRule::Once || asked.len() < 2 || !rule::may_look(record) {
+        return None;
+    }
+    let row = |block: &BlockFigures| {
+        let ratio = |(asked, metric): &(&plan::Comparison, Metric)| {
+            block.log_ratio(*metric, asked.baseline, asked.candidate)
+        };
+        asked.iter().map(ratio).collect::<Option<Vec<f64>>>()
+    };
+    let rows = blocks.iter().map(row).collect::<Option<Vec<Vec<f64>>>>()?;
+    let resampling = Resampling { seed: record.header.seed, resamples: FLIPS };
+    stats::max_t(&rows, stats::ALPHA, resampling).ok()?.critical_t
+}
+
 /// The log-ratio of each complete block; `None` without blocks, or where any has no value.
-fn ratios(blocks: &[BlockFigures], asked: &plan::Comparison, metric: Metric) -> Option<Vec<f64>> {
+pub(crate) fn ratios(blocks: &[BlockFigures], asked: &plan::Comparison, metric: Metric) -> Option<Vec<f64>> {
     let ratio = |block: &BlockFigures| block.log_ratio(metric, asked.baseline, asked.candidate);
     blocks.iter().map(ratio).collect::<Option<Vec<f64>>>().filter(|ratios| !ratios.is_empty())
+}
+
+fn same_ratio(error: Error) -> Option<f64> {
+    match error {
+        Error::NoSpread { ratio, .. } => Some(ratio),
+        _ => None,
+    }
 }
 
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// The estimate over all complete blocks; `None` for fewer than a verdict needs.
-fn estimate(
-    blocks: &[BlockFigures],
-    asked: &plan::Comparison,
-    metric: Metric,
-    looks: Option<&Looks>,
-) -> Option<Estimate> {
-    let ratios = ratios(blocks, asked, metric)?;
-    let critical_t = looks?.final_critical_t(u32::try_from(ratios.len()).ok()?)?;
-    Estimate::of(&ratios, critical_t).ok()
-}
-
-fn judged(verdict: Verdict) -> Outcome {
+pub(crate) fn judged(verdict: Verdict) -> Outcome {
     match verdict {
         Verdict::Better => Outcome::Better,
         Verdict::Worse => Outcome::Worse,
         Verdict::Equivalent => Outcome::Equivalent,
         Verdict::Inconclusive => Outcome::Inconclusive,
     }
-}
-
-fn blocks_needed(
-    estimate: Option<&Estimate>,
-    outcome: Outcome,
-    margin: f64,
-    looks: Option<&Looks>,
-) -> Option<u32> {
-    if outcome != Outcome::Inconclusive {
-        return None;
-    }
-    stats::blocks_needed(estimate?, margin, looks?)
 }

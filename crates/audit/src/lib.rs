@@ -3,22 +3,31 @@
 //! Pure: the lab calls [`conclude`] after each block to decide whether to stop, and every report calls it
 //! on the record it is made from, so that no two of them can disagree. It reads nothing but the record.
 
+mod aa;
+mod assumption;
 mod comparison;
+mod crosscheck;
+mod effect;
 mod finding;
 mod metric;
+mod rule;
 mod variant;
 
 pub mod checks;
 
+pub use aa::AaCheck;
+pub use assumption::{Assumption, Standing};
 pub use comparison::{Comparison, Exploratory, Outcome};
+pub use crosscheck::CrossCheck;
+pub use effect::{Effect, Kind};
 pub use finding::{Finding, Grade};
 pub use metric::{direction, metrics};
+pub use rule::rule;
 pub use variant::{ResponseTime, Variant, latency, response};
 
 use metric::BlockFigures;
 use record::Record;
 use serde::Serialize;
-use stats::Looks;
 
 /// All that may be said of a record.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -29,10 +38,17 @@ pub struct Conclusion {
     pub blocks_planned: Option<u32>,
     /// Each variant of the plan, in its order.
     pub variants: Vec<Variant>,
-    /// Each comparison of the plan, in its order.
+    /// Each comparison of the plan in its order, once for each metric that gets a verdict.
     pub comparisons: Vec<Comparison>,
+    /// What each factor does on average over the others, and what two of them do to each other; empty unless there are two
+    /// factors or more.
+    pub effects: Vec<Effect>,
+    /// The baseline against its copy, where the experiment has one.
+    pub aa: Option<AaCheck>,
     /// What qualifies or voids the result, the gravest first.
     pub findings: Vec<Finding>,
+    /// What the result takes for granted, and what this record shows of it.
+    pub assumptions: Vec<Assumption>,
 }
 
 impl Conclusion {
@@ -50,29 +66,26 @@ impl Conclusion {
     }
 }
 
-/// The looks of a record's stop rule: as settled in the run, or as the budget-independent default.
-pub fn looks(record: &Record) -> Option<Looks> {
-    let comparisons = record.header.plan.comparisons.len().max(1);
-    let blocks = record.blocks_planned.or(record.header.plan.design.blocks).unwrap_or(DEFAULT_BLOCKS);
-    Looks::plan(blocks, u32::try_from(comparisons).unwrap_or(u32::MAX)).ok()
-}
-
-/// The final number of blocks that is assumed until the run has settled one.
-const DEFAULT_BLOCKS: u32 = 30;
-
 /// Draws every conclusion that a record allows.
 pub fn conclude(record: &Record) -> Conclusion {
     let blocks = BlockFigures::all(record);
+    let aa = aa::check(record, &blocks);
     let mut findings = checks::all(record);
-    findings.extend(checks::unresolved(record, &blocks));
+    findings.extend(checks::without_value(record, &blocks));
+    findings.extend(aa.as_ref().and_then(aa::finding));
     findings.sort_by_key(|finding| finding.grade);
     let variants = 0..record.header.plan.variants.len();
     let variants = variants.map(|index| Variant::of(record, &blocks, index)).collect();
+    let comparisons = comparison::all(record, &blocks, &findings);
+    let effects = effect::all(record, &blocks, &findings);
     Conclusion {
         blocks: u32::try_from(record.complete_blocks().count()).unwrap_or(u32::MAX),
         blocks_planned: record.blocks_planned,
         variants,
-        comparisons: comparison::all(record, &blocks, &findings),
+        assumptions: assumption::all(record, &comparisons, aa.as_ref()),
+        comparisons,
+        effects,
+        aa,
         findings,
     }
 }

@@ -7,9 +7,10 @@ use stats::{Direction, Latencies, Quantile};
 use crate::variant::merged;
 
 /// The metrics of an experiment in closed loop.
-const CLOSED: [Metric; 2] = [Metric::Throughput, Metric::CpuPerRequest];
+const CLOSED: [Metric; 3] = [Metric::Throughput, Metric::CpuPerRequest, Metric::PeakMemory];
 /// Those of one in open loop. Throughput is none of them: it is given.
-const OPEN: [Metric; 5] = [Metric::CpuPerRequest, Metric::P50, Metric::P90, Metric::P99, Metric::P999];
+const OPEN: [Metric; 6] =
+    [Metric::CpuPerRequest, Metric::PeakMemory, Metric::P50, Metric::P90, Metric::P99, Metric::P999];
 
 /// The metrics that a record has figures of.
 pub fn metrics(record: &Record) -> &'static [Metric] {
@@ -23,9 +24,7 @@ const CENSORED_SHARE_MAX: f64 = 0.1;
 pub fn direction(metric: Metric) -> Direction {
     match metric {
         Metric::Throughput => Direction::HigherIsBetter,
-        Metric::CpuPerRequest | Metric::P50 | Metric::P90 | Metric::P99 | Metric::P999 => {
-            Direction::LowerIsBetter
-        }
+        _ => Direction::LowerIsBetter,
     }
 }
 
@@ -34,6 +33,7 @@ pub fn direction(metric: Metric) -> Direction {
 pub(crate) struct Figures {
     throughput_per_s: f64,
     cpu_us_per_request: f64,
+    peak_rss_bytes: Option<u64>,
     /// Response times; `None` in closed loop.
     pub response: Option<Latencies>,
 }
@@ -47,12 +47,13 @@ impl Figures {
         Figures {
             throughput_per_s: sum(|slice| slice.ok_in_window) / sum(|slice| slice.window_ns) * 1e9,
             cpu_us_per_request: sum(record::Slice::services_cpu_ns) / sum(|slice| slice.ok) / 1e3,
+            peak_rss_bytes: trial.ended.as_ref().map(|ended| ended.peak_rss_bytes),
             response,
         }
     }
 
-    /// A trial's value: expected responses per second, CPU-µs of its services per expected response, or µs of response
-    /// time.
+    /// A trial's value: expected responses per second, CPU-µs of its services per expected response, bytes of
+    /// peak memory, or µs of response time.
     ///
     /// `None` where nothing was measured or nothing succeeded: a zero has no logarithm and is no measurement. A quantile
     /// that too few requests bear, or that is only bounded from below, is none either.
@@ -60,6 +61,7 @@ impl Figures {
         let value = match metric {
             Metric::Throughput => self.throughput_per_s,
             Metric::CpuPerRequest => self.cpu_us_per_request,
+            Metric::PeakMemory => self.peak_rss_bytes? as f64,
             Metric::P50 | Metric::P90 | Metric::P99 | Metric::P999 => match self.quantile(metric)? {
                 Quantile::Exact(ns) => ns as f64 / 1e3,
                 Quantile::AtLeast(_) => return None,

@@ -63,18 +63,19 @@ pub fn describe(plan: &Plan) -> String {
 fn schedule(plan: &Plan) -> String {
     let design = &plan.design;
     let variants = plan.variants.len();
-    let (first_s, block_s) = lab::block_seconds_guess(design, variants);
+    let (first_s, block_s) = lab::block_seconds_guess(plan);
     let budget_s = design.budget.as_secs_f64();
     let capacity_s = lab::capacity_seconds_guess(design, variants);
     let fit = 1 + ((budget_s - capacity_s - first_s) / block_s).max(0.0) as u32;
     let metric = match design.metric {
         Metric::Throughput => "throughput (expected responses per second, more is better)".to_owned(),
         Metric::CpuPerRequest => "CPU time of the services per expected response (less is better)".to_owned(),
+        Metric::PeakMemory => "peak memory of the services (less is better)".to_owned(),
         latency => {
             format!("{} of the response time, from when a request was due (less is better)", latency.name())
         }
     };
-    let how = if variants <= lab::TOGETHER_MAX {
+    let how = if lab::live_together(plan) {
         "all variants live together in a block and take turns, slice by slice"
     } else {
         "the variants of a block are started, measured and stopped one after the other"

@@ -3,10 +3,10 @@
 //! It holds all state of a run. It never looks at which variant is ahead except at the looks of the stop rule.
 
 use audit::Conclusion;
-use plan::Plan;
+use plan::{LookRule, Plan};
 use record::{EndReason, Ended, Event, RateChosen, Record, SliceKind, WarmUp, WriteError, Writer};
 
-use crate::schedule::{Schedule, TOGETHER_MAX};
+use crate::schedule::{Schedule, live_together};
 use crate::tuning::{self, BLOCKS_MIN, Settings};
 use crate::world::{Failure, OpenSpec, SliceSpec, Start, World};
 
@@ -81,7 +81,7 @@ pub fn run(
 ) -> (Record, Result<(), LabError>) {
     let plan = writer.record().header.plan.clone();
     let schedule = Schedule::new(writer.record().header.seed, plan.variants.len());
-    let settings = Settings::first(&plan.design, plan.variants.len());
+    let settings = Settings::first(&plan);
     let began_s = world.now_s();
     let mut dispatcher =
         Dispatcher { plan, schedule, settings, writer, world, watch, began_s, block: 0, living: Vec::new() };
@@ -142,13 +142,15 @@ impl Dispatcher<'_> {
     /// Whether the run ends after this block: by the stop rule at a look, else for want of time.
     fn end_now(&mut self, conclusion: &Conclusion) -> Option<EndReason> {
         let record = self.writer.record();
-        let looks = audit::looks(record);
-        let last = looks.as_ref().map(stats::Looks::last);
+        let rule = audit::rule(record);
+        // Without a last look the file may still name a last block.
+        let last = rule.as_ref().and_then(stats::Rule::last).or(self.plan.design.blocks);
         if self.plan.comparisons.is_empty() {
             let enough = self.plan.design.blocks.unwrap_or(BLOCKS_MIN);
             return (self.block >= enough).then_some(EndReason::Measured).or_else(|| self.out_of_time());
         }
-        if looks.is_some_and(|looks| looks.is_look(self.block)) && conclusion.is_decided() {
+        let may_stop = self.plan.design.looks != LookRule::Once;
+        if may_stop && rule.is_some_and(|rule| rule.is_look(self.block)) && conclusion.is_decided() {
             return Some(EndReason::Decided);
         }
         if last.is_some_and(|last| self.block >= last) {
@@ -262,7 +264,7 @@ impl Dispatcher<'_> {
             };
             self.settings.warm_up_s = chosen.seconds;
             if let Some(costs) = tuning::costs(self.writer.record()) {
-                self.settings.slice_s = tuning::slice_s(&self.plan.design, &costs);
+                self.settings.slice_s = tuning::slice_s(&self.plan, &costs);
                 self.settings = self.settings.extended(&self.plan.design);
             }
             self.keep(Event::WarmUpChosen(chosen))?;
@@ -302,8 +304,11 @@ impl Dispatcher<'_> {
             // A tenth more, for blocks that take a little longer than the last ones.
             return Err(Failure::BudgetTooSmall { needed_s: (needed_s * 1.1).ceil() as u64 });
         }
-        let comparisons = u32::try_from(self.plan.comparisons.len()).unwrap_or(u32::MAX);
-        let blocks = stats::Looks::plan(most, comparisons).map_or(most, |looks| looks.last());
+        let blocks = match self.plan.design.looks {
+            // Only so many blocks have a boundary.
+            LookRule::Planned => stats::Looks::plan(most, 1).map_or(most, |looks| looks.last()),
+            LookRule::Always | LookRule::Once => most,
+        };
         self.keep(Event::BlocksChosen { blocks })
     }
 
@@ -342,12 +347,6 @@ impl Dispatcher<'_> {
         let left_s = by_blocks.map_or(left_s, |by_blocks| by_blocks.min(left_s));
         (self.watch)(&Progress { block: self.block, blocks_planned: planned, elapsed_s, left_s, notice });
     }
-}
-
-/// Whether the trials of a block can live side by side: few of them, and none that fights another for its port.
-fn live_together(plan: &Plan) -> bool {
-    let mut services = plan.variants.iter().flat_map(|variant| &variant.services);
-    plan.variants.len() <= TOGETHER_MAX && services.all(|service| service.port.is_none())
 }
 
 fn first_fault(slice: &record::Slice) -> String {

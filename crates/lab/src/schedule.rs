@@ -1,11 +1,13 @@
 //! What happens in which order: every random choice of a run, from its seed. Pure.
 
+use plan::Plan;
 use rand::RngExt;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
 
-/// With up to this many variants all trials of a block live together and their slices alternate.
-pub const TOGETHER_MAX: usize = 4;
+/// With up to this many variants all trials of a block live together and their slices alternate. More would need much memory, and
+/// wait for their turn longer than servers keep an idle connection.
+pub const TOGETHER_MAX: usize = 12;
 
 /// Longest padding variable in bytes: one page moves a stack by every alignment that matters.
 const PADDING_BYTES_MAX: usize = 4096;
@@ -69,6 +71,12 @@ impl Schedule {
         let stream = u128::from(block) << 32 | u128::from(purpose);
         Pcg64::new(u128::from(self.seed), stream)
     }
+}
+
+/// Whether the trials of a block can live side by side: not too many, and none that fights another for its port.
+pub fn live_together(plan: &Plan) -> bool {
+    let mut services = plan.variants.iter().flat_map(|variant| &variant.services);
+    plan.variants.len() <= TOGETHER_MAX && services.all(|service| service.port.is_none())
 }
 
 /// Draws a seed where the file gives none: short enough to be typed again.

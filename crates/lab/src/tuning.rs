@@ -2,18 +2,25 @@
 //!
 //! Every choice here uses times and variances only, never which variant is ahead, so it cannot favour one.
 
-use plan::{Design, Metric, Rate};
+use plan::{Design, Metric, Plan, Rate};
 use record::{Allocation, Block, RateChosen, Record, SliceKind, Trial, WarmUp};
 use stats::Components;
 
-/// Bounds of a slice in seconds: short against drift of the machine, so that slices of all variants see the same of it.
+use crate::schedule::live_together;
+
+/// Bounds of a slice in seconds where trials take turns: short against what the machine does, so that slices of all variants see
+/// the same of it. `docs/decisions/0010` has the measurements.
+const TURN_S: (f64, f64) = (0.05, 5.0);
+/// The same where they do not, or where each slice opens its connections anew: nothing is gained by shorter ones.
 const SLICE_S: (f64, f64) = (0.5, 5.0);
+/// Length of slices that take turns until it is known what one costs.
+const TURN_FIRST_S: f64 = 0.1;
 /// A slice is as many times as long as what it costs beside its window, as far as the bounds allow.
 const SLICE_GAPS: f64 = 10.0;
 /// Time a trial costs beside warm-up and slices, assumed until it is measured: start, connect, stop.
 const TRIAL_GUESS_S: f64 = 0.8;
-/// What a slice costs beside its window, assumed until it is measured: draining, reading what the services used.
-const SLICE_GAP_S: f64 = 0.05;
+/// What a slice costs beside window and drain, assumed until it is measured: reading what the services used.
+const SLICE_GAP_S: f64 = 0.02;
 /// Load at the common rate before a trial is measured in open loop, in seconds: the service comes from its limit, which is
 /// where warm-up runs it.
 const SETTLE_S: f64 = 0.5;
@@ -36,8 +43,10 @@ const UNWATCHED_S: (f64, f64) = (1.0, 3.0);
 const WARM_UP_MIN_S: f64 = 0.3;
 /// Blocks that warm-up and first slices leave room for in the budget: the six that a verdict needs, and one to spare.
 const BLOCKS_ROOM: f64 = 7.0;
-/// Bounds of the slices a trial before variances are known.
-const SLICES_FIRST: (f64, f64) = (2.0, 6.0);
+/// Bounds of the time that a trial's slices have together before variances are known, in seconds.
+const MEASURED_FIRST_S: (f64, f64) = (1.0, 3.0);
+/// A longer pause than this is none between two slices.
+const PAUSE_MAX_S: f64 = 1.0;
 /// Fewer blocks than this allow no verdict.
 pub const BLOCKS_MIN: u32 = stats::BLOCKS_MIN;
 
@@ -60,7 +69,8 @@ pub struct Settings {
 
 impl Settings {
     /// What the first block uses: the file's word, else a long look at the warm-up and few slices.
-    pub fn first(design: &Design, variants: usize) -> Settings {
+    pub fn first(plan: &Plan) -> Settings {
+        let (design, variants) = (&plan.design, plan.variants.len());
         let share_s = design.budget.as_secs_f64() / variants.max(1) as f64;
         let share_s = share_s - capacity_seconds_guess(design, 1);
         let settle_s = if design.rate.is_some() { SETTLE_S } else { 0.0 };
@@ -69,10 +79,12 @@ impl Settings {
         let watched = design.warmup.is_none() && watched_s >= WATCH_S.0;
         let assumed_s = if watched { watched_s } else { unwatched_s };
         let warm_up_s = design.warmup.map_or(assumed_s, |warm_up| warm_up.as_secs_f64());
-        let slice_s = design.slice.map_or(SLICE_S.0, |slice| slice.as_secs_f64());
+        let assumed_s = if take_turns(plan) { TURN_FIRST_S } else { SLICE_S.0 };
+        let slice_s = design.slice.map_or(assumed_s, |slice| slice.as_secs_f64());
         let room_s = share_s / BLOCKS_ROOM - warm_up_s - settle_s - TRIAL_GUESS_S;
-        let fit = (room_s / (slice_s + SLICE_GAP_S)).floor().clamp(SLICES_FIRST.0, SLICES_FIRST.1);
-        let slices = design.slices.unwrap_or(fit as u32);
+        let measured_s =
+            (room_s * slice_s / (slice_s + SLICE_GAP_S)).clamp(MEASURED_FIRST_S.0, MEASURED_FIRST_S.1);
+        let slices = design.slices.unwrap_or(slices_of(measured_s, slice_s));
         let first = Settings { warm_up_s, watched, settle_s, slice_s, slices, measured_min_s: 0.0 };
         match design.rate {
             Some(Rate::PerSecond(per_s)) => first.at_rate(design, per_s),
@@ -82,7 +94,7 @@ impl Settings {
 
     /// The same at a rate, from which follows how long a trial must be measured.
     pub fn at_rate(self, design: &Design, per_s: f64) -> Settings {
-        Settings { measured_min_s: design.metric.requests_wanted() / per_s, ..self }.extended(design)
+        Settings { measured_min_s: design.most_wanting().1 / per_s, ..self }.extended(design)
     }
 
     /// With slices long enough, and enough of them, as far as the file leaves that open.
@@ -177,9 +189,10 @@ pub fn rate_chosen(rate: Rate, capacities: &[Option<f64>]) -> Option<RateChosen>
 }
 
 /// First guesses at the length of the first block and of the later ones in seconds, before anything is measured.
-pub fn block_seconds_guess(design: &Design, variants: usize) -> (f64, f64) {
+pub fn block_seconds_guess(plan: &Plan) -> (f64, f64) {
+    let (design, variants) = (&plan.design, plan.variants.len());
     let costs = Costs { trial_s: TRIAL_GUESS_S, gap_s: SLICE_GAP_S };
-    let first = Settings::first(design, variants);
+    let first = Settings::first(plan);
     let later_s = design.warmup.map_or(first.warm_up_s.min(WARM_UP_GUESS_S), |warm_up| warm_up.as_secs_f64());
     let later = Settings { warm_up_s: later_s, ..first };
     (first.block_s(variants, &costs), later.block_s(variants, &costs))
@@ -206,7 +219,7 @@ pub fn warm_up(record: &Record, watched_s: f64, room_s: f64) -> WarmUp {
 
 /// The longest warm-up with which the blocks that a verdict needs fit into the time left after the first.
 pub fn warm_up_room_s(left_s: f64, variants: usize, settings: &Settings, costs: &Costs) -> f64 {
-    let slices_s = SLICES_FIRST.0 * (settings.slice_s + costs.gap_s);
+    let slices_s = MEASURED_FIRST_S.0 * (1.0 + costs.gap_s / settings.slice_s);
     let slices_s = slices_s.max(settings.measured_min_s) + settings.settle_s;
     let trial_s = left_s / (BLOCKS_ROOM - 1.0) / variants.max(1) as f64;
     (trial_s - costs.trial_s - slices_s).max(UNWATCHED_S.0)
@@ -214,9 +227,10 @@ pub fn warm_up_room_s(left_s: f64, variants: usize, settings: &Settings, costs: 
 
 /// The length of a slice from what the first block showed: slow services drain for long, and that time is not to
 /// be most of what a slice costs.
-pub fn slice_s(design: &Design, costs: &Costs) -> f64 {
-    let measured_s = (costs.gap_s * SLICE_GAPS).clamp(SLICE_S.0, SLICE_S.1);
-    design.slice.map_or(measured_s, |slice| slice.as_secs_f64())
+pub fn slice_s(plan: &Plan, costs: &Costs) -> f64 {
+    let bounds = if take_turns(plan) { TURN_S } else { SLICE_S };
+    let measured_s = (costs.gap_s * SLICE_GAPS).clamp(bounds.0, bounds.1);
+    plan.design.slice.map_or(measured_s, |slice| slice.as_secs_f64())
 }
 
 /// The slices a trial from the variances of the blocks so far.
@@ -261,11 +275,33 @@ pub fn costs(record: &Record) -> Option<Costs> {
     let blocks: Vec<&Block> = record.complete_blocks().collect();
     let slices = || blocks.iter().flat_map(|block| &block.trials).flat_map(|trial| &trial.slices);
     let drains_s: Vec<f64> = slices().map(|slice| slice.drain_ns as f64 / 1e9).collect();
-    let gap_s = SLICE_GAP_S + mean(&drains_s)?;
+    let pauses_s: Vec<f64> = blocks.iter().flat_map(|block| pauses_s(block)).collect();
+    let gap_s = mean(&pauses_s).unwrap_or(SLICE_GAP_S) + mean(&drains_s)?;
     let loaded_s: f64 = slices().map(|slice| slice.window_ns as f64 / 1e9 + gap_s).sum();
     let total_s: f64 = blocks.iter().filter_map(|block| block.seconds).sum();
     let trials: usize = blocks.iter().map(|block| block.trials.len()).sum();
     Some(Costs { trial_s: ((total_s - loaded_s) / trials as f64).max(0.0), gap_s })
+}
+
+/// Seconds from the end of one measured slice to the beginning of the next, in the order in which they were made.
+fn pauses_s(block: &Block) -> Vec<f64> {
+    let mut slices: Vec<&record::Slice> = block.trials.iter().flat_map(Trial::measured).collect();
+    slices.sort_by_key(|slice| slice.started_ns);
+    let end = |slice: &record::Slice| slice.started_ns + slice.window_ns + slice.drain_ns;
+    let pauses = slices.windows(2).filter_map(|pair| pair[1].started_ns.checked_sub(end(pair[0])));
+    let pauses = pauses.map(|pause_ns| pause_ns as f64 / 1e9);
+    // Between trials that do not live together services were started and warmed up.
+    pauses.filter(|pause_s| *pause_s < PAUSE_MAX_S).collect()
+}
+
+/// So many slices of a length as are nearest to that time in all.
+fn slices_of(measured_s: f64, slice_s: f64) -> u32 {
+    (measured_s / slice_s).round().clamp(f64::from(stats::SLICES_MIN), SLICES_GIVEN_MAX) as u32
+}
+
+/// Whether the trials of a block take turns on connections that stay open.
+fn take_turns(plan: &Plan) -> bool {
+    live_together(plan) && plan.design.rate.is_none()
 }
 
 fn mean(values: &[f64]) -> Option<f64> {
@@ -274,7 +310,7 @@ fn mean(values: &[f64]) -> Option<f64> {
 
 /// Variance components of log throughput, in open loop of the log of the metric: between processes of a variant, and between slices of a process.
 ///
-/// What a block has in common (the machine's speed of the minute) cancels in a log-ratio, so it is taken out.
+/// What a pass over all variants has in common (the machine's speed of the moment) cancels in a log-ratio, so it is taken out.
 fn components(record: &Record, settings: &Settings) -> Option<Components> {
     let mut variants = vec![Vec::new(); record.header.plan.variants.len()];
     // Slices of another length, as the first block may have had, vary differently.
@@ -283,17 +319,22 @@ fn components(record: &Record, settings: &Settings) -> Option<Components> {
     let metric = record.header.plan.design.metric;
     let log = |slice: &record::Slice| log_value(slice, metric);
     for block in blocks.filter(|block| block.trials.iter().flat_map(Trial::measured).all(alike)) {
-        let logs: Vec<f64> = block.trials.iter().flat_map(Trial::measured).filter_map(log).collect();
-        let mean = mean(&logs).unwrap_or(0.0);
-        for trial in &block.trials {
-            let centred = trial.measured().filter_map(log).map(|log| log - mean);
+        let logs = |trial: &Trial| trial.measured().map(log).collect::<Option<Vec<f64>>>();
+        let Some(trials) = block.trials.iter().map(logs).collect::<Option<Vec<Vec<f64>>>>() else { continue };
+        let passes = trials.iter().map(Vec::len).min().unwrap_or(0);
+        // The slices of one pass are neighbours in time.
+        let common: Vec<f64> = (0..passes)
+            .filter_map(|pass| mean(&trials.iter().map(|trial| trial[pass]).collect::<Vec<f64>>()))
+            .collect();
+        for (trial, logs) in block.trials.iter().zip(&trials) {
+            let centred = logs.iter().zip(&common).map(|(log, common)| log - common);
             variants[trial.variant()].push(centred.collect::<Vec<f64>>());
         }
     }
     // Taking out the mean of so many variants has taken out that part of each one's own spread, too.
     let shrunk = 1.0 - 1.0 / (variants.len() as f64).max(2.0);
     let found = stats::components(&variants)?;
-    Some(Components { between: found.between / shrunk, ..found })
+    Some(Components { between: found.between / shrunk, within: found.within / shrunk })
 }
 
 /// In open loop throughput is what was asked for, and varies with nothing.

@@ -17,7 +17,7 @@ const BUDGET_MIN: Period = Period::seconds(10);
 const BUDGET_MAX: Period = Period::seconds(24 * 3600);
 const WARMUP_MIN: Period = Period::seconds(0);
 const WARMUP_MAX: Period = Period::seconds(600);
-const SLICE_MIN: Period = Period::milliseconds(100);
+const SLICE_MIN: Period = Period::milliseconds(20);
 const SLICE_MAX: Period = Period::seconds(60);
 
 /// Fewer blocks give no verdict: the first look at the data comes after so many.
@@ -32,15 +32,24 @@ pub(crate) fn design(site: &mut Site<'_>, design: &file::Design, factors: &[Fact
     let warmup =
         design.warmup.map(|length| site.within(&["design", "warmup"], length, WARMUP_MIN, WARMUP_MAX));
     let slice = design.slice.map(|length| site.within(&["design", "slice"], length, SLICE_MIN, SLICE_MAX));
-    let rate = rate(site, design);
+    let metrics = metrics(site, design);
+    let rate = rate(site, design, &metrics);
+    let most_wanting = metrics
+        .iter()
+        .copied()
+        .max_by(|one, other| one.requests_wanted().total_cmp(&other.requests_wanted()));
+    let wanting = most_wanting.unwrap_or(Metric::Throughput);
     if site.problems.is_empty() {
-        judge_trial(site, design, rate);
+        judge_trial(site, design, wanting, rate);
     }
     if site.problems.is_empty() {
-        judge_budget(site, design, rate, Grid::new(factors).count_saturating());
+        let copies = usize::from(design.aa);
+        let variants = Grid::new(factors).count_saturating().saturating_add(copies);
+        judge_budget(site, design, (wanting, rate), variants);
     }
     Design {
-        metric: design.metric,
+        metric: metrics[0],
+        co_primary: metrics[1..].to_vec(),
         margin: design.margin.0,
         budget,
         seed: design.seed,
@@ -48,22 +57,51 @@ pub(crate) fn design(site: &mut Site<'_>, design: &file::Design, factors: &[Fact
         slice,
         slices: design.slices,
         blocks: design.blocks,
+        looks: design.looks,
         rate,
         arrivals: design.arrivals,
     }
 }
 
+/// The metrics that get a verdict, each once, at least one.
+fn metrics(site: &mut Site<'_>, design: &file::Design) -> Vec<Metric> {
+    let mut metrics: Vec<Metric> = Vec::new();
+    for (index, metric) in design.metric.as_slice().iter().enumerate() {
+        let span = site.tree.item_place(&["design", "metric"], index);
+        if metrics.contains(metric) {
+            let message = format!("`design.metric` names `{}` twice", metric.name());
+            site.report(Problem::new(span, message, "named before"));
+            continue;
+        }
+        let latency = metrics.iter().chain([metric]).find(|metric| metric.quantile().is_some());
+        if let Some(latency) =
+            latency.filter(|_| metrics.iter().chain([metric]).any(|m| *m == Metric::Throughput))
+        {
+            let message =
+                format!("`design.metric`: `throughput` and `{}` cannot be judged in one run", latency.name());
+            let problem = Problem::new(span, message, "measured in another loop");
+            site.report(problem.hint(
+                "throughput is measured in closed loop, response times in open loop; make two experiments of it, or \
+                 judge `cpu_per_request`, which goes with both",
+            ));
+        }
+        metrics.push(*metric);
+    }
+    if metrics.is_empty() { vec![Metric::Throughput] } else { metrics }
+}
+
 /// The rate of an open loop; `None` for a closed one.
-fn rate(site: &mut Site<'_>, design: &file::Design) -> Option<Rate> {
+fn rate(site: &mut Site<'_>, design: &file::Design, metrics: &[Metric]) -> Option<Rate> {
     let rate = match design.rate {
-        _ if design.metric == Metric::Throughput => None,
+        _ if metrics.contains(&Metric::Throughput) => None,
         Some(RateOrShare::PerSecond(per_s)) => Some(Rate::PerSecond(per_s)),
         Some(RateOrShare::Share(share)) => Some(Rate::ShareOfCapacity(share.0)),
-        None => design.metric.quantile().map(|_| RATE_DEFAULT),
+        None => metrics.iter().find_map(|metric| metric.quantile()).map(|_| RATE_DEFAULT),
     };
     // A metric that could not be read stands here as the default one.
     if rate.is_none() && site.source.complete {
-        report_open_loop_keys(site, design.metric);
+        let closed = metrics.iter().find(|metric| **metric == Metric::Throughput);
+        report_open_loop_keys(site, *closed.unwrap_or(&metrics[0]));
     }
     rate
 }
@@ -98,19 +136,19 @@ fn measured_least(metric: Metric, rate: Option<Rate>) -> Duration {
 }
 
 /// Where the file fixes rate, slices and their length, a trial must have the requests that its metric wants.
-fn judge_trial(site: &mut Site<'_>, design: &file::Design, rate: Option<Rate>) {
+fn judge_trial(site: &mut Site<'_>, design: &file::Design, metric: Metric, rate: Option<Rate>) {
     let (Some(slice), Some(slices), Some(Rate::PerSecond(per_s))) = (design.slice, design.slices, rate)
     else {
         return;
     };
-    if slice.0 * slices >= measured_least(design.metric, rate) {
+    if slice.0 * slices >= measured_least(metric, rate) {
         return;
     }
     let message = format!(
         "{slices} slice{} of {slice} at {per_s} requests a second are too short for {}, which wants {} requests in a trial",
         if slices == 1 { "" } else { "s" },
-        design.metric.name(),
-        design.metric.requests_wanted()
+        metric.name(),
+        metric.requests_wanted()
     );
     let problem = Problem::new(site.tree.place(&["design", "slices"]), message, "too few");
     site.report(
@@ -119,9 +157,14 @@ fn judge_trial(site: &mut Site<'_>, design: &file::Design, rate: Option<Rate>) {
 }
 
 /// The least that the file itself asks for must fit; whether more blocks do is seen when it runs.
-fn judge_budget(site: &mut Site<'_>, design: &file::Design, rate: Option<Rate>, variants: usize) {
+fn judge_budget(
+    site: &mut Site<'_>,
+    design: &file::Design,
+    (metric, rate): (Metric, Option<Rate>),
+    variants: usize,
+) {
     let slice = design.slice.unwrap_or(SLICE_MIN).0;
-    let measured = (slice * design.slices.unwrap_or(1)).max(measured_least(design.metric, rate));
+    let measured = (slice * design.slices.unwrap_or(1)).max(measured_least(metric, rate));
     let trial = design.warmup.map_or_else(Default::default, |warmup| warmup.0).saturating_add(measured);
     let trials = BLOCKS_MIN * u32::try_from(variants).unwrap_or(u32::MAX / BLOCKS_MIN);
     let least = Period(trial.saturating_mul(trials));
@@ -133,7 +176,7 @@ fn judge_budget(site: &mut Site<'_>, design: &file::Design, rate: Option<Rate>, 
         );
         let problem = Problem::new(site.tree.place(&["design", "budget"]), message, "too short");
         let hint = match rate {
-            Some(Rate::PerSecond(_)) if design.metric.quantile().is_some() => {
+            Some(Rate::PerSecond(_)) if metric.quantile().is_some() => {
                 "a larger budget, a higher rate, a lower quantile, or fewer levels"
             }
             _ => "a larger budget, shorter or fewer slices, or fewer levels",
@@ -244,4 +287,11 @@ fn within(factors: &[Factor], factor: usize, baseline_level: usize) -> Vec<Compa
         }
     }
     comparisons
+}
+
+/// A check of the machine for comparisons that there are not.
+pub(crate) fn report_idle_copy(site: &mut Site<'_>) {
+    let message = "`design.aa` checks comparisons, and without factors there is none";
+    let problem = Problem::new(site.tree.key_place(&["design", "aa"]), message, "without effect");
+    site.report(problem.hint("`proofload calibrate` measures one variant against itself"));
 }

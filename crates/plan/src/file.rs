@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Arrivals, Metric};
+use crate::model::{Arrivals, LookRule, Metric};
 use crate::shape::{Entries, OneOrMany, RateOrShare, Scalar};
 use crate::text_form::{Name, Percent, Period, RequestPath};
 
@@ -203,6 +203,11 @@ fn status_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({ "anyOf": [status, { "type": "array", "items": status, "minItems": 1 }] })
 }
 
+fn metric_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    let metric = generator.subschema_for::<Metric>();
+    schemars::json_schema!({ "anyOf": [metric, { "type": "array", "items": metric, "minItems": 1 }] })
+}
+
 /// How the experiment is run and judged.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -213,8 +218,15 @@ pub(crate) struct Design {
     /// every variant with the baseline variant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compare: Option<OneOrMany<String>>,
-    /// The figure that the verdict is about.
-    pub metric: Metric,
+    /// The figure that the verdict is about, or a list of them: each gets a verdict of its own, and the chance to err is
+    /// shared among all.
+    #[schemars(schema_with = "metric_schema")]
+    pub metric: OneOrMany<Metric>,
+    /// When the result is looked at: at blocks fixed beforehand, after every block (wider intervals), or only once at the end.
+    pub looks: LookRule,
+    /// Whether a copy of the baseline is measured along with the variants. Where the two differ the machine cannot tell
+    /// variants apart, and the result is void.
+    pub aa: bool,
     /// The smallest relative difference that matters to you. What is surely smaller counts as equivalent.
     pub margin: Percent,
     /// Time from the first start of a service to the verdict, 10s to 24h.
@@ -226,7 +238,7 @@ pub(crate) struct Design {
     /// Length of the warm-up of each trial, 0s to 10m. Without it: as long as the first block shows to be needed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warmup: Option<Period>,
-    /// Length of a slice (one uninterrupted measurement), 100ms to 60s. Without it: the lab's choice.
+    /// Length of a slice (one uninterrupted measurement), 20ms to 60s. Without it: the lab's choice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slice: Option<Period>,
     /// Slices in each trial. Without it: chosen from the variances of the first block.
@@ -251,7 +263,9 @@ impl Default for Design {
         Self {
             baseline: BTreeMap::new(),
             compare: None,
-            metric: Metric::Throughput,
+            metric: OneOrMany::One(Metric::Throughput),
+            looks: LookRule::default(),
+            aa: false,
             margin: Percent(0.03),
             budget: Period::seconds(600),
             seed: None,

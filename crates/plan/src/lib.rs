@@ -14,6 +14,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 mod check;
+mod copy;
 mod design;
 mod factor;
 mod file;

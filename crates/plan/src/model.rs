@@ -21,6 +21,10 @@ pub struct Plan {
     pub variants: Vec<Variant>,
     /// Which variant is compared with which.
     pub comparisons: Vec<Comparison>,
+    /// The check of the machine: a baseline variant against a copy of itself, which is the last variant. No part of
+    /// [`Plan::comparisons`]: it is known to be without a difference.
+    #[serde(default)]
+    pub aa: Option<Comparison>,
     /// How the experiment is run and judged.
     pub design: Design,
 }
@@ -128,8 +132,11 @@ pub struct Comparison {
 /// How the experiment is run and judged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Design {
-    /// The one metric that the verdict is about.
+    /// The metric that the verdict is about.
     pub metric: Metric,
+    /// Further metrics that get verdicts of their own, at the price of wider intervals for all.
+    #[serde(default)]
+    pub co_primary: Vec<Metric>,
     /// The smallest relative difference that matters, as a fraction: 0.03 is 3 %.
     pub margin: f64,
     /// Time from the first start of a service to the verdict.
@@ -144,12 +151,41 @@ pub struct Design {
     pub slices: Option<u32>,
     /// At most this many blocks; `None` is as many as the budget allows.
     pub blocks: Option<u32>,
+    /// When the result is looked at, and so when the run may end.
+    #[serde(default)]
+    pub looks: LookRule,
     /// The rate common to all variants, in open loop; `None` is closed loop. Always there where the metric is a latency.
     #[serde(default)]
     pub rate: Option<Rate>,
     /// How requests are spread in time in open loop; without effect in closed loop.
     #[serde(default)]
     pub arrivals: Arrivals,
+}
+
+impl Design {
+    /// Every metric that gets a verdict, the first of them deciding how long trials are.
+    pub fn metrics(&self) -> impl Iterator<Item = Metric> {
+        std::iter::once(self.metric).chain(self.co_primary.iter().copied())
+    }
+
+    /// The metric among them that asks for most requests in a trial, and how many; see [`Metric::requests_wanted`].
+    pub fn most_wanting(&self) -> (Metric, f64) {
+        let wanted = self.metrics().map(|metric| (metric, metric.requests_wanted()));
+        wanted.max_by(|(_, one), (_, other)| one.total_cmp(other)).unwrap_or((self.metric, 0.0))
+    }
+}
+
+/// When an experiment looks at its result.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LookRule {
+    /// After numbers of blocks that are fixed beforehand; it ends at the first of them at which all is decided.
+    #[default]
+    Planned,
+    /// After every block, for as long as it takes or as you like; the intervals are wider.
+    Always,
+    /// Only at the end; the intervals are as narrow as can be, and no run ends early.
+    Once,
 }
 
 /// How many requests are due per second in open loop, at every variant alike.
@@ -186,6 +222,8 @@ pub enum Metric {
     Throughput,
     /// CPU time of all of the variant's services per successful response; less is better.
     CpuPerRequest,
+    /// Peak resident memory of all of the variant's processes; less is better.
+    PeakMemory,
     /// Median response time, from when a request was due, in open loop; less is better.
     P50,
     /// 90th percentile of the response time in open loop; less is better.
@@ -204,7 +242,7 @@ impl Metric {
     /// Which quantile of the response time it is, 0.99 for p99; `None` where it is no latency.
     pub fn quantile(self) -> Option<f64> {
         match self {
-            Metric::Throughput | Metric::CpuPerRequest => None,
+            Metric::Throughput | Metric::CpuPerRequest | Metric::PeakMemory => None,
             Metric::P50 => Some(0.5),
             Metric::P90 => Some(0.9),
             Metric::P99 => Some(0.99),
@@ -217,6 +255,7 @@ impl Metric {
         match self {
             Metric::Throughput => "throughput",
             Metric::CpuPerRequest => "cpu_per_request",
+            Metric::PeakMemory => "peak_memory",
             Metric::P50 => "p50",
             Metric::P90 => "p90",
             Metric::P99 => "p99",

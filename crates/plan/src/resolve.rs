@@ -30,11 +30,19 @@ pub(crate) fn plan(tree: &Node, source: Source<'_>) -> (Option<Plan>, Vec<Proble
         return (None, problems);
     }
     let comparisons = design::comparisons(&mut site, &file.design, &factors);
+    if file.design.aa && factors.is_empty() && source.complete {
+        design::report_idle_copy(&mut site);
+    }
     problems.extend(site.problems);
     let (variants, found) = variants(tree, source, &factors);
     problems.extend(found);
-    let plan = Plan { name: file.name.0, question: file.question, factors, variants, comparisons, design };
-    (Some(plan), problems)
+    let compared = comparisons.first().map(|comparison| comparison.baseline);
+    let plan =
+        Plan { name: file.name.0, question: file.question, factors, variants, comparisons, aa: None, design };
+    match compared.filter(|_| file.design.aa && problems.is_empty()) {
+        Some(baseline) => (Some(plan.with_copy(baseline)), problems),
+        None => (Some(plan), problems),
+    }
 }
 
 fn read<'de, T: Deserialize<'de>>(tree: &'de Node) -> Result<T, Problem> {

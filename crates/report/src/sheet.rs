@@ -124,6 +124,8 @@ fn verdict(outcome: Outcome, metric: Metric) -> &'static str {
     match (outcome, metric) {
         (Outcome::Better, Metric::CpuPerRequest) => "cheaper",
         (Outcome::Worse, Metric::CpuPerRequest) => "dearer",
+        (Outcome::Better, Metric::PeakMemory) => "smaller",
+        (Outcome::Worse, Metric::PeakMemory) => "larger",
         (Outcome::Better, _) => "faster",
         (Outcome::Worse, _) => "slower",
         (Outcome::Equivalent, _) => "equivalent",
@@ -136,6 +138,7 @@ fn metric_name(metric: Metric) -> &'static str {
     match metric {
         Metric::Throughput => "throughput",
         Metric::CpuPerRequest => "CPU per request",
+        Metric::PeakMemory => "peak memory",
         Metric::P50 => "p50 response time",
         Metric::P90 => "p90 response time",
         Metric::P99 => "p99 response time",

@@ -3,8 +3,8 @@
 //! Must not: know units or metrics, or void anything. That a run is void is a finding about how it was measured, which
 //! no interval can show.
 
-use crate::Estimate;
-use crate::looks::{BLOCKS_MAX, BLOCKS_MIN, Looks};
+use crate::looks::BLOCKS_MIN;
+use crate::{Estimate, Rule, student};
 use serde::{Deserialize, Serialize};
 
 /// Most blocks [`blocks_needed`] speaks of; beyond it the honest answer is "not this way".
@@ -61,27 +61,56 @@ pub fn judge(estimate: &Estimate, margin: f64, direction: Direction) -> Verdict 
 
 /// How many blocks in total it would take to decide, if ratio and spread stayed as they were seen.
 ///
-/// First the looks that `looks` still has, each with its own boundary; then longer plans with as many comparisons, at
-/// their final look. To decide is for the interval to exclude 1 or to lie within the margin, whichever comes first.
-/// More than [`BLOCKS_MAX`] is more than one plan can have: it says that trials must become longer or quieter.
+/// With planned looks first those that are still ahead, each with its own boundary; then longer plans with as many comparisons,
+/// at their final look. To decide is for the interval to exclude 1 or to lie within the margin, whichever comes first.
+/// More than [`crate::BLOCKS_MAX`] is more than one plan can have: it says that trials must become longer or quieter.
 /// `None` when even [`BLOCKS_NEEDED_MAX`] would not do.
 ///
 /// A forecast, not a promise: with few blocks the spread itself is known to no better than a third either way.
-pub fn blocks_needed(estimate: &Estimate, margin: f64, looks: &Looks) -> Option<u32> {
+pub fn blocks_needed(estimate: &Estimate, margin: f64, rule: &Rule) -> Option<u32> {
     let question = Question::new(estimate, margin);
-    let ahead = looks.looks().iter().copied().filter(|&n| n > estimate.blocks);
-    for blocks in ahead {
-        if question.decided(blocks, looks.critical_t(blocks)?) {
-            return Some(blocks);
+    let mut first = estimate.blocks + 1;
+    if let Rule::Planned(looks) = rule {
+        let ahead = looks.looks().iter().copied().filter(|&n| n > estimate.blocks);
+        for blocks in ahead {
+            if question.decided(blocks, looks.critical_t(blocks)?) {
+                return Some(blocks);
+            }
         }
+        first = first.max(looks.last() + 1);
     }
-    let first = looks.last().max(estimate.blocks) + 1;
-    let decided = |blocks: u32| {
-        // A longer plan of about this many blocks; the constant hardly changes from one to the next.
-        let plan = Looks::plan(blocks.min(BLOCKS_MAX), looks.comparisons()).ok();
-        plan.is_some_and(|plan| question.decided(blocks, plan.final_boundary(blocks)))
+    let decided = |blocks: u32| rule.forecast_t(blocks).is_some_and(|t| question.decided(blocks, t));
+    first_true(first.max(BLOCKS_MIN), BLOCKS_NEEDED_MAX, decided)
+}
+
+/// How many blocks it takes to find a true difference with probability `power`, for log ratios with a standard deviation of
+/// `sd_log`: `ln_ratio` is the natural logarithm of the true ratio.
+///
+/// ```text
+/// the least n with   |ln_ratio| √n / sd_log − t(n) ≥ z(power)
+/// ```
+/// with the critical t that the rule has after n blocks: the chance to have found it *by* then, for the end of a run only, so a
+/// little more than that in fact. The normal distribution stands in for the non-central t. `None` when even
+/// [`BLOCKS_NEEDED_MAX`] would not do, and for no difference or no number.
+pub fn blocks_for(ln_ratio: f64, sd_log: f64, power: f64, rule: &Rule) -> Option<u32> {
+    let z = student::normal_quantile(power.clamp(0.5, 0.999));
+    let effect = ln_ratio.abs();
+    if !(effect > 0.0 && effect.is_finite() && sd_log > 0.0 && sd_log.is_finite()) {
+        return None;
+    }
+    let found = |blocks: u32| {
+        let room = |t: f64| effect * f64::from(blocks).sqrt() / sd_log - t;
+        rule.forecast_t(blocks).is_some_and(|t| room(t) >= z)
     };
-    first_true(first, BLOCKS_NEEDED_MAX, decided)
+    first_true(BLOCKS_MIN, BLOCKS_NEEDED_MAX, found)
+}
+
+/// The least true difference, as the natural logarithm of a ratio, that is found with probability `power` in `blocks` blocks:
+/// [`blocks_for`] the other way round. `None` where the rule has no interval for so few blocks.
+pub fn effect_found(blocks: u32, sd_log: f64, power: f64, rule: &Rule) -> Option<f64> {
+    let z = student::normal_quantile(power.clamp(0.5, 0.999));
+    let t = if blocks < BLOCKS_MIN { None } else { rule.forecast_t(blocks) };
+    t.map(|t| (t + z) * sd_log / f64::from(blocks).sqrt())
 }
 
 /// What an interval's half-width, on the log scale, must come down to.

@@ -1,8 +1,8 @@
 //! What must hold for any data at all.
 
 use proofload_stats::{
-    Components, Direction, Estimate, Latencies, Looks, SLICES_MAX, SLICES_MIN, Verdict, blocks_needed, judge,
-    mser5, slices, wilson,
+    Components, Direction, Estimate, Latencies, Looks, Rule, SLICES_MAX, SLICES_MIN, Verdict, blocks_needed,
+    judge, mser5, slices, wilson,
 };
 use proptest::prelude::*;
 
@@ -59,7 +59,7 @@ proptest! {
         let blocks = (d.len() as u32).min(looks.last());
         let critical_t = looks.final_critical_t(blocks).expect("within the plan");
         let estimate = Estimate::of(&d[..blocks as usize], critical_t).expect("random numbers have spread");
-        let Some(needed) = blocks_needed(&estimate, margin, &looks) else { return Ok(()) };
+        let Some(needed) = blocks_needed(&estimate, margin, &Rule::Planned(looks.clone())) else { return Ok(()) };
         prop_assert!(needed > blocks);
         let critical_t = looks
             .critical_t(needed)

@@ -1,6 +1,6 @@
 //! Which word an interval earns, and how many blocks one would take.
 
-use proofload_stats::{BLOCKS_MAX, Direction, Estimate, Looks, Verdict, blocks_needed, judge, plain_t};
+use proofload_stats::{BLOCKS_MAX, Direction, Estimate, Looks, Rule, Verdict, blocks_needed, judge, plain_t};
 
 fn interval(blocks: u32, low: f64, high: f64) -> Estimate {
     Estimate { blocks, ratio: (low * high).sqrt(), low, high, sd_log: 0.01, critical_t: 2.0 }
@@ -54,21 +54,23 @@ fn without_a_margin_nothing_is_equivalent() {
 fn the_blocks_needed_are_the_next_look_that_would_do() {
     let looks = Looks::plan(30, 1).expect("thirty blocks");
     // With s = 1 % a difference of 1 % needs t/√n < 1: 6.43/√6 is not, 3.72/√10 is not, 2.94/√15 is.
-    assert_eq!(blocks_needed(&seen(&looks, 6, 1.01, 0.01), 0.0, &looks), Some(15));
+    assert_eq!(blocks_needed(&seen(&looks, 6, 1.01, 0.01), 0.0, &Rule::Planned(looks.clone())), Some(15));
     // No difference, but a margin of 1 %: the same distance, so the same answer.
-    assert_eq!(blocks_needed(&seen(&looks, 6, 1.0, 0.01), 0.0101, &looks), Some(15));
+    assert_eq!(blocks_needed(&seen(&looks, 6, 1.0, 0.01), 0.0101, &Rule::Planned(looks.clone())), Some(15));
 }
 
 #[test]
 fn beyond_its_plan_a_run_is_told_the_size_of_a_longer_one_or_that_none_will_do() {
     let looks = Looks::plan(30, 1).expect("thirty blocks");
     // n = (2.15 s / δ)², about 46 for δ = s/3.2 and beyond what one plan can have for a tenth of s.
-    let needed = blocks_needed(&seen(&looks, 30, 1.0 + 0.01 / 3.2, 0.01), 0.0, &looks).expect("few");
+    let needed = blocks_needed(&seen(&looks, 30, 1.0 + 0.01 / 3.2, 0.01), 0.0, &Rule::Planned(looks.clone()))
+        .expect("few");
     assert!((44..52).contains(&needed), "{needed}");
-    let many = blocks_needed(&seen(&looks, 30, 1.001, 0.01), 0.0, &looks).expect("many");
+    let many =
+        blocks_needed(&seen(&looks, 30, 1.001, 0.01), 0.0, &Rule::Planned(looks.clone())).expect("many");
     assert!(many > BLOCKS_MAX && (400..520).contains(&many), "{many}");
-    assert_eq!(blocks_needed(&seen(&looks, 30, 1.0001, 0.01), 0.0, &looks), None);
-    assert_eq!(blocks_needed(&seen(&looks, 30, 1.0, 0.01), 0.0, &looks), None);
+    assert_eq!(blocks_needed(&seen(&looks, 30, 1.0001, 0.01), 0.0, &Rule::Planned(looks.clone())), None);
+    assert_eq!(blocks_needed(&seen(&looks, 30, 1.0, 0.01), 0.0, &Rule::Planned(looks.clone())), None);
 }
 
 #[test]

@@ -2,13 +2,11 @@
 //!
 //! Like every check they look at measured slices of complete blocks only. They are silent on a closed loop.
 
-use plan::Metric;
 use record::{OpenLoop, Record, Slice};
 use stats::Latencies;
 
 use super::{each_variant, percent, total};
 use crate::finding::{Finding, Grade};
-use crate::metric::BlockFigures;
 use crate::variant::merged;
 
 /// Share of the requests due that has to be sent in the window for the load to be what was asked for.
@@ -28,7 +26,7 @@ fn opens<'a>(slices: &[&'a Slice]) -> Vec<&'a OpenLoop> {
 
 /// What is wrong with a latency only qualifies CPU per request.
 fn graver_for_latency(record: &Record) -> Grade {
-    if record.header.plan.design.metric.quantile().is_some() { Grade::Void } else { Grade::Warning }
+    if record.header.plan.design.most_wanting().0.quantile().is_some() { Grade::Void } else { Grade::Warning }
 }
 
 /// Requests were due and not sent, or waited for a connection: what was measured is the queue.
@@ -104,41 +102,3 @@ pub(super) fn client_late(record: &Record) -> Vec<Finding> {
         })
     })
 }
-
-/// Trials without a value of the metric: too few requests bear its quantile, or it is only bounded from below.
-pub(crate) fn unresolved(record: &Record, blocks: &[BlockFigures]) -> Vec<Finding> {
-    let metric = record.header.plan.design.metric;
-    let Some(q) = metric.quantile() else { return vec![] };
-    let variants = record.header.plan.variants.iter().enumerate();
-    let look = |(index, variant): (usize, &plan::Variant)| {
-        let without = blocks.iter().filter(|block| block.log_ratio(metric, index, index).is_none());
-        let without: Vec<&BlockFigures> = without.collect();
-        let first = without.first()?;
-        let response = first.variants.get(index)?.as_ref()?.response.as_ref();
-        let (why, remedy) = if response.is_some_and(|response| response.resolves(q)) {
-            ("requests without an answer leave only a lower bound of it".to_owned(), BOUNDED)
-        } else {
-            let count = response.map_or(0, Latencies::count);
-            (format!("{count} requests are too few, it wants {:.0}", 10.0 / (1.0 - q)), FEW)
-        };
-        Some(Finding {
-            check: "quantile_unresolved",
-            grade: Grade::Void,
-            evidence: format!(
-                "{}: {} of {} trials have no {}; in block {} {why}",
-                variant.name,
-                without.len(),
-                blocks.len(),
-                Metric::name(metric),
-                first.number
-            ),
-            remedy: remedy.into(),
-            variants: vec![index],
-        })
-    };
-    variants.filter_map(look).collect()
-}
-
-const BOUNDED: &str = "choose a lower quantile, a longer load.timeout, or a lower design.rate";
-const FEW: &str =
-    "choose a lower quantile or a higher design.rate, or leave out design.slices and design.slice";

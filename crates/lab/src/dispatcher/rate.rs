@@ -69,11 +69,11 @@ impl Dispatcher<'_> {
             return Err(Failure::BudgetTooSmall { needed_s });
         }
         if settings.is_short() {
+            let (metric, requests) = design.most_wanting();
             return Err(Failure::Pointless(format!(
-                "{} wants {} requests in a trial; {} slices of {:.1} s at {per_s:.1} a second have fewer. Leave out \
+                "{} wants {requests} requests in a trial; {} slices of {:.1} s at {per_s:.1} a second have fewer. Leave out \
                  design.slices or design.slice, or choose a lower quantile or a higher rate",
-                design.metric.name(),
-                design.metric.requests_wanted(),
+                metric.name(),
                 settings.slices,
                 settings.slice_s
             )));

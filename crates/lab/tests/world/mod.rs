@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use plan::{Arrivals, Comparison, Design, Expect, Factor, Load, Metric, Plan, Variant};
+use plan::{Arrivals, Comparison, Design, Expect, Factor, Load, LookRule, Metric, Plan, Variant};
 use proofload_lab::{Failure, LabError, OpenSpec, SliceSpec, Start, World};
 use rand::RngExt;
 use rand_pcg::Pcg64;
@@ -221,8 +221,10 @@ pub fn plan(variants: usize) -> Plan {
         variants: names.iter().map(variant).collect(),
         factors: vec![Factor { name: "setting".into(), levels: names }],
         comparisons: (1..variants).map(comparison).collect(),
+        aa: None,
         design: Design {
             metric: Metric::Throughput,
+            co_primary: Vec::new(),
             margin: 0.03,
             budget: Duration::from_secs(300),
             seed: None,
@@ -230,6 +232,7 @@ pub fn plan(variants: usize) -> Plan {
             slice: None,
             slices: None,
             blocks: None,
+            looks: LookRule::Planned,
             rate: None,
             arrivals: Arrivals::Poisson,
         },

@@ -1,0 +1,220 @@
+"""Where the variance between identical Node processes comes from, and what each remedy buys.
+
+Two processes of one and the same service live side by side and are loaded by turns, A B B A, as in the lab. What differs
+between them though nothing was changed is the noise that every comparison has to bear. Each treatment takes away one thing that
+may cause it; where the noise falls, that was a cause.
+
+    python3 bench/truth/variance.py --proofload target/release/proofload --out variance.jsonl
+    python3 bench/truth/variance_table.py variance.jsonl
+
+Appends a line for each slice as it comes, so that an interrupted study is not lost.
+"""
+
+import argparse
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SERVICE_CORE, CLIENT_CORE = 0, 1
+CONNECTIONS = 16
+READY_WITHIN_S = 10
+
+
+class Treatment:
+    """How one kind of process is started, and what is done to it once it is warm."""
+
+    def __init__(self, flags=(), wrapper=(), warm_s=2.0, helpers_apart=False, slice_s=0.5, duet=None):
+        self.flags, self.wrapper, self.warm_s = list(flags), list(wrapper), warm_s
+        self.helpers_apart, self.slice_s, self.duet = helpers_apart, slice_s, duet
+
+
+TREATMENTS = {
+    "as it is": Treatment(),
+    "addresses fixed": Treatment(wrapper=["setarch", "-R"]),
+    "hash seed fixed": Treatment(flags=["--hash-seed=42", "--no-rehash-snapshot", "--random-seed=42"]),
+    "addresses and hash seed fixed": Treatment(
+        flags=["--hash-seed=42", "--no-rehash-snapshot", "--random-seed=42"], wrapper=["setarch", "-R"]
+    ),
+    "compiles in the main thread": Treatment(flags=["--no-concurrent-recompilation"]),
+    "no helper threads": Treatment(flags=["--single-threaded"]),
+    "helpers on the client's core": Treatment(helpers_apart=True),
+    "young generation 16 MB from the start": Treatment(
+        flags=["--min-semi-space-size=16", "--max-semi-space-size=16"]
+    ),
+    "warmed for 8 s": Treatment(warm_s=8.0),
+    "slices of 250 ms": Treatment(slice_s=0.25),
+    "slices of 100 ms": Treatment(slice_s=0.1),
+    "slices of 50 ms": Treatment(slice_s=0.05),
+    "both at once, cores swapped": Treatment(duet="swapped"),
+    "both at once, one core": Treatment(duet="one core"),
+}
+
+
+class Process:
+    """One service process, pinned, ready and warm after `warm`."""
+
+    def __init__(self, service, treatment):
+        self.treatment = treatment
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        padding = "x" * random.randrange(4096)
+        env = {**os.environ, "PORT": str(self.port), "PROOFLOAD_PADDING": padding, "NODE_ENV": "production"}
+        command = ["taskset", "-c", str(SERVICE_CORE), *treatment.wrapper, "node", *treatment.flags, "server.js"]
+        self.child = subprocess.Popen(
+            command, cwd=ROOT / "targets" / service, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        self.wait_until_ready()
+
+    def wait_until_ready(self):
+        until = time.monotonic() + READY_WITHIN_S
+        while time.monotonic() < until:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+                return
+            except OSError:
+                time.sleep(0.02)
+        sys.exit(f"the service did not get ready within {READY_WITHIN_S} s")
+
+    def apart(self):
+        """Every thread but the first to the client's core."""
+        for thread in os.listdir(f"/proc/{self.child.pid}/task"):
+            if int(thread) != self.child.pid:
+                os.sched_setaffinity(int(thread), {CLIENT_CORE})
+
+    def pin(self, core):
+        for thread in os.listdir(f"/proc/{self.child.pid}/task"):
+            os.sched_setaffinity(int(thread), {core})
+
+    def cpu_ns(self):
+        """CPU time of the main thread and of all others, in nanoseconds."""
+        main = others = 0
+        for thread in os.listdir(f"/proc/{self.child.pid}/task"):
+            with open(f"/proc/{self.child.pid}/task/{thread}/schedstat") as file:
+                used = int(file.read().split()[0])
+            if int(thread) == self.child.pid:
+                main += used
+            else:
+                others += used
+        return main, others
+
+    def stop(self):
+        self.child.send_signal(signal.SIGKILL)
+        self.child.wait()
+
+
+def client(proofload, port, seconds, core=CLIENT_CORE):
+    command = ["taskset", "-c", str(core), proofload, "load", f"http://127.0.0.1:{port}/", "--json"]
+    command += ["--duration", f"{seconds * 1000:.0f}ms", "--connections", str(CONNECTIONS), "--driver", "readiness"]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+
+def finished(child):
+    out, _ = child.communicate()
+    said = json.loads(out)
+    return said["requests"]["ok_in_window"] / said["window_s"], said["requests"]["ok"]
+
+
+def steal():
+    with open("/proc/stat") as file:
+        words = [int(word) for word in file.readline().split()[1:9]]
+    return words[7], sum(words)
+
+
+def measure(proofload, processes, which, seconds):
+    before, stolen = processes[which].cpu_ns(), steal()
+    rate, ok = finished(client(proofload, processes[which].port, seconds))
+    return slice_of(processes[which], before, stolen, rate, ok)
+
+
+def slice_of(process, before, stolen, rate, ok):
+    after, stolen_after = process.cpu_ns(), steal()
+    return {
+        "throughput": rate,
+        "main_us": (after[0] - before[0]) / ok / 1e3,
+        "helpers_us": (after[1] - before[1]) / ok / 1e3,
+        "steal": (stolen_after[0] - stolen[0]) / max(1, stolen_after[1] - stolen[1]),
+    }
+
+
+def measure_duet(proofload, processes, swapped, seconds):
+    """Both at once: each on a core of its own with its client, the cores swapped at every turn, or both on one core."""
+    if processes[0].treatment.duet == "swapped":
+        cores = clients_cores = (1, 0) if swapped else (0, 1)
+    else:
+        cores, clients_cores = (SERVICE_CORE,) * 2, (CLIENT_CORE,) * 2
+    for process, core in zip(processes, cores):
+        process.pin(core)
+    before, stolen = [process.cpu_ns() for process in processes], steal()
+    clients = [client(proofload, p.port, seconds, core) for p, core in zip(processes, clients_cores)]
+    done = [finished(child) for child in clients]
+    return [slice_of(p, b, stolen, *d) for p, b, d in zip(processes, before, done)]
+
+
+def pair(args, name, number, out):
+    treatment = TREATMENTS[name]
+    began = time.monotonic()
+    processes = [Process(args.service, treatment) for _ in range(2)]
+    try:
+        for process in processes:
+            finished(client(args.proofload, process.port, treatment.warm_s))
+            if treatment.helpers_apart:
+                process.apart()
+        keep = {"service": args.service, "treatment": name, "pair": number}
+        slices = round(args.seconds / treatment.slice_s)
+        order = []
+        while len(order) < 2 * slices:
+            first = random.randrange(2)
+            order += [first, 1 - first, 1 - first, first]
+        if treatment.duet:
+            # Twice as long, for each has half of the machine.
+            for turn in range(slices):
+                slices = measure_duet(args.proofload, processes, turn % 2 == 1, 2 * treatment.slice_s)
+                for which, slice_ in enumerate(slices):
+                    write(out, {**keep, "process": which, **slice_})
+        else:
+            for which in order:
+                slice_ = measure(args.proofload, processes, which, treatment.slice_s)
+                write(out, {**keep, "process": which, **slice_})
+        write(out, {**keep, "pair_s": time.monotonic() - began})
+    finally:
+        for process in processes:
+            process.stop()
+
+
+def write(out, line):
+    out.write(json.dumps(line) + "\n")
+    out.flush()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--proofload", default="target/release/proofload")
+    parser.add_argument("--service", default="planted", help="a folder below targets/")
+    parser.add_argument("--out", required=True, help="JSON lines are appended here")
+    parser.add_argument("--pairs", type=int, default=10, help="pairs of processes for each treatment")
+    parser.add_argument("--seconds", type=float, default=2, help="time that each process is measured, in slices")
+    parser.add_argument("--only", nargs="*", default=list(TREATMENTS), help="treatments")
+    parser.add_argument("--seed", type=int, default=20261121)
+    args = parser.parse_args()
+    random.seed(args.seed)
+    began, done, total = time.monotonic(), 0, args.pairs * len(args.only)
+    with open(args.out, "a") as out:
+        for number in range(args.pairs):
+            for name in random.sample(args.only, len(args.only)):
+                pair(args, name, number, out)
+                done += 1
+                left = (time.monotonic() - began) / done * (total - done)
+                print(f"\r{done}/{total}, about {left:.0f} s left ", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

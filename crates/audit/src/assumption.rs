@@ -1,0 +1,163 @@
+//! What every result takes for granted, as values: each with what this record shows for or against it.
+//!
+//! Findings say what went wrong; assumptions say what must be right, whether or not it can be seen from here.
+
+use plan::LookRule;
+use record::{EndReason, Record};
+use serde::Serialize;
+
+use crate::aa::AaCheck;
+use crate::comparison::{Comparison, Outcome};
+
+/// How well an assumption stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// The record speaks for it, or makes it true.
+    Supported,
+    /// Nothing in the record tells.
+    Unchecked,
+    /// The record speaks against it.
+    Doubtful,
+}
+
+/// Something that has to be so for the result to be right.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Assumption {
+    /// Stable name, for example `blocks_independent`.
+    pub name: &'static str,
+    /// What is assumed, as a clause: "blocks do not resemble their neighbours".
+    pub statement: String,
+    /// How well it stands.
+    pub standing: Standing,
+    /// What the record shows, or how it could be checked.
+    pub evidence: String,
+}
+
+/// Fewer blocks than this tell nothing about how alike neighbours are.
+const LAG1_BLOCKS_MIN: u32 = 10;
+/// Standard deviations of the correlation of independent blocks beyond which it is taken for real.
+const LAG1_SDS: f64 = 2.0;
+
+/// All assumptions of a record; none where nothing is compared.
+pub(crate) fn all(record: &Record, comparisons: &[Comparison], aa: Option<&AaCheck>) -> Vec<Assumption> {
+    if comparisons.is_empty() {
+        return Vec::new();
+    }
+    vec![
+        independent(comparisons),
+        even_noise(comparisons),
+        looks_kept(record),
+        machine_fair(aa),
+        load_like_yours(record),
+        holds_elsewhere(),
+    ]
+}
+
+/// Estimates that may be spoken of, with the blocks each rests on.
+fn checked(comparisons: &[Comparison]) -> impl Iterator<Item = (&Comparison, u32)> {
+    let shown = comparisons.iter().filter(|comparison| comparison.outcome != Outcome::Void);
+    shown.filter_map(|comparison| Some((comparison, comparison.estimate.as_ref()?.blocks)))
+}
+
+fn independent(comparisons: &[Comparison]) -> Assumption {
+    let lag1 = |(comparison, blocks): (&Comparison, u32)| {
+        let lag1 = comparison.cross_check.as_ref()?.lag1?;
+        (blocks >= LAG1_BLOCKS_MIN).then_some((lag1, blocks, comparison.label.clone()))
+    };
+    let highest = checked(comparisons).filter_map(lag1).max_by(|one, other| one.0.total_cmp(&other.0));
+    let (standing, evidence) = match highest {
+        None => (Standing::Unchecked, format!("fewer than {LAG1_BLOCKS_MIN} blocks cannot tell")),
+        Some((lag1, blocks, label)) => {
+            // Many comparisons have a highest one by chance, too.
+            let chance = 1.0 / f64::from(blocks).sqrt();
+            let standing = if lag1 > LAG1_SDS * chance { Standing::Doubtful } else { Standing::Supported };
+            let of = if comparisons.len() > 1 { format!(" ({label})") } else { String::new() };
+            (standing, format!("correlation of neighbours {lag1:+.2}, by chance ±{chance:.2}{of}"))
+        }
+    };
+    let statement = "blocks do not resemble their neighbours, or the intervals are too narrow".into();
+    Assumption { name: "blocks_independent", statement, standing, evidence }
+}
+
+fn even_noise(comparisons: &[Comparison]) -> Assumption {
+    let looked: Vec<&Comparison> = checked(comparisons).map(|(comparison, _)| comparison).collect();
+    let against = |comparison: &&&Comparison| {
+        let pair = comparison.cross_check.as_ref().zip(comparison.estimate.as_ref());
+        pair.is_some_and(|(check, estimate)| check.contradicts(estimate))
+    };
+    let (standing, evidence) = match looked.iter().find(against) {
+        _ if looked.is_empty() => (Standing::Unchecked, "no estimate".to_owned()),
+        Some(comparison) => (
+            Standing::Doubtful,
+            format!(
+                "{}: an interval by bootstrap, which bears noise to one side, shows no difference",
+                comparison.label
+            ),
+        ),
+        None => (Standing::Supported, "intervals by bootstrap contradict no verdict".to_owned()),
+    };
+    let statement =
+        "noise goes both ways alike, or one verdict in eight is wrong instead of one in twenty".into();
+    Assumption { name: "noise_even", statement, standing, evidence }
+}
+
+fn looks_kept(record: &Record) -> Assumption {
+    let interrupted =
+        matches!(record.ended.as_ref().map(|ended| &ended.reason), Some(EndReason::Interrupted));
+    let (standing, evidence) = match (record.header.plan.design.looks, interrupted) {
+        (LookRule::Always, _) => {
+            (Standing::Supported, "the intervals hold however often one looks".to_owned())
+        }
+        (_, false) => (
+            Standing::Supported,
+            "this run ended by its rule; whether it was one of several is yours to know".into(),
+        ),
+        (_, true) => (
+            Standing::Doubtful,
+            "it was interrupted; if that was because of what it showed, use `looks = \"always\"`".to_owned(),
+        ),
+    };
+    let statement = "nobody stopped it, or ran it again, because of what it showed".into();
+    Assumption { name: "looks_kept", statement, standing, evidence }
+}
+
+fn machine_fair(aa: Option<&AaCheck>) -> Assumption {
+    let statement = "the machine does not favour one variant".into();
+    let (standing, evidence) = match aa {
+        Some(AaCheck { differs: true, .. }) => (Standing::Doubtful, "the baseline differs from its own copy".to_owned()),
+        Some(AaCheck { estimate: Some(estimate), .. }) => {
+            let percent = |ratio: f64| (ratio - 1.0) * 100.0;
+            let (low, high) = (percent(estimate.low), percent(estimate.high));
+            (Standing::Supported, format!("the baseline against its own copy: {low:+.1} % to {high:+.1} %"))
+        }
+        _ => (
+            Standing::Unchecked,
+            "order and memory layout are drawn anew for each block; `aa = true` measures a copy of the baseline".into(),
+        ),
+    };
+    Assumption { name: "machine_fair", statement, standing, evidence }
+}
+
+fn load_like_yours(record: &Record) -> Assumption {
+    let evidence = if record.is_open_loop() {
+        "one request at a common rate, over loopback"
+    } else {
+        "one request at saturation, over loopback: what a user waits is for `metric = \"p99\"`"
+    };
+    Assumption {
+        name: "load_like_yours",
+        statement: "your users ask for what was asked for here".into(),
+        standing: Standing::Unchecked,
+        evidence: evidence.into(),
+    }
+}
+
+fn holds_elsewhere() -> Assumption {
+    Assumption {
+        name: "holds_elsewhere",
+        statement: "your machines resemble this one".into(),
+        standing: Standing::Unchecked,
+        evidence: "the intervals hold for this machine and these versions; run it where it counts".into(),
+    }
+}

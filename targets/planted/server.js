@@ -1,0 +1,61 @@
+'use strict';
+
+// An Express service into which a difference can be planted, for the tests of whether it is found:
+//   SPIN        turns of a loop that each request costs beside its work
+//   DELAY_MS    time that each answer waits without using a processor
+//   TAIL_SHARE  share of the answers that wait TAIL_MS, drawn at random
+//   HOLD_MB     memory that the process holds from its start
+
+const express = require('express');
+
+const STOP_GRACE_MS = 1000;
+const number = (name) => Number(process.env[name] ?? 0);
+const spin = number('SPIN');
+const delayMs = number('DELAY_MS');
+const tailShare = number('TAIL_SHARE');
+const tailMs = number('TAIL_MS');
+
+// Filled, or the kernel would never give the pages.
+const held = Array.from({ length: number('HOLD_MB') }, () => Buffer.alloc(1 << 20, 1));
+
+const orders = Array.from({ length: 20 }, (_, index) => ({
+  id: index,
+  customer: `customer ${index * 7919}`,
+  total: index * 12.5,
+  lines: [{ article: `article ${index}`, count: index % 3 }],
+}));
+
+let sink = 0;
+function turn(times) {
+  let state = 2463534242;
+  for (let index = 0; index < times; index += 1) {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+  }
+  sink ^= state;
+}
+
+const app = express();
+app.disable('x-powered-by');
+
+app.get('/', (req, res) => {
+  if (spin > 0) turn(spin);
+  const waitMs = delayMs + (tailShare > 0 && Math.random() < tailShare ? tailMs : 0);
+  if (waitMs > 0) setTimeout(() => res.json(orders), waitMs);
+  else res.json(orders);
+});
+
+app.get('/healthz', (req, res) => {
+  res.json({ heldMb: held.length, sink });
+});
+
+const server = app.listen(Number(process.env.PORT ?? 3000), '127.0.0.1', (error) => {
+  if (error) throw error;
+  console.log(`listening on http://127.0.0.1:${server.address().port}`);
+});
+
+process.once('SIGTERM', () => {
+  server.close();
+  setTimeout(() => server.closeAllConnections(), STOP_GRACE_MS).unref();
+});
