@@ -4,9 +4,9 @@
 
 use audit::Conclusion;
 use plan::{LookRule, Plan};
-use record::{EndReason, Ended, Event, RateChosen, Record, SliceKind, WarmUp, WriteError, Writer};
+use record::{EndReason, Ended, Event, RateChosen, Record, Slice, SliceKind, WarmUp, WriteError, Writer};
 
-use crate::schedule::{Schedule, live_together};
+use crate::schedule::{Schedule, live_together, take_turns};
 use crate::tuning::{self, BLOCKS_MIN, Settings};
 use crate::world::{Failure, OpenSpec, SliceSpec, Start, World};
 
@@ -193,6 +193,10 @@ impl Dispatcher<'_> {
         for &variant in variants.iter().filter(|_| settling.is_some()) {
             self.load(variant, SliceKind::WarmUp, self.settings.settle_s, settling)?;
         }
+        if variants.len() > 1 && take_turns(&self.plan) {
+            self.measure_in_turns()?;
+            return self.stop_all();
+        }
         let rounds = self.schedule.rounds(self.block, self.settings.slices);
         let mut slices_done = vec![0; self.plan.variants.len()];
         for variant in rounds.into_iter().filter(|variant| variants.contains(variant)) {
@@ -201,6 +205,18 @@ impl Dispatcher<'_> {
             self.load(variant, SliceKind::Measured, self.settings.slice_s, open)?;
         }
         self.stop_all()
+    }
+
+    /// Measures all slices of a block, each in short turns among all trials.
+    fn measure_in_turns(&mut self) -> Result<(), Failure> {
+        for number in 0..self.settings.slices {
+            let order = self.schedule.turns(self.block, number, self.settings.turns());
+            self.notify_trial(Doing::Measuring, order[0]);
+            for slice in self.world.take_turns(&order, self.settings.turn_s)? {
+                self.keep_slice(slice)?;
+            }
+        }
+        Ok(())
     }
 
     fn start(&mut self, variant: usize) -> Result<(), Failure> {
@@ -225,6 +241,12 @@ impl Dispatcher<'_> {
         };
         self.notify_trial(doing, variant);
         let slice = self.world.load(variant, SliceSpec { kind, seconds, open })?;
+        self.keep_slice(slice)
+    }
+
+    /// Keeps a slice; one in which nothing succeeded makes the run pointless.
+    fn keep_slice(&mut self, slice: Slice) -> Result<(), Failure> {
+        let (variant, seconds) = (slice.variant, slice.window_ns as f64 / 1e9);
         let (sent, ok) = (slice.due(), slice.ok);
         // At a low rate there may be a slice in which nothing was due.
         let none_due = slice.open.is_some() && sent == 0;
@@ -264,7 +286,8 @@ impl Dispatcher<'_> {
             };
             self.settings.warm_up_s = chosen.seconds;
             if let Some(costs) = tuning::costs(self.writer.record()) {
-                self.settings.slice_s = tuning::slice_s(&self.plan, &costs);
+                self.settings.slice_s = tuning::slice_s(&self.plan.design, &costs);
+                self.settings.turn_s = tuning::turn_s(self.settings.slice_s, &costs);
                 self.settings = self.settings.extended(&self.plan.design);
             }
             self.keep(Event::WarmUpChosen(chosen))?;

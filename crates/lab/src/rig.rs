@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use load::{Address, Arrivals, Contract, Generator, LoadSpec, Process, Rate, Request, Until};
 use plan::{Plan, Variant};
-use record::{MachineUse, ServiceStarted, Slice, TrialEnded, TrialStarted};
+use record::{MachineUse, ServiceStarted, Slice, SliceKind, TrialEnded, TrialStarted};
 use target::{Division, Placement, Ports, Running, Sample, TargetError, Warden};
 
 use self::keeping::{Place, cpu_source, kept, uses};
@@ -137,25 +137,35 @@ impl World for Rig {
         self.prepare(variant, wanted.open)?;
         let before = self.sample();
         let steal = CpuTimes::read();
-        let living = self.living.iter_mut().find(|living| living.variant == variant);
-        let living = living.ok_or_else(|| Failure::Generator(format!("variant {variant} does not live")))?;
-        self.stop.watch(living.generator.interrupt());
-        let slice = living.generator.run(Until::Elapsed(Duration::from_secs_f64(wanted.seconds)));
-        living.services.iter_mut().try_for_each(check_alive)?;
-        if self.stop.is_requested() {
-            return Err(Failure::Interrupted);
-        }
-        let block = living.block;
+        let mut kept = self.loaded(variant, wanted)?;
         let steal_share = steal.steal_share_until(&CpuTimes::read());
         let after = self.sample();
-        let connections = self.plan.variants[variant].load.connections;
-        let open = wanted.open.map(|open| open.rate_per_s);
-        let mut kept = kept(slice, Place { block, variant, kind: wanted.kind, connections, open });
         kept.services = uses(&before, &after, |of| of == variant);
         let idle = uses(&before, &after, |of| of != variant);
         kept.machine =
             MachineUse { steal_share, idle_trials_cpu_ns: idle.iter().map(|use_| use_.cpu_ns).sum() };
         Ok(kept)
+    }
+
+    fn take_turns(&mut self, order: &[usize], turn_s: f64) -> Result<Vec<Slice>, Failure> {
+        let spec = SliceSpec { kind: SliceKind::Measured, seconds: turn_s, open: None };
+        let before = self.sample();
+        let steal = CpuTimes::read();
+        let mut slices: Vec<Slice> = Vec::new();
+        for &variant in order {
+            let turn = self.loaded(variant, spec)?;
+            match slices.iter_mut().find(|slice| slice.variant == variant) {
+                Some(slice) => slice.absorb(turn),
+                None => slices.push(turn),
+            }
+        }
+        let steal_share = steal.steal_share_until(&CpuTimes::read());
+        let after = self.sample();
+        for slice in &mut slices {
+            slice.services = uses(&before, &after, |of| of == slice.variant);
+            slice.machine = MachineUse { steal_share, idle_trials_cpu_ns: 0 };
+        }
+        Ok(slices)
     }
 
     fn stop(&mut self, variant: usize) -> Option<TrialEnded> {
@@ -186,6 +196,21 @@ impl World for Rig {
 }
 
 impl Rig {
+    /// One window of load, without what services and machine used meanwhile.
+    fn loaded(&mut self, variant: usize, wanted: SliceSpec) -> Result<Slice, Failure> {
+        let living = self.living.iter_mut().find(|living| living.variant == variant);
+        let living = living.ok_or_else(|| Failure::Generator(format!("variant {variant} does not live")))?;
+        self.stop.watch(living.generator.interrupt());
+        let slice = living.generator.run(Until::Elapsed(Duration::from_secs_f64(wanted.seconds)));
+        living.services.iter_mut().try_for_each(check_alive)?;
+        if self.stop.is_requested() {
+            return Err(Failure::Interrupted);
+        }
+        let connections = self.plan.variants[variant].load.connections;
+        let open = wanted.open.map(|open| open.rate_per_s);
+        Ok(kept(slice, Place { block: living.block, variant, kind: wanted.kind, connections, open }))
+    }
+
     /// Gives a trial a generator for the slice to come: of a closed loop the one it has, of an open loop a new one.
     ///
     /// Its connections are opened before the window. Old ones would have been idle while other trials had their turn, and

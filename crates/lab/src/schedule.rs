@@ -12,6 +12,9 @@ pub const TOGETHER_MAX: usize = 12;
 /// Longest padding variable in bytes: one page moves a stack by every alignment that matters.
 const PADDING_BYTES_MAX: usize = 4096;
 
+/// Where the streams of turns begin, beyond those of arrivals.
+const TURNS: u32 = 1 << 16;
+
 /// The random choices of a run. Block `n` is the same whatever was drawn for other blocks.
 #[derive(Debug, Clone, Copy)]
 pub struct Schedule {
@@ -41,7 +44,10 @@ impl Schedule {
     /// Passes come in pairs, the second the first reversed, so that a linear drift within a pair falls on
     /// every variant alike: A B B A, or B A A B, drawn anew for each pair.
     pub fn rounds(&self, block: u32, rounds: u32) -> Vec<usize> {
-        let mut random = self.stream(block, 2);
+        self.passes(self.stream(block, 2), rounds)
+    }
+
+    fn passes(&self, mut random: Pcg64, rounds: u32) -> Vec<usize> {
         let mut all = Vec::with_capacity(rounds as usize * self.variants);
         let mut pass = Vec::new();
         for round in 0..rounds {
@@ -53,6 +59,11 @@ impl Schedule {
             all.extend(&pass);
         }
         all
+    }
+
+    /// The order of turns within one slice of all living trials, likewise in mirrored pairs: so many turns for each.
+    pub fn turns(&self, block: u32, slice: u32, turns: u32) -> Vec<usize> {
+        self.passes(self.stream(block, TURNS + slice), turns)
     }
 
     /// Seed of the arrivals at random in one slice of each trial of a block: the same for all variants, so that they see the
@@ -77,6 +88,12 @@ impl Schedule {
 pub fn live_together(plan: &Plan) -> bool {
     let mut services = plan.variants.iter().flat_map(|variant| &variant.services);
     plan.variants.len() <= TOGETHER_MAX && services.all(|service| service.port.is_none())
+}
+
+/// Whether the trials of a block take short turns on connections that stay open. In open loop each slice opens its connections
+/// anew, which only long slices are worth.
+pub fn take_turns(plan: &Plan) -> bool {
+    live_together(plan) && plan.design.rate.is_none()
 }
 
 /// Draws a seed where the file gives none: short enough to be typed again.

@@ -6,21 +6,21 @@ use plan::{Design, Metric, Plan, Rate};
 use record::{Allocation, Block, RateChosen, Record, SliceKind, Trial, WarmUp};
 use stats::Components;
 
-use crate::schedule::live_together;
-
-/// Bounds of a slice in seconds where trials take turns: short against what the machine does, so that slices of all variants see
-/// the same of it. `docs/decisions/0010` has the measurements.
-const TURN_S: (f64, f64) = (0.05, 5.0);
-/// The same where they do not, or where each slice opens its connections anew: nothing is gained by shorter ones.
+/// Bounds of a slice in seconds: short against drift of the machine, so that slices of all variants see the same of it.
 const SLICE_S: (f64, f64) = (0.5, 5.0);
-/// Length of slices that take turns until it is known what one costs.
-const TURN_FIRST_S: f64 = 0.1;
+/// Shortest turn in seconds. What the machine does to a service changes within hundredths of a second, and what falls on all
+/// variants alike cancels; `docs/decisions/0010` has the measurements.
+const TURN_MIN_S: f64 = 0.02;
+/// A turn is as many times as long as what it costs beside its window, as far as the slice is that long.
+const TURN_GAPS: f64 = 5.0;
+/// What a turn costs beside window and drain: to begin and to end the load.
+const TURN_GAP_S: f64 = 0.001;
 /// A slice is as many times as long as what it costs beside its window, as far as the bounds allow.
 const SLICE_GAPS: f64 = 10.0;
 /// Time a trial costs beside warm-up and slices, assumed until it is measured: start, connect, stop.
 const TRIAL_GUESS_S: f64 = 0.8;
-/// What a slice costs beside window and drain, assumed until it is measured: reading what the services used.
-const SLICE_GAP_S: f64 = 0.02;
+/// What a slice costs beside its window, assumed until it is measured: draining, reading what the services used.
+const SLICE_GAP_S: f64 = 0.05;
 /// Load at the common rate before a trial is measured in open loop, in seconds: the service comes from its limit, which is
 /// where warm-up runs it.
 const SETTLE_S: f64 = 0.5;
@@ -43,10 +43,8 @@ const UNWATCHED_S: (f64, f64) = (1.0, 3.0);
 const WARM_UP_MIN_S: f64 = 0.3;
 /// Blocks that warm-up and first slices leave room for in the budget: the six that a verdict needs, and one to spare.
 const BLOCKS_ROOM: f64 = 7.0;
-/// Bounds of the time that a trial's slices have together before variances are known, in seconds.
-const MEASURED_FIRST_S: (f64, f64) = (1.0, 3.0);
-/// A longer pause than this is none between two slices.
-const PAUSE_MAX_S: f64 = 1.0;
+/// Bounds of the slices a trial before variances are known.
+const SLICES_FIRST: (f64, f64) = (2.0, 6.0);
 /// Fewer blocks than this allow no verdict.
 pub const BLOCKS_MIN: u32 = stats::BLOCKS_MIN;
 
@@ -61,6 +59,8 @@ pub struct Settings {
     pub settle_s: f64,
     /// Length of a slice in seconds.
     pub slice_s: f64,
+    /// Length of the turns that a slice is made of where trials take turns, in seconds.
+    pub turn_s: f64,
     /// Slices a trial.
     pub slices: u32,
     /// Seconds that a trial's slices must have together, so that it has the requests that the metric wants; 0 where any will do.
@@ -79,13 +79,12 @@ impl Settings {
         let watched = design.warmup.is_none() && watched_s >= WATCH_S.0;
         let assumed_s = if watched { watched_s } else { unwatched_s };
         let warm_up_s = design.warmup.map_or(assumed_s, |warm_up| warm_up.as_secs_f64());
-        let assumed_s = if take_turns(plan) { TURN_FIRST_S } else { SLICE_S.0 };
-        let slice_s = design.slice.map_or(assumed_s, |slice| slice.as_secs_f64());
+        let slice_s = design.slice.map_or(SLICE_S.0, |slice| slice.as_secs_f64());
         let room_s = share_s / BLOCKS_ROOM - warm_up_s - settle_s - TRIAL_GUESS_S;
-        let measured_s =
-            (room_s * slice_s / (slice_s + SLICE_GAP_S)).clamp(MEASURED_FIRST_S.0, MEASURED_FIRST_S.1);
-        let slices = design.slices.unwrap_or(slices_of(measured_s, slice_s));
-        let first = Settings { warm_up_s, watched, settle_s, slice_s, slices, measured_min_s: 0.0 };
+        let fit = (room_s / (slice_s + SLICE_GAP_S)).floor().clamp(SLICES_FIRST.0, SLICES_FIRST.1);
+        let slices = design.slices.unwrap_or(fit as u32);
+        let turn_s = TURN_MIN_S.min(slice_s);
+        let first = Settings { warm_up_s, watched, settle_s, slice_s, turn_s, slices, measured_min_s: 0.0 };
         match design.rate {
             Some(Rate::PerSecond(per_s)) => first.at_rate(design, per_s),
             _ => first,
@@ -112,6 +111,12 @@ impl Settings {
             self.slices = self.slices.max(self.slices_min());
         }
         self
+    }
+
+    /// Turns in a slice: an even number, so that each has its mirror image, or 1 where a slice is no longer than a turn.
+    pub fn turns(&self) -> u32 {
+        let pairs = (self.slice_s / self.turn_s / 2.0).round().clamp(0.0, 10_000.0) as u32;
+        (2 * pairs).max(1)
     }
 
     /// The fewest slices of the length they have that give a trial the requests it wants.
@@ -145,8 +150,10 @@ impl Settings {
 pub struct Costs {
     /// Seconds of a trial beside warm-up and slices: start, connect, stop.
     pub trial_s: f64,
-    /// Seconds of a slice beside its window: drain, reading what was used.
+    /// Seconds of a slice beside its windows: drains, reading what was used.
     pub gap_s: f64,
+    /// Seconds of drain after one window.
+    pub turn_gap_s: f64,
 }
 
 /// How long each variant is loaded to measure its capacity, in seconds; 0 where no rate depends on it.
@@ -191,7 +198,7 @@ pub fn rate_chosen(rate: Rate, capacities: &[Option<f64>]) -> Option<RateChosen>
 /// First guesses at the length of the first block and of the later ones in seconds, before anything is measured.
 pub fn block_seconds_guess(plan: &Plan) -> (f64, f64) {
     let (design, variants) = (&plan.design, plan.variants.len());
-    let costs = Costs { trial_s: TRIAL_GUESS_S, gap_s: SLICE_GAP_S };
+    let costs = Costs { trial_s: TRIAL_GUESS_S, gap_s: SLICE_GAP_S, turn_gap_s: 0.0 };
     let first = Settings::first(plan);
     let later_s = design.warmup.map_or(first.warm_up_s.min(WARM_UP_GUESS_S), |warm_up| warm_up.as_secs_f64());
     let later = Settings { warm_up_s: later_s, ..first };
@@ -219,7 +226,7 @@ pub fn warm_up(record: &Record, watched_s: f64, room_s: f64) -> WarmUp {
 
 /// The longest warm-up with which the blocks that a verdict needs fit into the time left after the first.
 pub fn warm_up_room_s(left_s: f64, variants: usize, settings: &Settings, costs: &Costs) -> f64 {
-    let slices_s = MEASURED_FIRST_S.0 * (1.0 + costs.gap_s / settings.slice_s);
+    let slices_s = SLICES_FIRST.0 * (settings.slice_s + costs.gap_s);
     let slices_s = slices_s.max(settings.measured_min_s) + settings.settle_s;
     let trial_s = left_s / (BLOCKS_ROOM - 1.0) / variants.max(1) as f64;
     (trial_s - costs.trial_s - slices_s).max(UNWATCHED_S.0)
@@ -227,10 +234,14 @@ pub fn warm_up_room_s(left_s: f64, variants: usize, settings: &Settings, costs: 
 
 /// The length of a slice from what the first block showed: slow services drain for long, and that time is not to
 /// be most of what a slice costs.
-pub fn slice_s(plan: &Plan, costs: &Costs) -> f64 {
-    let bounds = if take_turns(plan) { TURN_S } else { SLICE_S };
-    let measured_s = (costs.gap_s * SLICE_GAPS).clamp(bounds.0, bounds.1);
-    plan.design.slice.map_or(measured_s, |slice| slice.as_secs_f64())
+pub fn slice_s(design: &Design, costs: &Costs) -> f64 {
+    let measured_s = ((SLICE_GAP_S + costs.turn_gap_s) * SLICE_GAPS).clamp(SLICE_S.0, SLICE_S.1);
+    design.slice.map_or(measured_s, |slice| slice.as_secs_f64())
+}
+
+/// The length of a turn in a slice of that length, likewise.
+pub fn turn_s(slice_s: f64, costs: &Costs) -> f64 {
+    ((TURN_GAP_S + costs.turn_gap_s) * TURN_GAPS).max(TURN_MIN_S).min(slice_s)
 }
 
 /// The slices a trial from the variances of the blocks so far.
@@ -275,33 +286,14 @@ pub fn costs(record: &Record) -> Option<Costs> {
     let blocks: Vec<&Block> = record.complete_blocks().collect();
     let slices = || blocks.iter().flat_map(|block| &block.trials).flat_map(|trial| &trial.slices);
     let drains_s: Vec<f64> = slices().map(|slice| slice.drain_ns as f64 / 1e9).collect();
-    let pauses_s: Vec<f64> = blocks.iter().flat_map(|block| pauses_s(block)).collect();
-    let gap_s = mean(&pauses_s).unwrap_or(SLICE_GAP_S) + mean(&drains_s)?;
+    let turns: u32 = slices().map(|slice| slice.turns).sum();
+    let turn_gap_s = drains_s.iter().sum::<f64>() / f64::from(turns.max(1));
+    let pauses_s: Vec<f64> = slices().map(|slice| f64::from(slice.turns) * TURN_GAP_S).collect();
+    let gap_s = SLICE_GAP_S + mean(&pauses_s)? + mean(&drains_s)?;
     let loaded_s: f64 = slices().map(|slice| slice.window_ns as f64 / 1e9 + gap_s).sum();
     let total_s: f64 = blocks.iter().filter_map(|block| block.seconds).sum();
     let trials: usize = blocks.iter().map(|block| block.trials.len()).sum();
-    Some(Costs { trial_s: ((total_s - loaded_s) / trials as f64).max(0.0), gap_s })
-}
-
-/// Seconds from the end of one measured slice to the beginning of the next, in the order in which they were made.
-fn pauses_s(block: &Block) -> Vec<f64> {
-    let mut slices: Vec<&record::Slice> = block.trials.iter().flat_map(Trial::measured).collect();
-    slices.sort_by_key(|slice| slice.started_ns);
-    let end = |slice: &record::Slice| slice.started_ns + slice.window_ns + slice.drain_ns;
-    let pauses = slices.windows(2).filter_map(|pair| pair[1].started_ns.checked_sub(end(pair[0])));
-    let pauses = pauses.map(|pause_ns| pause_ns as f64 / 1e9);
-    // Between trials that do not live together services were started and warmed up.
-    pauses.filter(|pause_s| *pause_s < PAUSE_MAX_S).collect()
-}
-
-/// So many slices of a length as are nearest to that time in all.
-fn slices_of(measured_s: f64, slice_s: f64) -> u32 {
-    (measured_s / slice_s).round().clamp(f64::from(stats::SLICES_MIN), SLICES_GIVEN_MAX) as u32
-}
-
-/// Whether the trials of a block take turns on connections that stay open.
-fn take_turns(plan: &Plan) -> bool {
-    live_together(plan) && plan.design.rate.is_none()
+    Some(Costs { trial_s: ((total_s - loaded_s) / trials as f64).max(0.0), gap_s, turn_gap_s })
 }
 
 fn mean(values: &[f64]) -> Option<f64> {

@@ -79,6 +79,13 @@ pub trait World {
     /// If a service dies meanwhile, the generator cannot work, or the user interrupts.
     fn load(&mut self, variant: usize, wanted: SliceSpec) -> Result<Slice, Failure>;
 
+    /// Loads living trials turn by turn, each turn closed loop for `turn_s` seconds on the trial that `order` names. Gives one measured
+    /// slice, the sum of its turns, for each variant in `order`, in order of their first turns.
+    ///
+    /// # Errors
+    /// As [`World::load`].
+    fn take_turns(&mut self, order: &[usize], turn_s: f64) -> Result<Vec<Slice>, Failure>;
+
     /// Stops a living trial; `None` if it does not live.
     fn stop(&mut self, variant: usize) -> Option<TrialEnded>;
 }

@@ -17,7 +17,7 @@ pub enum SliceKind {
     Capacity,
 }
 
-/// One uninterrupted window of load on one trial.
+/// Load on one trial: one uninterrupted window, or the sum of several short ones, the turns, between which other trials had theirs.
 ///
 /// Every request sent in the window is in exactly one of `answered`, `timed_out`, `broken`, `unfinished`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -28,11 +28,14 @@ pub struct Slice {
     pub variant: usize,
     /// Whether it counts.
     pub kind: SliceKind,
-    /// Start of the window, nanoseconds of CLOCK_MONOTONIC.
+    /// Windows that it is the sum of.
+    #[serde(default = "one")]
+    pub turns: u32,
+    /// Start of the (first) window, nanoseconds of CLOCK_MONOTONIC.
     pub started_ns: u64,
-    /// Length of the window in which requests were sent, in nanoseconds.
+    /// Length of the window in which requests were sent, in nanoseconds; of all windows together.
     pub window_ns: u64,
-    /// Time spent after the window waiting for what was in flight, in nanoseconds.
+    /// Time spent after the window waiting for what was in flight, in nanoseconds; likewise.
     pub drain_ns: u64,
     /// Requests sent.
     pub sent: u64,
@@ -62,7 +65,7 @@ pub struct Slice {
     pub latency: Latencies,
     /// From sent to the first byte of the response.
     pub first_byte: Latencies,
-    /// Responses that met the expectation in each 100 ms of the window.
+    /// Responses that met the expectation in each 100 ms of the window; empty for more than one turn.
     pub ok_per_100_ms: Vec<u32>,
     /// Connections asked for.
     pub connections: u32,
@@ -139,6 +142,18 @@ pub struct GeneratorUse {
 }
 
 impl GeneratorUse {
+    /// The same threads, some time later.
+    fn absorb(&mut self, turn: &GeneratorUse) {
+        let sums = [
+            (&mut self.cpu_ns, &turn.cpu_ns),
+            (&mut self.run_delay_ns, &turn.run_delay_ns),
+            (&mut self.wall_ns, &turn.wall_ns),
+        ];
+        for (sum, more) in sums {
+            sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+        }
+    }
+
     /// CPU share of the busiest thread, 0 to 1; `None` where nothing was measured.
     pub fn busiest_share(&self) -> Option<f64> {
         let shares = self.cpu_ns.iter().zip(&self.wall_ns).filter(|(_, wall)| **wall > 0);
@@ -172,11 +187,57 @@ pub struct ServiceUse {
 pub struct MachineUse {
     /// Share of all CPU time that the hypervisor gave to others, 0 to 1.
     pub steal_share: f64,
-    /// CPU time of the other living trials' services, which should be idle, in nanoseconds.
+    /// CPU time of the other living trials' services, which should be idle, in nanoseconds; 0 for more than one turn, where
+    /// they had turns of their own.
     pub idle_trials_cpu_ns: u64,
 }
 
+fn one() -> u32 {
+    1
+}
+
 impl Slice {
+    /// Takes in the next turn of the same slice. What services and machine used is not summed: that is known of all turns together.
+    pub fn absorb(&mut self, turn: Slice) {
+        self.turns += turn.turns;
+        self.window_ns += turn.window_ns;
+        self.drain_ns += turn.drain_ns;
+        self.sent += turn.sent;
+        self.answered += turn.answered;
+        self.ok += turn.ok;
+        self.ok_in_window += turn.ok_in_window;
+        self.timed_out += turn.timed_out;
+        self.broken += turn.broken;
+        self.unfinished += turn.unfinished;
+        self.wire_bytes += turn.wire_bytes;
+        self.body_bytes += turn.body_bytes;
+        for (status, count) in turn.status {
+            *self.status.entry(status).or_default() += count;
+        }
+        for error in turn.errors {
+            match self
+                .errors
+                .iter_mut()
+                .find(|seen| (&seen.phase, &seen.cause) == (&error.phase, &error.cause))
+            {
+                Some(seen) => seen.count += error.count,
+                None => self.errors.push(error),
+            }
+        }
+        for failure in turn.contract_failures {
+            match self.contract_failures.iter_mut().find(|seen| seen.what == failure.what) {
+                Some(seen) => seen.count += failure.count,
+                None => self.contract_failures.push(failure),
+            }
+        }
+        self.latency.merge(&turn.latency);
+        self.first_byte.merge(&turn.first_byte);
+        self.ok_per_100_ms.clear();
+        self.connections_alive = turn.connections_alive;
+        self.connections_opened += turn.connections_opened;
+        self.generator.absorb(&turn.generator);
+    }
+
     /// CPU time of all services together, in nanoseconds.
     pub fn services_cpu_ns(&self) -> u64 {
         self.services.iter().map(|service| service.cpu_ns).sum()

@@ -61,6 +61,7 @@ pub(super) fn kept(slice: load::Slice, place: Place) -> Slice {
         block: place.block,
         variant: place.variant,
         kind: place.kind,
+        turns: 1,
         started_ns: slice.started_ns,
         window_ns: slice.window_ns,
         drain_ns: slice.drain_ns,

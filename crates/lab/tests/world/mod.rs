@@ -108,6 +108,19 @@ impl World for Simulated {
         Ok(slice)
     }
 
+    fn take_turns(&mut self, order: &[usize], turn_s: f64) -> Result<Vec<Slice>, Failure> {
+        let mut variants = order.to_vec();
+        variants.sort_unstable();
+        variants.dedup();
+        let slice = |variant: usize| {
+            let turns = order.iter().filter(|of| **of == variant).count();
+            let seconds = turn_s * turns as f64;
+            let slice = self.load(variant, SliceSpec { kind: SliceKind::Measured, seconds, open: None })?;
+            Ok(Slice { turns: turns as u32, ..slice })
+        };
+        variants.into_iter().map(slice).collect()
+    }
+
     fn stop(&mut self, variant: usize) -> Option<TrialEnded> {
         let index = self.living.iter().position(|living| living.0 == variant)?;
         let (_, block, _) = self.living.remove(index);
@@ -149,6 +162,7 @@ fn slice(variant: usize, block: u32, kind: SliceKind, ok: u64, seconds: f64) -> 
         block,
         variant,
         kind,
+        turns: 1,
         started_ns: 0,
         window_ns: (seconds * 1e9) as u64,
         drain_ns: 5_000_000,
