@@ -60,18 +60,22 @@ TREATMENTS = {
 class Process:
     """One service process, pinned, ready and warm after `warm`."""
 
-    def __init__(self, service, treatment):
+    def __init__(self, service, treatment, more_env=()):
         self.treatment = treatment
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
         padding = "x" * random.randrange(4096)
-        env = {**os.environ, "PORT": str(self.port), "PROOFLOAD_PADDING": padding, "NODE_ENV": "production"}
+        env = {**os.environ, "PORT": str(self.port), "PROOFLOAD_PADDING": padding, "NODE_ENV": "production", **dict(more_env)}
         command = ["taskset", "-c", str(SERVICE_CORE), *treatment.wrapper, "node", *treatment.flags, "server.js"]
         self.child = subprocess.Popen(
             command, cwd=ROOT / "targets" / service, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        self.wait_until_ready()
+        try:
+            self.wait_until_ready()
+        except BaseException:
+            self.stop()
+            raise
 
     def wait_until_ready(self):
         until = time.monotonic() + READY_WITHIN_S
