@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Compares two services as one does by hand: start one, warm it up, run wrk three times, stop it; then the other.
 
-Side A is the service as it is; side B the same, or with turns of a loop planted (--effect spin-10, by the calibration that
-planted.py made, or --spin). Service on core 0, wrk on core 1, loopback only. All rates are kept; what follows from them
-is for tables.py.
+Side A is the service as it is; side B the same (--effect none), or with turns of a loop planted (--effect spin-10, by
+the calibration that planted.py made, or --spin). Service on core 0, wrk on core 1, loopback only. All rates are kept;
+what follows from them is for tables.py.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from effects import EFFECTS, calibration_in, variables
 from reuse import CLIENT_CORE, Failed, Load, all_tools, positive
-from study import Step, add_options, command, conduct, read
+from study import add_options, command, conduct, in_rounds, read
 from variance import Process, Treatment, steal
 
 CONNECTIONS = 16
@@ -29,32 +29,34 @@ SPINS = [name for name, effect in EFFECTS.items() if effect.percent is not None]
 def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add_options(parser, count=60)
-    parser.add_argument("--effect", choices=["none", *SPINS], default="none", help="what side B has [none]")
+    parser.add_argument("--effect", nargs="+", choices=["none", *SPINS], default=["none"],
+                        help="what side B has [none]")
     parser.add_argument("--calibration", metavar="FILE", type=Path,
                         help="lines of planted.py, which say how many turns an effect takes")
-    parser.add_argument("--spin", metavar="TURNS", type=positive, help="so many instead")
+    parser.add_argument("--spin", metavar="TURNS", type=positive, help="so many instead, with one effect to name it")
     parser.add_argument("--seconds", type=positive, default=2, help="of each run of wrk [2]")
     options = parser.parse_args()
-    if options.effect == "none" and options.spin:
-        parser.error("--spin: say with --effect under which name the comparisons are kept")
-    if options.effect != "none" and not (options.spin or options.calibration):
-        parser.error(f"--effect {options.effect}: how many turns? --calibration FILE or --spin TURNS")
+    spins = [name for name in options.effect if name != "none"]
+    if options.spin and len(spins) != 1:
+        parser.error("--spin: say with --effect under which one name the comparisons are kept")
+    if spins and not (options.spin or options.calibration):
+        parser.error(f"--effect {spins[0]}: how many turns? --calibration FILE or --spin TURNS")
     return options
 
 
-def planted(options: argparse.Namespace) -> dict:
-    if options.effect == "none":
+def planted(name: str, options: argparse.Namespace) -> dict:
+    if name == "none":
         return {}
     if options.spin:
         return {"SPIN": str(options.spin)}
-    return variables(EFFECTS[options.effect], calibration_in(read(options.calibration)))
+    return variables(EFFECTS[name], calibration_in(read(options.calibration)))
 
 
 def study(options: argparse.Namespace) -> None:
-    env = planted(options)
+    envs = {name: planted(name, options) for name in options.effect}
     each_s = 2 * (STARTS_S + WARM_UP_S + RUNS * options.seconds)
-    steps = [Step("by-hand", options.effect, number, each_s) for number in range(options.count)]
-    conduct(options.out, steps, lambda step: compare(env, options.seconds, step.seed(options.seed)))
+    steps = in_rounds("by-hand", {name: each_s for name in envs}, options.count, options.seed)
+    conduct(options.out, steps, lambda step: compare(envs[step.effect], options.seconds, step.seed(options.seed)))
 
 
 def compare(env: dict, seconds: int, seed: int) -> dict:

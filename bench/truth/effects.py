@@ -10,7 +10,7 @@ from reuse import Failed
 AA_BUDGET_S = 25
 # Requests per second for quantiles. Far below what the service can do on any machine, so that what is seen is the
 # service's own time and not a queue.
-RATE = 500
+RATE = 1000
 
 
 class Effect(NamedTuple):

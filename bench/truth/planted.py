@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Plants effects of known size in a service and looks for them by `proofload run`.
 
-First the loop is calibrated: how many turns make a request cost 1 % more CPU. The calibration is a line of its own in the
-file, and a study keeps to it. Service on core 0, client on core 1, loopback only.
+First the loop is calibrated: how many turns make a request cost 1 % more CPU. The calibration is a line of its own in
+the file, and a study keeps to it. Service on core 0, client on core 1, loopback only.
 """
 
 import argparse
@@ -14,13 +14,13 @@ from statistics import mean, stdev
 from effects import EFFECTS, calibration_in, variables
 from experiment import Variants, run
 from reuse import Failed, positive, progress
-from study import Step, add_options, add_proofload, append, command, conduct, read
+from study import Step, add_options, add_proofload, append, command, conduct, in_rounds, read
 from variance import Process, Treatment, client, finished, measure
 
-# Enough to stand out of the noise, and not so many that the service is another one.
-SPIN = 20_000
-SLICE_S = 0.25
-SLICES = 8  # of each process of a pair
+# About half as much again as the request costs: the more, the less the noise is of it.
+SPIN = 50_000
+SLICE_S = 0.2
+SLICES = 10  # of each process of a pair
 
 
 def parse_options() -> argparse.Namespace:
@@ -28,7 +28,7 @@ def parse_options() -> argparse.Namespace:
     add_options(parser, count=10)
     add_proofload(parser)
     parser.add_argument("--effect", nargs="+", choices=list(EFFECTS), default=list(EFFECTS), help="which [all]")
-    parser.add_argument("--pairs", type=positive, default=10, help="of processes for the calibration [10]")
+    parser.add_argument("--pairs", type=positive, default=20, help="of processes for the calibration [20]")
     parser.add_argument("--calibrate-only", action="store_true", help="end after the calibration")
     return parser.parse_args()
 
@@ -48,14 +48,8 @@ def study(options: argparse.Namespace) -> None:
         sides = Variants({"NOT_READ": "1"}, variables(effect, calibration))
         return run(options.proofload, step.effect, sides, effect, step.seed(options.seed))
 
-    conduct(options.out, in_rounds(chosen, options.count, options.seed), attempt)
-
-
-def in_rounds(chosen: dict, count: int, seed: int) -> list:
-    """Every effect once a round, in an order of its own, so that a bad hour hits all alike."""
-    source = random.Random(seed)
-    return [Step("planted", name, number, chosen[name].budget_s)
-            for number in range(count) for name in source.sample(list(chosen), len(chosen))]
+    seconds = {name: effect.budget_s for name, effect in chosen.items()}
+    conduct(options.out, in_rounds("planted", seconds, options.count, options.seed), attempt)
 
 
 def calibrate(proofload: str, pairs: int, seed: int) -> dict:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compares a service with itself, by `proofload run`, many times: how often does the lab see what is not there?
 
-Both variants are the same program; they differ in a variable that it does not read. Closed loop, 16 connections, a budget of
-25 s. Service on core 0, client on core 1, loopback only.
+Both variants are the same program; they differ in a variable that it does not read. Closed loop, 16 connections, a
+budget of 25 s. Service on core 0, client on core 1, loopback only.
 """
 
 import argparse
@@ -24,7 +24,11 @@ def parse_options() -> argparse.Namespace:
 
 def study(options: argparse.Namespace) -> None:
     steps = [Step("real-aa", "none", number, AA_BUDGET_S) for number in range(options.count)]
-    conduct(options.out, steps, lambda step: run(options.proofload, "real-aa", IDENTICAL, NONE, step.seed(options.seed)))
+
+    def attempt(step: Step) -> dict:
+        return run(options.proofload, "real-aa", IDENTICAL, NONE, step.seed(options.seed))
+
+    conduct(options.out, steps, attempt)
 
 
 if __name__ == "__main__":

@@ -64,6 +64,14 @@ def command(study: Callable) -> int:
     return 0
 
 
+def in_rounds(kind: str, seconds: dict, count: int, seed: int) -> list:
+    """Steps for each effect of `seconds`, which says how long one takes: each once a round, in an order drawn for it,
+    so that a bad hour hits all alike."""
+    source = random.Random(seed)
+    return [Step(kind, name, number, seconds[name])
+            for number in range(count) for name in source.sample(list(seconds), len(seconds))]
+
+
 def conduct(file: Path, steps: list, attempt: Callable) -> None:
     """Appends what `attempt(step)` returns, a dict, for each step that the file does not have.
 
