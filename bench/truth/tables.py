@@ -112,7 +112,7 @@ def calibration_line(line: dict) -> str:
     error = line["percent_standard_error"]
     accuracy = "" if error is None else f" ± {error:.2f}"
     cost = f"{line['percent']:.2f}{accuracy} % of the {line['plain_us']:.0f} µs per request"
-    return (f"- calibration: {line['spin']:,} turns cost {cost} (standard error of {len(line['pairs'])} pairs), so that "
+    return (f"- calibration: {line['spin']:,} turns cost {cost} (standard error of {len(line['pairs'])} pairs), so "
             f"{line['turns_per_percent']:.0f} turns make 1 %")
 
 
