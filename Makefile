@@ -3,10 +3,12 @@
 BINARY := $(or $(CARGO_TARGET_DIR),target)/release/proofload
 FUZZ_SECONDS ?= 60
 DEMO_TARGETS := express-json express-views
+TRUTH := target/truth
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build demo bench-engine bench-open-loop bench-memory test fuzz check
+.PHONY: help setup build demo bench-engine bench-open-loop bench-memory truth-setup truth-aa truth-planted
+.PHONY: truth-by-hand truth-variance test fuzz check
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,10 +33,35 @@ bench-open-loop: build ## how well we and wrk2, h2load, oha and autocannon keep 
 bench-memory: build ## whether we and oha need more memory for more requests, measured here in about 5 minutes
 	python3 bench/engine/memory.py --install --proofload $(BINARY)
 
+# The studies go on where they were left: their lines are kept in $(TRUTH).
+truth-setup:
+	scripts/setup planted
+	@$(MAKE) --no-print-directory build
+	mkdir -p $(TRUTH)
+
+truth-aa: truth-setup ## how often the lab sees a difference where there is none, measured here in about 25 minutes
+	python3 bench/truth/real_aa.py --proofload $(BINARY) --out $(TRUTH)/real-aa.jsonl
+	python3 bench/truth/tables.py $(TRUTH)/real-aa.jsonl
+
+truth-planted: truth-setup ## how often the lab finds effects of known size, measured here in about 3 hours
+	python3 bench/truth/planted.py --proofload $(BINARY) --out $(TRUTH)/planted.jsonl
+	python3 bench/truth/tables.py $(TRUTH)/planted.jsonl
+
+truth-by-hand: truth-setup ## how often runs of wrk by hand are wrong about the same, measured here in about 90 minutes
+	python3 bench/truth/planted.py --calibrate-only --proofload $(BINARY) --out $(TRUTH)/planted.jsonl
+	python3 bench/truth/by_hand.py --effect none spin-2 spin-5 spin-10 spin-20 \
+		--calibration $(TRUTH)/planted.jsonl --out $(TRUTH)/by-hand.jsonl
+	python3 bench/truth/tables.py $(wildcard $(TRUTH)/real-aa.jsonl) $(TRUTH)/planted.jsonl $(TRUTH)/by-hand.jsonl
+
+truth-variance: truth-setup ## where identical processes get their variance from, measured here in about 25 minutes
+	python3 bench/truth/variance.py --proofload $(BINARY) --out $(TRUTH)/variance.jsonl
+	python3 bench/truth/variance_table.py $(TRUTH)/variance.jsonl
+
 test: setup ## all tests: the workspace's and those of the services under test
 	cargo test --workspace --locked
 	cd targets && node --test
 	python3 -m unittest discover --start-directory bench/engine
+	python3 -m unittest discover --start-directory bench/truth
 
 # cargo-fuzz wants flags of the compiler that only nightly has by default.
 fuzz: ## the response reader against a minute of made-up responses (cargo install cargo-fuzz; FUZZ_SECONDS for longer)

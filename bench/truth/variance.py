@@ -1,8 +1,8 @@
 """Where the variance between identical Node processes comes from, and what each remedy buys.
 
-Two processes of one and the same service live side by side and are loaded by turns, A B B A, as in the lab. What differs
-between them though nothing was changed is the noise that every comparison has to bear. Each treatment takes away one thing that
-may cause it; where the noise falls, that was a cause.
+Two processes of one and the same service live side by side and are loaded by turns, A B B A, as in the lab. What
+differs between them though nothing was changed is the noise that every comparison has to bear. Each treatment takes
+away one thing that may cause it; where the noise falls, that was a cause.
 
     python3 bench/truth/variance.py --proofload target/release/proofload --out variance.jsonl
     python3 bench/truth/variance_table.py variance.jsonl
@@ -19,10 +19,10 @@ import socket
 import subprocess
 import sys
 import time
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-SERVICE_CORE, CLIENT_CORE = 0, 1
+from reuse import CLIENT_CORE, ROOT, SERVER_CORE as SERVICE_CORE, Failed
+from study import command
+
 CONNECTIONS = 16
 READY_WITHIN_S = 10
 
@@ -60,18 +60,23 @@ TREATMENTS = {
 class Process:
     """One service process, pinned, ready and warm after `warm`."""
 
-    def __init__(self, service, treatment):
+    def __init__(self, service, treatment, more_env=None):
         self.treatment = treatment
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
         padding = "x" * random.randrange(4096)
         env = {**os.environ, "PORT": str(self.port), "PROOFLOAD_PADDING": padding, "NODE_ENV": "production"}
-        command = ["taskset", "-c", str(SERVICE_CORE), *treatment.wrapper, "node", *treatment.flags, "server.js"]
+        env.update(more_env or {})
+        program = ["taskset", "-c", str(SERVICE_CORE), *treatment.wrapper, "node", *treatment.flags, "server.js"]
         self.child = subprocess.Popen(
-            command, cwd=ROOT / "targets" / service, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            program, cwd=ROOT / "targets" / service, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        self.wait_until_ready()
+        try:
+            self.wait_until_ready()
+        except BaseException:
+            self.stop()
+            raise
 
     def wait_until_ready(self):
         until = time.monotonic() + READY_WITHIN_S
@@ -81,7 +86,7 @@ class Process:
                 return
             except OSError:
                 time.sleep(0.02)
-        sys.exit(f"the service did not get ready within {READY_WITHIN_S} s")
+        raise Failed(f"the service did not get ready within {READY_WITHIN_S} s")
 
     def apart(self):
         """Every thread but the first to the client's core."""
@@ -111,14 +116,23 @@ class Process:
 
 
 def client(proofload, port, seconds, core=CLIENT_CORE):
-    command = ["taskset", "-c", str(core), proofload, "load", f"http://127.0.0.1:{port}/", "--json"]
-    command += ["--duration", f"{seconds * 1000:.0f}ms", "--connections", str(CONNECTIONS), "--driver", "readiness"]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    program = ["taskset", "-c", str(core), proofload, "load", f"http://127.0.0.1:{port}/", "--json"]
+    program += ["--duration", f"{seconds * 1000:.0f}ms", "--connections", str(CONNECTIONS), "--driver", "readiness"]
+    return subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
 
 def finished(child):
-    out, _ = child.communicate()
+    try:
+        out, _ = child.communicate()
+    except BaseException:
+        child.kill()
+        child.wait()
+        raise
+    if child.returncode not in (0, 4):  # one that it calls void is counted all the same
+        raise Failed(f"proofload load ended with {child.returncode}")
     said = json.loads(out)
+    if said["requests"]["ok"] == 0:
+        raise Failed("the service answered nothing")
     return said["requests"]["ok_in_window"] / said["window_s"], said["requests"]["ok"]
 
 
@@ -204,6 +218,10 @@ def main():
     parser.add_argument("--only", nargs="*", default=list(TREATMENTS), help="treatments")
     parser.add_argument("--seed", type=int, default=20261121)
     args = parser.parse_args()
+    return command(lambda: study(args))
+
+
+def study(args):
     random.seed(args.seed)
     began, done, total = time.monotonic(), 0, args.pairs * len(args.only)
     with open(args.out, "a") as out:
@@ -217,4 +235,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -47,7 +47,7 @@ app.get('/', (req, res) => {
 });
 
 app.get('/healthz', (req, res) => {
-  res.json({ heldMb: held.length, sink });
+  res.json({ heldMb: held.length, rssMb: process.memoryUsage.rss() / 2 ** 20, sink });
 });
 
 const server = app.listen(Number(process.env.PORT ?? 3000), '127.0.0.1', (error) => {

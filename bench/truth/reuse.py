@@ -1,0 +1,16 @@
+"""What comes from bench/engine, by name: one place that knows where it is. It must not do anything itself."""
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+# Before the installed packages, one of which may be called `markdown` too; after the script's own folder.
+sys.path.insert(1, str(ROOT / "bench" / "engine"))
+
+from markdown import aligned, section  # noqa: E402
+from processes import CLIENT_CORE, SERVER_CORE, Failed  # noqa: E402
+from rounds import positive, progress  # noqa: E402
+from tools import Load, all_tools  # noqa: E402
+
+__all__ = ["CLIENT_CORE", "ROOT", "SERVER_CORE", "Failed", "Load", "aligned", "all_tools", "positive", "progress",
+           "section"]

@@ -1,0 +1,131 @@
+"""What all studies here share: their options, steps that are kept as they come, and going on where one was left.
+
+A file has one JSON line for each finished comparison. It must not know what is compared.
+"""
+
+import argparse
+import json
+import os
+import random
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Callable, Iterable, NamedTuple
+
+from reuse import ROOT, Failed, positive, progress
+
+FAILURES_IN_A_ROW_MAX = 3
+
+
+class Step(NamedTuple):
+    """One comparison to come. `seconds` is about how long it takes, to tell the time left."""
+
+    kind: str
+    effect: str
+    number: int
+    seconds: float
+
+    @property
+    def key(self) -> tuple:
+        return self.kind, self.effect, self.number
+
+    def seed(self, base: int) -> int:
+        """The same for the same comparison of the same study, whichever were made before it."""
+        return random.Random(f"{base} {self.key}").randrange(2**31)
+
+
+def add_options(parser: argparse.ArgumentParser, count: int) -> None:
+    """Those that every study has."""
+    parser.add_argument("--count", type=positive, default=count, help=f"comparisons, of each effect [{count}]")
+    parser.add_argument("--seed", type=int, default=20261121, help="of all that is drawn [20261121]")
+    parser.add_argument("--out", metavar="FILE", type=Path, required=True,
+                        help="JSON lines are appended here; what it has already is not done again")
+
+
+def add_proofload(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--proofload", metavar="FILE", default=str(ROOT / "target" / "release" / "proofload"),
+                        help="the proofload to try [target/release/proofload]")
+
+
+def command(study: Callable) -> int:
+    """Runs `study()`, ends what it started when it is told to end, and turns what goes wrong into an exit code."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        if len(os.sched_getaffinity(0)) < 2:
+            raise Failed("two processors are needed: one for the service, one for the client")
+        study()
+    except (Failed, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        progress("interrupted: the same command goes on where this ended\n")
+        return 130
+    return 0
+
+
+def in_rounds(kind: str, seconds: dict, count: int, seed: int) -> list:
+    """Steps for each effect of `seconds`, which says how long one takes: each once a round, in an order drawn for it,
+    so that a bad hour hits all alike."""
+    source = random.Random(seed)
+    return [Step(kind, name, number, seconds[name])
+            for number in range(count) for name in source.sample(list(seconds), len(seconds))]
+
+
+def conduct(file: Path, steps: list, attempt: Callable) -> None:
+    """Appends what `attempt(step)` returns, a dict, for each step that the file does not have.
+
+    A step that fails is told and left for the next time. Raises `Failed` where several fail in a row.
+    """
+    have = {(line.get("kind"), line.get("effect"), line.get("number")) for line in read(file)}
+    left = [step for step in steps if step.key not in have]
+    begun, expected_done, failures = time.monotonic(), 0.0, 0
+    for done, step in enumerate(left):
+        expected_left = sum(one.seconds for one in left[done:])
+        pace = (time.monotonic() - begun) / expected_done if expected_done else 1
+        progress(f"{done + 1} of {len(left)}: {step.kind}, {step.effect}, number {step.number}; "
+                 f"about {duration(expected_left * pace)} left\n")
+        expected_done += step.seconds
+        try:
+            append(file, {"kind": step.kind, "effect": step.effect, "number": step.number, **attempt(step)})
+            failures = 0
+        except Failed as error:
+            failures += 1
+            progress(f"failed: {error}\n")
+            if failures == FAILURES_IN_A_ROW_MAX:
+                raise Failed(f"{failures} comparisons failed in a row") from error
+
+
+def read(file: Path) -> list:
+    """The lines of a file that may not be there yet."""
+    return parsed(file.read_text().splitlines()) if file.exists() else []
+
+
+def parsed(lines: Iterable[str]) -> list:
+    """One dict for each line. A line that was cut off by an interruption is left out."""
+    found = []
+    for line in lines:
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            continue
+    return found
+
+
+def append(file: Path, line: dict) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with open(file, "a+b") as out:
+        # What was cut off must not swallow this line, too.
+        end = out.seek(0, os.SEEK_END)
+        if end:
+            out.seek(end - 1)
+            if out.read(1) != b"\n":
+                out.write(b"\n")
+        out.write(json.dumps(line).encode() + b"\n")
+
+
+def duration(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    if minutes < 2:
+        return f"{seconds:.0f} s"
+    return f"{minutes} min" if minutes < 120 else f"{minutes / 60:.1f} h"

@@ -1,0 +1,89 @@
+"""What many comparisons say together: how often they were wrong, and whether their intervals held the truth.
+
+Pure: lines in, numbers out. It must not know a file, a clock or a table.
+"""
+
+from math import exp, log, sqrt
+from statistics import NormalDist, mean
+from typing import NamedTuple, Optional, Sequence
+
+from student import welch
+
+Z = NormalDist().inv_cdf(0.975)
+ALPHA = 0.05
+# From fewer runs their own mean is too much of one run's to be taken as the truth for it.
+RUNS_FOR_TRUTH_MIN = 5
+BETTER, WORSE, EQUIVALENT, NONE = "better", "worse", "equivalent", "none"
+
+
+class Share(NamedTuple):
+    count: int
+    of: int
+
+    @property
+    def value(self) -> float:
+        return self.count / self.of
+
+    def interval(self) -> tuple:
+        """Wilson's, at 95 %. Wilson, *Journal of the American Statistical Association* 22, 1927."""
+        share, n = self.value, self.of
+        middle = (share + Z * Z / (2 * n)) / (1 + Z * Z / n)
+        half = Z / (1 + Z * Z / n) * sqrt(share * (1 - share) / n + Z * Z / (4 * n * n))
+        return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def pooled_ratio(estimates: Sequence[Optional[dict]]) -> Optional[float]:
+    """Candidate over baseline over all blocks of all runs; `None` from too few runs.
+
+    Each run counts by its blocks. A mean of the runs' means would be off: runs end early where they look clear.
+    """
+    present = [one for one in estimates if one]
+    if len(present) < RUNS_FOR_TRUTH_MIN:
+        return None
+    return exp(sum(one["blocks"] * log(one["ratio"]) for one in present) / sum(one["blocks"] for one in present))
+
+
+def covering(estimates: Sequence[Optional[dict]], truth: Optional[float]) -> Optional[Share]:
+    """How many of the intervals hold the truth. Runs without an interval do not count."""
+    present = [one for one in estimates if one]
+    if truth is None or not present:
+        return None
+    return Share(sum(one["low"] <= truth <= one["high"] for one in present), len(present))
+
+
+def outcomes(lines: Sequence[dict], *wanted: str) -> Share:
+    return Share(sum(line["outcome"] in wanted for line in lines), len(lines))
+
+
+def excluding_one(estimates: Sequence[Optional[dict]]) -> Optional[Share]:
+    inside = covering(estimates, 1.0)
+    return inside and Share(inside.of - inside.count, inside.of)
+
+
+def by_larger_mean(line: dict, share: float = 0.0) -> str:
+    """What a line of the hand method says, if the larger mean wins, by more than `share` of the baseline's."""
+    ratio = mean(line["candidate_rates"]) / mean(line["baseline_rates"])
+    if 1 / (1 + share) <= ratio <= 1 + share:
+        return NONE
+    return BETTER if ratio > 1 else WORSE
+
+
+def by_t_test(line: dict) -> str:
+    test = welch(line["baseline_rates"], line["candidate_rates"])
+    if test.p >= ALPHA:
+        return NONE
+    return BETTER if test.t > 0 else WORSE
+
+
+class Wrong(NamedTuple):
+    """Of so many answers: where nothing was planted `false_difference`, else `wrong_sign` and `missed`."""
+
+    false_difference: Share
+    wrong_sign: Share
+    missed: Share
+
+
+def wrong(answers: Sequence[str]) -> Wrong:
+    """Every planted effect is for the worse."""
+    better, worse, n = answers.count(BETTER), answers.count(WORSE), len(answers)
+    return Wrong(Share(better + worse, n), Share(better, n), Share(n - better - worse, n))

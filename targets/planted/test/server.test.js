@@ -1,0 +1,48 @@
+'use strict';
+
+// What is planted must be there: a difference that is not would pass for one that was not found. Times have lower
+// limits alone, which a slow machine keeps too.
+
+const assert = require('node:assert/strict');
+const path = require('node:path');
+const test = require('node:test');
+const { serviceFor } = require('../../service');
+
+const EARLY_MS = 5; // a timer may fire that much before its time
+const directory = path.join(__dirname, '..');
+
+async function timeMs(service) {
+  const begun = performance.now();
+  const response = await service.get('/');
+  assert.equal(response.status, 200);
+  assert.equal((await response.json()).length, 20);
+  return performance.now() - begun;
+}
+
+async function rssMb(service) {
+  return (await (await service.get('/healthz')).json()).rssMb;
+}
+
+test('SPIN takes its time from each request', async (t) => {
+  // Each turn waits for the one before it through six operations: at 6 GHz these are 0.1 s.
+  const service = await serviceFor(t, directory, { SPIN: '100000000' });
+  for (let i = 0; i < 3; i += 1) assert.ok((await timeMs(service)) > 50);
+});
+
+test('DELAY_MS makes every answer wait', async (t) => {
+  const service = await serviceFor(t, directory, { DELAY_MS: '100' });
+  for (let i = 0; i < 3; i += 1) assert.ok((await timeMs(service)) >= 100 - EARLY_MS);
+});
+
+test('TAIL_SHARE of the answers wait TAIL_MS, and the others do not', async (t) => {
+  const tailMs = 1000;
+  const service = await serviceFor(t, directory, { TAIL_SHARE: '0.5', TAIL_MS: String(tailMs) });
+  const times = await Promise.all(Array.from({ length: 40 }, () => timeMs(service)));
+  const waited = times.filter((ms) => ms >= tailMs - EARLY_MS).length;
+  assert.ok(waited > 0 && waited < times.length, `${waited} of ${times.length} waited`);
+});
+
+test('HOLD_MB is memory that the process really has', async (t) => {
+  const [plain, holding] = [await serviceFor(t, directory), await serviceFor(t, directory, { HOLD_MB: '200' })];
+  assert.ok((await rssMb(holding)) - (await rssMb(plain)) > 150);
+});
