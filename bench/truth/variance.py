@@ -166,6 +166,8 @@ def measure_duet(proofload, processes, swapped, seconds):
         cores, clients_cores = (SERVICE_CORE,) * 2, (CLIENT_CORE,) * 2
     for process, core in zip(processes, cores):
         process.pin(core)
+        if process.treatment.helpers_apart:
+            process.apart()
     before, stolen = [process.cpu_ns() for process in processes], steal()
     clients = [client(proofload, p.port, seconds, core) for p, core in zip(processes, clients_cores)]
     done = [finished(child) for child in clients]
@@ -215,9 +217,14 @@ def main():
     parser.add_argument("--out", required=True, help="JSON lines are appended here")
     parser.add_argument("--pairs", type=int, default=10, help="pairs of processes for each treatment")
     parser.add_argument("--seconds", type=float, default=2, help="time that each process is measured, in slices")
+    parser.add_argument("--together", action="store_true",
+                        help="load both processes of every pair at once on one core, which shows the processes and hides the host")
     parser.add_argument("--only", nargs="*", default=list(TREATMENTS), help="treatments")
     parser.add_argument("--seed", type=int, default=20261121)
     args = parser.parse_args()
+    if args.together:
+        for treatment in TREATMENTS.values():
+            treatment.duet = "one core"
     return command(lambda: study(args))
 
 
