@@ -22,7 +22,7 @@ pub enum Standing {
 }
 
 /// Something that has to be so for the result to be right.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Assumption {
     /// Stable name, for example `blocks_independent`.
     pub name: &'static str,
