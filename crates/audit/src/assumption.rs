@@ -22,7 +22,7 @@ pub enum Standing {
 }
 
 /// Something that has to be so for the result to be right.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Assumption {
     /// Stable name, for example `blocks_independent`.
     pub name: &'static str,
@@ -67,7 +67,10 @@ fn independent(comparisons: &[Comparison]) -> Assumption {
     };
     let highest = checked(comparisons).filter_map(lag1).max_by(|one, other| one.0.total_cmp(&other.0));
     let (standing, evidence) = match highest {
-        None => (Standing::Unchecked, format!("fewer than {LAG1_BLOCKS_MIN} blocks cannot tell")),
+        None => (
+            Standing::Unchecked,
+            format!("it takes an estimate from {LAG1_BLOCKS_MIN} blocks or more to tell"),
+        ),
         Some((lag1, blocks, label)) => {
             // Many comparisons have a highest one by chance, too.
             let chance = 1.0 / f64::from(blocks).sqrt();
@@ -103,19 +106,19 @@ fn even_noise(comparisons: &[Comparison]) -> Assumption {
 }
 
 fn looks_kept(record: &Record) -> Assumption {
-    let interrupted =
-        matches!(record.ended.as_ref().map(|ended| &ended.reason), Some(EndReason::Interrupted));
-    let (standing, evidence) = match (record.header.plan.design.looks, interrupted) {
+    let reason = record.ended.as_ref().map(|ended| &ended.reason);
+    let (standing, evidence) = match (record.header.plan.design.looks, reason) {
         (LookRule::Always, _) => {
             (Standing::Supported, "the intervals hold however often one looks".to_owned())
         }
-        (_, false) => (
-            Standing::Supported,
-            "this run ended by its rule; whether it was one of several is yours to know".into(),
-        ),
-        (_, true) => (
+        (_, None) => (Standing::Unchecked, "the record does not say why it ended".to_owned()),
+        (_, Some(EndReason::Interrupted)) => (
             Standing::Doubtful,
             "it was interrupted; if that was because of what it showed, use `looks = \"always\"`".to_owned(),
+        ),
+        (_, Some(_)) => (
+            Standing::Supported,
+            "this run ended by its rule; whether it was one of several is yours to know".into(),
         ),
     };
     let statement = "nobody stopped it, or ran it again, because of what it showed".into();

@@ -23,7 +23,7 @@ pub use effect::{Effect, Kind};
 pub use finding::{Finding, Grade};
 pub use metric::{direction, metrics};
 pub use rule::rule;
-pub use variant::{ResponseTime, Variant, latency, response};
+pub use variant::{ResponseTime, Variant, latencies, responses};
 
 use metric::BlockFigures;
 use record::Record;
@@ -36,6 +36,8 @@ pub struct Conclusion {
     pub blocks: u32,
     /// Blocks at which the last look is, or was to be, taken.
     pub blocks_planned: Option<u32>,
+    /// Whether intervals are withheld until the run ends, because the experiment looks once.
+    pub awaits_look: bool,
     /// Each variant of the plan, in its order.
     pub variants: Vec<Variant>,
     /// Each comparison of the plan in its order, once for each metric that gets a verdict.
@@ -81,6 +83,7 @@ pub fn conclude(record: &Record) -> Conclusion {
     Conclusion {
         blocks: u32::try_from(record.complete_blocks().count()).unwrap_or(u32::MAX),
         blocks_planned: record.blocks_planned,
+        awaits_look: !rule::may_look(record),
         variants,
         assumptions: assumption::all(record, &comparisons, aa.as_ref()),
         comparisons,

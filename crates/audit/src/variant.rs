@@ -5,9 +5,12 @@ use std::collections::BTreeMap;
 use plan::Metric;
 use record::{ErrorCount, Record, Slice, Trial};
 use serde::Serialize;
-use stats::Latencies;
+use stats::{Interval, Latencies};
 
 use crate::metric::{BlockFigures, Figures, trial};
+
+/// Level of the interval of the share of failed requests.
+const FAILED_LEVEL: f64 = 0.95;
 
 /// One variant's figures.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -32,6 +35,11 @@ pub struct Variant {
     pub requests: u64,
     /// Requests that did not end in an expected response.
     pub failed: u64,
+    /// Share of requests that did not end in an expected response; `None` without requests.
+    pub failed_share: Option<f64>,
+    /// Wilson's 95 % interval of that share, which takes requests as independent. Failures come in bursts, and it does not
+    /// know: it is too narrow then, and compares no variants.
+    pub failed_interval: Option<Interval>,
     /// Requests given up after the time-out.
     pub timed_out: u64,
     /// Errors by phase and cause.
@@ -61,6 +69,7 @@ impl Variant {
             blocks.iter().filter_map(|block| block.variants[index].as_ref()).collect();
         let mean = |metric| geometric_mean(figures.iter().filter_map(|figures| figures.value(metric)));
         let per = |amount: u64, of: u64| (of > 0).then(|| amount as f64 / of as f64);
+        let (requests, failed) = (sum(Slice::due), sum(Slice::failed));
         Variant {
             name: record.header.plan.variants[index].name.clone(),
             throughput_per_s: mean(Metric::Throughput),
@@ -70,17 +79,14 @@ impl Variant {
             peak_rss_bytes: median(trials.iter().filter_map(|t| Some(t.ended.as_ref()?.peak_rss_bytes))),
             response_time: Metric::LATENCIES.iter().filter_map(|of| response_time(&figures, *of)).collect(),
             body_bytes_per_response: per(sum(|slice| slice.body_bytes), sum(|slice| slice.answered)),
-            requests: sum(Slice::due),
-            failed: sum(Slice::failed),
+            requests,
+            failed,
+            failed_share: per(failed, requests),
+            failed_interval: stats::wilson(failed, requests, FAILED_LEVEL).ok().flatten(),
             timed_out: sum(|slice| slice.timed_out),
             errors: errors(&slices),
             status: status(&slices),
         }
-    }
-
-    /// Share of requests that did not end in an expected response; `None` without requests.
-    pub fn failed_share(&self) -> Option<f64> {
-        (self.requests > 0).then(|| self.failed as f64 / self.requests as f64)
     }
 }
 
@@ -132,20 +138,21 @@ fn status(slices: &[&Slice]) -> BTreeMap<u16, u64> {
     counts
 }
 
-/// Time from sent to done of a variant over all measured slices, by its index in the plan.
+/// Time from sent to done of a variant, by its index in the plan: for each complete block over its measured slices.
 ///
 /// In closed loop it follows from connections and throughput, and is no basis for a comparison.
-pub fn latency(record: &Record, index: usize) -> Latencies {
-    merged(measured(record, index).map(|slice| &slice.latency))
+pub fn latencies(record: &Record, index: usize) -> Vec<Latencies> {
+    by_block(record, index, |slice| Some(&slice.latency))
 }
 
-/// Time from due to done of a variant over all measured slices, by its index in the plan; empty in closed loop.
-pub fn response(record: &Record, index: usize) -> Latencies {
-    merged(measured(record, index).filter_map(|slice| Some(&slice.open.as_ref()?.response)))
+/// The same from due to done; empty histograms in closed loop.
+pub fn responses(record: &Record, index: usize) -> Vec<Latencies> {
+    by_block(record, index, |slice| Some(&slice.open.as_ref()?.response))
 }
 
-fn measured(record: &Record, index: usize) -> impl Iterator<Item = &Slice> {
-    record.complete_blocks().filter_map(move |block| trial(block, index)).flat_map(Trial::measured)
+fn by_block(record: &Record, index: usize, of: fn(&Slice) -> Option<&Latencies>) -> Vec<Latencies> {
+    let trials = record.complete_blocks().filter_map(|block| trial(block, index));
+    trials.map(|trial| merged(trial.measured().filter_map(of))).collect()
 }
 
 pub(crate) fn merged<'a>(histograms: impl Iterator<Item = &'a Latencies>) -> Latencies {

@@ -80,6 +80,21 @@ pub fn share(share: f64) -> String {
     }
 }
 
+/// An upper bound of a share as per cent, rounded up so that it stays one: `< 0.56 %`.
+pub fn share_below(high: f64) -> String {
+    let percent = high * 100.0;
+    // What is a hair above a round number by binary rounding is that number.
+    let up = |decimals: i32| (percent * 10_f64.powi(decimals) - 1e-9).ceil() / 10_f64.powi(decimals);
+    if percent < 10.0 { format!("< {:.2} %", up(2)) } else { format!("< {:.1} %", up(1)) }
+}
+
+/// A ratio as a factor: two decimals, and up to six where it needs them to differ from ×1.
+pub fn factor(ratio: f64) -> String {
+    let near = |decimals: usize| (format!("{ratio:.decimals$}"), format!("{:.decimals$}", 1.0));
+    let shown = (2..=6).map(near).find(|(value, one)| value != one || ratio == 1.0);
+    format!("×{}", shown.map_or_else(|| "1.00".to_owned(), |(value, _)| value))
+}
+
 /// A ratio and its interval: as a change in per cent, or as a factor where it is large.
 ///
 /// Both come with the digits that the interval's width deserves.
@@ -137,6 +152,14 @@ mod tests {
         assert_eq!(micros(81_230.0), "81.2 ms");
         assert_eq!(bytes(134_054.0), "134 kB");
         assert_eq!(seconds(125.2), "2m5s");
+        assert_eq!(
+            [share_below(0.005_552), share_below(0.1028), share_below(1e-7)],
+            ["< 0.56 %", "< 10.3 %", "< 0.01 %"]
+        );
+        assert_eq!(
+            [factor(1.0), factor(1.0 - 1e-16), factor(1.0002), factor(0.5)],
+            ["×1.00", "×1.00", "×1.0002", "×0.50"]
+        );
         assert_eq!([seconds(0.25), seconds(60.0), seconds(3780.0)], ["250ms", "1m", "1h3m"]);
     }
 

@@ -12,5 +12,5 @@ mod text;
 pub use figure::{bytes, change, count, rate, seconds, share};
 pub use json::json;
 pub use markdown::markdown;
-pub use sheet::{Answer, Remark, Row, Sheet};
+pub use sheet::{Answer, EffectLine, Effects, Judged, Remark, Row, Sheet};
 pub use text::{so_far, text};

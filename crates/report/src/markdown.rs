@@ -1,18 +1,14 @@
 //! A sheet as Markdown that fits a pull request comment.
 
-use audit::Grade;
+use audit::{Grade, Standing};
 
-use crate::sheet::Sheet;
+use crate::sheet::{Answer, Effects, Sheet};
 
 /// The whole report.
 pub fn markdown(sheet: &Sheet) -> String {
     let mut out = format!("## {}\n\n", escaped(&sheet.title));
-    for answer in &sheet.answers {
-        let also: String =
-            answer.also.iter().map(|also| format!("<br>also {}, not judged", escaped(also))).collect();
-        let (comparison, detail) = (escaped(&answer.comparison), escaped(&answer.detail));
-        out += &format!("- **{}**: {comparison}: {detail}{also}\n", answer.verdict);
-    }
+    out.extend(sheet.answers.iter().map(answer_text));
+    out += &sheet.effects.as_ref().map(effects_text).unwrap_or_default();
     out += &format!("\n{}", table(sheet));
     for finding in &sheet.findings {
         let grade = match finding.grade {
@@ -22,11 +18,43 @@ pub fn markdown(sheet: &Sheet) -> String {
         };
         out += &format!("\n> **{grade}**: {}. {}\n", escaped(&finding.evidence), escaped(&finding.remedy));
     }
-    out += "\n<details><summary>How it was measured</summary>\n\n";
-    for (name, line) in &sheet.method {
-        out += &format!("- {name}: {}\n", escaped(line));
+    out += "\n<details><summary>How it was measured, and what it takes for granted</summary>\n\n";
+    let named = |(name, line): &(String, String)| format!("- {name}: {}\n", escaped(line));
+    out.extend(sheet.method.iter().map(named));
+    for assumption in &sheet.assumptions {
+        let standing = match assumption.standing {
+            Standing::Doubtful => "**doubtful**",
+            Standing::Unchecked => "unchecked",
+            Standing::Supported => "supported",
+        };
+        let (statement, evidence) = (escaped(&assumption.statement), escaped(&assumption.evidence));
+        out += &format!("- {standing}: {statement}: {evidence}\n");
     }
+    out.extend(sheet.place.iter().map(named));
     out += "\n</details>\n";
+    out
+}
+
+fn answer_text(answer: &Answer) -> String {
+    let comparison = escaped(&answer.comparison);
+    let mut out = match answer.judged.as_slice() {
+        [one] => format!("- **{}**: {comparison}: {}", one.verdict, escaped(&one.detail)),
+        several => {
+            let lines =
+                several.iter().map(|one| format!("<br>**{}**: {}", one.verdict, escaped(&one.detail)));
+            format!("- {comparison}:{}", lines.collect::<String>())
+        }
+    };
+    out.extend(answer.also.iter().map(|also| format!("<br>also {}, not judged", escaped(also))));
+    out + "\n"
+}
+
+fn effects_text(effects: &Effects) -> String {
+    let mut out = format!("\n{}:\n\n", escaped(&effects.heading));
+    for line in &effects.lines {
+        out += &format!("- **{}**: {}: {}\n", line.verdict, escaped(&line.label), escaped(&line.detail));
+    }
+    out.extend(effects.note.iter().map(|note| format!("- {}\n", escaped(note))));
     out
 }
 

@@ -1,12 +1,19 @@
 //! Everything a report says, in words and in order, before it is drawn in any form.
 
-use audit::{Comparison, Conclusion, Finding, Grade, Outcome, Variant};
+use audit::{Assumption, Conclusion, Finding, Grade, Kind, Outcome, Standing, Variant};
 use plan::Metric;
 use record::{EndReason, Record};
 
-use crate::figure::{bytes, change, count, micros, rate, share};
+use crate::figure::{bytes, count, micros, rate, share_below};
 
+mod answer;
+mod effect;
 mod method;
+
+pub(crate) use answer::metric_name;
+
+/// No failure among so many requests says enough by itself: with 95 % fewer than 0.13 % fail.
+const REQUESTS_TELLING: u64 = 3_000;
 
 /// The content of a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +22,8 @@ pub struct Sheet {
     pub title: String,
     /// One answer a comparison.
     pub answers: Vec<Answer>,
+    /// What each factor does, with two factors or more.
+    pub effects: Option<Effects>,
     /// Headings of the table of variants.
     pub columns: Vec<String>,
     /// One row a variant.
@@ -23,6 +32,10 @@ pub struct Sheet {
     pub findings: Vec<Remark>,
     /// How it was measured, each line a name and a text.
     pub method: Vec<(String, String)>,
+    /// What the result takes for granted, the doubtful first.
+    pub assumptions: Vec<Assumption>,
+    /// On which machine it was measured and where the record lies, each line a name and a text.
+    pub place: Vec<(String, String)>,
     /// What to do next, each a sentence or a command with its reason.
     pub next: Vec<String>,
 }
@@ -32,14 +45,47 @@ pub struct Sheet {
 pub struct Answer {
     /// Reads as "candidate against baseline".
     pub comparison: String,
+    /// The verdict for each metric that gets one, at least one.
+    pub judged: Vec<Judged>,
+    /// Other metrics, shown but not judged.
+    pub also: Vec<String>,
+}
+
+/// The verdict about one metric.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judged {
     /// The verdict's kind, for colours.
     pub outcome: Outcome,
     /// The verdict as a word.
     pub verdict: String,
     /// Estimate with interval and metric, or why there is none.
     pub detail: String,
-    /// Other metrics, shown but not judged.
-    pub also: Vec<String>,
+}
+
+/// What each factor does on average, and what two of them do to each other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Effects {
+    /// What the lines are, with the metric.
+    pub heading: String,
+    /// Main effects first.
+    pub lines: Vec<EffectLine>,
+    /// Why there are no lines, or what is not among them.
+    pub note: Option<String>,
+}
+
+/// One effect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EffectLine {
+    /// Such as `node_env: production / development`.
+    pub label: String,
+    /// Whether it is of one factor or of two.
+    pub kind: Kind,
+    /// The verdict's kind, for colours.
+    pub outcome: Outcome,
+    /// The verdict as a word.
+    pub verdict: String,
+    /// Estimate with interval.
+    pub detail: String,
 }
 
 /// One variant's line of the table, in the order of [`Sheet::columns`].
@@ -66,84 +112,35 @@ impl Sheet {
         let plan = &record.header.plan;
         Sheet {
             title: plan.question.clone().unwrap_or_else(|| plan.name.clone()),
-            answers: conclusion
-                .comparisons
-                .iter()
-                .map(|c| answer(c, conclusion, plan.design.margin))
-                .collect(),
+            answers: answer::answers(conclusion, plan.design.margin),
+            effects: effect::effects(conclusion),
             columns: columns(record, conclusion),
             rows: (0..conclusion.variants.len()).map(|index| row(record, conclusion, index)).collect(),
             findings: conclusion.findings.iter().map(remark).collect(),
             method: method::method(record, conclusion),
+            assumptions: assumptions(conclusion),
+            place: method::place(record),
             next: next(record, conclusion),
         }
     }
 }
 
+/// The gravest first, as with findings. Where all is void there is no result to take anything for granted, but what is doubtful
+/// may be the reason.
+fn assumptions(conclusion: &Conclusion) -> Vec<Assumption> {
+    let void = conclusion.comparisons.iter().all(|comparison| comparison.outcome == Outcome::Void);
+    let told = |assumption: &&Assumption| !void || assumption.standing == Standing::Doubtful;
+    let mut sorted: Vec<Assumption> = conclusion.assumptions.iter().filter(told).cloned().collect();
+    sorted.sort_by_key(|assumption| match assumption.standing {
+        Standing::Doubtful => 0,
+        Standing::Unchecked => 1,
+        Standing::Supported => 2,
+    });
+    sorted
+}
+
 fn remark(finding: &Finding) -> Remark {
     Remark { grade: finding.grade, evidence: finding.evidence.clone(), remedy: finding.remedy.clone() }
-}
-
-fn answer(comparison: &Comparison, conclusion: &Conclusion, margin: f64) -> Answer {
-    let detail = match (&comparison.estimate, comparison.outcome) {
-        (_, Outcome::Void) => "no conclusion may be drawn, see the findings".to_owned(),
-        (None, _) => format!("no estimate from {} blocks", conclusion.blocks),
-        (Some(estimate), outcome) => {
-            let (value, interval) = change(estimate);
-            let hint = match outcome {
-                Outcome::Equivalent => format!("; smaller than the margin of {}", share(margin)),
-                Outcome::Inconclusive => undecided(comparison, conclusion, margin),
-                _ => String::new(),
-            };
-            format!("{value} {} ({interval}){hint}", metric_name(comparison.metric))
-        }
-    };
-    let also = comparison.exploratory.iter().map(|other| {
-        let (value, interval) = change(&other.estimate);
-        format!("{value} {} ({interval})", metric_name(other.metric))
-    });
-    Answer {
-        comparison: comparison.label.clone(),
-        outcome: comparison.outcome,
-        verdict: verdict(comparison.outcome, comparison.metric).to_owned(),
-        detail,
-        also: also.collect(),
-    }
-}
-
-fn undecided(comparison: &Comparison, conclusion: &Conclusion, margin: f64) -> String {
-    match comparison.blocks_needed {
-        Some(blocks) if blocks > conclusion.blocks => {
-            format!("; about {blocks} blocks would decide it at a margin of {}", share(margin))
-        }
-        _ => format!("; neither beyond chance nor within the margin of {}", share(margin)),
-    }
-}
-
-fn verdict(outcome: Outcome, metric: Metric) -> &'static str {
-    match (outcome, metric) {
-        (Outcome::Better, Metric::CpuPerRequest) => "cheaper",
-        (Outcome::Worse, Metric::CpuPerRequest) => "dearer",
-        (Outcome::Better, Metric::PeakMemory) => "smaller",
-        (Outcome::Worse, Metric::PeakMemory) => "larger",
-        (Outcome::Better, _) => "faster",
-        (Outcome::Worse, _) => "slower",
-        (Outcome::Equivalent, _) => "equivalent",
-        (Outcome::Inconclusive, _) => "inconclusive",
-        (Outcome::Void, _) => "void",
-    }
-}
-
-fn metric_name(metric: Metric) -> &'static str {
-    match metric {
-        Metric::Throughput => "throughput",
-        Metric::CpuPerRequest => "CPU per request",
-        Metric::PeakMemory => "peak memory",
-        Metric::P50 => "p50 response time",
-        Metric::P90 => "p90 response time",
-        Metric::P99 => "p99 response time",
-        Metric::P999 => "p99.9 response time",
-    }
 }
 
 /// Response sizes get a column only where they differ; else they are one line of the method.
@@ -195,12 +192,21 @@ fn row(record: &Record, conclusion: &Conclusion, index: usize) -> Row {
         cells.push(or_dash(variant.busy_cores.map(|cores| format!("{cores:.2}"))));
     }
     cells.push(or_dash(variant.peak_rss_bytes.map(|peak| bytes(peak as f64))));
-    let failed = |_| format!("{} of {}", count(variant.failed), count(variant.requests));
-    cells.push(or_dash(variant.failed_share().map(failed)));
+    cells.push(or_dash(variant.failed_share.map(|_| failed(variant))));
     if shows_size(conclusion) {
         cells.push(or_dash(variant.body_bytes_per_response.map(bytes)));
     }
     Row { cells }
+}
+
+/// Beside a count that proves little, what the share may still be.
+fn failed(variant: &Variant) -> String {
+    let seen = format!("{} of {}", count(variant.failed), count(variant.requests));
+    let little = variant.failed > 0 || variant.requests < REQUESTS_TELLING;
+    match variant.failed_interval.as_ref().filter(|_| little) {
+        Some(interval) => format!("{seen} ({})", share_below(interval.high)),
+        None => seen,
+    }
 }
 
 fn response_time(variant: &Variant, metric: Metric) -> Option<String> {

@@ -1,25 +1,14 @@
 //! What people read, word for word, of a record that is kept in the repository.
 
-use std::path::Path;
-
 use audit::conclude;
 use plan::{Metric, Rate};
-use proofload_report::{Sheet, json, markdown, text};
+use proofload_report::{Sheet, json, markdown};
 use record::{EndReason, Ended, OpenLoop, RateChosen, Record};
 use stats::Latencies;
 
-fn kept() -> Record {
-    let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1"));
-    let mut record = record::open(path).expect("the kept record opens");
-    // Where it lies differs from machine to machine.
-    record.directory = "records/simulated".into();
-    record
-}
+mod records;
 
-fn as_text(record: &Record) -> String {
-    let text = text(&Sheet::new(record, &conclude(record)), 100);
-    anstream::adapter::strip_str(&text).to_string()
-}
+use records::{as_text, kept};
 
 /// The kept record as if it had been in open loop, with response times of its own.
 fn in_open_loop(metric: Metric) -> Record {
@@ -73,6 +62,13 @@ fn json_of_a_latency_experiment_has_its_rate_and_response_times_and_no_closed_lo
     assert_eq!(json["variants"][0]["response_time"][0]["metric"], "p50");
     assert!(json["variants"][0]["response_time"][0]["us"].as_f64().is_some_and(|us| us > 2000.0));
     assert_eq!(json["closed_loop_latency"], serde_json::json!([]));
+    let quantiles = &json["open_loop"]["response_time"][0]["quantiles"];
+    let number = |value: &serde_json::Value| value.as_f64().expect("a number");
+    let (p50, band) = (&quantiles[0], &quantiles[0]["band_us"]);
+    assert!(number(&band["low"]) < number(&p50["us"]) && number(&p50["us"]) < number(&band["high"]), "{p50}");
+    // More than one in a hundred got no answer: nothing bounds p99 from above, in any draw.
+    assert_eq!(quantiles[3]["percent"], 99.0);
+    assert_eq!(quantiles[3]["band_us"]["high"], serde_json::Value::Null);
 }
 
 #[test]

@@ -14,7 +14,7 @@ mod bands;
 mod encoding;
 mod interval_log;
 
-pub use bands::{Band, quantile_band};
+pub use bands::{Band, quantile_band, quantile_bands};
 pub use interval_log::{IntervalLog, Tag};
 
 /// Longest latency a cell exists for: one hour, in nanoseconds. Anything longer counts as "at least one hour".

@@ -27,7 +27,7 @@ pub use error::Error;
 pub use estimate::{Estimate, lag1};
 pub use factorial::{BlockValues, COMBINATIONS_MAX, Contrast, Factor, Term, contrasts};
 pub use guard::{GUARD_RHO, Guard, guard};
-pub use histogram::{Band, HIGHEST_NS, IntervalLog, Latencies, Quantile, Tag, quantile_band};
+pub use histogram::{Band, HIGHEST_NS, IntervalLog, Latencies, Quantile, Tag, quantile_band, quantile_bands};
 pub use looks::{ALPHA, BLOCKS_MAX, BLOCKS_MIN, COMPARISONS_MAX, Looks};
 pub use max_t::{Adjusted, EXACT_BLOCKS_MAX, MaxT, max_t};
 pub use proportion::{Interval, newcombe, wilson};

@@ -1,26 +1,33 @@
 //! How it was measured, in words: blocks, interval, trials, load and machine.
 
-use audit::Conclusion;
+use audit::{AaCheck, Conclusion};
 use plan::Arrivals;
 use record::{EndReason, RateChosen, Record};
+use stats::Rule;
 
-use crate::figure::{rate, seconds, share};
+use super::metric_name;
+use crate::figure::{change, rate, seconds, share};
 
 /// Each line a name and a text.
 pub(super) fn method(record: &Record, conclusion: &Conclusion) -> Vec<(String, String)> {
     let mut lines = vec![("blocks".to_owned(), blocks_line(record, conclusion))];
-    if let Some(text) = interval_line(conclusion) {
-        lines.push(("interval".to_owned(), text));
-    }
-    if let Some(text) = trial_line(record) {
-        lines.push(("trial".to_owned(), text));
-    }
-    if let Some(text) = load_line(record) {
-        lines.push(("load".to_owned(), text));
-    }
-    lines.push(("machine".to_owned(), machine_line(record)));
-    lines.push(("record".to_owned(), record.directory.display().to_string()));
+    let others = [
+        ("interval", interval_line(record, conclusion)),
+        ("effects", effects_line(conclusion)),
+        ("A/A", conclusion.aa.as_ref().map(|aa| aa_line(aa, conclusion))),
+        ("trial", trial_line(record)),
+        ("load", load_line(record)),
+    ];
+    lines.extend(others.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?))));
     lines
+}
+
+/// On which machine, and where it is kept.
+pub(super) fn place(record: &Record) -> Vec<(String, String)> {
+    vec![
+        ("machine".to_owned(), machine_line(record)),
+        ("record".to_owned(), record.directory.display().to_string()),
+    ]
 }
 
 fn blocks_line(record: &Record, conclusion: &Conclusion) -> String {
@@ -31,12 +38,51 @@ fn blocks_line(record: &Record, conclusion: &Conclusion) -> String {
     format!("{} of fresh processes, order random from seed {}; {end}", conclusion.blocks, record.header.seed)
 }
 
-fn interval_line(conclusion: &Conclusion) -> Option<String> {
+fn interval_line(record: &Record, conclusion: &Conclusion) -> Option<String> {
     let estimate = conclusion.comparisons.iter().find_map(|comparison| comparison.estimate.as_ref())?;
-    Some(format!(
-        "estimate ± {:.2} standard errors over blocks: 95 % for all looks and comparisons together",
-        estimate.critical_t
-    ))
+    let rule = audit::rule(record)?;
+    // The joint critical t cannot always be had; then each comparison has its share of the 5 %.
+    let shared = rule.critical_t(estimate.blocks) == Some(estimate.critical_t);
+    let confidence = match (rule, conclusion.comparisons.len()) {
+        (Rule::Planned(_), _) => "95 % for all looks and comparisons together".to_owned(),
+        (Rule::Always { .. }, 1) => "95 % however often it is looked at (confidence sequence)".to_owned(),
+        (Rule::Always { .. }, many) => {
+            format!(
+                "95 % for all {many} comparisons together, however often they are looked at (confidence sequence)"
+            )
+        }
+        (Rule::Once { .. }, 1) => "95 %, looked at once".to_owned(),
+        (Rule::Once { .. }, many) => {
+            let how = if shared { "each with its share of the 5 %" } else { "sign flips" };
+            format!("95 %, looked at once; {many} comparisons judged together ({how})")
+        }
+    };
+    Some(format!("estimate ± {:.2} standard errors over blocks: {confidence}", estimate.critical_t))
+}
+
+fn effects_line(conclusion: &Conclusion) -> Option<String> {
+    let any = conclusion.effects.iter().any(|effect| effect.estimate.is_some());
+    any.then(|| {
+        format!(
+            "95 % for all {} together, apart from the comparisons; they do not end the run. A\u{a0}×\u{a0}B: how much more A does \
+             where B is changed",
+            conclusion.effects.len()
+        )
+    })
+}
+
+fn aa_line(aa: &AaCheck, conclusion: &Conclusion) -> String {
+    let metric = metric_name(aa.metric);
+    let found = match &aa.estimate {
+        Some(estimate) => {
+            let (value, interval) = change(estimate);
+            let word = if aa.differs { "differs, which it must not" } else { "no difference" };
+            format!("{value} {metric} ({interval}, at 99 %): {word}")
+        }
+        None if conclusion.awaits_look => "no interval before the end of the run".to_owned(),
+        None => format!("no estimate of {metric} from {} blocks", conclusion.blocks),
+    };
+    format!("{}: {found}", aa.label)
 }
 
 fn end_text(reason: &EndReason) -> &'static str {

@@ -49,9 +49,24 @@ pub fn quantile_band(
     level: f64,
     resampling: Resampling,
 ) -> Result<Band, Error> {
+    let mut bands = quantile_bands(blocks, &[q], level, resampling)?;
+    // There is one for each quantile.
+    bands.pop().ok_or(Error::Quantile { value: q })
+}
+
+/// [`quantile_band`] for several quantiles, in their order, of the same draws: the blocks are read only once.
+///
+/// # Errors
+/// As [`quantile_band`].
+pub fn quantile_bands(
+    blocks: &[Latencies],
+    quantiles: &[f64],
+    level: f64,
+    resampling: Resampling,
+) -> Result<Vec<Band>, Error> {
     check_level(level)?;
-    if !(0.0..=1.0).contains(&q) {
-        return Err(Error::Quantile { value: q });
+    if let Some(&value) = quantiles.iter().find(|q| !(0.0..=1.0).contains(*q)) {
+        return Err(Error::Quantile { value });
     }
     let mut draws = resampling.draws(PURPOSE)?;
     let count = u32::try_from(blocks.len()).unwrap_or(u32::MAX);
@@ -62,12 +77,18 @@ pub fn quantile_band(
         return Err(Error::NoLatencies { block });
     }
     let merged = Merged::new(blocks);
-    let (low, high) = merged.bounds(&vec![1; blocks.len()], q);
-    let quantile = if high == low { Quantile::Exact(low) } else { Quantile::AtLeast(low) };
-    let all: Vec<(u64, u64)> =
-        (0..resampling.resamples).map(|_| merged.bounds(&weights(blocks.len(), &mut draws), q)).collect();
-    let (low_ns, high) = ends(&all, level);
-    Ok(Band { quantile, low_ns, high })
+    let mut drawn = vec![Vec::new(); quantiles.len()];
+    for _ in 0..resampling.resamples {
+        let weights = weights(blocks.len(), &mut draws);
+        drawn.iter_mut().zip(quantiles).for_each(|(bounds, q)| bounds.push(merged.bounds(&weights, *q)));
+    }
+    let band = |(bounds, q): (&Vec<(u64, u64)>, &f64)| {
+        let (low, high) = merged.bounds(&vec![1; blocks.len()], *q);
+        let quantile = if high == low { Quantile::Exact(low) } else { Quantile::AtLeast(low) };
+        let (low_ns, high) = ends(bounds, level);
+        Band { quantile, low_ns, high }
+    };
+    Ok(drawn.iter().zip(quantiles).map(band).collect())
 }
 
 /// An upper bound that is none.

@@ -36,3 +36,11 @@ fn weights_give_what_merging_as_often_gives() {
     }
     assert!(open > 40, "too few open ends to be a test of them: {open}");
 }
+
+#[test]
+fn bands_of_several_quantiles_are_those_of_each() {
+    let blocks = blocks(7);
+    let resampling = Resampling { resamples: 1_000, seed: 1 };
+    let each = [0.99, 0.5].map(|q| quantile_band(&blocks, q, 0.95, resampling).expect("samples"));
+    assert_eq!(quantile_bands(&blocks, &[0.99, 0.5], 0.95, resampling).as_deref(), Ok(each.as_slice()));
+}

@@ -1,0 +1,100 @@
+//! The answers: one a comparison, with a verdict for each metric that gets one, in words.
+
+use audit::{Comparison, Conclusion, Outcome};
+use plan::Metric;
+
+use super::{Answer, Judged};
+use crate::figure::{change, factor, share};
+
+/// The sentence in place of a number where a finding forbids one.
+pub(super) const VOID: &str = "no conclusion may be drawn, see the findings";
+
+/// Comparisons of the same two variants follow one another, once for each metric, and become one answer.
+pub(super) fn answers(conclusion: &Conclusion, margin: f64) -> Vec<Answer> {
+    let same = |one: &Comparison, other: &Comparison| {
+        (one.baseline, one.candidate) == (other.baseline, other.candidate)
+    };
+    let groups = conclusion.comparisons.chunk_by(same);
+    groups.map(|group| answer(group, conclusion, margin)).collect()
+}
+
+fn answer(group: &[Comparison], conclusion: &Conclusion, margin: f64) -> Answer {
+    // What voids a comparison voids it for all metrics.
+    let void = group.iter().all(|comparison| comparison.outcome == Outcome::Void);
+    let shown = if void { &group[..1] } else { group };
+    let also = group.iter().flat_map(|comparison| &comparison.exploratory).map(|other| {
+        let (value, interval) = change(&other.estimate);
+        format!("{value} {} ({interval})", metric_name(other.metric))
+    });
+    Answer {
+        comparison: group[0].label.clone(),
+        judged: shown.iter().map(|comparison| judged(comparison, conclusion, margin)).collect(),
+        also: also.collect(),
+    }
+}
+
+fn judged(comparison: &Comparison, conclusion: &Conclusion, margin: f64) -> Judged {
+    let metric = metric_name(comparison.metric);
+    let detail = match (&comparison.estimate, comparison.outcome) {
+        (_, Outcome::Void) => VOID.to_owned(),
+        (None, _) => without_estimate(comparison, conclusion),
+        (Some(estimate), outcome) => {
+            let (value, interval) = change(estimate);
+            let hint = match outcome {
+                Outcome::Equivalent => format!("; smaller than the margin of {}", share(margin)),
+                Outcome::Inconclusive => undecided(comparison, conclusion, margin),
+                _ => String::new(),
+            };
+            format!("{value} {metric} ({interval}){hint}")
+        }
+    };
+    let verdict = verdict(comparison.outcome, comparison.metric).to_owned();
+    Judged { outcome: comparison.outcome, verdict, detail }
+}
+
+fn without_estimate(comparison: &Comparison, conclusion: &Conclusion) -> String {
+    let metric = metric_name(comparison.metric);
+    match comparison.without_spread {
+        Some(ratio) => format!(
+            "every block gave exactly {} {metric}; without spread there is no interval and no verdict",
+            factor(ratio)
+        ),
+        None if conclusion.awaits_look => format!("no interval of {metric} before the end of the run"),
+        None => format!("no estimate of {metric} from {} blocks", conclusion.blocks),
+    }
+}
+
+fn undecided(comparison: &Comparison, conclusion: &Conclusion, margin: f64) -> String {
+    match comparison.blocks_needed {
+        Some(blocks) if blocks > conclusion.blocks => {
+            format!("; about {blocks} blocks would decide it at a margin of {}", share(margin))
+        }
+        _ => format!("; neither beyond chance nor within the margin of {}", share(margin)),
+    }
+}
+
+pub(super) fn verdict(outcome: Outcome, metric: Metric) -> &'static str {
+    match (outcome, metric) {
+        (Outcome::Better, Metric::CpuPerRequest) => "cheaper",
+        (Outcome::Worse, Metric::CpuPerRequest) => "dearer",
+        (Outcome::Better, Metric::PeakMemory) => "smaller",
+        (Outcome::Worse, Metric::PeakMemory) => "larger",
+        (Outcome::Better, _) => "faster",
+        (Outcome::Worse, _) => "slower",
+        (Outcome::Equivalent, _) => "equivalent",
+        (Outcome::Inconclusive, _) => "inconclusive",
+        (Outcome::Void, _) => "void",
+    }
+}
+
+pub(crate) fn metric_name(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Throughput => "throughput",
+        Metric::CpuPerRequest => "CPU per request",
+        Metric::PeakMemory => "peak memory",
+        Metric::P50 => "p50 response time",
+        Metric::P90 => "p90 response time",
+        Metric::P99 => "p99 response time",
+        Metric::P999 => "p99.9 response time",
+    }
+}
