@@ -6,7 +6,7 @@ DEMO_TARGETS := express-json express-views
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build demo bench-engine bench-open-loop bench-memory test fuzz check
+.PHONY: help setup build demo bench-engine bench-open-loop bench-memory truth-simulated test fuzz check
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ bench-open-loop: build ## how well we and wrk2, h2load, oha and autocannon keep 
 
 bench-memory: build ## whether we and oha need more memory for more requests, measured here in about 5 minutes
 	python3 bench/engine/memory.py --install --proofload $(BINARY)
+
+truth-simulated: ## how often intervals and verdicts are true on simulated noisy machines, in a few minutes of CPU time
+	cargo run --release --locked -p proofload-lab --example simulated_truth
 
 test: setup ## all tests: the workspace's and those of the services under test
 	cargo test --workspace --locked
