@@ -7,8 +7,8 @@ TRUTH := target/truth
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build demo bench-engine bench-open-loop bench-memory truth-setup truth-aa truth-planted
-.PHONY: truth-by-hand truth-variance test fuzz check
+.PHONY: help setup build demo bench-engine bench-open-loop bench-memory truth-setup truth-simulated truth-aa
+.PHONY: truth-planted truth-by-hand truth-variance test fuzz check
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,6 +56,8 @@ truth-by-hand: truth-setup ## how often runs of wrk by hand are wrong about the 
 truth-variance: truth-setup ## where identical processes get their variance from, measured here in about 25 minutes
 	python3 bench/truth/variance.py --proofload $(BINARY) --out $(TRUTH)/variance.jsonl
 	python3 bench/truth/variance_table.py $(TRUTH)/variance.jsonl
+truth-simulated: ## how often intervals and verdicts are true on simulated noisy machines, in a few minutes of CPU time
+	cargo run --release --locked -p proofload-lab --example simulated_truth
 
 test: setup ## all tests: the workspace's and those of the services under test
 	cargo test --workspace --locked

@@ -12,6 +12,9 @@ use crate::rule;
 
 /// Sign flips drawn where several comparisons are looked at once.
 const FLIPS: u32 = 9_999;
+/// Fewer blocks have too few ways to flip their signs: with 7 the joint intervals of simulated runs held in 94.1 % only. They share
+/// the 5 % instead.
+const FLIP_BLOCKS_MIN: usize = 8;
 
 /// What may be said of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -151,7 +154,8 @@ fn joint_t(record: &Record, blocks: &[BlockFigures]) -> Option<f64> {
     let asked =
         plan.comparisons.iter().flat_map(|asked| plan.design.metrics().map(move |metric| (asked, metric)));
     let asked: Vec<(&plan::Comparison, Metric)> = asked.collect();
-    if plan.design.looks != LookRule::Once || asked.len() < 2 || !rule::may_look(record) {
+    let enough = asked.len() > 1 && blocks.len() >= FLIP_BLOCKS_MIN;
+    if plan.design.looks != LookRule::Once || !enough || !rule::may_look(record) {
         return None;
     }
     let row = |block: &BlockFigures| {
