@@ -7,7 +7,8 @@ from typing import NamedTuple, Optional
 
 from reuse import Failed
 
-AA_BUDGET_S = 25
+AA_BUDGET_S = 60
+AA_BLOCKS = 6
 # Requests per second for quantiles. Far below what the service can do on any machine, so that what is seen is the
 # service's own time and not a queue.
 RATE = 1000
@@ -22,6 +23,7 @@ class Effect(NamedTuple):
     percent: Optional[float] = None
     variables: Optional[dict] = None
     rate: Optional[int] = None
+    blocks: Optional[int] = None
 
     @property
     def margin_share(self) -> float:
@@ -33,7 +35,7 @@ class Effect(NamedTuple):
         return None if self.percent is None else 1 / (1 + self.percent / 100)
 
 
-NONE = Effect("throughput", "3%", AA_BUDGET_S, variables={})
+NONE = Effect("throughput", "3%", AA_BUDGET_S, variables={}, blocks=AA_BLOCKS)
 EFFECTS = {
     "spin-2": Effect("throughput", "1%", 270, percent=2),
     "spin-5": Effect("throughput", "3%", 270, percent=5),

@@ -50,6 +50,7 @@ def file_text(name: str, variants: Variants, effect: Effect) -> str:
         f"margin = {json.dumps(effect.margin)}",
         f'budget = "{minutes_and_seconds(effect.budget_s)}"',
         'warmup = "1s"',
+        *([f"blocks = {effect.blocks}"] if effect.blocks else []),
         *rate,
     ]) + "\n"
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compares a service with itself, by `proofload run`, many times: how often does the lab see what is not there?
 
-Both variants are the same program; they differ in a variable that it does not read. Closed loop, 16 connections, a
-budget of 25 s. Service on core 0, client on core 1, loopback only.
+Both variants are the same program; they differ in a variable that it does not read. Closed loop, 16 connections, six
+blocks. Service on core 0, client on core 1, loopback only.
 """
 
 import argparse
