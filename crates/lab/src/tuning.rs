@@ -45,6 +45,10 @@ const WARM_UP_MIN_S: f64 = 0.3;
 const BLOCKS_ROOM: f64 = 7.0;
 /// Bounds of the time that a trial's slices have together before variances are known, in seconds.
 const MEASURED_FIRST_S: (f64, f64) = (1.0, 3.0);
+/// A trial is measured for no longer than this because of variances, unless its slices are long ...
+const MEASURED_MAX_S: f64 = 5.0;
+/// ... when it has this many of them at the most.
+const SLICES_LONG_MAX: f64 = 12.0;
 /// A longer pause than this is none between two slices.
 const PAUSE_MAX_S: f64 = 1.0;
 /// Fewer blocks than this allow no verdict.
@@ -114,9 +118,30 @@ impl Settings {
         self
     }
 
+    /// Slices as long as what one costs beside its window asks for, and as many as keep the time that a trial is measured.
+    pub fn with_slices_for(mut self, plan: &Plan, gap_s: f64) -> Settings {
+        let measured_s = f64::from(self.slices) * self.slice_s;
+        self.slice_s = slice_s(plan, gap_s);
+        self.slices = plan.design.slices.unwrap_or(slices_of(measured_s, self.slice_s));
+        self.extended(&plan.design)
+    }
+
+    /// The same before the first slice that counts, from what was in flight when warm-ups ended: slices shorter than a response
+    /// takes would measure nothing. Only longer, and only where all variants of the block can still get the same.
+    pub fn with_slices_for_drain(self, plan: &Plan, drain_s: f64) -> Settings {
+        let longer = take_turns(plan) && slice_s(plan, drain_s) > self.slice_s;
+        if longer { self.with_slices_for(plan, drain_s) } else { self }
+    }
+
     /// The fewest slices of the length they have that give a trial the requests it wants.
     fn slices_min(&self) -> u32 {
         (self.measured_min_s / self.slice_s - 1e-9).ceil().clamp(1.0, SLICES_GIVEN_MAX) as u32
+    }
+
+    /// The most slices of the length they have that variances may ask for: three blocks often show none between processes, and
+    /// then each trial would get all there is.
+    fn slices_most(&self) -> u32 {
+        (MEASURED_MAX_S / self.slice_s).floor().clamp(SLICES_LONG_MAX, SLICES_GIVEN_MAX) as u32
     }
 
     /// Whether a trial still has too few requests, because the file or a bound does not let it have more.
@@ -219,17 +244,18 @@ pub fn warm_up(record: &Record, watched_s: f64, room_s: f64) -> WarmUp {
 
 /// The longest warm-up with which the blocks that a verdict needs fit into the time left after the first.
 pub fn warm_up_room_s(left_s: f64, variants: usize, settings: &Settings, costs: &Costs) -> f64 {
-    let slices_s = MEASURED_FIRST_S.0 * (1.0 + costs.gap_s / settings.slice_s);
+    let measured_s = MEASURED_FIRST_S.0.max(f64::from(stats::SLICES_MIN) * settings.slice_s);
+    let slices_s = measured_s * (1.0 + costs.gap_s / settings.slice_s);
     let slices_s = slices_s.max(settings.measured_min_s) + settings.settle_s;
     let trial_s = left_s / (BLOCKS_ROOM - 1.0) / variants.max(1) as f64;
     (trial_s - costs.trial_s - slices_s).max(UNWATCHED_S.0)
 }
 
-/// The length of a slice from what the first block showed: slow services drain for long, and that time is not to
+/// The length of a slice from what one costs beside its window: slow services drain for long, and that time is not to
 /// be most of what a slice costs.
-pub fn slice_s(plan: &Plan, costs: &Costs) -> f64 {
+fn slice_s(plan: &Plan, gap_s: f64) -> f64 {
     let bounds = if take_turns(plan) { TURN_S } else { SLICE_S };
-    let measured_s = (costs.gap_s * SLICE_GAPS).clamp(bounds.0, bounds.1);
+    let measured_s = (gap_s * SLICE_GAPS).clamp(bounds.0, bounds.1);
     plan.design.slice.map_or(measured_s, |slice| slice.as_secs_f64())
 }
 
@@ -240,6 +266,7 @@ pub fn allocation(record: &Record, settings: &Settings, costs: &Costs) -> Alloca
     let slices = components
         .as_ref()
         .map_or(settings.slices, |found| stats::slices(trial_s, settings.slice_s + costs.gap_s, found))
+        .min(settings.slices_most())
         .max(settings.slices_min());
     Allocation {
         slices,
@@ -277,10 +304,20 @@ pub fn costs(record: &Record) -> Option<Costs> {
     let drains_s: Vec<f64> = slices().map(|slice| slice.drain_ns as f64 / 1e9).collect();
     let pauses_s: Vec<f64> = blocks.iter().flat_map(|block| pauses_s(block)).collect();
     let gap_s = mean(&pauses_s).unwrap_or(SLICE_GAP_S) + mean(&drains_s)?;
-    let loaded_s: f64 = slices().map(|slice| slice.window_ns as f64 / 1e9 + gap_s).sum();
+    // What follows a warm-up is a cost of the trial: there is one warm-up, however many slices.
+    let gap_of = |slice: &record::Slice| if slice.kind == SliceKind::Measured { gap_s } else { 0.0 };
+    let loaded_s: f64 = slices().map(|slice| slice.window_ns as f64 / 1e9 + gap_of(slice)).sum();
     let total_s: f64 = blocks.iter().filter_map(|block| block.seconds).sum();
     let trials: usize = blocks.iter().map(|block| block.trials.len()).sum();
     Some(Costs { trial_s: ((total_s - loaded_s) / trials as f64).max(0.0), gap_s })
+}
+
+/// Seconds that requests in flight took after the warm-ups of a block, on average; `None` where there was none.
+pub fn warm_up_drain_s(record: &Record, block: u32) -> Option<f64> {
+    let block = record.blocks.iter().find(|found| found.number == block)?;
+    let slices = block.trials.iter().flat_map(|trial| &trial.slices);
+    let drains = slices.filter(|slice| slice.kind == SliceKind::WarmUp);
+    mean(&drains.map(|slice| slice.drain_ns as f64 / 1e9).collect::<Vec<f64>>())
 }
 
 /// Seconds from the end of one measured slice to the beginning of the next, in the order in which they were made.
@@ -322,17 +359,17 @@ fn components(record: &Record, settings: &Settings) -> Option<Components> {
         let logs = |trial: &Trial| trial.measured().map(log).collect::<Option<Vec<f64>>>();
         let Some(trials) = block.trials.iter().map(logs).collect::<Option<Vec<Vec<f64>>>>() else { continue };
         let passes = trials.iter().map(Vec::len).min().unwrap_or(0);
-        // The slices of one pass are neighbours in time.
-        let common: Vec<f64> = (0..passes)
-            .filter_map(|pass| mean(&trials.iter().map(|trial| trial[pass]).collect::<Vec<f64>>()))
-            .collect();
+        // The slices of one pass are neighbours in time. A variant alone shares them with none.
+        let shared = |pass: usize| mean(&trials.iter().map(|trial| trial[pass]).collect::<Vec<f64>>());
+        let shared = |pass| if trials.len() > 1 { shared(pass) } else { Some(0.0) };
+        let common: Vec<f64> = (0..passes).filter_map(shared).collect();
         for (trial, logs) in block.trials.iter().zip(&trials) {
             let centred = logs.iter().zip(&common).map(|(log, common)| log - common);
             variants[trial.variant()].push(centred.collect::<Vec<f64>>());
         }
     }
     // Taking out the mean of so many variants has taken out that part of each one's own spread, too.
-    let shrunk = 1.0 - 1.0 / (variants.len() as f64).max(2.0);
+    let shrunk = if variants.len() > 1 { 1.0 - 1.0 / variants.len() as f64 } else { 1.0 };
     let found = stats::components(&variants)?;
     Some(Components { between: found.between / shrunk, within: found.within / shrunk })
 }
