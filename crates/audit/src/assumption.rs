@@ -36,8 +36,10 @@ pub struct Assumption {
 
 /// Fewer blocks than this tell nothing about how alike neighbours are.
 const LAG1_BLOCKS_MIN: u32 = 10;
-/// Standard deviations of the correlation of independent blocks beyond which it is taken for real.
-const LAG1_SDS: f64 = 2.0;
+/// Chance that correlations of independent blocks are taken for real, two-sided and of all comparisons together.
+const LAG1_ALPHA: f64 = 0.05;
+/// So many blocks that t is as good as normal.
+const MANY_BLOCKS: u32 = 10_000;
 
 /// All assumptions of a record; none where nothing is compared.
 pub(crate) fn all(record: &Record, comparisons: &[Comparison], aa: Option<&AaCheck>) -> Vec<Assumption> {
@@ -72,15 +74,23 @@ fn independent(comparisons: &[Comparison]) -> Assumption {
             format!("it takes an estimate from {LAG1_BLOCKS_MIN} blocks or more to tell"),
         ),
         Some((lag1, blocks, label)) => {
-            // Many comparisons have a highest one by chance, too.
             let chance = 1.0 / f64::from(blocks).sqrt();
-            let standing = if lag1 > LAG1_SDS * chance { Standing::Doubtful } else { Standing::Supported };
+            let standing = if lag1 > lag1_sds(comparisons.len()) * chance {
+                Standing::Doubtful
+            } else {
+                Standing::Supported
+            };
             let of = if comparisons.len() > 1 { format!(" ({label})") } else { String::new() };
             (standing, format!("correlation of neighbours {lag1:+.2}, by chance ±{chance:.2}{of}"))
         }
     };
     let statement = "blocks do not resemble their neighbours, or the intervals are too narrow".into();
     Assumption { name: "blocks_independent", statement, standing, evidence }
+}
+
+/// Standard deviations beyond which the highest of so many correlations is no chance: many have a high one among them.
+fn lag1_sds(comparisons: usize) -> f64 {
+    stats::plain_t(MANY_BLOCKS, 1.0 - LAG1_ALPHA / comparisons.max(1) as f64).unwrap_or(f64::INFINITY)
 }
 
 fn even_noise(comparisons: &[Comparison]) -> Assumption {
@@ -111,11 +121,14 @@ fn looks_kept(record: &Record) -> Assumption {
         (LookRule::Always, _) => {
             (Standing::Supported, "the intervals hold however often one looks".to_owned())
         }
-        (_, None) => (Standing::Unchecked, "the record does not say why it ended".to_owned()),
+        (_, None) => (Standing::Unchecked, "it has no end: it goes on, or was killed".into()),
         (_, Some(EndReason::Interrupted)) => (
             Standing::Doubtful,
-            "it was interrupted; if that was because of what it showed, use `looks = \"always\"`".to_owned(),
+            "it was interrupted; if that was because of what it showed, use `looks = \"always\"`".into(),
         ),
+        (_, Some(EndReason::ServiceFailed(_) | EndReason::GeneratorFailed(_))) => {
+            (Standing::Unchecked, "it ended by a failure, and not by its rule".into())
+        }
         (_, Some(_)) => (
             Standing::Supported,
             "this run ended by its rule; whether it was one of several is yours to know".into(),

@@ -48,7 +48,8 @@ pub struct Comparison {
     pub estimate: Option<Estimate>,
     /// The ratio, where every block gave the very same: it then has no interval, and no verdict.
     pub without_spread: Option<f64>,
-    /// Candidate over baseline so far, from the first block on and without an interval: to watch, not to quote.
+    /// Candidate over baseline so far, from the first block on and without an interval: to watch, not to quote. `None` before the
+    /// one look of an experiment that looks once.
     pub ratio_so_far: Option<f64>,
     /// The verdict.
     pub outcome: Outcome,
@@ -109,7 +110,7 @@ impl Judge<'_> {
             candidate: asked.candidate,
             metric,
             without_spread: found.and_then(Result::err).and_then(same_ratio),
-            ratio_so_far: ratios.as_ref().map(|d| mean(d).exp()),
+            ratio_so_far: ratios.as_ref().filter(|_| rule::may_look(self.record)).map(|d| mean(d).exp()),
             blocks_needed: self.blocks_needed(primary.as_ref(), outcome),
             cross_check: primary.as_ref().and_then(cross),
             estimate: primary,
@@ -166,7 +167,10 @@ fn joint_t(record: &Record, blocks: &[BlockFigures]) -> Option<f64> {
     };
     let rows = blocks.iter().map(row).collect::<Option<Vec<Vec<f64>>>>()?;
     let resampling = Resampling { seed: record.header.seed, resamples: FLIPS };
-    stats::max_t(&rows, stats::ALPHA, resampling).ok()?.critical_t
+    let joint = stats::max_t(&rows, stats::ALPHA, resampling).ok()?.critical_t?;
+    // Few blocks have few flips. What holds for all together cannot be less than what holds for one alone.
+    let alone = stats::plain_t(u32::try_from(rows.len()).ok()?, 1.0 - stats::ALPHA).ok()?;
+    Some(joint.max(alone))
 }
 
 /// The log-ratio of each complete block; `None` without blocks, or where any has no value.

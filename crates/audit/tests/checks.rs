@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use plan::{Metric, Rate};
-use proofload_audit::{Grade, Outcome, conclude};
+use plan::{LookRule, Metric, Rate};
+use proofload_audit::{Grade, Outcome, Standing, conclude};
 use record::{EndReason, Ended, OpenLoop, Record, Slice, Trial, TrialEnded};
 use stats::Latencies;
 
@@ -105,6 +105,50 @@ fn fewer_than_six_blocks_give_no_verdict_however_clear_they_are() {
     assert_eq!(found(&record), []);
     assert_eq!(conclude(&record).comparisons[0].outcome, Outcome::Inconclusive);
     assert!(conclude(&record).comparisons[0].ratio_so_far.is_some_and(|ratio| ratio > 1.1));
+}
+
+#[test]
+fn no_rule_gives_a_verdict_from_fewer_than_six_blocks_nor_to_more_comparisons_than_share_its_error() {
+    assert_eq!(plan::VERDICTS_MAX, stats::COMPARISONS_MAX as usize);
+    for looks in [LookRule::Planned, LookRule::Always, LookRule::Once] {
+        for blocks in 0..=6 {
+            let mut record = sound();
+            record.header.plan.design.looks = looks;
+            (record.header.plan.design.blocks, record.blocks_planned) = (Some(6), Some(6));
+            record.header.plan.aa = Some(record.header.plan.comparisons[0].clone());
+            record.blocks.truncate(blocks);
+            let enough = blocks == 6;
+            let aa = conclude(&record).aa.expect("it was asked for");
+            assert!(enough || !aa.differs && aa.estimate.is_none(), "{looks:?}, {blocks}");
+            record.header.plan.aa = None;
+            let comparison = &conclude(&record).comparisons[0];
+            assert_eq!(comparison.estimate.is_some(), enough, "{looks:?}, {blocks}");
+            assert_eq!(comparison.outcome, if enough { Outcome::Better } else { Outcome::Void });
+        }
+        let mut record = sound();
+        record.header.plan.design.looks = looks;
+        // No file makes such a plan; records can be edited.
+        record.header.plan.design.co_primary = vec![Metric::CpuPerRequest; plan::VERDICTS_MAX];
+        let conclusion = conclude(&record);
+        assert!(conclusion.comparisons.iter().all(|one| one.estimate.is_none()), "{looks:?}");
+        assert!(!conclusion.is_decided());
+    }
+}
+
+#[test]
+fn what_nobody_saw_end_is_not_said_to_have_ended_by_its_rule() {
+    let kept = |record: &Record| {
+        let assumptions = conclude(record).assumptions;
+        assumptions.iter().find(|one| one.name == "looks_kept").expect("there is a comparison").standing
+    };
+    let mut record = sound();
+    assert_eq!(kept(&record), Standing::Supported);
+    record.ended = Some(Ended { reason: EndReason::Interrupted, seconds: 1.0 });
+    assert_eq!(kept(&record), Standing::Doubtful);
+    record.ended = None;
+    assert_eq!(kept(&record), Standing::Unchecked);
+    record.header.plan.design.looks = LookRule::Always;
+    assert_eq!(kept(&record), Standing::Supported);
 }
 
 #[test]

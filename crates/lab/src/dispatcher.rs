@@ -86,7 +86,7 @@ pub fn run(
     let mut dispatcher =
         Dispatcher { plan, schedule, settings, writer, world, watch, began_s, block: 0, living: Vec::new() };
     let result = dispatcher.carry_through();
-    (dispatcher.writer.record().clone(), result)
+    (dispatcher.writer.into_record(), result)
 }
 
 struct Dispatcher<'a> {
@@ -189,6 +189,11 @@ impl Dispatcher<'_> {
             // To its limit, for that is what shows whether a service is steady.
             self.load(variant, SliceKind::WarmUp, self.settings.warm_up_s, None)?;
         }
+        let drain_s = tuning::warm_up_drain_s(self.writer.record(), self.block);
+        if let Some(drain_s) = drain_s.filter(|_| self.block == 1 && take_turns(&self.plan)) {
+            // Turns shorter than a response takes would measure nothing.
+            self.settings = self.settings.with_slices_for(&self.plan.design, drain_s);
+        }
         let settling = self.open(0);
         for &variant in variants.iter().filter(|_| settling.is_some()) {
             self.load(variant, SliceKind::WarmUp, self.settings.settle_s, settling)?;
@@ -275,28 +280,38 @@ impl Dispatcher<'_> {
     /// Settles warm-up and length of slices after the first block, their number and that of blocks after the third.
     fn settle(&mut self) -> Result<(), Failure> {
         if self.block == 1 {
-            let costs = tuning::costs(self.writer.record()).filter(|_| self.settings.watched);
-            let chosen = if let Some(costs) = costs {
-                let left_s = self.left_s();
-                let room_s = tuning::warm_up_room_s(left_s, self.plan.variants.len(), &self.settings, &costs);
-                tuning::warm_up(self.writer.record(), self.settings.warm_up_s, room_s)
-            } else {
-                let steady_after_s = vec![None; self.plan.variants.len()];
-                WarmUp { seconds: self.settings.warm_up_s, measured: false, steady_after_s }
-            };
-            self.settings.warm_up_s = chosen.seconds;
-            if let Some(costs) = tuning::costs(self.writer.record()) {
-                self.settings.slice_s = tuning::slice_s(&self.plan.design, &costs);
-                self.settings.turn_s = tuning::turn_s(self.settings.slice_s, &costs);
-                self.settings = self.settings.extended(&self.plan.design);
-            }
-            self.keep(Event::WarmUpChosen(chosen))?;
+            self.settle_warm_up()?;
         }
         if self.block == SETTLED_AFTER {
             self.settle_slices()?;
             self.settle_blocks()?;
         }
         Ok(())
+    }
+
+    fn settle_warm_up(&mut self) -> Result<(), Failure> {
+        let costs = tuning::costs(self.writer.record());
+        let variants = self.plan.variants.len();
+        if let Some(costs) = &costs {
+            self.settings = self.settings.with_slices_for(&self.plan.design, costs.turn_gap_s);
+        }
+        let left_s = self.left_s();
+        let chosen = match costs.filter(|_| self.settings.watched) {
+            Some(costs) => {
+                let room_s = tuning::warm_up_room_s(left_s, variants, &self.settings, &costs);
+                tuning::warm_up(self.writer.record(), self.settings.warm_up_s, room_s)
+            }
+            None => {
+                let steady_after_s = vec![None; variants];
+                WarmUp { seconds: self.settings.warm_up_s, measured: false, steady_after_s }
+            }
+        };
+        self.settings.warm_up_s = chosen.seconds;
+        if let Some(costs) = costs.filter(|_| self.plan.design.slices.is_none()) {
+            let most = tuning::slices_within(left_s, self.block, variants, &self.settings, &costs);
+            self.settings.slices = self.settings.slices.min(most);
+        }
+        self.keep(Event::WarmUpChosen(chosen))
     }
 
     fn settle_slices(&mut self) -> Result<(), Failure> {

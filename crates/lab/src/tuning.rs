@@ -119,6 +119,18 @@ impl Settings {
         (2 * pairs).max(1)
     }
 
+    /// Slices and turns as long as what a window costs beside itself asks for, and as many slices as keep the time that a trial is
+    /// measured.
+    pub fn with_slices_for(mut self, design: &Design, turn_gap_s: f64) -> Settings {
+        let measured_s = f64::from(self.slices) * self.slice_s;
+        let slice_s = ((SLICE_GAP_S + turn_gap_s) * SLICE_GAPS).clamp(SLICE_S.0, SLICE_S.1);
+        self.slice_s = design.slice.map_or(slice_s, |slice| slice.as_secs_f64());
+        self.turn_s = ((TURN_GAP_S + turn_gap_s) * TURN_GAPS).max(TURN_MIN_S).min(self.slice_s);
+        let fit = (measured_s / self.slice_s).round().max(f64::from(stats::SLICES_MIN));
+        self.slices = design.slices.unwrap_or(fit as u32);
+        self.extended(design)
+    }
+
     /// The fewest slices of the length they have that give a trial the requests it wants.
     fn slices_min(&self) -> u32 {
         (self.measured_min_s / self.slice_s - 1e-9).ceil().clamp(1.0, SLICES_GIVEN_MAX) as u32
@@ -232,18 +244,6 @@ pub fn warm_up_room_s(left_s: f64, variants: usize, settings: &Settings, costs: 
     (trial_s - costs.trial_s - slices_s).max(UNWATCHED_S.0)
 }
 
-/// The length of a slice from what the first block showed: slow services drain for long, and that time is not to
-/// be most of what a slice costs.
-pub fn slice_s(design: &Design, costs: &Costs) -> f64 {
-    let measured_s = ((SLICE_GAP_S + costs.turn_gap_s) * SLICE_GAPS).clamp(SLICE_S.0, SLICE_S.1);
-    design.slice.map_or(measured_s, |slice| slice.as_secs_f64())
-}
-
-/// The length of a turn in a slice of that length, likewise.
-pub fn turn_s(slice_s: f64, costs: &Costs) -> f64 {
-    ((TURN_GAP_S + costs.turn_gap_s) * TURN_GAPS).max(TURN_MIN_S).min(slice_s)
-}
-
 /// The slices a trial from the variances of the blocks so far.
 pub fn allocation(record: &Record, settings: &Settings, costs: &Costs) -> Allocation {
     let components = components(record, settings);
@@ -285,15 +285,26 @@ pub fn blocks_within(done: u32, left_s: f64, block_s: f64) -> u32 {
 pub fn costs(record: &Record) -> Option<Costs> {
     let blocks: Vec<&Block> = record.complete_blocks().collect();
     let slices = || blocks.iter().flat_map(|block| &block.trials).flat_map(|trial| &trial.slices);
-    let drains_s: Vec<f64> = slices().map(|slice| slice.drain_ns as f64 / 1e9).collect();
-    let turns: u32 = slices().map(|slice| slice.turns).sum();
+    let measured = || slices().filter(|slice| slice.kind == SliceKind::Measured);
+    let drains_s: Vec<f64> = measured().map(|slice| slice.drain_ns as f64 / 1e9).collect();
+    let pauses_s: Vec<f64> = measured().map(|slice| f64::from(slice.turns) * TURN_GAP_S).collect();
+    let turns: u32 = measured().map(|slice| slice.turns).sum();
     let turn_gap_s = drains_s.iter().sum::<f64>() / f64::from(turns.max(1));
-    let pauses_s: Vec<f64> = slices().map(|slice| f64::from(slice.turns) * TURN_GAP_S).collect();
     let gap_s = SLICE_GAP_S + mean(&pauses_s)? + mean(&drains_s)?;
-    let loaded_s: f64 = slices().map(|slice| slice.window_ns as f64 / 1e9 + gap_s).sum();
+    // What follows a warm-up is a cost of the trial: there is one warm-up, however many slices.
+    let gap_of = |slice: &record::Slice| if slice.kind == SliceKind::Measured { gap_s } else { 0.0 };
+    let loaded_s: f64 = slices().map(|slice| slice.window_ns as f64 / 1e9 + gap_of(slice)).sum();
     let total_s: f64 = blocks.iter().filter_map(|block| block.seconds).sum();
     let trials: usize = blocks.iter().map(|block| block.trials.len()).sum();
     Some(Costs { trial_s: ((total_s - loaded_s) / trials as f64).max(0.0), gap_s, turn_gap_s })
+}
+
+/// Seconds that requests in flight took after the warm-ups of a block, on average; `None` where there was none.
+pub fn warm_up_drain_s(record: &Record, block: u32) -> Option<f64> {
+    let block = record.blocks.iter().find(|found| found.number == block)?;
+    let slices = block.trials.iter().flat_map(|trial| &trial.slices);
+    let drains = slices.filter(|slice| slice.kind == SliceKind::WarmUp);
+    mean(&drains.map(|slice| slice.drain_ns as f64 / 1e9).collect::<Vec<f64>>())
 }
 
 fn mean(values: &[f64]) -> Option<f64> {
@@ -314,17 +325,17 @@ fn components(record: &Record, settings: &Settings) -> Option<Components> {
         let logs = |trial: &Trial| trial.measured().map(log).collect::<Option<Vec<f64>>>();
         let Some(trials) = block.trials.iter().map(logs).collect::<Option<Vec<Vec<f64>>>>() else { continue };
         let passes = trials.iter().map(Vec::len).min().unwrap_or(0);
-        // The slices of one pass are neighbours in time.
-        let common: Vec<f64> = (0..passes)
-            .filter_map(|pass| mean(&trials.iter().map(|trial| trial[pass]).collect::<Vec<f64>>()))
-            .collect();
+        // The slices of one pass are neighbours in time. A variant alone shares them with none.
+        let shared = |pass: usize| mean(&trials.iter().map(|trial| trial[pass]).collect::<Vec<f64>>());
+        let shared = |pass| if trials.len() > 1 { shared(pass) } else { Some(0.0) };
+        let common: Vec<f64> = (0..passes).filter_map(shared).collect();
         for (trial, logs) in block.trials.iter().zip(&trials) {
             let centred = logs.iter().zip(&common).map(|(log, common)| log - common);
             variants[trial.variant()].push(centred.collect::<Vec<f64>>());
         }
     }
     // Taking out the mean of so many variants has taken out that part of each one's own spread, too.
-    let shrunk = 1.0 - 1.0 / (variants.len() as f64).max(2.0);
+    let shrunk = if variants.len() > 1 { 1.0 - 1.0 / variants.len() as f64 } else { 1.0 };
     let found = stats::components(&variants)?;
     Some(Components { between: found.between / shrunk, within: found.within / shrunk })
 }

@@ -2,6 +2,8 @@
 //! whatever goes wrong everything is stopped and the record opens.
 
 mod latency;
+mod rules;
+mod slices;
 mod world;
 
 use std::fs;
@@ -76,7 +78,7 @@ fn the_budget_is_kept() {
 
 #[test]
 fn a_budget_too_small_for_a_verdict_is_said_and_not_overspent() {
-    for seconds in [15, 26] {
+    for seconds in [15, 19] {
         let mut world = Simulated::new(5, &[0.0, 0.5]);
         let mut plan = plan(2);
         plan.design.budget = std::time::Duration::from_secs(seconds);

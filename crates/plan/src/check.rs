@@ -186,6 +186,7 @@ impl<'a> Check<'a> {
         }
         let branches = schema["anyOf"].as_array().into_iter().flatten();
         let mut kinds: Vec<String> = branches.map(|branch| self.wanted(branch).text).collect();
+        kinds.extend(choices(schema).map(|_| "a string".to_owned()));
         kinds.extend(types(schema).map(|name| wording::kind_of_type(name).to_owned()));
         let is_table = schema["type"] == "object";
         let description = schema["description"].as_str().filter(|_| is_table);
@@ -232,6 +233,10 @@ fn types(schema: &Schema) -> impl Iterator<Item = &str> {
 }
 
 fn fits(node: &Node, schema: &Schema) -> bool {
+    // A choice among words names no type of its own.
+    if choices(schema).is_some() {
+        return matches!(node.value, Value::String(_));
+    }
     let kinds: &[&str] = match node.value {
         Value::String(_) => &["string"],
         Value::Integer(_) => &["integer", "number"],

@@ -35,7 +35,10 @@ impl Plan {
 
     fn push_copy(&mut self, of: usize) -> Comparison {
         let mut copy = self.variants[of].clone();
-        copy.name.push_str(COPY);
+        // Names must tell variants apart, and a level may have been called like that.
+        while self.variants.iter().any(|variant| variant.name == copy.name) {
+            copy.name.push_str(COPY);
+        }
         let label = format!("{} against itself", self.variants[of].name);
         self.variants.push(copy);
         Comparison { baseline: of, candidate: self.variants.len() - 1, label }

@@ -5,9 +5,9 @@
 use std::time::Duration;
 
 use crate::check::clipped;
-use crate::factor::Grid;
+use crate::factor::{Grid, VARIANTS_MAX};
 use crate::file;
-use crate::model::{Comparison, Design, Factor, Metric, Rate};
+use crate::model::{Comparison, Design, Factor, Metric, Rate, VERDICTS_MAX};
 use crate::problem::{Problem, did_you_mean};
 use crate::shape::{OneOrMany, RateOrShare};
 use crate::site::Site;
@@ -74,9 +74,9 @@ fn metrics(site: &mut Site<'_>, design: &file::Design) -> Vec<Metric> {
             continue;
         }
         let latency = metrics.iter().chain([metric]).find(|metric| metric.quantile().is_some());
-        if let Some(latency) =
-            latency.filter(|_| metrics.iter().chain([metric]).any(|m| *m == Metric::Throughput))
-        {
+        // Said once, where the second kind begins.
+        let mixed = !has_both_loops(&metrics) && has_both_loops(&[&metrics[..], &[*metric]].concat());
+        if let Some(latency) = latency.filter(|_| mixed) {
             let message =
                 format!("`design.metric`: `throughput` and `{}` cannot be judged in one run", latency.name());
             let problem = Problem::new(span, message, "measured in another loop");
@@ -90,6 +90,11 @@ fn metrics(site: &mut Site<'_>, design: &file::Design) -> Vec<Metric> {
     if metrics.is_empty() { vec![Metric::Throughput] } else { metrics }
 }
 
+/// Whether no one loop has figures of all these metrics.
+fn has_both_loops(metrics: &[Metric]) -> bool {
+    metrics.contains(&Metric::Throughput) && metrics.iter().any(|metric| metric.quantile().is_some())
+}
+
 /// The rate of an open loop; `None` for a closed one.
 fn rate(site: &mut Site<'_>, design: &file::Design, metrics: &[Metric]) -> Option<Rate> {
     let rate = match design.rate {
@@ -99,7 +104,7 @@ fn rate(site: &mut Site<'_>, design: &file::Design, metrics: &[Metric]) -> Optio
         None => metrics.iter().find_map(|metric| metric.quantile()).map(|_| RATE_DEFAULT),
     };
     // A metric that could not be read stands here as the default one.
-    if rate.is_none() && site.source.complete {
+    if rate.is_none() && site.source.complete && !has_both_loops(metrics) {
         let closed = metrics.iter().find(|metric| **metric == Metric::Throughput);
         report_open_loop_keys(site, *closed.unwrap_or(&metrics[0]));
     }
@@ -183,6 +188,32 @@ fn judge_budget(
         };
         site.report(problem.hint(hint));
     }
+}
+
+/// Verdicts are given only where all of them together can be held to 5 %: the tables of boundaries end here.
+pub(crate) fn report_too_many_verdicts(site: &mut Site<'_>, comparisons: usize, metrics: usize) {
+    if comparisons.saturating_mul(metrics) <= VERDICTS_MAX {
+        return;
+    }
+    let (key, message) = if comparisons > VERDICTS_MAX {
+        ("compare", format!("`design.compare` makes {comparisons} comparisons, at most {VERDICTS_MAX}"))
+    } else {
+        let verdicts = comparisons * metrics;
+        let made = format!("{comparisons} comparisons in {metrics} metrics are {verdicts} verdicts");
+        ("metric", format!("`design.metric`: {made}, at most {VERDICTS_MAX}"))
+    };
+    let problem = Problem::new(site.tree.place(&["design", key]), message, "too many verdicts");
+    site.report(problem.hint(
+        "all share one chance to err, so each would need a very clear difference; compare fewer factors or levels, or judge \
+         fewer metrics",
+    ));
+}
+
+/// A copy is a variant more, to be started, measured and shown like the others.
+pub(crate) fn report_no_room_for_copy(site: &mut Site<'_>, variants: usize) {
+    let message = format!("`design.aa` adds a copy to {variants} variants, at most {VARIANTS_MAX} in all");
+    let problem = Problem::new(site.tree.place(&["design", "aa"]), message, "one too many");
+    site.report(problem.hint("leave out a level, or measure the copy on its own with `proofload calibrate`"));
 }
 
 /// Which variant is compared with which; none without factors.

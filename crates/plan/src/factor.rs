@@ -19,7 +19,7 @@ const LEVEL_KEYS: [&str; 4] = ["entry", "services", "load", "expect"];
 const FIXED_KEYS: [&str; 4] = ["name", "question", "factors", "design"];
 
 /// A report has to show this many side by side, and a block has to run through all of them.
-const VARIANTS_MAX: usize = 64;
+pub(crate) const VARIANTS_MAX: usize = 64;
 const NAME_CHARS_MAX: usize = 40;
 
 /// Rewrites every level from service names (`api.env.X`) to the file's own names (`services.api.env.X`).

@@ -163,7 +163,7 @@ pub struct Design {
 }
 
 impl Design {
-    /// Every metric that gets a verdict, the first of them deciding how long trials are.
+    /// Every metric that gets a verdict; the variances of the first decide how many slices a trial gets.
     pub fn metrics(&self) -> impl Iterator<Item = Metric> {
         std::iter::once(self.metric).chain(self.co_primary.iter().copied())
     }
@@ -200,6 +200,9 @@ pub enum Rate {
 
 /// The highest rate that can be asked for: beyond it requests are not even 100 ns apart.
 pub const RATE_MAX_PER_S: f64 = 1e7;
+
+/// Most verdicts of one experiment, comparisons times metrics: among more the 5 % cannot be shared.
+pub const VERDICTS_MAX: usize = 64;
 
 /// How requests are spread in time in open loop.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]

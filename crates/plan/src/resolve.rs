@@ -33,6 +33,10 @@ pub(crate) fn plan(tree: &Node, source: Source<'_>) -> (Option<Plan>, Vec<Proble
     if file.design.aa && factors.is_empty() && source.complete {
         design::report_idle_copy(&mut site);
     }
+    if file.design.aa && Grid::new(&factors).count_saturating() == factor::VARIANTS_MAX {
+        design::report_no_room_for_copy(&mut site, factor::VARIANTS_MAX);
+    }
+    design::report_too_many_verdicts(&mut site, comparisons.len(), design.metrics().count());
     problems.extend(site.problems);
     let (variants, found) = variants(tree, source, &factors);
     problems.extend(found);

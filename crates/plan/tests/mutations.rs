@@ -173,5 +173,5 @@ proptest! {
 fn the_file_that_is_mutated_is_a_good_one() {
     let plan = parse(FULL, Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
     assert_sound(&plan);
-    assert_eq!(plan.variants.len(), 6);
+    assert_eq!(plan.variants.len(), 7);
 }

@@ -178,6 +178,46 @@ fn latencies_are_measured_at_a_common_rate_and_throughput_at_none() {
 }
 
 #[test]
+fn several_metrics_are_judged_the_first_first_and_a_latency_among_them_sets_the_rate() {
+    let design = |lines: &str| plan(&format!("{FACTORS}[design]\n{lines}\n")).design;
+    let found = design("metric = [\"cpu_per_request\", \"p50\", \"p99\"]");
+    assert_eq!(found.metrics().collect::<Vec<_>>(), [Metric::CpuPerRequest, Metric::P50, Metric::P99]);
+    assert_eq!(found.rate, Some(Rate::ShareOfCapacity(0.6)));
+    assert_eq!(found.most_wanting().0, Metric::P99);
+    let found = design("metric = [\"throughput\", \"peak_memory\"]");
+    assert_eq!((found.co_primary.as_slice(), found.rate), ([Metric::PeakMemory].as_slice(), None));
+    assert_eq!(design("metric = [\"p90\"]").co_primary, []);
+}
+
+#[test]
+fn a_copy_of_the_baseline_is_the_last_variant_and_no_comparison() {
+    let level = "[factors.again]\n\"a\" = {}\n\"a (again)\" = { api.env.X = 1 }\n";
+    let plan = plan(&format!("{MINIMAL}{level}[design]\naa = true\nlooks = \"once\"\n"));
+    assert_eq!((plan.variants.len(), plan.comparisons.len()), (3, 1));
+    let copy = plan.aa.as_ref().expect("it was asked for");
+    assert_eq!((copy.baseline, copy.candidate), (plan.comparisons[0].baseline, 2));
+    let (of, copied) = (&plan.variants[0], &plan.variants[2]);
+    assert_eq!((&of.services, &of.load, &of.levels), (&copied.services, &copied.load, &copied.levels));
+    let mut names: Vec<&str> = plan.variants.iter().map(|variant| variant.name.as_str()).collect();
+    names.dedup();
+    assert_eq!(names, ["a", "a (again)", "a (again) (again)"], "names tell variants apart");
+    let calibration = plan.calibration(1).expect("there is such a variant");
+    assert_eq!((calibration.variants.len(), calibration.comparisons.len()), (2, 1));
+    assert!(calibration.aa.is_none() && calibration.factors.is_empty() && plan.calibration(3).is_none());
+}
+
+#[test]
+fn a_plan_kept_by_an_older_version_is_read() {
+    let kept = serde_json::to_value(plan(FACTORS)).unwrap();
+    let mut old = kept.clone();
+    old.as_object_mut().unwrap().remove("aa");
+    for key in ["co_primary", "looks", "rate", "arrivals"] {
+        assert!(old["design"].as_object_mut().unwrap().remove(key).is_some(), "{key}");
+    }
+    assert_eq!(serde_json::from_value::<Plan>(old).unwrap(), plan(FACTORS));
+}
+
+#[test]
 fn a_plan_is_kept_as_json_and_comes_back_the_same() {
     let plan = plan(&format!("{FACTORS}[design]\nmetric = \"p99.9\"\nrate = \"60%\"\n"));
     let kept = serde_json::to_string(&plan).unwrap();

@@ -89,8 +89,12 @@ impl Record {
                 self.blocks.push(Block { number: block, order, trials: Vec::new(), seconds: None });
             }
             Event::TrialStarted(started) => self.start_trial(started),
-            Event::Slice(slice) => match self.trial_mut(slice.block, slice.variant) {
-                Some(trial) => trial.slices.push(*slice),
+            Event::Slice(mut slice) => match self.trial_mut(slice.block, slice.variant) {
+                Some(trial) => {
+                    // There are thousands, and each has histograms of 132 KiB a table, nearly all of it empty.
+                    slice.pack();
+                    trial.slices.push(*slice);
+                }
                 None => self.misfit("slice", slice.block, slice.variant),
             },
             Event::TrialEnded(ended) => match self.trial_mut(ended.block, ended.variant) {

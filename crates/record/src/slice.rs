@@ -238,6 +238,16 @@ impl Slice {
         self.generator.absorb(&turn.generator);
     }
 
+    /// Packs its histograms, for a slice that is only read from now on.
+    pub fn pack(&mut self) {
+        self.latency.pack();
+        self.first_byte.pack();
+        if let Some(open) = &mut self.open {
+            open.response.pack();
+            open.schedule_lag.pack();
+        }
+    }
+
     /// CPU time of all services together, in nanoseconds.
     pub fn services_cpu_ns(&self) -> u64 {
         self.services.iter().map(|service| service.cpu_ns).sum()

@@ -86,6 +86,11 @@ impl Writer {
     pub fn record(&self) -> &Record {
         &self.record
     }
+
+    /// Everything, when nothing more is to be written. A copy would have to fill the empty parts of all histograms.
+    pub fn into_record(self) -> Record {
+        self.record
+    }
 }
 
 fn write_file(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {

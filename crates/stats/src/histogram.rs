@@ -13,9 +13,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 mod bands;
 mod encoding;
 mod interval_log;
+mod table;
 
 pub use bands::{Band, quantile_band, quantile_bands};
 pub use interval_log::{IntervalLog, Tag};
+use table::Table;
 
 /// Longest latency a cell exists for: one hour, in nanoseconds. Anything longer counts as "at least one hour".
 pub const HIGHEST_NS: u64 = 3_600_000_000_000;
@@ -52,18 +54,18 @@ impl Quantile {
 /// Latencies from 1 ns to 1 h with three significant digits: answered requests, and censored ones apart.
 ///
 /// Each of the two tables has 33,792 cells of 4 bytes (132 KiB) for every range of values, allocated once by
-/// [`Latencies::new`]; pages whose cells are never hit cost no memory, so a second table that stays empty is free.
+/// [`Latencies::new`]. What is kept for long is packed ([`Latencies::pack`]) and then takes 16 bytes for each cell hit.
 /// A cell is at most 0.1 % wide and always reported by its lower end, so that a bound never claims more than was seen.
 #[derive(Clone, PartialEq)]
 pub struct Latencies {
-    exact: Histogram<u32>,
-    censored: Histogram<u32>,
+    exact: Table,
+    censored: Table,
 }
 
 impl Latencies {
     /// An empty pair of histograms. Allocates; nothing else here but [`Latencies::quantile`] and decoding does.
     pub fn new() -> Self {
-        Self { exact: table(), censored: table() }
+        Self { exact: Table::Open(table()), censored: Table::Open(table()) }
     }
 
     /// Adds an answered request that took `ns` nanoseconds. No allocation, a handful of instructions.
@@ -74,13 +76,13 @@ impl Latencies {
         if ns > HIGHEST_NS {
             return self.censor(HIGHEST_NS);
         }
-        self.exact.saturating_record(ns);
+        self.exact.open().saturating_record(ns);
     }
 
     /// Adds a request that had waited `ns` nanoseconds without an answer when it was given up. No allocation.
     #[inline]
     pub fn censor(&mut self, ns: u64) {
-        self.censored.saturating_record(ns);
+        self.censored.open().saturating_record(ns);
     }
 
     /// Adds all samples of `other`: the same as if they had been recorded here.
@@ -88,9 +90,16 @@ impl Latencies {
         // Most have nothing censored, and an empty table takes as long as a full one.
         for (sum, more) in [(&mut self.exact, &other.exact), (&mut self.censored, &other.censored)] {
             if !more.is_empty() {
-                sum.add(more).expect("all tables have one layout");
+                more.add_to(sum.open());
             }
         }
+    }
+
+    /// Keeps only what was hit, in a few KiB instead of 264: for histograms that are only read from now on. Recording in one
+    /// again is possible, and allocates.
+    pub fn pack(&mut self) {
+        self.exact.pack();
+        self.censored.pack();
     }
 
     /// All samples, censored ones included.
@@ -139,12 +148,13 @@ impl Latencies {
             return None;
         }
         let rank = rank(q, self.count());
-        let high = nth(&self.exact, rank);
+        let exact = self.exact.full();
+        let high = nth(&exact, rank);
         if self.censored.is_empty() {
             return Some((high?, high));
         }
-        let mut everything = self.exact.clone();
-        everything.add(&self.censored).expect("all tables have one layout");
+        let mut everything = exact.into_owned();
+        self.censored.add_to(&mut everything);
         Some((nth(&everything, rank)?, high))
     }
 
@@ -165,9 +175,9 @@ impl Latencies {
         }
         let count = self.count() as f64;
         if self.censored.is_empty() {
-            return Some(Quantile::Exact(self.exact.mean().round() as u64));
+            return Some(Quantile::Exact(self.exact.full().mean().round() as u64));
         }
-        let sum = sum_of_low_ends(&self.exact) + sum_of_low_ends(&self.censored);
+        let sum = sum_of_low_ends(&self.exact.full()) + sum_of_low_ends(&self.censored.full());
         Some(Quantile::AtLeast((sum / count) as u64))
     }
 
@@ -175,8 +185,8 @@ impl Latencies {
     /// reader takes. The second is empty when nothing was censored.
     pub fn encode(&self) -> (String, String) {
         let censored =
-            if self.censored.is_empty() { String::new() } else { encoding::to_text(&self.censored) };
-        (encoding::to_text(&self.exact), censored)
+            if self.censored.is_empty() { String::new() } else { encoding::to_text(&self.censored.full()) };
+        (encoding::to_text(&self.exact.full()), censored)
     }
 
     /// Reads what [`Latencies::encode`] wrote; an empty text stands for no samples.
@@ -184,7 +194,8 @@ impl Latencies {
     /// # Errors
     /// [`Error::Histogram`] when a text is not base64, not a V2 histogram, damaged, or of another layout than ours.
     pub fn decode(hdr: &str, censored: &str) -> Result<Self, Error> {
-        Ok(Self { exact: encoding::from_text(hdr)?, censored: encoding::from_text(censored)? })
+        let (exact, censored) = (encoding::from_text(hdr)?, encoding::from_text(censored)?);
+        Ok(Self { exact: Table::Open(exact), censored: Table::Open(censored) })
     }
 }
 

@@ -90,8 +90,8 @@ pub fn blocks_needed(estimate: &Estimate, margin: f64, rule: &Rule) -> Option<u3
 /// the least n with   |ln_ratio| √n / sd_log − t(n) ≥ z(power)
 /// ```
 /// with the critical t that the rule has after n blocks: the chance to have found it *by* then, for the end of a run only, so a
-/// little more than that in fact. The normal distribution stands in for the non-central t. `None` when even
-/// [`BLOCKS_NEEDED_MAX`] would not do, and for no difference or no number.
+/// little more than that in fact. The normal distribution stands in for the non-central t, and `power` is kept within 0.5 to 0.999.
+/// `None` when even [`BLOCKS_NEEDED_MAX`] would not do, and for no difference or no number.
 pub fn blocks_for(ln_ratio: f64, sd_log: f64, power: f64, rule: &Rule) -> Option<u32> {
     let z = student::normal_quantile(power.clamp(0.5, 0.999));
     let effect = ln_ratio.abs();
@@ -106,11 +106,12 @@ pub fn blocks_for(ln_ratio: f64, sd_log: f64, power: f64, rule: &Rule) -> Option
 }
 
 /// The least true difference, as the natural logarithm of a ratio, that is found with probability `power` in `blocks` blocks:
-/// [`blocks_for`] the other way round. `None` where the rule has no interval for so few blocks.
+/// [`blocks_for`] the other way round. `None` where the rule has no interval for so few blocks, and for no spread or no number.
 pub fn effect_found(blocks: u32, sd_log: f64, power: f64, rule: &Rule) -> Option<f64> {
     let z = student::normal_quantile(power.clamp(0.5, 0.999));
     let t = if blocks < BLOCKS_MIN { None } else { rule.forecast_t(blocks) };
     t.map(|t| (t + z) * sd_log / f64::from(blocks).sqrt())
+        .filter(|effect| *effect > 0.0 && effect.is_finite())
 }
 
 /// What an interval's half-width, on the log scale, must come down to.

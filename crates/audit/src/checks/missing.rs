@@ -23,7 +23,8 @@ fn missing(name: &str, index: usize, metric: Metric, blocks: &[BlockFigures]) ->
     let first = without.first()?;
     let (check, why, remedy) = match metric.quantile() {
         Some(q) => {
-            let response = first.variants.get(index)?.as_ref()?.response.as_ref();
+            let figures = first.variants.get(index).and_then(Option::as_ref);
+            let response = figures.and_then(|figures| figures.response.as_ref());
             let bounded = response.is_some_and(|response| response.resolves(q));
             let count = response.map_or(0, Latencies::count);
             let few = || format!("{count} requests are too few, it wants {:.0}", 10.0 / (1.0 - q));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use plan::{Arrivals, Comparison, Design, Expect, Factor, Load, LookRule, Metric, Plan, Variant};
-use proofload_lab::{Failure, LabError, OpenSpec, SliceSpec, Start, World};
+use proofload_lab::{Failure, LabError, OpenSpec, Progress, SliceSpec, Start, World};
 use rand::RngExt;
 use rand_pcg::Pcg64;
 use record::{
@@ -26,6 +26,8 @@ pub enum Fault {
     NeverStarts,
     Interrupt(u32),
     AllFail,
+    /// Variant 1 gives nothing within the windows of one block.
+    Silent(u32),
 }
 
 pub struct Simulated {
@@ -38,6 +40,8 @@ pub struct Simulated {
     /// The arrivals that each slice in open loop was asked for, by variant and block.
     pub arrivals: Vec<(usize, u32, OpenSpec)>,
     pub fault: Option<Fault>,
+    /// How long a response takes: what is in flight when a slice ends.
+    pub response_s: f64,
     /// Variant, block, and the luck of its process.
     pub living: Vec<(usize, u32, f64)>,
 }
@@ -51,6 +55,7 @@ impl Simulated {
             slower: vec![0.0; effects.len()],
             arrivals: Vec::new(),
             fault: None,
+            response_s: 0.005,
             living: Vec::new(),
         }
     }
@@ -86,26 +91,39 @@ impl World for Simulated {
 
     fn load(&mut self, variant: usize, wanted: SliceSpec) -> Result<Slice, Failure> {
         let SliceSpec { kind, seconds, open } = wanted;
-        self.clock_s += seconds + 0.03;
+        let began_s = self.clock_s;
+        self.clock_s += seconds + self.response_s + 0.025;
         let (_, block, luck) = *self.living.iter().find(|living| living.0 == variant).expect("it lives");
-        match self.fault {
+        let luck = luck + self.normal() * WITHIN_SD;
+        let mut made = match self.fault {
             Some(Fault::DiesInBlock(dies)) if dies == block && variant == 1 => {
                 return Err(Failure::Service("variant 1 died".into()));
             }
             Some(Fault::Interrupt(at)) if at == block => return Err(Failure::Interrupted),
-            Some(Fault::AllFail) => return Ok(slice(variant, block, kind, 0, seconds)),
-            _ => {}
-        }
-        let luck = luck + self.normal() * WITHIN_SD;
-        let Some(open) = open else {
-            let ok = (BASE_RATE * (self.effects[variant] + luck).exp() * seconds) as u64;
-            return Ok(slice(variant, block, kind, ok, seconds));
+            Some(Fault::AllFail) => slice(variant, block, kind, 0, seconds),
+            _ => match open {
+                None => {
+                    let ok = BASE_RATE * (self.effects[variant] + luck).exp() * seconds;
+                    slice(variant, block, kind, ok as u64, seconds)
+                }
+                Some(open) => {
+                    self.arrivals.push((variant, block, open));
+                    let ok = (open.rate_per_s * seconds) as u64;
+                    let mut slice = slice(variant, block, kind, ok, seconds);
+                    slice.open = Some(Box::new(open_loop(open.rate_per_s, ok, self.slower[variant] + luck)));
+                    slice
+                }
+            },
         };
-        self.arrivals.push((variant, block, open));
-        let ok = (open.rate_per_s * seconds) as u64;
-        let mut slice = slice(variant, block, kind, ok, seconds);
-        slice.open = Some(Box::new(open_loop(open.rate_per_s, ok, self.slower[variant] + luck)));
-        Ok(slice)
+        made.started_ns = (began_s * 1e9) as u64;
+        made.drain_ns = (self.response_s * 1e9) as u64;
+        if seconds <= self.response_s
+            || matches!(self.fault, Some(Fault::Silent(at)) if at == block && variant == 1)
+        {
+            // Responses came, after the window.
+            made.ok_in_window = 0;
+        }
+        Ok(made)
     }
 
     fn take_turns(&mut self, order: &[usize], turn_s: f64) -> Result<Vec<Slice>, Failure> {
@@ -253,11 +271,31 @@ pub fn plan(variants: usize) -> Plan {
     }
 }
 
+/// The plan with a copy of its first variant as the last.
+pub fn with_copy(mut plan: Plan) -> Plan {
+    let mut copy = plan.variants[0].clone();
+    copy.name.push_str(" (again)");
+    plan.variants.push(copy);
+    let candidate = plan.variants.len() - 1;
+    plan.aa = Some(Comparison { baseline: 0, candidate, label: "level-0 against itself".into() });
+    plan
+}
+
 /// Runs a plan in a fresh folder, which lives as long as its handle.
 pub fn run(
     plan: Plan,
     seed: u64,
     world: &mut Simulated,
+) -> (Record, Result<(), LabError>, tempfile::TempDir) {
+    watched(plan, seed, world, &mut |_| {})
+}
+
+/// The same with somebody watching.
+pub fn watched(
+    plan: Plan,
+    seed: u64,
+    world: &mut Simulated,
+    watch: &mut dyn FnMut(&Progress<'_>),
 ) -> (Record, Result<(), LabError>, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a folder for the record");
     let header = Header {
@@ -272,6 +310,6 @@ pub fn run(
     };
     let directory = folder.path().join("record");
     let writer = Writer::create(&directory, header, "name = \"simulated\"\n").expect("the record is made");
-    let (record, result) = proofload_lab::run(writer, world, &mut |_| {});
+    let (record, result) = proofload_lab::run(writer, world, watch);
     (record, result, folder)
 }

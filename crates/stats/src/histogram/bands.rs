@@ -121,9 +121,10 @@ struct Merged {
 
 impl Merged {
     fn new(blocks: &[Latencies]) -> Self {
-        let answered = Sums::new(blocks, |block| lowest_ends(&block.exact).collect());
-        let both =
-            |block: &Latencies| lowest_ends(&block.exact).chain(lowest_ends(&block.censored)).collect();
+        let answered = Sums::new(blocks, |block| lowest_ends(&block.exact.full()).collect());
+        let both = |block: &Latencies| {
+            lowest_ends(&block.exact.full()).chain(lowest_ends(&block.censored.full())).collect()
+        };
         let censored = blocks.iter().any(|block| block.censored() > 0);
         Self { answered, everything: censored.then(|| Sums::new(blocks, both)) }
     }

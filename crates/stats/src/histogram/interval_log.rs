@@ -82,11 +82,11 @@ impl<W: Write> IntervalLog<W> {
             return Err(out_of_order(tag, start, self.last_start));
         }
         self.last_start = start;
-        self.line(tag, start, length, &latencies.exact)?;
+        self.line(tag, start, length, &latencies.exact.full())?;
         if latencies.censored.is_empty() {
             return Ok(());
         }
-        self.line(&tag.censored(), start, length, &latencies.censored)
+        self.line(&tag.censored(), start, length, &latencies.censored.full())
     }
 
     /// Flushes the writer and gives it back.

@@ -17,7 +17,10 @@ fn requests_that_timed_out_bound_the_quantiles_they_reach() {
     (1..=980).for_each(|ms| latencies.record(ms * 1_000));
     assert_eq!(latencies.count(), 1_000);
     assert_eq!(latencies.censored(), 20);
-    assert_eq!(latencies.quantile(0.5), Some(Quantile::Exact(latencies.exact.lowest_equivalent(500_000))));
+    assert_eq!(
+        latencies.quantile(0.5),
+        Some(Quantile::Exact(latencies.exact.full().lowest_equivalent(500_000)))
+    );
     let Some(Quantile::AtLeast(ns)) = latencies.quantile(0.99) else {
         panic!("p99 lies among the time-outs")
     };
@@ -75,7 +78,7 @@ fn the_record_leaves_out_an_empty_half_and_reads_back() {
 
 #[test]
 fn damaged_and_foreign_histograms_are_errors() {
-    let good = to_text(&latencies(&[1, 2, 3], &[]).exact);
+    let good = to_text(&latencies(&[1, 2, 3], &[]).exact.full());
     let mut foreign_text = Vec::new();
     let foreign = Histogram::<u32>::new_with_bounds(1, HIGHEST_NS, 2).expect("valid layout");
     V2DeflateSerializer::new().serialize(&foreign, &mut foreign_text).expect("a Vec");
@@ -92,7 +95,8 @@ fn damaged_and_foreign_histograms_are_errors() {
 fn no_damage_to_a_stored_histogram_panics_or_allocates_without_bound() {
     use base64::{Engine, engine::general_purpose::STANDARD};
     use std::io::Write;
-    let bytes = STANDARD.decode(to_text(&latencies(&[5, 5_000, 5_000_000], &[]).exact)).expect("own text");
+    let bytes =
+        STANDARD.decode(to_text(&latencies(&[5, 5_000, 5_000_000], &[]).exact.full())).expect("own text");
     let mut plain = Vec::new();
     std::io::Read::read_to_end(&mut flate2::read::ZlibDecoder::new(&bytes[8..]), &mut plain)
         .expect("own bytes");
@@ -107,4 +111,26 @@ fn no_damage_to_a_stored_histogram_panics_or_allocates_without_bound() {
             let _ = from_text(&STANDARD.encode(packed));
         }
     }
+}
+
+#[test]
+fn packed_it_says_the_same_and_takes_samples_again() {
+    let open = latencies(&[1, 5, 5, 3_000_123, 3_000_124, 9_000_000_000], &[2000]);
+    let mut packed = open.clone();
+    packed.pack();
+    assert!(packed == open);
+    assert_eq!(packed.encode(), open.encode());
+    assert_eq!((packed.count(), packed.censored(), packed.mean()), (7, 1, open.mean()));
+    for q in [0.0, 0.2, 0.5, 0.9, 1.0] {
+        assert_eq!(packed.bounds(q), open.bounds(q));
+    }
+    let (mut sum, mut expected) = (packed.clone(), open.clone());
+    sum.merge(&packed);
+    expected.merge(&open);
+    sum.record(77);
+    expected.record(77);
+    assert!(sum == expected && sum != packed);
+    let mut other = latencies(&[1, 5, 5, 3_000_123, 3_000_124], &[2000]);
+    other.pack();
+    assert!(other != packed);
 }

@@ -1,0 +1,135 @@
+//! How long slices are and how many: short where trials take turns, never shorter than a response takes, and always
+//! within the budget.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use plan::{Metric, Plan, Rate, Ready, Service};
+use proofload_lab::Settings;
+use record::{EndReason, Record, Trial};
+
+use crate::world::{Simulated, plan, run};
+
+fn with_port(mut plan: Plan) -> Plan {
+    let service = Service {
+        name: "api".into(),
+        command: vec!["api".into()],
+        directory: PathBuf::from("/"),
+        env: Default::default(),
+        port: Some(8080),
+        ready: Ready::Tcp,
+        ready_timeout: Duration::from_secs(1),
+        stop_timeout: Duration::from_secs(1),
+        needs: Vec::new(),
+    };
+    plan.variants.iter_mut().for_each(|variant| variant.services.push(service.clone()));
+    plan
+}
+
+fn at_rate(mut plan: Plan) -> Plan {
+    plan.design.metric = Metric::P50;
+    plan.design.rate = Some(Rate::PerSecond(400.0));
+    plan
+}
+
+/// Lengths of the measured slices of complete blocks, in seconds.
+fn lengths(record: &Record) -> Vec<f64> {
+    let slices = record.complete_blocks().flat_map(|block| &block.trials).flat_map(Trial::measured);
+    slices.map(|slice| slice.window_ns as f64 / 1e9).collect()
+}
+
+fn assert_within_budget(record: &Record, what: &str) {
+    let ended = record.ended.as_ref().expect("the run ended");
+    let budget_s = record.header.plan.design.budget.as_secs_f64();
+    assert!(ended.seconds <= budget_s * 1.02, "{what}: {} of {budget_s} s", ended.seconds);
+    let few = record.complete_blocks().count() < 6;
+    let spent = matches!(ended.reason, EndReason::BudgetTooSmall { .. } | EndReason::BudgetSpent);
+    assert!(!few || spent, "{what}: {:?}", ended.reason);
+}
+
+#[test]
+fn slices_are_short_where_trials_take_turns_and_nowhere_else() {
+    for (what, variants, short) in [("2", 2, true), ("12", 12, true), ("13", 13, false)] {
+        let mut plan = plan(variants);
+        plan.design.budget = Duration::from_secs(600);
+        let (record, result, _folder) = run(plan, 5, &mut Simulated::new(5, &vec![0.0; variants]));
+        result.expect("nothing went wrong");
+        assert_within_budget(&record, what);
+        let expected = if short { 0.05..0.4 } else { 0.5..5.1 };
+        assert!(
+            lengths(&record).iter().all(|length| expected.contains(length)),
+            "{what}: {:?}",
+            lengths(&record)
+        );
+    }
+    for (what, plan) in [("port", with_port(plan(2))), ("open loop", at_rate(plan(2)))] {
+        let (record, result, _folder) = run(plan, 5, &mut Simulated::new(5, &[0.0, 0.0]));
+        result.expect("nothing went wrong");
+        assert_within_budget(&record, what);
+        assert!(lengths(&record).iter().all(|length| *length >= 0.5), "{what}");
+    }
+}
+
+#[test]
+fn slow_services_get_slices_longer_than_their_responses_within_the_budget() {
+    for (variants, budget_s, least) in [(2, 300, 6), (4, 1200, 6), (12, 3600, 6), (13, 3600, 6), (2, 60, 0)] {
+        let mut plan = plan(variants);
+        plan.design.budget = Duration::from_secs(budget_s);
+        let mut world = Simulated::new(5, &vec![0.0; variants]);
+        world.response_s = 2.0;
+        let (record, result, _folder) = run(plan, 5, &mut world);
+        result.expect("nothing went wrong");
+        let what = format!("{variants} variants, {budget_s} s");
+        assert_within_budget(&record, &what);
+        assert!(record.complete_blocks().count() >= least, "{what}: {:?}", record.ended);
+        let conclusion = audit::conclude(&record);
+        let missing = conclusion.findings.iter().any(|finding| finding.check == "value_missing");
+        assert!(!missing || variants > 12, "{what}: {:?}", conclusion.findings);
+    }
+}
+
+#[test]
+fn one_variant_alone_is_measured_for_longer_than_two_slices() {
+    let mut plan = plan(1);
+    plan.design.blocks = Some(8);
+    let (record, result, _folder) = run(plan, 5, &mut Simulated::new(5, &[0.0]));
+    result.expect("nothing went wrong");
+    let allocation = record.allocation.as_ref().expect("it was settled");
+    let within_sd = allocation.within_sd.expect("it was measured");
+    assert!((0.01..0.03).contains(&within_sd), "{allocation:?}");
+}
+
+#[test]
+fn the_spread_within_trials_is_what_was_planted_also_where_the_machine_wavers() {
+    let (record, result, _folder) = run(plan(4), 8, &mut Simulated::new(8, &[0.0, 0.1, -0.3, 0.0]));
+    result.expect("nothing went wrong");
+    let allocation = record.allocation.expect("it was settled");
+    let within_sd = allocation.within_sd.expect("it was measured");
+    // 0.02 of slices, and a little for counts that are whole numbers.
+    assert!((0.017..0.024).contains(&within_sd), "{allocation:?}");
+}
+
+#[test]
+fn whatever_is_asked_settings_stay_within_their_bounds() {
+    for variants in [1, 2, 12, 13, 64] {
+        for budget_s in [10, 60, 600, 86_400] {
+            for plan in [plan(variants), with_port(plan(variants)), at_rate(plan(variants))] {
+                let mut plan = plan;
+                plan.design.budget = Duration::from_secs(budget_s);
+                let first = Settings::first(&plan);
+                for gap_s in [0.0, 0.003, 0.1, 2.0, 1e6] {
+                    for settings in [first, first.with_slices_for(&plan.design, gap_s)] {
+                        assert!((0.02..=settings.slice_s).contains(&settings.turn_s), "{settings:?}");
+                        let turns = settings.turns();
+                        assert!(turns == 1 || turns.is_multiple_of(2), "{settings:?}");
+                        assert!((0.05..=60.0).contains(&settings.slice_s), "{settings:?}");
+                        assert!((1..=100).contains(&settings.slices), "{settings:?}");
+                        let measured_s = settings.slice_s * f64::from(settings.slices);
+                        assert!((0.99..=12.0).contains(&measured_s), "{settings:?}");
+                        assert!(!settings.is_short());
+                    }
+                }
+            }
+        }
+    }
+}
