@@ -178,6 +178,15 @@ fn latencies_are_measured_at_a_common_rate_and_throughput_at_none() {
 }
 
 #[test]
+fn several_metrics_may_be_judged() {
+    let several = plan(&format!("{MINIMAL}[design]\nmetric = [\"throughput\", \"peak_memory\"]\n"));
+    assert!(several.design.metrics().eq([Metric::Throughput, Metric::PeakMemory]));
+    let problems =
+        parse(&format!("{MINIMAL}[design]\nmetric = [\"speed\"]\n"), here()).expect_err("no metric");
+    assert!(problems[0].message.contains("cannot be `speed`"), "{problems:?}");
+}
+
+#[test]
 fn a_plan_is_kept_as_json_and_comes_back_the_same() {
     let plan = plan(&format!("{FACTORS}[design]\nmetric = \"p99.9\"\nrate = \"60%\"\n"));
     let kept = serde_json::to_string(&plan).unwrap();
