@@ -14,7 +14,7 @@ fn two_copies_are_measured_and_check_says_how_long_the_margin_takes() {
     let verb = |verb: &str, more: &[&str]| {
         let mut command = proofload();
         command.arg(verb).arg(&experiment).args(more).current_dir(place.path(""));
-        command.env("PROOFLOAD_TEST_PLACE", place.path("").parent().unwrap_or(&place.path("")));
+        command.env("PROOFLOAD_TEST_PLACE", place.record().parent().expect("the place's folder"));
         command.output().expect("proofload starts")
     };
     let unknown = verb("calibrate", &["--variant", "nobody"]);
