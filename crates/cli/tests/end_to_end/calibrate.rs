@@ -1,16 +1,25 @@
 //! `proofload calibrate` on a real service: figures of two copies, what `check` makes of them, and nothing left behind.
 
 use std::fs;
+use std::path::Path;
 
 use crate::place::{Place, proofload, stderr, stdout};
 use serde_json::Value;
+
+/// Gives each trial slices enough for a spread within it, and a service on a busy machine time to start and to answer.
+fn patient(experiment: &Path) {
+    let text = fs::read_to_string(experiment).expect("the file");
+    let text = text.replace("slices = 1\n", "slices = 3\n");
+    let text = text.replace("ready_timeout = \"2s\"", "ready_timeout = \"30s\"");
+    let text = text.replace("timeout = \"1s\"\n[design]", "timeout = \"20s\"\n[design]");
+    fs::write(experiment, text).expect("the file");
+}
 
 #[test]
 fn two_copies_are_measured_and_check_says_how_long_the_margin_takes() {
     let place = Place::new();
     let experiment = place.experiment("api.env.SPIN_MS = 1", "api.env.SPIN_MS = 3", "");
-    let text = fs::read_to_string(&experiment).expect("the file").replace("slices = 1\n", "slices = 3\n");
-    fs::write(&experiment, text).expect("the file");
+    patient(&experiment);
     let verb = |verb: &str, more: &[&str]| {
         let mut command = proofload();
         command.arg(verb).arg(&experiment).args(more).current_dir(place.path(""));
@@ -56,6 +65,7 @@ fn two_copies_are_measured_and_check_says_how_long_the_margin_takes() {
 fn a_calibration_that_is_void_shows_no_figure() {
     let place = Place::new();
     let experiment = place.experiment("api.env.MODE = \"500\"", "", "");
+    patient(&experiment);
     let mut command = proofload();
     command.arg("calibrate").arg(&experiment).arg("--out").arg(place.record());
     let output = command.output().expect("proofload starts");
