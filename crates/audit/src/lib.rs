@@ -5,24 +5,28 @@
 
 mod aa;
 mod assumption;
+mod calibration;
 mod comparison;
 mod crosscheck;
 mod effect;
 mod finding;
 mod metric;
 mod rule;
+mod spread;
 mod variant;
 
 pub mod checks;
 
 pub use aa::AaCheck;
 pub use assumption::{Assumption, Standing};
+pub use calibration::{Calibration, Copies, Found, Noise, POWER, Steal};
 pub use comparison::{Comparison, Exploratory, Outcome};
 pub use crosscheck::CrossCheck;
 pub use effect::{Effect, Kind};
 pub use finding::{Finding, Grade};
 pub use metric::{direction, metrics};
-pub use rule::rule;
+pub use rule::{rule, rule_of};
+pub use spread::Spread;
 pub use variant::{ResponseTime, Variant, latencies, responses};
 
 use metric::BlockFigures;

@@ -1,6 +1,6 @@
 //! The stop rule of a record: as settled in its run, or the plan's with a usual number of blocks until then.
 
-use plan::LookRule;
+use plan::{Design, LookRule};
 use record::Record;
 use stats::{Looks, Rule};
 
@@ -16,8 +16,13 @@ pub fn rule(record: &Record) -> Option<Rule> {
 /// The same rule for another number of estimates that share the chance to err.
 pub(crate) fn family(record: &Record, members: usize) -> Option<Rule> {
     let design = &record.header.plan.design;
+    rule_of(design, record.blocks_planned.or(design.blocks).unwrap_or(DEFAULT_BLOCKS), members)
+}
+
+/// The stop rule of a design whose last look is taken after so many blocks, where so many estimates share the chance to err;
+/// `None` where so few blocks allow no verdict.
+pub fn rule_of(design: &Design, blocks: u32, members: usize) -> Option<Rule> {
     let members = u32::try_from(members.max(1)).unwrap_or(u32::MAX);
-    let blocks = record.blocks_planned.or(design.blocks).unwrap_or(DEFAULT_BLOCKS);
     match design.looks {
         LookRule::Planned => Looks::plan(blocks, members).map(Rule::Planned).ok(),
         LookRule::Always => Rule::always(members).ok(),

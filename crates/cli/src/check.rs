@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use plan::{Arrivals, Design, Metric, Plan, Rate};
+use plan::{Arrivals, Design, LookRule, Metric, Plan, Rate};
 use report::{rate, seconds, share};
-use stats::Looks;
+use stats::Rule;
 
 use crate::{print, problems};
+
+mod power;
 
 /// Flags of `check`.
 #[derive(Debug, Args)]
@@ -30,7 +32,7 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     if args.json {
         print::data(&format!("{}\n", serde_json::to_string_pretty(&plan)?))?;
     } else {
-        print::data(&describe(&plan))?;
+        print::data(&format!("{}{}", describe(&plan), power::lines(&plan)))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -56,18 +58,46 @@ pub fn describe(plan: &Plan) -> String {
     for comparison in &plan.comparisons {
         let _ = writeln!(out, "  {}", comparison.label);
     }
+    if let Some(copy) = &plan.aa {
+        let _ =
+            writeln!(out, "and one that must show no difference, or the result is void:\n  {}", copy.label);
+    }
     let _ = writeln!(out, "\n{}", schedule(plan));
     out
 }
 
 fn schedule(plan: &Plan) -> String {
     let design = &plan.design;
-    let variants = plan.variants.len();
     let (first_s, block_s) = lab::block_seconds_guess(plan);
-    let budget_s = design.budget.as_secs_f64();
-    let capacity_s = lab::capacity_seconds_guess(design, variants);
-    let fit = 1 + ((budget_s - capacity_s - first_s) / block_s).max(0.0) as u32;
-    let metric = match design.metric {
+    let capacity_s = lab::capacity_seconds_guess(design, plan.variants.len());
+    let how = if lab::live_together(plan) {
+        "all variants live together in a block and take turns, slice by slice"
+    } else {
+        "the variants of a block are started, measured and stopped one after the other"
+    };
+    let end = match design.looks {
+        LookRule::Once => "",
+        LookRule::Planned | LookRule::Always => ", less where all comparisons are decided earlier",
+    };
+    format!(
+        "judged by {}, margin {}\n{}{how}; fresh processes in each block, order drawn from {}\n\
+         the first block takes about {}, to watch the warm-up, the others about {}; {}\n\
+         at most {} in all (the budget){}",
+        judged_by(design),
+        share(design.margin),
+        open_loop(design, capacity_s),
+        design.seed.map_or("a new seed".to_owned(), |seed| format!("seed {seed}")),
+        seconds(first_s),
+        seconds(block_s),
+        looks(plan),
+        seconds(design.budget.as_secs_f64()),
+        if plan.comparisons.is_empty() { "" } else { end },
+    )
+}
+
+/// Every metric that gets a verdict.
+fn judged_by(design: &Design) -> String {
+    let metric = |metric| match metric {
         Metric::Throughput => "throughput (expected responses per second, more is better)".to_owned(),
         Metric::CpuPerRequest => "CPU time of the services per expected response (less is better)".to_owned(),
         Metric::PeakMemory => "peak memory of the services (less is better)".to_owned(),
@@ -75,23 +105,8 @@ fn schedule(plan: &Plan) -> String {
             format!("{} of the response time, from when a request was due (less is better)", latency.name())
         }
     };
-    let how = if lab::live_together(plan) {
-        "all variants live together in a block and take turns, slice by slice"
-    } else {
-        "the variants of a block are started, measured and stopped one after the other"
-    };
-    format!(
-        "judged by {metric}, margin {}\n{}{how}; fresh processes in each block, order drawn from {}\n\
-         the first block takes about {}, to watch the warm-up, the others about {}; {}\n\
-         at most {} in all (the budget), less where all comparisons are decided earlier",
-        share(design.margin),
-        open_loop(design, capacity_s),
-        design.seed.map_or("a new seed".to_owned(), |seed| format!("seed {seed}")),
-        seconds(first_s),
-        seconds(block_s),
-        looks(plan, design, fit),
-        seconds(budget_s),
-    )
+    let metrics: Vec<String> = design.metrics().map(metric).collect();
+    metrics.join(", and by ")
 }
 
 /// A line on the rate, with what it takes to find it; none in closed loop.
@@ -109,7 +124,7 @@ fn open_loop(design: &Design, capacity_s: f64) -> String {
             seconds(capacity_s)
         ),
     };
-    let wanted = match design.metric.requests_wanted() {
+    let wanted = match design.most_wanting().1 {
         0.0 => String::new(),
         requests => {
             format!("; each trial is as long as {requests} requests take, if its slices are not longer")
@@ -118,14 +133,39 @@ fn open_loop(design: &Design, capacity_s: f64) -> String {
     format!("open loop: {asked} with {arrivals} arrivals, the same for all variants{wanted}\n")
 }
 
-fn looks(plan: &Plan, design: &Design, fit: u32) -> String {
-    let comparisons = u32::try_from(plan.comparisons.len()).unwrap_or(u32::MAX);
-    let most = design.blocks.map_or(fit, |blocks| blocks.min(fit));
-    match Looks::plan(most, comparisons) {
-        Ok(looks) => {
+/// Blocks that fit into the budget, as guessed before anything is measured, and as the file allows.
+fn blocks_guess(plan: &Plan) -> u32 {
+    let design = &plan.design;
+    let (first_s, block_s) = lab::block_seconds_guess(plan);
+    let capacity_s = lab::capacity_seconds_guess(design, plan.variants.len());
+    let budget_s = design.budget.as_secs_f64();
+    let fit = 1 + ((budget_s - capacity_s - first_s) / block_s).max(0.0) as u32;
+    design.blocks.map_or(fit, |blocks| blocks.min(fit))
+}
+
+/// The stop rule with so many blocks; `None` where they are too few for a verdict.
+fn rule(plan: &Plan, blocks: u32) -> Option<Rule> {
+    audit::rule_of(&plan.design, blocks, plan.comparisons.len() * plan.design.metrics().count())
+}
+
+fn looks(plan: &Plan) -> String {
+    let most = blocks_guess(plan);
+    if plan.comparisons.is_empty() {
+        let blocks = plan.design.blocks.unwrap_or(stats::BLOCKS_MIN).min(most);
+        return format!("there are {blocks}, for nothing is compared");
+    }
+    match rule(plan, most).filter(|_| most >= stats::BLOCKS_MIN) {
+        Some(Rule::Planned(looks)) => {
             let at: Vec<String> = looks.looks().iter().map(u32::to_string).collect();
             format!("about {} fit the budget, looked at after {} of them", looks.last(), at.join(", "))
         }
-        Err(_) => format!("about {most} fit the budget, too few for a verdict: raise design.budget"),
+        Some(Rule::Always { .. }) => {
+            format!(
+                "about {most} fit the budget, looked at after each of them from the {}th on",
+                stats::BLOCKS_MIN
+            )
+        }
+        Some(Rule::Once { .. }) => format!("about {most} fit the budget, looked at once, after the last"),
+        None => format!("about {most} fit the budget, too few for a verdict: raise design.budget"),
     }
 }

@@ -1,5 +1,6 @@
 //! The binary `proofload`: flags, what is printed, exit codes. Everything else is the other crates' work.
 
+mod calibrate;
 mod check;
 mod exit;
 mod habits;
@@ -35,6 +36,7 @@ const AFTER_HELP: &str = "\
 Begin with:
   proofload load http://127.0.0.1:3000/        one load test, as with wrk
   proofload check experiment.toml              what an experiment will do, and how long it takes
+  proofload calibrate experiment.toml          how small a difference this machine can show, in how much time
   proofload run experiment.toml --quick        a first answer in about a minute
   proofload report latest                      the last report again
 
@@ -47,6 +49,12 @@ enum Command {
     Run(run::RunArgs),
     /// Check an experiment file and print what it would do
     Check(check::CheckArgs),
+    /// Measure how far apart two equal copies of a variant come out here, and so what a run can find
+    ///
+    /// Runs the variant against a copy of itself. Whatever the two differ by is the machine's doing, and
+    /// no experiment on it can find less. Tells what one of 1, 5 and 30 minutes would find; `check` then
+    /// tells how long your margin takes.
+    Calibrate(calibrate::CalibrateArgs),
     /// Load one URL and print what it did
     Load(Box<load::LoadArgs>),
     /// Print the report of a record again
@@ -63,6 +71,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Calibrate(args) => calibrate::run(&args),
         Command::Load(args) => load::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Schema => schema::run(),

@@ -68,12 +68,16 @@ pub fn print(record: &Record, format: Format) -> anyhow::Result<ExitCode> {
 }
 
 fn latest() -> anyhow::Result<PathBuf> {
+    let newest = newest_first().into_iter().next();
+    Ok(newest.ok_or_else(|| Failed::usage(format!("there is no record below ./{RECORDS}")))?)
+}
+
+/// The folders of all records below ./records, the newest first.
+pub fn newest_first() -> Vec<PathBuf> {
     let made = |path: &PathBuf| fs::metadata(path.join("record.json")).and_then(|file| file.modified()).ok();
     let entries = fs::read_dir(RECORDS).into_iter().flatten().flatten().map(|entry| entry.path());
-    let newest = entries
-        .filter_map(|path| Some((made(&path)?, path)))
-        .max_by_key(|(at, _): &(time::SystemTime, _)| *at);
-    Ok(newest
-        .map(|(_, path)| path)
-        .ok_or_else(|| Failed::usage(format!("there is no record below ./{RECORDS}")))?)
+    let mut records: Vec<(time::SystemTime, PathBuf)> =
+        entries.filter_map(|path| Some((made(&path)?, path))).collect();
+    records.sort_by(|one, other| other.cmp(one));
+    records.into_iter().map(|(_, path)| path).collect()
 }

@@ -54,8 +54,23 @@ pub struct RunArgs {
 /// If the file has problems, a service fails, or the record cannot be written.
 pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let mut plan = problems::read_plan(&args.file)?;
-    let text = fs::read_to_string(&args.file)?;
     adjust(&mut plan, args);
+    let directory = args.out.clone().unwrap_or_else(|| free_directory(&plan.name));
+    let (record, result) = carry_through(&args.file, plan, &directory)?;
+    let code = crate::report::print(&record, if args.json { Format::Json } else { Format::Text })?;
+    end(result, code)
+}
+
+/// Carries a plan made from an experiment file through, and leaves its record in a new folder, reports included.
+///
+/// # Errors
+/// If the file cannot be read again, or the record cannot be begun. What goes wrong later stands beside the record.
+pub fn carry_through(
+    file: &Path,
+    plan: Plan,
+    directory: &Path,
+) -> anyhow::Result<(Record, Result<(), LabError>)> {
+    let text = fs::read_to_string(file)?;
     let stop = Stop::default();
     let mut display = Display::new();
     let (wish, teller) = (stop.clone(), display.teller());
@@ -64,7 +79,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         wish.request();
     })?;
 
-    let writer = Writer::create(&directory(args, &plan), header(args, plan), &text).map_err(unwritable)?;
+    let writer = Writer::create(directory, header(file, plan), &text).map_err(unwritable)?;
     let directory = writer.record().directory.clone();
     print::talk(&format!("record: {}", directory.display()));
     let plan = writer.record().header.plan.clone();
@@ -73,13 +88,15 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let mut rig = Rig::new(plan, warden, directory.join("logs"), stop);
     let (record, result) = lab::run(writer, &mut rig, &mut |progress| display.show(progress));
     display.finish();
-    finish(&record, result, args.json)
+    keep_reports(&record);
+    Ok((record, result))
 }
 
-/// Prints the report whatever happened; what went wrong comes last, where people look.
-fn finish(record: &Record, result: Result<(), LabError>, json: bool) -> anyhow::Result<ExitCode> {
-    keep_reports(record);
-    let code = crate::report::print(record, if json { Format::Json } else { Format::Text })?;
+/// The end of a run whose result is printed: what went wrong comes last, where people look.
+///
+/// # Errors
+/// If a service failed, the load generator could not work, or the record could not be written.
+pub fn end(result: Result<(), LabError>, code: ExitCode) -> anyhow::Result<ExitCode> {
     match result {
         Ok(()) => Ok(code),
         Err(LabError::Record(error)) => Err(unwritable(error).into()),
@@ -117,12 +134,12 @@ fn adjust(plan: &mut Plan, args: &RunArgs) {
     design.seed = args.seed.or(design.seed);
 }
 
-fn header(args: &RunArgs, plan: Plan) -> Header {
+fn header(file: &Path, plan: Plan) -> Header {
     Header {
         version: record::VERSION,
         proofload: env!("CARGO_PKG_VERSION").to_owned(),
         created: record::now(),
-        experiment: args.file.display().to_string(),
+        experiment: file.display().to_string(),
         command: env::args().collect(),
         seed: plan.design.seed.unwrap_or_else(lab::draw_seed),
         environment: Environment::look(&plan),
@@ -130,13 +147,13 @@ fn header(args: &RunArgs, plan: Plan) -> Header {
     }
 }
 
-fn directory(args: &RunArgs, plan: &Plan) -> PathBuf {
+/// A folder that there is not yet: `records/NAME-TIME`.
+pub fn free_directory(name: &str) -> PathBuf {
     let free = |number: u32| {
         let suffix = if number < 2 { String::new() } else { format!("-{number}") };
-        Path::new(RECORDS).join(format!("{}-{}{suffix}", plan.name, record::stamp()))
+        Path::new(RECORDS).join(format!("{name}-{}{suffix}", record::stamp()))
     };
-    let named = || (1..).map(free).find(|path| !path.exists()).unwrap_or_else(|| free(1));
-    args.out.clone().unwrap_or_else(named)
+    (1..).map(free).find(|path| !path.exists()).unwrap_or_else(|| free(1))
 }
 
 /// Ends what a run left that was killed together with its wardens: it would be measured along with this one.

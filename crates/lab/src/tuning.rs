@@ -2,8 +2,9 @@
 //!
 //! Every choice here uses times and variances only, never which variant is ahead, so it cannot favour one.
 
+use audit::Spread;
 use plan::{Design, Metric, Plan, Rate};
-use record::{Allocation, Block, RateChosen, Record, SliceKind, Trial, WarmUp};
+use record::{Allocation, Block, RateChosen, Record, SliceKind, WarmUp};
 use stats::Components;
 
 /// Bounds of a slice in seconds: short against drift of the machine, so that slices of all variants see the same of it.
@@ -311,41 +312,14 @@ fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// Variance components of log throughput, in open loop of the log of the metric: between processes of a variant, and between slices of a process.
-///
-/// What a pass over all variants has in common (the machine's speed of the moment) cancels in a log-ratio, so it is taken out.
+/// Variance components of log throughput, in open loop of the log of the metric, where throughput is what was asked for and varies
+/// with nothing.
 fn components(record: &Record, settings: &Settings) -> Option<Components> {
-    let mut variants = vec![Vec::new(); record.header.plan.variants.len()];
-    // Slices of another length, as the first block may have had, vary differently.
-    let alike = |slice: &record::Slice| (slice.window_ns as f64 / 1e9 / settings.slice_s - 1.0).abs() < 0.1;
-    let blocks = record.complete_blocks();
     let metric = record.header.plan.design.metric;
-    let log = |slice: &record::Slice| log_value(slice, metric);
-    for block in blocks.filter(|block| block.trials.iter().flat_map(Trial::measured).all(alike)) {
-        let logs = |trial: &Trial| trial.measured().map(log).collect::<Option<Vec<f64>>>();
-        let Some(trials) = block.trials.iter().map(logs).collect::<Option<Vec<Vec<f64>>>>() else { continue };
-        let passes = trials.iter().map(Vec::len).min().unwrap_or(0);
-        // The slices of one pass are neighbours in time. A variant alone shares them with none.
-        let shared = |pass: usize| mean(&trials.iter().map(|trial| trial[pass]).collect::<Vec<f64>>());
-        let shared = |pass| if trials.len() > 1 { shared(pass) } else { Some(0.0) };
-        let common: Vec<f64> = (0..passes).filter_map(shared).collect();
-        for (trial, logs) in block.trials.iter().zip(&trials) {
-            let centred = logs.iter().zip(&common).map(|(log, common)| log - common);
-            variants[trial.variant()].push(centred.collect::<Vec<f64>>());
-        }
-    }
-    // Taking out the mean of so many variants has taken out that part of each one's own spread, too.
-    let shrunk = if variants.len() > 1 { 1.0 - 1.0 / variants.len() as f64 } else { 1.0 };
-    let found = stats::components(&variants)?;
-    Some(Components { between: found.between / shrunk, within: found.within / shrunk })
-}
-
-/// In open loop throughput is what was asked for, and varies with nothing.
-fn log_value(slice: &record::Slice, metric: Metric) -> Option<f64> {
-    let value = match (&slice.open, metric.quantile()) {
-        (None, _) => slice.ok_in_window as f64 / slice.window_ns as f64,
-        (Some(_), None) => slice.services_cpu_ns() as f64 / slice.ok as f64,
-        (Some(open), Some(q)) => open.response.quantile(q)?.ns() as f64,
+    let varying = match (record.is_open_loop(), metric.quantile()) {
+        (false, _) => Metric::Throughput,
+        (true, None) => Metric::CpuPerRequest,
+        (true, Some(_)) => metric,
     };
-    (value.is_finite() && value > 0.0).then(|| value.ln())
+    Spread::of(record, varying, settings.slice_s).components()
 }

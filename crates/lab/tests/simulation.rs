@@ -1,6 +1,7 @@
 //! The dispatcher over a simulated world: planted effects are found, nothing is found where nothing is, and
 //! whatever goes wrong everything is stopped and the record opens.
 
+mod calibration;
 mod latency;
 mod rules;
 mod slices;

@@ -246,6 +246,10 @@ fn fits(node: &Node, schema: &Schema) -> bool {
         Value::Array(_) => &["array"],
         Value::Table(_) => &["object"],
     };
+    // A choice among words has no type of its own.
+    if choices(schema).is_some() {
+        return kinds.contains(&"string");
+    }
     types(schema).next().is_none() || types(schema).any(|name| kinds.contains(&name))
 }
 

@@ -3,12 +3,14 @@
 //! Every form is drawn from one [`Sheet`], so that none can say what another does not. Nothing is
 //! concluded here; that is `audit`'s work.
 
+mod calibration;
 mod figure;
 mod json;
 mod markdown;
 mod sheet;
 mod text;
 
+pub use calibration::Calibrated;
 pub use figure::{bytes, change, count, rate, seconds, share};
 pub use json::json;
 pub use markdown::markdown;

@@ -33,6 +33,27 @@ fn a_plan_is_described_before_anything_starts() {
 }
 
 #[test]
+fn the_plan_in_words_tells_looks_copy_metrics_and_how_long_the_margin_takes() {
+    for (looks, said) in
+        [("planned", "looked at after 6"), ("always", "after each"), ("once", "looked at once")]
+    {
+        let place = Place::new();
+        let more = format!("looks = \"{looks}\"\naa = true\nmetric = [\"throughput\", \"peak_memory\"]");
+        let experiment = place.experiment("api.env.A = 1", "api.env.A = 2", &more);
+        let mut check = proofload();
+        let output = check.arg("check").arg(&experiment).current_dir(place.path("")).output();
+        let output = output.expect("proofload starts");
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let text = stdout(&output);
+        assert!(text.contains(said), "{looks}: {text}");
+        assert_eq!(text.contains("decided earlier"), looks != "once", "{text}");
+        assert!(text.contains("baseline against itself") && text.contains("peak memory"), "{text}");
+        assert_eq!(text.matches("if ratios of blocks spread by").count(), 3, "{text}");
+        assert!(text.contains("proofload calibrate"), "{text}");
+    }
+}
+
+#[test]
 fn what_is_no_record_is_said() {
     let place = Place::new();
     for path in [place.path("nowhere"), place.path("")] {

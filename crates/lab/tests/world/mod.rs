@@ -16,8 +16,8 @@ use stats::Latencies;
 /// Responses per second of a variant without effect.
 const BASE_RATE: f64 = 2000.0;
 /// Spread between processes, and between slices of one.
-const BETWEEN_SD: f64 = 0.05;
-const WITHIN_SD: f64 = 0.02;
+pub const BETWEEN_SD: f64 = 0.05;
+pub const WITHIN_SD: f64 = 0.02;
 
 /// Something that goes wrong.
 #[derive(Debug, Clone, Copy)]

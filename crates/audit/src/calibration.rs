@@ -1,0 +1,203 @@
+//! How far apart two copies of one variant come out here, and what can therefore be found in how much time.
+//!
+//! Judges nothing: whether the record is void is for [`crate::conclude`], and nothing here may be shown where it is.
+
+use plan::{Comparison, Design, Metric};
+use record::{Block, Record, Trial};
+use serde::Serialize;
+use stats::{BLOCKS_MAX, BLOCKS_MIN, Estimate, Looks, Rule, lag1, plain_t};
+
+use crate::comparison::ratios;
+use crate::metric::{BlockFigures, metrics};
+use crate::rule::rule_of;
+use crate::spread::{Spread, mean};
+
+/// The chance with which a difference is to be found.
+pub const POWER: f64 = 0.8;
+/// Confidence of the interval of the copies.
+const LEVEL: f64 = 0.95;
+/// Budgets for which is told what they find, in seconds.
+const BUDGETS_S: [f64; 3] = [60.0, 300.0, 1800.0];
+/// Blocks after this one have warm-up, slices and their length as settled.
+const SETTLED_AFTER: u32 = 3;
+
+/// What a record of two copies shows of the machine they ran on.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Calibration {
+    /// Complete blocks, each of both copies.
+    pub blocks: u32,
+    /// Seconds of a block of both copies, once the lengths of its parts are settled.
+    pub block_s: f64,
+    /// Seconds of the first block, which watches the warm-up.
+    pub first_block_s: f64,
+    /// Each metric that every block has a value of, and that is not the same in all of them.
+    pub metrics: Vec<Noise>,
+    /// Time stolen by other virtual machines.
+    pub steal: Steal,
+}
+
+/// How one metric varies between copies.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Noise {
+    /// The metric.
+    pub metric: Metric,
+    /// One copy over the other.
+    pub copies: Copies,
+    /// Standard deviation of the blocks' log-ratios.
+    pub sd_log: f64,
+    /// Correlation of neighbouring blocks' log-ratios, from −1 to 1.
+    pub blocks_lag1: Option<f64>,
+    /// Standard deviation of the log between processes of one variant; for throughput and CPU per request.
+    pub processes_sd: Option<f64>,
+    /// The same between slices of one process.
+    pub slices_sd: Option<f64>,
+    /// Correlation of neighbouring slices of a process, without what both copies have in common; mean over trials.
+    pub slices_lag1: Option<f64>,
+    /// What a run of one comparison with planned looks finds in how much time.
+    pub found: Vec<Found>,
+}
+
+/// The ratio of two copies, which is 1 but for chance and the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Copies {
+    /// One over the other: geometric mean of the blocks' ratios.
+    pub ratio: f64,
+    /// Lower end of the 95 % interval, as looked at once.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Whether the interval excludes 1, as it does in one calibration of twenty by chance.
+    pub differ: bool,
+}
+
+/// What a budget is good for.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Found {
+    /// The budget in seconds.
+    pub budget_s: f64,
+    /// Blocks of two variants of which a run within it consists at the most.
+    pub blocks: u32,
+    /// The smallest true difference found with a chance of 80 %, as a share: 0.03 is 3 %. `None` below six blocks.
+    pub difference: Option<f64>,
+}
+
+/// Shares of CPU time that the hypervisor gave to others, 0 to 1.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Steal {
+    /// Mean over measured slices.
+    pub mean_share: f64,
+    /// That of the worst slice.
+    pub max_share: f64,
+}
+
+impl Calibration {
+    /// Reads a record whose one comparison is that of two copies; `None` below six complete blocks.
+    ///
+    /// See [`plan::Plan::calibration`]. Of variants that are no copies it would say nonsense.
+    pub fn of(record: &Record) -> Option<Calibration> {
+        let figures = BlockFigures::all(record);
+        let blocks = u32::try_from(figures.len()).ok().filter(|blocks| *blocks >= BLOCKS_MIN)?;
+        let copies = record.header.plan.comparisons.first()?;
+        let seconds = |from: u32| {
+            let later = record.complete_blocks().filter(|block| block.number > from);
+            later.filter_map(|block| block.seconds).collect::<Vec<f64>>()
+        };
+        let block_s = mean(&seconds(SETTLED_AFTER))?;
+        let first_block_s = seconds(0).first().copied().unwrap_or(block_s);
+        let noise = |metric: &Metric| {
+            let mut noise = Noise::of(record, &figures, copies, *metric)?;
+            let found = |budget_s| Found::of(budget_s, (first_block_s, block_s), noise.sd_log);
+            noise.found = BUDGETS_S.into_iter().map(found).collect();
+            Some(noise)
+        };
+        let metrics = metrics(record).iter().filter_map(noise).collect();
+        Some(Calibration { blocks, block_s, first_block_s, metrics, steal: Steal::of(record) })
+    }
+
+    /// How one of the metrics varies.
+    pub fn noise(&self, metric: Metric) -> Option<&Noise> {
+        self.metrics.iter().find(|noise| noise.metric == metric)
+    }
+
+    /// Seconds that a run of so many blocks takes, if it has so many variants instead of the two.
+    pub fn run_s(&self, blocks: u32, variants: usize) -> f64 {
+        let later_s = f64::from(blocks.saturating_sub(1)) * self.block_s;
+        (self.first_block_s + later_s) * variants as f64 / 2.0
+    }
+}
+
+impl Noise {
+    fn of(record: &Record, figures: &[BlockFigures], copies: &Comparison, metric: Metric) -> Option<Noise> {
+        let d = ratios(figures, copies, metric)?;
+        let blocks = u32::try_from(d.len()).ok()?;
+        let estimate = Estimate::of(&d, plain_t(blocks, LEVEL).ok()?).ok()?;
+        let Estimate { ratio, low, high, sd_log, .. } = estimate;
+        let has_slices = matches!(metric, Metric::Throughput | Metric::CpuPerRequest);
+        let slice_s = slice_s(record).filter(|_| has_slices);
+        let spread = slice_s.map(|slice_s| Spread::of(record, metric, slice_s));
+        let components = spread.as_ref().and_then(Spread::components);
+        Some(Noise {
+            metric,
+            copies: Copies { ratio, low, high, differ: low > 1.0 || high < 1.0 },
+            sd_log,
+            blocks_lag1: lag1(&d),
+            processes_sd: components.as_ref().map(|components| components.between.sqrt()),
+            slices_sd: components.as_ref().map(|components| components.within.sqrt()),
+            slices_lag1: spread.as_ref().and_then(Spread::slices_lag1),
+            found: Vec::new(),
+        })
+    }
+
+    /// The blocks of the smallest run in which a true difference (0.03 is 3 %) is found with a chance of 80 %, by the stop rule of
+    /// a design where so many estimates share the chance to err; `None` where even the largest run does not.
+    pub fn blocks_to_find(&self, difference: f64, design: &Design, estimates: usize) -> Option<u32> {
+        let finds = |blocks: &u32| {
+            self.difference_found(*blocks, design, estimates).is_some_and(|least| least <= difference)
+        };
+        Looks::finals().iter().copied().find(finds)
+    }
+
+    /// The smallest true difference that the largest run finds, as [`Noise::blocks_to_find`] counts.
+    pub fn least_difference(&self, design: &Design, estimates: usize) -> Option<f64> {
+        self.difference_found(BLOCKS_MAX, design, estimates)
+    }
+
+    fn difference_found(&self, blocks: u32, design: &Design, estimates: usize) -> Option<f64> {
+        difference_found(&rule_of(design, blocks, estimates)?, blocks, self.sd_log)
+    }
+}
+
+impl Found {
+    fn of(budget_s: f64, (first_block_s, block_s): (f64, f64), sd_log: f64) -> Found {
+        let later_s = budget_s - (first_block_s - block_s).max(0.0);
+        let fit = (later_s / block_s).floor().clamp(0.0, f64::from(u32::MAX)) as u32;
+        let looks = Looks::plan(fit, 1).ok();
+        let blocks = looks.as_ref().map_or(fit, Looks::last);
+        let rule = looks.map(Rule::Planned);
+        let difference = rule.and_then(|rule| difference_found(&rule, blocks, sd_log));
+        Found { budget_s, blocks, difference }
+    }
+}
+
+impl Steal {
+    fn of(record: &Record) -> Steal {
+        let slices = record.complete_blocks().flat_map(|block| &block.trials).flat_map(Trial::measured);
+        let shares: Vec<f64> = slices.map(|slice| slice.machine.steal_share).collect();
+        Steal {
+            mean_share: mean(&shares).unwrap_or(0.0),
+            max_share: shares.iter().copied().fold(0.0, f64::max),
+        }
+    }
+}
+
+/// At the end of so many blocks: what is found at looks before comes on top.
+fn difference_found(rule: &Rule, blocks: u32, sd_log: f64) -> Option<f64> {
+    Some(stats::effect_found(blocks, sd_log, POWER, rule)?.exp_m1())
+}
+
+/// The length of slices as settled: that of the last block.
+fn slice_s(record: &Record) -> Option<f64> {
+    let last: &Block = record.complete_blocks().last()?;
+    let slice = last.trials.iter().flat_map(Trial::measured).last()?;
+    Some(slice.window_ns as f64 / 1e9)
+}

@@ -1,0 +1,74 @@
+//! Where a record's spread comes from: processes of one variant, and slices of one process.
+//!
+//! What a pass over all variants has in common (the machine's speed of the moment) cancels in a log-ratio, so it is taken out
+//! first. Blind to which variant is ahead; decides nothing.
+
+use plan::Metric;
+use record::{Record, Slice, Trial};
+use stats::Components;
+
+/// Slices whose length differs from the others' by more than this share vary differently.
+const ALIKE: f64 = 0.1;
+
+/// The logarithms of a metric's values in slices without what their pass has in common: variant → trial → slices.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spread(Vec<Vec<Vec<f64>>>);
+
+impl Spread {
+    /// That of all complete blocks whose measured slices are `slice_s` seconds long; blocks in which a slice has no value
+    /// are left out.
+    pub fn of(record: &Record, metric: Metric, slice_s: f64) -> Spread {
+        let mut variants = vec![Vec::new(); record.header.plan.variants.len()];
+        // The first block may have had other slices.
+        let alike = |slice: &Slice| (slice.window_ns as f64 / 1e9 / slice_s - 1.0).abs() < ALIKE;
+        let blocks = record.complete_blocks();
+        let log = |slice: &Slice| log_value(slice, metric);
+        for block in blocks.filter(|block| block.trials.iter().flat_map(Trial::measured).all(alike)) {
+            let logs = |trial: &Trial| trial.measured().map(log).collect::<Option<Vec<f64>>>();
+            let Some(trials) = block.trials.iter().map(logs).collect::<Option<Vec<Vec<f64>>>>() else {
+                continue;
+            };
+            let passes = trials.iter().map(Vec::len).min().unwrap_or(0);
+            // The slices of one pass are neighbours in time. A variant alone shares them with none.
+            let shared = |pass: usize| mean(&trials.iter().map(|trial| trial[pass]).collect::<Vec<f64>>());
+            let shared = |pass| if trials.len() > 1 { shared(pass) } else { Some(0.0) };
+            let common: Vec<f64> = (0..passes).filter_map(shared).collect();
+            for (trial, logs) in block.trials.iter().zip(&trials) {
+                let centred = logs.iter().zip(&common).map(|(log, common)| log - common);
+                variants[trial.variant()].push(centred.collect::<Vec<f64>>());
+            }
+        }
+        Spread(variants)
+    }
+
+    /// Variances between processes of a variant, and between slices of a process; `None` where they cannot be had.
+    pub fn components(&self) -> Option<Components> {
+        // Taking out the mean of so many variants has taken out that part of each one's own spread, too.
+        let shrunk = if self.0.len() > 1 { 1.0 - 1.0 / self.0.len() as f64 } else { 1.0 };
+        let found = stats::components(&self.0)?;
+        Some(Components { between: found.between / shrunk, within: found.within / shrunk })
+    }
+
+    /// Lag-1 autocorrelation of the slices of a trial, the mean over trials; `None` where no trial has three slices.
+    pub fn slices_lag1(&self) -> Option<f64> {
+        let lags: Vec<f64> = self.0.iter().flatten().filter_map(|slices| stats::lag1(slices)).collect();
+        mean(&lags)
+    }
+}
+
+fn log_value(slice: &Slice, metric: Metric) -> Option<f64> {
+    let value = match metric {
+        Metric::Throughput => slice.ok_in_window as f64 / slice.window_ns as f64,
+        Metric::CpuPerRequest => slice.services_cpu_ns() as f64 / slice.ok as f64,
+        // A process has one peak.
+        Metric::PeakMemory => return None,
+        Metric::P50 | Metric::P90 | Metric::P99 | Metric::P999 => {
+            slice.open.as_ref()?.response.quantile(metric.quantile()?)?.ns() as f64
+        }
+    };
+    (value.is_finite() && value > 0.0).then(|| value.ln())
+}
+
+pub(crate) fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}

@@ -1,0 +1,82 @@
+//! `proofload calibrate`: runs a variant against a copy of itself, and tells what can be found here in how much time.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use audit::Calibration;
+use clap::Args;
+use plan::Plan;
+use report::Calibrated;
+
+use crate::exit::{self, Failed};
+use crate::{print, problems, run};
+
+/// Flags of `calibrate`.
+#[derive(Debug, Args)]
+pub struct CalibrateArgs {
+    /// The experiment file
+    file: PathBuf,
+    /// The variant to copy [default: the baseline of the first comparison]
+    #[arg(long, value_name = "NAME")]
+    variant: Option<String>,
+    /// Time the whole run may take, for example 90s or 10m
+    #[arg(long, value_parser = plan::duration, default_value = "3m")]
+    budget: Duration,
+    /// Seed of every random choice, instead of the file's or a new one
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Print the result as JSON on stdout
+    #[arg(long)]
+    json: bool,
+    /// Folder of the record, made new [default: records/NAME-calibration-TIME]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+/// Runs the two copies.
+///
+/// # Errors
+/// If the file has problems or no such variant, a service fails, or the record cannot be written.
+pub fn run(args: &CalibrateArgs) -> anyhow::Result<ExitCode> {
+    let experiment = problems::read_plan(&args.file)?;
+    let index = variant(&experiment, args.variant.as_deref())?;
+    let no_variant = || Failed::usage(format!("{}: there is no variant to copy", args.file.display()));
+    let mut plan = experiment.calibration(index).ok_or_else(no_variant)?;
+    plan.design.budget = args.budget;
+    plan.design.seed = args.seed.or(plan.design.seed);
+    let directory =
+        args.out.clone().unwrap_or_else(|| run::free_directory(&format!("{}-calibration", plan.name)));
+    let (record, result) = run::carry_through(&args.file, plan, &directory)?;
+
+    let conclusion = audit::conclude(&record);
+    let calibrated = Calibrated {
+        record: &record,
+        conclusion: &conclusion,
+        // What is void prints instead of figures, never beside them.
+        calibration: Calibration::of(&record).filter(|_| !conclusion.is_void()),
+        experiment: &experiment,
+    };
+    if args.json {
+        print::data(&format!("{:#}\n", calibrated.json()))?;
+    } else {
+        print::data(&calibrated.text(print::width()))?;
+    }
+    run::end(result, exit::of_record(&record, &conclusion))
+}
+
+/// Index of the variant to copy.
+fn variant(plan: &Plan, name: Option<&str>) -> Result<usize, Failed> {
+    let Some(name) = name else {
+        return Ok(plan.comparisons.first().map_or(0, |comparison| comparison.baseline));
+    };
+    // The check's own copy is none that could be asked for.
+    let copies = usize::from(plan.aa.is_some());
+    let own = &plan.variants[..plan.variants.len() - copies];
+    let names: Vec<String> = own.iter().map(|variant| format!("`{}`", variant.name)).collect();
+    let unknown = || {
+        let message = format!("--variant: there is no variant `{name}`");
+        Failed::usage(message).hint(format!("the variants are {}", names.join(", ")))
+    };
+    own.iter().position(|variant| variant.name == name).ok_or_else(unknown)
+}
