@@ -49,8 +49,7 @@ def file_text(name: str, variants: Variants, effect: Effect) -> str:
         f"metric = {json.dumps(effect.metric)}",
         f"margin = {json.dumps(effect.margin)}",
         f'budget = "{minutes_and_seconds(effect.budget_s)}"',
-        'warmup = "1s"',
-        *([f"blocks = {effect.blocks}"] if effect.blocks else []),
+        effect.design,
         *rate,
     ]) + "\n"
 

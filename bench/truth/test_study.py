@@ -74,7 +74,7 @@ class Experiments(unittest.TestCase):
         self.assertEqual(said["factors"]["effect"], {
             "without": {"planted": {"env": {"NOT_READ": "1"}}},
             "with": {"planted": {"env": {"TAIL_SHARE": "0.02", "TAIL_MS": "20"}}}})
-        self.assertEqual(said["design"], {"metric": "p99", "margin": "3%", "budget": "2m", "warmup": "1s",
+        self.assertEqual(said["design"], {"metric": "p99", "margin": "3%", "budget": "2m", "warmup": "2s",
                                           "rate": effect.rate})
         self.assertEqual([minutes_and_seconds(seconds) for seconds in (25, 75, 120, 270)],
                          ["25s", "1m15s", "2m", "4m30s"])

@@ -70,7 +70,9 @@ fn schedule(plan: &Plan) -> String {
     let design = &plan.design;
     let (first_s, block_s) = lab::block_seconds_guess(plan);
     let capacity_s = lab::capacity_seconds_guess(design, plan.variants.len());
-    let how = if lab::live_together(plan) {
+    let how = if lab::take_turns(plan) {
+        "all variants live together in a block and take turns of 20 ms or more"
+    } else if lab::live_together(plan) {
         "all variants live together in a block and take turns, slice by slice"
     } else {
         "the variants of a block are started, measured and stopped one after the other"
