@@ -41,35 +41,77 @@ pub(crate) fn all(record: &Record, blocks: &[BlockFigures], findings: &[Finding]
     if plan.factors.len() < 2 {
         return Vec::new();
     }
-    let factor = |factor: &plan::Factor| Factor { name: factor.name.clone(), levels: factor.levels.clone() };
-    let factors: Vec<Factor> = plan.factors.iter().map(factor).collect();
+    let factors: Vec<Factor> = plan.factors.iter().map(|factor| baseline_first(plan, factor)).collect();
     // A plan's factors have two levels or more, and 64 variants at most.
     let contrasts = stats::contrasts(&factors).unwrap_or_default();
     let void = findings.iter().any(|finding| finding.grade == Grade::Void);
-    let count = contrasts.len();
-    contrasts.iter().map(|contrast| effect(record, blocks, contrast, count, void)).collect()
+    let family = Family { record, blocks, cells: cells(plan, &factors), members: contrasts.len(), void };
+    contrasts.iter().map(|contrast| family.effect(contrast)).collect()
 }
 
-fn effect(record: &Record, blocks: &[BlockFigures], contrast: &Contrast, count: usize, void: bool) -> Effect {
-    let design = &record.header.plan.design;
-    let metric = design.metric;
-    let estimate = || {
-        // A copy of the baseline comes after all combinations of levels.
-        let cells = contrast.coefficients.len();
-        let value = |block: &BlockFigures, index: usize| block.variants.get(index)?.as_ref()?.value(metric);
-        let row = |block: &BlockFigures| (0..cells).map(|index| value(block, index)).collect();
-        let rows: Vec<Vec<Option<f64>>> = blocks.iter().map(row).collect();
+/// A factor whose first level is the one that the plan compares with.
+fn baseline_first(plan: &plan::Plan, factor: &plan::Factor) -> Factor {
+    let level = |variant: usize| plan.variants.get(variant)?.levels.get(&factor.name);
+    let varies = |asked: &&plan::Comparison| level(asked.baseline) != level(asked.candidate);
+    let baseline = plan.comparisons.iter().find(varies).and_then(|asked| level(asked.baseline));
+    let mut levels = factor.levels.clone();
+    // Stable: the others stay in the order of the file.
+    levels.sort_by_key(|level| Some(level) != baseline.or(factor.levels.first()));
+    Factor { name: factor.name.clone(), levels }
+}
+
+/// The variant of each combination of levels, the last factor changing fastest. A copy of the baseline comes after all of them.
+fn cells(plan: &plan::Plan, factors: &[Factor]) -> Vec<Option<usize>> {
+    let mut combinations: Vec<Vec<&str>> = vec![Vec::new()];
+    for factor in factors {
+        combinations = combinations
+            .into_iter()
+            .flat_map(|levels| {
+                factor.levels.iter().map(move |level| [levels.as_slice(), &[level.as_str()]].concat())
+            })
+            .collect();
+    }
+    let is = |variant: &plan::Variant, levels: &[&str]| {
+        factors
+            .iter()
+            .zip(levels)
+            .all(|(factor, level)| variant.levels.get(&factor.name).is_some_and(|of| of == level))
+    };
+    combinations.iter().map(|levels| plan.variants.iter().position(|variant| is(variant, levels))).collect()
+}
+
+/// The effects of a record, which share the chance to err.
+struct Family<'a> {
+    record: &'a Record,
+    blocks: &'a [BlockFigures],
+    cells: Vec<Option<usize>>,
+    members: usize,
+    void: bool,
+}
+
+impl Family<'_> {
+    fn effect(&self, contrast: &Contrast) -> Effect {
+        let design = &self.record.header.plan.design;
+        let shown = !self.void && rule::may_look(self.record);
+        let estimate = if shown { self.estimate(contrast, design.metric) } else { None };
+        let outcome = match &estimate {
+            _ if self.void => Outcome::Void,
+            Some(estimate) => judged(stats::judge(estimate, design.margin, direction(design.metric))),
+            None => Outcome::Inconclusive,
+        };
+        let kind = if contrast.terms.len() == 1 { Kind::Main } else { Kind::Interaction };
+        Effect { label: contrast.name.clone(), kind, metric: design.metric, estimate, outcome }
+    }
+
+    fn estimate(&self, contrast: &Contrast, metric: Metric) -> Option<Estimate> {
+        let value = |block: &BlockFigures, cell: &Option<usize>| {
+            block.variants.get((*cell)?)?.as_ref()?.value(metric)
+        };
+        let row = |block: &BlockFigures| self.cells.iter().map(|cell| value(block, cell)).collect();
+        let rows: Vec<Vec<Option<f64>>> = self.blocks.iter().map(row).collect();
         let values = contrast.values(&rows).ok().filter(|values| values.left_out == 0)?;
-        let rule = rule::family(record, count)?;
+        let rule = rule::family(self.record, self.members)?;
         let critical_t = rule.critical_t(u32::try_from(values.log_ratios.len()).ok()?)?;
         Estimate::of(&values.log_ratios, critical_t).ok()
-    };
-    let estimate = if void || !rule::may_look(record) { None } else { estimate() };
-    let outcome = match &estimate {
-        _ if void => Outcome::Void,
-        Some(estimate) => judged(stats::judge(estimate, design.margin, direction(metric))),
-        None => Outcome::Inconclusive,
-    };
-    let kind = if contrast.terms.len() == 1 { Kind::Main } else { Kind::Interaction };
-    Effect { label: contrast.name.clone(), kind, metric, estimate, outcome }
+    }
 }

@@ -217,7 +217,8 @@ impl Dispatcher<'_> {
         for number in 0..self.settings.slices {
             let order = self.schedule.turns(self.block, number, self.settings.turns());
             self.notify_trial(Doing::Measuring, order[0]);
-            for slice in self.world.take_turns(&order, self.settings.turn_s)? {
+            let turn_s = self.settings.slice_s / f64::from(self.settings.turns());
+            for slice in self.world.take_turns(&order, turn_s)? {
                 self.keep_slice(slice)?;
             }
         }

@@ -60,7 +60,7 @@ pub struct Settings {
     pub settle_s: f64,
     /// Length of a slice in seconds.
     pub slice_s: f64,
-    /// Length of the turns that a slice is made of where trials take turns, in seconds.
+    /// Length of the turns that a slice is made of where trials take turns, in seconds: about, for they add up to the slice.
     pub turn_s: f64,
     /// Slices a trial.
     pub slices: u32,
@@ -116,8 +116,8 @@ impl Settings {
 
     /// Turns in a slice: an even number, so that each has its mirror image, or 1 where a slice is no longer than a turn.
     pub fn turns(&self) -> u32 {
-        let pairs = (self.slice_s / self.turn_s / 2.0).round().clamp(0.0, 10_000.0) as u32;
-        (2 * pairs).max(1)
+        let turns = (self.slice_s / self.turn_s).round().clamp(1.0, 10_000.0) as u32;
+        if turns == 1 { 1 } else { turns - turns % 2 }
     }
 
     /// Slices and turns as long as what a window costs beside itself asks for, and as many slices as keep the time that a trial is

@@ -96,7 +96,7 @@ fn once_shows_nothing_before_its_end_and_judges_comparisons_together() {
 
 #[test]
 fn a_copy_that_is_slower_voids_the_run_and_one_that_is_not_does_not() {
-    for (copy, differs) in [(0.0, false), (-0.5, true)] {
+    for (copy, differs) in [(0.0, false), (-0.9, true)] {
         let mut world = Simulated::new(3, &[0.0, 0.4, copy]);
         let (record, result, _folder) = run(with_copy(plan(2)), 3, &mut world);
         result.expect("nothing went wrong");
@@ -131,6 +131,10 @@ fn planted_effects_of_two_factors_are_found_with_their_interaction() {
     let levels = |name: &str| vec![format!("{name}0"), format!("{name}1")];
     let factor = |name: &str| Factor { name: name.into(), levels: levels(name) };
     four.factors = vec![factor("a"), factor("b")];
+    for (index, variant) in four.variants.iter_mut().enumerate() {
+        let level = |name: &str, level| (name.to_owned(), format!("{name}{level}"));
+        variant.levels = [level("a", index / 2), level("b", index % 2)].into();
+    }
     let mut plan = brief(with_copy(four), 22);
     (plan.design.looks, plan.design.margin) = (LookRule::Once, 0.01);
     let mut world = Simulated::new(9, &[&cells[..], &[0.0]].concat());

@@ -38,6 +38,12 @@ fn lengths(record: &Record) -> Vec<f64> {
     slices.map(|slice| slice.window_ns as f64 / 1e9).collect()
 }
 
+/// Turns in each of them.
+fn turns(record: &Record) -> Vec<u32> {
+    let slices = record.complete_blocks().flat_map(|block| &block.trials).flat_map(Trial::measured);
+    slices.map(|slice| slice.turns).collect()
+}
+
 fn assert_within_budget(record: &Record, what: &str) {
     let ended = record.ended.as_ref().expect("the run ended");
     let budget_s = record.header.plan.design.budget.as_secs_f64();
@@ -48,25 +54,29 @@ fn assert_within_budget(record: &Record, what: &str) {
 }
 
 #[test]
-fn slices_are_short_where_trials_take_turns_and_nowhere_else() {
-    for (what, variants, short) in [("2", 2, true), ("12", 12, true), ("13", 13, false)] {
+fn slices_are_made_of_turns_where_trials_live_together_in_closed_loop_and_nowhere_else() {
+    for (what, variants, in_turns) in [("2", 2, true), ("12", 12, true), ("13", 13, false)] {
         let mut plan = plan(variants);
         plan.design.budget = Duration::from_secs(600);
         let (record, result, _folder) = run(plan, 5, &mut Simulated::new(5, &vec![0.0; variants]));
         result.expect("nothing went wrong");
         assert_within_budget(&record, what);
-        let expected = if short { 0.05..0.4 } else { 0.5..5.1 };
         assert!(
-            lengths(&record).iter().all(|length| expected.contains(length)),
+            lengths(&record).iter().all(|length| (0.499..5.1).contains(length)),
             "{what}: {:?}",
             lengths(&record)
+        );
+        assert!(
+            turns(&record).iter().all(|turns| if in_turns { *turns >= 10 } else { *turns == 1 }),
+            "{what}"
         );
     }
     for (what, plan) in [("port", with_port(plan(2))), ("open loop", at_rate(plan(2)))] {
         let (record, result, _folder) = run(plan, 5, &mut Simulated::new(5, &[0.0, 0.0]));
         result.expect("nothing went wrong");
         assert_within_budget(&record, what);
-        assert!(lengths(&record).iter().all(|length| *length >= 0.5), "{what}");
+        assert!(lengths(&record).iter().all(|length| *length >= 0.499), "{what}");
+        assert!(turns(&record).iter().all(|turns| *turns == 1), "{what}");
     }
 }
 
