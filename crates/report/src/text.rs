@@ -95,10 +95,9 @@ pub fn so_far(conclusion: &Conclusion) -> Vec<String> {
                 format!("{value} ({interval})")
             }
             (None, Some(ratio)) => format!("{} in every block, so no interval", factor(ratio)),
-            (None, None) => {
-                let until = if conclusion.awaits_look { "before the end" } else { "yet" };
-                format!("{} (no interval {until})", change_alone(comparison.ratio_so_far?))
-            }
+            // Even a ratio would be a look.
+            (None, None) if conclusion.awaits_look => "nothing is shown before the end".to_owned(),
+            (None, None) => format!("{} (no interval yet)", change_alone(comparison.ratio_so_far?)),
         };
         let metric = if several { format!(", {}", metric_name(comparison.metric)) } else { String::new() };
         Some(format!("{}{metric}: {so_far}", comparison.label))

@@ -93,7 +93,7 @@ fn before_its_one_look_no_interval_is_shown() {
     record.header.plan.design.looks = LookRule::Once;
     record.ended = None;
     let told = so_far(&conclude(&record)).join("\n");
-    assert!(told.ends_with("(no interval before the end)"), "{told}");
+    assert!(told.ends_with("nothing is shown before the end"), "{told}");
     assert!(!as_text(&record).contains(" % to "), "an interval is a look");
 }
 

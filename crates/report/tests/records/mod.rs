@@ -48,7 +48,10 @@ pub fn factorial(factors: usize, drift: f64) -> Record {
         let levels = (0..factors).map(|factor| FACTORS[factor].1[high(variant, factor)]);
         levels.collect::<Vec<_>>().join(" · ")
     };
-    let variant = |index| plan::Variant { name: name(index), ..plan.variants[0].clone() };
+    let level = |variant, f: usize| (FACTORS[f].0.to_owned(), FACTORS[f].1[high(variant, f)].to_owned());
+    let levels = |variant| (0..factors).map(|factor| level(variant, factor)).collect();
+    let variant =
+        |index| plan::Variant { name: name(index), levels: levels(index), ..plan.variants[0].clone() };
     plan.variants = (0..=combinations).map(variant).collect();
     plan.variants[combinations].name += " (again)";
     let label = format!("{} against {}", name(combinations - 1), name(0));
