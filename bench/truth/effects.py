@@ -48,7 +48,7 @@ EFFECTS = {
     "tail-only": Effect("p99", "3%", 120, variables={"TAIL_SHARE": "0.01", "TAIL_MS": "20"}, rate=RATE),
     # Here it stands in the tail.
     "tail-clear": Effect("p99", "3%", 120, variables={"TAIL_SHARE": "0.02", "TAIL_MS": "20"}, rate=RATE),
-    "memory": Effect("peak_memory", "3%", 40, variables={"HOLD_MB": "20"}),
+    "memory": Effect("peak_memory", "3%", 75, variables={"HOLD_MB": "20"}),
 }
 
 
