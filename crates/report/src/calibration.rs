@@ -1,26 +1,21 @@
 //! A calibration as people read it, and as JSON: how far apart copies came out, and what that lets one find. Pure.
 
-use anstyle::{AnsiColor, Style};
-use audit::{Calibration, Conclusion, Copies, Finding, Grade, Noise};
-use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
-use plan::{Metric, Plan};
+use anstyle::AnsiColor;
+use audit::{Calibration, Conclusion, Copies, Noise};
+use comfy_table::{CellAlignment, Table, TableStyle};
+use plan::Plan;
 use record::Record;
 use serde_json::{Value, json};
 use stats::Estimate;
 
+use crate::drawing::{BOLD, FAINT, RULE, named, remark, wrapped};
 use crate::figure::{change, seconds, share};
+use crate::sheet::metric_name;
 
 mod advice;
 
 /// Version of the JSON form; fields may be added within a version, never renamed or removed.
 const VERSION: u32 = 1;
-
-const BOLD: Style = Style::new().bold();
-const FAINT: Style = Style::new().dimmed();
-/// One line below the headings is all the frame a table needs.
-const RULE: LineStyle = LineStyle::none().fill('─').junction('─');
-/// Columns of the names before lines.
-const MARGIN: usize = 10;
 
 /// A calibration with what it was made for.
 #[derive(Debug)]
@@ -45,19 +40,22 @@ impl Calibrated<'_> {
             out += &format!("\n{}\n\n", table(calibration));
         }
         for finding in &self.conclusion.findings {
-            out += &finding_text(finding, width);
+            out += &remark(finding.grade, &finding.evidence, &finding.remedy, width);
         }
         if !self.conclusion.findings.is_empty() {
             out.push('\n');
         }
         if let Some(calibration) = &self.calibration {
-            calibration.metrics.iter().for_each(|noise| out += &named("noise", &noise_line(noise), width));
-            out += &named("cost", &cost_line(calibration), width);
-            out += &named("steal", &steal_line(calibration), width);
+            calibration
+                .metrics
+                .iter()
+                .for_each(|noise| out += &named(FAINT, "noise", &noise_line(noise), width));
+            out += &named(FAINT, "cost", &cost_line(calibration), width);
+            out += &named(FAINT, "steal", &steal_line(calibration), width);
         }
-        out += &named("record", &self.record.directory.display().to_string(), width);
+        out += &named(FAINT, "record", &self.record.directory.display().to_string(), width);
         for step in advice::steps(self) {
-            out += &named("next", &step, width);
+            out += &named(FAINT, "next", &step, width);
         }
         out
     }
@@ -88,7 +86,12 @@ impl Calibrated<'_> {
     fn alike(&self, calibration: &Calibration, width: usize) -> String {
         let Some(noise) = calibration.noise(self.experiment.design.metric) else {
             let name = metric_name(self.experiment.design.metric);
-            return wrapped(&format!("no figure of {name}: not every block has one that varies"), "", width);
+            return wrapped(
+                &format!("no figure of {name}: not every block has one that varies"),
+                "",
+                "",
+                width,
+            );
         };
         let (style, word, meaning) = match noise.copies.differ {
             false => (AnsiColor::Green.on_default().bold(), "ALIKE", "no more than chance"),
@@ -103,7 +106,7 @@ impl Calibrated<'_> {
             copies(&noise.copies),
             metric_name(noise.metric)
         );
-        wrapped(&text, "    ", width).replacen(word, &format!("{style}{word}{style:#}"), 1)
+        wrapped(&text, "", "    ", width).replacen(word, &format!("{style}{word}{style:#}"), 1)
     }
 }
 
@@ -173,42 +176,4 @@ fn steal_line(calibration: &Calibration) -> String {
         share(steal.mean_share),
         share(steal.max_share)
     )
-}
-
-fn finding_text(finding: &Finding, width: usize) -> String {
-    let (style, name) = match finding.grade {
-        Grade::Void => (AnsiColor::Red.on_default().bold(), "void"),
-        Grade::Warning => (AnsiColor::Yellow.on_default().bold(), "warning"),
-        Grade::Note => (FAINT, "note"),
-    };
-    // The grade is inside what is wrapped, so that it counts; its colour is put on afterwards.
-    let evidence = wrapped(&format!("{name}: {}", finding.evidence), "  ", width);
-    let evidence = evidence.replacen(name, &format!("{style}{name}{style:#}"), 1);
-    let remedy = wrapped(&format!("  {}", finding.remedy), "  ", width);
-    format!("{evidence}{FAINT}{remedy}{FAINT:#}")
-}
-
-/// A line with its name in the margin.
-fn named(name: &str, line: &str, width: usize) -> String {
-    let margin = " ".repeat(MARGIN);
-    let wrapped = wrapped(&format!("{margin}{line}"), &margin, width);
-    format!("{FAINT}{name:>8}{FAINT:#}  {}", wrapped.trim_start())
-}
-
-/// A path or a command that is longer than a line stays whole, so that it can be copied.
-fn wrapped(text: &str, rest: &str, width: usize) -> String {
-    let options = textwrap::Options::new(width).subsequent_indent(rest).break_words(false);
-    textwrap::fill(text, options) + "\n"
-}
-
-fn metric_name(metric: Metric) -> &'static str {
-    match metric {
-        Metric::Throughput => "throughput",
-        Metric::CpuPerRequest => "CPU per request",
-        Metric::PeakMemory => "peak memory",
-        Metric::P50 => "p50 response time",
-        Metric::P90 => "p90 response time",
-        Metric::P99 => "p99 response time",
-        Metric::P999 => "p99.9 response time",
-    }
 }

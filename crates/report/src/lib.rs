@@ -4,6 +4,7 @@
 //! concluded here; that is `audit`'s work.
 
 mod calibration;
+mod drawing;
 mod figure;
 mod json;
 mod markdown;

@@ -2,19 +2,14 @@
 
 use anstyle::{AnsiColor, Style};
 use audit::{Assumption, Comparison, Conclusion, Grade, Kind, Outcome, Standing};
-use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
+use comfy_table::{CellAlignment, Table, TableStyle};
 
+use crate::drawing::{BOLD, FAINT, RULE, grade, named, remark, wrapped};
 use crate::figure::{change, change_alone, factor};
 use crate::sheet::{Answer, Effects, Sheet, metric_name};
 
-const BOLD: Style = Style::new().bold();
-/// One line below the headings is all the frame a table needs.
-const RULE: LineStyle = LineStyle::none().fill('─').junction('─');
-/// Columns of the names before lines of the method.
-const MARGIN: usize = 11;
 /// The most that lines below a verdict are moved to the right, so that narrow terminals keep room for them.
 const INDENT_MAX: usize = 24;
-const FAINT: Style = Style::new().dimmed();
 /// An interaction that is there.
 const THERE: Style = AnsiColor::Magenta.on_default().bold();
 
@@ -31,11 +26,7 @@ pub fn text(sheet: &Sheet, width: usize) -> String {
     out += &table(sheet);
     out += "\n\n";
     for finding in &sheet.findings {
-        let (style, name) = grade(finding.grade);
-        // The grade is inside what is wrapped, so that it counts; its colour is put on afterwards.
-        let evidence = wrapped(&format!("{name}: {}", finding.evidence), "", "  ", width);
-        out += &evidence.replacen(name, &format!("{style}{name}{style:#}"), 1);
-        out += &format!("{FAINT}{}{FAINT:#}", wrapped(&finding.remedy, "  ", "  ", width));
+        out += &remark(finding.grade, &finding.evidence, &finding.remedy, width);
     }
     if !sheet.findings.is_empty() {
         out.push('\n');
@@ -69,19 +60,6 @@ fn assumptions_text(assumptions: &[Assumption], width: usize) -> String {
     };
     let lines: String = assumptions.iter().map(line).collect();
     format!("\n{BOLD}What this takes for granted{BOLD:#}\n{lines}\n")
-}
-
-/// A line with its name in the margin.
-fn named(style: Style, name: &str, line: &str, width: usize) -> String {
-    let margin = " ".repeat(MARGIN);
-    let wrapped = wrapped(line, &margin, &margin, width);
-    format!("{style}{name:>9}{style:#}  {}", wrapped.trim_start())
-}
-
-fn wrapped(text: &str, first: &str, rest: &str, width: usize) -> String {
-    // A path or a command that is longer than a line stays whole, so that it can be copied.
-    let options = textwrap::Options::new(width).initial_indent(first).subsequent_indent(rest);
-    textwrap::fill(text, options.break_words(false)) + "\n"
 }
 
 /// Each comparison so far in a line of its own, for progress: a factor before there can be an interval.
@@ -171,12 +149,4 @@ fn table(sheet: &Sheet) -> String {
         column.set_cell_alignment(CellAlignment::Right);
     }
     table.to_string()
-}
-
-fn grade(grade: Grade) -> (Style, &'static str) {
-    match grade {
-        Grade::Void => (AnsiColor::Red.on_default().bold(), "void"),
-        Grade::Warning => (AnsiColor::Yellow.on_default().bold(), "warning"),
-        Grade::Note => (FAINT, "note"),
-    }
 }

@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Calibrated, difference, metric_name};
+use super::{Calibrated, difference};
 use crate::figure::{seconds, share};
+use crate::sheet::metric_name;
 
 /// Budgets are named in steps of so many seconds, and leave a tenth of room.
 const BUDGET_STEP_S: f64 = 30.0;
