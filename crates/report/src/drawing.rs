@@ -1,0 +1,44 @@
+//! What every text for a terminal is drawn with: styles, margins, wrapped lines, findings.
+//!
+//! Must not: know what is said.
+
+use anstyle::{AnsiColor, Style};
+use audit::Grade;
+use comfy_table::LineStyle;
+
+pub(crate) const BOLD: Style = Style::new().bold();
+pub(crate) const FAINT: Style = Style::new().dimmed();
+/// One line below the headings is all the frame a table needs.
+pub(crate) const RULE: LineStyle = LineStyle::none().fill('─').junction('─');
+/// Columns of the names before lines of the method.
+const MARGIN: usize = 11;
+
+/// A line with its name in the margin.
+pub(crate) fn named(style: Style, name: &str, line: &str, width: usize) -> String {
+    let margin = " ".repeat(MARGIN);
+    let wrapped = wrapped(line, &margin, &margin, width);
+    format!("{style}{name:>9}{style:#}  {}", wrapped.trim_start())
+}
+
+pub(crate) fn wrapped(text: &str, first: &str, rest: &str, width: usize) -> String {
+    // A path or a command that is longer than a line stays whole, so that it can be copied.
+    let options = textwrap::Options::new(width).initial_indent(first).subsequent_indent(rest);
+    textwrap::fill(text, options.break_words(false)) + "\n"
+}
+
+/// A finding: its evidence with its grade, and below it what to do.
+pub(crate) fn remark(of: Grade, evidence: &str, remedy: &str, width: usize) -> String {
+    let (style, name) = grade(of);
+    // The grade is inside what is wrapped, so that it counts; its colour is put on afterwards.
+    let evidence = wrapped(&format!("{name}: {evidence}"), "", "  ", width);
+    let evidence = evidence.replacen(name, &format!("{style}{name}{style:#}"), 1);
+    format!("{evidence}{FAINT}{}{FAINT:#}", wrapped(remedy, "  ", "  ", width))
+}
+
+pub(crate) fn grade(grade: Grade) -> (Style, &'static str) {
+    match grade {
+        Grade::Void => (AnsiColor::Red.on_default().bold(), "void"),
+        Grade::Warning => (AnsiColor::Yellow.on_default().bold(), "warning"),
+        Grade::Note => (FAINT, "note"),
+    }
+}
