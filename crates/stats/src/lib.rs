@@ -29,7 +29,7 @@ pub use factorial::{BlockValues, COMBINATIONS_MAX, Contrast, Factor, Term, contr
 pub use guard::{GUARD_RHO, Guard, guard};
 pub use histogram::{Band, HIGHEST_NS, IntervalLog, Latencies, Quantile, Tag, quantile_band, quantile_bands};
 pub use looks::{ALPHA, BLOCKS_MAX, BLOCKS_MIN, COMPARISONS_MAX, Looks};
-pub use max_t::{Adjusted, EXACT_BLOCKS_MAX, MaxT, max_t};
+pub use max_t::{Adjusted, EXACT_BLOCKS_MAX, JOINT_BLOCKS_MIN, MaxT, joint_t, max_t};
 pub use proportion::{Interval, newcombe, wilson};
 pub use resampling::{RESAMPLES_MAX, RESAMPLES_MIN, Resampling};
 pub use rule::Rule;

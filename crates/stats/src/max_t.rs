@@ -10,10 +10,13 @@
 use crate::estimate::blocks as checked;
 use crate::resampling::Draws;
 use crate::student::check_alpha;
-use crate::{COMPARISONS_MAX, Error, Resampling};
+use crate::{ALPHA, COMPARISONS_MAX, Error, Resampling, plain_t};
 
 /// Up to so many blocks all 2^n ways to flip are gone through; beyond, as many as the [`Resampling`] says are drawn.
 pub const EXACT_BLOCKS_MAX: u32 = 12;
+
+/// Fewer blocks have too few ways to flip for joint intervals: with 7 those of simulated runs held in 94.1 % only.
+pub const JOINT_BLOCKS_MIN: u32 = 8;
 
 const PURPOSE: [u8; 8] = *b"flipping";
 /// Two statistics, both from 0 to 1, that differ by no more count as equal: the error is to the safe side.
@@ -42,6 +45,20 @@ pub struct Adjusted {
     pub single_step: f64,
     /// p-value by comparison with the largest |t| of this candidate and all with a smaller |t|; never above `single_step`.
     pub step_down: f64,
+}
+
+/// The critical t that holds for all candidates together at one look, for rows as [`max_t`] takes them: never less than what
+/// holds for one alone. `None` below [`JOINT_BLOCKS_MIN`] blocks, where candidates share the α instead, and where none varies.
+///
+/// # Errors
+/// As [`max_t`].
+pub fn joint_t(log_ratios: &[Vec<f64>], resampling: Resampling) -> Result<Option<f64>, Error> {
+    let blocks = u32::try_from(log_ratios.len()).unwrap_or(u32::MAX);
+    if blocks < JOINT_BLOCKS_MIN {
+        return Ok(None);
+    }
+    let Some(joint) = max_t(log_ratios, ALPHA, resampling)?.critical_t else { return Ok(None) };
+    Ok(Some(joint.max(plain_t(blocks, 1.0 - ALPHA)?)))
 }
 
 /// Sign-flip max-T over `log_ratios`: one row a block, one column a candidate (natural logarithm, candidate over baseline).

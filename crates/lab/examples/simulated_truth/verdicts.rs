@@ -2,7 +2,7 @@
 //!
 //! It must not know where the log ratios come from. Intervals and verdicts are those of `stats`, put together as `audit` does.
 
-use stats::{ALPHA, BLOCKS_MIN, Direction, Error, Estimate, Looks, Resampling, Rule, Verdict, judge, max_t};
+use stats::{BLOCKS_MIN, Direction, Error, Estimate, Looks, Resampling, Rule, Verdict, judge};
 
 /// The smallest difference that matters, as a share.
 pub const MARGIN: f64 = 0.02;
@@ -109,5 +109,5 @@ fn is_wrong_sign(verdict: Verdict, truth: f64) -> bool {
 fn joint_t(log_ratios: &[Vec<f64>], blocks: u32, seed: u64) -> Option<f64> {
     let row = |block: usize| log_ratios.iter().map(|column| column[block]).collect();
     let rows: Vec<Vec<f64>> = (0..blocks as usize).map(row).collect();
-    max_t(&rows, ALPHA, Resampling { resamples: FLIPS, seed }).ok()?.critical_t
+    stats::joint_t(&rows, Resampling { resamples: FLIPS, seed }).ok()?
 }
