@@ -11,8 +11,8 @@ const { createInterface } = require('node:readline');
  * Starts `server.js` of `directory` on a free port.
  *
  * `env` is laid over a copy of our own environment from which NODE_ENV is taken, so that a test says itself what it
- * means. The answer has its `origin`, `get(path)` → fetch's Response, and `stop()`, which sends SIGTERM and gives the
- * exit code (null if a signal ended the process).
+ * means. The answer has its `origin`, `get(path)` → fetch's Response, the `lines` of its standard output so far, and
+ * `stop()`, which sends SIGTERM and gives the exit code (null if a signal ended the process).
  */
 async function startService(directory, env = {}) {
   const { NODE_ENV, ...inherited } = process.env;
@@ -21,26 +21,32 @@ async function startService(directory, env = {}) {
     env: { ...inherited, ...env, PORT: '0' },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  const origin = await announcedOrigin(child);
+  // Read to the end: a service whose pipe is full would stand still.
+  const lines = [];
+  const output = createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
+  const origin = await announcedOrigin(child, output);
   return {
     origin,
+    lines,
     get: (path) => fetch(origin + path),
     stop: async () => {
-      const exit = once(child, 'exit');
+      const end = once(child, 'close'); // after the last line, unlike 'exit'
       child.kill('SIGTERM');
-      const [code] = await exit;
+      const [code] = await end;
       return code;
     },
   };
 }
 
-// A service announces its address in its first line; one that ends before that has failed to start.
-async function announcedOrigin(child) {
-  for await (const line of createInterface({ input: child.stdout })) {
-    const match = line.match(/http:\/\/\S+/);
-    if (match) return match[0];
-  }
-  throw new Error(`${child.spawnargs.join(' ')} ended without announcing its address`);
+// A service announces its address in a line of its own; one that ends before that has failed to start.
+function announcedOrigin(child, output) {
+  return new Promise((resolve, reject) => {
+    output.on('line', (line) => {
+      const match = line.match(/http:\/\/\S+/);
+      if (match) resolve(match[0]);
+    });
+    output.on('close', () => reject(new Error(`${child.spawnargs.join(' ')} ended without announcing its address`)));
+  });
 }
 
 /** Starts a service for the length of one test, and stops it after the test however that ended. */
