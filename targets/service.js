@@ -8,50 +8,48 @@ const { once } = require('node:events');
 const { createInterface } = require('node:readline');
 
 /**
- * Starts `server.js` of `directory` on a free port.
+ * Starts `entry` of `directory` on a free port.
  *
  * `env` is laid over a copy of our own environment from which NODE_ENV is taken, so that a test says itself what it
- * means. The answer has its `origin`, `get(path)` → fetch's Response, the `lines` of its standard output so far, and
- * `stop()`, which sends SIGTERM and gives the exit code (null if a signal ended the process).
+ * means. The answer has its `origin`, its `pid`, `get(path)` → fetch's Response, `nextLine()`, which waits for the next line
+ * that it prints, and `stop()`, which sends SIGTERM and gives the exit code (null if a signal ended the process).
  */
-async function startService(directory, env = {}) {
+async function startService(directory, env = {}, entry = 'server.js') {
   const { NODE_ENV, ...inherited } = process.env;
-  const child = spawn(process.execPath, ['server.js'], {
+  const child = spawn(process.execPath, [entry], {
     cwd: directory,
     env: { ...inherited, ...env, PORT: '0' },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  // Read to the end: a service whose pipe is full would stand still.
-  const lines = [];
-  const output = createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
-  const origin = await announcedOrigin(child, output);
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const nextLine = async () => (await lines.next()).value;
+  const origin = await announcedOrigin(child, nextLine);
   return {
     origin,
-    lines,
+    pid: child.pid,
     get: (path) => fetch(origin + path),
+    nextLine,
     stop: async () => {
-      const end = once(child, 'close'); // after the last line, unlike 'exit'
+      const exit = once(child, 'exit');
       child.kill('SIGTERM');
-      const [code] = await end;
+      const [code] = await exit;
       return code;
     },
   };
 }
 
-// A service announces its address in a line of its own; one that ends before that has failed to start.
-function announcedOrigin(child, output) {
-  return new Promise((resolve, reject) => {
-    output.on('line', (line) => {
-      const match = line.match(/http:\/\/\S+/);
-      if (match) resolve(match[0]);
-    });
-    output.on('close', () => reject(new Error(`${child.spawnargs.join(' ')} ended without announcing its address`)));
-  });
+// A service announces its address in its first line; one that ends before that has failed to start.
+async function announcedOrigin(child, nextLine) {
+  for (let line = await nextLine(); line !== undefined; line = await nextLine()) {
+    const match = line.match(/http:\/\/\S+/);
+    if (match) return match[0];
+  }
+  throw new Error(`${child.spawnargs.join(' ')} ended without announcing its address`);
 }
 
 /** Starts a service for the length of one test, and stops it after the test however that ended. */
-async function serviceFor(test, directory, env) {
-  const service = await startService(directory, env);
+async function serviceFor(test, directory, env, entry) {
+  const service = await startService(directory, env, entry);
   test.after(() => service.stop());
   return service;
 }
