@@ -8,23 +8,27 @@ const { once } = require('node:events');
 const { createInterface } = require('node:readline');
 
 /**
- * Starts `server.js` of `directory` on a free port.
+ * Starts `entry` of `directory` on a free port.
  *
  * `env` is laid over a copy of our own environment from which NODE_ENV is taken, so that a test says itself what it
- * means. The answer has its `origin`, `get(path)` → fetch's Response, and `stop()`, which sends SIGTERM and gives the
- * exit code (null if a signal ended the process).
+ * means. The answer has its `origin`, its `pid`, `get(path)` → fetch's Response, `nextLine()`, which waits for the next line
+ * that it prints, and `stop()`, which sends SIGTERM and gives the exit code (null if a signal ended the process).
  */
-async function startService(directory, env = {}) {
+async function startService(directory, env = {}, entry = 'server.js') {
   const { NODE_ENV, ...inherited } = process.env;
-  const child = spawn(process.execPath, ['server.js'], {
+  const child = spawn(process.execPath, [entry], {
     cwd: directory,
     env: { ...inherited, ...env, PORT: '0' },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  const origin = await announcedOrigin(child);
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const nextLine = async () => (await lines.next()).value;
+  const origin = await announcedOrigin(child, nextLine);
   return {
     origin,
+    pid: child.pid,
     get: (path) => fetch(origin + path),
+    nextLine,
     stop: async () => {
       const exit = once(child, 'exit');
       child.kill('SIGTERM');
@@ -35,8 +39,8 @@ async function startService(directory, env = {}) {
 }
 
 // A service announces its address in its first line; one that ends before that has failed to start.
-async function announcedOrigin(child) {
-  for await (const line of createInterface({ input: child.stdout })) {
+async function announcedOrigin(child, nextLine) {
+  for (let line = await nextLine(); line !== undefined; line = await nextLine()) {
     const match = line.match(/http:\/\/\S+/);
     if (match) return match[0];
   }
@@ -44,8 +48,8 @@ async function announcedOrigin(child) {
 }
 
 /** Starts a service for the length of one test, and stops it after the test however that ended. */
-async function serviceFor(test, directory, env) {
-  const service = await startService(directory, env);
+async function serviceFor(test, directory, env, entry) {
+  const service = await startService(directory, env, entry);
   test.after(() => service.stop());
   return service;
 }

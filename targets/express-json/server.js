@@ -1,14 +1,31 @@
 'use strict';
 
 // A JSON API as small as they come: one document, built at start, serialised by Express for each request.
-// It reads PORT and nothing else; what NODE_ENV changes is what Express itself makes of it.
+// It reads PORT, HOST and COMPRESSION; what NODE_ENV changes is what Express itself makes of it.
 
+const { constants } = require('node:zlib');
+const compression = require('compression');
 const express = require('express');
 const { buildCatalogue } = require('./catalogue');
 
 const STOP_GRACE_MS = 1000;
+const HOST = process.env.HOST ?? '127.0.0.1';
+
+// What COMPRESSION may be. The middleware sends the first of br, gzip and deflate that the client accepts. By default it compresses
+// gzip at zlib's level 6 and Brotli at 4; `level: 9`, which is often written for "best", leaves Brotli at 4. Here `best` is
+// the top of either scale: 9 and 11.
+const COMPRESSORS = {
+  off: null,
+  default: compression(),
+  best: compression({
+    level: constants.Z_BEST_COMPRESSION,
+    brotli: { params: { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY } },
+  }),
+};
 
 const app = express();
+const compressor = chosen('COMPRESSION', COMPRESSORS);
+if (compressor) app.use(compressor);
 const catalogue = buildCatalogue();
 let requests = 0;
 
@@ -26,9 +43,9 @@ app.get('/count', (req, res) => {
   res.json({ requests });
 });
 
-const server = app.listen(Number(process.env.PORT ?? 3000), '127.0.0.1', (error) => {
+const server = app.listen(Number(process.env.PORT ?? 3000), HOST, (error) => {
   if (error) throw error;
-  console.log(`listening on http://127.0.0.1:${server.address().port}`);
+  console.log(`listening on http://${HOST}:${server.address().port}`);
 });
 
 // Requests under way are finished; connections that a client keeps open are cut after the grace.
@@ -36,3 +53,10 @@ process.once('SIGTERM', () => {
   server.close();
   setTimeout(() => server.closeAllConnections(), STOP_GRACE_MS).unref();
 });
+
+// The value that a variable names, of which the first is the default. A slip of the pen must not be measured as that.
+function chosen(variable, values) {
+  const name = process.env[variable] ?? Object.keys(values)[0];
+  if (Object.hasOwn(values, name)) return values[name];
+  throw new Error(`${variable} is ${name}, expected one of ${Object.keys(values).join(', ')}`);
+}

@@ -3,6 +3,7 @@
 const assert = require('node:assert/strict');
 const path = require('node:path');
 const test = require('node:test');
+const { testEncodings } = require('../../encodings');
 const { testHabits } = require('../../habits');
 const { serviceFor } = require('../../service');
 
@@ -31,3 +32,4 @@ test('the document is the same after a restart and in every NODE_ENV', async (t)
 });
 
 testHabits(directory);
+testEncodings(directory);

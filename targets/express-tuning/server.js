@@ -1,0 +1,58 @@
+'use strict';
+
+// A station's departures as JSON (/) and as a page (/page), with the items of a tuning check-list as switches: NODE_ENV,
+// COMPRESSION=off|default|best, WORK=none|sync|async, LOGGER=none|console|pino; besides, PORT and HOST. Processes and proxies
+// are for whoever starts it.
+
+const path = require('node:path');
+const express = require('express');
+const { compressor } = require('./compressor');
+const { logger } = require('./logger');
+const { signer } = require('./signer');
+const { buildTimetable } = require('./timetable');
+
+const STOP_GRACE_MS = 1000;
+const HOST = process.env.HOST ?? '127.0.0.1';
+const ROWS = 100;
+
+const app = express();
+app.set('views', path.join(__dirname, 'views'));
+app.set('view engine', 'pug');
+const timetable = buildTimetable();
+let requests = 0;
+
+app.get('/healthz', (req, res) => {
+  res.sendStatus(200);
+});
+
+// Requests to `/` and `/page` that this process has answered or begun to: what a load generator's own count is checked against.
+app.get('/count', (req, res) => {
+  res.json({ requests });
+});
+
+app.get(['/', '/page'], (req, res, next) => {
+  requests += 1;
+  next();
+});
+app.use(logger(), compressor(), signer());
+
+app.get('/', (req, res) => {
+  res.json(timetable);
+});
+
+app.get('/page', (req, res) => {
+  const { station, date, departures } = timetable;
+  const delayed = departures.filter((departure) => departure.state === 'delayed').length;
+  res.render('timetable', { title: `Departures from ${station}`, date, delayed, departures: departures.slice(0, ROWS) });
+});
+
+const server = app.listen(Number(process.env.PORT ?? 3000), HOST, (error) => {
+  if (error) throw error;
+  console.log(`listening on http://${HOST}:${server.address().port}`);
+});
+
+// Requests under way are finished; connections that a client keeps open are cut after the grace.
+process.once('SIGTERM', () => {
+  server.close();
+  setTimeout(() => server.closeAllConnections(), STOP_GRACE_MS).unref();
+});
