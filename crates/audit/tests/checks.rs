@@ -361,7 +361,7 @@ fn what_became_of_requests_of_which_none_succeeded_is_told_in_one_line() {
                 example: "absent".into(),
             }];
         }),
-        ("level-1: no request could be sent: connect refused (640 times)", |slice| {
+        ("level-1: no request could be sent: connect refused (1024 times)", |slice| {
             (slice.sent, slice.answered) = (0, 0);
             slice.status.clear();
             slice.errors = vec![ErrorCount { phase: "connect".into(), cause: "refused".into(), count: 32 }];

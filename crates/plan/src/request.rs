@@ -84,8 +84,8 @@ fn judge_header<'v>(
         let message = format!("{} is not a name for a header field", shown_key(name));
         let label = "expected letters, digits and hyphens";
         site.report(Problem::new(key_span, message, label));
-    } else if table == "load.headers" && ENGINE_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
-        let message = format!("`load.headers` cannot set `{name}`: the load engine does that itself");
+    } else if table.starts_with("load.") && ENGINE_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
+        let message = format!("`{table}` cannot set `{name}`: the load engine does that itself");
         site.report(Problem::new(key_span, message, "leave it out"));
     }
     let control = |c: char| c.is_control() && c != '\t';

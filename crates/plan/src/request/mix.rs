@@ -89,7 +89,7 @@ fn judge_headers(site: &mut Site<'_>, index: usize, written: &file::Request) {
     for (number, (name, value)) in headers.iter().enumerate() {
         let Some(item) = site.tree.item(&LIST, index) else { continue };
         let places = (item.key_place(&["headers", name]), item.place(&["headers", name]));
-        judge_header(site, "load.headers", name, places.clone(), [value]);
+        judge_header(site, "load.requests", name, places.clone(), [value]);
         judge_repeated(site, name, places.0, headers[..number].iter().map(|(name, _)| name));
     }
 }
