@@ -11,7 +11,8 @@ pub const SERVING_SHARE_MIN: f64 = 0.1;
 pub struct ServiceCost {
     /// Name of the service.
     pub service: String,
-    /// CPU time per expected response in microseconds, over all measured slices; `None` where nothing succeeded.
+    /// CPU time per expected response in microseconds: the variant's, by the shares below, so that services add up to it; `None`
+    /// where nothing succeeded.
     pub cpu_us_per_request: Option<f64>,
     /// Its share of the CPU time of all services of the variant; `None` where they used none.
     pub cpu_share: Option<f64>,
@@ -27,26 +28,25 @@ pub struct ServiceCost {
     pub workers: Option<u32>,
 }
 
-/// The services of a variant's trials, in the order in which they were started.
-pub(crate) fn costs(trials: &[&Trial]) -> Vec<ServiceCost> {
+/// The services of a variant's trials, in the order in which they were started; `cpu_us_per_request` is that of all together.
+pub(crate) fn costs(trials: &[&Trial], cpu_us_per_request: Option<f64>) -> Vec<ServiceCost> {
     let mut names: Vec<&str> = Vec::new();
     for used in trials.iter().flat_map(|trial| trial.measured()).flat_map(|slice| &slice.services) {
         if !names.contains(&used.service.as_str()) {
             names.push(&used.service);
         }
     }
-    let slices = || trials.iter().flat_map(|trial| trial.measured());
-    let ok: u64 = slices().map(|slice| slice.ok).sum();
-    let all_ns: u64 = slices().map(record::Slice::services_cpu_ns).sum();
-    let per = |ns: u64, of: u64| (of > 0).then(|| ns as f64 / of as f64);
+    let slices = trials.iter().flat_map(|trial| trial.measured());
+    let all_ns: u64 = slices.map(record::Slice::services_cpu_ns).sum();
     let cost = |name: &str| {
         let cpu_ns: u64 = trials.iter().flat_map(|trial| uses(trial, name)).map(|used| used.cpu_ns).sum();
         let peak = |trial: &&Trial| trial.ended.as_ref()?.peak_rss_bytes_by_service.get(name).copied();
         let processes = |trial: &&Trial| Some(uses(trial, name).last()?.processes);
+        let cpu_share = (all_ns > 0).then(|| cpu_ns as f64 / all_ns as f64);
         ServiceCost {
             service: name.to_owned(),
-            cpu_us_per_request: per(cpu_ns, ok).map(|ns| ns / 1e3),
-            cpu_share: per(cpu_ns, all_ns),
+            cpu_us_per_request: cpu_us_per_request.zip(cpu_share).map(|(all, share)| all * share),
+            cpu_share,
             peak_rss_bytes: median(trials.iter().filter_map(peak)),
             processes: median(trials.iter().filter_map(processes)).unwrap_or(0),
             serving: median(trials.iter().filter_map(|trial| Some(Work::of(trial, name)?.serving()))),

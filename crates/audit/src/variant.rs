@@ -98,7 +98,7 @@ impl Variant {
             throughput_per_s: mean(Metric::Throughput),
             cpu_us_per_request: mean(Metric::CpuPerRequest),
             service_cpu_us_per_request: service_cpu(&slices),
-            services: service::costs(&trials),
+            services: service::costs(&trials, mean(Metric::CpuPerRequest)),
             busy_cores: per(sum(Slice::services_cpu_ns), sum(|slice| slice.window_ns + slice.drain_ns)),
             peak_rss_bytes: median(trials.iter().filter_map(|t| Some(t.ended.as_ref()?.peak_rss_bytes))),
             response_time: Metric::LATENCIES.iter().filter_map(|of| response_time(&figures, *of)).collect(),

@@ -150,7 +150,8 @@ fn remark(finding: &Finding) -> Remark {
 
 /// Response sizes get a column only where they differ; else they are one line of the method.
 fn shows_size(conclusion: &Conclusion) -> bool {
-    let sizes = conclusion.variants.iter().map(|variant| variant.body_bytes_per_response.map(|b| b as u64));
+    let sizes =
+        conclusion.variants.iter().filter_map(|variant| Some(variant.body_bytes_per_response? as u64));
     let mut sizes: Vec<_> = sizes.collect();
     sizes.dedup();
     sizes.len() > 1

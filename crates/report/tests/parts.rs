@@ -67,7 +67,7 @@ fn markdown_and_json_have_the_services_too() {
     let record = with_proxy();
     let conclusion = conclude(&record);
     let markdown = markdown(&Sheet::new(&record, &conclusion));
-    insta::assert_snapshot!(part(&markdown, "Cost by service", "> **"));
+    insta::assert_snapshot!(part(&markdown, "Cost by service", "<details>"));
     let json = json(&record, &conclusion);
     let proxy = &json["variants"][1]["services"][1];
     assert_eq!((proxy["service"].as_str(), proxy["serving"].as_u64()), (Some("proxy"), Some(2)));
