@@ -5,9 +5,12 @@
 use record::{Block, EndReason, Record, Slice, Trial};
 
 use crate::finding::{Finding, Grade};
+use crate::no_success::{self, fruitless};
 
 mod missing;
 mod open_loop;
+mod shared;
+mod workers;
 
 pub(crate) use missing::without_value;
 pub use open_loop::{LAG_MAX_NS, LAG_SHARE_MAX, LAG_SHARE_VOID, QUEUED_SHARE_MAX, SENT_SHARE_MIN};
@@ -34,11 +37,13 @@ pub fn all(record: &Record) -> Vec<Finding> {
         ended_void,
         left_over,
         too_few_blocks,
+        no_success::findings,
         errors,
         generator_saturated,
         open_loop::rate_not_kept,
         open_loop::client_late,
-        cores_shared,
+        shared::cores_shared,
+        workers::workers_idle,
         different_bodies,
         never_steady,
         steal,
@@ -56,12 +61,13 @@ fn measured(record: &Record, variant: usize) -> Vec<&Slice> {
     trials(record).filter(|trial| trial.variant() == variant).flat_map(|trial| trial.measured()).collect()
 }
 
-/// Runs a check on each variant that has measured slices.
+/// Runs a check on each variant that has measured slices. One that never succeeded is told by itself, and nothing that only
+/// follows from it.
 fn each_variant(record: &Record, check: impl Fn(usize, &str, &[&Slice]) -> Option<Finding>) -> Vec<Finding> {
     let variants = record.header.plan.variants.iter().enumerate();
     let look = |(index, variant): (usize, &plan::Variant)| {
         let slices = measured(record, index);
-        if slices.is_empty() { None } else { check(index, &variant.name, &slices) }
+        if slices.is_empty() || fruitless(&slices) { None } else { check(index, &variant.name, &slices) }
     };
     variants.filter_map(look).collect()
 }
@@ -209,28 +215,15 @@ fn generator_saturated(record: &Record) -> Vec<Finding> {
     })
 }
 
-fn cores_shared(record: &Record) -> Vec<Finding> {
-    if !trials(record).any(|trial| trial.started.cpus_shared) {
-        return vec![];
-    }
-    vec![Finding {
-        check: "cores_shared",
-        grade: Grade::Warning,
-        evidence: "generator and services shared processors".into(),
-        remedy: "what the generator burns is taken from the service; use a machine with two cores or more"
-            .into(),
-        variants: vec![],
-    }]
-}
-
 fn different_bodies(record: &Record) -> Vec<Finding> {
     let bytes = |variant| {
         let slices = measured(record, variant);
-        total(&slices, |s| s.body_bytes) as f64 / total(&slices, |s| s.answered).max(1) as f64
+        let per = || total(&slices, |s| s.body_bytes) as f64 / total(&slices, |s| s.answered).max(1) as f64;
+        (!fruitless(&slices)).then(per)
     };
     let plan = &record.header.plan;
     let check = |comparison: &plan::Comparison| {
-        let (baseline, candidate) = (bytes(comparison.baseline), bytes(comparison.candidate));
+        let (baseline, candidate) = (bytes(comparison.baseline)?, bytes(comparison.candidate)?);
         if (candidate - baseline).abs() <= BODY_BYTES_TOLERANCE * baseline.max(candidate) {
             return None;
         }

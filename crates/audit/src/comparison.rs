@@ -6,8 +6,10 @@ use serde::Serialize;
 use stats::{Error, Estimate, Resampling, Rule, Verdict};
 
 use crate::crosscheck::{self, CrossCheck};
+use crate::difference::Difference;
 use crate::finding::Finding;
 use crate::metric::{BlockFigures, direction, metrics};
+use crate::no_success::{self, NoSuccess};
 use crate::rule;
 
 /// Sign flips drawn where several comparisons are looked at once.
@@ -25,6 +27,8 @@ pub enum Outcome {
     Equivalent,
     /// Neither, with the blocks there are.
     Inconclusive,
+    /// One side, or both, had not a single success: there is nothing to compare, and that is the answer.
+    NoSuccess,
     /// A finding forbids any conclusion.
     Void,
 }
@@ -40,9 +44,13 @@ pub struct Comparison {
     pub candidate: usize,
     /// The metric of the verdict.
     pub metric: Metric,
-    /// Candidate over baseline with its interval; `None` where it is void, where there are fewer than six blocks or no spread
+    /// Candidate over baseline with its interval; `None` where it is void or without success, where there are fewer than six blocks or no spread
     /// between them, and before the one look of an experiment that looks once.
     pub estimate: Option<Estimate>,
+    /// Candidate less baseline in the metric's own unit, where there is an estimate and the metric is a cost.
+    pub difference: Option<Difference>,
+    /// What became of the side that never succeeded, such as `gzip: no answer within 2 s (0 of 340)`; of both, where both did not.
+    pub no_success: Option<String>,
     /// The ratio, where every block gave the very same: it then has no interval, and no verdict.
     pub without_spread: Option<f64>,
     /// Candidate over baseline so far, from the first block on and without an interval: to watch, not to quote. `None` before the
@@ -65,13 +73,17 @@ pub struct Exploratory {
     pub metric: Metric,
     /// Candidate over baseline with the same interval's width as the chosen metric has.
     pub estimate: Estimate,
+    /// Candidate less baseline, likewise.
+    pub difference: Option<Difference>,
 }
 
 /// Every comparison of the plan, once for each metric that gets a verdict.
 pub(crate) fn all(record: &Record, blocks: &[BlockFigures], findings: &[Finding]) -> Vec<Comparison> {
     let design = &record.header.plan.design;
-    let judge =
-        Judge { record, blocks, findings, rule: rule::rule(record), joint_t: joint_t(record, blocks) };
+    let variants = 0..record.header.plan.variants.len();
+    let without: Vec<_> = variants.map(|index| no_success::measured(record, index)).collect();
+    let (rule, joint_t) = (rule::rule(record), joint_t(record, blocks, &without));
+    let judge = Judge { record, blocks, findings, without: &without, rule, joint_t };
     let comparisons = record.header.plan.comparisons.iter();
     comparisons.flat_map(|asked| design.metrics().map(|metric| judge.one(asked, metric))).collect()
 }
@@ -81,6 +93,8 @@ struct Judge<'a> {
     record: &'a Record,
     blocks: &'a [BlockFigures],
     findings: &'a [Finding],
+    /// By variant: what became of its requests, where none succeeded.
+    without: &'a [Option<NoSuccess>],
     rule: Option<Rule>,
     /// Where several are looked at once: the critical t of all together, in place of the rule's.
     joint_t: Option<f64>,
@@ -89,12 +103,16 @@ struct Judge<'a> {
 impl Judge<'_> {
     fn one(&self, asked: &plan::Comparison, metric: Metric) -> Comparison {
         let design = &self.record.header.plan.design;
+        let no_success = self.no_success(asked);
         let void = self.findings.iter().any(|finding| finding.voids(asked.baseline, asked.candidate));
+        let void = void || no_success.is_some();
         // What is void prints instead of a number, never beside it.
         let ratios = ratios(self.blocks, asked, metric).filter(|_| !void);
         let found = ratios.as_deref().and_then(|d| self.estimate(d));
         let primary = found.clone().and_then(Result::ok);
         let outcome = match &primary {
+            // Whatever else is wrong: that nothing came back needs no second block to be true.
+            _ if no_success.is_some() => Outcome::NoSuccess,
             _ if void => Outcome::Void,
             Some(estimate) => judged(stats::judge(estimate, design.margin, direction(metric))),
             None => Outcome::Inconclusive,
@@ -110,10 +128,32 @@ impl Judge<'_> {
             ratio_so_far: ratios.as_ref().filter(|_| rule::may_look(self.record)).map(|d| mean(d).exp()),
             blocks_needed: self.blocks_needed(primary.as_ref(), outcome),
             cross_check: primary.as_ref().and_then(cross),
+            difference: primary.as_ref().and_then(|estimate| self.difference(asked, metric, estimate)),
+            no_success,
             estimate: primary,
             outcome,
             exploratory: if void { Vec::new() } else { self.exploratory(asked, metric) },
         }
+    }
+
+    fn no_success(&self, asked: &plan::Comparison) -> Option<String> {
+        let plan = &self.record.header.plan;
+        let told = |index: usize| {
+            let answer = &self.without.get(index)?.as_ref()?.answer;
+            Some(format!("{}: {answer}", plan.variants.get(index)?.name))
+        };
+        let told: Vec<String> = [asked.baseline, asked.candidate].into_iter().filter_map(told).collect();
+        (!told.is_empty()).then(|| told.join("; "))
+    }
+
+    /// With the critical t of the ratio, so that both hold together or not at all.
+    fn difference(
+        &self,
+        asked: &plan::Comparison,
+        metric: Metric,
+        estimate: &Estimate,
+    ) -> Option<Difference> {
+        Difference::of(self.blocks, asked, metric, estimate.critical_t)
     }
 
     /// The metrics without a verdict, once for each comparison: with its first metric.
@@ -123,7 +163,8 @@ impl Judge<'_> {
             metrics(self.record).iter().copied().filter(|other| design.metrics().all(|m| m != *other));
         let estimate = |metric| {
             let estimate = self.estimate(&ratios(self.blocks, asked, metric)?)?.ok()?;
-            Some(Exploratory { metric, estimate })
+            let difference = self.difference(asked, metric, &estimate);
+            Some(Exploratory { metric, estimate, difference })
         };
         if metric == design.metric { others.filter_map(estimate).collect() } else { Vec::new() }
     }
@@ -147,10 +188,12 @@ impl Judge<'_> {
 
 /// The critical t that holds for several comparisons together at one look: from flips of the signs of whole blocks, which knows how
 /// alike they are and so asks for less than a share of the 5 % for each.
-fn joint_t(record: &Record, blocks: &[BlockFigures]) -> Option<f64> {
+fn joint_t(record: &Record, blocks: &[BlockFigures], without: &[Option<NoSuccess>]) -> Option<f64> {
     let plan = &record.header.plan;
-    let asked =
-        plan.comparisons.iter().flat_map(|asked| plan.design.metrics().map(move |metric| (asked, metric)));
+    let succeeds = |index: usize| without.get(index).is_none_or(Option::is_none);
+    let compared =
+        plan.comparisons.iter().filter(|asked| succeeds(asked.baseline) && succeeds(asked.candidate));
+    let asked = compared.flat_map(|asked| plan.design.metrics().map(move |metric| (asked, metric)));
     let asked: Vec<(&plan::Comparison, Metric)> = asked.collect();
     if plan.design.looks != LookRule::Once || asked.len() < 2 || !rule::may_look(record) {
         return None;

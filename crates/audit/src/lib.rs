@@ -8,10 +8,13 @@ mod assumption;
 mod calibration;
 mod comparison;
 mod crosscheck;
+mod difference;
 mod effect;
 mod finding;
 mod metric;
+mod no_success;
 mod rule;
+mod service;
 mod spread;
 mod variant;
 
@@ -22,12 +25,15 @@ pub use assumption::{Assumption, Standing};
 pub use calibration::{Calibration, Copies, Found, Noise, POWER, Steal};
 pub use comparison::{Comparison, Exploratory, Outcome};
 pub use crosscheck::CrossCheck;
+pub use difference::{Difference, Unit};
 pub use effect::{Effect, Kind};
 pub use finding::{Finding, Grade};
 pub use metric::{direction, metrics};
+pub use no_success::{NoSuccess, fruitless_slices, never_succeeded};
 pub use rule::{rule, rule_of};
+pub use service::{SERVING_SHARE_MIN, ServiceCost};
 pub use spread::Spread;
-pub use variant::{ResponseTime, Variant, latencies, responses};
+pub use variant::{Endpoint, ResponseTime, Variant, latencies, responses};
 
 use metric::BlockFigures;
 use record::Record;
@@ -65,8 +71,9 @@ impl Conclusion {
 
     /// Whether every comparison has an answer, so that going on would buy nothing.
     pub fn is_decided(&self) -> bool {
-        let decided = |comparison: &Comparison| {
-            matches!(comparison.outcome, Outcome::Better | Outcome::Worse | Outcome::Equivalent)
+        let decided = |comparison: &Comparison| match comparison.outcome {
+            Outcome::Better | Outcome::Worse | Outcome::Equivalent | Outcome::NoSuccess => true,
+            Outcome::Inconclusive | Outcome::Void => false,
         };
         !self.comparisons.is_empty() && self.comparisons.iter().all(decided)
     }

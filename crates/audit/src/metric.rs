@@ -108,6 +108,12 @@ impl BlockFigures {
         let value = |variant: usize| self.variants.get(variant)?.as_ref()?.value(metric);
         Some((value(candidate)? / value(baseline)?).ln())
     }
+
+    /// candidate − baseline of the block in the metric's unit, `None` where either has no value.
+    pub fn difference(&self, metric: Metric, baseline: usize, candidate: usize) -> Option<f64> {
+        let value = |variant: usize| self.variants.get(variant)?.as_ref()?.value(metric);
+        Some(value(candidate)? - value(baseline)?)
+    }
 }
 
 pub(crate) fn trial(block: &Block, variant: usize) -> Option<&Trial> {

@@ -7,6 +7,8 @@ use plan::Metric;
 use record::{Record, Slice, Trial};
 use stats::Components;
 
+use crate::no_success;
+
 /// Slices whose length differs from the others' by more than this share vary differently.
 const ALIKE: f64 = 0.1;
 
@@ -19,13 +21,16 @@ impl Spread {
     /// are left out.
     pub fn of(record: &Record, metric: Metric, slice_s: f64) -> Spread {
         let mut variants = vec![Vec::new(); record.header.plan.variants.len()];
+        // What never succeeded has no value in any block, and would leave nothing of the others'.
+        let counted = |trial: &&Trial| no_success::measured(record, trial.variant()).is_none();
         // The first block may have had other slices.
         let alike = |slice: &Slice| (slice.window_ns as f64 / 1e9 / slice_s - 1.0).abs() < ALIKE;
         let blocks = record.complete_blocks();
         let log = |slice: &Slice| log_value(slice, metric);
         for block in blocks.filter(|block| block.trials.iter().flat_map(Trial::measured).all(alike)) {
-            let logs = |trial: &Trial| trial.measured().map(log).collect::<Option<Vec<f64>>>();
-            let Some(trials) = block.trials.iter().map(logs).collect::<Option<Vec<Vec<f64>>>>() else {
+            let logs = |trial: &&Trial| trial.measured().map(log).collect::<Option<Vec<f64>>>();
+            let counted: Vec<&Trial> = block.trials.iter().filter(counted).collect();
+            let Some(trials) = counted.iter().map(logs).collect::<Option<Vec<Vec<f64>>>>() else {
                 continue;
             };
             let passes = trials.iter().map(Vec::len).min().unwrap_or(0);
@@ -33,11 +38,12 @@ impl Spread {
             let shared = |pass: usize| mean(&trials.iter().map(|trial| trial[pass]).collect::<Vec<f64>>());
             let shared = |pass| if trials.len() > 1 { shared(pass) } else { Some(0.0) };
             let common: Vec<f64> = (0..passes).filter_map(shared).collect();
-            for (trial, logs) in block.trials.iter().zip(&trials) {
+            for (trial, logs) in counted.iter().zip(&trials) {
                 let centred = logs.iter().zip(&common).map(|(log, common)| log - common);
                 variants[trial.variant()].push(centred.collect::<Vec<f64>>());
             }
         }
+        variants.retain(|trials: &Vec<Vec<f64>>| !trials.is_empty());
         Spread(variants)
     }
 

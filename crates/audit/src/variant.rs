@@ -8,6 +8,8 @@ use serde::Serialize;
 use stats::{Interval, Latencies};
 
 use crate::metric::{BlockFigures, Figures, trial};
+use crate::no_success::{self, NoSuccess};
+use crate::service::{self, ServiceCost, median};
 
 /// Level of the interval of the share of failed requests.
 const FAILED_LEVEL: f64 = 0.95;
@@ -23,6 +25,8 @@ pub struct Variant {
     pub cpu_us_per_request: Option<f64>,
     /// The same for each service on its own.
     pub service_cpu_us_per_request: BTreeMap<String, f64>,
+    /// What each service cost, in the order in which they were started.
+    pub services: Vec<ServiceCost>,
     /// Processor cores that its services kept busy, on average.
     pub busy_cores: Option<f64>,
     /// Peak resident memory of its services in bytes: median over trials.
@@ -46,6 +50,25 @@ pub struct Variant {
     pub errors: Vec<ErrorCount>,
     /// Responses by status code.
     pub status: BTreeMap<u16, u64>,
+    /// Each request of a load that sends several; empty where there is one.
+    pub endpoints: Vec<Endpoint>,
+    /// What became of its requests, where none succeeded.
+    pub no_success: Option<NoSuccess>,
+}
+
+/// What came of one of several requests.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Endpoint {
+    /// Its name.
+    pub name: String,
+    /// Requests sent in measured slices.
+    pub sent: u64,
+    /// Expected responses.
+    pub ok: u64,
+    /// Requests sent that did not end in an expected response.
+    pub failed: u64,
+    /// Expected responses per second of the windows, those of the drains included; `None` without a window.
+    pub ok_per_s: Option<f64>,
 }
 
 /// A quantile of the response time.
@@ -75,6 +98,7 @@ impl Variant {
             throughput_per_s: mean(Metric::Throughput),
             cpu_us_per_request: mean(Metric::CpuPerRequest),
             service_cpu_us_per_request: service_cpu(&slices),
+            services: service::costs(&trials, mean(Metric::CpuPerRequest)),
             busy_cores: per(sum(Slice::services_cpu_ns), sum(|slice| slice.window_ns + slice.drain_ns)),
             peak_rss_bytes: median(trials.iter().filter_map(|t| Some(t.ended.as_ref()?.peak_rss_bytes))),
             response_time: Metric::LATENCIES.iter().filter_map(|of| response_time(&figures, *of)).collect(),
@@ -86,6 +110,8 @@ impl Variant {
             timed_out: sum(|slice| slice.timed_out),
             errors: errors(&slices),
             status: status(&slices),
+            endpoints: endpoints(&slices),
+            no_success: no_success::measured(record, index),
         }
     }
 }
@@ -102,12 +128,6 @@ fn geometric_mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
 }
 
-fn median(values: impl Iterator<Item = u64>) -> Option<u64> {
-    let mut values: Vec<u64> = values.collect();
-    values.sort_unstable();
-    values.get(values.len() / 2).copied()
-}
-
 fn service_cpu(slices: &[&Slice]) -> BTreeMap<String, f64> {
     let ok: u64 = slices.iter().map(|slice| slice.ok).sum();
     let mut cpu = BTreeMap::<String, u64>::new();
@@ -115,6 +135,31 @@ fn service_cpu(slices: &[&Slice]) -> BTreeMap<String, f64> {
         *cpu.entry(service.service.clone()).or_default() += service.cpu_ns;
     }
     cpu.into_iter().filter(|_| ok > 0).map(|(name, ns)| (name, ns as f64 / ok as f64 / 1e3)).collect()
+}
+
+fn endpoints(slices: &[&Slice]) -> Vec<Endpoint> {
+    let mut endpoints: Vec<Endpoint> = Vec::new();
+    for counts in slices.iter().flat_map(|slice| &slice.endpoints) {
+        match endpoints.iter_mut().find(|known| known.name == counts.name) {
+            Some(known) => {
+                known.sent += counts.sent;
+                known.ok += counts.ok;
+                known.failed += counts.failed;
+            }
+            None => endpoints.push(Endpoint {
+                name: counts.name.clone(),
+                sent: counts.sent,
+                ok: counts.ok,
+                failed: counts.failed,
+                ok_per_s: None,
+            }),
+        }
+    }
+    let window_ns: u64 = slices.iter().map(|slice| slice.window_ns).sum();
+    for endpoint in endpoints.iter_mut().filter(|_| window_ns > 0) {
+        endpoint.ok_per_s = Some(endpoint.ok as f64 / window_ns as f64 * 1e9);
+    }
+    endpoints
 }
 
 fn errors(slices: &[&Slice]) -> Vec<ErrorCount> {

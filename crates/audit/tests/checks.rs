@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use plan::{LookRule, Metric, Rate};
-use proofload_audit::{Grade, Outcome, Standing, conclude};
-use record::{EndReason, Ended, OpenLoop, Record, Slice, Trial, TrialEnded};
+use proofload_audit::{Grade, Outcome, Standing, Unit, conclude};
+use record::{
+    ContractFailure, EndReason, Ended, ErrorCount, OpenLoop, Record, ServiceStarted, Slice, Trial, TrialEnded,
+};
 use stats::Latencies;
 
 fn sound() -> Record {
@@ -259,4 +261,128 @@ fn an_open_loop_that_was_not_what_was_asked_for_is_found() {
 
 fn late(record: &mut Record, lag_ns: u64) {
     opens(record, 1).for_each(|open| (0..100).for_each(|_| open.schedule_lag.record(lag_ns)));
+}
+
+/// Has each trial of variant 1 ask for four workers, of which the CPU time of processes is what it is.
+fn cluster(record: &mut Record, cpu_by_process_ns: &[u64]) {
+    for trial in trials(record, 1) {
+        trial.started.services = vec![ServiceStarted {
+            service: "api".into(),
+            pid: 1,
+            port: 1,
+            cpus: vec![],
+            cpu_source: "processes".into(),
+            workers: Some(4),
+        }];
+        for used in trial.slices.iter_mut().flat_map(|slice| &mut slice.services) {
+            used.processes = cpu_by_process_ns.len() as u32;
+            used.cpu_by_process_ns = cpu_by_process_ns.to_vec();
+        }
+    }
+}
+
+#[test]
+fn workers_that_do_nothing_are_counted_by_what_they_did() {
+    let said = |cpu: &[u64]| {
+        let mut record = sound();
+        cluster(&mut record, cpu);
+        let conclusion = conclude(&record);
+        let serving = conclusion.variants[1].services[0].serving;
+        let finding = conclusion.findings.into_iter().find(|finding| finding.check == "workers_idle");
+        (serving, finding.map(|finding| (finding.grade, finding.evidence)))
+    };
+    // A primary that only deals connections is none of them.
+    assert_eq!(said(&[100, 95, 90, 80, 4]), (Some(4), None));
+    let (serving, told) = said(&[97, 1, 1, 1]);
+    let evidence = "level-1: 1 of 4 workers of api did 97 % of its work in 10 of 10 trials";
+    assert_eq!((serving, told), (Some(1), Some((Grade::Void, evidence.into()))));
+    let (serving, told) = said(&[50, 45, 5]);
+    assert_eq!((serving, told.map(|told| told.0)), (Some(3), Some(Grade::Warning)));
+    assert_eq!(said(&[]), (None, None), "a record that does not say accuses nobody");
+}
+
+#[test]
+fn what_shared_processors_cost_is_bounded_by_what_the_client_used() {
+    let mut record = sound();
+    trials(&mut record, 0).for_each(|trial| trial.started.cpus_shared = true);
+    let wall: u64 = slices(&mut record, 1).map(|slice| slice.window_ns + slice.drain_ns).sum();
+    let used: u64 = slices(&mut record, 1).map(|slice| slice.generator.cpu_ns.iter().sum::<u64>()).sum();
+    for trial in trials(&mut record, 0) {
+        trial.started.services = vec![ServiceStarted {
+            service: "api".into(),
+            pid: 1,
+            port: 1,
+            cpus: vec![0, 1],
+            cpu_source: "processes".into(),
+            workers: None,
+        }];
+    }
+    let expected = used as f64 / wall as f64 / 2.0;
+    let finding = conclude(&record).findings.remove(0);
+    assert_eq!((finding.check, finding.grade), ("cores_shared", Grade::Warning));
+    assert!(finding.evidence.contains("services on 0, 1, generator on 0"), "{finding:?}");
+    let told = finding.evidence.split("up to ").nth(1).and_then(|rest| rest.split(' ').next());
+    let told: f64 = told.and_then(|told| told.parse().ok()).expect("a share");
+    assert!((told / 100.0 - expected).abs() < 0.01, "{finding:?}, expected {expected}");
+}
+
+#[test]
+fn a_difference_comes_in_the_metrics_own_unit_with_the_sign_of_the_ratio() {
+    let mut record = sound();
+    record.header.plan.design.metric = Metric::CpuPerRequest;
+    let conclusion = conclude(&record);
+    let (comparison, variants) = (&conclusion.comparisons[0], &conclusion.variants);
+    let us = |index: usize| variants[index].cpu_us_per_request.expect("it was measured");
+    let difference = comparison.difference.expect("there is an estimate");
+    assert_eq!(difference.unit, Unit::Us);
+    assert!((difference.value - (us(1) - us(0))).abs() < 5.0, "{difference:?}");
+    assert!(difference.low < difference.value && difference.value < difference.high && difference.high < 0.0);
+    assert!(
+        comparison
+            .exploratory
+            .iter()
+            .all(|other| other.metric != Metric::Throughput || other.difference.is_none())
+    );
+}
+
+#[test]
+fn what_became_of_requests_of_which_none_succeeded_is_told_in_one_line() {
+    type Plant = fn(&mut Slice);
+    let cases: [(&str, Plant); 4] = [
+        ("level-1: 0 of 42369 succeeded: status 503", |slice| slice.status = [(503, slice.sent)].into()),
+        ("level-1: no answer within 5 s (0 of 42369)", |slice| {
+            (slice.timed_out, slice.answered) = (slice.sent, 0);
+            slice.status.clear();
+        }),
+        ("level-1: 0 of 42369 succeeded: header content-encoding (absent)", |slice| {
+            slice.contract_failures = vec![ContractFailure {
+                what: "header content-encoding".into(),
+                count: slice.sent,
+                example: "absent".into(),
+            }];
+        }),
+        ("level-1: no request could be sent: connect refused (1024 times)", |slice| {
+            (slice.sent, slice.answered) = (0, 0);
+            slice.status.clear();
+            slice.errors = vec![ErrorCount { phase: "connect".into(), cause: "refused".into(), count: 32 }];
+        }),
+    ];
+    for (answer, plant) in cases {
+        let mut record = sound();
+        slices(&mut record, 1).for_each(|slice| {
+            (slice.ok, slice.ok_in_window) = (0, 0);
+            plant(slice);
+        });
+        let conclusion = conclude(&record);
+        let comparison = &conclusion.comparisons[0];
+        assert_eq!(
+            (comparison.outcome, comparison.no_success.as_deref()),
+            (Outcome::NoSuccess, Some(answer))
+        );
+        assert_eq!(found(&record), [("no_success", Grade::Warning)]);
+        assert!(conclusion.is_decided() && conclusion.variants[1].throughput_per_s.is_none());
+        // Two blocks are enough for what is no estimate.
+        record.blocks.truncate(2);
+        assert_eq!(conclude(&record).comparisons[0].outcome, Outcome::NoSuccess, "{answer}");
+    }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use plan::{Arrivals, Design, LookRule, Metric, Plan, Rate};
+use plan::{Arrivals, Design, Load, LookRule, Metric, Plan, Rate, Request};
 use report::{rate, seconds, share};
 use stats::Rule;
 
@@ -45,13 +45,12 @@ pub fn describe(plan: &Plan) -> String {
         let services: Vec<&str> = variant.services.iter().map(|service| service.name.as_str()).collect();
         let _ = writeln!(
             out,
-            "  {}: starts {}, load on {}, {} connections, {} {}",
+            "  {}: starts {}, load on {}, {} connections, {}",
             variant.name,
             services.join(" → "),
             variant.entry,
             variant.load.connections,
-            variant.load.method,
-            variant.load.path
+            sent(&variant.load)
         );
     }
     let _ = writeln!(out, "\n{} comparisons:", plan.comparisons.len());
@@ -97,6 +96,16 @@ fn schedule(plan: &Plan) -> String {
     )
 }
 
+/// What a variant sends: the request, or the several with their shares.
+fn sent(load: &Load) -> String {
+    if load.requests.is_empty() {
+        return format!("{} {}", load.method, load.path);
+    }
+    let part = |request: &Request| load.share_of(&request.name).map(share).unwrap_or_default();
+    let shared = load.requests.iter().map(|request| format!("{} {}", part(request), request.name));
+    shared.collect::<Vec<_>>().join(", ")
+}
+
 /// Every metric that gets a verdict.
 fn judged_by(design: &Design) -> String {
     let metric = |metric| match metric {
@@ -104,7 +113,12 @@ fn judged_by(design: &Design) -> String {
         Metric::CpuPerRequest => "CPU time of the services per expected response (less is better)".to_owned(),
         Metric::PeakMemory => "peak memory of the services (less is better)".to_owned(),
         latency => {
-            format!("{} of the response time, from when a request was due (less is better)", latency.name())
+            let of = design.endpoint.as_ref().map(|endpoint| format!(" of {}", endpoint.name));
+            format!(
+                "{} of the response time{}, from when a request was due (less is better)",
+                latency.name(),
+                of.unwrap_or_default()
+            )
         }
     };
     let metrics: Vec<String> = design.metrics().map(metric).collect();

@@ -4,13 +4,14 @@
 
 use audit::Conclusion;
 use plan::{LookRule, Plan};
-use record::{EndReason, Ended, Event, RateChosen, Record, Slice, SliceKind, WarmUp, WriteError, Writer};
+use record::{EndReason, Ended, Event, RateChosen, Record, SliceKind, WarmUp, WriteError, Writer};
 
 use crate::schedule::{Schedule, live_together, take_turns};
 use crate::tuning::{self, BLOCKS_MIN, Settings};
 use crate::world::{Failure, OpenSpec, SliceSpec, Start, World};
 
 mod rate;
+mod slices;
 
 /// The block after which warm-up, slices and blocks are settled from measurements.
 const SETTLED_AFTER: u32 = 3;
@@ -228,7 +229,9 @@ impl Dispatcher<'_> {
     fn start(&mut self, variant: usize) -> Result<(), Failure> {
         self.notify_trial(Doing::Starting, variant);
         let padding_bytes = self.schedule.padding_bytes(self.block)[variant];
-        let started = self.world.start(Start { block: self.block, variant, padding_bytes })?;
+        let requests_seed = self.schedule.requests_seed(self.block);
+        let wanted = Start { block: self.block, variant, padding_bytes, requests_seed };
+        let started = self.world.start(wanted)?;
         self.living.push(variant);
         self.keep(Event::TrialStarted(started))
     }
@@ -248,23 +251,6 @@ impl Dispatcher<'_> {
         self.notify_trial(doing, variant);
         let slice = self.world.load(variant, SliceSpec { kind, seconds, open })?;
         self.keep_slice(slice)
-    }
-
-    /// Keeps a slice; one in which nothing succeeded makes the run pointless.
-    fn keep_slice(&mut self, slice: Slice) -> Result<(), Failure> {
-        let (variant, seconds) = (slice.variant, slice.window_ns as f64 / 1e9);
-        let (sent, ok) = (slice.due(), slice.ok);
-        // At a low rate there may be a slice in which nothing was due.
-        let none_due = slice.open.is_some() && sent == 0;
-        let fault = first_fault(&slice);
-        self.keep(Event::Slice(Box::new(slice)))?;
-        if ok == 0 && !none_due {
-            let name = &self.plan.variants[variant].name;
-            return Err(Failure::Pointless(format!(
-                "{name}: none of {sent} requests got an expected response within {seconds:.1} s{fault}"
-            )));
-        }
-        Ok(())
     }
 
     fn stop_all(&mut self) -> Result<(), Failure> {
@@ -386,10 +372,4 @@ impl Dispatcher<'_> {
         let left_s = by_blocks.map_or(left_s, |by_blocks| by_blocks.min(left_s));
         (self.watch)(&Progress { block: self.block, blocks_planned: planned, elapsed_s, left_s, notice });
     }
-}
-
-fn first_fault(slice: &record::Slice) -> String {
-    let failure = slice.contract_failures.first().map(|f| format!(" ({}: {})", f.what, f.example));
-    let error = slice.errors.first().map(|e| format!(" ({} {}, {} times)", e.phase, e.cause, e.count));
-    failure.or(error).unwrap_or_default()
 }

@@ -4,18 +4,21 @@
 
 mod keeping;
 mod machine;
+mod requests;
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use load::{Address, Arrivals, Contract, Generator, LoadSpec, Process, Rate, Request, Until};
-use plan::{Plan, Variant};
+use load::{Address, Arrivals, Contract, Generator, LoadSpec, Process, Rate, Until};
+use plan::{Cpus, Plan, Variant};
 use record::{MachineUse, ServiceStarted, Slice, SliceKind, TrialEnded, TrialStarted};
 use target::{Division, Placement, Ports, Running, Sample, TargetError, Warden};
 
 use self::keeping::{Place, cpu_source, kept, uses};
 use self::machine::CpuTimes;
+use self::requests::requests;
 use crate::stop::Stop;
 use crate::world::{Failure, OpenSpec, SliceSpec, Start, World};
 
@@ -51,7 +54,12 @@ impl Rig {
     pub fn new(plan: Plan, warden: Warden, logs: PathBuf, stop: Stop) -> Rig {
         let threads = plan.variants.iter().filter_map(|variant| variant.load.threads).max();
         let threads = threads.and_then(|threads| usize::try_from(threads).ok());
-        let division = target::divide(&target::cpus_allowed(), threads, target::siblings);
+        let cpus = target::cpus_allowed();
+        let apart = target::divide(&cpus, threads, target::siblings);
+        let division = match plan.design.cpus {
+            Cpus::Separate => apart,
+            Cpus::Shared => apart.shared(&cpus),
+        };
         Rig { plan, warden, logs, stop, division, began: Instant::now(), living: Vec::new() }
     }
 
@@ -75,21 +83,18 @@ impl Rig {
         variant: &Variant,
         address: SocketAddr,
         open: Option<OpenSpec>,
+        seed: u64,
     ) -> Result<Generator, Failure> {
         let cpus = self.division.generator.clone();
         let load = &variant.load;
-        let host = address.to_string();
-        let request = Request {
-            headers: load.headers.clone(),
-            body: load.body.clone().into_bytes(),
-            ..Request::new(&load.method, &load.path, &host)
-        };
         let threads = load.threads.unwrap_or(u32::try_from(cpus.len()).unwrap_or(1));
         let spec = LoadSpec {
             connections: load.connections,
             threads: threads.clamp(1, load.connections),
             cpus,
             timeout: load.timeout,
+            // At a rate each slice has a seed of its own, or all would begin with the same requests.
+            seed: open.map_or(seed, |open| open.seed),
             arrivals: open.map_or(Arrivals::Closed, arrivals),
             connect_timeout: CONNECT_TIMEOUT,
             contract: Contract {
@@ -98,7 +103,7 @@ impl Rig {
                 body_bytes: variant.expect.body_bytes,
                 content: None,
             },
-            ..LoadSpec::new(Address::Tcp(address), vec![request])
+            ..LoadSpec::new(Address::Tcp(address), requests(load, &address.to_string()))
         };
         Generator::start(spec).map_err(|error| Failure::Generator(error.to_string()))
     }
@@ -118,7 +123,7 @@ impl World for Rig {
         let entry = services.last().map(Running::address);
         let address =
             entry.ok_or_else(|| Failure::Service(format!("{}: no service to load", variant.name)))?;
-        let generator = self.generator(variant, address, None)?;
+        let generator = self.generator(variant, address, None, start.requests_seed)?;
         let started = TrialStarted {
             block: start.block,
             variant: start.variant,
@@ -141,6 +146,10 @@ impl World for Rig {
         let steal_share = steal.steal_share_until(&CpuTimes::read());
         let after = self.sample();
         kept.services = uses(&before, &after, |of| of == variant);
+        if wanted.kind != SliceKind::Measured {
+            // Nobody asks which worker warmed up.
+            kept.services.iter_mut().for_each(|service| service.cpu_by_process_ns.clear());
+        }
         let idle = uses(&before, &after, |of| of != variant);
         kept.machine =
             MachineUse { steal_share, idle_trials_cpu_ns: idle.iter().map(|use_| use_.cpu_ns).sum() };
@@ -170,13 +179,16 @@ impl World for Rig {
 
     fn stop(&mut self, variant: usize) -> Option<TrialEnded> {
         let index = self.living.iter().position(|living| living.variant == variant)?;
-        let Living { block, mut services, generator, .. } = self.living.remove(index);
+        let Living { block, services, generator, .. } = self.living.remove(index);
         // The connections go first, so that a service that waits for them to close can end at once.
         drop(generator);
+        let peak = |service: &Running| (service.name().to_owned(), service.peak_memory());
+        let peak_rss_bytes_by_service: BTreeMap<String, u64> = services.iter().map(peak).collect();
         let mut ended = TrialEnded {
             block,
             variant,
-            peak_rss_bytes: services.iter_mut().map(|service| service.sample().peak_rss_bytes).sum(),
+            peak_rss_bytes: peak_rss_bytes_by_service.values().sum(),
+            peak_rss_bytes_by_service,
             killed: Vec::new(),
             leftovers: Vec::new(),
             output_dropped_bytes: 0,
@@ -208,7 +220,9 @@ impl Rig {
         }
         let connections = self.plan.variants[variant].load.connections;
         let open = wanted.open.map(|open| open.rate_per_s);
-        Ok(kept(slice, Place { block: living.block, variant, kind: wanted.kind, connections, open }))
+        let endpoint = self.plan.design.endpoint.as_ref().map(|endpoint| endpoint.name.clone());
+        let place = Place { block: living.block, variant, kind: wanted.kind, connections, open, endpoint };
+        Ok(kept(slice, place))
     }
 
     /// Gives a trial a generator for the slice to come: of a closed loop the one it has, of an open loop a new one.
@@ -222,7 +236,8 @@ impl Rig {
         };
         if open.is_some() {
             let address = self.living[index].address;
-            self.living[index].generator = self.generator(&self.plan.variants[variant], address, open)?;
+            let seeded = self.generator(&self.plan.variants[variant], address, open, 0)?;
+            self.living[index].generator = seeded;
         }
         Ok(())
     }
@@ -234,6 +249,7 @@ impl Rig {
             port: running.address().port(),
             cpus: self.division.services.clone(),
             cpu_source: cpu_source(running.sample().cpu_source).to_owned(),
+            workers: None,
         }
     }
 

@@ -15,6 +15,9 @@ const PADDING_BYTES_MAX: usize = 4096;
 /// Where the streams of turns begin, beyond those of arrivals.
 const TURNS: u32 = 1 << 16;
 
+/// The stream of which request is sent when, beyond those of turns.
+const REQUESTS: u32 = 1 << 24;
+
 /// The random choices of a run. Block `n` is the same whatever was drawn for other blocks.
 #[derive(Debug, Clone, Copy)]
 pub struct Schedule {
@@ -70,6 +73,11 @@ impl Schedule {
     /// same ones.
     pub fn arrivals_seed(&self, block: u32, slice: u32) -> u64 {
         self.stream(block, 3 + slice).random()
+    }
+
+    /// Seed of which of several requests is sent when, in closed loop: the same for all variants of a block.
+    pub fn requests_seed(&self, block: u32) -> u64 {
+        self.stream(block, REQUESTS).random()
     }
 
     fn shuffled(&self, random: &mut Pcg64) -> Vec<usize> {

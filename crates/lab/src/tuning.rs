@@ -186,8 +186,12 @@ pub fn capacity_seconds_guess(design: &Design, variants: usize) -> f64 {
     }
 }
 
-/// Good responses per second in the second half of a slice; `None` where there were none.
+/// Good responses per second in the second half of a slice: 0 where nothing succeeded, `None` where responses came too late to
+/// tell.
 pub fn capacity_per_s(slice: &record::Slice) -> Option<f64> {
+    if slice.ok == 0 {
+        return Some(0.0);
+    }
     let half = slice.ok_per_100_ms.len() / 2;
     let ok: u64 = slice.ok_per_100_ms.iter().skip(half).map(|count| u64::from(*count)).sum();
     // The last bucket may be shorter than the others.
@@ -195,13 +199,14 @@ pub fn capacity_per_s(slice: &record::Slice) -> Option<f64> {
     (ok > 0 && seconds > 0.0).then(|| ok as f64 / seconds)
 }
 
-/// The rate that all variants get; `None` where a share of unknown capacities is asked for.
+/// The rate that all variants get; `None` where a share of an unknown capacity is asked for. One that never succeeds has none
+/// that counts: what it is compared with is loaded as it would be without it.
 pub fn rate_chosen(rate: Rate, capacities: &[Option<f64>]) -> Option<RateChosen> {
     match rate {
         Rate::PerSecond(per_s) => Some(RateChosen { per_s, share: None, capacities_per_s: Vec::new() }),
         Rate::ShareOfCapacity(share) => {
             let capacities_per_s = capacities.iter().copied().collect::<Option<Vec<f64>>>()?;
-            let slowest = capacities_per_s.iter().copied().reduce(f64::min)?;
+            let slowest = capacities_per_s.iter().copied().filter(|per_s| *per_s > 0.0).reduce(f64::min)?;
             let per_s = (slowest * share).min(plan::RATE_MAX_PER_S);
             Some(RateChosen { per_s, share: Some(share), capacities_per_s })
         }
@@ -227,6 +232,10 @@ pub fn warm_up(record: &Record, watched_s: f64, room_s: f64) -> WarmUp {
         let trial = trials.iter().find(|trial| trial.variant() == variant)?;
         // The first of them: in open loop a second one follows, at the common rate.
         let slice = trial.slices.iter().find(|slice| slice.kind == SliceKind::WarmUp)?;
+        if slice.ok == 0 {
+            // What never succeeds has nothing that could become steady.
+            return Some(0.0);
+        }
         let counts: Vec<f64> = slice.ok_per_100_ms.iter().map(|count| f64::from(*count)).collect();
         let truncation = stats::mser5(&counts);
         truncation.steady.then_some(truncation.buckets as f64 / 10.0)

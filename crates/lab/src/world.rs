@@ -12,6 +12,8 @@ pub struct Start {
     pub variant: usize,
     /// Length of a variable that only pads the environment, so that memory layout differs between trials.
     pub padding_bytes: usize,
+    /// Decides which of several requests is sent when, in closed loop: the same for all variants of a block.
+    pub requests_seed: u64,
 }
 
 /// Which slice to make of a living trial.
@@ -32,7 +34,7 @@ pub struct OpenSpec {
     pub rate_per_s: f64,
     /// How they are spread in time.
     pub arrivals: Arrivals,
-    /// Decides the times of those at random.
+    /// Decides the times of those at random, and which of several requests is sent at each.
     pub seed: u64,
 }
 

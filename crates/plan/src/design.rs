@@ -13,6 +13,10 @@ use crate::shape::{OneOrMany, RateOrShare};
 use crate::site::Site;
 use crate::text_form::Period;
 
+mod endpoint;
+
+pub(crate) use endpoint::endpoint;
+
 const BUDGET_MIN: Period = Period::seconds(10);
 const BUDGET_MAX: Period = Period::seconds(24 * 3600);
 const WARMUP_MIN: Period = Period::seconds(0);
@@ -27,29 +31,19 @@ const BLOCKS_MIN: u32 = 6;
 const RATE_DEFAULT: Rate = Rate::ShareOfCapacity(0.6);
 
 /// How the experiment is run and judged.
-pub(crate) fn design(site: &mut Site<'_>, design: &file::Design, factors: &[Factor]) -> Design {
+pub(crate) fn design(site: &mut Site<'_>, design: &file::Design) -> Design {
     let budget = site.within(&["design", "budget"], design.budget, BUDGET_MIN, BUDGET_MAX);
     let warmup =
         design.warmup.map(|length| site.within(&["design", "warmup"], length, WARMUP_MIN, WARMUP_MAX));
     let slice = design.slice.map(|length| site.within(&["design", "slice"], length, SLICE_MIN, SLICE_MAX));
     let metrics = metrics(site, design);
     let rate = rate(site, design, &metrics);
-    let most_wanting = metrics
-        .iter()
-        .copied()
-        .max_by(|one, other| one.requests_wanted().total_cmp(&other.requests_wanted()));
-    let wanting = most_wanting.unwrap_or(Metric::Throughput);
-    if site.problems.is_empty() {
-        judge_trial(site, design, wanting, rate);
-    }
-    if site.problems.is_empty() {
-        let copies = usize::from(design.aa);
-        let variants = Grid::new(factors).count_saturating().saturating_add(copies);
-        judge_budget(site, design, (wanting, rate), variants);
-    }
     Design {
         metric: metrics[0],
         co_primary: metrics[1..].to_vec(),
+        // Known only when the variants are.
+        endpoint: None,
+        cpus: design.cpus,
         margin: design.margin.0,
         budget,
         seed: design.seed,
@@ -130,30 +124,46 @@ fn report_open_loop_keys(site: &mut Site<'_>, metric: Metric) {
     }
 }
 
+/// Whether trials and budget are long enough for a design without problems of its own.
+pub(crate) fn judge_times(site: &mut Site<'_>, written: &file::Design, design: &Design, factors: &[Factor]) {
+    judge_trial(site, written, design);
+    if site.problems.is_empty() {
+        let copies = usize::from(written.aa);
+        let variants = Grid::new(factors).count_saturating().saturating_add(copies);
+        judge_budget(site, written, design, variants);
+    }
+}
+
 /// How long a trial must be measured for its metric; nothing where the rate is known only when the experiment runs.
-fn measured_least(metric: Metric, rate: Option<Rate>) -> Duration {
-    match rate {
+fn measured_least(design: &Design) -> Duration {
+    match design.rate {
         Some(Rate::PerSecond(per_s)) => {
-            Duration::try_from_secs_f64(metric.requests_wanted() / per_s).unwrap_or(Duration::MAX)
+            Duration::try_from_secs_f64(design.most_wanting().1 / per_s).unwrap_or(Duration::MAX)
         }
         _ => Duration::ZERO,
     }
 }
 
 /// Where the file fixes rate, slices and their length, a trial must have the requests that its metric wants.
-fn judge_trial(site: &mut Site<'_>, design: &file::Design, metric: Metric, rate: Option<Rate>) {
-    let (Some(slice), Some(slices), Some(Rate::PerSecond(per_s))) = (design.slice, design.slices, rate)
+fn judge_trial(site: &mut Site<'_>, written: &file::Design, design: &Design) {
+    let (Some(slice), Some(slices), Some(Rate::PerSecond(per_s))) =
+        (written.slice, written.slices, design.rate)
     else {
         return;
     };
-    if slice.0 * slices >= measured_least(metric, rate) {
+    if slice.0 * slices >= measured_least(design) {
         return;
     }
+    let (metric, requests) = design.most_wanting();
+    let share = design.endpoint.as_ref().map(|endpoint| {
+        format!(", of which {} % are `{}`", (endpoint.share * 1e5).round() / 1e3, clipped(&endpoint.name))
+    });
     let message = format!(
-        "{slices} slice{} of {slice} at {per_s} requests a second are too short for {}, which wants {} requests in a trial",
+        "{slices} slice{} of {slice} at {per_s} requests a second are too short for {}, which wants {requests} requests in a \
+         trial{}",
         if slices == 1 { "" } else { "s" },
         metric.name(),
-        metric.requests_wanted()
+        share.unwrap_or_default()
     );
     let problem = Problem::new(site.tree.place(&["design", "slices"]), message, "too few");
     site.report(
@@ -162,26 +172,21 @@ fn judge_trial(site: &mut Site<'_>, design: &file::Design, metric: Metric, rate:
 }
 
 /// The least that the file itself asks for must fit; whether more blocks do is seen when it runs.
-fn judge_budget(
-    site: &mut Site<'_>,
-    design: &file::Design,
-    (metric, rate): (Metric, Option<Rate>),
-    variants: usize,
-) {
-    let slice = design.slice.unwrap_or(SLICE_MIN).0;
-    let measured = (slice * design.slices.unwrap_or(1)).max(measured_least(metric, rate));
-    let trial = design.warmup.map_or_else(Default::default, |warmup| warmup.0).saturating_add(measured);
+fn judge_budget(site: &mut Site<'_>, written: &file::Design, design: &Design, variants: usize) {
+    let slice = written.slice.unwrap_or(SLICE_MIN).0;
+    let measured = (slice * written.slices.unwrap_or(1)).max(measured_least(design));
+    let trial = written.warmup.map_or_else(Default::default, |warmup| warmup.0).saturating_add(measured);
     let trials = BLOCKS_MIN * u32::try_from(variants).unwrap_or(u32::MAX / BLOCKS_MIN);
     let least = Period(trial.saturating_mul(trials));
-    if least > design.budget {
+    if least > written.budget {
         let message = format!(
             "a budget of {} cannot hold {BLOCKS_MIN} blocks of {variants} variant{}: they take at least {least}",
-            design.budget,
+            written.budget,
             if variants == 1 { "" } else { "s" },
         );
         let problem = Problem::new(site.tree.place(&["design", "budget"]), message, "too short");
-        let hint = match rate {
-            Some(Rate::PerSecond(_)) if metric.quantile().is_some() => {
+        let hint = match design.rate {
+            Some(Rate::PerSecond(_)) if design.most_wanting().0.quantile().is_some() => {
                 "a larger budget, a higher rate, a lower quantile, or fewer levels"
             }
             _ => "a larger budget, shorter or fewer slices, or fewer levels",

@@ -9,9 +9,13 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Arrivals, LookRule, Metric};
+use crate::model::{Arrivals, Cpus, LookRule, Metric};
 use crate::shape::{Entries, OneOrMany, RateOrShare, Scalar};
 use crate::text_form::{Name, Percent, Period, RequestPath};
+
+mod mix;
+
+pub(crate) use mix::Request;
 
 /// A Proofload experiment: a question, the services and what is varied about them, the load, and how to judge.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -124,6 +128,10 @@ pub(crate) struct Load {
     pub headers: Entries<String>,
     /// Request body; its length is sent with it.
     pub body: String,
+    /// Several requests instead of the one of `method`, `path` and `body`, at most 32, each sent as often as its weight says.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(min = 1, max = 32))]
+    pub requests: Vec<Request>,
     /// Connections, each with one request at a time.
     #[schemars(range(min = 1, max = 100_000))]
     pub connections: u32,
@@ -143,6 +151,7 @@ impl Default for Load {
             path: RequestPath("/".to_owned()),
             headers: Entries::default(),
             body: String::new(),
+            requests: Vec::new(),
             connections: 64,
             threads: None,
             timeout: Period::seconds(5),
@@ -222,6 +231,11 @@ pub(crate) struct Design {
     /// shared among all.
     #[schemars(schema_with = "metric_schema")]
     pub metric: OneOrMany<Metric>,
+    /// Name of the request of `load.requests` that latency metrics count. Without it: all of them together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+    /// Whether services leave the generator's CPUs to it, or may use all CPUs. What the client burns is then taken from them.
+    pub cpus: Cpus,
     /// When the result is looked at: at blocks fixed beforehand, after every block (wider intervals), or only once at the end.
     pub looks: LookRule,
     /// Whether a copy of the baseline is measured along with the variants. Where the two differ the machine cannot tell
@@ -264,6 +278,8 @@ impl Default for Design {
             baseline: BTreeMap::new(),
             compare: None,
             metric: OneOrMany::One(Metric::Throughput),
+            endpoint: None,
+            cpus: Cpus::default(),
             looks: LookRule::default(),
             aa: false,
             margin: Percent(0.03),

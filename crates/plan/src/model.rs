@@ -8,6 +8,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+mod mix;
+
+pub use mix::{Cpus, Endpoint, Request};
+
 /// An experiment, checked: every variant resolved to plain values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
@@ -99,6 +103,9 @@ pub struct Load {
     pub headers: Vec<(String, String)>,
     /// Request body, empty for none.
     pub body: String,
+    /// Several requests in place of method, path and body above; empty where there is the one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requests: Vec<Request>,
     /// Connections, each with one request at a time.
     pub connections: u32,
     /// Generator threads; `None` is one a generator core.
@@ -137,6 +144,12 @@ pub struct Design {
     /// Further metrics that get verdicts of their own, at the price of wider intervals for all.
     #[serde(default)]
     pub co_primary: Vec<Metric>,
+    /// The request that latency metrics are about; `None`: all requests together.
+    #[serde(default)]
+    pub endpoint: Option<Endpoint>,
+    /// Which processors the services may use.
+    #[serde(default)]
+    pub cpus: Cpus,
     /// The smallest relative difference that matters, as a fraction: 0.03 is 3 %.
     pub margin: f64,
     /// Time from the first start of a service to the verdict.
@@ -168,9 +181,11 @@ impl Design {
         std::iter::once(self.metric).chain(self.co_primary.iter().copied())
     }
 
-    /// The metric among them that asks for most requests in a trial, and how many; see [`Metric::requests_wanted`].
+    /// The metric among them that asks for most requests in a trial, and how many: of all endpoints together, where it counts
+    /// those of one. See [`Metric::requests_wanted`].
     pub fn most_wanting(&self) -> (Metric, f64) {
-        let wanted = self.metrics().map(|metric| (metric, metric.requests_wanted()));
+        let share = self.endpoint.as_ref().map_or(1.0, |endpoint| endpoint.share);
+        let wanted = self.metrics().map(|metric| (metric, (metric.requests_wanted() / share).ceil()));
         wanted.max_by(|(_, one), (_, other)| one.total_cmp(other)).unwrap_or((self.metric, 0.0))
     }
 }

@@ -23,7 +23,8 @@ pub(crate) fn plan(tree: &Node, source: Source<'_>) -> (Option<Plan>, Vec<Proble
     };
     let (factors, mut problems) = factor::factors(tree, source.complete);
     let mut site = Site::new(source, tree, "");
-    let design = design::design(&mut site, &file.design, &factors);
+    let mut design = design::design(&mut site, &file.design);
+    let sound = site.problems.is_empty();
     // Too many combinations must not be spelled out.
     if factor::too_many(tree, &factors).is_some() {
         problems.extend(site.problems);
@@ -40,6 +41,12 @@ pub(crate) fn plan(tree: &Node, source: Source<'_>) -> (Option<Plan>, Vec<Proble
     problems.extend(site.problems);
     let (variants, found) = variants(tree, source, &factors);
     problems.extend(found);
+    let mut site = Site::new(source, tree, "");
+    design.endpoint = design::endpoint(&mut site, &file.design, &design, &variants);
+    if sound && site.problems.is_empty() {
+        design::judge_times(&mut site, &file.design, &design, &factors);
+    }
+    problems.extend(site.problems);
     let compared = comparisons.first().map(|comparison| comparison.baseline);
     let plan =
         Plan { name: file.name.0, question: file.question, factors, variants, comparisons, aa: None, design };

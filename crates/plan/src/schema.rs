@@ -45,6 +45,9 @@ fn remove_null(schema: &mut Map<String, Value>) {
             schema.insert("type".to_owned(), only);
         }
     }
+    if let Some(Value::Array(words)) = schema.get_mut("enum") {
+        words.retain(|word| !word.is_null());
+    }
     let Some(Value::Array(branches)) = schema.get_mut("anyOf") else { return };
     branches.retain(|branch| branch["type"] != "null");
     if let [Value::Object(only)] = branches.as_mut_slice() {

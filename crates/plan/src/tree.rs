@@ -93,6 +93,14 @@ impl Node {
         parent.table()?.get(last)
     }
 
+    /// The `index`-th item of the array at `path`.
+    pub fn item(&self, path: &[&str], index: usize) -> Option<&Node> {
+        match &self.entry(path)?.node.value {
+            Value::Array(items) => items.get(index),
+            _ => None,
+        }
+    }
+
     /// Place of the value at `path`; of the deepest key on the way to it that exists, where it does not.
     pub fn place(&self, path: &[&str]) -> Span {
         if let Some(entry) = self.entry(path) {
@@ -104,10 +112,7 @@ impl Node {
 
     /// Place of the `index`-th item of the array at `path`; of the value itself, where that is not an array.
     pub fn item_place(&self, path: &[&str], index: usize) -> Span {
-        match self.entry(path).map(|entry| &entry.node.value) {
-            Some(Value::Array(items)) if index < items.len() => items[index].span.clone(),
-            _ => self.place(path),
-        }
+        self.item(path, index).map_or_else(|| self.place(path), |item| item.span.clone())
     }
 
     /// Place of the key at the end of `path`; of its parents', where it does not exist.

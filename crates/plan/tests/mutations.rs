@@ -8,6 +8,8 @@ use proptest::sample::Index;
 
 /// Uses every key of the file.
 const FULL: &str = include_str!("full.toml");
+/// But those of several requests, which are another way to say what some of those say.
+const MIX: &str = include_str!("mix.toml");
 
 /// What is inserted: pieces of the language, of this file, and of neither.
 const FRAGMENTS: &[&str] = &[
@@ -139,6 +141,12 @@ fn assert_can_be_shown(text: &str, problems: &[Problem]) {
 fn assert_sound(plan: &Plan) {
     assert!((1..=64).contains(&plan.variants.len()));
     for variant in &plan.variants {
+        let names = variant.load.requests.iter().map(|request| &request.name);
+        assert_eq!(names.collect::<std::collections::BTreeSet<_>>().len(), variant.load.requests.len());
+        assert!(variant.load.requests.iter().all(|request| request.weight > 0));
+        if let Some(endpoint) = &plan.design.endpoint {
+            assert!(variant.load.share_of(&endpoint.name).is_some_and(|share| share >= endpoint.share));
+        }
         assert_eq!(variant.services.last().map(|service| &service.name), Some(&variant.entry));
         for (index, service) in variant.services.iter().enumerate() {
             assert!(!service.command.is_empty());
@@ -160,8 +168,11 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1000) })]
 
     #[test]
-    fn reading_ends_well(mutations in prop::collection::vec(mutation(), 1..6)) {
-        let text = mutations.iter().fold(FULL.to_owned(), |text, mutation| mutated(&text, mutation));
+    fn reading_ends_well(
+        file in proptest::sample::select(&[FULL, MIX][..]),
+        mutations in prop::collection::vec(mutation(), 1..6),
+    ) {
+        let text = mutations.iter().fold(file.to_owned(), |text, mutation| mutated(&text, mutation));
         match parse(&text, Path::new(env!("CARGO_MANIFEST_DIR"))) {
             Ok(plan) => assert_sound(&plan),
             Err(problems) => assert_can_be_shown(&text, &problems),

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use proofload_plan::{Arrivals, Metric, Plan, Rate, Ready, Variant, parse};
+use proofload_plan::{Arrivals, Cpus, Metric, Plan, Rate, Ready, Variant, parse};
 
 fn here() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -190,6 +190,30 @@ fn several_metrics_are_judged_the_first_first_and_a_latency_among_them_sets_the_
 }
 
 #[test]
+fn several_requests_share_what_the_load_says_and_one_may_be_judged() {
+    let plan = plan(include_str!("mix.toml"));
+    let load = &plan.variants[0].load;
+    let sent: Vec<(&str, u32, &str, &str)> = load
+        .requests
+        .iter()
+        .map(|of| (of.name.as_str(), of.weight, of.method.as_str(), of.path.as_str()))
+        .collect();
+    let expected =
+        [("ping", 3, "GET", "/ping"), ("auth", 1, "PUT", "/auth?user=1"), ("POST /new", 1, "POST", "/new")];
+    assert_eq!(sent, expected);
+    let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    assert_eq!(load.requests[0].headers, [header("x-trace", "1"), header("accept", "text/plain")]);
+    assert_eq!(load.requests[1].headers, [header("Accept", "application/json"), header("x-trace", "1")]);
+    assert_eq!((load.share_of("ping"), load.share_of("auth2")), (Some(0.6), None));
+    // The smallest share of all variants is the one that trials must be long enough for.
+    let endpoint = plan.design.endpoint.as_ref().expect("it was chosen");
+    assert_eq!((endpoint.name.as_str(), endpoint.share), ("ping", 0.6));
+    assert_eq!(plan.design.cpus, Cpus::Shared);
+    let alone = Metric::P50.requests_wanted();
+    assert_eq!(plan.design.most_wanting(), (Metric::P50, (alone / 0.6).ceil()));
+}
+
+#[test]
 fn a_copy_of_the_baseline_is_the_last_variant_and_no_comparison() {
     let level = "[factors.again]\n\"a\" = {}\n\"a (again)\" = { api.env.X = 1 }\n";
     let plan = plan(&format!("{MINIMAL}{level}[design]\naa = true\nlooks = \"once\"\n"));
@@ -211,7 +235,7 @@ fn a_plan_kept_by_an_older_version_is_read() {
     let kept = serde_json::to_value(plan(FACTORS)).unwrap();
     let mut old = kept.clone();
     old.as_object_mut().unwrap().remove("aa");
-    for key in ["co_primary", "looks", "rate", "arrivals"] {
+    for key in ["co_primary", "endpoint", "cpus", "looks", "rate", "arrivals"] {
         assert!(old["design"].as_object_mut().unwrap().remove(key).is_some(), "{key}");
     }
     assert_eq!(serde_json::from_value::<Plan>(old).unwrap(), plan(FACTORS));

@@ -46,6 +46,7 @@ fn the_reference_has_a_row_for_every_key_with_its_default_and_limits() {
         ("Services", of("Service")),
         ("Factors", of("Level")),
         ("Load", of("Load")),
+        ("Load", of("Request")),
         ("Expect", of("Expect")),
         ("Design", of("Design")),
     ];

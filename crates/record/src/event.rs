@@ -1,5 +1,7 @@
 //! What can happen in a run, as it is kept: one JSON object a line in `events.jsonl`, with the event's name as its one key.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::Slice;
@@ -58,7 +60,7 @@ pub struct TrialStarted {
     pub services: Vec<ServiceStarted>,
     /// Processor numbers of the generator's threads; empty where they are not pinned.
     pub generator_cpus: Vec<usize>,
-    /// Whether generator and services have to share processors.
+    /// Whether generator and services share processors: because there is one only, or because the design says so.
     pub cpus_shared: bool,
 }
 
@@ -75,6 +77,9 @@ pub struct ServiceStarted {
     pub cpus: Vec<usize>,
     /// Where its CPU time is read: `control group` or `processes`.
     pub cpu_source: String,
+    /// Workers that it was asked to run; `None` where nobody asked for a number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workers: Option<u32>,
 }
 
 /// A trial whose services were stopped.
@@ -84,8 +89,12 @@ pub struct TrialEnded {
     pub block: u32,
     /// Index of the variant in the plan.
     pub variant: usize,
-    /// Sum of the peak resident memory of the trial's processes, in bytes.
+    /// Peak resident memory of the trial's services together, in bytes: of each the peaks of its processes, whenever they were.
+    /// Pages that processes of a service share count once; in records without `peak_rss_bytes_by_service`, in each of them.
     pub peak_rss_bytes: u64,
+    /// The same for each service on its own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub peak_rss_bytes_by_service: BTreeMap<String, u64>,
     /// Services that did not end on SIGTERM within their time and were killed.
     pub killed: Vec<String>,
     /// Processes that were still alive after everything was done; none on a sound machine.
@@ -101,7 +110,8 @@ pub struct RateChosen {
     pub per_s: f64,
     /// The share of the slowest variant's capacity that was asked for; `None` where it was a rate.
     pub share: Option<f64>,
-    /// Good responses per second of each variant in closed loop, over the same connections; empty where it was a rate.
+    /// Good responses per second of each variant in closed loop, over the same connections, 0 where there were none; empty where
+    /// it was a rate.
     pub capacities_per_s: Vec<f64>,
 }
 

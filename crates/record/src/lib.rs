@@ -26,7 +26,8 @@ pub use event::{
 pub use fold::{Block, Record, Trial};
 pub use reader::{OpenError, open};
 pub use slice::{
-    ContractFailure, ErrorCount, GeneratorUse, MachineUse, OpenLoop, ServiceUse, Slice, SliceKind,
+    ContractFailure, EndpointCounts, ErrorCount, GeneratorUse, MachineUse, OpenLoop, ServiceUse, Slice,
+    SliceKind,
 };
 pub use writer::{WriteError, Writer};
 

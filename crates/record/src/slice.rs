@@ -61,7 +61,7 @@ pub struct Slice {
     pub wire_bytes: u64,
     /// Bytes of bodies received, as sent on the wire.
     pub body_bytes: u64,
-    /// From sent to done, time-outs and unfinished requests as censored samples.
+    /// From sent to done, time-outs and unfinished requests as censored samples; of one endpoint where the design chooses one.
     pub latency: Latencies,
     /// From sent to the first byte of the response.
     pub first_byte: Latencies,
@@ -79,6 +79,9 @@ pub struct Slice {
     pub services: Vec<ServiceUse>,
     /// What the rest of the machine did meanwhile.
     pub machine: MachineUse,
+    /// What came of each request of a load that sends several, in their order; empty where there is one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub endpoints: Vec<EndpointCounts>,
     /// What open loop adds; `None` in closed loop. There `latency` is the service time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open: Option<Box<OpenLoop>>,
@@ -99,10 +102,24 @@ pub struct OpenLoop {
     pub unsent: u64,
     /// Requests that found no connection free when they were due.
     pub queued: u64,
-    /// From due to done, what got no answer or was never sent as censored samples.
+    /// From due to done, what got no answer or was never sent as censored samples. Of one endpoint where the design chooses one:
+    /// then without what was never sent, for that belongs to none yet.
     pub response: Latencies,
     /// From due to sent where a connection was free: how late the load generator itself was.
     pub schedule_lag: Latencies,
+}
+
+/// What came of one of several requests.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndpointCounts {
+    /// Its name.
+    pub name: String,
+    /// Requests sent.
+    pub sent: u64,
+    /// Responses that met the expectation, those of the drain included.
+    pub ok: u64,
+    /// Requests sent that did not end in an expected response.
+    pub failed: u64,
 }
 
 /// Errors of one phase and cause.
@@ -180,6 +197,10 @@ pub struct ServiceUse {
     pub switches_voluntary: u64,
     /// Times a thread was taken off its core.
     pub switches_involuntary: u64,
+    /// CPU time of its processes in nanoseconds, the busiest first, at most 64 and none without any: which process was which is not
+    /// kept. Of measured slices only; empty also in records that do not say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cpu_by_process_ns: Vec<u64>,
 }
 
 /// What the machine did during a slice, beside generator and services.
@@ -228,6 +249,16 @@ impl Slice {
             match self.contract_failures.iter_mut().find(|seen| seen.what == failure.what) {
                 Some(seen) => seen.count += failure.count,
                 None => self.contract_failures.push(failure),
+            }
+        }
+        for endpoint in turn.endpoints {
+            match self.endpoints.iter_mut().find(|seen| seen.name == endpoint.name) {
+                Some(seen) => {
+                    seen.sent += endpoint.sent;
+                    seen.ok += endpoint.ok;
+                    seen.failed += endpoint.failed;
+                }
+                None => self.endpoints.push(endpoint),
             }
         }
         self.latency.merge(&turn.latency);

@@ -1,5 +1,6 @@
 //! Numbers as people read them: as many digits as they deserve, and a unit.
 
+use audit::{Difference, Unit};
 use stats::Estimate;
 
 /// A count with thousands set apart: `134,054`.
@@ -121,8 +122,31 @@ pub fn change_alone(ratio: f64) -> String {
     if !(0.5..=2.0).contains(&ratio) { format!("×{ratio:.1}") } else { signed((ratio - 1.0) * 100.0, 0) }
 }
 
-/// With its sign, a true minus, and no `−0`.
+/// A difference and its interval in a unit that fits both ends, with the digits that the interval's width deserves.
+pub fn added(difference: &Difference) -> (String, String) {
+    let Difference { unit, value, low, high } = *difference;
+    let most = low.abs().max(high.abs());
+    let (scale, name) = match (unit, most) {
+        (Unit::Us, m) if m < 10_000.0 => (1.0, "µs"),
+        (Unit::Us, m) if m < 10_000_000.0 => (1e3, "ms"),
+        (Unit::Us, _) => (1e6, "s"),
+        (Unit::Bytes, m) if m < 1e6 => (1e3, "kB"),
+        (Unit::Bytes, m) if m < 1e9 => (1e6, "MB"),
+        (Unit::Bytes, _) => (1e9, "GB"),
+    };
+    let width = (high - low) / scale;
+    // Two digits of the width.
+    let decimals = (1.0 - width.log10().floor()).clamp(0.0, 3.0) as usize;
+    let number = |value: f64| with_sign(value / scale, decimals);
+    (format!("{} {name}", number(value)), format!("{} to {} {name}", number(low), number(high)))
+}
+
 fn signed(value: f64, decimals: usize) -> String {
+    format!("{} %", with_sign(value, decimals))
+}
+
+/// With its sign, a true minus, and no `−0`.
+fn with_sign(value: f64, decimals: usize) -> String {
     let digits = format!("{:.decimals$}", value.abs());
     let zero = digits.chars().all(|c| matches!(c, '0' | '.'));
     let sign = match value {
@@ -130,7 +154,7 @@ fn signed(value: f64, decimals: usize) -> String {
         v if v < 0.0 => "−",
         _ => "+",
     };
-    format!("{sign}{digits} %")
+    format!("{sign}{digits}")
 }
 
 #[cfg(test)]
@@ -161,6 +185,16 @@ mod tests {
             ["×1.00", "×1.00", "×1.0002", "×0.50"]
         );
         assert_eq!([seconds(0.25), seconds(60.0), seconds(3780.0)], ["250ms", "1m", "1h3m"]);
+    }
+
+    #[test]
+    fn a_difference_is_told_in_one_unit_with_the_digits_of_its_width() {
+        let us = |value, low, high| added(&Difference { unit: Unit::Us, value, low, high });
+        assert_eq!(us(23.06, 17.2, 29.1), ("+23 µs".into(), "+17 to +29 µs".into()));
+        assert_eq!(us(-0.214, -0.9, 0.47), ("−0.2 µs".into(), "−0.9 to +0.5 µs".into()));
+        assert_eq!(us(15_210.0, 14_900.0, 15_500.0), ("+15.21 ms".into(), "+14.90 to +15.50 ms".into()));
+        let mb = added(&Difference { unit: Unit::Bytes, value: 45e6, low: -1e3, high: 9e7 });
+        assert_eq!(mb, ("+45 MB".into(), "±0 to +90 MB".into()));
     }
 
     #[test]

@@ -15,5 +15,5 @@ pub use calibration::Calibrated;
 pub use figure::{bytes, change, count, rate, seconds, share};
 pub use json::json;
 pub use markdown::markdown;
-pub use sheet::{Answer, EffectLine, Effects, Judged, Remark, Row, Sheet};
+pub use sheet::{Answer, EffectLine, Effects, Judged, Part, Remark, Row, Sheet};
 pub use text::{so_far, text};

@@ -2,14 +2,17 @@
 
 use audit::{Grade, Standing};
 
-use crate::sheet::{Answer, Effects, Sheet};
+use crate::sheet::{Answer, Effects, Row, Sheet};
 
 /// The whole report.
 pub fn markdown(sheet: &Sheet) -> String {
     let mut out = format!("## {}\n\n", escaped(&sheet.title));
     out.extend(sheet.answers.iter().map(answer_text));
     out += &sheet.effects.as_ref().map(effects_text).unwrap_or_default();
-    out += &format!("\n{}", table(sheet));
+    out += &format!("\n{}", table(&sheet.columns, &sheet.rows, 1));
+    for part in &sheet.parts {
+        out += &format!("\n{}:\n\n{}", escaped(&part.heading), table(&part.columns, &part.rows, 2));
+    }
     for finding in &sheet.findings {
         let grade = match finding.grade {
             Grade::Void => "Void",
@@ -58,14 +61,16 @@ fn effects_text(effects: &Effects) -> String {
     out
 }
 
-fn table(sheet: &Sheet) -> String {
+/// A table whose first `names` columns are text; the others are figures.
+fn table(columns: &[String], rows: &[Row], names: usize) -> String {
     let line = |cells: &[String]| {
         let cells: Vec<String> = cells.iter().map(|cell| escaped(cell)).collect();
         format!("| {} |\n", cells.join(" | "))
     };
-    let rule = format!("|---{}|\n", "|--:".repeat(sheet.columns.len().saturating_sub(1)));
-    let rows: String = sheet.rows.iter().map(|row| line(&row.cells)).collect();
-    line(&sheet.columns) + &rule + &rows
+    let figures = columns.len().saturating_sub(names);
+    let rule = format!("|{}{}\n", "---|".repeat(names), "--:|".repeat(figures));
+    let rows: String = rows.iter().map(|row| line(&row.cells)).collect();
+    line(columns) + &rule + &rows
 }
 
 /// Text from an experiment file or a service's answer, made harmless in Markdown and the HTML inside it.

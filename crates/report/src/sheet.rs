@@ -9,8 +9,10 @@ use crate::figure::{bytes, count, micros, rate, share_below};
 mod answer;
 mod effect;
 mod method;
+mod parts;
 
 pub(crate) use answer::metric_name;
+pub use parts::Part;
 
 /// No failure among so many requests says enough by itself: with 95 % fewer than 0.13 % fail.
 const REQUESTS_TELLING: u64 = 3_000;
@@ -28,6 +30,8 @@ pub struct Sheet {
     pub columns: Vec<String>,
     /// One row a variant.
     pub rows: Vec<Row>,
+    /// Variants taken apart: by service and by endpoint, where there are several.
+    pub parts: Vec<Part>,
     /// Findings, the gravest first.
     pub findings: Vec<Remark>,
     /// How it was measured, each line a name and a text.
@@ -112,10 +116,11 @@ impl Sheet {
         let plan = &record.header.plan;
         Sheet {
             title: plan.question.clone().unwrap_or_else(|| plan.name.clone()),
-            answers: answer::answers(conclusion, plan.design.margin),
+            answers: answer::answers(conclusion, &plan.design),
             effects: effect::effects(conclusion),
             columns: columns(record, conclusion),
             rows: (0..conclusion.variants.len()).map(|index| row(record, conclusion, index)).collect(),
+            parts: parts::parts(conclusion),
             findings: conclusion.findings.iter().map(remark).collect(),
             method: method::method(record, conclusion),
             assumptions: assumptions(conclusion),
@@ -145,7 +150,8 @@ fn remark(finding: &Finding) -> Remark {
 
 /// Response sizes get a column only where they differ; else they are one line of the method.
 fn shows_size(conclusion: &Conclusion) -> bool {
-    let sizes = conclusion.variants.iter().map(|variant| variant.body_bytes_per_response.map(|b| b as u64));
+    let sizes =
+        conclusion.variants.iter().filter_map(|variant| Some(variant.body_bytes_per_response? as u64));
     let mut sizes: Vec<_> = sizes.collect();
     sizes.dedup();
     sizes.len() > 1
@@ -182,7 +188,12 @@ fn row(record: &Record, conclusion: &Conclusion, index: usize) -> Row {
     // A dash is "not measured"; a zero would be a figure.
     let or_dash = |value: Option<String>| value.unwrap_or_else(|| "–".to_owned());
     let quantiles = quantiles(record);
-    let mut cells = vec![format!("{}{}", variant.name, if void { " (void)" } else { "" })];
+    let mark = match variant.no_success {
+        Some(_) => " (no success)",
+        None if void => " (void)",
+        None => "",
+    };
+    let mut cells = vec![format!("{}{mark}", variant.name)];
     if quantiles.is_empty() {
         cells.push(or_dash(variant.throughput_per_s.map(rate)));
     }
@@ -201,6 +212,9 @@ fn row(record: &Record, conclusion: &Conclusion, index: usize) -> Row {
 
 /// Beside a count that proves little, what the share may still be.
 fn failed(variant: &Variant) -> String {
+    if variant.no_success.is_some() {
+        return format!("{} of {}", count(variant.failed), count(variant.requests));
+    }
     let seen = format!("{} of {}", count(variant.failed), count(variant.requests));
     let little = variant.failed > 0 || variant.requests < REQUESTS_TELLING;
     match variant.failed_interval.as_ref().filter(|_| little) {

@@ -6,7 +6,7 @@ use comfy_table::{CellAlignment, Table, TableStyle};
 
 use crate::drawing::{BOLD, FAINT, RULE, grade, named, remark, wrapped};
 use crate::figure::{change, change_alone, factor};
-use crate::sheet::{Answer, Effects, Sheet, metric_name};
+use crate::sheet::{Answer, Effects, Row, Sheet, metric_name};
 
 /// The most that lines below a verdict are moved to the right, so that narrow terminals keep room for them.
 const INDENT_MAX: usize = 24;
@@ -23,8 +23,11 @@ pub fn text(sheet: &Sheet, width: usize) -> String {
         out.push('\n');
     }
     out += &sheet.effects.as_ref().map(|effects| effects_text(effects, width)).unwrap_or_default();
-    out += &table(sheet);
+    out += &table(&sheet.columns, &sheet.rows, 1);
     out += "\n\n";
+    for part in &sheet.parts {
+        out += &format!("{BOLD}{}{BOLD:#}\n{}\n\n", part.heading, table(&part.columns, &part.rows, 2));
+    }
     for finding in &sheet.findings {
         out += &remark(finding.grade, &finding.evidence, &finding.remedy, width);
     }
@@ -68,6 +71,7 @@ pub fn so_far(conclusion: &Conclusion) -> Vec<String> {
     let several = comparisons.iter().any(|other| other.metric != comparisons[0].metric);
     let line = |comparison: &Comparison| {
         let so_far = match (&comparison.estimate, comparison.without_spread) {
+            _ if comparison.no_success.is_some() => comparison.no_success.clone()?,
             (Some(estimate), _) => {
                 let (value, interval) = change(estimate);
                 format!("{value} ({interval})")
@@ -133,19 +137,20 @@ fn verdict(style: Style, word: &str, width: usize) -> String {
 fn style(outcome: Outcome) -> Style {
     match outcome {
         Outcome::Better => AnsiColor::Green.on_default().bold(),
-        Outcome::Worse | Outcome::Void => AnsiColor::Red.on_default().bold(),
+        Outcome::Worse | Outcome::Void | Outcome::NoSuccess => AnsiColor::Red.on_default().bold(),
         Outcome::Equivalent => AnsiColor::Cyan.on_default().bold(),
         Outcome::Inconclusive => AnsiColor::Yellow.on_default().bold(),
     }
 }
 
-fn table(sheet: &Sheet) -> String {
+/// A table whose first `names` columns are text; the others are figures.
+fn table(columns: &[String], rows: &[Row], names: usize) -> String {
     let mut table = Table::new();
-    table.load_style(TableStyle::new().header_separator(RULE)).set_header(&sheet.columns);
-    for row in &sheet.rows {
+    table.load_style(TableStyle::new().header_separator(RULE)).set_header(columns);
+    for row in rows {
         table.add_row(&row.cells);
     }
-    for column in table.column_iter_mut().skip(1) {
+    for column in table.column_iter_mut().skip(names) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     table.to_string()

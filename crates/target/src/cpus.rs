@@ -16,10 +16,18 @@ pub struct Division {
     pub services: Vec<usize>,
     /// Siblings of the generator's CPUs in the same physical cores, used by nobody.
     pub idle: Vec<usize>,
-    /// Whether both sides run on the same CPUs.
+    /// Whether both sides may run on the same CPUs.
     pub shared: bool,
     /// Whether a physical core works for both sides, because there are too few to keep them apart.
     pub core_shared: bool,
+}
+
+impl Division {
+    /// The same generator, and services that may run on all `cpus`, its own and the idle ones included.
+    pub fn shared(self, cpus: &[usize]) -> Division {
+        let services = cpus.to_vec();
+        Division { services, idle: Vec::new(), shared: true, core_shared: true, ..self }
+    }
 }
 
 /// The CPUs this process may run on, ascending.
@@ -45,14 +53,10 @@ pub fn siblings(cpu: usize) -> Vec<usize> {
 /// core slows its sibling, so siblings of the generator's CPUs stay idle as long as the services keep two cores.
 pub fn divide(cpus: &[usize], asked: Option<usize>, siblings: impl Fn(usize) -> Vec<usize>) -> Division {
     let Some(rest) = cpus.len().checked_sub(1).filter(|rest| *rest > 0) else {
-        let all = cpus.to_vec();
-        return Division {
-            generator: all.clone(),
-            services: all,
-            idle: Vec::new(),
-            shared: true,
-            core_shared: true,
-        };
+        let (generator, none) = (cpus.to_vec(), Vec::new());
+        let alone =
+            Division { generator, services: none.clone(), idle: none, shared: false, core_shared: false };
+        return alone.shared(cpus);
     };
     let wanted = asked.unwrap_or(1).clamp(1, rest);
     let mut cores = cores(cpus, siblings);
@@ -132,6 +136,15 @@ mod tests {
         let one_core = divide(&[0, 4], None, pairs);
         assert_eq!((one_core.generator, one_core.services), (vec![0], vec![4]));
         assert!(one_core.core_shared && !one_core.shared);
+    }
+
+    #[test]
+    fn shared_services_get_every_cpu_and_the_generator_keeps_its_own() {
+        let pairs = |cpu: usize| vec![cpu % 4, cpu % 4 + 4];
+        let all = [0, 1, 2, 3, 4, 5, 6, 7];
+        let eight = divide(&all, Some(2), pairs).shared(&all);
+        assert_eq!((eight.services.as_slice(), eight.generator.len()), (&all[..], 2));
+        assert!(eight.shared && eight.core_shared && eight.idle.is_empty());
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod error;
 mod group;
 mod link;
 mod marker;
+mod memory;
 mod message;
 mod orphans;
 mod ports;
@@ -40,7 +41,7 @@ pub use ports::Ports;
 pub use probe::Seen;
 pub use process::{ProcessId, ProcessInfo};
 pub use running::{Listening, Running, Startup, Stopped, start};
-pub use sample::{CpuSource, Memory, Sample};
+pub use sample::{BY_PROCESS_MAX, CpuSource, Memory, ProcessCpu, Sample};
 pub use warden::warden_main;
 
 /// How to run a warden: a command that ends up in [`warden_main`].

@@ -16,7 +16,7 @@ use crate::ports::check_free;
 use crate::probe::{self, Seen};
 use crate::process::{ProcessId, ProcessInfo, describe};
 use crate::sample::{Memory, Meter, Sample};
-use crate::{Placement, Ports, Warden, sockets, tree};
+use crate::{Placement, Ports, Warden, memory, sockets, tree};
 
 /// How long a warden may take to start a process. Milliseconds, unless the machine is on its knees.
 const START_PATIENCE: Duration = Duration::from_secs(20);
@@ -165,6 +165,14 @@ impl Running {
         let (sample, processes) = self.meter.sample(memory);
         self.link.kin.remember(&processes);
         sample
+    }
+
+    /// Peak resident memory of its processes in bytes, pages that they share counted once: see `memory.rs`. It takes milliseconds
+    /// a process, in which they are held up.
+    pub fn peak_memory(&self) -> u64 {
+        let processes = tree::descendants(self.link.pid());
+        self.link.kin.remember(&processes);
+        memory::peak_bytes(&processes)
     }
 
     /// Its processes now, parents first, with those of the `variables` that each was started with.

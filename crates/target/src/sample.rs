@@ -16,7 +16,7 @@ use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 use crate::group::CpuGroup;
-use crate::process::{Stat, cpu_ns, ticks_to_ns};
+use crate::process::{ProcessId, Stat, cpu_ns, ticks_to_ns};
 use crate::tree;
 
 /// Where [`Sample::cpu_ns`] is from; the module says what each may miss.
@@ -55,7 +55,8 @@ pub struct Sample {
     pub rss_bytes: u64,
     /// The largest `rss_bytes` of all samples: at least this much was held at one time.
     pub rss_bytes_max: u64,
-    /// Sum of the processes' own peaks, whenever each was: at most this much was held at one time.
+    /// Sum of the processes' own peaks, whenever each was: at most this much was held at one time. Shared pages count as above;
+    /// see [`crate::Running::peak_memory`].
     pub peak_rss_bytes: u64,
     /// Proportional memory: shared pages are divided among their users. `None` unless asked for.
     pub pss_bytes: Option<u64>,
@@ -63,6 +64,41 @@ pub struct Sample {
     pub processes: u32,
     /// Threads of them all.
     pub threads: u32,
+    /// CPU time of the processes there are, each with its ended threads and without its children: the [`BY_PROCESS_MAX`] that
+    /// used most, those first.
+    pub cpu_by_process: Vec<ProcessCpu>,
+}
+
+/// Processes of a tree whose CPU time is told one by one, at most.
+pub const BY_PROCESS_MAX: usize = 64;
+
+/// CPU time of one process since its start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessCpu {
+    /// Who it is.
+    pub id: ProcessId,
+    /// User and system time of all threads that it has or had, in nanoseconds.
+    pub cpu_ns: u64,
+}
+
+impl Sample {
+    /// CPU time that each process has used since an earlier sample of the same tree, the busiest first, without those that used
+    /// none. At least so much: of a process that the earlier sample left out for others that had used more, what it had at
+    /// most is taken off.
+    pub fn cpu_by_process_since(&self, earlier: &Sample) -> Vec<u64> {
+        let before = &earlier.cpu_by_process;
+        let unlisted_ns = match before.last() {
+            Some(least) if before.len() >= BY_PROCESS_MAX => least.cpu_ns,
+            _ => 0,
+        };
+        let used = |now: &ProcessCpu| {
+            let then = before.iter().find(|then| then.id == now.id);
+            now.cpu_ns.saturating_sub(then.map_or(unlisted_ns, |then| then.cpu_ns))
+        };
+        let mut used: Vec<u64> = self.cpu_by_process.iter().map(used).filter(|used| *used > 0).collect();
+        used.sort_unstable_by(|one, other| other.cmp(one));
+        used
+    }
 }
 
 /// Whether to ask for [`Sample::pss_bytes`], for which the kernel walks all pages: milliseconds a process.
@@ -116,7 +152,7 @@ impl Meter {
         let at_ns = now_ns();
         let group_ns = self.group.as_ref().and_then(CpuGroup::cpu_ns);
         let processes = tree::descendants(self.warden);
-        self.account(&processes);
+        let cpu_by_process = self.account(&processes);
         let cpu_source = if group_ns.is_some() { CpuSource::Group } else { CpuSource::Processes };
         // A process between its end and its parent's account is in neither for a moment.
         self.cpu_ns = self.cpu_ns.max(group_ns.unwrap_or(self.cpu_processes_ns));
@@ -141,23 +177,29 @@ impl Meter {
             processes: u32::try_from(processes.iter().filter(|stat| stat.is_alive()).count())
                 .unwrap_or(u32::MAX),
             threads: u32::try_from(self.living.len()).unwrap_or(u32::MAX),
+            cpu_by_process,
         };
         (sample, processes)
     }
 
     /// Sums CPU time and faults of the processes, and of those that ended. The account of an ended child is its
-    /// parent's once the parent has waited for it; the warden is the parent of orphans.
-    fn account(&mut self, processes: &[Stat]) {
+    /// parent's once the parent has waited for it; the warden is the parent of orphans. Gives the busiest processes.
+    fn account(&mut self, processes: &[Stat]) -> Vec<ProcessCpu> {
         let own = |stat: &Stat| cpu_ns(stat.id.pid).unwrap_or_else(|| ticks_to_ns(stat.cpu_ticks));
+        let own = |stat: &Stat| ProcessCpu { id: stat.id, cpu_ns: own(stat) };
+        let mut own: Vec<ProcessCpu> = processes.iter().map(own).collect();
         let warden = Stat::read(self.warden);
         let children = processes.iter().chain(warden.iter());
         let (ticks, faults) = children.fold((0, 0), |(ticks, faults), stat| {
             (ticks + stat.children_cpu_ticks, faults + stat.children_major_faults)
         });
-        let cpu_ns = processes.iter().map(own).sum::<u64>() + ticks_to_ns(ticks);
+        let cpu_ns = own.iter().map(|process| process.cpu_ns).sum::<u64>() + ticks_to_ns(ticks);
         let faults = processes.iter().map(|stat| stat.major_faults).sum::<u64>() + faults;
         self.cpu_processes_ns = self.cpu_processes_ns.max(cpu_ns);
         self.major_faults = self.major_faults.max(faults);
+        own.sort_by_key(|process| std::cmp::Reverse(process.cpu_ns));
+        own.truncate(BY_PROCESS_MAX);
+        own
     }
 
     /// Sums what threads count, ended ones as they were last seen.

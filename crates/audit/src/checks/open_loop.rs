@@ -45,6 +45,7 @@ pub(super) fn rate_not_kept(record: &Record) -> Vec<Finding> {
         }
         let due_per_s = due as f64 / (total(slices, |slice| slice.window_ns) as f64 / 1e9);
         let capacity = record.rate.as_ref().and_then(|rate| rate.capacities_per_s.get(index));
+        let capacity = capacity.filter(|per_s| **per_s > 0.0);
         let capacity = capacity.map(|per_s| format!("; its capacity was {per_s:.0}/s")).unwrap_or_default();
         Some(Finding {
             check: "rate_not_kept",

@@ -5,6 +5,7 @@ mod files;
 mod habits;
 mod latency;
 mod load;
+mod mix;
 mod place;
 mod reach;
 mod run;

@@ -70,17 +70,39 @@ fn a_service_that_fails_is_told_with_its_last_words() {
 }
 
 #[test]
-fn a_service_that_answers_wrongly_voids_the_run() {
-    for mode in ["500", "garbage", "short", "silent"] {
+fn a_service_that_only_answers_wrongly_is_told_so_instead_of_any_number() {
+    for (mode, said) in [
+        ("500", "succeeded: status 500"),
+        ("garbage", "succeeded: head malformed"),
+        ("short", "succeeded: body closed-early"),
+        ("silent", "candidate: no answer within 1 s (0 of "),
+    ] {
         let place = Place::new();
         let experiment = place.experiment("", &format!("api.env.MODE = \"{mode}\""), "");
         let output = place.run(&experiment);
-        assert_eq!(output.status.code(), Some(4), "{mode}: {}{}", stdout(&output), stderr(&output));
-        assert!(stdout(&output).contains("VOID"), "{mode}: {}", stdout(&output));
+        assert_eq!(output.status.code(), Some(0), "{mode}: {}{}", stdout(&output), stderr(&output));
+        assert!(
+            stdout(&output).contains("NO SUCCESS  candidate against baseline"),
+            "{mode}: {}",
+            stdout(&output)
+        );
         let words: Vec<String> = stdout(&output).split_whitespace().map(str::to_owned).collect();
-        assert!(words.join(" ").contains("got an expected response"), "{mode}: {}", stdout(&output));
+        assert!(words.join(" ").contains(said), "{mode}: {}", stdout(&output));
         assert_eq!(place.left_running(), Vec::<String>::new(), "{mode}");
     }
+}
+
+#[test]
+fn an_experiment_in_which_nothing_succeeds_is_void_at_once() {
+    let place = Place::new();
+    let experiment = place.experiment("api.env.MODE = \"500\"", "api.env.MODE = \"silent\"", "");
+    let output = place.run(&experiment);
+    assert_eq!(output.status.code(), Some(4), "{}{}", stdout(&output), stderr(&output));
+    let record = record::open(&place.record()).expect("the record opens");
+    assert_eq!(record.complete_blocks().count(), 0);
+    let words: Vec<String> = stdout(&output).split_whitespace().map(str::to_owned).collect();
+    let words = words.join(" ");
+    assert!(words.contains("succeeded: status 500; candidate: no answer within 1 s"), "{words}");
 }
 
 #[test]

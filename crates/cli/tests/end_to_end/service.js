@@ -34,6 +34,8 @@ function answer(request, response) {
       return response.end("x".repeat(1000));
     case "silent":
       return undefined;
+    case "mix":
+      return setTimeout(() => response.end("x".repeat(1000)), request.url === "/slow" ? delayMs : 0);
     case "delay":
       return setTimeout(() => response.end("x".repeat(1000)), delayMs);
     default:

@@ -19,8 +19,8 @@ impl Dispatcher<'_> {
             Rate::ShareOfCapacity(_) => self.capacities()?,
         };
         let Some(chosen) = tuning::rate_chosen(rate, &capacities) else {
-            let why = "a variant gave no expected response while its capacity was measured, so there is nothing to take a \
-                       share of";
+            let why = "a variant's responses take longer than its capacity was measured, so there is nothing to take a share of; \
+                       give design.rate as requests per second";
             return Err(Failure::Pointless(why.into()));
         };
         self.settings = self.settings.at_rate(&self.plan.design, chosen.per_s);

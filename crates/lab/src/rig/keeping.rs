@@ -1,6 +1,7 @@
 //! What engine and services report, in the record's words. Pure: it moves figures and judges none.
 
-use record::{MachineUse, OpenLoop, ServiceUse, Slice, SliceKind};
+use record::{EndpointCounts, MachineUse, OpenLoop, ServiceUse, Slice, SliceKind};
+use stats::Latencies;
 use target::Sample;
 
 /// What services used between two samples, of those variants that are wanted.
@@ -23,6 +24,7 @@ fn service_use(name: &str, before: &Sample, after: &Sample) -> ServiceUse {
         threads: after.threads,
         switches_voluntary: after.switches_voluntary.saturating_sub(before.switches_voluntary),
         switches_involuntary: after.switches_involuntary.saturating_sub(before.switches_involuntary),
+        cpu_by_process_ns: after.cpu_by_process_since(before),
     }
 }
 
@@ -34,10 +36,14 @@ pub(super) struct Place {
     pub connections: u32,
     /// Requests asked for per second in open loop.
     pub open: Option<f64>,
+    /// Name of the request whose latencies are kept; `None`: those of all.
+    pub endpoint: Option<String>,
 }
 
 /// The engine's slice in the record's words; what services and machine used is filled in by the caller.
-pub(super) fn kept(slice: load::Slice, place: Place) -> Slice {
+pub(super) fn kept(mut slice: load::Slice, place: Place) -> Slice {
+    let endpoints = endpoints(&slice);
+    keep_latencies_of(&mut slice, place.endpoint.as_deref());
     let error = |error: &load::ErrorCount| record::ErrorCount {
         phase: error.phase.to_string(),
         cause: error.cause.to_string(),
@@ -91,13 +97,90 @@ pub(super) fn kept(slice: load::Slice, place: Place) -> Slice {
         },
         services: Vec::new(),
         machine: MachineUse::default(),
+        endpoints,
         open: open.map(Box::new),
     }
+}
+
+/// What came of each of several requests; nothing where there is one.
+fn endpoints(slice: &load::Slice) -> Vec<EndpointCounts> {
+    let several = if slice.endpoints.len() > 1 { slice.endpoints.as_slice() } else { &[] };
+    let counts = |endpoint: &load::Endpoint| EndpointCounts {
+        name: endpoint.name.clone(),
+        sent: endpoint.sent,
+        ok: endpoint.ok,
+        failed: endpoint.sent.saturating_sub(endpoint.ok),
+    };
+    several.iter().map(counts).collect()
+}
+
+/// Puts the latencies of one endpoint in the place of those of all.
+fn keep_latencies_of(slice: &mut load::Slice, endpoint: Option<&str>) {
+    let chosen = slice.endpoints.iter().find(|found| Some(found.name.as_str()) == endpoint);
+    let Some(chosen) = chosen else { return };
+    let (mut latency, mut response) = (Latencies::new(), Latencies::new());
+    for outcome in &chosen.outcomes {
+        latency.merge(&outcome.latency);
+        response.merge(&outcome.response);
+    }
+    (slice.latency, slice.response) = (latency, response);
 }
 
 pub(super) fn cpu_source(source: target::CpuSource) -> &'static str {
     match source {
         target::CpuSource::Group => "control group",
         target::CpuSource::Processes => "processes",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use load::{Endpoint, Outcome};
+
+    use super::*;
+
+    fn outcome(status: Option<u16>, ms: &[u64]) -> Outcome {
+        let mut response = Latencies::new();
+        for ms in ms {
+            if status.is_some() { response.record(ms * 1_000_000) } else { response.censor(ms * 1_000_000) }
+        }
+        Outcome { status, latency: response.clone(), response }
+    }
+
+    #[test]
+    fn the_latencies_kept_are_those_of_the_chosen_endpoint_however_its_requests_ended() {
+        let ping = vec![outcome(Some(200), &[1, 2]), outcome(Some(503), &[3]), outcome(None, &[4])];
+        let auth = vec![outcome(Some(200), &[100, 200, 300])];
+        let endpoint = |name: &str, ok, outcomes: Vec<Outcome>| Endpoint {
+            name: name.into(),
+            sent: outcomes.iter().map(|outcome| outcome.latency.count()).sum(),
+            ok,
+            ok_in_window: ok,
+            bytes_body: 0,
+            outcomes,
+            contents: Vec::new(),
+        };
+        let slice = || {
+            let endpoints = vec![endpoint("ping", 2, ping.clone()), endpoint("auth", 3, auth.clone())];
+            let mut slice = load::Slice { endpoints, ..load::Slice::default() };
+            (0..7).for_each(|_| slice.response.record(1));
+            slice
+        };
+        let place = |endpoint| Place {
+            block: 1,
+            variant: 0,
+            kind: SliceKind::Measured,
+            connections: 4,
+            open: Some(10.0),
+            endpoint,
+        };
+        let of_ping = kept(slice(), place(Some("ping".into())));
+        let response = &of_ping.open.as_ref().expect("it was at a rate").response;
+        assert_eq!((response.count(), response.censored(), of_ping.latency.count()), (4, 1, 4));
+        let counts =
+            |at: usize| (of_ping.endpoints[at].sent, of_ping.endpoints[at].ok, of_ping.endpoints[at].failed);
+        assert_eq!((counts(0), counts(1)), ((4, 2, 2), (3, 3, 0)));
+        let of_all = kept(slice(), place(None));
+        assert_eq!(of_all.open.expect("it was at a rate").response.count(), 7);
     }
 }

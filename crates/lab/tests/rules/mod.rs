@@ -181,7 +181,8 @@ fn a_variant_without_a_value_in_one_block_is_not_judged_by_its_other_blocks() {
     let conclusion = conclude(&record);
     let said =
         conclusion.findings.iter().find(|finding| finding.check == "value_missing").expect("it is said");
-    assert!(said.evidence.contains("1 of 8 trials have no throughput; in block 2"), "{said:?}");
+    assert!(said.evidence.contains("in 1 of 8 trials no response came within a window of 0.5 s"), "{said:?}");
+    assert!(said.remedy.contains("design.slice"), "{said:?}");
     assert_eq!(conclusion.comparisons[0].outcome, Outcome::Void);
     assert!(conclusion.comparisons[0].estimate.is_none());
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use plan::{Arrivals, Comparison, Design, Expect, Factor, Load, LookRule, Metric, Plan, Variant};
+use plan::{Arrivals, Comparison, Cpus, Design, Expect, Factor, Load, LookRule, Metric, Plan, Variant};
 use proofload_lab::{Failure, LabError, OpenSpec, Progress, SliceSpec, Start, World};
 use rand::RngExt;
 use rand_pcg::Pcg64;
@@ -15,6 +15,8 @@ use stats::Latencies;
 
 /// Responses per second of a variant without effect.
 const BASE_RATE: f64 = 2000.0;
+/// The time-out of the plan's load.
+const TIMEOUT_S: f64 = 5.0;
 /// Spread between processes, and between slices of one.
 pub const BETWEEN_SD: f64 = 0.05;
 pub const WITHIN_SD: f64 = 0.02;
@@ -28,6 +30,10 @@ pub enum Fault {
     AllFail,
     /// Variant 1 gives nothing within the windows of one block.
     Silent(u32),
+    /// All requests of this variant time out.
+    TimesOut(usize),
+    /// All requests of variant 1 get status 500 in one block.
+    Breaks(u32),
 }
 
 pub struct Simulated {
@@ -39,6 +45,8 @@ pub struct Simulated {
     pub slower: Vec<f64>,
     /// The arrivals that each slice in open loop was asked for, by variant and block.
     pub arrivals: Vec<(usize, u32, OpenSpec)>,
+    /// The trials that were started.
+    pub starts: Vec<Start>,
     pub fault: Option<Fault>,
     /// How long a response takes: what is in flight when a slice ends.
     pub response_s: f64,
@@ -54,6 +62,7 @@ impl Simulated {
             effects: effects.to_vec(),
             slower: vec![0.0; effects.len()],
             arrivals: Vec::new(),
+            starts: Vec::new(),
             fault: None,
             response_s: 0.005,
             living: Vec::new(),
@@ -73,6 +82,7 @@ impl World for Simulated {
 
     fn start(&mut self, start: Start) -> Result<TrialStarted, Failure> {
         self.clock_s += 0.4;
+        self.starts.push(start);
         if matches!(self.fault, Some(Fault::NeverStarts)) && start.variant == 1 {
             return Err(Failure::Service("variant 1 does not start".into()));
         }
@@ -101,6 +111,11 @@ impl World for Simulated {
             }
             Some(Fault::Interrupt(at)) if at == block => return Err(Failure::Interrupted),
             Some(Fault::AllFail) => slice(variant, block, kind, 0, seconds),
+            Some(Fault::Breaks(at)) if at == block && variant == 1 => slice(variant, block, kind, 0, seconds),
+            Some(Fault::TimesOut(of)) if of == variant => {
+                self.clock_s += TIMEOUT_S;
+                timed_out(slice(variant, block, kind, 0, seconds), open)
+            }
             _ => match open {
                 None => {
                     let ok = BASE_RATE * (self.effects[variant] + luck).exp() * seconds;
@@ -116,7 +131,9 @@ impl World for Simulated {
             },
         };
         made.started_ns = (began_s * 1e9) as u64;
-        made.drain_ns = (self.response_s * 1e9) as u64;
+        if made.timed_out == 0 {
+            made.drain_ns = (self.response_s * 1e9) as u64;
+        }
         if seconds <= self.response_s
             || matches!(self.fault, Some(Fault::Silent(at)) if at == block && variant == 1)
         {
@@ -147,10 +164,30 @@ impl World for Simulated {
             block,
             variant,
             peak_rss_bytes: 90_000_000,
+            peak_rss_bytes_by_service: BTreeMap::from([("api".to_owned(), 90_000_000)]),
             killed: Vec::new(),
             leftovers: Vec::new(),
             output_dropped_bytes: 0,
         })
+    }
+}
+
+/// The slice as if nobody had answered in time.
+fn timed_out(slice: Slice, open: Option<OpenSpec>) -> Slice {
+    let open = open.map(|open| {
+        let due = (open.rate_per_s * slice.window_ns as f64 / 1e9) as u64;
+        let mut response = Latencies::new();
+        (0..due).for_each(|_| response.censor((TIMEOUT_S * 1e9) as u64));
+        Box::new(OpenLoop { queued: due / 2, response, ..open_loop(open.rate_per_s, due, 0.0) })
+    });
+    Slice {
+        sent: open.as_ref().map_or(slice.sent, |open| open.intended),
+        timed_out: open.as_ref().map_or(slice.sent, |open| open.intended),
+        answered: 0,
+        drain_ns: (TIMEOUT_S * 1e9) as u64,
+        status: BTreeMap::new(),
+        open,
+        ..slice
     }
 }
 
@@ -217,8 +254,10 @@ fn slice(variant: usize, block: u32, kind: SliceKind, ok: u64, seconds: f64) -> 
             threads: 11,
             switches_voluntary: 10,
             switches_involuntary: 10,
+            cpu_by_process_ns: Vec::new(),
         }],
         machine: MachineUse::default(),
+        endpoints: Vec::new(),
         open: None,
     }
 }
@@ -236,6 +275,7 @@ pub fn plan(variants: usize) -> Plan {
             path: "/".into(),
             headers: Vec::new(),
             body: String::new(),
+            requests: Vec::new(),
             connections: 32,
             threads: None,
             timeout: Duration::from_secs(5),
@@ -257,6 +297,8 @@ pub fn plan(variants: usize) -> Plan {
         design: Design {
             metric: Metric::Throughput,
             co_primary: Vec::new(),
+            endpoint: None,
+            cpus: Cpus::Separate,
             margin: 0.03,
             budget: Duration::from_secs(300),
             seed: None,

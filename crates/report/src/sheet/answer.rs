@@ -1,43 +1,50 @@
 //! The answers: one a comparison, with a verdict for each metric that gets one, in words.
 
-use audit::{Comparison, Conclusion, Outcome};
-use plan::Metric;
+use audit::{Comparison, Conclusion, Difference, Outcome};
+use plan::{Design, Metric};
 
 use super::{Answer, Judged};
-use crate::figure::{change, factor, share};
+use crate::figure::{added, change, factor, share};
 
 /// The sentence in place of a number where a finding forbids one.
 pub(super) const VOID: &str = "no conclusion may be drawn, see the findings";
 
 /// Comparisons of the same two variants follow one another, once for each metric, and become one answer.
-pub(super) fn answers(conclusion: &Conclusion, margin: f64) -> Vec<Answer> {
+pub(super) fn answers(conclusion: &Conclusion, design: &Design) -> Vec<Answer> {
     let same = |one: &Comparison, other: &Comparison| {
         (one.baseline, one.candidate) == (other.baseline, other.candidate)
     };
     let groups = conclusion.comparisons.chunk_by(same);
-    groups.map(|group| answer(group, conclusion, margin)).collect()
+    groups.map(|group| answer(group, conclusion, design)).collect()
 }
 
-fn answer(group: &[Comparison], conclusion: &Conclusion, margin: f64) -> Answer {
-    // What voids a comparison voids it for all metrics.
-    let void = group.iter().all(|comparison| comparison.outcome == Outcome::Void);
-    let shown = if void { &group[..1] } else { group };
+fn answer(group: &[Comparison], conclusion: &Conclusion, design: &Design) -> Answer {
+    // What voids a comparison voids it for all metrics, and so does the want of any success.
+    let as_one = |outcome| group.iter().all(|comparison| comparison.outcome == outcome);
+    let shown = if as_one(Outcome::Void) || as_one(Outcome::NoSuccess) { &group[..1] } else { group };
     let also = group.iter().flat_map(|comparison| &comparison.exploratory).map(|other| {
         let (value, interval) = change(&other.estimate);
-        format!("{value} {} ({interval})", metric_name(other.metric))
+        format!("{value} {} ({interval}){}", metric_of(other.metric, design), absolute(other.difference))
     });
     Answer {
         comparison: group[0].label.clone(),
-        judged: shown.iter().map(|comparison| judged(comparison, conclusion, margin)).collect(),
+        judged: shown.iter().map(|comparison| judged(comparison, conclusion, design)).collect(),
         also: also.collect(),
     }
 }
 
-fn judged(comparison: &Comparison, conclusion: &Conclusion, margin: f64) -> Judged {
-    let metric = metric_name(comparison.metric);
+/// The difference in the metric's own unit, after its ratio.
+fn absolute(difference: Option<Difference>) -> String {
+    let told = difference.as_ref().map(added);
+    told.map(|(value, interval)| format!(", that is {value} ({interval})")).unwrap_or_default()
+}
+
+fn judged(comparison: &Comparison, conclusion: &Conclusion, design: &Design) -> Judged {
+    let (metric, margin) = (metric_of(comparison.metric, design), design.margin);
     let detail = match (&comparison.estimate, comparison.outcome) {
         (_, Outcome::Void) => VOID.to_owned(),
-        (None, _) => without_estimate(comparison, conclusion),
+        (_, Outcome::NoSuccess) => comparison.no_success.clone().unwrap_or_default(),
+        (None, _) => without_estimate(comparison, conclusion, &metric),
         (Some(estimate), outcome) => {
             let (value, interval) = change(estimate);
             let hint = match outcome {
@@ -45,15 +52,14 @@ fn judged(comparison: &Comparison, conclusion: &Conclusion, margin: f64) -> Judg
                 Outcome::Inconclusive => undecided(comparison, conclusion, margin),
                 _ => String::new(),
             };
-            format!("{value} {metric} ({interval}){hint}")
+            format!("{value} {metric} ({interval}){}{hint}", absolute(comparison.difference))
         }
     };
     let verdict = verdict(comparison.outcome, comparison.metric).to_owned();
     Judged { outcome: comparison.outcome, verdict, detail }
 }
 
-fn without_estimate(comparison: &Comparison, conclusion: &Conclusion) -> String {
-    let metric = metric_name(comparison.metric);
+fn without_estimate(comparison: &Comparison, conclusion: &Conclusion, metric: &str) -> String {
     match comparison.without_spread {
         Some(ratio) => format!(
             "every block gave exactly {} {metric}; without spread there is no interval and no verdict",
@@ -83,7 +89,17 @@ pub(super) fn verdict(outcome: Outcome, metric: Metric) -> &'static str {
         (Outcome::Worse, _) => "slower",
         (Outcome::Equivalent, _) => "equivalent",
         (Outcome::Inconclusive, _) => "inconclusive",
+        (Outcome::NoSuccess, _) => "no success",
         (Outcome::Void, _) => "void",
+    }
+}
+
+/// The metric's name, with the request that it is about where that is one of several.
+fn metric_of(metric: Metric, design: &Design) -> String {
+    let name = metric_name(metric);
+    match design.endpoint.as_ref().filter(|_| metric.quantile().is_some()) {
+        Some(endpoint) => format!("{name} of {}", endpoint.name),
+        None => name.to_owned(),
     }
 }
 

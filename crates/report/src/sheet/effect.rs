@@ -19,7 +19,12 @@ pub(super) fn effects(conclusion: &Conclusion) -> Option<Effects> {
     }
     if all.iter().all(|effect| effect.estimate.is_none()) {
         let waits = conclusion.awaits_look;
-        let reason = if waits { "no interval before the end of the run" } else { "no estimate" };
+        let lost = conclusion.variants.iter().any(|variant| variant.no_success.is_some());
+        let reason = match (waits, lost) {
+            (true, _) => "no interval before the end of the run",
+            (false, true) => "no estimate: it takes a figure of every variant, and one had no success",
+            (false, false) => "no estimate",
+        };
         return Some(Effects { heading, lines: Vec::new(), note: Some(reason.to_owned()) });
     }
     let counted = |effect: &&Effect| {

@@ -1,7 +1,7 @@
 //! How it was measured, in words: blocks, interval, trials, load and machine.
 
 use audit::{AaCheck, Conclusion};
-use plan::Arrivals;
+use plan::{Arrivals, Load, Request};
 use record::{EndReason, RateChosen, Record};
 use stats::Rule;
 
@@ -150,19 +150,31 @@ fn load_line(record: &Record) -> Option<String> {
     // A run that ended while capacity was measured has no rate yet.
     let pending = record.is_open_loop().then(|| "open loop".to_owned());
     Some(format!(
-        "{}, {} connections, keep-alive, {} {}, time-out {}{}",
+        "{}, {} connections, keep-alive, {}, time-out {}{}{}",
         open.or(pending).unwrap_or_else(|| "closed loop".to_owned()),
         load.connections,
-        load.method,
-        load.path,
+        sent(load),
         seconds(load.timeout.as_secs_f64()),
+        plan.design.endpoint.as_ref().map_or(String::new(), |of| format!("; response times of {}", of.name)),
         if record.is_open_loop() { "; warm-up in closed loop" } else { "" }
     ))
+}
+
+/// The request, or the several with their shares.
+fn sent(load: &Load) -> String {
+    if load.requests.is_empty() {
+        return format!("{} {}", load.method, load.path);
+    }
+    let part = |request: &Request| load.share_of(&request.name).map_or(String::new(), share);
+    let shared = load.requests.iter().map(|request| format!("{} of {}", part(request), request.name));
+    format!("{} requests at random ({})", load.requests.len(), shared.collect::<Vec<_>>().join(", "))
 }
 
 fn open_loop(record: &Record, chosen: &RateChosen) -> String {
     let plan = &record.header.plan;
     let capacities = plan.variants.iter().zip(&chosen.capacities_per_s);
+    // One that never succeeded has no capacity, and did not count.
+    let capacities = capacities.filter(|(_, per_s)| **per_s > 0.0);
     let slowest = capacities.min_by(|(_, one), (_, other)| one.total_cmp(other));
     let of = chosen.share.zip(slowest).map(|(part, (variant, per_s))| {
         format!(" ({} of the slowest capacity: {} {})", share(part), variant.name, rate(*per_s))

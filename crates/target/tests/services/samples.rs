@@ -80,3 +80,31 @@ fn memory_threads_and_switches_are_those_of_the_whole_tree() {
     assert!(second.switches_voluntary > first.switches_voluntary, "{first:?} {second:?}");
     assert!(second.at_ns > first.at_ns && second.cpu_ns > first.cpu_ns && second.pss_bytes.is_none());
 }
+
+#[test]
+fn each_process_is_told_by_its_own_time_and_what_they_share_is_held_once() {
+    let stage = Stage::new();
+    // The second one gets a port of its own and nothing to do.
+    let mut running = stage.start(&stage.shell("PORT=0 node server.js & node server.js; wait")).unwrap();
+    let nodes = |running: &proofload_target::Running| -> usize {
+        running.processes(&[]).iter().filter(|process| process.argv[0] == "node").count()
+    };
+    assert!(crate::stage::wait_until(crate::stage::PATIENCE, || nodes(&running) == 2));
+    // Until both have loaded what they need.
+    std::thread::sleep(Duration::from_millis(500));
+    let before = running.sample();
+    drop(get(running.address(), "/burn/400"));
+    std::thread::sleep(Duration::from_millis(50));
+    let after = running.sample();
+    let used = after.cpu_by_process_since(&before);
+    assert!(used[0] > 350_000_000 && used.iter().skip(1).all(|ns| *ns < used[0] / 10), "{used:?}");
+    let total: u64 = after.cpu_by_process.iter().map(|process| process.cpu_ns).sum();
+    assert!(total <= after.cpu_processes_ns, "{after:?}");
+    assert!(after.cpu_by_process.is_sorted_by(|one, other| one.cpu_ns >= other.cpu_ns));
+
+    let (held, summed) = (running.peak_memory(), after.peak_rss_bytes);
+    assert!(held > 20 << 20 && held <= summed, "{held} of {summed}");
+    let tells = fs::read_to_string("/proc/self/smaps_rollup").is_ok_and(|text| text.contains("Shared_Clean"));
+    // The program's own text is tens of megabytes, and there once.
+    assert!(!tells || held + (10 << 20) < summed, "{held} of {summed}");
+}

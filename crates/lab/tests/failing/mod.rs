@@ -1,0 +1,111 @@
+//! Variants that never succeed, or now and then not at all: the first is an answer that leaves the others theirs, the second is
+//! none and ends a run as soon as nothing else can come of it.
+
+use std::time::Duration;
+
+use audit::{Conclusion, Outcome, conclude};
+use plan::{LookRule, Metric, Plan, Rate};
+use record::{EndReason, Record};
+
+use crate::world::{Fault, Simulated, plan, run};
+
+fn failing(plan: Plan, fault: Fault, effects: &[f64]) -> (Record, Conclusion) {
+    let mut world = Simulated::new(7, effects);
+    world.fault = Some(fault);
+    let (record, result, _folder) = run(plan, 7, &mut world);
+    result.expect("that a variant fails is no error");
+    assert!(world.living.is_empty());
+    let conclusion = conclude(&record);
+    (record, conclusion)
+}
+
+fn long(variants: usize) -> Plan {
+    let mut plan = plan(variants);
+    plan.design.budget = Duration::from_secs(1200);
+    plan
+}
+
+fn reason(record: &Record) -> &EndReason {
+    &record.ended.as_ref().expect("the run ended").reason
+}
+
+#[test]
+fn a_variant_that_never_answers_is_told_so_and_the_others_are_judged() {
+    for looks in [LookRule::Planned, LookRule::Once] {
+        let mut plan = long(4);
+        plan.design.looks = looks;
+        (plan.design.warmup, plan.design.slices) = (Some(Duration::from_secs(1)), Some(2));
+        let (record, conclusion) = failing(plan, Fault::TimesOut(2), &[0.0, 0.4, 0.0, -0.4]);
+        let outcomes: Vec<Outcome> = conclusion.comparisons.iter().map(|c| c.outcome).collect();
+        assert_eq!(outcomes, [Outcome::Better, Outcome::NoSuccess, Outcome::Worse], "{looks:?}");
+        let requests = conclusion.variants[2].requests;
+        let comparison = &conclusion.comparisons[1];
+        let answer = format!("level-2: no answer within 5 s (0 of {requests})");
+        assert_eq!(comparison.no_success.as_deref(), Some(answer.as_str()));
+        assert!(comparison.estimate.is_none() && comparison.ratio_so_far.is_none() && requests > 0);
+        assert!(comparison.exploratory.is_empty());
+        let found: Vec<&str> = conclusion.findings.iter().map(|finding| finding.check).collect();
+        assert_eq!(found, ["no_success"], "what only follows from it is not told as well: {looks:?}");
+        assert!(!conclusion.is_void());
+        let ended = if looks == LookRule::Once { &EndReason::LastLook } else { &EndReason::Decided };
+        assert!(reason(&record) == ended || looks == LookRule::Once, "{:?}", record.ended);
+    }
+}
+
+#[test]
+fn slices_are_still_settled_from_the_spread_of_those_that_succeed() {
+    let (record, _) = failing(long(3), Fault::TimesOut(1), &[0.0, 0.0, 0.0]);
+    let allocation = record.allocation.expect("it was settled");
+    assert!(allocation.measured && allocation.within_sd.is_some_and(|sd| sd > 0.005), "{allocation:?}");
+    let warm_up = record.warm_up.expect("it was settled");
+    assert!(warm_up.measured && warm_up.seconds < 5.0, "{warm_up:?}");
+}
+
+#[test]
+fn a_baseline_that_never_answers_leaves_no_comparison_and_no_void() {
+    let (record, conclusion) = failing(long(3), Fault::TimesOut(0), &[0.0, 0.4, 0.0]);
+    assert!(conclusion.comparisons.iter().all(|comparison| comparison.outcome == Outcome::NoSuccess));
+    assert!(
+        conclusion
+            .comparisons
+            .iter()
+            .all(|c| c.no_success.as_ref().is_some_and(|of| of.starts_with("level-0:")))
+    );
+    assert_eq!((reason(&record), conclusion.is_void(), conclusion.blocks), (&EndReason::Decided, false, 6));
+}
+
+#[test]
+fn the_rate_is_that_of_the_slowest_that_succeeds() {
+    let mut plan = long(3);
+    (plan.design.metric, plan.design.rate) = (Metric::P90, Some(Rate::ShareOfCapacity(0.5)));
+    let (record, conclusion) = failing(plan, Fault::TimesOut(2), &[0.0, -0.3, 0.0]);
+    let rate = record.rate.expect("it was settled");
+    assert!((rate.per_s - rate.capacities_per_s[1] / 2.0).abs() < 1e-6 && rate.capacities_per_s[2] == 0.0);
+    assert_eq!(conclusion.comparisons[1].outcome, Outcome::NoSuccess);
+    assert!(
+        conclusion.comparisons[0].estimate.is_some() && !conclusion.is_void(),
+        "{:?}",
+        conclusion.findings
+    );
+}
+
+#[test]
+fn one_that_fails_in_a_block_ends_the_run_only_where_nothing_else_is_compared() {
+    let (record, conclusion) = failing(long(2), Fault::Breaks(3), &[0.0, 0.4]);
+    let void = matches!(reason(&record), EndReason::Void(why) if why.ends_with("level-1: 0 of 100 succeeded: status 500"));
+    assert!(void && record.complete_blocks().count() == 2, "{:?}", record.ended);
+    assert_eq!(conclusion.comparisons[0].outcome, Outcome::Void);
+
+    let (_, conclusion) = failing(long(3), Fault::Breaks(3), &[0.0, 0.4, 0.4]);
+    let outcomes: Vec<Outcome> = conclusion.comparisons.iter().map(|c| c.outcome).collect();
+    assert_eq!(outcomes, [Outcome::Void, Outcome::Better]);
+}
+
+#[test]
+fn without_comparisons_it_ends_at_once() {
+    let (record, _) = failing(long(1), Fault::TimesOut(0), &[0.0]);
+    assert!(
+        matches!(reason(&record), EndReason::Void(why) if why.contains("no answer within 5 s (0 of 100)"))
+    );
+    assert_eq!(record.blocks[0].trials[0].slices.len(), 1);
+}
