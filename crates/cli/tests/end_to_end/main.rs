@@ -5,6 +5,8 @@ mod files;
 mod habits;
 mod latency;
 mod load;
+mod network;
 mod place;
+mod prepare;
 mod reach;
 mod run;
