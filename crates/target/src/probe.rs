@@ -29,8 +29,8 @@ pub enum Seen {
     Elsewhere {
         /// Where it listens.
         listens: IpAddr,
-        /// Where it should.
-        wanted: IpAddr,
+        /// Whether clients ask for it from another host, over a [`crate::Network`].
+        linked: bool,
     },
     /// No connection came about for another reason.
     Unreachable(String),
@@ -52,7 +52,7 @@ impl Seen {
             Self::Refused => {
                 "does it listen on {port}? its environment or arguments have to say so".to_owned()
             }
-            Self::Elsewhere { wanted, .. } if !wanted.is_loopback() => {
+            Self::Elsewhere { linked: true, .. } => {
                 "with `load.network` the client is on another host: let it listen on {address}, which its environment \
                  or arguments have to say"
                     .to_owned()

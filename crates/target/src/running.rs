@@ -272,7 +272,7 @@ impl Running {
         let ours: Vec<u64> = open.collect();
         let listeners = sockets::listeners(self.address.port());
         let listener = listeners.iter().find(|listener| ours.contains(&listener.inode))?;
-        Some(Seen::Elsewhere { listens: listener.address, wanted: self.address.ip() })
+        Some(Seen::Elsewhere { listens: listener.address, linked: !self.address.ip().is_loopback() })
     }
 
     fn not_ready(&self, service: &Service, last_seen: Seen) -> TargetError {
