@@ -126,9 +126,12 @@ fn looks_kept(record: &Record) -> Assumption {
             Standing::Doubtful,
             "it was interrupted; if that was because of what it showed, use `looks = \"always\"`".into(),
         ),
-        (_, Some(EndReason::ServiceFailed(_) | EndReason::GeneratorFailed(_))) => {
-            (Standing::Unchecked, "it ended by a failure, and not by its rule".into())
-        }
+        (
+            _,
+            Some(
+                EndReason::ServiceFailed(_) | EndReason::GeneratorFailed(_) | EndReason::PreparationFailed(_),
+            ),
+        ) => (Standing::Unchecked, "it ended by a failure, and not by its rule".into()),
         (_, Some(_)) => (
             Standing::Supported,
             "this run ended by its rule; whether it was one of several is yours to know".into(),
@@ -156,16 +159,31 @@ fn machine_fair(aa: Option<&AaCheck>) -> Assumption {
 }
 
 fn load_like_yours(record: &Record) -> Assumption {
+    let way = way(record);
     let evidence = if record.is_open_loop() {
-        "one request at a common rate, over loopback"
+        format!("one request at a common rate, over {way}")
     } else {
-        "one request at saturation, over loopback: what a user waits is for `metric = \"p99\"`"
+        format!("one request at saturation, over {way}: what a user waits is for `metric = \"p99\"`")
     };
     Assumption {
         name: "load_like_yours",
         statement: "your users ask for what was asked for here".into(),
         standing: Standing::Unchecked,
-        evidence: evidence.into(),
+        evidence,
+    }
+}
+
+/// What lay between client and services. Of a link, what yours surely have and this one has not.
+fn way(record: &Record) -> String {
+    let mut links: Vec<_> =
+        record.header.plan.variants.iter().map(|variant| variant.load.network.as_ref()).collect();
+    links.dedup();
+    match links.as_slice() {
+        [] | [None] => "loopback".to_owned(),
+        [Some(link)] => {
+            format!("one link for all connections ({link}), without jitter, losses or other traffic")
+        }
+        _ => "links that differ between variants, without jitter, losses or other traffic".to_owned(),
     }
 }
 

@@ -11,6 +11,7 @@ use stats::Rule;
 
 use crate::{print, problems};
 
+mod place;
 mod power;
 
 /// Flags of `check`.
@@ -45,14 +46,16 @@ pub fn describe(plan: &Plan) -> String {
         let services: Vec<&str> = variant.services.iter().map(|service| service.name.as_str()).collect();
         let _ = writeln!(
             out,
-            "  {}: starts {}, load on {}, {} connections, {}",
+            "  {}: starts {}, load on {}, {} connections, {}{}",
             variant.name,
             services.join(" → "),
             variant.entry,
             variant.load.connections,
-            sent(&variant.load)
+            sent(&variant.load),
+            variant.load.network.as_ref().map(|link| format!(", over a link of {link}")).unwrap_or_default()
         );
     }
+    out.push_str(&place::lines(plan));
     let _ = writeln!(out, "\n{} comparisons:", plan.comparisons.len());
     for comparison in &plan.comparisons {
         let _ = writeln!(out, "  {}", comparison.label);

@@ -10,7 +10,7 @@ use crate::print;
 
 /// Usage, or an experiment file with problems.
 pub const USAGE: u8 = 2;
-/// A service did not start, or died.
+/// A service did not start, or died, or data that it needs could not be made.
 pub const SERVICE: u8 = 3;
 /// The measurement is void.
 pub const VOID: u8 = 4;
@@ -57,7 +57,7 @@ pub fn fail(error: &anyhow::Error) -> ExitCode {
 pub fn of_record(record: &Record, conclusion: &Conclusion) -> ExitCode {
     let code = match record.ended.as_ref().map(|ended| &ended.reason) {
         Some(EndReason::Interrupted) => INTERRUPTED,
-        Some(EndReason::ServiceFailed(_)) => SERVICE,
+        Some(EndReason::ServiceFailed(_) | EndReason::PreparationFailed(_)) => SERVICE,
         Some(EndReason::GeneratorFailed(_)) => SELF,
         _ if conclusion.is_void() => VOID,
         _ => 0,

@@ -41,7 +41,8 @@ Begin with:
   proofload report latest                      the last report again
 
 Exit codes: 0 all well; 2 usage or experiment file; 3 a service failed; 4 the measurement is void;
-6 Proofload could not do its own part (record not writable, too few descriptors); 130 interrupted.";
+6 Proofload could not do its own part (record not writable, too few descriptors, no right to make a link);
+130 interrupted.";
 
 #[derive(Debug, Subcommand)]
 enum Command {

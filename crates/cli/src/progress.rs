@@ -6,8 +6,9 @@ use std::time::Duration;
 use audit::Conclusion;
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::{Doing, Notice, Progress};
-use record::RateChosen;
-use report::{rate, seconds, share, so_far};
+use record::{Prepared, RateChosen};
+use report::{bytes, rate, seconds, share, so_far};
+use target::Preparing;
 
 use crate::print;
 
@@ -38,6 +39,13 @@ impl Display {
     /// Takes in what just happened.
     pub fn show(&mut self, progress: &Progress<'_>) {
         let doing = match progress.notice {
+            Notice::Preparing(name, preparing) => self.preparing(name, preparing),
+            Notice::Prepared(prepared) => {
+                if prepared.made {
+                    self.teller().say(&made_line(prepared));
+                }
+                format!("{} is there", prepared.name)
+            }
             Notice::Trial(Doing::Starting, variant) => format!("starting {variant}"),
             Notice::Trial(Doing::WarmingUp, variant) => format!("warming up {variant}"),
             Notice::Trial(Doing::Measuring, variant) => format!("measuring {variant}"),
@@ -56,6 +64,21 @@ impl Display {
         if let Some(bar) = &self.bar {
             bar.set_message(format!("{} · {doing}{}", position(progress), self.estimates));
         }
+    }
+
+    /// What is done about some data; where nothing renews itself, a line as it begins.
+    fn preparing(&self, name: &str, preparing: &Preparing) -> String {
+        let (doing, first) = match preparing {
+            Preparing::Waiting => (format!("waiting for another run that is making {name}"), true),
+            Preparing::Making(Duration::ZERO) => (format!("making {name}"), true),
+            Preparing::Making(for_now) => {
+                (format!("making {name}, {}", seconds(for_now.as_secs_f64())), false)
+            }
+        };
+        if self.bar.is_none() && first {
+            print::talk(&doing);
+        }
+        doing
     }
 
     /// What tells something beside the renewing lines, from any thread.
@@ -94,6 +117,11 @@ impl Teller {
             None => print::talk(text),
         }
     }
+}
+
+fn made_line(prepared: &Prepared) -> String {
+    let Prepared { name, bytes: size, seconds: took, .. } = prepared;
+    format!("made {name}: {} in {}, kept for the next run", bytes(*size as f64), seconds(*took))
 }
 
 fn rate_line(chosen: &RateChosen) -> String {

@@ -71,6 +71,7 @@ pub fn carry_through(
     directory: &Path,
 ) -> anyhow::Result<(Record, Result<(), LabError>)> {
     let text = fs::read_to_string(file)?;
+    check_networks(&plan)?;
     let stop = Stop::default();
     let mut display = Display::new();
     let (wish, teller) = (stop.clone(), display.teller());
@@ -154,6 +155,24 @@ pub fn free_directory(name: &str) -> PathBuf {
         Path::new(RECORDS).join(format!("{name}-{}{suffix}", record::stamp()))
     };
     (1..).map(free).find(|path| !path.exists()).unwrap_or_else(|| free(1))
+}
+
+/// Makes each link that a variant asks for once, so that what is missing is told before anything starts.
+fn check_networks(plan: &Plan) -> Result<(), Failed> {
+    let mut links: Vec<_> = Vec::new();
+    for link in plan.variants.iter().filter_map(|variant| variant.load.network.as_ref()) {
+        if !links.contains(&link) {
+            links.push(link);
+        }
+    }
+    for link in links {
+        target::Network::make(link, &[]).map_err(|error| Failed {
+            hint: error.hint().map(str::to_owned),
+            message: error.to_string(),
+            code: exit::SELF,
+        })?;
+    }
+    Ok(())
 }
 
 /// Ends what a run left that was killed together with its wardens: it would be measured along with this one.

@@ -4,12 +4,15 @@
 
 use audit::Conclusion;
 use plan::{LookRule, Plan};
-use record::{EndReason, Ended, Event, RateChosen, Record, SliceKind, WarmUp, WriteError, Writer};
+use record::{EndReason, Ended, Event, Prepared, RateChosen, Record, SliceKind, WarmUp, WriteError, Writer};
+use target::Preparing;
 
 use crate::schedule::{Schedule, live_together, take_turns};
 use crate::tuning::{self, BLOCKS_MIN, Settings};
 use crate::world::{Failure, OpenSpec, SliceSpec, Start, World};
 
+mod ending;
+mod prepare;
 mod rate;
 mod slices;
 
@@ -34,6 +37,10 @@ pub struct Progress<'a> {
 /// Something that a watcher may want to show.
 #[derive(Debug)]
 pub enum Notice<'a> {
+    /// Data of this name is not there yet.
+    Preparing(&'a str, Preparing),
+    /// Data is there.
+    Prepared(&'a Prepared),
     /// Work on a trial begins.
     Trial(Doing, &'a str),
     /// The rate that all variants get is settled.
@@ -58,7 +65,7 @@ pub enum Doing {
 /// A run that could not be carried through. The record lies on disk with everything up to then.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// A service did not start, or died.
+    /// A service did not start, or died, or its data could not be made.
     #[error("{0}")]
     Service(String),
     /// The load generator could not work.
@@ -110,16 +117,7 @@ impl Dispatcher<'_> {
         let stopped = self.stop_all();
         let (reason, result) = match outcome.and_then(|reason| stopped.map(|()| reason)) {
             Ok(reason) => (reason, Ok(())),
-            Err(Failure::Interrupted) => (EndReason::Interrupted, Ok(())),
-            Err(Failure::Pointless(why)) => (EndReason::Void(why), Ok(())),
-            Err(Failure::BudgetTooSmall { needed_s }) => (EndReason::BudgetTooSmall { needed_s }, Ok(())),
-            Err(Failure::Service(what)) => {
-                (EndReason::ServiceFailed(what.clone()), Err(LabError::Service(what)))
-            }
-            Err(Failure::Generator(what)) => {
-                (EndReason::GeneratorFailed(what.clone()), Err(LabError::Generator(what)))
-            }
-            Err(Failure::Record(error)) => return Err(error.into()),
+            Err(failure) => ending::of_failure(failure)?,
         };
         let seconds = self.elapsed_s();
         self.writer.append(Event::Ended(Ended { reason, seconds }))?;
@@ -127,6 +125,7 @@ impl Dispatcher<'_> {
     }
 
     fn blocks(&mut self) -> Result<EndReason, Failure> {
+        self.prepare()?;
         self.settle_rate()?;
         loop {
             self.block += 1;

@@ -4,6 +4,8 @@
 
 mod keeping;
 mod machine;
+mod network;
+mod preparing;
 mod requests;
 
 use std::collections::BTreeMap;
@@ -12,9 +14,9 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use load::{Address, Arrivals, Contract, Generator, LoadSpec, Process, Rate, Until};
-use plan::{Cpus, Plan, Variant};
-use record::{MachineUse, ServiceStarted, Slice, SliceKind, TrialEnded, TrialStarted};
-use target::{Division, Placement, Ports, Running, Sample, TargetError, Warden};
+use plan::{Cpus, Plan, Preparation, Variant};
+use record::{MachineUse, Prepared, ServiceStarted, Slice, SliceKind, TrialEnded, TrialStarted};
+use target::{Division, Network, Placement, Ports, Preparing, Running, Sample, TargetError, Warden};
 
 use self::keeping::{Place, cpu_source, kept, uses};
 use self::machine::CpuTimes;
@@ -25,9 +27,6 @@ use crate::world::{Failure, OpenSpec, SliceSpec, Start, World};
 /// The address on which services are expected.
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// Longest wait for a connection to open.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-
 /// Starts and loads real services on this machine.
 pub struct Rig {
     plan: Plan,
@@ -35,6 +34,8 @@ pub struct Rig {
     logs: PathBuf,
     stop: Stop,
     division: Division,
+    /// Placeholders that all services share: the folders of prepared data.
+    values: BTreeMap<String, String>,
     began: Instant,
     living: Vec<Living>,
 }
@@ -47,6 +48,8 @@ struct Living {
     /// Where the entry listens.
     address: SocketAddr,
     generator: Generator,
+    /// What lies between the two, if it is not loopback.
+    network: Option<Network>,
 }
 
 impl Rig {
@@ -60,10 +63,17 @@ impl Rig {
             Cpus::Separate => apart,
             Cpus::Shared => apart.shared(&cpus),
         };
-        Rig { plan, warden, logs, stop, division, began: Instant::now(), living: Vec::new() }
+        let (values, began) = (BTreeMap::new(), Instant::now());
+        Rig { plan, warden, logs, stop, division, values, began, living: Vec::new() }
     }
 
-    fn start_services(&self, start: Start, variant: &Variant) -> Result<Vec<Running>, Failure> {
+    /// `entry` is where the entry must listen; what it needs is asked for by itself only, on loopback.
+    fn start_services(
+        &self,
+        start: Start,
+        variant: &Variant,
+        entry: IpAddr,
+    ) -> Result<Vec<Running>, Failure> {
         let ports = Ports::choose(&variant.services, LOOPBACK, rand::random()).map_err(failed)?;
         let mut services = Vec::with_capacity(variant.services.len());
         for service in &variant.services {
@@ -71,6 +81,10 @@ impl Rig {
             let mut placement = Placement::new(self.logs.join(log));
             placement.cpus.clone_from(&self.division.services);
             placement.padding_bytes = start.padding_bytes;
+            placement.values.clone_from(&self.values);
+            if service.name == variant.entry {
+                placement.address = entry;
+            }
             let cancelled = || self.stop.is_requested();
             services
                 .push(target::start(&self.warden, service, &ports, &placement, &cancelled).map_err(failed)?);
@@ -96,7 +110,7 @@ impl Rig {
             // At a rate each slice has a seed of its own, or all would begin with the same requests.
             seed: open.map_or(seed, |open| open.seed),
             arrivals: open.map_or(Arrivals::Closed, arrivals),
-            connect_timeout: CONNECT_TIMEOUT,
+            connect_timeout: network::connect_timeout(load),
             contract: Contract {
                 status: variant.expect.status.clone(),
                 headers: variant.expect.headers.clone().into_iter().collect(),
@@ -114,16 +128,25 @@ impl World for Rig {
         self.began.elapsed().as_secs_f64()
     }
 
+    fn prepare(&mut self, step: &Preparation, watch: &mut dyn FnMut(Preparing)) -> Result<Prepared, Failure> {
+        self.make_data(step, watch)
+    }
+
     fn start(&mut self, start: Start) -> Result<TrialStarted, Failure> {
         let variant = &self.plan.variants[start.variant];
         let began = Instant::now();
-        let mut services = self.start_services(start, variant)?;
+        let network = network::make(&variant.load, &self.division.generator)?;
+        let entry = network.as_ref().map_or(LOOPBACK, Network::address);
+        let start_all = || self.start_services(start, variant, entry);
+        let mut services = network::at_services(network.as_ref(), start_all)?;
         let start_s = began.elapsed().as_secs_f64();
         // The entry is last, because everything it needs is started before it.
         let entry = services.last().map(Running::address);
         let address =
             entry.ok_or_else(|| Failure::Service(format!("{}: no service to load", variant.name)))?;
-        let generator = self.generator(variant, address, None, start.requests_seed)?;
+        let generator =
+            || self.generator(variant, address, None, start.requests_seed);
+        let generator = network::at_client(network.as_ref(), generator)?;
         let started = TrialStarted {
             block: start.block,
             variant: start.variant,
@@ -134,12 +157,12 @@ impl World for Rig {
             cpus_shared: self.division.shared,
         };
         let (block, variant) = (start.block, start.variant);
-        self.living.push(Living { variant, block, services, address, generator });
+        self.living.push(Living { variant, block, services, address, generator, network });
         Ok(started)
     }
 
     fn load(&mut self, variant: usize, wanted: SliceSpec) -> Result<Slice, Failure> {
-        self.prepare(variant, wanted.open)?;
+        self.renew_generator(variant, wanted.open)?;
         let before = self.sample();
         let steal = CpuTimes::read();
         let mut kept = self.loaded(variant, wanted)?;
@@ -179,7 +202,7 @@ impl World for Rig {
 
     fn stop(&mut self, variant: usize) -> Option<TrialEnded> {
         let index = self.living.iter().position(|living| living.variant == variant)?;
-        let Living { block, services, generator, .. } = self.living.remove(index);
+        let Living { block, services, generator, network: _network, .. } = self.living.remove(index);
         // The connections go first, so that a service that waits for them to close can end at once.
         drop(generator);
         let peak = |service: &Running| (service.name().to_owned(), service.peak_memory());
@@ -230,14 +253,16 @@ impl Rig {
     /// Its connections are opened before the window. Old ones would have been idle while other trials had their turn, and
     /// at a low rate also within a slice; many servers close such (Node.js after 5 s), and a request that is sent just then
     /// is lost.
-    fn prepare(&mut self, variant: usize, open: Option<OpenSpec>) -> Result<(), Failure> {
+    fn renew_generator(&mut self, variant: usize, open: Option<OpenSpec>) -> Result<(), Failure> {
         let Some(index) = self.living.iter().position(|living| living.variant == variant) else {
             return Err(Failure::Generator(format!("variant {variant} does not live")));
         };
         if open.is_some() {
-            let address = self.living[index].address;
-            let seeded = self.generator(&self.plan.variants[variant], address, open, 0)?;
-            self.living[index].generator = seeded;
+            let Living { address, network, .. } = &self.living[index];
+            let renewed = network::at_client(network.as_ref(), || {
+                self.generator(&self.plan.variants[variant], *address, open, 0)
+            })?;
+            self.living[index].generator = renewed;
         }
         Ok(())
     }

@@ -1,7 +1,8 @@
 //! What the dispatcher needs of the outside: to start a trial, load it, stop it, and know the time.
 
-use plan::Arrivals;
-use record::{Slice, SliceKind, TrialEnded, TrialStarted};
+use plan::{Arrivals, Preparation};
+use record::{Prepared, Slice, SliceKind, TrialEnded, TrialStarted};
+use target::Preparing;
 
 /// Which trial to start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +45,10 @@ pub enum Failure {
     /// A service did not start, or died; the text is complete, with its last output.
     #[error("{0}")]
     Service(String),
-    /// The load generator could not work.
+    /// Data that services need could not be made; the text is complete, with the last output.
+    #[error("{0}")]
+    Preparation(String),
+    /// The load generator could not work, or had no way to the services.
     #[error("{0}")]
     Generator(String),
     /// Going on is pointless; the text says why.
@@ -68,6 +72,12 @@ pub enum Failure {
 pub trait World {
     /// Seconds since any fixed point.
     fn now_s(&mut self) -> f64;
+
+    /// Makes data that services need, or finds it made. `watch` hears what takes time.
+    ///
+    /// # Errors
+    /// If it cannot be made, or the user interrupts.
+    fn prepare(&mut self, step: &Preparation, watch: &mut dyn FnMut(Preparing)) -> Result<Prepared, Failure>;
 
     /// Starts a variant's services and waits until they are ready.
     ///

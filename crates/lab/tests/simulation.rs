@@ -14,7 +14,7 @@ use std::path::Path;
 
 use proofload_lab::{LabError, Schedule};
 use record::{EndReason, Record};
-use world::{Fault, Simulated, plan, run};
+use world::{Fault, Simulated, plan, run, with_data};
 
 fn reason(record: &Record) -> &EndReason {
     &record.ended.as_ref().expect("the run ended").reason
@@ -80,6 +80,18 @@ fn the_budget_is_kept() {
 }
 
 #[test]
+fn data_is_made_before_the_first_block_and_outside_of_the_budget() {
+    let mut world = Simulated::new(7, &[0.0, 0.20]);
+    let (record, result, folder) = run(with_data(plan(2)), 7, &mut world);
+    result.expect("nothing went wrong");
+    assert_eq!(reason(&record), &EndReason::Decided, "making it took longer than the budget");
+    let names: Vec<&str> = record.prepared.iter().map(|prepared| prepared.name.as_str()).collect();
+    assert_eq!(names, ["zips"]);
+    let events = fs::read_to_string(folder.path().join("record/events.jsonl")).expect("there are events");
+    assert!(events.starts_with(r#"{"prepared":{"name":"zips","#), "{events:.200}");
+}
+
+#[test]
 fn a_budget_too_small_for_a_verdict_is_said_and_not_overspent() {
     for seconds in [15, 19] {
         let mut world = Simulated::new(5, &[0.0, 0.5]);
@@ -100,13 +112,14 @@ fn whatever_fails_everything_is_stopped_and_the_end_is_kept() {
     for (fault, expected) in [
         (Fault::DiesInBlock(2), EndReason::ServiceFailed("variant 1 died".into())),
         (Fault::NeverStarts, EndReason::ServiceFailed("variant 1 does not start".into())),
+        (Fault::NoData, EndReason::PreparationFailed("no space left".into())),
         (Fault::Interrupt(3), EndReason::Interrupted),
     ] {
         let mut world = Simulated::new(1, &[0.0, 0.0]);
         world.fault = Some(fault);
-        let (record, result, folder) = run(plan(2), 1, &mut world);
+        let (record, result, folder) = run(with_data(plan(2)), 1, &mut world);
         assert_eq!(reason(&record), &expected);
-        assert_eq!(result.is_err(), matches!(expected, EndReason::ServiceFailed(_)));
+        assert_eq!(result.is_ok(), expected == EndReason::Interrupted);
         assert!(!matches!(result, Err(LabError::Record(_))));
         assert!(world.living.is_empty(), "{fault:?}");
         let opened = record::open(&folder.path().join("record")).expect("it opens");

@@ -1,6 +1,7 @@
 //! Plans in which a variant is held against a copy of itself: whatever they find is the machine's doing.
 
 use crate::model::{Comparison, LookRule, Plan};
+use crate::prepare;
 
 /// What tells a copy's name from that of its variant.
 const COPY: &str = " (again)";
@@ -26,8 +27,10 @@ impl Plan {
             variants: vec![variant],
             comparisons: Vec::new(),
             aa: None,
+            prepare: Vec::new(),
             design,
         };
+        plan.prepare = prepare::mentioned(self.prepare.clone(), &plan.variants);
         let comparison = plan.push_copy(0);
         plan.comparisons.push(comparison);
         Some(plan)

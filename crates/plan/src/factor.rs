@@ -16,7 +16,7 @@ pub(crate) use grid::Grid;
 /// Keys of the file that a level may set besides services by their names.
 const LEVEL_KEYS: [&str; 4] = ["entry", "services", "load", "expect"];
 /// Keys of the file that are the same for every variant.
-const FIXED_KEYS: [&str; 4] = ["name", "question", "factors", "design"];
+const FIXED_KEYS: [&str; 5] = ["name", "question", "prepare", "factors", "design"];
 
 /// A report has to show this many side by side, and a block has to run through all of them.
 pub(crate) const VARIANTS_MAX: usize = 64;

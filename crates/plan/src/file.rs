@@ -14,8 +14,12 @@ use crate::shape::{Entries, OneOrMany, RateOrShare, Scalar};
 use crate::text_form::{Name, Percent, Period, RequestPath};
 
 mod mix;
+mod network;
+mod prepare;
 
 pub(crate) use mix::Request;
+pub(crate) use network::Network;
+pub(crate) use prepare::Prepare;
 
 /// A Proofload experiment: a question, the services and what is varied about them, the load, and how to judge.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -29,6 +33,10 @@ pub(crate) struct File {
     #[serde(flatten)]
     #[expect(dead_code, reason = "each variant's settings are read from the tree with its levels laid over")]
     pub settings: Settings,
+    /// Data that services need, each made once and kept; a service names its folder with {prepare.NAME}. Only what a
+    /// started service names is made.
+    #[schemars(extend("propertyNames" = { "pattern": "^[A-Za-z0-9_-]{1,40}$" }))]
+    pub prepare: BTreeMap<String, Prepare>,
     /// What is varied: the name of each factor, and its levels. Every combination of levels is one variant.
     pub factors: Entries<Factor>,
     /// How the experiment is run and judged.
@@ -56,7 +64,7 @@ pub(crate) struct Settings {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Service {
     /// Program and arguments, each a string of its own; no shell is involved. May contain placeholders: {port},
-    /// {NAME.port} of a service that it needs, {directory}. A plain brace is written {{.
+    /// {NAME.port} of a service that it needs, {address}, {directory}, {prepare.NAME}. A plain brace is written {{.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1))]
     pub command: Vec<String>,
@@ -142,6 +150,9 @@ pub(crate) struct Load {
     /// After this long without a complete response a request counts as failed, 10ms to 10m. The default is long on
     /// purpose: a short one turns slow responses into errors and so takes them out of the latencies.
     pub timeout: Period,
+    /// A link of limited rate, or with a delay, between client and entry. Without it: loopback.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<Network>,
 }
 
 impl Default for Load {
@@ -155,6 +166,7 @@ impl Default for Load {
             connections: 64,
             threads: None,
             timeout: Period::seconds(5),
+            network: None,
         }
     }
 }

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! [`Plan`] holds everything that a run needs, with every default filled in. This crate starts nothing and measures
-//! nothing; of the world it only reads the file and looks whether the services' directories exist.
+//! nothing; of the world it only reads the file and looks whether the directories and inputs that it names exist.
 
 use std::io::Read;
 use std::path::Path;
@@ -19,7 +19,9 @@ mod design;
 mod factor;
 mod file;
 mod model;
+mod network;
 mod placeholder;
+mod prepare;
 mod problem;
 mod request;
 mod resolve;

@@ -12,6 +12,8 @@ mod mix;
 
 pub use mix::{Cpus, Endpoint, Request};
 
+pub use crate::network::Network;
+
 /// An experiment, checked: every variant resolved to plain values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
@@ -29,6 +31,9 @@ pub struct Plan {
     /// [`Plan::comparisons`]: it is known to be without a difference.
     #[serde(default)]
     pub aa: Option<Comparison>,
+    /// Data to be made, or found made, before anything starts: what services of these variants mention, by name.
+    #[serde(default)]
+    pub prepare: Vec<Preparation>,
     /// How the experiment is run and judged.
     pub design: Design,
 }
@@ -82,6 +87,25 @@ pub struct Service {
     pub needs: Vec<String>,
 }
 
+/// Data that services need, made once by a command and kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Preparation {
+    /// Its name in the file; services mention it as `{prepare.NAME}`.
+    pub name: String,
+    /// Program and arguments, with the placeholders `{output}` and `{directory}` not yet filled in.
+    pub command: Vec<String>,
+    /// Absolute path of the working directory.
+    pub directory: PathBuf,
+    /// Variables added to Proofload's own environment, placeholders not yet filled in.
+    pub env: BTreeMap<String, String>,
+    /// Files and folders whose content counts, as the file names them: relative to `directory`.
+    pub inputs: Vec<String>,
+    /// Free disk space that it needs; `None` is not looked at.
+    pub space_bytes: Option<u64>,
+    /// How long it may take.
+    pub timeout: Duration,
+}
+
 /// When a service counts as ready.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -112,6 +136,9 @@ pub struct Load {
     pub threads: Option<u32>,
     /// After this long without a complete response a request counts as timed out.
     pub timeout: Duration,
+    /// The link between client and entry; `None` is loopback.
+    #[serde(default)]
+    pub network: Option<Network>,
 }
 
 /// What a response must be to count as a success.

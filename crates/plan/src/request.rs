@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use crate::check::{clipped, shown_key};
 use crate::file;
 use crate::model::{Expect, Load};
+use crate::network;
 use crate::problem::{Problem, Span};
 use crate::site::Site;
 use crate::text_form::Period;
@@ -43,6 +44,7 @@ pub(crate) fn load(site: &mut Site<'_>, load: &file::Load) -> Load {
         connections: load.connections,
         threads: load.threads,
         timeout,
+        network: network::network(site, load.network),
     }
 }
 

@@ -13,7 +13,7 @@ use crate::model::{Factor, Plan, Variant};
 use crate::problem::Problem;
 use crate::site::{Site, Source};
 use crate::tree::Node;
-use crate::{request, service};
+use crate::{prepare, request, service};
 
 /// The plan, and every problem; the plan counts only if there is none. No plan if there is nothing to build on.
 pub(crate) fn plan(tree: &Node, source: Source<'_>) -> (Option<Plan>, Vec<Problem>) {
@@ -38,6 +38,7 @@ pub(crate) fn plan(tree: &Node, source: Source<'_>) -> (Option<Plan>, Vec<Proble
         design::report_no_room_for_copy(&mut site, factor::VARIANTS_MAX);
     }
     design::report_too_many_verdicts(&mut site, comparisons.len(), design.metrics().count());
+    let prepare = prepare::preparations(&mut site, &file.prepare);
     problems.extend(site.problems);
     let (variants, found) = variants(tree, source, &factors);
     problems.extend(found);
@@ -48,8 +49,9 @@ pub(crate) fn plan(tree: &Node, source: Source<'_>) -> (Option<Plan>, Vec<Proble
     }
     problems.extend(site.problems);
     let compared = comparisons.first().map(|comparison| comparison.baseline);
-    let plan =
-        Plan { name: file.name.0, question: file.question, factors, variants, comparisons, aa: None, design };
+    let prepare = prepare::mentioned(prepare, &variants);
+    let (name, question) = (file.name.0, file.question);
+    let plan = Plan { name, question, factors, variants, comparisons, aa: None, prepare, design };
     match compared.filter(|_| file.design.aa && problems.is_empty()) {
         Some(baseline) => (Some(plan.with_copy(baseline)), problems),
         None => (Some(plan), problems),

@@ -9,6 +9,7 @@ use crate::check::clipped;
 use crate::file::{self, Settings};
 use crate::model::{Ready, Service};
 use crate::placeholder::placeholders;
+use crate::prepare;
 use crate::problem::{Problem, did_you_mean, listed, nearest};
 use crate::site::Site;
 use crate::text_form::Period;
@@ -21,7 +22,8 @@ const STOP_MIN: Period = Period::milliseconds(100);
 const STOP_MAX: Period = Period::seconds(600);
 
 /// Names that mean something else where a service may be named.
-const RESERVED: [&str; 8] = ["name", "question", "entry", "services", "factors", "load", "expect", "design"];
+const RESERVED: [&str; 9] =
+    ["name", "question", "entry", "services", "prepare", "factors", "load", "expect", "design"];
 
 /// The entry and the services of a variant, those that are needed first and the entry last.
 ///
@@ -124,13 +126,15 @@ fn judge_text(
         site.report(Problem::new(span.clone(), message, "contains NUL"));
     }
     let ports = std::iter::once(name).chain(service.needs.iter().map(String::as_str));
-    let mut known = vec!["port".to_owned(), "directory".to_owned()];
+    let mut known = ["port", "address", "directory"].map(str::to_owned).to_vec();
     known.extend(ports.map(|service| format!("{service}.port")));
+    known.extend(prepare::placeholders_of(site.tree));
     for placeholder in placeholders(text) {
         let other = placeholder.name.strip_suffix(".port");
         let other = other.filter(|other| site.tree.entry(&["services", other]).is_some());
-        // Where something was dropped it may have been the list of needs.
-        let may_be_known = other.is_some() && !site.source.complete;
+        // Where something was dropped it may have been the list of needs, or what is prepared.
+        let may_be_known =
+            (other.is_some() || prepare::is_named_by(placeholder.name)) && !site.source.complete;
         if may_be_known || known.iter().any(|known| known == placeholder.name) {
             continue;
         }
@@ -145,7 +149,7 @@ fn judge_text(
     }
 }
 
-fn placeholder_hint(word: &str, known: &[String]) -> String {
+pub(crate) fn placeholder_hint(word: &str, known: &[String]) -> String {
     if word.contains(|c: char| !c.is_ascii_alphanumeric() && !"._-{".contains(c)) {
         return "a plain brace is written `{{`".to_owned();
     }
@@ -172,7 +176,7 @@ fn resolved(site: &mut Site<'_>, name: &str, service: &file::Service) -> Service
     Service {
         name: name.to_owned(),
         command: service.command.clone(),
-        directory: directory(site, name, &service.directory),
+        directory: directory(site, "services", name, &service.directory),
         env: service.env.iter().map(|(variable, value)| (variable.clone(), value.0.clone())).collect(),
         port: service.port,
         ready: service.ready.as_ref().map_or(Ready::Tcp, |path| Ready::Http(path.0.clone())),
@@ -182,7 +186,8 @@ fn resolved(site: &mut Site<'_>, name: &str, service: &file::Service) -> Service
     }
 }
 
-fn directory(site: &mut Site<'_>, name: &str, written: &str) -> PathBuf {
+/// The working directory of what `section` holds under `name`; that there is one is checked.
+pub(crate) fn directory(site: &mut Site<'_>, section: &str, name: &str, written: &str) -> PathBuf {
     let wanted = site.source.directory.join(written);
     let reason = match wanted.canonicalize() {
         Ok(path) if path.is_dir() => return path,
@@ -190,9 +195,10 @@ fn directory(site: &mut Site<'_>, name: &str, written: &str) -> PathBuf {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => "it does not exist".to_owned(),
         Err(error) => error.to_string(),
     };
-    let message = format!("`services.{name}.directory`: `{}` is not a directory: {reason}", clipped(written));
+    let message =
+        format!("`{section}.{name}.directory`: `{}` is not a directory: {reason}", clipped(written));
     let problem =
-        Problem::new(site.tree.place(&["services", name, "directory"]), message, "expected a directory");
+        Problem::new(site.tree.place(&[section, name, "directory"]), message, "expected a directory");
     site.report(problem.hint(format!("looked for {}", wanted.display())));
     wanted
 }

@@ -9,6 +9,10 @@ use std::time::Duration;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
+mod quantity;
+
+pub(crate) use quantity::{Bandwidth, Delay, Space};
+
 /// Why a string does not have the form that its key asks for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
@@ -38,8 +42,16 @@ pub(crate) struct Form {
 }
 
 /// Every form, by the name that the schema refers to it with.
-pub(crate) const FORMS: [Form; 5] =
-    [form::<Period>(), form::<Percent>(), form::<CapacityShare>(), form::<RequestPath>(), form::<Name>()];
+pub(crate) const FORMS: [Form; 8] = [
+    form::<Period>(),
+    form::<Percent>(),
+    form::<CapacityShare>(),
+    form::<RequestPath>(),
+    form::<Name>(),
+    form::<Space>(),
+    form::<Bandwidth>(),
+    form::<Delay>(),
+];
 
 const fn form<T: TextForm>() -> Form {
     Form { name: T::NAME, wanted: T::WANTED, check: |text| T::read(text).map(drop) }
@@ -275,6 +287,8 @@ macro_rules! text_form {
         }
     };
 }
+
+use text_form;
 
 text_form!(
     Period,

@@ -46,6 +46,9 @@ const FRAGMENTS: &[&str] = &[
     "{port}",
     "{{",
     "{api.port}",
+    "{prepare.zips}",
+    "prepare",
+    "\"20mbit\"",
     "0",
     "-1",
     "1e400",
@@ -152,9 +155,15 @@ fn assert_sound(plan: &Plan) {
             assert!(!service.command.is_empty());
             let started = &variant.services[..index];
             assert!(service.needs.iter().all(|need| started.iter().any(|other| other.name == *need)));
-            let port_of = |name: &str| name == "port" || name == "directory" || name.ends_with(".port");
+            let made = |name: &str| {
+                name.strip_prefix("prepare.")
+                    .is_some_and(|name| plan.prepare.iter().any(|step| step.name == name))
+            };
+            let known = |name: &str| {
+                ["port", "address", "directory"].contains(&name) || name.ends_with(".port") || made(name)
+            };
             for text in service.command.iter().chain(service.env.values()) {
-                fill(text, |name| port_of(name).then(String::new)).expect("only known placeholders");
+                fill(text, |name| known(name).then(String::new)).expect("only known placeholders");
             }
         }
     }

@@ -235,10 +235,67 @@ fn a_plan_kept_by_an_older_version_is_read() {
     let kept = serde_json::to_value(plan(FACTORS)).unwrap();
     let mut old = kept.clone();
     old.as_object_mut().unwrap().remove("aa");
+    assert!(old.as_object_mut().unwrap().remove("prepare").is_some());
+    for variant in old["variants"].as_array_mut().unwrap() {
+        assert!(variant["load"].as_object_mut().unwrap().remove("network").is_some());
+    }
     for key in ["co_primary", "endpoint", "cpus", "looks", "rate", "arrivals"] {
         assert!(old["design"].as_object_mut().unwrap().remove(key).is_some(), "{key}");
     }
     assert_eq!(serde_json::from_value::<Plan>(old).unwrap(), plan(FACTORS));
+}
+
+const PREPARED: &str = r#"
+name = "prepared"
+entry = "api"
+[prepare.zips]
+command = ["node", "generate.js", "{output}"]
+inputs = ["Cargo.toml", "src"]
+space = "2200MB"
+[prepare.names]
+command = ["make"]
+env = { DIR = "{output}" }
+timeout = "1h"
+[prepare.idle]
+command = ["make", "{output}"]
+[services.api]
+command = ["node", "server.js"]
+env = { DATA = "{prepare.zips}/all.json" }
+[services.other]
+command = ["node", "server.js", "{prepare.idle}"]
+[factors.data]
+zips = {}
+names = { api.env.DATA = "{prepare.names}" }
+"#;
+
+#[test]
+fn only_what_a_started_service_mentions_is_prepared() {
+    let plan = plan(PREPARED);
+    let names: Vec<&str> = plan.prepare.iter().map(|step| step.name.as_str()).collect();
+    assert_eq!(names, ["names", "zips"], "a level may mention it; `other` is never started");
+    let (made, zips) = (&plan.prepare[0], &plan.prepare[1]);
+    assert_eq!((zips.space_bytes, zips.timeout), (Some(2_200_000_000), Duration::from_secs(600)));
+    assert_eq!(
+        (zips.inputs.as_slice(), &zips.directory),
+        (["Cargo.toml", "src"].map(String::from).as_slice(), &here().canonicalize().unwrap())
+    );
+    assert_eq!((made.env["DIR"].as_str(), made.timeout), ("{output}", Duration::from_secs(3600)));
+    let calibration = plan.calibration(0).expect("there is such a variant");
+    let names: Vec<&str> = calibration.prepare.iter().map(|step| step.name.as_str()).collect();
+    assert_eq!(names, ["zips"]);
+}
+
+#[test]
+fn a_link_may_be_set_by_a_level_and_needs_one_of_its_two() {
+    let text = format!(
+        "{MINIMAL}[factors.link]\nnone = {{}}\nslow = {{ load.network.rate = \"1.5mbit\" }}\n\
+         far = {{ load.network.delay = \"500us\" }}\n"
+    );
+    let plan = plan(&text);
+    let links: Vec<_> = plan.variants.iter().map(|variant| variant.load.network.clone()).collect();
+    let slow = proofload_plan::Network { rate_bit_per_s: Some(1_500_000), delay: None };
+    let far = proofload_plan::Network { rate_bit_per_s: None, delay: Some(Duration::from_micros(500)) };
+    assert_eq!(links, [None, Some(slow), Some(far)]);
 }
 
 #[test]

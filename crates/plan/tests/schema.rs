@@ -45,8 +45,10 @@ fn the_reference_has_a_row_for_every_key_with_its_default_and_limits() {
         ("The file", &schema),
         ("Services", of("Service")),
         ("Factors", of("Level")),
+        ("Prepare", of("Prepare")),
         ("Load", of("Load")),
         ("Load", of("Request")),
+        ("Load", of("Network")),
         ("Expect", of("Expect")),
         ("Design", of("Design")),
     ];

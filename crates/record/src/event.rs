@@ -10,6 +10,8 @@ use crate::Slice;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
+    /// Data that services need is there; told before the first block.
+    Prepared(Prepared),
     /// A block began; its trials are started in this order.
     BlockStarted {
         /// Number of the block, from 1. In block 0 the capacity is measured; it never ends.
@@ -43,6 +45,21 @@ pub enum Event {
     },
     /// The run ended.
     Ended(Ended),
+}
+
+/// Data that services need.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Prepared {
+    /// Its name in the experiment.
+    pub name: String,
+    /// Under which the cache keeps it: SHA-256 over what it was made from, 64 hexadecimal digits.
+    pub key: String,
+    /// Whether it was made then; otherwise it was found made.
+    pub made: bool,
+    /// How long that took, in seconds.
+    pub seconds: f64,
+    /// Size of its files in bytes.
+    pub bytes: u64,
 }
 
 /// A trial whose services are all ready.
@@ -178,4 +195,6 @@ pub enum EndReason {
     GeneratorFailed(String),
     /// A service failed; the text says how.
     ServiceFailed(String),
+    /// Data that services need could not be made; the text says why.
+    PreparationFailed(String),
 }

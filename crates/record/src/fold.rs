@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use crate::{
-    Allocation, Ended, Event, Header, RateChosen, Slice, SliceKind, TrialEnded, TrialStarted, WarmUp,
+    Allocation, Ended, Event, Header, Prepared, RateChosen, Slice, SliceKind, TrialEnded, TrialStarted,
+    WarmUp,
 };
 
 /// Everything that is known of a run.
@@ -13,6 +14,8 @@ pub struct Record {
     pub directory: PathBuf,
     /// What was known before anything started.
     pub header: Header,
+    /// The data that services were given, in the order in which it was made or found.
+    pub prepared: Vec<Prepared>,
     /// The blocks in order, the last one possibly unfinished. In open loop the first may be number 0, in which the
     /// capacity was measured: it has no end, so that it is no complete one.
     pub blocks: Vec<Block>,
@@ -72,6 +75,7 @@ impl Record {
         Record {
             directory,
             header,
+            prepared: Vec::new(),
             blocks: Vec::new(),
             rate: None,
             warm_up: None,
@@ -85,6 +89,7 @@ impl Record {
     /// Takes in one event. An event that fits nowhere is damage, not a panic: files can be edited.
     pub fn apply(&mut self, event: Event) {
         match event {
+            Event::Prepared(prepared) => self.prepared.push(prepared),
             Event::BlockStarted { block, order } => {
                 self.blocks.push(Block { number: block, order, trials: Vec::new(), seconds: None });
             }

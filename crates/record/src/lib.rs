@@ -21,7 +21,8 @@ mod writer;
 
 pub use environment::Environment;
 pub use event::{
-    Allocation, EndReason, Ended, Event, RateChosen, ServiceStarted, TrialEnded, TrialStarted, WarmUp,
+    Allocation, EndReason, Ended, Event, Prepared, RateChosen, ServiceStarted, TrialEnded, TrialStarted,
+    WarmUp,
 };
 pub use fold::{Block, Record, Trial};
 pub use reader::{OpenError, open};

@@ -2,7 +2,7 @@
 
 use audit::Conclusion;
 use plan::Arrivals;
-use record::{Ended, Environment, RateChosen, Record};
+use record::{Ended, Environment, Prepared, RateChosen, Record};
 use serde::Serialize;
 use serde_json::Value;
 use stats::{Band, Latencies, Quantile, Resampling};
@@ -27,6 +27,8 @@ struct Report<'a> {
     seed: u64,
     ended: Option<&'a Ended>,
     environment: &'a Environment,
+    /// The data that services were given; empty where they need none.
+    prepared: &'a [Prepared],
     #[serde(flatten)]
     conclusion: &'a Conclusion,
     /// From sent to done in closed loop, so it depends on the connections and compares nothing; empty in open loop.
@@ -94,6 +96,7 @@ pub fn json(record: &Record, conclusion: &Conclusion) -> Value {
         seed: header.seed,
         ended: record.ended.as_ref(),
         environment: &header.environment,
+        prepared: &record.prepared,
         conclusion,
         closed_loop_latency,
         open_loop,

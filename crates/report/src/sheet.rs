@@ -230,8 +230,13 @@ fn response_time(variant: &Variant, metric: Metric) -> Option<String> {
 
 fn next(record: &Record, conclusion: &Conclusion) -> Vec<String> {
     let mut steps = Vec::new();
-    if let Some(EndReason::ServiceFailed(_)) = record.ended.as_ref().map(|ended| &ended.reason) {
-        steps.push(format!("look at what the service said: {}", record.directory.join("logs").display()));
+    let said_by = match record.ended.as_ref().map(|ended| &ended.reason) {
+        Some(EndReason::ServiceFailed(_)) => Some("the service"),
+        Some(EndReason::PreparationFailed(_)) => Some("its command"),
+        _ => None,
+    };
+    if let Some(who) = said_by {
+        steps.push(format!("look at what {who} said: {}", record.directory.join("logs").display()));
         return steps;
     }
     if conclusion.is_void() {

@@ -19,6 +19,8 @@ use crate::process::ProcessId;
 
 /// What a warden may need beyond `stop_timeout`: its own patience with SIGKILL, and a busy machine.
 const SLACK: Duration = Duration::from_secs(10);
+/// How long a warden may take to answer a question.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
 
 /// What a warden has said so far.
 #[derive(Debug, Default)]
@@ -134,6 +136,18 @@ impl Link {
         if let (Some(mut orders), Ok(line)) = (self.orders.as_ref(), serde_json::to_string(&order)) {
             let _ = orders.write_all(format!("{line}\n").as_bytes());
         }
+    }
+
+    /// The last 20 lines of the output.
+    pub fn tail(&self) -> String {
+        self.news().tail = None;
+        self.tell(Order::Tail);
+        let answer = self.wait(ANSWER_PATIENCE, |news| match news.tail.take() {
+            None if news.closed.is_some() => Some(None),
+            answer => answer.map(Some),
+        });
+        let last_words = || self.news().exited.as_ref().map(|(_, tail)| tail.clone());
+        answer.flatten().or_else(last_words).unwrap_or_default()
     }
 
     /// Has the service ended, waits for it, and says what the warden reported; `None` if it was killed.

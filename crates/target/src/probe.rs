@@ -4,7 +4,7 @@
 
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use plan::Ready;
@@ -25,6 +25,13 @@ pub enum Seen {
     Ready,
     /// Nobody listens on its port.
     Refused,
+    /// Nobody listens where it should, and the service itself does somewhere else.
+    Elsewhere {
+        /// Where it listens.
+        listens: IpAddr,
+        /// Whether clients ask for it from another host, over a [`crate::Network`].
+        linked: bool,
+    },
     /// No connection came about for another reason.
     Unreachable(String),
     /// It answered with this status.
@@ -45,6 +52,14 @@ impl Seen {
             Self::Refused => {
                 "does it listen on {port}? its environment or arguments have to say so".to_owned()
             }
+            Self::Elsewhere { linked: true, .. } => {
+                "with `load.network` the client is on another host: let it listen on {address}, which its environment \
+                 or arguments have to say"
+                    .to_owned()
+            }
+            Self::Elsewhere { .. } => {
+                "let it listen on {address}: its environment or arguments have to say so".to_owned()
+            }
             Self::Status(404) => "`ready` must be a path that the service has".to_owned(),
             Self::Status(_) => {
                 "`ready` must be a path that answers with 2xx once the service is ready".to_owned()
@@ -62,6 +77,7 @@ impl fmt::Display for Seen {
         match self {
             Self::Ready => f.write_str("it was ready"),
             Self::Refused => f.write_str("but nothing listens there"),
+            Self::Elsewhere { listens, .. } => write!(f, "but it listens on {listens} only"),
             Self::Unreachable(why) => write!(f, "but could not connect: {why}"),
             Self::Status(status) => write!(f, "last answer: status {status}"),
             Self::Silent => f.write_str("but it accepts connections and does not answer"),

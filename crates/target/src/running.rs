@@ -22,8 +22,6 @@ use crate::{Placement, Ports, Warden, memory, sockets, tree};
 const START_PATIENCE: Duration = Duration::from_secs(20);
 /// Time between two looks at whether a service is ready.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
-/// How long a warden may take to answer a question.
-const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
 
 /// A service that was started and became ready. Dropping it stops it.
 #[derive(Debug)]
@@ -184,14 +182,7 @@ impl Running {
 
     /// The last 20 lines of its output.
     pub fn tail(&self) -> String {
-        self.link.news().tail = None;
-        self.link.tell(Order::Tail);
-        let answer = self.link.wait(ANSWER_PATIENCE, |news| match news.tail.take() {
-            None if news.closed.is_some() => Some(None),
-            answer => answer.map(Some),
-        });
-        let last_words = || self.link.news().exited.as_ref().map(|(_, tail)| tail.clone());
-        answer.flatten().or_else(last_words).unwrap_or_default()
+        self.link.tail()
     }
 
     /// Whose socket answers on its port now. Ports can be shared, so that a stale server may answer every other
@@ -282,7 +273,19 @@ impl Running {
         TargetError::ExitedEarly { service, command, exit, after, tail: self.tail().into() }
     }
 
+    /// Where the service listens on its port, if it does.
+    fn elsewhere(&self) -> Option<Seen> {
+        let processes = tree::descendants(self.link.pid());
+        let open = processes.iter().filter_map(|stat| sockets::open_sockets(stat.id.pid)).flatten();
+        let ours: Vec<u64> = open.collect();
+        let listeners = sockets::listeners(self.address.port());
+        let listener = listeners.iter().find(|listener| ours.contains(&listener.inode))?;
+        Some(Seen::Elsewhere { listens: listener.address, linked: !self.address.ip().is_loopback() })
+    }
+
     fn not_ready(&self, service: &Service, last_seen: Seen) -> TargetError {
+        let refused = last_seen == Seen::Refused;
+        let last_seen = refused.then(|| self.elsewhere()).flatten().unwrap_or(last_seen);
         TargetError::NotReady {
             service: self.name.clone(),
             command: self.command.clone(),

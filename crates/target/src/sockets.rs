@@ -1,4 +1,4 @@
-//! Who listens on a port, as `/proc/net/tcp` and the descriptors of processes tell.
+//! Who listens on a port, as the kernel's table of TCP sockets and the descriptors of processes tell.
 //!
 //! It reads only. What an owner means for a trial is said elsewhere.
 
@@ -20,10 +20,11 @@ pub(crate) struct Listener {
 /// State 0A of `/proc/net/tcp`.
 const LISTENING: &str = "0A";
 
-/// All sockets that listen on `port`, on whatever address. Empty also where `/proc/net` cannot be read.
+/// All sockets of this network that listen on `port`, on whatever address. Empty also where `/proc` cannot be read.
 pub(crate) fn listeners(port: u16) -> Vec<Listener> {
     let mut found = Vec::new();
-    for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
+    // Of the calling thread's network, which need not be that of the other threads.
+    for table in ["/proc/thread-self/net/tcp", "/proc/thread-self/net/tcp6"] {
         let Ok(file) = File::open(table) else { continue };
         let mut here = Vec::new();
         for line in BufReader::new(file).lines().skip(1).map_while(Result::ok) {

@@ -6,6 +6,8 @@ mod habits;
 mod latency;
 mod load;
 mod mix;
+mod network;
 mod place;
+mod prepare;
 mod reach;
 mod run;

@@ -67,7 +67,7 @@ if (mode === "exit") {
 }
 if (mode !== "hang") {
   const server = (servers[mode] ?? (() => http.createServer(answer)))();
-  server.listen(port, "127.0.0.1");
+  server.listen(port, process.env.HOST ?? "127.0.0.1");
 } else {
   setInterval(() => {}, 1000);
 }

@@ -3,15 +3,18 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use plan::{Arrivals, Comparison, Cpus, Design, Expect, Factor, Load, LookRule, Metric, Plan, Variant};
+use plan::{
+    Arrivals, Comparison, Cpus, Design, Expect, Factor, Load, LookRule, Metric, Plan, Preparation, Variant,
+};
 use proofload_lab::{Failure, LabError, OpenSpec, Progress, SliceSpec, Start, World};
 use rand::RngExt;
 use rand_pcg::Pcg64;
 use record::{
-    Environment, GeneratorUse, Header, MachineUse, OpenLoop, Record, ServiceUse, Slice, SliceKind,
+    Environment, GeneratorUse, Header, MachineUse, OpenLoop, Prepared, Record, ServiceUse, Slice, SliceKind,
     TrialEnded, TrialStarted, Writer,
 };
 use stats::Latencies;
+use target::Preparing;
 
 /// Responses per second of a variant without effect.
 const BASE_RATE: f64 = 2000.0;
@@ -26,6 +29,7 @@ pub const WITHIN_SD: f64 = 0.02;
 pub enum Fault {
     DiesInBlock(u32),
     NeverStarts,
+    NoData,
     Interrupt(u32),
     AllFail,
     /// Variant 1 gives nothing within the windows of one block.
@@ -78,6 +82,16 @@ impl Simulated {
 impl World for Simulated {
     fn now_s(&mut self) -> f64 {
         self.clock_s
+    }
+
+    fn prepare(&mut self, step: &Preparation, watch: &mut dyn FnMut(Preparing)) -> Result<Prepared, Failure> {
+        watch(Preparing::Making(Duration::ZERO));
+        // Longer than any budget here.
+        self.clock_s += 1e4;
+        if matches!(self.fault, Some(Fault::NoData)) {
+            return Err(Failure::Preparation("no space left".into()));
+        }
+        Ok(Prepared { name: step.name.clone(), key: "0".repeat(64), made: true, seconds: 1e4, bytes: 1 })
     }
 
     fn start(&mut self, start: Start) -> Result<TrialStarted, Failure> {
@@ -279,6 +293,7 @@ pub fn plan(variants: usize) -> Plan {
             connections: 32,
             threads: None,
             timeout: Duration::from_secs(5),
+            network: None,
         },
         expect: Expect { status: vec![200], headers: BTreeMap::new(), body_bytes: None },
     };
@@ -294,6 +309,7 @@ pub fn plan(variants: usize) -> Plan {
         factors: vec![Factor { name: "setting".into(), levels: names }],
         comparisons: (1..variants).map(comparison).collect(),
         aa: None,
+        prepare: Vec::new(),
         design: Design {
             metric: Metric::Throughput,
             co_primary: Vec::new(),
@@ -311,6 +327,20 @@ pub fn plan(variants: usize) -> Plan {
             arrivals: Arrivals::Poisson,
         },
     }
+}
+
+/// The plan with data to be made first.
+pub fn with_data(mut plan: Plan) -> Plan {
+    plan.prepare.push(Preparation {
+        name: "zips".into(),
+        command: vec!["make".into(), "{output}".into()],
+        directory: "/".into(),
+        env: BTreeMap::new(),
+        inputs: Vec::new(),
+        space_bytes: None,
+        timeout: Duration::from_secs(600),
+    });
+    plan
 }
 
 /// The plan with a copy of its first variant as the last.

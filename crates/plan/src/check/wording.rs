@@ -89,6 +89,9 @@ pub(super) fn type_hint(node: &Node, wanted: &Wanted) -> Option<String> {
         Value::Integer(number) => match wanted.form.map(|form| form.name) {
             Some("Duration") => Some(format!("with its unit, in quotes: \"{number}s\"")),
             Some("Percent") => Some(format!("with its sign, in quotes: \"{number}%\"")),
+            Some("Space") => Some(format!("with its unit, in quotes: \"{number}MB\"")),
+            Some("Bandwidth") => Some(format!("with its unit, in quotes: \"{number}mbit\"")),
+            Some("Delay") => Some(format!("with its unit, in quotes: \"{number}ms\"")),
             _ if wants("a string") => Some(format!("in quotes: \"{number}\"")),
             _ => None,
         },

@@ -2,11 +2,11 @@
 
 use audit::{AaCheck, Conclusion};
 use plan::{Arrivals, Load, Request};
-use record::{EndReason, RateChosen, Record};
+use record::{EndReason, Prepared, RateChosen, Record};
 use stats::Rule;
 
 use super::metric_name;
-use crate::figure::{change, rate, seconds, share};
+use crate::figure::{bytes, change, rate, seconds, share};
 
 /// Each line a name and a text.
 pub(super) fn method(record: &Record, conclusion: &Conclusion) -> Vec<(String, String)> {
@@ -17,6 +17,7 @@ pub(super) fn method(record: &Record, conclusion: &Conclusion) -> Vec<(String, S
         ("A/A", conclusion.aa.as_ref().map(|aa| aa_line(aa, conclusion))),
         ("trial", trial_line(record)),
         ("load", load_line(record)),
+        ("data", data_line(record)),
     ];
     lines.extend(others.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?))));
     lines
@@ -96,6 +97,7 @@ fn end_text(reason: &EndReason) -> &'static str {
         EndReason::Void(_) => "stopped as void",
         EndReason::GeneratorFailed(_) => "stopped, because the load generator failed,",
         EndReason::ServiceFailed(_) => "stopped, because a service failed,",
+        EndReason::PreparationFailed(_) => "stopped, because its data could not be made,",
     }
 }
 
@@ -150,11 +152,12 @@ fn load_line(record: &Record) -> Option<String> {
     // A run that ended while capacity was measured has no rate yet.
     let pending = record.is_open_loop().then(|| "open loop".to_owned());
     Some(format!(
-        "{}, {} connections, keep-alive, {}, time-out {}{}{}",
+        "{}, {} connections, keep-alive, {}, time-out {}{}{}{}",
         open.or(pending).unwrap_or_else(|| "closed loop".to_owned()),
         load.connections,
         sent(load),
         seconds(load.timeout.as_secs_f64()),
+        load.network.as_ref().map(|link| format!(", over a link of {link}")).unwrap_or_default(),
         plan.design.endpoint.as_ref().map_or(String::new(), |of| format!("; response times of {}", of.name)),
         if record.is_open_loop() { "; warm-up in closed loop" } else { "" }
     ))
@@ -168,6 +171,18 @@ fn sent(load: &Load) -> String {
     let part = |request: &Request| load.share_of(&request.name).map_or(String::new(), share);
     let shared = load.requests.iter().map(|request| format!("{} of {}", part(request), request.name));
     format!("{} requests at random ({})", load.requests.len(), shared.collect::<Vec<_>>().join(", "))
+}
+
+/// What services were given, so that a reader can tell whether two records had the same.
+fn data_line(record: &Record) -> Option<String> {
+    let of_one = |prepared: &Prepared| {
+        let how =
+            if prepared.made { format!("made in {}", seconds(prepared.seconds)) } else { "found".to_owned() };
+        let key: String = prepared.key.chars().take(12).collect();
+        format!("{} {} {how} (key {key}…)", prepared.name, bytes(prepared.bytes as f64))
+    };
+    let all: Vec<String> = record.prepared.iter().map(of_one).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 fn open_loop(record: &Record, chosen: &RateChosen) -> String {

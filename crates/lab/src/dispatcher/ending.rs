@@ -1,0 +1,26 @@
+//! What a failure makes of a run: how its record ends, and what its caller hears. Pure.
+
+use record::{EndReason, WriteError};
+
+use super::LabError;
+use crate::world::Failure;
+
+/// How a run ends after `failure`: as the record keeps it, and as the caller is told.
+///
+/// # Errors
+/// If the record itself cannot be written, so that it cannot say either.
+pub(super) fn of_failure(failure: Failure) -> Result<(EndReason, Result<(), LabError>), WriteError> {
+    Ok(match failure {
+        Failure::Interrupted => (EndReason::Interrupted, Ok(())),
+        Failure::Pointless(why) => (EndReason::Void(why), Ok(())),
+        Failure::BudgetTooSmall { needed_s } => (EndReason::BudgetTooSmall { needed_s }, Ok(())),
+        Failure::Service(what) => (EndReason::ServiceFailed(what.clone()), Err(LabError::Service(what))),
+        Failure::Preparation(what) => {
+            (EndReason::PreparationFailed(what.clone()), Err(LabError::Service(what)))
+        }
+        Failure::Generator(what) => {
+            (EndReason::GeneratorFailed(what.clone()), Err(LabError::Generator(what)))
+        }
+        Failure::Record(error) => return Err(error),
+    })
+}

@@ -1,0 +1,192 @@
+//! The key of some data: a hash of everything that it is made from, as far as the experiment says what that is.
+//!
+//! It reads files and changes nothing. What it must not depend on: where the checkout lies, times, owners.
+
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use plan::Preparation;
+use sha2::{Digest as _, Sha256};
+
+use super::PrepareError;
+
+/// Tells this way of hashing from later ones, which must not find what this one kept.
+const RULE: &[u8] = b"proofload prepare 1";
+const READ_BYTES: usize = 64 << 10;
+
+/// 64 hexadecimal digits.
+///
+/// # Errors
+/// An input that cannot be read.
+pub(super) fn key(step: &Preparation) -> Result<String, PrepareError> {
+    let mut parts = Parts(Sha256::new());
+    parts.add(RULE);
+    parts.count(step.command.len());
+    step.command.iter().for_each(|part| parts.add(part.as_bytes()));
+    parts.count(step.env.len());
+    for (name, value) in &step.env {
+        parts.add(name.as_bytes());
+        parts.add(value.as_bytes());
+    }
+    parts.count(step.inputs.len());
+    for input in &step.inputs {
+        parts.add(input.as_bytes());
+        let path = step.directory.join(input);
+        let unreadable = |(path, error): (std::path::PathBuf, io::Error)| PrepareError::Input {
+            name: step.name.clone(),
+            path,
+            reason: error.to_string(),
+        };
+        parts.entry(&path).map_err(unreadable)?;
+    }
+    if step.inputs.is_empty() {
+        // Nothing else tells two experiments apart whose command is `make`.
+        parts.add(step.directory.as_os_str().as_bytes());
+    }
+    Ok(parts.digits())
+}
+
+/// What is hashed, each part with its length before it, so that no two lists of parts look alike.
+struct Parts(Sha256);
+
+impl Parts {
+    fn add(&mut self, part: &[u8]) {
+        self.count(part.len());
+        self.0.update(part);
+    }
+
+    fn count(&mut self, number: usize) {
+        self.0.update((number as u64).to_le_bytes());
+    }
+
+    /// A file, or a folder with all that is in it; where it fails, and why.
+    fn entry(&mut self, path: &Path) -> Result<(), (std::path::PathBuf, io::Error)> {
+        let at = |error| (path.to_owned(), error);
+        let found = fs::metadata(path).map_err(at)?;
+        if found.is_file() {
+            self.add(b"file");
+            self.add(&hash_of(path).map_err(at)?);
+            Ok(())
+        } else if found.is_dir() {
+            self.folder(path)
+        } else {
+            Err(at(io::Error::other("it is neither a file nor a folder")))
+        }
+    }
+
+    /// In the order of names: that of the disk is not the same everywhere.
+    fn folder(&mut self, path: &Path) -> Result<(), (std::path::PathBuf, io::Error)> {
+        let at = |error| (path.to_owned(), error);
+        let names = fs::read_dir(path).map_err(at)?.map(|entry| Ok(entry?.file_name()));
+        let mut names = names.collect::<io::Result<Vec<_>>>().map_err(at)?;
+        names.sort_unstable();
+        self.add(b"folder");
+        self.count(names.len());
+        for name in &names {
+            self.add(OsStr::as_bytes(name));
+            let inside = path.join(name);
+            match fs::read_link(&inside) {
+                // By where it points: followed, a link to a folder above would never end.
+                Ok(target) if inside.is_dir() || !inside.exists() => {
+                    self.add(b"link");
+                    self.add(target.as_os_str().as_bytes());
+                }
+                _ => self.entry(&inside)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn digits(self) -> String {
+        let mut digits = String::with_capacity(64);
+        for byte in self.0.finalize() {
+            // Writing to a string cannot fail.
+            let _ = write!(digits, "{byte:02x}");
+        }
+        digits
+    }
+}
+
+fn hash_of(path: &Path) -> io::Result<[u8; 32]> {
+    let mut file = File::open(path)?;
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; READ_BYTES];
+    loop {
+        match file.read(&mut buffer) {
+            Ok(0) => return Ok(hash.finalize().into()),
+            Ok(count) => hash.update(&buffer[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn step(directory: &Path, inputs: &[&str]) -> Preparation {
+        Preparation {
+            name: "data".to_owned(),
+            command: vec!["make".to_owned(), "{output}".to_owned()],
+            directory: directory.to_owned(),
+            env: [("SIZE".to_owned(), "2".to_owned())].into(),
+            inputs: inputs.iter().map(|input| (*input).to_owned()).collect(),
+            space_bytes: None,
+            timeout: Duration::from_secs(1),
+        }
+    }
+
+    /// A checkout with a generator and a folder of two files.
+    fn checkout() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("src")).unwrap();
+        for (name, text) in [("make.js", "1"), ("src/a", "2"), ("src/b", "3")] {
+            fs::write(folder.path().join(name), text).unwrap();
+        }
+        folder
+    }
+
+    #[test]
+    fn whatever_data_is_made_from_changes_its_key_and_nothing_else_does() {
+        let inputs = ["make.js", "src"];
+        let (one, other) = (checkout(), checkout());
+        let first = key(&step(one.path(), &inputs)).unwrap();
+        assert_eq!(first.len(), 64);
+        fs::write(other.path().join("unnamed"), "x").unwrap();
+        assert_eq!(key(&step(other.path(), &inputs)).unwrap(), first, "where it lies does not count");
+        std::os::unix::fs::symlink("..", other.path().join("src/up")).unwrap();
+        let mut keys = vec![first, key(&step(other.path(), &inputs)).unwrap()];
+        let mut changed = |change: &dyn Fn(&mut Preparation)| {
+            let mut step = step(one.path(), &inputs);
+            change(&mut step);
+            keys.push(key(&step).unwrap());
+        };
+        changed(&|step| step.command = vec!["make".to_owned(), "{output}/x".to_owned()]);
+        changed(&|step| step.command = vec!["make{output}".to_owned()]);
+        changed(&|step| _ = step.env.insert("SIZE".to_owned(), "3".to_owned()));
+        changed(&|step| _ = step.inputs.pop());
+        changed(&|_| fs::write(one.path().join("src/b"), "4").unwrap());
+        changed(&|_| fs::rename(one.path().join("src/b"), one.path().join("src/c")).unwrap());
+        let count = keys.len();
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), count);
+    }
+
+    #[test]
+    fn without_inputs_the_directory_counts_and_a_missing_input_is_named() {
+        let (one, other) = (checkout(), checkout());
+        assert_ne!(key(&step(one.path(), &[])).unwrap(), key(&step(other.path(), &[])).unwrap());
+        let error = key(&step(one.path(), &["gone.js"])).unwrap_err().to_string();
+        assert!(
+            error.starts_with("prepare.data: cannot read its input ") && error.contains("gone.js"),
+            "{error}"
+        );
+    }
+}
