@@ -7,8 +7,8 @@ TRUTH := target/truth
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build demo bench-engine bench-open-loop bench-memory truth-setup truth-simulated truth-aa
-.PHONY: truth-planted truth-by-hand truth-variance test fuzz check
+.PHONY: help setup build demo bench-engine bench-open-loop bench-memory bench-proxy truth-setup truth-simulated
+.PHONY: truth-aa truth-planted truth-by-hand truth-variance test fuzz check
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,6 +32,10 @@ bench-open-loop: build ## how well we and wrk2, h2load, oha and autocannon keep 
 
 bench-memory: build ## whether we and oha need more memory for more requests, measured here in about 5 minutes
 	python3 bench/engine/memory.py --install --proofload $(BINARY)
+
+bench-proxy: build ## what a reverse proxy costs per request, ours of Node and nginx, measured here in about 10 minutes
+	cd bench/proxy && npm ci --no-audit --no-fund --loglevel=error
+	python3 bench/proxy/compare.py --proofload $(BINARY)
 
 # The studies go on where they were left: their lines are kept in $(TRUTH).
 truth-setup:

@@ -1,0 +1,69 @@
+'use strict';
+
+// The environment as checked settings. A value that cannot be meant stops the start, with the variable, the value and
+// the limit in the message. It must not open anything.
+//
+//   PORT, HOST           where it listens                                            3000, 127.0.0.1
+//   PREFIX               the path whose requests are forwarded, without it           /api
+//   ORIGIN               where to, http://HOST:PORT                                  required
+//   IDLE_CONNECTIONS     connections to the origin kept while no request needs them  256
+//   IDLE_TIMEOUT_MS      for how long: less than the origin keeps them               4000
+//   CONNECT_TIMEOUT_MS   until the origin accepts a connection                       5000
+//   RESPONSE_TIMEOUT_MS  between two signs of life of the origin                     60000
+//   CLIENT_TIMEOUT_MS    between two signs of life of a client                       75000
+//   HEAD_BYTES           of a request or a response before its body                  16384
+//   REUSE_PORT           1: each process accepts for itself (Node.js 23.1, Linux)    0
+
+const REUSE_PORT_SINCE = [23, 1];
+
+class SettingError extends Error {}
+
+function readSettings(env, nodeVersion = process.versions.node) {
+  const origin = readOrigin(env.ORIGIN);
+  return {
+    port: readNumber(env, 'PORT', 3000, 0, 65_535),
+    host: (env.HOST ?? '127.0.0.1').replace(/^\[(.*)\]$/, '$1'),
+    prefix: readPrefix(env.PREFIX ?? '/api'),
+    originHost: origin.host,
+    originPort: origin.port,
+    idleConnections: readNumber(env, 'IDLE_CONNECTIONS', 256, 0, 65_535),
+    idleTimeoutMs: readNumber(env, 'IDLE_TIMEOUT_MS', 4000, 1, 3_600_000),
+    connectTimeoutMs: readNumber(env, 'CONNECT_TIMEOUT_MS', 5000, 1, 3_600_000),
+    responseTimeoutMs: readNumber(env, 'RESPONSE_TIMEOUT_MS', 60_000, 1, 3_600_000),
+    clientTimeoutMs: readNumber(env, 'CLIENT_TIMEOUT_MS', 75_000, 1, 3_600_000),
+    headBytes: readNumber(env, 'HEAD_BYTES', 16_384, 256, 1_048_576),
+    reusePort: readReusePort(env.REUSE_PORT, nodeVersion),
+  };
+}
+
+function readNumber(env, name, preset, min, max) {
+  const text = env[name] ?? String(preset);
+  const value = /^\d{1,9}$/.test(text) ? Number(text) : NaN;
+  if (!(value >= min && value <= max)) throw new SettingError(`${name}: ${text} is not a number from ${min} to ${max}`);
+  return value;
+}
+
+// Without a path of its own: then no target, whatever it has of `..`, leaves what the origin offers to everyone.
+function readOrigin(text) {
+  const match = /^http:\/\/(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+)(?::(\d{1,5}))?\/?$/.exec(text ?? '');
+  if (match === null) throw new SettingError(`ORIGIN: ${text ?? 'missing'}, want http://HOST:PORT and no path`);
+  return { host: match[1].replace(/^\[(.*)\]$/, '$1'), port: Number(match[2] ?? 80) };
+}
+
+function readPrefix(text) {
+  if (!/^(\/[A-Za-z0-9._~-]+)*\/?$/.test(text)) throw new SettingError(`PREFIX: ${text} is not a path such as /api`);
+  return text.replace(/\/$/, '');
+}
+
+function readReusePort(text, nodeVersion) {
+  if (text === undefined || text === '0') return false;
+  if (text !== '1') throw new SettingError(`REUSE_PORT: ${text} is neither 0 nor 1`);
+  const [major, minor] = nodeVersion.split('.').map(Number);
+  const [majorMin, minorMin] = REUSE_PORT_SINCE;
+  if (major < majorMin || (major === majorMin && minor < minorMin)) {
+    throw new SettingError(`REUSE_PORT: Node.js ${nodeVersion} cannot, at least ${majorMin}.${minorMin} is needed`);
+  }
+  return true;
+}
+
+module.exports = { SettingError, readSettings };
