@@ -1,0 +1,41 @@
+'use strict';
+
+// The six routes: a JSON source, small or large, from the disk or the network, read by streaming or as a whole. What is
+// found is the same either way, and so is the answer.
+
+const path = require('node:path');
+const express = require('express');
+const { fileSource, httpSource } = require('../sources');
+const { findByPromise, findByStream } = require('../finding');
+
+/** A router for sources in `folder` and at the origin `upstream`. */
+function dataRoutes({ folder, upstream }) {
+  const smallDisk = fileSource(path.join(folder, 'small.json'));
+  const smallNet = httpSource(new URL('/small.json', upstream));
+  const largeNet = httpSource(new URL('/large.json', upstream));
+  const bySpeaker = ({ speakerId }) => (speaker) => String(speaker.id) === speakerId;
+  const byZipcode = ({ zipcode }) => (place) => place.zipcode === zipcode;
+
+  const router = express.Router();
+  router.get('/small/net/stream/:speakerId', answer(findByStream, smallNet, bySpeaker));
+  router.get('/small/net/promise/:speakerId', answer(findByPromise, smallNet, bySpeaker));
+  router.get('/small/disk/stream/:speakerId', answer(findByStream, smallDisk, bySpeaker));
+  router.get('/small/disk/promise/:speakerId', answer(findByPromise, smallDisk, bySpeaker));
+  router.get('/large/stream/:zipcode', answer(findByStream, largeNet, byZipcode));
+  router.get('/large/promise/:zipcode', answer(findByPromise, largeNet, byZipcode));
+  return router;
+}
+
+// A request whose client has gone must not read on: what is left of two gigabytes would be read for nobody, beside the
+// requests that came after it.
+function answer(find, source, matcher) {
+  return async (req, res) => {
+    const abort = new AbortController();
+    res.once('close', () => {
+      if (!res.writableFinished) abort.abort();
+    });
+    res.json(await find(source, matcher(req.params), abort.signal));
+  };
+}
+
+module.exports = { dataRoutes };
