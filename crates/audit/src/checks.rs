@@ -8,6 +8,7 @@ use crate::finding::{Finding, Grade};
 
 mod missing;
 mod open_loop;
+mod workers;
 
 pub(crate) use missing::without_value;
 pub use open_loop::{LAG_MAX_NS, LAG_SHARE_MAX, LAG_SHARE_VOID, QUEUED_SHARE_MAX, SENT_SHARE_MIN};
@@ -33,6 +34,7 @@ pub fn all(record: &Record) -> Vec<Finding> {
         damage,
         ended_void,
         left_over,
+        workers::lost,
         too_few_blocks,
         errors,
         generator_saturated,

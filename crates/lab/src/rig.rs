@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use load::{Address, Arrivals, Contract, Generator, LoadSpec, Process, Rate, Request, Until};
 use plan::{Plan, Variant};
-use record::{MachineUse, ServiceStarted, Slice, SliceKind, TrialEnded, TrialStarted};
+use record::{MachineUse, ServiceStarted, Slice, SliceKind, TrialEnded, TrialStarted, WorkersLost};
 use target::{Division, Placement, Ports, Running, Sample, TargetError, Warden};
 
 use self::keeping::{Place, cpu_source, kept, uses};
@@ -171,6 +171,7 @@ impl World for Rig {
     fn stop(&mut self, variant: usize) -> Option<TrialEnded> {
         let index = self.living.iter().position(|living| living.variant == variant)?;
         let Living { block, mut services, generator, .. } = self.living.remove(index);
+        let workers_lost = services.iter().filter_map(workers_lost).collect();
         // The connections go first, so that a service that waits for them to close can end at once.
         drop(generator);
         let mut ended = TrialEnded {
@@ -180,6 +181,7 @@ impl World for Rig {
             killed: Vec::new(),
             leftovers: Vec::new(),
             output_dropped_bytes: 0,
+            workers_lost,
         };
         // The entry first, then what it needs.
         for service in services.into_iter().rev() {
@@ -234,6 +236,7 @@ impl Rig {
             port: running.address().port(),
             cpus: self.division.services.clone(),
             cpu_source: cpu_source(running.sample().cpu_source).to_owned(),
+            workers: running.workers(),
         }
     }
 
@@ -279,6 +282,12 @@ fn check_alive(service: &mut Running) -> Result<(), Failure> {
             last_words(&service.tail())
         ))),
     }
+}
+
+/// A service that goes on with fewer workers, or with new ones, is not what was to be measured.
+fn workers_lost(service: &Running) -> Option<WorkersLost> {
+    let lost = service.workers_lost();
+    (lost > 0).then(|| WorkersLost { service: service.name().to_owned(), lost })
 }
 
 fn last_words(tail: &str) -> String {

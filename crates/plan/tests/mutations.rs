@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use proofload_plan::{Plan, Problem, fill, parse};
+use proofload_plan::{Launcher, NodeCommand, Plan, Problem, fill, parse, render};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -64,6 +64,8 @@ const FRAGMENTS: &[&str] = &[
     "services = \"none\"\n",
     "design.compare = []\n",
     "x.y.z = { a.b = [[], {}] }\n",
+    "launcher = \"pm2-fork\"\n",
+    "templates = { \"..\" = \"src\", a = \"b\" }\n",
 ];
 
 #[derive(Debug, Clone)]
@@ -144,9 +146,18 @@ fn assert_sound(plan: &Plan) {
             assert!(!service.command.is_empty());
             let started = &variant.services[..index];
             assert!(service.needs.iter().all(|need| started.iter().any(|other| other.name == *need)));
-            let port_of = |name: &str| name == "port" || name == "directory" || name.ends_with(".port");
+            let known = |name: &str| {
+                let of_all = ["port", "directory", "address", "scratch"].contains(&name);
+                of_all || name.ends_with(".port") || (name == "workers" && service.workers.is_some())
+            };
             for text in service.command.iter().chain(service.env.values()) {
-                fill(text, |name| port_of(name).then(String::new)).expect("only known placeholders");
+                fill(text, |name| known(name).then(String::new)).expect("only known placeholders");
+            }
+            for text in service.templates.values() {
+                render(text, |name| known(name).then(String::new)).expect("only known placeholders");
+            }
+            if service.launcher != Launcher::Exec {
+                assert!(service.workers.is_some() && NodeCommand::parse(&service.command).is_ok());
             }
         }
     }

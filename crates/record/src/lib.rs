@@ -22,6 +22,7 @@ mod writer;
 pub use environment::Environment;
 pub use event::{
     Allocation, EndReason, Ended, Event, RateChosen, ServiceStarted, TrialEnded, TrialStarted, WarmUp,
+    WorkersLost,
 };
 pub use fold::{Block, Record, Trial};
 pub use reader::{OpenError, open};

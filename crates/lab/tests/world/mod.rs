@@ -150,6 +150,7 @@ impl World for Simulated {
             killed: Vec::new(),
             leftovers: Vec::new(),
             output_dropped_bytes: 0,
+            workers_lost: Vec::new(),
         })
     }
 }
