@@ -7,6 +7,7 @@ use record::{Block, EndReason, Record, Slice, Trial};
 use crate::finding::{Finding, Grade};
 use crate::no_success::{self, fruitless};
 
+mod lost;
 mod missing;
 mod open_loop;
 mod shared;
@@ -36,6 +37,7 @@ pub fn all(record: &Record) -> Vec<Finding> {
         damage,
         ended_void,
         left_over,
+        lost::workers,
         too_few_blocks,
         no_success::findings,
         errors,

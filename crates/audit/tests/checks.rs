@@ -5,7 +5,8 @@ use std::path::Path;
 use plan::{LookRule, Metric, Rate};
 use proofload_audit::{Grade, Outcome, Standing, Unit, conclude};
 use record::{
-    ContractFailure, EndReason, Ended, ErrorCount, OpenLoop, Record, ServiceStarted, Slice, Trial, TrialEnded,
+    ContractFailure, EndReason, Ended, ErrorCount, OpenLoop, Record, ServiceStarted, Slice, Trial,
+    TrialEnded, WorkersLost,
 };
 use stats::Latencies;
 
@@ -42,7 +43,7 @@ fn a_sound_record_has_an_answer_and_no_finding() {
 #[test]
 fn each_planted_fault_is_found_and_nothing_else() {
     type Plant = fn(&mut Record);
-    let faults: [(&str, Grade, Plant); 9] = [
+    let faults: [(&str, Grade, Plant); 10] = [
         ("errors", Grade::Void, |record| {
             slices(record, 1).for_each(|slice| slice.ok -= slice.ok / 500);
         }),
@@ -69,6 +70,10 @@ fn each_planted_fault_is_found_and_nothing_else() {
         }),
         ("left_over", Grade::Void, |record| {
             ends(record).for_each(|end| end.leftovers.push("node server.js (pid 9)".into()));
+        }),
+        ("workers_lost", Grade::Void, |record| {
+            let lost = WorkersLost { service: "api".into(), lost: 1 };
+            ends(record).take(1).for_each(|end| end.workers_lost.push(lost.clone()));
         }),
         ("killed", Grade::Note, |record| ends(record).for_each(|end| end.killed.push("api".into()))),
     ];

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use load::{Address, Arrivals, Contract, Generator, LoadSpec, Process, Rate, Until};
 use plan::{Cpus, Plan, Preparation, Variant};
-use record::{MachineUse, Prepared, ServiceStarted, Slice, SliceKind, TrialEnded, TrialStarted};
+use record::{MachineUse, Prepared, ServiceStarted, Slice, SliceKind, TrialEnded, TrialStarted, WorkersLost};
 use target::{Division, Network, Placement, Ports, Preparing, Running, Sample, TargetError, Warden};
 
 use self::keeping::{Place, cpu_source, kept, uses};
@@ -144,8 +144,7 @@ impl World for Rig {
         let entry = services.last().map(Running::address);
         let address =
             entry.ok_or_else(|| Failure::Service(format!("{}: no service to load", variant.name)))?;
-        let generator =
-            || self.generator(variant, address, None, start.requests_seed);
+        let generator = || self.generator(variant, address, None, start.requests_seed);
         let generator = network::at_client(network.as_ref(), generator)?;
         let started = TrialStarted {
             block: start.block,
@@ -203,6 +202,7 @@ impl World for Rig {
     fn stop(&mut self, variant: usize) -> Option<TrialEnded> {
         let index = self.living.iter().position(|living| living.variant == variant)?;
         let Living { block, services, generator, network: _network, .. } = self.living.remove(index);
+        let workers_lost = services.iter().filter_map(workers_lost).collect();
         // The connections go first, so that a service that waits for them to close can end at once.
         drop(generator);
         let peak = |service: &Running| (service.name().to_owned(), service.peak_memory());
@@ -215,6 +215,7 @@ impl World for Rig {
             killed: Vec::new(),
             leftovers: Vec::new(),
             output_dropped_bytes: 0,
+            workers_lost,
         };
         // The entry first, then what it needs.
         for service in services.into_iter().rev() {
@@ -274,7 +275,7 @@ impl Rig {
             port: running.address().port(),
             cpus: self.division.services.clone(),
             cpu_source: cpu_source(running.sample().cpu_source).to_owned(),
-            workers: None,
+            workers: running.workers(),
         }
     }
 
@@ -320,6 +321,12 @@ fn check_alive(service: &mut Running) -> Result<(), Failure> {
             last_words(&service.tail())
         ))),
     }
+}
+
+/// A service that goes on with fewer workers, or with new ones, is not what was to be measured.
+fn workers_lost(service: &Running) -> Option<WorkersLost> {
+    let lost = service.workers_lost();
+    (lost > 0).then(|| WorkersLost { service: service.name().to_owned(), lost })
 }
 
 fn last_words(tail: &str) -> String {

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::launch::{Launcher, Workers};
 use crate::model::{Arrivals, Cpus, LookRule, Metric};
 use crate::shape::{Entries, OneOrMany, RateOrShare, Scalar};
 use crate::text_form::{Name, Percent, Period, RequestPath};
@@ -64,7 +65,8 @@ pub(crate) struct Settings {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Service {
     /// Program and arguments, each a string of its own; no shell is involved. May contain placeholders: {port},
-    /// {NAME.port} of a service that it needs, {address}, {directory}, {prepare.NAME}. A plain brace is written {{.
+    /// {NAME.port} of a service that it needs, {address}, {directory}, {scratch}, {workers}, {prepare.NAME}. A plain brace is
+    /// written {{.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1))]
     pub command: Vec<String>,
@@ -87,6 +89,19 @@ pub(crate) struct Service {
     pub port: Option<u16>,
     /// Services that must be ready before this one starts.
     pub needs: Vec<String>,
+    /// How it is started. All but exec take a command that runs a script on Node.js: node, its flags, the script, its
+    /// arguments.
+    pub launcher: Launcher,
+    /// As how many processes it serves: a number, or "cores" for one on each CPU that the services have, which is what
+    /// cluster and pm2-cluster do without it. With exec it only gives {workers} its value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workers: Option<Workers>,
+    /// Whether PM2 monitors the process from inside, as it does by default. Only with pm2-fork and pm2-cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pmx: Option<bool>,
+    /// Files that are written into the folder {scratch} before each start: the name of each, and the template that it is
+    /// made from, relative to `directory`. In a template placeholders have doubled braces: {{port}}.
+    pub templates: BTreeMap<String, String>,
 }
 
 impl Default for Service {
@@ -100,6 +115,10 @@ impl Default for Service {
             env: BTreeMap::new(),
             port: None,
             needs: Vec::new(),
+            launcher: Launcher::Exec,
+            workers: None,
+            pmx: None,
+            templates: BTreeMap::new(),
         }
     }
 }

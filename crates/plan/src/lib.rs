@@ -7,7 +7,8 @@
 //! ```
 //!
 //! [`Plan`] holds everything that a run needs, with every default filled in. This crate starts nothing and measures
-//! nothing; of the world it only reads the file and looks whether the directories and inputs that it names exist.
+//! nothing; of the world it only reads the file and the templates that it names, and looks whether the directories and inputs
+//! that it names exist.
 
 use std::io::Read;
 use std::path::Path;
@@ -18,8 +19,10 @@ mod copy;
 mod design;
 mod factor;
 mod file;
+mod launch;
 mod model;
 mod network;
+mod node_command;
 mod placeholder;
 mod prepare;
 mod problem;
@@ -29,13 +32,17 @@ mod schema;
 mod service;
 mod shape;
 mod site;
+mod template;
 mod text_form;
 mod tree;
 
+pub use launch::{Launcher, WORKERS_MAX, Workers};
 pub use model::*;
+pub use node_command::{NodeCommand, NotNode};
 pub use placeholder::{Placeholder, UnknownPlaceholder, fill, placeholders};
 pub use problem::{Problem, Problems, ReadError};
 pub use schema::schema;
+pub use template::{render, template_placeholders};
 
 /// Larger than any experiment; keeps a mistaken path (a log, a device) from filling the memory.
 const FILE_BYTES_MAX: u64 = 1 << 20;

@@ -12,6 +12,7 @@ mod mix;
 
 pub use mix::{Cpus, Endpoint, Request};
 
+use crate::launch::{Launcher, Workers};
 pub use crate::network::Network;
 
 /// An experiment, checked: every variant resolved to plain values.
@@ -85,6 +86,22 @@ pub struct Service {
     pub stop_timeout: Duration,
     /// Services that must be ready before this one starts.
     pub needs: Vec<String>,
+    /// How it is started.
+    #[serde(default)]
+    pub launcher: Launcher,
+    /// As how many processes it serves; always there unless it is started as its command says.
+    #[serde(default)]
+    pub workers: Option<Workers>,
+    /// Whether PM2 monitors the process from inside; without effect where PM2 does not start it.
+    #[serde(default = "yes")]
+    pub pmx: bool,
+    /// Files made anew for each trial: name to text, with placeholders such as `{{port}}` not yet filled in.
+    #[serde(default)]
+    pub templates: BTreeMap<String, String>,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// Data that services need, made once by a command and kept.

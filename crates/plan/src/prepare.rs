@@ -10,8 +10,9 @@ use crate::file;
 use crate::model::{Preparation, Service, Variant};
 use crate::placeholder::placeholders;
 use crate::problem::Problem;
-use crate::service::{directory, placeholder_hint};
+use crate::service::{directory, known_hint};
 use crate::site::Site;
+use crate::template::template_placeholders;
 use crate::text_form::Period;
 use crate::tree::{Node, Table};
 
@@ -46,8 +47,9 @@ pub(crate) fn is_named_by(placeholder: &str) -> bool {
 }
 
 fn mentions(service: &Service, name: &str) -> bool {
-    let texts = service.command.iter().chain(service.env.values());
-    texts.flat_map(|text| placeholders(text)).any(|found| found.name.strip_prefix(PREFIX) == Some(name))
+    let texts = service.command.iter().chain(service.env.values()).flat_map(|text| placeholders(text));
+    let templates = service.templates.values().flat_map(|text| template_placeholders(text));
+    texts.chain(templates).any(|found| found.name.strip_prefix(PREFIX) == Some(name))
 }
 
 fn preparation(site: &mut Site<'_>, name: &str, step: &file::Prepare) -> Preparation {
@@ -114,7 +116,7 @@ fn judge_text(site: &mut Site<'_>, text: &str, span: std::ops::Range<usize>) -> 
         let written = &text[placeholder.range.clone()];
         let place = site.part_place(span.clone(), written);
         let message = format!("unknown placeholder `{}`", clipped(written));
-        let hint = placeholder_hint(placeholder.name, &known);
+        let hint = known_hint(placeholder.name, &known, ("{", "}"));
         site.report(Problem::new(place, message, "unknown placeholder").hint(hint));
     }
     found.iter().any(|placeholder| placeholder.name == OUTPUT)

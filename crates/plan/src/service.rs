@@ -1,12 +1,13 @@
 //! The services of one variant: which are started, in which order, and whether what they say is possible.
 //!
-//! Touches the world in one way only: it looks whether directories exist.
+//! Touches the world in two ways only: it looks whether directories exist, and reads templates.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::check::clipped;
 use crate::file::{self, Settings};
+use crate::launch::Launcher;
 use crate::model::{Ready, Service};
 use crate::placeholder::placeholders;
 use crate::prepare;
@@ -14,7 +15,9 @@ use crate::problem::{Problem, did_you_mean, listed, nearest};
 use crate::site::Site;
 use crate::text_form::Period;
 
+mod launch;
 mod needs;
+mod templates;
 
 const READY_MIN: Period = Period::milliseconds(100);
 const READY_MAX: Period = Period::seconds(600);
@@ -85,6 +88,8 @@ fn judge_name(site: &mut Site<'_>, name: &str) {
 
 fn judge(site: &mut Site<'_>, name: &str, service: &file::Service, all: &BTreeMap<String, file::Service>) {
     let at = |key| ["services", name, key];
+    launch::judge(site, name, service);
+    templates::judge_names(site, name, service);
     site.within(&at("ready_timeout"), service.ready_timeout, READY_MIN, READY_MAX);
     site.within(&at("stop_timeout"), service.stop_timeout, STOP_MIN, STOP_MAX);
     for (index, text) in service.command.iter().enumerate() {
@@ -125,39 +130,75 @@ fn judge_text(
         let message = "a NUL character cannot be handed to a process";
         site.report(Problem::new(span.clone(), message, "contains NUL"));
     }
-    let ports = std::iter::once(name).chain(service.needs.iter().map(String::as_str));
-    let mut known = ["port", "address", "directory"].map(str::to_owned).to_vec();
-    known.extend(ports.map(|service| format!("{service}.port")));
-    known.extend(prepare::placeholders_of(site.tree));
+    let known = known_placeholders(site, name, service);
     for placeholder in placeholders(text) {
-        let other = placeholder.name.strip_suffix(".port");
-        let other = other.filter(|other| site.tree.entry(&["services", other]).is_some());
-        // Where something was dropped it may have been the list of needs, or what is prepared.
-        let may_be_known =
-            (other.is_some() || prepare::is_named_by(placeholder.name)) && !site.source.complete;
-        if may_be_known || known.iter().any(|known| known == placeholder.name) {
+        if known.iter().any(|known| known == placeholder.name) || may_be_known(site, placeholder.name) {
             continue;
         }
         let written = &text[placeholder.range.clone()];
         let place = site.part_place(span.clone(), written);
         let message = format!("unknown placeholder `{}`", clipped(written));
-        let hint = match other {
-            Some(other) => format!("`services.{name}.needs` must name `{other}` first"),
-            None => placeholder_hint(placeholder.name, &known),
-        };
+        let hint = placeholder_hint(site, name, placeholder.name, &known, ("{", "}"));
         site.report(Problem::new(place, message, "unknown placeholder").hint(hint));
     }
 }
 
-pub(crate) fn placeholder_hint(word: &str, known: &[String]) -> String {
+/// What may stand in braces in what belongs to a service.
+fn known_placeholders(site: &Site<'_>, name: &str, service: &file::Service) -> Vec<String> {
+    let mut known = vec!["port".to_owned(), "directory".to_owned()];
+    let ports = std::iter::once(name).chain(service.needs.iter().map(String::as_str));
+    known.extend(ports.map(|service| format!("{service}.port")));
+    known.extend(["address", "scratch"].map(str::to_owned));
+    known.extend(prepare::placeholders_of(site.tree));
+    if service.launcher != Launcher::Exec || service.workers.is_some() {
+        known.push("workers".to_owned());
+    }
+    known
+}
+
+/// A service of the file, if `word` is the placeholder of its port.
+fn port_of<'a>(site: &Site<'_>, word: &'a str) -> Option<&'a str> {
+    let other = word.strip_suffix(".port");
+    other.filter(|other| site.tree.entry(&["services", other]).is_some())
+}
+
+/// Where something was dropped from the file it may have been the list of needs, the number of workers, or what is prepared.
+fn may_be_known(site: &Site<'_>, word: &str) -> bool {
+    !site.source.complete
+        && (word == "workers" || port_of(site, word).is_some() || prepare::is_named_by(word))
+}
+
+/// What to write instead of `word`, in what belongs to the service `name`; a placeholder stands between `open` and `close`.
+fn placeholder_hint(
+    site: &Site<'_>,
+    name: &str,
+    word: &str,
+    known: &[String],
+    (open, close): (&str, &str),
+) -> String {
+    if let Some(other) = port_of(site, word) {
+        return format!("`services.{name}.needs` must name `{other}` first");
+    }
+    if word == "workers" {
+        return format!("`services.{name}.workers` must say how many: a number, or \"cores\"");
+    }
+    known_hint(word, known, (open, close))
+}
+
+/// The nearest of the known placeholders, or all of them.
+pub(crate) fn known_hint(word: &str, known: &[String], (open, close): (&str, &str)) -> String {
+    let plain = match open {
+        "{" => "a plain brace is written `{{`",
+        _ => "two plain braces need a blank between them",
+    };
     if word.contains(|c: char| !c.is_ascii_alphanumeric() && !"._-{".contains(c)) {
-        return "a plain brace is written `{{`".to_owned();
+        return plain.to_owned();
     }
     match nearest(word, known.iter().map(String::as_str)) {
-        Some(known) => format!("did you mean `{{{known}}}`? (a plain brace is written `{{{{`)"),
+        Some(known) => format!("did you mean `{open}{known}{close}`? ({plain})"),
         None => {
-            let known: Vec<String> = known.iter().map(|known| format!("`{{{known}}}`")).collect();
-            format!("known here: {}; a plain brace is written `{{{{`", known.join(", "))
+            let known: Vec<String> = known.iter().map(|known| format!("`{open}{known}{close}`")).collect();
+            format!("known here: {}; {plain}", known.join(", "))
         }
     }
 }
@@ -173,16 +214,27 @@ fn report_missing_command(site: &mut Site<'_>, name: &str, service: &file::Servi
 }
 
 fn resolved(site: &mut Site<'_>, name: &str, service: &file::Service) -> Service {
+    let directory = directory(site, "services", name, &service.directory);
+    // Where the directory is not there, that has been said.
+    let templates = if directory.is_dir() {
+        templates::read(site, name, service, &directory, &known_placeholders(site, name, service))
+    } else {
+        BTreeMap::new()
+    };
     Service {
         name: name.to_owned(),
         command: service.command.clone(),
-        directory: directory(site, "services", name, &service.directory),
+        directory,
         env: service.env.iter().map(|(variable, value)| (variable.clone(), value.0.clone())).collect(),
         port: service.port,
         ready: service.ready.as_ref().map_or(Ready::Tcp, |path| Ready::Http(path.0.clone())),
         ready_timeout: service.ready_timeout.0,
         stop_timeout: service.stop_timeout.0,
         needs: service.needs.clone(),
+        launcher: service.launcher,
+        workers: launch::workers(service),
+        pmx: service.pmx.unwrap_or(true),
+        templates,
     }
 }
 

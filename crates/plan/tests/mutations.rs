@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use proofload_plan::{Plan, Problem, fill, parse};
+use proofload_plan::{Launcher, NodeCommand, Plan, Problem, fill, parse, render};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -69,6 +69,8 @@ const FRAGMENTS: &[&str] = &[
     "services = \"none\"\n",
     "design.compare = []\n",
     "x.y.z = { a.b = [[], {}] }\n",
+    "launcher = \"pm2-fork\"\n",
+    "templates = { \"..\" = \"src\", a = \"b\" }\n",
 ];
 
 #[derive(Debug, Clone)]
@@ -160,10 +162,20 @@ fn assert_sound(plan: &Plan) {
                     .is_some_and(|name| plan.prepare.iter().any(|step| step.name == name))
             };
             let known = |name: &str| {
-                ["port", "address", "directory"].contains(&name) || name.ends_with(".port") || made(name)
+                let of_all = ["port", "directory", "address", "scratch"].contains(&name);
+                of_all
+                    || name.ends_with(".port")
+                    || made(name)
+                    || (name == "workers" && service.workers.is_some())
             };
             for text in service.command.iter().chain(service.env.values()) {
                 fill(text, |name| known(name).then(String::new)).expect("only known placeholders");
+            }
+            for text in service.templates.values() {
+                render(text, |name| known(name).then(String::new)).expect("only known placeholders");
+            }
+            if service.launcher != Launcher::Exec {
+                assert!(service.workers.is_some() && NodeCommand::parse(&service.command).is_ok());
             }
         }
     }

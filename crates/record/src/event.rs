@@ -118,6 +118,18 @@ pub struct TrialEnded {
     pub leftovers: Vec<String>,
     /// Bytes of the services' output that were not kept.
     pub output_dropped_bytes: u64,
+    /// Services of whose workers some were gone when the load ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workers_lost: Vec<WorkersLost>,
+}
+
+/// A service that lost workers during a trial.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkersLost {
+    /// Name of the service.
+    pub service: String,
+    /// Workers of the beginning that were gone at the end, also where others had taken their places.
+    pub lost: u32,
 }
 
 /// How the rate of an open loop was settled.

@@ -22,7 +22,7 @@ mod writer;
 pub use environment::Environment;
 pub use event::{
     Allocation, EndReason, Ended, Event, Prepared, RateChosen, ServiceStarted, TrialEnded, TrialStarted,
-    WarmUp,
+    WarmUp, WorkersLost,
 };
 pub use fold::{Block, Record, Trial};
 pub use reader::{OpenError, open};

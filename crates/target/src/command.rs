@@ -13,9 +13,10 @@ use plan::Service;
 use rustix::fs::{Access, access};
 
 use crate::error::TargetError;
+use crate::launcher::Wanted;
 use crate::marker::Marker;
-use crate::message::Spec;
-use crate::{Placement, Ports};
+use crate::message::{Scratch, Spec};
+use crate::{Placement, Ports, launcher, scratch};
 
 /// Variables of the caller's shell that a service does not get, unless the experiment sets them: each changes what a
 /// Node service does, and would do so in every variant without being seen in any. The last three tell a Node process
@@ -33,53 +34,114 @@ pub const WITHHELD: [&str; 6] = [
 const PADDING: &str = "PROOFLOAD_PADDING";
 /// Where programs are looked for when there is no `PATH`.
 const PATH_DEFAULT: &str = "/usr/local/bin:/usr/bin:/bin";
+/// Where servers such as nginx are installed.
+const SERVER_FOLDERS: [&str; 2] = ["/usr/local/sbin", "/usr/sbin"];
+
+/// A service with nothing left to decide.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    /// The warden's orders.
+    pub spec: Spec,
+    /// Its command as the experiment has it, filled in: what people know it by.
+    pub command: String,
+    /// As how many processes it is to serve, where that is known.
+    pub workers: Option<u32>,
+}
 
 /// Makes the warden's orders.
 ///
 /// # Errors
 /// An unknown placeholder, a missing directory, a missing program, or one that cannot be run.
-pub(crate) fn spec(
+pub(crate) fn prepare(
     service: &Service,
     ports: &Ports,
     placement: &Placement,
     marker: &Marker,
-) -> Result<Spec, TargetError> {
-    let fill = |place: &str, text: &str| {
-        plan::fill(text, |name| lookup(name, service, ports, placement)).map_err(|source| {
-            TargetError::Placeholder { service: service.name.clone(), place: place.to_owned(), source }
-        })
-    };
-    let command: Result<Vec<String>, _> = service.command.iter().map(|part| fill("command", part)).collect();
-    let env = service.env.iter().map(|(name, text)| Ok((name.clone(), fill(&format!("env.{name}"), text)?)));
+) -> Result<Prepared, TargetError> {
+    let scratch = scratch::directory(marker);
+    let workers = launcher::workers(service, placement);
+    let known = Known { service, ports, placement, scratch: &scratch, workers };
+    let command = service.command.iter().map(|part| known.fill("command", part));
+    let command = command.collect::<Result<Vec<_>, TargetError>>()?;
+    let env =
+        service.env.iter().map(|(name, text)| Ok((name.clone(), known.fill(&format!("env.{name}"), text)?)));
     let mut env = env.collect::<Result<Vec<_>, TargetError>>()?;
-    let command = command?;
-    let program = resolve(service, &command, &env)?;
+    let path = search_path(&env);
+    let program = resolve(service, &command, &path)?;
+    let wanted =
+        Wanted { service, command: &command, program: &program, path: &path, workers, scratch: &scratch };
+    let mut launch = launcher::launch(&wanted)?;
+    for (name, text) in &service.templates {
+        launch.files.push((name.clone(), known.render(name, text)?));
+    }
+    for (name, value) in launch.env {
+        env.retain(|(other, _)| *other != name);
+        env.push((name, value));
+    }
     if placement.padding_bytes > 0 {
         env.push((PADDING.to_owned(), "x".repeat(placement.padding_bytes)));
     }
-    Ok(Spec {
-        program,
-        command,
+    let asked_for = service.command.iter().chain(service.env.values()).any(|text| names_scratch(text));
+    let needs_scratch = asked_for || !launch.files.is_empty();
+    let spec = Spec {
+        program: launch.program,
+        command: launch.command,
         directory: service.directory.clone(),
-        env_withheld: WITHHELD.map(str::to_owned).to_vec(),
+        env_withheld: WITHHELD.map(str::to_owned).into_iter().chain(launch.withheld).collect(),
         env,
         cpus: placement.cpus.clone(),
         log: placement.log.clone(),
         stop_timeout: service.stop_timeout,
         marker: marker.as_str().to_owned(),
         group: placement.group,
-    })
+        scratch: needs_scratch.then(|| Scratch { directory: scratch.clone(), files: launch.files }),
+        head: launch.head,
+        logs: launch.logs,
+    };
+    Ok(Prepared { spec, command: command.join(" "), workers })
 }
 
-/// `{port}`, `{NAME.port}`, `{address}`, `{directory}`, and what the placement adds.
-fn lookup(name: &str, service: &Service, ports: &Ports, placement: &Placement) -> Option<String> {
-    let known = match name {
-        "port" => ports.of(&service.name).map(|port| port.to_string()),
-        "address" => Some(text(placement.address)),
-        "directory" => Some(service.directory.display().to_string()),
-        other => other.strip_suffix(".port").and_then(|other| ports.of(other)).map(|port| port.to_string()),
-    };
-    known.or_else(|| placement.values.get(name).cloned())
+fn names_scratch(text: &str) -> bool {
+    plan::placeholders(text).iter().any(|placeholder| placeholder.name == "scratch")
+}
+
+/// What placeholders of a service stand for.
+struct Known<'a> {
+    service: &'a Service,
+    ports: &'a Ports,
+    placement: &'a Placement,
+    scratch: &'a Path,
+    workers: Option<u32>,
+}
+
+impl Known<'_> {
+    fn fill(&self, place: &str, text: &str) -> Result<String, TargetError> {
+        plan::fill(text, |name| self.lookup(name)).map_err(|source| self.unknown(place.to_owned(), source))
+    }
+
+    fn render(&self, name: &str, text: &str) -> Result<String, TargetError> {
+        plan::render(text, |name| self.lookup(name))
+            .map_err(|source| self.unknown(format!("templates.{name}"), source))
+    }
+
+    fn unknown(&self, place: String, source: plan::UnknownPlaceholder) -> TargetError {
+        TargetError::Placeholder { service: self.service.name.clone(), place, source }
+    }
+
+    fn lookup(&self, name: &str) -> Option<String> {
+        let known = match name {
+            "port" => self.ports.of(&self.service.name).map(|port| port.to_string()),
+            "address" => Some(text(self.placement.address)),
+            "directory" => Some(self.service.directory.display().to_string()),
+            "scratch" => Some(self.scratch.display().to_string()),
+            "workers" => self.workers.map(|workers| workers.to_string()),
+            other => other
+                .strip_suffix(".port")
+                .and_then(|other| self.ports.of(other))
+                .map(|port| port.to_string()),
+        };
+        known.or_else(|| self.placement.values.get(name).cloned())
+    }
 }
 
 /// As it stands in a URL.
@@ -87,35 +149,46 @@ fn text(address: IpAddr) -> String {
     if address.is_ipv6() { format!("[{address}]") } else { address.to_string() }
 }
 
-/// The program's file. As a shell in the service's directory would find it, with the service's own `PATH`.
-fn resolve(service: &Service, command: &[String], env: &[(String, String)]) -> Result<PathBuf, TargetError> {
+/// Where programs are looked for: the service's own `PATH`, or the one that it inherits.
+fn search_path(env: &[(String, String)]) -> String {
+    let own = env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone());
+    let inherited = || env::var_os("PATH").map(|path| path.to_string_lossy().into_owned());
+    own.or_else(inherited).unwrap_or_else(|| PATH_DEFAULT.to_owned())
+}
+
+/// Whether this is a file that may be executed.
+pub(crate) fn executable(file: &Path) -> bool {
+    file.is_file() && access(file, Access::EXEC_OK).is_ok()
+}
+
+/// The program's file. As a shell in the service's directory would find it, and in the folders of servers last, which
+/// are in root's `PATH` only.
+fn resolve(service: &Service, command: &[String], path: &str) -> Result<PathBuf, TargetError> {
     if !service.directory.is_dir() {
         let path = service.directory.clone();
         return Err(TargetError::DirectoryMissing { service: service.name.clone(), path });
     }
     let program = command.first().map(String::as_str).unwrap_or_default();
-    let own = env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.into());
-    let path = own.or_else(|| env::var_os("PATH")).unwrap_or_else(|| PATH_DEFAULT.into());
     let candidates: Vec<PathBuf> = if program.contains('/') {
         vec![service.directory.join(program)]
     } else {
-        env::split_paths(&path).map(|folder| service.directory.join(folder).join(program)).collect()
+        let folders = env::split_paths(path).chain(SERVER_FOLDERS.map(PathBuf::from));
+        folders.map(|folder| service.directory.join(folder).join(program)).collect()
     };
-    let existing: Vec<&PathBuf> =
-        candidates.iter().filter(|file| !program.is_empty() && file.is_file()).collect();
-    if let Some(file) = existing.iter().find(|file| access(file.as_path(), Access::EXEC_OK).is_ok()) {
-        return Ok((*file).clone());
+    if let Some(file) = candidates.iter().find(|file| !program.is_empty() && executable(file)) {
+        return Ok(file.clone());
     }
+    let existing = candidates.iter().find(|file| !program.is_empty() && file.is_file());
     let service = service.name.clone();
-    match existing.first() {
+    match existing {
         Some(file) => {
             let reason = "it is not executable (chmod +x)".to_owned();
-            Err(TargetError::NotExecutable { service, path: (*file).clone(), reason })
+            Err(TargetError::NotExecutable { service, path: file.clone(), reason })
         }
         None => {
             let searched = match candidates.as_slice() {
                 [file] if program.contains('/') => file.display().to_string(),
-                _ => format!("PATH: {}", path.to_string_lossy()),
+                _ => format!("PATH: {path}"),
             };
             Err(TargetError::CommandNotFound { service, program: program.to_owned(), searched })
         }

@@ -116,6 +116,50 @@ pub enum TargetError {
         /// The service.
         service: String,
     },
+    /// PM2 is to start it and is not installed.
+    #[error("service {service}: pm2 not found, by which it is to be started")]
+    Pm2Missing {
+        /// The service.
+        service: String,
+        /// Its directory.
+        directory: PathBuf,
+        /// The folders searched beside those above the directory.
+        searched: String,
+    },
+    /// Its launcher cannot start its command.
+    #[error("service {service}: its launcher starts scripts on Node.js: {reason}")]
+    WrongCommand {
+        /// The service.
+        service: String,
+        /// What is wrong with the command.
+        reason: String,
+    },
+    /// It became ready and has fewer workers than it is to have. It has been stopped.
+    #[error("service {service}: {running} of {wanted} workers run after {}: {command}", text(*after))]
+    TooFewWorkers {
+        /// The service.
+        service: String,
+        /// Its command, filled in.
+        command: Box<str>,
+        /// Workers that ran at the end.
+        running: usize,
+        /// Workers that were to run.
+        wanted: u32,
+        /// Time since it was started.
+        after: Duration,
+        /// The last lines of its output.
+        tail: Box<str>,
+    },
+    /// The folder of its own cannot be made.
+    #[error("service {service}: cannot make its folder {}: {reason}", path.display())]
+    ScratchFailed {
+        /// The service.
+        service: String,
+        /// The folder.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
     /// Its output cannot be kept.
     #[error("service {service}: cannot write its log {}: {reason}", path.display())]
     LogFailed {
@@ -146,9 +190,10 @@ impl TargetError {
     /// The last lines of the service's output, where there are any.
     pub fn tail(&self) -> Option<&str> {
         match self {
-            Self::ExitedEarly { tail, .. } | Self::NotReady { tail, .. } | Self::NotOurs { tail, .. } => {
-                Some(&**tail).filter(|tail| !tail.is_empty())
-            }
+            Self::ExitedEarly { tail, .. }
+            | Self::NotReady { tail, .. }
+            | Self::NotOurs { tail, .. }
+            | Self::TooFewWorkers { tail, .. } => Some(&**tail).filter(|tail| !tail.is_empty()),
             _ => None,
         }
     }
@@ -156,7 +201,20 @@ impl TargetError {
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
-            Self::CommandNotFound { searched, .. } => format!("looked for it in {searched}"),
+            Self::CommandNotFound { program, searched, .. } => {
+                format!("looked for it in {searched}{}", how_to_install(program))
+            }
+            Self::Pm2Missing { directory, searched, .. } => format!(
+                "install it with `npm install pm2` in {}; looked for node_modules/.bin/pm2 there and in all folders \
+                 above, then in PATH: {searched}",
+                directory.display()
+            ),
+            Self::WrongCommand { .. } => "write the command as [\"node\", \"server.js\"]".to_owned(),
+            Self::TooFewWorkers { .. } => {
+                "its output says why workers ended; raise `ready_timeout` if they only need more time"
+                    .to_owned()
+            }
+            Self::ScratchFailed { .. } => "TMPDIR names another place for such folders".to_owned(),
             Self::DirectoryMissing { .. } => {
                 "`directory` is relative to the folder of the experiment file".to_owned()
             }
@@ -173,6 +231,18 @@ impl TargetError {
             Self::NotOurs { .. } => "stop that process: its answers would have been measured".to_owned(),
             _ => return None,
         })
+    }
+}
+
+/// Where programs that experiments often start come from.
+fn how_to_install(program: &str) -> &'static str {
+    match program {
+        "nginx" => "; on Debian and Ubuntu `apt-get install nginx` installs it",
+        "haproxy" => "; on Debian and Ubuntu `apt-get install haproxy` installs it",
+        "node" | "npm" | "npx" => {
+            "; install Node.js 20 or newer from nodejs.org or with your system's packages"
+        }
+        _ => "",
     }
 }
 

@@ -13,6 +13,7 @@ mod command;
 mod cpus;
 mod error;
 mod group;
+mod launcher;
 mod link;
 mod marker;
 mod memory;
@@ -25,6 +26,7 @@ mod probe;
 mod process;
 mod running;
 mod sample;
+mod scratch;
 mod sockets;
 mod tree;
 mod warden;
@@ -77,7 +79,7 @@ pub struct Placement {
     pub address: IpAddr,
     /// Whether to count CPU time in a control group, where that is possible without changing what is measured.
     pub group: bool,
-    /// Further placeholders of its command and environment, beside `{port}`, `{NAME.port}`, `{address}` and `{directory}`.
+    /// Further placeholders of its command and environment, beside those that every service knows.
     pub values: BTreeMap<String, String>,
 }
 

@@ -30,6 +30,30 @@ pub(crate) struct Spec {
     pub marker: String,
     /// Whether to count CPU time in a control group where that is possible.
     pub group: bool,
+    /// The folder of its own that the service needs, if it does.
+    pub scratch: Option<Scratch>,
+    /// Who is to be asked to end before the others.
+    pub head: Option<Head>,
+    /// Files that the service's output goes to beside its standard output.
+    pub logs: Vec<PathBuf>,
+}
+
+/// A folder to make before the service starts and to remove when all of it has ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Scratch {
+    pub directory: PathBuf,
+    /// Files to write into it: names, with one folder at most, and texts.
+    pub files: Vec<(String, String)>,
+}
+
+/// A process that ends all others itself, and would take it amiss were they ended without it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Head {
+    /// The first process.
+    First,
+    /// The one whose number stands in this file.
+    Named(PathBuf),
 }
 
 /// What a warden is told after that. The end of its input means `Stop`.
@@ -68,6 +92,8 @@ pub(crate) enum Failure {
     Execute(i32),
     /// The log cannot be written: why.
     Log(String),
+    /// The folder of the service's own cannot be made: why.
+    Scratch(String),
     /// Anything else, in words.
     Warden(String),
 }

@@ -13,7 +13,7 @@ use rustix::process::Signal;
 use crate::group::CpuGroup;
 use crate::marker::{Marker, VARIABLE};
 use crate::process::{self, ProcessId, ProcessInfo, Stat};
-use crate::tree;
+use crate::{scratch, tree};
 
 /// How long the net is cast again and again before the rest is left.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -47,8 +47,8 @@ impl Kin {
         *lock(&self.seen) = processes.iter().map(|stat| stat.id).collect();
     }
 
-    /// Kills all that is left of the service and removes its group; what could not be killed. For when the warden has
-    /// ended without doing so.
+    /// Kills all that is left of the service and removes its group and its folder; what could not be killed. For when the
+    /// warden has ended without doing so.
     pub fn end(&self) -> Vec<ProcessId> {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -57,6 +57,7 @@ impl Kin {
                 if let Some(group) = self.group() {
                     group.remove();
                 }
+                scratch::remove(&self.marker);
                 return left;
             }
             left.iter().for_each(|id| {
@@ -107,13 +108,14 @@ pub fn orphans() -> Vec<ProcessInfo> {
     tree::everyone().into_iter().filter(is_orphan).map(|stat| stat.info(&[])).collect()
 }
 
-/// Kills such processes: those of them that could not be killed.
+/// Kills such processes and removes the folders of their services: those of them that could not be killed.
 pub fn end_orphans(orphans: &[ProcessInfo]) -> Vec<ProcessId> {
     let deadline = Instant::now() + PATIENCE;
     let mut left: Vec<ProcessId> = orphans.iter().map(|orphan| orphan.id).collect();
     loop {
         left.retain(|id| id.is_alive());
         if left.is_empty() || Instant::now() >= deadline {
+            scratch::remove_all_abandoned();
             return left;
         }
         left.iter().for_each(|id| {

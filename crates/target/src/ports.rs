@@ -116,6 +116,7 @@ pub(crate) fn check_free(service: &str, address: SocketAddr) -> Result<(), Targe
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plan::Launcher;
     use std::time::Duration;
 
     fn service(name: &str, port: Option<u16>) -> Service {
@@ -129,6 +130,10 @@ mod tests {
             ready_timeout: Duration::from_secs(1),
             stop_timeout: Duration::from_secs(1),
             needs: Vec::new(),
+            launcher: Launcher::Exec,
+            workers: None,
+            pmx: true,
+            templates: BTreeMap::new(),
         }
     }
 

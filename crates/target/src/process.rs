@@ -162,6 +162,12 @@ pub(crate) fn cpu_ns(pid: u32) -> Option<u64> {
     read.then_some(seconds * 1_000_000_000 + nanos)
 }
 
+/// Time that the first thread of a process was ready to run and waited for a CPU; 0 where the kernel does not say.
+pub(crate) fn run_delay_ns(pid: u32) -> u64 {
+    let schedule = fs::read_to_string(format!("/proc/{pid}/schedstat")).unwrap_or_default();
+    schedule.split_ascii_whitespace().nth(1).and_then(|field| field.parse().ok()).unwrap_or(0)
+}
+
 /// The arguments of a process; empty for one that is gone or has ended.
 pub(crate) fn argv(pid: u32) -> Vec<String> {
     let text = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();

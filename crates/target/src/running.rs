@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use plan::Service;
 
-use crate::command;
+use crate::command::{self, Prepared};
 use crate::error::TargetError;
 use crate::link::{Link, News};
 use crate::marker::Marker;
@@ -17,6 +17,9 @@ use crate::probe::{self, Seen};
 use crate::process::{ProcessId, ProcessInfo, describe};
 use crate::sample::{Memory, Meter, Sample};
 use crate::{Placement, Ports, Warden, memory, sockets, tree};
+use workers::Crew;
+
+mod workers;
 
 /// How long a warden may take to start a process. Milliseconds, unless the machine is on its knees.
 const START_PATIENCE: Duration = Duration::from_secs(20);
@@ -33,6 +36,7 @@ pub struct Running {
     link: Link,
     meter: Meter,
     startup: Startup,
+    crew: Crew,
 }
 
 /// How long a service took.
@@ -70,8 +74,8 @@ pub struct Stopped {
     pub output_dropped_bytes: u64,
 }
 
-/// Starts a service and waits until it is ready: it accepts connections or answers its path with 2xx, and the socket
-/// is its own. `cancelled` is asked about every 10 ms.
+/// Starts a service and waits until it is ready: it accepts connections or answers its path with 2xx, the socket is its
+/// own, and all its workers are there and idle. `cancelled` is asked about every 10 ms, of idle workers every 100 ms.
 ///
 /// # Errors
 /// Every way in which that can fail; then nothing of the service is left.
@@ -87,17 +91,21 @@ pub fn start(
     let port = ports.of(&service.name).ok_or_else(|| TargetError::NoPort { service: name() })?;
     let address = SocketAddr::new(placement.address, port);
     let marker = Marker::new();
-    let spec = command::spec(service, ports, placement, &marker)?;
+    let Prepared { spec, command, workers } = command::prepare(service, ports, placement, &marker)?;
     check_free(&service.name, address)?;
     let link = Link::open(warden, &spec, marker)
         .map_err(|reason| TargetError::WardenFailed { service: name(), reason })?;
     let (link, first) = started(link, service, &spec)?;
     let meter = Meter::new(link.pid(), link.kin.group());
     let startup = Startup { spawned: begin.elapsed(), ready: Duration::ZERO };
-    let command = spec.command.join(" ").into();
-    let mut running = Running { name: name(), command, address, first, link, meter, startup };
+    let crew = Crew::new(service.launcher, workers);
+    let command = command.into();
+    let mut running = Running { name: name(), command, address, first, link, meter, startup, crew };
     // On an error it is dropped here, and so stopped.
+    let begin = Instant::now();
     running.wait_ready(service, cancelled)?;
+    running.wait_workers(begin, service.ready_timeout, cancelled)?;
+    running.startup.ready = begin.elapsed();
     Ok(running)
 }
 
@@ -115,6 +123,10 @@ fn started(mut link: Link, service: &Service, spec: &Spec) -> Result<(Link, u32)
         Some(Err(Some(Failure::Execute(number)))) => Err(command::refused(name, &spec.program, number)),
         Some(Err(Some(Failure::Log(reason)))) => {
             Err(TargetError::LogFailed { service: name, path: spec.log.clone(), reason })
+        }
+        Some(Err(Some(Failure::Scratch(reason)))) => {
+            let path = spec.scratch.as_ref().map(|scratch| scratch.directory.clone()).unwrap_or_default();
+            Err(TargetError::ScratchFailed { service: name, path, reason })
         }
         Some(Err(Some(Failure::Warden(reason)))) => Err(failed(reason)),
         Some(Err(None)) => Err(failed(link.last_words())),
@@ -256,7 +268,6 @@ impl Running {
                 self.link.wait(LOOK_AGAIN, |news| news.end());
             }
         }
-        self.startup.ready = begin.elapsed();
         match self.listening() {
             Listening::Theirs(owner) => Err(TargetError::NotOurs {
                 service: self.name.clone(),

@@ -13,11 +13,13 @@
 
 mod child;
 mod ending;
+mod followed;
 mod log;
 mod orders;
 mod output;
 mod shutdown;
 
+use std::fs;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use std::process::ExitCode;
@@ -28,9 +30,11 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::group::CpuGroup;
 use crate::marker::Marker;
-use crate::message::{Exit, Failure, Notice, Order, Report, Spec};
+use crate::message::{Exit, Failure, Head, Notice, Order, Report, Spec};
+use crate::scratch::Held;
 use child::Reaped;
 use ending::Ending;
+use followed::Followed;
 use log::Log;
 use orders::Orders;
 use output::Output;
@@ -54,6 +58,8 @@ struct Warden {
     signals: OwnedFd,
     output: Output,
     group: Option<CpuGroup>,
+    /// The folder of the service's own; dropped, it is removed.
+    scratch: Option<Held>,
     first: u32,
     exit: Option<Exit>,
     /// Whether no process is left below the warden.
@@ -132,8 +138,10 @@ impl Warden {
         let spec = orders.spec(io::stdin().as_fd()).map_err(Failure::Warden)?;
         pin(&spec.cpus)?;
         let log = Log::create(&spec.log).map_err(|error| Failure::Log(error.to_string()))?;
-        let (output, inlet) =
-            Output::open(log).map_err(|error| Failure::Warden(format!("no pipe: {error}")))?;
+        let scratch = spec.scratch.as_ref().map(Held::create).transpose();
+        let scratch = scratch.map_err(|error| Failure::Scratch(error.to_string()))?;
+        let (output, inlet) = Output::open(log, Followed::new(&spec.logs))
+            .map_err(|error| Failure::Warden(format!("no pipe: {error}")))?;
         let (first, group) = spawn(&spec, inlet)?;
         say(&Notice::Started { pid: first, group: group.clone() });
         Ok(Self {
@@ -142,6 +150,7 @@ impl Warden {
             signals,
             output,
             group,
+            scratch,
             first,
             exit: None,
             empty: false,
@@ -164,7 +173,7 @@ impl Warden {
             }
             match self.shutdown.step(now, self.empty) {
                 Step::Rest => {}
-                Step::Ask => self.ending.ask(),
+                Step::Ask => self.ask(now),
                 Step::Kill => self.ending.kill(),
                 Step::Finish => break,
             }
@@ -225,8 +234,28 @@ impl Warden {
         }
     }
 
+    /// Asks the head alone, where there is one. A daemon that is slow at ending the others has half of the time; then it
+    /// must not start them again while we do it.
+    fn ask(&mut self, now: Instant) {
+        match &self.spec.head {
+            None => self.ending.ask(None),
+            Some(Head::First) => self.ending.ask(Some(self.first)),
+            Some(Head::Named(file)) => {
+                let head = fs::read_to_string(file).ok().and_then(|text| text.trim().parse().ok());
+                if self.shutdown.is_early(now) {
+                    self.ending.ask(head);
+                } else {
+                    self.ending.kill_head(head);
+                    self.ending.ask(None);
+                }
+            }
+        }
+    }
+
     fn finish(mut self) {
         self.output.drain();
+        // Before anybody hears that it is over, and after the last look at the files in it.
+        self.scratch = None;
         let (output_bytes, output_dropped_bytes) = self.output.finish();
         if let Some(group) = &self.group {
             group.remove();

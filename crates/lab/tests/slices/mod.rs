@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use plan::{Metric, Plan, Rate, Ready, Service};
+use plan::{Launcher, Metric, Plan, Rate, Ready, Service};
 use proofload_lab::Settings;
 use record::{EndReason, Record, Trial};
 
@@ -21,6 +21,10 @@ fn with_port(mut plan: Plan) -> Plan {
         ready_timeout: Duration::from_secs(1),
         stop_timeout: Duration::from_secs(1),
         needs: Vec::new(),
+        launcher: Launcher::Exec,
+        workers: None,
+        pmx: true,
+        templates: Default::default(),
     };
     plan.variants.iter_mut().for_each(|variant| variant.services.push(service.clone()));
     plan

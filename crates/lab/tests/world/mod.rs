@@ -182,6 +182,7 @@ impl World for Simulated {
             killed: Vec::new(),
             leftovers: Vec::new(),
             output_dropped_bytes: 0,
+            workers_lost: Vec::new(),
         })
     }
 }

@@ -129,6 +129,9 @@ fn spec(step: &Preparation, output: &Path, log: &Path, marker: &Marker) -> Resul
         stop_timeout: STOP_TIMEOUT,
         marker: marker.as_str().to_owned(),
         group: false,
+        scratch: None,
+        head: None,
+        logs: Vec::new(),
     })
 }
 
@@ -148,7 +151,7 @@ fn not_run(step: &Preparation, spec: &Spec, failure: Failure) -> PrepareError {
             let reason = format!("cannot write its log {}: {reason}", spec.log.display());
             PrepareError::Warden { name, reason }
         }
-        Failure::Warden(reason) => PrepareError::Warden { name, reason },
+        Failure::Scratch(reason) | Failure::Warden(reason) => PrepareError::Warden { name, reason },
     }
 }
 

@@ -23,13 +23,24 @@ fn alive() -> Vec<Stat> {
 }
 
 impl Ending {
-    /// Asks everyone who has not been asked. Once only: many programs take a second SIGTERM as "at once".
-    pub fn ask(&mut self) {
-        for stat in alive() {
+    /// Asks everyone who has not been asked, as long as there is a `head` only that. Once only: many programs take a second
+    /// SIGTERM as "at once".
+    pub fn ask(&mut self, head: Option<u32>) {
+        let alive = alive();
+        let head = alive.iter().find(|stat| Some(stat.id.pid) == head).copied();
+        for stat in head.map_or(alive, |head| vec![head]) {
             if self.asked.insert(stat.id) && stat.id.signal(Signal::TERM) {
                 // One that is stopped could not heed it.
                 stat.id.signal(Signal::CONT);
             }
+        }
+    }
+
+    /// Kills one that was to end the others and does not.
+    pub fn kill_head(&mut self, head: Option<u32>) {
+        if let Some(stat) = alive().iter().find(|stat| Some(stat.id.pid) == head) {
+            self.killed.insert(stat.id);
+            stat.id.signal(Signal::KILL);
         }
     }
 

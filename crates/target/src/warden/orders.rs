@@ -7,8 +7,8 @@ use std::os::fd::BorrowedFd;
 
 use crate::message::{Order, Spec};
 
-/// Longest line taken. An environment may be large; what is larger than this is a fault.
-const LINE_BYTES_MAX: usize = 16 << 20;
+/// Longest line taken. An environment may be large, and files made from templates; what is larger than this is a fault.
+const LINE_BYTES_MAX: usize = 64 << 20;
 
 /// Lines from Proofload.
 pub(super) struct Orders {

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::OFlags;
 use rustix::pipe::{PipeFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with};
 
+use super::followed::Followed;
 use super::log::Log;
 
 /// How much a pipe should hold: what Linux allows everyone.
@@ -25,19 +26,26 @@ pub(super) struct Output {
     pipe_bytes: usize,
     paused_until: Option<Instant>,
     buffer: Vec<u8>,
+    followed: Followed,
     log: Log,
 }
 
 impl Output {
-    /// With the end that the service writes to.
-    pub fn open(log: Log) -> io::Result<(Self, OwnedFd)> {
+    /// With the end that the service writes to. Files that are `followed` are read when all is asked for.
+    pub fn open(log: Log, followed: Followed) -> io::Result<(Self, OwnedFd)> {
         let (outlet, inlet) = pipe_with(PipeFlags::CLOEXEC)?;
         // Refused to users who have many large pipes already: then it is a small one, read more often.
         let _ = fcntl_setpipe_size(&outlet, PIPE_BYTES);
         let pipe_bytes = fcntl_getpipe_size(&outlet).unwrap_or(4096);
         rustix::fs::fcntl_setfl(&outlet, OFlags::NONBLOCK)?;
-        let output =
-            Self { pipe: Some(outlet), pipe_bytes, paused_until: None, buffer: vec![0; 64 << 10], log };
+        let output = Self {
+            pipe: Some(outlet),
+            pipe_bytes,
+            paused_until: None,
+            buffer: vec![0; 64 << 10],
+            followed,
+            log,
+        };
         Ok((output, inlet))
     }
 
@@ -51,6 +59,7 @@ impl Output {
     pub fn drain(&mut self) {
         // Others may keep writing, so a pipe's fill is the most that can have been there.
         self.read(self.pipe_bytes);
+        self.followed.take(&mut self.log);
     }
 
     fn read(&mut self, limit: usize) -> usize {

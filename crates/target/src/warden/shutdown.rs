@@ -4,6 +4,7 @@
 //! off ──begin──► asking ──stop timeout──► killing ──5 s──► over
 //!                   └───────empty───────────┴──────────────►
 //! ```
+//! The first half of the stop timeout is early: a daemon then still has the time to end the others itself.
 
 use std::time::{Duration, Instant};
 
@@ -27,7 +28,7 @@ pub(super) enum Step {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Shutdown {
     Off,
-    Asking { until: Instant },
+    Asking { early_until: Instant, until: Instant },
     Killing { until: Instant },
     Over,
 }
@@ -36,7 +37,7 @@ impl Shutdown {
     /// Begins the end; a second call changes nothing.
     pub fn begin(&mut self, now: Instant, stop_timeout: Duration) {
         if matches!(self, Self::Off) {
-            *self = Self::Asking { until: now + stop_timeout };
+            *self = Self::Asking { early_until: now + stop_timeout / 2, until: now + stop_timeout };
         }
     }
 
@@ -45,7 +46,7 @@ impl Shutdown {
         *self = match *self {
             Self::Off => Self::Off,
             Self::Asking { .. } | Self::Killing { .. } if empty => Self::Over,
-            Self::Asking { until } if now >= until => Self::Killing { until: now + KILL_PATIENCE },
+            Self::Asking { until, .. } if now >= until => Self::Killing { until: now + KILL_PATIENCE },
             Self::Killing { until } if now >= until => Self::Over,
             same => same,
         };
@@ -55,6 +56,11 @@ impl Shutdown {
             Self::Killing { .. } => Step::Kill,
             Self::Over => Step::Finish,
         }
+    }
+
+    /// Whether a daemon that ends the others itself still has the time.
+    pub fn is_early(&self, now: Instant) -> bool {
+        matches!(self, Self::Asking { early_until, .. } if now < *early_until)
     }
 
     /// Whether the tree is being ended, so that it has to be looked at again and again.
@@ -76,7 +82,12 @@ mod tests {
         let mut shutdown = Shutdown::Off;
         assert_eq!(shutdown.step(start, true), Step::Rest);
         shutdown.begin(start, STOP_TIMEOUT);
+        assert!(shutdown.is_early(start));
         assert_eq!(shutdown.step(after(1), false), Step::Ask);
+        assert!(
+            !shutdown.is_early(after(1)),
+            "a daemon that does not end the others must not keep them for ever"
+        );
         shutdown.begin(after(1), STOP_TIMEOUT);
         assert_eq!(shutdown.step(after(2), false), Step::Kill);
         assert_eq!(shutdown.step(after(6), false), Step::Kill);

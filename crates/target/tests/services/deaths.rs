@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use proofload_target::{Exit, end_orphans, orphans};
 
-use crate::stage::{PATIENCE, Stage, folders, group_of, signal, wait_until};
+use crate::stage::{PATIENCE, Stage, folders, group_of, scratch_folders, signal, wait_until, with_env};
 
 /// A service with a worker and a daemon.
 const TREE: &str = "(setsid sleep 600 &); sleep 600 & exec node server.js";
@@ -30,6 +30,7 @@ fn proofload() {
     let stage = Stage::new();
     let mut service = stage.shell(&script);
     service.env.insert("STAGE".to_owned(), folder.clone());
+    service.env.insert("OWN_FOLDER".to_owned(), "{scratch}".to_owned());
     service.stop_timeout = Duration::from_secs(std::env::var(PATIENT).unwrap().parse().unwrap());
     let running = stage.start(&service).unwrap();
     let environ = &running.processes(&["NODE_ENV", "HOME"])[0].environ;
@@ -76,6 +77,7 @@ fn play_patient(stage: &Stage, script: &str, size: usize, stop_timeout_s: &str) 
     let mut played = Played { process, service: 0, warden: 0, variables: String::new() };
     let ready = wait_until(PATIENCE, || stage.path("report").exists() && stage.alive().len() == size);
     assert!(ready, "no service of {size} processes: {:?}", stage.alive());
+    assert_eq!(scratch_folders(played.process.id()).len(), 1, "the service has a folder of its own");
     let report = fs::read_to_string(stage.path("report")).unwrap();
     let mut parts = report.split(' ');
     let mut number = || parts.next().unwrap().parse().unwrap();
@@ -97,6 +99,7 @@ fn a_killed_proofload_leaves_nothing() {
         "the warden stayed"
     );
     assert_eq!(folders(&format!("proofload-{id}-*")), [] as [&str; 0]);
+    assert_eq!(scratch_folders(id), [] as [&str; 0]);
 }
 
 #[test]
@@ -128,14 +131,18 @@ fn a_service_that_ignores_sigterm_does_not_survive_proofload_either() {
 #[test]
 fn a_killed_warden_takes_its_service_with_it() {
     let stage = Stage::new();
-    let mut running = stage.start(&stage.shell(TREE)).unwrap();
+    let service = with_env(stage.shell(TREE), &[("OWN_FOLDER", "{scratch}")]);
+    let mut running = stage.start(&service).unwrap();
     assert!(wait_until(PATIENCE, || stage.alive().len() == 3));
+    let scratch = running.processes(&["OWN_FOLDER"])[0].environ["OWN_FOLDER"].clone();
+    assert!(Path::new(&scratch).is_dir());
     let group = group_of(running.pid());
     signal(running.warden_pid(), libc::SIGKILL);
     assert!(stage.wait_until_empty(SOON), "{:?}", stage.alive());
     assert!(wait_until(SOON, || running.exited() == Some(Exit::WithWarden)));
     let stopped = running.stop();
     assert_eq!((stopped.exit, stopped.leftovers), (Some(Exit::WithWarden), Vec::new()));
+    assert!(!Path::new(&scratch).exists());
     assert_eq!(group.map_or_else(Vec::new, |name| folders(&name)), [] as [&str; 0]);
 }
 
@@ -173,4 +180,5 @@ fn if_both_are_killed_the_first_process_ends_and_the_rest_is_found() {
     let ours: Vec<_> = found.into_iter().filter(|orphan| left.contains(&orphan.id.pid)).collect();
     assert_eq!(ours.len(), 2);
     assert_eq!(end_orphans(&ours), []);
+    assert_eq!(scratch_folders(id), [] as [&str; 0]);
 }

@@ -4,6 +4,9 @@
 
 mod deaths;
 mod endings;
+mod launchers;
+mod pm2;
 mod samples;
+mod scratch;
 mod stage;
 mod starts;

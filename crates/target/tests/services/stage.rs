@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use plan::{Ready, Service};
+use plan::{Launcher, Ready, Service};
 use proofload_target::{Placement, Ports, Running, TargetError, Warden, start};
 
 pub const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -48,6 +48,10 @@ impl Stage {
             ready_timeout: PATIENCE,
             stop_timeout: Duration::from_secs(10),
             needs: Vec::new(),
+            launcher: Launcher::Exec,
+            workers: None,
+            pmx: true,
+            templates: BTreeMap::new(),
         }
     }
 
@@ -158,4 +162,16 @@ pub fn group_of(pid: u32) -> Option<String> {
 pub fn folders(name: &str) -> Vec<String> {
     let list = Command::new("find").args(["/sys/fs/cgroup", "-name", name]).output().unwrap();
     String::from_utf8_lossy(&list.stdout).lines().map(str::to_owned).collect()
+}
+
+/// Names of the folders that wardens made for services of a Proofload of this number.
+pub fn scratch_folders(proofload: u32) -> Vec<String> {
+    let beginning = format!("proofload-{proofload}-");
+    let places = [std::env::temp_dir(), PathBuf::from("/tmp")];
+    let entries = places.iter().filter_map(|place| fs::read_dir(place).ok()).flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let mut found: Vec<String> = names.filter(|name| name.starts_with(&beginning)).collect();
+    found.sort();
+    found.dedup();
+    found
 }

@@ -1,0 +1,152 @@
+//! A command line of Node.js taken apart: what is node's, what is the program's.
+//!
+//! Pure: it looks at words, and whether there is such a script it does not know.
+
+use std::path::Path;
+
+/// `node [flags] script [arguments]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NodeCommand<'a> {
+    /// The program: `node`, or a path that ends in it.
+    pub node: &'a str,
+    /// What stands between it and the script.
+    pub flags: &'a [String],
+    /// The program's file.
+    pub script: &'a str,
+    /// What the program gets.
+    pub arguments: &'a [String],
+}
+
+/// Why a command is none that runs a script on Node.js.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct NotNode {
+    /// Which word of the command is the reason; the last one, where something is missing.
+    pub word: usize,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// Flags whose value is a word of its own. All others are taken to have theirs behind an `=`, or none.
+const WITH_VALUE: [&str; 24] = [
+    "-r",
+    "--require",
+    "--import",
+    "--loader",
+    "--experimental-loader",
+    "-C",
+    "--conditions",
+    "--env-file",
+    "--env-file-if-exists",
+    "--title",
+    "--diagnostic-dir",
+    "--report-dir",
+    "--report-directory",
+    "--report-filename",
+    "--redirect-warnings",
+    "--disable-warning",
+    "--dns-result-order",
+    "--icu-data-dir",
+    "--max-http-header-size",
+    "--openssl-config",
+    "--secure-heap",
+    "--tls-cipher-list",
+    "--unhandled-rejections",
+    "--trace-event-categories",
+];
+
+/// Flags with which node runs something else than a script, or does not run it itself.
+const WITHOUT_SCRIPT: [&str; 13] = [
+    "-e",
+    "--eval",
+    "-p",
+    "--print",
+    "-pe",
+    "-c",
+    "--check",
+    "-i",
+    "--interactive",
+    "--run",
+    "--test",
+    "--watch",
+    "--watch-path",
+];
+
+impl<'a> NodeCommand<'a> {
+    /// Takes a command apart.
+    ///
+    /// # Errors
+    /// Which word forbids it, and why.
+    pub fn parse(command: &'a [String]) -> Result<Self, NotNode> {
+        let no = |word: usize, reason: String| Err(NotNode { word, reason });
+        let Some((node, rest)) = command.split_first() else { return no(0, "it is empty".to_owned()) };
+        if Path::new(node).file_name().is_none_or(|name| name != "node") {
+            return no(0, format!("`{node}` is not node"));
+        }
+        let mut at = 0;
+        while let Some(word) = rest.get(at).filter(|word| word.starts_with('-')) {
+            let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
+            if WITHOUT_SCRIPT.contains(&name) || word == "-" {
+                return no(at + 1, format!("with `{word}` node does not run a script itself"));
+            }
+            at += 1;
+            if word == "--" {
+                break;
+            }
+            at += usize::from(WITH_VALUE.contains(&word.as_str()));
+        }
+        let Some(script) = rest.get(at) else {
+            return no(command.len() - 1, "it names no script".to_owned());
+        };
+        let flags = &rest[..at];
+        let flags = flags.strip_suffix(&["--".to_owned()]).unwrap_or(flags);
+        Ok(Self { node, flags, script, arguments: &rest[at + 1..] })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken_apart(command: &str) -> Result<(Vec<String>, String, Vec<String>), usize> {
+        let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
+        let parsed = NodeCommand::parse(&words).map_err(|error| error.word)?;
+        Ok((parsed.flags.to_vec(), parsed.script.to_owned(), parsed.arguments.to_vec()))
+    }
+
+    #[test]
+    fn flags_of_node_and_arguments_of_the_program_are_told_apart() {
+        let words = |text: &str| -> Vec<String> { text.split_whitespace().map(str::to_owned).collect() };
+        for (command, flags, script, arguments) in [
+            ("node server.js", "", "server.js", ""),
+            ("/opt/node20/bin/node server.js -r 3", "", "server.js", "-r 3"),
+            ("node -r ./a.js --no-warnings b.js x", "-r ./a.js --no-warnings", "b.js", "x"),
+            (
+                "node --max-old-space-size=99 --import=./a.mjs b.mjs",
+                "--max-old-space-size=99 --import=./a.mjs",
+                "b.mjs",
+                "",
+            ),
+            ("node --inspect -- b.js --", "--inspect", "b.js", "--"),
+        ] {
+            let expected = (words(flags), script.to_owned(), words(arguments));
+            assert_eq!(taken_apart(command), Ok(expected), "{command}");
+        }
+    }
+
+    #[test]
+    fn what_runs_no_script_is_refused_at_the_word_that_says_so() {
+        for (command, word) in [
+            ("npm start", 0),
+            ("nodemon server.js", 0),
+            ("node", 0),
+            ("node --inspect", 1),
+            ("node -r a.js", 2),
+            ("node --no-warnings -e 1", 2),
+            ("node --watch server.js", 1),
+            ("node -", 1),
+        ] {
+            assert_eq!(taken_apart(command), Err(word), "{command}");
+        }
+    }
+}

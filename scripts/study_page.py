@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+"""Fills a study's page: words from docs/studies/sources, every figure from the records of its experiments.
+
+    scripts/study_page.py auth RECORD [RECORD ...]     writes docs/studies/auth.md
+
+A source is Markdown with references in double braces. EXPERIMENT is the name of an experiment, LABEL that of a
+comparison or an effect as its report prints it:
+
+    {{change EXPERIMENT | LABEL}}                 "38 % slower (36 to 40 %)", of the first metric
+    {{change EXPERIMENT | LABEL | cpu_per_request}}
+    {{added EXPERIMENT | LABEL | p99}}            the difference in the metric's own unit, with its interval
+    {{figure EXPERIMENT | VARIANT | throughput}}  also cpu_per_request, peak_memory, p50, p99, failed
+    {{report EXPERIMENT}}                         the whole report, as Markdown
+    {{run EXPERIMENT}}                            command, date, machine
+
+It must not know a study, and no figure may be written by hand. A reference that leads nowhere is an error.
+"""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+STUDIES = ROOT / "docs" / "studies"
+REFERENCE = re.compile(r"\{\{\s*(\w+)\s+([^}]*?)\s*\}\}")
+
+
+class Dangling(Exception):
+    """A reference that leads nowhere."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("study", help="name of a file in docs/studies/sources, without its ending")
+    parser.add_argument("records", nargs="+", type=Path, metavar="RECORD", help="folder of a record")
+    parser.add_argument("--proofload", default=str(ROOT / "target" / "release" / "proofload"))
+    options = parser.parse_args()
+    source = STUDIES / "sources" / f"{options.study}.md"
+    try:
+        reports = [report_of(options.proofload, record) for record in options.records]
+        by_name = {report["experiment"]: report for report in reports}
+        page = filled(source.read_text(), by_name)
+    except (Dangling, OSError, subprocess.CalledProcessError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    (STUDIES / f"{options.study}.md").write_text(page)
+    print(f"wrote docs/studies/{options.study}.md", file=sys.stderr)
+    return 0
+
+
+def report_of(proofload: str, record: Path) -> dict:
+    """The report of a record, its Markdown form and what was run added to it."""
+    def printed(form: str) -> str:
+        command = [proofload, "report", str(record), "--format", form]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+    report = json.loads(printed("json"))
+    report["markdown"] = printed("markdown")
+    report["header"] = json.loads((record / "record.json").read_text())
+    return report
+
+
+def filled(source: str, reports: dict) -> str:
+    """A source with every reference replaced. Raises `Dangling`."""
+    def replace(match: re.Match) -> str:
+        kind, arguments = match[1], [part.strip() for part in match[2].split("|")]
+        if kind not in KINDS:
+            raise Dangling(f"{match[0]}: no such reference; there are {', '.join(KINDS)}")
+        if arguments[0] not in reports:
+            raise Dangling(f"{match[0]}: no record of {arguments[0]} was given")
+        try:
+            return KINDS[kind](reports[arguments[0]], *arguments[1:])
+        except (Dangling, TypeError) as error:
+            raise Dangling(f"{match[0]}: {error}") from None
+
+    return REFERENCE.sub(replace, source)
+
+
+def change(report: dict, label: str, metric: str = None) -> str:
+    """A verdict in words: which way, by how much, between which bounds."""
+    found = judged(report, label, metric)
+    word = WORDS[found["metric"]].get(found["outcome"], found["outcome"])
+    estimate = found.get("estimate")
+    if estimate is None:
+        return found.get("no_answer") or word
+    low, high = sorted(percent(estimate[end]) for end in ("low", "high"))
+    if found["outcome"] in ("better", "worse"):
+        least, most = sorted((abs(low), abs(high)))
+        return f"{shown(abs(percent(estimate['ratio'])))} % {word} ({shown(least)} to {shown(most)} %)"
+    return f"{word} ({signed(low)} to {signed(high)} %)"
+
+
+def added(report: dict, label: str, metric: str = None) -> str:
+    """A difference in the metric's own unit, with its interval."""
+    found = judged(report, label, metric)
+    difference = found.get("difference")
+    if difference is None:
+        return "no difference to tell"
+    unit, scale = UNITS[found["metric"]]
+    value, low, high = (difference[key] / scale for key in ("mean", "low", "high"))
+    return f"{signed(value)} {unit} ({signed(low)} to {signed(high)})"
+
+
+def judged(report: dict, label: str, metric: str = None) -> dict:
+    """The comparison or effect of that name; of the first metric where none is named."""
+    wanted = lambda one: one["label"] == label and metric in (None, one["metric"])
+    for one in report["comparisons"] + report.get("effects", []):
+        if wanted(one):
+            return one
+    labels = sorted({one["label"] for one in report["comparisons"] + report.get("effects", [])})
+    raise Dangling(f"no such comparison; there are: {'; '.join(labels)}")
+
+
+def figure(report: dict, name: str, metric: str) -> str:
+    """A figure of one variant, to three digits."""
+    variants = {variant["name"]: variant for variant in report["variants"]}
+    if name not in variants:
+        raise Dangling(f"no such variant; there are: {'; '.join(variants)}")
+    variant = variants[name]
+    if metric == "failed":
+        return f"{variant['failed']:,} of {variant['requests']:,}"
+    times = {time["metric"]: time["us"] / 1e3 for time in variant.get("response_time", [])}
+    values = {
+        "throughput": variant["throughput_per_s"],
+        "cpu_per_request": variant["cpu_us_per_request"],
+        "peak_memory": variant["peak_rss_bytes"] and variant["peak_rss_bytes"] / 1e6,
+    }
+    if metric not in values and metric not in UNITS:
+        raise Dangling(f"no such metric: {metric}")
+    value = values.get(metric, times.get(metric))
+    return "–" if value is None else shown(value)
+
+
+def run(report: dict) -> str:
+    """How it can be done again, and where it was done."""
+    header, where = report["header"], report["environment"]
+    command = " ".join(["proofload", *header["command"][1:]])
+    cpus = where.get("cpus") or where.get("cpu_count") or "?"
+    return f"`{command} --seed {header['seed']}`, {header['created'][:10]}, {where.get('cpu_model', 'unknown CPU')}, {cpus} CPUs"
+
+
+def report_text(report: dict) -> str:
+    """The report below the page's own headings."""
+    return re.sub(r"^(#+) ", r"##\1 ", report["markdown"], flags=re.MULTILINE).strip()
+
+
+def percent(ratio: float) -> float:
+    return 100 * (ratio - 1)
+
+
+def shown(value: float) -> str:
+    """Three digits, without an exponent."""
+    if value == 0:
+        return "0"
+    digits = max(0, 2 - len(str(int(abs(value)))) + 1) if abs(value) >= 1 else 2
+    return f"{value:,.{digits}f}"
+
+
+def signed(value: float) -> str:
+    return ("+" if value > 0 else "−" if value < 0 else "") + shown(abs(value))
+
+
+FASTER = {"better": "faster", "worse": "slower", "equivalent": "no difference that matters"}
+UNITS = {"throughput": ("requests/s", 1), "cpu_per_request": ("µs of CPU per request", 1),
+         "peak_memory": ("MB", 1e6), **{name: ("ms", 1e3) for name in ("p50", "p90", "p99", "p99.9")}}
+WORDS = {name: FASTER for name in UNITS} | {
+    "cpu_per_request": FASTER | {"better": "cheaper", "worse": "dearer"},
+    "peak_memory": FASTER | {"better": "smaller", "worse": "larger"},
+}
+KINDS = {"change": change, "added": added, "figure": figure, "report": report_text, "run": run}
+
+if __name__ == "__main__":
+    sys.exit(main())
