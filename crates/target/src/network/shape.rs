@@ -5,7 +5,8 @@
 //! is late, or the rate is not reached. A millisecond's worth and no less than two frames is enough for both, and a
 //! response is at most that much too early. *Limit* is how much may wait: as much as a link carries in a quarter of a
 //! second, which is what routers are built with, and no less than a congestion window or two. What does not fit is
-//! lost, as it would be there.
+//! lost, as it would be there. A longer queue loses less and is no better: with 64 connections on 20 Mbit/s a second's
+//! worth still overflowed, and TCP then waited for more than a second where it waits for 0.2 s now.
 
 use std::time::Duration;
 
