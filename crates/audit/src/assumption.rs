@@ -156,16 +156,20 @@ fn machine_fair(aa: Option<&AaCheck>) -> Assumption {
 }
 
 fn load_like_yours(record: &Record) -> Assumption {
+    let variants = &record.header.plan.variants;
+    let requests = variants.iter().map(|variant| variant.load.requests.len()).max().unwrap_or(0);
+    let what =
+        if requests > 1 { format!("{requests} requests at random,") } else { "one request".to_owned() };
     let evidence = if record.is_open_loop() {
-        "one request at a common rate, over loopback"
+        format!("{what} at a common rate, over loopback")
     } else {
-        "one request at saturation, over loopback: what a user waits is for `metric = \"p99\"`"
+        format!("{what} at saturation, over loopback: what a user waits is for `metric = \"p99\"`")
     };
     Assumption {
         name: "load_like_yours",
         statement: "your users ask for what was asked for here".into(),
         standing: Standing::Unchecked,
-        evidence: evidence.into(),
+        evidence,
     }
 }
 
