@@ -160,10 +160,14 @@ fn machine_fair(aa: Option<&AaCheck>) -> Assumption {
 
 fn load_like_yours(record: &Record) -> Assumption {
     let way = way(record);
+    let variants = &record.header.plan.variants;
+    let requests = variants.iter().map(|variant| variant.load.requests.len()).max().unwrap_or(0);
+    let what =
+        if requests > 1 { format!("{requests} requests at random,") } else { "one request".to_owned() };
     let evidence = if record.is_open_loop() {
-        format!("one request at a common rate, over {way}")
+        format!("{what} at a common rate, over {way}")
     } else {
-        format!("one request at saturation, over {way}: what a user waits is for `metric = \"p99\"`")
+        format!("{what} at saturation, over {way}: what a user waits is for `metric = \"p99\"`")
     };
     Assumption {
         name: "load_like_yours",

@@ -70,26 +70,29 @@ fn a_service_that_fails_is_told_with_its_last_words() {
 }
 
 #[test]
-fn a_service_that_only_answers_wrongly_is_told_so_instead_of_any_number() {
-    for (mode, said) in [
+fn services_that_only_answer_wrongly_are_told_so_instead_of_any_number_and_others_are_judged() {
+    let modes = [
         ("500", "succeeded: status 500"),
         ("garbage", "succeeded: head malformed"),
         ("short", "succeeded: body closed-early"),
-        ("silent", "candidate: no answer within 1 s (0 of "),
-    ] {
-        let place = Place::new();
-        let experiment = place.experiment("", &format!("api.env.MODE = \"{mode}\""), "");
-        let output = place.run(&experiment);
-        assert_eq!(output.status.code(), Some(0), "{mode}: {}{}", stdout(&output), stderr(&output));
-        assert!(
-            stdout(&output).contains("NO SUCCESS  candidate against baseline"),
-            "{mode}: {}",
-            stdout(&output)
-        );
-        let words: Vec<String> = stdout(&output).split_whitespace().map(str::to_owned).collect();
-        assert!(words.join(" ").contains(said), "{mode}: {}", stdout(&output));
-        assert_eq!(place.left_running(), Vec::<String>::new(), "{mode}");
+        ("silent", "silent: no answer within 1 s (0 of "),
+    ];
+    let place = Place::new();
+    let experiment = place.experiment("api.env.SPIN_MS = 1", "api.env.SPIN_MS = 3", "");
+    let levels = modes.map(|(mode, _)| format!("\"{mode}\" = {{ api.env.MODE = \"{mode}\" }}\n")).concat();
+    let text =
+        fs::read_to_string(&experiment).expect("the file").replace("[load]\n", &format!("{levels}[load]\n"));
+    fs::write(&experiment, text).expect("the file");
+    let output = place.run(&experiment);
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    let words: Vec<String> = stdout(&output).split_whitespace().map(str::to_owned).collect();
+    let words = words.join(" ");
+    assert!(words.contains("SLOWER candidate against baseline"), "{words}");
+    for (mode, said) in modes {
+        assert!(words.contains(&format!("NO SUCCESS {mode} against baseline {mode}: ")), "{mode}: {words}");
+        assert!(words.contains(said), "{mode}: {words}");
     }
+    assert_eq!(place.left_running(), Vec::<String>::new());
 }
 
 #[test]
