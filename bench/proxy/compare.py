@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Measures the CPU time that a reverse proxy costs per request, side by side, on this machine.
 
-The proxy is alone on core 0; the origin and the load generator are on core 1. Each round starts every proxy afresh, one
-after the other, in an order drawn from the seed, warms it up, and divides the CPU time of its processes by the requests
-of one run of load. A proxy is compared with nginx, with connections kept, within the round. Needs nginx, node and two
-processors; `npm ci` in this folder for undici.
+The proxies are on core 0, where one at a time is loaded; the origin and the load generator are on core 1. Each round
+starts every proxy afresh and warms it up. Then they are loaded in short turns, in orders drawn from the seed, so that
+whatever else the machine does falls on all alike; the CPU time of a proxy's processes over its turns is divided by their
+requests. A proxy is compared with nginx, with connections kept, within the round. Needs nginx, node and two processors;
+`npm ci` in this folder for undici.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import sys
 import tempfile
 import time
 import urllib.request
+from contextlib import ExitStack
 from pathlib import Path
 
 ROOM = Path(__file__).resolve().parent
@@ -28,9 +30,9 @@ ROOT = ROOM.parent.parent
 TARGETS = ROOT / "targets"
 BASELINE = "nginx-pool"
 PROXY_CORE, OTHERS_CORE = "0", "1"
-TICK_US = 1_000_000 // os.sysconf("SC_CLK_TCK")
 START_SECONDS_MAX = 5
 WARM_UP_REQUESTS = 30_000
+TURNS = 5  # long enough that opening a turn's connections does not count
 BODY_BYTES = 13
 
 
@@ -87,18 +89,15 @@ class Started:
             self.process.kill()
             self.process.wait()
 
-    def cpu_us(self) -> int:
-        """User and system time of the process and its children: nginx's worker is one. proc(5)."""
-        ticks = 0
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit():
-                try:
-                    fields = (entry / "stat").read_text().rpartition(")")[2].split()
-                except OSError:
-                    continue  # it has just ended
-                if self.process.pid in (int(entry.name), int(fields[1])):
-                    ticks += int(fields[11]) + int(fields[12])
-        return ticks * TICK_US
+    def cpu_ns(self) -> int:
+        """User and system time of all threads of the process and its children: nginx's worker is one. proc(5)."""
+        pids = [self.process.pid, *children_of(self.process.pid)]
+        threads = [thread for pid in pids for thread in Path(f"/proc/{pid}/task").iterdir()]
+        return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads)
+
+
+def children_of(pid: int) -> list:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def free_port() -> int:
@@ -114,18 +113,27 @@ def load(options: argparse.Namespace, url: str, requests: int) -> None:
         raise SystemExit(f"{' '.join(command)}: {done.stdout}{done.stderr}")
 
 
-def cost_us(options: argparse.Namespace, name: str, origin: str) -> float:
-    """CPU time of the proxy per request, in µs."""
-    with tempfile.TemporaryDirectory(prefix="bench-proxy-") as folder:
-        os.chmod(folder, 0o755)
-        port = free_port()
-        command, env = PROXIES[name](port, origin, Path(folder))
-        url = f"http://127.0.0.1:{port}/api/"
-        with Started(PROXY_CORE, command, env, url) as proxy:
-            load(options, url, WARM_UP_REQUESTS)
-            before = proxy.cpu_us()
-            load(options, url, options.requests)
-            return (proxy.cpu_us() - before) / options.requests
+def costs_us(options: argparse.Namespace, origin: str, drawn: random.Random) -> dict:
+    """CPU time of each proxy per request, in µs, in one round."""
+    with ExitStack() as running:
+        proxies = {name: started(name, origin, running) for name in options.only}
+        for proxy in proxies.values():
+            load(options, proxy.ready, WARM_UP_REQUESTS)
+        used_ns = dict.fromkeys(proxies, 0)
+        per_turn = options.requests // TURNS
+        for _ in range(TURNS):
+            for name in drawn.sample(options.only, len(options.only)):
+                before = proxies[name].cpu_ns()
+                load(options, proxies[name].ready, per_turn)
+                used_ns[name] += proxies[name].cpu_ns() - before
+    return {name: used / 1000 / (per_turn * TURNS) for name, used in used_ns.items()}
+
+
+def started(name: str, origin: str, running: ExitStack) -> Started:
+    folder = running.enter_context(tempfile.TemporaryDirectory(prefix="bench-proxy-"))
+    port = free_port()
+    command, env = PROXIES[name](port, origin, Path(folder))
+    return running.enter_context(Started(PROXY_CORE, command, env, f"http://127.0.0.1:{port}/api/"))
 
 
 def measure(options: argparse.Namespace) -> dict:
@@ -134,9 +142,10 @@ def measure(options: argparse.Namespace) -> dict:
     costs = {name: {} for name in options.only}
     with Started(OTHERS_CORE, ["node", str(TARGETS / "origin" / "server.js")], {"PORT": str(port)}, origin):
         for number in range(options.rounds):
-            for name in drawn.sample(options.only, len(options.only)):
-                costs[name][number] = cost_us(options, name, origin)
-                print(f"round {number + 1} of {options.rounds}: {name} {costs[name][number]:.2f} µs", file=sys.stderr)
+            for name, cost in costs_us(options, origin, drawn).items():
+                costs[name][number] = cost
+            shown = ", ".join(f"{name} {by_round[number]:.2f}" for name, by_round in costs.items())
+            print(f"round {number + 1} of {options.rounds}, µs: {shown}", file=sys.stderr)
     return costs
 
 
@@ -154,7 +163,7 @@ def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--proofload", default=str(ROOT / "target" / "release" / "proofload"))
     parser.add_argument("--rounds", type=int, default=8, help="[8]; with fewer than 6 no interval is a 95 %% one")
-    parser.add_argument("--requests", type=int, default=150_000, help="of each run [150000]")
+    parser.add_argument("--requests", type=int, default=100_000, help="to each proxy in a round [100000]")
     parser.add_argument("--connections", type=int, default=64, help="[64]")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=lambda text: text.split(","), default=list(PROXIES), help="some, by name")

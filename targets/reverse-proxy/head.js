@@ -12,7 +12,7 @@ const REQUEST_LINE = new RegExp(`(${TOKEN}) ([\\x21-\\x7e\\x80-\\xff]+) HTTP/1\\
 const STATUS_LINE = /HTTP\/1\.([01]) ([1-9][0-9]{2})(?: [\t\x20-\x7e\x80-\xff]*)?\r\n/y;
 
 // One quantifier for blanks and value together: two could match the same blanks in many ways, slowly.
-const FIELD = new RegExp(`(${TOKEN}):([\\t\\x20-\\x7e\\x80-\\xff]*)\\r\\n`, 'y');
+const FIELD = new RegExp(`${TOKEN}:[\\t\\x20-\\x7e\\x80-\\xff]*\\r\\n`, 'y');
 
 const LENGTH = /^[0-9]{1,15}$/; // below 2^53
 const ABSOLUTE_TARGET = /^http:\/\/([^/?#@]+)([^#]*)$/i;
@@ -73,6 +73,10 @@ class Head {
   complete() {
     if (this.chunked && this.length >= 0) throw new Refusal(400, 'both Content-Length and Transfer-Encoding');
     if (this.connection === '') return;
+    if (this.connection === ',keep-alive') {
+      this.keepAlive = true; // which Node.js says in each response
+      return;
+    }
     this.options = this.connection.split(',').map(trimmed);
     if (this.options.includes('close')) this.keepAlive = false;
     else if (this.options.includes('keep-alive')) this.keepAlive = true;
@@ -188,12 +192,12 @@ function readFields(head, text, start, end, known) {
   let keptFrom = start;
   while (at < stop) {
     FIELD.lastIndex = at;
-    const field = FIELD.exec(text);
-    if (field === null) throw new Refusal(400, 'header field');
+    if (!FIELD.test(text)) throw new Refusal(400, 'header field');
     const next = FIELD.lastIndex;
-    const name = field[1].toLowerCase();
+    const colon = text.indexOf(':', at);
+    const name = text.slice(at, colon).toLowerCase();
     if (known.has(name)) {
-      head.note(name, trimmed(field[2]));
+      head.note(name, trimmed(text.slice(colon + 1, next - 2)));
       if (name !== 'content-length') {
         head.fields += text.slice(keptFrom, at);
         keptFrom = next;
