@@ -87,6 +87,18 @@ fn a_worker_that_pm2_replaces_is_missed_all_the_same() {
 }
 
 #[test]
+fn a_daemon_that_takes_too_long_is_killed_before_it_can_start_anything_again() {
+    let stage = Stage::new();
+    // PM2 would give each of them 1.6 s.
+    let mut service = with_env(service(&stage, Launcher::Pm2Cluster, 3), &[("DEAF", "1")]);
+    service.stop_timeout = Duration::from_secs(2);
+    let stopped = stage.start(&service).unwrap().stop();
+    assert!(stopped.killed >= 1 && stopped.leftovers.is_empty(), "{stopped:?}");
+    assert!(stage.alive().is_empty());
+    assert_eq!(starts(&stage), 3);
+}
+
+#[test]
 fn a_program_that_ends_at_once_leaves_its_own_words_and_no_daemon() {
     let stage = Stage::new();
     let mut service = with_env(service(&stage, Launcher::Pm2Cluster, 2), &[("BOOM", "1")]);
