@@ -23,7 +23,7 @@ connections = 4
 [design]
 budget = "60s"
 warmup = "400ms"
-slice = "400ms"
+slice = "1s"
 slices = 1
 blocks = 6
 "#
