@@ -16,7 +16,7 @@ const INDENT: &str = "      ";
 /// Places of a finding that are told one by one.
 const CASES_MAX: usize = 5;
 /// Labels that are told one by one where they say the same.
-const LABELS_MAX: usize = 6;
+const LABELS_MAX: usize = 8;
 /// Longer labels stand in the table, and are told by their number there.
 const LABEL_SHORT: usize = 24;
 
@@ -106,7 +106,7 @@ impl Audited<'_> {
             out += &format!(
                 "{FAINT}{}{FAINT:#}",
                 wrapped(
-                    "--compare A B sets two labels against each other (by name or #number).",
+                    "--compare A B sets two labels against each other (by name or number).",
                     "  ",
                     "  ",
                     width
@@ -141,14 +141,15 @@ fn compared(comparison: &Comparison, width: usize) -> String {
         (Sides::Void { reasons }, _) => {
             let (style, name) = look(Grade::Void);
             let head = wrapped(&format!("{style}{name}{style:#}  {sides}: no ratio"), "", INDENT, width);
-            let reasons = reasons.iter().map(|reason| wrapped(reason, INDENT, INDENT, width));
+            let reasons =
+                reasons.iter().map(|reason| wrapped(&format!("– {reason}"), INDENT, "        ", width));
             head + &reasons.collect::<String>()
         }
         (_, Some(ratio)) => wrapped(&format!("{BOLD}{ratio}{BOLD:#} throughput  {sides}"), "", INDENT, width),
         (_, None) => String::new(),
     };
     for worth in &comparison.worth {
-        out += &format!("{FAINT}{}{FAINT:#}", wrapped(worth, INDENT, INDENT, width));
+        out += &format!("{FAINT}{}{FAINT:#}", wrapped(&format!("– {worth}"), INDENT, "        ", width));
     }
     out
 }
@@ -183,6 +184,12 @@ fn case_lines(finding: &Finding, audit: &Audit) -> Vec<String> {
         }
     }
     let told: usize = alike.iter().take(CASES_MAX).map(|(_, cases)| cases.len()).sum();
+    // What holds for all runs, and has no figure, is said by the statement.
+    if let [("", cases)] = alike.as_slice()
+        && cases.len() == audit.runs.len()
+    {
+        return Vec::new();
+    }
     let mut lines: Vec<String> =
         alike.iter().take(CASES_MAX).map(|(evidence, cases)| case_line(evidence, cases, audit)).collect();
     let rest = finding.cases.len() - told.min(finding.cases.len());
@@ -207,7 +214,8 @@ fn case_line(evidence: &str, cases: &[&Case], audit: &Audit) -> String {
         [one] => format!(" (line {})", one.lines.first),
         _ => String::new(),
     };
-    format!("{names}{evidence}{place}")
+    let said = if evidence.is_empty() { names.trim_end_matches(": ") } else { &names };
+    format!("{said}{evidence}{place}")
 }
 
 /// A label, or its number in the table where it is long.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use report::Audited;
+use proofload_report::Audited;
 use transcript::{Audit, Reader};
 
 fn study(name: &str) -> Audit {

@@ -6,7 +6,7 @@
 use serde::Serialize;
 
 use crate::figure::{digits, factor, many};
-use crate::findings::{About, Grade};
+use crate::findings::{About, Case, Grade};
 use crate::group::{Group, LEVEL};
 use crate::run::Run;
 use crate::{Audit, figure};
@@ -145,8 +145,11 @@ fn void_reasons(audit: &Audit, one: &Group, other: &Group) -> Vec<String> {
         .filter(|finding| finding.check != "one_run" && finding.voids_throughput_of(&sides));
     let reasons = void.map(|finding| {
         let cases = finding.cases.iter().filter(|case| case.runs.iter().any(|run| sides.contains(run)));
+        let side = |case: &Case| {
+            if case.runs.iter().any(|run| one.runs.contains(run)) { "baseline" } else { "candidate" }
+        };
         let cases: Vec<String> =
-            cases.take(3).map(|case| format!("{} ({})", case.evidence, case.label)).collect();
+            cases.take(3).map(|case| format!("{} ({})", case.evidence, side(case))).collect();
         format!("{}: {}", finding.statement, cases.join("; "))
     });
     let mut reasons: Vec<String> = reasons.collect();

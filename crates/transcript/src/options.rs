@@ -29,6 +29,28 @@ enum Meaning {
     RateEach,
 }
 
+const AUTOCANNON: [(&str, Meaning); 16] = {
+    use Meaning::*;
+    [
+        ("c", Connections),
+        ("connections", Connections),
+        ("d", Duration),
+        ("duration", Duration),
+        ("a", Requests),
+        ("amount", Requests),
+        ("w", Threads),
+        ("workers", Threads),
+        ("p", Pipelining),
+        ("pipelining", Pipelining),
+        ("R", Rate),
+        ("overallRate", Rate),
+        ("r", RateEach),
+        ("connectionRate", RateEach),
+        ("H", Header),
+        ("headers", Header),
+    ]
+};
+
 /// The flags of each tool, the short ones by their letter.
 fn meanings(tool: Tool) -> &'static [(&'static str, Meaning)] {
     use Meaning::*;
@@ -65,24 +87,7 @@ fn meanings(tool: Tool) -> &'static [(&'static str, Meaning)] {
             ("disable-keepalive", Close),
             ("disable-compression", NoCompression),
         ],
-        Tool::Autocannon => &[
-            ("c", Connections),
-            ("connections", Connections),
-            ("d", Duration),
-            ("duration", Duration),
-            ("a", Requests),
-            ("amount", Requests),
-            ("w", Threads),
-            ("workers", Threads),
-            ("p", Pipelining),
-            ("pipelining", Pipelining),
-            ("R", Rate),
-            ("overallRate", Rate),
-            ("r", RateEach),
-            ("connectionRate", RateEach),
-            ("H", Header),
-            ("headers", Header),
-        ],
+        Tool::Autocannon => &AUTOCANNON,
         Tool::H2load => &[
             ("c", Connections),
             ("clients", Connections),

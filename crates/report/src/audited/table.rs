@@ -17,7 +17,6 @@ const PADDING: usize = 3;
 pub(super) fn text(audit: &Audit, width: usize) -> String {
     let mut out = asked(audit, width);
     out += &runs(audit, width);
-    out.push('\n');
     if audit.runs.len() > ROWS_MAX {
         out +=
             &format!("{FAINT}and {} more runs (--json lists them){FAINT:#}\n", audit.runs.len() - ROWS_MAX);
@@ -82,38 +81,72 @@ fn way(run: &Run, url: Option<&str>) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-const COLUMNS: [&str; 8] = ["#", "label", "requests/s", "requests", "failed", "mean", "p99", "bytes each"];
+type Row = [String; 8];
+/// What stands where the output tells nothing.
+const NOTHING: &str = "–";
+/// The place of the label among the columns.
+const LABEL: usize = 1;
+const COLUMNS: [&str; 8] = ["#", "label", "req/s", "requests", "failed", "mean", "p99", "bytes"];
 
 fn runs(audit: &Audit, width: usize) -> String {
-    let mut rows: Vec<[String; 8]> = audit.runs.iter().take(ROWS_MAX).map(|run| row(run, audit)).collect();
+    let rows: Vec<Row> = audit.runs.iter().take(ROWS_MAX).map(|run| row(run, audit)).collect();
     // Columns in which nothing is known are left out.
-    let kept: Vec<usize> =
-        (0..COLUMNS.len()).filter(|at| *at < 2 || rows.iter().any(|row| row[*at] != "–")).collect();
-    let mut widths = kept.iter().map(|at| {
-        rows.iter().map(|row| row[*at].chars().count()).max().unwrap_or(0).max(COLUMNS[*at].chars().count())
-    });
-    let others: usize =
-        widths.by_ref().enumerate().filter(|(place, _)| *place != 1).map(|(_, width)| width + PADDING).sum();
-    let room = width.saturating_sub(others + PADDING).max(LABEL_MIN);
-    for row in &mut rows {
-        row[1] = textwrap::wrap(&row[1], room).join("\n");
-    }
+    let known = |at: usize| at <= LABEL || rows.iter().any(|row| row[at] != NOTHING);
+    let kept: Vec<usize> = (0..COLUMNS.len()).filter(|at| known(*at)).collect();
+    let chars = |text: &str| text.chars().count();
+    let widest = |at: usize| rows.iter().map(|row| chars(&row[at])).fold(chars(COLUMNS[at]), usize::max);
+    let others: usize = kept.iter().filter(|at| **at != LABEL).map(|at| widest(*at) + PADDING).sum();
+    // The gap behind the last column is cut off.
+    let room = width.saturating_sub(others + 1).max(LABEL_MIN);
+    let rows = if widest(LABEL) > room { as_tree(rows) } else { rows };
     let mut table = Table::new();
-    table.load_style(TableStyle::new().header_separator(RULE)).set_header(kept.iter().map(|at| COLUMNS[*at]));
-    for row in &rows {
+    let header = kept.iter().map(|at| COLUMNS[*at]);
+    table.load_style(TableStyle::new().header_separator(RULE)).set_header(header);
+    for mut row in rows {
+        row[LABEL] = fitted(&row[LABEL], room);
         table.add_row(kept.iter().map(|at| Cell::new(&row[*at])));
     }
     for (place, column) in table.column_iter_mut().enumerate() {
-        if place != 1 {
+        if place != LABEL {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
     let text = table.to_string();
-    text.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
+    // The rule reaches below the gap that is cut off.
+    text.lines().map(|line| line.trim_end().chars().take(width).collect::<String>() + "\n").collect()
 }
 
-fn row(run: &Run, audit: &Audit) -> [String; 8] {
-    let nothing = || "–".to_owned();
+/// Headings that several labels share stand in rows of their own above them.
+fn as_tree(rows: Vec<Row>) -> Vec<Row> {
+    let mut out = Vec::with_capacity(rows.len());
+    let mut above: Vec<String> = Vec::new();
+    for mut row in rows {
+        if !row[0].is_empty() {
+            let parts: Vec<String> = row[LABEL].split(" · ").map(str::to_owned).collect();
+            let inner = parts.len() - 1;
+            let shared = parts.iter().take(inner).zip(&above).take_while(|(one, other)| one == other).count();
+            for (depth, part) in parts.iter().enumerate().take(inner).skip(shared) {
+                let mut heading = Row::default();
+                heading[LABEL] = "  ".repeat(depth) + part;
+                out.push(heading);
+            }
+            row[LABEL] = "  ".repeat(inner) + &parts[inner];
+            above = parts;
+        }
+        out.push(row);
+    }
+    out
+}
+
+/// A label in lines of its column, the first one's indent kept.
+fn fitted(label: &str, room: usize) -> String {
+    let indent = " ".repeat(label.chars().take_while(|c| *c == ' ').count());
+    let options = textwrap::Options::new(room).initial_indent(&indent).subsequent_indent(&indent);
+    textwrap::fill(label.trim_start(), options)
+}
+
+fn row(run: &Run, audit: &Audit) -> Row {
+    let nothing = || NOTHING.to_owned();
     let group = audit.groups.iter().position(|group| group.label == run.label).unwrap_or(0);
     let first = audit.groups.get(group).and_then(|group| group.runs.first());
     let is_first = first.and_then(|at| audit.runs.get(*at)).is_some_and(|one| std::ptr::eq(one, run));

@@ -26,7 +26,7 @@ pub fn one_run(groups: &[Group]) -> Option<Finding> {
     let case = if let [(one, slow), (other, fast)] = rated[..] {
         two(one, other, fast / slow)
     } else {
-        several(&rated, &pairs)
+        several(groups, &rated, &pairs)
     };
     let statement = match (rated.len(), void) {
         (2, true) => "one run a side: no conclusion".to_owned(),
@@ -62,7 +62,7 @@ pub fn distance(ratio: f64) -> String {
     let apart = ratio.max(1.0 / ratio) - 1.0;
     match apart {
         a if a <= HAND_MEDIAN => {
-            format!("every other pair of equal services differed by more ({})", percent(HAND_MEDIAN))
+            format!("half of the pairs of equal services differed by more ({})", percent(HAND_MEDIAN))
         }
         a if a <= HAND_WIDE => {
             format!("one pair of equal services in ten differed by more than {}", percent(HAND_WIDE))
@@ -75,10 +75,13 @@ pub fn distance(ratio: f64) -> String {
     }
 }
 
-fn several(rated: &[(&Group, f64)], pairs: &Pairs) -> Case {
+fn several(groups: &[Group], rated: &[(&Group, f64)], pairs: &Pairs) -> Case {
     let closest = pairs.closest.map(|(one, other, ratio)| {
-        let apart = percent(ratio - 1.0);
-        format!("; the closest, {} and {}, by {apart}", rated[one].0.label, rated[other].0.label)
+        // By their numbers in the list of labels, which are short.
+        let number =
+            |at: usize| groups.iter().position(|group| std::ptr::eq(group, rated[at].0)).unwrap_or(at) + 1;
+        let (one, other) = (number(one), number(other));
+        format!("; the closest, #{} and #{}, by {}", one.min(other), one.max(other), percent(ratio - 1.0))
     });
     let range =
         rated.iter().fold((f64::MAX, 0.0_f64), |(low, high), (_, rate)| (low.min(*rate), high.max(*rate)));
