@@ -17,6 +17,8 @@ const INDENT: &str = "      ";
 const CASES_MAX: usize = 5;
 /// Labels that are told one by one where they say the same.
 const LABELS_MAX: usize = 8;
+/// An interval from one rate to more than so many times it is not worth printing.
+const INTERVAL_MAX: f64 = 4.0;
 /// Longer labels stand in the table, and are told by their number there.
 const LABEL_SHORT: usize = 24;
 
@@ -123,15 +125,17 @@ impl Audited<'_> {
             self.audit.findings.iter().any(|finding| {
                 finding.about != About::Comparison && finding.voids_throughput_of(&group.runs)
             });
-        let interval = format!(
-            "{}: {}/s, {} to {} (95 % over {} runs)",
-            group.label,
-            figure::digits(pooled.rate_per_s),
-            figure::digits(pooled.low_per_s),
-            figure::digits(pooled.high_per_s),
-            pooled.runs
-        );
-        (!void).then_some(interval)
+        let far = pooled.high_per_s / pooled.low_per_s > INTERVAL_MAX;
+        let (mean, runs) = (figure::digits(pooled.rate_per_s), pooled.runs);
+        let said = if far {
+            format!(
+                "{mean}/s on average of {runs} runs, too few or too far apart for an interval that says anything"
+            )
+        } else {
+            let (low, high) = (figure::digits(pooled.low_per_s), figure::digits(pooled.high_per_s));
+            format!("{mean}/s, {low} to {high} (95 % over {runs} runs)")
+        };
+        (!void).then(|| format!("{}: {said}", group.label))
     }
 }
 

@@ -86,6 +86,9 @@ impl Draft {
 
     /// The run, once no more lines come; none if there is nothing in it.
     pub fn finish(mut self) -> Option<Run> {
+        if self.run.latency.unmeasured {
+            self.run.latency.quantiles.clear();
+        }
         self.run.truncated = !self.whole && self.run.abort.is_none();
         (self.run.has_figures() || self.run.abort.is_some() || self.certain).then_some(self.run)
     }

@@ -16,7 +16,7 @@ pub fn count(number: u64) -> String {
 /// A figure with up to four significant digits, thousands set apart: `12.42`, `1,416`, `47,760`.
 pub fn digits(value: f64) -> String {
     let decimals = match value {
-        v if v >= 999.5 => 0,
+        v if v <= 0.0 || v >= 999.5 => 0,
         v if v >= 99.95 => 1,
         v if v >= 0.0995 => 2,
         _ => 3,

@@ -4,6 +4,7 @@
 //! out is not for here.
 
 mod compression;
+mod copies;
 mod failures;
 mod latency;
 mod load;
@@ -90,6 +91,7 @@ impl Finding {
 pub fn all(files: &[Transcript], runs: &[Run], groups: &[Group]) -> Vec<Finding> {
     let mut findings = Vec::new();
     findings.extend(load::gave_up(runs));
+    findings.extend(copies::same_output(runs));
     findings.extend(compression::never_negotiated(files, runs));
     findings.extend(latency::never_measured(runs));
     findings.extend(latency::timeouts(runs));

@@ -64,6 +64,7 @@ impl Heading {
 /// The inside of a line that is bold as a whole.
 fn bold(text: &str) -> Option<&str> {
     let text = text.strip_prefix("- ").or_else(|| text.strip_prefix("* ")).unwrap_or(text);
+    let text = text.split_once(' ').filter(|(number, _)| is_numbering(number)).map_or(text, |(_, rest)| rest);
     let text = text.trim_end_matches(':');
     ["**", "__"].iter().find_map(|mark| {
         let inner = text.strip_prefix(mark)?.strip_suffix(mark)?;
@@ -131,6 +132,7 @@ mod tests {
         assert_eq!(under("## 2. `production`"), "Study / production");
         assert_eq!(under("**fork:**"), "Study / production / fork");
         assert_eq!(under("mit gzip:"), "Study / production / fork / mit gzip");
+        assert_eq!(under("3. **one core:**"), "Study / production / one core");
         assert_eq!(under("- **cluster**"), "Study / production / cluster");
         assert_eq!(under("## [development](https://example.org)"), "Study / development");
         for prose in ["#!/bin/sh", "see https://example.org:", "**a** and **b**", "plain words"] {

@@ -154,3 +154,21 @@ fn decimal_commas_and_truncated_runs() {
     let cut = found(&audit, "cut_off");
     assert_eq!((cut.cases.len(), cut.cases[0].label.as_str()), (1, "ohne gzip"));
 }
+
+#[test]
+fn an_output_that_was_pasted_twice() {
+    let run = |rate: &str| {
+        format!(
+            "Thread Stats Avg Stdev Max\n  Latency 9.02ms 2.10ms 31.00ms 88.00%\n  213010 requests in 30.01s, 30.00MB read\nRequests/sec: {rate}\nTransfer/sec: 1.00MB\n"
+        )
+    };
+    let text = |one: &str, other: &str| format!("before:\n{}after:\n{}", run(one), run(other));
+    let audit = read("notes.txt", text("7098.00", "7098.00").as_bytes());
+    let same = found(&audit, "same_output");
+    assert_eq!(
+        (same.grade, same.cases[0].evidence.as_str()),
+        (Grade::Void, "2 runs with 7,098/s, in lines 2, 8")
+    );
+    let audit = read("notes.txt", text("7098.00", "7098.01").as_bytes());
+    assert!(audit.findings.iter().all(|finding| finding.check != "same_output"));
+}

@@ -10,6 +10,8 @@ const ALL: f64 = 0.999;
 pub(super) const FAILED_SHARE_MAX: f64 = 0.001;
 /// Requests wanted beyond a quantile, as in Proofload's own experiments.
 const BEYOND: f64 = 10.0;
+/// JSON has higher percentiles than anybody asked for.
+const JSON_PERCENT_MAX: f64 = 99.0;
 /// How near connections / throughput must be to the latency to be all of it.
 const LITTLE_WITHIN: f64 = 0.1;
 /// A tool that sent less than this share of its rate fell behind.
@@ -122,7 +124,8 @@ pub fn fell_behind(runs: &[Run]) -> Option<Finding> {
 pub fn tail(runs: &[Run]) -> Option<Finding> {
     let cases = cases(runs, |run| {
         let requests = run.requests.filter(|requests| *requests > 0 && !run.latency.unmeasured)?;
-        let shown = run.latency.quantiles.iter().map(|one| one.percent).filter(|percent| *percent < 100.0);
+        let told = |percent: f64| percent < 100.0 && !(run.json && percent > JSON_PERCENT_MAX);
+        let shown = run.latency.quantiles.iter().map(|one| one.percent).filter(|percent| told(*percent));
         let highest = shown.fold(0.0, f64::max);
         let beyond = |percent: f64| requests as f64 * (100.0 - percent) / 100.0;
         if highest == 0.0 || beyond(highest) >= BEYOND {

@@ -159,7 +159,9 @@ pub fn http_1_0(runs: &[Run]) -> Option<Finding> {
 /// Requests, seconds and rate that do not go together.
 pub fn contradicting(runs: &[Run]) -> Option<Finding> {
     let cases = cases(runs, |run| {
-        let exact = !run.rounded && run.tool != Tool::Vegeta && run.abort.is_none();
+        // vegeta's rate is of successes, autocannon's a mean of samples.
+        let own = matches!(run.tool, Tool::Vegeta | Tool::Autocannon);
+        let exact = !run.rounded && !own && run.abort.is_none();
         let (requests, length) =
             (run.requests.filter(|_| exact)?, run.duration_s.filter(|length| *length > 0.0)?);
         let printed = run.requests_per_s.filter(|rate| *rate > 0.0)?;

@@ -149,7 +149,7 @@ pub fn from_json(value: &Value) -> Option<Run> {
     run.url = value.get("url").and_then(Value::as_str).map(str::to_owned);
     run.load.connections = count_at(value, &["connections"]);
     run.load.pipelining = count_at(value, &["pipelining"]);
-    run.load.threads = count_at(value, &["workers"]);
+    run.load.threads = count_at(value, &["workers"]).filter(|workers| *workers > 0);
     run.duration_s = at(value, &["duration"]);
     // Older versions have neither the total nor the classes of statuses.
     run.requests = count_at(value, &["requests", "total"]);

@@ -49,9 +49,8 @@ fn listed(text: &str, draft: &mut Draft) -> Taken {
             let responses = rest.split_whitespace().next().and_then(number::whole).unwrap_or(0);
             add(&mut draft.run.requests, responses);
             // Redirects are followed, so what is left of 3xx is an answer like another.
-            if !status.starts_with(['2', '3']) {
-                add(&mut draft.run.failures.status, responses);
-            }
+            let good = status.starts_with(['2', '3']);
+            add(&mut draft.run.failures.status, if good { 0 } else { responses });
             draft.whole = true;
         }
         (Part::Errors, Some((count, cause))) => {

@@ -67,9 +67,8 @@ fn listed(text: &str, draft: &mut Draft) -> Taken {
         (Part::Statuses, Some((status, rest))) => {
             let responses = rest.split_whitespace().next().and_then(number::whole).unwrap_or(0);
             add(&mut draft.run.requests, responses);
-            if !status.starts_with(['2', '3']) {
-                add(&mut draft.run.failures.status, responses);
-            }
+            let good = status.starts_with(['2', '3']);
+            add(&mut draft.run.failures.status, if good { 0 } else { responses });
             draft.whole = true;
         }
         (Part::Errors, Some((count, cause))) => {
@@ -102,9 +101,8 @@ pub fn from_json(value: &Value) -> Option<Run> {
     for status in statuses.keys() {
         let responses = count_at(value, &["statusCodeDistribution", status]).unwrap_or(0);
         add(&mut draft.run.requests, responses);
-        if !status.starts_with(['2', '3']) {
-            add(&mut draft.run.failures.status, responses);
-        }
+        let good = status.starts_with(['2', '3']);
+        add(&mut draft.run.failures.status, if good { 0 } else { responses });
     }
     for cause in
         value.get("errorDistribution").and_then(Value::as_object).into_iter().flat_map(|map| map.keys())

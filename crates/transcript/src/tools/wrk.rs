@@ -33,7 +33,7 @@ pub fn take(text: &str, draft: &mut Draft) -> Taken {
         ["Socket", "errors:", ..] => sockets(text, draft),
         ["Non-2xx", "or", "3xx", "responses:", count, ..] => draft.run.failures.status = number::whole(count),
         ["Requests/sec:", rate, ..] => return draft.rate(rate, Lone::Thousands),
-        ["Transfer/sec:", ..] => draft.whole = true,
+        ["Transfer/sec:", ..] => ended(draft),
         [share, time] if draft.part == Part::Quantiles && share.ends_with('%') => {
             draft.quantile(percent(share), number::micros(time, Lone::Thousands));
         }
@@ -41,6 +41,15 @@ pub fn take(text: &str, draft: &mut Draft) -> Taken {
         _ => return Taken::Foreign,
     }
     Taken::Ours
+}
+
+/// The last line. Lines about failures come before it, and only where there are any.
+fn ended(draft: &mut Draft) {
+    draft.whole = true;
+    if draft.run.requests.is_some() {
+        draft.run.failures.status.get_or_insert(0);
+        draft.run.failures.timeouts.get_or_insert(0);
+    }
 }
 
 fn is_first(text: &str, draft: &mut Draft) -> bool {
