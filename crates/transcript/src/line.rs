@@ -1,5 +1,10 @@
 //! One line, freed of what terminals, Markdown, logs and mail put around it. It must not judge what is left.
 
+/// `38;5;255`, and some more.
+const COLOUR_BYTES_MAX: usize = 11;
+/// Titles of windows are no longer than this.
+const TITLE_CHARS_MAX: usize = 300;
+
 /// What a line is once it is clean.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
@@ -51,7 +56,9 @@ fn after_sequence(text: &str) -> Option<&str> {
         return parameters.get(end + 1..);
     }
     if let Some(title) = body.strip_prefix(']') {
-        let end = title.find(['\u{7}', '\u{1b}'])?;
+        // Not further than a title is long, or a line full of beginnings would take its length squared.
+        let end =
+            title.char_indices().take(TITLE_CHARS_MAX).find(|(_, c)| matches!(c, '\u{7}' | '\u{1b}'))?.0;
         return title.get(end + 1..).map(|after| after.strip_prefix('\\').unwrap_or(after));
     }
     // A character set, such as ESC ( B.
@@ -62,11 +69,12 @@ fn after_sequence(text: &str) -> Option<&str> {
 
 /// `[32m` with its escape byte lost.
 fn after_colour(text: &str) -> Option<&str> {
-    let (parameters, after) = text.strip_prefix('[')?.split_once('m')?;
+    let body = text.strip_prefix('[')?;
+    let end = body.bytes().take(COLOUR_BYTES_MAX + 1).position(|byte| byte == b'm')?;
+    let (parameters, after) = (&body[..end], &body[end + 1..]);
     let colour = |part: &str| part.parse::<u16>().is_ok_and(|code| code <= 107);
     // Without a number it may be a word: `[mean, 50, …]`.
-    let colours = (1..=11).contains(&parameters.len())
-        && parameters.split(';').all(|part| part.is_empty() || colour(part));
+    let colours = !parameters.is_empty() && parameters.split(';').all(|part| part.is_empty() || colour(part));
     colours.then_some(())?;
     // `[2ms, 4ms]` is a bucket of a histogram, `[5m]` a time.
     (!after.starts_with(['s', ']', ','])).then_some(after)

@@ -182,6 +182,25 @@ fn long_lines_and_many_runs_are_bounded() {
         reader.feed(&vec![b'{'; LINE_BYTES_MAX / 8]);
     }
     reader.feed(b"\n");
+    // Lines that take their length squared if each beginning is followed to the end.
+    for begins in [
+        "[",
+        "\x1b]",
+        "\x1b[",
+        "\r",
+        "> ",
+        "| ",
+        "{\"",
+        "{} ",
+        "[[{\"a\":",
+        "$ wrk -",
+        "1 ",
+        "**",
+        "\u{202f}1",
+    ] {
+        reader.feed(begins.repeat(LINE_BYTES_MAX / begins.len()).as_bytes());
+        reader.feed(b"\n");
+    }
     reader.feed(run);
     let (about, runs) = reader.finish();
     assert!(about.too_many_runs);
