@@ -42,6 +42,8 @@ pub struct Assembler {
     /// A command line that goes on in the next line.
     unfinished: String,
     in_code: bool,
+    /// Whether there are prompts; then lines between runs are what programs printed.
+    typed: bool,
     /// The line above, which a rule below it makes a heading.
     above: String,
 }
@@ -70,6 +72,7 @@ impl Assembler {
             command: None,
             unfinished: String::new(),
             in_code: false,
+            typed: false,
             above: String::new(),
         }
     }
@@ -150,7 +153,9 @@ impl Assembler {
             return;
         }
         let underlined = Heading::underlined(&self.above, text).filter(|_| !self.above.is_empty());
+        let bare = self.headings.has_only_bare() && !self.typed && !self.in_code && self.open.is_none();
         let heading = underlined.or_else(|| Heading::of(text, self.in_code));
+        let heading = heading.or_else(|| Heading::bare(text).filter(|_| bare));
         // A run that is under way may print lines that look like headings.
         let running =
             self.open.as_ref().is_some_and(|open| !open.draft.whole && open.draft.run.tool == Tool::K6);
@@ -164,6 +169,7 @@ impl Assembler {
     fn take_command(&mut self, text: &str) -> bool {
         let found = command::find(text);
         let typed = shell::typed(text);
+        self.typed |= typed.is_some();
         if let Some(command) = found {
             if typed.is_some() || self.open.as_ref().is_none_or(|open| open.draft.whole) {
                 self.close();

@@ -9,6 +9,9 @@ const COLON_WORDS_MAX: usize = 8;
 const LEVEL_BOLD: u8 = 7;
 const LEVEL_COLON: u8 = 8;
 const LEVEL_TYPED: u8 = 9;
+const LEVEL_BARE: u8 = 10;
+const BARE_CHARS_MAX: usize = 50;
+const BARE_WORDS_MAX: usize = 6;
 
 /// A heading and how deep it stands; 1 is the outermost.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +51,16 @@ impl Heading {
             _ => return None,
         };
         if text.chars().count() > HEADING_CHARS_MAX { None } else { Self::named(level, text) }
+    }
+
+    /// A line of few words, for texts without any other heading: `Before`. Taking what is no heading for one keeps two runs
+    /// apart that may be repeats; missing one would put together what was compared.
+    pub fn bare(text: &str) -> Option<Self> {
+        let words = text.split_whitespace().count();
+        let short = text.chars().count() <= BARE_CHARS_MAX && (1..=BARE_WORDS_MAX).contains(&words);
+        let named = text.starts_with(char::is_alphabetic)
+            && text.ends_with(|c: char| c.is_alphanumeric() || c == ')');
+        if short && named { Self::named(LEVEL_BARE, text) } else { None }
     }
 
     /// What a typed command says of the runs after it.
@@ -109,6 +122,11 @@ impl Headings {
     pub fn set(&mut self, heading: Heading) {
         self.stack.retain(|above| above.level < heading.level);
         self.stack.push(heading);
+    }
+
+    /// Whether there is none but bare lines.
+    pub fn has_only_bare(&self) -> bool {
+        self.stack.iter().all(|heading| heading.level == LEVEL_BARE)
     }
 
     /// Their texts.

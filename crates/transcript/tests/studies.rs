@@ -156,6 +156,31 @@ fn decimal_commas_and_truncated_runs() {
 }
 
 #[test]
+fn lines_of_few_words_name_runs_where_there_are_no_headings() {
+    let run = |rate: u32| {
+        format!(
+            "  Latency 9.02ms 2.10ms 31.00ms 88.00%\n  {rate}0 requests in 10.00s, 30.00MB read\nRequests/sec: {rate}.00\nTransfer/sec: 1.00MB\n"
+        )
+    };
+    let text = format!(
+        "Hello all. This is what I got.\n\nBefore\n\n{}\nAfter the change\n\n{}",
+        run(7000),
+        run(8000)
+    );
+    assert_eq!(labels(&read("mail.txt", text.as_bytes())), ["Before", "After the change"]);
+    let text = format!(
+        "$ node server.js\nlistening\n$ wrk -d10s http://a/\n{}ready\n$ wrk -d10s http://a/\n{}",
+        run(7000),
+        run(8000)
+    );
+    assert_eq!(
+        labels(&read("log.txt", text.as_bytes())),
+        ["node server.js"],
+        "what programs print is no heading"
+    );
+}
+
+#[test]
 fn an_output_that_was_pasted_twice() {
     let run = |rate: &str| {
         format!(
