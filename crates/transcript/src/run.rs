@@ -217,6 +217,15 @@ impl Run {
         }
     }
 
+    /// Connections that the tool really opened: wrk gives each thread as many as go without a rest.
+    pub fn connections_opened(&self) -> Option<u64> {
+        let asked = self.load.connections?;
+        match (self.tool, self.load.threads) {
+            (Tool::Wrk | Tool::Wrk2, Some(threads)) if threads > 0 => Some(asked / threads * threads),
+            _ => Some(asked),
+        }
+    }
+
     /// Bytes of a response, the header included where the tool counts it.
     pub fn bytes_per_response(&self) -> Option<f64> {
         let requests = self.requests.filter(|requests| *requests > 0 && !self.rounded)?;

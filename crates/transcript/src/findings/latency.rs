@@ -77,7 +77,7 @@ pub fn timeouts(runs: &[Run]) -> Vec<Finding> {
 /// What each request waits where all connections always have one under way (Little's law), if that is long.
 fn wait(run: &Run) -> String {
     let closed = !run.is_open_loop();
-    match (run.load.connections, run.rate()) {
+    match (run.connections_opened(), run.rate()) {
         (Some(connections), Some(rate)) if closed && connections as f64 / rate >= 1.0 => {
             let wait = micros(connections as f64 / rate * 1e6);
             format!("; {} at {}/s wait {wait} each", many(connections, "connection"), digits(rate))
@@ -155,7 +155,7 @@ pub fn little(runs: &[Run]) -> Option<Finding> {
         if run.is_open_loop() || run.tool == Tool::Vegeta || run.tool == Tool::K6 {
             return None;
         }
-        let (connections, rate, mean) = (run.load.connections?, run.rate()?, run.latency.mean_us?);
+        let (connections, rate, mean) = (run.connections_opened()?, run.rate()?, run.latency.mean_us?);
         let depth = run.load.pipelining.unwrap_or(1).max(1);
         let little = (connections.saturating_mul(depth)) as f64 / rate * 1e6;
         if little <= 0.0 || (mean / little - 1.0).abs() > LITTLE_WITHIN {

@@ -33,7 +33,7 @@ pub fn gave_up(runs: &[Run]) -> Option<Finding> {
 pub fn start_up(runs: &[Run]) -> Vec<Finding> {
     let cases = cases(runs, |run| {
         let (requests, connections) =
-            (run.requests?, run.load.connections.filter(|connections| *connections > 0)?);
+            (run.requests?, run.connections_opened().filter(|connections| *connections > 0)?);
         let open = run.is_open_loop() || run.tool == Tool::Vegeta || run.abort.is_some();
         let each = requests as f64 / connections as f64;
         if open || run.rounded || requests == 0 || each >= REQUESTS_PER_CONNECTION_MIN {
