@@ -1,35 +1,42 @@
-'use strict'
-// The service that the corpus was measured on: fixed bodies, slow and failing answers. It must not be loaded from elsewhere
-// than this machine, and tells what a client sent only at /headers.
-const http = require('node:http')
-const zlib = require('node:zlib')
+'use strict';
 
-const json = Buffer.from(JSON.stringify({ items: 'x'.repeat(20000) }))
-const packed = zlib.gzipSync(json)
+// The service that the corpus was measured on: fixed bodies, slow and failing answers, and what a client sent, told on its
+// output for /headers. It must not listen beyond this machine.
 
-const answers = {
-  '/small': (_, response) => response.end('x'.repeat(1000)),
-  '/json': (request, response) => {
-    const gzip = /\bgzip\b/.test(request.headers['accept-encoding'] || '')
-    if (gzip) response.setHeader('content-encoding', 'gzip')
-    response.end(gzip ? packed : json)
-  },
-  '/slow': (_, response) => setTimeout(() => response.end('late'), 2500),
-  '/error': (_, response) => {
-    response.statusCode = 500
-    response.end('x'.repeat(1000))
-  },
+const http = require('node:http');
+const zlib = require('node:zlib');
+
+const JSON_BODY = Buffer.from(JSON.stringify({ items: 'x'.repeat(20_000) }));
+const PACKED_BODY = zlib.gzipSync(JSON_BODY);
+const SMALL_BODY = 'x'.repeat(1000);
+// Longer than the limit of every tool as make.sh calls it.
+const SLOW_MS = 2500;
+
+const ANSWERS = {
+  '/small': (request, response) => response.end(SMALL_BODY),
+  '/json': answerJson,
+  '/slow': (request, response) => setTimeout(() => response.end('late'), SLOW_MS),
+  '/error': (request, response) => response.writeHead(500).end(SMALL_BODY),
   '/reset': (request) => request.socket.resetAndDestroy(),
-  '/headers': (request, response) => {
-    process.stdout.write(`HTTP/${request.httpVersion} ${request.headers['user-agent']}: ${JSON.stringify(request.headers)}\n`)
-    response.end('noted')
-  }
+  '/headers': tellHeaders,
+};
+
+function answerJson(request, response) {
+  const gzip = /\bgzip\b/.test(request.headers['accept-encoding'] || '');
+  if (gzip) response.setHeader('content-encoding', 'gzip');
+  response.end(gzip ? PACKED_BODY : JSON_BODY);
 }
 
-http.createServer((request, response) => {
-  const answer = answers[request.url]
-  response.setHeader('content-type', 'application/json')
-  if (answer) return answer(request, response)
-  response.statusCode = 404
-  response.end('nothing here')
-}).listen(Number(process.env.PORT), '127.0.0.1', () => process.stdout.write('ready\n'))
+function tellHeaders(request, response) {
+  const { httpVersion, headers } = request;
+  process.stdout.write(`HTTP/${httpVersion} ${headers['user-agent']}: ${JSON.stringify(headers)}\n`);
+  response.end('noted');
+}
+
+const server = http.createServer((request, response) => {
+  const answer = ANSWERS[request.url];
+  response.setHeader('content-type', 'application/json');
+  if (answer) answer(request, response);
+  else response.writeHead(404).end('nothing here');
+});
+server.listen(Number(process.env.PORT), '127.0.0.1', () => process.stdout.write('ready\n'));
