@@ -241,7 +241,8 @@ impl Assembler {
         for found in self.json.line(&line.text, number) {
             if let Some(run) = tools::from_json(&found.value) {
                 let lines = Lines { first: found.first_line, last: number };
-                let (headings, command) = (self.headings.path(), self.command.clone());
+                let (mut headings, command) = (self.headings.path(), self.command.clone());
+                headings.extend(found.value.get("title").and_then(title));
                 self.keep(run, lines, headings, command);
             }
         }
@@ -278,6 +279,12 @@ impl Assembler {
             self.compression_line = Some(number);
         }
     }
+}
+
+/// What a run was called when it was started (autocannon's --title).
+fn title(value: &serde_json::Value) -> Option<String> {
+    let title: String = value.as_str()?.chars().filter(|c| !c.is_control()).take(100).collect();
+    (!title.trim().is_empty()).then(|| title.trim().to_owned())
 }
 
 /// Whether a command line may be the one that made this run: what both tell must not differ.

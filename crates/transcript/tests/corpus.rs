@@ -152,3 +152,18 @@ fn all_outputs_in_one_file_are_as_many_runs() {
     }
     assert!(audit.groups.iter().all(|group| group.runs.len() == 1));
 }
+
+#[test]
+fn values_in_an_array_are_called_by_their_titles() {
+    let bytes = fs::read(folder("tools").join("autocannon-9.0.0-plain.json")).unwrap();
+    let one = String::from_utf8(bytes).unwrap();
+    let titled = |title: &str| one.trim().replacen('{', &format!("{{\"title\":\"{title}\","), 1);
+    let both = format!("[{},{}]", titled("express"), titled("fastify"));
+    let audit = Audit::of(vec![{
+        let mut reader = Reader::new("results.json");
+        reader.feed(both.as_bytes());
+        reader.finish()
+    }]);
+    let labels: Vec<&str> = audit.groups.iter().map(|group| group.label.as_str()).collect();
+    assert_eq!(labels, ["express", "fastify"]);
+}

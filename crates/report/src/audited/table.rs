@@ -86,18 +86,28 @@ type Row = [String; 8];
 const NOTHING: &str = "–";
 /// The place of the label among the columns.
 const LABEL: usize = 1;
+/// The place of the bytes, which findings tell where they matter.
+const BYTES: usize = 7;
 const COLUMNS: [&str; 8] = ["#", "label", "req/s", "requests", "failed", "mean", "p99", "bytes"];
 
 fn runs(audit: &Audit, width: usize) -> String {
     let rows: Vec<Row> = audit.runs.iter().take(ROWS_MAX).map(|run| row(run, audit)).collect();
     // Columns in which nothing is known are left out.
     let known = |at: usize| at <= LABEL || rows.iter().any(|row| row[at] != NOTHING);
-    let kept: Vec<usize> = (0..COLUMNS.len()).filter(|at| known(*at)).collect();
+    let mut kept: Vec<usize> = (0..COLUMNS.len()).filter(|at| known(*at)).collect();
     let chars = |text: &str| text.chars().count();
     let widest = |at: usize| rows.iter().map(|row| chars(&row[at])).fold(chars(COLUMNS[at]), usize::max);
-    let others: usize = kept.iter().filter(|at| **at != LABEL).map(|at| widest(*at) + PADDING).sum();
     // The gap behind the last column is cut off.
-    let room = width.saturating_sub(others + 1).max(LABEL_MIN);
+    let room = |kept: &[usize]| {
+        let others = kept.iter().filter(|at| **at != LABEL).map(|at| widest(*at) + PADDING).sum::<usize>();
+        width.saturating_sub(others + 1)
+    };
+    let words = rows.iter().flat_map(|row| row[LABEL].split_whitespace()).map(chars).max().unwrap_or(0);
+    // Rather a column less than a label in pieces.
+    if room(&kept) < words.min(width / 2) {
+        kept.retain(|at| *at != BYTES);
+    }
+    let room = room(&kept).max(LABEL_MIN);
     let rows = if widest(LABEL) > room { as_tree(rows) } else { rows };
     let mut table = Table::new();
     let header = kept.iter().map(|at| COLUMNS[*at]);
