@@ -1,5 +1,6 @@
 //! The binary `proofload`: flags, what is printed, exit codes. Everything else is the other crates' work.
 
+mod audit;
 mod calibrate;
 mod check;
 mod exit;
@@ -39,6 +40,7 @@ Begin with:
   proofload calibrate experiment.toml          how small a difference this machine can show, in how much time
   proofload run experiment.toml --quick        a first answer in about a minute
   proofload report latest                      the last report again
+  proofload audit notes.md                     what wrk, ab and others printed, and what it is worth
 
 Exit codes: 0 all well; 2 usage or experiment file; 3 a service failed; 4 the measurement is void;
 6 Proofload could not do its own part (record not writable, too few descriptors, no right to make a link);
@@ -60,6 +62,11 @@ enum Command {
     Load(Box<load::LoadArgs>),
     /// Print the report of a record again
     Report(report::ReportArgs),
+    /// Read what other load generators printed and say what may be concluded of it
+    ///
+    /// Output of wrk, wrk2, ab, oha, autocannon, hey, h2load, k6 and vegeta, as it is or pasted into notes, Markdown or a shell
+    /// transcript; JSON of oha, autocannon, k6 and vegeta too. Exit code 4 where a finding voids a conclusion.
+    Audit(audit::AuditArgs),
     /// Print the JSON Schema of the experiment file, for editors
     Schema,
 }
@@ -75,6 +82,7 @@ fn main() -> ExitCode {
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Load(args) => load::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Audit(args) => audit::run(&args),
         Command::Schema => schema::run(),
     };
     result.unwrap_or_else(|error| exit::fail(&error))

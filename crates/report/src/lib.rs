@@ -3,6 +3,7 @@
 //! Every form is drawn from one [`Sheet`], so that none can say what another does not. Nothing is
 //! concluded here; that is `audit`'s work.
 
+mod audited;
 mod calibration;
 mod drawing;
 mod figure;
@@ -11,6 +12,7 @@ mod markdown;
 mod sheet;
 mod text;
 
+pub use audited::Audited;
 pub use calibration::Calibrated;
 pub use figure::{bytes, change, count, rate, seconds, share};
 pub use json::json;

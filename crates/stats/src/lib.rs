@@ -21,6 +21,7 @@ mod sequence;
 mod student;
 mod verdict;
 mod warmup;
+mod welch;
 
 pub use allocation::{Components, SLICES_MAX, SLICES_MIN, components, slices};
 pub use bootstrap::{bca, bootstrap_t};
@@ -39,3 +40,4 @@ pub use sequence::{SEQUENCE_G, sequence_t};
 pub use student::{critical_t_at, plain_t};
 pub use verdict::{BLOCKS_NEEDED_MAX, Direction, Verdict, blocks_for, blocks_needed, effect_found, judge};
 pub use warmup::{BUCKETS_MIN, Truncation, mser5};
+pub use welch::{Welch, welch};

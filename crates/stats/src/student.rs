@@ -67,8 +67,12 @@ fn two_sided_t(blocks: u32, p: f64) -> Result<f64, Error> {
         // The Cauchy distribution, in closed form: statrs is off by a factor of five far out in its tails.
         return Ok(1.0 / (PI * p / 2.0).tan());
     }
-    let freedom = f64::from(blocks - 1);
+    Ok(two_sided_t_of(f64::from(blocks - 1), p))
+}
+
+/// The same for degrees of freedom that need not be whole. Fewer than one count as one.
+pub(crate) fn two_sided_t_of(freedom: f64, p: f64) -> f64 {
     let distribution =
-        StudentsT::new(0.0, 1.0, freedom).expect("unit scale and at least one degree of freedom");
-    Ok(-distribution.inverse_cdf(p / 2.0))
+        StudentsT::new(0.0, 1.0, freedom.max(1.0)).expect("unit scale and at least one degree of freedom");
+    -distribution.inverse_cdf(p / 2.0)
 }

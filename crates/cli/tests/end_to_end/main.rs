@@ -1,5 +1,6 @@
 //! The program as its users meet it: real services, real signals, real files, and what it prints.
 
+mod audit;
 mod calibrate;
 mod files;
 mod habits;

@@ -33,7 +33,11 @@ Module.runMain = () => {
   // Whoever ends the service asks this process alone and relies on it to end the workers.
   process.on('SIGTERM', () => {
     ending = true;
-    for (const worker of Object.values(cluster.workers)) worker.process.kill('SIGTERM');
+    for (const worker of Object.values(cluster.workers)) {
+      worker.process.kill('SIGTERM');
+      // A program that closes its servers and waits for the end would wait for this channel as well.
+      worker.disconnect();
+    }
   });
 
   for (let started = 0; started < workers; started += 1) cluster.fork();

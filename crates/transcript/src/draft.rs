@@ -1,0 +1,109 @@
+//! A run while its lines come in. It must not know which tool prints what; that is for `tools`.
+
+use crate::number::{self, Lone};
+use crate::run::{Quantile, Run, Tool};
+
+/// More quantiles than any tool prints.
+const QUANTILES_MAX: usize = 64;
+
+/// What a reader made of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taken {
+    /// It belongs to the run.
+    Ours,
+    /// It does not.
+    Foreign,
+    /// It belongs to the next run of the same tool.
+    Again,
+}
+
+/// What the lines that come next are about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Part {
+    /// Single figures with names.
+    #[default]
+    Summary,
+    /// Quantiles of latency.
+    Quantiles,
+    /// Responses by status.
+    Statuses,
+    /// Failures by cause.
+    Errors,
+    /// What is not read.
+    Skipped,
+}
+
+/// A run under way.
+#[derive(Debug)]
+pub struct Draft {
+    /// What is known so far.
+    pub run: Run,
+    /// What the lines that come next are about.
+    pub part: Part,
+    /// Whether the last line that the tool prints has been seen.
+    pub whole: bool,
+    /// Whether the first line left no doubt about the tool.
+    pub certain: bool,
+    /// Names of columns of a table.
+    pub columns: Vec<String>,
+}
+
+impl Draft {
+    /// A run of which only the tool is known.
+    pub fn new(tool: Tool) -> Self {
+        Self { run: Run::new(tool), part: Part::Summary, whole: false, certain: false, columns: Vec::new() }
+    }
+
+    /// Keeps the requests per second.
+    pub fn rate(&mut self, text: &str, lone: Lone) -> Taken {
+        keep(&mut self.run.requests_per_s, number::figure(text, lone))
+    }
+
+    /// Keeps the number of requests.
+    pub fn requests(&mut self, text: &str) -> Taken {
+        let Some((count, rounded)) = number::count(text) else { return Taken::Ours };
+        self.run.rounded |= rounded;
+        keep(&mut self.run.requests, Some(count))
+    }
+
+    /// Keeps a quantile.
+    pub fn quantile(&mut self, percent: Option<f64>, us: Option<f64>) {
+        let Some((percent, us)) = percent.zip(us) else { return };
+        if (0.0..=100.0).contains(&percent) && self.run.latency.quantiles.len() < QUANTILES_MAX {
+            self.run.latency.quantiles.push(Quantile { percent, us });
+        }
+    }
+
+    /// Keeps mean, standard deviation and maximum; zeros and `nan` stand for nothing measured.
+    pub fn moments(&mut self, mean: Option<f64>, sd: Option<f64>, max: Option<f64>) {
+        let latency = &mut self.run.latency;
+        let nothing = mean.is_none_or(|us| us == 0.0) && max.is_none_or(|us| us == 0.0);
+        latency.unmeasured = nothing;
+        if !nothing {
+            (latency.mean_us, latency.sd_us, latency.max_us) = (mean, sd, max);
+        }
+    }
+
+    /// The run, once no more lines come; none if there is nothing in it.
+    pub fn finish(mut self) -> Option<Run> {
+        if self.run.latency.unmeasured {
+            self.run.latency.quantiles.clear();
+        }
+        self.run.truncated = !self.whole && self.run.abort.is_none();
+        (self.run.has_figures() || self.run.abort.is_some() || self.certain).then_some(self.run)
+    }
+}
+
+/// Keeps a figure unless there is one: then the next run has begun.
+pub fn keep<T>(into: &mut Option<T>, value: Option<T>) -> Taken {
+    if into.is_some() {
+        return Taken::Again;
+    }
+    *into = value;
+    Taken::Ours
+}
+
+/// Adds to a count that may not be there yet.
+pub fn add(into: &mut Option<u64>, count: u64) {
+    *into = Some(into.unwrap_or(0).saturating_add(count));
+}

@@ -1,0 +1,132 @@
+//! JSON values out of a text: whole files, lines, and values between prose. What is kept of an unfinished one is bounded.
+//!
+//! It must not know which tool wrote them.
+
+/// Longer values are given up. The longest that a tool writes are k6's, some hundred kB.
+const JSON_BYTES_MAX: usize = 4 << 20;
+
+/// Collects one value after the other.
+#[derive(Debug, Default)]
+pub struct Collector {
+    text: String,
+    depth: u32,
+    in_string: bool,
+    escaped: bool,
+    first_line: u64,
+}
+
+/// What became of a line.
+#[derive(Debug, PartialEq)]
+pub struct Found {
+    /// A value that parses.
+    pub value: serde_json::Value,
+    /// The line it began at.
+    pub first_line: u64,
+}
+
+impl Collector {
+    /// Whether a value is under way.
+    pub fn is_open(&self) -> bool {
+        self.depth > 0
+    }
+
+    /// Takes a line and gives the values that end in it.
+    pub fn line(&mut self, text: &str, number: u64) -> Vec<Found> {
+        let mut found = Vec::new();
+        let mut rest = text;
+        loop {
+            if self.depth == 0 {
+                // Values stand at the start of a line, maybe inside an array.
+                let start = rest.trim_start_matches([' ', '[', ',', ']', '\t']);
+                if !is_object(start) {
+                    return found;
+                }
+                self.text.clear();
+                self.first_line = number;
+                rest = start;
+            }
+            let end = self.scan(rest);
+            let (taken, after) = rest.split_at(end.unwrap_or(rest.len()));
+            self.text.push_str(taken);
+            self.text.push('\n');
+            if end.is_none() {
+                if self.text.len() > JSON_BYTES_MAX {
+                    self.drop_open();
+                }
+                return found;
+            }
+            if let Ok(value) = serde_json::from_str(&self.text) {
+                found.push(Found { value, first_line: self.first_line });
+            }
+            rest = after;
+        }
+    }
+
+    /// Gives up what is under way: its text and the line it began at.
+    pub fn drop_open(&mut self) -> Option<(String, u64)> {
+        let open = self.depth > 0;
+        (self.depth, self.in_string, self.escaped) = (0, false, false);
+        let text = std::mem::take(&mut self.text);
+        open.then_some((text, self.first_line))
+    }
+
+    /// Where the value that is under way ends in this text, if it does.
+    fn scan(&mut self, text: &str) -> Option<usize> {
+        for (at, byte) in text.bytes().enumerate() {
+            match byte {
+                _ if self.escaped => self.escaped = false,
+                b'\\' if self.in_string => self.escaped = true,
+                b'"' => self.in_string = !self.in_string,
+                _ if self.in_string => {}
+                b'{' => self.depth = self.depth.saturating_add(1),
+                b'}' => {
+                    self.depth = self.depth.saturating_sub(1);
+                    if self.depth == 0 {
+                        return Some(at + 1);
+                    }
+                }
+                _ => {}
+            }
+        }
+        // No string of JSON goes on in the next line.
+        self.in_string = false;
+        self.escaped = false;
+        None
+    }
+}
+
+/// Whether an object begins here, and not a block of a programming language.
+fn is_object(text: &str) -> bool {
+    text.strip_prefix('{').is_some_and(|rest| {
+        let rest = rest.trim_start();
+        rest.is_empty() || rest.starts_with(['"', '}'])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_found_in_lines_arrays_and_between_prose() {
+        let mut collector = Collector::default();
+        let lines = [
+            "prose { \"a\": 1 }",
+            "[{\"a\": 1},{\"b\": \"}\\\"{\"}",
+            ",",
+            "{",
+            "  \"c\": {}",
+            "}]",
+            "{ int x;",
+            "{\"d\": 1e999}",
+        ];
+        let mut found = Vec::new();
+        for (index, line) in lines.iter().enumerate() {
+            let values = collector.line(line, index as u64 + 1);
+            found.extend(values.into_iter().map(|one| (one.value.to_string(), one.first_line)));
+        }
+        let expected = [("{\"a\":1}", 2), ("{\"b\":\"}\\\"{\"}", 2), ("{\"c\":{}}", 4)];
+        assert_eq!(found, expected.map(|(text, line)| (text.to_owned(), line)));
+        assert!(!collector.is_open());
+    }
+}

@@ -1,0 +1,140 @@
+//! What runs are called: by their headings, as far as it takes to tell them apart. Runs that nothing tells apart are repeats
+//! of one another, and share a label.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::run::Run;
+use crate::words;
+
+/// Longer labels are cut.
+const LABEL_CHARS_MAX: usize = 80;
+
+/// What makes two runs repeats: the headings, and what was asked of the tool.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Identity {
+    path: Vec<String>,
+    settings: Vec<String>,
+}
+
+/// Gives every run its label.
+pub fn give(runs: &mut [Run], several_files: bool) {
+    let identities: Vec<Identity> = runs.iter().map(|run| Identity::of(run, several_files)).collect();
+    let mut distinct: Vec<&Identity> = Vec::new();
+    let mut seen = HashSet::new();
+    for identity in &identities {
+        if seen.insert(identity) {
+            distinct.push(identity);
+        }
+    }
+    let labels = labels(&distinct);
+    let by_identity: HashMap<&Identity, &String> = distinct.into_iter().zip(&labels).collect();
+    for (run, identity) in runs.iter_mut().zip(&identities) {
+        if let Some(label) = by_identity.get(identity) {
+            run.label.clone_from(label);
+        }
+    }
+}
+
+impl Identity {
+    fn of(run: &Run, several_files: bool) -> Self {
+        let path = run.headings.iter().map(|heading| words::without_repeat(heading));
+        let mut path: Vec<String> = path.filter(|heading| !heading.is_empty()).collect();
+        if path.is_empty() {
+            let stem = words::file_stem(&run.file);
+            let named = several_files && !stem.is_empty();
+            path.push(if named { stem } else { run.tool.name().to_owned() });
+        }
+        let load = &run.load;
+        let count = |value: Option<u64>, noun: &str| value.map(|value| format!("{value} {noun}"));
+        // What tells runs apart, the most telling first.
+        let settings = [
+            run.url.as_deref().map(short_url),
+            count(load.connections, "connections"),
+            load.rate_per_s.filter(|_| run.command.is_some()).map(|rate| format!("{rate:.0}/s")),
+            load.accept_encoding.clone().map(|coding| format!("Accept-Encoding: {coding}")),
+            load.pipelining.filter(|depth| *depth > 1).map(|depth| format!("pipelining {depth}")),
+            Some(run.tool.name().to_owned()),
+            count(load.threads, "threads"),
+            load.keep_alive.map(|keep| if keep { "keep-alive" } else { "no keep-alive" }.to_owned()),
+            load.duration_s.map(|seconds| format!("{seconds:.0} s")),
+        ];
+        Self { path, settings: settings.into_iter().map(Option::unwrap_or_default).collect() }
+    }
+
+    /// The innermost headings, so many of them.
+    fn named(&self, depth: usize) -> String {
+        let from = self.path.len().saturating_sub(depth);
+        cut(&self.path[from..].join(" · "))
+    }
+}
+
+/// One label for each identity, no two alike.
+fn labels(identities: &[&Identity]) -> Vec<String> {
+    let depth_max = identities.iter().map(|one| one.path.len()).max().unwrap_or(1);
+    // As many headings as tell the most apart, and no more.
+    let distinct = |depth: usize| identities.iter().map(|one| one.named(depth)).collect::<HashSet<_>>().len();
+    let most = distinct(depth_max);
+    let depth = (1..=depth_max).find(|depth| distinct(*depth) == most).unwrap_or(depth_max);
+    let mut labels: Vec<String> = identities.iter().map(|one| one.named(depth)).collect();
+    tell_apart_by_settings(identities, &mut labels);
+    number_those_alike(&mut labels);
+    labels
+}
+
+/// Puts behind labels that are alike what was asked differently.
+fn tell_apart_by_settings(identities: &[&Identity], labels: &mut [String]) {
+    let mut alike: HashMap<String, Vec<usize>> = HashMap::new();
+    for (index, label) in labels.iter().enumerate() {
+        alike.entry(label.clone()).or_default().push(index);
+    }
+    for indices in alike.into_values().filter(|indices| indices.len() > 1) {
+        let settings = identities.first().map_or(0, |one| one.settings.len());
+        for place in 0..settings {
+            let values: HashSet<&String> =
+                indices.iter().map(|index| &identities[*index].settings[place]).collect();
+            if values.len() < 2 {
+                continue;
+            }
+            for index in &indices {
+                let value = &identities[*index].settings[place];
+                if !value.is_empty() {
+                    labels[*index] = cut(&format!("{} · {value}", labels[*index]));
+                }
+            }
+            let apart = indices.iter().map(|index| &labels[*index]).collect::<HashSet<_>>();
+            if apart.len() == indices.len() {
+                break;
+            }
+        }
+    }
+}
+
+/// What nothing tells apart in so many characters gets a number.
+fn number_those_alike(labels: &mut [String]) {
+    let mut taken: HashSet<String> = HashSet::new();
+    let mut next: HashMap<String, usize> = HashMap::new();
+    for label in labels {
+        while !taken.insert(label.clone()) {
+            let number = next.entry(label.clone()).or_insert(1);
+            *number += 1;
+            *label = format!("{label} ({number})");
+        }
+    }
+}
+
+fn short_url(url: &str) -> String {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let path = rest.find('/').map_or("/", |at| &rest[at..]);
+    let host = rest.split('/').next().unwrap_or_default();
+    if path == "/" { host.to_owned() } else { format!("{host}{path}") }
+}
+
+fn cut(label: &str) -> String {
+    if label.chars().count() <= LABEL_CHARS_MAX {
+        return label.to_owned();
+    }
+    // The end tells apart more often than the beginning.
+    let skip = label.chars().count() - (LABEL_CHARS_MAX - 1);
+    let rest: String = label.chars().skip(skip).collect();
+    format!("…{rest}")
+}

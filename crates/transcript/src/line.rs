@@ -1,0 +1,177 @@
+//! One line, freed of what terminals, Markdown, logs and mail put around it. It must not judge what is left.
+
+/// `38;5;255`, and some more.
+const COLOUR_BYTES_MAX: usize = 11;
+/// Titles of windows are no longer than this.
+const TITLE_CHARS_MAX: usize = 300;
+
+/// What a line is once it is clean.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// The text, without blanks around it.
+    pub text: String,
+    /// Whether it begins or ends a block of code in Markdown.
+    pub fence: bool,
+}
+
+/// Cleans a line.
+pub fn clean(raw: &str) -> Line {
+    let colourless = without_escapes(raw);
+    let spaced = plain_spaces(&colourless);
+    let mut text = spaced.trim();
+    text = without_stamp(text);
+    text = without_quote(text);
+    text = without_cells(text);
+    let fence = text.starts_with("```") || text.starts_with("~~~");
+    Line { text: text.to_owned(), fence }
+}
+
+/// Takes out terminal sequences: colours, cursor moves, titles; also colours whose escape byte was lost in copying.
+fn without_escapes(raw: &str) -> String {
+    if !raw.contains(['\u{1b}', '[', '\u{8}']) {
+        return raw.to_owned();
+    }
+    let mut out = String::with_capacity(raw.len());
+    let mut rest = raw;
+    while let Some(at) = rest.find(['\u{1b}', '[', '\u{8}']) {
+        let (before, found) = rest.split_at(at);
+        out.push_str(before);
+        rest = match after_sequence(found) {
+            Some(after) => after,
+            None => {
+                let mut chars = found.chars();
+                out.extend(chars.next().filter(|c| *c == '['));
+                chars.as_str()
+            }
+        };
+    }
+    out + rest
+}
+
+/// What follows the sequence at the start, if there is one.
+fn after_sequence(text: &str) -> Option<&str> {
+    let Some(body) = text.strip_prefix('\u{1b}') else { return after_colour(text) };
+    if let Some(parameters) = body.strip_prefix('[') {
+        let end = parameters.find(|c: char| ('@'..='~').contains(&c))?;
+        return parameters.get(end + 1..);
+    }
+    if let Some(title) = body.strip_prefix(']') {
+        // Not further than a title is long, or a line full of beginnings would take its length squared.
+        let end =
+            title.char_indices().take(TITLE_CHARS_MAX).find(|(_, c)| matches!(c, '\u{7}' | '\u{1b}'))?.0;
+        return title.get(end + 1..).map(|after| after.strip_prefix('\\').unwrap_or(after));
+    }
+    // A character set, such as ESC ( B.
+    let set = body.strip_prefix(['(', ')'])?;
+    let mut chars = set.chars();
+    chars.next().map(|_| chars.as_str())
+}
+
+/// `[32m` with its escape byte lost.
+fn after_colour(text: &str) -> Option<&str> {
+    let body = text.strip_prefix('[')?;
+    let end = body.bytes().take(COLOUR_BYTES_MAX + 1).position(|byte| byte == b'm')?;
+    let (parameters, after) = (&body[..end], &body[end + 1..]);
+    let colour = |part: &str| part.parse::<u16>().is_ok_and(|code| code <= 107);
+    // Without a number it may be a word: `[mean, 50, …]`.
+    let colours = !parameters.is_empty() && parameters.split(';').all(|part| part.is_empty() || colour(part));
+    colours.then_some(())?;
+    // `[2ms, 4ms]` is a bucket of a histogram, `[5m]` a time.
+    (!after.starts_with(['s', ']', ','])).then_some(after)
+}
+
+/// Blanks of all kinds become spaces; those that set thousands apart go.
+fn plain_spaces(text: &str) -> String {
+    if text.is_ascii() {
+        return text.replace('\t', " ");
+    }
+    let chars: Vec<char> = text.chars().collect();
+    let digit = |at: Option<usize>| at.and_then(|at| chars.get(at)).is_some_and(char::is_ascii_digit);
+    let mut out = String::with_capacity(text.len());
+    for (at, c) in chars.iter().enumerate() {
+        let narrow = matches!(c, '\u{a0}' | '\u{202f}' | '\u{2009}');
+        if narrow && digit(at.checked_sub(1)) && digit(Some(at + 1)) {
+            continue;
+        }
+        match c {
+            '\u{feff}' | '\u{200b}' => {}
+            '\t' => out.push(' '),
+            _ if narrow => out.push(' '),
+            c => out.push(*c),
+        }
+    }
+    out
+}
+
+/// Takes off what CI and containers put before each line: `2026-11-21T10:00:00.123Z `, `wrk_1  | `.
+fn without_stamp(text: &str) -> &str {
+    let stamp = |first: &str| {
+        let shape = first.len() >= 20 && first.ends_with('Z') && first.as_bytes().get(10) == Some(&b'T');
+        shape && first.chars().next().is_some_and(|c| c.is_ascii_digit())
+    };
+    let text = match text.split_once(' ') {
+        Some((first, rest)) if stamp(first) => rest.trim_start(),
+        _ => text,
+    };
+    match text.split_once(" | ") {
+        Some((name, rest)) if is_container(name.trim_end()) => rest.trim_start(),
+        _ => text,
+    }
+}
+
+fn is_container(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let numbered = name.ends_with(|c: char| c.is_ascii_digit()) && name.contains(['-', '_']);
+    numbered
+        && name.len() <= 40
+        && name.chars().all(plain)
+        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+}
+
+/// Takes off the marks of quotes in Markdown and mail.
+fn without_quote(text: &str) -> &str {
+    let mut text = text;
+    while let Some(rest) = text.strip_prefix('>') {
+        if !(rest.is_empty() || rest.starts_with([' ', '>'])) {
+            break;
+        }
+        text = rest.trim_start();
+    }
+    text
+}
+
+/// Takes off the frame of a table with one column.
+fn without_cells(text: &str) -> &str {
+    match text.strip_prefix('|') {
+        Some(inner) => inner.trim_end_matches('|').trim(),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_around_a_line_is_taken_off() {
+        let table = [
+            ("\u{1b}[1;32mRunning\u{1b}[0m 10s", "Running 10s"),
+            ("[32mRunning[0m 10s", "Running 10s"),
+            ("[200]\t1000 responses", "[200] 1000 responses"),
+            ("[2ms,   4ms]   5505", "[2ms,   4ms]   5505"),
+            ("Latencies [mean, 50] 1ms, 2ms", "Latencies [mean, 50] 1ms, 2ms"),
+            ("\u{1b}]0;title\u{7}Requests/sec: 5", "Requests/sec: 5"),
+            ("> > Requests/sec: 5", "Requests/sec: 5"),
+            ("| Requests/sec: 5 |", "Requests/sec: 5"),
+            ("2026-11-21T10:00:00.1234567Z Requests/sec: 5", "Requests/sec: 5"),
+            ("wrk-1  | Requests/sec: 5", "Requests/sec: 5"),
+            ("1\u{202f}234 requests in 1.00s", "1234 requests in 1.00s"),
+            ("\u{1b}[", "["),
+            ("\u{1b}", ""),
+        ];
+        for (raw, text) in table {
+            assert_eq!(clean(raw).text, text, "{raw:?}");
+        }
+        assert!(clean("> ```text").fence);
+    }
+}

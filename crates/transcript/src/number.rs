@@ -1,0 +1,192 @@
+//! Numbers as tools and people write them: `1,234.5`, `1.234,5`, `12.3k`, `1m2.5s`, `85.00MB`.
+//!
+//! It gives finite numbers from 0 up, and none where the text is anything else (`nan`, `-`, `1e999`).
+
+/// Longer than any number that a tool prints.
+const NUMBER_CHARS_MAX: usize = 40;
+
+/// What a single mark before exactly three digits is: `1,234`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lone {
+    /// The tool prints three or more decimals and sets no thousands apart.
+    Decimal,
+    /// The tool sets thousands apart, or prints no such number.
+    Thousands,
+}
+
+/// A number with decimal point or comma, thousands set apart or not.
+pub fn figure(text: &str, lone: Lone) -> Option<f64> {
+    let text = text.trim();
+    let allowed = |c: char| c.is_ascii_digit() || matches!(c, '.' | ',' | '\'' | '_' | ' ');
+    let plain = !text.is_empty() && text.chars().count() <= NUMBER_CHARS_MAX && text.chars().all(allowed);
+    if !plain || !text.ends_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let mark = decimal_mark(text, lone);
+    let digits: String = text
+        .char_indices()
+        .filter_map(|(at, c)| match c {
+            _ if Some(at) == mark => Some('.'),
+            c if c.is_ascii_digit() => Some(c),
+            _ => None,
+        })
+        .collect();
+    digits.parse::<f64>().ok().filter(|number| number.is_finite())
+}
+
+/// Where the decimal mark stands, if there is one.
+fn decimal_mark(text: &str, lone: Lone) -> Option<usize> {
+    let marks: Vec<(usize, char)> = text.char_indices().filter(|(_, c)| matches!(c, '.' | ',')).collect();
+    let (last, sign) = *marks.last()?;
+    let alike = marks.iter().filter(|(_, c)| *c == sign).count();
+    let decimals = text.len() - last - 1;
+    let before = marks.first().map_or(0, |(at, _)| *at);
+    match () {
+        // The same mark twice sets thousands apart.
+        () if alike > 1 => None,
+        // Two different marks: the last one is the decimal mark.
+        () if marks.len() > alike => Some(last),
+        // A point is one everywhere these tools come from.
+        () if sign == '.' => Some(last),
+        () if decimals == 3 && (1..=3).contains(&before) && lone == Lone::Thousands => None,
+        () => Some(last),
+    }
+}
+
+/// The leading number of a token and what follows it: `12.5ms` is `12.5` and `ms`.
+pub fn split_unit(token: &str) -> (&str, &str) {
+    let end =
+        token.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | ',' | '\''))).unwrap_or(token.len());
+    token.split_at(end)
+}
+
+/// A length of time with its units, in microseconds: `812us`, `1.50m`, `1m2.5s`.
+pub fn micros(text: &str, lone: Lone) -> Option<f64> {
+    let mut rest = text.trim();
+    let mut total = 0.0;
+    // Hours, minutes, seconds, and one to spare.
+    for _ in 0..4 {
+        let (number, after) = split_unit(rest);
+        let end = after.find(|c: char| c.is_ascii_digit()).unwrap_or(after.len());
+        let (unit, next) = after.split_at(end);
+        total += figure(number, lone)? * unit_us(unit.trim())?;
+        rest = next;
+        if rest.is_empty() {
+            return Some(total).filter(|us: &f64| us.is_finite());
+        }
+    }
+    None
+}
+
+/// Microseconds of a unit of time.
+pub fn unit_us(unit: &str) -> Option<f64> {
+    Some(match unit {
+        "ns" => 1e-3,
+        "us" | "µs" | "μs" | "usec" => 1.0,
+        "ms" | "msec" => 1e3,
+        "s" | "sec" | "secs" | "seconds" => 1e6,
+        "m" | "min" => 60e6,
+        "h" | "hour" => 3600e6,
+        "day" | "d" => 86_400e6,
+        _ => return None,
+    })
+}
+
+/// What a kilo is where a tool writes `KB` without an `i`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kilo {
+    /// 1000, as on a disk.
+    Decimal,
+    /// 1024.
+    Binary,
+}
+
+/// A size with its unit, in bytes.
+pub fn bytes(text: &str, kilo: Kilo) -> Option<f64> {
+    let (number, unit) = split_unit(text.trim());
+    let unit = unit.trim();
+    let binary = kilo == Kilo::Binary || unit.contains('i');
+    let base: f64 = if binary { 1024.0 } else { 1000.0 };
+    let power = match unit.chars().next().map(|c| c.to_ascii_uppercase()) {
+        None | Some('B') => 0,
+        Some('K') => 1,
+        Some('M') => 2,
+        Some('G') => 3,
+        Some('T') => 4,
+        Some(_) => return None,
+    };
+    let rest = unit.trim_start_matches(|c: char| "kKMGT".contains(c));
+    let known = matches!(rest, "" | "i" | "B" | "iB" | "b" | "ytes" | "bytes");
+    known.then_some(figure(number, Lone::Thousands)? * base.powi(power))
+}
+
+/// A count, and whether it was rounded: `1,234` or `24k`.
+pub fn count(text: &str) -> Option<(u64, bool)> {
+    let (number, unit) = split_unit(text.trim());
+    let (factor, rounded) = match unit {
+        "" => (1.0, false),
+        "k" | "K" => (1e3, true),
+        "M" | "m" => (1e6, true),
+        "G" => (1e9, true),
+        _ => return None,
+    };
+    let value = figure(number, Lone::Thousands)? * factor;
+    (value <= 1e15).then_some((value.round() as u64, rounded))
+}
+
+/// A whole number, thousands set apart or not.
+pub fn whole(text: &str) -> Option<u64> {
+    count(text).filter(|(_, rounded)| !rounded).map(|(value, _)| value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_in_every_locale() {
+        let table = [
+            ("666.55", 666.55),
+            ("666,55", 666.55),
+            ("1,234.5", 1234.5),
+            ("1.234,5", 1234.5),
+            ("1,234,567", 1_234_567.0),
+            ("12,345", 12_345.0),
+            ("1'234.5", 1234.5),
+        ];
+        for (text, value) in table {
+            assert_eq!(figure(text, Lone::Thousands), Some(value), "{text}");
+        }
+        assert_eq!(figure("242,073", Lone::Decimal), Some(242.073));
+        for text in ["", "-", "nan", "-nan", "1e999", "inf", "-3", "12abc", ".", ",", "1.2.3,"] {
+            assert_eq!(figure(text, Lone::Decimal), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn units_of_time_and_size_are_told_apart() {
+        let times = [
+            ("812.00us", 812.0),
+            ("1.50m", 90e6),
+            ("2,5s", 2.5e6),
+            ("1m2.5s", 62.5e6),
+            ("0s", 0.0),
+            ("3µs", 3.0),
+        ];
+        for (text, us) in times {
+            assert_eq!(micros(text, Lone::Decimal), Some(us), "{text}");
+        }
+        for text in ["12", "1e999s", "s", "1x", "1s1s1s1s1s", ""] {
+            assert_eq!(micros(text, Lone::Decimal), None, "{text}");
+        }
+        assert_eq!(bytes("1.50KB", Kilo::Binary), Some(1536.0));
+        assert_eq!(bytes("1.5 kB", Kilo::Decimal), Some(1500.0));
+        assert_eq!(bytes("1.50 KiB", Kilo::Decimal), Some(1536.0));
+        assert_eq!(bytes("12", Kilo::Decimal), Some(12.0));
+        assert_eq!([bytes("1 parsec", Kilo::Binary), bytes("", Kilo::Binary)], [None, None]);
+        assert_eq!(
+            [count("24k"), count("1,175"), count("9e9")],
+            [Some((24_000, true)), Some((1175, false)), None]
+        );
+    }
+}

@@ -1,0 +1,154 @@
+//! Bytes into lines: of any length, in UTF-8 or UTF-16, with any line ends; what is kept at a time is bounded.
+//!
+//! It must not know what a line means.
+
+use serde::Serialize;
+
+use crate::assembler::Assembler;
+use crate::run::Run;
+
+/// The rest of a longer line is dropped. The longest line of a tool is JSON without line breaks, some ten kB.
+pub const LINE_BYTES_MAX: usize = 1 << 20;
+/// Runs kept of one file.
+pub const RUNS_MAX: usize = 10_000;
+
+/// What is known of a file beside its runs.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Transcript {
+    /// Its name, as given.
+    pub file: String,
+    /// Bytes read.
+    pub bytes: u64,
+    /// Lines read.
+    pub lines: u64,
+    /// Whether it has more runs than are kept.
+    pub too_many_runs: bool,
+    /// Whether it holds bytes that no text has.
+    pub binary: bool,
+    /// The first line that speaks of compression, where no run does.
+    pub speaks_of_compression: Option<u64>,
+}
+
+/// Reads one file, fed piece by piece.
+#[derive(Debug)]
+pub struct Reader {
+    about: Transcript,
+    assembler: Assembler,
+    line: Vec<u8>,
+    encoding: Option<Encoding>,
+    /// The first byte of a pair in UTF-16, or of the mark before the text.
+    held: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Encoding {
+    Utf8,
+    /// As PowerShell writes it.
+    Utf16 {
+        low_first: bool,
+    },
+}
+
+impl Reader {
+    /// A reader for a file of this name.
+    pub fn new(file: &str) -> Self {
+        let about = Transcript { file: file.to_owned(), ..Transcript::default() };
+        let assembler = Assembler::new(file);
+        Self { about, assembler, line: Vec::new(), encoding: None, held: Vec::new() }
+    }
+
+    /// Takes the next piece of the file.
+    pub fn feed(&mut self, piece: &[u8]) {
+        self.about.bytes += piece.len() as u64;
+        let Some(encoding) = self.encoding else { return self.begin(piece) };
+        match encoding {
+            Encoding::Utf8 => self.feed_utf8(piece),
+            Encoding::Utf16 { low_first } => self.feed_utf16(piece, low_first),
+        }
+    }
+
+    /// Reads the mark before the text, which may come in pieces.
+    fn begin(&mut self, piece: &[u8]) {
+        self.held.extend_from_slice(piece);
+        if self.held.len() < 2 {
+            return;
+        }
+        let held = std::mem::take(&mut self.held);
+        let (encoding, text) = match held.as_slice() {
+            [0xFF, 0xFE, rest @ ..] => (Encoding::Utf16 { low_first: true }, rest),
+            [0xFE, 0xFF, rest @ ..] => (Encoding::Utf16 { low_first: false }, rest),
+            rest => (Encoding::Utf8, rest),
+        };
+        self.encoding = Some(encoding);
+        match encoding {
+            Encoding::Utf8 => self.feed_utf8(text),
+            Encoding::Utf16 { low_first } => self.feed_utf16(text, low_first),
+        }
+    }
+
+    fn feed_utf8(&mut self, piece: &[u8]) {
+        let mut rest = piece;
+        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+            self.extend(&rest[..end]);
+            self.end_line();
+            rest = &rest[end + 1..];
+        }
+        self.extend(rest);
+    }
+
+    fn feed_utf16(&mut self, piece: &[u8], low_first: bool) {
+        for byte in piece {
+            self.held.push(*byte);
+            let [one, other] = self.held[..] else { continue };
+            self.held.clear();
+            let unit =
+                if low_first { u16::from_le_bytes([one, other]) } else { u16::from_be_bytes([one, other]) };
+            // Halves of rare characters are of no use here.
+            let c = char::from_u32(u32::from(unit)).unwrap_or(char::REPLACEMENT_CHARACTER);
+            if c == '\n' {
+                self.end_line();
+            } else {
+                self.extend(c.encode_utf8(&mut [0; 4]).as_bytes());
+            }
+        }
+    }
+
+    fn extend(&mut self, bytes: &[u8]) {
+        let room = LINE_BYTES_MAX.saturating_sub(self.line.len());
+        self.line.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+
+    fn end_line(&mut self) {
+        self.about.lines += 1;
+        self.about.binary |= self.line.contains(&0);
+        let line = std::mem::take(&mut self.line);
+        let text = String::from_utf8_lossy(&line);
+        // A carriage return alone is a progress bar that was written over, or the line end of an old system.
+        for part in text.split('\r').filter(|part| !part.trim().is_empty() || !text.contains('\r')) {
+            self.assembler.line(part, self.about.lines);
+        }
+        if text.trim().is_empty() && text.contains('\r') {
+            self.assembler.line("", self.about.lines);
+        }
+        self.line = line;
+        self.line.clear();
+        // One long line must not hold its memory to the end.
+        self.line.shrink_to(1 << 16);
+    }
+
+    /// The runs that were found, and what else is known of the file.
+    pub fn finish(mut self) -> (Transcript, Vec<Run>) {
+        if self.encoding.is_none() {
+            self.encoding = Some(Encoding::Utf8);
+            let held = std::mem::take(&mut self.held);
+            self.feed_utf8(&held);
+        }
+        if !self.line.is_empty() {
+            self.end_line();
+        }
+        let end = self.assembler.finish(self.about.lines);
+        self.about.too_many_runs = end.too_many;
+        self.about.speaks_of_compression = end.compression_line;
+        (self.about, end.runs)
+    }
+}

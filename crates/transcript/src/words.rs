@@ -1,0 +1,280 @@
+//! Words that people use in headings and prose: of compression, of proxies, of repeats. In several languages, as far as
+//! the words are known.
+
+/// What a label says of compression.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compression {
+    /// It names a content coding, or compression.
+    On,
+    /// It says that there is none.
+    Off,
+}
+
+const COMPRESSION: [&str; 10] =
+    ["compress", "komprim", "comprim", "comprimi", "сжат", "gzip", "deflate", "brotli", "zstd", "圧縮"];
+const NOT: [&str; 22] = [
+    "no",
+    "none",
+    "not",
+    "without",
+    "off",
+    "non",
+    "disabled",
+    "disable",
+    "uncompressed",
+    "identity",
+    "plain",
+    "ohne",
+    "keine",
+    "kein",
+    "nicht",
+    "unkomprimiert",
+    "aus",
+    "sans",
+    "sin",
+    "senza",
+    "zonder",
+    "без",
+];
+
+/// What a text says of compression, if it speaks of it.
+pub fn compression(text: &str) -> Option<Compression> {
+    let text = text.to_lowercase();
+    if !speaks_of_compression(&text) {
+        return None;
+    }
+    let negated = words(&text).any(|word| NOT.contains(&word));
+    Some(if negated { Compression::Off } else { Compression::On })
+}
+
+/// Whether a text in lower case speaks of compression.
+pub fn speaks_of_compression(lower: &str) -> bool {
+    COMPRESSION.iter().any(|word| lower.contains(word))
+}
+
+/// Whether a label says by itself, without the word, that it is the side without.
+pub fn says_none(text: &str) -> bool {
+    let text = text.to_lowercase();
+    words(&text).any(|word| NOT.contains(&word))
+}
+
+const PROXY: [&str; 9] =
+    ["proxy", "nginx", "haproxy", "traefik", "envoy", "caddy", "gateway", "balancer", "ingress"];
+const ORIGIN: [&str; 10] = [
+    "origin",
+    "direct",
+    "direkt",
+    "backend",
+    "upstream",
+    "directly",
+    "originserver",
+    "ursprung",
+    "direct",
+    "origine",
+];
+
+/// Whether a label names a path through a proxy.
+pub fn is_proxied(text: &str) -> bool {
+    let text = text.to_lowercase();
+    PROXY.iter().any(|word| text.contains(word)) && !says_none(&text) && !is_origin(&text)
+}
+
+/// Whether a label names the service behind it.
+pub fn is_origin(text: &str) -> bool {
+    let text = text.to_lowercase();
+    words(&text).any(|word| ORIGIN.contains(&word))
+        || (says_none(&text) && PROXY.iter().any(|word| text.contains(word)))
+}
+
+const REPEAT: [&str; 26] = [
+    "run",
+    "runs",
+    "round",
+    "try",
+    "attempt",
+    "pass",
+    "rep",
+    "repeat",
+    "repetition",
+    "iteration",
+    "trial",
+    "take",
+    "test",
+    "lauf",
+    "durchlauf",
+    "durchgang",
+    "versuch",
+    "runde",
+    "essai",
+    "passage",
+    "prueba",
+    "intento",
+    "ejecución",
+    "corsa",
+    "tentativo",
+    "прогон",
+];
+const ORDINALS: [&str; 20] = [
+    "first",
+    "second",
+    "third",
+    "fourth",
+    "fifth",
+    "1st",
+    "2nd",
+    "3rd",
+    "4th",
+    "5th",
+    "erster",
+    "zweiter",
+    "dritter",
+    "vierter",
+    "premier",
+    "deuxième",
+    "troisième",
+    "primera",
+    "segunda",
+    "tercera",
+];
+/// Headings that name no configuration.
+const GENERIC: [&str; 22] = [
+    "result",
+    "results",
+    "output",
+    "the output",
+    "the result",
+    "ergebnis",
+    "ergebnisse",
+    "ausgabe",
+    "résultat",
+    "résultats",
+    "sortie",
+    "resultado",
+    "resultados",
+    "salida",
+    "risultati",
+    "results are",
+    "and the results",
+    "benchmark",
+    "wynik",
+    "результат",
+    "command",
+    "befehl",
+];
+
+/// A heading without what only counts repeats: `nginx, run 2` is `nginx`; nothing is left of `Second run` or `Results`.
+pub fn without_repeat(heading: &str) -> String {
+    let mut kept: Vec<&str> = heading.split_whitespace().collect();
+    while strip_counter(&mut kept) {}
+    let text = kept.join(" ");
+    let text = text.trim_end_matches([',', ';', ':', '-', '–', '—', '(', '#', ' ', '·', '/']).trim();
+    if GENERIC.contains(&text.to_lowercase().as_str()) { String::new() } else { text.to_owned() }
+}
+
+/// Takes one counter off the end: `run 2`, `#2`, `(run 2 of 3)`, `2nd run`.
+fn strip_counter(kept: &mut Vec<&str>) -> bool {
+    let bare = |word: &str| {
+        word.trim_matches(['(', ')', '[', ']', ',', ':', '.', '#', '-', '–', '—']).to_lowercase()
+    };
+    let number = |word: &str| {
+        let word = bare(word);
+        let digits =
+            |part: &str| !part.is_empty() && part.len() <= 4 && part.chars().all(|c| c.is_ascii_digit());
+        word.split_once('/').map_or(digits(&word), |(one, all)| digits(one) && digits(all))
+    };
+    let repeat = |word: &str| REPEAT.contains(&bare(word).as_str());
+    let ordinal = |word: &str| ORDINALS.contains(&bare(word).as_str());
+    let length = match kept.as_slice() {
+        [.., run, one, of, all]
+            if repeat(run)
+                && number(one)
+                && matches!(bare(of).as_str(), "of" | "von" | "de" | "/")
+                && number(all) =>
+        {
+            4
+        }
+        [.., run, one] if repeat(run) && number(one) => 2,
+        [.., one, run] if repeat(run) && (ordinal(one) || number(one)) => 2,
+        [.., one] if one.contains('#') && number(one) && kept.len() > 1 => 1,
+        [one] if number(one) && (one.contains('#')) => 1,
+        [one] if repeat(one) || ordinal(one) => 1,
+        _ => return false,
+    };
+    kept.truncate(kept.len() - length);
+    true
+}
+
+/// A file's name without folder, ending and what only counts repeats: `logs/nginx-run2.txt` is `nginx`.
+pub fn file_stem(file: &str) -> String {
+    let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
+    let stem = match name.rsplit_once('.') {
+        Some((stem, _)) if !stem.is_empty() => stem,
+        _ => name,
+    };
+    for word in ["run", "rep", "round", "try", "take", "lauf"] {
+        let digits = stem.trim_end_matches(|c: char| c.is_ascii_digit());
+        let numbered = digits.len() < stem.len();
+        let before = digits.trim_end_matches(['-', '_', '.']).strip_suffix(word);
+        if let Some(before) = before.filter(|_| numbered) {
+            let before = before.trim_end_matches(['-', '_', '.', ' ']);
+            return before.to_owned();
+        }
+    }
+    stem.to_owned()
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_say_what_they_are_about() {
+        use Compression::{Off, On};
+        let table = [
+            ("compression (best level)", Some(On)),
+            ("no compression", Some(Off)),
+            ("ohne Komprimierung", Some(Off)),
+            ("gzip", Some(On)),
+            ("uncompressed", Some(Off)),
+            ("cluster", None),
+        ];
+        for (text, says) in table {
+            assert_eq!(compression(text), says, "{text}");
+        }
+        assert!(
+            is_proxied("nginx")
+                && is_proxied("Node proxy")
+                && !is_proxied("without proxy")
+                && !is_proxied("origin")
+        );
+        assert!(is_origin("Origin") && is_origin("no proxy") && !is_origin("nginx"));
+    }
+
+    #[test]
+    fn what_only_counts_repeats_is_no_part_of_a_label() {
+        let table = [
+            ("nginx, run 2", "nginx"),
+            ("nginx (run 2 of 3)", "nginx"),
+            ("nginx #3", "nginx"),
+            ("Node proxy – 2nd run", "Node proxy"),
+            ("nginx, Lauf 1", "nginx"),
+            ("Second run", ""),
+            ("Run 1", ""),
+            ("Results", ""),
+            ("HTTP/2", "HTTP/2"),
+            ("cluster 4", "cluster 4"),
+            ("4 workers", "4 workers"),
+        ];
+        for (heading, label) in table {
+            assert_eq!(without_repeat(heading), label, "{heading}");
+        }
+        let files = [("a/nginx-run2.txt", "nginx"), ("http-1.txt", "http-1"), ("run3.log", ""), ("-", "-")];
+        for (file, stem) in files {
+            assert_eq!(file_stem(file), stem, "{file}");
+        }
+    }
+}
