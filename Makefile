@@ -4,10 +4,13 @@ BINARY := $(or $(CARGO_TARGET_DIR),target)/release/proofload
 FUZZ_SECONDS ?= 60
 DEMO_TARGETS := express-json express-views
 TRUTH := target/truth
+# Each with a budget in which two virtual cores get the six blocks that a verdict takes; docs/experiments.md has the full ones.
+STUDIES := express-node-env=12m express-node-env-20mbit=4m auth-sync-async=9m auth-ping=6m json-data=9m
+STUDIES += json-data-large-short=4m express-tuning=3m express-checklist=7m reverse-proxy=6m reverse-proxy-latency=6m
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build demo bench-engine bench-open-loop bench-memory bench-proxy truth-setup truth-simulated
+.PHONY: help setup build demo studies bench-engine bench-open-loop bench-memory bench-proxy truth-setup truth-simulated
 .PHONY: truth-aa truth-planted truth-by-hand truth-variance test fuzz check
 
 help: ## this list
@@ -23,6 +26,11 @@ demo: ## what NODE_ENV does to two Express services, measured here in a few minu
 	scripts/setup $(DEMO_TARGETS)
 	@$(MAKE) --no-print-directory build
 	$(BINARY) run experiments/node-env.toml --budget 170s
+
+studies: setup build ## the studies behind the shipped experiments, in short, measured here in about an hour (root for one of them)
+	@failed=; for study in $(STUDIES); do \
+		$(BINARY) run experiments/$${study%=*}.toml --budget $${study#*=} || failed="$$failed $${study%=*}"; \
+	done; test -z "$$failed" || { echo "without a verdict:$$failed" >&2; exit 1; }
 
 bench-engine: build ## what a request costs us, wrk, ab, h2load, oha and autocannon, measured here in about 20 minutes
 	python3 bench/engine/compare.py --install --proofload $(BINARY)
