@@ -76,6 +76,7 @@ test: setup ## all tests: the workspace's and those of the services under test
 	cd targets && node --test
 	python3 -m unittest discover --start-directory bench/engine
 	python3 -m unittest discover --start-directory bench/truth
+	python3 -m unittest discover --start-directory scripts
 
 # cargo-fuzz wants flags of the compiler that only nightly has by default.
 fuzz: ## the response reader against a minute of made-up responses (cargo install cargo-fuzz; FUZZ_SECONDS for longer)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fills a study's page: words from docs/studies/sources, every figure from the records of its experiments.
+"""Fills a study's page: words from docs/studies/*.md.in, every figure from the records of its experiments.
 
     scripts/study_page.py auth RECORD [RECORD ...]     writes docs/studies/auth.md
 
@@ -34,11 +34,11 @@ class Dangling(Exception):
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("study", help="name of a file in docs/studies/sources, without its ending")
+    parser.add_argument("study", help="name of a file docs/studies/STUDY.md.in")
     parser.add_argument("records", nargs="+", type=Path, metavar="RECORD", help="folder of a record")
     parser.add_argument("--proofload", default=str(ROOT / "target" / "release" / "proofload"))
     options = parser.parse_args()
-    source = STUDIES / "sources" / f"{options.study}.md"
+    source = STUDIES / f"{options.study}.md.in"
     try:
         reports = [report_of(options.proofload, record) for record in options.records]
         by_name = {report["experiment"]: report for report in reports}
@@ -82,15 +82,19 @@ def filled(source: str, reports: dict) -> str:
 def change(report: dict, label: str, metric: str = None) -> str:
     """A verdict in words: which way, by how much, between which bounds."""
     found = judged(report, label, metric)
+    if found.get("no_success"):
+        return found["outcome"].replace("_", " ")
     word = WORDS[found["metric"]].get(found["outcome"], found["outcome"])
     estimate = found.get("estimate")
     if estimate is None:
-        return found.get("no_answer") or word
-    low, high = sorted(percent(estimate[end]) for end in ("low", "high"))
+        return word
+    ratio, low, high = (estimate[key] for key in ("ratio", "low", "high"))
+    if max(ratio, 1 / ratio) >= 2:
+        return f"×{shown(ratio)} ({word}, ×{shown(low)} to ×{shown(high)})"
     if found["outcome"] in ("better", "worse"):
-        least, most = sorted((abs(low), abs(high)))
-        return f"{shown(abs(percent(estimate['ratio'])))} % {word} ({shown(least)} to {shown(most)} %)"
-    return f"{word} ({signed(low)} to {signed(high)} %)"
+        least, most = sorted(abs(percent(end)) for end in (low, high))
+        return f"{shown(abs(percent(ratio)))} % {word} ({shown(least)} to {shown(most)} %)"
+    return f"{word} ({signed(percent(low))} to {signed(percent(high))} %)"
 
 
 def added(report: dict, label: str, metric: str = None) -> str:
@@ -98,19 +102,19 @@ def added(report: dict, label: str, metric: str = None) -> str:
     found = judged(report, label, metric)
     difference = found.get("difference")
     if difference is None:
-        return "no difference to tell"
+        return f"no number ({found['outcome'].replace('_', ' ')})"
     unit, scale = UNITS[found["metric"]]
-    value, low, high = (difference[key] / scale for key in ("mean", "low", "high"))
+    value, low, high = (difference[key] / scale for key in ("value", "low", "high"))
     return f"{signed(value)} {unit} ({signed(low)} to {signed(high)})"
 
 
 def judged(report: dict, label: str, metric: str = None) -> dict:
     """The comparison or effect of that name; of the first metric where none is named."""
     wanted = lambda one: one["label"] == label and metric in (None, one["metric"])
-    for one in report["comparisons"] + report.get("effects", []):
+    for one in report["comparisons"] + report["effects"]:
         if wanted(one):
             return one
-    labels = sorted({one["label"] for one in report["comparisons"] + report.get("effects", [])})
+    labels = sorted({one["label"] for one in report["comparisons"] + report["effects"]})
     raise Dangling(f"no such comparison; there are: {'; '.join(labels)}")
 
 
@@ -123,6 +127,8 @@ def figure(report: dict, name: str, metric: str) -> str:
     if metric == "failed":
         return f"{variant['failed']:,} of {variant['requests']:,}"
     times = {time["metric"]: time["us"] / 1e3 for time in variant.get("response_time", [])}
+    if variant["no_success"]:
+        return "no answer" if metric == "throughput" else "–"
     values = {
         "throughput": variant["throughput_per_s"],
         "cpu_per_request": variant["cpu_us_per_request"],
@@ -137,14 +143,16 @@ def figure(report: dict, name: str, metric: str) -> str:
 def run(report: dict) -> str:
     """How it can be done again, and where it was done."""
     header, where = report["header"], report["environment"]
-    command = " ".join(["proofload", *header["command"][1:]])
-    cpus = where.get("cpus") or where.get("cpu_count") or "?"
-    return f"`{command} --seed {header['seed']}`, {header['created'][:10]}, {where.get('cpu_model', 'unknown CPU')}, {cpus} CPUs"
+    command = re.sub(r" --out(=| )\S+", "", " ".join(["proofload", *header["command"][1:]]))
+    seed = "" if "--seed" in command else f" --seed {header['seed']}"
+    machine = f"{where['cpu_model'] or 'unknown processor'}, {where['cpus']} processors, Linux {where['kernel']}"
+    return f"`{command}{seed}`, {header['created'][:10]}, {machine}."
 
 
 def report_text(report: dict) -> str:
-    """The report below the page's own headings."""
-    return re.sub(r"^(#+) ", r"##\1 ", report["markdown"], flags=re.MULTILINE).strip()
+    """The report below the page's own headings, without the folder that its record lies in here."""
+    text = re.sub(r"^- record: .*\n", "", report["markdown"], flags=re.MULTILINE)
+    return re.sub(r"^(#+) ", r"##\1 ", text, flags=re.MULTILINE).strip()
 
 
 def percent(ratio: float) -> float:
@@ -155,7 +163,8 @@ def shown(value: float) -> str:
     """Three digits, without an exponent."""
     if value == 0:
         return "0"
-    digits = max(0, 2 - len(str(int(abs(value)))) + 1) if abs(value) >= 1 else 2
+    value = float(f"{value:.3g}")
+    digits = max(0, 3 - len(str(int(abs(value))))) if abs(value) >= 1 else 2
     return f"{value:,.{digits}f}"
 
 
@@ -163,8 +172,9 @@ def signed(value: float) -> str:
     return ("+" if value > 0 else "−" if value < 0 else "") + shown(abs(value))
 
 
-FASTER = {"better": "faster", "worse": "slower", "equivalent": "no difference that matters"}
-UNITS = {"throughput": ("requests/s", 1), "cpu_per_request": ("µs of CPU per request", 1),
+FASTER = {"better": "faster", "worse": "slower", "equivalent": "no difference that matters",
+          "inconclusive": "not decided"}
+UNITS = {"throughput": ("requests/s", 1), "cpu_per_request": ("µs of CPU", 1),
          "peak_memory": ("MB", 1e6), **{name: ("ms", 1e3) for name in ("p50", "p90", "p99", "p99.9")}}
 WORDS = {name: FASTER for name in UNITS} | {
     "cpu_per_request": FASTER | {"better": "cheaper", "worse": "dearer"},

@@ -185,7 +185,9 @@ impl Dispatcher<'_> {
         for &variant in variants {
             self.start(variant)?;
         }
-        for &variant in variants {
+        // A slice of no length sends nothing, and would look like a service that never answers.
+        let warmed = if self.settings.warm_up_s > 0.0 { variants } else { &[] };
+        for &variant in warmed {
             // To its limit, for that is what shows whether a service is steady.
             self.load(variant, SliceKind::WarmUp, self.settings.warm_up_s, None)?;
         }

@@ -147,3 +147,17 @@ fn whatever_is_asked_settings_stay_within_their_bounds() {
         }
     }
 }
+
+#[test]
+fn without_a_warm_up_trials_are_measured_at_once() {
+    for variants in [2, 13] {
+        let mut plan = plan(variants);
+        plan.design.warmup = Some(Duration::ZERO);
+        plan.design.budget = Duration::from_secs(600);
+        let (record, result, _folder) = run(plan, 5, &mut Simulated::new(5, &vec![0.0; variants]));
+        result.expect("nothing went wrong");
+        assert!(record.complete_blocks().count() >= 6, "{variants}: {:?}", record.ended);
+        let mut slices = record.blocks.iter().flat_map(|block| &block.trials).flat_map(|trial| &trial.slices);
+        assert!(slices.all(|slice| slice.kind == record::SliceKind::Measured), "{variants}");
+    }
+}

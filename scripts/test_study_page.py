@@ -1,0 +1,40 @@
+"""Pages of studies say what the records say, or nothing."""
+
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from study_page import Dangling, filled  # noqa: E402
+
+
+def comparison(outcome: str, ratio: float, low: float, high: float) -> dict:
+    estimate = {"ratio": ratio, "low": low, "high": high}
+    return {"label": "b against a", "metric": "throughput", "outcome": outcome, "estimate": estimate,
+            "difference": None, "no_success": None}
+
+
+def page(source: str, one: dict) -> str:
+    return filled(source, {"study": {"comparisons": [one], "effects": [], "variants": []}})
+
+
+class Pages(unittest.TestCase):
+    SOURCE = "b is {{change study | b against a}}."
+
+    def test_the_verdict_and_its_interval_are_the_records(self):
+        self.assertEqual(page(self.SOURCE, comparison("worse", 0.9, 0.88, 0.93)), "b is 10.0 % slower (7.00 to 12.0 %).")
+        self.assertEqual(page(self.SOURCE, comparison("better", 3, 2.5, 3.5)), "b is ×3.00 (faster, ×2.50 to ×3.50).")
+        self.assertEqual(page(self.SOURCE, comparison("inconclusive", 1, 0.9, 1.1)), "b is not decided (−10.0 to +10.0 %).")
+
+    def test_what_is_void_has_no_number(self):
+        void = comparison("void", 1, 1, 1) | {"estimate": None}
+        self.assertEqual(page(self.SOURCE, void), "b is void.")
+
+    def test_a_reference_that_leads_nowhere_is_an_error(self):
+        for source in ["{{change study | c against a}}", "{{change other | b against a}}", "{{chang study | b}}"]:
+            with self.assertRaises(Dangling):
+                page(source, comparison("worse", 0.9, 0.88, 0.93))
+
+
+if __name__ == "__main__":
+    unittest.main()
