@@ -87,7 +87,8 @@ fn version_of(program: &str) -> Option<String> {
     }
     // nginx and java know only the short form, and answer on stderr.
     let flag = if matches!(name, "nginx") { "-v" } else { "--version" };
-    output_of(Command::new(program).arg(flag))
+    let answer = output_of(Command::new(program).arg(flag))?;
+    Some(answer.strip_prefix("nginx version: nginx/").unwrap_or(&answer).to_owned())
 }
 
 fn commit_of(directory: &Path) -> Option<String> {

@@ -101,6 +101,11 @@ fn end_text(reason: &EndReason) -> &'static str {
     }
 }
 
+/// Seconds to a tenth, and what is shorter than that as it is.
+fn tenths(length_s: f64) -> String {
+    if (0.001..0.095).contains(&length_s) { seconds(length_s) } else { format!("{length_s:.1} s") }
+}
+
 fn trial_line(record: &Record) -> Option<String> {
     let warm_up = record.warm_up.as_ref()?;
     let source = |measured, given| match (measured, given) {
@@ -112,9 +117,10 @@ fn trial_line(record: &Record) -> Option<String> {
     let allocation = record.allocation.as_ref();
     let slices = allocation.map(|a| {
         format!(
-            ", {} slices of {:.1} s ({})",
+            ", {} slice{} of {} ({})",
             a.slices,
-            a.slice_s,
+            if a.slices == 1 { "" } else { "s" },
+            tenths(a.slice_s),
             source(a.measured, design.slices.is_some())
         )
     });
@@ -123,8 +129,8 @@ fn trial_line(record: &Record) -> Option<String> {
         format!("; spread between processes {}, between slices {}", share(between), share(within))
     });
     Some(format!(
-        "{:.1} s warm-up ({}){}{}",
-        warm_up.seconds,
+        "{} warm-up ({}){}{}",
+        tenths(warm_up.seconds),
         source(warm_up.measured, design.warmup.is_some()),
         slices.unwrap_or_default(),
         spread.unwrap_or_default()
