@@ -5,7 +5,7 @@
 use audit::Spread;
 use plan::{Design, Metric, Plan, Rate};
 use record::{Allocation, Block, RateChosen, Record, SliceKind, WarmUp};
-use stats::Components;
+use stats::{Components, Quantile};
 
 /// Bounds of a slice in seconds: short against drift of the machine, so that slices of all variants see the same of it.
 const SLICE_S: (f64, f64) = (0.5, 5.0);
@@ -309,12 +309,21 @@ pub fn costs(record: &Record) -> Option<Costs> {
     Some(Costs { trial_s: ((total_s - loaded_s) / trials as f64).max(0.0), gap_s, turn_gap_s })
 }
 
-/// Seconds that requests in flight took after the warm-ups of a block, on average; `None` where there was none.
+/// Seconds that requests in flight are likely to take after a window, by the warm-ups of a block; `None` where there was none.
+///
+/// The drains alone would not do: where each response takes equally long, a window may happen to end as all of them arrive.
 pub fn warm_up_drain_s(record: &Record, block: u32) -> Option<f64> {
     let block = record.blocks.iter().find(|found| found.number == block)?;
     let slices = block.trials.iter().flat_map(|trial| &trial.slices);
-    let drains = slices.filter(|slice| slice.kind == SliceKind::WarmUp);
-    mean(&drains.map(|slice| slice.drain_ns as f64 / 1e9).collect::<Vec<f64>>())
+    let drain_ns = |slice: &record::Slice| {
+        let median_ns = match slice.latency.quantile(0.5) {
+            Some(Quantile::Exact(ns) | Quantile::AtLeast(ns)) => ns,
+            None => 0,
+        };
+        slice.drain_ns.max(median_ns)
+    };
+    let warm_ups = slices.filter(|slice| slice.kind == SliceKind::WarmUp);
+    mean(&warm_ups.map(|slice| drain_ns(slice) as f64 / 1e9).collect::<Vec<f64>>())
 }
 
 fn mean(values: &[f64]) -> Option<f64> {
