@@ -51,6 +51,7 @@ server.listen({ port: Number(PORT), host: HOST, backlog: 4096 }, () => {
 
 // Requests under way are finished; connections that a client keeps open are cut after the grace.
 process.once('SIGTERM', () => {
-  server.close();
+  // As a worker of a cluster it is held by the channel to the primary, too.
+  server.close(() => process.disconnect?.());
   setTimeout(() => server.closeAllConnections(), STOP_GRACE_MS).unref();
 });

@@ -5,6 +5,8 @@
 const cluster = require('node:cluster');
 const Module = require('node:module');
 
+const GRACE_MS = 1500;
+
 const workers = Number(process.env.PROOFLOAD_WORKERS);
 delete process.env.PROOFLOAD_WORKERS;
 
@@ -33,11 +35,12 @@ Module.runMain = () => {
   // Whoever ends the service asks this process alone and relies on it to end the workers.
   process.on('SIGTERM', () => {
     ending = true;
-    for (const worker of Object.values(cluster.workers)) {
-      worker.process.kill('SIGTERM');
-      // A program that closes its servers and waits for the end would wait for this channel as well.
-      worker.disconnect();
-    }
+    for (const worker of Object.values(cluster.workers)) worker.process.kill('SIGTERM');
+    // A program that closes its servers and waits for its end would wait for our channel as well. To close that ends
+    // a worker whatever it still does, so it has some time of its own before.
+    setTimeout(() => {
+      for (const worker of Object.values(cluster.workers)) worker.disconnect();
+    }, GRACE_MS).unref();
   });
 
   for (let started = 0; started < workers; started += 1) cluster.fork();
