@@ -38,7 +38,8 @@ function startProxy(settings) {
 // Exchanges under way are finished; what is not after the grace is cut.
 function stopProxy(server, proxy) {
   proxy.stopping = true;
-  server.close();
+  // As a worker of a cluster it is held by the channel to the primary, too.
+  server.close(() => process.disconnect?.());
   for (const client of proxy.clients) if (client.exchange === null) client.socket.destroy();
   setTimeout(() => {
     for (const client of proxy.clients) client.socket.destroy();
