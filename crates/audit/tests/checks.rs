@@ -278,6 +278,7 @@ fn cluster(record: &mut Record, cpu_by_process_ns: &[u64]) {
             cpus: vec![],
             cpu_source: "processes".into(),
             workers: Some(4),
+            processes: vec![],
         }];
         for used in trial.slices.iter_mut().flat_map(|slice| &mut slice.services) {
             used.processes = cpu_by_process_ns.len() as u32;
@@ -320,6 +321,7 @@ fn what_shared_processors_cost_is_bounded_by_what_the_client_used() {
             cpus: vec![0, 1],
             cpu_source: "processes".into(),
             workers: None,
+            processes: vec![],
         }];
     }
     let expected = used as f64 / wall as f64 / 2.0;

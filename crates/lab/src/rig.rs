@@ -154,6 +154,7 @@ impl World for Rig {
             services: services.iter_mut().map(|running| self.started(running)).collect(),
             generator_cpus: self.division.generator.clone(),
             cpus_shared: self.division.shared,
+            witnesses: Vec::new(),
         };
         let (block, variant) = (start.block, start.variant);
         self.living.push(Living { variant, block, services, address, generator, network });
@@ -173,8 +174,11 @@ impl World for Rig {
             kept.services.iter_mut().for_each(|service| service.cpu_by_process_ns.clear());
         }
         let idle = uses(&before, &after, |of| of != variant);
-        kept.machine =
-            MachineUse { steal_share, idle_trials_cpu_ns: idle.iter().map(|use_| use_.cpu_ns).sum() };
+        kept.machine = MachineUse {
+            steal_share,
+            idle_trials_cpu_ns: idle.iter().map(|use_| use_.cpu_ns).sum(),
+            ..MachineUse::default()
+        };
         Ok(kept)
     }
 
@@ -194,7 +198,7 @@ impl World for Rig {
         let after = self.sample();
         for slice in &mut slices {
             slice.services = uses(&before, &after, |of| of == slice.variant);
-            slice.machine = MachineUse { steal_share, idle_trials_cpu_ns: 0 };
+            slice.machine = MachineUse { steal_share, ..MachineUse::default() };
         }
         Ok(slices)
     }
@@ -216,6 +220,8 @@ impl World for Rig {
             leftovers: Vec::new(),
             output_dropped_bytes: 0,
             workers_lost,
+            processes_by_service: BTreeMap::new(),
+            strangers_listening: Vec::new(),
         };
         // The entry first, then what it needs.
         for service in services.into_iter().rev() {
@@ -276,6 +282,7 @@ impl Rig {
             cpus: self.division.services.clone(),
             cpu_source: cpu_source(running.sample().cpu_source).to_owned(),
             workers: running.workers(),
+            processes: Vec::new(),
         }
     }
 

@@ -32,6 +32,13 @@ pub enum Event {
         /// How long the block took, in seconds.
         seconds: f64,
     },
+    /// A block that ended counts for nothing, for a reason that has nothing to do with what was measured in it.
+    BlockDropped {
+        /// Number of the block.
+        block: u32,
+        /// What the machine did meanwhile, in words with figures.
+        why: String,
+    },
     /// The rate that all variants get in open loop was settled.
     RateChosen(RateChosen),
     /// The length of the warm-up was settled, for all variants alike.
@@ -79,6 +86,30 @@ pub struct TrialStarted {
     pub generator_cpus: Vec<usize>,
     /// Whether generator and services share processors: because there is one only, or because the design says so.
     pub cpus_shared: bool,
+    /// What each request of the load got when it was sent once, before any load; empty in records that do not say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub witnesses: Vec<Witness>,
+}
+
+/// One response, looked at whole: what a request of the load gets from this variant.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Witness {
+    /// The request's name, or its method and path.
+    pub request: String,
+    /// Content codings that the request said it accepts, as its header has them; `None`: it did not say.
+    pub accept_encoding: Option<String>,
+    /// Status code.
+    pub status: u16,
+    /// Headers in their order, names in lower case, values cut at 256 bytes.
+    pub headers: Vec<(String, String)>,
+    /// Bytes of the body as sent on the wire.
+    pub body_bytes: u64,
+    /// Bytes of the body with its content coding undone; `None` where it could not be.
+    pub decoded_bytes: Option<u64>,
+    /// SHA-256 of that body, 64 hexadecimal digits.
+    pub decoded_sha256: Option<String>,
+    /// Whether a second response had the same decoded body. Where it had not, bodies cannot be compared.
+    pub repeats: bool,
 }
 
 /// One service of a trial.
@@ -97,6 +128,25 @@ pub struct ServiceStarted {
     /// Workers that it was asked to run; `None` where nobody asked for a number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workers: Option<u32>,
+    /// Its processes once it was ready, parents first, at most 64; empty in records that do not say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub processes: Vec<ProcessSeen>,
+}
+
+/// A process of a service, as the kernel shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessSeen {
+    /// Its number.
+    pub pid: u32,
+    /// Its command line, words separated by blanks, cut at 512 bytes.
+    pub command: String,
+    /// Whether it listens on the service's port.
+    pub listens: bool,
+    /// Whether Proofload's marker is in its environment. Without it a variable that is missing proves nothing: the process was started
+    /// with an environment of its own, or wrote its title over it as nginx does.
+    pub marked: bool,
+    /// Of that environment the variables that the experiment sets for the service, and those that turn profilers on.
+    pub environment: BTreeMap<String, String>,
 }
 
 /// A trial whose services were stopped.
@@ -121,6 +171,12 @@ pub struct TrialEnded {
     /// Services of whose workers some were gone when the load ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workers_lost: Vec<WorkersLost>,
+    /// The processes of each service when the load had ended, as in [`ServiceStarted::processes`].
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub processes_by_service: BTreeMap<String, Vec<ProcessSeen>>,
+    /// Others that listened on a service's port when the load had ended, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub strangers_listening: Vec<String>,
 }
 
 /// A service that lost workers during a trial.

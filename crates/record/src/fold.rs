@@ -44,6 +44,8 @@ pub struct Block {
     pub trials: Vec<Trial>,
     /// How long it took in seconds; `None` while it is unfinished.
     pub seconds: Option<f64>,
+    /// Why it counts for nothing; `None` for those that count.
+    pub dropped: Option<String>,
 }
 
 /// One variant's fresh processes within a block.
@@ -91,7 +93,13 @@ impl Record {
         match event {
             Event::Prepared(prepared) => self.prepared.push(prepared),
             Event::BlockStarted { block, order } => {
-                self.blocks.push(Block { number: block, order, trials: Vec::new(), seconds: None });
+                self.blocks.push(Block {
+                    number: block,
+                    order,
+                    trials: Vec::new(),
+                    seconds: None,
+                    dropped: None,
+                });
             }
             Event::TrialStarted(started) => self.start_trial(started),
             Event::Slice(mut slice) => match self.trial_mut(slice.block, slice.variant) {
@@ -110,6 +118,10 @@ impl Record {
                 Some(found) => found.seconds = Some(seconds),
                 None => self.damage.push(format!("the end of block {block}, which never started")),
             },
+            Event::BlockDropped { block, why } => match self.block_mut(block) {
+                Some(found) => found.dropped = Some(why),
+                None => self.damage.push(format!("the dropping of block {block}, which never started")),
+            },
             Event::RateChosen(rate) => self.rate = Some(rate),
             Event::WarmUpChosen(warm_up) => self.warm_up = Some(warm_up),
             Event::SlicesChosen(allocation) => self.allocation = Some(allocation),
@@ -123,9 +135,9 @@ impl Record {
         self.header.plan.design.rate.is_some()
     }
 
-    /// The blocks that count: every variant was measured and stopped.
+    /// The blocks that count: every variant was measured and stopped, and the block was not dropped.
     pub fn complete_blocks(&self) -> impl Iterator<Item = &Block> {
-        self.blocks.iter().filter(|block| block.seconds.is_some())
+        self.blocks.iter().filter(|block| block.seconds.is_some() && block.dropped.is_none())
     }
 
     fn start_trial(&mut self, started: TrialStarted) {

@@ -21,14 +21,14 @@ mod writer;
 
 pub use environment::Environment;
 pub use event::{
-    Allocation, EndReason, Ended, Event, Prepared, RateChosen, ServiceStarted, TrialEnded, TrialStarted,
-    WarmUp, WorkersLost,
+    Allocation, EndReason, Ended, Event, Prepared, ProcessSeen, RateChosen, ServiceStarted, TrialEnded,
+    TrialStarted, WarmUp, Witness, WorkersLost,
 };
 pub use fold::{Block, Record, Trial};
 pub use reader::{OpenError, open};
 pub use slice::{
     ContractFailure, EndpointCounts, ErrorCount, GeneratorUse, MachineUse, OpenLoop, ServiceUse, Slice,
-    SliceKind,
+    SliceKind, TcpUse,
 };
 pub use writer::{WriteError, Writer};
 

@@ -201,6 +201,12 @@ pub struct ServiceUse {
     /// kept. Of measured slices only; empty also in records that do not say.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cpu_by_process_ns: Vec<u64>,
+    /// Page faults that had to read from storage.
+    #[serde(default)]
+    pub major_faults: u64,
+    /// Bytes that it had fetched from storage, by `/proc/PID/io`.
+    #[serde(default)]
+    pub read_bytes: u64,
 }
 
 /// What the machine did during a slice, beside generator and services.
@@ -211,6 +217,45 @@ pub struct MachineUse {
     /// CPU time of the other living trials' services, which should be idle, in nanoseconds; 0 for more than one turn, where
     /// they had turns of their own.
     pub idle_trials_cpu_ns: u64,
+    /// Share of the time in which some task of the machine waited for a core (`/proc/pressure/cpu`, some), 0 to 1; `None` where
+    /// the kernel does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_pressure_share: Option<f64>,
+    /// Time that control groups above or around the services were held back for having used up their quota, in nanoseconds.
+    #[serde(default)]
+    pub throttled_ns: u64,
+    /// CPU time of whatever is neither Proofload nor a service of this run, in nanoseconds.
+    #[serde(default)]
+    pub strangers_cpu_ns: u64,
+    /// Pages that were read back from swap.
+    #[serde(default)]
+    pub swapped_in_pages: u64,
+    /// CPU time that a fixed piece of arithmetic took just before, in nanoseconds; `None` where it was not timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spin_ns: Option<u64>,
+    /// What TCP counted in the network where the services run; `None` where the kernel does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tcp: Option<TcpUse>,
+}
+
+/// TCP's own counters over a slice, of all sockets of one network together. Where a slice is the sum of several turns the others' turns
+/// are in them as well.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TcpUse {
+    /// Connections that were begun, the generator's and those among services (`ActiveOpens`).
+    pub opened: u64,
+    /// Connections that were finished and found the line before accept() full (`ListenOverflows`).
+    pub listen_overflows: u64,
+    /// Requests for a connection that a listening socket dropped, those included (`ListenDrops`).
+    pub listen_drops: u64,
+    /// Requests for a connection that were sent again, after 1, 3, 7 s (`TCPSynRetrans`).
+    pub syn_retransmits: u64,
+    /// Sockets in TIME_WAIT before the slice.
+    pub time_wait_before: u64,
+    /// Sockets in TIME_WAIT after it.
+    pub time_wait: u64,
+    /// Local ports that the kernel may give to connections (`ip_local_port_range`).
+    pub local_ports: u64,
 }
 
 fn one() -> u32 {

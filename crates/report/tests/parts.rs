@@ -26,6 +26,7 @@ fn with_proxy() -> Record {
             cpus: vec![],
             cpu_source: "processes".into(),
             workers,
+            processes: vec![],
         };
         trial.started.services = vec![started("api", None)];
         let ended = trial.ended.as_mut().expect("it ended");

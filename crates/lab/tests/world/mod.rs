@@ -110,6 +110,7 @@ impl World for Simulated {
             services: Vec::new(),
             generator_cpus: vec![0],
             cpus_shared: false,
+            witnesses: Vec::new(),
         })
     }
 
@@ -183,6 +184,8 @@ impl World for Simulated {
             leftovers: Vec::new(),
             output_dropped_bytes: 0,
             workers_lost: Vec::new(),
+            processes_by_service: BTreeMap::new(),
+            strangers_listening: Vec::new(),
         })
     }
 }
@@ -270,6 +273,8 @@ fn slice(variant: usize, block: u32, kind: SliceKind, ok: u64, seconds: f64) -> 
             switches_voluntary: 10,
             switches_involuntary: 10,
             cpu_by_process_ns: Vec::new(),
+            major_faults: 0,
+            read_bytes: 0,
         }],
         machine: MachineUse::default(),
         endpoints: Vec::new(),
