@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use plan::{Arrivals, Design, Load, LookRule, Metric, Plan, Rate, Request};
+use plan::{Arrivals, Design, Launcher, Load, LookRule, Metric, Plan, Rate, Request, Service, Workers};
 use report::{rate, seconds, share};
 use stats::Rule;
 
@@ -43,7 +43,7 @@ pub fn describe(plan: &Plan) -> String {
     let mut out = format!("{}\n\n", plan.question.as_deref().unwrap_or(&plan.name));
     let _ = writeln!(out, "{} variants:", plan.variants.len());
     for variant in &plan.variants {
-        let services: Vec<&str> = variant.services.iter().map(|service| service.name.as_str()).collect();
+        let services: Vec<String> = variant.services.iter().map(started).collect();
         let _ = writeln!(
             out,
             "  {}: starts {}, load on {}, {} connections, {}{}",
@@ -66,6 +66,18 @@ pub fn describe(plan: &Plan) -> String {
     }
     let _ = writeln!(out, "\n{}", schedule(plan));
     out
+}
+
+/// A service, and how it is started where that is not simply its command: `api (pm2-cluster, a worker for each processor)`.
+fn started(service: &Service) -> String {
+    let launcher = (service.launcher != Launcher::Exec).then(|| service.launcher.name().to_owned());
+    let workers = service.workers.map(|workers| match workers {
+        Workers::Cores => "a worker for each processor".to_owned(),
+        Workers::Number(1) => "1 worker".to_owned(),
+        Workers::Number(number) => format!("{number} workers"),
+    });
+    let how: Vec<String> = launcher.into_iter().chain(workers).collect();
+    if how.is_empty() { service.name.clone() } else { format!("{} ({})", service.name, how.join(", ")) }
 }
 
 fn schedule(plan: &Plan) -> String {

@@ -35,7 +35,7 @@ pub struct Environment {
     pub load_average: Option<f64>,
     /// Limit on open descriptors (soft), from /proc/self/limits.
     pub descriptors: Option<u64>,
-    /// Versions of the runtimes that the plan's commands name.
+    /// Versions of the runtimes that the plan's commands name, and of PM2 where a launcher is.
     pub runtimes: BTreeMap<String, String>,
     /// Commit of the services' source, `+` behind it where files differ from the commit.
     pub commit: Option<String>,
@@ -45,6 +45,8 @@ impl Environment {
     /// Looks at this machine, and at the runtimes and the source that a plan uses.
     pub fn look(plan: &Plan) -> Environment {
         let services = || plan.variants.iter().flat_map(|variant| &variant.services);
+        let pm2 = services().find(|service| service.launcher.is_pm2());
+        let pm2 = pm2.and_then(|service| pm2_version(&service.directory));
         let programs = services().filter_map(|service| service.command.first());
         Environment {
             kernel: first_line("/proc/sys/kernel/osrelease"),
@@ -54,7 +56,10 @@ impl Environment {
             governor: first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
             load_average: first_line("/proc/loadavg").and_then(|text| text.split(' ').next()?.parse().ok()),
             descriptors: descriptors(),
-            runtimes: programs.filter_map(|program| Some((program.clone(), version_of(program)?))).collect(),
+            runtimes: programs
+                .filter_map(|program| Some((program.clone(), version_of(program)?)))
+                .chain(pm2.map(|version| ("pm2".to_owned(), version)))
+                .collect(),
             commit: services().next().and_then(|service| commit_of(&service.directory)),
         }
     }
@@ -89,6 +94,14 @@ fn version_of(program: &str) -> Option<String> {
     let flag = if matches!(name, "nginx") { "-v" } else { "--version" };
     let answer = output_of(Command::new(program).arg(flag))?;
     Some(answer.strip_prefix("nginx version: nginx/").unwrap_or(&answer).to_owned())
+}
+
+/// Of the PM2 that is installed beside a service, as its package says: to ask it would start its daemon.
+fn pm2_version(directory: &Path) -> Option<String> {
+    let packages = directory.ancestors().map(|folder| folder.join("node_modules/pm2/package.json"));
+    let text = packages.filter_map(|package| fs::read_to_string(package).ok()).next()?;
+    let package: serde_json::Value = serde_json::from_str(&text).ok()?;
+    Some(package.get("version")?.as_str()?.to_owned())
 }
 
 fn commit_of(directory: &Path) -> Option<String> {
