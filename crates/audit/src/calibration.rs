@@ -18,8 +18,8 @@ pub const POWER: f64 = 0.8;
 const LEVEL: f64 = 0.95;
 /// Budgets for which is told what they find, in seconds.
 const BUDGETS_S: [f64; 3] = [60.0, 300.0, 1800.0];
-/// Blocks after this one have warm-up, slices and their length as settled.
-const SETTLED_AFTER: u32 = 3;
+/// Blocks after so many that count have warm-up, slices and their length as settled.
+const SETTLED_AFTER: usize = 3;
 
 /// What a record of two copies shows of the machine they ran on.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -32,7 +32,7 @@ pub struct Calibration {
     pub first_block_s: f64,
     /// Each metric that every block has a value of, and that is not the same in all of them.
     pub metrics: Vec<Noise>,
-    /// Time stolen by other virtual machines.
+    /// Time stolen by other virtual machines, in blocks that were dropped as well.
     pub steal: Steal,
 }
 
@@ -98,12 +98,11 @@ impl Calibration {
         let figures = BlockFigures::all(record);
         let blocks = u32::try_from(figures.len()).ok().filter(|blocks| *blocks >= BLOCKS_MIN)?;
         let copies = record.header.plan.comparisons.first()?;
-        let seconds = |from: u32| {
-            let later = record.complete_blocks().filter(|block| block.number > from);
-            later.filter_map(|block| block.seconds).collect::<Vec<f64>>()
-        };
-        let block_s = mean(&seconds(SETTLED_AFTER))?;
-        let first_block_s = seconds(0).first().copied().unwrap_or(block_s);
+        let later = record.complete_blocks().skip(SETTLED_AFTER);
+        let block_s = mean(&later.filter_map(|block| block.seconds).collect::<Vec<f64>>())?;
+        // Dropped or not, it is the one that watched the warm-up.
+        let first = record.blocks.iter().find(|block| block.number == 1);
+        let first_block_s = first.and_then(|block| block.seconds).unwrap_or(block_s);
         let noise = |metric: &Metric| {
             let mut noise = Noise::of(record, &figures, copies, *metric)?;
             let found = |budget_s| Found::of(budget_s, (first_block_s, block_s), noise.sd_log);
@@ -181,7 +180,8 @@ impl Found {
 
 impl Steal {
     fn of(record: &Record) -> Steal {
-        let slices = record.complete_blocks().flat_map(|block| &block.trials).flat_map(Trial::measured);
+        let blocks = record.blocks.iter().filter(|block| block.seconds.is_some());
+        let slices = blocks.flat_map(|block| &block.trials).flat_map(Trial::measured);
         let shares: Vec<f64> = slices.map(|slice| slice.machine.steal_share).collect();
         Steal {
             mean_share: mean(&shares).unwrap_or(0.0),

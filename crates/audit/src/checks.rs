@@ -7,6 +7,7 @@ use record::{Block, EndReason, Record, Slice, Trial};
 use crate::finding::{Finding, Grade};
 use crate::no_success::{self, fruitless};
 
+mod dropped;
 mod lost;
 mod missing;
 mod open_loop;
@@ -38,6 +39,7 @@ pub fn all(record: &Record) -> Vec<Finding> {
         ended_void,
         left_over,
         lost::workers,
+        dropped::blocks,
         too_few_blocks,
         no_success::findings,
         errors,
@@ -101,10 +103,18 @@ fn ended_void(record: &Record) -> Vec<Finding> {
         check: "pointless",
         grade: Grade::Void,
         evidence: format!("the run was stopped because going on was pointless: {why}"),
-        remedy: "make the service answer as expected, then run again; its output lies in the record's logs"
-            .into(),
+        remedy: if mostly_dropped(record) { DISTURBED } else { UNEXPECTED }.into(),
         variants: vec![],
     }]
+}
+
+const DISTURBED: &str = "which blocks were dropped was decided without a look at what was measured in them; run it again where the machine is its own";
+const UNEXPECTED: &str =
+    "make the service answer as expected, then run again; its output lies in the record's logs";
+
+fn mostly_dropped(record: &Record) -> bool {
+    let dropped = record.blocks.iter().filter(|block| block.dropped.is_some()).count();
+    dropped > record.complete_blocks().count()
 }
 
 fn left_over(record: &Record) -> Vec<Finding> {

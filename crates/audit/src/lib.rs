@@ -44,6 +44,8 @@ use serde::Serialize;
 pub struct Conclusion {
     /// Blocks in which every variant was measured.
     pub blocks: u32,
+    /// Blocks besides them that count for nothing, for what the machine did meanwhile.
+    pub blocks_dropped: Vec<DroppedBlock>,
     /// Blocks at which the last look is, or was to be, taken.
     pub blocks_planned: Option<u32>,
     /// Whether intervals are withheld until the run ends, because the experiment looks once.
@@ -61,6 +63,15 @@ pub struct Conclusion {
     pub findings: Vec<Finding>,
     /// What the result takes for granted, and what this record shows of it.
     pub assumptions: Vec<Assumption>,
+}
+
+/// A block that counts for nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DroppedBlock {
+    /// Its number.
+    pub block: u32,
+    /// What the machine did meanwhile, in words with figures.
+    pub why: String,
 }
 
 impl Conclusion {
@@ -89,10 +100,15 @@ pub fn conclude(record: &Record) -> Conclusion {
     findings.sort_by_key(|finding| finding.grade);
     let variants = 0..record.header.plan.variants.len();
     let variants = variants.map(|index| Variant::of(record, &blocks, index)).collect();
+    let dropped = record
+        .blocks
+        .iter()
+        .filter_map(|block| Some(DroppedBlock { block: block.number, why: block.dropped.clone()? }));
     let comparisons = comparison::all(record, &blocks, &findings);
     let effects = effect::all(record, &blocks, &findings);
     Conclusion {
         blocks: u32::try_from(record.complete_blocks().count()).unwrap_or(u32::MAX),
+        blocks_dropped: dropped.collect(),
         blocks_planned: record.blocks_planned,
         awaits_look: !rule::may_look(record),
         variants,

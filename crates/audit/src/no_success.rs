@@ -62,7 +62,9 @@ pub(crate) fn findings(record: &Record) -> Vec<Finding> {
 }
 
 fn of(record: &Record, variant: usize, counts: impl Fn(&Slice) -> bool) -> Option<NoSuccess> {
-    let trials = record.blocks.iter().flat_map(|block| &block.trials);
+    // What counts for nothing is neither a failure nor a success.
+    let blocks = record.blocks.iter().filter(|block| block.dropped.is_none());
+    let trials = blocks.flat_map(|block| &block.trials);
     let trials = trials.filter(|trial| trial.variant() == variant);
     let slices: Vec<&Slice> = trials.flat_map(|trial| &trial.slices).filter(|slice| counts(slice)).collect();
     fruitless(&slices).then(|| told(&slices, record.header.plan.variants.get(variant)))

@@ -60,6 +60,14 @@ impl Display {
                 self.block_done(progress, conclusion);
                 "block done".to_owned()
             }
+            Notice::BlockDropped(why) => {
+                self.teller().say(&format!("block {} counts for nothing: {why}", progress.block));
+                "block dropped".to_owned()
+            }
+            Notice::Pointless(why) => {
+                self.teller().say(&format!("stopped, because going on is pointless: {why}"));
+                "stopping".to_owned()
+            }
         };
         if let Some(bar) = &self.bar {
             bar.set_message(format!("{} · {doing}{}", position(progress), self.estimates));
@@ -130,7 +138,11 @@ fn rate_line(chosen: &RateChosen) -> String {
 }
 
 fn position(progress: &Progress<'_>) -> String {
-    let of = progress.blocks_planned.map(|blocks| format!(" of at most {blocks}")).unwrap_or_default();
+    let dropped =
+        if progress.dropped > 0 { format!(", {} dropped", progress.dropped) } else { String::new() };
+    // Those that were dropped are replaced, so that there will be as many more.
+    let of = progress.blocks_planned.map(|blocks| format!(" of at most {}", blocks + progress.dropped));
+    let of = of.unwrap_or_default();
     let left = if progress.left_s > 0.0 {
         format!(", at most {} left", seconds(progress.left_s))
     } else {
@@ -138,7 +150,7 @@ fn position(progress: &Progress<'_>) -> String {
     };
     let place = match progress.block {
         0 => "before block 1".to_owned(),
-        block => format!("block {block}{of}"),
+        block => format!("block {block}{of}{dropped}"),
     };
     format!("{place} · {}{left}", seconds(progress.elapsed_s))
 }

@@ -4,27 +4,29 @@
 
 use audit::Conclusion;
 use plan::{LookRule, Plan};
-use record::{EndReason, Ended, Event, Prepared, RateChosen, Record, SliceKind, WarmUp, WriteError, Writer};
+use record::{EndReason, Ended, Event, Prepared, RateChosen, Record, SliceKind, WriteError, Writer};
 use target::Preparing;
 
 use crate::schedule::{Schedule, live_together, take_turns};
 use crate::tuning::{self, BLOCKS_MIN, Settings};
 use crate::world::{Failure, OpenSpec, SliceSpec, Start, World};
 
+mod dropping;
 mod ending;
 mod prepare;
 mod rate;
+mod settling;
 mod slices;
-
-/// The block after which warm-up, slices and blocks are settled from measurements.
-const SETTLED_AFTER: u32 = 3;
+mod treatment;
 
 /// What the run is doing, for whoever watches.
 #[derive(Debug)]
 pub struct Progress<'a> {
     /// Number of the block under way, from 1; 0 before the first.
     pub block: u32,
-    /// Blocks in all, once that is settled.
+    /// Blocks dropped so far, of those before.
+    pub dropped: u32,
+    /// Blocks that count in all, once that is settled.
     pub blocks_planned: Option<u32>,
     /// Seconds since the run began.
     pub elapsed_s: f64,
@@ -47,6 +49,10 @@ pub enum Notice<'a> {
     RateChosen(&'a RateChosen),
     /// A block is complete; this is what follows from all blocks so far.
     BlockDone(&'a Conclusion),
+    /// A block is complete and counts for nothing, for what the machine did meanwhile. Another takes its place.
+    BlockDropped(&'a str),
+    /// The run ends, because going on is pointless: why, and what to do.
+    Pointless(&'a str),
 }
 
 /// What is done with a trial.
@@ -119,6 +125,9 @@ impl Dispatcher<'_> {
             Ok(reason) => (reason, Ok(())),
             Err(failure) => ending::of_failure(failure)?,
         };
+        if let EndReason::Void(why) = &reason {
+            self.notify(&Notice::Pointless(why));
+        }
         let seconds = self.elapsed_s();
         self.writer.append(Event::Ended(Ended { reason, seconds }))?;
         result
@@ -130,30 +139,41 @@ impl Dispatcher<'_> {
         loop {
             self.block += 1;
             self.run_block()?;
-            self.settle()?;
-            let conclusion = audit::conclude(self.writer.record());
-            self.notify(&Notice::BlockDone(&conclusion));
-            if let Some(reason) = self.end_now(&conclusion) {
+            let counts = !self.drop_if_disturbed()?;
+            self.settle(counts)?;
+            // A block that counts for nothing shows nothing new either.
+            let reason = if counts { self.judge_block() } else { self.out_of_time() };
+            if let Some(reason) = reason {
                 return Ok(reason);
             }
         }
     }
 
+    /// Tells what follows from all blocks so far, and whether the run ends with it.
+    fn judge_block(&mut self) -> Option<EndReason> {
+        let conclusion = audit::conclude(self.writer.record());
+        self.notify(&Notice::BlockDone(&conclusion));
+        match ending::void_for_good(&conclusion) {
+            Some(why) => Some(EndReason::Void(why)),
+            None => self.end_now(&conclusion),
+        }
+    }
+
     /// Whether the run ends after this block: by the stop rule at a look, else for want of time.
     fn end_now(&mut self, conclusion: &Conclusion) -> Option<EndReason> {
-        let record = self.writer.record();
-        let rule = audit::rule(record);
+        let kept = self.blocks_kept();
+        let rule = audit::rule(self.writer.record());
         // Without a last look the file may still name a last block.
         let last = rule.as_ref().and_then(stats::Rule::last).or(self.plan.design.blocks);
         if self.plan.comparisons.is_empty() {
             let enough = self.plan.design.blocks.unwrap_or(BLOCKS_MIN);
-            return (self.block >= enough).then_some(EndReason::Measured).or_else(|| self.out_of_time());
+            return (kept >= enough).then_some(EndReason::Measured).or_else(|| self.out_of_time());
         }
         let may_stop = self.plan.design.looks != LookRule::Once;
-        if may_stop && rule.is_some_and(|rule| rule.is_look(self.block)) && conclusion.is_decided() {
+        if may_stop && rule.is_some_and(|rule| rule.is_look(kept)) && conclusion.is_decided() {
             return Some(EndReason::Decided);
         }
-        if last.is_some_and(|last| self.block >= last) {
+        if last.is_some_and(|last| kept >= last) {
             return Some(EndReason::LastLook);
         }
         self.out_of_time()
@@ -265,79 +285,6 @@ impl Dispatcher<'_> {
         result
     }
 
-    /// Settles warm-up and length of slices after the first block, their number and that of blocks after the third.
-    fn settle(&mut self) -> Result<(), Failure> {
-        if self.block == 1 {
-            self.settle_warm_up()?;
-        }
-        if self.block == SETTLED_AFTER {
-            self.settle_slices()?;
-            self.settle_blocks()?;
-        }
-        Ok(())
-    }
-
-    fn settle_warm_up(&mut self) -> Result<(), Failure> {
-        let costs = tuning::costs(self.writer.record());
-        let variants = self.plan.variants.len();
-        if let Some(costs) = &costs {
-            self.settings = self.settings.with_slices_for(&self.plan.design, costs.turn_gap_s);
-        }
-        let left_s = self.left_s();
-        let chosen = match costs.filter(|_| self.settings.watched) {
-            Some(costs) => {
-                let room_s = tuning::warm_up_room_s(left_s, variants, &self.settings, &costs);
-                tuning::warm_up(self.writer.record(), self.settings.warm_up_s, room_s)
-            }
-            None => {
-                let steady_after_s = vec![None; variants];
-                WarmUp { seconds: self.settings.warm_up_s, measured: false, steady_after_s }
-            }
-        };
-        self.settings.warm_up_s = chosen.seconds;
-        if let Some(costs) = costs.filter(|_| self.plan.design.slices.is_none()) {
-            let most = tuning::slices_within(left_s, self.block, variants, &self.settings, &costs);
-            self.settings.slices = self.settings.slices.min(most);
-        }
-        self.keep(Event::WarmUpChosen(chosen))
-    }
-
-    fn settle_slices(&mut self) -> Result<(), Failure> {
-        let Some(costs) = tuning::costs(self.writer.record()) else { return Ok(()) };
-        let mut allocation = tuning::allocation(self.writer.record(), &self.settings, &costs);
-        if let Some(given) = self.plan.design.slices {
-            allocation.slices = given;
-            allocation.measured = false;
-        } else {
-            let variants = self.plan.variants.len();
-            let left_s = self.left_s();
-            let most = tuning::slices_within(left_s, self.block, variants, &self.settings, &costs);
-            allocation.slices = allocation.slices.min(most);
-        }
-        self.settings.slices = allocation.slices;
-        self.keep(Event::SlicesChosen(allocation))
-    }
-
-    fn settle_blocks(&mut self) -> Result<(), Failure> {
-        if self.plan.comparisons.is_empty() {
-            return Ok(());
-        }
-        let block_s = self.settled_block_s().unwrap_or(f64::INFINITY);
-        let fit = tuning::blocks_within(self.block, self.left_s(), block_s);
-        let most = self.plan.design.blocks.map_or(fit, |blocks| blocks.min(fit));
-        if most < BLOCKS_MIN {
-            let needed_s = self.elapsed_s() + f64::from(BLOCKS_MIN - self.block) * block_s;
-            // A tenth more, for blocks that take a little longer than the last ones.
-            return Err(Failure::BudgetTooSmall { needed_s: (needed_s * 1.1).ceil() as u64 });
-        }
-        let blocks = match self.plan.design.looks {
-            // Only so many blocks have a boundary.
-            LookRule::Planned => stats::Looks::plan(most, 1).map_or(most, |looks| looks.last()),
-            LookRule::Always | LookRule::Once => most,
-        };
-        self.keep(Event::BlocksChosen { blocks })
-    }
-
     /// Seconds that a block takes with the settings as they are now, where that can be told.
     fn settled_block_s(&self) -> Option<f64> {
         let costs = tuning::costs(self.writer.record())?;
@@ -363,14 +310,13 @@ impl Dispatcher<'_> {
 
     fn notify(&mut self, notice: &Notice<'_>) {
         let left_s = self.left_s().max(0.0);
-        let record = self.writer.record();
-        let planned = record.blocks_planned;
-        let by_blocks = planned.zip(self.settled_block_s()).map(|(blocks, block_s)| {
-            f64::from(blocks.saturating_sub(u32::try_from(record.complete_blocks().count()).unwrap_or(0)))
-                * block_s
-        });
+        let (planned, kept) = (self.writer.record().blocks_planned, self.blocks_kept());
+        let by_blocks = planned
+            .zip(self.settled_block_s())
+            .map(|(blocks, block_s)| f64::from(blocks.saturating_sub(kept)) * block_s);
         let elapsed_s = self.elapsed_s();
         let left_s = by_blocks.map_or(left_s, |by_blocks| by_blocks.min(left_s));
-        (self.watch)(&Progress { block: self.block, blocks_planned: planned, elapsed_s, left_s, notice });
+        let (block, dropped) = (self.block, self.blocks_dropped());
+        (self.watch)(&Progress { block, dropped, blocks_planned: planned, elapsed_s, left_s, notice });
     }
 }

@@ -5,6 +5,7 @@
 //! conclusion of its own: after each block it asks `audit`, as every later report does.
 
 mod dispatcher;
+mod disturbance;
 mod rig;
 mod schedule;
 mod stop;
@@ -12,6 +13,7 @@ mod tuning;
 mod world;
 
 pub use dispatcher::{Doing, LabError, Notice, Progress, run};
+pub use disturbance::{GROSS_STEAL_SHARE, GROSS_STRANGERS_SHARE, GROSS_THROTTLED_SHARE, Taken};
 pub use rig::Rig;
 pub use schedule::{Schedule, draw_seed, live_together, take_turns};
 pub use stop::Stop;

@@ -246,11 +246,17 @@ pub fn warm_up(record: &Record, watched_s: f64, room_s: f64) -> WarmUp {
     WarmUp { seconds: longest_s.min(room_s), measured: true, steady_after_s }
 }
 
-/// The longest warm-up with which the blocks that a verdict needs fit into the time left after the first.
-pub fn warm_up_room_s(left_s: f64, variants: usize, settings: &Settings, costs: &Costs) -> f64 {
+/// The longest warm-up with which the blocks that a verdict still needs fit into the time left after the first.
+pub fn warm_up_room_s(
+    left_s: f64,
+    blocks_done: u32,
+    variants: usize,
+    settings: &Settings,
+    costs: &Costs,
+) -> f64 {
     let slices_s = SLICES_FIRST.0 * (settings.slice_s + costs.gap_s);
     let slices_s = slices_s.max(settings.measured_min_s) + settings.settle_s;
-    let trial_s = left_s / (BLOCKS_ROOM - 1.0) / variants.max(1) as f64;
+    let trial_s = left_s / (BLOCKS_ROOM - f64::from(blocks_done)) / variants.max(1) as f64;
     (trial_s - costs.trial_s - slices_s).max(UNWATCHED_S.0)
 }
 
@@ -293,7 +299,11 @@ pub fn blocks_within(done: u32, left_s: f64, block_s: f64) -> u32 {
 
 /// The measured costs of a trial and of a slice; `None` before the first block is complete.
 pub fn costs(record: &Record) -> Option<Costs> {
-    let blocks: Vec<&Block> = record.complete_blocks().collect();
+    let mut blocks: Vec<&Block> = record.complete_blocks().collect();
+    if blocks.is_empty() {
+        // What was taken from those that were dropped made them dearer; still that is nearer than a guess.
+        blocks = record.blocks.iter().filter(|block| block.seconds.is_some()).collect();
+    }
     let slices = || blocks.iter().flat_map(|block| &block.trials).flat_map(|trial| &trial.slices);
     let measured = || slices().filter(|slice| slice.kind == SliceKind::Measured);
     let drains_s: Vec<f64> = measured().map(|slice| slice.drain_ns as f64 / 1e9).collect();

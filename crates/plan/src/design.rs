@@ -52,6 +52,7 @@ pub(crate) fn design(site: &mut Site<'_>, design: &file::Design) -> Design {
         slices: design.slices,
         blocks: design.blocks,
         looks: design.looks,
+        drop_disturbed: design.drop_disturbed,
         rate,
         arrivals: design.arrivals,
     }

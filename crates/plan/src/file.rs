@@ -272,6 +272,9 @@ pub(crate) struct Design {
     /// Whether a copy of the baseline is measured along with the variants. Where the two differ the machine cannot tell
     /// variants apart, and the result is void.
     pub aa: bool,
+    /// Whether a block counts for nothing, and another takes its place, where more than a fifth of the time was taken from it: by the
+    /// host, by other programs, or by a quota of CPU time. What was measured in it has no part in that.
+    pub drop_disturbed: bool,
     /// The smallest relative difference that matters to you. What is surely smaller counts as equivalent.
     pub margin: Percent,
     /// Time from the first start of a service to the verdict, 10s to 24h.
@@ -313,6 +316,7 @@ impl Default for Design {
             cpus: Cpus::default(),
             looks: LookRule::default(),
             aa: false,
+            drop_disturbed: true,
             margin: Percent(0.03),
             budget: Period::seconds(600),
             seed: None,

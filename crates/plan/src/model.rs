@@ -211,6 +211,9 @@ pub struct Design {
     /// When the result is looked at, and so when the run may end.
     #[serde(default)]
     pub looks: LookRule,
+    /// Whether blocks in which the machine was not ours are dropped; without effect on records, which say what was dropped.
+    #[serde(default = "yes")]
+    pub drop_disturbed: bool,
     /// The rate common to all variants, in open loop; `None` is closed loop. Always there where the metric is a latency.
     #[serde(default)]
     pub rate: Option<Rate>,

@@ -98,6 +98,26 @@ fn before_its_one_look_no_interval_is_shown() {
 }
 
 #[test]
+fn blocks_that_were_dropped_are_told_in_every_form() {
+    let mut record = kept();
+    for block in [2, 5] {
+        let why = "the host gave 31 % of the CPU time to others".to_owned();
+        record.apply(record::Event::BlockDropped { block, why });
+    }
+    let text = as_text(&record).split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = "8 of fresh processes, 2 more dropped (the host gave 31 % of the CPU time to others, and so on), order random";
+    assert!(
+        text.contains(said)
+            && text.contains("warning: 2 of 10 blocks were dropped: in block 2 the host gave"),
+        "{text}"
+    );
+    let json = json(&record, &conclude(&record));
+    assert_eq!(json["blocks"], 8);
+    assert_eq!(json["blocks_dropped"][1]["block"], 5);
+    assert_eq!(json["blocks_dropped"][1]["why"], "the host gave 31 % of the CPU time to others");
+}
+
+#[test]
 fn few_requests_without_a_failure_leave_a_share_open() {
     let mut record = kept();
     for slice in record.blocks.iter_mut().flat_map(|b| &mut b.trials).flat_map(|t| &mut t.slices) {

@@ -19,6 +19,7 @@ long = {{ api.env.DELAY_MS = 60 }}
 [load]
 connections = 64
 [design]
+drop_disturbed = false
 metric = "p50"
 rate = "10%"
 budget = "90s"

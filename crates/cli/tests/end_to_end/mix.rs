@@ -14,6 +14,7 @@ ready = "/healthz"
 env = {{ PORT = "{{port}}" }}
 {load}
 [design]
+drop_disturbed = false
 warmup = "300ms"
 blocks = 6
 budget = "120s"

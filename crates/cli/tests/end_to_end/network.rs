@@ -21,6 +21,7 @@ far = {{ load.network = {{ rate = "20mbit", delay = "40ms" }} }}
 [load]
 connections = 4
 [design]
+drop_disturbed = false
 budget = "60s"
 warmup = "400ms"
 slice = "1s"

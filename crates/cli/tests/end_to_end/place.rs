@@ -37,6 +37,8 @@ candidate = {{ {candidate} }}
 connections = 4
 timeout = "1s"
 [design]
+# Tests run beside one another, so that the machine is never one's own.
+drop_disturbed = false
 budget = "60s"
 warmup = "200ms"
 slice = "200ms"

@@ -21,6 +21,7 @@ env = {{ PORT = "{{port}}", DATA = "{{prepare.zips}}/data" }}
 [load]
 connections = 2
 [design]
+drop_disturbed = false
 budget = "30s"
 warmup = "100ms"
 slice = "100ms"

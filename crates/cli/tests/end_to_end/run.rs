@@ -109,6 +109,26 @@ fn an_experiment_in_which_nothing_succeeds_is_void_at_once() {
 }
 
 #[test]
+fn a_treatment_that_is_not_applied_ends_the_run_with_what_came_and_what_to_do() {
+    let place = Place::new();
+    let experiment = place.experiment("", "expect.headers.content-encoding = \"gzip\"", "");
+    let output = place.run(&experiment);
+    assert_eq!(output.status.code(), Some(4), "{}{}", stdout(&output), stderr(&output));
+    let record = record::open(&place.record()).expect("the record opens");
+    assert_eq!(record.complete_blocks().count(), 0);
+    assert!(
+        stderr(&output).contains("stopped, because going on is pointless: candidate: all "),
+        "{}",
+        stderr(&output)
+    );
+    let words: Vec<String> = stdout(&output).split_whitespace().map(str::to_owned).collect();
+    let words = words.join(" ");
+    assert!(words.contains("not the header content-encoding: expected gzip, it is absent"), "{words}");
+    assert!(words.contains("set load.headers = { accept-encoding = \"gzip\" }"), "{words}");
+    assert_eq!(place.left_running(), Vec::<String>::new());
+}
+
+#[test]
 fn a_service_that_closes_or_floods_is_measured_all_the_same() {
     for mode in ["close", "flood"] {
         let place = Place::new();

@@ -15,7 +15,8 @@ impl Dispatcher<'_> {
             let watch = &mut *self.watch;
             let mut tell = |preparing| {
                 let notice = &Notice::Preparing(&step.name, preparing);
-                watch(&Progress { block: 0, blocks_planned: None, elapsed_s: 0.0, left_s, notice });
+                let (block, dropped, elapsed_s) = (0, 0, 0.0);
+                watch(&Progress { block, dropped, blocks_planned: None, elapsed_s, left_s, notice });
             };
             let prepared = self.world.prepare(&step, &mut tell)?;
             self.notify(&Notice::Prepared(&prepared));

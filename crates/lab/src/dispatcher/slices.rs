@@ -2,12 +2,12 @@
 //!
 //! A variant that never succeeds is an answer, and its slices are kept like others; what other variants are compared in goes on. But
 //! where every variant is one, it is rather the experiment that is wrong than what it compares. And one that succeeds now and then
-//! not at all has no figure that could be judged.
+//! not at all has no figure that could be judged. One whose answers lack what the experiment expects to be varied is measured for nothing.
 
 use audit::NoSuccess;
 use record::{Event, Slice};
 
-use super::Dispatcher;
+use super::{Dispatcher, treatment};
 use crate::world::Failure;
 
 /// Variants that are named before the others are only counted.
@@ -16,9 +16,11 @@ const NAMED_MAX: usize = 3;
 impl Dispatcher<'_> {
     /// Keeps a slice, and judges what is left to find out if nothing in it succeeded.
     pub(super) fn keep_slice(&mut self, slice: Slice) -> Result<(), Failure> {
-        let fruitless = slice.ok == 0;
+        let (variant, fruitless, failing) = (slice.variant, slice.ok == 0, slice.ok < slice.answered);
         self.keep(Event::Slice(Box::new(slice)))?;
-        match if fruitless { self.pointless() } else { None } {
+        // The first says more than that nothing succeeded.
+        let untreated = if failing { treatment::not_applied(self.writer.record(), variant) } else { None };
+        match untreated.or_else(|| if fruitless { self.pointless() } else { None }) {
             Some(why) => Err(Failure::Pointless(why)),
             None => Ok(()),
         }

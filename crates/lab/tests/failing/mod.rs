@@ -109,3 +109,43 @@ fn without_comparisons_it_ends_at_once() {
     );
     assert_eq!(record.blocks[0].trials[0].slices.len(), 1);
 }
+
+#[test]
+fn a_treatment_that_is_not_applied_ends_the_run_after_the_first_warm_up() {
+    let mut compressed = long(3);
+    compressed.variants[1].expect.headers =
+        [("content-encoding".to_owned(), vec!["gzip".to_owned()])].into_iter().collect();
+    for (sent, cause) in [
+        (None, "the load sends no accept-encoding"),
+        (Some("br"), "the load sends accept-encoding: br, which does not offer gzip"),
+        (
+            Some("br, gzip;q=0.5"),
+            "the load does send accept-encoding: br, gzip;q=0.5, so it lies with the service",
+        ),
+    ] {
+        let mut plan = compressed.clone();
+        plan.variants[1].load.headers =
+            sent.map(|value| ("Accept-Encoding".to_owned(), value.to_owned())).into_iter().collect();
+        let (record, conclusion) = failing(plan, Fault::Plain(1), &[0.0, 0.0, 0.4]);
+        let EndReason::Void(why) = reason(&record) else { panic!("{:?}", record.ended) };
+        let said = "level-1: all 100 answers have the status that is expected and not the header content-encoding: expected gzip, \
+                    it is absent";
+        assert!(why.starts_with(said) && why.contains(cause), "{why}");
+        // What is left to compare does not save it: the experiment is not the one that was asked for.
+        let warm_ups = record.blocks[0].trials.iter().map(|trial| trial.slices.len()).sum::<usize>();
+        assert!(record.blocks.len() == 1 && warm_ups <= 3, "{warm_ups}");
+        assert!(conclusion.is_void() && conclusion.comparisons.iter().all(|c| c.outcome == Outcome::Void));
+    }
+}
+
+#[test]
+fn a_worker_that_is_lost_ends_the_run_only_where_nothing_else_is_compared() {
+    let (record, conclusion) = failing(long(2), Fault::LosesWorker(1), &[0.0, 0.4]);
+    let EndReason::Void(why) = reason(&record) else { panic!("{:?}", record.ended) };
+    assert!(why.starts_with("level-1: api lost 1 workers in block 1"), "{why}");
+    assert!(record.blocks.len() == 1 && conclusion.comparisons[0].outcome == Outcome::Void);
+
+    let (record, conclusion) = failing(long(3), Fault::LosesWorker(1), &[0.0, 0.4, 0.4]);
+    let outcomes: Vec<Outcome> = conclusion.comparisons.iter().map(|c| c.outcome).collect();
+    assert_eq!(outcomes, [Outcome::Void, Outcome::Better], "{:?}", record.ended);
+}

@@ -3,18 +3,20 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use plan::{
-    Arrivals, Comparison, Cpus, Design, Expect, Factor, Load, LookRule, Metric, Plan, Preparation, Variant,
-};
+use plan::{Plan, Preparation};
 use proofload_lab::{Failure, LabError, OpenSpec, Progress, SliceSpec, Start, World};
 use rand::RngExt;
 use rand_pcg::Pcg64;
 use record::{
-    Environment, GeneratorUse, Header, MachineUse, OpenLoop, Prepared, Record, ServiceUse, Slice, SliceKind,
-    TrialEnded, TrialStarted, Writer,
+    ContractFailure, Environment, GeneratorUse, Header, MachineUse, OpenLoop, Prepared, Record, ServiceUse,
+    Slice, SliceKind, TrialEnded, TrialStarted, WorkersLost, Writer,
 };
 use stats::Latencies;
 use target::Preparing;
+
+mod plans;
+
+pub use plans::{plan, with_copy, with_data};
 
 /// Responses per second of a variant without effect.
 const BASE_RATE: f64 = 2000.0;
@@ -38,6 +40,10 @@ pub enum Fault {
     TimesOut(usize),
     /// All requests of variant 1 get status 500 in one block.
     Breaks(u32),
+    /// All answers of this variant are fine but for a header.
+    Plain(usize),
+    /// This variant loses a worker in its first trial.
+    LosesWorker(usize),
 }
 
 pub struct Simulated {
@@ -52,6 +58,8 @@ pub struct Simulated {
     /// The trials that were started.
     pub starts: Vec<Start>,
     pub fault: Option<Fault>,
+    /// What the machine does in each slice of a block.
+    pub machine: fn(u32) -> MachineUse,
     /// How long a response takes: what is in flight when a slice ends.
     pub response_s: f64,
     /// Variant, block, and the luck of its process.
@@ -68,6 +76,7 @@ impl Simulated {
             arrivals: Vec::new(),
             starts: Vec::new(),
             fault: None,
+            machine: |_| MachineUse::default(),
             response_s: 0.005,
             living: Vec::new(),
         }
@@ -127,6 +136,7 @@ impl World for Simulated {
             Some(Fault::Interrupt(at)) if at == block => return Err(Failure::Interrupted),
             Some(Fault::AllFail) => slice(variant, block, kind, 0, seconds),
             Some(Fault::Breaks(at)) if at == block && variant == 1 => slice(variant, block, kind, 0, seconds),
+            Some(Fault::Plain(of)) if of == variant => plain(slice(variant, block, kind, 0, seconds)),
             Some(Fault::TimesOut(of)) if of == variant => {
                 self.clock_s += TIMEOUT_S;
                 timed_out(slice(variant, block, kind, 0, seconds), open)
@@ -146,6 +156,7 @@ impl World for Simulated {
             },
         };
         made.started_ns = (began_s * 1e9) as u64;
+        made.machine = (self.machine)(block);
         if made.timed_out == 0 {
             made.drain_ns = (self.response_s * 1e9) as u64;
         }
@@ -175,6 +186,7 @@ impl World for Simulated {
         let index = self.living.iter().position(|living| living.0 == variant)?;
         let (_, block, _) = self.living.remove(index);
         self.clock_s += 0.05;
+        let lost = matches!(self.fault, Some(Fault::LosesWorker(of)) if of == variant && block == 1);
         Some(TrialEnded {
             block,
             variant,
@@ -183,11 +195,21 @@ impl World for Simulated {
             killed: Vec::new(),
             leftovers: Vec::new(),
             output_dropped_bytes: 0,
-            workers_lost: Vec::new(),
+            workers_lost: lost.then(|| WorkersLost { service: "api".into(), lost: 1 }).into_iter().collect(),
             processes_by_service: BTreeMap::new(),
             strangers_listening: Vec::new(),
         })
     }
+}
+
+/// The slice as if each answer had lacked a header.
+fn plain(slice: Slice) -> Slice {
+    let failure = ContractFailure {
+        what: "header content-encoding".into(),
+        count: slice.answered,
+        example: "absent".into(),
+    };
+    Slice { status: BTreeMap::from([(200, slice.answered)]), contract_failures: vec![failure], ..slice }
 }
 
 /// The slice as if nobody had answered in time.
@@ -282,83 +304,6 @@ fn slice(variant: usize, block: u32, kind: SliceKind, ok: u64, seconds: f64) -> 
     }
 }
 
-/// A plan of one factor whose first level is the baseline.
-pub fn plan(variants: usize) -> Plan {
-    let names: Vec<String> = (0..variants).map(|index| format!("level-{index}")).collect();
-    let variant = |name: &String| Variant {
-        name: name.clone(),
-        levels: BTreeMap::from([("setting".to_owned(), name.clone())]),
-        services: Vec::new(),
-        entry: "api".into(),
-        load: Load {
-            method: "GET".into(),
-            path: "/".into(),
-            headers: Vec::new(),
-            body: String::new(),
-            requests: Vec::new(),
-            connections: 32,
-            threads: None,
-            timeout: Duration::from_secs(5),
-            network: None,
-        },
-        expect: Expect { status: vec![200], headers: BTreeMap::new(), body_bytes: None },
-    };
-    let comparison = |candidate: usize| Comparison {
-        baseline: 0,
-        candidate,
-        label: format!("level-{candidate} against level-0"),
-    };
-    Plan {
-        name: "simulated".into(),
-        question: Some("Does the setting matter?".into()),
-        variants: names.iter().map(variant).collect(),
-        factors: vec![Factor { name: "setting".into(), levels: names }],
-        comparisons: (1..variants).map(comparison).collect(),
-        aa: None,
-        prepare: Vec::new(),
-        design: Design {
-            metric: Metric::Throughput,
-            co_primary: Vec::new(),
-            endpoint: None,
-            cpus: Cpus::Separate,
-            margin: 0.03,
-            budget: Duration::from_secs(300),
-            seed: None,
-            warmup: None,
-            slice: None,
-            slices: None,
-            blocks: None,
-            looks: LookRule::Planned,
-            rate: None,
-            arrivals: Arrivals::Poisson,
-        },
-    }
-}
-
-/// The plan with data to be made first.
-pub fn with_data(mut plan: Plan) -> Plan {
-    plan.prepare.push(Preparation {
-        name: "zips".into(),
-        command: vec!["make".into(), "{output}".into()],
-        directory: "/".into(),
-        env: BTreeMap::new(),
-        inputs: Vec::new(),
-        space_bytes: None,
-        timeout: Duration::from_secs(600),
-    });
-    plan
-}
-
-/// The plan with a copy of its first variant as the last.
-pub fn with_copy(mut plan: Plan) -> Plan {
-    let mut copy = plan.variants[0].clone();
-    copy.name.push_str(" (again)");
-    plan.variants.push(copy);
-    let candidate = plan.variants.len() - 1;
-    plan.aa = Some(Comparison { baseline: 0, candidate, label: "level-0 against itself".into() });
-    plan
-}
-
 /// Runs a plan in a fresh folder, which lives as long as its handle.
 pub fn run(
     plan: Plan,
@@ -384,7 +329,7 @@ pub fn watched(
         command: vec!["proofload".into()],
         seed,
         plan,
-        environment: Environment::default(),
+        environment: Environment { cpus: 2, ..Environment::default() },
     };
     let directory = folder.path().join("record");
     let writer = Writer::create(&directory, header, "name = \"simulated\"\n").expect("the record is made");

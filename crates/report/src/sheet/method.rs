@@ -1,6 +1,6 @@
 //! How it was measured, in words: blocks, interval, trials, load and machine.
 
-use audit::{AaCheck, Conclusion};
+use audit::{AaCheck, Conclusion, DroppedBlock};
 use plan::{Arrivals, Load, Request};
 use record::{EndReason, Prepared, RateChosen, Record};
 use stats::Rule;
@@ -36,7 +36,19 @@ fn blocks_line(record: &Record, conclusion: &Conclusion) -> String {
         Some(ended) => format!("{} after {}", end_text(&ended.reason), seconds(ended.seconds)),
         None => "the run did not end by itself: it was killed, or is still going on".to_owned(),
     };
-    format!("{} of fresh processes, order random from seed {}; {end}", conclusion.blocks, record.header.seed)
+    format!(
+        "{} of fresh processes{}, order random from seed {}; {end}",
+        conclusion.blocks,
+        dropped_text(&conclusion.blocks_dropped),
+        record.header.seed
+    )
+}
+
+/// What the machine did in the blocks that count for nothing; nothing where there are none.
+fn dropped_text(dropped: &[DroppedBlock]) -> String {
+    let Some(first) = dropped.first() else { return String::new() };
+    let so_on = if dropped.len() > 1 { ", and so on" } else { "" };
+    format!(", {} more dropped ({}{so_on})", dropped.len(), first.why)
 }
 
 fn interval_line(record: &Record, conclusion: &Conclusion) -> Option<String> {

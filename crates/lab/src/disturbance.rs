@@ -1,0 +1,110 @@
+//! How much of a block's time was taken from the run, by the machine's counters alone, and when that is too much. Pure.
+//!
+//! Must not: look at anything that belongs to a variant (counts, times, errors, what services used), or treat variants unlike. Where
+//! two variants do not differ they could change places and the very same blocks would be dropped, so that dropping makes no
+//! difference appear; `docs/methodology.md` has the argument.
+
+use std::collections::BTreeSet;
+
+use record::{Block, MachineUse, Slice, Trial};
+
+/// Share of the CPU time that the host may give to others in a block that counts.
+///
+/// Turns of 20 ms make moderate steal fall on all variants alike, and a block dropped is a block to be measured anew. Where the host
+/// took 36 % the ratios of two copies scattered by 8.4 %, where it took little by 2.4 to 4.6 % (`docs/decisions/0010-turns.md`): such a
+/// block brings the noise of three to twelve others. A fifth is half way there.
+pub const GROSS_STEAL_SHARE: f64 = 0.2;
+
+/// Share of the processors' time that programs which are no part of the run may use in a block that counts. Not below that of
+/// steal: steal is time that was wanted, of theirs some may be time that nobody wanted.
+pub const GROSS_STRANGERS_SHARE: f64 = 0.2;
+
+/// Time that control groups may be held back in a block that counts, as a share of its windows. The kernel adds up the processors'
+/// times, so with two of them it is a tenth on each.
+pub const GROSS_THROTTLED_SHARE: f64 = 0.2;
+
+/// What was taken from a block, as shares of its measured time.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Taken {
+    /// Of all CPU time, 0 to 1: what the host gave to other virtual machines.
+    pub by_host: f64,
+    /// Of the time of the processors that the run could use, 0 to 1: what other programs used of it.
+    pub by_strangers: f64,
+    /// Of the windows, from 0 (above 1 where several processors were held back): what a quota of CPU time cost.
+    pub by_quota: f64,
+}
+
+impl Taken {
+    /// Reads the counters of a block's measured slices. `turns`: the trials took turns, so that the counters of each slice are those
+    /// of all of them together. `cpus`: processors that were counted when the run began.
+    pub fn of(block: &Block, turns: bool, cpus: usize) -> Taken {
+        let slices: Vec<&Slice> = block.trials.iter().flat_map(Trial::measured).collect();
+        let length_ns = |slice: &Slice| (slice.window_ns + slice.drain_ns) as f64;
+        let total_ns: f64 = slices.iter().map(|slice| length_ns(slice)).sum();
+        if total_ns <= 0.0 {
+            return Taken::default();
+        }
+        let stolen_ns: f64 = slices.iter().map(|slice| slice.machine.steal_share * length_ns(slice)).sum();
+        // What every trial of a pass tells happened once.
+        let told = if turns { block.trials.len().max(1) as f64 } else { 1.0 };
+        let share = |of: fn(&MachineUse) -> u64| {
+            slices.iter().map(|slice| of(&slice.machine) as f64).sum::<f64>() / told / total_ns
+        };
+        Taken {
+            by_host: stolen_ns / total_ns,
+            by_strangers: share(|machine| machine.strangers_cpu_ns) / processors(block, cpus) as f64,
+            by_quota: share(|machine| machine.throttled_ns),
+        }
+    }
+
+    /// Why a block from which so much was taken counts for nothing, in words with figures; `None`: it counts.
+    pub fn why(&self) -> Option<String> {
+        let causes = self.causes();
+        (!causes.is_empty())
+            .then(|| causes.iter().map(|cause| cause.told.clone()).collect::<Vec<_>>().join(", and "))
+    }
+
+    /// What can be done about it; empty where nothing need be.
+    pub fn remedy(&self) -> String {
+        self.causes().iter().map(|cause| cause.remedy).collect::<Vec<_>>().join("; ")
+    }
+
+    fn causes(&self) -> Vec<Cause> {
+        let percent = |share: f64| format!("{:.0} %", share * 100.0);
+        let all = [
+            (self.by_host > GROSS_STEAL_SHARE).then(|| Cause {
+                told: format!("the host gave {} of the CPU time to others", percent(self.by_host)),
+                remedy: "run it on a machine with processors of its own, or when the host is quieter",
+            }),
+            (self.by_strangers > GROSS_STRANGERS_SHARE).then(|| Cause {
+                told: format!("other programs used {} of the processors' time", percent(self.by_strangers)),
+                remedy: "end what else runs on this machine",
+            }),
+            (self.by_quota > GROSS_THROTTLED_SHARE).then(|| Cause {
+                told: format!(
+                    "a quota of CPU time held the run back for {} of the time",
+                    percent(self.by_quota)
+                ),
+                remedy: "give the container or control group that it runs in more CPU time, or none but shares of it",
+            }),
+        ];
+        all.into_iter().flatten().collect()
+    }
+}
+
+/// One way in which too much was taken.
+struct Cause {
+    told: String,
+    remedy: &'static str,
+}
+
+/// Processors that the run could use: those that were counted when it began, or those that anything was pinned to, if they are more.
+/// What is counted then may be less than there are, where a quota allows only so much.
+fn processors(block: &Block, counted: usize) -> usize {
+    let started = block.trials.iter().map(|trial| &trial.started);
+    let pinned = started.flat_map(|started| {
+        let services = started.services.iter().flat_map(|service| &service.cpus);
+        services.chain(&started.generator_cpus)
+    });
+    pinned.collect::<BTreeSet<_>>().len().max(counted).max(1)
+}

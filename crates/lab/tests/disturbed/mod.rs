@@ -1,0 +1,194 @@
+//! Blocks in which the machine was not ours: dropped and replaced whatever was measured in them, until too little is left.
+
+use std::time::Duration;
+
+use audit::{Outcome, conclude};
+use proofload_lab::{Notice, Taken};
+use record::{Block, EndReason, MachineUse, Record, Slice};
+use stats::Looks;
+
+use crate::world::{Fault, Simulated, plan, run, watched};
+
+fn stolen(share: f64) -> MachineUse {
+    MachineUse { steal_share: share, ..MachineUse::default() }
+}
+
+fn dropped(record: &Record) -> Vec<u32> {
+    record.blocks.iter().filter(|block| block.dropped.is_some()).map(|block| block.number).collect()
+}
+
+fn kept(record: &Record) -> u32 {
+    record.complete_blocks().count() as u32
+}
+
+fn reason(record: &Record) -> &EndReason {
+    &record.ended.as_ref().expect("the run ended").reason
+}
+
+#[test]
+fn blocks_that_the_host_took_are_replaced_and_the_verdict_is_that_of_the_others() {
+    let mut world = Simulated::new(7, &[0.0, 0.20]);
+    world.machine = |block| stolen(if block % 3 == 2 { 0.31 } else { 0.05 });
+    let mut plan = plan(2);
+    plan.design.budget = Duration::from_secs(600);
+    let mut told = Vec::new();
+    let (record, result, folder) = watched(plan, 7, &mut world, &mut |progress| {
+        if let Notice::BlockDropped(why) = progress.notice {
+            told.push((progress.block, why.to_string()));
+        }
+    });
+    result.expect("a dropped block is no error");
+    let numbers = dropped(&record);
+    assert!(numbers.starts_with(&[2, 5]) && numbers.iter().all(|number| number % 3 == 2), "{numbers:?}");
+    let why = "the host gave 31 % of the CPU time to others";
+    assert!(told.iter().all(|(_, said)| said == why) && told.len() == numbers.len(), "{told:?}");
+    // It ends at a look, of those that count.
+    assert_eq!(reason(&record), &EndReason::Decided);
+    let planned = record.blocks_planned.expect("it was settled");
+    assert!(Looks::set(planned).contains(&kept(&record)), "{} of {planned}", kept(&record));
+    let conclusion = conclude(&record);
+    let estimate = conclusion.comparisons[0].estimate.as_ref().expect("there are six blocks or more");
+    assert_eq!((conclusion.comparisons[0].outcome, estimate.blocks), (Outcome::Better, kept(&record)));
+    assert!(estimate.low < 0.20_f64.exp() && 0.20_f64.exp() < estimate.high, "{estimate:?}");
+    let opened = record::open(&folder.path().join("record")).expect("it opens");
+    assert_eq!(dropped(&opened), numbers);
+}
+
+#[test]
+fn a_fixed_number_of_blocks_is_of_those_that_count() {
+    let mut world = Simulated::new(3, &[0.0, 0.0]);
+    world.machine = |block| stolen(if block <= 2 { 0.5 } else { 0.0 });
+    let mut plan = plan(2);
+    (plan.design.blocks, plan.design.budget) = (Some(8), Duration::from_secs(1200));
+    (plan.design.looks, plan.design.margin) = (plan::LookRule::Once, 0.0001);
+    let (record, result, _folder) = run(plan, 3, &mut world);
+    result.expect("a dropped block is no error");
+    assert_eq!((reason(&record), kept(&record), record.blocks.len()), (&EndReason::LastLook, 8, 10));
+    assert!(conclude(&record).comparisons[0].estimate.is_some());
+}
+
+#[test]
+fn what_the_first_blocks_settle_is_settled_also_where_they_are_dropped() {
+    let sound = run(plan(2), 5, &mut Simulated::new(5, &[0.0, 0.3])).0;
+    let disturbed: [fn(u32) -> MachineUse; 3] = [
+        |block| stolen(if block == 1 { 0.3 } else { 0.0 }),
+        |block| stolen(if block == 3 { 0.3 } else { 0.0 }),
+        |block| stolen(if block <= 3 { 0.3 } else { 0.0 }),
+    ];
+    for machine in disturbed {
+        let mut world = Simulated::new(5, &[0.0, 0.3]);
+        world.machine = machine;
+        let (record, result, _folder) = run(plan(2), 5, &mut world);
+        result.expect("a dropped block is no error");
+        let (warm_up, first) = (record.warm_up.as_ref(), sound.warm_up.as_ref());
+        let (warm_up, first) = (warm_up.expect("it was settled"), first.expect("it was settled"));
+        // The watch is that of the first block, whether it counts or not; what room there is for it may differ.
+        assert!(warm_up.measured && warm_up.steady_after_s == first.steady_after_s, "{warm_up:?}");
+        assert!(record.allocation.as_ref().is_some_and(|allocation| allocation.measured));
+        assert!(record.blocks_planned.is_some() && kept(&record) >= 6, "{:?}", record.ended);
+        assert_eq!(conclude(&record).comparisons[0].outcome, Outcome::Better);
+        let ended = record.ended.as_ref().expect("the run ended");
+        assert!(ended.seconds <= record.header.plan.design.budget.as_secs_f64() * 1.02, "{ended:?}");
+    }
+}
+
+#[test]
+fn a_machine_that_is_never_ours_ends_the_run_as_void_and_says_what_it_does() {
+    let mut world = Simulated::new(2, &[0.0, 0.9]);
+    world.machine = |_| stolen(0.4);
+    let (record, result, _folder) = run(plan(2), 2, &mut world);
+    result.expect("a void run is no error");
+    assert_eq!((dropped(&record).len(), kept(&record)), (4, 0));
+    let EndReason::Void(why) = reason(&record) else { panic!("{:?}", record.ended) };
+    assert!(
+        why.starts_with("4 of the first 4 blocks had to be dropped, the last because the host gave 40 %"),
+        "{why}"
+    );
+    assert!(why.contains("when the host is quieter") && why.contains("drop_disturbed"), "{why}");
+    let conclusion = conclude(&record);
+    let comparison = &conclusion.comparisons[0];
+    assert_eq!((comparison.outcome, comparison.estimate.is_none()), (Outcome::Void, true));
+    assert!(comparison.ratio_so_far.is_none() && world.living.is_empty());
+
+    // Half of them is not more than half; and whoever asks for it gets all of them.
+    let mut world = Simulated::new(2, &[0.0, 0.9]);
+    world.machine = |block| stolen(if block.is_multiple_of(2) { 0.4 } else { 0.0 });
+    let (record, ..) = run(plan(2), 2, &mut world);
+    assert_eq!(conclude(&record).comparisons[0].outcome, Outcome::Better, "{:?}", record.ended);
+    let mut asked = plan(2);
+    asked.design.drop_disturbed = false;
+    world.machine = |_| stolen(0.4);
+    let (record, ..) = run(asked, 2, &mut world);
+    assert_eq!((dropped(&record).len(), conclude(&record).comparisons[0].outcome), (0, Outcome::Better));
+}
+
+#[test]
+fn what_was_measured_in_a_dropped_block_voids_nothing() {
+    let mut world = Simulated::new(7, &[0.0, 0.4]);
+    world.fault = Some(Fault::Silent(3));
+    world.machine = |block| stolen(if block == 3 { 0.9 } else { 0.0 });
+    let (record, result, _folder) = run(plan(2), 7, &mut world);
+    result.expect("a dropped block is no error");
+    let conclusion = conclude(&record);
+    assert_eq!((dropped(&record), conclusion.comparisons[0].outcome), (vec![3], Outcome::Better));
+    let found: Vec<&str> = conclusion.findings.iter().map(|finding| finding.check).collect();
+    assert_eq!(found, ["blocks_dropped"]);
+}
+
+/// A block of a sound run, each of whose slices was changed.
+fn block(change: impl Fn(&mut Slice)) -> Block {
+    let (record, ..) = run(plan(2), 1, &mut Simulated::new(1, &[0.0, 0.3]));
+    let mut block = record.blocks[1].clone();
+    block.trials.iter_mut().flat_map(|trial| &mut trial.slices).for_each(change);
+    block
+}
+
+#[test]
+fn nothing_that_belongs_to_a_variant_has_a_part_in_the_decision() {
+    let machine = MachineUse { throttled_ns: 9_000_000, strangers_cpu_ns: 7_000_000, ..stolen(0.1) };
+    let whole = block(|slice| slice.machine = machine.clone());
+    let taken = Taken::of(&whole, true, 2);
+    assert!(taken.by_host > 0.0 && taken.by_quota > 0.0 && taken.by_strangers > 0.0, "{taken:?}");
+    let failed = block(|slice| {
+        slice.machine = machine.clone();
+        (slice.ok, slice.ok_in_window, slice.answered) = (0, 0, 0);
+        (slice.timed_out, slice.latency) = (slice.sent, stats::Latencies::new());
+        slice.services.clear();
+    });
+    assert_eq!(Taken::of(&failed, true, 2), taken);
+    let mut swapped = whole.clone();
+    for trial in &mut swapped.trials {
+        let other = 1 - trial.variant();
+        trial.started.variant = other;
+        trial.slices.iter_mut().for_each(|slice| slice.variant = other);
+    }
+    assert_eq!(Taken::of(&swapped, true, 2), taken);
+}
+
+#[test]
+fn each_way_of_losing_time_has_its_bound_and_is_counted_once() {
+    let of = |turns: bool, cpus: usize, use_: fn(u64) -> MachineUse| {
+        // The windows of both trials are the time that one of them tells of.
+        let block = block(|slice| {
+            let length_ns = (slice.window_ns + slice.drain_ns) * if turns { 2 } else { 1 };
+            slice.machine = use_(length_ns);
+        });
+        Taken::of(&block, turns, cpus).why()
+    };
+    let others = |ns: u64| MachineUse { strangers_cpu_ns: ns, ..MachineUse::default() };
+    let held = |ns: u64| MachineUse { throttled_ns: ns, ..MachineUse::default() };
+    for turns in [true, false] {
+        assert_eq!(of(turns, 2, |_| stolen(0.19)), None);
+        assert_eq!(of(turns, 2, |ns| MachineUse { strangers_cpu_ns: ns * 38 / 100, ..stolen(0.0) }), None);
+        assert_eq!(of(turns, 2, |ns| MachineUse { throttled_ns: ns * 19 / 100, ..stolen(0.0) }), None);
+        let half = Some("other programs used 50 % of the processors' time".to_owned());
+        assert_eq!(of(turns, 2, others), half);
+        let all = Some("a quota of CPU time held the run back for 100 % of the time".to_owned());
+        assert_eq!(of(turns, 2, held), all);
+    }
+    // A fifth of the processors, and not of one of them.
+    assert_eq!(of(true, 6, others), None);
+    // The generator alone is pinned in this world, to one of them.
+    assert_eq!(of(true, 0, others), Some("other programs used 100 % of the processors' time".to_owned()));
+    assert_eq!(Taken::of(&Block { trials: Vec::new(), ..block(|_| ()) }, true, 2), Taken::default());
+}
