@@ -116,7 +116,7 @@ fn each_planted_fault_of_the_network_is_found_and_nothing_else() {
             of(record, 1).for_each(|slice| tcp(slice).listen_drops = slice.due() / 500);
         }),
         ("backlog_full", Grade::Warning, |record| {
-            of(record, 1).filter(|slice| slice.block == 2).for_each(|slice| tcp(slice).listen_overflows = 1);
+            of(record, 1).for_each(|slice| tcp(slice).listen_overflows = u64::from(slice.block == 2));
         }),
         ("connection_churn", Grade::Warning, |record| {
             of(record, 1).for_each(|slice| slice.connections_opened = slice.answered / 20 + 32);
