@@ -9,12 +9,22 @@ use crate::no_success::{self, fruitless};
 
 mod dropped;
 mod lost;
+mod machine;
 mod missing;
+mod network;
 mod open_loop;
 mod shared;
+mod stretch;
 mod workers;
 
+pub use machine::{
+    DISK_BYTES_PER_S_MIN, DISK_RATIO_MAX, PAGING_PER_S_MAX, SPIN_SPREAD_MAX, STRANGERS_SHARE_MAX,
+    THROTTLED_SHARE_MAX,
+};
 pub(crate) use missing::without_value;
+pub use network::{
+    CHURN_SHARE_MAX, HELD_UP_SHARE_MAX, RESPONSES_MIN, RETRY_NS, TIME_WAIT_SHARE_MAX, UPSTREAM_OPENED_MIN,
+};
 pub use open_loop::{LAG_MAX_NS, LAG_SHARE_MAX, LAG_SHARE_VOID, QUEUED_SHARE_MAX, SENT_SHARE_MIN};
 
 /// Share of requests without an expected response above which a variant's figures mean nothing.
@@ -51,6 +61,15 @@ pub fn all(record: &Record) -> Vec<Finding> {
         different_bodies,
         never_steady,
         steal,
+        machine::throttled,
+        machine::strangers,
+        machine::spin_varies,
+        machine::paging,
+        machine::disk_reads,
+        network::upstream_connections,
+        network::ports_exhausted,
+        network::backlog_full,
+        network::connection_churn,
         idle_not_idle,
         killed,
     ];

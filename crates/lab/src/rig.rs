@@ -7,6 +7,7 @@ mod machine;
 mod network;
 mod preparing;
 mod requests;
+mod watching;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -15,12 +16,13 @@ use std::time::{Duration, Instant};
 
 use load::{Address, Arrivals, Contract, Generator, LoadSpec, Process, Rate, Until};
 use plan::{Cpus, Plan, Preparation, Variant};
-use record::{MachineUse, Prepared, ServiceStarted, Slice, SliceKind, TrialEnded, TrialStarted, WorkersLost};
-use target::{Division, Network, Placement, Ports, Preparing, Running, Sample, TargetError, Warden};
+use record::{Prepared, ServiceStarted, Slice, SliceKind, TrialEnded, TrialStarted, WorkersLost};
+use target::{Division, Network, Placement, Ports, Preparing, Running, TargetError, Warden};
 
-use self::keeping::{Place, cpu_source, kept, uses};
-use self::machine::CpuTimes;
+use self::keeping::{Place, cpu_source, kept};
+use self::machine::spin;
 use self::requests::requests;
+use self::watching::{fill, idle_cpu_ns};
 use crate::stop::Stop;
 use crate::world::{Failure, OpenSpec, SliceSpec, Start, World};
 
@@ -34,6 +36,10 @@ pub struct Rig {
     logs: PathBuf,
     stop: Stop,
     division: Division,
+    /// CPUs that Proofload, and so its services, may use.
+    cpus: Vec<usize>,
+    /// Where the kernel tells whether a quota held any of them back.
+    quota_files: Vec<PathBuf>,
     /// Placeholders that all services share: the folders of prepared data.
     values: BTreeMap<String, String>,
     began: Instant,
@@ -63,8 +69,9 @@ impl Rig {
             Cpus::Separate => apart,
             Cpus::Shared => apart.shared(&cpus),
         };
-        let (values, began) = (BTreeMap::new(), Instant::now());
-        Rig { plan, warden, logs, stop, division, values, began, living: Vec::new() }
+        let (values, quota_files) = (BTreeMap::new(), target::quota_files(&[]));
+        let (began, living) = (Instant::now(), Vec::new());
+        Rig { plan, warden, logs, stop, division, cpus, quota_files, values, began, living }
     }
 
     /// `entry` is where the entry must listen; what it needs is asked for by itself only, on loopback.
@@ -158,34 +165,29 @@ impl World for Rig {
         };
         let (block, variant) = (start.block, start.variant);
         self.living.push(Living { variant, block, services, address, generator, network });
+        self.find_quotas();
         Ok(started)
     }
 
     fn load(&mut self, variant: usize, wanted: SliceSpec) -> Result<Slice, Failure> {
+        let spin_ns = spin::time_ns();
         self.renew_generator(variant, wanted.open)?;
-        let before = self.sample();
-        let steal = CpuTimes::read();
+        let before = self.view_before(&[variant]);
         let mut kept = self.loaded(variant, wanted)?;
-        let steal_share = steal.steal_share_until(&CpuTimes::read());
-        let after = self.sample();
-        kept.services = uses(&before, &after, |of| of == variant);
+        let after = self.view_after(&[variant]);
+        fill(std::slice::from_mut(&mut kept), &before, &after, spin_ns);
+        kept.machine.idle_trials_cpu_ns = idle_cpu_ns(&before, &after, variant);
         if wanted.kind != SliceKind::Measured {
             // Nobody asks which worker warmed up.
             kept.services.iter_mut().for_each(|service| service.cpu_by_process_ns.clear());
         }
-        let idle = uses(&before, &after, |of| of != variant);
-        kept.machine = MachineUse {
-            steal_share,
-            idle_trials_cpu_ns: idle.iter().map(|use_| use_.cpu_ns).sum(),
-            ..MachineUse::default()
-        };
         Ok(kept)
     }
 
     fn take_turns(&mut self, order: &[usize], turn_s: f64) -> Result<Vec<Slice>, Failure> {
         let spec = SliceSpec { kind: SliceKind::Measured, seconds: turn_s, open: None };
-        let before = self.sample();
-        let steal = CpuTimes::read();
+        let spin_ns = spin::time_ns();
+        let before = self.view_before(order);
         let mut slices: Vec<Slice> = Vec::new();
         for &variant in order {
             let turn = self.loaded(variant, spec)?;
@@ -194,12 +196,8 @@ impl World for Rig {
                 None => slices.push(turn),
             }
         }
-        let steal_share = steal.steal_share_until(&CpuTimes::read());
-        let after = self.sample();
-        for slice in &mut slices {
-            slice.services = uses(&before, &after, |of| of == slice.variant);
-            slice.machine = MachineUse { steal_share, ..MachineUse::default() };
-        }
+        let after = self.view_after(order);
+        fill(&mut slices, &before, &after, spin_ns);
         Ok(slices)
     }
 
@@ -284,16 +282,6 @@ impl Rig {
             workers: running.workers(),
             processes: Vec::new(),
         }
-    }
-
-    /// What every living service has used so far, in the order of [`Rig::living`].
-    fn sample(&mut self) -> Vec<(usize, String, Sample)> {
-        let living = self.living.iter_mut();
-        let sampled = living.flat_map(|living| {
-            let variant = living.variant;
-            living.services.iter_mut().map(move |s| (variant, s.name().to_owned(), s.sample()))
-        });
-        sampled.collect()
     }
 }
 

@@ -141,8 +141,8 @@ pub(crate) fn ticks_per_second() -> u64 {
     u64::try_from(ticks).ok().filter(|ticks| *ticks > 0).unwrap_or(100)
 }
 
-/// Ticks as nanoseconds.
-pub(crate) fn ticks_to_ns(ticks: u64) -> u64 {
+/// Clock ticks, in which `/proc` counts time, as nanoseconds.
+pub fn ticks_to_ns(ticks: u64) -> u64 {
     ticks * (1_000_000_000 / ticks_per_second())
 }
 

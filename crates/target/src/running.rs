@@ -14,7 +14,7 @@ use crate::marker::Marker;
 use crate::message::{Exit, Failure, Leftover, Order, Spec};
 use crate::ports::check_free;
 use crate::probe::{self, Seen};
-use crate::process::{ProcessId, ProcessInfo, describe};
+use crate::process::{ProcessId, ProcessInfo, cpu_ns, describe};
 use crate::sample::{Memory, Meter, Sample};
 use crate::{Placement, Ports, Warden, memory, sockets, tree};
 use workers::Crew;
@@ -148,6 +148,11 @@ impl Running {
     /// Number of its warden, which is not part of the service.
     pub fn warden_pid(&self) -> u32 {
         self.link.pid()
+    }
+
+    /// CPU time that the warden has used itself, by keeping the service's output for example, in nanoseconds.
+    pub fn warden_cpu_ns(&self) -> u64 {
+        cpu_ns(self.link.pid()).unwrap_or(0)
     }
 
     /// Where it listens.

@@ -1,4 +1,4 @@
-//! What a service's tree has used so far: CPU, waiting for CPU, memory, switches.
+//! What a service's tree has used so far: CPU, waiting for CPU, memory, switches, reading from storage.
 //!
 //! Two samples around a slice give the slice's share. It reads; it never waits and never judges.
 //!
@@ -51,6 +51,8 @@ pub struct Sample {
     pub switches_involuntary: u64,
     /// Page faults that had to read from disk.
     pub major_faults: u64,
+    /// Bytes that were fetched from storage: what the page cache had is not among them. 0 where they may not be read.
+    pub read_bytes: u64,
     /// Resident memory. Pages that processes share count for each of them.
     pub rss_bytes: u64,
     /// The largest `rss_bytes` of all samples: at least this much was held at one time.
@@ -129,6 +131,7 @@ pub(crate) struct Meter {
     cpu_ns: u64,
     cpu_processes_ns: u64,
     major_faults: u64,
+    read_bytes: u64,
     rss_bytes_max: u64,
 }
 
@@ -143,6 +146,7 @@ impl Meter {
             cpu_ns: 0,
             cpu_processes_ns: 0,
             major_faults: 0,
+            read_bytes: 0,
             rss_bytes_max: 0,
         }
     }
@@ -156,6 +160,7 @@ impl Meter {
         let cpu_source = if group_ns.is_some() { CpuSource::Group } else { CpuSource::Processes };
         // A process between its end and its parent's account is in neither for a moment.
         self.cpu_ns = self.cpu_ns.max(group_ns.unwrap_or(self.cpu_processes_ns));
+        self.read_bytes = self.read_bytes.max(self.fetched(&processes));
         let counters = self.count(&processes);
         let pages: Vec<Pages> = processes.iter().map(|stat| Pages::of(stat.id.pid)).collect();
         let rss_bytes = pages.iter().map(|pages| pages.rss_bytes).sum();
@@ -170,6 +175,7 @@ impl Meter {
             switches_voluntary: counters.voluntary,
             switches_involuntary: counters.involuntary,
             major_faults: self.major_faults,
+            read_bytes: self.read_bytes,
             rss_bytes,
             rss_bytes_max: self.rss_bytes_max,
             peak_rss_bytes: pages.iter().map(|pages| pages.peak_bytes).sum(),
@@ -200,6 +206,12 @@ impl Meter {
         own.sort_by_key(|process| std::cmp::Reverse(process.cpu_ns));
         own.truncate(BY_PROCESS_MAX);
         own
+    }
+
+    /// Bytes fetched from storage by all processes there are and were: the kernel adds those of an ended child to its parent when that
+    /// has waited for it, as it does with CPU time. The warden fetches nothing once it runs.
+    fn fetched(&self, processes: &[Stat]) -> u64 {
+        processes.iter().map(|stat| stat.id.pid).chain([self.warden]).map(read_bytes).sum()
     }
 
     /// Sums what threads count, ended ones as they were last seen.
@@ -263,6 +275,12 @@ impl Pages {
         let status = String::from_utf8_lossy(&status);
         Self { rss_bytes: field(&status, "VmRSS:") * 1024, peak_bytes: field(&status, "VmHWM:") * 1024 }
     }
+}
+
+/// Of a process and its children that ended; 0 if it is gone, or not ours to look into.
+fn read_bytes(pid: u32) -> u64 {
+    let account = fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
+    field(&account, "read_bytes:")
 }
 
 fn pss_bytes(pid: u32) -> u64 {

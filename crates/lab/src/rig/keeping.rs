@@ -26,7 +26,7 @@ fn service_use(name: &str, before: &Sample, after: &Sample) -> ServiceUse {
         switches_involuntary: after.switches_involuntary.saturating_sub(before.switches_involuntary),
         cpu_by_process_ns: after.cpu_by_process_since(before),
         major_faults: after.major_faults.saturating_sub(before.major_faults),
-        read_bytes: 0,
+        read_bytes: after.read_bytes.saturating_sub(before.read_bytes),
     }
 }
 

@@ -1,26 +1,93 @@
-//! The machine's own counters: how much of its time other guests of the host took.
+//! What the machine did beside generator and services, as the kernel's counters tell.
+//!
+//! Two looks, right before a window and right after it, give what happened between them. What is read is text first, so that tests can
+//! have any machine. It judges nothing.
 
 use std::fs;
+use std::path::PathBuf;
 
-/// The first line of /proc/stat: time of all processors since boot, in ticks.
-pub(super) struct CpuTimes {
-    total: u64,
-    steal: u64,
+use record::MachineUse;
+use rustix::time::{ClockId, clock_gettime};
+
+mod counters;
+pub(super) mod spin;
+mod tcp;
+#[cfg(test)]
+mod tests;
+
+use counters::Counters;
+pub(super) use tcp::TcpCounters;
+
+/// What the kernel shows at one moment; empty where it shows nothing.
+#[derive(Debug, Default)]
+pub(super) struct Texts {
+    /// `/proc/stat`.
+    pub stat: String,
+    /// `/proc/pressure/cpu`.
+    pub pressure: String,
+    /// `/proc/vmstat`.
+    pub vmstat: String,
+    /// `cpu.stat` of each control group whose quota may hold us or the services back.
+    pub quotas: Vec<String>,
 }
 
-impl CpuTimes {
-    /// Zeros where the kernel shows nothing, which reads as no steal.
-    pub fn read() -> CpuTimes {
-        let text = fs::read_to_string("/proc/stat").unwrap_or_default();
-        let line = text.lines().next().unwrap_or_default();
-        let ticks: Vec<u64> = line.split_whitespace().skip(1).filter_map(|word| word.parse().ok()).collect();
-        // user nice system idle iowait irq softirq steal; guest time is inside user time already.
-        CpuTimes { total: ticks.iter().take(8).sum(), steal: ticks.get(7).copied().unwrap_or(0) }
+impl Texts {
+    fn read(quota_files: &[PathBuf]) -> Texts {
+        let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+        Texts {
+            stat: read("/proc/stat"),
+            pressure: read("/proc/pressure/cpu"),
+            vmstat: read("/proc/vmstat"),
+            // One that has gone has no more to tell.
+            quotas: quota_files.iter().map(|file| fs::read_to_string(file).unwrap_or_default()).collect(),
+        }
+    }
+}
+
+/// What was counted by one moment.
+#[derive(Debug)]
+pub(super) struct Look {
+    /// Nanoseconds since any fixed point.
+    at_ns: u64,
+    counters: Counters,
+    /// CPU time of Proofload itself, its wardens included: read before the counters, and once more after them.
+    ours_ns: (u64, u64),
+}
+
+impl Look {
+    /// Looks now. `cpus` are those on which we and the services run; `wardens_ns` tells the CPU time of what Proofload has running for
+    /// itself.
+    pub fn now(at_ns: u64, cpus: &[usize], quota_files: &[PathBuf], wardens_ns: impl Fn() -> u64) -> Look {
+        let ours_ns = || process_cpu_ns() + wardens_ns();
+        let first = ours_ns();
+        let texts = Texts::read(quota_files);
+        Look { at_ns, counters: Counters::of(&texts, cpus), ours_ns: (first, ours_ns()) }
     }
 
-    /// Share of all CPU time from then to `later` that the hypervisor gave to others.
-    pub fn steal_share_until(&self, later: &CpuTimes) -> f64 {
-        let total = later.total.saturating_sub(self.total);
-        if total == 0 { 0.0 } else { later.steal.saturating_sub(self.steal) as f64 / total as f64 }
+    /// What happened from then to `later`, in which the services of this run used `services_ns` of CPU time. What is not the whole
+    /// machine's is left for the caller.
+    pub fn until(&self, later: &Look, services_ns: u64) -> MachineUse {
+        let (before, after) = (&self.counters, &later.counters);
+        // Ours is taken as long as can be: what we used while we looked must not be laid at strangers' doors.
+        let ours_ns = later.ours_ns.1.saturating_sub(self.ours_ns.0) + services_ns;
+        let elapsed_ns = later.at_ns.saturating_sub(self.at_ns);
+        MachineUse {
+            steal_share: before.steal_share_until(after),
+            cpu_pressure_share: before.pressure_share_until(after, elapsed_ns),
+            throttled_ns: after.throttled_ns.saturating_sub(before.throttled_ns),
+            strangers_cpu_ns: after.busy_ns.saturating_sub(before.busy_ns).saturating_sub(ours_ns),
+            swapped_in_pages: after.swapped_in_pages.saturating_sub(before.swapped_in_pages),
+            ..MachineUse::default()
+        }
     }
+}
+
+/// CPU time of all threads that this process has or had.
+fn process_cpu_ns() -> u64 {
+    nanoseconds(ClockId::ProcessCPUTime)
+}
+
+fn nanoseconds(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
+    u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
 }

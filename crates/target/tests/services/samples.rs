@@ -1,6 +1,8 @@
 //! Samples against what processes know about themselves.
 
 use std::fs;
+use std::io::Write;
+use std::process::Command;
 use std::time::Duration;
 
 use proofload_target::{CpuSource, Memory};
@@ -107,4 +109,23 @@ fn each_process_is_told_by_its_own_time_and_what_they_share_is_held_once() {
     let tells = fs::read_to_string("/proc/self/smaps_rollup").is_ok_and(|text| text.contains("Shared_Clean"));
     // The program's own text is tens of megabytes, and there once.
     assert!(!tells || held + (10 << 20) < summed, "{held} of {summed}");
+}
+
+#[test]
+fn what_children_fetched_from_storage_counts_when_they_are_gone() {
+    let stage = Stage::new();
+    let data = stage.path("data");
+    fs::write(&data, vec![7; 2 << 20]).unwrap();
+    let fetch = format!("dd if={} of=/dev/null bs=1M iflag=direct 2>/dev/null", data.display());
+    // What the kernel tells of a shell whose child did so: a file system in memory fetches nothing.
+    let told = Command::new("sh").args(["-c", &format!("{fetch}; cat /proc/$$/io")]).output().unwrap().stdout;
+    let told = String::from_utf8(told).unwrap();
+    let counted = told.lines().find_map(|line| line.strip_prefix("read_bytes: ")).unwrap_or("0");
+    if counted.parse::<u64>().unwrap() < 2 << 20 {
+        let _ = writeln!(std::io::stderr(), "skipped: {} is not on storage", data.display());
+        return;
+    }
+    let mut running = stage.start(&stage.shell(&format!("{fetch}; {fetch}; exec node server.js"))).unwrap();
+    let fetched = running.sample().read_bytes;
+    assert!(fetched >= 4 << 20, "{fetched}");
 }
