@@ -46,7 +46,7 @@ pub use ports::Ports;
 pub use prepare::{Cache, Place, PrepareError, Prepared, Preparing, placeholders as prepared_placeholders};
 pub use probe::Seen;
 pub use process::{ProcessId, ProcessInfo};
-pub use running::{Listening, Running, Startup, Stopped, start};
+pub use running::{Listening, Running, Sight, Startup, Stopped, start};
 pub use sample::{BY_PROCESS_MAX, CpuSource, Memory, ProcessCpu, Sample};
 pub use warden::warden_main;
 
