@@ -12,9 +12,14 @@ mod lost;
 mod machine;
 mod missing;
 mod network;
+mod observable;
 mod open_loop;
+mod process;
+mod profiler;
 mod shared;
 mod stretch;
+mod treatment;
+mod work;
 mod workers;
 
 pub use machine::{
@@ -25,7 +30,11 @@ pub(crate) use missing::without_value;
 pub use network::{
     CHURN_SHARE_MAX, HELD_UP_SHARE_MAX, RESPONSES_MIN, RETRY_NS, TIME_WAIT_SHARE_MAX, UPSTREAM_OPENED_MIN,
 };
+pub use observable::ALIKE_CPU_TOLERANCE;
 pub use open_loop::{LAG_MAX_NS, LAG_SHARE_MAX, LAG_SHARE_VOID, QUEUED_SHARE_MAX, SENT_SHARE_MIN};
+pub use process::WATCHED_VARIABLES;
+pub use treatment::{COMPRESSED_BYTES_MIN, UNTREATED_SHARE_MIN, treatment_not_applied};
+pub use work::CONTENT_BYTES_MIN;
 
 /// Share of requests without an expected response above which a variant's figures mean nothing.
 pub const FAILED_SHARE_MAX: f64 = 0.001;
@@ -58,7 +67,13 @@ pub fn all(record: &Record) -> Vec<Finding> {
         open_loop::client_late,
         shared::cores_shared,
         workers::workers_idle,
-        different_bodies,
+        treatment::treatment_not_applied,
+        process::environment_lost,
+        process::stale_server,
+        profiler::profiler_on,
+        work::different_work,
+        work::different_bodies,
+        observable::nothing_observable,
         never_steady,
         steal,
         machine::throttled,
@@ -73,7 +88,7 @@ pub fn all(record: &Record) -> Vec<Finding> {
         idle_not_idle,
         killed,
     ];
-    checks.iter().flat_map(|check| check(record)).collect()
+    treatment::said_once(checks.iter().flat_map(|check| check(record)).collect())
 }
 
 fn trials(record: &Record) -> impl Iterator<Item = &Trial> {
@@ -244,30 +259,6 @@ fn generator_saturated(record: &Record) -> Vec<Finding> {
             variants: vec![index],
         })
     })
-}
-
-fn different_bodies(record: &Record) -> Vec<Finding> {
-    let bytes = |variant| {
-        let slices = measured(record, variant);
-        let per = || total(&slices, |s| s.body_bytes) as f64 / total(&slices, |s| s.answered).max(1) as f64;
-        (!fruitless(&slices)).then(per)
-    };
-    let plan = &record.header.plan;
-    let check = |comparison: &plan::Comparison| {
-        let (baseline, candidate) = (bytes(comparison.baseline)?, bytes(comparison.candidate)?);
-        if (candidate - baseline).abs() <= BODY_BYTES_TOLERANCE * baseline.max(candidate) {
-            return None;
-        }
-        Some(Finding {
-            check: "different_bodies",
-            grade: Grade::Warning,
-            evidence: format!("{}: {candidate:.0} bytes a response against {baseline:.0}", comparison.label),
-            remedy: "the two send different amounts; if that is not what you vary, they do different work"
-                .into(),
-            variants: vec![comparison.baseline, comparison.candidate],
-        })
-    };
-    plan.comparisons.iter().filter_map(check).collect()
 }
 
 fn never_steady(record: &Record) -> Vec<Finding> {

@@ -103,7 +103,12 @@ struct Judge<'a> {
 impl Judge<'_> {
     fn one(&self, asked: &plan::Comparison, metric: Metric) -> Comparison {
         let design = &self.record.header.plan.design;
-        let no_success = self.no_success(asked);
+        // What never was what it is called did not fail to succeed either.
+        let untreated = |finding: &Finding| {
+            finding.check == "treatment_not_applied" && finding.voids(asked.baseline, asked.candidate)
+        };
+        let untreated = self.findings.iter().any(untreated);
+        let no_success = self.no_success(asked).filter(|_| !untreated);
         let void = self.findings.iter().any(|finding| finding.voids(asked.baseline, asked.candidate));
         let void = void || no_success.is_some();
         // What is void prints instead of a number, never beside it.

@@ -6,20 +6,22 @@ mod keeping;
 mod machine;
 mod network;
 mod preparing;
+mod processes;
 mod requests;
 mod watching;
+mod witness;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use load::{Address, Arrivals, Contract, Generator, LoadSpec, Process, Rate, Until};
 use plan::{Cpus, Plan, Preparation, Variant};
-use record::{Prepared, ServiceStarted, Slice, SliceKind, TrialEnded, TrialStarted, WorkersLost};
+use record::{Prepared, Slice, SliceKind, TrialEnded, TrialStarted, WorkersLost};
 use target::{Division, Network, Placement, Ports, Preparing, Running, TargetError, Warden};
 
-use self::keeping::{Place, cpu_source, kept};
+use self::keeping::{Place, kept};
 use self::machine::spin;
 use self::requests::requests;
 use self::watching::{fill, idle_cpu_ns};
@@ -44,6 +46,10 @@ pub struct Rig {
     values: BTreeMap<String, String>,
     began: Instant,
     living: Vec<Living>,
+    /// By service: the variables that are kept of its processes.
+    variables: BTreeMap<String, Vec<String>>,
+    /// Variants whose responses are not looked at again, because that took long.
+    slow: BTreeSet<usize>,
 }
 
 /// A trial whose services run.
@@ -69,9 +75,12 @@ impl Rig {
             Cpus::Separate => apart,
             Cpus::Shared => apart.shared(&cpus),
         };
-        let (values, quota_files) = (BTreeMap::new(), target::quota_files(&[]));
+        let names = plan.variants.iter().flat_map(|variant| &variant.services).map(|service| &service.name);
+        let variables = |name: &String| (name.clone(), processes::variables(&plan, name));
+        let variables = names.map(variables).collect();
+        let (values, quota_files, slow) = (BTreeMap::new(), target::quota_files(&[]), BTreeSet::new());
         let (began, living) = (Instant::now(), Vec::new());
-        Rig { plan, warden, logs, stop, division, cpus, quota_files, values, began, living }
+        Rig { plan, warden, logs, stop, division, cpus, quota_files, values, began, living, variables, slow }
     }
 
     /// `entry` is where the entry must listen; what it needs is asked for by itself only, on loopback.
@@ -153,15 +162,18 @@ impl World for Rig {
             entry.ok_or_else(|| Failure::Service(format!("{}: no service to load", variant.name)))?;
         let generator = || self.generator(variant, address, None, start.requests_seed);
         let generator = network::at_client(network.as_ref(), generator)?;
+        let kept = || Ok(services.iter_mut().map(|running| self.started(running)).collect());
+        let kept = network::at_services(network.as_ref(), kept)?;
+        let witnesses = self.witnesses(start.variant, address, network.as_ref())?;
         let started = TrialStarted {
             block: start.block,
             variant: start.variant,
             start_s,
             padding_bytes: start.padding_bytes,
-            services: services.iter_mut().map(|running| self.started(running)).collect(),
+            services: kept,
             generator_cpus: self.division.generator.clone(),
             cpus_shared: self.division.shared,
-            witnesses: Vec::new(),
+            witnesses,
         };
         let (block, variant) = (start.block, start.variant);
         self.living.push(Living { variant, block, services, address, generator, network });
@@ -203,8 +215,12 @@ impl World for Rig {
 
     fn stop(&mut self, variant: usize) -> Option<TrialEnded> {
         let index = self.living.iter().position(|living| living.variant == variant)?;
-        let Living { block, services, generator, network: _network, .. } = self.living.remove(index);
+        let Living { block, services, generator, network, .. } = self.living.remove(index);
         let workers_lost = services.iter().filter_map(workers_lost).collect();
+        let look = || Ok(processes::at_end(&services, &self.variables));
+        // Who cannot get there has nothing to tell of it; the rest is told all the same.
+        let look = network::at_services(network.as_ref(), look);
+        let (processes_by_service, strangers_listening) = look.unwrap_or_default();
         // The connections go first, so that a service that waits for them to close can end at once.
         drop(generator);
         let peak = |service: &Running| (service.name().to_owned(), service.peak_memory());
@@ -218,8 +234,8 @@ impl World for Rig {
             leftovers: Vec::new(),
             output_dropped_bytes: 0,
             workers_lost,
-            processes_by_service: BTreeMap::new(),
-            strangers_listening: Vec::new(),
+            processes_by_service,
+            strangers_listening,
         };
         // The entry first, then what it needs.
         for service in services.into_iter().rev() {
@@ -272,16 +288,6 @@ impl Rig {
         Ok(())
     }
 
-    fn started(&self, running: &mut Running) -> ServiceStarted {
-        ServiceStarted {
-            service: running.name().to_owned(),
-            pid: running.pid(),
-            port: running.address().port(),
-            cpus: self.division.services.clone(),
-            cpu_source: cpu_source(running.sample().cpu_source).to_owned(),
-            workers: running.workers(),
-            processes: Vec::new(),
-        }
     }
 }
 

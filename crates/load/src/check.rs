@@ -193,7 +193,8 @@ fn has(head: &Head<'_>, name: &str, accepted: &[String]) -> bool {
         || values.any(|value| accepted.iter().any(|a| a.as_bytes().eq_ignore_ascii_case(&value)))
 }
 
-fn values<'a>(head: &Head<'a>, name: &str) -> impl Iterator<Item = Cow<'a, [u8]>> {
+/// The values of all fields of this name, each on one line.
+pub(crate) fn values<'a>(head: &Head<'a>, name: &str) -> impl Iterator<Item = Cow<'a, [u8]>> {
     head.headers
         .iter()
         .filter(move |header| header.name.eq_ignore_ascii_case(name))

@@ -16,6 +16,8 @@
 //!                                                        └► Desk ─► Tally, Check (contract, contents)
 //! ```
 //! `Share` and everything below it do no I/O and read no clock, so that a simulation can run them from a seed.
+//! Beside the engine [`fetch`] looks at one response in full, before a load.
+//!
 //! This crate prints nothing, resolves no names, and must not retry a request silently.
 
 #[cfg(not(target_os = "linux"))]
@@ -30,6 +32,7 @@ mod corpus;
 mod driver;
 mod error;
 mod failure;
+mod fetch;
 mod generator;
 mod limits;
 mod pacer;
@@ -48,6 +51,7 @@ mod worker;
 pub use content::{Digest, DigestError};
 pub use error::LoadError;
 pub use failure::{Cause, ErrorCount, Phase};
+pub use fetch::{FetchError, Fetched, fetch};
 pub use generator::{Generator, Interrupt, Progress};
 pub use rate::{RATE_MAX_PER_S, Rate};
 pub use slice::{BUCKET_NS, ContractFailure, Endpoint, FailureKind, Outcome, Seen, Slice};

@@ -17,8 +17,10 @@ const CONTENT_TYPE: &str = "content-type";
 /// Appends a value in the form of its place.
 type Escape = fn(&str, &mut Vec<u8>);
 
-/// Renders a request that is always the same.
-#[cfg(test)]
+/// Renders one request; of one with values that of the first row.
+///
+/// # Errors
+/// [`LoadError::Spec`]: why it cannot be sent as it is meant.
 pub(crate) fn bytes(request: &Request) -> Result<Vec<u8>, LoadError> {
     let mut bytes = Vec::new();
     Renderer::new(request)?.push(0, &mut bytes)?;

@@ -86,7 +86,9 @@ pub struct TrialStarted {
     pub generator_cpus: Vec<usize>,
     /// Whether generator and services share processors: because there is one only, or because the design says so.
     pub cpus_shared: bool,
-    /// What each request of the load got when it was sent once, before any load; empty in records that do not say.
+    /// What the requests of the load got before any load, the first eight of them whose method is GET or HEAD: each was sent twice, or
+    /// once where the answer took more than a second. What got no whole answer is left out, and so is a variant that was slow in an
+    /// earlier block, and one whose time-out is above 30 s; empty also in records that do not say.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub witnesses: Vec<Witness>,
 }
@@ -108,7 +110,8 @@ pub struct Witness {
     pub decoded_bytes: Option<u64>,
     /// SHA-256 of that body, 64 hexadecimal digits.
     pub decoded_sha256: Option<String>,
-    /// Whether a second response had the same decoded body. Where it had not, bodies cannot be compared.
+    /// Whether a second response had the same decoded body. Where it had not, or none was asked for because the first one took more than
+    /// a second, bodies cannot be compared.
     pub repeats: bool,
 }
 
@@ -138,12 +141,15 @@ pub struct ServiceStarted {
 pub struct ProcessSeen {
     /// Its number.
     pub pid: u32,
+    /// Number of its parent, which is another of the service's processes or none of them; 0 in records that do not say.
+    #[serde(default)]
+    pub parent: u32,
     /// Its command line, words separated by blanks, cut at 512 bytes.
     pub command: String,
-    /// Whether it listens on the service's port.
+    /// Whether it holds a socket that listens on the service's port. In a cluster of Node.js that is the first process alone.
     pub listens: bool,
-    /// Whether Proofload's marker is in its environment. Without it a variable that is missing proves nothing: the process was started
-    /// with an environment of its own, or wrote its title over it as nginx does.
+    /// Whether Proofload's marker is in its environment, and that environment whole. Without it a variable that is missing proves
+    /// nothing: the process was started with an environment of its own, or wrote its title over it as nginx does.
     pub marked: bool,
     /// Of that environment the variables that the experiment sets for the service, and those that turn profilers on.
     pub environment: BTreeMap<String, String>,

@@ -48,7 +48,7 @@ pub use prepare::{Cache, Place, PrepareError, Prepared, Preparing, placeholders 
 pub use probe::Seen;
 pub use process::{ProcessId, ProcessInfo, ticks_to_ns};
 pub use quota::quota_files;
-pub use running::{Listening, Running, Startup, Stopped, start};
+pub use running::{Listening, Running, Sight, Startup, Stopped, start};
 pub use sample::{BY_PROCESS_MAX, CpuSource, Memory, ProcessCpu, Sample};
 pub use warden::warden_main;
 

@@ -34,8 +34,9 @@ pub struct ProcessInfo {
     pub start_time_ns: u64,
     /// Those of the variables asked for that its environment had when it was started.
     pub environ: BTreeMap<String, String>,
-    /// Whether Proofload's marker is in its environment. Without it a variable that is missing proves nothing: the
-    /// process was started with an environment of its own, or wrote its title over it as nginx does, or is another user's.
+    /// Whether Proofload's marker is in its environment, and that environment whole. Without it a variable that is missing proves
+    /// nothing: the process was started with an environment of its own, or wrote its title over it as nginx does, or is another
+    /// user's.
     pub marked: bool,
     /// The CPUs it may run on.
     pub cpus: Vec<usize>,
@@ -87,8 +88,9 @@ impl Stat {
     /// All that can be said of it, with those of `variables` that it was given.
     pub fn info(&self, variables: &[&str]) -> ProcessInfo {
         let wanted = |name: &str| name == marker::VARIABLE || variables.contains(&name);
-        let mut environ = environ(self.id.pid, wanted).unwrap_or_default();
-        let marked = environ.contains_key(marker::VARIABLE);
+        let text = environ_text(self.id.pid).unwrap_or_default();
+        let mut environ = variables_of(&text, wanted);
+        let marked = environ.contains_key(marker::VARIABLE) && !is_written_over(&text);
         environ.retain(|name, _| variables.contains(&name.as_str()));
         ProcessInfo {
             id: self.id,
@@ -192,13 +194,27 @@ pub(crate) fn describe(pid: u32) -> String {
 
 /// The variables of a process that `wanted` chooses; `None`: it may not be read, or is gone.
 pub(crate) fn environ(pid: u32, wanted: impl Fn(&str) -> bool) -> Option<BTreeMap<String, String>> {
-    let text = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    Some(variables_of(&environ_text(pid)?, wanted))
+}
+
+fn environ_text(pid: u32) -> Option<Vec<u8>> {
+    fs::read(format!("/proc/{pid}/environ")).ok()
+}
+
+fn variables_of(text: &[u8], wanted: impl Fn(&str) -> bool) -> BTreeMap<String, String> {
     let variables = text.split(|byte| *byte == 0).filter_map(|entry| {
         let entry = String::from_utf8_lossy(entry);
         let (name, value) = entry.split_once('=')?;
         wanted(name).then(|| (name.to_owned(), value.to_owned()))
     });
-    Some(variables.collect())
+    variables.collect()
+}
+
+/// Whether a title has been written over the beginning of an environment. Redis does so, and leaves the end as it was: a variable
+/// that was at the beginning is then not missing, but hidden.
+fn is_written_over(text: &[u8]) -> bool {
+    let first = text.split(|byte| *byte == 0).next().unwrap_or_default();
+    !first.contains(&b'=')
 }
 
 /// The CPUs a process's first thread may run on; empty if it is gone.
@@ -221,6 +237,14 @@ mod tests {
         assert_eq!((stat.major_faults, stat.children_major_faults), (11, 12));
         assert_eq!((stat.cpu_ticks, stat.children_cpu_ticks, stat.id.start_ticks), (150, 50, 777));
         assert_eq!(Stat::parse(7, "7 (cut off) S 9"), None);
+    }
+
+    #[test]
+    fn an_environment_with_a_title_over_its_beginning_is_not_whole() {
+        assert!(!is_written_over(b"PATH=/bin\0PROOFLOAD_TRIAL=1\0"));
+        // A title of zeros, and one that reaches into a variable.
+        assert!(is_written_over(b"\0\0\0\0/bin\0PROOFLOAD_TRIAL=1\0"));
+        assert!(is_written_over(b"redis-server *:6379\0ROOFLOAD=2\0"));
     }
 
     #[test]

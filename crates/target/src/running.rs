@@ -14,12 +14,15 @@ use crate::marker::Marker;
 use crate::message::{Exit, Failure, Leftover, Order, Spec};
 use crate::ports::check_free;
 use crate::probe::{self, Seen};
-use crate::process::{ProcessId, ProcessInfo, cpu_ns, describe};
+use crate::process::{ProcessId, cpu_ns, describe};
 use crate::sample::{Memory, Meter, Sample};
 use crate::{Placement, Ports, Warden, memory, sockets, tree};
 use workers::Crew;
 
+mod sight;
 mod workers;
+
+pub use sight::{Listening, Sight};
 
 /// How long a warden may take to start a process. Milliseconds, unless the machine is on its knees.
 const START_PATIENCE: Duration = Duration::from_secs(20);
@@ -46,17 +49,6 @@ pub struct Startup {
     pub spawned: Duration,
     /// From then until it was ready, to 10 ms.
     pub ready: Duration,
-}
-
-/// Whose socket answers on a service's port.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Listening {
-    /// A process of the service.
-    Ours,
-    /// Somebody else, also or only: `node server.js (pid 123)`.
-    Theirs(String),
-    /// The system does not say: `/proc/net/tcp` shows no such socket, or descriptors may not be read.
-    Unknown,
 }
 
 /// How a service ended, and what is left of it.
@@ -190,36 +182,9 @@ impl Running {
         memory::peak_bytes(&processes)
     }
 
-    /// Its processes now, parents first, with those of the `variables` that each was started with.
-    pub fn processes(&self, variables: &[&str]) -> Vec<ProcessInfo> {
-        let processes = tree::descendants(self.link.pid());
-        self.link.kin.remember(&processes);
-        processes.iter().filter(|stat| stat.is_alive()).map(|stat| stat.info(variables)).collect()
-    }
-
     /// The last 20 lines of its output.
     pub fn tail(&self) -> String {
         self.link.tail()
-    }
-
-    /// Whose socket answers on its port now. Ports can be shared, so that a stale server may answer every other
-    /// connection: all sockets that a connection can reach have to be the service's.
-    pub fn listening(&self) -> Listening {
-        let reached = sockets::reached(&sockets::listeners(self.address.port()), self.address.ip());
-        let processes = tree::descendants(self.link.pid());
-        let open: Vec<Option<Vec<u64>>> = processes
-            .iter()
-            .filter(|stat| stat.is_alive())
-            .map(|stat| sockets::open_sockets(stat.id.pid))
-            .collect();
-        let ours: Vec<u64> = open.iter().flatten().flatten().copied().collect();
-        match reached.iter().find(|listener| !ours.contains(&listener.inode)) {
-            None if reached.is_empty() => Listening::Unknown,
-            None => Listening::Ours,
-            // A process with more rights than we have hides its descriptors: it may well be the one.
-            Some(_) if open.iter().any(Option::is_none) => Listening::Unknown,
-            Some(stranger) => Listening::Theirs(sockets::owner(stranger)),
-        }
     }
 
     /// Asks it to end, without waiting: to stop several services at once, call this for each before [`Running::stop`].

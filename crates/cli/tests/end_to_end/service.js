@@ -3,6 +3,7 @@
 
 const http = require("node:http");
 const net = require("node:net");
+const zlib = require("node:zlib");
 
 const mode = process.env.MODE ?? "ok";
 const port = Number(process.env.PORT);
@@ -32,6 +33,10 @@ function answer(request, response) {
     case "close":
       response.setHeader("connection", "close");
       return response.end("x".repeat(1000));
+    case "gzip":
+      if (!/gzip/.test(request.headers["accept-encoding"] ?? "")) return response.end("x".repeat(1000));
+      response.setHeader("content-encoding", "gzip");
+      return response.end(zlib.gzipSync("x".repeat(1000)));
     case "silent":
       return undefined;
     case "mix":

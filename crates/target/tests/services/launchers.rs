@@ -45,6 +45,9 @@ fn an_unmodified_program_runs_as_workers_that_all_serve_and_see_nothing_of_it() 
         let running = stage.start(&crew(&stage, Launcher::Cluster, &command, 3)).unwrap();
         assert_eq!(running.workers(), Some(3), "{script}");
         assert_eq!(stage.alive().len(), 4);
+        let sight = running.sight(&["STAGE"]);
+        assert_eq!(sight.listeners, [running.pid()]);
+        assert!(sight.processes.iter().all(|one| one.marked && one.environ.contains_key("STAGE")));
         let pids = answering(running.address(), 9);
         assert_eq!(pids.len(), 3, "connections are dealt to all");
         assert!(!pids.contains(&running.pid().into()), "the first process only deals them");

@@ -20,7 +20,8 @@ fn a_service_is_ready_when_its_path_answers_with_2xx() {
     // It would still be unready had fewer than four looks been taken.
     assert!(get(running.address(), "/").parse::<u64>().unwrap() > 0);
     assert_eq!(running.exited(), None);
-    assert_eq!(running.listening(), Listening::Ours);
+    let sight = running.sight(&[]);
+    assert_eq!((sight.listening, sight.listeners), (Listening::Ours, vec![running.pid()]));
     assert_eq!(stage.alive(), [running.pid()]);
     let stopped = running.stop();
     assert_eq!((stopped.exit, stopped.killed), (Some(Exit::Signal(libc::SIGTERM)), 0));

@@ -1,0 +1,76 @@
+//! `proofload run` on variants that are not what they are called: compression that nobody asks for, a variable that a wrapper takes away.
+//! Beside them, in the same run, ones that are sound and of which nothing is said.
+
+use std::fs;
+
+use crate::place::{Place, SERVICE, proofload, stderr, stdout};
+use serde_json::Value;
+
+#[test]
+fn what_was_declared_and_never_happened_voids_and_what_happened_is_left_alone() {
+    let place = Place::new();
+    let text = format!(
+        r#"name = "witness"
+[services.api]
+command = ["node", "{SERVICE}"]
+ready = "/healthz"
+env = {{ PORT = "{{port}}", NODE_ENV = "production" }}
+[factors.way]
+plain = {{}}
+gzip = {{ api.env.MODE = "gzip", load.headers.accept-encoding = "gzip", expect.headers.content-encoding = "gzip" }}
+unasked = {{ api.env.MODE = "gzip", expect.headers.content-encoding = "gzip" }}
+lost = {{ api.command = ["env", "-u", "NODE_ENV", "node", "{SERVICE}"] }}
+[load]
+connections = 2
+timeout = "20s"
+[design]
+budget = "120s"
+warmup = "100ms"
+slice = "100ms"
+slices = 1
+blocks = 6
+"#
+    );
+    let experiment = place.path("witness.toml");
+    fs::write(&experiment, text).expect("the experiment is written");
+    let output = place.run(&experiment);
+    assert_eq!(output.status.code(), Some(4), "{}{}", stdout(&output), stderr(&output));
+    assert_eq!(place.left_running(), Vec::<String>::new());
+
+    let report = proofload().arg("report").arg(place.record()).args(["--format", "json"]).output();
+    let json: Value = serde_json::from_str(&stdout(&report.expect("proofload starts"))).expect("it is JSON");
+    let findings = json["findings"].as_array().expect("findings");
+    let voids: Vec<&Value> = findings.iter().filter(|finding| finding["grade"] == "void").collect();
+    let [untreated, lost] = &voids[..] else { panic!("two are void: {findings:#?}") };
+    for (finding, check, variant, said) in [
+        (untreated, "treatment_not_applied", 2, "the requests said no accept-encoding"),
+        (
+            lost,
+            "environment_lost",
+            3,
+            "sets NODE_ENV=production for api, and its process ran with no NODE_ENV",
+        ),
+    ] {
+        assert_eq!((&finding["check"], &finding["variants"]), (&check.into(), &serde_json::json!([variant])));
+        assert!(finding["evidence"].as_str().is_some_and(|evidence| evidence.contains(said)), "{finding:#}");
+    }
+    for check in ["errors", "no_success", "different_work", "different_bodies", "nothing_observable"] {
+        assert!(findings.iter().all(|finding| finding["check"] != check), "{check}: {findings:#?}");
+    }
+
+    let record = record::open(&place.record()).expect("the record opens");
+    for trial in record.complete_blocks().flat_map(|block| &block.trials) {
+        let [witness] = &trial.started.witnesses[..] else { panic!("one request: {:?}", trial.started) };
+        assert_eq!((witness.status, witness.decoded_bytes, witness.repeats), (200, Some(1000), true));
+        let coded = witness.headers.contains(&("content-encoding".into(), "gzip".into()));
+        assert_eq!((coded, witness.body_bytes < 1000), (trial.variant() == 1, trial.variant() == 1));
+        let at_end = &trial.ended.as_ref().expect("it ended").processes_by_service["api"];
+        for processes in [&trial.started.services[0].processes, at_end] {
+            let [process] = &processes[..] else { panic!("one process: {processes:?}") };
+            assert!(process.listens && process.marked, "{process:?}");
+            assert_eq!(process.command, format!("node {SERVICE}"));
+            let set = process.environment.get("NODE_ENV").map(String::as_str);
+            assert_eq!(set, (trial.variant() != 3).then_some("production"));
+        }
+    }
+}
