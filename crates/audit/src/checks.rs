@@ -7,14 +7,30 @@ use record::{Block, EndReason, Record, Slice, Trial};
 use crate::finding::{Finding, Grade};
 use crate::no_success::{self, fruitless};
 
+mod cluster;
+mod drift;
+mod leak;
 mod lost;
 mod missing;
 mod open_loop;
+mod order;
+mod saturation;
 mod shared;
+mod within;
 mod workers;
 
+pub use cluster::{UNEVEN_MAX, WORKER_SHARE_MIN};
+pub use drift::DRIFT_MIN;
+pub use leak::{LEAK_BYTES_MIN, LEAK_SHARE_MIN, LEAK_SLICES_MIN, LEAK_TRIALS_MIN};
 pub(crate) use missing::without_value;
 pub use open_loop::{LAG_MAX_NS, LAG_SHARE_MAX, LAG_SHARE_VOID, QUEUED_SHARE_MAX, SENT_SHARE_MIN};
+pub(crate) use order::over_blocks;
+pub use order::{LAG1_BLOCKS_MIN, LAG1_MAX, MARGIN_SHARE_MIN};
+pub use saturation::{
+    DELAYED_ACK_MS, OPENED_SHARE_MAX, ROUND_LATE_MAX, ROUND_MS, SATURATED_MIN, STALL_APART_MAX,
+    STALL_LITTLE_MAX, STEPS_SPREAD_MIN, THROTTLED_MAX,
+};
+pub use within::{THIRD_BUCKETS_MIN, THIRD_RESPONSE_MAX};
 
 /// Share of requests without an expected response above which a variant's figures mean nothing.
 pub const FAILED_SHARE_MAX: f64 = 0.001;
@@ -30,8 +46,12 @@ pub const IDLE_SHARE_MAX: f64 = 0.01;
 pub const BODY_BYTES_TOLERANCE: f64 = 0.01;
 /// Fewer blocks than this allow no verdict.
 pub const BLOCKS_MIN: usize = 6;
+/// The chance with which each check of figures over time (order, neighbours, drift, warm-up inside, leak) may fire in a clean run, all
+/// variants and comparisons of it together. One in a thousand, so that all of them together stay far below one in a hundred; sizes that
+/// have to be reached as well make it rarer still.
+pub const SERIES_ALPHA: f64 = 0.001;
 
-/// Runs every check.
+/// Runs every check but those that need the blocks' figures, which [`conclude`](crate::conclude) has at hand.
 pub fn all(record: &Record) -> Vec<Finding> {
     let checks = [
         damage,
@@ -46,8 +66,16 @@ pub fn all(record: &Record) -> Vec<Finding> {
         open_loop::client_late,
         shared::cores_shared,
         workers::workers_idle,
+        cluster::workers_uneven,
+        cluster::too_many_workers,
+        saturation::same_stall,
+        saturation::service_not_saturated,
+        saturation::throughput_in_steps,
         different_bodies,
-        never_steady,
+        within::never_steady,
+        within::warm_up_inside,
+        leak::leak,
+        drift::drift,
         steal,
         idle_not_idle,
         killed,
@@ -239,32 +267,6 @@ fn different_bodies(record: &Record) -> Vec<Finding> {
         })
     };
     plan.comparisons.iter().filter_map(check).collect()
-}
-
-fn never_steady(record: &Record) -> Vec<Finding> {
-    let Some(warm_up) = record.warm_up.as_ref().filter(|warm_up| warm_up.measured) else {
-        return vec![];
-    };
-    let names = record.header.plan.variants.iter().map(|variant| variant.name.as_str());
-    let late = |after: &Option<f64>| after.is_none_or(|after| after > warm_up.seconds);
-    let unsteady: Vec<(usize, &str)> =
-        names.enumerate().filter(|(index, _)| warm_up.steady_after_s.get(*index).is_some_and(late)).collect();
-    if unsteady.is_empty() {
-        return vec![];
-    }
-    let named: Vec<&str> = unsteady.iter().map(|(_, name)| *name).collect();
-    vec![Finding {
-        check: "never_steady",
-        grade: Grade::Warning,
-        evidence: format!(
-            "{}: not seen steady within the {:.1} s of warm-up that the trials get",
-            named.join(", "),
-            warm_up.seconds
-        ),
-        remedy: "warm-up may be inside the figures, for all variants alike; give a larger budget, or set design.warmup"
-            .into(),
-        variants: unsteady.iter().map(|(index, _)| *index).collect(),
-    }]
 }
 
 fn steal(record: &Record) -> Vec<Finding> {
