@@ -50,9 +50,9 @@ pub(super) fn too_many_workers(record: &Record) -> Vec<Finding> {
                 "{name}: {serving} processes of {service} did the work on {cpus} processor{}",
                 if cpus == 1 { "" } else { "s" }
             ),
-            remedy: "they take turns on it, which costs switches and memory and gains nothing: what more workers do for the service cannot \
-                     be seen here. Ask for no more than there are (`workers = \"cores\"`), or give services more (`cpus = \"shared\"`, a \
-                     larger machine)"
+            remedy: "they take turns on it, which costs switches and memory and gives no more throughput (what long requests hold up may get \
+                     through earlier); what workers do for the service where there is room for them cannot be seen here. Ask for no more than \
+                     there are (`workers = \"cores\"`), or give services more (`cpus = \"shared\"`, a larger machine)"
                 .into(),
             variants: vec![index],
         })
