@@ -7,18 +7,24 @@ use record::{Block, EndReason, Record, Slice, Trial};
 use crate::finding::{Finding, Grade};
 use crate::no_success::{self, fruitless};
 
+mod cluster;
+mod drift;
 mod dropped;
+mod leak;
 mod lost;
 mod machine;
 mod missing;
 mod network;
 mod observable;
 mod open_loop;
+mod order;
 mod process;
 mod profiler;
+mod saturation;
 mod shared;
 mod stretch;
 mod treatment;
+mod within;
 mod work;
 mod workers;
 
@@ -26,6 +32,9 @@ pub use machine::{
     DISK_BYTES_PER_S_MIN, DISK_RATIO_MAX, PAGING_PER_S_MAX, SPIN_SPREAD_MAX, STRANGERS_SHARE_MAX,
     THROTTLED_SHARE_MAX,
 };
+pub use cluster::{UNEVEN_MAX, WORKER_SHARE_MIN};
+pub use drift::DRIFT_MIN;
+pub use leak::{LEAK_BYTES_MIN, LEAK_SHARE_MIN, LEAK_SLICES_MIN, LEAK_TRIALS_MIN};
 pub(crate) use missing::without_value;
 pub use network::{
     CHURN_SHARE_MAX, HELD_UP_SHARE_MAX, RESPONSES_MIN, RETRY_NS, TIME_WAIT_SHARE_MAX, UPSTREAM_OPENED_MIN,
@@ -35,6 +44,13 @@ pub use open_loop::{LAG_MAX_NS, LAG_SHARE_MAX, LAG_SHARE_VOID, QUEUED_SHARE_MAX,
 pub use process::WATCHED_VARIABLES;
 pub use treatment::{COMPRESSED_BYTES_MIN, UNTREATED_SHARE_MIN, treatment_not_applied};
 pub use work::CONTENT_BYTES_MIN;
+pub(crate) use order::over_blocks;
+pub use order::{LAG1_BLOCKS_MIN, LAG1_MAX, MARGIN_SHARE_MIN};
+pub use saturation::{
+    DELAYED_ACK_MS, OPENED_SHARE_MAX, ROUND_LATE_MAX, ROUND_MS, SATURATED_MIN, STALL_APART_MAX,
+    STALL_LITTLE_MAX, STEPS_SPREAD_MIN, THROTTLED_MAX,
+};
+pub use within::{THIRD_BUCKETS_MIN, THIRD_RESPONSE_MAX};
 
 /// Share of requests without an expected response above which a variant's figures mean nothing.
 pub const FAILED_SHARE_MAX: f64 = 0.001;
@@ -50,8 +66,12 @@ pub const IDLE_SHARE_MAX: f64 = 0.01;
 pub const BODY_BYTES_TOLERANCE: f64 = 0.01;
 /// Fewer blocks than this allow no verdict.
 pub const BLOCKS_MIN: usize = 6;
+/// The chance with which each check of figures over time (order, neighbours, drift, warm-up inside, leak) may fire in a clean run, all
+/// variants and comparisons of it together. One in a thousand, so that all of them together stay far below one in a hundred; sizes that
+/// have to be reached as well make it rarer still.
+pub const SERIES_ALPHA: f64 = 0.001;
 
-/// Runs every check.
+/// Runs every check but those that need the blocks' figures, which [`conclude`](crate::conclude) has at hand.
 pub fn all(record: &Record) -> Vec<Finding> {
     let checks = [
         damage,
@@ -74,7 +94,15 @@ pub fn all(record: &Record) -> Vec<Finding> {
         work::different_work,
         work::different_bodies,
         observable::nothing_observable,
-        never_steady,
+        cluster::workers_uneven,
+        cluster::too_many_workers,
+        saturation::same_stall,
+        saturation::service_not_saturated,
+        saturation::throughput_in_steps,
+        within::never_steady,
+        within::warm_up_inside,
+        leak::leak,
+        drift::drift,
         steal,
         machine::throttled,
         machine::strangers,
@@ -259,32 +287,6 @@ fn generator_saturated(record: &Record) -> Vec<Finding> {
             variants: vec![index],
         })
     })
-}
-
-fn never_steady(record: &Record) -> Vec<Finding> {
-    let Some(warm_up) = record.warm_up.as_ref().filter(|warm_up| warm_up.measured) else {
-        return vec![];
-    };
-    let names = record.header.plan.variants.iter().map(|variant| variant.name.as_str());
-    let late = |after: &Option<f64>| after.is_none_or(|after| after > warm_up.seconds);
-    let unsteady: Vec<(usize, &str)> =
-        names.enumerate().filter(|(index, _)| warm_up.steady_after_s.get(*index).is_some_and(late)).collect();
-    if unsteady.is_empty() {
-        return vec![];
-    }
-    let named: Vec<&str> = unsteady.iter().map(|(_, name)| *name).collect();
-    vec![Finding {
-        check: "never_steady",
-        grade: Grade::Warning,
-        evidence: format!(
-            "{}: not seen steady within the {:.1} s of warm-up that the trials get",
-            named.join(", "),
-            warm_up.seconds
-        ),
-        remedy: "warm-up may be inside the figures, for all variants alike; give a larger budget, or set design.warmup"
-            .into(),
-        variants: unsteady.iter().map(|(index, _)| *index).collect(),
-    }]
 }
 
 fn steal(record: &Record) -> Vec<Finding> {

@@ -96,6 +96,7 @@ pub fn conclude(record: &Record) -> Conclusion {
     let aa = aa::check(record, &blocks);
     let mut findings = checks::all(record);
     findings.extend(checks::without_value(record, &blocks));
+    findings.extend(checks::over_blocks(record, &blocks));
     findings.extend(aa.as_ref().and_then(aa::finding));
     findings.sort_by_key(|finding| finding.grade);
     let variants = 0..record.header.plan.variants.len();

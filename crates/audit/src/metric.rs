@@ -103,6 +103,11 @@ impl BlockFigures {
         record.complete_blocks().map(of).collect()
     }
 
+    /// The logarithm of a variant's value, `None` where it has none.
+    pub fn log_value(&self, metric: Metric, variant: usize) -> Option<f64> {
+        Some(self.variants.get(variant)?.as_ref()?.value(metric)?.ln())
+    }
+
     /// ln(candidate / baseline) of the block, `None` where either has no value.
     pub fn log_ratio(&self, metric: Metric, baseline: usize, candidate: usize) -> Option<f64> {
         let value = |variant: usize| self.variants.get(variant)?.as_ref()?.value(metric);

@@ -82,9 +82,20 @@ impl Work {
 
     /// Processes that did at least a tenth of what the busiest did.
     pub fn serving(&self) -> u32 {
+        self.above(SERVING_SHARE_MIN)
+    }
+
+    /// Processes that did at least this part of what the busiest did.
+    pub fn above(&self, share: f64) -> u32 {
         let busiest = self.cpu_ns.first().copied().unwrap_or(0) as f64;
-        let serves = |ns: &&u64| **ns as f64 >= busiest * SERVING_SHARE_MIN;
+        let serves = |ns: &&u64| **ns as f64 >= busiest * share;
         u32::try_from(self.cpu_ns.iter().filter(serves).count()).unwrap_or(u32::MAX)
+    }
+
+    /// Of what the busiest so many did together the share of each, the busiest first.
+    pub fn shares(&self, processes: u32) -> Vec<f64> {
+        let (all, _) = self.of_busiest(processes);
+        self.cpu_ns.iter().take(processes as usize).map(|ns| *ns as f64 / all.max(1) as f64).collect()
     }
 
     /// CPU time of the busiest so many, and of all.

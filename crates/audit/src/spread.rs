@@ -62,7 +62,8 @@ impl Spread {
     }
 }
 
-fn log_value(slice: &Slice, metric: Metric) -> Option<f64> {
+/// The logarithm of a slice's value; `None` where it has none.
+pub(crate) fn log_value(slice: &Slice, metric: Metric) -> Option<f64> {
     let value = match metric {
         Metric::Throughput => slice.ok_in_window as f64 / slice.window_ns as f64,
         Metric::CpuPerRequest => slice.services_cpu_ns() as f64 / slice.ok as f64,

@@ -58,6 +58,12 @@ pub(crate) fn check_alpha(alpha: f64) -> Result<(), Error> {
     if alpha > 0.0 && alpha < 1.0 { Ok(()) } else { Err(Error::Alpha { value: alpha }) }
 }
 
+/// Probability outside ±t with so many degrees of freedom, which need not be whole; 1 for what is no number.
+pub(crate) fn two_sided_p(t: f64, freedom: f64) -> f64 {
+    let below = StudentsT::new(0.0, 1.0, freedom).map(|distribution| distribution.cdf(-t.abs()));
+    below.map_or(1.0, |share| if share.is_finite() { (2.0 * share).min(1.0) } else { 1.0 })
+}
+
 /// t with probability `p` outside ±t. The lower tail is asked for, where a small `p` keeps its digits.
 fn two_sided_t(blocks: u32, p: f64) -> Result<f64, Error> {
     if blocks < 2 {

@@ -1,0 +1,206 @@
+//! Records of runs that never were, drawn from a seed: clean ones on a noisy machine, and the same with something the matter.
+//!
+//! Made of the kept sound record's header and of one of its slices. Shared by a test and by the example that makes tables.
+
+// Each of the programs that include this file uses a part of it.
+#![allow(dead_code)]
+
+#[path = "../../../stats/tests/simulation/mod.rs"]
+mod simulation;
+
+use std::path::Path;
+
+use record::{Block, Record, ServiceStarted, ServiceUse, Slice, SliceKind, Trial};
+use simulation::Noise;
+
+/// Good responses per second of a variant without any noise.
+const PER_S: f64 = 2000.0;
+const SLICE_S: f64 = 0.5;
+const MIB: f64 = 1024.0 * 1024.0;
+
+/// What a run is like; spreads are standard deviations of log throughput.
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    pub blocks: u32,
+    pub variants: usize,
+    pub slices: usize,
+    /// What the variants of a block share.
+    pub machine: f64,
+    pub between: f64,
+    pub within: f64,
+}
+
+impl Run {
+    pub const fn new(blocks: u32, between: f64) -> Run {
+        Run { blocks, variants: 2, slices: 6, machine: 0.03, between, within: 0.02 }
+    }
+}
+
+/// Where in a run a slice is.
+#[derive(Clone, Copy, Debug)]
+pub struct At {
+    /// From 1.
+    pub block: u32,
+    pub variant: usize,
+    /// Place in the order of its block, from 0 to 1.
+    pub place: f64,
+    /// Within its trial, from 0 to 1.
+    pub time: f64,
+}
+
+/// The kept sound record.
+pub fn sound() -> Record {
+    record::open(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1")))
+        .expect("the kept record opens")
+}
+
+/// Draws runs from one seed.
+pub struct Maker {
+    template: Record,
+    slice: Slice,
+    noise: Noise,
+}
+
+impl Maker {
+    pub fn new(seed: u64) -> Maker {
+        let template = sound();
+        let measured =
+            template.blocks.iter().flat_map(|block| &block.trials).flat_map(Trial::measured).next();
+        let slice = measured.expect("it has slices").clone();
+        Maker { template, slice, noise: Noise::new(seed) }
+    }
+
+    /// A clean run.
+    pub fn clean(&mut self, run: Run) -> Record {
+        self.planted(run, |_| 0.0)
+    }
+
+    /// A run whose log throughput has something added to it that depends on where the slice is.
+    pub fn planted(&mut self, run: Run, added: impl Fn(At) -> f64) -> Record {
+        let mut record = self.template.clone();
+        self.variants(&mut record, run.variants);
+        record.blocks_planned = Some(run.blocks);
+        record.blocks = (1..=run.blocks).map(|number| self.block(run, number, &added)).collect();
+        record
+    }
+
+    /// One whose blocks' ratios of variant 1 to the others resemble their neighbours', so much (AR(1)).
+    pub fn alike(&mut self, run: Run, correlation: f64) -> Record {
+        let mut state = self.noise.normal();
+        let states: Vec<f64> = (0..run.blocks)
+            .map(|_| {
+                let fresh = self.noise.normal() * (1.0 - correlation * correlation).sqrt();
+                state = correlation * state + fresh;
+                state * run.between * std::f64::consts::SQRT_2
+            })
+            .collect();
+        let quiet = Run { between: run.between / 10.0, within: run.within / 10.0, ..run };
+        self.planted(quiet, |at| if at.variant == 1 { states[at.block as usize - 1] } else { 0.0 })
+    }
+
+    fn variants(&self, record: &mut Record, variants: usize) {
+        let plan = &mut record.header.plan;
+        let (variant, comparison) = (plan.variants[0].clone(), plan.comparisons[0].clone());
+        plan.variants = (0..variants).map(|_| variant.clone()).collect();
+        for (index, variant) in plan.variants.iter_mut().enumerate() {
+            variant.name = format!("level-{index}");
+        }
+        let against = |candidate| plan::Comparison {
+            candidate,
+            label: format!("level-{candidate} against level-0"),
+            ..comparison.clone()
+        };
+        plan.comparisons = (1..variants).map(against).collect();
+        if let Some(warm_up) = &mut record.warm_up {
+            warm_up.steady_after_s = vec![Some(0.5); variants];
+        }
+    }
+
+    fn block(&mut self, run: Run, number: u32, added: &impl Fn(At) -> f64) -> Block {
+        let mut order: Vec<usize> = (0..run.variants).collect();
+        for index in (1..order.len()).rev() {
+            let other = (self.noise.uniform() * (index as f64 + 1.0)).ceil() as usize - 1;
+            order.swap(index, other);
+        }
+        let machine = self.noise.normal() * run.machine;
+        let last = run.variants.max(2) as f64 - 1.0;
+        let places: Vec<(usize, usize)> = order.iter().copied().enumerate().collect();
+        let trial = |(place, variant): (usize, usize)| {
+            let at = At { block: number, variant, place: place as f64 / last, time: 0.0 };
+            self.trial(run, at, machine, added)
+        };
+        let trials = places.into_iter().map(trial).collect();
+        Block { number, order, trials, seconds: Some(10.0), dropped: None }
+    }
+
+    fn trial(&mut self, run: Run, at: At, machine: f64, added: &impl Fn(At) -> f64) -> Trial {
+        let like = &self.template.blocks[0].trials[0];
+        let (mut started, mut ended) = (like.started.clone(), like.ended.clone());
+        (started.block, started.variant) = (at.block, at.variant);
+        started.services = vec![service()];
+        if let Some(ended) = &mut ended {
+            (ended.block, ended.variant) = (at.block, at.variant);
+        }
+        let luck = machine + self.noise.normal() * run.between;
+        // A heap that fills at first and is collected now and then.
+        let (base, fills) = (80.0 + 5.0 * self.noise.normal(), 20.0 + 5.0 * self.noise.normal());
+        let slices = (0..run.slices).map(|index| {
+            let time = index as f64 / (run.slices.max(2) as f64 - 1.0);
+            let log = luck + self.noise.normal() * run.within + added(At { time, ..at });
+            let held = base + fills * (1.0 - (-3.0 * time).exp()) + 3.0 * self.noise.normal();
+            let steal_share = 0.02 * self.noise.uniform();
+            let mut slice = self.slice.clone();
+            (slice.block, slice.variant, slice.kind) = (at.block, at.variant, SliceKind::Measured);
+            slice.machine.steal_share = steal_share * 0.5;
+            give(&mut slice, (PER_S * SLICE_S * log.exp()).round() as u64);
+            slice.services = vec![used(&slice, (held * MIB) as u64)];
+            slice
+        });
+        let slices = slices.collect();
+        Trial { started, slices, ended }
+    }
+}
+
+fn service() -> ServiceStarted {
+    ServiceStarted {
+        service: "api".into(),
+        pid: 1,
+        port: 1,
+        cpus: vec![0],
+        cpu_source: "processes".into(),
+        workers: None,
+        processes: vec![],
+    }
+}
+
+/// A process that is at its limit.
+fn used(slice: &Slice, rss_bytes: u64) -> ServiceUse {
+    let cpu_ns = (slice.window_ns + slice.drain_ns) * 98 / 100;
+    ServiceUse { cpu_ns, rss_bytes, cpu_by_process_ns: vec![cpu_ns], ..slice.services[0].clone() }
+}
+
+/// Has a slice give so many good responses.
+pub fn give(slice: &mut Slice, responses: u64) {
+    let per = slice.body_bytes / slice.answered.max(1);
+    (slice.sent, slice.answered, slice.ok, slice.ok_in_window) = (responses, responses, responses, responses);
+    slice.body_bytes = per * responses;
+    slice.status = [(200, responses)].into();
+    slice.ok_per_100_ms.clear();
+}
+
+/// The measured slices of a variant.
+pub fn slices(record: &mut Record, variant: usize) -> impl Iterator<Item = &mut Slice> {
+    let trials = record.blocks.iter_mut().flat_map(|block| &mut block.trials);
+    trials.filter(move |trial| trial.variant() == variant).flat_map(|trial| &mut trial.slices)
+}
+
+/// Has the memory of a variant's services grow by so many MiB over each trial, evenly.
+pub fn leak(record: &mut Record, variant: usize, mib: f64) {
+    let trials = record.blocks.iter_mut().flat_map(|block| &mut block.trials);
+    for trial in trials.filter(|trial| trial.variant() == variant) {
+        let last = trial.slices.len().max(2) as f64 - 1.0;
+        for (index, slice) in trial.slices.iter_mut().enumerate() {
+            slice.services[0].rss_bytes += (mib * MIB * index as f64 / last) as u64;
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Figures in the order in which they were measured: a trend, a step, neighbours that are alike.
+//!
+//! All for few values (6 to 120 blocks) and for small levels, where approximations for many values are worst. So the trend's
+//! p-value is exact, and those of step and neighbours err to the safe side.
+//!
+//! Must not: decide which size matters, or leave out values.
+
+use crate::estimate::{has_spread, mean_and_sd};
+use crate::student::{check_alpha, normal_quantile, two_sided_p};
+use crate::{BLOCKS_MAX, Error};
+
+/// Most values of a series: a run has no more blocks, and the exact distribution of a trend costs their cube.
+pub const SERIES_MAX: usize = BLOCKS_MAX as usize;
+/// Fewest values on each side of a step: one alone may be an accident.
+pub const STEP_SIDE_MIN: usize = 3;
+
+/// A tendency to rise or to fall.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Trend {
+    /// Pairs that rise less pairs that fall, of n (n − 1)/2.
+    pub s: i64,
+    /// Two-sided p-value of Mann and Kendall's test.
+    pub p: f64,
+    /// Change from one value to the next: the median of the slopes of all pairs.
+    pub slope: f64,
+}
+
+/// A series that lies higher, or lower, from somewhere on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Step {
+    /// Values before it.
+    pub after: usize,
+    /// Mean after less mean before.
+    pub difference: f64,
+    /// Two-sided p-value, all places where it might be reckoned with.
+    pub p: f64,
+}
+
+/// Mann and Kendall's test for a trend (Mann 1945; Kendall 1955), with the slope of Theil (1950) and Sen (1968).
+///
+/// The p-value is that of all orders being equally likely, exactly: normal theory is off by a factor in the tails of few values.
+/// With ties it errs to the safe side. A single wild value moves neither by much. `None` below three values, above
+/// [`SERIES_MAX`], or with one that is not finite.
+pub fn mann_kendall(values: &[f64]) -> Option<Trend> {
+    let n = values.len();
+    if !(3..=SERIES_MAX).contains(&n) || values.iter().any(|value| !value.is_finite()) {
+        return None;
+    }
+    let pairs = || (0..n).flat_map(|late| (0..late).map(move |early| (early, late)));
+    let s: i64 = pairs().map(|(early, late)| sign(values[late] - values[early])).sum();
+    let slope = |(early, late): (usize, usize)| (values[late] - values[early]) / (late as f64 - early as f64);
+    let mut slopes: Vec<f64> = pairs().map(slope).collect();
+    slopes.sort_by(f64::total_cmp);
+    let all = n * (n - 1) / 2;
+    // Of two orders with the same |S| the one is the other backwards.
+    let fewer = (all - s.unsigned_abs() as usize) / 2;
+    let p = if s == 0 { 1.0 } else { (2.0 * inversions_at_most(n, fewer)).min(1.0) };
+    Some(Trend { s, p, slope: median_of_sorted(&slopes) })
+}
+
+fn sign(difference: f64) -> i64 {
+    i64::from(difference > 0.0) - i64::from(difference < 0.0)
+}
+
+fn median_of_sorted(values: &[f64]) -> f64 {
+    let middle = values.len() / 2;
+    if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 }
+}
+
+/// The share of all orders of `n` things in which at most so many pairs stand the wrong way round.
+///
+/// By the things' number: the last of m stands before 0 to m − 1 others, each as likely as another.
+fn inversions_at_most(n: usize, most: usize) -> f64 {
+    let mut shares = vec![0.0; most + 1];
+    shares[0] = 1.0;
+    for size in 2..=n {
+        let before = shares.clone();
+        let mut window = 0.0;
+        for (inversions, share) in shares.iter_mut().enumerate() {
+            window += before[inversions];
+            if inversions >= size {
+                window -= before[inversions - size];
+            }
+            *share = window / size as f64;
+        }
+    }
+    shares.iter().sum::<f64>().clamp(0.0, 1.0)
+}
+
+/// The likeliest place of a step: of all splits the one with the largest |t| between the means of its sides (Hawkins 1977).
+///
+/// Its p-value is that of t with n − 2 degrees of freedom times the number of splits (Bonferroni; Worsley 1982 shows it to be close
+/// where it is small), at the most 1. `None` unless both sides can have [`STEP_SIDE_MIN`] values, above [`SERIES_MAX`], without
+/// spread, or with a value that is not finite.
+pub fn step(values: &[f64]) -> Option<Step> {
+    let n = values.len();
+    let finite = values.iter().all(|value| value.is_finite());
+    if !(2 * STEP_SIDE_MIN..=SERIES_MAX).contains(&n) || !finite {
+        return None;
+    }
+    let (mean, sd) = mean_and_sd(values);
+    if !has_spread(mean, sd) {
+        return None;
+    }
+    let splits = STEP_SIDE_MIN..=n - STEP_SIDE_MIN;
+    let places = (n - 2 * STEP_SIDE_MIN + 1) as f64;
+    let at = |after: usize| (after, difference_and_t(&values[..after], &values[after..]));
+    let (after, (difference, t)) = splits.map(at).max_by(|one, other| one.1.1.total_cmp(&other.1.1))?;
+    Some(Step { after, difference, p: (places * two_sided_p(t, (n - 2) as f64)).min(1.0) })
+}
+
+/// Mean of the second less that of the first, and Student's |t| of it with a common variance; infinite where no side varies.
+fn difference_and_t(first: &[f64], second: &[f64]) -> (f64, f64) {
+    let (mean_1, sd_1) = mean_and_sd(first);
+    let (mean_2, sd_2) = mean_and_sd(second);
+    let (n_1, n_2) = (first.len() as f64, second.len() as f64);
+    let variance = ((n_1 - 1.0) * sd_1.powi(2) + (n_2 - 1.0) * sd_2.powi(2)) / (n_1 + n_2 - 2.0);
+    let difference = mean_2 - mean_1;
+    let t = difference.abs() / (variance * (1.0 / n_1 + 1.0 / n_2)).sqrt();
+    (difference, if t.is_nan() { 0.0 } else { t })
+}
+
+/// The lag-1 autocorrelation ([`lag1`](crate::lag1)) that so many independent blocks exceed with a probability of about `alpha`,
+/// one-sided: 0.72 for 10 blocks and 0.001, 0.50 for 30.
+///
+/// Mean and variance of the correlation are exact for normal noise (Dufour & Roy 1985), its tail is taken for normal. That is
+/// safe, for the true one ends at cos(π/(n + 1)).
+///
+/// # Errors
+/// [`Error::TooFewBlocks`] below 4 blocks, [`Error::Alpha`] unless 0 < `alpha` < 1.
+pub fn lag1_critical(blocks: u32, alpha: f64) -> Result<f64, Error> {
+    check_alpha(alpha)?;
+    if blocks < 4 {
+        return Err(Error::TooFewBlocks { blocks, least: 4 });
+    }
+    let n = f64::from(blocks);
+    let variance = (n.powi(4) - 4.0 * n.powi(3) + 3.0 * n.powi(2) + 4.0 * n - 4.0)
+        / ((n + 1.0) * n.powi(2) * (n - 1.0).powi(2));
+    Ok((-1.0 / n - normal_quantile(alpha) * variance.sqrt()).min(1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_little_or_no_number_has_no_answer() {
+        for values in [&[][..], &[1.0, 2.0], &[1.0, f64::NAN, 2.0, 3.0, 4.0, 5.0, 6.0]] {
+            assert_eq!(mann_kendall(values), None, "{values:?}");
+            assert_eq!(step(values), None, "{values:?}");
+        }
+        assert_eq!(step(&[1.0; 9]), None, "without spread there is no step");
+        assert_eq!(mann_kendall(&vec![1.0; SERIES_MAX + 1]), None);
+        assert!(lag1_critical(3, 0.001).is_err() && lag1_critical(10, 0.0).is_err());
+    }
+
+    #[test]
+    fn values_all_alike_have_no_trend_and_a_clean_step_is_where_it_is() {
+        let flat = mann_kendall(&[2.0; 8]).expect("eight values");
+        assert_eq!((flat.s, flat.p, flat.slope), (0, 1.0, 0.0));
+        let found = step(&[1.0, 1.0, 1.0, 1.0, 3.0, 3.0, 3.0]).expect("it varies");
+        assert_eq!((found.after, found.difference, found.p), (4, 2.0, 0.0));
+    }
+}
