@@ -12,3 +12,4 @@ mod place;
 mod prepare;
 mod reach;
 mod run;
+mod validity;
