@@ -97,7 +97,7 @@ fn a_section_is_plain_text_in_a_terminal() {
     let text = anstream::adapter::strip_str(&text).to_string();
     assert_eq!(
         text,
-        "V1. Title\n\n  See the page\n  [docs/a.md#b], now\n  (V2).\n\n  - one two three\n    four\n  - five\n"
+        "V1. Title\n\n  See the page\n  [docs/a.md#b],\n  now (V2).\n\n  - one two three\n    four\n  - five\n"
     );
 }
 
