@@ -1,6 +1,9 @@
 //! A finding: the result of one validity check, with its evidence in numbers.
 
-use serde::Serialize;
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+
+use crate::catalogue;
 
 /// How grave a finding is, the gravest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -15,9 +18,9 @@ pub enum Grade {
 }
 
 /// The result of one check that found something.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// Stable name of the check, for example `errors`.
+    /// Stable name of the check, for example `errors`; one of the [catalogue].
     pub check: &'static str,
     /// How grave it is.
     pub grade: Grade,
@@ -34,5 +37,25 @@ impl Finding {
     pub fn voids(&self, baseline: usize, candidate: usize) -> bool {
         let concerns = |variant| self.variants.is_empty() || self.variants.contains(&variant);
         self.grade == Grade::Void && (concerns(baseline) || concerns(candidate))
+    }
+
+    /// The number under which docs/validity.md explains it, for example `V8`.
+    pub fn number(&self) -> Option<&'static str> {
+        catalogue::named(self.check).map(|entry| entry.number)
+    }
+}
+
+/// By hand, because the number is the catalogue's and no field.
+impl Serialize for Finding {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Finding { check, grade, evidence, remedy, variants } = self;
+        let mut out = serializer.serialize_struct("Finding", 6)?;
+        out.serialize_field("number", &self.number())?;
+        out.serialize_field("check", check)?;
+        out.serialize_field("grade", grade)?;
+        out.serialize_field("evidence", evidence)?;
+        out.serialize_field("remedy", remedy)?;
+        out.serialize_field("variants", variants)?;
+        out.end()
     }
 }

@@ -18,6 +18,7 @@ mod service;
 mod spread;
 mod variant;
 
+pub mod catalogue;
 pub mod checks;
 
 pub use aa::AaCheck;

@@ -13,6 +13,7 @@ mod report;
 mod run;
 mod schema;
 mod signals;
+mod validity;
 
 use std::ffi::OsStr;
 use std::process::ExitCode;
@@ -41,6 +42,7 @@ Begin with:
   proofload run experiment.toml --quick        a first answer in about a minute
   proofload report latest                      the last report again
   proofload audit notes.md                     what wrk, ab and others printed, and what it is worth
+  proofload validity V8                        what a finding of a report means, and what to do
 
 Exit codes: 0 all well; 2 usage or experiment file; 3 a service failed; 4 the measurement is void;
 6 Proofload could not do its own part (record not writable, too few descriptors, no right to make a link);
@@ -67,6 +69,10 @@ enum Command {
     /// Output of wrk, wrk2, ab, oha, autocannon, hey, h2load, k6 and vegeta, as it is or pasted into notes, Markdown or a shell
     /// transcript; JSON of oha, autocannon, k6 and vegeta too. Exit code 4 where a finding voids a conclusion.
     Audit(audit::AuditArgs),
+    /// Explain the findings of a report: what was seen, why it voids or qualifies the result, what to do
+    ///
+    /// Each finding has a number, such as V8. Without one, all checks are listed.
+    Validity(validity::ValidityArgs),
     /// Print the JSON Schema of the experiment file, for editors
     Schema,
 }
@@ -83,6 +89,7 @@ fn main() -> ExitCode {
         Command::Load(args) => load::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Audit(args) => audit::run(&args),
+        Command::Validity(args) => validity::run(&args),
         Command::Schema => schema::run(),
     };
     result.unwrap_or_else(|error| exit::fail(&error))

@@ -1,16 +1,17 @@
 //! A calibration as people read it, and as JSON: how far apart copies came out, and what that lets one find. Pure.
 
 use anstyle::AnsiColor;
-use audit::{Calibration, Conclusion, Copies, Noise};
+use audit::{Calibration, Conclusion, Copies, Finding, Noise};
 use comfy_table::{CellAlignment, Table, TableStyle};
 use plan::Plan;
 use record::Record;
 use serde_json::{Value, json};
 use stats::Estimate;
 
-use crate::drawing::{BOLD, FAINT, RULE, named, remark, wrapped};
+use crate::drawing::{BOLD, FAINT, RULE, explained, named, remark, wrapped};
 use crate::figure::{change, seconds, share};
 use crate::sheet::metric_name;
+use crate::validity::explained_by;
 
 mod advice;
 
@@ -40,8 +41,10 @@ impl Calibrated<'_> {
             out += &format!("\n{}\n\n", table(calibration));
         }
         for finding in &self.conclusion.findings {
-            out += &remark(finding.grade, &finding.evidence, &finding.remedy, width);
+            out += &remark(finding.grade, finding.number(), &finding.evidence, &finding.remedy, width);
         }
+        let numbers = self.conclusion.findings.iter().map(Finding::number);
+        out += &explained(explained_by(numbers).as_deref(), width);
         if !self.conclusion.findings.is_empty() {
             out.push('\n');
         }

@@ -26,13 +26,21 @@ pub(crate) fn wrapped(text: &str, first: &str, rest: &str, width: usize) -> Stri
     textwrap::fill(text, options.break_words(false)) + "\n"
 }
 
-/// A finding: its evidence with its grade, and below it what to do.
-pub(crate) fn remark(of: Grade, evidence: &str, remedy: &str, width: usize) -> String {
+/// A finding: its evidence with its grade and number, and below it what to do.
+pub(crate) fn remark(of: Grade, number: Option<&str>, evidence: &str, remedy: &str, width: usize) -> String {
     let (style, name) = grade(of);
+    let head = number.map_or_else(|| name.to_owned(), |number| format!("{name} {number}"));
     // The grade is inside what is wrapped, so that it counts; its colour is put on afterwards.
-    let evidence = wrapped(&format!("{name}: {evidence}"), "", "  ", width);
-    let evidence = evidence.replacen(name, &format!("{style}{name}{style:#}"), 1);
+    let evidence = wrapped(&format!("{head}: {evidence}"), "", "  ", width);
+    let evidence = evidence.replacen(&head, &format!("{style}{head}{style:#}"), 1);
     format!("{evidence}{FAINT}{}{FAINT:#}", wrapped(remedy, "  ", "  ", width))
+}
+
+/// The line below findings that says where they are explained; nothing where there are none.
+pub(crate) fn explained(command: Option<&str>, width: usize) -> String {
+    let Some(command) = command else { return String::new() };
+    let line = wrapped(&format!("why, and what else may be done: {command}"), "  ", "    ", width);
+    format!("{FAINT}{line}{FAINT:#}")
 }
 
 pub(crate) fn grade(grade: Grade) -> (Style, &'static str) {

@@ -12,6 +12,8 @@ mod markdown;
 mod sheet;
 mod text;
 
+pub mod validity;
+
 pub use audited::Audited;
 pub use calibration::Calibrated;
 pub use figure::{bytes, change, count, rate, seconds, share};

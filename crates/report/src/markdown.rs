@@ -19,7 +19,12 @@ pub fn markdown(sheet: &Sheet) -> String {
             Grade::Warning => "Warning",
             Grade::Note => "Note",
         };
-        out += &format!("\n> **{grade}**: {}. {}\n", escaped(&finding.evidence), escaped(&finding.remedy));
+        let number = finding.number.map(|number| format!(" {number}")).unwrap_or_default();
+        let (evidence, remedy) = (escaped(&finding.evidence), escaped(&finding.remedy));
+        out += &format!("\n> **{grade}{number}**: {evidence}. {remedy}\n");
+    }
+    if let Some(command) = &sheet.explained_by {
+        out += &format!("\nWhy, and what else may be done: `{command}`\n");
     }
     out += "\n<details><summary>How it was measured, and what it takes for granted</summary>\n\n";
     let named = |(name, line): &(String, String)| format!("- {name}: {}\n", escaped(line));

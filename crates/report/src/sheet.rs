@@ -5,6 +5,7 @@ use plan::Metric;
 use record::{EndReason, Record};
 
 use crate::figure::{bytes, count, micros, rate, share_below};
+use crate::validity::explained_by;
 
 mod answer;
 mod effect;
@@ -34,6 +35,8 @@ pub struct Sheet {
     pub parts: Vec<Part>,
     /// Findings, the gravest first.
     pub findings: Vec<Remark>,
+    /// The command that explains them; `None` where there are none.
+    pub explained_by: Option<String>,
     /// How it was measured, each line a name and a text.
     pub method: Vec<(String, String)>,
     /// What the result takes for granted, the doubtful first.
@@ -104,6 +107,8 @@ pub struct Row {
 pub struct Remark {
     /// How grave.
     pub grade: Grade,
+    /// The number under which docs/validity.md explains it.
+    pub number: Option<&'static str>,
     /// What was found.
     pub evidence: String,
     /// What to do.
@@ -122,6 +127,7 @@ impl Sheet {
             rows: (0..conclusion.variants.len()).map(|index| row(record, conclusion, index)).collect(),
             parts: parts::parts(conclusion),
             findings: conclusion.findings.iter().map(remark).collect(),
+            explained_by: explained_by(conclusion.findings.iter().map(Finding::number)),
             method: method::method(record, conclusion),
             assumptions: assumptions(conclusion),
             place: method::place(record),
@@ -145,7 +151,12 @@ fn assumptions(conclusion: &Conclusion) -> Vec<Assumption> {
 }
 
 fn remark(finding: &Finding) -> Remark {
-    Remark { grade: finding.grade, evidence: finding.evidence.clone(), remedy: finding.remedy.clone() }
+    Remark {
+        grade: finding.grade,
+        number: finding.number(),
+        evidence: finding.evidence.clone(),
+        remedy: finding.remedy.clone(),
+    }
 }
 
 /// Response sizes get a column only where they differ; else they are one line of the method.

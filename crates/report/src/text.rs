@@ -4,7 +4,7 @@ use anstyle::{AnsiColor, Style};
 use audit::{Assumption, Comparison, Conclusion, Grade, Kind, Outcome, Standing};
 use comfy_table::{CellAlignment, Table, TableStyle};
 
-use crate::drawing::{BOLD, FAINT, RULE, grade, named, remark, wrapped};
+use crate::drawing::{BOLD, FAINT, RULE, explained, grade, named, remark, wrapped};
 use crate::figure::{change, change_alone, factor};
 use crate::sheet::{Answer, Effects, Row, Sheet, metric_name};
 
@@ -29,8 +29,9 @@ pub fn text(sheet: &Sheet, width: usize) -> String {
         out += &format!("{BOLD}{}{BOLD:#}\n{}\n\n", part.heading, table(&part.columns, &part.rows, 2));
     }
     for finding in &sheet.findings {
-        out += &remark(finding.grade, &finding.evidence, &finding.remedy, width);
+        out += &remark(finding.grade, finding.number, &finding.evidence, &finding.remedy, width);
     }
+    out += &explained(sheet.explained_by.as_deref(), width);
     if !sheet.findings.is_empty() {
         out.push('\n');
     }

@@ -87,6 +87,27 @@ fn text_of_a_void_record_has_no_number_beside_the_verdict() {
 }
 
 #[test]
+fn findings_have_their_number_in_markdown_and_json() {
+    let mut record = kept();
+    record
+        .blocks
+        .iter_mut()
+        .flat_map(|b| &mut b.trials)
+        .flat_map(|t| &mut t.slices)
+        .for_each(|slice| slice.ok /= 2);
+    let conclusion = conclude(&record);
+    let markdown = markdown(&Sheet::new(&record, &conclusion));
+    assert!(markdown.contains("\n> **Void V8**: level-0: "), "{markdown}");
+    assert!(markdown.contains("\nWhy, and what else may be done: `proofload validity V8`\n"), "{markdown}");
+    let finding = &json(&record, &conclusion)["findings"][0];
+    assert_eq!(
+        (finding["number"].as_str(), finding["check"].as_str()),
+        (Some("V8"), Some("errors")),
+        "{finding}"
+    );
+}
+
+#[test]
 fn text_of_a_run_whose_budget_was_too_small() {
     let mut record = kept();
     record.blocks.truncate(3);

@@ -12,4 +12,5 @@ mod place;
 mod prepare;
 mod reach;
 mod run;
+mod validity;
 mod witness;

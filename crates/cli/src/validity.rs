@@ -1,0 +1,59 @@
+//! `proofload validity`: what the findings of a report mean, from docs/validity.md, which the binary carries.
+
+use std::process::ExitCode;
+
+use audit::catalogue::{self, ALL, Entry};
+use clap::Args;
+use report::validity;
+
+use crate::exit::Failed;
+use crate::print;
+
+/// Flags of `validity`.
+#[derive(Debug, Args)]
+pub struct ValidityArgs {
+    /// Numbers or names of checks, such as V8 or errors; without any, all of them are listed
+    #[arg(value_name = "NUMBER")]
+    checks: Vec<String>,
+    /// For other programs: each check with its grades and its section of the page
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints the list, or the sections asked for.
+///
+/// # Errors
+/// If there is no such check, or stdout cannot be written.
+pub fn run(args: &ValidityArgs) -> anyhow::Result<ExitCode> {
+    let asked = args.checks.iter().map(|word| find(word)).collect::<Result<Vec<_>, _>>()?;
+    let entries = if asked.is_empty() { ALL.iter().collect() } else { asked };
+    let text = if args.json {
+        format!("{:#}\n", validity::as_json(&entries))
+    } else if args.checks.is_empty() {
+        validity::list(print::width())
+    } else {
+        validity::explained(&entries, print::width())
+    };
+    print::data(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn find(word: &str) -> Result<&'static Entry, Failed> {
+    let hint = || match near(word).as_slice() {
+        [] => "`proofload validity` lists all of them".to_owned(),
+        near => format!("there is {}; `proofload validity` lists all of them", near.join(", ")),
+    };
+    catalogue::find(word)
+        .ok_or_else(|| Failed::usage(format!("no check has the number or the name `{word}`")).hint(hint()))
+}
+
+/// Checks that may have been meant: names with about a third of the letters wrong, or with the word in them.
+fn near(word: &str) -> Vec<String> {
+    let word = word.to_lowercase().replace('-', "_");
+    let meant = |entry: &&Entry| {
+        let allowed = word.len().max(entry.check.len()).div_ceil(3);
+        word.len() > 2
+            && (entry.check.contains(&word) || strsim::damerau_levenshtein(&word, entry.check) <= allowed)
+    };
+    ALL.iter().filter(meant).map(|entry| format!("{} {}", entry.number, entry.check)).collect()
+}

@@ -1,0 +1,140 @@
+//! docs/validity.md, the page that explains each finding, as this binary carries it: what a report says of it, the list of all
+//! checks, and its sections for a terminal.
+//!
+//! Must not: explain anything itself, or read more of Markdown than the page uses: headings, paragraphs, lists, links, bold words.
+
+use audit::catalogue::{ALL, Entry, Subject};
+use serde_json::{Value, json};
+
+use crate::drawing::{BOLD, FAINT, grade, wrapped};
+
+/// The page as it lies in the repository.
+const PAGE: &str = include_str!("../../../docs/validity.md");
+/// Version of the JSON form; fields may be added within a version, never renamed or removed.
+const VERSION: u32 = 1;
+/// What stands below the list.
+const GRADES: &str = "void: a fault forbids the conclusion, whatever the figures say, and none is printed; warning: it stands, with this \
+                      in mind; note: good to know";
+
+/// The command that explains these findings, each once; `None` where there is none.
+pub(crate) fn explained_by<'a>(numbers: impl Iterator<Item = Option<&'a str>>) -> Option<String> {
+    let mut command = "proofload validity".to_owned();
+    let mut told: Vec<&str> = Vec::new();
+    for number in numbers.flatten() {
+        if !told.contains(&number) {
+            told.push(number);
+            command += " ";
+            command += number;
+        }
+    }
+    (!told.is_empty()).then_some(command)
+}
+
+/// All checks, by subject, in lines of at most `width` columns where that can be.
+pub fn list(width: usize) -> String {
+    let widest = ALL.iter().map(|entry| entry.check.len()).max().unwrap_or(0);
+    let mut out = String::new();
+    let mut subject: Option<Subject> = None;
+    for entry in &ALL {
+        if subject != Some(entry.subject) {
+            let gap = if subject.is_some() { "\n" } else { "" };
+            out += &format!("{gap}{BOLD}{}{BOLD:#}\n", entry.subject.heading());
+            subject = Some(entry.subject);
+        }
+        let Entry { number, check, title, .. } = entry;
+        let line = format!("{number:>4}  {:<15}  {check:<widest$}  {title}", grades(entry));
+        out += &wrapped(&line, "", "      ", width);
+    }
+    let notes = [GRADES, "one of them explained, by its number or name: proofload validity V8"];
+    let notes: String = notes.iter().map(|note| wrapped(note, "", "  ", width)).collect();
+    format!("{out}\n{FAINT}{notes}{FAINT:#}")
+}
+
+/// What the page says of these checks, in lines of at most `width` columns where that can be.
+pub fn explained(entries: &[&Entry], width: usize) -> String {
+    let one = |entry: &&Entry| drawn(section(entry).unwrap_or_default(), width);
+    entries.iter().map(one).collect::<Vec<_>>().join("\n")
+}
+
+/// The same for other programs: each check with its section in Markdown.
+pub fn as_json(entries: &[&Entry]) -> Value {
+    let one = |entry: &&Entry| {
+        json!({
+            "number": entry.number,
+            "check": entry.check,
+            "subject": entry.subject,
+            "grades": entry.grades,
+            "title": entry.title,
+            "text": section(entry),
+        })
+    };
+    json!({ "validity_version": VERSION, "checks": entries.iter().map(one).collect::<Vec<_>>() })
+}
+
+/// The grades a check may have: `void or warning`.
+fn grades(entry: &Entry) -> String {
+    let names = entry.grades.iter().map(|of| grade(*of).1);
+    names.collect::<Vec<_>>().join(" or ")
+}
+
+/// A check's section of the page, with its heading; `None` where it has none, which a test forbids.
+fn section(entry: &Entry) -> Option<&'static str> {
+    let anchor = format!("<a id=\"{}\"></a>", entry.number.to_lowercase());
+    let (_, rest) = PAGE.split_once(&anchor)?;
+    let end = ["\n<a id=\"", "\n## "].iter().filter_map(|next| rest.find(next)).min();
+    Some(rest[..end.unwrap_or(rest.len())].trim())
+}
+
+/// Markdown as text for a terminal. Paragraphs are filled anew; what is in a list keeps its bullets.
+fn drawn(markdown: &str, width: usize) -> String {
+    let mut out = String::new();
+    for paragraph in markdown.split("\n\n") {
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        match paragraph.strip_prefix("### ") {
+            Some(heading) => out += &format!("{BOLD}{heading}{BOLD:#}\n"),
+            None => items(paragraph).iter().for_each(|item| out += &filled(item, width)),
+        }
+    }
+    out
+}
+
+/// A paragraph, or the items of a list, each in one line.
+fn items(paragraph: &str) -> Vec<String> {
+    let mut items: Vec<String> = Vec::new();
+    for line in paragraph.lines().map(str::trim) {
+        match items.last_mut() {
+            Some(item) if !line.starts_with("- ") => *item += &format!(" {line}"),
+            _ => items.push(line.to_owned()),
+        }
+    }
+    items
+}
+
+fn filled(item: &str, width: usize) -> String {
+    let text = in_bold(&without_links(item));
+    wrapped(&text, "  ", if item.starts_with("- ") { "    " } else { "  " }, width)
+}
+
+/// Links as their text, and where they lead if that is another page: a terminal cannot follow them.
+fn without_links(text: &str) -> String {
+    let mut out = text.to_owned();
+    while let Some(middle) = out.find("](") {
+        let (Some(open), Some(close)) = (out[..middle].rfind('['), out[middle..].find(')')) else { break };
+        let (name, page) = (&out[open + 1..middle], &out[middle + 2..middle + close]);
+        let page = if page.starts_with('#') { String::new() } else { format!(" [docs/{page}]") };
+        out = format!("{}{name}{page}{}", &out[..open], &out[middle + close + 1..]);
+    }
+    out
+}
+
+fn in_bold(text: &str) -> String {
+    let parts = text.split("**").enumerate();
+    parts
+        .map(|(at, part)| if at % 2 == 1 { format!("{BOLD}{part}{BOLD:#}") } else { part.to_owned() })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,109 @@
+//! The page and the catalogue say the same, the page names thresholds as they are, and nothing of Markdown reaches a terminal.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use audit::catalogue::ALL;
+
+use super::*;
+
+/// What each section has, in this order.
+const LABELS: [&str; 4] = ["**Seen.**", "**Why.**", "**What to do.**", "**Threshold.**"];
+
+#[test]
+fn each_check_has_its_section_and_each_section_its_check() {
+    for entry in &ALL {
+        let text = section(entry).unwrap_or_default();
+        let head = format!("### {}. {}\n\n`{}`, {}.", entry.number, entry.title, entry.check, grades(entry));
+        assert!(
+            text.starts_with(&head),
+            "docs/validity.md wants a section of its own that begins with\n{head}\n\n{text}"
+        );
+        let places: Vec<Option<usize>> = LABELS.iter().map(|label| text.find(label)).collect();
+        assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{}: {LABELS:?}", entry.number);
+        let (number, anchor) = (entry.number, entry.number.to_lowercase());
+        let row =
+            format!("| [{number}](#{anchor}) | {} | `{}` | {} |\n", grades(entry), entry.check, entry.title);
+        assert!(PAGE.contains(&row), "the list at the head of docs/validity.md wants\n{row}");
+    }
+    assert_eq!(PAGE.matches("<a id=\"v").count(), ALL.len(), "a section of no check");
+    assert_eq!(PAGE.matches("\n| [V").count(), ALL.len(), "a row of no check");
+}
+
+#[test]
+fn subjects_are_the_headings_of_the_page_in_its_order() {
+    let headings: Vec<&str> = PAGE.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+    let subjects: BTreeSet<Subject> = ALL.iter().map(|entry| entry.subject).collect();
+    let subjects: Vec<&str> = subjects.into_iter().map(Subject::heading).collect();
+    let of_checks: Vec<&str> =
+        headings.iter().copied().filter(|heading| subjects.contains(heading)).collect();
+    assert_eq!(of_checks, subjects);
+}
+
+/// The `const` items of a crate's sources: name and value, as they are written.
+fn constants(folder: &Path, into: &mut Vec<(String, String)>) {
+    for entry in fs::read_dir(folder).expect("sources").flatten() {
+        if entry.path().is_dir() {
+            constants(&entry.path(), into);
+            continue;
+        }
+        let text = fs::read_to_string(entry.path()).expect("a source");
+        for item in text.split("const ").skip(1) {
+            let declared = item.split_once(';').and_then(|(item, _)| item.split_once(" = "));
+            let Some((head, value)) = declared else { continue };
+            into.extend(head.split_once(':').map(|(name, _)| (name.to_owned(), value.to_owned())));
+        }
+    }
+}
+
+#[test]
+fn thresholds_are_told_as_they_are() {
+    let mut known = Vec::new();
+    let crates = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    // Which blocks are dropped is decided while the run goes on, by the lab.
+    ["audit/src", "lab/src"].iter().for_each(|folder| constants(&crates.join(folder), &mut known));
+    let mut told = 0;
+    for code in PAGE.split('`').skip(1).step_by(2) {
+        let Some((name, value)) = code.split_once(" = ") else { continue };
+        let truths: Vec<&str> =
+            known.iter().filter(|(known, _)| known == name).map(|(_, truth)| truth.as_str()).collect();
+        // Two crates may have constants of one name.
+        assert!(
+            truths.is_empty() || truths.contains(&value),
+            "docs/validity.md has {code}, and it is {truths:?}"
+        );
+        told += usize::from(!truths.is_empty());
+    }
+    assert!(
+        told >= 12,
+        "the page names thresholds by their constants, such as `STEAL_SHARE_MAX = 0.02`: {told}"
+    );
+}
+
+#[test]
+fn a_section_is_plain_text_in_a_terminal() {
+    for entry in &ALL {
+        let text = anstream::adapter::strip_str(&explained(&[entry], 72)).to_string();
+        for mark in ["](", "**", "```", "\n|", "\n#", "<a "] {
+            assert!(!text.contains(mark), "{}: `{mark}` is left in\n{text}", entry.number);
+        }
+        assert!(text.lines().all(|line| line.chars().count() <= 72), "{text}");
+    }
+    let text = drawn(
+        "### V1. Title\n\nSee [the\npage](a.md#b), **now** ([V2](#v2)).\n\n- one two three\n  four\n- five",
+        18,
+    );
+    let text = anstream::adapter::strip_str(&text).to_string();
+    assert_eq!(
+        text,
+        "V1. Title\n\n  See the page\n  [docs/a.md#b],\n  now (V2).\n\n  - one two three\n    four\n  - five\n"
+    );
+}
+
+#[test]
+fn findings_are_explained_by_one_command_that_names_each_once() {
+    let command = explained_by([Some("V8"), None, Some("V17"), Some("V8")].into_iter());
+    assert_eq!(command.as_deref(), Some("proofload validity V8 V17"));
+    assert_eq!(explained_by([None].into_iter()), None);
+}
