@@ -28,29 +28,29 @@ mod within;
 mod work;
 mod workers;
 
+pub use cluster::{UNEVEN_MAX, WORKER_SHARE_MIN};
+pub use drift::DRIFT_MIN;
+pub use leak::{LEAK_BYTES_MIN, LEAK_SHARE_MIN, LEAK_SLICES_MIN, LEAK_TRIALS_MIN};
 pub use machine::{
     DISK_BYTES_PER_S_MIN, DISK_RATIO_MAX, PAGING_PER_S_MAX, SPIN_SPREAD_MAX, STRANGERS_SHARE_MAX,
     THROTTLED_SHARE_MAX,
 };
-pub use cluster::{UNEVEN_MAX, WORKER_SHARE_MIN};
-pub use drift::DRIFT_MIN;
-pub use leak::{LEAK_BYTES_MIN, LEAK_SHARE_MIN, LEAK_SLICES_MIN, LEAK_TRIALS_MIN};
 pub(crate) use missing::without_value;
 pub use network::{
     CHURN_SHARE_MAX, HELD_UP_SHARE_MAX, RESPONSES_MIN, RETRY_NS, TIME_WAIT_SHARE_MAX, UPSTREAM_OPENED_MIN,
 };
 pub use observable::ALIKE_CPU_TOLERANCE;
 pub use open_loop::{LAG_MAX_NS, LAG_SHARE_MAX, LAG_SHARE_VOID, QUEUED_SHARE_MAX, SENT_SHARE_MIN};
-pub use process::WATCHED_VARIABLES;
-pub use treatment::{COMPRESSED_BYTES_MIN, UNTREATED_SHARE_MIN, treatment_not_applied};
-pub use work::CONTENT_BYTES_MIN;
 pub(crate) use order::over_blocks;
 pub use order::{LAG1_BLOCKS_MIN, LAG1_MAX, MARGIN_SHARE_MIN};
+pub use process::WATCHED_VARIABLES;
 pub use saturation::{
     DELAYED_ACK_MS, OPENED_SHARE_MAX, ROUND_LATE_MAX, ROUND_MS, SATURATED_MIN, STALL_APART_MAX,
     STALL_LITTLE_MAX, STEPS_SPREAD_MIN, THROTTLED_MAX,
 };
+pub use treatment::{COMPRESSED_BYTES_MIN, UNTREATED_SHARE_MIN, treatment_not_applied};
 pub use within::{THIRD_BUCKETS_MIN, THIRD_RESPONSE_MAX};
+pub use work::CONTENT_BYTES_MIN;
 
 /// Share of requests without an expected response above which a variant's figures mean nothing.
 pub const FAILED_SHARE_MAX: f64 = 0.001;

@@ -287,8 +287,6 @@ impl Rig {
         }
         Ok(())
     }
-
-    }
 }
 
 fn arrivals(open: OpenSpec) -> Arrivals {
