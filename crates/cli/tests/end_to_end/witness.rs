@@ -1,6 +1,7 @@
 //! `proofload run` on variants that are not what they are called: compression that nobody asks for, a variable that a wrapper takes away.
 //! Beside them, in the same run, ones that are sound and of which nothing is said.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use crate::place::{Place, SERVICE, proofload, stderr, stdout};
@@ -59,11 +60,15 @@ blocks = 6
     }
 
     let record = record::open(&place.record()).expect("the record opens");
+    let mut looked_at = BTreeSet::new();
     for trial in record.complete_blocks().flat_map(|block| &block.trials) {
-        let [witness] = &trial.started.witnesses[..] else { panic!("one request: {:?}", trial.started) };
-        assert_eq!((witness.status, witness.decoded_bytes, witness.repeats), (200, Some(1000), true));
-        let coded = witness.headers.contains(&("content-encoding".into(), "gzip".into()));
-        assert_eq!((coded, witness.body_bytes < 1000), (trial.variant() == 1, trial.variant() == 1));
+        // Who took more than a second is not looked at again, which a busy machine may do to anyone.
+        for witness in &trial.started.witnesses {
+            looked_at.insert(trial.variant());
+            assert_eq!((witness.status, witness.decoded_bytes), (200, Some(1000)));
+            let coded = witness.headers.contains(&("content-encoding".into(), "gzip".into()));
+            assert_eq!((coded, witness.body_bytes < 1000), (trial.variant() == 1, trial.variant() == 1));
+        }
         let at_end = &trial.ended.as_ref().expect("it ended").processes_by_service["api"];
         for processes in [&trial.started.services[0].processes, at_end] {
             let [process] = &processes[..] else { panic!("one process: {processes:?}") };
@@ -73,4 +78,5 @@ blocks = 6
             assert_eq!(set, (trial.variant() != 3).then_some("production"));
         }
     }
+    assert_eq!(looked_at, [0, 1, 2, 3].into());
 }
