@@ -30,7 +30,7 @@ pub use saturation::{
     DELAYED_ACK_MS, OPENED_SHARE_MAX, ROUND_LATE_MAX, ROUND_MS, SATURATED_MIN, STALL_APART_MAX,
     STALL_LITTLE_MAX, STEPS_SPREAD_MIN, THROTTLED_MAX,
 };
-pub use within::{THIRD_BUCKETS_MIN, THIRD_RESPONSE_MAX};
+pub use within::{THIRD_BUCKETS_MIN, THIRD_RESPONSE_MAX, THIRD_TRIALS_MIN};
 
 /// Share of requests without an expected response above which a variant's figures mean nothing.
 pub const FAILED_SHARE_MAX: f64 = 0.001;
