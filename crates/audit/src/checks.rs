@@ -49,7 +49,7 @@ pub use saturation::{
     STALL_LITTLE_MAX, STEPS_SPREAD_MIN, THROTTLED_MAX,
 };
 pub use treatment::{COMPRESSED_BYTES_MIN, UNTREATED_SHARE_MIN, treatment_not_applied};
-pub use within::{THIRD_BUCKETS_MIN, THIRD_RESPONSE_MAX};
+pub use within::{THIRD_BUCKETS_MIN, THIRD_RESPONSE_MAX, THIRD_TRIALS_MIN};
 pub use work::CONTENT_BYTES_MIN;
 
 /// Share of requests without an expected response above which a variant's figures mean nothing.

@@ -6,7 +6,7 @@
 
 use plan::Metric;
 use record::{Record, Slice, Trial};
-use stats::{BLOCKS_MIN, Effect};
+use stats::Effect;
 
 use super::order::{MARGIN_SHARE_MIN, chance};
 use super::{SERIES_ALPHA, drift, trials};
@@ -18,6 +18,9 @@ use crate::spread::{log_value, mean};
 pub const THIRD_BUCKETS_MIN: usize = 4;
 /// And where its responses take at most this part of a third (p90): what is under way at the window's beginning is missing there.
 pub const THIRD_RESPONSE_MAX: f64 = 0.2;
+
+/// Fewest trials of a variant: those of the first look, without the one whose warm-up was watched.
+pub const THIRD_TRIALS_MIN: usize = 5;
 
 /// A variant whose figures change within its trials.
 pub(super) struct Change {
@@ -89,7 +92,7 @@ fn of_variant(record: &Record, variant: usize) -> Option<Change> {
     let counted =
         trials(record).filter(|trial| trial.variant() == variant && !(watched && trial.started.block == 1));
     let changes: Vec<f64> = counted.filter_map(|trial| of_trial(trial, metric)).collect();
-    let effect = stats::mean_effect(&changes).filter(|_| changes.len() >= BLOCKS_MIN as usize)?;
+    let effect = stats::mean_effect(&changes).filter(|_| changes.len() >= THIRD_TRIALS_MIN)?;
     Some(Change { variant, effect, trials: changes.len(), metric })
 }
 
