@@ -67,7 +67,7 @@ const EITHER: &[Grade] = &[Void, Warning];
 const NOTE: &[Grade] = &[Note];
 
 /// All checks, by subject.
-pub static ALL: [Entry; 45] = [
+pub static ALL: [Entry; 46] = [
     entry("V1", "treatment_not_applied", Treatment, VOID, "What a variant is called never happened"),
     entry("V2", "environment_lost", Treatment, VOID, "A variable did not reach the process"),
     entry("V3", "stale_server", Treatment, VOID, "Somebody else listened on the port"),
@@ -83,6 +83,7 @@ pub static ALL: [Entry; 45] = [
     entry("V13", "client_late", Client, EITHER, "The load generator sent late"),
     entry("V14", "cores_shared", Client, WARNING, "Generator and services on the same cores"),
     entry("V15", "service_not_saturated", Service, WARNING, "Nobody was at the limit"),
+    entry("V46", "throughput_in_steps", Service, WARNING, "Throughput that moves in steps"),
     entry("V16", "workers_idle", Service, EITHER, "Workers that did nothing"),
     entry("V17", "workers_lost", Service, VOID, "Workers ended while they were measured"),
     entry("V18", "workers_uneven", Service, WARNING, "One worker had most of the work"),

@@ -108,7 +108,7 @@ fn blocks_that_were_dropped_are_told_in_every_form() {
     let said = "8 of fresh processes, 2 more dropped (the host gave 31 % of the CPU time to others, and so on), order random";
     assert!(
         text.contains(said)
-            && text.contains("warning: 2 of 10 blocks were dropped: in block 2 the host gave"),
+            && text.contains("warning V43: 2 of 10 blocks were dropped: in block 2 the host gave"),
         "{text}"
     );
     let json = json(&record, &conclude(&record));
