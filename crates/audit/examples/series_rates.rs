@@ -82,7 +82,7 @@ fn planted(out: &mut impl Write) -> Result<()> {
         }),
         ("neighbours alike", "autocorrelated", [0.5, 0.7, 0.9, 0.97], Maker::alike),
     ];
-    writeln!(out, "| planted | check | size: found with 6, 10, 20, 40 blocks (%) |||||")?;
+    writeln!(out, "| planted | check | size: found with 6, 10, 20, 40 blocks | | | |")?;
     writeln!(out, "|---|---|---|---|---|---|")?;
     for (name, check, sizes, make) in plants {
         write!(out, "| {name} | {check} |")?;
