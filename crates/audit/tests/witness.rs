@@ -364,7 +364,7 @@ fn a_profiler_is_found_in_a_command_and_in_variables_and_what_resembles_one_is_n
             process.command = command.into();
             process.environment.extend(map(environment));
         }
-        found(&record).iter().any(|found| *found == ("profiler_on", Grade::Void))
+        found(&record).contains(&("profiler_on", Grade::Void))
     };
     for command in [
         "node --cpu-prof server.js",
