@@ -19,18 +19,20 @@ STALE_SERVER, PORT_TAKEN, BUSY_LOOPS, ORPHAN = "stale server", "port taken", "bu
 # All names that findings have. What the first ones say of a run without a fault may well be true: of the machine.
 OF_THE_HOST = ("blocks_dropped", "spin_varies", "steal", "throttled")
 CHECKS = (
-    *OF_THE_HOST, "aa_differs", "autocorrelated", "backlog_full", "client_late", "closed_loop_latency", "connection_churn",
-    "cores_shared", "damage", "different_bodies", "different_work", "disk_reads", "drift", "environment_lost", "errors",
-    "generator_saturated", "idle_not_idle", "killed", "leak", "left_over", "never_steady", "no_success",
-    "nothing_observable", "order_effect", "paging", "pointless", "ports_exhausted", "profiler_on",
-    "quantile_unresolved", "rate_not_kept", "same_stall", "service_not_saturated", "stale_server", "strangers",
-    "throughput_in_steps", "too_few_blocks", "too_few_buckets", "too_many_workers", "treatment_not_applied",
-    "upstream_connections", "value_missing", "warm_up_inside", "workers_idle", "workers_lost", "workers_uneven",
+    *OF_THE_HOST, "aa_differs", "autocorrelated", "backlog_full", "client_late", "closed_loop_latency",
+    "connection_churn", "cores_shared", "damage", "different_bodies", "different_work", "disk_reads", "drift",
+    "environment_lost", "errors", "generator_saturated", "idle_not_idle", "killed", "leak", "left_over",
+    "never_steady", "no_success", "nothing_observable", "order_effect", "paging", "pointless", "ports_exhausted",
+    "profiler_on", "quantile_unresolved", "rate_not_kept", "same_stall", "service_not_saturated", "stale_server",
+    "strangers", "throughput_in_steps", "too_few_blocks", "too_few_buckets", "too_many_workers",
+    "treatment_not_applied", "upstream_connections", "value_missing", "warm_up_inside", "workers_idle",
+    "workers_lost", "workers_uneven",
 )
 # What is not planted here, and why.
 NOT_COVERED = {
-    "blocks_dropped, spin_varies, steal, throttled": "the host's doing; its counters are planted in the tests of crates/audit",
-    "aa_differs": "two identical variants that differ would have to be made; `make truth-aa` measures how often they seem to",
+    "blocks_dropped, spin_varies, steal, throttled":
+        "the host's doing; its counters are planted in the tests of crates/audit",
+    "aa_differs": "identical variants that differ would have to be made; `make truth-aa` tells how often they seem to",
     "disk_reads, paging": "a machine short of memory, or a cold disk, would have to be made",
     "never_steady, too_few_buckets": "about the length of a run, which is as short as possible here",
     "closed_loop_latency, killed": "notes",
@@ -51,7 +53,8 @@ def merged(*tables: dict) -> dict:
 
 def pruned(table: dict) -> dict:
     """Without what is `None`: so a later table takes away what an earlier one has."""
-    return {key: pruned(value) if isinstance(value, dict) else value for key, value in table.items() if value is not None}
+    kept = {key: value for key, value in table.items() if value is not None}
+    return {key: pruned(value) if isinstance(value, dict) else value for key, value in kept.items()}
 
 
 def api(**keys) -> dict:
@@ -113,15 +116,17 @@ NGINX = ["nginx", "-p", "{scratch}", "-c", "{scratch}/nginx.conf", "-e", "stderr
 
 
 def proxy(template: str) -> dict:
-    return api(directory=str(TARGETS / "reverse-proxy"), command=NGINX, templates={"nginx.conf": template}, workers=1)
+    folder = TARGETS / "reverse-proxy"
+    return api(directory=str(folder), command=NGINX, templates={"nginx.conf": template}, workers=1)
 
 
 PROXY = merged(
     proxy("nginx-pool.conf.tmpl"), api(needs=["origin"]), load(path="/api/", connections=32),
-    {"services": {"origin": {"directory": str(TARGETS / "origin"), "command": ["node", "server.js"], "ready": "/healthz",
-                             "env": {"PORT": "{port}", "HOST": "{address}"}}}},
+    {"services": {"origin": {"directory": str(TARGETS / "origin"), "command": ["node", "server.js"],
+                             "ready": "/healthz", "env": {"PORT": "{port}", "HOST": "{address}"}}}},
 )
-LINK = load(network={"delay": "1ms"})
+# There the proxy looks for the origin at its own address.
+LINK = merged(load(network={"delay": "1ms"}), {"services": {"origin": {"env": {"HOST": "0.0.0.0"}}}})
 FEW_PORTS = "echo '40000 40200' > /proc/sys/net/ipv4/ip_local_port_range"
 # Each process tells its port to who waits for it.
 SHARED_PORT = api(
@@ -141,8 +146,8 @@ SECONDS = 27  # that a sound run takes, about
 
 
 class Fault(NamedTuple):
-    """`checks`: any of them finds it, if its grade is `grade` or graver. `beside`: how it is planted, if not by `planted`.
-    `of_sound`: findings that are true of the sound experiment, too. `seconds`: about how long a faulty run takes."""
+    """`checks`: any of them finds it, if its grade is `grade` or graver. `beside`: how it is planted, if not by
+    `planted`. `of_sound`: findings that are true of the sound experiment, too. `seconds`: how long a faulty run takes."""
 
     wrong: str
     checks: tuple
@@ -184,7 +189,8 @@ FAULTS = {
     "different-content": Fault(
         "other answers of the same length", ("different_work",), WARNING, planted=candidate(LETTER="y")),
     "different-size": Fault(
-        "answers a fifth longer", ("different_work", "different_bodies"), WARNING, planted=candidate(BODY_BYTES="1200")),
+        "answers a fifth longer", ("different_work", "different_bodies"), WARNING,
+        planted=candidate(BODY_BYTES="1200")),
     "client-saturated": Fault(
         "answers in chunks of one byte, one thread to read them", ("generator_saturated",), VOID,
         planted=env(CHUNK_BYTES="1"), sound=merged(api(command=["node", "chunks.js"]), load(threads=1))),
@@ -207,14 +213,14 @@ FAULTS = {
         litters=True),
     "backlog": Fault(
         "`listen` with room for one connection", ("backlog_full",), VOID,
-        planted=env(BACKLOG="1"), sound=merged(env(CLOSE_AFTER="50"), load(connections=128)),
-        of_sound=("connection_churn",), litters=True),
+        planted=env(BACKLOG="1"), sound=merged(env(CLOSE_AFTER="200"), load(connections=8)), seconds=40,
+        litters=True),
     "one-worker": Fault(
         "one connection for two workers", ("workers_idle",), VOID, planted=load(connections=1), sound=CLUSTER,
         of_sound=("cores_shared",)),
     "uneven-workers": Fault(
-        "one of two workers waits 3 ms before each answer", ("workers_uneven",), WARNING,
-        planted=env(DELAY_MS="3", DELAY_WORKER="2"), sound=CLUSTER, of_sound=("cores_shared",)),
+        "one of two workers waits 16 ms before each answer", ("workers_uneven",), WARNING,
+        planted=env(DELAY_MS="16", DELAY_WORKER="2"), sound=CLUSTER, of_sound=("cores_shared",)),
     "worker-crashes": Fault(
         "one of two workers ends while it is measured", ("workers_lost",), VOID,
         planted=env(CRASH_AFTER_MS="2000"), sound=CLUSTER, of_sound=("cores_shared",)),
@@ -234,8 +240,8 @@ FAULTS = {
         "whichever starts first is slower", ("order_effect",), WARNING, planted=env(FIRST_FILE="@folder/first"),
         sound=SERIES, seconds=32),
     "warm-up": Fault(
-        "the first 3,000 requests are slow, and no warm-up", ("warm_up_inside",), WARNING,
-        planted=merged(env(SLOW_REQUESTS="3000"), design(warmup="0s")), seconds=20),
+        "the first 2,000 requests are slow, and no warm-up", ("warm_up_inside",), WARNING,
+        planted=merged(env(SLOW_REQUESTS="2000"), design(warmup="0s")), seconds=20),
     "profiler": Fault(
         "`node --cpu-prof`", ("profiler_on",), VOID,
         planted=api(command=["node", "--cpu-prof", "--cpu-prof-dir={scratch}", "server.js"])),
@@ -258,10 +264,11 @@ FAULTS = {
     "strangers": Fault(
         "two busy loops beside it", ("strangers",), WARNING, beside=BUSY_LOOPS),
     "client-late": Fault(
-        "two busy loops beside an open loop", ("client_late",), WARNING, sound=AT_A_RATE, beside=BUSY_LOOPS, seconds=32),
+        "two busy loops beside an open loop", ("client_late",), WARNING, sound=AT_A_RATE, beside=BUSY_LOOPS,
+        seconds=32),
     "rate-not-kept": Fault(
-        "500 requests a second for four connections of 50 ms", ("rate_not_kept",), VOID,
-        planted=merged(env(DELAY_MS="50"), load(connections=4)), sound=AT_A_RATE, seconds=32),
+        "500 requests a second for four connections of 12 ms", ("rate_not_kept",), VOID,
+        planted=merged(env(DELAY_MS="12"), load(connections=4)), sound=AT_A_RATE, seconds=32),
     "too-short": Fault(
-        "a budget of 10 s", ("too_few_blocks",), VOID, planted=design(budget="10s", warmup="2s"), seconds=10),
+        "a budget of 21 s for what takes 27 s", ("too_few_blocks",), VOID, planted=design(budget="21s"), seconds=22),
 }
