@@ -147,7 +147,7 @@ SECONDS = 27  # that a sound run takes, about
 
 class Fault(NamedTuple):
     """`checks`: any of them finds it, if its grade is `grade` or graver. `beside`: how it is planted, if not by
-    `planted`. `of_sound`: findings that are true of the sound experiment, too. `seconds`: how long a faulty run takes."""
+    `planted`. `of_sound`: findings that are true of the sound experiment, too. `seconds`: that a faulty run takes."""
 
     wrong: str
     checks: tuple
