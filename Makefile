@@ -11,7 +11,7 @@ STUDIES += json-data-large-short=4m express-tuning=3m express-checklist=7m rever
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help setup build demo studies bench-engine bench-open-loop bench-memory bench-proxy truth-setup truth-simulated
-.PHONY: truth-aa truth-planted truth-by-hand truth-variance test fuzz check
+.PHONY: truth-aa truth-planted truth-by-hand truth-variance truth-validity test fuzz check
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,6 +68,12 @@ truth-by-hand: truth-setup ## how often runs of wrk by hand are wrong about the 
 truth-variance: truth-setup ## where identical processes get their variance from, measured here in about 25 minutes
 	python3 bench/truth/variance.py --proofload $(BINARY) --out $(TRUTH)/variance.jsonl
 	python3 bench/truth/variance_table.py $(TRUTH)/variance.jsonl
+
+# As root it also plants what takes a network of its own.
+truth-validity: setup truth-setup ## which faults of a measurement the checks find, and how often they speak without one, in 74 runs
+	python3 bench/truth/faults.py --proofload $(BINARY) --out $(TRUTH)/faults.jsonl
+	python3 bench/truth/faults_table.py $(TRUTH)/faults.jsonl
+
 truth-simulated: ## how often intervals and verdicts are true on simulated noisy machines, in a few minutes of CPU time
 	cargo run --release --locked -p proofload-lab --example simulated_truth
 

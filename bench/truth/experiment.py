@@ -77,6 +77,14 @@ def run(proofload: str, name: str, variants: Variants, effect: Effect, seed: int
 
 
 def output_of(command: list, seconds_max: float) -> str:
+    code, output, talk = ended(command, seconds_max)
+    if code not in ANSWERED:
+        raise Failed(f"proofload ended with {code}: {talk[-500:].strip()}")
+    return output
+
+
+def ended(command: list, seconds_max: float) -> tuple:
+    """Its exit code, what it printed and what it said. Raises `Failed` where it does not end in time."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             output, talk = process.communicate(timeout=seconds_max)
@@ -87,9 +95,7 @@ def output_of(command: list, seconds_max: float) -> str:
             if isinstance(error, subprocess.TimeoutExpired):
                 raise Failed(f"proofload was not done after {seconds_max} s") from error
             raise
-    if process.returncode not in ANSWERED:
-        raise Failed(f"proofload ended with {process.returncode}: {talk[-500:].strip()}")
-    return output
+    return process.returncode, output, talk
 
 
 def kept(report: dict, events: Iterable[dict]) -> dict:

@@ -35,9 +35,10 @@ class Step(NamedTuple):
         return random.Random(f"{base} {self.key}").randrange(2**31)
 
 
-def add_options(parser: argparse.ArgumentParser, count: int) -> None:
+def add_options(parser: argparse.ArgumentParser, count: int, flag: str = "--count") -> None:
     """Those that every study has."""
-    parser.add_argument("--count", type=positive, default=count, help=f"comparisons, of each effect [{count}]")
+    parser.add_argument(flag, dest="count", metavar="N", type=positive, default=count,
+                        help=f"comparisons, of each effect [{count}]")
     parser.add_argument("--seed", type=int, default=20261121, help="of all that is drawn [20261121]")
     parser.add_argument("--out", metavar="FILE", type=Path, required=True,
                         help="JSON lines are appended here; what it has already is not done again")

@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""Plants faults of measurements on real services, and looks whether the checks find them and keep quiet without them.
+
+Each fault of catalogue.py is run by `proofload run` as often as asked, and its sound experiment as often as that.
+Service on core 0, client on core 1, loopback only, but for what says otherwise. What was found is for faults_table.py.
+"""
+
+import argparse
+import json
+import os
+import random
+import re
+import shutil
+import sys
+import tempfile
+import time
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Optional
+
+import beside
+from catalogue import BUSY_LOOPS, CHECKS, FAULTS, ORPHAN, PORT_TAKEN, PREVENTED, REFUSED, STALE_SERVER, Fault
+from experiment import ANSWERED, ended, kept
+from reuse import ROOT, Failed, progress
+from study import Step, add_options, add_proofload, command, conduct, parsed
+from toml_writer import toml_text
+
+KINDS = {"sound": False, "fault": True}
+SECONDS_MAX = 240  # the budget of an experiment and what it takes to end
+NOT_STARTED = 3  # exit code
+AUDIT = ROOT / "crates" / "audit" / "src"
+
+
+def parse_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add_options(parser, count=1, flag="--repeat")
+    add_proofload(parser)
+    parser.add_argument("--only", metavar="FAULT", nargs="+", choices=list(FAULTS), default=list(FAULTS),
+                        help=f"these and no others: {', '.join(FAULTS)}")
+    parser.add_argument("--kind", nargs="+", choices=list(KINDS), default=list(KINDS),
+                        help="with the fault, without it, or both [both]")
+    return parser.parse_args()
+
+
+def study(options: argparse.Namespace) -> None:
+    chosen = {name: FAULTS[name] for name in options.only if can_run(name, FAULTS[name])}
+    checks = implemented(AUDIT)
+
+    def attempt(step: Step) -> dict:
+        return {"checks": checks, **run(options.proofload, chosen[step.effect], step, step.seed(options.seed))}
+
+    conduct(options.out, steps(chosen, options.kind, options.count, options.seed), attempt)
+
+
+def can_run(name: str, fault: Fault) -> bool:
+    if not fault.needs_root or (os.geteuid() == 0 and shutil.which("ip") and shutil.which("tc")):
+        return True
+    progress(f"left out: {name}, which takes root, and ip and tc (apt-get install iproute2)\n")
+    return False
+
+
+def implemented(sources: Path) -> list:
+    """Those checks that the sources of the audit name: one that is not there cannot raise a false alarm."""
+    text = "".join(file.read_text() for file in sources.rglob("*.rs"))
+    words = set(re.findall(r'"([a-z_]+)"', text))
+    return [check for check in CHECKS if check in words]
+
+
+def steps(chosen: dict, kinds: list, count: int, seed: int) -> list:
+    """Each fault with and without, in an order drawn for each round; those that litter come last."""
+    source = random.Random(seed)
+    result = []
+    for number in range(count):
+        all_of_it = [Step(kind, name, number, fault.seconds_of(KINDS[kind]))
+                     for name, fault in chosen.items() for kind in kinds]
+        drawn = source.sample(all_of_it, len(all_of_it))
+        result += sorted(drawn, key=lambda step: chosen[step.effect].litters)
+    return result
+
+
+def run(proofload: str, fault: Fault, step: Step, seed: int) -> dict:
+    """One run and what is kept of it. Raises `Failed` where it says nothing."""
+    faulty = KINDS[step.kind]
+    beside.await_few_closing()
+    with tempfile.TemporaryDirectory(prefix="bench-truth-") as folder:
+        known = {"@folder": folder, "@port": beside.free_port(), "@now_ms": round(time.time() * 1000),
+                 "@seconds": 1_000_000 + os.getpid()}
+        file, record = Path(folder) / f"{step.effect}.toml", Path(folder) / "record"
+        file.write_text(toml_text(filled(fault.experiment(step.effect, faulty), known)))
+        arguments = [proofload, "run", str(file), "--json", "--seed", str(seed), "--out", str(record)]
+        planted = fault.beside if faulty else None
+        with planted_beside(planted, known):
+            code, output, talk = ended(arguments, SECONDS_MAX)
+        left = beside.sleepers(str(known["@seconds"])) if planted == ORPHAN else None
+        beside.end(left or [])
+        if code == NOT_STARTED and faulty:
+            return {"findings": [[REFUSED, "void", reason(talk)]], "exit": code}
+        if code not in ANSWERED:
+            raise Failed(f"proofload ended with {code}: {talk[-500:].strip()}")
+        return {**said(output, record), "exit": code, **prevented(left)}
+
+
+def planted_beside(what: Optional[str], known: dict) -> AbstractContextManager:
+    if what == STALE_SERVER:
+        return beside.stale_servers(Path(known["@folder"]) / "ports")
+    if what == PORT_TAKEN:
+        return beside.stale_server(known["@port"])
+    if what == BUSY_LOOPS:
+        return beside.busy_loops()
+    return nullcontext()
+
+
+def filled(value: object, known: dict) -> object:
+    """With what is known now: a text that is nothing but its name becomes the value itself, if that is a port."""
+    if isinstance(value, dict):
+        return {key: filled(one, known) for key, one in value.items()}
+    if isinstance(value, list):
+        return [filled(one, known) for one in value]
+    if value == "@port":
+        return known["@port"]
+    if isinstance(value, str):
+        for name, one in known.items():
+            value = value.replace(name, str(one))
+    return value
+
+
+def said(output: str, record: Path) -> dict:
+    """What the report says, with the evidence of its findings."""
+    try:
+        report = json.loads(output)
+        events = parsed((record / "events.jsonl").read_text().splitlines())
+    except (ValueError, OSError) as error:
+        raise Failed(f"the report or the record cannot be read: {error}") from error
+    findings = [[finding["check"], finding["grade"], finding["evidence"]] for finding in report["findings"]]
+    return {**kept(report, events), "findings": findings}
+
+
+def prevented(left: Optional[list]) -> dict:
+    """Whether what was to outlive its trial did, where something was."""
+    return {} if left is None else {PREVENTED: not left}
+
+
+def reason(talk: str) -> str:
+    lines = [line.strip() for line in talk.splitlines() if line.strip()]
+    return next((line for line in lines if line.startswith("error")), lines[-1] if lines else "nothing was said")
+
+
+if __name__ == "__main__":
+    asked = parse_options()
+    sys.exit(command(lambda: study(asked)))
