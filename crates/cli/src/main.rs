@@ -3,6 +3,7 @@
 mod audit;
 mod calibrate;
 mod check;
+mod env;
 mod exit;
 mod habits;
 mod load;
@@ -36,6 +37,7 @@ struct Cli {
 const AFTER_HELP: &str = "\
 Begin with:
   proofload load http://127.0.0.1:3000/        one load test, as with wrk
+  proofload env                                what about this machine will hurt a measurement, and what helps
   proofload check experiment.toml              what an experiment will do, and how long it takes
   proofload calibrate experiment.toml          how small a difference this machine can show, in how much time
   proofload run experiment.toml --quick        a first answer in about a minute
@@ -67,6 +69,11 @@ enum Command {
     /// Output of wrk, wrk2, ab, oha, autocannon, hey, h2load, k6 and vegeta, as it is or pasted into notes, Markdown or a shell
     /// transcript; JSON of oha, autocannon, k6 and vegeta too. Exit code 4 where a finding voids a conclusion.
     Audit(audit::AuditArgs),
+    /// Tell what about this machine will hurt a measurement, and what to do about it
+    ///
+    /// Processors, frequency, steal, clock, memory, limits, rights and what else is running, the worst first, each with its figures
+    /// and the command that helps. Changes nothing, takes two seconds.
+    Env(env::EnvArgs),
     /// Print the JSON Schema of the experiment file, for editors
     Schema,
 }
@@ -83,6 +90,7 @@ fn main() -> ExitCode {
         Command::Load(args) => load::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Audit(args) => audit::run(&args),
+        Command::Env(args) => env::run(&args),
         Command::Schema => schema::run(),
     };
     result.unwrap_or_else(|error| exit::fail(&error))

@@ -10,6 +10,7 @@ mod figure;
 mod json;
 mod markdown;
 mod sheet;
+mod surveyed;
 mod text;
 
 pub use audited::Audited;
@@ -18,4 +19,5 @@ pub use figure::{bytes, change, count, rate, seconds, share};
 pub use json::json;
 pub use markdown::markdown;
 pub use sheet::{Answer, EffectLine, Effects, Judged, Part, Remark, Row, Sheet};
+pub use surveyed::Surveyed;
 pub use text::{so_far, text};
