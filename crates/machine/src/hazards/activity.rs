@@ -27,10 +27,11 @@ pub fn others(facts: &Facts) -> Option<Hazard> {
     };
     let load = facts.host.load_average;
     let average = load.map(|load| format!("; load average {load:.2}")).unwrap_or_default();
-    let evidence = format!(
-        "others used {} of a processor in the second watched{named}{average}",
-        percent(watched.others)
-    );
+    let used = match watched.others {
+        others if others < 0.995 => format!("{} of a processor", percent(others)),
+        others => format!("{} processors", short(others)),
+    };
+    let evidence = format!("others used {used} in the second watched{named}{average}");
     let processors = facts.processors.online.unwrap_or(1) as f64;
     let was_busy = load.is_some_and(|load| load > processors * LOAD_QUIET);
     let remedy = "it takes time and caches from generator and services, and comes and goes as it likes; end it, or wait until the \

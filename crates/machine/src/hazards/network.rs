@@ -44,9 +44,10 @@ pub fn open_files(facts: &Facts) -> Option<Hazard> {
 /// The line before accept().
 pub fn accept_queue(facts: &Facts) -> Option<Hazard> {
     let somaxconn = facts.limits.somaxconn?;
-    let half_open = facts.limits.syn_backlog.map(|length| format!(", {length} half-open"));
+    let length = |length: i64| count(u64::try_from(length).unwrap_or(0));
+    let half_open = facts.limits.syn_backlog.map(|most| format!(", {} half-open", length(most)));
     let evidence =
-        format!("{somaxconn} connections may wait to be accepted{}", half_open.unwrap_or_default());
+        format!("{} connections may wait to be accepted{}", length(somaxconn), half_open.unwrap_or_default());
     if somaxconn >= SOMAXCONN_KNOW {
         return Some(Hazard::fine("accept_queue", evidence));
     }

@@ -53,7 +53,7 @@ pub fn quota(facts: &Facts) -> Option<Hazard> {
         );
     }
     let remedy = "whoever has used it up stands still for the rest of the period: stalls of tens of milliseconds that are not the \
-                  service's; give whole processors instead (docker run --cpuset-cpus), or lift it";
+                  service's; give whole processors by a cpuset instead, or lift it";
     let lift = if quota.file.ends_with("cpu.max") { "max" } else { "-1" };
     Some(Hazard::bad("quota", evidence, remedy).run(format!("echo {lift} > {}", quota.file)))
 }
