@@ -2,6 +2,7 @@
 
 BINARY := $(or $(CARGO_TARGET_DIR),target)/release/proofload
 FUZZ_SECONDS ?= 60
+FUZZ_TARGETS := response_reader transcript_reader
 DEMO_TARGETS := express-json express-views
 TRUTH := target/truth
 # Each with a budget in which two virtual cores should get the six blocks that a verdict takes; docs/experiments.md says which were tried.
@@ -85,11 +86,13 @@ test: setup ## all tests: the workspace's and those of the services under test
 	python3 -m unittest discover --start-directory scripts
 
 # cargo-fuzz wants flags of the compiler that only nightly has by default.
-fuzz: ## the response reader against a minute of made-up responses (cargo install cargo-fuzz; FUZZ_SECONDS for longer)
-	cargo xtask seeds fuzz/seeds/response_reader
-	mkdir -p fuzz/corpus/response_reader
-	RUSTC_BOOTSTRAP=1 cargo fuzz run response_reader fuzz/corpus/response_reader fuzz/seeds/response_reader -- \
-		-max_total_time=$(FUZZ_SECONDS) -max_len=4096 -dict=fuzz/response_reader.dict
+fuzz: ## both readers against a minute each of made-up bytes (cargo install cargo-fuzz; FUZZ_SECONDS for longer)
+	cargo xtask seeds fuzz/seeds
+	mkdir -p $(FUZZ_TARGETS:%=fuzz/corpus/%)
+	@for target in $(FUZZ_TARGETS); do \
+		RUSTC_BOOTSTRAP=1 cargo fuzz run $$target fuzz/corpus/$$target fuzz/seeds/$$target -- \
+			-max_total_time=$(FUZZ_SECONDS) -max_len=4096 -dict=fuzz/$$target.dict || exit 1; \
+	done
 
 check: ## what CI runs: format, lints, house rules, all tests
 	cargo fmt --all --check

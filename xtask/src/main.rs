@@ -9,7 +9,7 @@ mod tidy;
 
 const USAGE: &str = "\
 usage: cargo xtask tidy [FOLDER]    the house rules over the tree (by default this repository)
-       cargo xtask seeds FOLDER     the known responses as seeds for fuzzing the response reader";
+       cargo xtask seeds FOLDER     known responses and transcripts as seeds, in a folder for each fuzz target";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -47,7 +47,7 @@ fn run_tidy(root: &Path) -> ExitCode {
 fn write_seeds(folder: &Path) -> ExitCode {
     match seeds::write(folder) {
         Ok(count) => {
-            println!("seeds: {count} responses in {}", folder.display());
+            println!("seeds: {count} in {}", folder.display());
             ExitCode::SUCCESS
         }
         Err(error) => {

@@ -3,6 +3,7 @@
 mod audit;
 mod calibrate;
 mod check;
+mod env;
 mod exit;
 mod habits;
 mod load;
@@ -37,6 +38,7 @@ struct Cli {
 const AFTER_HELP: &str = "\
 Begin with:
   proofload load http://127.0.0.1:3000/        one load test, as with wrk
+  proofload env                                what about this machine will hurt a measurement, and what helps
   proofload check experiment.toml              what an experiment will do, and how long it takes
   proofload calibrate experiment.toml          how small a difference this machine can show, in how much time
   proofload run experiment.toml --quick        a first answer in about a minute
@@ -73,6 +75,11 @@ enum Command {
     ///
     /// Each finding has a number, such as V8. Without one, all checks are listed.
     Validity(validity::ValidityArgs),
+    /// Tell what about this machine will hurt a measurement, and what to do about it
+    ///
+    /// Processors, frequency, steal, clock, memory, limits, rights and what else is running, the worst first, each with its figures
+    /// and the command that helps. Changes nothing, takes two seconds.
+    Env(env::EnvArgs),
     /// Print the JSON Schema of the experiment file, for editors
     Schema,
 }
@@ -90,6 +97,7 @@ fn main() -> ExitCode {
         Command::Report(args) => report::run(&args),
         Command::Audit(args) => audit::run(&args),
         Command::Validity(args) => validity::run(&args),
+        Command::Env(args) => env::run(&args),
         Command::Schema => schema::run(),
     };
     result.unwrap_or_else(|error| exit::fail(&error))

@@ -11,6 +11,7 @@
 mod buffers;
 mod ring;
 
+use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -63,6 +64,17 @@ struct Socket {
     generation: u32,
     /// A receive is armed.
     receiving: bool,
+}
+
+/// Whether this machine grants what the completion driver takes: a ring for one connection is set up, and taken down again.
+///
+/// # Errors
+/// The kernel's answer, where it has no io_uring, refuses it, or is older than Linux 6.12.
+pub fn grants() -> io::Result<()> {
+    let buffers = Buffers::new()?;
+    // Dropped before the memory that it points to.
+    Ring::new(1, &buffers)?;
+    Ok(())
 }
 
 impl Completion {

@@ -48,6 +48,7 @@ mod trust;
 mod values;
 mod worker;
 
+pub use completion::grants as grants_completion;
 pub use content::{Digest, DigestError};
 pub use error::LoadError;
 pub use failure::{Cause, ErrorCount, Phase};

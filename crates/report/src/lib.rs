@@ -10,6 +10,7 @@ mod figure;
 mod json;
 mod markdown;
 mod sheet;
+mod surveyed;
 mod text;
 
 pub mod validity;
@@ -20,4 +21,5 @@ pub use figure::{bytes, change, count, rate, seconds, share};
 pub use json::json;
 pub use markdown::markdown;
 pub use sheet::{Answer, EffectLine, Effects, Judged, Part, Remark, Row, Sheet};
+pub use surveyed::Surveyed;
 pub use text::{so_far, text};

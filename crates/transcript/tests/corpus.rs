@@ -95,6 +95,7 @@ fn one_value_is_the_same_in_text_and_in_json_of_a_tool() {
     for (text, json) in [
         ("by-hand/vegeta-12-plain.txt", "by-hand/vegeta-12-plain.json"),
         ("tools/k6-0.49.0-plain.txt", "tools/k6-0.49.0-plain.json"),
+        ("tools/k6-1.1.0-plain.txt", "tools/k6-1.1.0-plain.json"),
     ] {
         let one = |name: &str| read(name, &fs::read(folder(name)).unwrap()).remove(0);
         let (text, json) = (one(text), one(json));

@@ -107,6 +107,16 @@ for program in $(tr : ' ' <<<"${K6S:-}"); do
         --summary-export "tools/k6-$version-plain.json" "$script"
     keep "k6-$version-errors.txt" "$program" run --no-usage-report --env AT=/error --vus 2 --duration 1s "$script"
     "$program" run --no-usage-report --quiet --env AT=/headers --iterations 1 "$script" >/dev/null
+    # The data of handleSummary, at a rate.
+    cat >"$script" <<SCRIPT
+import http from "k6/http";
+const steady = { executor: "constant-arrival-rate", rate: 200, duration: "2s", preAllocatedVUs: 20 };
+export const options = { scenarios: { steady }, summaryTrendStats: ["avg", "min", "med", "max", "p(90)", "p(99)"] };
+export default () => { http.get("$url/small"); };
+export const handleSummary = (data) => ({ "tools/k6-$version-rate.json": JSON.stringify(data, null, 2) });
+SCRIPT
+    echo "k6-$version-rate.json: $program run" >&2
+    "$program" run --no-usage-report --quiet "$script" >/dev/null
     rm "$script"
 done
 # What depends on this machine and says nothing.

@@ -1,0 +1,95 @@
+//! `proofload env`: what about this machine will hurt a measurement. It asks those who will need a thing whether they get it, and
+//! prints; the judgement is `machine`'s, the layout `report`'s.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use audit::Calibration;
+use clap::Args;
+use machine::{Asked, Facts, Granted, Storage};
+use record::Record;
+use report::Surveyed;
+
+use crate::print;
+use crate::report::{RECORDS, newest_first};
+
+/// Programs that the shipped experiments start.
+const PROGRAMS: [&str; 2] = ["node", "nginx"];
+/// Records that are opened in search of a calibration.
+const OPENED_MAX: usize = 8;
+
+/// Flags of `env`.
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct EnvArgs {
+    /// For other programs: all facts, and what follows from them
+    #[arg(long)]
+    json: bool,
+}
+
+const AFTER_HELP: &str = "\
+It watches for two seconds: one in which it is quiet and sees what others use, and one in which it does the same work
+over and over and sees how evenly that goes. Leave the machine alone meanwhile. Nothing is changed: commands that are
+shown are for you to run (most as root), and a restart undoes most of them.
+
+Will hurt a measurement: change it first, or expect wrong figures and wide intervals.
+Worth knowing: it bears on what can be measured here, or on what a result is worth elsewhere.
+
+How small a difference can be found here, only a measurement tells: proofload calibrate experiment.toml
+
+Exit code: 0. It is advice; whether a run was hurt is told by the findings of its report.";
+
+/// Looks, watches and prints.
+///
+/// # Errors
+/// If stdout cannot be written.
+pub fn run(args: &EnvArgs) -> anyhow::Result<ExitCode> {
+    let mut facts = Facts::look();
+    facts.watched = Some(machine::watch());
+    // Programs that are asked for their version would have been seen at work.
+    facts.asked = ask(&facts);
+    let hazards = machine::hazards(&facts);
+    let calibration = calibration(&facts);
+    let surveyed = Surveyed {
+        facts: &facts,
+        hazards: &hazards,
+        calibration: calibration.as_ref().map(|(record, calibration)| (record, calibration)),
+    };
+    let text = if args.json { format!("{:#}\n", surveyed.json()) } else { surveyed.text(print::width()) };
+    print::data(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn ask(facts: &Facts) -> Asked {
+    let records = if Path::new(RECORDS).is_dir() { RECORDS } else { "." };
+    let version = |name: &&str| ((*name).to_owned(), machine::version_of(name));
+    Asked {
+        io_uring: Some(Granted::of(load::grants_completion())),
+        link: Some(Granted::of(target::networks_can_be_made())),
+        group_writable: Some(facts.processors.group.can_account()),
+        storage: Storage::of(records),
+        programs: PROGRAMS.iter().map(version).collect(),
+    }
+}
+
+/// The newest calibration below ./records that was made on this machine and is not void.
+fn calibration(facts: &Facts) -> Option<(Record, Calibration)> {
+    let named =
+        |path: &Path| path.file_name().is_some_and(|name| name.to_string_lossy().contains("-calibration-"));
+    let newest = newest_first().into_iter().filter(|path| named(path)).take(OPENED_MAX);
+    newest.filter_map(|path| record::open(&path).ok()).find_map(|record| {
+        let sound = is_here(&record, facts) && is_of_copies(&record) && !audit::conclude(&record).is_void();
+        let calibration = Calibration::of(&record).filter(|_| sound)?;
+        Some((record, calibration))
+    })
+}
+
+fn is_here(record: &Record, facts: &Facts) -> bool {
+    let then = &record.header.environment;
+    then.cpu_model == facts.processors.model && then.kernel == facts.host.kernel
+}
+
+/// Only a calibration has two variants and nothing that is varied.
+fn is_of_copies(record: &Record) -> bool {
+    record.header.plan.factors.is_empty() && record.header.plan.variants.len() == 2
+}

@@ -1,0 +1,270 @@
+//! Kept machines of several kinds, and one change after another to a sound one: each hazard is told where it is, and nowhere else.
+
+use proofload_machine::{Asked, Busy, Facts, Grade, Granted, Hazard, Spin, Storage, Texts, Watched, hazards};
+
+const BARE_METAL: &str = include_str!("kept/bare-metal.txt");
+const VIRTUAL: &str = include_str!("kept/virtual.txt");
+const CONTAINER_V1: &str = include_str!("kept/container-v1.txt");
+const CONTAINER_V2: &str = include_str!("kept/container-v2.txt");
+
+const CPU: &str = "/sys/devices/system/cpu";
+const CLOCK: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+
+/// What nobody but others can tell, all well.
+fn sound(texts: &Texts) -> Facts {
+    let mut facts = Facts::of(texts);
+    facts.watched = Some(Watched {
+        seconds: 1.8,
+        steal_share: 0.0,
+        others: 0.01,
+        busiest: vec![],
+        spin: Some(Spin { pieces: 300, median_us: 2100.0, cv: 0.004 }),
+    });
+    facts.asked = Asked {
+        io_uring: Some(Granted { granted: true, reason: None }),
+        link: Some(Granted { granted: true, reason: None }),
+        group_writable: Some(true),
+        storage: Some(Storage { folder: "records".into(), free_bytes: 80 << 30 }),
+        programs: vec![("node".into(), Some("v22.21.1".into()))],
+    };
+    facts
+}
+
+fn of(facts: &Facts, name: &str) -> Hazard {
+    hazards(facts)
+        .into_iter()
+        .find(|hazard| hazard.name == name)
+        .unwrap_or_else(|| panic!("{name} is not told"))
+}
+
+#[test]
+fn a_sound_machine_is_fine_in_all_respects() {
+    let all = hazards(&sound(&Texts::kept(BARE_METAL)));
+    for hazard in &all {
+        assert_eq!(hazard.grade, Grade::Fine, "{hazard:?}");
+        assert!(hazard.remedy.is_empty() && hazard.command.is_none(), "{hazard:?}");
+    }
+    // Only connections are not tracked, and there is no battery but that of a mouse.
+    assert_eq!(all.len(), 28, "{:?}", all.iter().map(|hazard| hazard.name).collect::<Vec<_>>());
+}
+
+#[test]
+fn nothing_is_said_of_what_is_not_known() {
+    let all = hazards(&Facts::of(&Texts::kept("")));
+    assert!(all.is_empty(), "{all:?}");
+}
+
+/// Where a changed file puts the sound machine.
+#[test]
+fn each_hazard_of_a_file_is_told_where_it_is_and_not_just_below() {
+    use Grade::{Bad, Fine, Know};
+    let governor = format!("{CPU}/cpu1/cpufreq/scaling_governor");
+    let status = "/proc/self/status";
+    let meminfo = "/proc/meminfo";
+    let stat = |steal: u64| format!("cpu  0 0 0 {} 0 0 0 {steal} 0 0\ncpu0 0 0 0 0\n", 10_000 - steal);
+    let memory = |mb: u64| format!("MemTotal: 65618132 kB\nMemAvailable: {} kB\n", mb * 1024);
+    let swapped = |mb: u64| format!("SwapTotal: 8388608 kB\nSwapFree: {} kB\n", 8_388_608 - mb * 1024);
+    let limits = |soft: u64, hard: u64| format!("Max open files {soft} {hard} files\n");
+    let ports = "/proc/sys/net/ipv4/ip_local_port_range";
+    let cases: Vec<(&str, Grade, &str, String)> = vec![
+        ("processors", Bad, status, "Cpus_allowed_list:\t4\n".into()),
+        ("processors", Know, status, "Cpus_allowed_list:\t0-1\n".into()),
+        ("processors", Fine, status, "Cpus_allowed_list:\t0-2\n".into()),
+        ("quota", Bad, "/sys/fs/cgroup/user.slice/cpu.max", "400000 100000\n".into()),
+        ("quota", Fine, "/sys/fs/cgroup/user.slice/cpu.max", "max 100000\n".into()),
+        ("processors", Bad, "/sys/fs/cgroup/user.slice/cpu.max", "150000 100000\n".into()),
+        ("siblings", Know, status, "Cpus_allowed_list:\t3,11\n".into()),
+        ("siblings", Know, status, "Cpus_allowed_list:\t0-1,8-9\n".into()),
+        ("siblings", Fine, status, "Cpus_allowed_list:\t0-2,8-10\n".into()),
+        ("governor", Bad, governor.as_str(), "powersave\n".into()),
+        ("turbo", Know, "/sys/devices/system/cpu/cpufreq/boost", "1\n".into()),
+        ("turbo", Know, "/sys/devices/system/cpu/intel_pstate/no_turbo", "0\n".into()),
+        ("turbo", Fine, "/sys/devices/system/cpu/intel_pstate/no_turbo", "1\n".into()),
+        ("heat", Know, "/sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", "3\n".into()),
+        ("steal", Bad, "/proc/stat", stat(201)),
+        ("steal", Know, "/proc/stat", stat(200)),
+        ("steal", Know, "/proc/stat", stat(51)),
+        ("steal", Fine, "/proc/stat", stat(50)),
+        ("hypervisor", Know, "/proc/cpuinfo", "model name : X\nflags : fpu hypervisor\n".into()),
+        ("container", Know, "/proc/self/cgroup", "0::/docker/4d2a\n".into()),
+        ("container", Fine, "/proc/self/cgroup", "0::/system.slice/docker.service\n".into()),
+        ("clock", Bad, CLOCK, "hpet\n".into()),
+        ("clock", Know, CLOCK, "xen\n".into()),
+        ("clock", Fine, CLOCK, "kvm-clock\n".into()),
+        ("numa", Know, "/sys/devices/system/node/online", "0-1\n".into()),
+        ("address_layout", Know, "/proc/sys/kernel/randomize_va_space", "0\n".into()),
+        ("kernel", Bad, "/proc/sys/kernel/osrelease", "5.10.0-36-amd64\n".into()),
+        ("kernel", Fine, "/proc/sys/kernel/osrelease", "5.11.0\n".into()),
+        ("memory", Bad, meminfo, memory(511)),
+        ("memory", Know, meminfo, memory(512)),
+        ("memory", Fine, meminfo, memory(2048)),
+        ("memory", Bad, "/sys/fs/cgroup/user.slice/memory.max", "268435456\n".into()),
+        ("swap", Know, meminfo, swapped(65)),
+        ("swap", Fine, meminfo, swapped(64)),
+        (
+            "huge_pages",
+            Know,
+            "/sys/kernel/mm/transparent_hugepage/enabled",
+            "[always] madvise never\n".into(),
+        ),
+        ("open_files", Bad, "/proc/self/limits", limits(1024, 4095)),
+        ("open_files", Know, "/proc/self/limits", limits(1024, 4096)),
+        ("open_files", Fine, "/proc/self/limits", limits(4096, 4096)),
+        ("accept_queue", Know, "/proc/sys/net/core/somaxconn", "128\n".into()),
+        ("accept_queue", Fine, "/proc/sys/net/core/somaxconn", "1024\n".into()),
+        ("ports", Know, ports, "45000\t60999\n".into()),
+        ("ports", Fine, ports, "40000\t60999\n".into()),
+        ("ports", Know, "/proc/sys/net/ipv4/tcp_tw_reuse", "0\n".into()),
+        ("profiles", Know, "/proc/sys/kernel/perf_event_paranoid", "2\n".into()),
+        ("profiles", Know, "/proc/sys/kernel/kptr_restrict", "1\n".into()),
+    ];
+    for (name, grade, path, text) in cases {
+        let hazard = of(&sound(&Texts::kept(BARE_METAL).with(path, &text)), name);
+        assert_eq!(hazard.grade, grade, "{path} is {text:?}: {hazard:?}");
+        assert_eq!(hazard.remedy.is_empty(), grade == Fine, "{hazard:?}");
+    }
+    let power = "/sys/class/power_supply/BAT0";
+    for (online, grade) in [("0", Bad), ("1", Fine)] {
+        let texts = Texts::kept(BARE_METAL)
+            .with(&format!("{power}/type"), "Battery\n")
+            .with(&format!("{power}/status"), "Discharging\n")
+            .with("/sys/class/power_supply/AC/type", "Mains\n")
+            .with("/sys/class/power_supply/AC/online", online);
+        assert_eq!(of(&sound(&texts), "battery").grade, grade);
+    }
+    for (count, grade) in [("0", Fine), ("80", Know), ("81", Bad)] {
+        let netfilter = "/proc/sys/net/netfilter";
+        let texts = Texts::kept(BARE_METAL)
+            .with(&format!("{netfilter}/nf_conntrack_count"), count)
+            .with(&format!("{netfilter}/nf_conntrack_max"), "100\n");
+        assert_eq!(of(&sound(&texts), "conntrack").grade, grade);
+    }
+}
+
+/// What was watched or asked, and where that puts the sound machine.
+#[test]
+fn each_hazard_that_was_watched_or_asked_for_is_told_where_it_is_and_not_just_below() {
+    use Grade::{Bad, Fine, Know};
+    type Change = fn(&mut Facts);
+    fn watched(facts: &mut Facts) -> &mut Watched {
+        facts.watched.get_or_insert_default()
+    }
+    fn spread(facts: &mut Facts, cv: f64) {
+        watched(facts).spin = Some(Spin { pieces: 300, median_us: 2100.0, cv });
+    }
+    fn free(facts: &mut Facts, bytes: u64) {
+        facts.asked.storage = Some(Storage { folder: ".".into(), free_bytes: bytes });
+    }
+    fn refused(reason: &str) -> Option<Granted> {
+        Some(Granted { granted: false, reason: Some(reason.into()) })
+    }
+    let cases: &[(&str, Grade, Change)] = &[
+        ("others", Bad, |facts| watched(facts).others = 0.21),
+        ("others", Know, |facts| watched(facts).others = 0.20),
+        ("others", Know, |facts| watched(facts).others = 0.06),
+        ("others", Fine, |facts| watched(facts).others = 0.05),
+        ("others", Know, |facts| facts.host.load_average = Some(8.1)),
+        ("others", Fine, |facts| facts.host.load_average = Some(8.0)),
+        ("steal", Bad, |facts| watched(facts).steal_share = 0.021),
+        ("spin", Bad, |facts| spread(facts, 0.11)),
+        ("spin", Know, |facts| spread(facts, 0.03)),
+        ("spin", Fine, |facts| spread(facts, 0.02)),
+        ("storage", Bad, |facts| free(facts, 255 << 20)),
+        ("storage", Know, |facts| free(facts, 1 << 30)),
+        ("storage", Fine, |facts| free(facts, 4 << 30)),
+        ("link", Know, |facts| facts.asked.link = refused("not root")),
+        ("io_uring", Know, |facts| facts.asked.io_uring = refused("Operation not permitted")),
+        ("accounts", Know, |facts| facts.asked.group_writable = Some(false)),
+        ("programs", Know, |facts| facts.asked.programs.push(("nginx".into(), None))),
+        ("governor", Know, |facts| {
+            facts.frequency.governors.clear();
+            facts.host.hypervisor = Some("KVM".into());
+        }),
+    ];
+    for (index, (name, grade, change)) in cases.iter().enumerate() {
+        let mut facts = sound(&Texts::kept(BARE_METAL));
+        change(&mut facts);
+        let hazard = of(&facts, name);
+        assert_eq!(hazard.grade, *grade, "case {index}: {hazard:?}");
+    }
+}
+
+#[test]
+fn the_worst_comes_first_and_is_told_with_its_figures() {
+    let mut facts = sound(&Texts::kept(VIRTUAL));
+    let busy = |pid, name: &str, share| Busy { pid, name: name.into(), share };
+    facts.watched = Some(Watched {
+        others: 0.43,
+        busiest: vec![busy(4321, "rustc", 0.37), busy(17, "kswapd0", 0.04)],
+        ..Watched::default()
+    });
+    let all = hazards(&facts);
+    assert!(all.is_sorted_by_key(|hazard| hazard.grade), "{all:?}");
+    assert_eq!(
+        of(&facts, "others").evidence,
+        "others used 43 % of a processor in the second watched: rustc (4321) 37 %, kswapd0 (17) 4.0 %; load average 3.75"
+    );
+}
+
+#[test]
+fn a_virtual_machine_is_known_as_one() {
+    let facts = sound(&Texts::kept(VIRTUAL));
+    assert_eq!(facts.host.hypervisor.as_deref(), Some("KVM"));
+    assert_eq!(facts.host.container, None);
+    assert_eq!(
+        (facts.processors.online, facts.processors.allowed, facts.processors.cores),
+        (Some(2), Some(2), Some(2))
+    );
+    assert_eq!((facts.frequency.turbo, facts.processors.group.quota.as_ref()), (None, None));
+    assert_eq!(facts.processors.group.accounts.as_deref(), Some("/sys/fs/cgroup/cpuacct"));
+    assert_eq!(of(&facts, "processors").grade, Grade::Know);
+    assert_eq!(of(&facts, "hypervisor").evidence, "a virtual machine (KVM)");
+    let steal = facts.host.steal_share.expect("it is told");
+    assert!((0.02..0.10).contains(&steal), "{steal}");
+    // No limit of v1 is a number near 2^63.
+    assert_eq!(facts.processors.group.memory_max_bytes, None);
+}
+
+#[test]
+fn quotas_of_both_versions_are_found_from_inside_of_a_container() {
+    let two = sound(&Texts::kept(CONTAINER_V2));
+    let quota = two.processors.group.quota.as_ref().expect("it has one");
+    assert_eq!((quota.processors, quota.throttled, quota.throttled_ns), (1.5, 1290, 44_120_033_000));
+    assert_eq!(two.usable(), Some(1.5));
+    assert_eq!(two.processors.group.memory_max_bytes, Some(2 << 30));
+    assert_eq!(two.host.container.as_deref(), Some("Docker"));
+    assert_eq!(two.host.hypervisor.as_deref(), Some("Amazon EC2"));
+    assert_eq!(two.limits.files_soft, Some(1_048_576));
+    let told = of(&two, "quota");
+    assert_eq!(
+        told.evidence,
+        "1.5 processors' time in each 100 ms, held back 1,290 times so far, 44.1 s in all"
+    );
+    assert_eq!(told.command.as_deref(), Some("echo max > /sys/fs/cgroup/cpu.max"));
+    assert_eq!(of(&two, "processors").grade, Grade::Bad);
+
+    let one = sound(&Texts::kept(CONTAINER_V1));
+    let quota = one.processors.group.quota.as_ref().expect("it has one");
+    assert_eq!((quota.processors, quota.throttled, quota.throttled_ns), (4.0, 17, 912_000_000));
+    assert_eq!(one.host.container.as_deref(), Some("Kubernetes"));
+    assert_eq!(one.host.hypervisor, None);
+    assert_eq!(of(&one, "kernel").grade, Grade::Bad, "4.18 is too old");
+    // `cpu,cpuacct` together would divide time as well as count it.
+    assert_eq!(one.processors.group.accounts, None);
+}
+
+#[test]
+fn texts_cut_anywhere_and_without_sense_break_nothing() {
+    for kept in [BARE_METAL, VIRTUAL, CONTAINER_V1, CONTAINER_V2] {
+        for end in (0..kept.len()).step_by(7).filter(|end| kept.is_char_boundary(*end)) {
+            hazards(&Facts::of(&Texts::kept(&kept[..end])));
+        }
+        for nonsense in ["", "-1", "99999999999999999999", "0-99999999999999", ":", "[", "é", "1 0", "cpu  1"]
+        {
+            let texts = kept.lines().filter_map(|line| line.strip_prefix("== "));
+            texts.for_each(|path| {
+                hazards(&Facts::of(&Texts::kept(kept).with(path, nonsense)));
+            });
+        }
+    }
+}
