@@ -16,8 +16,8 @@ pub const THROTTLED_SHARE_MAX: f64 = 0.01;
 /// slices are short, and an idle system's own work is below 1 %.
 pub const STRANGERS_SHARE_MAX: f64 = 0.05;
 /// How far the speed of the processors may change from block to block, as a share of the median. On a shared virtual machine on which
-/// compilers ran, the quickest of twelve probes differed by less than 8 %, and twenty such groups had no more to tell; steps of frequency
-/// and heat are 10 % and more.
+/// compilers ran, the quickest of twelve probes lay within 6 % in eighteen of twenty groups; steps of frequency and heat are 10 % and
+/// more.
 pub const SPIN_SPREAD_MAX: f64 = 0.1;
 /// Pages that may be read back from swap, or waited for by services, a second: at 0.1 ms each a thousandth of the time, at the 10 ms
 /// of a disk that turns a tenth.

@@ -9,7 +9,7 @@ use rustix::time::ClockId;
 
 use super::nanoseconds;
 
-/// Multiplications, each of which needs the result of the one before: about a quarter of a millisecond.
+/// Multiplications, each of which needs the result of the one before: about a fifth of a millisecond.
 const ROUNDS: u64 = 150_000;
 /// The quickest of some counts: others were interrupted, or met a busy sibling.
 const TRIES: usize = 4;
