@@ -224,7 +224,9 @@ fn connections_come_from_the_source_addresses_in_turn() {
     let spec = LoadSpec { sources, ..spec(&nginx, "/short", DriverChoice::Auto) };
     let (_, log) = all_good(nginx, spec, 640);
     let from = |address: &str| log.iter().filter(|line| line.contains(&format!("from={address} "))).count();
-    assert_eq!((from("127.0.0.2"), from("127.0.0.3")), (320, 320));
+    let (one, other) = (from("127.0.0.2"), from("127.0.0.3"));
+    // Connections take turns. Their requests need not: on a busy machine one may get another in before the last is sent.
+    assert!(one + other == 640 && one.abs_diff(other) <= 32, "{one} and {other}");
 }
 
 #[test]

@@ -61,13 +61,4 @@ test('while /auth2 is at work the service answers others', async (t) => {
   assert.notEqual(ended.at(-1), 'ping', ended.join(' '));
 });
 
-test('KEEP_ALIVE_S is how long an idle connection is kept', async (t) => {
-  for (const [KEEP_ALIVE_S, expected] of [[undefined, 'timeout=5'], ['120', 'timeout=120']]) {
-    const service = await serviceFor(t, directory, { KEEP_ALIVE_S });
-    const response = await service.get('/ping');
-    await response.arrayBuffer();
-    assert.equal(response.headers.get('keep-alive'), expected);
-  }
-});
-
 testHabits(directory, { path: '/ping' });

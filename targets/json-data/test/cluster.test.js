@@ -22,6 +22,8 @@ test('a cluster has as many workers as asked for, and one that dies is replaced'
   const before = workersOf(service);
   assert.equal(before.length, 3);
   for (let others = 2; others > 0; others -= 1) assert.match(await service.nextLine(), /listening/);
+  // A worker says so to us and to the cluster, and the cluster must have heard it, or it takes it for one that cannot serve.
+  await pause(500);
   process.kill(before[0], 'SIGKILL');
   await until(() => workersOf(service).length === 3 && !workersOf(service).includes(before[0]));
   assert.equal((await service.get('/data/small/disk/promise/1')).status, 200);
