@@ -60,42 +60,22 @@ impl Taken {
     /// Why a block from which so much was taken counts for nothing, in words with figures; `None`: it counts.
     pub fn why(&self) -> Option<String> {
         let causes = self.causes();
-        (!causes.is_empty())
-            .then(|| causes.iter().map(|cause| cause.told.clone()).collect::<Vec<_>>().join(", and "))
+        (!causes.is_empty()).then(|| causes.join(", and "))
     }
 
-    /// What can be done about it; empty where nothing need be.
-    pub fn remedy(&self) -> String {
-        self.causes().iter().map(|cause| cause.remedy).collect::<Vec<_>>().join("; ")
-    }
-
-    fn causes(&self) -> Vec<Cause> {
+    fn causes(&self) -> Vec<String> {
         let percent = |share: f64| format!("{:.0} %", share * 100.0);
         let all = [
-            (self.by_host > GROSS_STEAL_SHARE).then(|| Cause {
-                told: format!("the host gave {} of the CPU time to others", percent(self.by_host)),
-                remedy: "run it on a machine with processors of its own, or when the host is quieter",
-            }),
-            (self.by_strangers > GROSS_STRANGERS_SHARE).then(|| Cause {
-                told: format!("other programs used {} of the processors' time", percent(self.by_strangers)),
-                remedy: "end what else runs on this machine",
-            }),
-            (self.by_quota > GROSS_THROTTLED_SHARE).then(|| Cause {
-                told: format!(
-                    "a quota of CPU time held the run back for {} of the time",
-                    percent(self.by_quota)
-                ),
-                remedy: "give the container or control group that it runs in more CPU time, or none but shares of it",
+            (self.by_host > GROSS_STEAL_SHARE)
+                .then(|| format!("the host gave {} of the CPU time to others", percent(self.by_host))),
+            (self.by_strangers > GROSS_STRANGERS_SHARE)
+                .then(|| format!("other programs used {} of the processors' time", percent(self.by_strangers))),
+            (self.by_quota > GROSS_THROTTLED_SHARE).then(|| {
+                format!("a quota of CPU time held the run back for {} of the time", percent(self.by_quota))
             }),
         ];
         all.into_iter().flatten().collect()
     }
-}
-
-/// One way in which too much was taken.
-struct Cause {
-    told: String,
-    remedy: &'static str,
 }
 
 /// Processors that the run could use: those that were counted when it began, or those that anything was pinned to, if they are more.

@@ -1,38 +1,38 @@
 //! Blocks that count for nothing, because the machine was not ours while they ran: found by a rule that sees nothing of what was
-//! measured in them, kept as dropped, and replaced.
+//! measured in them, kept as dropped, and replaced. Must not: drop a block that nothing can take the place of.
 
 use record::Event;
 
 use super::{Dispatcher, Notice};
 use crate::disturbance::Taken;
 use crate::schedule::take_turns;
+use crate::tuning::{self, BLOCKS_MIN};
 use crate::world::Failure;
 
-/// Fewer blocks dropped than this may be chance, whatever their share.
-const DROPPED_MIN: u32 = 4;
+/// So many blocks may be dropped whatever their share.
+const DROPPED_MIN: u32 = 3;
 
 impl Dispatcher<'_> {
-    /// Drops the block that just ended, if too much was taken from it; whether it was dropped.
-    ///
-    /// # Errors
-    /// If so many were that this machine, as it is now, gives no answer.
+    /// Drops the block that just ended, if too much was taken from it and another can take its place; whether it was dropped.
     pub(super) fn drop_if_disturbed(&mut self) -> Result<bool, Failure> {
-        let taken = self.taken();
-        let Some(why) = taken.why().filter(|_| self.plan.design.drop_disturbed) else {
+        let Some(why) = self.taken().why().filter(|_| self.plan.design.drop_disturbed) else {
             return Ok(false);
         };
+        if !self.is_replaceable() {
+            return Ok(false);
+        }
         self.keep(Event::BlockDropped { block: self.block, why: why.clone() })?;
         self.notify(&Notice::BlockDropped(&why));
-        match hopeless(self.blocks_dropped(), self.blocks_kept()) {
-            true => Err(Failure::Pointless(format!(
-                "{} of the first {} blocks had to be dropped, the last because {why}; {}. With design.drop_disturbed = false \
-                 such blocks count, and the intervals are as wide as they make them",
-                self.blocks_dropped(),
-                self.block,
-                taken.remedy()
-            ))),
-            false => Ok(true),
-        }
+        Ok(true)
+    }
+
+    /// Whether the run can do without the block that just ended. On a machine that is disturbed all the time another would be no better,
+    /// and a wide interval is an answer where none is none.
+    fn is_replaceable(&mut self) -> bool {
+        let others = self.blocks_kept().saturating_sub(1);
+        let block_s = self.settled_block_s().unwrap_or(0.0);
+        let wanted = self.plan.design.blocks.unwrap_or(BLOCKS_MIN);
+        is_spared(self.blocks_dropped(), others) && tuning::blocks_within(others, self.left_s(), block_s) >= wanted
     }
 
     /// Blocks that are complete and count.
@@ -53,7 +53,7 @@ impl Dispatcher<'_> {
     }
 }
 
-/// Whether the machine is so disturbed that dropping what it spoils leaves too little: more than half.
-fn hopeless(dropped: u32, kept: u32) -> bool {
-    dropped >= DROPPED_MIN && dropped > kept
+/// Whether one more block may be dropped: few were, or at most one for two that count.
+fn is_spared(dropped: u32, others: u32) -> bool {
+    dropped < DROPPED_MIN || dropped < others / 2
 }
