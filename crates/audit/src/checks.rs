@@ -314,8 +314,10 @@ fn steal(record: &Record) -> Vec<Finding> {
 
 fn idle_not_idle(record: &Record) -> Vec<Finding> {
     // In slices of several turns nobody was idle all the time; while others are warmed up they are.
-    let slices: Vec<&Slice> =
-        trials(record).flat_map(|trial| &trial.slices).filter(|slice| slice.turns == 1 && slice.sent > 0).collect();
+    let slices: Vec<&Slice> = trials(record)
+        .flat_map(|trial| &trial.slices)
+        .filter(|slice| slice.turns == 1 && slice.sent > 0)
+        .collect();
     let wall = total(&slices, |s| s.window_ns + s.drain_ns) as f64;
     let share = total(&slices, |s| s.machine.idle_trials_cpu_ns) as f64 / wall.max(1.0);
     if share <= IDLE_SHARE_MAX {

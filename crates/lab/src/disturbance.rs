@@ -68,8 +68,9 @@ impl Taken {
         let all = [
             (self.by_host > GROSS_STEAL_SHARE)
                 .then(|| format!("the host gave {} of the CPU time to others", percent(self.by_host))),
-            (self.by_strangers > GROSS_STRANGERS_SHARE)
-                .then(|| format!("other programs used {} of the processors' time", percent(self.by_strangers))),
+            (self.by_strangers > GROSS_STRANGERS_SHARE).then(|| {
+                format!("other programs used {} of the processors' time", percent(self.by_strangers))
+            }),
             (self.by_quota > GROSS_THROTTLED_SHARE).then(|| {
                 format!("a quota of CPU time held the run back for {} of the time", percent(self.by_quota))
             }),

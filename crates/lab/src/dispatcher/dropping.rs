@@ -32,7 +32,8 @@ impl Dispatcher<'_> {
         let others = self.blocks_kept().saturating_sub(1);
         let block_s = self.settled_block_s().unwrap_or(0.0);
         let wanted = self.plan.design.blocks.unwrap_or(BLOCKS_MIN);
-        is_spared(self.blocks_dropped(), others) && tuning::blocks_within(others, self.left_s(), block_s) >= wanted
+        is_spared(self.blocks_dropped(), others)
+            && tuning::blocks_within(others, self.left_s(), block_s) >= wanted
     }
 
     /// Blocks that are complete and count.

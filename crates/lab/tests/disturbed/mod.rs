@@ -99,7 +99,10 @@ fn on_a_machine_that_is_never_ours_blocks_count_once_dropping_them_does_not_help
     let (record, result, _folder) = run(plan(2), 2, &mut world);
     result.expect("a disturbed run is no error");
     let numbers = dropped(&record);
-    assert!(numbers.starts_with(&[1, 2, 3]) && numbers.len() as u32 <= 3.max(kept(&record) / 2), "{numbers:?}");
+    assert!(
+        numbers.starts_with(&[1, 2, 3]) && numbers.len() as u32 <= 3.max(kept(&record) / 2),
+        "{numbers:?}"
+    );
     let conclusion = conclude(&record);
     assert_eq!((reason(&record), conclusion.comparisons[0].outcome), (&EndReason::Decided, Outcome::Better));
     let found: Vec<&str> = conclusion.findings.iter().map(|finding| finding.check).collect();
