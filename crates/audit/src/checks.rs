@@ -2,7 +2,9 @@
 //!
 //! A check looks at measured slices of complete blocks only, and speaks in the figures it rests on.
 
-use record::{Block, EndReason, Record, Slice, Trial};
+use std::collections::BTreeMap;
+
+use record::{Block, EndReason, Record, Slice, SliceKind, Trial};
 
 use crate::finding::{Finding, Grade};
 use crate::no_success::{self, fruitless};
@@ -165,18 +167,9 @@ fn ended_void(record: &Record) -> Vec<Finding> {
         check: "pointless",
         grade: Grade::Void,
         evidence: format!("the run was stopped because going on was pointless: {why}"),
-        remedy: if mostly_dropped(record) { DISTURBED } else { UNEXPECTED }.into(),
+        remedy: "change what it names, then run again; the services' output lies in the record's logs".into(),
         variants: vec![],
     }]
-}
-
-const DISTURBED: &str = "which blocks were dropped was decided without a look at what was measured in them; run it again where the machine is its own";
-const UNEXPECTED: &str =
-    "make the service answer as expected, then run again; its output lies in the record's logs";
-
-fn mostly_dropped(record: &Record) -> bool {
-    let dropped = record.blocks.iter().filter(|block| block.dropped.is_some()).count();
-    dropped > record.complete_blocks().count()
 }
 
 fn left_over(record: &Record) -> Vec<Finding> {
@@ -231,7 +224,7 @@ fn errors(record: &Record) -> Vec<Finding> {
     each_variant(record, |index, name, slices| {
         let (due, failed) = (total(slices, Slice::due), total(slices, Slice::failed));
         let share = failed as f64 / due.max(1) as f64;
-        if share <= FAILED_SHARE_MAX && due > 0 {
+        if share <= FAILED_SHARE_MAX {
             return None;
         }
         let seen = slices.iter().flat_map(|slice| &slice.contract_failures).next();
@@ -241,9 +234,10 @@ fn errors(record: &Record) -> Vec<Finding> {
             check: "errors",
             grade: Grade::Void,
             evidence: format!(
-                "{name}: {failed} of {due} requests ({}) got no expected response; {} timed out{example}",
+                "{name}: {failed} of {due} requests ({}) got no expected response; {} timed out{}{example}",
                 percent(share),
                 total(slices, |s| s.timed_out),
+                lost(slices),
             ),
             remedy: format!(
                 "failed requests cost a service other work than successful ones, so rates above {} do not \
@@ -255,6 +249,16 @@ fn errors(record: &Record) -> Vec<Finding> {
     })
 }
 
+/// Of what requests died, by cause and phase: `; 2 × reset (head)`. Connections that ended while idle took none with them.
+fn lost(slices: &[&Slice]) -> String {
+    let mut causes: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    let errors = slices.iter().flat_map(|slice| &slice.errors);
+    for error in errors.filter(|error| error.phase != "idle" && error.cause != "timeout") {
+        *causes.entry((&error.phase, &error.cause)).or_default() += error.count;
+    }
+    causes.iter().map(|((phase, cause), count)| format!("; {count} × {cause} ({phase})")).collect()
+}
+
 fn generator_saturated(record: &Record) -> Vec<Finding> {
     each_variant(record, |index, name, slices| {
         let shares: Vec<f64> = slices.iter().filter_map(|slice| slice.generator.busiest_share()).collect();
@@ -264,8 +268,10 @@ fn generator_saturated(record: &Record) -> Vec<Finding> {
         if share <= GENERATOR_SHARE_MAX {
             return None;
         }
-        // In open loop services are not meant to be at their limit, and `client_late` sees what a busy client spoils.
-        let idle = busy < SERVICE_BUSY_MIN && !record.is_open_loop();
+        // In open loop services are not meant to be at their limit, and `client_late` sees what a busy client spoils. What a request
+        // costs is not the client's either.
+        let judged = record.header.plan.design.metrics().any(|metric| metric == plan::Metric::Throughput);
+        let idle = judged && busy < SERVICE_BUSY_MIN && !record.is_open_loop();
         Some(Finding {
             check: "generator_saturated",
             grade: if idle { Grade::Void } else { Grade::Warning },
@@ -280,7 +286,7 @@ fn generator_saturated(record: &Record) -> Vec<Finding> {
                 "the client was the limit, so this is its throughput and not the service's; give it more threads \
                  (load.threads) and cores"
             } else {
-                "both sides were busy; the service was at its limit, yet a generator with a core to spare \
+                "the service was at its limit too, or it is not throughput that is judged; yet a generator with a core to spare \
                  would be a better witness"
             }
             .into(),
@@ -313,10 +319,12 @@ fn steal(record: &Record) -> Vec<Finding> {
 }
 
 fn idle_not_idle(record: &Record) -> Vec<Finding> {
-    // In slices of several turns nobody was idle all the time; while others are warmed up they are.
+    // Where trials take turns nobody is idle all the time, and nothing is told of it; while others are warmed up they are.
+    let told = |slice: &&Slice| slice.kind != SliceKind::Measured || slice.machine.idle_trials_cpu_ns > 0;
     let slices: Vec<&Slice> = trials(record)
         .flat_map(|trial| &trial.slices)
         .filter(|slice| slice.turns == 1 && slice.sent > 0)
+        .filter(told)
         .collect();
     let wall = total(&slices, |s| s.window_ns + s.drain_ns) as f64;
     let share = total(&slices, |s| s.machine.idle_trials_cpu_ns) as f64 / wall.max(1.0);

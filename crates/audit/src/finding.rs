@@ -36,7 +36,14 @@ impl Finding {
     /// Whether this finding forbids a comparison of these two variants.
     pub fn voids(&self, baseline: usize, candidate: usize) -> bool {
         let concerns = |variant| self.variants.is_empty() || self.variants.contains(&variant);
-        self.grade == Grade::Void && (concerns(baseline) || concerns(candidate))
+        // Of two that do different work either may be compared with others.
+        let of_a_pair = self.check == "different_work";
+        let hit = if of_a_pair {
+            concerns(baseline) && concerns(candidate)
+        } else {
+            concerns(baseline) || concerns(candidate)
+        };
+        self.grade == Grade::Void && hit
     }
 
     /// The number under which docs/validity.md explains it, for example `V8`.

@@ -31,6 +31,10 @@ use crate::world::{Failure, OpenSpec, SliceSpec, Start, World};
 /// The address on which services are expected.
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
+/// Connections that were idle for so long are opened anew before a window. Many servers close such (gunicorn after 2 s, Node.js after
+/// 5 s), and a request that is sent just then is lost: by our pause, and not by the service.
+const IDLE_MAX: Duration = Duration::from_secs(1);
+
 /// Starts and loads real services on this machine.
 pub struct Rig {
     plan: Plan,
@@ -46,8 +50,8 @@ pub struct Rig {
     values: BTreeMap<String, String>,
     began: Instant,
     living: Vec<Living>,
-    /// By service: the variables that are kept of its processes.
-    variables: BTreeMap<String, Vec<String>>,
+    /// By service: what is kept of the environments of its processes.
+    watches: BTreeMap<String, processes::Watch>,
     /// Variants whose responses are not looked at again, because that took long.
     slow: BTreeSet<usize>,
 }
@@ -60,6 +64,10 @@ struct Living {
     /// Where the entry listens.
     address: SocketAddr,
     generator: Generator,
+    /// Since when the generator's connections have been idle; `None` while it has none.
+    idle_since: Option<Instant>,
+    /// Seed of the requests that the next generator draws.
+    requests_seed: u64,
     /// What lies between the two, if it is not loopback.
     network: Option<Network>,
 }
@@ -76,11 +84,10 @@ impl Rig {
             Cpus::Shared => apart.shared(&cpus),
         };
         let names = plan.variants.iter().flat_map(|variant| &variant.services).map(|service| &service.name);
-        let variables = |name: &String| (name.clone(), processes::variables(&plan, name));
-        let variables = names.map(variables).collect();
+        let watches = names.map(|name| (name.clone(), processes::Watch::of(&plan, name))).collect();
         let (values, quota_files, slow) = (BTreeMap::new(), target::quota_files(&[]), BTreeSet::new());
         let (began, living) = (Instant::now(), Vec::new());
-        Rig { plan, warden, logs, stop, division, cpus, quota_files, values, began, living, variables, slow }
+        Rig { plan, warden, logs, stop, division, cpus, quota_files, values, began, living, watches, slow }
     }
 
     /// `entry` is where the entry must listen; what it needs is asked for by itself only, on loopback.
@@ -176,7 +183,17 @@ impl World for Rig {
             witnesses,
         };
         let (block, variant) = (start.block, start.variant);
-        self.living.push(Living { variant, block, services, address, generator, network });
+        let (idle_since, requests_seed) = (None, start.requests_seed.wrapping_add(1));
+        self.living.push(Living {
+            variant,
+            block,
+            services,
+            address,
+            generator,
+            idle_since,
+            requests_seed,
+            network,
+        });
         self.find_quotas();
         Ok(started)
     }
@@ -202,6 +219,7 @@ impl World for Rig {
         let before = self.view_before(order);
         let mut slices: Vec<Slice> = Vec::new();
         for &variant in order {
+            self.renew_generator(variant, None)?;
             let turn = self.loaded(variant, spec)?;
             match slices.iter_mut().find(|slice| slice.variant == variant) {
                 Some(slice) => slice.absorb(turn),
@@ -217,7 +235,7 @@ impl World for Rig {
         let index = self.living.iter().position(|living| living.variant == variant)?;
         let Living { block, services, generator, network, .. } = self.living.remove(index);
         let workers_lost = services.iter().filter_map(workers_lost).collect();
-        let look = || Ok(processes::at_end(&services, &self.variables));
+        let look = || Ok(processes::at_end(&services, &self.watches));
         // Who cannot get there has nothing to tell of it; the rest is told all the same.
         let look = network::at_services(network.as_ref(), look);
         let (processes_by_service, strangers_listening) = look.unwrap_or_default();
@@ -258,6 +276,7 @@ impl Rig {
         let living = living.ok_or_else(|| Failure::Generator(format!("variant {variant} does not live")))?;
         self.stop.watch(living.generator.interrupt());
         let slice = living.generator.run(Until::Elapsed(Duration::from_secs_f64(wanted.seconds)));
+        living.idle_since = Some(Instant::now());
         living.services.iter_mut().try_for_each(check_alive)?;
         if self.stop.is_requested() {
             return Err(Failure::Interrupted);
@@ -269,22 +288,23 @@ impl Rig {
         Ok(kept(slice, place))
     }
 
-    /// Gives a trial a generator for the slice to come: of a closed loop the one it has, of an open loop a new one.
-    ///
-    /// Its connections are opened before the window. Old ones would have been idle while other trials had their turn, and
-    /// at a low rate also within a slice; many servers close such (Node.js after 5 s), and a request that is sent just then
-    /// is lost.
+    /// Gives a trial a generator for the window to come: of a closed loop the one it has, unless its connections were idle while other
+    /// trials had their turn; of an open loop a new one, for at a low rate they are idle also within a slice. Those of a new one are
+    /// opened before the window.
     fn renew_generator(&mut self, variant: usize, open: Option<OpenSpec>) -> Result<(), Failure> {
         let Some(index) = self.living.iter().position(|living| living.variant == variant) else {
             return Err(Failure::Generator(format!("variant {variant} does not live")));
         };
-        if open.is_some() {
-            let Living { address, network, .. } = &self.living[index];
-            let renewed = network::at_client(network.as_ref(), || {
-                self.generator(&self.plan.variants[variant], *address, open, 0)
-            })?;
-            self.living[index].generator = renewed;
+        let Living { address, network, idle_since, requests_seed, .. } = &self.living[index];
+        if open.is_none() && idle_since.is_none_or(|since| since.elapsed() < IDLE_MAX) {
+            return Ok(());
         }
+        let renewed = network::at_client(network.as_ref(), || {
+            self.generator(&self.plan.variants[variant], *address, open, *requests_seed)
+        })?;
+        let living = &mut self.living[index];
+        (living.generator, living.idle_since) = (renewed, None);
+        living.requests_seed = living.requests_seed.wrapping_add(1);
         Ok(())
     }
 }

@@ -33,6 +33,9 @@ pub fn output_of(command: &mut Command) -> Option<String> {
         if Instant::now() > deadline {
             // A runtime that hangs on its version is no reason to hang as well.
             child.kill().ok()?;
+            child.wait().ok()?;
+            // Who else holds its pipes is not waited for.
+            return None;
         }
         thread::sleep(Duration::from_millis(5));
     }

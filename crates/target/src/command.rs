@@ -21,9 +21,13 @@ use crate::{Placement, Ports, launcher, scratch};
 /// Variables of the caller's shell that a service does not get, unless the experiment sets them: each changes what a
 /// Node service does, and would do so in every variant without being seen in any. The last three tell a Node process
 /// that its parent is one, which is true of Proofload's caller at most.
-pub const WITHHELD: [&str; 6] = [
+pub const WITHHELD: [&str; 10] = [
     "NODE_ENV",
     "NODE_OPTIONS",
+    "NODE_V8_COVERAGE",
+    "COVERAGE_PROCESS_START",
+    "CPUPROFILE",
+    "HEAPPROFILE",
     "PORT",
     "NODE_CHANNEL_FD",
     "NODE_CHANNEL_SERIALIZATION_MODE",

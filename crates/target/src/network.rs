@@ -156,7 +156,18 @@ pub fn can_be_made() -> Result<(), NetworkError> {
     if !rustix::process::geteuid().is_root() {
         return Err(NetworkError::NotRoot);
     }
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    if !has_capabilities(&status) {
+        return Err(NetworkError::refused("root has not all rights here", "a container withholds them"));
+    }
     [Command::Ip, Command::Tc].into_iter().try_for_each(|command| command.path().map(drop))
+}
+
+/// Whether a thread of this `/proc/PID/status` has CAP_NET_ADMIN and CAP_SYS_ADMIN; taken for granted where that is not told.
+fn has_capabilities(status: &str) -> bool {
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let effective = effective.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    effective.is_none_or(|mask| [12, 21].iter().all(|bit| mask >> bit & 1 == 1))
 }
 
 /// Addresses of one end, and who is at the other.

@@ -3,7 +3,9 @@
 //! A quota may be set on any control group above a process, by whoever made that group. It finds their files and reads none of
 //! their figures.
 
+use std::collections::HashSet;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The files `cpu.stat` of the control groups that this process and `pids` are in and of all groups above them, as far as they can be
@@ -15,7 +17,9 @@ pub fn quota_files(pids: &[u32]) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = groups.flat_map(|groups| files(&mounts, &groups)).collect();
     files.sort_unstable();
     files.dedup();
-    files.retain(|file| file.exists());
+    // A hierarchy may be mounted at several places.
+    let mut seen = HashSet::new();
+    files.retain(|file| fs::metadata(file).is_ok_and(|file| seen.insert((file.dev(), file.ino()))));
     files
 }
 

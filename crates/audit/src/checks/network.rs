@@ -102,7 +102,9 @@ fn without_ports(record: &Record, index: usize, name: &str) -> Option<Finding> {
     let errors = slices.iter().flat_map(|slice| &slice.errors).filter(|error| error.cause == NO_PORT);
     let refused: u64 = errors.map(|error| error.count).sum();
     let share = |slice: &&Slice| {
-        let tcp = slice.machine.tcp.filter(|tcp| tcp.local_ports > 0)?;
+        // What others left behind only gets less.
+        let tcp =
+            slice.machine.tcp.filter(|tcp| tcp.local_ports > 0 && tcp.time_wait > tcp.time_wait_before)?;
         Some((tcp.time_wait as f64 / tcp.local_ports as f64, tcp))
     };
     let most = slices.iter().filter_map(share).max_by(|(one, _), (other, _)| one.total_cmp(other));
@@ -110,8 +112,9 @@ fn without_ports(record: &Record, index: usize, name: &str) -> Option<Finding> {
     if refused == 0 && waiting.is_none() {
         return None;
     }
-    let ports = most
-        .map(|(_, tcp)| format!("{} of {} local ports were in TIME_WAIT", tcp.time_wait, tcp.local_ports));
+    let ports = most.map(|(_, tcp)| {
+        format!("{} sockets were in TIME_WAIT, and there are {} local ports", tcp.time_wait, tcp.local_ports)
+    });
     let refused_told =
         (refused > 0).then(|| format!("{refused} connections found no local port free (EADDRNOTAVAIL)"));
     let told: Vec<String> = refused_told.into_iter().chain(ports).collect();
@@ -227,8 +230,9 @@ fn says_close(name: &str, value: &str) -> bool {
 
 fn churn(record: &Record, index: usize, variant: &plan::Variant) -> Option<Finding> {
     let slices = measured(record, index);
-    // Each slice may open all its connections once: in open loop it does.
-    let beyond = |slice: &Slice| slice.connections_opened.saturating_sub(slice.connections.into());
+    // Each window may open all its connections once: in open loop it does, and after a rest.
+    let asked = |slice: &Slice| u64::from(slice.connections) * u64::from(slice.turns);
+    let beyond = |slice: &Slice| slice.connections_opened.saturating_sub(asked(slice));
     let (beyond, answered) = (total(&slices, beyond), total(&slices, |slice| slice.answered));
     if answered < RESPONSES_MIN || beyond as f64 <= CHURN_SHARE_MAX * answered as f64 {
         return None;
@@ -243,9 +247,9 @@ fn churn(record: &Record, index: usize, variant: &plan::Variant) -> Option<Findi
         evidence: format!(
             "{}: {} connections were asked for and {} opened, one for every {:.1} responses{}",
             variant.name,
-            variant.load.connections,
+            total(&slices, asked),
             total(&slices, |slice| slice.connections_opened),
-            answered as f64 / beyond as f64,
+            answered as f64 / total(&slices, |slice| slice.connections_opened) as f64,
             if closes { "; it answers `connection: close`" } else { "" },
         ),
         remedy: "the service closes connections, and opening one costs as much as a small request; let it keep them (nginx \

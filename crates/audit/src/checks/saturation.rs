@@ -201,7 +201,10 @@ fn of_variant(record: &Record, index: usize) -> Option<Waiting> {
     if in_window == 0 || no_success::measured(record, index).is_some() {
         return None;
     }
-    let kept = total(&slices, |slice| slice.connections_opened) as f64 <= OPENED_SHARE_MAX * sent as f64;
+    // After a rest each window opens its connections anew.
+    let asked = |slice: &Slice| u64::from(slice.connections) * u64::from(slice.turns);
+    let again = total(&slices, |slice| slice.connections_opened.saturating_sub(asked(slice)));
+    let kept = again as f64 <= OPENED_SHARE_MAX * sent as f64;
     let latencies = merged(slices.iter().map(|slice| &slice.latency));
     let ms = |q: f64| latencies.quantile(q).filter(|_| kept).filter(|quantile| quantile.is_exact());
     let ms = |q: f64| ms(q).map(|quantile| quantile.ns() as f64 / 1e6);

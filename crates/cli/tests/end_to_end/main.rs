@@ -5,6 +5,7 @@ mod calibrate;
 mod env;
 mod files;
 mod habits;
+mod idle;
 mod latency;
 mod load;
 mod mix;

@@ -1,7 +1,7 @@
 //! Blocks that count for nothing, because the machine was not ours while they ran: found by a rule that sees nothing of what was
 //! measured in them, kept as dropped, and replaced. Must not: drop a block that nothing can take the place of.
 
-use record::Event;
+use record::{Block, Event};
 
 use super::{Dispatcher, Notice};
 use crate::disturbance::Taken;
@@ -30,9 +30,10 @@ impl Dispatcher<'_> {
     /// and a wide interval is an answer where none is none.
     fn is_replaceable(&mut self) -> bool {
         let others = self.blocks_kept().saturating_sub(1);
-        let block_s = self.settled_block_s().unwrap_or(0.0);
+        // A tenth more: it is no gain to drop one if the next does not fit after all.
+        let block_s = self.settled_block_s().unwrap_or(0.0) * 1.1;
         let wanted = self.plan.design.blocks.unwrap_or(BLOCKS_MIN);
-        is_spared(self.blocks_dropped(), others)
+        is_spared(self.blocks_dropped(), others, self.was_quiet())
             && tuning::blocks_within(others, self.left_s(), block_s) >= wanted
     }
 
@@ -47,14 +48,23 @@ impl Dispatcher<'_> {
     }
 
     fn taken(&self) -> Taken {
-        let record = self.writer.record();
+        let block = self.writer.record().blocks.iter().rev().find(|block| block.number == self.block);
+        block.map(|block| self.taken_from(block)).unwrap_or_default()
+    }
+
+    fn taken_from(&self, block: &Block) -> Taken {
         let turns = self.plan.variants.len() > 1 && take_turns(&self.plan);
-        let block = record.blocks.iter().rev().find(|block| block.number == self.block);
-        block.map(|block| Taken::of(block, turns, record.header.environment.cpus)).unwrap_or_default()
+        Taken::of(block, turns, self.writer.record().header.environment.cpus)
+    }
+
+    /// Whether a block before this one had the machine to itself.
+    fn was_quiet(&self) -> bool {
+        let mut others = self.writer.record().complete_blocks().filter(|block| block.number != self.block);
+        others.any(|block| self.taken_from(block).why().is_none())
     }
 }
 
-/// Whether one more block may be dropped: few were, or at most one for two that count.
-fn is_spared(dropped: u32, others: u32) -> bool {
-    dropped < DROPPED_MIN || dropped < others / 2
+/// Whether one more block may be dropped: few were, or at most one for two that count, on a machine that is quiet at times.
+fn is_spared(dropped: u32, others: u32, was_quiet: bool) -> bool {
+    dropped < DROPPED_MIN || was_quiet && dropped < others / 2
 }

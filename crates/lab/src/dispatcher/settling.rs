@@ -12,6 +12,9 @@ use crate::world::Failure;
 /// The block after which slices and blocks are settled from measurements, of those that count.
 const SETTLED_AFTER: u32 = 3;
 
+/// Share of the time left that the blocks of a verdict may fill: the next ones may take a little longer.
+const SLACK: f64 = 0.97;
+
 impl Dispatcher<'_> {
     /// Settles warm-up and length of slices after the first block, which watched the warm-up whether it counts or not; their
     /// number and that of blocks after the third that counts.
@@ -22,8 +25,25 @@ impl Dispatcher<'_> {
         if counts && self.blocks_kept() == SETTLED_AFTER {
             self.settle_slices()?;
             self.settle_blocks()?;
+        } else if counts && (SETTLED_AFTER..BLOCKS_MIN).contains(&self.blocks_kept()) {
+            self.trim_slices()?;
         }
         Ok(())
+    }
+
+    /// Takes slices from the trials to come where blocks have turned out longer than they were when that was settled, so that a verdict's
+    /// six still fit: by times alone.
+    fn trim_slices(&mut self) -> Result<(), Failure> {
+        let (costs, allocation) =
+            (tuning::costs(self.writer.record()), self.writer.record().allocation.clone());
+        let (Some(costs), Some(mut allocation)) = (costs, allocation) else { return Ok(()) };
+        let (left_s, kept, variants) = (self.left_s(), self.blocks_kept(), self.plan.variants.len());
+        let most = tuning::slices_within(left_s * SLACK, kept, variants, &self.settings, &costs);
+        if self.plan.design.slices.is_some() || most >= allocation.slices {
+            return Ok(());
+        }
+        (allocation.slices, self.settings.slices) = (most, most);
+        self.keep(Event::SlicesChosen(allocation))
     }
 
     fn settle_warm_up(&mut self) -> Result<(), Failure> {

@@ -21,33 +21,56 @@ const COMMAND_BYTES_MAX: usize = 512;
 /// Between two looks at somebody else's socket. A worker that ends just then may be taken for a stranger, but not twice.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// The variables that are kept of the processes of a service of this name: those that any variant sets for it, by `env` or in its
-/// command, and those that change what runs from outside.
-pub(super) fn variables(plan: &Plan, service: &str) -> Vec<String> {
-    let services = plan.variants.iter().flat_map(|variant| &variant.services);
-    let services = services.filter(|other| other.name == service);
-    let set = services.flat_map(|service| {
-        let words = service.command.iter().flat_map(|word| word.split_whitespace());
-        service.env.keys().map(String::as_str).chain(words.filter_map(assigned))
-    });
-    let mut variables: Vec<String> = set.chain(audit::checks::WATCHED_VARIABLES).map(str::to_owned).collect();
-    variables.sort_unstable();
-    variables.dedup();
-    variables
+/// What is kept of the environments of a service's processes.
+#[derive(Default)]
+pub(super) struct Watch {
+    names: Vec<String>,
+    /// Values that the plan gives variables of these names, and the words of its commands: nobody's secret, for the plan is kept.
+    given: Vec<(String, String)>,
 }
 
-/// The variable that a word such as `NODE_ENV=production` sets.
-fn assigned(word: &str) -> Option<&str> {
-    let (name, _) = word.trim_start_matches(['\'', '"', '(']).split_once('=')?;
+impl Watch {
+    /// The variables that any variant sets for this service, by `env` or in its command, and those that change what runs from outside.
+    pub fn of(plan: &Plan, service: &str) -> Watch {
+        let services = plan.variants.iter().flat_map(|variant| &variant.services);
+        let services: Vec<&plan::Service> = services.filter(|other| other.name == service).collect();
+        let words =
+            services.iter().flat_map(|service| &service.command).flat_map(|word| word.split_whitespace());
+        let set = services.iter().flat_map(|service| service.env.clone());
+        let mut given: Vec<(String, String)> = set.chain(words.filter_map(assigned)).collect();
+        given.sort_unstable();
+        given.dedup();
+        let watched = audit::checks::WATCHED_VARIABLES.map(str::to_owned);
+        let mut names: Vec<String> = given.iter().map(|(name, _)| name.clone()).chain(watched).collect();
+        names.sort_unstable();
+        names.dedup();
+        Watch { names, given }
+    }
+
+    /// A variable as it is kept. What came from elsewhere, the shell that Proofload was started in for example, may be a secret.
+    fn told(&self, name: &str, value: &str) -> String {
+        let given = self.given.iter().filter(|(given, literal)| given == name && !literal.is_empty());
+        let watched = audit::checks::WATCHED_VARIABLES.contains(&name);
+        let known =
+            watched || value.is_empty() || given.into_iter().any(|(_, literal)| value.contains(literal));
+        if known { value.to_owned() } else { "(another value)".to_owned() }
+    }
+}
+
+/// The variable that a word such as `NODE_ENV=production` sets, and to what.
+fn assigned(word: &str) -> Option<(String, String)> {
+    let (name, value) = word.trim_matches(['\'', '"', '(', ')', ';']).split_once('=')?;
+    let value = value.trim_matches(['\'', '"']);
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     (!name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit()) && name.chars().all(plain))
-        .then_some(name)
+        .then(|| (name.to_owned(), value.to_owned()))
 }
 
 impl Rig {
     /// A service that is ready, with its processes. To be called where its network is.
     pub(super) fn started(&self, running: &mut Running) -> ServiceStarted {
-        let variables = self.variables.get(running.name()).map(Vec::as_slice).unwrap_or_default();
+        let nothing = Watch::default();
+        let watch = self.watches.get(running.name()).unwrap_or(&nothing);
         ServiceStarted {
             service: running.name().to_owned(),
             pid: running.pid(),
@@ -55,7 +78,7 @@ impl Rig {
             cpus: self.division.services.clone(),
             cpu_source: cpu_source(running.sample().cpu_source).to_owned(),
             workers: running.workers(),
-            processes: kept(&sight(running, variables)),
+            processes: kept(&sight(running, watch), watch),
         }
     }
 }
@@ -63,12 +86,13 @@ impl Rig {
 /// The processes of each service, and in words who else listens on their ports. To be called where the services' network is.
 pub(super) fn at_end(
     services: &[Running],
-    variables: &BTreeMap<String, Vec<String>>,
+    watches: &BTreeMap<String, Watch>,
 ) -> (BTreeMap<String, Vec<ProcessSeen>>, Vec<String>) {
     let (mut processes, mut strangers) = (BTreeMap::new(), Vec::new());
     for service in services {
-        let asked = variables.get(service.name()).map(Vec::as_slice).unwrap_or_default();
-        let sight = sight(service, asked);
+        let nothing = Watch::default();
+        let watch = watches.get(service.name()).unwrap_or(&nothing);
+        let sight = sight(service, watch);
         if matches!(sight.listening, Listening::Theirs(_)) {
             thread::sleep(LOOK_AGAIN);
             if let Listening::Theirs(stranger) = service.listening() {
@@ -79,16 +103,17 @@ pub(super) fn at_end(
                 ));
             }
         }
-        processes.insert(service.name().to_owned(), kept(&sight));
+        processes.insert(service.name().to_owned(), kept(&sight, watch));
     }
     (processes, strangers)
 }
 
-fn sight(service: &Running, variables: &[String]) -> Sight {
-    service.sight(&variables.iter().map(String::as_str).collect::<Vec<_>>())
+fn sight(service: &Running, watch: &Watch) -> Sight {
+    service.sight(&watch.names.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-fn kept(sight: &Sight) -> Vec<ProcessSeen> {
+fn kept(sight: &Sight, watch: &Watch) -> Vec<ProcessSeen> {
+    let told = |(name, value): (&String, &String)| (name.clone(), watch.told(name, value));
     let kept = |process: &target::ProcessInfo| {
         let mut command = process.argv.join(" ");
         cut_at(&mut command, COMMAND_BYTES_MAX);
@@ -98,7 +123,7 @@ fn kept(sight: &Sight) -> Vec<ProcessSeen> {
             command,
             listens: sight.listeners.contains(&process.id.pid),
             marked: process.marked,
-            environment: process.environ.clone(),
+            environment: process.environ.iter().map(told).collect(),
         }
     };
     sight.processes.iter().take(PROCESSES_MAX).map(kept).collect()
@@ -129,11 +154,18 @@ b = { api.command = ["env", "LD_PRELOAD=j.so", "-u", "GONE", "node", "a=/b"] }
 "#;
         let text = text.replace("[services.api]", "entry = \"api\"\n[services.api]");
         let plan = plan::parse(&text, std::path::Path::new("/")).expect("a plan");
-        let found = variables(&plan, "api");
+        let watch = Watch::of(&plan, "api");
+        let found = &watch.names;
         for name in ["POOL", "MODE", "LD_PRELOAD", "NODE_OPTIONS"] {
             assert!(found.iter().any(|found| found == name), "{name}: {found:?}");
         }
         assert!(found.iter().all(|found| found != "SECRET" && !found.contains("size")), "{found:?}");
         assert_eq!(found.iter().filter(|name| *name == "LD_PRELOAD").count(), 1);
+        // What the plan does not say is not told: it may come from the user's own shell.
+        assert_eq!((watch.told("MODE", "a"), watch.told("POOL", "4")), ("a".into(), "4".into()));
+        assert_eq!(
+            (watch.told("MODE", "hunter2"), watch.told("NODE_ENV", "x")),
+            ("(another value)".into(), "x".into())
+        );
     }
 }
