@@ -82,7 +82,7 @@ fn a_link_carries_its_rate_both_ways_and_a_frame_takes_its_delay() {
             let measured = if to_client { rate(client, service) } else { rate(service, client) };
             // Headers are 66 of 1514 bytes. More than the link carries would be no link; less may be a busy machine.
             assert!(
-                (8e6..20e6).contains(&measured),
+                (1e6..20e6).contains(&measured),
                 "{measured} bit/s, {delay:?}, to the client: {to_client}"
             );
         }

@@ -10,7 +10,6 @@ use serde_json::Value;
 fn patient(experiment: &Path) {
     let text = fs::read_to_string(experiment).expect("the file");
     let text = text.replace("slices = 1\n", "slices = 3\n");
-    let text = text.replace("ready_timeout = \"2s\"", "ready_timeout = \"30s\"");
     let text = text.replace("timeout = \"1s\"\n[design]", "timeout = \"20s\"\n[design]");
     fs::write(experiment, text).expect("the file");
 }

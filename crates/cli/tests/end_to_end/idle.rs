@@ -15,8 +15,8 @@ command = ["node", "{SERVICE}"]
 ready = "/healthz"
 env = {{ PORT = "{{port}}", MODE = "delay", DELAY_MS = "400" }}
 [factors.level]
-one = {{}}
-other = {{}}
+one = {{ api.env.UNREAD = "1" }}
+other = {{ api.env.UNREAD = "2" }}
 [load]
 connections = 3
 [design]
@@ -29,7 +29,7 @@ blocks = 6
     );
     let experiment = place.path("idle.toml");
     fs::write(&experiment, text).expect("the experiment is written");
-    let output = place.run(&experiment);
+    let output = place.run_well(&experiment);
     assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
     let record = record::open(&place.record()).expect("the record opens");
     let trials = record.complete_blocks().flat_map(|block| &block.trials);

@@ -14,7 +14,7 @@ use serde_json::Value;
 fn a_slower_service_is_found_slower_and_every_request_is_accounted_for() {
     let place = Place::new();
     let experiment = place.experiment("api.env.SPIN_MS = 1", "api.env.SPIN_MS = 3", "");
-    let output = place.run(&experiment);
+    let output = place.run_well(&experiment);
     assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
     assert!(stdout(&output).contains("SLOWER"), "{}", stdout(&output));
     assert!(stdout(&output).contains("candidate"), "{}", stdout(&output));
@@ -66,6 +66,11 @@ fn a_service_that_fails_is_told_with_its_last_words() {
     ] {
         let place = Place::new();
         let experiment = place.experiment("", &format!("api.env.MODE = \"{mode}\""), "");
+        if mode == "hang" {
+            let text = fs::read_to_string(&experiment).expect("the file");
+            fs::write(&experiment, text.replace("ready_timeout = \"20s\"", "ready_timeout = \"2s\""))
+                .expect("the file");
+        }
         let output = place.run(&experiment);
         assert_eq!(output.status.code(), Some(3), "{mode}: {}", stderr(&output));
         assert!(stderr(&output).contains(said), "{mode}: {}", stderr(&output));
@@ -89,7 +94,7 @@ fn services_that_only_answer_wrongly_are_told_so_instead_of_any_number_and_other
     let text =
         fs::read_to_string(&experiment).expect("the file").replace("[load]\n", &format!("{levels}[load]\n"));
     fs::write(&experiment, text).expect("the file");
-    let output = place.run(&experiment);
+    let output = place.run_well(&experiment);
     assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
     let words: Vec<String> = stdout(&output).split_whitespace().map(str::to_owned).collect();
     let words = words.join(" ");
