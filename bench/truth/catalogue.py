@@ -19,12 +19,12 @@ STALE_SERVER, PORT_TAKEN, BUSY_LOOPS, ORPHAN = "stale server", "port taken", "bu
 # All names that findings have. What the first ones say of a run without a fault may well be true: of the machine.
 OF_THE_HOST = ("blocks_dropped", "spin_varies", "steal", "throttled")
 CHECKS = (
-    *OF_THE_HOST, "aa_differs", "autocorrelated", "backlog_full", "client_late", "closed_loop_latency",
+    *OF_THE_HOST, "aa_differs", "autocorrelated", "backlog_full", "client_late",
     "connection_churn", "cores_shared", "damage", "different_bodies", "different_work", "disk_reads", "drift",
     "environment_lost", "errors", "generator_saturated", "idle_not_idle", "killed", "leak", "left_over",
     "never_steady", "no_success", "nothing_observable", "order_effect", "paging", "pointless", "ports_exhausted",
     "profiler_on", "quantile_unresolved", "rate_not_kept", "same_stall", "service_not_saturated", "stale_server",
-    "strangers", "throughput_in_steps", "too_few_blocks", "too_few_buckets", "too_many_workers",
+    "strangers", "throughput_in_steps", "too_few_blocks", "too_many_workers",
     "treatment_not_applied", "upstream_connections", "value_missing", "warm_up_inside", "workers_idle",
     "workers_lost", "workers_uneven",
 )
@@ -34,8 +34,8 @@ NOT_COVERED = {
         "the host's doing; its counters are planted in the tests of crates/audit",
     "aa_differs": "identical variants that differ would have to be made; `make truth-aa` tells how often they seem to",
     "disk_reads, paging": "a machine short of memory, or a cold disk, would have to be made",
-    "never_steady, too_few_buckets": "about the length of a run, which is as short as possible here",
-    "closed_loop_latency, killed": "notes",
+    "never_steady": "about the length of a run, which is as short as possible here",
+    "killed": "a note",
     "damage, quantile_unresolved, value_missing": "about what a record lacks: in the tests of crates/audit",
 }
 

@@ -46,8 +46,8 @@ class Catalogue(unittest.TestCase):
         self.assertEqual(len(CHECKS), len(set(CHECKS)))
 
     def test_no_check_of_the_audit_is_forgotten(self):
-        text = "".join(file.read_text() for file in SOURCES.rglob("*.rs"))
-        self.assertEqual(set(re.findall(r'\bcheck: "([a-z_]+)"', text)) - set(CHECKS), set())
+        text = (SOURCES / "catalogue.rs").read_text()
+        self.assertEqual(set(re.findall(r'entry\(\s*"V\d+",\s*"([a-z_]+)"', text)), set(CHECKS))
         self.assertLessEqual({"errors", "steal", "value_missing"}, set(implemented(SOURCES)))
 
     def test_tables_lie_over_each_other_and_leave_those_below_alone(self):

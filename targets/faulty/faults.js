@@ -20,6 +20,7 @@
 const { spawn } = require('node:child_process');
 const cluster = require('node:cluster');
 const fs = require('node:fs');
+const { turn } = require('../spin');
 
 // 50,000 turns take some 0.1 ms, a few times what a request costs otherwise.
 const SLOW_TURNS = 50_000;
@@ -43,7 +44,6 @@ const isFirst = process.env.FIRST_FILE !== undefined && comesFirst(process.env.F
 const kept = [];
 const requestsOf = new WeakMap();
 let requests = 0;
-let sink = 0;
 
 /** Whatever happens without a request. */
 function begin() {
@@ -86,16 +86,6 @@ function comesFirst(file) {
 
 function spinUntil(end) {
   while (performance.now() < end) turn(1000);
-}
-
-function turn(times) {
-  let state = 2463534242;
-  for (let index = 0; index < times; index += 1) {
-    state ^= state << 13;
-    state ^= state >>> 17;
-    state ^= state << 5;
-  }
-  sink ^= state;
 }
 
 module.exports = { answerOn, begin, delayMs, listening, onRequest };

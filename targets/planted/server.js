@@ -7,6 +7,7 @@
 //   HOLD_MB     memory that the process holds from its start
 
 const express = require('express');
+const { spun, turn } = require('../spin');
 
 const STOP_GRACE_MS = 1000;
 const number = (name) => Number(process.env[name] ?? 0);
@@ -25,17 +26,6 @@ const orders = Array.from({ length: 20 }, (_, index) => ({
   lines: [{ article: `article ${index}`, count: index % 3 }],
 }));
 
-let sink = 0;
-function turn(times) {
-  let state = 2463534242;
-  for (let index = 0; index < times; index += 1) {
-    state ^= state << 13;
-    state ^= state >>> 17;
-    state ^= state << 5;
-  }
-  sink ^= state;
-}
-
 const app = express();
 app.disable('x-powered-by');
 
@@ -47,7 +37,7 @@ app.get('/', (req, res) => {
 });
 
 app.get('/healthz', (req, res) => {
-  res.json({ heldMb: held.length, rssMb: process.memoryUsage.rss() / 2 ** 20, sink });
+  res.json({ heldMb: held.length, rssMb: process.memoryUsage.rss() / 2 ** 20, sink: spun() });
 });
 
 const server = app.listen(Number(process.env.PORT ?? 3000), '127.0.0.1', (error) => {

@@ -59,11 +59,6 @@ impl Taken {
 
     /// Why a block from which so much was taken counts for nothing, in words with figures; `None`: it counts.
     pub fn why(&self) -> Option<String> {
-        let causes = self.causes();
-        (!causes.is_empty()).then(|| causes.join(", and "))
-    }
-
-    fn causes(&self) -> Vec<String> {
         let percent = |share: f64| format!("{:.0} %", share * 100.0);
         let all = [
             (self.by_host > GROSS_STEAL_SHARE)
@@ -75,7 +70,8 @@ impl Taken {
                 format!("a quota of CPU time held the run back for {} of the time", percent(self.by_quota))
             }),
         ];
-        all.into_iter().flatten().collect()
+        let causes: Vec<String> = all.into_iter().flatten().collect();
+        (!causes.is_empty()).then(|| causes.join(", and "))
     }
 }
 

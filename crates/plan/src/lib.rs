@@ -38,7 +38,7 @@ mod tree;
 
 pub use launch::{Launcher, WORKERS_MAX, Workers};
 pub use model::*;
-pub use node_command::{NodeCommand, NotNode};
+pub use node_command::{NodeCommand, NotNode, takes_value};
 pub use placeholder::{Placeholder, UnknownPlaceholder, fill, placeholders};
 pub use problem::{Problem, Problems, ReadError};
 pub use schema::schema;

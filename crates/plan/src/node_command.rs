@@ -55,6 +55,11 @@ const WITH_VALUE: [&str; 24] = [
     "--trace-event-categories",
 ];
 
+/// Whether the word behind this flag of node is the flag's value.
+pub fn takes_value(flag: &str) -> bool {
+    WITH_VALUE.contains(&flag)
+}
+
 /// Flags with which node runs something else than a script, or does not run it itself.
 const WITHOUT_SCRIPT: [&str; 13] = [
     "-e",
@@ -93,7 +98,7 @@ impl<'a> NodeCommand<'a> {
             if word == "--" {
                 break;
             }
-            at += usize::from(WITH_VALUE.contains(&word.as_str()));
+            at += usize::from(takes_value(word));
         }
         let Some(script) = rest.get(at) else {
             return no(command.len() - 1, "it names no script".to_owned());

@@ -2,19 +2,7 @@
 
 use audit::{Difference, Unit};
 use stats::Estimate;
-
-/// A count with thousands set apart: `134,054`.
-pub fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::with_capacity(digits.len() * 4 / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
+pub use transcript::figure::count;
 
 /// A positive figure with three significant digits, thousands set apart: `0.123`, `12.3`, `1,230`.
 fn three_digits(value: f64) -> String {

@@ -183,26 +183,14 @@ fn flags<'a>(rest: &[&'a str]) -> impl Iterator<Item = &'a str> {
     rest[..script_at(rest)].iter().copied().filter(|word| word.starts_with('-'))
 }
 
-/// Flags of Node.js and Python that are followed by a value of their own, as far as they are met in commands of services.
-const WITH_VALUE: [&str; 11] = [
-    "-r",
-    "--require",
-    "--import",
-    "--loader",
-    "--experimental-loader",
-    "-C",
-    "--conditions",
-    "--env-file",
-    "--trace-event-categories",
-    "-W",
-    "-X",
-];
+/// Flags of Python that are followed by a value of their own.
+const PYTHON_WITH_VALUE: [&str; 2] = ["-W", "-X"];
 
 /// Where the script stands; the number of words, if there is none.
 fn script_at(rest: &[&str]) -> usize {
     let mut at = 0;
     while let Some(word) = rest.get(at).filter(|word| word.starts_with('-')) {
-        at += 1 + usize::from(WITH_VALUE.contains(word));
+        at += 1 + usize::from(plan::takes_value(word) || PYTHON_WITH_VALUE.contains(word));
     }
     at.min(rest.len())
 }
