@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Slice;
+use crate::{Capture, Slice};
 
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -50,6 +50,8 @@ pub enum Event {
         /// The final number of blocks.
         blocks: u32,
     },
+    /// A window of load in which something was captured, to explain what the measured ones show.
+    Captured(Box<Capture>),
     /// The run ended.
     Ended(Ended),
 }

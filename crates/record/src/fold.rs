@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::{
-    Allocation, Ended, Event, Header, Prepared, RateChosen, Slice, SliceKind, TrialEnded, TrialStarted,
+    Allocation, Capture, Ended, Event, Header, Prepared, RateChosen, Slice, SliceKind, TrialEnded, TrialStarted,
     WarmUp,
 };
 
@@ -27,6 +27,8 @@ pub struct Record {
     pub allocation: Option<Allocation>,
     /// The block at which the last look is taken, once settled.
     pub blocks_planned: Option<u32>,
+    /// What was captured to explain what the blocks show, in order.
+    pub captures: Vec<Capture>,
     /// How the run ended; `None` for a run that was killed, or is still going on.
     pub ended: Option<Ended>,
     /// What could not be read, in words.
@@ -83,6 +85,7 @@ impl Record {
             warm_up: None,
             allocation: None,
             blocks_planned: None,
+            captures: Vec::new(),
             ended: None,
             damage: Vec::new(),
         }
@@ -126,6 +129,7 @@ impl Record {
             Event::WarmUpChosen(warm_up) => self.warm_up = Some(warm_up),
             Event::SlicesChosen(allocation) => self.allocation = Some(allocation),
             Event::BlocksChosen { blocks } => self.blocks_planned = Some(blocks),
+            Event::Captured(capture) => self.captures.push(*capture),
             Event::Ended(ended) => self.ended = Some(ended),
         }
     }

@@ -6,12 +6,14 @@
 //!   experiment.toml   the experiment file, byte for byte
 //!   events.jsonl      one line for each thing that happened, in order; each line is complete or absent
 //!   logs/             the services' own output, bounded
+//!   profiles/         what was captured to explain the difference, where that was asked for
 //! ```
 //!
 //! A record is a fold over its events ([`Record::apply`]): the lab and every later reader see the same
 //! thing through the same code. A run killed at any moment leaves a record that opens; a line cut off in
 //! the middle is reported as damage and everything before it counts. This crate draws no conclusions.
 
+mod capture;
 mod environment;
 mod event;
 mod fold;
@@ -19,6 +21,9 @@ mod reader;
 mod slice;
 mod writer;
 
+pub use capture::{
+    AgentSeen, Capture, CaptureKind, CapturedProcess, CapturedService, NodeCounters, Pauses, ProfileFile, ThreadUse,
+};
 pub use environment::Environment;
 pub use event::{
     Allocation, EndReason, Ended, Event, Prepared, ProcessSeen, RateChosen, ServiceStarted, TrialEnded,
