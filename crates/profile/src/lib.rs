@@ -5,8 +5,10 @@
 
 mod explanation;
 mod model;
+mod source;
 
 pub use explanation::{
     Change, Comparison, Cost, Doubt, Explanation, Interval, LineCost, Row, Subject, Tax, Waiting, WorkerShare,
 };
 pub use model::{Frame, Kind, Node, Package, Tree};
+pub use source::Source;
