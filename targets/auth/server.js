@@ -1,7 +1,7 @@
 'use strict';
 
 // A log-in service as many are: a password is hashed for each request, by the call that blocks (/auth) or by the one that does not
-// (/auth2), and /ping is what else such a service has to answer. It reads PORT and HOST. It is there to be measured: a real
+// (/auth2), and /ping is what else such a service has to answer. It reads PORT, HOST and KEEP_ALIVE_S. It is there to be measured: a real
 // service must not take passwords in a query string, which ends up in every log on the way.
 
 const express = require('express');
@@ -57,6 +57,10 @@ const server = app.listen(Number(process.env.PORT ?? 3000), HOST, (error) => {
   if (error) throw error;
   console.log(`listening on http://${HOST}:${server.address().port}`);
 });
+
+// After so long without a request Node closes a connection, 5 s if nobody says otherwise. A busy event loop counts time in
+// which a request lay unread, and then resets the connection.
+if (process.env.KEEP_ALIVE_S) server.keepAliveTimeout = Number(process.env.KEEP_ALIVE_S) * 1000;
 
 // Requests under way are finished; connections that a client keeps open are cut after the grace.
 process.once('SIGTERM', () => {

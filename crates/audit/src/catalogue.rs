@@ -67,7 +67,7 @@ const EITHER: &[Grade] = &[Void, Warning];
 const NOTE: &[Grade] = &[Note];
 
 /// All checks, by subject.
-pub static ALL: [Entry; 46] = [
+pub static ALL: [Entry; 47] = [
     entry("V1", "treatment_not_applied", Treatment, VOID, "What a variant is called never happened"),
     entry("V2", "environment_lost", Treatment, VOID, "A variable did not reach the process"),
     entry("V3", "stale_server", Treatment, VOID, "Somebody else listened on the port"),
@@ -104,6 +104,7 @@ pub static ALL: [Entry; 46] = [
     entry("V33", "paging", Machine, WARNING, "Memory was read back from disk"),
     entry("V34", "disk_reads", Machine, WARNING, "Some trials read from disk, others from memory"),
     entry("V35", "idle_not_idle", Machine, WARNING, "Services worked while others were measured"),
+    entry("V47", "other_machine", Machine, VOID, "Records of two machines side by side"),
     entry("V36", "too_few_blocks", Design, VOID, "Fewer than six blocks"),
     entry("V37", "quantile_unresolved", Design, VOID, "Too few requests for the quantile"),
     entry("V38", "order_effect", Design, WARNING, "The place in the block counts"),

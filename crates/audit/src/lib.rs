@@ -4,6 +4,7 @@
 //! on the record it is made from, so that no two of them can disagree. It reads nothing but the record.
 
 mod aa;
+mod across;
 mod assumption;
 mod calibration;
 mod comparison;
@@ -22,6 +23,7 @@ pub mod catalogue;
 pub mod checks;
 
 pub use aa::AaCheck;
+pub use across::{Across, MEMORY_TOLERANCE, Shift, across, other_machine};
 pub use assumption::{Assumption, Standing};
 pub use calibration::{Calibration, Copies, Found, Noise, POWER, Steal};
 pub use comparison::{Comparison, Exploratory, Outcome};

@@ -3,6 +3,7 @@
 mod audit;
 mod calibrate;
 mod check;
+mod compare;
 mod env;
 mod exit;
 mod habits;
@@ -43,6 +44,7 @@ Begin with:
   proofload calibrate experiment.toml          how small a difference this machine can show, in how much time
   proofload run experiment.toml --quick        a first answer in about a minute
   proofload report latest                      the last report again
+  proofload compare OLD NEW                    figures of two records side by side
   proofload audit notes.md                     what wrk, ab and others printed, and what it is worth
   proofload validity V8                        what a finding of a report means, and what to do
 
@@ -66,6 +68,11 @@ enum Command {
     Load(Box<load::LoadArgs>),
     /// Print the report of a record again
     Report(report::ReportArgs),
+    /// Put the figures of two records beside each other, where that means something
+    ///
+    /// The ratio of each variant that both have, with its interval. The runs were not interleaved, so whatever changed on the machine
+    /// between them is inside. Of records of two machines no figure is shown, and the exit code is 4.
+    Compare(compare::CompareArgs),
     /// Read what other load generators printed and say what may be concluded of it
     ///
     /// Output of wrk, wrk2, ab, oha, autocannon, hey, h2load, k6 and vegeta, as it is or pasted into notes, Markdown or a shell
@@ -95,6 +102,7 @@ fn main() -> ExitCode {
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Load(args) => load::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::Audit(args) => audit::run(&args),
         Command::Validity(args) => validity::run(&args),
         Command::Env(args) => env::run(&args),

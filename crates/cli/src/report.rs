@@ -44,11 +44,17 @@ pub enum Format {
 /// # Errors
 /// If there is no such record, or stdout cannot be written.
 pub fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
-    let directory = if args.record == Path::new("latest") { latest()? } else { args.record.clone() };
-    let record = record::open(&directory).map_err(|error| {
-        Failed::usage(error.to_string()).hint("a record is the folder that `proofload run` names at its end")
-    })?;
-    print(&record, if args.json { Format::Json } else { args.format })
+    print(&open(&args.record)?, if args.json { Format::Json } else { args.format })
+}
+
+/// Opens a record, by its folder or as `latest`.
+///
+/// # Errors
+/// If there is none.
+pub fn open(named: &Path) -> anyhow::Result<Record> {
+    let directory = if named == Path::new("latest") { latest()? } else { named.to_owned() };
+    let hint = "a record is the folder that `proofload run` names at its end";
+    Ok(record::open(&directory).map_err(|error| Failed::usage(error.to_string()).hint(hint))?)
 }
 
 /// Prints a record in one form and gives its exit code.

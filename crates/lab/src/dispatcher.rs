@@ -9,7 +9,7 @@ use target::Preparing;
 
 use crate::schedule::{Schedule, live_together, take_turns};
 use crate::tuning::{self, BLOCKS_MIN, Settings};
-use crate::world::{Failure, OpenSpec, SliceSpec, Start, World};
+use crate::world::{Failure, OpenSpec, SliceSpec, Start, Turn, World};
 
 mod dropping;
 mod ending;
@@ -214,6 +214,7 @@ impl Dispatcher<'_> {
         let drain_s = tuning::warm_up_drain_s(self.writer.record(), self.block);
         if let Some(drain_s) = drain_s.filter(|_| self.block == 1 && take_turns(&self.plan)) {
             // Turns shorter than a response takes would measure nothing.
+            self.settings.lead_s = tuning::lead_s(self.writer.record(), self.block);
             self.settings = self.settings.with_slices_for(&self.plan.design, drain_s);
         }
         let settling = self.open(0);
@@ -240,7 +241,8 @@ impl Dispatcher<'_> {
             let order = self.schedule.turns(self.block, number, self.settings.turns());
             self.notify_trial(Doing::Measuring, order[0]);
             let turn_s = self.settings.slice_s / f64::from(self.settings.turns());
-            for slice in self.world.take_turns(&order, turn_s)? {
+            let turn = Turn { seconds: turn_s, lead_s: self.settings.lead_s };
+            for slice in self.world.take_turns(&order, turn)? {
                 self.keep_slice(slice)?;
             }
         }

@@ -18,4 +18,4 @@ pub use rig::Rig;
 pub use schedule::{Schedule, draw_seed, live_together, take_turns};
 pub use stop::Stop;
 pub use tuning::{Settings, block_seconds_guess, capacity_seconds_guess};
-pub use world::{Failure, OpenSpec, SliceSpec, Start, World};
+pub use world::{Failure, OpenSpec, SliceSpec, Start, Turn, World};

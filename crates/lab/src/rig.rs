@@ -26,7 +26,7 @@ use self::machine::spin;
 use self::requests::requests;
 use self::watching::{fill, idle_cpu_ns};
 use crate::stop::Stop;
-use crate::world::{Failure, OpenSpec, SliceSpec, Start, World};
+use crate::world::{Failure, OpenSpec, SliceSpec, Start, Turn, World};
 
 /// The address on which services are expected.
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -213,17 +213,20 @@ impl World for Rig {
         Ok(kept)
     }
 
-    fn take_turns(&mut self, order: &[usize], turn_s: f64) -> Result<Vec<Slice>, Failure> {
-        let spec = SliceSpec { kind: SliceKind::Measured, seconds: turn_s, open: None };
+    fn take_turns(&mut self, order: &[usize], turn: Turn) -> Result<Vec<Slice>, Failure> {
         let spin_ns = spin::time_ns();
         let before = self.view_before(order);
         let mut slices: Vec<Slice> = Vec::new();
-        for &variant in order {
+        for (number, &variant) in order.iter().enumerate() {
             self.renew_generator(variant, None)?;
-            let turn = self.loaded(variant, spec)?;
+            let lead_ns = turn.lead_ns(number);
+            let seconds = turn.seconds + lead_ns as f64 / 1e9;
+            let mut part =
+                self.loaded(variant, SliceSpec { kind: SliceKind::Measured, seconds, open: None })?;
+            part.skip_lead(lead_ns);
             match slices.iter_mut().find(|slice| slice.variant == variant) {
-                Some(slice) => slice.absorb(turn),
-                None => slices.push(turn),
+                Some(slice) => slice.absorb(part),
+                None => slices.push(part),
             }
         }
         let after = self.view_after(order);

@@ -16,6 +16,8 @@ const TURN_MIN_S: f64 = 0.02;
 const TURN_GAPS: f64 = 5.0;
 /// What a turn costs beside window and drain: to begin and to end the load.
 const TURN_GAP_S: f64 = 0.001;
+/// A turn's window is as many times as long as its shortest lead: what is counted takes about half of the time then.
+const TURN_LEADS: f64 = 3.0;
 /// A slice is as many times as long as what it costs beside its window, as far as the bounds allow.
 const SLICE_GAPS: f64 = 10.0;
 /// Time a trial costs beside warm-up and slices, assumed until it is measured: start, connect, stop.
@@ -62,6 +64,8 @@ pub struct Settings {
     pub slice_s: f64,
     /// Length of the turns that a slice is made of where trials take turns, in seconds: about, for they add up to the slice.
     pub turn_s: f64,
+    /// The lead of a turn in seconds, see [`crate::Turn`]; 0 where there is none.
+    pub lead_s: f64,
     /// Slices a trial.
     pub slices: u32,
     /// Seconds that a trial's slices must have together, so that it has the requests that the metric wants; 0 where any will do.
@@ -85,7 +89,9 @@ impl Settings {
         let fit = (room_s / (slice_s + SLICE_GAP_S)).floor().clamp(SLICES_FIRST.0, SLICES_FIRST.1);
         let slices = design.slices.unwrap_or(fit as u32);
         let turn_s = TURN_MIN_S.min(slice_s);
-        let first = Settings { warm_up_s, watched, settle_s, slice_s, turn_s, slices, measured_min_s: 0.0 };
+        let (lead_s, measured_min_s) = (0.0, 0.0);
+        let first =
+            Settings { warm_up_s, watched, settle_s, slice_s, turn_s, lead_s, slices, measured_min_s };
         match design.rate {
             Some(Rate::PerSecond(per_s)) => first.at_rate(design, per_s),
             _ => first,
@@ -125,8 +131,11 @@ impl Settings {
     pub fn with_slices_for(mut self, design: &Design, turn_gap_s: f64) -> Settings {
         let measured_s = f64::from(self.slices) * self.slice_s;
         let slice_s = ((SLICE_GAP_S + turn_gap_s) * SLICE_GAPS).clamp(SLICE_S.0, SLICE_S.1);
+        let slice_s = slice_s.max(self.lead_s * TURN_LEADS).min(SLICE_S.1);
         self.slice_s = design.slice.map_or(slice_s, |slice| slice.as_secs_f64());
-        self.turn_s = ((TURN_GAP_S + turn_gap_s) * TURN_GAPS).max(TURN_MIN_S).min(self.slice_s);
+        let turn_s = ((TURN_GAP_S + turn_gap_s) * TURN_GAPS).max(self.lead_s * TURN_LEADS);
+        self.turn_s = turn_s.max(TURN_MIN_S).min(self.slice_s);
+        self.lead_s = self.lead_s.min(self.turn_s / TURN_LEADS);
         let fit = (measured_s / self.slice_s).round().max(f64::from(stats::SLICES_MIN));
         self.slices = design.slices.unwrap_or(fit as u32);
         self.extended(design)
@@ -334,6 +343,17 @@ pub fn warm_up_drain_s(record: &Record, block: u32) -> Option<f64> {
     };
     let warm_ups = slices.filter(|slice| slice.kind == SliceKind::WarmUp);
     mean(&warm_ups.map(|slice| drain_ns(slice) as f64 / 1e9).collect::<Vec<f64>>())
+}
+
+/// The lead that turns need, from the warm-ups of a block: about the slowest variant's response, where a link is what connections share.
+/// Elsewhere none: of requests that wait in line for a processor the first is answered at once.
+pub fn lead_s(record: &Record, block: u32) -> f64 {
+    let linked = record.header.plan.variants.iter().any(|variant| variant.load.network.is_some());
+    let block = record.blocks.iter().find(|found| found.number == block && linked);
+    let slices = block.into_iter().flat_map(|block| &block.trials).flat_map(|trial| &trial.slices);
+    let warm_ups = slices.filter(|slice| slice.kind == SliceKind::WarmUp);
+    let most = warm_ups.filter_map(|slice| slice.latency.quantile(0.9));
+    most.map(|quantile| quantile.ns() as f64 / 1e9).fold(0.0, f64::max)
 }
 
 fn mean(values: &[f64]) -> Option<f64> {

@@ -39,6 +39,29 @@ pub struct OpenSpec {
     pub seed: u64,
 }
 
+/// How the turns of a slice are made.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Turn {
+    /// Length of the window of each, in seconds.
+    pub seconds: f64,
+    /// Load before the window that throughput is not counted in, in seconds: so long, and up to as long again, different from turn to
+    /// turn; 0 for none. See [`Turn::lead_ns`].
+    pub lead_s: f64,
+}
+
+impl Turn {
+    /// Length of the lead of the turn of this number, in nanoseconds: whole tenths of a second.
+    ///
+    /// All connections begin a turn together. Where they share what they wait for, as a link, their responses come together too: none
+    /// for a while, then all at once. A window from the begin on would miss the last of them, and so up to a response of each
+    /// connection, which makes the slowest variant look slower still. A window of fixed length that begins anywhere between two
+    /// responses counts as many as there are, on average (renewal theory). Multiples of the golden section fall evenly.
+    pub fn lead_ns(&self, number: usize) -> u64 {
+        let part = (number as f64 * 0.618_033_988_749_895).fract();
+        (self.lead_s * (1.0 + part) * 10.0).round() as u64 * 100_000_000
+    }
+}
+
 /// Why a step could not be done.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
@@ -91,12 +114,12 @@ pub trait World {
     /// If a service dies meanwhile, the generator cannot work, or the user interrupts.
     fn load(&mut self, variant: usize, wanted: SliceSpec) -> Result<Slice, Failure>;
 
-    /// Loads living trials turn by turn, each turn closed loop for `turn_s` seconds on the trial that `order` names. Gives one measured
+    /// Loads living trials turn by turn, each turn closed loop on the trial that `order` names. Gives one measured
     /// slice, the sum of its turns, for each variant in `order`, in order of their first turns.
     ///
     /// # Errors
     /// As [`World::load`].
-    fn take_turns(&mut self, order: &[usize], turn_s: f64) -> Result<Vec<Slice>, Failure>;
+    fn take_turns(&mut self, order: &[usize], turn: Turn) -> Result<Vec<Slice>, Failure>;
 
     /// Stops a living trial; `None` if it does not live.
     fn stop(&mut self, variant: usize) -> Option<TrialEnded>;

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Runtimes that answer `--version` at once and do nothing else.
-const RUNTIMES: [&str; 8] = ["node", "bun", "deno", "python3", "ruby", "php", "java", "nginx"];
+const RUNTIMES: [&str; 9] = ["node", "bun", "deno", "python3", "ruby", "php", "java", "nginx", "haproxy"];
 /// Longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -18,8 +18,8 @@ pub fn version_of(program: &str) -> Option<String> {
     if !RUNTIMES.contains(&name) {
         return None;
     }
-    // nginx knows only the short form, and answers on stderr.
-    let flag = if matches!(name, "nginx") { "-v" } else { "--version" };
+    // These know only the short form, and nginx answers on stderr.
+    let flag = if matches!(name, "nginx" | "haproxy") { "-v" } else { "--version" };
     let answer = output_of(Command::new(program).arg(flag))?;
     Some(answer.strip_prefix("nginx version: nginx/").unwrap_or(&answer).to_owned())
 }

@@ -17,6 +17,9 @@ use serde::{Deserialize, Serialize};
 pub struct Environment {
     /// Kernel release, for example `6.1.0-18-amd64`.
     pub kernel: Option<String>,
+    /// The C library, for example `glibc 2.41`, where it tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub libc: Option<String>,
     /// Processor's name.
     pub cpu_model: Option<String>,
     /// Processors that this process may use.
@@ -45,6 +48,7 @@ impl Environment {
         let facts = Facts::look();
         Environment {
             kernel: facts.host.kernel,
+            libc: output_of(Command::new("getconf").arg("GNU_LIBC_VERSION")),
             cpu_model: facts.processors.model,
             cpus: thread::available_parallelism().map_or(1, usize::from),
             memory_bytes: facts.memory.total_bytes,

@@ -33,9 +33,9 @@ pub struct Slice {
     pub turns: u32,
     /// Start of the (first) window, nanoseconds of CLOCK_MONOTONIC.
     pub started_ns: u64,
-    /// Length of the window in which requests were sent, in nanoseconds; of all windows together.
+    /// Length of the window in which requests were sent, in nanoseconds, without the lead of turns that have one; of all windows together.
     pub window_ns: u64,
-    /// Time spent after the window waiting for what was in flight, in nanoseconds; likewise.
+    /// Time of load beside the window, in nanoseconds: waiting for what was in flight, and the lead; likewise.
     pub drain_ns: u64,
     /// Requests sent.
     pub sent: u64,
@@ -43,7 +43,7 @@ pub struct Slice {
     pub answered: u64,
     /// Responses that met the expectation, those of the drain included.
     pub ok: u64,
-    /// Responses that met the expectation and were complete before the window ended.
+    /// Responses that met the expectation and were complete in the window.
     pub ok_in_window: u64,
     /// Requests given up after the time-out.
     pub timed_out: u64,
@@ -262,7 +262,22 @@ fn one() -> u32 {
     1
 }
 
+/// Length of a bucket of [`Slice::ok_per_100_ms`].
+const BUCKET_NS: u64 = 100_000_000;
+
 impl Slice {
+    /// Takes the begin of a window out of what its throughput is counted in, to whole tenths of a second: at most so many that one is
+    /// left. Its requests stay in every other count, and its time goes to that of the drain, in which load runs beside the window too.
+    pub fn skip_lead(&mut self, lead_ns: u64) {
+        let most = self.ok_per_100_ms.len().saturating_sub(1);
+        let buckets = usize::try_from(lead_ns.div_ceil(BUCKET_NS)).unwrap_or(usize::MAX).min(most);
+        let skipped: u64 = self.ok_per_100_ms.drain(..buckets).map(u64::from).sum();
+        let skipped_ns = buckets as u64 * BUCKET_NS;
+        self.ok_in_window = self.ok_in_window.saturating_sub(skipped);
+        self.window_ns = self.window_ns.saturating_sub(skipped_ns);
+        self.drain_ns += skipped_ns;
+    }
+
     /// Takes in the next turn of the same slice. What services and machine used is not summed: that is known of all turns together.
     pub fn absorb(&mut self, turn: Slice) {
         self.turns += turn.turns;

@@ -4,7 +4,7 @@
 
 use anstyle::{AnsiColor, Style};
 use audit::Grade;
-use comfy_table::LineStyle;
+use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 
 pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const FAINT: Style = Style::new().dimmed();
@@ -41,6 +41,23 @@ pub(crate) fn explained(command: Option<&str>, width: usize) -> String {
     let Some(command) = command else { return String::new() };
     let line = wrapped(&format!("why, and what else may be done: {command}"), "  ", "    ", width);
     format!("{FAINT}{line}{FAINT:#}")
+}
+
+/// A table whose first `names` columns are text; the others are figures.
+pub(crate) fn table<'a>(
+    columns: &[String],
+    rows: impl Iterator<Item = &'a Vec<String>>,
+    names: usize,
+) -> String {
+    let mut table = Table::new();
+    table.load_style(TableStyle::new().header_separator(RULE)).set_header(columns);
+    for row in rows {
+        table.add_row(row);
+    }
+    for column in table.column_iter_mut().skip(names) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table.to_string()
 }
 
 pub(crate) fn grade(grade: Grade) -> (Style, &'static str) {

@@ -88,7 +88,11 @@ pub fn factor(ratio: f64) -> String {
 ///
 /// Both come with the digits that the interval's width deserves.
 pub fn change(estimate: &Estimate) -> (String, String) {
-    let Estimate { ratio, low, high, .. } = *estimate;
+    interval(estimate.ratio, estimate.low, estimate.high)
+}
+
+/// The same of any ratio that has an interval.
+pub fn interval(ratio: f64, low: f64, high: f64) -> (String, String) {
     let width = high - low;
     if !(0.5..=2.0).contains(&ratio) {
         // Two digits of the interval's width: ×16.5 ± 1.4, ×0.0607 ± 0.0023.

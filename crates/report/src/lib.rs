@@ -3,6 +3,7 @@
 //! Every form is drawn from one [`Sheet`], so that none can say what another does not. Nothing is
 //! concluded here; that is `audit`'s work.
 
+mod across;
 mod audited;
 mod calibration;
 mod drawing;
@@ -15,6 +16,7 @@ mod text;
 
 pub mod validity;
 
+pub use across::Compared;
 pub use audited::Audited;
 pub use calibration::Calibrated;
 pub use figure::{bytes, change, count, rate, seconds, share};

@@ -2,9 +2,8 @@
 
 use anstyle::{AnsiColor, Style};
 use audit::{Assumption, Comparison, Conclusion, Grade, Kind, Outcome, Standing};
-use comfy_table::{CellAlignment, Table, TableStyle};
 
-use crate::drawing::{BOLD, FAINT, RULE, explained, grade, named, remark, wrapped};
+use crate::drawing::{BOLD, FAINT, explained, grade, named, remark, table, wrapped};
 use crate::figure::{change, change_alone, factor};
 use crate::sheet::{Answer, Effects, Row, Sheet, metric_name};
 
@@ -23,10 +22,10 @@ pub fn text(sheet: &Sheet, width: usize) -> String {
         out.push('\n');
     }
     out += &sheet.effects.as_ref().map(|effects| effects_text(effects, width)).unwrap_or_default();
-    out += &table(&sheet.columns, &sheet.rows, 1);
+    out += &table(&sheet.columns, cells(&sheet.rows), 1);
     out += "\n\n";
     for part in &sheet.parts {
-        out += &format!("{BOLD}{}{BOLD:#}\n{}\n\n", part.heading, table(&part.columns, &part.rows, 2));
+        out += &format!("{BOLD}{}{BOLD:#}\n{}\n\n", part.heading, table(&part.columns, cells(&part.rows), 2));
     }
     for finding in &sheet.findings {
         out += &remark(finding.grade, finding.number, &finding.evidence, &finding.remedy, width);
@@ -144,15 +143,6 @@ fn style(outcome: Outcome) -> Style {
     }
 }
 
-/// A table whose first `names` columns are text; the others are figures.
-fn table(columns: &[String], rows: &[Row], names: usize) -> String {
-    let mut table = Table::new();
-    table.load_style(TableStyle::new().header_separator(RULE)).set_header(columns);
-    for row in rows {
-        table.add_row(&row.cells);
-    }
-    for column in table.column_iter_mut().skip(names) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table.to_string()
+fn cells(rows: &[Row]) -> impl Iterator<Item = &Vec<String>> {
+    rows.iter().map(|row| &row.cells)
 }

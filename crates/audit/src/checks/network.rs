@@ -17,6 +17,8 @@ pub const RESPONSES_MIN: u64 = 100;
 /// Part of the local ports in TIME_WAIT above which new connections are hard to get: Linux first tries every other port, and when those
 /// are taken it tries the rest one after the other.
 pub const TIME_WAIT_SHARE_MAX: f64 = 0.5;
+/// Part of the local ports that has to go into TIME_WAIT within a slice of a variant's own before that is told of it.
+pub const TIME_WAIT_GROWN_MIN: f64 = 0.1;
 /// Time that a connection loses when its first packet is dropped, in nanoseconds: Linux sends it again after a second (RFC 6298).
 pub const RETRY_NS: u64 = 1_000_000_000;
 /// Part of all connections' time that may be lost so before a result is void.
@@ -94,20 +96,23 @@ fn opened_by_services(slice: &Slice, on_link: bool) -> Option<(u64, u64)> {
 /// No local port was left for a new connection, or soon none would be.
 pub(super) fn ports_exhausted(record: &Record) -> Vec<Finding> {
     let variants = record.header.plan.variants.iter().enumerate();
-    variants.filter_map(|(index, variant)| without_ports(record, index, &variant.name)).collect()
+    variants.filter_map(|(index, variant)| without_ports(record, index, variant)).collect()
 }
 
-fn without_ports(record: &Record, index: usize, name: &str) -> Option<Finding> {
+fn without_ports(record: &Record, index: usize, variant: &plan::Variant) -> Option<Finding> {
     let slices = measured(record, index);
     let errors = slices.iter().flat_map(|slice| &slice.errors).filter(|error| error.cause == NO_PORT);
     let refused: u64 = errors.map(|error| error.count).sum();
     let share = |slice: &&Slice| {
-        // What others left behind only gets less.
-        let tcp =
-            slice.machine.tcp.filter(|tcp| tcp.local_ports > 0 && tcp.time_wait > tcp.time_wait_before)?;
+        // What others left behind only gets less; a few more come with the connections of every window.
+        let grown = |tcp: &record::TcpUse| tcp.time_wait.saturating_sub(tcp.time_wait_before);
+        let own = |tcp: &record::TcpUse| grown(tcp) as f64 > TIME_WAIT_GROWN_MIN * tcp.local_ports as f64;
+        let tcp = slice.machine.tcp.filter(|tcp| tcp.local_ports > 0 && own(tcp))?;
         Some((tcp.time_wait as f64 / tcp.local_ports as f64, tcp))
     };
-    let most = slices.iter().filter_map(share).max_by(|(one, _), (other, _)| one.total_cmp(other));
+    // In turns all variants see the sockets that one of them leaves behind: it is told of that one.
+    let own = own(record, index, variant.load.network.is_some());
+    let most = own.iter().filter_map(share).max_by(|(one, _), (other, _)| one.total_cmp(other));
     let waiting = most.filter(|(share, _)| *share > TIME_WAIT_SHARE_MAX).map(|(_, tcp)| tcp);
     if refused == 0 && waiting.is_none() {
         return None;
@@ -124,7 +129,7 @@ fn without_ports(record: &Record, index: usize, name: &str) -> Option<Finding> {
     Some(Finding {
         check: "ports_exhausted",
         grade: if void { Grade::Void } else { Grade::Warning },
-        evidence: format!("{name}: {}", told.join(", and ")),
+        evidence: format!("{}: {}", variant.name, told.join(", and ")),
         remedy: "who closes a connection keeps its port for a minute, so that this measures how fast ports come back; keep connections \
                  (HTTP keep-alive, and a proxy's to its upstream), or widen net.ipv4.ip_local_port_range"
             .into(),

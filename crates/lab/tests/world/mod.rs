@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use plan::{Plan, Preparation};
-use proofload_lab::{Failure, LabError, OpenSpec, Progress, SliceSpec, Start, World};
+use proofload_lab::{Failure, LabError, OpenSpec, Progress, SliceSpec, Start, Turn, World};
 use rand::RngExt;
 use rand_pcg::Pcg64;
 use record::{
@@ -169,13 +169,13 @@ impl World for Simulated {
         Ok(made)
     }
 
-    fn take_turns(&mut self, order: &[usize], turn_s: f64) -> Result<Vec<Slice>, Failure> {
+    fn take_turns(&mut self, order: &[usize], turn: Turn) -> Result<Vec<Slice>, Failure> {
         let mut variants = order.to_vec();
         variants.sort_unstable();
         variants.dedup();
         let slice = |variant: usize| {
             let turns = order.iter().filter(|of| **of == variant).count();
-            let seconds = turn_s * turns as f64;
+            let seconds = turn.seconds * turns as f64;
             let slice = self.load(variant, SliceSpec { kind: SliceKind::Measured, seconds, open: None })?;
             Ok(Slice { turns: turns as u32, ..slice })
         };
