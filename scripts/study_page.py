@@ -26,6 +26,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 STUDIES = ROOT / "docs" / "studies"
 REFERENCE = re.compile(r"\{\{\s*(\w+)\s+([^}]*?)\s*\}\}")
+# The exit code of a report with a void finding.
+VOID = 4
 
 
 class Dangling(Exception):
@@ -43,7 +45,7 @@ def main() -> int:
         reports = [report_of(options.proofload, record) for record in options.records]
         by_name = {report["experiment"]: report for report in reports}
         page = filled(source.read_text(), by_name)
-    except (Dangling, OSError, subprocess.CalledProcessError) as error:
+    except (Dangling, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     (STUDIES / f"{options.study}.md").write_text(page)
@@ -55,7 +57,11 @@ def report_of(proofload: str, record: Path) -> dict:
     """The report of a record, its Markdown form and what was run added to it."""
     def printed(form: str) -> str:
         command = [proofload, "report", str(record), "--format", form]
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        run = subprocess.run(command, capture_output=True, text=True)
+        # A report in which something is void is one, and says so.
+        if run.returncode not in (0, VOID):
+            raise Dangling(f"{record}: {run.stderr.strip()}")
+        return run.stdout
 
     report = json.loads(printed("json"))
     report["markdown"] = printed("markdown")
@@ -137,7 +143,18 @@ def figure(report: dict, name: str, metric: str) -> str:
     if metric not in values and metric not in UNITS:
         raise Dangling(f"no such metric: {metric}")
     value = values.get(metric, times.get(metric))
-    return "–" if value is None else shown(value)
+    if value is None:
+        return "–"
+    # What must not be concluded from must not be quoted either.
+    return f"{shown(value)} (void)" if is_void(report, name) else shown(value)
+
+
+def is_void(report: dict, name: str) -> bool:
+    """Whether a finding voids everything about this variant; of those that void a pair that cannot be said of one."""
+    index = [variant["name"] for variant in report["variants"]].index(name)
+    about = lambda finding: not finding["variants"] or index in finding["variants"] or name in finding["variants"]
+    voids = lambda finding: finding["grade"] == "void" and finding["check"] != "different_work"
+    return any(voids(finding) and about(finding) for finding in report["findings"])
 
 
 def run(report: dict) -> str:
