@@ -68,6 +68,10 @@ fn open_deleted(pid: u32, mapping: &Mapping) -> Option<File> {
 
 /// Opens a file that is one. Of a pipe, opening would wait for whoever is to write to it.
 pub(crate) fn open_regular(path: &str, flags: i32) -> Option<File> {
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC | flags).open(path).ok()?;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC | flags)
+        .open(path)
+        .ok()?;
     file.metadata().is_ok_and(|metadata| metadata.is_file()).then_some(file)
 }

@@ -41,7 +41,8 @@ pub(crate) fn has_address(chain: &[u64]) -> bool {
 /// The steps of a chain, the function that ran first.
 pub(crate) fn steps(chain: &[u64]) -> Vec<Step> {
     // A chain without a marker is one address that stands for a sample without chain.
-    let mut side = if chain.first().is_some_and(|address| address >> 63 == 1) { Side::Kernel } else { Side::User };
+    let mut side =
+        if chain.first().is_some_and(|address| address >> 63 == 1) { Side::Kernel } else { Side::User };
     let mut first = true;
     let mut steps = Vec::with_capacity(chain.len());
     for &entry in chain {

@@ -62,7 +62,7 @@ fn from_debug_file(elf: &Elf<'_>, addresses: &[(u64, u64)]) -> Option<HashMap<u6
     elf.symbol_table().map(|table| from_table(&table, addresses))
 }
 
-/// What a symbol covers. In the order of a table sorted by it, the better of two with the same start comes later.
+/// What a symbol covers. In the order of a table sorted by it, the better of two with the same start comes later; which of two equally good ones is the order of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Range {
     start: u64,
@@ -76,11 +76,30 @@ fn from_table<'d>(table: &impl ObjectSymbolTable<'d>, addresses: &[(u64, u64)]) 
     let mut ranges: Vec<Range> = table.symbols().filter_map(|symbol| range(&symbol)).collect();
     ranges.sort_unstable();
     let name = |address: u64| {
-        let index = covering(&ranges, address)?.index;
-        let symbol = table.symbol_by_index(SymbolIndex(index)).ok()?;
-        Some(demangle(symbol.name_bytes().ok()?))
+        let aliases = aliases(&ranges, covering(&ranges, address)?);
+        let symbols = aliases.iter().filter_map(|alias| table.symbol_by_index(SymbolIndex(alias.index)).ok());
+        let names = symbols.filter_map(|symbol| Some(without_version(symbol.name_bytes().ok()?)));
+        names.min_by_key(|name| plainness(name)).map(demangle)
     };
     addresses.iter().filter_map(|(offset, address)| Some((*offset, name(*address)?))).collect()
+}
+
+/// All ranges that are as good as this one and begin with it: a function may have several names.
+fn aliases<'r>(ranges: &'r [Range], one: &Range) -> &'r [Range] {
+    let key = |range: &Range| (range.start, range.is_sized, range.is_global);
+    let first = ranges.partition_point(|range| key(range) < key(one));
+    let last = ranges.partition_point(|range| key(range) <= key(one));
+    ranges.get(first..last.min(first + NESTED_MAX)).unwrap_or_default()
+}
+
+/// The least is the name that people know: of `__libc_read`, `__read` and `read` the last.
+fn plainness(name: &[u8]) -> (usize, usize) {
+    (name.iter().take_while(|byte| **byte == b'_').count(), name.len())
+}
+
+/// `cfree@GLIBC_2.2.5` is `cfree`.
+fn without_version(symbol: &[u8]) -> &[u8] {
+    symbol.split(|byte| *byte == b'@').next().filter(|name| !name.is_empty()).unwrap_or(symbol)
 }
 
 /// `None` for what is no code of this file.
@@ -95,7 +114,13 @@ fn range<'d>(symbol: &impl ObjectSymbol<'d>) -> Option<Range> {
     };
     let size = if is_sized { symbol.size() } else { UNSIZED_MAX };
     let start = symbol.address();
-    is_code.then_some(Range { start, is_sized, is_global, end: start.saturating_add(size), index: symbol.index().0 })
+    is_code.then_some(Range {
+        start,
+        is_sized,
+        is_global,
+        end: start.saturating_add(size),
+        index: symbol.index().0,
+    })
 }
 
 /// The innermost range around an address. One without a size ends where the next begins.
@@ -124,9 +149,14 @@ mod tests {
         let mut binaries = Binaries::default();
         let space = Space::of(std::process::id(), &mut binaries);
         let address = landmark as fn(u64) -> u64 as usize as u64;
-        let Place::Binary { binary, offset } = space.place(address + 1) else { panic!("no file at {address:x}") };
+        let Place::Binary { binary, offset } = space.place(address + 1) else {
+            panic!("no file at {address:x}")
+        };
         let binary = binaries.into_list().swap_remove(binary);
-        assert_eq!(Some(binary.module.as_str()), std::env::current_exe().unwrap().file_name().unwrap().to_str());
+        assert_eq!(
+            Some(binary.module.as_str()),
+            std::env::current_exe().unwrap().file_name().unwrap().to_str()
+        );
         let names = names(binary.file.unwrap(), &BTreeSet::from([offset, u64::MAX]));
         assert!(names[&offset].ends_with("elf::tests::landmark"), "{names:?}");
         assert_eq!(names.len(), 1);
@@ -137,6 +167,18 @@ mod tests {
         let text = open_regular(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"), 0).unwrap();
         assert!(names(text, &BTreeSet::from([10])).is_empty());
         assert!(open_regular("/dev/null", 0).is_none());
+    }
+
+    #[test]
+    fn of_several_names_the_plain_one_is_told() {
+        let mut names: Vec<&[u8]> = vec![b"__libc_read", b"__read", b"read", b"_read_all"];
+        names.sort_by_key(|name| plainness(name));
+        assert_eq!(names, [&b"read"[..], b"_read_all", b"__read", b"__libc_read"]);
+        assert_eq!(without_version(b"cfree@GLIBC_2.2.5"), b"cfree");
+        assert_eq!(without_version(b"@odd"), b"@odd");
+        let alias = |index, is_global| Range { start: 5, is_sized: true, is_global, end: 9, index };
+        let ranges = [alias(3, false), alias(1, true), alias(2, true)];
+        assert_eq!(aliases(&ranges, &ranges[1]), &ranges[1..]);
     }
 
     #[test]

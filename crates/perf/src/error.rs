@@ -29,7 +29,9 @@ pub enum PerfError {
         pid: u32,
     },
     /// Each thread takes an open file for each CPU that it may run on.
-    #[error("native profiles of {threads} threads on {cpus} CPUs take {needed} open files; there are too few")]
+    #[error(
+        "native profiles of {threads} threads on {cpus} CPUs take {needed} open files; there are too few"
+    )]
     Descriptors {
         /// Threads to be sampled.
         threads: usize,

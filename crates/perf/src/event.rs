@@ -91,14 +91,7 @@ impl Event {
         // SAFETY: the kernel reads as many bytes from the address as the structure says in its field `size`, and writes at most to
         // that field. It keeps no pointer.
         let descriptor = unsafe {
-            libc::syscall(
-                libc::SYS_perf_event_open,
-                &raw mut attributes,
-                task,
-                cpu,
-                no_group,
-                CLOSE_ON_EXEC,
-            )
+            libc::syscall(libc::SYS_perf_event_open, &raw mut attributes, task, cpu, no_group, CLOSE_ON_EXEC)
         };
         if descriptor < 0 {
             return Err(io::Error::last_os_error());
@@ -183,7 +176,8 @@ impl Ring {
         let size = pages * page;
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping at an address of the kernel's choice.
-        let memory = unsafe { mmap(std::ptr::null_mut(), page + size, access, MapFlags::SHARED, &event.0, 0) }?;
+        let memory =
+            unsafe { mmap(std::ptr::null_mut(), page + size, access, MapFlags::SHARED, &event.0, 0) }?;
         let memory = NonNull::new(memory).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
         Ok(Ring { memory, page, size, tail: 0 })
     }
@@ -191,7 +185,8 @@ impl Ring {
     /// Appends what has come since the last call, and makes room for more. Records are always whole.
     pub(crate) fn drain(&mut self, into: &mut Vec<u8>) {
         let head = self.position(HEAD).load(Ordering::Acquire);
-        let unread = usize::try_from(head.wrapping_sub(self.tail)).map_or(self.size, |unread| unread.min(self.size));
+        let unread =
+            usize::try_from(head.wrapping_sub(self.tail)).map_or(self.size, |unread| unread.min(self.size));
         let start = (self.tail % self.size as u64) as usize;
         let before_end = unread.min(self.size - start);
         self.copy(start, before_end, into);

@@ -34,7 +34,8 @@ fn next_line(lines: &mut impl BufRead, line: &mut Vec<u8>) -> bool {
 /// `START SIZE NAME`, numbers in hexadecimal; a name may have spaces.
 fn entry(line: &[u8]) -> Option<(u64, u64, &[u8])> {
     let mut fields = line.trim_ascii().splitn(3, |byte| *byte == b' ');
-    let mut number = || u64::from_str_radix(std::str::from_utf8(fields.next()?).ok()?.trim_start_matches("0x"), 16).ok();
+    let mut number =
+        || u64::from_str_radix(std::str::from_utf8(fields.next()?).ok()?.trim_start_matches("0x"), 16).ok();
     let start = number()?;
     let size = number()?;
     Some((start, start.checked_add(size)?, fields.next()?))
@@ -57,6 +58,8 @@ mod tests {
 
     #[test]
     fn a_range_that_wraps_around_is_no_range() {
-        assert!(names(b"ffffffffffffffff 10 x\n10 0 y\n".as_slice(), &BTreeSet::from([0x10, 0x5])).is_empty());
+        assert!(
+            names(b"ffffffffffffffff 10 x\n10 0 y\n".as_slice(), &BTreeSet::from([0x10, 0x5])).is_empty()
+        );
     }
 }

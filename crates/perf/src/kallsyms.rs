@@ -44,8 +44,13 @@ ffffffffc0000000 t of_module\t[nf_tables]
 
     #[test]
     fn an_address_is_in_the_function_before_it() {
-        let wanted =
-            BTreeSet::from([0xffff_ffff_8100_0010, 0xffff_ffff_8100_01ff, 0xffff_ffff_c000_0005, 0xffff_ffff_9000_0000, 5]);
+        let wanted = BTreeSet::from([
+            0xffff_ffff_8100_0010,
+            0xffff_ffff_8100_01ff,
+            0xffff_ffff_c000_0005,
+            0xffff_ffff_9000_0000,
+            5,
+        ]);
         let names = names(TEXT, &wanted).unwrap();
         assert_eq!(names[&0xffff_ffff_8100_0010], "_stext");
         assert_eq!(names[&0xffff_ffff_8100_01ff], "second");
@@ -55,7 +60,10 @@ ffffffffc0000000 t of_module\t[nf_tables]
 
     #[test]
     fn hidden_addresses_are_no_names() {
-        assert_eq!(names("0000000000000000 T _stext\n0000000000000000 t second\n", &BTreeSet::from([5])), None);
+        assert_eq!(
+            names("0000000000000000 T _stext\n0000000000000000 t second\n", &BTreeSet::from([5])),
+            None
+        );
         assert_eq!(names("", &BTreeSet::from([5])), None);
     }
 }

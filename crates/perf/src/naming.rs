@@ -70,7 +70,11 @@ impl Names {
             (binary.module, names.unwrap_or_default())
         };
         let binaries = binaries.into_list().into_iter().enumerate().map(named).collect();
-        Names { kernel: kernel_names(&wanted.kernel), binaries, run_time: run_time_names(spaces, &wanted.run_time) }
+        Names {
+            kernel: kernel_names(&wanted.kernel),
+            binaries,
+            run_time: run_time_names(spaces, &wanted.run_time),
+        }
     }
 
     /// The stacks of a process.
@@ -217,10 +221,18 @@ mod tests {
         let stacks: Vec<(Vec<&str>, u64)> = named
             .stacks
             .iter()
-            .map(|stack| (stack.frames.iter().map(|index| &*named.frames[*index as usize].name).collect(), stack.samples))
+            .map(|stack| {
+                (
+                    stack.frames.iter().map(|index| &*named.frames[*index as usize].name).collect(),
+                    stack.samples,
+                )
+            })
             .collect();
         assert_eq!(stacks.len(), 2, "{stacks:?}");
-        assert!(stacks[0].0.len() == 1 && stacks[0].0[0].ends_with("naming::places") && stacks[0].1 == 2, "{stacks:?}");
+        assert!(
+            stacks[0].0.len() == 1 && stacks[0].0[0].ends_with("naming::places") && stacks[0].1 == 2,
+            "{stacks:?}"
+        );
         assert_eq!(stacks[1], (vec![UNKNOWN], 1));
         assert!(!named.kernel_hidden && named.stacks[0].thread_name == "main");
     }

@@ -56,7 +56,8 @@ fn threads_of(pids: &[u32]) -> Result<BTreeSet<Thread>, PerfError> {
 }
 
 fn open_threads(threads: &BTreeSet<Thread>, mode: Mode) -> Result<Opened, PerfError> {
-    let cpus: BTreeSet<u32> = threads.iter().flat_map(|thread| process::cpus(thread.pid, thread.tid)).collect();
+    let cpus: BTreeSet<u32> =
+        threads.iter().flat_map(|thread| process::cpus(thread.pid, thread.tid)).collect();
     let mut by_cpu: BTreeMap<u32, Cpu> = BTreeMap::new();
     let mut names = HashMap::new();
     for &thread in threads {
@@ -73,7 +74,8 @@ fn open_threads(threads: &BTreeSet<Thread>, mode: Mode) -> Result<Opened, PerfEr
             }
         }
     }
-    let (events, rings): (Vec<Vec<Event>>, Vec<Ring>) = by_cpu.into_values().map(|cpu| (cpu.events, cpu.ring)).unzip();
+    let (events, rings): (Vec<Vec<Event>>, Vec<Ring>) =
+        by_cpu.into_values().map(|cpu| (cpu.events, cpu.ring)).unzip();
     Ok(Opened { events: events.into_iter().flatten().collect(), rings, threads: names })
 }
 

@@ -53,7 +53,8 @@ impl Rights {
     }
 
     fn parse(paranoid: Option<&str>, status: &str) -> Rights {
-        let capabilities = field(status, "CapEff:").and_then(|hex| u64::from_str_radix(hex, 16).ok()).unwrap_or(0);
+        let capabilities =
+            field(status, "CapEff:").and_then(|hex| u64::from_str_radix(hex, 16).ok()).unwrap_or(0);
         Rights {
             paranoid: paranoid.and_then(|text| text.trim().parse().ok()),
             capable: capabilities & ((1 << CAP_PERFMON) | (1 << CAP_SYS_ADMIN)) != 0,
@@ -84,11 +85,14 @@ pub(crate) fn refusal(error: io::Error, rights: &Rights) -> PerfError {
         }
         (Some(libc::ENOSYS | libc::ENOENT | libc::EOPNOTSUPP), _) => PerfError::Missing(error),
         // 3 and 4 are of Debian, Ubuntu and Android: no perf events without the capability.
-        (Some(libc::EACCES | libc::EPERM), Some(level)) if level > 2 && !rights.capable => {
-            forbidden(format!("kernel.perf_event_paranoid is {level}, and this process has no CAP_PERFMON"), SYSCTL)
-        }
+        (Some(libc::EACCES | libc::EPERM), Some(level)) if level > 2 && !rights.capable => forbidden(
+            format!("kernel.perf_event_paranoid is {level}, and this process has no CAP_PERFMON"),
+            SYSCTL,
+        ),
         (Some(libc::EACCES | libc::EPERM), Some(level)) if level > 2 => forbidden(
-            format!("kernel.perf_event_paranoid is {level}, and the capability CAP_PERFMON is of a user namespace only"),
+            format!(
+                "kernel.perf_event_paranoid is {level}, and the capability CAP_PERFMON is of a user namespace only"
+            ),
             "sudo sysctl kernel.perf_event_paranoid=2 on the host, or run outside of the container",
         ),
         (Some(libc::EACCES | libc::EPERM), level) => {

@@ -114,8 +114,11 @@ mod tests {
 
     #[test]
     fn samples_and_losses_are_read_and_unknown_records_skipped() {
-        let lost = [&3u64.to_ne_bytes()[..], &40u64.to_ne_bytes(), &7u32.to_ne_bytes(), &8u32.to_ne_bytes()].concat();
-        let bytes = [record(3, b"a command"), sample_bytes(2, &[5, 6]), record(LOST, &lost), record(THROTTLE, &[])].concat();
+        let lost = [&3u64.to_ne_bytes()[..], &40u64.to_ne_bytes(), &7u32.to_ne_bytes(), &8u32.to_ne_bytes()]
+            .concat();
+        let bytes =
+            [record(3, b"a command"), sample_bytes(2, &[5, 6]), record(LOST, &lost), record(THROTTLE, &[])]
+                .concat();
         let chain = [5u64.to_ne_bytes(), 6u64.to_ne_bytes()].concat();
         let expected = [
             Record::Sample { pid: 7, tid: 8, address: 0x1234, chain: &chain },

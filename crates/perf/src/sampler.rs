@@ -115,11 +115,8 @@ impl Sampler {
 }
 
 fn checked(period: Duration) -> Result<u64, PerfError> {
-    let wrong = || PerfError::Period {
-        period_ns: period.as_nanos(),
-        min_ns: PERIOD_MIN_NS,
-        max_ns: PERIOD_MAX_NS,
-    };
+    let wrong =
+        || PerfError::Period { period_ns: period.as_nanos(), min_ns: PERIOD_MIN_NS, max_ns: PERIOD_MAX_NS };
     let period_ns = u64::try_from(period.as_nanos()).map_err(|_| wrong())?;
     if (PERIOD_MIN_NS..=PERIOD_MAX_NS).contains(&period_ns) { Ok(period_ns) } else { Err(wrong()) }
 }

@@ -98,7 +98,8 @@ mod tests {
         tally.add(thread, &[5]);
         tally.add(thread, &[6]);
         tally.add(thread, &[1, 2]);
-        let expected: Vec<(Thread, &[u64], u64)> = vec![(thread, &[], 2), (thread, &[1, 2], 2), (thread, &[3, 4], 1)];
+        let expected: Vec<(Thread, &[u64], u64)> =
+            vec![(thread, &[], 2), (thread, &[1, 2], 2), (thread, &[3, 4], 1)];
         assert_eq!(tally.of(1), expected);
         assert!(tally.of(2).is_empty());
     }
@@ -109,7 +110,8 @@ mod tests {
         for tid in [1, 2, 3, 4] {
             tally.add(Thread { pid: 1, tid }, &[9]);
         }
-        let counts: Vec<(u32, u64)> = tally.of(1).iter().map(|(thread, _, count)| (thread.tid, *count)).collect();
+        let counts: Vec<(u32, u64)> =
+            tally.of(1).iter().map(|(thread, _, count)| (thread.tid, *count)).collect();
         assert_eq!(counts, [(1, 3), (2, 1)]);
     }
 }

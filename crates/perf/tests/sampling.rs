@@ -70,7 +70,11 @@ impl Busy {
             if now >= begin + ns {
                 return now;
             }
-            assert!(start.elapsed() < Duration::from_secs(120), "{} of {ns} ns used in two minutes", now - begin);
+            assert!(
+                start.elapsed() < Duration::from_secs(120),
+                "{} of {ns} ns used in two minutes",
+                now - begin
+            );
             sleep(Duration::from_millis(10));
         }
     }
@@ -149,7 +153,8 @@ fn crypto_in_the_main_thread_of_node_is_found_by_its_function() {
     assert!(in_module > 0.8, "{leaves:?}");
     let in_function = share(&profile, |stack| leaf(&profile, stack).0.to_lowercase().contains("sha512"));
     assert!(in_function > 0.4, "{leaves:?}");
-    let in_main = share(&profile, |stack| stack.thread == busy.pid() && stack.thread_name.starts_with("node"));
+    let in_main =
+        share(&profile, |stack| stack.thread == busy.pid() && stack.thread_name.starts_with("node"));
     assert!(in_main > 0.8, "{:?}", profile.stacks);
     let text = serde_json::to_string(&profile).unwrap();
     assert_eq!(serde_json::from_str::<NativeProfileFile>(&text).unwrap(), profile);
@@ -217,8 +222,12 @@ fn the_kernels_functions_have_names_where_it_shows_them() {
     let busy = Busy::start("dd", &["if=/dev/zero", "of=/dev/null", "bs=1"]);
     busy.burn(50_000_000);
     let (profile, _) = sampled(&busy);
-    let kernel: Vec<&str> =
-        profile.frames.iter().filter(|frame| frame.module == "[kernel]").map(|frame| frame.name.as_str()).collect();
+    let kernel: Vec<&str> = profile
+        .frames
+        .iter()
+        .filter(|frame| frame.module == "[kernel]")
+        .map(|frame| frame.name.as_str())
+        .collect();
     if let Some(note) = profile.notes.first() {
         // Not seen, or not named: then nothing is.
         assert!(kernel.iter().all(|name| *name == "[kernel]"), "{note}: {kernel:?}");

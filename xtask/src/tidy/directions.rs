@@ -24,7 +24,19 @@ const MAY_USE: [(&str, &[&str]); 12] = [
     ("report", &["record", "audit", "stats", "plan", "transcript", "machine"]),
     (
         "cli",
-        &["plan", "stats", "load", "target", "perf", "machine", "record", "audit", "lab", "transcript", "report"],
+        &[
+            "plan",
+            "stats",
+            "load",
+            "target",
+            "perf",
+            "machine",
+            "record",
+            "audit",
+            "lab",
+            "transcript",
+            "report",
+        ],
     ),
 ];
 
