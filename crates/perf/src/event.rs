@@ -1,0 +1,229 @@
+//! The kernel's side: events that sample a thread, and the rings that samples come in.
+//!
+//! All unsafe code of this crate is here, so that it can be read in one piece. It knows nothing of processes and names, nor of what
+//! the bytes of a ring mean.
+//!
+//! Calls, structures and numbers are those of `linux/perf_event.h` and perf_event_open(2). They are few, so that they stand here and
+//! no crate of bindings is needed.
+
+use std::ffi::c_void;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+
+/// `struct perf_event_attr` in its first size, which every kernel takes.
+#[repr(C)]
+struct Attributes {
+    kind: u32,
+    size: u32,
+    config: u64,
+    sample_period: u64,
+    sample_type: u64,
+    read_format: u64,
+    flags: u64,
+    wakeup_events: u32,
+    breakpoint_type: u32,
+    config1: u64,
+}
+
+const TYPE_SOFTWARE: u32 = 1;
+const CPU_CLOCK: u64 = 0;
+
+// What a sample holds, in this order: the address, process and thread, the chain of callers.
+const SAMPLE_IP: u64 = 1 << 0;
+const SAMPLE_TID: u64 = 1 << 1;
+const SAMPLE_CALLCHAIN: u64 = 1 << 5;
+
+const DISABLED: u64 = 1 << 0;
+const INHERIT: u64 = 1 << 1;
+const EXCLUDE_KERNEL: u64 = 1 << 5;
+const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
+const SAMPLE_ID_ALL: u64 = 1 << 18;
+const INHERIT_THREAD: u64 = 1 << 35;
+
+const CLOSE_ON_EXEC: libc::c_ulong = 8;
+
+// `_IO('$', n)`.
+const ENABLE: u32 = 0x2400;
+const DISABLE: u32 = 0x2401;
+const SET_OUTPUT: u32 = 0x2405;
+
+/// How an event samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Mode {
+    /// CPU time between samples.
+    pub period_ns: u64,
+    /// Whether the kernel's own work is sampled.
+    pub kernel: bool,
+    /// Whether what a thread starts is sampled only if it is a thread of the same process (Linux 5.13).
+    pub threads_only: bool,
+}
+
+/// Whom an event samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Whom {
+    /// The thread that asks. To try whether it is allowed.
+    Own,
+    /// A thread while it runs on this CPU, and threads that it starts.
+    Thread {
+        /// Its number.
+        tid: u32,
+        /// The CPU's.
+        cpu: u32,
+    },
+}
+
+/// An event, which ends when it is dropped.
+pub(crate) struct Event(OwnedFd);
+
+impl Event {
+    /// Makes one, which does not sample before it is enabled.
+    pub(crate) fn open(whom: Whom, mode: Mode) -> io::Result<Event> {
+        let (task, cpu) = match whom {
+            Whom::Own => (0, -1),
+            Whom::Thread { tid, cpu } => (number(tid)?, number(cpu)?),
+        };
+        let mut attributes = attributes(mode);
+        let no_group: libc::c_int = -1;
+        // SAFETY: the kernel reads as many bytes from the address as the structure says in its field `size`, and writes at most to
+        // that field. It keeps no pointer.
+        let descriptor = unsafe {
+            libc::syscall(libc::SYS_perf_event_open, &raw mut attributes, task, cpu, no_group, CLOSE_ON_EXEC)
+        };
+        if descriptor < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let descriptor = i32::try_from(descriptor).map_err(io::Error::other)?;
+        // SAFETY: the call has just made this descriptor for us, and nobody else knows it.
+        Ok(Event(unsafe { OwnedFd::from_raw_fd(descriptor) }))
+    }
+
+    /// Samples from now on, threads that were started since the event was made included.
+    pub(crate) fn enable(&self) -> io::Result<()> {
+        self.control(ENABLE, 0)
+    }
+
+    /// Samples no more.
+    pub(crate) fn disable(&self) -> io::Result<()> {
+        self.control(DISABLE, 0)
+    }
+
+    /// Samples go to the ring of another event on the same CPU.
+    pub(crate) fn send_to(&self, other: &Event) -> io::Result<()> {
+        self.control(SET_OUTPUT, other.0.as_raw_fd())
+    }
+
+    fn control(&self, request: u32, argument: libc::c_int) -> io::Result<()> {
+        // SAFETY: these requests take a number, no pointer.
+        let result = unsafe { libc::ioctl(self.0.as_raw_fd(), request as libc::Ioctl, argument) };
+        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+}
+
+fn number(value: u32) -> io::Result<libc::c_int> {
+    libc::c_int::try_from(value).map_err(|_| io::Error::from_raw_os_error(libc::ESRCH))
+}
+
+fn attributes(mode: Mode) -> Attributes {
+    let mut flags = DISABLED | INHERIT | EXCLUDE_HYPERVISOR | SAMPLE_ID_ALL;
+    if !mode.kernel {
+        flags |= EXCLUDE_KERNEL;
+    }
+    if mode.threads_only {
+        flags |= INHERIT_THREAD;
+    }
+    Attributes {
+        kind: TYPE_SOFTWARE,
+        size: size_of::<Attributes>() as u32,
+        config: CPU_CLOCK,
+        sample_period: mode.period_ns,
+        sample_type: SAMPLE_IP | SAMPLE_TID | SAMPLE_CALLCHAIN,
+        read_format: 0,
+        flags,
+        wakeup_events: 0,
+        breakpoint_type: 0,
+        config1: 0,
+    }
+}
+
+/// Memory shared with the kernel: a page that says how far it is written and read, then the samples.
+///
+/// ```text
+/// 0      1024  1032        page                       page + size
+/// | ...  head  tail ...    | samples, round and round |
+/// ```
+pub(crate) struct Ring {
+    memory: NonNull<c_void>,
+    page: usize,
+    size: usize,
+    /// Bytes read so far, as the kernel is told.
+    tail: u64,
+}
+
+const HEAD: usize = 1024;
+const TAIL: usize = 1032;
+
+// SAFETY: the mapping is this value's own. The kernel writes to it from any CPU anyway; what is read is ordered by the head.
+unsafe impl Send for Ring {}
+
+impl Ring {
+    /// Memory of so many pages, a power of two, for the samples of an event and of those that send to it.
+    pub(crate) fn map(event: &Event, pages: usize) -> io::Result<Ring> {
+        let page = page_bytes();
+        let size = pages * page;
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let memory =
+            unsafe { mmap(std::ptr::null_mut(), page + size, access, MapFlags::SHARED, &event.0, 0) }?;
+        let memory = NonNull::new(memory).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
+        Ok(Ring { memory, page, size, tail: 0 })
+    }
+
+    /// Appends what has come since the last call, and makes room for more. Records are always whole.
+    pub(crate) fn drain(&mut self, into: &mut Vec<u8>) {
+        let head = self.position(HEAD).load(Ordering::Acquire);
+        let unread =
+            usize::try_from(head.wrapping_sub(self.tail)).map_or(self.size, |unread| unread.min(self.size));
+        let start = (self.tail % self.size as u64) as usize;
+        let before_end = unread.min(self.size - start);
+        self.copy(start, before_end, into);
+        self.copy(0, unread - before_end, into);
+        self.tail = head;
+        self.position(TAIL).store(head, Ordering::Release);
+    }
+
+    fn copy(&self, start: usize, count: usize, into: &mut Vec<u8>) {
+        into.reserve(count);
+        // SAFETY: `start` and `count` lie within the samples' part of the mapping, and between tail and head, where the kernel
+        // does not write before it is told of a new tail. The vector has room for `count` bytes after its last, and is of
+        // other memory; all of them are written before its length says so.
+        unsafe {
+            let from = self.memory.as_ptr().cast::<u8>().add(self.page + start);
+            from.copy_to_nonoverlapping(into.as_mut_ptr().add(into.len()), count);
+            into.set_len(into.len() + count);
+        }
+    }
+
+    fn position(&self, offset: usize) -> &AtomicU64 {
+        // SAFETY: within the first page of the mapping, which lives as long as this value; both offsets are aligned to 8 bytes.
+        // The kernel, too, reads and writes them as whole words.
+        unsafe { AtomicU64::from_ptr(self.memory.as_ptr().cast::<u8>().add(offset).cast()) }
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: the mapping of `map`, unmapped once; no reference into it outlives this value.
+        let _ = unsafe { munmap(self.memory.as_ptr(), self.page + self.size) };
+    }
+}
+
+/// Size of a page of memory.
+pub(crate) fn page_bytes() -> usize {
+    // SAFETY: takes no pointer and changes nothing.
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(bytes).ok().filter(|bytes| *bytes > 0).unwrap_or(4096)
+}

@@ -1,0 +1,36 @@
+//! Samples of processes by the kernel → native stacks with names: what compiled code, the kernel and threads that are not
+//! JavaScript's spend their CPU time in. It samples processes that the caller started; it starts, stops and changes none.
+//!
+//! Every `period` of CPU time that a thread has used, the kernel looks where it is (`perf_event_open`, the software event
+//! cpu-clock, which needs no counters of the processor). A sample so stands for one period of CPU time.
+//!
+//! **What the stacks are worth.** The function that ran is always right. Its callers are found by frame pointers: code compiled by
+//! V8 and the kernel keep them, most compiled libraries do not. There a stack may end early or lack a caller. In the kernel a
+//! sample may come late, where interrupts are allowed again.
+//!
+//! **What is not in them.** Processes that start later, the first period of a thread on each CPU, and where
+//! [`NativeProfileFile::notes`] says so, the kernel.
+
+mod binaries;
+mod chain;
+mod demangle;
+mod elf;
+mod error;
+mod event;
+mod file;
+mod jit;
+mod kallsyms;
+mod maps;
+mod naming;
+mod opening;
+mod permission;
+mod process;
+mod records;
+mod sampler;
+mod space;
+mod tally;
+
+pub use error::PerfError;
+pub use file::{NativeFrame, NativeProfileFile, NativeStack};
+pub use permission::allowed;
+pub use sampler::Sampler;
