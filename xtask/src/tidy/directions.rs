@@ -10,7 +10,7 @@ use super::tree::File;
 use super::{Finding, Tree};
 
 /// Each crate, and the crates that its code may use. Tests of a crate may use others too, as long as there is no ring.
-const MAY_USE: [(&str, &[&str]); 12] = [
+const MAY_USE: [(&str, &[&str]); 13] = [
     ("plan", &[]),
     ("stats", &[]),
     ("load", &["stats"]),
@@ -19,9 +19,10 @@ const MAY_USE: [(&str, &[&str]); 12] = [
     ("perf", &[]),
     ("record", &["plan", "stats", "machine"]),
     ("audit", &["record", "stats", "plan"]),
+    ("profile", &["plan", "record", "stats"]),
     ("lab", &["plan", "stats", "load", "target", "perf", "record", "audit"]),
     ("transcript", &["stats"]),
-    ("report", &["record", "audit", "stats", "plan", "transcript", "machine"]),
+    ("report", &["record", "audit", "stats", "plan", "profile", "transcript", "machine"]),
     (
         "cli",
         &[
@@ -33,6 +34,7 @@ const MAY_USE: [(&str, &[&str]); 12] = [
             "machine",
             "record",
             "audit",
+            "profile",
             "lab",
             "transcript",
             "report",
