@@ -11,8 +11,8 @@
 delete require.cache[__filename];
 const address = process.env.PROOFLOAD_AGENT;
 const MARK = Symbol.for('proofload.agent');
-// Once for each thread, also where it is asked for twice. (This is the body of a function, as all CommonJS is.)
-if (!address || process[MARK]) return;
+// Once for each thread, also where it is asked for twice; and no socket has a longer path. (CommonJS is the body of a function.)
+if (!address || address.length > 107 || process[MARK]) return;
 
 const proc = process;
 const { Boolean, Error, Number, String } = globalThis;
@@ -395,6 +395,6 @@ function probePool() {
 attempt(() => {
   defineProperty(proc, MARK, { value: true });
   connect();
-  // Node.js tells of each child process that is about to be, and the first one of a cluster makes this process a primary.
+  // Node.js 20 tells of each child process that is about to be, and the first one of a cluster makes this process a primary.
   if (isMainThread && !isChild()) leaveForks = listen('child_process', () => setImmediate(guarded(tellRole)));
 });

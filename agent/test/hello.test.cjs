@@ -47,12 +47,15 @@ test('a service becomes a primary with its first worker, not with any child, and
   const primary = await lab.agent();
   assert.equal(primary.hello.role, 'service');
   service.child.stdin.write('go\n');
-  assert.equal((await primary.next('role')).role, 'primary');
   for (const clusterId of [1, 2]) {
     const { hello } = await lab.agent((seen) => seen.clusterId === clusterId);
     assert.equal(hello.role, 'worker');
     assert.equal(hello.ppid, service.pid);
   }
+  // Node.js 18 does not tell of child processes, so that an agent in it looks when it is asked for something.
+  if (process.versions.node.startsWith('18.')) primary.order({ type: 'nothing' });
+  assert.equal((await primary.next('role')).role, 'primary');
+  assert.equal((await primary.arm({ id: 1, kind: 'counters' })).type, 'armed');
   assert.equal(primary.messages.filter(({ type }) => type === 'role').length, 1);
 });
 
