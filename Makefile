@@ -11,7 +11,7 @@ STUDIES += json-data-large-short=4m express-tuning=4m express-checklist=7m rever
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build demo studies bench-engine bench-open-loop bench-memory bench-proxy truth-setup truth-simulated
+.PHONY: help setup build demo studies bench-engine bench-open-loop bench-memory bench-proxy bench-agent truth-setup truth-simulated
 .PHONY: truth-aa truth-planted truth-by-hand truth-variance truth-validity test fuzz check
 
 help: ## this list
@@ -46,6 +46,10 @@ bench-proxy: build ## what a reverse proxy costs per request, ours of Node and n
 	cd bench/proxy && npm ci --no-audit --no-fund --loglevel=error
 	python3 bench/proxy/compare.py --proofload $(BINARY)
 
+bench-agent: build ## what the agent costs a service that it is loaded into and in which it captures nothing, in at most 10 minutes
+	scripts/setup express-json
+	$(BINARY) run bench/agent/agent-tax.toml
+
 # The studies go on where they were left: their lines are kept in $(TRUTH).
 truth-setup:
 	scripts/setup planted
@@ -78,8 +82,9 @@ truth-validity: setup truth-setup ## which faults of a measurement the checks fi
 truth-simulated: ## how often intervals and verdicts are true on simulated noisy machines, in a few minutes of CPU time
 	cargo run --release --locked -p proofload-lab --example simulated_truth
 
-test: setup ## all tests: the workspace's and those of the services under test
+test: setup ## all tests: the workspace's, the agent's and those of the services under test
 	cargo test --workspace --locked
+	cd agent && node --test
 	cd targets && node --test
 	python3 -m unittest discover --start-directory bench/engine
 	python3 -m unittest discover --start-directory bench/truth

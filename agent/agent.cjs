@@ -1,0 +1,400 @@
+// Proofload's agent: loaded by NODE_OPTIONS=--require before an unmodified service, in each of its processes and worker threads. It
+// connects to the socket in PROOFLOAD_AGENT, says what it is in, and captures what it is told to. README.md has the protocol.
+//
+// It must never break or fail the service, nor print anything: without its socket it does nothing, and whatever fails in here ends the
+// agent and nothing else. Unarmed it has one connection, which keeps no process alive, and no timer. It takes what it needs when it is
+// loaded, for services replace globals. Its syntax is that of Node.js 12, and it names modules without a prefix: a Node.js that is too
+// old to be profiled must still start its service, and say hello.
+'use strict';
+
+// Who looks through the modules of a service finds its own.
+delete require.cache[__filename];
+const address = process.env.PROOFLOAD_AGENT;
+const MARK = Symbol.for('proofload.agent');
+// Once for each thread, also where it is asked for twice; and no socket has a longer path. (CommonJS is the body of a function.)
+if (!address || address.length > 107 || process[MARK]) return;
+
+const proc = process;
+const { Boolean, Error, Number, String } = globalThis;
+const { parse, stringify } = JSON;
+const { max, random, round } = Math;
+const { defineProperty, keys } = Object;
+const { isArray } = Array;
+const { memoryUsage, hrtime: { bigint: now } } = proc;
+const { setImmediate, setTimeout, clearTimeout } = require('timers');
+const { closeSync, fstatSync, openSync, readlinkSync, realpathSync, renameSync, unlinkSync, writeFileSync } = require('fs');
+const { basename, isAbsolute } = require('path');
+const load = (name) => attempt(() => require(name)) || null;
+const net = load('net');
+const channels = load('diagnostics_channel');
+const inspector = load('inspector');
+const { isMainThread, threadId } = load('worker_threads') || { isMainThread: true, threadId: 0 };
+const { performance, PerformanceObserver, monitorEventLoopDelay } = load('perf_hooks') || {};
+const loopUse = attempt(() => performance.eventLoopUtilization.bind(performance));
+const { node, v8, uv, openssl } = proc.versions;
+const scriptAtStart = proc.argv[1];
+
+const OLDEST_MAJOR = 18;
+// Below 50 µs V8's sampler does little else, and above a second nothing is left to be seen.
+const INTERVAL_US = { least: 50, usual: 1000, most: 1000000 };
+// Bytes allocated from one sample of the heap to the next, on average: what V8 takes by default.
+const HEAP_INTERVAL_BYTES = 32768;
+const LOOP_RESOLUTION_MS = 20;
+// A small task for the thread pool now and then, at odd times so that it keeps step with nothing.
+const PROBE_MS = { least: 20, spread: 60 };
+const COLLECTIONS = new Map([[1, 'scavenge'], [4, 'mark_sweep_compact'], [8, 'incremental'], [16, 'weak_callbacks']]);
+const ANSWERS = ['http.server.response.finish', 'http2.server.stream.finish'];
+const LINE_CHARS_MAX = 1 << 16;
+// Elements of a profile's list that become text at once, and about what is written of it between two turns of the event loop.
+const PIECE = 1000;
+const TURN_CHARS = 1 << 18;
+// Programs that start services and are none. PM2's containers, in which services run, are not among them.
+const TOOL = new RegExp(
+  '/(npm/bin/np[mx]-cli\\.js|(yarn/bin/yarn|yarn/lib/cli)\\.js|\\.yarn/releases/yarn-[^/]+\\.c?js|corepack/dist/[^/]+\\.js' +
+    '|pnpm/(bin|dist)/pn(pm|px)\\.[cm]?js|pm2/(bin/pm2(-dev|-docker|-runtime)?|lib/Daemon\\.js|lib/binaries/[^/]+\\.js))$',
+);
+const PM2_CONTAINER = /\/pm2\/lib\/ProcessContainer(Fork)?\.js$/;
+
+let socket = null;
+let inode; // the socket's, by which it is known
+let pending = ''; // the line that has begun to arrive
+let told = null; // the role that the lab knows
+let [armed, leaveForks] = [null, null];
+
+/** What `work` gives, or nothing where it fails. */
+function attempt(work) {
+  try {
+    return work();
+  } catch {
+    return undefined;
+  }
+}
+
+/** `work` as a callback: what fails in it ends the agent. */
+function guarded(work) {
+  return (...parameters) => {
+    try {
+      work(...parameters);
+    } catch {
+      drop();
+    }
+  };
+}
+
+function connect() {
+  socket = net.connect({ path: address });
+  socket.unref();
+  socket.setEncoding('utf8');
+  socket.on('error', () => {}); // it is closed next
+  socket.on('close', guarded(drop));
+  socket.on('data', guarded(received));
+  socket.on('connect', guarded(() => {
+    inode = fstatSync(socket._handle.fd).ino;
+    send(hello());
+  }));
+}
+
+/** Whether the descriptor is still the socket's: a service may have closed what it did not know, and got another by that number. */
+function isOurs() {
+  return inode === undefined || attempt(() => fstatSync(socket._handle.fd).ino) === inode;
+}
+
+function send(message) {
+  if (socket === null) return;
+  if (isOurs()) socket.write(`${stringify(message)}\n`);
+  else drop();
+}
+
+/** Lets go of everything: nobody will ask again. */
+function drop() {
+  if (armed !== null) attempt(() => release().cancel());
+  if (leaveForks !== null) attempt(leaveForks);
+  const left = socket;
+  if (left === null) return;
+  // To close what is somebody else's by now would break the service. All that can be done is not to read from it.
+  const close = isOurs() ? () => left.destroy() : () => left._handle.readStop();
+  socket = null;
+  attempt(close);
+}
+
+function received(text) {
+  if (socket === null) return;
+  const lines = (pending + text).split('\n');
+  pending = lines.pop();
+  if (pending.length > LINE_CHARS_MAX || !isOurs()) drop();
+  else lines.forEach(obey);
+}
+
+function obey(line) {
+  const order = attempt(() => parse(line)) || {};
+  tellRole();
+  if (order.type === 'arm') arm(order);
+  if (order.type === 'disarm') disarm(order);
+}
+
+function hello() {
+  const { pid, ppid, execArgv, env } = proc;
+  told = role();
+  return {
+    v: 1, type: 'hello', pid, ppid, thread: threadId, role: told,
+    threadId: attempt(() => Number(basename(readlinkSync('/proc/thread-self')))) || null,
+    clusterId: (told === 'worker' && attempt(() => require('cluster').worker.id)) || null,
+    pm2: (env.pm_id !== undefined && env.name) || null,
+    versions: { node, v8, uv, openssl }, ...settings(),
+    execArgv, main: main(), monotonicNs: String(now()),
+  };
+}
+
+/** What is set for the process as it sees it by now: a service may read a file of settings, or set them itself. */
+function settings() {
+  const { NODE_ENV: nodeEnv = null, UV_THREADPOOL_SIZE: uvThreadpoolSize = null } = proc.env;
+  return { nodeEnv, uvThreadpoolSize };
+}
+
+/** The file that it runs. PM2 runs a file of its own, which runs that of the service. */
+function main() {
+  const script = proc.argv[1];
+  return (PM2_CONTAINER.test(script) && proc.env.pm_exec_path) || script || null;
+}
+
+function role() {
+  if (!isMainThread) return 'thread';
+  // Corepack, once it runs, changes what it seems to run.
+  if (told === 'tool' || isTool(scriptAtStart) || isTool(main())) return 'tool';
+  if (isChild()) return 'worker';
+  return told === 'primary' || isPrimary() ? 'primary' : 'service';
+}
+
+/** Whether Node.js has loaded this module of its own. To load `cluster` would fix its policy before the service may have set it. */
+function hasLoaded(name) {
+  return isArray(proc.moduleLoadList) && proc.moduleLoadList.includes(`NativeModule ${name}`);
+}
+
+const isChild = () => hasLoaded('internal/cluster/child');
+const isPrimary = () => hasLoaded('internal/cluster/primary') && keys(require('cluster').workers).length > 0;
+const isTool = (script) => Boolean(script) && (TOOL.test(script) || TOOL.test(attempt(() => realpathSync(script))));
+
+function tellRole() {
+  if (told !== 'service' || role() === told) return;
+  told = role();
+  if (leaveForks !== null) leaveForks();
+  send({ type: 'role', role: told });
+}
+
+/** Listens to a channel of Node.js's own, until what it gives is called. */
+function listen(name, listener) {
+  const channel = channels.channel(name);
+  channel.subscribe(listener);
+  return () => channel.unsubscribe(listener);
+}
+
+function arm(order) {
+  const { id, kind, file } = order;
+  try {
+    const refusal = refused(order);
+    if (refusal !== null) throw new Error(refusal);
+    const capture = kind === 'counters' ? counters() : profile(order);
+    armed = { id, kind, file, capture, answers: countAnswers(), startNs: now() };
+    send({ type: 'armed', id, ...settings() });
+  } catch (error) {
+    failed(id, kind, error);
+  }
+}
+
+function refused({ kind, file, intervalUs = INTERVAL_US.usual }) {
+  const { least, most } = INTERVAL_US;
+  if (told === 'tool') return 'this process starts services and is none';
+  if (parseInt(node, 10) < OLDEST_MAJOR) return `Node.js ${node} is too old: at least ${OLDEST_MAJOR} is needed`;
+  if (armed !== null) return `already armed: ${armed.kind}, id ${stringify(armed.id)}`;
+  if (!['cpu', 'heap', 'counters'].includes(kind)) return `kind: ${stringify(kind)} is none of cpu, heap, counters`;
+  if (kind === 'counters') return null;
+  if (typeof file !== 'string' || !isAbsolute(file)) return `file: ${stringify(file)} is not an absolute path`;
+  if (kind === 'heap' || (Number.isInteger(intervalUs) && intervalUs >= least && intervalUs <= most)) return null;
+  return `intervalUs: ${stringify(intervalUs)} is not a whole number from ${least} to ${most}`;
+}
+
+function failed(id = null, kind = null, error) {
+  send({ type: 'failed', id, kind, reason: attempt(() => String(error.message)) || 'unknown' });
+}
+
+function disarm({ id }) {
+  if (armed === null || armed.id !== id) return failed(id, null, new Error('nothing is armed with this id'));
+  const { kind, file, startNs, answers } = armed;
+  const message = { type: 'captured', id, kind, ...answers.counted(), startNs: String(startNs), endNs: String(now()) };
+  const done = guarded((error, result) => {
+    if (error) failed(id, kind, error);
+    else send({ ...message, ...result });
+  });
+  try {
+    return release().stop(done, file);
+  } catch (error) {
+    return done(error);
+  }
+}
+
+/** Ends all that an armed agent has but its capture, which the caller then stops or cancels. */
+function release() {
+  const { capture, answers } = armed;
+  armed = null;
+  answers.stop();
+  return capture;
+}
+
+/** Counts what is answered, of which Node.js tells at no cost while nobody listens. */
+function countAnswers() {
+  const counts = ANSWERS.map(() => 0);
+  const leave = ANSWERS.map((name, index) => listen(name, () => { counts[index] += 1; }));
+  const counted = () => {
+    const requests = counts[0] + counts[1];
+    if (counts[1] > 0 || !hasLoaded('internal/http2/core')) return { requests };
+    return { requests, notes: [`requests over HTTP/2, if there were any, are not counted: Node.js ${node} told of none`] };
+  };
+  return { counted, stop: () => leave.forEach((end) => end()) };
+}
+
+/** A profile of V8's, which is of this thread alone. */
+function profile({ kind, intervalUs = INTERVAL_US.usual }) {
+  if (inspector === null) throw new Error('this Node.js was built without its inspector');
+  const session = new inspector.Session();
+  const cancel = () => session.disconnect();
+  const start = kind === 'cpu'
+    ? [['Profiler.enable'], ['Profiler.setSamplingInterval', { interval: intervalUs }], ['Profiler.start']]
+    : [['HeapProfiler.enable'], ['HeapProfiler.startSampling', { samplingInterval: HEAP_INTERVAL_BYTES }]];
+  const stop = (done, file) => {
+    try {
+      write(file, post(session, kind === 'cpu' ? 'Profiler.stop' : 'HeapProfiler.stopSampling').profile, done);
+    } finally {
+      cancel();
+    }
+  };
+  session.connect();
+  try {
+    start.forEach(([method, parameters]) => post(session, method, parameters));
+  } catch (error) {
+    cancel();
+    throw error;
+  }
+  return { stop, cancel };
+}
+
+/** Within one thread the inspector answers before it returns. */
+function post(session, method, parameters = {}) {
+  let answer = [new Error(`${method} was not answered`)];
+  session.post(method, parameters, (...given) => { answer = given; });
+  if (answer[0]) throw answer[0];
+  return answer[1];
+}
+
+/** Writes a profile, some of it in each turn of the event loop, and under its name only once it is whole. */
+function write(file, whole, done) {
+  const part = `${file}.${proc.pid}-${threadId}.part`;
+  const descriptor = openSync(part, 'w');
+  const rest = pieces(whole);
+  const turn = () => {
+    try {
+      if (socket === null) throw new Error('the lab has gone');
+      let [text, piece] = ['', rest.next()];
+      for (; !piece.done && text.length < TURN_CHARS; piece = rest.next()) text += piece.value;
+      writeFileSync(descriptor, text + (piece.value || ''));
+      if (!piece.done) return setImmediate(turn);
+      const bytes = fstatSync(descriptor).size;
+      renameSync(part, file);
+      closeSync(descriptor);
+      return done(null, { file, bytes });
+    } catch (error) {
+      attempt(() => unlinkSync(part));
+      attempt(() => closeSync(descriptor));
+      return done(error);
+    }
+  };
+  turn();
+}
+
+/** The JSON text of an object, its lists cut into pieces: in one string a profile may be more than V8 allows. */
+function* pieces(object) {
+  let lead = '{';
+  for (const key of keys(object)) {
+    const value = object[key];
+    yield `${lead}${stringify(key)}:${isArray(value) ? '[' : stringify(value)}`;
+    lead = isArray(value) ? '],' : ',';
+    for (let at = 0; isArray(value) && at < value.length; at += PIECE) {
+      yield (at > 0 ? ',' : '') + stringify(value.slice(at, at + PIECE)).slice(1, -1);
+    }
+  }
+  yield lead === '],' ? ']}' : '}';
+}
+
+function counters() {
+  const delay = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS });
+  // Node.js tells how long it was from one timer to the next, which is not how late it was.
+  const late = (ns) => max(0, round(ns) - LOOP_RESOLUTION_MS * 1e6) || 0;
+  const [collections, pool, before] = [countCollections(), probePool(), loopUse()];
+  delay.enable();
+  const cancel = () => [() => delay.disable(), collections.stop, pool.stop].forEach((end) => end());
+  const stop = (done) => {
+    const [{ active, idle }, { heapUsed, external }] = [loopUse(before), memoryUsage()];
+    const measured = {
+      loop_active_ns: round(active * 1e6), loop_idle_ns: round(idle * 1e6),
+      loop_delay_mean_ns: late(delay.mean), loop_delay_max_ns: late(delay.max),
+      loop_delay_p50_ns: late(delay.percentile(50)), loop_delay_p99_ns: late(delay.percentile(99)),
+      heap_used_bytes: heapUsed, external_bytes: external,
+    };
+    // Of a collection Node.js tells in the next turn of the event loop.
+    setImmediate(guarded(() => {
+      cancel();
+      done(null, { counters: { ...measured, gc: collections.byKind, pool_wait: pool.waits() } });
+    }));
+  };
+  return { stop, cancel };
+}
+
+function add(pauses, ns) {
+  const { count, total_ns, max_ns } = pauses || { count: 0, total_ns: 0, max_ns: 0 };
+  return { count: count + 1, total_ns: total_ns + ns, max_ns: max(max_ns, ns) };
+}
+
+function countCollections() {
+  const byKind = {};
+  const take = (entries) => entries.forEach(({ duration, detail }) => {
+    const name = COLLECTIONS.get(detail.kind) || `kind_${detail.kind}`;
+    byKind[name] = add(byKind[name], round(duration * 1e6));
+  });
+  const observer = new PerformanceObserver(guarded((list) => take(list.getEntries())));
+  observer.observe({ entryTypes: ['gc'] });
+  return { byKind, stop: () => [take(observer.takeRecords()), observer.disconnect()] };
+}
+
+/**
+ * How long small tasks waited for the thread pool. An answer waits for the event loop too, so the time counts from when the loop has
+ * gone round twice since the task was asked for: an answer that is there by then had nothing to wait for.
+ */
+function probePool() {
+  const { randomBytes } = load('crypto') || {};
+  let [waits, timer, asked] = [null, null, null];
+  const finish = () => {
+    if (asked !== null) waits = add(waits, asked.sinceNs === null ? 0 : Number(now() - asked.sinceNs));
+    asked = null;
+  };
+  const ask = guarded(() => {
+    const task = { sinceNs: null };
+    asked = task;
+    setImmediate(() => setImmediate(() => { task.sinceNs = now(); }));
+    randomBytes(1, guarded(() => {
+      if (asked !== task) return;
+      finish();
+      wait();
+    }));
+  });
+  const wait = () => { timer = setTimeout(ask, PROBE_MS.least + random() * PROBE_MS.spread).unref(); };
+  // A task that still waits has waited for so long at least.
+  const stop = () => [clearTimeout(timer), finish()];
+  if (randomBytes) wait();
+  return { waits: () => waits, stop };
+}
+
+attempt(() => {
+  defineProperty(proc, MARK, { value: true });
+  connect();
+  // Node.js 20 tells of each child process that is about to be, and the first one of a cluster makes this process a primary.
+  if (isMainThread && !isChild()) leaveForks = listen('child_process', () => setImmediate(guarded(tellRole)));
+});

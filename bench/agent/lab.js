@@ -1,0 +1,24 @@
+'use strict';
+
+// A lab that hears agents and never arms one, for agent-tax.toml. It has a port as well, for Proofload to see that it is there.
+
+const fs = require('node:fs');
+const net = require('node:net');
+
+const port = Number(process.env.PORT);
+const address = `/tmp/proofload-agent-${port}.sock`;
+
+fs.rmSync(address, { force: true });
+const servers = [
+  net.createServer((socket) => {
+    socket.on('error', () => {}); // a service that was killed
+    socket.on('data', (text) => process.stdout.write(text));
+  }).listen(address, () => {
+    servers.push(net.createServer((socket) => socket.destroy()).listen(port, '127.0.0.1'));
+  }),
+];
+
+process.once('SIGTERM', () => {
+  fs.rmSync(address, { force: true });
+  process.exit(0);
+});
