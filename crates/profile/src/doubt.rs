@@ -104,6 +104,10 @@ fn remedy(check: &str) -> &'static str {
             "the profiler changed what it looked at; costs are of the service with it, and what is called often looks more expensive \
              than it is"
         }
+        "not_steady" => {
+            "the windows of a trial are not alike, so what they are held against each other for is doubtful: the service was still \
+             warming up, or the machine changed; a longer `design.warmup` helps with the first"
+        }
         "tax_unknown" => {
             "without a window that has no profiler in it its cost is not known; run the captures again"
         }

@@ -23,6 +23,8 @@ use crate::{Comparison, Explanation, Interval, Source, Subject, Tree, sums, wait
 pub const VERSION: u32 = 1;
 /// Samples of a service in a variant below which shares of functions are uncertain.
 pub const SAMPLES_MIN: u64 = 200;
+/// A profiler cannot make a service cheaper: where it seems to, by this part of the CPU time, windows were not alike.
+pub const UNLIKE_MIN: f64 = 0.1;
 /// Rounds below which there is no interval.
 const ROUNDS_MIN: u32 = 2;
 
@@ -250,6 +252,12 @@ impl Work<'_> {
                 percent(slower.max(0.0))
             );
             self.doubts.add(whose, Flaw::new("profiler_tax", evidence));
+        } else if added < -UNLIKE_MIN {
+            let evidence = format!(
+                "CPU time per request was {} less while profiles were taken than without, of the same trial",
+                percent(-added)
+            );
+            self.doubts.add(whose, Flaw::new("not_steady", evidence));
         }
         if without {
             self.doubts.add(whose, Flaw::new("tax_unknown", "there is no window without a profiler"));
