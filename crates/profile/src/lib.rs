@@ -12,3 +12,24 @@ pub use explanation::{
 };
 pub use model::{Frame, Kind, Node, Package, Tree};
 pub use source::Source;
+
+// From captures to an explanation.
+mod book;
+mod cause;
+mod cost;
+mod difference;
+mod doubt;
+mod explain;
+mod interval;
+mod native_side;
+mod observed;
+mod opened;
+mod reconcile;
+mod sums;
+mod thread;
+mod waiting;
+mod words;
+
+pub use cause::{CAUSE_SHARE_MIN, FUNCTION_SHARE_MIN};
+pub use explain::{Measured, SAMPLES_MIN, compare_trees, explain};
+pub use reconcile::{EXPLAINED_MAX, EXPLAINED_MIN, TAX_DOUBTED, TAX_TOLD};

@@ -1,0 +1,181 @@
+//! One variant's costs against another's: by kind, by package and by function, paired by round.
+//!
+//! **Method.** All services of a variant together, for a request costs what all of them spend on it. In each round in which both
+//! variants were captured the difference is taken for every kind, package and function that either has: what vanished stays, with a
+//! variant's cost of zero. Where several services were profiled, files of their own carry the service's name, so that one `server.js`
+//! is not taken for another.
+
+use std::collections::BTreeMap;
+
+use crate::cost::{by_round, mean_tree};
+use crate::interval::mean;
+use crate::{Change, Frame, Interval, Kind, Tree, merge, sums, words};
+
+/// One variant of a comparison: what a request cost in each round, in microseconds or whatever its trees hold.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Side {
+    /// By round.
+    pub rounds: BTreeMap<u32, Tree>,
+}
+
+/// Two variants, round by round.
+#[derive(Debug)]
+pub(crate) struct Pairs {
+    /// The baseline's trees.
+    pub baseline: Vec<Tree>,
+    /// The variant's, in the same order.
+    pub variant: Vec<Tree>,
+    /// Whether they are of the same rounds.
+    pub paired: bool,
+}
+
+/// Where a difference is.
+#[derive(Debug)]
+pub(crate) struct Difference {
+    /// All together.
+    pub total: Interval,
+    /// By whose code it is.
+    pub kinds: Vec<Change<Kind>>,
+    /// By package.
+    pub packages: Vec<Change<String>>,
+    /// By function.
+    pub functions: Vec<Change<Frame>>,
+    /// Mean of the baseline.
+    pub baseline: Tree,
+    /// Mean of the variant.
+    pub variant: Tree,
+}
+
+impl Side {
+    /// A variant's services merged. `named` are trees with the service's name where files have to carry it.
+    pub fn add(&mut self, round: u32, tree: &Tree, named: Option<&str>) {
+        let tree = match named {
+            Some(service) => with_name(tree, service),
+            None => tree.clone(),
+        };
+        let sum = match self.rounds.get(&round) {
+            Some(sum) => merge(&[(sum, 1.0), (&tree, 1.0)]),
+            None => tree,
+        };
+        self.rounds.insert(round, sum);
+    }
+}
+
+fn with_name(tree: &Tree, service: &str) -> Tree {
+    let mut tree = tree.clone();
+    for frame in
+        tree.frames.iter_mut().filter(|frame| frame.kind == Kind::Application && !frame.file.is_empty())
+    {
+        frame.file = format!("{service}: {}", frame.file);
+    }
+    tree
+}
+
+impl Pairs {
+    /// The rounds that both have; where there are none, the mean of all that either has.
+    pub fn of(baseline: &Side, variant: &Side) -> Pairs {
+        let common: Vec<u32> =
+            baseline.rounds.keys().copied().filter(|round| variant.rounds.contains_key(round)).collect();
+        if common.is_empty() {
+            let mean = |side: &Side| vec![mean_tree(&side.rounds.values().cloned().collect::<Vec<_>>())];
+            return Pairs { baseline: mean(baseline), variant: mean(variant), paired: false };
+        }
+        let of = |side: &Side| common.iter().filter_map(|round| side.rounds.get(round).cloned()).collect();
+        Pairs { baseline: of(baseline), variant: of(variant), paired: true }
+    }
+
+    /// Where they differ.
+    pub fn difference(&self) -> Difference {
+        let all = |tree: &Tree| BTreeMap::from([((), tree.total())]);
+        let totals = |trees: &[Tree]| trees.iter().map(all).collect::<Vec<_>>();
+        let total = changes(&totals(&self.baseline), &totals(&self.variant));
+        Difference {
+            total: total.first().map_or(Interval::exactly(0.0), |change| change.difference),
+            kinds: self.by(|frame| Some(frame.kind)),
+            packages: self.by(words::package),
+            functions: self.by(|frame| Some(frame.clone())),
+            baseline: mean_tree(&self.baseline),
+            variant: mean_tree(&self.variant),
+        }
+    }
+
+    fn by<K: Ord + Clone>(&self, key: impl Fn(&Frame) -> Option<K>) -> Vec<Change<K>> {
+        let sums = |trees: &[Tree]| trees.iter().map(|tree| sums::sums(tree, &key)).collect::<Vec<_>>();
+        changes(&sums(&self.baseline), &sums(&self.variant))
+    }
+}
+
+/// The union of both sides' keys, largest change first.
+fn changes<K: Ord + Clone>(baseline: &[BTreeMap<K, f64>], variant: &[BTreeMap<K, f64>]) -> Vec<Change<K>> {
+    let rounds = baseline.len().min(variant.len());
+    let both = [&baseline[..rounds], &variant[..rounds]].concat();
+    let change = |(what, values): (K, Vec<f64>)| {
+        let (before, after) = values.split_at(rounds);
+        let differences: Vec<f64> = before.iter().zip(after).map(|(before, after)| after - before).collect();
+        Change {
+            what,
+            baseline: mean(before),
+            variant: mean(after),
+            difference: Interval::over(&differences),
+        }
+    };
+    let mut changes: Vec<Change<K>> = by_round(&both).into_iter().map(change).collect();
+    changes.sort_by(|one, other| other.difference.value.abs().total_cmp(&one.difference.value.abs()));
+    changes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn side(rounds: &[&[(&str, Kind, f64)]]) -> Side {
+        let mut side = Side::default();
+        for (round, parts) in (1..).zip(rounds) {
+            for (name, kind, us) in *parts {
+                side.add(round, &sums::root(name, *kind, *us), None);
+            }
+        }
+        side
+    }
+
+    #[test]
+    fn what_vanished_stays_and_rounds_are_pairs() {
+        use Kind::{Application, Core};
+        let before = side(&[
+            &[("gone", Application, 10.0), ("both", Core, 50.0)],
+            &[("gone", Application, 12.0), ("both", Core, 70.0)],
+        ]);
+        let after = side(&[&[("both", Core, 53.0)], &[("both", Core, 75.0)]]);
+        let found = Pairs::of(&before, &after).difference();
+        assert_eq!(found.functions[0].what.function, "gone");
+        assert_eq!((found.functions[0].baseline, found.functions[0].variant), (11.0, 0.0));
+        // Machine-wide drift of 20 µs between the rounds is in both and falls out: 3 and 5, not 53 to 75.
+        let both = &found.functions[1];
+        assert_eq!((both.difference.value, both.baseline), (4.0, 60.0));
+        assert!((both.difference.high - (4.0 + 12.706_2)).abs() < 1e-3, "{both:?}");
+        assert_eq!(found.total.value, -7.0);
+    }
+
+    #[test]
+    fn without_a_common_round_there_is_no_interval() {
+        let before = side(&[&[("f", Kind::Core, 10.0)]]);
+        let mut after = Side::default();
+        after.add(9, &sums::root("f", Kind::Core, 14.0), None);
+        let pairs = Pairs::of(&before, &after);
+        assert!(!pairs.paired);
+        assert_eq!(pairs.difference().total, Interval::exactly(4.0));
+        assert_eq!(Pairs::of(&Side::default(), &Side::default()).difference().total.value, 0.0);
+    }
+
+    #[test]
+    fn files_of_one_service_are_not_those_of_another() {
+        let mut frame = sums::root("handler", Kind::Application, 1.0);
+        frame.frames[0].file = "server.js".into();
+        let mut side = Side::default();
+        side.add(1, &frame, Some("api"));
+        side.add(1, &frame, Some("origin"));
+        let mut files: Vec<&str> = side.rounds[&1].frames.iter().map(|frame| frame.file.as_str()).collect();
+        files.sort_unstable();
+        assert_eq!(files, ["api: server.js", "origin: server.js"]);
+    }
+}

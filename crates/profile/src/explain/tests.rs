@@ -1,0 +1,387 @@
+//! Planted costs are found where they were planted, and what is missing or wrong is said.
+
+mod made;
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use record::CaptureKind;
+
+use super::compare_trees;
+use crate::{Explanation, Frame, Interval, Kind, Node, Tree, sums};
+pub(crate) use made::{Made, Worker, calls, function, packaged, plain_service, together};
+
+fn spin() -> Frame {
+    function("spin", "spin.js", 7, Kind::Application)
+}
+
+fn checks(explanation: &Explanation) -> Vec<&str> {
+    explanation.doubts.iter().map(|doubt| doubt.check.as_str()).collect()
+}
+
+fn near(one: f64, other: f64) -> bool {
+    (one - other).abs() <= 1e-6 * (1.0 + one.abs().max(other.abs()))
+}
+
+/// Two variants, of which the second spins for 200 µs, in two workers that share the work 3 to 1.
+fn spinning() -> Made {
+    let mut made = Made::new();
+    made.rounds(0, &[Worker::with(plain_service())]);
+    let whole = together(&[plain_service(), calls(&[&spin()], 200.0)]);
+    let part = |pid: u32, share: f64, requests: u64| Worker {
+        pid,
+        requests: Some(requests),
+        ..Worker::with(sums::scaled(&whole, |_| share))
+    };
+    made.rounds(1, &[part(100, 0.75, 75), part(200, 0.25, 25)]);
+    made
+}
+
+#[test]
+fn a_planted_spin_is_found_with_its_cost_and_its_place() {
+    let found = spinning().explained(200.0);
+    assert_eq!(checks(&found), [""; 0]);
+    let comparison = &found.comparisons[0];
+    assert_eq!(comparison.reconciliation, "profiles explain 100 % of +200 µs/request");
+    assert_eq!(comparison.functions[0].what, spin());
+    assert!(
+        near(comparison.functions[0].difference.value, 200.0) && near(comparison.profiled_us.value, 200.0)
+    );
+    assert!(
+        comparison
+            .story
+            .as_deref()
+            .is_some_and(|story| story.contains("spin (spin.js:7) of the service itself")),
+        "{comparison:?}"
+    );
+    let subject = &found.subjects[1];
+    assert_eq!((subject.variant.as_str(), subject.requests), ("changed", 300));
+    // Worker by worker it is the same per request of its own, however the connections were dealt.
+    assert!(near(subject.functions[0].workers_us.0, 200.0) && near(subject.functions[0].workers_us.1, 200.0));
+    let shares: Vec<(u32, Option<u64>, bool)> =
+        subject.workers.iter().take(2).map(|worker| (worker.pid, worker.requests, worker.profiled)).collect();
+    assert_eq!(shares, [(100, Some(75), true), (200, Some(25), true)]);
+    assert!(near(subject.cpu_us.value, 300.0) && near(subject.tax.cpu_ratio.value, 1.0));
+}
+
+#[test]
+fn a_worker_that_costs_more_than_the_others_shows() {
+    let mut made = Made::new();
+    made.rounds(0, &[Worker::with(plain_service())]);
+    let work = |us: f64| calls(&[&spin()], us);
+    let dear = Worker { pid: 200, requests: Some(50), ..Worker::with(work(30.0)) };
+    made.rounds(1, &[Worker { requests: Some(50), ..Worker::with(work(10.0)) }, dear]);
+    let found = made.explained(-60.0);
+    let row = &found.subjects[1].functions[0];
+    // 10 and 30 µs of each 100 requests are 20 and 60 of each 50.
+    assert!(
+        near(row.self_us.value, 40.0) && near(row.workers_us.0, 20.0) && near(row.workers_us.1, 60.0),
+        "{row:?}"
+    );
+}
+
+#[test]
+fn samples_of_a_stolen_processor_are_scaled_down_and_never_up() {
+    for (ran, factor) in [(0.5, 0.5), (0.95, 0.95), (2.0, 1.0)] {
+        let mut made = Made::new();
+        let worker = Worker::with(plain_service());
+        let ns = (plain_service().total() * ran) as u64;
+        made.rounds(0, &[Worker { main_ns: Some(ns), ..worker }]);
+        let found = made.explained(0.0);
+        let seen: f64 = found.subjects[0].kinds.iter().map(|cost| cost.us.value).sum();
+        assert!(near(seen, 100.0 * factor), "{ran}: {seen}");
+        assert_eq!(checks(&found).contains(&"samples_stretched"), factor < 0.9);
+        // What the kernel counted beyond the samples is in no profile.
+        assert_eq!(checks(&found).contains(&"unexplained"), ran > 1.0);
+    }
+}
+
+#[test]
+fn the_work_of_threads_that_run_no_javascript_is_not_lost() {
+    let mut made = Made::new();
+    made.rounds(0, &[Worker { pool_ns: 5_000_000, v8_ns: 1_000_000, ..Worker::with(plain_service()) }]);
+    let subject = &made.explained(0.0).subjects[0];
+    let kinds: BTreeMap<Kind, f64> = subject.kinds.iter().map(|cost| (cost.what, cost.us.value)).collect();
+    assert!(
+        near(kinds[&Kind::ThreadPool], 50.0)
+            && near(kinds[&Kind::Gc], 10.0)
+            && near(kinds[&Kind::Application], 60.0)
+    );
+}
+
+#[test]
+fn what_the_kernel_sampled_names_the_pools_work_and_its_own() {
+    let mut made = Made::new();
+    let worker = Worker { pool_ns: 5_000_000, ..Worker::with(plain_service()) };
+    made.rounds(0, std::slice::from_ref(&worker));
+    let native = |name: &str, kind: Kind| function(name, "libcrypto.so.3", 0, kind);
+    let pool = together(&[
+        calls(&[&native("sha512_block", Kind::Native)], 3.0),
+        calls(&[&native("memcpy", Kind::Native)], 1.0),
+    ]);
+    let main = together(&[
+        calls(&[&native("tcp_sendmsg", Kind::Kernel)], 1.0),
+        calls(&[&native("main", Kind::Native)], 3.0),
+    ]);
+    made.native(0, &worker, &[(0, main), (7, pool)]);
+    let subject = &made.explained(0.0).subjects[0];
+    let cost = |name: &str| {
+        subject.functions.iter().find(|row| row.frame.function == name).map(|row| row.self_us.value)
+    };
+    // Shares of the window with the kernel's sampling, amounts of the one with profiles.
+    assert!(near(cost("sha512_block").expect("named"), 37.5) && near(cost("memcpy").expect("named"), 12.5));
+    assert!(
+        near(cost("(kernel)").expect("told apart"), 25.0) && near(cost("(program)").expect("there"), 15.0)
+    );
+    assert!(near(cost("handler").expect("untouched"), 60.0));
+    let pool = subject.kinds.iter().find(|cost| cost.what == Kind::ThreadPool).expect("a kind");
+    assert!(near(pool.us.value, 50.0));
+}
+
+#[test]
+fn a_worker_without_a_profile_is_unexplained_and_told() {
+    let mut made = Made::new();
+    let silent = Worker { pid: 200, tree: None, main_ns: Some(10_000_000), ..Worker::with(plain_service()) };
+    made.rounds(0, &[Worker::with(plain_service()), silent]);
+    let found = made.explained(0.0);
+    assert_eq!(checks(&found), ["worker_unprofiled", "unexplained"]);
+    assert!(found.doubts[0].evidence.contains("api in plain: process 200 has 50 %"), "{:?}", found.doubts);
+    assert!(found.doubts[0].evidence.ends_with("(and 2 more like it)"));
+    assert!(!found.subjects[0].workers[1].profiled);
+}
+
+#[test]
+fn a_service_without_the_agent_is_told_and_its_threads_are_counted() {
+    let mut made = Made::new();
+    made.rounds(
+        0,
+        &[Worker {
+            tree: None,
+            main_ns: Some(10_000_000),
+            pool_ns: 2_000_000,
+            ..Worker::with(plain_service())
+        }],
+    );
+    for capture in &mut made.record.captures {
+        capture.services[0].processes[0].agents.clear();
+        capture.services[0]
+            .missing
+            .push("the kernel does not allow native profiles: kernel.perf_event_paranoid is 4".into());
+    }
+    let found = made.explained(0.0);
+    assert_eq!(checks(&found), ["agent_missing", "perf_not_allowed", "unexplained"]);
+    assert_eq!(found.subjects[0].kinds[0].what, Kind::ThreadPool);
+    // One that is not of Node.js has its threads.
+    for capture in &mut made.record.captures {
+        capture.services[0].processes[0].command = "nginx: worker process".into();
+    }
+    let found = made.explained(0.0);
+    assert_eq!(checks(&found), ["perf_not_allowed"]);
+    assert_eq!(found.subjects[0].kinds[0].what, Kind::Native);
+}
+
+#[test]
+fn an_agent_that_was_there_and_is_gone_is_lost() {
+    let mut made = Made::new();
+    made.counters(0, 0.5, 0);
+    made.rounds(0, &[Worker { tree: None, main_ns: Some(10_000_000), ..Worker::with(plain_service()) }]);
+    made.of(CaptureKind::Cpu).for_each(|capture| capture.services[0].processes[0].agents.clear());
+    assert_eq!(checks(&made.explained(0.0)), ["agent_lost", "unexplained"]);
+}
+
+#[test]
+fn a_profile_that_is_cut_off_is_a_doubt_and_no_failure() {
+    let mut made = spinning();
+    for capture in made.of(CaptureKind::Cpu).filter(|capture| capture.variant == 1) {
+        let agent = &mut capture.services[0].processes[0].agents[0];
+        agent.profile =
+            agent.profile.take().map(|file| record::ProfileFile { path: "nowhere".into(), ..file });
+    }
+    let found = made.explained(200.0);
+    assert_eq!(checks(&found), ["profile_cut_off", "unexplained"]);
+    assert!(found.comparisons[0].story.is_none());
+}
+
+#[test]
+fn what_the_profiler_costs_is_told() {
+    for (added, line, doubt) in [
+        (0.8, false, Some("not_steady")),
+        (0.95, false, None),
+        (1.05, false, None),
+        (1.2, true, None),
+        (1.4, true, Some("profiler_tax")),
+    ] {
+        let mut made = spinning();
+        for capture in made.of(CaptureKind::Plain) {
+            let service = &mut capture.services[0];
+            service.cpu_ns = (service.cpu_ns as f64 / added) as u64;
+        }
+        let found = made.explained(200.0);
+        assert_eq!(found.comparisons[0].reconciliation.contains("the profiler added"), line, "{added}");
+        assert!(checks(&found).iter().all(|check| Some(*check) == doubt), "{added}: {found:?}");
+        assert_eq!(found.doubts.is_empty(), doubt.is_none(), "{added}");
+    }
+}
+
+#[test]
+fn too_little_to_go_by_is_told() {
+    let mut made = Made::new();
+    made.capture(1, 0, &[Worker::with(plain_service())]);
+    made.capture(1, 1, &[Worker::with(plain_service())]);
+    made.notes.push("dist/app.js: minified, and there is no source map".into());
+    for capture in made.of(CaptureKind::Cpu).filter(|capture| capture.variant == 1) {
+        (capture.requests, capture.errors) = (0, 50);
+        capture.services[0].processes[0].agents[0].versions.insert("node".into(), "24.0.0".into());
+    }
+    let found = made.explained(10.0);
+    assert_eq!(checks(&found), ["one_round", "minified", "no_requests", "versions_differ"]);
+    assert!(
+        found.doubts[3].evidence.contains("22.1.0 in changed, plain; 24.0.0 in changed"),
+        "{:?}",
+        found.doubts
+    );
+    assert!(found.comparisons.is_empty(), "there is nothing to compare");
+}
+
+#[test]
+fn a_leak_shows_in_the_heap() {
+    let mut made = spinning();
+    let keeps = function("remember", "cache.js", 3, Kind::Application);
+    for (variant, bytes) in [(0, 10.0), (1, 2058.0)] {
+        for round in 1..=3 {
+            made.window(
+                CaptureKind::Heap,
+                round,
+                variant,
+                &[Worker::with(sums::scaled(&calls(&[&keeps], 1.0), |_| bytes / 1e3))],
+            );
+        }
+    }
+    let comparison = &made.explained(200.0).comparisons[0];
+    assert_eq!(comparison.heap[0].what, keeps);
+    assert!(near(comparison.heap[0].difference.value, 2048.0), "{:?}", comparison.heap);
+}
+
+#[test]
+fn without_a_measurement_the_windows_without_a_profiler_are_it() {
+    let found = super::explained(&spinning().record, &[], &spinning());
+    assert!(
+        near(found.comparisons[0].measured_us.value, 200.0) && found.comparisons[0].explained_share.is_some()
+    );
+}
+
+#[test]
+fn equal_cost_and_idle_loops_say_where_requests_wait() {
+    let waiting = |loops: f64, pool_us: u64, us: Interval| {
+        let mut made = Made::new();
+        for variant in [0, 1] {
+            made.rounds(variant, &[Worker::with(plain_service())]);
+            made.counters(variant, loops, if variant == 1 { pool_us } else { 10 });
+        }
+        made.explained_by(us).comparisons[0].waiting.clone()
+    };
+    let none = Interval { value: 0.5, low: -2.0, high: 3.0 };
+    let pool = waiting(0.3, 4000, none).expect("it waits");
+    assert!(
+        pool.contains("a small task waits 4000 µs for one in api in changed")
+            && pool.contains("busy for 30 %"),
+        "{pool}"
+    );
+    let elsewhere = waiting(0.3, 10, none).expect("it waits");
+    // 100 requests a second at 32 connections, of 100 µs of CPU time each.
+    assert!(
+        elsewhere.contains("not seen from here")
+            && elsewhere.contains("under way for 320 ms in plain, 100 µs of it CPU time"),
+        "{elsewhere}"
+    );
+    // Not where the loop is full, nor where CPU time differs by more than 5 % of 100 µs.
+    assert_eq!(waiting(0.95, 4000, none), None);
+    assert!(waiting(0.3, 4000, Interval { value: 4.0, low: 3.1, high: 4.9 }).is_some());
+    assert_eq!(waiting(0.3, 4000, Interval { value: 4.0, low: 3.0, high: 5.1 }), None);
+}
+
+#[test]
+fn two_profiles_without_a_record_compare() {
+    let idle = calls(&[&function("(idle)", "", 0, Kind::Waiting)], 70.0);
+    let found = compare_trees(("a", &together(&[plain_service(), idle])), ("b", &calls(&[&spin()], 30.0)));
+    assert!(near(found.profiled_us.value, -70e5), "{found:?}");
+    assert_eq!(found.functions.len(), 3);
+    assert!(found.story.is_none() && found.kinds.iter().all(|change| change.what != Kind::Waiting));
+}
+
+#[test]
+fn nonsense_is_survived() {
+    let empty = Made::new();
+    assert!(empty.explained(f64::NAN).comparisons.is_empty());
+    let mut made = spinning();
+    for (place, capture) in made.record.captures.iter_mut().enumerate() {
+        match place % 6 {
+            0 => capture.services.clear(),
+            1 => capture.services[0].processes.clear(),
+            2 => (capture.start_ns, capture.end_ns) = (u64::MAX, 0),
+            3 => capture.variant = usize::MAX,
+            4 => capture.services[0].processes[0].threads.clear(),
+            _ => capture.services[0].cpu_ns = 0,
+        }
+    }
+    made.capture(u32::MAX, 1, &[]);
+    let mut bad = plain_service();
+    bad.nodes[0].self_value = f64::NAN;
+    bad.nodes.push(Node { frame: 77, parent: Some(900), self_value: f64::INFINITY, lines: BTreeMap::new() });
+    made.rounds(0, &[Worker::with(bad)]);
+    let found = made.explained(f64::INFINITY);
+    let text = serde_json::to_string(&found).expect("it is kept as JSON");
+    assert_eq!(serde_json::from_str::<Explanation>(&text).expect("and read again"), found, "no value is NaN");
+}
+
+fn any_tree() -> impl Strategy<Value = Tree> {
+    let node = (0usize..6, proptest::option::of(0usize..20), 0.0f64..1e7);
+    proptest::collection::vec(node, 1..40).prop_map(|nodes| {
+        let kinds = [Kind::Application, Kind::Framework, Kind::Core, Kind::Native, Kind::Gc, Kind::Waiting];
+        let frames = (0u32..).zip(kinds).map(|(line, kind)| function("f", "a.js", line, kind)).collect();
+        let node = |(index, (frame, parent, self_value)): (usize, (usize, Option<usize>, f64))| Node {
+            frame,
+            parent: parent.filter(|parent| *parent < index),
+            self_value,
+            lines: BTreeMap::new(),
+        };
+        Tree { frames, nodes: nodes.into_iter().enumerate().map(node).collect() }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn kinds_and_functions_both_sum_up_to_what_was_seen(before in any_tree(), after in any_tree(), pool_ns in 0u64..100_000_000) {
+        let mut made = Made::new();
+        made.rounds(0, &[Worker { pool_ns, ..Worker::with(before) }]);
+        made.rounds(1, &[Worker::with(after)]);
+        let found = made.explained(1.0);
+        for subject in &found.subjects {
+            let total = subject.tree.total();
+            prop_assert!(near(subject.kinds.iter().map(|cost| cost.us.value).sum(), total));
+            prop_assert!(near(subject.functions.iter().map(|row| row.self_us.value).sum(), total));
+            prop_assert!(subject.kinds.iter().all(|cost| cost.what != Kind::Waiting));
+        }
+        let comparison = &found.comparisons[0];
+        let total = comparison.profiled_us.value;
+        prop_assert!(near(comparison.kinds.iter().map(|change| change.difference.value).sum(), total));
+        prop_assert!(near(comparison.functions.iter().map(|change| change.difference.value).sum(), total));
+    }
+
+    #[test]
+    fn twice_the_requests_in_twice_the_time_cost_the_same(tree in any_tree(), times in 2u64..50) {
+        let mut made = Made::new();
+        made.rounds(0, &[Worker::with(tree.clone())]);
+        let longer = Worker::with(sums::scaled(&tree, |_| times as f64));
+        made.rounds(1, &[Worker { requests: Some(100 * times), ..longer }]);
+        for capture in made.record.captures.iter_mut().filter(|capture| capture.variant == 1) {
+            capture.requests *= times;
+        }
+        let found = made.explained(1.0);
+        // Threads' CPU time is in whole nanoseconds, so that scaling may take one off.
+        let costs = |subject: usize| found.subjects[subject].tree.total();
+        prop_assert!((costs(0) - costs(1)).abs() <= 1e-4 * (1.0 + costs(0)), "{} {}", costs(0), costs(1));
+    }
+}

@@ -1,0 +1,246 @@
+//! Captures of runs that never were, with costs that are known.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use record::{
+    AgentSeen, Capture, CaptureKind, CapturedProcess, CapturedService, NodeCounters, ProfileFile, Record,
+    ThreadUse,
+};
+
+use crate::opened::{Profiles, ThreadTree};
+use crate::{Cut, Explanation, Frame, Interval, Kind, Measured, Node, Package, Tree, Window};
+
+/// Length of every window.
+pub const WINDOW_NS: u64 = 1_000_000_000;
+const START_NS: u64 = 5_000_000_000;
+
+/// A record with captures, and the profiles that belong to it.
+pub struct Made {
+    pub record: Record,
+    trees: BTreeMap<String, Tree>,
+    native: BTreeMap<String, Vec<ThreadTree>>,
+    pub notes: Vec<String>,
+}
+
+/// A process of Node.js in a window.
+#[derive(Clone)]
+pub struct Worker {
+    pub pid: u32,
+    pub requests: Option<u64>,
+    /// What its profile shows, in nanoseconds; `None` where it gave none.
+    pub tree: Option<Tree>,
+    /// CPU time of its main thread; else as its profile has it.
+    pub main_ns: Option<u64>,
+    pub pool_ns: u64,
+    pub v8_ns: u64,
+}
+
+impl Worker {
+    pub fn with(tree: Tree) -> Worker {
+        Worker { pid: 100, requests: Some(100), tree: Some(tree), main_ns: None, pool_ns: 0, v8_ns: 0 }
+    }
+}
+
+/// A function.
+pub fn function(name: &str, file: &str, line: u32, kind: Kind) -> Frame {
+    Frame { function: name.into(), file: file.into(), line, kind, package: None }
+}
+
+/// A function of a package, version 1.2.3.
+pub fn packaged(package: &str, name: &str, file: &str, kind: Kind) -> Frame {
+    let package = Package { name: package.into(), version: Some("1.2.3".into()) };
+    Frame { package: Some(package), ..function(name, file, 1, kind) }
+}
+
+/// One row of calls, the last of which takes so many microseconds in each of 100 requests.
+pub fn calls(frames: &[&Frame], us: f64) -> Tree {
+    let node = |index: usize| Node {
+        frame: index,
+        parent: index.checked_sub(1),
+        self_value: if index + 1 == frames.len() { us * 1e5 } else { 0.0 },
+        lines: BTreeMap::new(),
+    };
+    Tree {
+        frames: frames.iter().map(|frame| (*frame).clone()).collect(),
+        nodes: (0..frames.len()).map(node).collect(),
+    }
+}
+
+/// Several of these together.
+pub fn together(trees: &[Tree]) -> Tree {
+    crate::sums::together(trees)
+}
+
+/// A service that is all alike: 60 µs of its handler, 40 µs of what is V8's own.
+pub fn plain_service() -> Tree {
+    let handler = function("handler", "server.js", 10, Kind::Application);
+    together(&[calls(&[&handler], 60.0), calls(&[&function("(program)", "", 0, Kind::Native)], 40.0)])
+}
+
+impl Made {
+    /// Variants 0 `plain` and 1 `changed`, compared; nothing captured.
+    pub fn new() -> Made {
+        let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1"));
+        let mut record = record::open(path).expect("the kept record opens");
+        let plan = &mut record.header.plan;
+        let variant = plan.variants[0].clone();
+        plan.variants = vec![variant.clone(), variant];
+        for (variant, name) in plan.variants.iter_mut().zip(["plain", "changed"]) {
+            (variant.name, variant.entry) = (name.into(), "api".into());
+        }
+        let asked = plan.comparisons[0].clone();
+        plan.comparisons = vec![plan::Comparison { baseline: 0, candidate: 1, ..asked }];
+        record.blocks.clear();
+        Made { record, trees: BTreeMap::new(), native: BTreeMap::new(), notes: Vec::new() }
+    }
+
+    /// A profile of CPU and a window without one, in which the same was used.
+    pub fn capture(&mut self, round: u32, variant: usize, workers: &[Worker]) {
+        self.window(CaptureKind::Cpu, round, variant, workers);
+        self.window(CaptureKind::Plain, round, variant, workers);
+    }
+
+    /// The same in three rounds.
+    pub fn rounds(&mut self, variant: usize, workers: &[Worker]) {
+        (1..=3).for_each(|round| self.capture(round, variant, workers));
+    }
+
+    /// A window with 100 requests.
+    pub fn window(&mut self, kind: CaptureKind, round: u32, variant: usize, workers: &[Worker]) {
+        let processes: Vec<CapturedProcess> =
+            workers.iter().map(|worker| self.process(kind, round, variant, worker)).collect();
+        let threads = processes.iter().flat_map(|process| &process.threads);
+        let service = CapturedService {
+            service: "api".into(),
+            directory: "/srv/api".into(),
+            cpu_ns: threads.map(|thread| thread.cpu_ns).sum(),
+            processes,
+            missing: Vec::new(),
+        };
+        self.record.captures.push(Capture {
+            round,
+            variant,
+            kind,
+            start_ns: START_NS,
+            end_ns: START_NS + WINDOW_NS,
+            requests: 100,
+            errors: 0,
+            services: vec![service],
+        });
+    }
+
+    fn process(&mut self, kind: CaptureKind, round: u32, variant: usize, worker: &Worker) -> CapturedProcess {
+        let path = format!("profiles/round-{round}/{variant}-api-{}.{kind:?}", worker.pid);
+        let busy = worker.tree.as_ref().map_or(0.0, |tree| crate::sums::without_waiting(tree).total());
+        let has_file = matches!(kind, CaptureKind::Cpu | CaptureKind::Heap) && worker.tree.is_some();
+        if let Some(tree) = worker.tree.clone().filter(|_| has_file) {
+            self.trees.insert(path.clone(), tree);
+        }
+        let thread = |place: u32, name: &str, cpu_ns: u64| ThreadUse {
+            id: worker.pid + place,
+            name: name.into(),
+            cpu_ns,
+            waited_ns: 0,
+        };
+        CapturedProcess {
+            pid: worker.pid,
+            parent: 1,
+            command: "node server.js".into(),
+            threads: vec![
+                thread(0, "node", worker.main_ns.unwrap_or(busy as u64)),
+                thread(1, "V8Worker", worker.v8_ns),
+                thread(7, "libuv-worker", worker.pool_ns),
+            ],
+            agents: vec![AgentSeen {
+                thread: 0,
+                thread_id: Some(worker.pid),
+                role: "service".into(),
+                versions: [("node".to_owned(), "22.1.0".to_owned())].into(),
+                node_env: None,
+                uv_threadpool_size: None,
+                main: None,
+                requests: worker.requests,
+                counters: None,
+                profile: has_file.then_some(ProfileFile { path, bytes: 1 }),
+                failed: None,
+            }],
+            native: None,
+        }
+    }
+
+    /// What the kernel's sampling saw of a worker's threads, in every round.
+    pub fn native(&mut self, variant: usize, worker: &Worker, threads: &[(u32, Tree)]) {
+        for round in 1..=3 {
+            self.window(CaptureKind::Native, round, variant, std::slice::from_ref(worker));
+            let path = format!("native-{round}-{variant}-{}", worker.pid);
+            let trees = threads
+                .iter()
+                .map(|(place, tree)| ThreadTree { thread: worker.pid + place, tree: tree.clone() });
+            self.native.insert(path.clone(), trees.collect());
+            let capture = self.record.captures.last_mut().expect("it was just made");
+            capture.services[0].processes[0].native = Some(ProfileFile { path, bytes: 1 });
+        }
+    }
+
+    /// What the event loop of a variant was like, in every round.
+    pub fn counters(&mut self, variant: usize, utilisation: f64, pool_wait_us: u64) {
+        for round in 1..=3 {
+            self.window(CaptureKind::Counters, round, variant, &[Worker::with(plain_service())]);
+            let capture = self.record.captures.last_mut().expect("it was just made");
+            let wait = record::Pauses { count: 10, total_ns: 10_000 * pool_wait_us, max_ns: 1 };
+            capture.services[0].processes[0].agents[0].counters = Some(NodeCounters {
+                loop_active_ns: (utilisation * 1e9) as u64,
+                loop_idle_ns: ((1.0 - utilisation) * 1e9) as u64,
+                loop_delay_mean_ns: 0,
+                loop_delay_p50_ns: 0,
+                loop_delay_p99_ns: 3_000_000,
+                loop_delay_max_ns: 0,
+                gc: BTreeMap::new(),
+                pool_wait: Some(wait),
+                heap_used_bytes: 0,
+                external_bytes: 0,
+            });
+        }
+    }
+
+    /// All captures that are of this kind.
+    pub fn of(&mut self, kind: CaptureKind) -> impl Iterator<Item = &mut Capture> {
+        self.record.captures.iter_mut().filter(move |capture| capture.kind == kind)
+    }
+
+    /// With what was measured, ±10 %.
+    pub fn explained(&self, measured_us: f64) -> Explanation {
+        let wide = measured_us.abs() * 0.1;
+        let us = Interval { value: measured_us, low: measured_us - wide, high: measured_us + wide };
+        self.explained_by(us)
+    }
+
+    pub fn explained_by(&self, us: Interval) -> Explanation {
+        let measured = Measured { baseline: "plain".into(), variant: "changed".into(), us };
+        super::super::explained(&self.record, &[measured], self)
+    }
+}
+
+impl Profiles for Made {
+    fn cpu(&self, file: &ProfileFile, _: Window, _: &str) -> Result<Cut, String> {
+        let tree = self.trees.get(&file.path).ok_or("it is cut off at line 1, column 7")?.clone();
+        Ok(Cut {
+            busy_ns: tree.total(),
+            covered_ns: WINDOW_NS as f64,
+            capped_ns: 0.0,
+            samples: 1000,
+            notes: self.notes.clone(),
+            tree,
+        })
+    }
+
+    fn native(&self, file: &ProfileFile, _: &str) -> Result<(Vec<ThreadTree>, Vec<String>), String> {
+        let threads = self.native.get(&file.path).cloned().ok_or("there is none")?;
+        Ok((threads, Vec::new()))
+    }
+
+    fn heap(&self, file: &ProfileFile, _: &str) -> Result<Tree, String> {
+        self.trees.get(&file.path).cloned().ok_or("there is none".into())
+    }
+}

@@ -1,0 +1,272 @@
+//! Where requests wait: of each service by its counters, and in words where two variants cost the same CPU time.
+//!
+//! **Method.** Two variants cost the same where the measured interval of the difference contains zero or lies within ±5 % of the
+//! baseline's CPU time per request. If then the event loop of the entry is busy for less than 90 % of the time in both, processors are
+//! not what decides, and it is said what else is full or late: threads that are ready and have no processor, another service, libuv's
+//! pool, an event loop that is held up in bursts, the link, the generator. Where none of these is, requests wait for something that is
+//! not seen from here.
+//! The time a request is under way is connections ÷ responses per second (Little's law), which holds for any closed loop.
+
+use std::collections::BTreeMap;
+
+use record::{CaptureKind, CapturedService, NodeCounters, Record, SliceKind};
+
+use crate::book::{Book, find};
+use crate::words::{amount, percent, plain};
+use crate::{Interval, Waiting};
+
+/// Part of the baseline's CPU time within which costs count as equal.
+pub const EQUAL_WITHIN: f64 = 0.05;
+/// Utilisation from which on an event loop, a process, a link or the generator is full.
+pub const FULL_SHARE: f64 = 0.9;
+/// Time without a processor, as part of the time that threads ran, that is worth a word.
+pub const RUN_DELAY_MIN: f64 = 0.25;
+/// Wait for a thread of the pool that is worth a word, in microseconds.
+pub const POOL_WAIT_MIN_US: f64 = 1000.0;
+/// Delay of the event loop's timers, 99th percentile, that is worth a word.
+pub const LOOP_DELAY_MIN_MS: f64 = 50.0;
+/// Part of a request's time that the link's delay has to be.
+pub const LINK_DELAY_MIN: f64 = 0.5;
+
+/// Where requests of a service wait, from its counters; `None` where nothing was counted.
+pub(crate) fn of_service(book: &Book<'_>, variant: usize, service: &str) -> Option<Waiting> {
+    let mut rounds: Vec<RoundWaiting> = Vec::new();
+    for capture in book.all(CaptureKind::Counters, variant) {
+        let Some(seen) = find(capture, service) else { continue };
+        let plain =
+            book.get(CaptureKind::Plain, variant, capture.round).and_then(|plain| find(plain, service));
+        rounds.extend(RoundWaiting::of(seen, plain.unwrap_or(seen)));
+    }
+    let mean = |of: &dyn Fn(&RoundWaiting) -> Option<f64>| {
+        let values: Vec<f64> = rounds.iter().filter_map(of).filter(|value| value.is_finite()).collect();
+        (!values.is_empty()).then(|| crate::interval::mean(&values))
+    };
+    Some(Waiting {
+        loop_utilisation: mean(&|round| Some(round.utilisation))?,
+        loop_delay_p99_ms: mean(&|round| Some(round.delay_p99_ms)).unwrap_or(0.0),
+        pool_wait_us: mean(&|round| round.pool_wait_us),
+        gc_share: mean(&|round| Some(round.gc_share)).unwrap_or(0.0),
+        run_delay_share: mean(&|round| Some(round.run_delay_share)).unwrap_or(0.0),
+    })
+}
+
+/// The same of one round.
+struct RoundWaiting {
+    utilisation: f64,
+    delay_p99_ms: f64,
+    pool_wait_us: Option<f64>,
+    gc_share: f64,
+    run_delay_share: f64,
+}
+
+impl RoundWaiting {
+    fn of(counted: &CapturedService, plain: &CapturedService) -> Option<RoundWaiting> {
+        // npm and PM2's daemon have event loops too, in which no request ever is.
+        let agents =
+            counted.processes.iter().flat_map(|process| &process.agents).filter(|agent| agent.role != "tool");
+        let all: Vec<&NodeCounters> = agents.filter_map(|agent| agent.counters.as_ref()).collect();
+        let busiest = all.iter().map(|one| utilisation(one)).reduce(f64::max)?;
+        let workers = all.len() as f64;
+        let delay_ns: f64 = all.iter().map(|one| one.loop_delay_p99_ns as f64).sum();
+        let gc = |one: &&NodeCounters| {
+            let pauses: f64 = one.gc.values().map(|pauses| pauses.total_ns as f64).sum();
+            pauses / (one.loop_active_ns as f64 + one.loop_idle_ns as f64).max(1.0)
+        };
+        let waits = || all.iter().filter_map(|one| one.pool_wait);
+        let tasks: f64 = waits().map(|waits| waits.count as f64).sum();
+        let waited: f64 = waits().map(|waits| waits.total_ns as f64).sum();
+        Some(RoundWaiting {
+            utilisation: busiest,
+            delay_p99_ms: delay_ns / workers / 1e6,
+            pool_wait_us: (tasks > 0.0).then(|| waited / tasks / 1e3),
+            gc_share: all.iter().map(gc).sum::<f64>() / workers,
+            run_delay_share: run_delay(plain),
+        })
+    }
+}
+
+fn utilisation(one: &NodeCounters) -> f64 {
+    let active = one.loop_active_ns as f64;
+    active / (active + one.loop_idle_ns as f64).max(1.0)
+}
+
+fn run_delay(service: &CapturedService) -> f64 {
+    let threads = || service.processes.iter().flat_map(|process| &process.threads);
+    let ran: f64 = threads().map(|thread| thread.cpu_ns as f64).sum();
+    let waited: f64 = threads().map(|thread| thread.waited_ns as f64).sum();
+    if ran > 0.0 { waited / ran } else { 0.0 }
+}
+
+/// One variant, as far as its requests wait.
+struct Side<'a> {
+    variant: usize,
+    name: &'a str,
+    services: BTreeMap<&'a str, Waiting>,
+}
+
+/// Where requests wait, in words; `None` where CPU time differs, where an event loop is full, or where nothing was counted.
+pub(crate) fn words(
+    book: &Book<'_>,
+    (baseline, variant): (usize, usize),
+    measured: &Interval,
+    baseline_cpu_us: f64,
+) -> Option<String> {
+    let within = EQUAL_WITHIN * baseline_cpu_us;
+    if measured.excludes_zero() && measured.low.abs().max(measured.high.abs()) > within {
+        return None;
+    }
+    let sides = [side(book, baseline), side(book, variant)];
+    let entry = |side: &Side<'_>| {
+        let name = book.record.header.plan.variants[side.variant].entry.as_str();
+        side.services.get(name).map(|waiting| (name.to_owned(), waiting.loop_utilisation))
+    };
+    let ((name, first), (_, second)) = (entry(&sides[0])?, entry(&sides[1])?);
+    if first >= FULL_SHARE || second >= FULL_SHARE {
+        return None;
+    }
+    let begin = format!(
+        "CPU time per request is the same, and the event loop of {} is busy for {} of the time in {} and {} in {}, so requests wait",
+        plain(&name),
+        percent(first),
+        plain(sides[0].name),
+        percent(second),
+        plain(sides[1].name),
+    );
+    let mut reasons: Vec<String> = sides.iter().flat_map(|side| inside(book, side)).collect();
+    reasons.extend(sides.iter().flat_map(|side| outside(book.record, side, per_s(book, side.variant))));
+    if reasons.is_empty() {
+        let under_way: Vec<String> = sides.iter().filter_map(|side| under_way(book, side)).collect();
+        let times = if under_way.is_empty() { String::new() } else { format!(" ({})", under_way.join("; ")) };
+        return Some(format!(
+            "{begin} for something that is not seen from here{times}: timers, files, a data base, another machine. Neither processors nor the \
+             thread pool, the link or the generator hold them up."
+        ));
+    }
+    Some(format!("{begin}: {}.", reasons.join("; ")))
+}
+
+fn side<'a>(book: &Book<'a>, variant: usize) -> Side<'a> {
+    let services = book.services(variant).into_iter();
+    let services = services.filter_map(|service| Some((service, of_service(book, variant, service)?)));
+    Side { variant, name: book.name(variant), services: services.collect() }
+}
+
+/// What holds requests up inside of the services.
+fn inside(book: &Book<'_>, side: &Side<'_>) -> Vec<String> {
+    let entry = book.record.header.plan.variants[side.variant].entry.as_str();
+    let mut reasons = Vec::new();
+    let place = |service: &str| format!("{} in {}", plain(service), plain(side.name));
+    for (service, waiting) in &side.services {
+        if *service != entry && waiting.loop_utilisation >= FULL_SHARE {
+            let share = percent(waiting.loop_utilisation);
+            reasons.push(format!("for {}, whose event loop is full ({share})", place(service)));
+        }
+        if waiting.run_delay_share >= RUN_DELAY_MIN {
+            let share = percent(waiting.run_delay_share);
+            reasons.push(format!(
+                "for a processor: threads of {} were ready without one for {share} of the time that they ran",
+                place(service)
+            ));
+        }
+        if let Some(wait) = waiting.pool_wait_us.filter(|wait| *wait >= POOL_WAIT_MIN_US) {
+            reasons.push(format!(
+                "for a thread of libuv's pool: a small task waits {} for one in {}",
+                amount(wait),
+                place(service)
+            ));
+        }
+        if waiting.loop_delay_p99_ms >= LOOP_DELAY_MIN_MS {
+            let late = waiting.loop_delay_p99_ms;
+            reasons.push(format!("for the event loop of {}, which is held up in bursts (1 % of its timers are {late:.0} ms late or more)", place(service)));
+        }
+    }
+    // Services without counters, such as nginx: by what their busiest process used.
+    for service in
+        book.services(side.variant).into_iter().filter(|service| !side.services.contains_key(service))
+    {
+        if let Some(busy) = busiest_process(book, side.variant, service).filter(|busy| *busy >= FULL_SHARE) {
+            reasons.push(format!(
+                "for {}, whose busiest process uses {} of a processor",
+                place(service),
+                percent(busy)
+            ));
+        }
+    }
+    reasons
+}
+
+fn busiest_process(book: &Book<'_>, variant: usize, service: &str) -> Option<f64> {
+    let share = |capture: &record::Capture| {
+        let window = capture.end_ns.saturating_sub(capture.start_ns) as f64;
+        let ns = |process: &record::CapturedProcess| {
+            process.threads.iter().map(|thread| thread.cpu_ns as f64).sum::<f64>()
+        };
+        let busiest = find(capture, service)?.processes.iter().map(ns).reduce(f64::max)?;
+        (window > 0.0).then(|| busiest / window)
+    };
+    let shares: Vec<f64> = book.all(CaptureKind::Plain, variant).filter_map(share).collect();
+    (!shares.is_empty()).then(|| crate::interval::mean(&shares))
+}
+
+/// Good responses per second without a profiler.
+fn per_s(book: &Book<'_>, variant: usize) -> Option<f64> {
+    let entry = &book.record.header.plan.variants[variant].entry;
+    let rates: Vec<f64> =
+        book.uses(CaptureKind::Plain, variant, entry).values().map(|used| used.per_s).collect();
+    (!rates.is_empty()).then(|| crate::interval::mean(&rates))
+}
+
+/// Time that a request is under way, in seconds.
+fn little_s(record: &Record, variant: usize, per_s: Option<f64>) -> Option<f64> {
+    let connections = f64::from(record.header.plan.variants[variant].load.connections);
+    per_s.filter(|per_s| *per_s > 0.0).map(|per_s| connections / per_s)
+}
+
+fn under_way(book: &Book<'_>, side: &Side<'_>) -> Option<String> {
+    let seconds = little_s(book.record, side.variant, per_s(book, side.variant))?;
+    let cpu: Vec<f64> = book.plain_cpu_us(side.variant).into_values().collect();
+    Some(format!(
+        "a request is under way for {} in {}, {} of it CPU time",
+        amount(seconds * 1e6),
+        plain(side.name),
+        amount(crate::interval::mean(&cpu))
+    ))
+}
+
+/// What holds requests up outside of the services, by the measured part of the record.
+fn outside(record: &Record, side: &Side<'_>, per_s: Option<f64>) -> Vec<String> {
+    let trials = record.blocks.iter().flat_map(|block| &block.trials);
+    let variant = side.variant;
+    let slices = || {
+        let trials = trials.clone().filter(move |trial| trial.variant() == variant);
+        trials.flat_map(|trial| &trial.slices).filter(|slice| slice.kind == SliceKind::Measured)
+    };
+    let mut reasons = Vec::new();
+    let busy: Vec<f64> = slices().filter_map(|slice| slice.generator.busiest_share()).collect();
+    let generator = crate::interval::mean(&busy);
+    if generator >= FULL_SHARE {
+        reasons.push(format!(
+            "for the generator, which is busy for {} of the time in {}",
+            percent(generator),
+            plain(side.name)
+        ));
+    }
+    let Some(network) = &record.header.plan.variants[side.variant].load.network else { return reasons };
+    let bits: f64 = slices().map(|slice| slice.wire_bytes as f64 * 8.0).sum();
+    let seconds: f64 = slices().map(|slice| slice.window_ns as f64 / 1e9).sum();
+    if let Some(rate) = network.rate_bit_per_s.filter(|rate| *rate > 0 && seconds > 0.0) {
+        let used = bits / seconds / rate as f64;
+        if used >= FULL_SHARE {
+            reasons.push(format!("for the link, which is {} full in {}", percent(used), plain(side.name)));
+        }
+    }
+    let both_ways = network.delay.map_or(0.0, |delay| 2.0 * delay.as_secs_f64());
+    if let Some(all) = little_s(record, side.variant, per_s).filter(|all| both_ways >= LINK_DELAY_MIN * all) {
+        let (both_ways, all) = (amount(both_ways * 1e6), amount(all * 1e6));
+        reasons.push(format!(
+            "for the link's delay: {both_ways} of the {all} that a request is under way in {}",
+            plain(side.name)
+        ));
+    }
+    reasons
+}
