@@ -45,6 +45,8 @@ pub fn run(args: &CalibrateArgs) -> anyhow::Result<ExitCode> {
     let mut plan = experiment.calibration(index).ok_or_else(no_variant)?;
     plan.design.budget = args.budget;
     plan.design.seed = args.seed.or(plan.design.seed);
+    // A variant against its own copy differs in nothing that could be explained.
+    plan.design.explain = false;
     let directory =
         args.out.clone().unwrap_or_else(|| run::free_directory(&format!("{}-calibration", plan.name)));
     let (record, result) = run::carry_through(&args.file, plan, &directory)?;

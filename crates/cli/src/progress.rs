@@ -6,7 +6,7 @@ use std::time::Duration;
 use audit::Conclusion;
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::{Doing, Notice, Progress};
-use record::{Prepared, RateChosen};
+use record::{CaptureKind, Prepared, RateChosen};
 use report::{bytes, rate, seconds, share, so_far};
 use target::Preparing;
 
@@ -66,6 +66,17 @@ impl Display {
             }
             Notice::Pointless(why) => {
                 self.teller().say(&format!("stopped, because going on is pointless: {why}"));
+                "stopping".to_owned()
+            }
+            Notice::Explaining { variants, rounds, seconds: took } => {
+                self.teller().say(&explaining_line(*variants, *rounds, *took));
+                "explaining".to_owned()
+            }
+            Notice::Capturing { round, kind, variant } => {
+                format!("round {round}: capturing {} of {variant}", captured(*kind))
+            }
+            Notice::NotExplained(why) => {
+                self.teller().say(&format!("not explained: {why}"));
                 "stopping".to_owned()
             }
         };
@@ -130,6 +141,24 @@ impl Teller {
 fn made_line(prepared: &Prepared) -> String {
     let Prepared { name, bytes: size, seconds: took, .. } = prepared;
     format!("made {name}: {} in {}, kept for the next run", bytes(*size as f64), seconds(*took))
+}
+
+fn explaining_line(variants: usize, rounds: u32, took: f64) -> String {
+    let variants = if variants == 1 { "1 variant".to_owned() } else { format!("{variants} variants") };
+    format!(
+        "the result is there; profiles of {variants} in {rounds} rounds take about {} more",
+        seconds(took)
+    )
+}
+
+fn captured(kind: CaptureKind) -> &'static str {
+    match kind {
+        CaptureKind::Plain => "CPU time by thread",
+        CaptureKind::Counters => "counters",
+        CaptureKind::Cpu => "a CPU profile",
+        CaptureKind::Native => "native stacks",
+        CaptureKind::Heap => "allocations",
+    }
 }
 
 fn rate_line(chosen: &RateChosen) -> String {

@@ -86,7 +86,7 @@ pub fn carry_through(
     let plan = writer.record().header.plan.clone();
     end_orphans();
     let warden = target::Warden::of_this_program(WARDEN);
-    let mut rig = Rig::new(plan, warden, directory.join("logs"), stop);
+    let mut rig = Rig::new(plan, warden, directory, stop);
     let (record, result) = lab::run(writer, &mut rig, &mut |progress| display.show(progress));
     display.finish();
     keep_reports(&record);

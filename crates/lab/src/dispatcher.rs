@@ -4,13 +4,16 @@
 
 use audit::Conclusion;
 use plan::{LookRule, Plan};
-use record::{EndReason, Ended, Event, Prepared, RateChosen, Record, SliceKind, WriteError, Writer};
+use record::{
+    CaptureKind, EndReason, Ended, Event, Prepared, RateChosen, Record, SliceKind, WriteError, Writer,
+};
 use target::Preparing;
 
 use crate::schedule::{Schedule, live_together, take_turns};
 use crate::tuning::{self, BLOCKS_MIN, Settings};
 use crate::world::{Failure, OpenSpec, SliceSpec, Start, Turn, World};
 
+mod capturing;
 mod dropping;
 mod ending;
 mod prepare;
@@ -30,7 +33,7 @@ pub struct Progress<'a> {
     pub blocks_planned: Option<u32>,
     /// Seconds since the run began.
     pub elapsed_s: f64,
-    /// Seconds that the run may still take at the most.
+    /// Seconds that the run may still take at the most; of captures about how long they take.
     pub left_s: f64,
     /// What happened just now.
     pub notice: &'a Notice<'a>,
@@ -53,6 +56,26 @@ pub enum Notice<'a> {
     BlockDropped(&'a str),
     /// The run ends, because going on is pointless: why, and what to do.
     Pointless(&'a str),
+    /// The run has its result, and captures of what explains it begin, on top of the budget.
+    Explaining {
+        /// How many variants are explained.
+        variants: usize,
+        /// Passes over them.
+        rounds: u32,
+        /// About how long that takes.
+        seconds: f64,
+    },
+    /// A window of load begins in which something is captured.
+    Capturing {
+        /// Number of the round, from 1.
+        round: u32,
+        /// What is captured.
+        kind: CaptureKind,
+        /// The variant's name.
+        variant: &'a str,
+    },
+    /// Nothing is explained, or nothing more: why. The result stays what it is.
+    NotExplained(&'a str),
 }
 
 /// What is done with a trial.
@@ -97,8 +120,19 @@ pub fn run(
     let schedule = Schedule::new(writer.record().header.seed, plan.variants.len());
     let settings = Settings::first(&plan);
     let began_s = world.now_s();
-    let mut dispatcher =
-        Dispatcher { plan, schedule, settings, writer, world, watch, began_s, block: 0, living: Vec::new() };
+    let (block, living, captures_left_s) = (0, Vec::new(), None);
+    let mut dispatcher = Dispatcher {
+        plan,
+        schedule,
+        settings,
+        writer,
+        world,
+        watch,
+        began_s,
+        block,
+        living,
+        captures_left_s,
+    };
     let result = dispatcher.carry_through();
     (dispatcher.writer.into_record(), result)
 }
@@ -114,6 +148,8 @@ struct Dispatcher<'a> {
     block: u32,
     /// Variants whose trials live, in the order in which they were started.
     living: Vec<usize>,
+    /// About how long the captures still take; `None` while there are none.
+    captures_left_s: Option<f64>,
 }
 
 impl Dispatcher<'_> {
@@ -129,7 +165,9 @@ impl Dispatcher<'_> {
             self.notify(&Notice::Pointless(why));
         }
         let seconds = self.elapsed_s();
-        self.writer.append(Event::Ended(Ended { reason, seconds }))?;
+        self.writer.append(Event::Ended(Ended { reason: reason.clone(), seconds }))?;
+        // Only now: whatever becomes of it, the record has its end.
+        self.explain(&reason);
         result
     }
 
@@ -253,7 +291,7 @@ impl Dispatcher<'_> {
         self.notify_trial(Doing::Starting, variant);
         let padding_bytes = self.schedule.padding_bytes(self.block)[variant];
         let requests_seed = self.schedule.requests_seed(self.block);
-        let wanted = Start { block: self.block, variant, padding_bytes, requests_seed };
+        let wanted = Start { block: self.block, variant, padding_bytes, requests_seed, capture: None };
         let started = self.world.start(wanted)?;
         self.living.push(variant);
         self.keep(Event::TrialStarted(started))
@@ -318,6 +356,7 @@ impl Dispatcher<'_> {
             .map(|(blocks, block_s)| f64::from(blocks.saturating_sub(kept)) * block_s);
         let elapsed_s = self.elapsed_s();
         let left_s = by_blocks.map_or(left_s, |by_blocks| by_blocks.min(left_s));
+        let left_s = self.captures_left_s.unwrap_or(left_s);
         let (block, dropped) = (self.block, self.blocks_dropped());
         (self.watch)(&Progress { block, dropped, blocks_planned: planned, elapsed_s, left_s, notice });
     }

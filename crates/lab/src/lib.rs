@@ -6,6 +6,7 @@
 
 mod dispatcher;
 mod disturbance;
+mod explaining;
 mod rig;
 mod schedule;
 mod stop;
@@ -14,8 +15,9 @@ mod world;
 
 pub use dispatcher::{Doing, LabError, Notice, Progress, run};
 pub use disturbance::{GROSS_STEAL_SHARE, GROSS_STRANGERS_SHARE, GROSS_THROTTLED_SHARE, Taken};
+pub use explaining::{ROUNDS, TRIALS, VARIANTS_MAX, explained};
 pub use rig::Rig;
 pub use schedule::{Schedule, draw_seed, live_together, take_turns};
 pub use stop::Stop;
 pub use tuning::{Settings, block_seconds_guess, capacity_seconds_guess};
-pub use world::{Failure, OpenSpec, SliceSpec, Start, Turn, World};
+pub use world::{CaptureSpec, Failure, OpenSpec, SliceSpec, Start, Turn, World};

@@ -2,6 +2,7 @@
 //!
 //! Decides nothing; every choice comes in through [`World`] and every figure goes out as it was read.
 
+mod capture;
 mod keeping;
 mod machine;
 mod network;
@@ -18,18 +19,21 @@ use std::time::{Duration, Instant};
 
 use load::{Address, Arrivals, Contract, Generator, LoadSpec, Process, Rate, Until};
 use plan::{Cpus, Plan, Preparation, Variant};
-use record::{Prepared, Slice, SliceKind, TrialEnded, TrialStarted, WorkersLost};
-use target::{Division, Network, Placement, Ports, Preparing, Running, TargetError, Warden};
+use record::{Capture, Prepared, Slice, SliceKind, TrialEnded, TrialStarted, WorkersLost};
+use target::{AgentHost, Division, Network, Placement, Ports, Preparing, Running, TargetError, Warden};
 
 use self::keeping::{Place, kept};
 use self::machine::spin;
 use self::requests::requests;
 use self::watching::{fill, idle_cpu_ns};
 use crate::stop::Stop;
-use crate::world::{Failure, OpenSpec, SliceSpec, Start, Turn, World};
+use crate::world::{CaptureSpec, Failure, OpenSpec, SliceSpec, Start, Turn, World};
 
 /// The address on which services are expected.
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// The folder of logs in that of a record.
+const LOGS: &str = "logs";
 
 /// Connections that were idle for so long are opened anew before a window. Many servers close such (gunicorn after 2 s, Node.js after
 /// 5 s), and a request that is sent just then is lost: by our pause, and not by the service.
@@ -39,7 +43,8 @@ const IDLE_MAX: Duration = Duration::from_secs(1);
 pub struct Rig {
     plan: Plan,
     warden: Warden,
-    logs: PathBuf,
+    /// The record's folder, in which logs and profiles have theirs.
+    record: PathBuf,
     stop: Stop,
     division: Division,
     /// CPUs that Proofload, and so its services, may use.
@@ -73,8 +78,8 @@ struct Living {
 }
 
 impl Rig {
-    /// A rig for a plan; the services' output goes to files in `logs`.
-    pub fn new(plan: Plan, warden: Warden, logs: PathBuf, stop: Stop) -> Rig {
+    /// A rig for a plan; the services' output goes to files in the folder `logs` of the `record`'s.
+    pub fn new(plan: Plan, warden: Warden, record: PathBuf, stop: Stop) -> Rig {
         let threads = plan.variants.iter().filter_map(|variant| variant.load.threads).max();
         let threads = threads.and_then(|threads| usize::try_from(threads).ok());
         let cpus = target::cpus_allowed();
@@ -87,7 +92,7 @@ impl Rig {
         let watches = names.map(|name| (name.clone(), processes::Watch::of(&plan, name))).collect();
         let (values, quota_files, slow) = (BTreeMap::new(), target::quota_files(&[]), BTreeSet::new());
         let (began, living) = (Instant::now(), Vec::new());
-        Rig { plan, warden, logs, stop, division, cpus, quota_files, values, began, living, watches, slow }
+        Rig { plan, warden, record, stop, division, cpus, quota_files, values, began, living, watches, slow }
     }
 
     /// `entry` is where the entry must listen; what it needs is asked for by itself only, on loopback.
@@ -100,8 +105,9 @@ impl Rig {
         let ports = Ports::choose(&variant.services, LOOPBACK, rand::random()).map_err(failed)?;
         let mut services = Vec::with_capacity(variant.services.len());
         for service in &variant.services {
-            let log = format!("block-{:02}-{}-{}.log", start.block, file_name(&variant.name), service.name);
-            let mut placement = Placement::new(self.logs.join(log));
+            let log = format!("{}-{}-{}.log", place(start), file_name(&variant.name), service.name);
+            let mut placement = Placement::new(self.record.join(LOGS).join(log));
+            placement.agent = start.capture.map(|_| AgentHost::new()).transpose().map_err(no_agent)?;
             placement.cpus.clone_from(&self.division.services);
             placement.padding_bytes = start.padding_bytes;
             placement.values.clone_from(&self.values);
@@ -171,7 +177,9 @@ impl World for Rig {
         let generator = network::at_client(network.as_ref(), generator)?;
         let kept = || Ok(services.iter_mut().map(|running| self.started(running)).collect());
         let kept = network::at_services(network.as_ref(), kept)?;
-        let witnesses = self.witnesses(start.variant, address, network.as_ref())?;
+        // Of a trial that is captured they are known.
+        let seen = || self.witnesses(start.variant, address, network.as_ref());
+        let witnesses = start.capture.map_or_else(seen, |_| Ok(Vec::new()))?;
         let started = TrialStarted {
             block: start.block,
             variant: start.variant,
@@ -232,6 +240,10 @@ impl World for Rig {
         let after = self.view_after(order);
         fill(&mut slices, &before, &after, spin_ns);
         Ok(slices)
+    }
+
+    fn capture(&mut self, variant: usize, wanted: CaptureSpec) -> Result<Capture, Failure> {
+        self.captured(variant, wanted)
     }
 
     fn stop(&mut self, variant: usize) -> Option<TrialEnded> {
@@ -357,6 +369,18 @@ fn last_words(tail: &str) -> String {
     }
     let lines: String = tail.lines().map(|line| format!("\n    {line}")).collect();
     format!("\n  its last output:{lines}")
+}
+
+fn no_agent(error: std::io::Error) -> Failure {
+    Failure::Service(format!("the agent's folder cannot be made: {error}"))
+}
+
+/// How the names of a trial's logs begin.
+fn place(start: Start) -> String {
+    match start.capture {
+        None => format!("block-{:02}", start.block),
+        Some(number) => format!("round-{:02}-{number}", start.block),
+    }
 }
 
 /// What is left of a variant's name in a file's name.

@@ -18,6 +18,9 @@ const TURNS: u32 = 1 << 16;
 /// The stream of which request is sent when, beyond those of turns.
 const REQUESTS: u32 = 1 << 24;
 
+/// Rounds of captures draw as blocks that are no run's: none has so many.
+const ROUNDS: u32 = 1 << 20;
+
 /// The random choices of a run. Block `n` is the same whatever was drawn for other blocks.
 #[derive(Debug, Clone, Copy)]
 pub struct Schedule {
@@ -29,6 +32,11 @@ impl Schedule {
     /// The schedule of a seed for so many variants.
     pub fn new(seed: u64, variants: usize) -> Schedule {
         Schedule { seed, variants }
+    }
+
+    /// The block whose draws are those of a round of captures.
+    pub fn block_of_round(round: u32) -> u32 {
+        ROUNDS + round
     }
 
     /// The order in which a block's trials are started.

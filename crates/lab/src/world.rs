@@ -1,7 +1,7 @@
 //! What the dispatcher needs of the outside: to start a trial, load it, stop it, and know the time.
 
 use plan::{Arrivals, Preparation};
-use record::{Prepared, Slice, SliceKind, TrialEnded, TrialStarted};
+use record::{Capture, CaptureKind, Prepared, Slice, SliceKind, TrialEnded, TrialStarted};
 use target::Preparing;
 
 /// Which trial to start.
@@ -15,6 +15,8 @@ pub struct Start {
     pub padding_bytes: usize,
     /// Decides which of several requests is sent when, in closed loop: the same for all variants of a block.
     pub requests_seed: u64,
+    /// For a trial that is captured, and not measured: its number in the round, from 1. `block` is then the number of the round.
+    pub capture: Option<u32>,
 }
 
 /// Which slice to make of a living trial.
@@ -23,6 +25,19 @@ pub struct SliceSpec {
     /// What it is for.
     pub kind: SliceKind,
     /// Length of its window.
+    pub seconds: f64,
+    /// When requests are due; `None` is closed loop.
+    pub open: Option<OpenSpec>,
+}
+
+/// Which window to capture of a living trial that was started for it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CaptureSpec {
+    /// Number of the round, from 1.
+    pub round: u32,
+    /// What to capture.
+    pub kind: CaptureKind,
+    /// Length of the window of load.
     pub seconds: f64,
     /// When requests are due; `None` is closed loop.
     pub open: Option<OpenSpec>,
@@ -120,6 +135,13 @@ pub trait World {
     /// # Errors
     /// As [`World::load`].
     fn take_turns(&mut self, order: &[usize], turn: Turn) -> Result<Vec<Slice>, Failure>;
+
+    /// Loads a living trial once, and captures something from before the load until all that was sent is done. What could not be
+    /// captured is told in what comes of it.
+    ///
+    /// # Errors
+    /// As [`World::load`].
+    fn capture(&mut self, variant: usize, wanted: CaptureSpec) -> Result<Capture, Failure>;
 
     /// Stops a living trial; `None` if it does not live.
     fn stop(&mut self, variant: usize) -> Option<TrialEnded>;

@@ -53,6 +53,7 @@ pub(crate) fn design(site: &mut Site<'_>, design: &file::Design) -> Design {
         blocks: design.blocks,
         looks: design.looks,
         drop_disturbed: design.drop_disturbed,
+        explain: design.explain,
         rate,
         arrivals: design.arrivals,
     }

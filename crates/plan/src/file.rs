@@ -275,6 +275,9 @@ pub(crate) struct Design {
     /// Whether a block counts for nothing, and another takes its place, where more than a fifth of the time was taken from it: by the
     /// host, by other programs, or by a quota of CPU time. What was measured in it has no part in that.
     pub drop_disturbed: bool,
+    /// Whether profiles are captured after the last block, to explain what the verdict is about. In trials of their own, never in
+    /// measured ones, and on top of the budget.
+    pub explain: bool,
     /// The smallest relative difference that matters to you. What is surely smaller counts as equivalent.
     pub margin: Percent,
     /// Time from the first start of a service to the verdict, 10s to 24h.
@@ -317,6 +320,7 @@ impl Default for Design {
             looks: LookRule::default(),
             aa: false,
             drop_disturbed: true,
+            explain: false,
             margin: Percent(0.03),
             budget: Period::seconds(600),
             seed: None,

@@ -214,6 +214,9 @@ pub struct Design {
     /// Whether blocks in which the machine was not ours are dropped; without effect on records, which say what was dropped.
     #[serde(default = "yes")]
     pub drop_disturbed: bool,
+    /// Whether profiles are captured after the last block, on top of the budget.
+    #[serde(default)]
+    pub explain: bool,
     /// The rate common to all variants, in open loop; `None` is closed loop. Always there where the metric is a latency.
     #[serde(default)]
     pub rate: Option<Rate>,

@@ -7,6 +7,7 @@
 //!   events.jsonl      one line for each thing that happened, in order; each line is complete or absent
 //!   logs/             the services' own output, bounded
 //!   profiles/         what was captured to explain the difference, where that was asked for
+//!   explanation.json  what follows from it; like a report, it can be made again
 //! ```
 //!
 //! A record is a fold over its events ([`Record::apply`]): the lab and every later reader see the same
@@ -43,6 +44,12 @@ use serde::{Deserialize, Serialize};
 
 /// Version of the record's format. A reader opens its own version and every older one.
 pub const VERSION: u32 = 1;
+
+/// The folder of captured profiles in that of a record.
+pub const PROFILES: &str = "profiles";
+
+/// The file beside the events that has what follows from captures. It is no part of the fold: it can be made again.
+pub const EXPLANATION: &str = "explanation.json";
 
 /// What is known before anything starts: `record.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -3,7 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use proofload_record::{OpenError, Writer, open};
+use proofload_record::{
+    AgentSeen, Capture, CaptureKind, CapturedProcess, CapturedService, Event, OpenError, ProfileFile,
+    ThreadUse, Writer, open,
+};
 
 const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/records/v1");
 
@@ -19,6 +22,67 @@ fn a_record_of_format_1_opens_whole() {
     // Also by the name of a file in it, as people paste paths.
     let by_file = open(&Path::new(KEPT).join("events.jsonl")).expect("it opens");
     assert_eq!(by_file.blocks, record.blocks);
+}
+
+#[test]
+fn captures_are_kept_in_order_also_after_the_end_of_the_run_and_older_records_have_none() {
+    let record = open(Path::new(KEPT)).expect("it opens");
+    assert!(record.captures.is_empty());
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path().join("record");
+    let mut writer = Writer::create(&at, record.header, "").expect("a record");
+    let ended = record.ended.expect("it ended");
+    writer.append(Event::Ended(ended.clone())).expect("it is kept");
+    let kinds = [CaptureKind::Plain, CaptureKind::Counters, CaptureKind::Cpu, CaptureKind::Heap];
+    for (round, kind) in (1..).zip(kinds) {
+        writer.append(Event::Captured(Box::new(capture(round, kind)))).expect("it is kept");
+    }
+    let opened = open(&at).expect("it opens");
+    assert_eq!(opened.captures, writer.record().captures);
+    let told: Vec<(u32, CaptureKind)> = opened.captures.iter().map(|one| (one.round, one.kind)).collect();
+    assert_eq!(told, [(1, kinds[0]), (2, kinds[1]), (3, kinds[2]), (4, kinds[3])]);
+    assert_eq!((opened.ended, opened.damage), (Some(ended), Vec::<String>::new()));
+    // The form that other programs read.
+    let events = fs::read_to_string(at.join("events.jsonl")).expect("the events");
+    assert!(events.contains(r#"{"captured":{"round":1,"variant":0,"kind":"plain","#), "{events}");
+}
+
+/// A capture of one service that is one process, and of which something is missing.
+fn capture(round: u32, kind: CaptureKind) -> Capture {
+    let threads = vec![ThreadUse { id: 7, name: "node".into(), cpu_ns: 5, waited_ns: 1 }];
+    let profile = ProfileFile { path: "profiles/round-1/a-api-7.cpuprofile".into(), bytes: 99 };
+    let agent = AgentSeen {
+        thread: 0,
+        thread_id: Some(7),
+        role: "service".into(),
+        versions: [("node".to_owned(), "22.0.0".to_owned())].into(),
+        node_env: None,
+        uv_threadpool_size: None,
+        main: Some("/srv/server.js".into()),
+        requests: Some(9),
+        counters: None,
+        profile: (kind == CaptureKind::Cpu).then_some(profile),
+        failed: None,
+    };
+    let (command, parent) = ("node server.js".into(), 6);
+    let process = CapturedProcess { pid: 7, parent, command, threads, agents: vec![agent], native: None };
+    let service = CapturedService {
+        service: "api".into(),
+        directory: "/srv".into(),
+        cpu_ns: 6,
+        processes: vec![process],
+        missing: vec!["a thread".into()],
+    };
+    Capture {
+        round,
+        variant: 0,
+        kind,
+        start_ns: 1,
+        end_ns: 2,
+        requests: 9,
+        errors: 0,
+        services: vec![service],
+    }
 }
 
 #[test]

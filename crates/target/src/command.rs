@@ -82,6 +82,9 @@ pub(crate) fn prepare(
         env.retain(|(other, _)| *other != name);
         env.push((name, value));
     }
+    if let Some(agent) = &placement.agent {
+        agent.enter(&mut env);
+    }
     if placement.padding_bytes > 0 {
         env.push((PADDING.to_owned(), "x".repeat(placement.padding_bytes)));
     }

@@ -9,6 +9,7 @@
 //!
 //! This crate knows processes. It must not know about load, statistics or records.
 
+mod agent;
 mod command;
 mod cpus;
 mod error;
@@ -29,6 +30,7 @@ mod running;
 mod sample;
 mod scratch;
 mod sockets;
+mod threads;
 mod tree;
 mod warden;
 
@@ -37,6 +39,7 @@ use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
+pub use agent::{Agent, AgentHost, Arming, Role, Take, Wanted};
 pub use command::WITHHELD;
 pub use cpus::{Division, cpus_allowed, divide, siblings};
 pub use error::TargetError;
@@ -50,6 +53,7 @@ pub use process::{ProcessId, ProcessInfo, ticks_to_ns};
 pub use quota::quota_files;
 pub use running::{Listening, Running, Sight, Startup, Stopped, start};
 pub use sample::{BY_PROCESS_MAX, CpuSource, Memory, ProcessCpu, Sample};
+pub use threads::{ENDED_THREADS, ProcessThreads, ThreadCpu};
 pub use warden::warden_main;
 
 /// How to run a warden: a command that ends up in [`warden_main`].
@@ -83,6 +87,8 @@ pub struct Placement {
     pub group: bool,
     /// Further placeholders of its command and environment, beside those that every service knows.
     pub values: BTreeMap<String, String>,
+    /// Where agents in its Node.js processes find us; `None`: no agent is loaded.
+    pub agent: Option<AgentHost>,
 }
 
 impl Placement {
@@ -95,6 +101,7 @@ impl Placement {
             address: IpAddr::V4(Ipv4Addr::LOCALHOST),
             group: true,
             values: BTreeMap::new(),
+            agent: None,
         }
     }
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use plan::Service;
 
+use crate::agent::AgentHost;
 use crate::command::{self, Prepared};
 use crate::error::TargetError;
 use crate::link::{Link, News};
@@ -16,6 +17,7 @@ use crate::ports::check_free;
 use crate::probe::{self, Seen};
 use crate::process::{ProcessId, cpu_ns, describe};
 use crate::sample::{Memory, Meter, Sample};
+use crate::threads::ProcessThreads;
 use crate::{Placement, Ports, Warden, memory, sockets, tree};
 use workers::Crew;
 
@@ -40,6 +42,7 @@ pub struct Running {
     meter: Meter,
     startup: Startup,
     crew: Crew,
+    agent: Option<AgentHost>,
 }
 
 /// How long a service took.
@@ -87,12 +90,15 @@ pub fn start(
     check_free(&service.name, address)?;
     let link = Link::open(warden, &spec, marker)
         .map_err(|reason| TargetError::WardenFailed { service: name(), reason })?;
+    if let Some(agent) = &placement.agent {
+        agent.belongs_to(link.pid());
+    }
     let (link, first) = started(link, service, &spec)?;
     let meter = Meter::new(link.pid(), link.kin.group());
     let startup = Startup { spawned: begin.elapsed(), ready: Duration::ZERO };
     let crew = Crew::new(service.launcher, workers);
-    let command = command.into();
-    let mut running = Running { name: name(), command, address, first, link, meter, startup, crew };
+    let (command, agent) = (command.into(), placement.agent.clone());
+    let mut running = Running { name: name(), command, address, first, link, meter, startup, crew, agent };
     // On an error it is dropped here, and so stopped.
     let begin = Instant::now();
     running.wait_ready(service, cancelled)?;
@@ -180,6 +186,18 @@ impl Running {
         let processes = tree::descendants(self.link.pid());
         self.link.kin.remember(&processes);
         memory::peak_bytes(&processes)
+    }
+
+    /// Where the agents in its Node.js processes are asked; `None` where none were loaded.
+    pub fn agent(&self) -> Option<&AgentHost> {
+        self.agent.as_ref()
+    }
+
+    /// Its processes and what each of their threads has used so far, parents first.
+    pub fn threads(&self) -> Vec<ProcessThreads> {
+        let processes = tree::descendants(self.link.pid());
+        self.link.kin.remember(&processes);
+        processes.iter().filter(|stat| stat.is_alive()).map(ProcessThreads::of).collect()
     }
 
     /// The last 20 lines of its output.

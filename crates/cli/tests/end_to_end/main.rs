@@ -2,6 +2,7 @@
 
 mod audit;
 mod calibrate;
+mod captures;
 mod env;
 mod files;
 mod habits;

@@ -4,7 +4,7 @@ use plan::Preparation;
 use record::Prepared;
 use target::{Cache, PrepareError, Preparing};
 
-use super::{Rig, file_name, last_words};
+use super::{LOGS, Rig, file_name, last_words};
 use crate::world::Failure;
 
 impl Rig {
@@ -14,7 +14,7 @@ impl Rig {
         step: &Preparation,
         watch: &mut dyn FnMut(Preparing),
     ) -> Result<Prepared, Failure> {
-        let log = self.logs.join(format!("prepare-{}.log", file_name(&step.name)));
+        let log = self.record.join(LOGS).join(format!("prepare-{}.log", file_name(&step.name)));
         let cancelled = || self.stop.is_requested();
         let made = Cache::of_this_user()
             .and_then(|cache| cache.prepare(&self.warden, step, &log, watch, &cancelled))

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use plan::{Plan, Preparation};
-use proofload_lab::{Failure, LabError, OpenSpec, Progress, SliceSpec, Start, Turn, World};
+use proofload_lab::{CaptureSpec, Failure, LabError, OpenSpec, Progress, SliceSpec, Start, Turn, World};
 use rand::RngExt;
 use rand_pcg::Pcg64;
 use record::{
-    ContractFailure, Environment, GeneratorUse, Header, MachineUse, OpenLoop, Prepared, Record, ServiceUse,
-    Slice, SliceKind, TrialEnded, TrialStarted, WorkersLost, Writer,
+    Capture, CaptureKind, CapturedService, ContractFailure, Environment, GeneratorUse, Header, MachineUse,
+    OpenLoop, Prepared, Record, ServiceUse, Slice, SliceKind, TrialEnded, TrialStarted, WorkersLost, Writer,
 };
 use stats::Latencies;
 use target::Preparing;
@@ -44,6 +44,12 @@ pub enum Fault {
     Plain(usize),
     /// This variant loses a worker in its first trial.
     LosesWorker(usize),
+    /// Variant 1 dies in this round while this is captured.
+    DiesCaptured(u32, CaptureKind),
+    /// Variant 1 does not start with what captures.
+    NeverStartsCaptured,
+    /// The user stops in this round.
+    InterruptCaptured(u32),
 }
 
 pub struct Simulated {
@@ -57,6 +63,8 @@ pub struct Simulated {
     pub arrivals: Vec<(usize, u32, OpenSpec)>,
     /// The trials that were started.
     pub starts: Vec<Start>,
+    /// The windows that were captured, by variant.
+    pub captures: Vec<(usize, CaptureSpec)>,
     pub fault: Option<Fault>,
     /// What the machine does in each slice of a block.
     pub machine: fn(u32) -> MachineUse,
@@ -75,6 +83,7 @@ impl Simulated {
             slower: vec![0.0; effects.len()],
             arrivals: Vec::new(),
             starts: Vec::new(),
+            captures: Vec::new(),
             fault: None,
             machine: |_| MachineUse::default(),
             response_s: 0.005,
@@ -108,6 +117,12 @@ impl World for Simulated {
         self.starts.push(start);
         if matches!(self.fault, Some(Fault::NeverStarts)) && start.variant == 1 {
             return Err(Failure::Service("variant 1 does not start".into()));
+        }
+        if matches!(self.fault, Some(Fault::NeverStartsCaptured))
+            && start.capture.is_some()
+            && start.variant == 1
+        {
+            return Err(Failure::Service("variant 1 does not start with an agent".into()));
         }
         let luck = self.normal() * BETWEEN_SD;
         self.living.push((start.variant, start.block, luck));
@@ -180,6 +195,31 @@ impl World for Simulated {
             Ok(Slice { turns: turns as u32, ..slice })
         };
         variants.into_iter().map(slice).collect()
+    }
+
+    fn capture(&mut self, variant: usize, wanted: CaptureSpec) -> Result<Capture, Failure> {
+        let CaptureSpec { round, kind, seconds, .. } = wanted;
+        assert_eq!(self.living.len(), 1, "who is captured is alone");
+        match self.fault {
+            Some(Fault::DiesCaptured(of, what)) if (of, what, 1) == (round, kind, variant) => {
+                return Err(Failure::Service("variant 1 died".into()));
+            }
+            Some(Fault::InterruptCaptured(of)) if of == round => return Err(Failure::Interrupted),
+            _ => {}
+        }
+        let start_ns = (self.clock_s * 1e9) as u64;
+        self.clock_s += seconds;
+        self.captures.push((variant, wanted));
+        let service = CapturedService {
+            service: "api".into(),
+            directory: "/".into(),
+            cpu_ns: (seconds * 0.99e9) as u64,
+            processes: Vec::new(),
+            missing: Vec::new(),
+        };
+        let end_ns = (self.clock_s * 1e9) as u64;
+        let (requests, services) = ((BASE_RATE * seconds) as u64, vec![service]);
+        Ok(Capture { round, variant, kind, start_ns, end_ns, requests, errors: 0, services })
     }
 
     fn stop(&mut self, variant: usize) -> Option<TrialEnded> {

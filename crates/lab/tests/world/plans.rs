@@ -55,6 +55,7 @@ pub fn plan(variants: usize) -> Plan {
             blocks: None,
             looks: LookRule::Planned,
             drop_disturbed: true,
+            explain: false,
             rate: None,
             arrivals: Arrivals::Poisson,
         },

@@ -2,6 +2,7 @@
 //!
 //! Each test has a [`stage::Stage`], which fails the test if anything that it started is alive at its end.
 
+mod agents;
 mod deaths;
 mod endings;
 mod launchers;

@@ -17,7 +17,7 @@ fn targets() -> PathBuf {
     targets
 }
 
-fn service(stage: &Stage, launcher: Launcher, workers: u32) -> Service {
+pub fn service(stage: &Stage, launcher: Launcher, workers: u32) -> Service {
     let script = fixtures().join("crew.js").display().to_string();
     let directory = targets().join("express-json");
     Service { directory, ..crew(stage, launcher, &["node", "--no-warnings", &script, "x"], workers) }

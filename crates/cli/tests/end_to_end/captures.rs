@@ -1,0 +1,121 @@
+//! Windows that the real rig captures of real services, without the run around them: what each kind of window must have, whatever the
+//! service is started as.
+
+use std::fs;
+use std::io::Write;
+
+use lab::{CaptureSpec, Rig, SliceSpec, Start, Stop, World};
+use record::{AgentSeen, Capture, CaptureKind, CapturedService, SliceKind};
+
+use crate::place::{Place, SERVICE};
+
+const KINDS: [CaptureKind; 4] =
+    [CaptureKind::Plain, CaptureKind::Counters, CaptureKind::Cpu, CaptureKind::Heap];
+
+/// What a trial of this service gives, one window of each kind.
+fn captured(place: &Place, service: &str, load: &str) -> Vec<Capture> {
+    let text = format!(
+        "name = \"test\"\n[services.api]\nready = \"/healthz\"\nready_timeout = \"20s\"\n{service}\n\
+         env = {{ PORT = \"{{port}}\", HOST = \"{{address}}\", SPIN_MS = \"1\" }}\n[load]\nconnections = 4\n{load}"
+    );
+    let plan = plan::parse(&text, &place.path("")).expect("a plan");
+    fs::create_dir_all(place.record().join("logs")).expect("a folder for logs");
+    let warden = target::Warden { command: vec![env!("CARGO_BIN_EXE_proofload").into(), "__warden".into()] };
+    let mut rig = Rig::new(plan, warden, place.record(), Stop::default());
+    let start = Start { block: 1, variant: 0, padding_bytes: 7, requests_seed: 1, capture: Some(1) };
+    rig.start(start).expect("it starts");
+    rig.load(0, SliceSpec { kind: SliceKind::WarmUp, seconds: 0.3, open: None }).expect("it is warmed up");
+    let spec = |kind| CaptureSpec { round: 1, kind, seconds: 0.6, open: None };
+    let captures = KINDS.map(|kind| rig.capture(0, spec(kind)).expect("it is captured"));
+    let ended = rig.stop(0).expect("it lived");
+    assert_eq!((ended.killed, ended.leftovers), (Vec::<String>::new(), Vec::<String>::new()));
+    captures.into()
+}
+
+fn agents(service: &CapturedService) -> Vec<&AgentSeen> {
+    service.processes.iter().flat_map(|process| &process.agents).collect()
+}
+
+/// What holds of a capture of Node.js processes, so many of which serve.
+fn check(place: &Place, capture: &Capture, serving: usize) {
+    let [service] = &capture.services[..] else { panic!("one service: {capture:?}") };
+    assert!(
+        service.missing.is_empty() && agents(service).iter().all(|agent| agent.failed.is_none()),
+        "{service:?}"
+    );
+    assert!(capture.requests > 0 && capture.errors == 0 && capture.end_ns > capture.start_ns + 600_000_000);
+    let threads_ns: u64 =
+        service.processes.iter().flat_map(|process| &process.threads).map(|thread| thread.cpu_ns).sum();
+    let apart_ns = threads_ns.abs_diff(service.cpu_ns);
+    assert!(apart_ns < service.cpu_ns / 10 + 25_000_000, "{threads_ns} ns by thread: {service:?}");
+    let workers: Vec<&AgentSeen> = agents(service)
+        .into_iter()
+        .filter(|agent| agent.role == "service" || agent.role == "worker")
+        .collect();
+    assert_eq!(workers.len(), serving, "{service:?}");
+    let counted: Option<u64> = workers.iter().map(|agent| agent.requests).sum();
+    let expected = (capture.kind != CaptureKind::Plain).then_some(capture.requests);
+    assert_eq!(counted, expected, "every answer was counted by a worker");
+    for agent in workers {
+        assert!(agent.versions.contains_key("node") && agent.main.is_some(), "{agent:?}");
+        let is_counted = capture.kind == CaptureKind::Counters;
+        assert_eq!(agent.counters.is_some(), is_counted, "{agent:?}");
+        assert_eq!(agent.profile.is_some(), matches!(capture.kind, CaptureKind::Cpu | CaptureKind::Heap));
+        let Some(file) = &agent.profile else { continue };
+        let bytes = fs::read(place.record().join(&file.path)).expect("the profile is there");
+        assert_eq!(bytes.len() as u64, file.bytes);
+        let profile: serde_json::Value = serde_json::from_slice(&bytes).expect("it is JSON");
+        assert!(file.path.starts_with("profiles/round-1/"), "{file:?}");
+        if capture.kind == CaptureKind::Cpu {
+            // By one clock, so that it can be cut to the window.
+            let at = |key: &str| profile[key].as_u64().expect("a time") * 1000;
+            assert!(at("startTime") <= capture.start_ns && at("endTime") >= capture.end_ns, "{capture:?}");
+            assert!(profile["samples"].as_array().is_some_and(|samples| samples.len() > 10));
+        }
+    }
+}
+
+#[test]
+fn every_window_has_what_it_promises_of_one_process_and_of_a_cluster() {
+    for (more, serving) in [("", 1), ("launcher = \"cluster\"\nworkers = 2", 2)] {
+        let place = Place::new();
+        let service = format!("command = [\"node\", \"{SERVICE}\"]\n{more}");
+        for capture in captured(&place, &service, "") {
+            check(&place, &capture, serving);
+        }
+        let files = fs::read_dir(place.record().join("profiles/round-1")).expect("a folder").count();
+        assert_eq!(
+            files,
+            if serving == 1 { 2 } else { 6 },
+            "of each process one of each kind, and nothing beside them"
+        );
+    }
+}
+
+#[test]
+fn a_service_that_lets_no_agent_in_is_told_and_its_threads_are_there() {
+    let place = Place::new();
+    let service = format!("command = [\"sh\", \"-c\", \"NODE_OPTIONS= exec node {SERVICE}\"]");
+    for capture in captured(&place, &service, "") {
+        let service = &capture.services[0];
+        let told = service.missing.iter().any(|missing| missing.contains("has no agent"));
+        assert_eq!(told, capture.kind != CaptureKind::Plain, "{service:?}");
+        assert!(capture.requests > 0 && agents(service).is_empty());
+        let [main, others @ ..] = &service.processes[0].threads[..] else { panic!("threads: {service:?}") };
+        assert!(main.cpu_ns > 0 && others.iter().all(|other| other.cpu_ns < main.cpu_ns), "{service:?}");
+    }
+}
+
+#[test]
+fn what_lies_behind_a_link_is_captured_as_well() {
+    if !rustix::process::geteuid().is_root() {
+        // Not by a macro: the test runner would keep to itself what a passing test prints.
+        let _ = writeln!(std::io::stderr(), "skipped: a link is made for each trial: networks take root");
+        return;
+    }
+    let place = Place::new();
+    let service = format!("command = [\"node\", \"{SERVICE}\"]");
+    for capture in captured(&place, &service, "network = { delay = \"1ms\" }\n") {
+        check(&place, &capture, 1);
+    }
+}

@@ -1,0 +1,177 @@
+//! What is captured after a run, to explain it: trials of their own in rounds, in an order drawn from the seed.
+//!
+//! By now the record has its end, and nothing here changes what was measured, or how the run ended. What cannot be captured is kept as
+//! missing, with the reason.
+
+use audit::Outcome;
+use record::{Capture, CaptureKind, CapturedService, EndReason, Event, SliceKind};
+
+use super::{Dispatcher, Doing, Notice};
+use crate::explaining::{Captures, ROUNDS, TRIALS};
+use crate::schedule::Schedule;
+use crate::tuning;
+use crate::world::{CaptureSpec, Failure, OpenSpec, SliceSpec, Start};
+
+/// A trial of a round.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    round: u32,
+    variant: usize,
+    /// Its number in the round, from 1.
+    number: u32,
+}
+
+impl Dispatcher<'_> {
+    /// Captures what explains a run that ended for this reason, if that was asked for and there is something to explain.
+    pub(super) fn explain(&mut self, reason: &EndReason) {
+        if !self.plan.design.explain {
+            return;
+        }
+        let outcome = match self.unexplainable(reason) {
+            Some(why) => Err(why.to_owned()),
+            None => self.capture_rounds().map_err(|failure| match failure {
+                Failure::Interrupted => "interrupted; what was captured before is kept".to_owned(),
+                failure => failure.to_string(),
+            }),
+        };
+        self.captures_left_s = None;
+        if let Err(why) = outcome {
+            self.notify(&Notice::NotExplained(&why));
+        }
+    }
+
+    /// Why there is nothing to explain; `None` where there is.
+    fn unexplainable(&self, reason: &EndReason) -> Option<&'static str> {
+        match reason {
+            EndReason::Decided | EndReason::LastLook | EndReason::BudgetSpent | EndReason::Measured => {}
+            EndReason::Interrupted => return Some("the run was interrupted"),
+            _ => return Some("the run came to no result"),
+        }
+        let conclusion = audit::conclude(self.writer.record());
+        let is_void = match &conclusion.comparisons[..] {
+            [] => conclusion.is_void(),
+            asked => asked.iter().all(|comparison| comparison.outcome == Outcome::Void),
+        };
+        is_void.then_some("the result is void")
+    }
+
+    fn capture_rounds(&mut self) -> Result<(), Failure> {
+        let trial_s = tuning::costs(self.writer.record()).map(|costs| costs.trial_s);
+        let captures = Captures::of(self.writer.record(), trial_s);
+        let mut left_s = captures.seconds();
+        self.captures_left_s = Some(left_s);
+        self.notify(&Notice::Explaining {
+            variants: captures.variants.len(),
+            rounds: ROUNDS,
+            seconds: left_s,
+        });
+        for round in 1..=ROUNDS {
+            let order = self.schedule.order(Schedule::block_of_round(round));
+            for variant in order.into_iter().filter(|variant| captures.variants.contains(variant)) {
+                for (number, kinds) in (1..).zip(TRIALS) {
+                    self.capture_trial(Place { round, variant, number }, kinds, &captures)?;
+                    left_s -= captures.trial_s(kinds);
+                    self.captures_left_s = Some(left_s.max(0.0));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// One trial from its start to its end. What it could not give is kept as missing, unless nothing more can be kept or is wanted.
+    fn capture_trial(
+        &mut self,
+        at: Place,
+        kinds: &[CaptureKind],
+        captures: &Captures,
+    ) -> Result<(), Failure> {
+        let mut left = kinds;
+        let outcome = self.capture_windows(at, &mut left, captures);
+        // Whatever happened, nothing is left behind; how such a trial ended is nobody's figure.
+        self.world.stop(at.variant);
+        let why = match outcome {
+            Ok(()) => return Ok(()),
+            Err(failure @ (Failure::Interrupted | Failure::Record(_))) => return Err(failure),
+            Err(failure) => failure.to_string(),
+        };
+        for kind in left {
+            let missing = self.missing(at, *kind, &why);
+            self.keep(Event::Captured(Box::new(missing)))?;
+        }
+        Ok(())
+    }
+
+    /// Takes from `left` what was captured.
+    fn capture_windows(
+        &mut self,
+        at: Place,
+        left: &mut &[CaptureKind],
+        captures: &Captures,
+    ) -> Result<(), Failure> {
+        let Place { round, variant, number } = at;
+        let block = Schedule::block_of_round(round);
+        let padding_bytes = self.schedule.padding_bytes(block)[variant];
+        let requests_seed = self.schedule.requests_seed(block);
+        self.notify_trial(Doing::Starting, variant);
+        self.world.start(Start {
+            block: round,
+            variant,
+            padding_bytes,
+            requests_seed,
+            capture: Some(number),
+        })?;
+        self.notify_trial(Doing::WarmingUp, variant);
+        if captures.warm_up_s > 0.0 {
+            let spec = SliceSpec { kind: SliceKind::WarmUp, seconds: captures.warm_up_s, open: None };
+            self.world.load(variant, spec)?;
+        }
+        if let Some(open) = self.open_of_round(round, 0) {
+            let spec =
+                SliceSpec { kind: SliceKind::WarmUp, seconds: self.settings.settle_s, open: Some(open) };
+            self.world.load(variant, spec)?;
+        }
+        let name = self.plan.variants[variant].name.clone();
+        let mut window = 0;
+        while let Some((kind, rest)) = left.split_first() {
+            window += 1;
+            self.notify(&Notice::Capturing { round, kind: *kind, variant: &name });
+            let open = self.open_of_round(round, number * 100 + window);
+            let spec = CaptureSpec { round, kind: *kind, seconds: captures.window_s(*kind), open };
+            let capture = self.world.capture(variant, spec)?;
+            self.keep(Event::Captured(Box::new(capture)))?;
+            *left = rest;
+        }
+        Ok(())
+    }
+
+    /// When requests of a window are due, the same for every variant of the round; `None` in closed loop.
+    fn open_of_round(&self, round: u32, window: u32) -> Option<OpenSpec> {
+        let rate_per_s = self.writer.record().rate.as_ref()?.per_s;
+        let seed = self.schedule.arrivals_seed(Schedule::block_of_round(round), window);
+        Some(OpenSpec { rate_per_s, arrivals: self.plan.design.arrivals, seed })
+    }
+
+    /// A capture that there is not, and why.
+    fn missing(&self, at: Place, kind: CaptureKind, why: &str) -> Capture {
+        let variant = &self.plan.variants[at.variant];
+        let entry = variant.services.iter().find(|service| service.name == variant.entry);
+        let service = CapturedService {
+            service: variant.entry.clone(),
+            directory: entry.map(|service| service.directory.display().to_string()).unwrap_or_default(),
+            cpu_ns: 0,
+            processes: Vec::new(),
+            missing: vec![why.to_owned()],
+        };
+        let (round, variant) = (at.round, at.variant);
+        Capture {
+            round,
+            variant,
+            kind,
+            start_ns: 0,
+            end_ns: 0,
+            requests: 0,
+            errors: 0,
+            services: vec![service],
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What is captured to explain a run: which variants, in which windows, and how long that takes. Pure.
+//!
+//! Windows are as long for all variants, and what is captured is the same: what differs is theirs.
+
+use plan::Plan;
+use record::{CaptureKind, Record, Slice, Trial};
+use stats::Quantile;
+
+/// Passes over all explained variants: the least from which a spread can be told.
+pub const ROUNDS: u32 = 3;
+
+/// Variants that are explained: each takes about 25 s a round.
+pub const VARIANTS_MAX: usize = 8;
+
+/// The trials that a variant gets in a round, and the windows of each. The heap has its own: to follow allocations makes them slower, and
+/// what it keeps is of the whole trial.
+pub const TRIALS: [&[CaptureKind]; 2] =
+    [&[CaptureKind::Plain, CaptureKind::Counters, CaptureKind::Cpu], &[CaptureKind::Heap]];
+
+/// Warm-up where the run settled none, in seconds.
+const WARM_UP_S: f64 = 3.0;
+/// The longest window, however slow the responses.
+const WINDOW_MAX_S: f64 = 30.0;
+/// Responses that a window should have, and those that should come one after the other on a connection: else what is captured is the
+/// begin and the end of the load.
+const RESPONSES_MIN: f64 = 20.0;
+const IN_A_ROW_MIN: f64 = 3.0;
+/// What a window takes beside its load, in seconds: to arm, to drain, to write a profile.
+const WINDOW_GAP_S: f64 = 1.0;
+/// What a trial takes beside its windows, in seconds, where no block tells.
+const TRIAL_S: f64 = 1.5;
+
+/// Length of a window in seconds, where responses are quick: at one sample a millisecond 4000 stacks of each busy thread, so that a
+/// function with a hundredth of the time has forty. What is only counted needs less.
+fn window_least_s(kind: CaptureKind) -> f64 {
+    match kind {
+        CaptureKind::Plain | CaptureKind::Counters => 2.0,
+        CaptureKind::Native => 3.0,
+        CaptureKind::Cpu | CaptureKind::Heap => 4.0,
+    }
+}
+
+/// The variants that are explained, by their indices: all of them but a copy of the baseline; of more than [`VARIANTS_MAX`] those that
+/// are compared, in the order of the comparisons, each baseline before its candidate.
+pub fn explained(plan: &Plan) -> Vec<usize> {
+    let copy = plan.aa.as_ref().map(|aa| aa.candidate);
+    let mut variants: Vec<usize> = (0..plan.variants.len()).filter(|index| Some(*index) != copy).collect();
+    if variants.len() > VARIANTS_MAX && !plan.comparisons.is_empty() {
+        let compared = plan.comparisons.iter().flat_map(|asked| [asked.baseline, asked.candidate]);
+        variants = Vec::new();
+        for variant in compared.filter(|index| Some(*index) != copy) {
+            if !variants.contains(&variant) {
+                variants.push(variant);
+            }
+        }
+    }
+    variants.truncate(VARIANTS_MAX);
+    variants
+}
+
+/// How the captures of a run are made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Captures {
+    /// The variants, by their indices.
+    pub variants: Vec<usize>,
+    /// Length of the warm-up in seconds; 0 for none.
+    pub warm_up_s: f64,
+    /// The least length of a window in seconds, as responses ask for.
+    window_min_s: f64,
+    /// What a trial takes beside its windows, in seconds.
+    trial_s: f64,
+}
+
+impl Captures {
+    /// As a run that has ended asks for. `trial_s` is what a trial of it took beside its load.
+    pub fn of(record: &Record, trial_s: Option<f64>) -> Captures {
+        let variants = explained(&record.header.plan);
+        let warm_up_s = record.warm_up.as_ref().map_or(WARM_UP_S, |warm_up| warm_up.seconds);
+        let window_min_s = variants.iter().map(|variant| responses_s(record, *variant)).fold(0.0, f64::max);
+        Captures { variants, warm_up_s, window_min_s, trial_s: trial_s.unwrap_or(TRIAL_S) + warm_up_s }
+    }
+
+    /// Length of a window of load in seconds.
+    pub fn window_s(&self, kind: CaptureKind) -> f64 {
+        window_least_s(kind).max(self.window_min_s).min(WINDOW_MAX_S)
+    }
+
+    /// About how long a trial takes, in seconds.
+    pub fn trial_s(&self, kinds: &[CaptureKind]) -> f64 {
+        self.trial_s + kinds.iter().map(|kind| self.window_s(*kind) + WINDOW_GAP_S).sum::<f64>()
+    }
+
+    /// About how long all of them take, in seconds.
+    pub fn seconds(&self) -> f64 {
+        let round_s: f64 = TRIALS.iter().map(|kinds| self.trial_s(kinds)).sum();
+        f64::from(ROUNDS) * self.variants.len() as f64 * round_s
+    }
+}
+
+/// How long a variant takes for the responses that a window should have, in seconds, by its measured slices.
+fn responses_s(record: &Record, variant: usize) -> f64 {
+    let trials = record.complete_blocks().flat_map(|block| &block.trials);
+    let trials = trials.filter(|trial| trial.variant() == variant);
+    let slices: Vec<&Slice> = trials.flat_map(Trial::measured).collect();
+    let answered: u64 = slices.iter().map(|slice| slice.answered).sum();
+    let loaded_s = slices.iter().map(|slice| (slice.window_ns + slice.drain_ns) as f64 / 1e9).sum::<f64>();
+    if answered == 0 {
+        return WINDOW_MAX_S;
+    }
+    let median_s = |slice: &&Slice| match slice.latency.quantile(0.5) {
+        Some(Quantile::Exact(ns) | Quantile::AtLeast(ns)) => ns as f64 / 1e9,
+        None => 0.0,
+    };
+    let slowest_s = slices.iter().map(median_s).fold(0.0, f64::max);
+    (RESPONSES_MIN * loaded_s / answered as f64).max(IN_A_ROW_MIN * slowest_s)
+}

@@ -1,0 +1,193 @@
+//! What is captured to explain a run: after it, in rounds, whatever becomes of it without any harm to the result.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use audit::{Outcome, conclude};
+use plan::{Metric, Plan, Rate};
+use proofload_lab::{Notice, ROUNDS, Schedule, TRIALS, VARIANTS_MAX, explained};
+use record::{Capture, CaptureKind, EndReason, Record};
+
+use crate::world::{Fault, Simulated, plan, run, watched, with_copy};
+
+fn asked(variants: usize) -> Plan {
+    let mut plan = plan(variants);
+    plan.design.explain = true;
+    plan
+}
+
+fn reason(record: &Record) -> &EndReason {
+    &record.ended.as_ref().expect("the run ended").reason
+}
+
+/// Runs it with this fault; what was said of captures that are not made, and what was told before they began.
+fn captured(plan: Plan, world: &mut Simulated) -> (Record, Vec<String>, Vec<f64>) {
+    let (mut said, mut told) = (Vec::new(), Vec::new());
+    let mut watch = |progress: &proofload_lab::Progress<'_>| match progress.notice {
+        Notice::NotExplained(why) => said.push((*why).to_owned()),
+        Notice::Explaining { seconds, .. } => told.push(*seconds),
+        _ => {}
+    };
+    let (record, result, folder) = watched(plan, 7, world, &mut watch);
+    let failed = matches!(reason(&record), EndReason::ServiceFailed(_));
+    assert_eq!(result.is_err(), failed, "captures fail no run");
+    assert!(world.living.is_empty());
+    assert!(record::open(&folder.path().join("record")).expect("it opens") == record);
+    (record, said, told)
+}
+
+fn missing(captures: &[Capture]) -> Vec<(u32, usize, CaptureKind)> {
+    let missing =
+        captures.iter().filter(|capture| capture.services.iter().any(|one| !one.missing.is_empty()));
+    missing.map(|capture| (capture.round, capture.variant, capture.kind)).collect()
+}
+
+#[test]
+fn each_variant_is_captured_once_a_round_in_an_order_from_the_seed_after_the_result_and_beside_the_budget() {
+    let mut world = Simulated::new(7, &[0.0, 0.2, 0.0]);
+    let (record, said, told) = captured(asked(3), &mut world);
+    assert_eq!(said, Vec::<String>::new());
+    let mut expected = Vec::new();
+    for round in 1..=ROUNDS {
+        for variant in Schedule::new(7, 3).order(Schedule::block_of_round(round)) {
+            expected.extend(TRIALS.concat().into_iter().map(|kind| (round, variant, kind)));
+        }
+    }
+    let made: Vec<_> =
+        record.captures.iter().map(|capture| (capture.round, capture.variant, capture.kind)).collect();
+    assert_eq!(made, expected);
+    let orders: Vec<Vec<usize>> =
+        (1..20).map(|round| Schedule::new(7, 3).order(Schedule::block_of_round(round))).collect();
+    assert!(orders.iter().any(|order| *order != orders[0]), "the order is drawn anew for each round");
+    let trials = world.starts.iter().filter(|start| start.capture.is_some()).count();
+    assert_eq!(trials, 3 * 3 * TRIALS.len());
+    // The trials of captures are in no block.
+    let in_blocks: usize = record.blocks.iter().map(|block| block.trials.len()).sum();
+    assert_eq!(in_blocks + trials, world.starts.len());
+    let ended = record.ended.as_ref().expect("the run ended");
+    let last_ns = record.captures.last().expect("a capture").end_ns as f64;
+    // The world's clock begins at 1000 s.
+    let (captures_s, told_s) = (last_ns / 1e9 - 1000.0 - ended.seconds, told[0]);
+    assert!(ended.seconds <= record.header.plan.design.budget.as_secs_f64() * 1.02);
+    assert!(
+        captures_s > 100.0 && (captures_s - told_s).abs() < told_s * 0.4,
+        "{captures_s} s, told {told_s} s"
+    );
+}
+
+#[test]
+fn without_being_asked_nothing_is_captured_and_the_result_is_the_same_with_it() {
+    let verdicts = |plan: Plan| {
+        let (record, _, _) = captured(plan, &mut Simulated::new(7, &[0.0, 0.2]));
+        let told: Vec<String> = conclude(&record).comparisons.iter().map(|one| format!("{one:?}")).collect();
+        (record.captures.len(), reason(&record).clone(), told)
+    };
+    let (without, with) = (verdicts(plan(2)), verdicts(asked(2)));
+    assert_eq!((without.0, with.0), (0, 24));
+    assert_eq!((without.1, without.2), (with.1, with.2));
+}
+
+#[test]
+fn a_run_that_spent_its_budget_is_explained_and_one_without_a_result_is_not() {
+    let mut spent = asked(2);
+    spent.design.budget = Duration::from_secs(120);
+    let (record, _, _) = captured(spent, &mut Simulated::new(5, &[0.0, 0.001]));
+    assert!(matches!(reason(&record), EndReason::BudgetSpent | EndReason::LastLook), "{:?}", record.ended);
+    assert_eq!(record.captures.len(), 24);
+    for (fault, why) in [
+        (Fault::Interrupt(3), "the run was interrupted"),
+        (Fault::DiesInBlock(2), "the run came to no result"),
+        (Fault::AllFail, "the run came to no result"),
+        (Fault::LosesWorker(1), "the run came to no result"),
+    ] {
+        let mut world = Simulated::new(7, &[0.0, 0.2]);
+        world.fault = Some(fault);
+        let (record, said, told) = captured(asked(2), &mut world);
+        assert_eq!((said, told.len(), record.captures.len()), (vec![why.to_owned()], 0, 0), "{fault:?}");
+        assert!(world.starts.iter().all(|start| start.capture.is_none()), "{fault:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_captured_is_kept_as_missing_and_leaves_the_verdict_and_the_other_captures() {
+    use CaptureKind::{Counters, Cpu, Heap, Plain};
+    let of_each_round = |kinds: &[CaptureKind]| {
+        (1..=ROUNDS).flat_map(|round| kinds.iter().map(move |kind| (round, 1, *kind))).collect::<Vec<_>>()
+    };
+    for (fault, expected, why) in [
+        (Fault::DiesCaptured(2, Counters), vec![(2, 1, Counters), (2, 1, Cpu)], "variant 1 died"),
+        (
+            Fault::NeverStartsCaptured,
+            of_each_round(&[Plain, Counters, Cpu, Heap]),
+            "variant 1 does not start with an agent",
+        ),
+    ] {
+        let mut world = Simulated::new(7, &[0.0, 0.2]);
+        world.fault = Some(fault);
+        let (record, said, _) = captured(asked(2), &mut world);
+        assert_eq!((reason(&record), said.len()), (&EndReason::Decided, 0), "{fault:?}");
+        assert_eq!(conclude(&record).comparisons[0].outcome, Outcome::Better, "{fault:?}");
+        assert_eq!(record.captures.len(), 24, "each capture is made or missing: {fault:?}");
+        assert_eq!(missing(&record.captures), expected, "{fault:?}");
+        let first = record.captures.iter().find(|capture| capture.services[0].missing == [why]);
+        assert_eq!(first.expect("one that says why").requests, 0);
+    }
+}
+
+#[test]
+fn an_interrupt_keeps_what_there_is_and_the_end_that_the_run_had() {
+    let mut world = Simulated::new(7, &[0.0, 0.2]);
+    world.fault = Some(Fault::InterruptCaptured(2));
+    let (record, said, _) = captured(asked(2), &mut world);
+    assert_eq!((reason(&record), record.captures.len()), (&EndReason::Decided, 8));
+    assert_eq!(said, ["interrupted; what was captured before is kept"]);
+    assert!(record.captures.iter().all(|capture| capture.round == 1) && missing(&record.captures).is_empty());
+}
+
+#[test]
+fn at_a_rate_every_variant_gets_the_same_arrivals_in_a_window_and_new_ones_in_the_next() {
+    let mut plan = asked(2);
+    (plan.design.metric, plan.design.rate) = (Metric::P90, Some(Rate::PerSecond(400.0)));
+    let mut world = Simulated::new(7, &[0.0, 0.0]);
+    world.slower = vec![0.0, 0.3];
+    let (record, _, _) = captured(plan, &mut world);
+    assert_eq!(record.captures.len(), 24);
+    let mut seeds: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+    for (variant, spec) in &world.captures {
+        let open = spec.open.expect("it is at a rate");
+        assert!((open.rate_per_s - 400.0).abs() < 1e-9);
+        seeds.entry(open.seed).or_default().push(*variant);
+    }
+    assert_eq!(seeds.len(), 12);
+    assert!(seeds.values().all(|variants| variants.len() == 2 && variants[0] != variants[1]), "{seeds:?}");
+}
+
+#[test]
+fn where_responses_are_few_windows_are_longer_for_all() {
+    // About 8 a second, of which twenty take 2.5 s.
+    let mut world = Simulated::new(7, &[0.0, -5.5]);
+    let (_, said, _) = captured(asked(2), &mut world);
+    assert_eq!(said, Vec::<String>::new());
+    let plain: Vec<f64> = world
+        .captures
+        .iter()
+        .filter(|(_, spec)| spec.kind == CaptureKind::Plain)
+        .map(|(_, spec)| spec.seconds)
+        .collect();
+    assert!(plain.len() == 6 && plain.iter().all(|seconds| seconds == &plain[0]), "{plain:?}");
+    assert!(plain[0] > 2.1 && plain[0] < 3.9, "{plain:?}");
+    let (mut quick, plan) = (Simulated::new(7, &[0.0, 0.2]), asked(2));
+    let _ = run(plan, 7, &mut quick);
+    assert!((quick.captures[0].1.seconds - 2.0).abs() < 1e-9);
+}
+
+#[test]
+fn of_many_variants_those_that_are_compared_are_explained_and_never_a_copy() {
+    assert_eq!(explained(&with_copy(plan(2))), [0, 1]);
+    assert_eq!(explained(&plan(VARIANTS_MAX)), (0..VARIANTS_MAX).collect::<Vec<_>>());
+    let mut many = with_copy(plan(12));
+    many.comparisons.retain(|asked| asked.candidate % 2 == 1);
+    assert_eq!(explained(&many), [0, 1, 3, 5, 7, 9, 11]);
+    many.comparisons.clear();
+    assert_eq!(explained(&many), (0..VARIANTS_MAX).collect::<Vec<_>>());
+}
