@@ -177,7 +177,7 @@ fn small() -> [Tree; 2] {
     );
     let mut trees = [Grown::default(), Grown::default()];
     for (grown, own) in trees.iter_mut().zip([20.0, 21.0]) {
-        grown.add(&[app.clone()], own);
+        grown.add(std::slice::from_ref(&app), own);
         grown.add(&[app.clone(), server.clone()], 8.0);
     }
     trees[0].add(&[app, server, sync], 212.0);

@@ -20,43 +20,43 @@ pub(super) struct Scheme {
 
 pub(super) const LIGHT: Scheme = Scheme {
     kinds: [
-        rgb(0xf5_a7_42),
-        rgb(0x8c_cb_fa),
-        rgb(0x2f_ae_83),
-        rgb(0xf5_e5_6b),
-        rgb(0xdd_5f_3b),
-        rgb(0xd5_9b_d8),
-        rgb(0x6b_80_e6),
-        rgb(0xcd_ea_b0),
-        rgb(0x7b_82_8c),
-        rgb(0xe6_e8_ee),
+        rgb(0xf5a742),
+        rgb(0x8ccbfa),
+        rgb(0x2fae83),
+        rgb(0xf5e56b),
+        rgb(0xdd5f3b),
+        rgb(0xd59bd8),
+        rgb(0x6b80e6),
+        rgb(0xcdeab0),
+        rgb(0x7b828c),
+        rgb(0xe6e8ee),
     ],
-    same: rgb(0xec_ed_f0),
-    less: rgb(0x5a_a0_e6),
-    more: rgb(0xf0_83_2c),
+    same: rgb(0xecedf0),
+    less: rgb(0x5aa0e6),
+    more: rgb(0xf0832c),
 };
 
 pub(super) const DARK: Scheme = Scheme {
     kinds: [
-        rgb(0xe0_93_2f),
-        rgb(0x6f_b4_e6),
-        rgb(0x1f_9d_74),
-        rgb(0xdc_cb_50),
-        rgb(0xd4_58_3a),
-        rgb(0xbf_80_c4),
-        rgb(0x62_77_dc),
-        rgb(0xb4_d6_94),
-        rgb(0x79_80_8b),
-        rgb(0x3d_42_4b),
+        rgb(0xe0932f),
+        rgb(0x6fb4e6),
+        rgb(0x1f9d74),
+        rgb(0xdccb50),
+        rgb(0xd4583a),
+        rgb(0xbf80c4),
+        rgb(0x6277dc),
+        rgb(0xb4d694),
+        rgb(0x79808b),
+        rgb(0x3d424b),
     ],
-    same: rgb(0x3a_3f_48),
-    less: rgb(0x2f_6f_c0),
-    more: rgb(0xb4_52_0f),
+    same: rgb(0x3a3f48),
+    less: rgb(0x2f6fc0),
+    more: rgb(0xb4520f),
 };
 
 /// What is written on a light colour, and on a dark one.
-pub(super) const INK: Rgb = rgb(0x10_12_16);
-pub(super) const CHALK: Rgb = rgb(0xf6_f7_f9);
+pub(super) const INK: Rgb = rgb(0x101216);
+pub(super) const CHALK: Rgb = rgb(0xf6f7f9);
 
 /// Its place in [`Kind::ALL`].
 pub(super) fn number(kind: Kind) -> usize {

@@ -169,7 +169,7 @@ function bar(side, column) {
     part.style.width = `${(row[column] / full) * 100}%`;
     return part;
   });
-  return element('div', { class: 'bar', 'aria-hidden': 'true' }, element('b', { text: side }), element('div', {}, ...parts));
+  return element('div', { class: 'bar', 'aria-hidden': 'true' }, side === '' ? '' : element('b', { text: side }), element('div', {}, ...parts));
 }
 
 function drawNotes() {
@@ -207,6 +207,7 @@ function listen() {
   const redraw = () => shown.sections.forEach((section) => section.redraw());
   const recolour = () => {
     colours = palette();
+    byId('key').replaceChildren(...keyElements());
     redraw();
   };
   addEventListener('scroll', redraw, { passive: true });

@@ -116,7 +116,7 @@ function signed(value) {
 function percent(part, whole) {
   if (!(whole > 0)) return '–';
   const value = (part / whole) * 100;
-  return `${value.toFixed(value >= 9.95 ? 0 : 1)} %`;
+  return `${value.toFixed(value >= 9.95 || value === 0 ? 0 : 1)} %`;
 }
 
 if (typeof module !== 'undefined') {

@@ -112,12 +112,10 @@ class FunctionTable {
 
   /** A difference, with its interval where there is one. One whose interval has both signs may be noise, and looks it. */
   change(value, interval) {
-    const unsure = interval !== null && interval.low <= 0 && interval.high >= 0;
-    const way = unsure || signed(value) === '0' ? 'none' : value > 0 ? 'more' : 'less';
-    const range = interval && `${signed(interval.low)} to ${signed(interval.high)}`;
+    if (interval === null) return element('td', { class: 'figure', text: signed(value) });
+    const unsure = interval.low <= 0 && interval.high >= 0;
     const title = unsure ? 'The interval has both signs: this may be noise.' : null;
-    const sure = interval !== null && !unsure ? 'sure' : '';
-    const under = range ? element('small', { text: range }) : '';
-    return element('td', { class: `figure change ${way} ${sure}`, title }, signed(value), under);
+    const range = element('small', { text: `${signed(interval.low)} to ${signed(interval.high)}` });
+    return element('td', { class: `figure ${unsure ? 'none' : value > 0 ? 'more' : 'less'}`, title }, signed(value), range);
   }
 }

@@ -11,9 +11,10 @@ function nameOf(tree, node) {
 
 /** The two variants' figures of a node; only the first where one is all there is. */
 function sidesOf(tree, node) {
-  const sides = [{ side: 'A', name: data.variants[state.a], total: tree.totalA, own: tree.a }];
-  if (compares()) sides.push({ side: 'B', name: data.variants[state.b], total: tree.totalB, own: tree.b });
-  return sides.map(({ side, name, total, own }) => ({ side, name, total: total[node], own: own[node], all: total[0] }));
+  const { totalA, totalB } = shown.tree; // all that there is, also where the tree is about one function
+  const sides = [{ side: 'A', name: data.variants[state.a], total: tree.totalA, own: tree.a, all: totalA[0] }];
+  if (compares()) sides.push({ side: 'B', name: data.variants[state.b], total: tree.totalB, own: tree.b, all: totalB[0] });
+  return sides.map((side) => ({ ...side, total: side.total[node], own: side.own[node] }));
 }
 
 /** What became of a node from A to B, where it is only in one. */

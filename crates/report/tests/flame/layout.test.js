@@ -6,7 +6,7 @@ const { describe, it } = require('node:test');
 const assert = require('node:assert/strict');
 
 const { treeOf } = require('../../src/flame/model.js');
-const { amount, layout, neighbour, nodeAt, percent, signed, ticks, viewOf } = require('../../src/flame/layout.js');
+const { amount, layout, mark, neighbour, nodeAt, percent, signed, ticks, viewOf } = require('../../src/flame/layout.js');
 const { contrast, mixed } = require('../../src/flame/shade.js');
 
 // everything ─┬─ 1 ─┬─ 3
@@ -78,12 +78,12 @@ describe('figures', () => {
     const shown = [0, 0.004, 0.125, 9.994, 9.996, 12.34, 99.94, 99.96, 1234.5, 1234567].map(amount);
     assert.deepEqual(shown, ['0', '0.00', '0.13', '9.99', '10.0', '12.3', '99.9', '100', '1,235', '1,234,567']);
     assert.deepEqual([3.14159, -83.94, 0.001, -1234, 0].map(signed), ['+3.14', '−83.9', '0', '−1,234', '0']);
-    assert.deepEqual([percent(1, 3), percent(1, 200), percent(1, 0)], ['33 %', '0.5 %', '–']);
+    assert.deepEqual([percent(1, 3), percent(1, 200), percent(0, 7), percent(1, 0)], ['33 %', '0.5 %', '0 %', '–']);
   });
 
   it('on the ruler are round, and fill it', () => {
     assert.deepEqual(ticks(210, 6), [0, 50, 100, 150, 200]);
-    assert.deepEqual(ticks(1, 5), [0, 0.2, 0.4, 0.6000000000000001, 0.8, 1]);
+    assert.deepEqual(ticks(1, 5).map(mark), ['0', '0.2', '0.4', '0.6', '0.8', '1']);
     assert.deepEqual([ticks(0, 5), ticks(NaN, 5), ticks(5, 0)], [[], [], []]);
     for (const span of [1e-7, 0.3, 7, 99, 123_456, 1e12]) {
       const values = ticks(span, 8);
