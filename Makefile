@@ -82,10 +82,11 @@ truth-validity: setup truth-setup ## which faults of a measurement the checks fi
 truth-simulated: ## how often intervals and verdicts are true on simulated noisy machines, in a few minutes of CPU time
 	cargo run --release --locked -p proofload-lab --example simulated_truth
 
-test: setup ## all tests: the workspace's, the agent's and those of the services under test
+test: setup ## all tests: the workspace's, the agent's, those of the services under test, and those of pages
 	cargo test --workspace --locked
 	cd agent && node --test
 	cd targets && node --test
+	node --test crates/report/tests/flame/*.test.js
 	python3 -m unittest discover --start-directory bench/engine
 	python3 -m unittest discover --start-directory bench/truth
 	python3 -m unittest discover --start-directory scripts

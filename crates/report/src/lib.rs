@@ -1,6 +1,6 @@
-//! What people see of a record: text for a terminal, Markdown, JSON. Pure.
+//! What people see of a record: text for a terminal, Markdown, JSON, flame graphs. Pure.
 //!
-//! Every form is drawn from one [`Sheet`], so that none can say what another does not. Nothing is
+//! Every form of a report is drawn from one [`Sheet`], so that none can say what another does not. Nothing is
 //! concluded here; that is `audit`'s work.
 
 mod across;
@@ -14,6 +14,7 @@ mod sheet;
 mod surveyed;
 mod text;
 
+pub mod flame;
 pub mod validity;
 
 pub use across::Compared;
