@@ -117,15 +117,7 @@ pub fn change_alone(ratio: f64) -> String {
 /// A difference and its interval in a unit that fits both ends, with the digits that the interval's width deserves.
 pub fn added(difference: &Difference) -> (String, String) {
     let Difference { unit, value, low, high } = *difference;
-    let most = low.abs().max(high.abs());
-    let (scale, name) = match (unit, most) {
-        (Unit::Us, m) if m < 10_000.0 => (1.0, "µs"),
-        (Unit::Us, m) if m < 10_000_000.0 => (1e3, "ms"),
-        (Unit::Us, _) => (1e6, "s"),
-        (Unit::Bytes, m) if m < 1e6 => (1e3, "kB"),
-        (Unit::Bytes, m) if m < 1e9 => (1e6, "MB"),
-        (Unit::Bytes, _) => (1e9, "GB"),
-    };
+    let (scale, name) = in_unit(unit, low.abs().max(high.abs()));
     let width = (high - low) / scale;
     // Two digits of the width.
     let decimals = (1.0 - width.log10().floor()).clamp(0.0, 3.0) as usize;
@@ -133,7 +125,31 @@ pub fn added(difference: &Difference) -> (String, String) {
     (format!("{} {name}", number(value)), format!("{} to {} {name}", number(low), number(high)))
 }
 
-fn signed(value: f64, decimals: usize) -> String {
+/// A difference of which nothing but its value is known: three digits.
+pub(crate) fn added_alone(unit: Unit, value: f64) -> String {
+    let (scale, name) = in_unit(unit, value.abs());
+    let decimals = match (value / scale).abs() {
+        v if v < 10.0 => 2,
+        v if v < 100.0 => 1,
+        _ => 0,
+    };
+    format!("{} {name}", with_sign(value / scale, decimals))
+}
+
+/// The unit that reads best where the largest figure is so large: what it is of ours, and its name.
+fn in_unit(unit: Unit, most: f64) -> (f64, &'static str) {
+    match (unit, most) {
+        (Unit::Us, m) if m < 10_000.0 => (1.0, "µs"),
+        (Unit::Us, m) if m < 10_000_000.0 => (1e3, "ms"),
+        (Unit::Us, _) => (1e6, "s"),
+        (Unit::Bytes, m) if m < 1e6 => (1e3, "kB"),
+        (Unit::Bytes, m) if m < 1e9 => (1e6, "MB"),
+        (Unit::Bytes, _) => (1e9, "GB"),
+    }
+}
+
+/// A change in per cent with its sign.
+pub(crate) fn signed(value: f64, decimals: usize) -> String {
     format!("{} %", with_sign(value, decimals))
 }
 

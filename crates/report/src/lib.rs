@@ -16,6 +16,7 @@ mod text;
 
 pub mod flame;
 pub mod validity;
+pub mod why;
 
 pub use across::Compared;
 pub use audited::Audited;

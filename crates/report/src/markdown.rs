@@ -3,6 +3,7 @@
 use audit::{Grade, Standing};
 
 use crate::sheet::{Answer, Effects, Row, Sheet};
+use crate::why::Why;
 
 /// The whole report.
 pub fn markdown(sheet: &Sheet) -> String {
@@ -13,6 +14,7 @@ pub fn markdown(sheet: &Sheet) -> String {
     for part in &sheet.parts {
         out += &format!("\n{}:\n\n{}", escaped(&part.heading), table(&part.columns, &part.rows, 2));
     }
+    out += &sheet.why.as_ref().map(Why::markdown).unwrap_or_default();
     for finding in &sheet.findings {
         let grade = match finding.grade {
             Grade::Void => "Void",
@@ -79,7 +81,7 @@ fn table(columns: &[String], rows: &[Row], names: usize) -> String {
 }
 
 /// Text from an experiment file or a service's answer, made harmless in Markdown and the HTML inside it.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

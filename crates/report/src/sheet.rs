@@ -2,10 +2,12 @@
 
 use audit::{Assumption, Conclusion, Finding, Grade, Kind, Outcome, Standing, Variant};
 use plan::Metric;
+use profile::Explanation;
 use record::{EndReason, Record};
 
 use crate::figure::{bytes, count, micros, rate, share_below};
 use crate::validity::explained_by;
+use crate::why::Why;
 
 mod answer;
 mod effect;
@@ -33,6 +35,8 @@ pub struct Sheet {
     pub rows: Vec<Row>,
     /// Variants taken apart: by service and by endpoint, where there are several.
     pub parts: Vec<Part>,
+    /// What captures tell of the differences, where there are any.
+    pub why: Option<Why>,
     /// Findings, the gravest first.
     pub findings: Vec<Remark>,
     /// The command that explains them; `None` where there are none.
@@ -126,6 +130,7 @@ impl Sheet {
             columns: columns(record, conclusion),
             rows: (0..conclusion.variants.len()).map(|index| row(record, conclusion, index)).collect(),
             parts: parts::parts(conclusion),
+            why: None,
             findings: conclusion.findings.iter().map(remark).collect(),
             explained_by: explained_by(conclusion.findings.iter().map(Finding::number)),
             method: method::method(record, conclusion),
@@ -133,6 +138,16 @@ impl Sheet {
             place: method::place(record),
             next: next(record, conclusion),
         }
+    }
+
+    /// The same with what the record's captures tell, and where to see more of it.
+    pub fn explained(mut self, record: &Record, explanation: &Explanation) -> Sheet {
+        let directory = record.directory.display();
+        self.why = Some(Why::new(explanation));
+        self.next.push(format!(
+            "to see where the time goes: {directory}/flame.html, or proofload profile {directory}"
+        ));
+        self
     }
 }
 

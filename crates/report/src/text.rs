@@ -27,6 +27,7 @@ pub fn text(sheet: &Sheet, width: usize) -> String {
     for part in &sheet.parts {
         out += &format!("{BOLD}{}{BOLD:#}\n{}\n\n", part.heading, table(&part.columns, cells(&part.rows), 2));
     }
+    out += &sheet.why.as_ref().map(|why| why.text(width)).unwrap_or_default();
     for finding in &sheet.findings {
         out += &remark(finding.grade, finding.number, &finding.evidence, &finding.remedy, width);
     }

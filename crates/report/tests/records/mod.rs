@@ -16,6 +16,7 @@ pub fn kept() -> Record {
     record
 }
 
+#[allow(dead_code, reason = "each test file is a crate of its own")]
 pub fn as_text(record: &Record) -> String {
     let text = text(&Sheet::new(record, &conclude(record)), 100);
     anstream::adapter::strip_str(&text).to_string()
