@@ -28,7 +28,7 @@ pub struct CompareArgs {
 /// # Errors
 /// If one of them is no record, or stdout cannot be written.
 pub fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
-    let (before, after) = (records::open(&args.before)?, records::open(&args.after)?);
+    let (before, after) = (records::opened(&args.before)?, records::opened(&args.after)?);
     let across = audit::across(&before, &after);
     let compared = Compared { before: &before, after: &after, across: &across };
     let text = if args.json { format!("{:#}\n", compared.json()) } else { compared.text(print::width()) };

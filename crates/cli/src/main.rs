@@ -6,10 +6,12 @@ mod check;
 mod compare;
 mod env;
 mod exit;
+mod explain;
 mod habits;
 mod load;
 mod print;
 mod problems;
+mod profile;
 mod progress;
 mod report;
 mod run;
@@ -43,8 +45,10 @@ Begin with:
   proofload check experiment.toml              what an experiment will do, and how long it takes
   proofload calibrate experiment.toml          how small a difference this machine can show, in how much time
   proofload run experiment.toml --quick        a first answer in about a minute
+  proofload run experiment.toml --explain      the same, and where the difference is spent
   proofload report latest                      the last report again
   proofload compare OLD NEW                    figures of two records side by side
+  proofload profile latest                     where the CPU time goes: by package, function and line
   proofload audit notes.md                     what wrk, ab and others printed, and what it is worth
   proofload validity V8                        what a finding of a report means, and what to do
 
@@ -73,6 +77,11 @@ enum Command {
     /// The ratio of each variant that both have, with its interval. The runs were not interleaved, so whatever changed on the machine
     /// between them is inside. Of records of two machines no figure is shown, and the exit code is 4.
     Compare(compare::CompareArgs),
+    /// Tell where the CPU time goes: by kind, package, function and line, of every worker, per request
+    ///
+    /// Of a record whose run was explained, of services that are started for it, or of profiles that node, V8 and
+    /// DevTools left; `proofload profile diff A B` sets two of them against each other.
+    Profile(Box<profile::ProfileArgs>),
     /// Read what other load generators printed and say what may be concluded of it
     ///
     /// Output of wrk, wrk2, ab, oha, autocannon, hey, h2load, k6 and vegeta, as it is or pasted into notes, Markdown or a shell
@@ -103,6 +112,7 @@ fn main() -> ExitCode {
         Command::Load(args) => load::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Profile(args) => profile::run(&args),
         Command::Audit(args) => audit::run(&args),
         Command::Validity(args) => validity::run(&args),
         Command::Env(args) => env::run(&args),

@@ -4,12 +4,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{fs, time};
 
+use audit::Conclusion;
 use clap::{Args, ValueEnum};
+use profile::Explanation;
 use record::Record;
 use report::Sheet;
 
 use crate::exit::{self, Failed};
-use crate::print;
+use crate::{explain, print};
 
 /// Where records are made and found unless a path is given.
 pub const RECORDS: &str = "records";
@@ -44,17 +46,20 @@ pub enum Format {
 /// # Errors
 /// If there is no such record, or stdout cannot be written.
 pub fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
-    print(&open(&args.record)?, if args.json { Format::Json } else { args.format })
+    let record = opened(&args.record)?;
+    print(&record, if args.json { Format::Json } else { args.format })
 }
 
-/// Opens a record, by its folder or as `latest`.
+/// The record in a folder, or the newest below ./records where `latest` is asked for.
 ///
 /// # Errors
 /// If there is none.
-pub fn open(named: &Path) -> anyhow::Result<Record> {
-    let directory = if named == Path::new("latest") { latest()? } else { named.to_owned() };
-    let hint = "a record is the folder that `proofload run` names at its end";
-    Ok(record::open(&directory).map_err(|error| Failed::usage(error.to_string()).hint(hint))?)
+pub fn opened(path: &Path) -> anyhow::Result<Record> {
+    let directory = if path == Path::new("latest") { latest()? } else { path.to_owned() };
+    let record = record::open(&directory).map_err(|error| {
+        Failed::usage(error.to_string()).hint("a record is the folder that `proofload run` names at its end")
+    })?;
+    Ok(record)
 }
 
 /// Prints a record in one form and gives its exit code.
@@ -63,14 +68,31 @@ pub fn open(named: &Path) -> anyhow::Result<Record> {
 /// If stdout cannot be written.
 pub fn print(record: &Record, format: Format) -> anyhow::Result<ExitCode> {
     let conclusion = audit::conclude(record);
-    let sheet = Sheet::new(record, &conclusion);
-    let text = match format {
-        Format::Text => report::text(&sheet, print::width()),
-        Format::Markdown => report::markdown(&sheet),
-        Format::Json => format!("{:#}\n", report::json(record, &conclusion)),
-    };
-    print::data(&text)?;
+    let explanation = explain::kept(&record.directory);
+    print::data(&drawn((record, &conclusion, explanation.as_ref()), format, print::width()))?;
     Ok(exit::of_record(record, &conclusion))
+}
+
+/// The report in one form, with what its captures explain.
+pub fn drawn(
+    (record, conclusion, explanation): (&Record, &Conclusion, Option<&Explanation>),
+    format: Format,
+    width: usize,
+) -> String {
+    let sheet = Sheet::new(record, conclusion);
+    let sheet = match explanation {
+        Some(explanation) => sheet.explained(record, explanation),
+        None => sheet,
+    };
+    match format {
+        Format::Text => report::text(&sheet, width),
+        Format::Markdown => report::markdown(&sheet),
+        Format::Json => {
+            let mut json = report::json(record, conclusion);
+            json["why"] = explanation.map_or(serde_json::Value::Null, report::why::json);
+            format!("{json:#}\n")
+        }
+    }
 }
 
 fn latest() -> anyhow::Result<PathBuf> {

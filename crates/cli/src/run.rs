@@ -8,13 +8,13 @@ use std::{env, fs};
 use clap::Args;
 use lab::{LabError, Rig, Stop};
 use plan::Plan;
+use profile::Explanation;
 use record::{Environment, Header, Record, WriteError, Writer};
-use report::Sheet;
 
 use crate::exit::{self, Failed};
 use crate::progress::Display;
 use crate::report::{Format, RECORDS};
-use crate::{WARDEN, print, problems, signals};
+use crate::{WARDEN, explain, print, problems, signals};
 
 /// What is told when a signal asks to stop.
 const STOPPING: &str =
@@ -40,6 +40,9 @@ pub struct RunArgs {
     /// Seed of every random choice, instead of the file's or a new one
     #[arg(long)]
     seed: Option<u64>,
+    /// Afterwards capture profiles of every variant in trials of their own, and say where the difference is spent
+    #[arg(long)]
+    explain: bool,
     /// Print the report as JSON on stdout
     #[arg(long)]
     json: bool,
@@ -61,6 +64,33 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     end(result, code)
 }
 
+/// What is to be carried through, and where it is kept.
+#[derive(Debug)]
+pub struct Course<'a> {
+    /// What the record says was asked: the path of an experiment file, or a command.
+    pub experiment: &'a str,
+    /// The experiment's text.
+    pub text: String,
+    /// The plan made of it.
+    pub plan: Plan,
+    /// The record's folder, made new.
+    pub directory: &'a Path,
+    /// What is done of it.
+    pub how: How,
+}
+
+/// What is done of a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// Blocks are measured, and captures made behind them where the plan asks for it.
+    Measured,
+    /// Captures alone: no block, no verdict, and so no report.
+    CapturesOnly {
+        /// Passes over all variants.
+        rounds: u32,
+    },
+}
+
 /// Carries a plan made from an experiment file through, and leaves its record in a new folder, reports included.
 ///
 /// # Errors
@@ -71,7 +101,16 @@ pub fn carry_through(
     directory: &Path,
 ) -> anyhow::Result<(Record, Result<(), LabError>)> {
     let text = fs::read_to_string(file)?;
-    check_networks(&plan)?;
+    let experiment = file.display().to_string();
+    carry(Course { experiment: &experiment, text, plan, directory, how: How::Measured })
+}
+
+/// Carries a course through, and leaves its record in a new folder with what explains it and, where blocks were measured, reports.
+///
+/// # Errors
+/// If the record cannot be begun. What goes wrong later stands beside the record.
+pub fn carry(course: Course<'_>) -> anyhow::Result<(Record, Result<(), LabError>)> {
+    check_networks(&course.plan)?;
     let stop = Stop::default();
     let mut display = Display::new();
     let (wish, teller) = (stop.clone(), display.teller());
@@ -80,16 +119,24 @@ pub fn carry_through(
         wish.request();
     })?;
 
-    let writer = Writer::create(directory, header(file, plan), &text).map_err(unwritable)?;
+    let header = header(course.experiment, course.plan);
+    let writer = Writer::create(course.directory, header, &course.text).map_err(unwritable)?;
     let directory = writer.record().directory.clone();
     print::talk(&format!("record: {}", directory.display()));
     let plan = writer.record().header.plan.clone();
     end_orphans();
     let warden = target::Warden::of_this_program(WARDEN);
     let mut rig = Rig::new(plan, warden, directory, stop);
-    let (record, result) = lab::run(writer, &mut rig, &mut |progress| display.show(progress));
+    let mut watch = |progress: &lab::Progress<'_>| display.show(progress);
+    let (record, result) = match course.how {
+        How::Measured => lab::run(writer, &mut rig, &mut watch),
+        How::CapturesOnly { rounds } => lab::capture_only(writer, &mut rig, rounds, &mut watch),
+    };
     display.finish();
-    keep_reports(&record);
+    let explanation = explain::keep(&record);
+    if course.how == How::Measured {
+        keep_reports(&record, explanation.as_ref());
+    }
     Ok((record, result))
 }
 
@@ -98,24 +145,25 @@ pub fn carry_through(
 /// # Errors
 /// If a service failed, the load generator could not work, or the record could not be written.
 pub fn end(result: Result<(), LabError>, code: ExitCode) -> anyhow::Result<ExitCode> {
-    match result {
-        Ok(()) => Ok(code),
-        Err(LabError::Record(error)) => Err(unwritable(error).into()),
-        Err(error) => {
-            Err(Failed { code: exit::of_lab_error(&error), message: error.to_string(), hint: None }.into())
-        }
+    result.map(|()| code).map_err(|error| failed(error).into())
+}
+
+/// What went wrong in the lab, with its exit code.
+pub fn failed(error: LabError) -> Failed {
+    match error {
+        LabError::Record(error) => unwritable(error),
+        error => Failed { code: exit::of_lab_error(&error), message: error.to_string(), hint: None },
     }
 }
 
 /// Leaves the report in the record's folder too. Where the disk is full the report on stdout must do.
-fn keep_reports(record: &Record) {
+fn keep_reports(record: &Record, explanation: Option<&Explanation>) {
     let conclusion = audit::conclude(record);
-    let sheet = Sheet::new(record, &conclusion);
-    let plain = anstream::adapter::strip_str(&report::text(&sheet, print::WIDTH)).to_string();
-    let json = format!("{:#}\n", report::json(record, &conclusion));
-    for (name, text) in
-        [("report.txt", plain), ("report.md", report::markdown(&sheet)), ("report.json", json)]
+    for (name, format) in
+        [("report.txt", Format::Text), ("report.md", Format::Markdown), ("report.json", Format::Json)]
     {
+        let text = crate::report::drawn((record, &conclusion, explanation), format, print::WIDTH);
+        let text = anstream::adapter::strip_str(&text).to_string();
         if let Err(error) = fs::write(record.directory.join(name), text) {
             print::talk(&format!("{}: not written: {error}", record.directory.join(name).display()));
         }
@@ -133,14 +181,15 @@ fn adjust(plan: &mut Plan, args: &RunArgs) {
         None => design.budget,
     };
     design.seed = args.seed.or(design.seed);
+    design.explain |= args.explain;
 }
 
-fn header(file: &Path, plan: Plan) -> Header {
+fn header(experiment: &str, plan: Plan) -> Header {
     Header {
         version: record::VERSION,
         proofload: env!("CARGO_PKG_VERSION").to_owned(),
         created: record::now(),
-        experiment: file.display().to_string(),
+        experiment: experiment.to_owned(),
         command: env::args().collect(),
         seed: plan.design.seed.unwrap_or_else(lab::draw_seed),
         environment: Environment::look(&plan),

@@ -1,0 +1,57 @@
+//! What explaining asks of the disk: source maps and versions where they are, and nothing from where a record does not lie.
+
+use std::fs;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use profile::Source;
+
+use super::{Files, read_bounded};
+
+#[test]
+fn a_record_that_names_files_outside_of_it_gets_none() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::create_dir(folder.path().join("record")).expect("a folder");
+    fs::write(folder.path().join("secret"), "secret").expect("a file");
+    fs::write(folder.path().join("record/p.cpuprofile"), "{}").expect("a file");
+    let files = Files::of(&folder.path().join("record"));
+    assert_eq!(files.file("p.cpuprofile"), Ok(b"{}".to_vec()));
+    for path in ["../secret", "/etc/hostname", "", "a/../../secret"] {
+        assert!(files.file(path).is_err_and(|error| error.contains("outside")), "{path}");
+    }
+}
+
+#[test]
+fn versions_and_source_maps_are_found_where_scripts_say() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let write = |name: &str, text: String| fs::write(path(name), text).expect("a file");
+    write("package.json", "{ \"version\": \"1.2.3\" }".into());
+    write("app.js.map", "{\"version\":3}".into());
+    write("app.js", "x()\n//# sourceMappingURL=app.js.map\n".into());
+    let inline = STANDARD.encode("{\"version\":3,\"inline\":1}");
+    write(
+        "inline.js",
+        format!("x()\n//# sourceMappingURL=data:application/json;charset=utf-8;base64,{inline}\n"),
+    );
+    write("remote.js", "x()\n//# sourceMappingURL=https://example.com/app.js.map".into());
+    write("none.js", "x()".into());
+    let files = Files::of(folder.path());
+    let version = files.version(&folder.path().display().to_string());
+    assert_eq!((version.as_deref(), files.version("relative")), (Some("1.2.3"), None));
+    assert_eq!(files.source_map(&path("app.js")).as_deref(), Some(&b"{\"version\":3}"[..]));
+    assert!(files.source_map(&path("inline.js")).is_some_and(|map| map.ends_with(b"\"inline\":1}")));
+    for name in ["remote.js", "none.js", "missing.js"] {
+        assert_eq!(files.source_map(&path(name)), None, "{name}");
+    }
+}
+
+#[test]
+fn what_is_too_large_says_how_large_and_what_may_be() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("large");
+    fs::write(&path, vec![0; 2000]).expect("a file");
+    let error = read_bounded(&path, 1000).expect_err("it is too large").to_string();
+    assert!(error.contains("2.00 kB") && error.contains("1.00 kB"), "{error}");
+    assert!(read_bounded(folder.path(), 1000).is_err());
+}

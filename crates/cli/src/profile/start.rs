@@ -1,0 +1,149 @@
+//! Profiles of services that are started for it: the variants of an experiment, or one command. Nothing is measured, so there is no
+//! verdict; the record keeps what was captured.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use plan::Plan;
+use record::{EndReason, Record};
+
+use super::form::{self, FormArgs};
+use super::taken;
+use crate::exit::{self, Failed};
+use crate::run::{Course, How};
+use crate::{explain, print, problems, run};
+
+/// Flags for what is started.
+#[derive(Debug, Args)]
+pub struct StartArgs {
+    /// Path that a command is asked for
+    #[arg(long, default_value = "/", requires = "command")]
+    path: String,
+    /// Connections that a command gets, each with one request at a time
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=100_000), requires = "command")]
+    connections: u32,
+    /// Path that a command answers with a 2xx as soon as it is ready [default: when its port accepts a connection]
+    #[arg(long, value_name = "PATH", requires = "command")]
+    ready: Option<String>,
+    /// Passes over all variants; of fewer than three intervals say little, and of one there is none
+    #[arg(long, default_value_t = lab::ROUNDS, value_parser = clap::value_parser!(u32).range(1..=20))]
+    rounds: u32,
+    /// Seed of every random choice, instead of the file's or a new one
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Folder of the record of what is started, made new [default: records/NAME-profile-TIME]
+    #[arg(long, value_name = "DIR")]
+    record: Option<PathBuf>,
+}
+
+/// Captures all variants of an experiment, without measuring them.
+///
+/// # Errors
+/// If the file has problems, a service fails, or the record cannot be written.
+pub fn experiment(file: &Path, start: &StartArgs, form: &FormArgs) -> anyhow::Result<ExitCode> {
+    let plan = problems::read_plan(file)?;
+    let text = std::fs::read_to_string(file)?;
+    capture(&file.display().to_string(), text, plan, start, form)
+}
+
+/// Starts one command as a service and captures it.
+///
+/// # Errors
+/// As [`experiment`].
+pub fn command(command: &[String], start: &StartArgs, form: &FormArgs) -> anyhow::Result<ExitCode> {
+    let text = as_experiment(command, start);
+    let name = command.join(" ");
+    let plan = plan::parse(&text, Path::new("."))
+        .map_err(|found| problems::shown(Path::new("the experiment made of the command"), &text, &found))?;
+    capture(&name, text, plan, start, form)
+}
+
+/// The command as an experiment of one variant, which the record keeps.
+fn as_experiment(command: &[String], start: &StartArgs) -> String {
+    let quoted = |text: &str| toml::Value::from(text).to_string();
+    let words: Vec<String> = command.iter().map(|word| quoted(word)).collect();
+    let ready = start.ready.as_ref().map(|path| format!("ready = {}\n", quoted(path))).unwrap_or_default();
+    format!(
+        "name = \"command\"\nquestion = {}\n\n[services.command]\ncommand = [{}]\n{ready}\
+         env = {{ PORT = \"{{port}}\" }}\n\n[load]\npath = {}\nconnections = {}\n\n[design]\nexplain = true\n",
+        quoted(&format!("Where does {} spend its time?", command.join(" "))),
+        words.join(", "),
+        quoted(&start.path),
+        start.connections,
+    )
+}
+
+fn capture(
+    name: &str,
+    text: String,
+    mut plan: Plan,
+    start: &StartArgs,
+    form: &FormArgs,
+) -> anyhow::Result<ExitCode> {
+    plan.design.explain = true;
+    plan.design.seed = start.seed.or(plan.design.seed);
+    let directory =
+        start.record.clone().unwrap_or_else(|| run::free_directory(&format!("{}-profile", plan.name)));
+    let title = plan.question.clone().unwrap_or_else(|| plan.name.clone());
+    let course = Course {
+        experiment: name,
+        text,
+        plan,
+        directory: &directory,
+        how: How::CapturesOnly { rounds: start.rounds },
+    };
+    let (record, result) = run::carry(course)?;
+    // A run that was cut short has what was captured up to then.
+    let Some(explanation) = explain::kept(&record.directory) else {
+        result.map_err(run::failed)?;
+        return nothing(&record);
+    };
+    form::print(form, &explanation, &title)?;
+    let directory = record.directory.display();
+    print::talk(&format!("flame graphs: {directory}/{}", explain::FLAME));
+    print::talk(&format!("again, or in other forms: proofload profile {directory}"));
+    run::end(
+        result,
+        if is_interrupted(&record) { ExitCode::from(exit::INTERRUPTED) } else { taken(&explanation) },
+    )
+}
+
+fn is_interrupted(record: &Record) -> bool {
+    record.ended.as_ref().is_some_and(|ended| ended.reason == EndReason::Interrupted)
+}
+
+/// The end of a run that captured nothing and yet did not fail.
+fn nothing(record: &Record) -> anyhow::Result<ExitCode> {
+    if is_interrupted(record) {
+        return Ok(ExitCode::from(exit::INTERRUPTED));
+    }
+    let hint = format!("what the services said is in {}", record.directory.join("logs").display());
+    Err(Failed { message: "nothing was captured".to_owned(), hint: Some(hint), code: exit::VOID }.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_becomes_an_experiment_whatever_it_is_called() {
+        let start = StartArgs {
+            path: "/a?b=\"c\"".to_owned(),
+            connections: 7,
+            ready: Some("/healthz".to_owned()),
+            rounds: 1,
+            seed: None,
+            record: None,
+        };
+        let command = ["node", "a \"b\" \\ c.js", "--port", "{port}"].map(str::to_owned);
+        let plan =
+            plan::parse(&as_experiment(&command, &start), Path::new(".")).expect("it is an experiment");
+        let service = &plan.variants[0].services[0];
+        assert_eq!(service.command, command);
+        assert_eq!(service.env["PORT"], "{port}");
+        let load = &plan.variants[0].load;
+        assert_eq!((load.path.as_str(), load.connections), ("/a?b=\"c\"", 7));
+        assert!(plan.design.explain && plan.comparisons.is_empty());
+    }
+}
