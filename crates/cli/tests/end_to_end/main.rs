@@ -4,6 +4,7 @@ mod audit;
 mod calibrate;
 mod captures;
 mod env;
+mod explain;
 mod files;
 mod habits;
 mod idle;

@@ -1,0 +1,75 @@
+// A service whose work is known, for the tests of what explains it. It says at its end what its work took by its own clock.
+//   TURNS     turns of a loop in planted(), beside the five functions that every request runs
+//   KEEP      numbers that keepForever() keeps of each request
+//   CHILD     "bare": start ourselves again without NODE_OPTIONS, and let that one serve
+"use strict";
+
+const { spawn } = require("node:child_process");
+const http = require("node:http");
+
+const turns = Number(process.env.TURNS ?? 0);
+const keep = Number(process.env.KEEP ?? 0);
+const kept = [];
+let sink = 1;
+let spentUs = 0;
+let requests = 0;
+
+// Each has a loop of its own, so that its time is its own.
+function alpha(state) {
+  for (let index = 0; index < 50000; index += 1) state = (state ^ (state << 13)) | 1;
+  return state;
+}
+
+function beta(state) {
+  for (let index = 0; index < 40000; index += 1) state = (state ^ (state >>> 17)) + 1;
+  return state | 1;
+}
+
+function gamma(state) {
+  for (let index = 0; index < 30000; index += 1) state = (state ^ (state << 5)) | 3;
+  return state;
+}
+
+function delta(state) {
+  for (let index = 0; index < 20000; index += 1) state = Math.imul(state, 1664525) | 1;
+  return state;
+}
+
+function planted(state) {
+  for (let index = 0; index < turns; index += 1) {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+  }
+  return state | 1;
+}
+
+function keepForever() {
+  kept.push(new Array(keep).fill(requests));
+}
+
+function answer(request, response) {
+  if (request.url === "/healthz") return response.end("ok");
+  requests += 1;
+  sink = delta(gamma(beta(alpha(sink))));
+  if (turns > 0) {
+    const before = process.cpuUsage();
+    sink = planted(sink);
+    const { user, system } = process.cpuUsage(before);
+    spentUs += user + system;
+  }
+  if (keep > 0) keepForever();
+  return response.end("x".repeat(1000));
+}
+
+if (process.env.CHILD === "bare") {
+  const { CHILD, NODE_OPTIONS, ...env } = process.env;
+  const child = spawn(process.execPath, [__filename], { env, stdio: "inherit" });
+  process.on("SIGTERM", () => child.kill("SIGTERM"));
+  child.on("exit", () => process.exit(0));
+} else {
+  http.createServer(answer).listen(Number(process.env.PORT), "127.0.0.1");
+  process.on("SIGTERM", () => {
+    process.stdout.write(`planted ${requests} times ${spentUs} us sink ${sink}\n`, () => process.exit(0));
+  });
+}
