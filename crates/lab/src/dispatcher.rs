@@ -116,24 +116,25 @@ pub fn run(
     world: &mut dyn World,
     watch: &mut dyn FnMut(&Progress<'_>),
 ) -> (Record, Result<(), LabError>) {
-    let plan = writer.record().header.plan.clone();
-    let schedule = Schedule::new(writer.record().header.seed, plan.variants.len());
-    let settings = Settings::first(&plan);
-    let began_s = world.now_s();
-    let (block, living, captures_left_s) = (0, Vec::new(), None);
-    let mut dispatcher = Dispatcher {
-        plan,
-        schedule,
-        settings,
-        writer,
-        world,
-        watch,
-        began_s,
-        block,
-        living,
-        captures_left_s,
-    };
+    let mut dispatcher = Dispatcher::new(writer, world, watch);
     let result = dispatcher.carry_through();
+    (dispatcher.writer.into_record(), result)
+}
+
+/// Captures what the variants of a plan spend their time on, in so many rounds, and measures nothing: for who wants to know where a
+/// service's time goes, and not which is faster.
+///
+/// # Errors
+/// If data cannot be made, no rate be settled, or the record cannot be written. What a service could not give is missing in the record,
+/// with the reason.
+pub fn capture_only(
+    writer: Writer,
+    world: &mut dyn World,
+    rounds: u32,
+    watch: &mut dyn FnMut(&Progress<'_>),
+) -> (Record, Result<(), LabError>) {
+    let mut dispatcher = Dispatcher::new(writer, world, watch);
+    let result = dispatcher.capture_alone(rounds);
     (dispatcher.writer.into_record(), result)
 }
 
@@ -150,6 +151,21 @@ struct Dispatcher<'a> {
     living: Vec<usize>,
     /// About how long the captures still take; `None` while there are none.
     captures_left_s: Option<f64>,
+}
+
+impl<'a> Dispatcher<'a> {
+    fn new(
+        writer: Writer,
+        world: &'a mut dyn World,
+        watch: &'a mut dyn FnMut(&Progress<'_>),
+    ) -> Dispatcher<'a> {
+        let plan = writer.record().header.plan.clone();
+        let schedule = Schedule::new(writer.record().header.seed, plan.variants.len());
+        let settings = Settings::first(&plan);
+        let began_s = world.now_s();
+        let (block, living, captures_left_s) = (0, Vec::new(), None);
+        Dispatcher { plan, schedule, settings, writer, world, watch, began_s, block, living, captures_left_s }
+    }
 }
 
 impl Dispatcher<'_> {

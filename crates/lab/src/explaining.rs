@@ -90,10 +90,10 @@ impl Captures {
         self.trial_s + kinds.iter().map(|kind| self.window_s(*kind) + WINDOW_GAP_S).sum::<f64>()
     }
 
-    /// About how long all of them take, in seconds.
-    pub fn seconds(&self) -> f64 {
+    /// About how long so many rounds take, in seconds.
+    pub fn seconds(&self, rounds: u32) -> f64 {
         let round_s: f64 = TRIALS.iter().map(|kinds| self.trial_s(kinds)).sum();
-        f64::from(ROUNDS) * self.variants.len() as f64 * round_s
+        f64::from(rounds) * self.variants.len() as f64 * round_s
     }
 }
 
@@ -104,6 +104,10 @@ fn responses_s(record: &Record, variant: usize) -> f64 {
     let slices: Vec<&Slice> = trials.flat_map(Trial::measured).collect();
     let answered: u64 = slices.iter().map(|slice| slice.answered).sum();
     let loaded_s = slices.iter().map(|slice| (slice.window_ns + slice.drain_ns) as f64 / 1e9).sum::<f64>();
+    if slices.is_empty() {
+        // Nothing was measured, as where only captures are wanted.
+        return 0.0;
+    }
     if answered == 0 {
         return WINDOW_MAX_S;
     }

@@ -13,7 +13,7 @@ mod stop;
 mod tuning;
 mod world;
 
-pub use dispatcher::{Doing, LabError, Notice, Progress, run};
+pub use dispatcher::{Doing, LabError, Notice, Progress, capture_only, run};
 pub use disturbance::{GROSS_STEAL_SHARE, GROSS_STRANGERS_SHARE, GROSS_THROTTLED_SHARE, Taken};
 pub use explaining::{ROUNDS, TRIALS, VARIANTS_MAX, explained};
 pub use rig::Rig;

@@ -4,9 +4,9 @@
 //! missing, with the reason.
 
 use audit::Outcome;
-use record::{Capture, CaptureKind, CapturedService, EndReason, Event, SliceKind};
+use record::{Capture, CaptureKind, CapturedService, EndReason, Ended, Event, SliceKind};
 
-use super::{Dispatcher, Doing, Notice};
+use super::{Dispatcher, Doing, LabError, Notice, ending};
 use crate::explaining::{Captures, ROUNDS, TRIALS};
 use crate::schedule::Schedule;
 use crate::tuning;
@@ -29,7 +29,7 @@ impl Dispatcher<'_> {
         }
         let outcome = match self.unexplainable(reason) {
             Some(why) => Err(why.to_owned()),
-            None => self.capture_rounds().map_err(|failure| match failure {
+            None => self.capture_rounds(ROUNDS).map_err(|failure| match failure {
                 Failure::Interrupted => "interrupted; what was captured before is kept".to_owned(),
                 failure => failure.to_string(),
             }),
@@ -55,17 +55,27 @@ impl Dispatcher<'_> {
         is_void.then_some("the result is void")
     }
 
-    fn capture_rounds(&mut self) -> Result<(), Failure> {
+    /// Captures in so many rounds, with nothing measured before. The end of the run is the end of the captures.
+    pub(super) fn capture_alone(&mut self, rounds: u32) -> Result<(), LabError> {
+        let outcome = self.prepare().and_then(|()| self.settle_rate());
+        let outcome = outcome.and_then(|()| self.capture_rounds(rounds));
+        let stopped = self.stop_all();
+        let (reason, result) = match outcome.and(stopped) {
+            Ok(()) => (EndReason::Measured, Ok(())),
+            Err(failure) => ending::of_failure(failure)?,
+        };
+        let seconds = self.elapsed_s();
+        self.writer.append(Event::Ended(Ended { reason, seconds }))?;
+        result
+    }
+
+    fn capture_rounds(&mut self, rounds: u32) -> Result<(), Failure> {
         let trial_s = tuning::costs(self.writer.record()).map(|costs| costs.trial_s);
         let captures = Captures::of(self.writer.record(), trial_s);
-        let mut left_s = captures.seconds();
+        let mut left_s = captures.seconds(rounds);
         self.captures_left_s = Some(left_s);
-        self.notify(&Notice::Explaining {
-            variants: captures.variants.len(),
-            rounds: ROUNDS,
-            seconds: left_s,
-        });
-        for round in 1..=ROUNDS {
+        self.notify(&Notice::Explaining { variants: captures.variants.len(), rounds, seconds: left_s });
+        for round in 1..=rounds {
             let order = self.schedule.order(Schedule::block_of_round(round));
             for variant in order.into_iter().filter(|variant| captures.variants.contains(variant)) {
                 for (number, kinds) in (1..).zip(TRIALS) {
