@@ -12,10 +12,12 @@ pub const ROUNDS: u32 = 3;
 /// Variants that are explained: each takes about 25 s a round.
 pub const VARIANTS_MAX: usize = 8;
 
-/// The trials that a variant gets in a round, and the windows of each. The heap has its own: to follow allocations makes them slower, and
-/// what it keeps is of the whole trial.
-pub const TRIALS: [&[CaptureKind]; 2] =
-    [&[CaptureKind::Plain, CaptureKind::Counters, CaptureKind::Cpu], &[CaptureKind::Heap]];
+/// The trials that a variant gets in a round, and the windows of each. Native stacks are last, because the kernel may not allow them, and
+/// what fails ends a trial. The heap has its own: to follow allocations makes them slower, and what it keeps is of the whole trial.
+pub const TRIALS: [&[CaptureKind]; 2] = [
+    &[CaptureKind::Plain, CaptureKind::Counters, CaptureKind::Cpu, CaptureKind::Native],
+    &[CaptureKind::Heap],
+];
 
 /// Warm-up where the run settled none, in seconds.
 const WARM_UP_S: f64 = 3.0;

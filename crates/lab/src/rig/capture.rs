@@ -13,11 +13,13 @@ use record::{Capture, CaptureKind, CapturedService, SliceKind};
 use rustix::time::{ClockId, clock_gettime};
 use target::{Agent, AgentHost, Arming, ProcessThreads, Running, Wanted};
 
+use self::native::Native;
 use self::told::{Came, Told};
 use super::processes::cut_at;
 use super::{Living, Rig, file_name};
 use crate::world::{CaptureSpec, Failure, SliceSpec};
 
+mod native;
 mod told;
 
 /// Between two samples of the CPU profiler: what V8's own tools take, and little enough to leave a service as it is.
@@ -44,27 +46,31 @@ impl Rig {
         let armings = self.arm(variant, wanted.kind, &folder)?;
         // To begin a profile may take so long that connections would be too old.
         self.renew_generator(variant, wanted.open)?;
+        let native = self.begin_stacks(variant, wanted.kind)?;
         let before = Look::at(&mut self.living_of(variant)?.services);
         let start_ns = now_ns();
         let spec = SliceSpec { kind: SliceKind::Measured, seconds: wanted.seconds, open: wanted.open };
         let slice = self.loaded(variant, spec)?;
         let end_ns = now_ns();
         let after = Look::at(&mut self.living_of(variant)?.services);
+        let mut stacks = native.stop();
         let came = self.disarm(variant, armings)?;
-        let directories = self.directories(variant);
+        let (directories, name) = (self.directories(variant), self.name_in_files(variant));
         let services = &self.living_of(variant)?.services;
         let looks = before.0.into_iter().zip(after.0).zip(came);
         let told = services.iter().zip(looks).map(|(running, ((before, after), came))| {
             let directory = directories.get(running.name()).cloned().unwrap_or_default();
             let (armed, folder) = (wanted_of(wanted.kind).is_some(), &folder);
             let told = Told { running, before: &before.1, after: &after.1, armed, came, folder };
-            CapturedService {
+            let mut service = CapturedService {
                 service: running.name().to_owned(),
                 directory,
                 cpu_ns: after.0.saturating_sub(before.0),
                 missing: told.missing(),
                 processes: told.processes(),
-            }
+            };
+            stacks.keep(&mut service, folder, &name);
+            service
         });
         Ok(Capture {
             round: wanted.round,
@@ -122,13 +128,29 @@ impl Rig {
             return Ok(self.living_of(variant)?.services.iter().map(|_| None).collect());
         };
         let stop = self.stop.clone();
-        let mut name = file_name(&self.plan.variants[variant].name);
-        cut_at(&mut name, NAME_BYTES_MAX);
+        let name = self.name_in_files(variant);
         let arm = |service: &Running| {
             let file = |agent: &Agent| folder.path.join(profile_name(&name, service.name(), agent, kind));
             Some(service.agent()?.arm(wanted, &file, &|| stop.is_requested()))
         };
         Ok(self.living_of(variant)?.services.iter().map(arm).collect())
+    }
+
+    /// Begins to sample stacks of all processes, where they are what is captured.
+    fn begin_stacks(&mut self, variant: usize, kind: CaptureKind) -> Result<Native, Failure> {
+        let services = &self.living_of(variant)?.services;
+        let pids: Vec<u32> = services
+            .iter()
+            .flat_map(|service| service.processes(&[]))
+            .map(|process| process.id.pid)
+            .collect();
+        native::start(kind, &pids).map_err(Failure::Generator)
+    }
+
+    fn name_in_files(&self, variant: usize) -> String {
+        let mut name = file_name(&self.plan.variants[variant].name);
+        cut_at(&mut name, NAME_BYTES_MAX);
+        name
     }
 
     /// Has them end: what came of it, by service.

@@ -83,7 +83,7 @@ fn without_being_asked_nothing_is_captured_and_the_result_is_the_same_with_it() 
         (record.captures.len(), reason(&record).clone(), told)
     };
     let (without, with) = (verdicts(plan(2)), verdicts(asked(2)));
-    assert_eq!((without.0, with.0), (0, 24));
+    assert_eq!((without.0, with.0), (0, 30));
     assert_eq!((without.1, without.2), (with.1, with.2));
 }
 
@@ -93,7 +93,7 @@ fn a_run_that_spent_its_budget_is_explained_and_one_without_a_result_is_not() {
     spent.design.budget = Duration::from_secs(120);
     let (record, _, _) = captured(spent, &mut Simulated::new(5, &[0.0, 0.001]));
     assert!(matches!(reason(&record), EndReason::BudgetSpent | EndReason::LastLook), "{:?}", record.ended);
-    assert_eq!(record.captures.len(), 24);
+    assert_eq!(record.captures.len(), 30);
     for (fault, why) in [
         (Fault::Interrupt(3), "the run was interrupted"),
         (Fault::DiesInBlock(2), "the run came to no result"),
@@ -110,15 +110,19 @@ fn a_run_that_spent_its_budget_is_explained_and_one_without_a_result_is_not() {
 
 #[test]
 fn what_cannot_be_captured_is_kept_as_missing_and_leaves_the_verdict_and_the_other_captures() {
-    use CaptureKind::{Counters, Cpu, Heap, Plain};
+    use CaptureKind::{Counters, Cpu, Heap, Native, Plain};
     let of_each_round = |kinds: &[CaptureKind]| {
         (1..=ROUNDS).flat_map(|round| kinds.iter().map(move |kind| (round, 1, *kind))).collect::<Vec<_>>()
     };
     for (fault, expected, why) in [
-        (Fault::DiesCaptured(2, Counters), vec![(2, 1, Counters), (2, 1, Cpu)], "variant 1 died"),
+        (
+            Fault::DiesCaptured(2, Counters),
+            vec![(2, 1, Counters), (2, 1, Cpu), (2, 1, Native)],
+            "variant 1 died",
+        ),
         (
             Fault::NeverStartsCaptured,
-            of_each_round(&[Plain, Counters, Cpu, Heap]),
+            of_each_round(&[Plain, Counters, Cpu, Native, Heap]),
             "variant 1 does not start with an agent",
         ),
     ] {
@@ -127,7 +131,7 @@ fn what_cannot_be_captured_is_kept_as_missing_and_leaves_the_verdict_and_the_oth
         let (record, said, _) = captured(asked(2), &mut world);
         assert_eq!((reason(&record), said.len()), (&EndReason::Decided, 0), "{fault:?}");
         assert_eq!(conclude(&record).comparisons[0].outcome, Outcome::Better, "{fault:?}");
-        assert_eq!(record.captures.len(), 24, "each capture is made or missing: {fault:?}");
+        assert_eq!(record.captures.len(), 30, "each capture is made or missing: {fault:?}");
         assert_eq!(missing(&record.captures), expected, "{fault:?}");
         let first = record.captures.iter().find(|capture| capture.services[0].missing == [why]);
         assert_eq!(first.expect("one that says why").requests, 0);
@@ -139,7 +143,7 @@ fn an_interrupt_keeps_what_there_is_and_the_end_that_the_run_had() {
     let mut world = Simulated::new(7, &[0.0, 0.2]);
     world.fault = Some(Fault::InterruptCaptured(2));
     let (record, said, _) = captured(asked(2), &mut world);
-    assert_eq!((reason(&record), record.captures.len()), (&EndReason::Decided, 8));
+    assert_eq!((reason(&record), record.captures.len()), (&EndReason::Decided, 10));
     assert_eq!(said, ["interrupted; what was captured before is kept"]);
     assert!(record.captures.iter().all(|capture| capture.round == 1) && missing(&record.captures).is_empty());
 }
@@ -151,14 +155,14 @@ fn at_a_rate_every_variant_gets_the_same_arrivals_in_a_window_and_new_ones_in_th
     let mut world = Simulated::new(7, &[0.0, 0.0]);
     world.slower = vec![0.0, 0.3];
     let (record, _, _) = captured(plan, &mut world);
-    assert_eq!(record.captures.len(), 24);
+    assert_eq!(record.captures.len(), 30);
     let mut seeds: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
     for (variant, spec) in &world.captures {
         let open = spec.open.expect("it is at a rate");
         assert!((open.rate_per_s - 400.0).abs() < 1e-9);
         seeds.entry(open.seed).or_default().push(*variant);
     }
-    assert_eq!(seeds.len(), 12);
+    assert_eq!(seeds.len(), 15);
     assert!(seeds.values().all(|variants| variants.len() == 2 && variants[0] != variants[1]), "{seeds:?}");
 }
 

@@ -1,0 +1,71 @@
+//! Native stacks of services in a window of load: sampled by `perf`, written where the record keeps profiles.
+//!
+//! Where the kernel does not allow it that is told, with what would have to be set, and there is no load for nothing.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use perf::{NativeProfileFile, Sampler};
+use record::{CaptureKind, CapturedService, ProfileFile};
+
+use super::Folder;
+
+/// A little more than a millisecond of CPU time, so as not to keep step with what happens every one.
+const PERIOD: Duration = Duration::from_micros(1001);
+
+/// Sampling that goes on, where it is what is captured.
+pub(super) struct Native(Option<Sampler>);
+
+/// What came of it, by process.
+pub(super) struct Stacks(BTreeMap<u32, NativeProfileFile>);
+
+/// Begins to sample these processes, if that is what is captured.
+///
+/// # Errors
+/// Why it cannot be done, with what to do about it.
+pub(super) fn start(kind: CaptureKind, pids: &[u32]) -> Result<Native, String> {
+    if kind != CaptureKind::Native {
+        return Ok(Native(None));
+    }
+    match Sampler::start(pids, PERIOD) {
+        Ok(sampler) => Ok(Native(Some(sampler))),
+        Err(error) => {
+            let hint = error.hint().map(|hint| format!("; {hint}"));
+            Err(format!("no native stacks: {error}{}", hint.unwrap_or_default()))
+        }
+    }
+}
+
+impl Native {
+    /// Ends sampling.
+    pub fn stop(self) -> Stacks {
+        let profiles = self.0.map(Sampler::stop).unwrap_or_default();
+        Stacks(profiles.into_iter().map(|profile| (profile.pid, profile)).collect())
+    }
+}
+
+impl Stacks {
+    /// Writes those of a service's processes, and tells where they are and what could not be had.
+    pub fn keep(&mut self, service: &mut CapturedService, folder: &Folder, variant: &str) {
+        for process in &mut service.processes {
+            let Some(profile) = self.0.remove(&process.pid) else { continue };
+            let name = format!("{variant}-{}-{}.native.json", service.service, process.pid);
+            let (file, mut missing) = (folder.path.join(name), profile.notes.clone());
+            match written(&profile, &file) {
+                Ok(bytes) => process.native = Some(ProfileFile { path: folder.named(&file), bytes }),
+                Err(reason) => missing.push(reason),
+            }
+            // Of several processes the kernel says the same.
+            missing.retain(|reason| !service.missing.contains(reason));
+            service.missing.extend(missing);
+        }
+    }
+}
+
+fn written(profile: &NativeProfileFile, file: &Path) -> Result<u64, String> {
+    let text = serde_json::to_vec(profile).map_err(|error| error.to_string())?;
+    fs::write(file, &text).map_err(|error| format!("{}: not written: {error}", file.display()))?;
+    Ok(text.len() as u64)
+}
