@@ -7,8 +7,25 @@ mod explanation;
 mod model;
 mod source;
 
+mod cut;
+mod key;
+mod merge;
+mod read;
+mod tree;
+mod write;
+
 pub use explanation::{
     Change, Comparison, Cost, Doubt, Explanation, Interval, LineCost, Row, Subject, Tax, Waiting, WorkerShare,
 };
 pub use model::{Frame, Kind, Node, Package, Tree};
 pub use source::Source;
+
+pub use cut::{Cut, GAP_INTERVALS, GAP_US_MIN, LINES_SHARE_MIN, Window, cpu_tree, heap_tree, native_tree};
+pub use key::Naming;
+pub use merge::merge;
+pub use read::{
+    CpuProfile, HeapProfile, NativeFrame, NativeProfile, NativeStack, PROFILE_BYTES_MAX, Profile, ReadError,
+    read_any, read_prof_process,
+};
+pub use tree::FunctionValue;
+pub use write::{PROCESSED_VERSION, cpuprofile, firefox, folded};

@@ -1,0 +1,251 @@
+//! What `node --prof-process --preprocess` prints of a log of `--prof`: code with names, and ticks with stacks of it, the
+//! innermost first.
+//!
+//! It becomes the same value as V8's other profile, but for times: ticks get lost, and nothing is logged while the process waits, so each
+//! counts as much as any other. What a number of the virtual machine's state means is taken from V8; a state
+//! that is not known is taken as running.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Error, SeqAccess, Visitor};
+
+use super::call::Calls;
+use super::cpuprofile::CallNode;
+use super::{CallFrame, CpuProfile, NODES_MAX, ReadError, bounded};
+
+const FORMAT: &str = "output of --prof-process --preprocess";
+/// States in which V8 does no JavaScript, as `StateTag` of its API numbers them, and what the other profile calls them.
+const STATES: [(u32, &str); 5] =
+    [(1, "(garbage collector)"), (2, "(compiler)"), (3, "(compiler)"), (4, "(compiler)"), (8, "(idle)")];
+
+/// Reads it.
+///
+/// # Errors
+/// If it is cut off, not JSON, or beyond a limit.
+pub fn read(bytes: &[u8]) -> Result<CpuProfile, ReadError> {
+    let bytes = bounded(bytes)?;
+    let file: File = serde_json::from_slice(bytes).map_err(|error| ReadError::json(FORMAT, bytes, &error))?;
+    let mut growing =
+        Growing { functions: vec![None; file.code.len()], code: file.code, ..Growing::default() };
+    let mut ticks = file.ticks.0;
+    ticks.sort_by_key(|tick| tick.tm);
+    let usual = usual_us(&ticks);
+    let mut samples = Vec::with_capacity(ticks.len());
+    for tick in &ticks {
+        samples.push(growing.place(tick)?);
+    }
+    let mut doubts = Vec::new();
+    if !ticks.is_empty() {
+        doubts.push(format!(
+            "ticks of --prof come irregularly: each counts as {usual} µs, the usual time between two"
+        ));
+    }
+    if growing.strangers > 0 {
+        doubts.push(format!("{} calls in stacks have no name: left out", growing.strangers));
+    }
+    let start_us = ticks.first().map_or(0, |tick| tick.tm);
+    let span = i64::from(usual).saturating_mul(i64::try_from(samples.len()).unwrap_or(i64::MAX));
+    let mut deltas_us = vec![usual; samples.len()];
+    if let Some(first) = deltas_us.first_mut() {
+        *first = 0;
+    }
+    Ok(CpuProfile {
+        calls: growing.calls.into_frames(),
+        nodes: growing.nodes,
+        ticks: Vec::new(),
+        samples,
+        deltas_us,
+        start_us,
+        end_us: start_us.saturating_add(span),
+        summed: true,
+        doubts,
+    })
+}
+
+/// The median of the times between ticks; a millisecond, V8's own, where there are none.
+fn usual_us(ticks: &[Tick]) -> i32 {
+    const OWN_US: i32 = 1000;
+    let between = ticks.windows(2).map(|pair| pair[1].tm.saturating_sub(pair[0].tm)).filter(|us| *us > 0);
+    let mut between: Vec<i64> = between.collect();
+    if between.is_empty() {
+        return OWN_US;
+    }
+    let middle = between.len() / 2;
+    i32::try_from(*between.select_nth_unstable(middle).1).unwrap_or(OWN_US)
+}
+
+#[derive(Deserialize)]
+struct File {
+    code: Vec<Option<Code>>,
+    ticks: Ticks,
+}
+
+#[derive(Default, Deserialize)]
+struct Code {
+    #[serde(default)]
+    name: String,
+    #[serde(rename = "type", default)]
+    kind: String,
+}
+
+/// A moment: microseconds from the start of the process, state of the machine, and pairs of code and offset.
+struct Tick {
+    tm: i64,
+    vm: u32,
+    code: Vec<i64>,
+}
+
+#[derive(Deserialize)]
+struct RawTick {
+    tm: f64,
+    #[serde(default)]
+    vm: u32,
+    #[serde(default)]
+    s: Vec<serde_json::Number>,
+}
+
+struct Ticks(Vec<Tick>);
+
+impl<'de> Deserialize<'de> for Ticks {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct List;
+        impl<'de> Visitor<'de> for List {
+            type Value = Ticks;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of ticks")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Ticks, A::Error> {
+                let (mut ticks, mut places) = (Vec::new(), 0usize);
+                while let Some(raw) = list.next_element::<RawTick>()? {
+                    // Offsets are left out; addresses without code may be of any size.
+                    let code: Vec<i64> =
+                        raw.s.iter().step_by(2).map(|code| code.as_i64().unwrap_or(-1)).collect();
+                    places += code.len();
+                    if places > NODES_MAX * 8 {
+                        return Err(A::Error::custom("too many ticks; take a shorter log"));
+                    }
+                    ticks.push(Tick { tm: raw.tm as i64, vm: raw.vm, code });
+                }
+                Ok(Ticks(ticks))
+            }
+        }
+        deserializer.deserialize_seq(List)
+    }
+}
+
+/// The tree while it is made.
+#[derive(Default)]
+struct Growing {
+    code: Vec<Option<Code>>,
+    /// The function of each code, once it is asked for.
+    functions: Vec<Option<u32>>,
+    calls: Calls,
+    nodes: Vec<CallNode>,
+    places: HashMap<(Option<u32>, u32), u32>,
+    strangers: u64,
+}
+
+impl Growing {
+    /// The place of a tick's innermost function.
+    fn place(&mut self, tick: &Tick) -> Result<u32, ReadError> {
+        if let Some((_, name)) = STATES.iter().find(|(state, _)| *state == tick.vm) {
+            let call = self.calls.number(CallFrame::named(name));
+            return self.below(None, call);
+        }
+        let mut at = None;
+        for code in tick.code.iter().rev() {
+            match self.function(*code) {
+                Some(call) => at = Some(self.below(at, call)?),
+                None => self.strangers += 1,
+            }
+        }
+        match at {
+            Some(node) => Ok(node),
+            None => {
+                let call = self.calls.number(CallFrame::named("(program)"));
+                self.below(None, call)
+            }
+        }
+    }
+
+    fn below(&mut self, parent: Option<u32>, call: u32) -> Result<u32, ReadError> {
+        let next = self.nodes.len() as u32;
+        let node = *self.places.entry((parent, call)).or_insert(next);
+        if node == next {
+            if self.nodes.len() == NODES_MAX {
+                let problem = format!("too many calls, at most {NODES_MAX} are read");
+                return Err(ReadError::unusable(FORMAT, problem));
+            }
+            self.nodes.push(CallNode { call, parent });
+        }
+        Ok(node)
+    }
+
+    fn function(&mut self, code: i64) -> Option<u32> {
+        let index = usize::try_from(code).ok()?;
+        if let Some(call) = *self.functions.get(index)? {
+            return Some(call);
+        }
+        let code = self.code.get(index)?.as_ref()?;
+        let frame = match code.kind.as_str() {
+            "JS" => script(&code.name),
+            "SHARED_LIB" => CallFrame::named(code.name.rsplit(['/', '\\']).next().unwrap_or(&code.name)),
+            _ => CallFrame::named(&code.name),
+        };
+        let call = self.calls.number(frame);
+        self.functions[index] = Some(call);
+        Some(call)
+    }
+}
+
+/// A function of JavaScript as V8 logs it: `NAME ADDRESS:LINE:COLUMN`, from 1, with names that may be empty or have spaces.
+pub(crate) fn script(text: &str) -> CallFrame {
+    let (rest, column) = number_after_colon(text);
+    let (rest, line) = number_after_colon(rest);
+    let begin = ["file:///", "node:", "/"].iter().filter_map(|start| at_word(rest, start)).min();
+    let begin = begin.or_else(|| rest.find(' ').map(|space| space + 1)).unwrap_or(rest.len());
+    let (function, url) = rest.split_at(begin);
+    CallFrame::at(function.trim(), url, line, column.saturating_sub(1))
+}
+
+/// Where a word begins with this.
+fn at_word(text: &str, start: &str) -> Option<usize> {
+    if text.starts_with(start) {
+        return Some(0);
+    }
+    text.find(&format!(" {start}")).map(|space| space + 1)
+}
+
+fn number_after_colon(text: &str) -> (&str, u32) {
+    match text.rsplit_once(':') {
+        Some((rest, digits)) => digits.parse().map_or((text, 0), |number| (rest, number)),
+        None => (text, 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_as_v8_logs_them() {
+        for (text, function, url, line, column) in [
+            ("handle /srv/app/server.js:12:20", "handle", "/srv/app/server.js", 12, 19),
+            ("get url file:///srv/my%20app/a.mjs:3:1", "get url", "file:///srv/my%20app/a.mjs", 3, 0),
+            (" node:internal/main/run_main_module:1:1", "", "node:internal/main/run_main_module", 1, 0),
+            ("node:internal/bootstrap/realm:1:1", "", "node:internal/bootstrap/realm", 1, 0),
+            ("f evalmachine.<anonymous>:1:2", "f", "evalmachine.<anonymous>", 1, 1),
+            ("a b /x y/z.js:1:2", "a b", "/x y/z.js", 1, 1),
+        ] {
+            let found = script(text);
+            assert_eq!(
+                (&*found.function, &*found.url, found.line, found.column),
+                (function, url, line, column)
+            );
+        }
+        let nameless = script("wasm-function[3]");
+        assert_eq!((&*nameless.function, &*nameless.url), ("wasm-function[3]", ""));
+    }
+}

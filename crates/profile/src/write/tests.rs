@@ -1,0 +1,77 @@
+//! Trees as other tools read them, and as we read them back.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::cut::tests::Nowhere;
+use crate::{CpuProfile, Kind, Naming, Node, Tree, cpu_tree};
+
+fn function(name: &str, file: &str, kind: Kind, package: Option<&str>) -> Frame {
+    let package = package.map(|name| Package { name: name.into(), version: None });
+    Frame { function: name.into(), file: file.into(), line: 3, kind, package }
+}
+
+fn tree() -> Tree {
+    let frames = vec![
+        function("a;b", "server.js", Kind::Application, None),
+        function("<script>\u{7}", "lib/x.js", Kind::Framework, Some("express")),
+        Frame { line: 0, ..function("(idle)", "", Kind::Waiting, None) },
+    ];
+    let node = |frame, parent, self_value| Node { frame, parent, self_value, lines: BTreeMap::new() };
+    let nodes = vec![
+        node(0, None, 1500.0),
+        node(1, Some(0), 2_000_000.25),
+        node(2, None, 0.0001),
+        node(0, Some(1), 0.0),
+    ];
+    Tree { frames, nodes }
+}
+
+#[test]
+fn folded_stacks_have_nothing_in_names_that_ends_them() {
+    assert_eq!(
+        folded(&tree()),
+        "a:b server.js:3 1500\na:b server.js:3;<script>  lib/x.js:3 express 2000000.25\n"
+    );
+    assert_eq!(folded(&Tree::default()), "");
+}
+
+#[test]
+fn a_cpuprofile_is_read_back_as_what_it_was() {
+    let text = cpuprofile(&tree()).to_string();
+    let profile = CpuProfile::read(text.as_bytes()).expect("ours");
+    let back = cpu_tree(&profile, None, &Naming { directory: "/srv", source: &Nowhere });
+    assert_eq!(back.notes, Vec::<String>::new());
+    assert_eq!(back.capped_ns, 0.0, "sums are no gaps");
+    let of = |frame: &Frame| {
+        back.tree.functions().iter().find(|it| back.tree.frames[it.frame] == *frame).map(|it| it.self_value)
+    };
+    let expected = tree();
+    assert_eq!(of(&expected.frames[0]), Some(2000.0), "1.5 µs and 2000 µs end at 2 and 2002");
+    let cleaned = Frame { function: "<script>\u{FFFD}".into(), ..expected.frames[1].clone() };
+    assert_eq!(of(&cleaned), Some(2_000_000.0));
+}
+
+#[test]
+fn the_firefox_profilers_tables_fit_each_other() {
+    let tree = tree();
+    let value = firefox(&[("A".to_owned(), &tree), ("B".to_owned(), &tree)]);
+    let shared = &value["shared"];
+    for table in ["funcTable", "frameTable", "stackTable", "sources", "resourceTable", "nativeSymbols"] {
+        let columns = shared[table].as_object().expect("a table");
+        let length = columns["length"].as_u64().expect("a length") as usize;
+        for (name, column) in columns.iter().filter(|(name, _)| *name != "length") {
+            assert_eq!(column.as_array().map(Vec::len), Some(length), "{table}.{name}");
+        }
+    }
+    assert_eq!(shared["stackTable"]["prefix"], serde_json::json!([null, 0, null, 1, null, 4, null, 5]));
+    assert_eq!(shared["funcTable"]["length"], 3, "functions are shared by threads");
+    let samples = &value["threads"][1]["samples"];
+    assert_eq!(samples["stack"], serde_json::json!([4, 5, 6]));
+    assert_eq!(samples["length"], 3);
+    let weights: f64 =
+        samples["weight"].as_array().expect("weights").iter().filter_map(serde_json::Value::as_f64).sum();
+    assert!((weights - tree.total() / 1e6).abs() < 1e-9);
+    let category = shared["frameTable"]["category"][1].as_u64().expect("a number") as usize;
+    assert_eq!(value["meta"]["categories"][category]["name"], "framework");
+}
