@@ -10,6 +10,7 @@
 
 mod kinds;
 mod mapped;
+mod mappings;
 mod package;
 mod place;
 mod root;

@@ -4,14 +4,23 @@
 
 use std::collections::HashMap;
 
-use sourcemap::{DecodedMap, SourceMap};
+use serde::Deserialize;
+use serde_json::Value;
 
-/// The largest map that is read.
+use super::mappings::{Token, decode};
+
+/// The largest map that is read; most of it is the sources' text, which is not kept.
 const BYTES_MAX: usize = 256 << 20;
+/// The most mappings of a file. A bundle of 10 MB has about one million.
+const TOKENS_MAX: usize = 8_000_000;
 
 /// A map that was read.
+#[derive(Debug, Default)]
 pub(super) struct Mapping {
-    map: SourceMap,
+    /// In order of place.
+    tokens: Vec<Token>,
+    sources: Vec<Option<String>>,
+    names: Vec<Option<String>>,
     /// Of each line of the code that ran: source and line, if all of it is of one line.
     lines: HashMap<u32, Option<(u32, u32)>>,
 }
@@ -25,6 +34,31 @@ pub(super) struct Origin<'a> {
     pub line: u32,
 }
 
+/// A map as it is written, of one file or of several put one after the other.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct File {
+    #[serde(default)]
+    sources: Vec<Value>,
+    source_root: Option<String>,
+    #[serde(default)]
+    names: Vec<Value>,
+    mappings: Option<String>,
+    sections: Option<Vec<Section>>,
+}
+
+#[derive(Deserialize)]
+struct Section {
+    offset: Offset,
+    map: Box<File>,
+}
+
+#[derive(Deserialize)]
+struct Offset {
+    line: u32,
+    column: u32,
+}
+
 impl Mapping {
     /// Reads a map.
     ///
@@ -34,47 +68,90 @@ impl Mapping {
         if bytes.len() > BYTES_MAX {
             return Err(format!("{} bytes, at most {BYTES_MAX} are read", bytes.len()));
         }
-        let map = match sourcemap::decode_slice(bytes).map_err(|error| super::clean(&error.to_string()))? {
-            DecodedMap::Regular(map) => map,
-            DecodedMap::Index(index) => index.flatten().map_err(|error| super::clean(&error.to_string()))?,
-            DecodedMap::Hermes(_) => return Err("of another engine".into()),
-        };
-        let mut lines: HashMap<u32, Option<(u32, u32)>> = HashMap::new();
-        for token in map.tokens().filter(|token| token.has_source()) {
-            let origin = (token.get_src_id(), token.get_src_line());
-            let known = lines.entry(token.get_dst_line()).or_insert(Some(origin));
-            if *known != Some(origin) {
-                *known = None;
+        // Servers put a line before it that no browser runs.
+        let guarded = bytes.starts_with(b")]}");
+        let begin = if guarded { bytes.iter().position(|byte| *byte == b'\n').unwrap_or(0) } else { 0 };
+        let file: File =
+            serde_json::from_slice(&bytes[begin..]).map_err(|error| super::clean(&error.to_string()))?;
+        let mut mapping = Self::default();
+        match file.sections {
+            Some(sections) => {
+                for Section { offset, map } in sections {
+                    mapping.add(*map, &offset)?;
+                }
+            }
+            None => mapping.add(file, &Offset { line: 0, column: 0 })?,
+        }
+        mapping.tokens.sort_by_key(|token| (token.line, token.column));
+        for token in &mapping.tokens {
+            if token.origin.is_some() {
+                let known = mapping.lines.entry(token.line).or_insert(token.origin);
+                if *known != token.origin {
+                    *known = None;
+                }
             }
         }
-        Ok(Self { map, lines })
+        Ok(mapping)
+    }
+
+    fn add(&mut self, file: File, offset: &Offset) -> Result<(), String> {
+        let mappings = file.mappings.ok_or("no mappings")?;
+        let text = |value: Value| if let Value::String(text) = value { Some(text) } else { None };
+        let root = file.source_root.filter(|root| !root.is_empty());
+        let rooted = |source: String| match &root {
+            Some(root) if !source.starts_with('/') && !source.contains("://") => {
+                format!("{}/{source}", root.trim_end_matches('/'))
+            }
+            _ => source,
+        };
+        let count = |list: &Vec<Option<String>>| u32::try_from(list.len()).unwrap_or(u32::MAX);
+        let (sources, names, first) = (count(&self.sources), count(&self.names), self.tokens.len());
+        self.sources.extend(file.sources.into_iter().map(|source| text(source).map(rooted)));
+        self.names.extend(file.names.into_iter().map(text));
+        decode(&mappings, &mut self.tokens, TOKENS_MAX)?;
+        for token in &mut self.tokens[first..] {
+            if token.line == 0 {
+                token.column = token.column.saturating_add(offset.column);
+            }
+            token.line = token.line.saturating_add(offset.line);
+            token.origin = token.origin.map(|(source, line)| (source.saturating_add(sources), line));
+            token.name = token.name.map(|name| name.saturating_add(names));
+        }
+        Ok(())
+    }
+
+    /// The nearest mapping at or before a place of the same line, both from 0.
+    fn token(&self, line: u32, column: u32) -> Option<&Token> {
+        let after = self.tokens.partition_point(|token| (token.line, token.column) <= (line, column));
+        // The nearest one may be on another line: that says nothing of this one.
+        self.tokens[..after].last().filter(|token| token.line == line)
+    }
+
+    fn origin_of(&self, (source, line): (u32, u32)) -> Option<Origin<'_>> {
+        let source = self.sources.get(source as usize)?.as_deref()?;
+        Some(Origin { source, line: line.saturating_add(1) })
     }
 
     /// Where the code at a line from 1 and a column from 0 was written.
     pub fn origin(&self, line: u32, column: u32) -> Option<Origin<'_>> {
-        let at = line.checked_sub(1)?;
-        // The nearest place before it may be on another line: that says nothing of this one.
-        let token = self.map.lookup_token(at, column).filter(|token| token.get_dst_line() == at)?;
-        Some(Origin { source: token.get_source()?, line: token.get_src_line().saturating_add(1) })
+        self.origin_of(self.token(line.checked_sub(1)?, column)?.origin?)
     }
 
     /// Where a whole line was written, if all of it was written in one.
     pub fn only_origin(&self, line: u32) -> Option<Origin<'_>> {
-        let (source, origin) = (*self.lines.get(&line.checked_sub(1)?)?)?;
-        Some(Origin { source: self.map.get_source(source)?, line: origin.saturating_add(1) })
+        self.origin_of((*self.lines.get(&line.checked_sub(1)?)?)?)
     }
 
     /// The name that a function was written under. V8 says where its parameters begin; the name stands before them, as in `e(`, `e=(`
     /// or `e=function(`, and only a token that begins exactly there is its own.
     pub fn function(&self, line: u32, column: u32, ran_as: &str) -> Option<&str> {
-        const BETWEEN: [&str; 3] = ["", "=", "=function"];
+        const BETWEEN: [u32; 3] = ["".len() as u32, "=".len() as u32, "=function".len() as u32];
         let at = line.checked_sub(1)?;
         let length = u32::try_from(ran_as.encode_utf16().count()).ok().filter(|length| *length > 0)?;
         BETWEEN.iter().find_map(|between| {
-            let begin = column.checked_sub(length)?.checked_sub(between.len() as u32)?;
-            let token = self.map.lookup_token(at, begin)?;
-            let exact = token.get_dst_line() == at && token.get_dst_col() == begin;
-            token.get_name().filter(|_| exact)
+            let begin = column.checked_sub(length)?.checked_sub(*between)?;
+            let token = self.token(at, begin).filter(|token| token.column == begin)?;
+            self.names.get(token.name? as usize)?.as_deref()
         })
     }
 }
@@ -82,25 +159,21 @@ impl Mapping {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
 
     /// `function e(n){…}` and `const t=n=>…` in one line, written as `function handle(request)` in line 3 and
-    /// `const total = (rows) =>` in line 7 of src/a.ts.
+    /// `const total = (rows) =>` in line 7 of src/a.ts; then a line of which all was written in line 10.
     pub(in crate::key) fn minified() -> Vec<u8> {
-        let mut builder = sourcemap::SourceMapBuilder::new(Some("a.min.js"));
-        for (column, line, name) in [
-            (0, 2, None),
-            (9, 2, Some("handle")),
-            (11, 2, Some("request")),
-            (20, 6, None),
-            (26, 6, Some("total")),
-        ] {
-            builder.add(0, column, line, 0, Some("../src/a.ts"), name, false);
-        }
-        builder.add(1, 0, 9, 0, Some("../src/a.ts"), None, false);
-        builder.add(1, 5, 9, 4, Some("../src/a.ts"), None, false);
-        let mut bytes = Vec::new();
-        builder.into_sourcemap().to_writer(&mut bytes).expect("memory");
-        bytes
+        let map = json!({
+            "version": 3,
+            "sourceRoot": "",
+            "sources": ["../src/a.ts"],
+            "names": ["handle", "request", "total"],
+            // Columns 0, 9, 11, 20 and 26 of the first line; 0 and 5 of the second.
+            "mappings": "AAEA,SAAAA,EAAAC,SAIA,MAAAC;AAGA,KAAA",
+        });
+        map.to_string().into_bytes()
     }
 
     #[test]
@@ -117,12 +190,45 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_is_no_map_is_an_error_and_never_more() {
+    fn bundles_of_bundles_and_roots_are_understood() {
+        let map = |source: &str| json!({"sources": [source], "names": [], "mappings": "AAAA;AACA", "sourceRoot": "/lib/"});
+        let section =
+            |line: u32, source: &str| json!({"offset": {"line": line, "column": 0}, "map": map(source)});
+        let text = format!(
+            ")]}}'\n{}",
+            json!({"version": 3, "sections": [section(0, "a.ts"), section(4, "/b.ts")]})
+        );
+        let mapping = Mapping::read(text.as_bytes()).expect("a map");
+        assert_eq!(mapping.origin(2, 5), Some(Origin { source: "/lib/a.ts", line: 2 }));
+        assert_eq!(mapping.origin(5, 0), Some(Origin { source: "/b.ts", line: 1 }));
+        assert_eq!(mapping.origin(4, 0), None);
+    }
+
+    #[test]
+    fn what_is_no_map_is_an_error() {
         for bytes in
             [&b""[..], b"{}", b"<html>", br#"{"version":3,"sources":["a"],"names":[],"mappings":"!!!!"}"#]
         {
-            let read = Mapping::read(bytes);
-            assert!(read.is_err() || read.is_ok_and(|mapping| mapping.origin(1, 0).is_none()));
+            assert!(Mapping::read(bytes).is_err());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_map_breaks_anything(
+            mappings in "[A-Za-z0-9+/,;]{0,60}|([ACDE]{4,5}[,;]){0,20}",
+            sources in prop::collection::vec(".{0,3}", 0..3),
+            indexed in any::<bool>(),
+            line in 0u32..5,
+            column in 0u32..40,
+        ) {
+            let map = json!({"version": 3, "sources": sources, "names": ["a"], "mappings": mappings});
+            let offset = json!({"line": u32::MAX - line, "column": u32::MAX});
+            let text = if indexed { json!({"version": 3, "sections": [{"offset": offset, "map": map}]}) } else { map };
+            if let Ok(mapping) = Mapping::read(text.to_string().as_bytes()) {
+                let _ = (mapping.origin(line, column), mapping.only_origin(line), mapping.function(line, column, "ab"));
+                let _ = mapping.origin(u32::MAX, u32::MAX);
+            }
         }
     }
 }
