@@ -23,7 +23,8 @@ mod slice;
 mod writer;
 
 pub use capture::{
-    AgentSeen, Capture, CaptureKind, CapturedProcess, CapturedService, NodeCounters, Pauses, ProfileFile, ThreadUse,
+    AgentSeen, Capture, CaptureKind, CapturedProcess, CapturedService, NodeCounters, Pauses, ProfileFile,
+    ThreadUse,
 };
 pub use environment::Environment;
 pub use event::{
