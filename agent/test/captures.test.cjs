@@ -7,7 +7,7 @@ const fs = require('node:fs');
 const http2 = require('node:http2');
 const test = require('node:test');
 const { setTimeout: wait } = require('node:timers/promises');
-const { fixture, labFor, serviceFor, start } = require('../fixtures/lab.cjs');
+const { fixture, labFor, serviceFor, start, traces } = require('../fixtures/lab.cjs');
 
 /** A service, and its agent. */
 async function profiled(t, name = 'server.cjs') {
@@ -49,7 +49,7 @@ test('a CPU profile has what ran, over the whole window, and the answers in it',
   assert.ok(profile.startTime <= startUs && endUs <= profile.endTime, JSON.stringify([profile.startTime, startUs, endUs, profile.endTime]));
   assert.ok(BigInt(captured.startNs) < begunNs && endedNs < BigInt(captured.endNs));
   assert.deepEqual(fs.readdirSync(lab.folder).sort(), ['a.cpuprofile', 'lab.sock']);
-  assert.deepEqual(JSON.parse(await service.get('/traces')), { listened: false, timers: 0 });
+  assert.deepEqual(await traces(service), { listened: false, timers: [] });
 });
 
 test('a heap profile has what lives still', async (t) => {
@@ -95,7 +95,7 @@ test('counters tell of a loop that was held up, of collections, of a full pool, 
   assert.ok(counters.pool_wait.max_ns > 20e6, JSON.stringify(counters.pool_wait));
   assert.ok(counters.heap_used_bytes > 1e6 && counters.external_bytes > 0);
   assert.ok(values(counters).every((value) => Number.isSafeInteger(value) && value >= 0), JSON.stringify(counters));
-  assert.deepEqual(JSON.parse(await service.get('/traces')), { listened: false, timers: 0 });
+  assert.deepEqual(await traces(service), { listened: false, timers: [] });
 });
 
 test('what cannot be captured is said, and does not hinder what can', async (t) => {

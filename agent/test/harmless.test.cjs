@@ -5,8 +5,7 @@
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
 const test = require('node:test');
-const { setTimeout: wait } = require('node:timers/promises');
-const { AGENT, fixture, labFor, serviceFor, start } = require('../fixtures/lab.cjs');
+const { AGENT, fixture, labFor, serviceFor, start, traces } = require('../fixtures/lab.cjs');
 
 async function outcome(t, args, env) {
   const ended = await start(t, args, env).ended;
@@ -59,12 +58,7 @@ test('a lab that goes takes all with it that was armed', async (t) => {
     assert.equal(armed.type, 'armed');
     assert.equal(JSON.parse(await service.get('/traces')).listened, true);
     lab.close();
-    let left = JSON.parse(await service.get('/traces'));
-    for (let tries = 0; left.listened && tries < 500; tries += 1) {
-      await wait(20);
-      left = JSON.parse(await service.get('/traces'));
-    }
-    assert.deepEqual(left, { listened: false, timers: 0 });
+    assert.deepEqual(await traces(service), { listened: false, timers: [] });
     service.child.kill('SIGTERM');
     const { code, stderr } = await service.ended;
     assert.deepEqual([code, stderr, fs.existsSync(lab.file('a.profile'))], [0, '', false]);
