@@ -133,7 +133,7 @@ fn hashing_in_the_handler_is_named_with_its_line_and_told_from_hashing_in_the_po
     let file = experiment(&place, &service, levels, "", "cpus = \"shared\"\nexplain = true");
     // A response takes a twentieth of a second, and a slice should have several.
     let text = fs::read_to_string(&file).expect("the file").replace("\"100ms\"", "\"600ms\"");
-    fs::write(&file, text.replace("\"10s\"", "\"40s\"")).expect("the file");
+    fs::write(&file, text.replace("\"10s\"", "\"90s\"")).expect("the file");
     // Whether the two differ in throughput depends on the machine, and is not asked for here.
     let Some(output) = place.run_well(&file, "\nWhy\n") else { return };
     well(&output);
@@ -276,7 +276,8 @@ fn planted_work_and_a_planted_leak_are_found_with_their_size_and_another_profile
     let change =
         comparison.functions.iter().find(|change| change.what.function == "planted").expect("it is named");
     assert_eq!(change.what.line as usize, line_of(Path::new(WORK), "function planted"));
-    assert_eq!((change.what.kind, change.baseline), (Kind::Application, 0.0), "{change:?}");
+    assert_eq!(change.what.kind, Kind::Application, "{change:?}");
+    assert!(change.baseline < 0.02 * change.variant, "without turns it does nothing: {change:?}");
     let leak =
         comparison.heap.first().unwrap_or_else(|| panic!("no memory was sampled: {:?}", explanation.doubts));
     assert_eq!(leak.what.function, "keepForever", "{:?}", comparison.heap);

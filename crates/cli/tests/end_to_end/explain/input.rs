@@ -9,7 +9,10 @@ use crate::place::{Place, proofload, stderr, stdout};
 
 /// A profile of V8: work for so many milliseconds in a function that asks for trouble, and as many idle.
 fn cpuprofile(name: &str, samples: usize) -> Value {
-    let frame = |name: &str, url: &str, line: i64| json!({ "functionName": name, "scriptId": "1", "url": url, "lineNumber": line, "columnNumber": 0 });
+    let frame = |name: &str, url: &str, line: i64| {
+        let script = if url.is_empty() { "0" } else { "1" };
+        json!({ "functionName": name, "scriptId": script, "url": url, "lineNumber": line, "columnNumber": 0 })
+    };
     let order = [vec![2; samples], vec![3; samples]].concat();
     json!({
         "nodes": [
