@@ -120,3 +120,34 @@ fn main() -> ExitCode {
     };
     result.unwrap_or_else(|error| exit::fail(&error))
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn flags_do_not_contradict_each_other_and_a_word_after_profile_may_be_a_file() {
+        super::Cli::command().debug_assert();
+        let parses = |words: &[&str]| {
+            let words = [&["proofload", "profile"], words].concat();
+            super::Cli::command().try_get_matches_from(words).is_ok()
+        };
+        for words in [
+            &["latest", "--variant", "a", "--format", "html"][..],
+            &["--path", "/a", "--connections", "4", "--", "node", "server.js", "--inspect"],
+            &["experiment.toml", "--rounds", "1"],
+            &["diff", "a", "b", "--requests", "1", "2"],
+            &["./diff"],
+        ] {
+            assert!(parses(words), "{words:?}");
+        }
+        for words in [
+            &["diff", "a"][..],
+            &["latest", "--path", "/a"],
+            &["latest", "--", "node"],
+            &["x", "--rounds", "0"],
+        ] {
+            assert!(!parses(words), "{words:?}");
+        }
+    }
+}

@@ -71,15 +71,22 @@ pub fn run(args: &ProfileArgs) -> anyhow::Result<ExitCode> {
     if let Some(Two::Diff(two)) = &args.two {
         return diff::run(two);
     }
-    match &args.what {
-        Some(what) if is_experiment(what) => start::experiment(what, &args.start, &args.form),
-        Some(what) if what == Path::new("latest") || what.is_dir() || is_header(what) => record(what, &args.form),
-        Some(what) => file::run(what, &args.form),
-        None if !args.command.is_empty() => start::command(&args.command, &args.start, &args.form),
-        None => Err(Failed::usage("nothing to profile is named")
+    let Some(what) = &args.what else {
+        if !args.command.is_empty() {
+            return start::command(&args.command, &args.start, &args.form);
+        }
+        return Err(Failed::usage("nothing to profile is named")
             .hint("name an experiment, a record or a profile, or put a command behind `--`: proofload profile --help")
-            .into()),
+            .into());
+    };
+    if is_experiment(what) {
+        return start::experiment(what, &args.start, &args.form);
     }
+    args.start.refused_for(what)?;
+    if what == Path::new("latest") || what.is_dir() || is_header(what) {
+        return record(what, &args.form);
+    }
+    file::run(what, &args.form)
 }
 
 fn is_experiment(path: &Path) -> bool {

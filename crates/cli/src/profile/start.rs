@@ -18,23 +18,44 @@ use crate::{explain, print, problems, run};
 #[derive(Debug, Args)]
 pub struct StartArgs {
     /// Path that a command is asked for
-    #[arg(long, default_value = "/", requires = "command")]
+    #[arg(long, default_value = "/", conflicts_with = "what")]
     path: String,
     /// Connections that a command gets, each with one request at a time
-    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=100_000), requires = "command")]
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=100_000), conflicts_with = "what")]
     connections: u32,
     /// Path that a command answers with a 2xx as soon as it is ready [default: when its port accepts a connection]
-    #[arg(long, value_name = "PATH", requires = "command")]
+    #[arg(long, value_name = "PATH", conflicts_with = "what")]
     ready: Option<String>,
-    /// Passes over all variants; of fewer than three intervals say little, and of one there is none
-    #[arg(long, default_value_t = lab::ROUNDS, value_parser = clap::value_parser!(u32).range(1..=20))]
-    rounds: u32,
+    /// Passes over all variants; of one there is no interval [default: 3]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=20))]
+    rounds: Option<u32>,
     /// Seed of every random choice, instead of the file's or a new one
     #[arg(long)]
     seed: Option<u64>,
     /// Folder of the record of what is started, made new [default: records/NAME-profile-TIME]
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
+}
+
+impl StartArgs {
+    /// Refuses flags that are for what is started, where nothing is.
+    ///
+    /// # Errors
+    /// If one was given.
+    pub fn refused_for(&self, what: &Path) -> Result<(), Failed> {
+        let given = [
+            ("--rounds", self.rounds.is_some()),
+            ("--seed", self.seed.is_some()),
+            ("--record", self.record.is_some()),
+        ];
+        match given.into_iter().find(|(_, given)| *given) {
+            Some((flag, _)) => {
+                Err(Failed::usage(format!("{flag}: nothing is started for {}", what.display()))
+                    .hint("it is for experiments (.toml) and commands"))
+            }
+            None => Ok(()),
+        }
+    }
 }
 
 /// Captures all variants of an experiment, without measuring them.
@@ -85,14 +106,10 @@ fn capture(
     plan.design.seed = start.seed.or(plan.design.seed);
     let directory =
         start.record.clone().unwrap_or_else(|| run::free_directory(&format!("{}-profile", plan.name)));
+    let rounds = start.rounds.unwrap_or(lab::ROUNDS);
     let title = plan.question.clone().unwrap_or_else(|| plan.name.clone());
-    let course = Course {
-        experiment: name,
-        text,
-        plan,
-        directory: &directory,
-        how: How::CapturesOnly { rounds: start.rounds },
-    };
+    let course =
+        Course { experiment: name, text, plan, directory: &directory, how: How::CapturesOnly { rounds } };
     let (record, result) = run::carry(course)?;
     // A run that was cut short has what was captured up to then.
     let Some(explanation) = explain::kept(&record.directory) else {
@@ -132,7 +149,7 @@ mod tests {
             path: "/a?b=\"c\"".to_owned(),
             connections: 7,
             ready: Some("/healthz".to_owned()),
-            rounds: 1,
+            rounds: None,
             seed: None,
             record: None,
         };
