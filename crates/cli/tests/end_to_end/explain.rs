@@ -160,9 +160,10 @@ fn hashing_in_the_handler_is_named_with_its_line_and_told_from_hashing_in_the_po
 
     // Other forms, from the record alone, and the same explanation made anew.
     let folded = output_of(&["profile", "--variant", "handler", "--format", "folded"], &place);
-    let hashed = folded.lines().find(|line| line.contains("checkSync") && line.contains("pbkdf2"));
-    let count = hashed.and_then(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok());
-    assert!(count.is_some_and(|count| count > 100_000), "ns a request: {folded}");
+    let hashed = folded.lines().filter(|line| line.contains("checkSync") && line.contains("pbkdf2"));
+    let counts = hashed.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok());
+    let most = counts.fold(0.0, f64::max);
+    assert!(most > 1e6, "{most} ns a request");
     let again = output_of(&["profile", "--again"], &place);
     assert!(
         again.contains("pbkdf2") && again.contains("bottom up (heavy)") && again.contains("top down"),
@@ -209,7 +210,10 @@ fn templates_compiled_for_each_request_and_compression_are_named() {
         .map(|change| change.difference.value)
         .sum();
     assert!(pug > 0.5 * development.profiled_us.value, "{pug} of {:?}", development.profiled_us);
-    assert!(said(development).contains("template"), "{}", said(development));
+    // On a machine that is busy with other tests too little is explained for a story, and then there must be none.
+    let explained = development.explained_share.is_some_and(|share| (0.8..=1.25).contains(&share));
+    assert_eq!(development.story.is_some(), explained, "{}", development.reconciliation);
+    assert!(!explained || said(development).contains("template"), "{}", said(development));
     let compressed = said(comparison(&explanation, "compressed"));
     assert!(compressed.contains("zlib") || compressed.contains("gzip"), "{compressed}");
     assert_eq!(place.left_running(), Vec::<String>::new());
