@@ -245,7 +245,7 @@ mod tests {
     fn files_outside_are_named_from_here_where_they_are_near() {
         for (path, folder, expected) in [
             ("/srv/mono/app/src/a.js", "/srv/mono/app", "src/a.js"),
-            ("/srv/mono/shared/a.js", "/srv/mono/app", "../shared/a.js"),
+            ("/srv/mono/lib/a.js", "/srv/mono/app", "../lib/a.js"),
             ("/srv/mono/application/a.js", "/srv/mono/app", "../application/a.js"),
             ("/opt/a.js", "/srv/app", "/opt/a.js"),
             ("/srv/a.js", "/srv/1/2/3/4", "/srv/a.js"),

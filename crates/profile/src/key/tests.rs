@@ -50,8 +50,8 @@ fn functions_of_scripts() {
         ("", "/srv/app/server.js", 3, "(anonymous server.js:3) | server.js:3 | application"),
         ("(anonymous)", "/srv/app/a.js", 3, "(anonymous a.js:3) | a.js:3 | application"),
         ("x", "/srv/app2/a.js", 3, "x | ../app2/a.js:3 | application"),
-        ("x", "/srv/shared/a.js?v=2", 3, "x | ../shared/a.js?v=2:3 | application"),
-        ("x", "file:///srv/shared/a.mjs?v=2", 3, "x | ../shared/a.mjs:3 | application"),
+        ("x", "/srv/lib/a.js?v=2", 3, "x | ../lib/a.js?v=2:3 | application"),
+        ("x", "file:///srv/lib/a.mjs?v=2", 3, "x | ../lib/a.mjs:3 | application"),
         ("x", "[eval]", 1, "x | [eval]:1 | application"),
         (
             "next",
