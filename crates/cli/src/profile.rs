@@ -52,7 +52,7 @@ Of a record that was made with --explain, or of profiles that you have:
   proofload profile isolate0x5581-1234-v8.log             what node --prof left (node --prof-process reads it)
   proofload profile diff before.cpuprofile after.cpuprofile --html diff.html
 
-Without a record, by starting services and loading them (three rounds, under a minute for each variant):
+Without a record, by starting services and loading them (three rounds, a good minute for each variant):
   proofload profile experiment.toml                       the variants of an experiment, without measuring them
   proofload profile --path /orders -- node server.js      one command; it gets PORT
 

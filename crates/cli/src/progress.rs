@@ -145,10 +145,8 @@ fn made_line(prepared: &Prepared) -> String {
 
 fn explaining_line(variants: usize, rounds: u32, took: f64) -> String {
     let variants = if variants == 1 { "1 variant".to_owned() } else { format!("{variants} variants") };
-    format!(
-        "the result is there; profiles of {variants} in {rounds} rounds take about {} more",
-        seconds(took)
-    )
+    let plural = if rounds == 1 { "" } else { "s" };
+    format!("capturing profiles of {variants} in {rounds} round{plural}, which takes about {}", seconds(took))
 }
 
 fn captured(kind: CaptureKind) -> &'static str {

@@ -125,8 +125,8 @@ pub fn run(
 /// service's time goes, and not which is faster.
 ///
 /// # Errors
-/// If data cannot be made, no rate be settled, or the record cannot be written. What a service could not give is missing in the record,
-/// with the reason.
+/// If data cannot be made, no rate be settled, a service fails, or the record cannot be written. What a service lets nobody have, such as
+/// an agent, is missing in the record, with the reason.
 pub fn capture_only(
     writer: Writer,
     world: &mut dyn World,

@@ -71,15 +71,21 @@ pub struct Captures {
     window_min_s: f64,
     /// What a trial takes beside its windows, in seconds.
     trial_s: f64,
+    /// Whether nothing was measured before, so that there is no result to be kept from what fails now.
+    pub alone: bool,
 }
 
 impl Captures {
     /// As a run that has ended asks for. `trial_s` is what a trial of it took beside its load.
     pub fn of(record: &Record, trial_s: Option<f64>) -> Captures {
         let variants = explained(&record.header.plan);
-        let warm_up_s = record.warm_up.as_ref().map_or(WARM_UP_S, |warm_up| warm_up.seconds);
+        let settled = record.warm_up.as_ref().map(|warm_up| warm_up.seconds);
+        let asked = record.header.plan.design.warmup.map(|warm_up| warm_up.as_secs_f64());
+        let warm_up_s = settled.or(asked).unwrap_or(WARM_UP_S);
         let window_min_s = variants.iter().map(|variant| responses_s(record, *variant)).fold(0.0, f64::max);
-        Captures { variants, warm_up_s, window_min_s, trial_s: trial_s.unwrap_or(TRIAL_S) + warm_up_s }
+        let trial_s = trial_s.unwrap_or(TRIAL_S) + warm_up_s;
+        let alone = record.complete_blocks().next().is_none();
+        Captures { variants, warm_up_s, window_min_s, trial_s, alone }
     }
 
     /// Length of a window of load in seconds.

@@ -102,6 +102,8 @@ impl Dispatcher<'_> {
         let why = match outcome {
             Ok(()) => return Ok(()),
             Err(failure @ (Failure::Interrupted | Failure::Record(_))) => return Err(failure),
+            // The next trial would fail likewise.
+            Err(failure) if captures.alone => return Err(failure),
             Err(failure) => failure.to_string(),
         };
         for kind in left {

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use audit::{Outcome, conclude};
 use plan::{Metric, Plan, Rate};
-use proofload_lab::{Notice, ROUNDS, Schedule, TRIALS, VARIANTS_MAX, explained};
+use proofload_lab::{LabError, Notice, ROUNDS, Schedule, TRIALS, VARIANTS_MAX, capture_only, explained};
 use record::{Capture, CaptureKind, EndReason, Record};
 
-use crate::world::{Fault, Simulated, plan, run, watched, with_copy};
+use crate::world::{Fault, Simulated, begun, plan, run, watched, with_copy};
 
 fn asked(variants: usize) -> Plan {
     let mut plan = plan(variants);
@@ -194,4 +194,30 @@ fn of_many_variants_those_that_are_compared_are_explained_and_never_a_copy() {
     assert_eq!(explained(&many), [0, 1, 3, 5, 7, 9, 11]);
     many.comparisons.clear();
     assert_eq!(explained(&many), (0..VARIANTS_MAX).collect::<Vec<_>>());
+}
+
+#[test]
+fn captures_alone_measure_no_block_and_end_with_what_fails() {
+    let alone = |world: &mut Simulated| {
+        let (writer, _folder) = begun(plan(2), 7);
+        let (record, result) = capture_only(writer, world, 2, &mut |_| {});
+        assert!(record.blocks.is_empty() && world.living.is_empty());
+        (record, result)
+    };
+    let (record, result) = alone(&mut Simulated::new(7, &[0.0, 0.2]));
+    assert!(result.is_ok() && reason(&record) == &EndReason::Measured);
+    assert_eq!(record.captures.len(), 2 * 2 * TRIALS.concat().len());
+    // Where nothing is known of responses windows are not as long as where there were none.
+    let longest = record.captures.iter().map(|capture| capture.end_ns - capture.start_ns).max();
+    assert!(longest.is_some_and(|ns| ns < 10_000_000_000), "{longest:?}");
+
+    let mut world = Simulated::new(7, &[0.0, 0.2]);
+    world.fault = Some(Fault::NeverStartsCaptured);
+    let (record, result) = alone(&mut world);
+    assert!(matches!(result, Err(LabError::Service(_))), "{result:?}");
+    assert!(matches!(reason(&record), EndReason::ServiceFailed(_)), "{:?}", reason(&record));
+    world.fault = Some(Fault::InterruptCaptured(2));
+    let (record, result) = alone(&mut world);
+    assert!(result.is_ok() && reason(&record) == &EndReason::Interrupted);
+    assert!(!record.captures.is_empty(), "what was captured is kept");
 }

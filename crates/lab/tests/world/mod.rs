@@ -360,6 +360,13 @@ pub fn watched(
     world: &mut Simulated,
     watch: &mut dyn FnMut(&Progress<'_>),
 ) -> (Record, Result<(), LabError>, tempfile::TempDir) {
+    let (writer, folder) = begun(plan, seed);
+    let (record, result) = proofload_lab::run(writer, world, watch);
+    (record, result, folder)
+}
+
+/// A record in which nothing has happened yet.
+pub fn begun(plan: Plan, seed: u64) -> (Writer, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a folder for the record");
     let header = Header {
         version: record::VERSION,
@@ -373,6 +380,5 @@ pub fn watched(
     };
     let directory = folder.path().join("record");
     let writer = Writer::create(&directory, header, "name = \"simulated\"\n").expect("the record is made");
-    let (record, result) = proofload_lab::run(writer, world, watch);
-    (record, result, folder)
+    (writer, folder)
 }
