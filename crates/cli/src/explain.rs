@@ -8,7 +8,7 @@ use std::path::Path;
 use audit::Conclusion;
 use plan::Metric;
 use profile::{Explanation, Interval, Measured};
-use record::Record;
+use record::{EXPLANATION, Record};
 use report::bytes;
 
 use crate::exit::Failed;
@@ -18,8 +18,6 @@ mod files;
 
 pub use files::{Files, PROFILE_BYTES_MAX, read_bounded};
 
-/// The explanation as a value, in the record's folder.
-pub const EXPLANATION: &str = "explanation.json";
 /// The flame graphs, in the record's folder.
 pub const FLAME: &str = "flame.html";
 /// Larger than any: it has a tree for each variant and service, pruned of nothing.
