@@ -5,23 +5,34 @@ FUZZ_SECONDS ?= 60
 FUZZ_TARGETS := response_reader transcript_reader
 DEMO_TARGETS := express-json express-views
 TRUTH := target/truth
+PAGE := crates/report/src/page/page.html
 # Each with a budget in which two virtual cores should get the six blocks that a verdict takes; docs/experiments.md says which were tried.
 STUDIES := express-node-env=16m express-node-env-20mbit=5m auth-sync-async=8m auth-ping=6m json-data=12m
 STUDIES += json-data-large-short=4m express-tuning=4m express-checklist=7m reverse-proxy=5m reverse-proxy-latency=5m
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build demo studies bench-engine bench-open-loop bench-memory bench-proxy bench-agent truth-setup truth-simulated
+.PHONY: help setup build web web-check demo studies bench-engine bench-open-loop bench-memory bench-proxy bench-agent truth-setup truth-simulated
 .PHONY: truth-aa truth-planted truth-by-hand truth-variance truth-validity test fuzz check
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## install what is missing: nginx, ip, and the npm packages of services under test and tests
+setup: ## install what is missing: nginx, ip, Chromium, and the npm packages of services under test, pages and tests
 	scripts/setup
 
 build: ## the binary proofload, optimised
 	cargo build --release --locked -p proofload
+
+web: ## the report page from its source in web/, put where the binary takes it from
+	scripts/setup web
+	cd web && npm run --silent check && npm run --silent build
+	cp web/dist/index.html $(PAGE)
+
+web-check: ## whether the report page in the binary is what its source makes, byte for byte
+	scripts/setup web
+	cd web && npm run --silent check && npm run --silent build
+	@cmp web/dist/index.html $(PAGE) || { echo "the report page is not what web/ makes: run make web" >&2; exit 1; }
 
 demo: ## what NODE_ENV does to two Express services, measured here in a few minutes
 	scripts/setup $(DEMO_TARGETS)
@@ -87,6 +98,7 @@ test: setup ## all tests: the workspace's, the agent's, those of the services un
 	cd agent && node --test
 	cd targets && node --test
 	node --test crates/report/tests/flame/*.test.js
+	scripts/test-page
 	python3 -m unittest discover --start-directory bench/engine
 	python3 -m unittest discover --start-directory bench/truth
 	python3 -m unittest discover --start-directory scripts
@@ -104,4 +116,5 @@ check: ## what CI runs: format, lints, house rules, all tests
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo xtask tidy
+	@$(MAKE) --no-print-directory web-check
 	@$(MAKE) --no-print-directory test

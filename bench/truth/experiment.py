@@ -68,12 +68,21 @@ def run(proofload: str, name: str, variants: Variants, effect: Effect, seed: int
         command = [proofload, "run", str(file), "--json", "--seed", str(seed), "--out", str(record)]
         output = output_of(command, effect.budget_s + GRACE_S)
         try:
-            report = json.loads(output)
+            report = report_in(output)
             events = parsed((record / "events.jsonl").read_text().splitlines())
         except (ValueError, OSError) as error:
             raise Failed(f"the report or the record cannot be read: {error}") from error
     return {"metric": effect.metric, "margin": effect.margin, "budget_s": effect.budget_s,
             "variables": variants.candidate, **kept(report, events)}
+
+
+def report_in(output: str) -> dict:
+    """The report in what `run --json` printed: the last of its events. Raises `ValueError` where there is none."""
+    lines = output.splitlines()
+    last = json.loads(lines[-1]) if lines else {}
+    if last.get("event") != "report":
+        raise ValueError("the last event is no report")
+    return last["report"]
 
 
 def output_of(command: list, seconds_max: float) -> str:

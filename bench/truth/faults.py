@@ -20,7 +20,7 @@ from typing import Optional
 
 import beside
 from catalogue import BUSY_LOOPS, CHECKS, FAULTS, ORPHAN, PORT_TAKEN, PREVENTED, REFUSED, STALE_SERVER, Fault
-from experiment import ANSWERED, ended, kept
+from experiment import ANSWERED, ended, kept, report_in
 from reuse import ROOT, Failed, progress
 from study import Step, add_options, add_proofload, command, conduct, parsed
 from toml_writer import toml_text
@@ -127,7 +127,7 @@ def filled(value: object, known: dict) -> object:
 def said(output: str, record: Path) -> dict:
     """What the report says, with the evidence of its findings."""
     try:
-        report = json.loads(output)
+        report = report_in(output)
         events = parsed((record / "events.jsonl").read_text().splitlines())
     except (ValueError, OSError) as error:
         raise Failed(f"the report or the record cannot be read: {error}") from error

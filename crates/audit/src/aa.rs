@@ -2,6 +2,7 @@
 
 use plan::Metric;
 use record::Record;
+use schemars::JsonSchema;
 use serde::Serialize;
 use stats::Estimate;
 
@@ -14,7 +15,7 @@ use crate::rule;
 const SHARES: usize = 5;
 
 /// The baseline against its copy.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct AaCheck {
     /// Reads as "X against itself".
     pub label: String,

@@ -138,8 +138,8 @@ pub fn other_machine(before: &Record, after: &Record) -> Option<Finding> {
     })
 }
 
-/// In words with both values. What one of them does not tell is no difference.
-fn differences(before: &Environment, after: &Environment) -> Vec<String> {
+/// What tells two machines apart, or their software, in words with both values. What one of them does not tell is no difference.
+pub fn differences(before: &Environment, after: &Environment) -> Vec<String> {
     let mut found = Vec::new();
     let mut text = |name: &str, one: Option<&str>, other: Option<&str>| {
         if let (Some(one), Some(other)) = (one, other)
@@ -149,7 +149,8 @@ fn differences(before: &Environment, after: &Environment) -> Vec<String> {
         }
     };
     text("processor", before.cpu_model.as_deref(), after.cpu_model.as_deref());
-    text("processors", Some(&before.cpus.to_string()), Some(&after.cpus.to_string()));
+    let processors = |of: &Environment| (of.cpus > 0).then(|| of.cpus.to_string());
+    text("processors", processors(before).as_deref(), processors(after).as_deref());
     text("kernel", before.kernel.as_deref(), after.kernel.as_deref());
     text("C library", before.libc.as_deref(), after.libc.as_deref());
     text("frequency governor", before.governor.as_deref(), after.governor.as_deref());

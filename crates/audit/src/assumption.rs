@@ -4,13 +4,14 @@
 
 use plan::LookRule;
 use record::{EndReason, Record};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::aa::AaCheck;
 use crate::comparison::{Comparison, Outcome};
 
 /// How well an assumption stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
     /// The record speaks for it, or makes it true.
@@ -22,7 +23,7 @@ pub enum Standing {
 }
 
 /// Something that has to be so for the result to be right.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Assumption {
     /// Stable name, for example `blocks_independent`.
     pub name: &'static str,

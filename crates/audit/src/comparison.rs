@@ -2,7 +2,8 @@
 
 use plan::{LookRule, Metric};
 use record::Record;
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use stats::{Error, Estimate, Resampling, Rule, Verdict};
 
 use crate::crosscheck::{self, CrossCheck};
@@ -16,7 +17,7 @@ use crate::rule;
 const FLIPS: u32 = 9_999;
 
 /// What may be said of a comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// The candidate is better by more than chance.
@@ -34,7 +35,7 @@ pub enum Outcome {
 }
 
 /// A comparison's result.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Comparison {
     /// Reads as "candidate against baseline".
     pub label: String,
@@ -67,7 +68,7 @@ pub struct Comparison {
 }
 
 /// An estimate of a metric that the experiment did not choose.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Exploratory {
     /// The metric.
     pub metric: Metric,

@@ -1,6 +1,7 @@
 //! What methods that assume less say to the blocks of an estimate. They qualify it; the verdict is the interval's alone.
 
 use record::Record;
+use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{Estimate, Interval, Resampling};
 
@@ -10,7 +11,7 @@ const RESAMPLES: u32 = 2_000;
 const LEVEL: f64 = 0.95;
 
 /// Other views of the same blocks.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CrossCheck {
     /// The ratio's interval by bootstrap-t over blocks, which bears skewed noise; 95 %, as if looked at once. `None` where
     /// resamples have no spread.

@@ -3,12 +3,13 @@
 //! It tells what the ratio says once more and decides nothing. Of throughput there is none: requests per second do not add up.
 
 use plan::Metric;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::metric::BlockFigures;
 
 /// What a difference is counted in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// Microseconds.
@@ -18,7 +19,7 @@ pub enum Unit {
 }
 
 /// Candidate less baseline, over blocks.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Difference {
     /// What it is counted in.
     pub unit: Unit,

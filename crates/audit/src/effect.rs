@@ -2,6 +2,7 @@
 
 use plan::Metric;
 use record::Record;
+use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{Contrast, Estimate, Factor};
 
@@ -11,7 +12,7 @@ use crate::metric::{BlockFigures, direction};
 use crate::rule;
 
 /// What an effect is of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// One factor, on average over all others.
@@ -21,7 +22,7 @@ pub enum Kind {
 }
 
 /// A main effect or a two-way interaction.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Effect {
     /// Such as `node_env: production / development`, and two of these with ` × ` in between.
     pub label: String,

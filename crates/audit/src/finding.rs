@@ -1,12 +1,14 @@
 //! A finding: the result of one validity check, with its evidence in numbers.
 
-use serde::ser::SerializeStruct;
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 
 use crate::catalogue;
 
 /// How grave a finding is, the gravest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Grade {
     /// No conclusion may be drawn.
@@ -52,17 +54,37 @@ impl Finding {
     }
 }
 
-/// By hand, because the number is the catalogue's and no field.
+/// A finding as other programs get it: the number is the catalogue's, and no field.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Finding")]
+struct Told<'a> {
+    /// Under which docs/validity.md explains it, such as `V8`.
+    number: Option<&'static str>,
+    /// Stable name of the check, such as `errors`.
+    check: &'static str,
+    /// How grave it is.
+    grade: Grade,
+    /// What was found, in one sentence, with its figures.
+    evidence: &'a str,
+    /// What it means and what to do.
+    remedy: &'a str,
+    /// Places of the variants it is about among `variants`; empty means all.
+    variants: &'a [usize],
+}
+
 impl Serialize for Finding {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Finding { check, grade, evidence, remedy, variants } = self;
-        let mut out = serializer.serialize_struct("Finding", 6)?;
-        out.serialize_field("number", &self.number())?;
-        out.serialize_field("check", check)?;
-        out.serialize_field("grade", grade)?;
-        out.serialize_field("evidence", evidence)?;
-        out.serialize_field("remedy", remedy)?;
-        out.serialize_field("variants", variants)?;
-        out.end()
+        Told { number: self.number(), check, grade: *grade, evidence, remedy, variants }.serialize(serializer)
+    }
+}
+
+impl JsonSchema for Finding {
+    fn schema_name() -> Cow<'static, str> {
+        Told::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Told::json_schema(generator)
     }
 }

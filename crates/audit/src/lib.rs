@@ -11,39 +11,56 @@ mod comparison;
 mod crosscheck;
 mod difference;
 mod effect;
+mod essentials;
+mod failure;
 mod finding;
+mod gate;
+mod grid;
+mod machines;
 mod metric;
 mod no_success;
 mod rule;
 mod service;
 mod spread;
+mod trend;
 mod variant;
 
 pub mod catalogue;
 pub mod checks;
+pub mod series;
 
 pub use aa::AaCheck;
-pub use across::{Across, MEMORY_TOLERANCE, Shift, across, other_machine};
+pub use across::{Across, MEMORY_TOLERANCE, Shift, across, differences, other_machine};
 pub use assumption::{Assumption, Standing};
 pub use calibration::{Calibration, Copies, Found, Noise, POWER, Steal};
 pub use comparison::{Comparison, Exploratory, Outcome};
 pub use crosscheck::CrossCheck;
 pub use difference::{Difference, Unit};
 pub use effect::{Effect, Kind};
+pub use essentials::{Compared, ESSENTIALS_VERSION, Essentials, Figure, plan_mark};
+pub use failure::{Failure, failures};
 pub use finding::{Finding, Grade};
+pub use gate::{Gate, Judgement, Measured, Ruling, Unfit, gated, limits_settled};
+pub use grid::{Grid, grids};
+pub use machines::{machine_mark, machines};
 pub use metric::{direction, metrics};
 pub use no_success::{NoSuccess, fruitless_slices, never_succeeded};
 pub use rule::{rule, rule_of};
+pub use series::{Series, ratios_by_block, series};
 pub use service::{SERVING_SHARE_MIN, ServiceCost};
 pub use spread::Spread;
-pub use variant::{Endpoint, ResponseTime, Variant, latencies, responses};
+pub use trend::{Asked, Dated, Line, LineOf, Point, Shifted, Stretch, TREND_SEED, Trend, trend};
+pub use variant::{
+    Endpoint, ResponseTime, Variant, latencies, latencies_together, responses, responses_together,
+};
 
 use metric::BlockFigures;
 use record::Record;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// All that may be said of a record.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Conclusion {
     /// Blocks in which every variant was measured.
     pub blocks: u32,
@@ -69,7 +86,7 @@ pub struct Conclusion {
 }
 
 /// A block that counts for nothing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DroppedBlock {
     /// Its number.
     pub block: u32,

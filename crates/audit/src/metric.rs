@@ -2,9 +2,13 @@
 
 use plan::Metric;
 use record::{Block, Record, Trial};
-use stats::{Direction, Latencies, Quantile};
+use stats::{Direction, Quantile};
 
 use crate::variant::merged;
+
+mod quantiles;
+
+use quantiles::Quantiles;
 
 /// The metrics of an experiment in closed loop.
 const CLOSED: [Metric; 3] = [Metric::Throughput, Metric::CpuPerRequest, Metric::PeakMemory];
@@ -16,9 +20,6 @@ const OPEN: [Metric; 6] =
 pub fn metrics(record: &Record) -> &'static [Metric] {
     if record.is_open_loop() { &OPEN } else { &CLOSED }
 }
-
-/// Requests without an answer that a quantile bears, as a share of those beyond it.
-const CENSORED_SHARE_MAX: f64 = 0.1;
 
 /// Whether more or less of a metric is better.
 pub fn direction(metric: Metric) -> Direction {
@@ -34,8 +35,8 @@ pub(crate) struct Figures {
     throughput_per_s: f64,
     cpu_us_per_request: f64,
     peak_rss_bytes: Option<u64>,
-    /// Response times; `None` in closed loop.
-    pub response: Option<Latencies>,
+    /// Of the response times; `None` in closed loop.
+    response: Option<Quantiles>,
 }
 
 impl Figures {
@@ -43,7 +44,8 @@ impl Figures {
         let sum = |of: fn(&record::Slice) -> u64| trial.measured().map(of).sum::<u64>() as f64;
         let mut opens = trial.measured().filter_map(|slice| slice.open.as_ref()).peekable();
         // Tables are not small: none is made where there is nothing to put in.
-        let response = opens.peek().is_some().then(|| merged(opens.map(|open| &open.response)));
+        let response =
+            opens.peek().is_some().then(|| Quantiles::of(&merged(opens.map(|open| &open.response))));
         Figures {
             throughput_per_s: sum(|slice| slice.ok_in_window) / sum(|slice| slice.window_ns) * 1e9,
             cpu_us_per_request: sum(record::Slice::services_cpu_ns) / sum(|slice| slice.ok) / 1e3,
@@ -71,17 +73,13 @@ impl Figures {
     }
 
     /// A quantile of the response time, if enough requests bear it.
-    ///
-    /// A single request without an answer moves it by up to one rank, which is nothing beside the chance in it. So where
-    /// they are few they count as slower than all others, which is what they were to whoever waited; else it is bounded.
     pub fn quantile(&self, metric: Metric) -> Option<Quantile> {
-        let q = metric.quantile()?;
-        let response = self.response.as_ref().filter(|response| response.resolves(q))?;
-        let few = response.count() as f64 * (1.0 - q) * CENSORED_SHARE_MAX;
-        match response.bounds(q)? {
-            (_, Some(high)) if response.censored() as f64 <= few => Some(Quantile::Exact(high)),
-            _ => response.quantile(q),
-        }
+        self.response.as_ref()?.get(metric)
+    }
+
+    /// Requests with a response time, those that were given up included; 0 in closed loop.
+    pub fn response_times(&self) -> u64 {
+        self.response.as_ref().map_or(0, |response| response.requests)
     }
 }
 

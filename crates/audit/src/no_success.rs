@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use record::{Record, Slice, SliceKind};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::finding::{Finding, Grade};
@@ -15,7 +16,7 @@ use crate::finding::{Finding, Grade};
 const WAYS_MAX: usize = 3;
 
 /// What became of the requests of a variant that never succeeded.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct NoSuccess {
     /// Requests sent; in open loop those due.
     pub requests: u64,

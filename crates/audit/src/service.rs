@@ -1,13 +1,14 @@
 //! What each service of a variant cost, and how many of its processes did the work: for showing, and for the check of workers.
 
 use record::{ServiceUse, Trial};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Part of the busiest process's CPU time from which on a process counts as serving.
 pub const SERVING_SHARE_MIN: f64 = 0.1;
 
 /// One service of a variant, over all complete blocks.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ServiceCost {
     /// Name of the service.
     pub service: String,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use plan::Metric;
 use record::{ErrorCount, Record, Slice, Trial};
+use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{Interval, Latencies};
 
@@ -15,7 +16,7 @@ use crate::service::{self, ServiceCost, median};
 const FAILED_LEVEL: f64 = 0.95;
 
 /// One variant's figures.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Variant {
     /// Name of the variant.
     pub name: String,
@@ -57,7 +58,7 @@ pub struct Variant {
 }
 
 /// What came of one of several requests.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Endpoint {
     /// Its name.
     pub name: String,
@@ -72,7 +73,7 @@ pub struct Endpoint {
 }
 
 /// A quantile of the response time.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct ResponseTime {
     /// The metric of that name.
     pub metric: Metric,
@@ -183,7 +184,8 @@ fn status(slices: &[&Slice]) -> BTreeMap<u16, u64> {
     counts
 }
 
-/// Time from sent to done of a variant, by its index in the plan: for each complete block over its measured slices.
+/// Time from sent to done of a variant, by its index in the plan: for each complete block over its measured slices. Packed: there may be
+/// thousands.
 ///
 /// In closed loop it follows from connections and throughput, and is no basis for a comparison.
 pub fn latencies(record: &Record, index: usize) -> Vec<Latencies> {
@@ -196,8 +198,27 @@ pub fn responses(record: &Record, index: usize) -> Vec<Latencies> {
 }
 
 fn by_block(record: &Record, index: usize, of: fn(&Slice) -> Option<&Latencies>) -> Vec<Latencies> {
-    let trials = record.complete_blocks().filter_map(|block| trial(block, index));
-    trials.map(|trial| merged(trial.measured().filter_map(of))).collect()
+    let packed = |trial: &Trial| {
+        let mut all = merged(trial.measured().filter_map(of));
+        all.pack();
+        all
+    };
+    record.complete_blocks().filter_map(|block| trial(block, index)).map(packed).collect()
+}
+
+/// The same as [`latencies`] over all complete blocks together.
+pub fn latencies_together(record: &Record, index: usize) -> Latencies {
+    merged(measured(record, index).map(|slice| &slice.latency))
+}
+
+/// The same as [`responses`] over all complete blocks together.
+pub fn responses_together(record: &Record, index: usize) -> Latencies {
+    merged(measured(record, index).filter_map(|slice| Some(&slice.open.as_ref()?.response)))
+}
+
+/// What counts of a variant: the measured slices of complete blocks.
+pub(crate) fn measured(record: &Record, index: usize) -> impl Iterator<Item = &Slice> {
+    record.complete_blocks().filter_map(move |block| trial(block, index)).flat_map(Trial::measured)
 }
 
 pub(crate) fn merged<'a>(histograms: impl Iterator<Item = &'a Latencies>) -> Latencies {

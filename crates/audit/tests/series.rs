@@ -89,6 +89,18 @@ fn what_changes_with_order_or_time_is_found_from_a_size_on_and_not_below() {
 }
 
 #[test]
+fn a_ratio_that_drifts_is_told_though_ten_blocks_have_no_correlation_beyond_chance() {
+    let drifting = |each: f64| {
+        let mut maker = Maker::new(6);
+        maker.planted(Run::new(10, 0.01), |at| if at.variant == 1 { each * f64::from(at.block) } else { 0.0 })
+    };
+    let told = evidence(&drifting(-0.02), "autocorrelated");
+    assert!(told.contains("go one way, by −") && told.contains("from the first to the last of 10"), "{told}");
+    // A trend that is there and moves no verdict.
+    assert!(!found(&drifting(-0.0005)).contains(&"autocorrelated"));
+}
+
+#[test]
 fn a_slow_drift_is_a_trend_and_says_what_became_of_the_figures() {
     let mut maker = Maker::new(3);
     let quiet = Run { machine: 0.01, ..Run::new(12, 0.01) };

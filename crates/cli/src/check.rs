@@ -5,10 +5,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use plan::{Arrivals, Design, Launcher, Load, LookRule, Metric, Plan, Rate, Request, Service, Workers};
+use plan::{
+    Arrivals, Design, Launcher, Load, LookRule, Metric, Plan, Rate, Request, Service, Subject, Workers,
+};
 use report::{rate, seconds, share};
 use stats::Rule;
 
+use crate::against::{self, AgainstArgs};
 use crate::{print, problems};
 
 mod place;
@@ -19,6 +22,8 @@ mod power;
 pub struct CheckArgs {
     /// The experiment file
     file: PathBuf,
+    #[command(flatten)]
+    against: AgainstArgs,
     /// Print the checked plan as JSON
     #[arg(long)]
     json: bool,
@@ -29,7 +34,7 @@ pub struct CheckArgs {
 /// # Errors
 /// If the file has problems.
 pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
-    let plan = problems::read_plan(&args.file)?;
+    let plan = against::planned(problems::read_plan(&args.file)?, &args.against)?;
     if args.json {
         print::data(&format!("{}\n", serde_json::to_string_pretty(&plan)?))?;
     } else {
@@ -41,6 +46,11 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
 /// The plan in words.
 pub fn describe(plan: &Plan) -> String {
     let mut out = format!("{}\n\n", plan.question.as_deref().unwrap_or(&plan.name));
+    if let Some(against) = &plan.against {
+        let _ = writeln!(out, "against {}", against.describe());
+        against.notes.iter().for_each(|note| _ = writeln!(out, "  note: {note}"));
+        out.push('\n');
+    }
     let _ = writeln!(out, "{} variants:", plan.variants.len());
     for variant in &plan.variants {
         let services: Vec<String> = variant.services.iter().map(started).collect();
@@ -64,7 +74,26 @@ pub fn describe(plan: &Plan) -> String {
         let _ =
             writeln!(out, "and one that must show no difference, or the result is void:\n  {}", copy.label);
     }
+    out.push_str(&gate(plan));
     let _ = writeln!(out, "\n{}", schedule(plan));
+    out
+}
+
+/// The limits of the gate, each with what it is about; nothing where there are none.
+fn gate(plan: &Plan) -> String {
+    let mut out = String::new();
+    if !plan.gate.is_empty() {
+        let _ = writeln!(out, "\n{} limits, for `proofload run --gate`:", plan.gate.len());
+    }
+    for entry in &plan.gate {
+        let name = |subject: Subject| match subject {
+            Subject::Comparison(index) => plan.comparisons[index].label.as_str(),
+            Subject::Variant(index) => plan.variants[index].name.as_str(),
+        };
+        let about: Vec<&str> = plan.gated(entry, &plan.gate).into_iter().map(name).collect();
+        let about = if about.is_empty() { "nothing in this experiment".to_owned() } else { about.join(", ") };
+        let _ = writeln!(out, "  {}: {about}", entry.limit);
+    }
     out
 }
 

@@ -8,14 +8,14 @@ use clap::Args;
 use report::Compared;
 
 use crate::exit::VOID;
-use crate::{print, report as records};
+use crate::{print, records};
 
 /// Flags of `compare`.
 #[derive(Debug, Args)]
 pub struct CompareArgs {
-    /// Folder of the earlier record, or `latest`
+    /// The earlier record: its folder, `latest~1` for the one before the newest, its name, or an experiment's name for its newest
     before: PathBuf,
-    /// Folder of the later record, or `latest`
+    /// The later record, likewise
     #[arg(default_value = "latest")]
     after: PathBuf,
     /// For other programs

@@ -11,7 +11,7 @@ use record::Record;
 use report::Surveyed;
 
 use crate::print;
-use crate::report::{RECORDS, newest_first};
+use crate::records::{newest_first, root};
 
 /// Programs that the shipped experiments start.
 const PROGRAMS: [&str; 2] = ["node", "nginx"];
@@ -61,18 +61,18 @@ pub fn run(args: &EnvArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn ask(facts: &Facts) -> Asked {
-    let records = if Path::new(RECORDS).is_dir() { RECORDS } else { "." };
+    let records = if root().is_dir() { root().to_string_lossy() } else { ".".into() };
     let version = |name: &&str| ((*name).to_owned(), machine::version_of(name));
     Asked {
         io_uring: Some(Granted::of(load::grants_completion())),
         link: Some(Granted::of(target::networks_can_be_made())),
         group_writable: Some(facts.processors.group.can_account()),
-        storage: Storage::of(records),
+        storage: Storage::of(&records),
         programs: PROGRAMS.iter().map(version).collect(),
     }
 }
 
-/// The newest calibration below ./records that was made on this machine and is not void.
+/// The newest calibration among the records that was made on this machine and is not void.
 fn calibration(facts: &Facts) -> Option<(Record, Calibration)> {
     let named =
         |path: &Path| path.file_name().is_some_and(|name| name.to_string_lossy().contains("-calibration-"));

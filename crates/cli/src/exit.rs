@@ -8,12 +8,16 @@ use record::{EndReason, Record};
 
 use crate::print;
 
+/// A limit of a gate is broken.
+pub const BROKEN: u8 = 1;
 /// Usage, or an experiment file with problems.
 pub const USAGE: u8 = 2;
-/// A service did not start, or died, or data that it needs could not be made.
+/// A service did not start, or died, or data that it needs could not be made, or it could not be built.
 pub const SERVICE: u8 = 3;
 /// The measurement is void.
 pub const VOID: u8 = 4;
+/// No limit of a gate is broken, and one is open.
+pub const OPEN: u8 = 5;
 /// Proofload could not do its own part.
 pub const SELF: u8 = 6;
 /// The user stopped it.

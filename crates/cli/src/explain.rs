@@ -19,7 +19,7 @@ mod files;
 pub use files::{Files, PROFILE_BYTES_MAX, read_bounded};
 
 /// The flame graphs, in the record's folder.
-pub const FLAME: &str = "flame.html";
+pub const FLAME: &str = report::page::FLAME_PAGE;
 /// Larger than any: it has a tree for each variant and service, pruned of nothing.
 const EXPLANATION_BYTES_MAX: u64 = 1 << 30;
 

@@ -1,5 +1,6 @@
 //! The binary `proofload`: flags, what is printed, exit codes. Everything else is the other crates' work.
 
+mod against;
 mod audit;
 mod calibrate;
 mod check;
@@ -7,12 +8,17 @@ mod compare;
 mod env;
 mod exit;
 mod explain;
+mod gate;
+mod generate;
 mod habits;
+mod history;
+mod live;
 mod load;
+mod open;
 mod print;
 mod problems;
 mod profile;
-mod progress;
+mod records;
 mod report;
 mod run;
 mod schema;
@@ -20,6 +26,7 @@ mod signals;
 mod validity;
 
 use std::ffi::OsStr;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -34,6 +41,9 @@ pub const WARDEN: &str = "__warden";
 #[derive(Debug, Parser)]
 #[command(name = "proofload", version, after_help = AFTER_HELP)]
 struct Cli {
+    /// Folder in which records are made and found, instead of ./records or what PROOFLOAD_RECORDS says
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Everywhere")]
+    records: Option<PathBuf>,
     #[command(subcommand)]
     command: Command,
 }
@@ -46,14 +56,18 @@ Begin with:
   proofload calibrate experiment.toml          how small a difference this machine can show, in how much time
   proofload run experiment.toml --quick        a first answer in about a minute
   proofload run experiment.toml --explain      the same, and where the difference is spent
+  proofload run experiment.toml --against main the code here against that of another commit, interleaved
   proofload report latest                      the last report again
+  proofload gate latest --max-regression 3%    pass or fail, by the interval and not by the point
   proofload compare OLD NEW                    figures of two records side by side
+  proofload history                            all records; one experiment over time: history trend NAME
+  proofload open                               the last report in a browser
   proofload profile latest                     where the CPU time goes: by package, function and line
   proofload audit notes.md                     what wrk, ab and others printed, and what it is worth
   proofload validity V8                        what a finding of a report means, and what to do
 
-Exit codes: 0 all well; 2 usage or experiment file; 3 a service failed; 4 the measurement is void;
-6 Proofload could not do its own part (record not writable, too few descriptors, no right to make a link);
+Exit codes: 0 all well; 1 a limit of a gate is broken; 2 usage or experiment file; 3 a service failed;
+4 the measurement is void; 5 no limit of a gate is broken, and one is open; 6 Proofload could not do its own part (record not writable, too few descriptors, no right to make a link);
 130 interrupted.";
 
 #[derive(Debug, Subcommand)]
@@ -72,11 +86,22 @@ enum Command {
     Load(Box<load::LoadArgs>),
     /// Print the report of a record again
     Report(report::ReportArgs),
+    /// Hold limits against a record: kept, broken or open, as an exit code for CI
+    ///
+    /// The limits of the experiment file's [gate], and those of flags. A limit is kept or broken where the whole interval
+    /// says so: 0 all are kept, 1 one is broken, 5 none is broken and one is open, 4 the measurement is void.
+    Gate(gate::GateArgs),
     /// Put the figures of two records beside each other, where that means something
     ///
     /// The ratio of each variant that both have, with its interval. The runs were not interleaved, so whatever changed on the machine
     /// between them is inside. Of records of two machines no figure is shown, and the exit code is 4.
     Compare(compare::CompareArgs),
+    /// List the records, show one in short, or an experiment over time with the changes of its level
+    ///
+    /// Found below ./records, or where --records says. The index history.sqlite beside them only saves time.
+    History(history::HistoryArgs),
+    /// Open a record's report page in the browser, or tell where it is where there is no desktop
+    Open(open::OpenArgs),
     /// Tell where the CPU time goes: by kind, package, function and line, of every worker, per request
     ///
     /// Of a record whose run was explained, of services that are started for it, or of profiles that node, V8 and
@@ -96,8 +121,12 @@ enum Command {
     /// Processors, frequency, steal, clock, memory, limits, rights and what else is running, the worst first, each with its figures
     /// and the command that helps. Changes nothing, takes two seconds.
     Env(env::EnvArgs),
-    /// Print the JSON Schema of the experiment file, for editors
-    Schema,
+    /// Generate load for a Proofload elsewhere, as it says on stdin, and tell what came of it on stdout
+    ///
+    /// What Proofload starts on other machines. One JSON object a line, both ways; docs/formats.md has them. Ends with stdin.
+    Generate(generate::GenerateArgs),
+    /// Print the JSON Schema of the experiment file, for editors, or of the report as JSON
+    Schema(schema::SchemaArgs),
 }
 
 fn main() -> ExitCode {
@@ -105,18 +134,24 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).as_deref() == Some(OsStr::new(WARDEN)) {
         return target::warden_main();
     }
-    let result = match Cli::parse().command {
+    let cli = Cli::parse();
+    records::settle(cli.records);
+    let result = match cli.command {
         Command::Run(args) => run::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Load(args) => load::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Gate(args) => gate::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::History(args) => history::run(&args),
+        Command::Open(args) => open::run(&args),
         Command::Profile(args) => profile::run(&args),
         Command::Audit(args) => audit::run(&args),
         Command::Validity(args) => validity::run(&args),
         Command::Env(args) => env::run(&args),
-        Command::Schema => schema::run(),
+        Command::Generate(args) => generate::run(&args),
+        Command::Schema(args) => schema::run(&args),
     };
     result.unwrap_or_else(|error| exit::fail(&error))
 }

@@ -1,8 +1,13 @@
 //! Printing that survives a closed terminal: stdout is data, stderr is talk, and neither may end the program.
 
+use std::borrow::Cow;
+use std::fs;
 use std::io::{self, Write};
+use std::path::Path;
 
 use anstream::AutoStream;
+
+use crate::exit::{self, Failed};
 
 /// Columns of text that goes to no terminal.
 pub const WIDTH: usize = 100;
@@ -17,11 +22,59 @@ pub fn width() -> usize {
 ///
 /// # Errors
 /// If stdout cannot be written, but for a reader that went away: `| head` is no error.
-pub fn data(text: &str) -> io::Result<()> {
+pub fn data(text: &str) -> Result<(), Failed> {
     let mut out = AutoStream::auto(io::stdout().lock());
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// Writes data to a file, or to stdout. Colours stay only where stdout is a terminal; what is no text stays as it is.
+///
+/// # Errors
+/// If it cannot be written there. A reader of stdout that went away is none.
+pub fn put(file: Option<&Path>, data: &[u8]) -> Result<(), Failed> {
+    let Some(path) = file else {
+        return match str::from_utf8(data) {
+            Ok(text) => self::data(text),
+            Err(_) => {
+                let mut out = io::stdout().lock();
+                written(out.write_all(data).and_then(|()| out.flush()))
+            }
+        };
+    };
+    fs::write(path, plain(data)).map_err(|error| unwritable(&path.display().to_string(), &error))?;
+    talk(&format!("written: {}", path.display()));
+    Ok(())
+}
+
+/// Text without colours; what is no text stays as it is.
+pub fn plain(data: &[u8]) -> Cow<'_, [u8]> {
+    match str::from_utf8(data) {
+        Ok(text) => Cow::Owned(anstream::adapter::strip_str(text).to_string().into_bytes()),
+        Err(_) => Cow::Borrowed(data),
+    }
+}
+
+fn written(result: io::Result<()>) -> Result<(), Failed> {
+    match result {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => result,
+        result => result.map_err(|error| unwritable("stdout", &error)),
+    }
+}
+
+fn unwritable(what: &str, error: &io::Error) -> Failed {
+    let hint = match error.kind() {
+        io::ErrorKind::NotFound => Some("make its folder first"),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            Some("make room on that disk, or write elsewhere")
+        }
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Some("write where you may"),
+        io::ErrorKind::IsADirectory => Some("name a file in it"),
+        _ => None,
+    };
+    Failed {
+        message: format!("{what}: cannot be written: {error}"),
+        hint: hint.map(str::to_owned),
+        code: exit::SELF,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
-use plan::{Plan, Problem, ReadError};
+use plan::{Against, Plan, Problem, ReadError};
 
 use crate::exit::Failed;
 use crate::print;
@@ -13,7 +13,26 @@ use crate::print;
 /// # Errors
 /// If the file cannot be read or has problems.
 pub fn read_plan(path: &Path) -> anyhow::Result<Plan> {
-    match plan::read(path) {
+    or_shown(path, plan::read(path))
+}
+
+/// Reads the same file with the directories that it names as they are at a commit.
+///
+/// # Errors
+/// As [`read_plan`], and where something that the file names is not there at the commit.
+pub fn read_plan_at(path: &Path, against: &Against) -> anyhow::Result<Plan> {
+    let read = plan::read_at(path, against);
+    if read.is_err() {
+        print::talk(&format!(
+            "at {} the experiment file has problems that it has not here:",
+            against.baseline()
+        ));
+    }
+    or_shown(path, read)
+}
+
+fn or_shown(path: &Path, read: Result<Plan, ReadError>) -> anyhow::Result<Plan> {
+    match read {
         Ok(plan) => Ok(plan),
         Err(ReadError::Problems(problems)) => Err(shown(path, &problems.text, &problems.problems).into()),
         Err(error) => Err(Failed::usage(error.to_string()).into()),

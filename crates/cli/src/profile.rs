@@ -9,7 +9,7 @@ use profile::{Explanation, Tree};
 use report::why;
 
 use crate::exit::{self, Failed};
-use crate::{explain, print, report as reports};
+use crate::{explain, print, records};
 
 mod diff;
 mod file;
@@ -26,7 +26,7 @@ use start::StartArgs;
 pub struct ProfileArgs {
     #[command(subcommand)]
     two: Option<Two>,
-    /// An experiment (.toml), a record's folder or `latest`, or a file with a profile
+    /// An experiment (.toml), a record (its folder, `latest`, its name or its experiment's name), or a file with a profile
     #[arg(value_name = "FILE|RECORD")]
     what: Option<PathBuf>,
     /// A program that starts one service, and its arguments; it listens on the port in the variable PORT, and {port} stands for it
@@ -83,10 +83,16 @@ pub fn run(args: &ProfileArgs) -> anyhow::Result<ExitCode> {
         return start::experiment(what, &args.start, &args.form);
     }
     args.start.refused_for(what)?;
-    if what == Path::new("latest") || what.is_dir() || is_header(what) {
+    if is_record(what) {
         return record(what, &args.form);
     }
     file::run(what, &args.form)
+}
+
+/// What is there and is no file is a record; what is not there may be one's name, unless it is a path or has the end of a file's name.
+fn is_record(what: &Path) -> bool {
+    let word = what.components().count() == 1 && what.extension().is_none();
+    what.is_dir() || is_header(what) || !what.exists() && word
 }
 
 fn is_experiment(path: &Path) -> bool {
@@ -99,7 +105,7 @@ fn is_header(path: &Path) -> bool {
 }
 
 fn record(path: &Path, form: &FormArgs) -> anyhow::Result<ExitCode> {
-    let record = reports::opened(path)?;
+    let record = records::opened(path)?;
     let explanation = explain::kept_or_made(&record, form.again)?;
     let plan = &record.header.plan;
     form::print(form, &explanation, plan.question.as_ref().unwrap_or(&plan.name))?;
@@ -117,14 +123,7 @@ fn taken(explanation: &Explanation) -> ExitCode {
 /// # Errors
 /// If that cannot be done.
 fn put(out: Option<&Path>, text: &str) -> anyhow::Result<()> {
-    let Some(path) = out else { return Ok(print::data(text)?) };
-    let failed = |error: std::io::Error| {
-        let message = format!("{}: cannot be written: {error}", path.display());
-        Failed { message, hint: None, code: exit::SELF }
-    };
-    std::fs::write(path, text).map_err(failed)?;
-    print::talk(&format!("written: {}", path.display()));
-    Ok(())
+    Ok(print::put(out, text.as_bytes())?)
 }
 
 /// Text without colours where it goes to a file.

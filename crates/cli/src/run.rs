@@ -10,15 +10,27 @@ use lab::{LabError, Rig, Stop};
 use plan::Plan;
 use profile::Explanation;
 use record::{Environment, Header, Record, WriteError, Writer};
+use report::REPORT_PAGE;
+use serde_json::Value;
 
+use crate::against::{self, AgainstArgs};
 use crate::exit::{self, Failed};
-use crate::progress::Display;
-use crate::report::{Format, RECORDS};
-use crate::{WARDEN, explain, print, problems, signals};
+use crate::live::Live;
+use crate::report::Format;
+use crate::{WARDEN, explain, gate, print, problems, records, signals};
 
 /// What is told when a signal asks to stop.
 const STOPPING: &str =
     "stopping: the services are ended and the record is closed; once more to leave at once";
+const AFTER_HELP: &str = "\
+On a terminal the run is shown as it goes on, with keys:
+  q, s   stop early with what there is, as Ctrl-C does; once more leaves at once
+  p      pause before the next slice, and go on: the budget does not run meanwhile
+  l      show or hide what the services said last
+  ?      show or hide what the keys do
+
+Without a terminal there are plain lines on stderr. With --json stdout has one event a line, the first {\"event\":\"started\",…},
+the last {\"event\":\"report\",\"report\":{…}} with what `proofload report --json` prints: docs/events.md.";
 /// Shortest budget that `--quick` sets.
 const QUICK_MIN_S: u64 = 60;
 /// Seconds that `--quick` gives each variant: eight blocks of the shortest trial there is.
@@ -28,6 +40,7 @@ const QUICK_VARIANT_OPEN_S: u64 = 45;
 
 /// Flags of `run`.
 #[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
 pub struct RunArgs {
     /// The experiment file
     file: PathBuf,
@@ -43,12 +56,20 @@ pub struct RunArgs {
     /// Afterwards capture profiles of every variant in trials of their own, and say where the difference is spent
     #[arg(long)]
     explain: bool,
-    /// Print the report as JSON on stdout
+    /// Hold the limits of the file's [gate], and those of flags, against the result, and end with their exit code
+    #[arg(long)]
+    gate: bool,
+    /// Print what happens as JSON lines on stdout while it goes on, the report last (docs/events.md)
     #[arg(long)]
     json: bool,
     /// Folder of the record, made new [default: records/NAME-TIME]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    // The heading holds for all that comes after it.
+    #[command(flatten, next_help_heading = "With --gate")]
+    limits: gate::Flags,
+    #[command(flatten, next_help_heading = "Against another commit")]
+    against: AgainstArgs,
 }
 
 /// Runs the experiment.
@@ -56,11 +77,29 @@ pub struct RunArgs {
 /// # Errors
 /// If the file has problems, a service fails, or the record cannot be written.
 pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
-    let mut plan = problems::read_plan(&args.file)?;
+    // The worktree stays ours until the services have ended.
+    let (mut plan, _worktree) =
+        against::checked_out(&args.file, problems::read_plan(&args.file)?, &args.against)?;
     adjust(&mut plan, args);
+    match args.limits.given() {
+        _ if args.gate => gate::prepare(&mut plan, &args.limits)?,
+        Some(flag) => return Err(Failed::usage(format!("{flag} goes with --gate")).into()),
+        None => {}
+    }
     let directory = args.out.clone().unwrap_or_else(|| free_directory(&plan.name));
-    let (record, result) = carry_through(&args.file, plan, &directory)?;
-    let code = crate::report::print(&record, if args.json { Format::Json } else { Format::Text })?;
+    let text = fs::read_to_string(&args.file)?;
+    let experiment = args.file.display().to_string();
+    let (how, events) = (How::Measured, args.json);
+    let course = Course { experiment: &experiment, text, plan, directory: &directory, how, events };
+    let (record, result) = carry(course)?;
+    let code = if args.gate {
+        gate::after_run(&record, &args.limits, args.json)?
+    } else if args.json {
+        // The last event was the report.
+        exit::of_record(&record, &audit::conclude(&record))
+    } else {
+        crate::report::print(&record, Format::Text)?
+    };
     end(result, code)
 }
 
@@ -77,6 +116,8 @@ pub struct Course<'a> {
     pub directory: &'a Path,
     /// What is done of it.
     pub how: How,
+    /// Whether what happens is told on stdout, as JSON lines.
+    pub events: bool,
 }
 
 /// What is done of a plan.
@@ -102,23 +143,15 @@ pub fn carry_through(
 ) -> anyhow::Result<(Record, Result<(), LabError>)> {
     let text = fs::read_to_string(file)?;
     let experiment = file.display().to_string();
-    carry(Course { experiment: &experiment, text, plan, directory, how: How::Measured })
+    carry(Course { experiment: &experiment, text, plan, directory, how: How::Measured, events: false })
 }
 
 /// Carries a course through, and leaves its record in a new folder with what explains it and, where blocks were measured, reports.
 ///
 /// # Errors
-/// If the record cannot be begun. What goes wrong later stands beside the record.
+/// If the record cannot be begun, or events cannot be written. What goes wrong later stands beside the record.
 pub fn carry(course: Course<'_>) -> anyhow::Result<(Record, Result<(), LabError>)> {
     check_networks(&course.plan)?;
-    let stop = Stop::default();
-    let mut display = Display::new();
-    let (wish, teller) = (stop.clone(), display.teller());
-    signals::on_first(move || {
-        teller.say(STOPPING);
-        wish.request();
-    })?;
-
     let header = header(course.experiment, course.plan);
     let writer = Writer::create(course.directory, header, &course.text).map_err(unwritable)?;
     let directory = writer.record().directory.clone();
@@ -126,17 +159,25 @@ pub fn carry(course: Course<'_>) -> anyhow::Result<(Record, Result<(), LabError>
     let plan = writer.record().header.plan.clone();
     end_orphans();
     let warden = target::Warden::of_this_program(WARDEN);
+    let stop = Stop::default();
+    let mut live = Live::begin(&writer.record().header, directory.clone(), stop.clone(), course.events)?;
+    let (wish, teller) = (stop.clone(), live.teller());
+    signals::on_first(move || {
+        wish.request();
+        teller.stopping(STOPPING);
+    })?;
     let mut rig = Rig::new(plan, warden, directory, stop);
-    let mut watch = |progress: &lab::Progress<'_>| display.show(progress);
+    let mut watch = |progress: &lab::Progress<'_>| live.show(progress);
     let (record, result) = match course.how {
         How::Measured => lab::run(writer, &mut rig, &mut watch),
         How::CapturesOnly { rounds } => lab::capture_only(writer, &mut rig, rounds, &mut watch),
     };
-    display.finish();
+    live.clear();
     let explanation = explain::keep(&record);
     if course.how == How::Measured {
         keep_reports(&record, explanation.as_ref());
     }
+    live.finish(&record, || report_as_json(&record, explanation.as_ref()))?;
     Ok((record, result))
 }
 
@@ -159,15 +200,23 @@ pub fn failed(error: LabError) -> Failed {
 /// Leaves the report in the record's folder too. Where the disk is full the report on stdout must do.
 fn keep_reports(record: &Record, explanation: Option<&Explanation>) {
     let conclusion = audit::conclude(record);
-    for (name, format) in
-        [("report.txt", Format::Text), ("report.md", Format::Markdown), ("report.json", Format::Json)]
-    {
-        let text = crate::report::drawn((record, &conclusion, explanation), format, print::WIDTH);
-        let text = anstream::adapter::strip_str(&text).to_string();
-        if let Err(error) = fs::write(record.directory.join(name), text) {
-            print::talk(&format!("{}: not written: {error}", record.directory.join(name).display()));
+    // The page first: the text says where it lies.
+    for (name, format) in [
+        (REPORT_PAGE, Format::Html),
+        ("report.txt", Format::Text),
+        ("report.md", Format::Markdown),
+        ("report.json", Format::Json),
+    ] {
+        let path = record.directory.join(name);
+        if let Err(error) = crate::report::write((record, &conclusion, explanation), format, &path) {
+            print::talk(&format!("{}: not written: {error}", path.display()));
         }
     }
+}
+
+/// What `report --json` prints of a record.
+fn report_as_json(record: &Record, explanation: Option<&Explanation>) -> Value {
+    ::report::json(record, &audit::conclude(record), explanation)
 }
 
 fn adjust(plan: &mut Plan, args: &RunArgs) {
@@ -201,7 +250,7 @@ fn header(experiment: &str, plan: Plan) -> Header {
 pub fn free_directory(name: &str) -> PathBuf {
     let free = |number: u32| {
         let suffix = if number < 2 { String::new() } else { format!("-{number}") };
-        Path::new(RECORDS).join(format!("{name}-{}{suffix}", record::stamp()))
+        records::root().join(format!("{name}-{}{suffix}", record::stamp()))
     };
     (1..).map(free).find(|path| !path.exists()).unwrap_or_else(|| free(1))
 }

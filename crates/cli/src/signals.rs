@@ -1,14 +1,18 @@
-//! Ctrl-C, SIGTERM and a closed terminal: the first asks to stop, the second does not wait.
+//! Ctrl-C, SIGTERM and a closed terminal: the first asks to stop, the second does not wait. And Ctrl-Z, which leaves the terminal as it
+//! was found.
 
+use std::io;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::flag;
+use rustix::process::{getpgrp, getsid};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP};
 use signal_hook::iterator::Signals;
+use signal_hook::low_level::{emulate_default_handler, exit, register};
 
-use crate::exit;
+use crate::exit::INTERRUPTED;
+use crate::live;
 
 const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
@@ -20,9 +24,15 @@ const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 pub fn on_first(stop: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
     let armed = Arc::new(AtomicBool::new(false));
     for signal in SIGNALS {
-        // In this order: the handler that ends the program runs before the one that arms it.
-        flag::register_conditional_shutdown(signal, i32::from(exit::INTERRUPTED), Arc::clone(&armed))?;
-        flag::register(signal, Arc::clone(&armed))?;
+        let armed = Arc::clone(&armed);
+        let again = move || {
+            if armed.swap(true, Ordering::SeqCst) {
+                live::leave();
+                exit(i32::from(INTERRUPTED));
+            }
+        };
+        // SAFETY: all that it does may be done in a signal handler: an atomic, `live::leave`, which says so of itself, and `_exit`.
+        unsafe { register(signal, again) }?;
     }
     let mut signals = Signals::new(SIGNALS)?;
     thread::Builder::new().name("signals".into()).spawn(move || {
@@ -30,5 +40,23 @@ pub fn on_first(stop: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
             stop();
         }
     })?;
+    Ok(())
+}
+
+/// Does this before a Ctrl-Z stops the program. It must be fit for a signal handler: no memory, no locks.
+///
+/// # Errors
+/// If the handler cannot be installed.
+pub fn on_suspend(first: fn()) -> io::Result<()> {
+    let suspend = move || {
+        // Where no shell is above us nobody would have us go on; the kernel stops no such program either.
+        if getsid(None).is_ok_and(|session| session == getpgrp()) {
+            return;
+        }
+        first();
+        let _ = emulate_default_handler(SIGTSTP);
+    };
+    // SAFETY: the caller's part is fit for it, and the default handler's stand-in is made for it.
+    unsafe { register(SIGTSTP, suspend) }?;
     Ok(())
 }

@@ -4,10 +4,7 @@
 
 use audit::Conclusion;
 use plan::{LookRule, Plan};
-use record::{
-    CaptureKind, EndReason, Ended, Event, Prepared, RateChosen, Record, SliceKind, WriteError, Writer,
-};
-use target::Preparing;
+use record::{EndReason, Ended, Event, Record, SliceKind, WriteError, Writer};
 
 use crate::schedule::{Schedule, live_together, take_turns};
 use crate::tuning::{self, BLOCKS_MIN, Settings};
@@ -16,80 +13,15 @@ use crate::world::{Failure, OpenSpec, SliceSpec, Start, Turn, World};
 mod capturing;
 mod dropping;
 mod ending;
+mod notice;
+mod pausing;
 mod prepare;
 mod rate;
 mod settling;
 mod slices;
 mod treatment;
 
-/// What the run is doing, for whoever watches.
-#[derive(Debug)]
-pub struct Progress<'a> {
-    /// Number of the block under way, from 1; 0 before the first.
-    pub block: u32,
-    /// Blocks dropped so far, of those before.
-    pub dropped: u32,
-    /// Blocks that count in all, once that is settled.
-    pub blocks_planned: Option<u32>,
-    /// Seconds since the run began.
-    pub elapsed_s: f64,
-    /// Seconds that the run may still take at the most; of captures about how long they take.
-    pub left_s: f64,
-    /// What happened just now.
-    pub notice: &'a Notice<'a>,
-}
-
-/// Something that a watcher may want to show.
-#[derive(Debug)]
-pub enum Notice<'a> {
-    /// Data of this name is not there yet.
-    Preparing(&'a str, Preparing),
-    /// Data is there.
-    Prepared(&'a Prepared),
-    /// Work on a trial begins.
-    Trial(Doing, &'a str),
-    /// The rate that all variants get is settled.
-    RateChosen(&'a RateChosen),
-    /// A block is complete; this is what follows from all blocks so far.
-    BlockDone(&'a Conclusion),
-    /// A block is complete and counts for nothing, for what the machine did meanwhile. Another takes its place.
-    BlockDropped(&'a str),
-    /// The run ends, because going on is pointless: why, and what to do.
-    Pointless(&'a str),
-    /// The run has its result, and captures of what explains it begin, on top of the budget.
-    Explaining {
-        /// How many variants are explained.
-        variants: usize,
-        /// Passes over them.
-        rounds: u32,
-        /// About how long that takes.
-        seconds: f64,
-    },
-    /// A window of load begins in which something is captured.
-    Capturing {
-        /// Number of the round, from 1.
-        round: u32,
-        /// What is captured.
-        kind: CaptureKind,
-        /// The variant's name.
-        variant: &'a str,
-    },
-    /// Nothing is explained, or nothing more: why. The result stays what it is.
-    NotExplained(&'a str),
-}
-
-/// What is done with a trial.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Doing {
-    /// Its services are being started.
-    Starting,
-    /// Its capacity is being measured, before the first block.
-    MeasuringCapacity,
-    /// It is being warmed up.
-    WarmingUp,
-    /// A slice of it is being measured.
-    Measuring,
-}
+pub use notice::{Doing, Notice, Progress};
 
 /// A run that could not be carried through. The record lies on disk with everything up to then.
 #[derive(Debug, thiserror::Error)]
@@ -146,6 +78,8 @@ struct Dispatcher<'a> {
     world: &'a mut dyn World,
     watch: &'a mut dyn FnMut(&Progress<'_>),
     began_s: f64,
+    /// For how long the run was paused since then.
+    paused_s: f64,
     block: u32,
     /// Variants whose trials live, in the order in which they were started.
     living: Vec<usize>,
@@ -163,8 +97,19 @@ impl<'a> Dispatcher<'a> {
         let schedule = Schedule::new(writer.record().header.seed, plan.variants.len());
         let settings = Settings::first(&plan);
         let began_s = world.now_s();
-        let (block, living, captures_left_s) = (0, Vec::new(), None);
-        Dispatcher { plan, schedule, settings, writer, world, watch, began_s, block, living, captures_left_s }
+        Dispatcher {
+            plan,
+            schedule,
+            settings,
+            writer,
+            world,
+            watch,
+            began_s,
+            paused_s: 0.0,
+            block: 0,
+            living: Vec::new(),
+            captures_left_s: None,
+        }
     }
 }
 
@@ -191,6 +136,7 @@ impl Dispatcher<'_> {
         self.prepare()?;
         self.settle_rate()?;
         loop {
+            self.pause_if_wanted()?;
             self.block += 1;
             self.run_block()?;
             let counts = !self.drop_if_disturbed()?;
@@ -224,7 +170,8 @@ impl Dispatcher<'_> {
             return (kept >= enough).then_some(EndReason::Measured).or_else(|| self.out_of_time());
         }
         let may_stop = self.plan.design.looks != LookRule::Once;
-        if may_stop && rule.is_some_and(|rule| rule.is_look(kept)) && conclusion.is_decided() {
+        let decided = || conclusion.is_decided() && audit::limits_settled(self.writer.record(), conclusion);
+        if may_stop && rule.is_some_and(|rule| rule.is_look(kept)) && decided() {
             return Some(EndReason::Decided);
         }
         if last.is_some_and(|last| kept >= last) {
@@ -240,9 +187,10 @@ impl Dispatcher<'_> {
     }
 
     fn run_block(&mut self) -> Result<(), Failure> {
-        let began_s = self.world.now_s();
+        let began_s = self.elapsed_s();
         let order = self.schedule.order(self.block);
         self.keep(Event::BlockStarted { block: self.block, order: order.clone() })?;
+        self.notify(&Notice::BlockStarted(&order));
         if live_together(&self.plan) {
             self.run_together(&order)?;
         } else {
@@ -250,7 +198,7 @@ impl Dispatcher<'_> {
                 self.run_together(&[variant])?;
             }
         }
-        let seconds = self.world.now_s() - began_s;
+        let seconds = self.elapsed_s() - began_s;
         self.keep(Event::BlockEnded { block: self.block, seconds })
     }
 
@@ -292,6 +240,7 @@ impl Dispatcher<'_> {
     /// Measures all slices of a block, each in short turns among all trials.
     fn measure_in_turns(&mut self) -> Result<(), Failure> {
         for number in 0..self.settings.slices {
+            self.pause_if_wanted()?;
             let order = self.schedule.turns(self.block, number, self.settings.turns());
             self.notify_trial(Doing::Measuring, order[0]);
             let turn_s = self.settings.slice_s / f64::from(self.settings.turns());
@@ -304,6 +253,7 @@ impl Dispatcher<'_> {
     }
 
     fn start(&mut self, variant: usize) -> Result<(), Failure> {
+        self.pause_if_wanted()?;
         self.notify_trial(Doing::Starting, variant);
         let padding_bytes = self.schedule.padding_bytes(self.block)[variant];
         let requests_seed = self.schedule.requests_seed(self.block);
@@ -320,6 +270,7 @@ impl Dispatcher<'_> {
         seconds: f64,
         open: Option<OpenSpec>,
     ) -> Result<(), Failure> {
+        self.pause_if_wanted()?;
         let doing = match kind {
             SliceKind::WarmUp => Doing::WarmingUp,
             SliceKind::Measured => Doing::Measuring,
@@ -352,7 +303,7 @@ impl Dispatcher<'_> {
     }
 
     fn elapsed_s(&mut self) -> f64 {
-        self.world.now_s() - self.began_s
+        self.world.now_s() - self.began_s - self.paused_s
     }
 
     fn left_s(&mut self) -> f64 {

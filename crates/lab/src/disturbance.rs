@@ -1,4 +1,5 @@
-//! How much of a block's time was taken from the run, by the machine's counters alone, and when that is too much. Pure.
+//! How much of a block's time was taken from the run, by the machine's counters and by pauses that the user made, and when that is too
+//! much. Pure.
 //!
 //! Must not: look at anything that belongs to a variant (counts, times, errors, what services used), or treat variants unlike. Where
 //! two variants do not differ they could change places and the very same blocks would be dropped, so that dropping makes no
@@ -23,6 +24,10 @@ pub const GROSS_STRANGERS_SHARE: f64 = 0.2;
 /// times, so with two of them it is a tenth on each.
 pub const GROSS_THROTTLED_SHARE: f64 = 0.2;
 
+/// Time for which the user may have a block wait that counts, in seconds. Meanwhile services do nothing, and what their warm-up had
+/// made warm cools down: nobody knows how fast, but servers in wait free memory, and close connections, within some seconds.
+pub const PAUSED_MAX_S: f64 = 3.0;
+
 /// What was taken from a block, as shares of its measured time.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Taken {
@@ -32,6 +37,8 @@ pub struct Taken {
     pub by_strangers: f64,
     /// Of the windows, from 0 (above 1 where several processors were held back): what a quota of CPU time cost.
     pub by_quota: f64,
+    /// For how long the user had it wait while its trials lived, in seconds.
+    pub paused_s: f64,
 }
 
 impl Taken {
@@ -42,7 +49,7 @@ impl Taken {
         let length_ns = |slice: &Slice| (slice.window_ns + slice.drain_ns) as f64;
         let total_ns: f64 = slices.iter().map(|slice| length_ns(slice)).sum();
         if total_ns <= 0.0 {
-            return Taken::default();
+            return Taken { paused_s: block.paused_s, ..Taken::default() };
         }
         let stolen_ns: f64 = slices.iter().map(|slice| slice.machine.steal_share * length_ns(slice)).sum();
         // What every trial of a pass tells happened once.
@@ -54,6 +61,7 @@ impl Taken {
             by_host: stolen_ns / total_ns,
             by_strangers: share(|machine| machine.strangers_cpu_ns) / processors(block, cpus) as f64,
             by_quota: share(|machine| machine.throttled_ns),
+            paused_s: block.paused_s,
         }
     }
 
@@ -69,6 +77,8 @@ impl Taken {
             (self.by_quota > GROSS_THROTTLED_SHARE).then(|| {
                 format!("a quota of CPU time held the run back for {} of the time", percent(self.by_quota))
             }),
+            (self.paused_s > PAUSED_MAX_S)
+                .then(|| format!("the run was paused for {:.0} s while services lived", self.paused_s)),
         ];
         let causes: Vec<String> = all.into_iter().flatten().collect();
         (!causes.is_empty()).then(|| causes.join(", and "))

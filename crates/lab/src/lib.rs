@@ -14,7 +14,7 @@ mod tuning;
 mod world;
 
 pub use dispatcher::{Doing, LabError, Notice, Progress, capture_only, run};
-pub use disturbance::{GROSS_STEAL_SHARE, GROSS_STRANGERS_SHARE, GROSS_THROTTLED_SHARE, Taken};
+pub use disturbance::{GROSS_STEAL_SHARE, GROSS_STRANGERS_SHARE, GROSS_THROTTLED_SHARE, PAUSED_MAX_S, Taken};
 pub use explaining::{ROUNDS, TRIALS, VARIANTS_MAX, explained};
 pub use rig::Rig;
 pub use schedule::{Schedule, draw_seed, live_together, take_turns};

@@ -157,6 +157,15 @@ impl World for Rig {
         self.began.elapsed().as_secs_f64()
     }
 
+    fn is_pause_wanted(&mut self) -> bool {
+        self.stop.is_paused() && !self.stop.is_requested()
+    }
+
+    fn wait_for_user(&mut self) -> Result<(), Failure> {
+        self.stop.wait_while_paused();
+        if self.stop.is_requested() { Err(Failure::Interrupted) } else { Ok(()) }
+    }
+
     fn prepare(&mut self, step: &Preparation, watch: &mut dyn FnMut(Preparing)) -> Result<Prepared, Failure> {
         self.make_data(step, watch)
     }

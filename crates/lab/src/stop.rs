@@ -1,9 +1,9 @@
-//! The user's wish to stop, as it reaches whatever is under way.
+//! The user's wish to stop, or to pause, as it reaches whatever is under way.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// A wish to stop, shared between the signal handler's thread and the lab.
+/// A wish to stop or to pause, shared between whoever hears the user and the lab.
 #[derive(Debug, Clone, Default)]
 pub struct Stop(Arc<Shared>);
 
@@ -12,20 +12,45 @@ struct Shared {
     wanted: AtomicBool,
     /// Ends the slice under way early.
     slice: Mutex<Option<load::Interrupt>>,
+    paused: Mutex<bool>,
+    /// Told when a pause ends, by its end or by the wish to stop.
+    go_on: Condvar,
 }
 
 impl Stop {
-    /// Asks to stop: the slice under way ends early and nothing new is begun.
+    /// Asks to stop: the slice under way ends early and nothing new is begun. Ends a pause.
     pub fn request(&self) {
         self.0.wanted.store(true, Ordering::SeqCst);
         if let Some(interrupt) = self.slice().as_ref() {
             interrupt.stop();
         }
+        // Under the lock, so that who is about to wait does not miss it.
+        let _paused = self.paused();
+        self.0.go_on.notify_all();
     }
 
     /// Whether somebody asked.
     pub fn is_requested(&self) -> bool {
         self.0.wanted.load(Ordering::SeqCst)
+    }
+
+    /// Asks to pause before the next slice, or to go on.
+    pub fn set_paused(&self, paused: bool) {
+        *self.paused() = paused;
+        self.0.go_on.notify_all();
+    }
+
+    /// Whether a pause is asked for.
+    pub fn is_paused(&self) -> bool {
+        *self.paused()
+    }
+
+    /// Waits as long as a pause is asked for, and nobody asks to stop.
+    pub(crate) fn wait_while_paused(&self) {
+        let mut paused = self.paused();
+        while *paused && !self.is_requested() {
+            paused = self.0.go_on.wait(paused).unwrap_or_else(PoisonError::into_inner);
+        }
     }
 
     /// Registers what ends the slice that is about to begin, and ends it at once if somebody asked before.
@@ -36,8 +61,12 @@ impl Stop {
         }
     }
 
-    fn slice(&self) -> std::sync::MutexGuard<'_, Option<load::Interrupt>> {
+    fn slice(&self) -> MutexGuard<'_, Option<load::Interrupt>> {
         // The guarded value is whole at every moment, so a panic elsewhere does not spoil it.
         self.0.slice.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn paused(&self) -> MutexGuard<'_, bool> {
+        self.0.paused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

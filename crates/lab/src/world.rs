@@ -111,6 +111,15 @@ pub trait World {
     /// Seconds since any fixed point.
     fn now_s(&mut self) -> f64;
 
+    /// Whether the user wants the run to wait before the next slice.
+    fn is_pause_wanted(&mut self) -> bool;
+
+    /// Waits until the user wants to go on, while whatever lives stays as it is.
+    ///
+    /// # Errors
+    /// If the user interrupts.
+    fn wait_for_user(&mut self) -> Result<(), Failure>;
+
     /// Makes data that services need, or finds it made. `watch` hears what takes time.
     ///
     /// # Errors

@@ -7,6 +7,7 @@ mod disturbed;
 mod failing;
 mod latency;
 mod mix;
+mod paused;
 mod rules;
 mod slices;
 mod world;

@@ -5,9 +5,11 @@
 use std::fmt;
 
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 
 /// What a connection was doing when it failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// Opening the connection. No request is lost by it, unless each has a connection of its own.
     Connect,
@@ -24,7 +26,8 @@ pub enum Phase {
 }
 
 /// Why it failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Cause {
     /// Nobody listens there (`ECONNREFUSED`).
     Refused,
@@ -59,7 +62,7 @@ pub enum Cause {
 }
 
 /// How often one kind of error was seen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ErrorCount {
     /// What the connection was doing.
     pub phase: Phase,

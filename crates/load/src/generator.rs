@@ -19,8 +19,11 @@ use crate::share::Terms;
 use crate::tally::Part;
 use crate::worker::{Command, Counter, Orders, Report, Shared};
 use crate::{
-    Address, Arrivals, LoadError, LoadSpec, Request, Slice, Until, clock, limits, tally, trust, worker,
+    Address, Arrivals, Lanes, LoadError, LoadSpec, Request, Slice, Until, clock, limits, tally, trust, worker,
 };
+
+/// How long an interrupt waits at most for a generator that waits for its begin.
+const INTERRUPT_LATENCY: Duration = Duration::from_millis(50);
 
 /// Load on one service: threads and connections that live over many slices. Dropping it closes the connections and
 /// joins the threads.
@@ -98,6 +101,13 @@ impl Generator {
     /// the drain's limit are the same, but what was due and is not sent when the window ends is sent in the drain as connections
     /// become free. What is not sent even then counts as `unsent` and is a censored sample of the response time.
     pub fn run(&mut self, until: Until) -> Slice {
+        self.prepare(until);
+        self.load(until, 0)
+    }
+
+    /// The first half of [`run`](Self::run): opens connections that are missing. Those who load together from several machines do this
+    /// first, so that they can begin at the same time.
+    pub fn prepare(&mut self, until: Until) {
         for (index, thread) in self.threads.iter().enumerate() {
             let allowance = match until {
                 Until::Elapsed(_) => None,
@@ -108,11 +118,27 @@ impl Generator {
         for thread in &self.threads {
             let Report::Prepared = thread.next() else { unreachable!("the answer to Prepare") };
         }
+    }
+
+    /// The second half: the window, which begins at `start_at_ns` of CLOCK_MONOTONIC, or at once where that has passed. An interrupt ends
+    /// the waiting too.
+    pub fn load(&mut self, until: Until, start_at_ns: u64) -> Slice {
+        self.wait_until(start_at_ns);
         let started_ns = clock::monotonic_ns();
         for thread in &self.threads {
             thread.tell(Command::Load { started_ns, until });
         }
         tally::slice(started_ns, self.threads.iter().map(Thread::part).collect(), &self.names)
+    }
+
+    fn wait_until(&self, start_at_ns: u64) {
+        while !self.shared.interrupted.load(Ordering::Relaxed) {
+            let left_ns = start_at_ns.saturating_sub(clock::monotonic_ns());
+            if left_ns == 0 {
+                return;
+            }
+            std::thread::sleep(Duration::from_nanos(left_ns).min(INTERRUPT_LATENCY));
+        }
     }
 
     /// A handle by which another thread, or a signal's, can end the running slice and all later ones.
@@ -182,7 +208,7 @@ impl Thread {
 }
 
 /// How many of `total` things the taker `index` gets when they are dealt in turn to so many `takers`.
-fn dealt(total: u64, takers: u64, index: u64) -> u64 {
+pub(crate) fn dealt(total: u64, takers: u64, index: u64) -> u64 {
     total / takers + u64::from(index < total % takers)
 }
 
@@ -206,7 +232,8 @@ fn spawn(
     let connections = dealt(spec.connections.into(), spec.threads.into(), index.into()) as u32;
     let cpu = (!spec.cpus.is_empty()).then(|| spec.cpus[index as usize % spec.cpus.len()]);
     let contract = |request: &Request| request.contract.as_ref().unwrap_or(&spec.contract).clone();
-    let deck = Deck::new(corpus.clone(), spec.seed, index);
+    let lane = spec.lanes.map_or(0, |lanes| lanes.first) + index;
+    let deck = Deck::new(corpus.clone(), spec.seed, lane);
     let terms = Terms {
         corpus,
         protocol: spec.protocol,
@@ -240,7 +267,8 @@ fn spawn(
 
 fn pacer(spec: &LoadSpec, thread: u32) -> Option<Pacer> {
     let Arrivals::Open { rate, process, seed } = spec.arrivals else { return None };
-    Some(Pacer::new(Pace { rate, process, seed }, thread, spec.threads))
+    let Lanes { first, of } = spec.lanes.unwrap_or(Lanes { first: 0, of: spec.threads });
+    Some(Pacer::new(Pace { rate, process, seed }, first + thread, of))
 }
 
 /// Time limits beyond a century are one.

@@ -29,6 +29,7 @@ mod completion;
 mod connection;
 mod content;
 mod corpus;
+mod division;
 mod driver;
 mod error;
 mod failure;
@@ -57,7 +58,7 @@ pub use generator::{Generator, Interrupt, Progress};
 pub use rate::{RATE_MAX_PER_S, Rate};
 pub use slice::{BUCKET_NS, ContractFailure, Endpoint, FailureKind, Outcome, Seen, Slice};
 pub use spec::{
-    Address, Arrivals, Contract, DriverChoice, LoadSpec, Process, Protocol, Request, Tls, Trust, Until,
+    Address, Arrivals, Contract, DriverChoice, Lanes, LoadSpec, Process, Protocol, Request, Tls, Trust, Until,
 };
 pub use values::{Values, ValuesError};
 

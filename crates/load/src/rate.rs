@@ -13,11 +13,14 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// Beyond it arrivals are not even 100 ns apart, and no client keeps up.
 pub const RATE_MAX_PER_S: f64 = 1e7;
 
 /// Requests due per second over a slice, over all threads. It begins anew with each slice.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Rate {
     /// The same all the time; above 0 and at most [`RATE_MAX_PER_S`].
     Constant(f64),

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use stats::Latencies;
 
 use crate::{Digest, ErrorCount};
@@ -30,10 +31,10 @@ pub const BUCKET_NS: u64 = 100_000_000;
 /// Always: `intended == sent + unsent`, `sent == answered + timed_out + broken + unfinished`, and the samples of
 /// `latency` (recorded and censored) are as many as `sent`. In open loop the samples of `response` are as many as
 /// `intended`, and so are those of `schedule_lag` and `queued` together.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Slice {
     /// What moved the bytes: `readiness`, `completion`, or `mixed` where the kernel refused the latter to some threads.
-    pub driver: &'static str,
+    pub driver: String,
     /// When the window began, nanoseconds of `CLOCK_MONOTONIC`.
     pub started_ns: u64,
     /// How long requests could be sent. For [`Until::Requests`](crate::Until::Requests): until the last one had ended.
@@ -120,7 +121,7 @@ pub struct Slice {
 }
 
 /// What a slice amounted to for one of the spec's requests.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Endpoint {
     /// The request's name.
     pub name: String,
@@ -154,7 +155,7 @@ impl Endpoint {
 }
 
 /// A content that was seen in the sampled responses of an endpoint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {
     /// Of the decoded content.
     pub digest: Digest,
@@ -175,7 +176,7 @@ impl Seen {
 }
 
 /// Requests of one endpoint that ended in one way.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Outcome {
     /// The response's status; `None` where there was no complete one: then all samples are censored. 0 for all further ones
     /// where an endpoint showed more than 16 different ones.
@@ -187,7 +188,7 @@ pub struct Outcome {
 }
 
 /// One way in which complete responses broke the contract.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContractFailure {
     /// What was not as agreed.
     pub kind: FailureKind,
@@ -198,7 +199,8 @@ pub struct ContractFailure {
 }
 
 /// What of a response broke the contract.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum FailureKind {
     /// The status code.
     Status,

@@ -8,10 +8,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Digest, Rate, Values};
 
 /// Everything a [`Generator`](crate::Generator) needs to know; fixed for its life.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LoadSpec {
     /// Where the service listens.
     pub address: Address,
@@ -34,6 +36,9 @@ pub struct LoadSpec {
     pub connections: u32,
     /// Engine threads; at most one for each connection.
     pub threads: u32,
+    /// Which part of a larger load this is; `None`: it is all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lanes: Option<Lanes>,
     /// Thread `t` is pinned to `cpus[t % cpus.len()]`; empty: not pinned.
     pub cpus: Vec<usize>,
     /// The longest a request may take from sent to done.
@@ -66,6 +71,7 @@ impl LoadSpec {
             arrivals: Arrivals::Closed,
             connections: 1,
             threads: 1,
+            lanes: None,
             cpus: Vec::new(),
             timeout: Duration::from_secs(5),
             connect_timeout: Duration::from_secs(5),
@@ -76,8 +82,21 @@ impl LoadSpec {
     }
 }
 
+/// The place of a generator's threads among those of all generators of one load.
+///
+/// A load is dealt to lanes, and a lane is an engine thread, wherever it runs: arrivals and requests of so many lanes are the same
+/// whether they are one machine's threads or those of several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lanes {
+    /// The lane of this generator's first thread, from 0; the others follow.
+    pub first: u32,
+    /// Lanes of all generators together.
+    pub of: u32,
+}
+
 /// Where a service listens.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Address {
     /// A TCP port.
     Tcp(SocketAddr),
@@ -95,7 +114,8 @@ impl fmt::Display for Address {
 }
 
 /// The protocol above the connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Protocol {
     /// HTTP/1.1.
     Http1 {
@@ -119,7 +139,7 @@ impl Protocol {
 }
 
 /// TLS 1.3 or 1.2 below HTTP.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tls {
     /// The name the server's certificate has to be for, also sent as SNI unless it is an IP address.
     pub server_name: String,
@@ -130,18 +150,20 @@ pub struct Tls {
 }
 
 /// Which certificates are trusted.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Trust {
     /// Those of the authorities that this system trusts.
     System,
     /// Those of these authorities alone: certificates in PEM.
-    Authorities(Vec<u8>),
+    Authorities(#[serde(with = "as_base64")] Vec<u8>),
     /// Any at all: nobody is who he says.
     Anything,
 }
 
 /// What moves the bytes of a load: two ways of the kernel for the same work. The slice names the one that did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum DriverChoice {
     /// The one that costs less: completion where the kernel allows it, for it was cheaper or equal at every body size and
     /// number of connections that was measured.
@@ -155,7 +177,8 @@ pub enum DriverChoice {
 }
 
 /// When requests are sent.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Arrivals {
     /// Closed loop: each connection sends its next request when the last one is done. Measures capacity.
     Closed,
@@ -175,7 +198,8 @@ pub enum Arrivals {
 }
 
 /// How arrivals are spread in time. `src/pacer.rs` has the formulas.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Process {
     /// Evenly: one every 1 / rate, the first at the start of the window. Where the rate changes, arrival k comes when k were
     /// due.
@@ -201,7 +225,7 @@ pub enum Process {
 /// - A body where `Content-Type` is JSON, which is where the media type ends in `json`: escaped as inside of a JSON
 ///   string, without quotes around it, so that the template decides between a string and a number.
 /// - Any other body: as it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
     /// What reports call it, unlike every other request's of a load. Empty: method and path.
     pub name: String,
@@ -215,6 +239,7 @@ pub struct Request {
     /// Header names and values, sent in this order.
     pub headers: Vec<(String, String)>,
     /// The body; may be empty.
+    #[serde(with = "as_base64")]
     pub body: Vec<u8>,
     /// The value of the `Host` header.
     pub host: String,
@@ -260,7 +285,7 @@ impl Request {
 }
 
 /// What a response must be to count as good ("ok"). The default accepts any 2xx.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contract {
     /// The accepted status codes; empty: any 2xx.
     pub status: Vec<u16>,
@@ -275,11 +300,28 @@ pub struct Contract {
 }
 
 /// How long a slice sends. In open loop: which arrivals belong to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Until {
     /// For this long; what is in flight then is drained. Open loop: what was due by then and found no connection is
     /// still sent while the drain lasts.
     Elapsed(Duration),
     /// Exactly this many requests; the slice lasts until the last of them has ended.
     Requests(u64),
+}
+
+/// Bytes that need not be text, in JSON: base64 as in RFC 4648, section 4.
+mod as_base64 {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&STANDARD.encode(bytes))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+        STANDARD.decode(String::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
 }

@@ -204,11 +204,7 @@ pub(crate) fn slice(started_ns: u64, parts: Vec<Part>, names: &[String]) -> Slic
 fn add(slice: &mut Slice, part: Part) {
     let tally = part.tally;
     slice.intended += tally.sent + tally.unsent;
-    slice.driver = match slice.driver {
-        "" => part.driver,
-        same if same == part.driver => same,
-        _ => "mixed",
-    };
+    add_driver(&mut slice.driver, part.driver);
     slice.sent += tally.sent;
     slice.sent_in_window += tally.sent_in_window;
     slice.unsent += tally.unsent;
@@ -250,14 +246,20 @@ fn add(slice: &mut Slice, part: Part) {
     slice.thread_run_delay_ns.push(part.run_delay_ns);
 }
 
-fn add_buckets(sum: &mut Vec<u32>, more: &[u32]) {
+pub(crate) fn add_driver(sum: &mut String, more: &str) {
+    if sum != more {
+        *sum = if sum.is_empty() { more } else { "mixed" }.to_owned();
+    }
+}
+
+pub(crate) fn add_buckets(sum: &mut Vec<u32>, more: &[u32]) {
     sum.resize(sum.len().max(more.len()), 0);
     for (sum, more) in sum.iter_mut().zip(more) {
         *sum += more;
     }
 }
 
-fn add_errors(sum: &mut Vec<ErrorCount>, more: &[ErrorCount]) {
+pub(crate) fn add_errors(sum: &mut Vec<ErrorCount>, more: &[ErrorCount]) {
     for error in more {
         match sum.iter_mut().find(|known| (known.phase, known.cause) == (error.phase, error.cause)) {
             Some(known) => known.count += error.count,
@@ -266,7 +268,7 @@ fn add_errors(sum: &mut Vec<ErrorCount>, more: &[ErrorCount]) {
     }
 }
 
-fn add_contents(sum: &mut Vec<Seen>, more: &[Seen]) {
+pub(crate) fn add_contents(sum: &mut Vec<Seen>, more: &[Seen]) {
     for content in more {
         match sum.iter_mut().find(|known| known.digest == content.digest) {
             Some(known) => known.add(content),
@@ -275,7 +277,7 @@ fn add_contents(sum: &mut Vec<Seen>, more: &[Seen]) {
     }
 }
 
-fn add_failures(sum: &mut Vec<ContractFailure>, more: Vec<ContractFailure>) {
+pub(crate) fn add_failures(sum: &mut Vec<ContractFailure>, more: Vec<ContractFailure>) {
     for failure in more {
         match sum.iter_mut().find(|known| known.kind == failure.kind) {
             Some(known) => known.count += failure.count,

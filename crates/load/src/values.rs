@@ -5,6 +5,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 mod csv;
 mod jsonl;
 mod wording;
@@ -89,6 +92,42 @@ impl Values {
     /// The line of the source where the row begins, from 1.
     pub(crate) fn line(&self, row: usize) -> u32 {
         self.table.lines[row]
+    }
+}
+
+/// As JSON: the columns' names, then rows of cells.
+#[derive(Serialize, Deserialize)]
+struct Form {
+    columns: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Serialize for Values {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let columns = self.columns().to_vec();
+        let cells = |row| (0..columns.len()).map(|column| self.cell(row, column).to_owned()).collect();
+        let rows = (0..self.rows()).map(cells).collect();
+        Form { columns, rows }.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Values {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Values, D::Error> {
+        let Form { columns, rows } = Form::deserialize(deserializer)?;
+        let width = columns.len();
+        let mut table = Table::new(columns, 1).map_err(D::Error::custom)?;
+        for (number, row) in rows.iter().enumerate() {
+            if row.len() != width {
+                let found = format!("row {} has {} values for {width} columns", number + 1, row.len());
+                return Err(D::Error::custom(found));
+            }
+            table.begin_row(u32::try_from(number + 1).unwrap_or(u32::MAX)).map_err(D::Error::custom)?;
+            row.iter().for_each(|value| table.push(value));
+        }
+        if rows.is_empty() {
+            return Err(D::Error::custom("a table of values without a row"));
+        }
+        Ok(table.finish())
     }
 }
 

@@ -28,7 +28,10 @@ impl Plan {
             comparisons: Vec::new(),
             aa: None,
             prepare: Vec::new(),
+            building: self.building.clone(),
+            against: None,
             design,
+            gate: Vec::new(),
         };
         plan.prepare = prepare::mentioned(self.prepare.clone(), &plan.variants);
         let comparison = plan.push_copy(0);

@@ -11,12 +11,12 @@ use crate::tree::{Entry, Node, Table, Value};
 
 mod grid;
 
-pub(crate) use grid::Grid;
+pub(crate) use grid::{Grid, SEPARATOR};
 
 /// Keys of the file that a level may set besides services by their names.
 const LEVEL_KEYS: [&str; 4] = ["entry", "services", "load", "expect"];
 /// Keys of the file that are the same for every variant.
-const FIXED_KEYS: [&str; 5] = ["name", "question", "prepare", "factors", "design"];
+const FIXED_KEYS: [&str; 6] = ["name", "question", "prepare", "against", "factors", "design"];
 
 /// A report has to show this many side by side, and a block has to run through all of them.
 pub(crate) const VARIANTS_MAX: usize = 64;

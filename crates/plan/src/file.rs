@@ -14,10 +14,14 @@ use crate::model::{Arrivals, Cpus, LookRule, Metric};
 use crate::shape::{Entries, OneOrMany, RateOrShare, Scalar};
 use crate::text_form::{Name, Percent, Period, RequestPath};
 
+mod against;
+mod gate;
 mod mix;
 mod network;
 mod prepare;
 
+pub(crate) use against::Against;
+pub(crate) use gate::Gate;
 pub(crate) use mix::Request;
 pub(crate) use network::Network;
 pub(crate) use prepare::Prepare;
@@ -38,10 +42,14 @@ pub(crate) struct File {
     /// started service names is made.
     #[schemars(extend("propertyNames" = { "pattern": "^[A-Za-z0-9_-]{1,40}$" }))]
     pub prepare: BTreeMap<String, Prepare>,
+    /// How services are built at the git ref that `--against` names.
+    pub against: Against,
     /// What is varied: the name of each factor, and its levels. Every combination of levels is one variant.
     pub factors: Entries<Factor>,
     /// How the experiment is run and judged.
     pub design: Design,
+    /// Limits that a change has to keep.
+    pub gate: Gate,
 }
 
 /// What one variant is made of: everything that a level may set.

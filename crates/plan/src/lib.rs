@@ -14,11 +14,14 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::LazyLock;
 
+mod against;
+mod building;
 mod check;
 mod copy;
 mod design;
 mod factor;
 mod file;
+mod gate;
 mod launch;
 mod model;
 mod network;
@@ -36,6 +39,8 @@ mod template;
 mod text_form;
 mod tree;
 
+pub use against::NotDoubled;
+pub use gate::{Bound, Figure, GateEntry, Limit, Subject, Unit, limit, max_regression};
 pub use launch::{Launcher, WORKERS_MAX, Workers};
 pub use model::*;
 pub use node_command::{NodeCommand, NotNode, takes_value};
@@ -54,6 +59,19 @@ static SCHEMA: LazyLock<serde_json::Value> = LazyLock::new(schema);
 /// # Errors
 /// [`ReadError::Io`] if it cannot be read; [`ReadError::Problems`] with everything that is wrong in it.
 pub fn read(path: &Path) -> Result<Plan, ReadError> {
+    read_in(path, None)
+}
+
+/// Reads the same file, with directories of the repository, and what is read from them, as they are at a commit that is checked
+/// out elsewhere.
+///
+/// # Errors
+/// As [`read`]; also where something that the file names is not there at the commit.
+pub fn read_at(path: &Path, against: &Against) -> Result<Plan, ReadError> {
+    read_in(path, Some(against))
+}
+
+fn read_in(path: &Path, against: Option<&Against>) -> Result<Plan, ReadError> {
     let bytes = bytes(path).map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
     let problems =
         |text: String, problems| ReadError::Problems(Problems { path: path.to_owned(), text, problems });
@@ -78,7 +96,7 @@ pub fn read(path: &Path) -> Result<Plan, ReadError> {
         }
     };
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    parse(&text, directory).map_err(|found| problems(text, found))
+    parse_in(&text, directory, against).map_err(|found| problems(text, found))
 }
 
 /// Reads a length of time as the file has it, for flags that stand in for its keys: `250ms`, `10s`, `1h30m`.
@@ -88,6 +106,17 @@ pub fn read(path: &Path) -> Result<Plan, ReadError> {
 pub fn duration(text: &str) -> Result<std::time::Duration, String> {
     match <text_form::Period as text_form::TextForm>::read(text) {
         Ok(period) => Ok(period.0),
+        Err(error) => Err(format!("{error}: {}", error.hint)),
+    }
+}
+
+/// Reads a percentage as the file has it, as a fraction above 0 and below 1: `3%` is 0.03.
+///
+/// # Errors
+/// What is wrong with it, and what is expected.
+pub fn percentage(text: &str) -> Result<f64, String> {
+    match <text_form::Percent as text_form::TextForm>::read(text) {
+        Ok(percent) => Ok(percent.0),
         Err(error) => Err(format!("{error}: {}", error.hint)),
     }
 }
@@ -104,10 +133,14 @@ fn bytes(path: &Path) -> std::io::Result<Vec<u8>> {
 /// Everything that is wrong, in the order of the text, at least one problem. After an error of TOML's syntax only such
 /// errors are given, for the rest of the text cannot be trusted.
 pub fn parse(text: &str, directory: &Path) -> Result<Plan, Vec<Problem>> {
+    parse_in(text, directory, None)
+}
+
+fn parse_in(text: &str, directory: &Path, against: Option<&Against>) -> Result<Plan, Vec<Problem>> {
     let mut tree = tree::Node::parse(text)?;
     let mut problems = factor::unfold(&mut tree);
     problems.extend(check::check(&mut tree, &SCHEMA));
-    let source = site::Source { text, directory, complete: problems.is_empty() };
+    let source = site::Source { text, directory, against, complete: problems.is_empty() };
     let (plan, found) = resolve::plan(&tree, source);
     problems.extend(found);
     problems.sort_by_key(|problem| (problem.span.start, problem.span.end));

@@ -8,10 +8,13 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+mod against;
 mod mix;
 
+pub use against::{Against, Building};
 pub use mix::{Cpus, Endpoint, Request};
 
+use crate::gate::GateEntry;
 use crate::launch::{Launcher, Workers};
 pub use crate::network::Network;
 
@@ -35,8 +38,17 @@ pub struct Plan {
     /// Data to be made, or found made, before anything starts: what services of these variants mention, by name.
     #[serde(default)]
     pub prepare: Vec<Preparation>,
+    /// How services are built at another commit, where they are compared with one.
+    #[serde(default, skip_serializing_if = "Building::is_default")]
+    pub building: Building,
+    /// The commit with which each variant is compared; `None`: variants are compared with each other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against: Option<Against>,
     /// How the experiment is run and judged.
     pub design: Design,
+    /// The limits of its gate, in the order of the file, and behind them those that came from flags.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gate: Vec<GateEntry>,
 }
 
 /// What is varied, and the values it takes.
@@ -121,6 +133,10 @@ pub struct Preparation {
     pub space_bytes: Option<u64>,
     /// How long it may take.
     pub timeout: Duration,
+    /// The file that tells it was done, made when the command has ended well. `None` where the command fills the folder
+    /// `{output}`; otherwise it changes its directory, as a build does, and nothing is filled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark: Option<PathBuf>,
 }
 
 /// When a service counts as ready.

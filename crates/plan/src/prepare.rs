@@ -92,6 +92,7 @@ fn preparation(site: &mut Site<'_>, name: &str, step: &file::Prepare) -> Prepara
         inputs: step.inputs.clone(),
         space_bytes: step.space.map(|space| space.0),
         timeout,
+        mark: None,
     }
 }
 

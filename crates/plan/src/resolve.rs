@@ -9,11 +9,12 @@ use serde::Deserialize;
 use crate::design;
 use crate::factor::{self, Grid};
 use crate::file::{File, Settings};
+use crate::gate::{self, Known};
 use crate::model::{Factor, Plan, Variant};
 use crate::problem::Problem;
 use crate::site::{Site, Source};
 use crate::tree::Node;
-use crate::{prepare, request, service};
+use crate::{building, prepare, request, service};
 
 /// The plan, and every problem; the plan counts only if there is none. No plan if there is nothing to build on.
 pub(crate) fn plan(tree: &Node, source: Source<'_>) -> (Option<Plan>, Vec<Problem>) {
@@ -39,6 +40,7 @@ pub(crate) fn plan(tree: &Node, source: Source<'_>) -> (Option<Plan>, Vec<Proble
     }
     design::report_too_many_verdicts(&mut site, comparisons.len(), design.metrics().count());
     let prepare = prepare::preparations(&mut site, &file.prepare);
+    let building = building::building(&mut site, &file.against);
     problems.extend(site.problems);
     let (variants, found) = variants(tree, source, &factors);
     problems.extend(found);
@@ -47,11 +49,15 @@ pub(crate) fn plan(tree: &Node, source: Source<'_>) -> (Option<Plan>, Vec<Proble
     if sound && site.problems.is_empty() {
         design::judge_times(&mut site, &file.design, &design, &factors);
     }
+    let known = Known { variants: &variants, comparisons: &comparisons };
+    let gate = gate::entries(&mut site, &design, known);
     problems.extend(site.problems);
     let compared = comparisons.first().map(|comparison| comparison.baseline);
     let prepare = prepare::mentioned(prepare, &variants);
     let (name, question) = (file.name.0, file.question);
-    let plan = Plan { name, question, factors, variants, comparisons, aa: None, prepare, design };
+    let (aa, against) = (None, None);
+    let plan =
+        Plan { name, question, factors, variants, comparisons, aa, prepare, building, against, design, gate };
     match compared.filter(|_| file.design.aa && problems.is_empty()) {
         Some(baseline) => (Some(plan.with_copy(baseline)), problems),
         None => (Some(plan), problems),

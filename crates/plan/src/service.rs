@@ -25,8 +25,8 @@ const STOP_MIN: Period = Period::milliseconds(100);
 const STOP_MAX: Period = Period::seconds(600);
 
 /// Names that mean something else where a service may be named.
-const RESERVED: [&str; 9] =
-    ["name", "question", "entry", "services", "prepare", "factors", "load", "expect", "design"];
+const RESERVED: [&str; 10] =
+    ["name", "question", "entry", "services", "prepare", "against", "factors", "load", "expect", "design"];
 
 /// The entry and the services of a variant, those that are needed first and the entry last.
 ///
@@ -241,11 +241,15 @@ fn resolved(site: &mut Site<'_>, name: &str, service: &file::Service) -> Service
 /// The working directory of what `section` holds under `name`; that there is one is checked.
 pub(crate) fn directory(site: &mut Site<'_>, section: &str, name: &str, written: &str) -> PathBuf {
     let wanted = site.source.directory.join(written);
-    let reason = match wanted.canonicalize() {
-        Ok(path) if path.is_dir() => return path,
-        Ok(_) => "it is a file".to_owned(),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => "it does not exist".to_owned(),
-        Err(error) => error.to_string(),
+    let reason = match (wanted.canonicalize(), site.source.against) {
+        (Ok(path), None) if path.is_dir() => return path,
+        (Ok(path), Some(against)) if path.is_dir() => match against.moved(&path) {
+            there if there.is_dir() => return there,
+            _ => format!("it does not exist at {}", against.baseline()),
+        },
+        (Ok(_), _) => "it is a file".to_owned(),
+        (Err(error), _) if error.kind() == std::io::ErrorKind::NotFound => "it does not exist".to_owned(),
+        (Err(error), _) => error.to_string(),
     };
     let message =
         format!("`{section}.{name}.directory`: `{}` is not a directory: {reason}", clipped(written));

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use crate::model::Against;
 use crate::problem::{Problem, Span};
 use crate::text_form::Period;
 use crate::tree::Node;
@@ -13,6 +14,8 @@ pub(crate) struct Source<'a> {
     pub text: &'a str,
     /// Directories of services are relative to this one.
     pub directory: &'a Path,
+    /// The commit at which they are looked for; `None`: here.
+    pub against: Option<&'a Against>,
     /// Whether nothing had to be dropped from the tree. Otherwise nothing is said about what is missing: it may be there.
     pub complete: bool,
 }

@@ -9,8 +9,10 @@ use std::time::Duration;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
+mod limit;
 mod quantity;
 
+pub(crate) use limit::{LimitText, Relation};
 pub(crate) use quantity::{Bandwidth, Delay, Space};
 
 /// Why a string does not have the form that its key asks for.
@@ -42,7 +44,7 @@ pub(crate) struct Form {
 }
 
 /// Every form, by the name that the schema refers to it with.
-pub(crate) const FORMS: [Form; 8] = [
+pub(crate) const FORMS: [Form; 9] = [
     form::<Period>(),
     form::<Percent>(),
     form::<CapacityShare>(),
@@ -51,6 +53,7 @@ pub(crate) const FORMS: [Form; 8] = [
     form::<Space>(),
     form::<Bandwidth>(),
     form::<Delay>(),
+    form::<LimitText>(),
 ];
 
 const fn form<T: TextForm>() -> Form {

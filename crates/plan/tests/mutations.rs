@@ -71,6 +71,8 @@ const FRAGMENTS: &[&str] = &[
     "x.y.z = { a.b = [[], {}] }\n",
     "launcher = \"pm2-fork\"\n",
     "templates = { \"..\" = \"src\", a = \"b\" }\n",
+    "\"> -3%\"",
+    "[gate.of.x]\n",
 ];
 
 #[derive(Debug, Clone)]

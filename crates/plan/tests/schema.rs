@@ -46,11 +46,13 @@ fn the_reference_has_a_row_for_every_key_with_its_default_and_limits() {
         ("Services", of("Service")),
         ("Factors", of("Level")),
         ("Prepare", of("Prepare")),
+        ("Against", of("Against")),
         ("Load", of("Load")),
         ("Load", of("Request")),
         ("Load", of("Network")),
         ("Expect", of("Expect")),
         ("Design", of("Design")),
+        ("Gate", of("Gate")),
     ];
     for (title, table) in tables {
         let (_, section) = reference.split_once(&format!("\n## {title}\n")).expect(title);

@@ -2,12 +2,14 @@
 //!
 //! It has no method that computes: how it comes about is said in the modules that make it.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Frame, Kind, Tree};
 
 /// An estimate with its interval. Both ends are the estimate where one capture is all there is.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "DifferenceInterval")]
 pub struct Interval {
     /// The estimate.
     pub value: f64,
@@ -18,7 +20,7 @@ pub struct Interval {
 }
 
 /// Everything that the captures of a run tell. Times are microseconds of CPU per request that was answered, unless said otherwise.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Explanation {
     /// Format of this value.
     pub version: u32,
@@ -33,7 +35,7 @@ pub struct Explanation {
 }
 
 /// One service in one variant.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Subject {
     /// The variant's name.
     pub variant: String,
@@ -63,7 +65,7 @@ pub struct Subject {
 }
 
 /// What a profiler cost, as ratios of the same trial with it and without it.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tax {
     /// CPU time per request with the profile of CPU being taken ÷ without.
     pub cpu_ratio: Interval,
@@ -72,7 +74,8 @@ pub struct Tax {
 }
 
 /// Cost of something.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "CostOf{T}")]
 pub struct Cost<T> {
     /// What costs.
     pub what: T,
@@ -81,7 +84,7 @@ pub struct Cost<T> {
 }
 
 /// Cost of a function.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Row {
     /// The function.
     pub frame: Frame,
@@ -97,7 +100,7 @@ pub struct Row {
 }
 
 /// Cost of a line.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LineCost {
     /// The line, from 1.
     pub line: u32,
@@ -106,7 +109,7 @@ pub struct LineCost {
 }
 
 /// A process of a service, and its part of the work.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkerShare {
     /// Number of the round.
     pub round: u32,
@@ -121,7 +124,7 @@ pub struct WorkerShare {
 }
 
 /// Where requests wait, of a service in a variant; means over workers and rounds.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Waiting {
     /// Share of time in which the event loop was busy, 0 to 1, of the busiest worker.
     pub loop_utilisation: f64,
@@ -136,7 +139,8 @@ pub struct Waiting {
 }
 
 /// One variant against another: where the difference is.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ExplainedComparison")]
 pub struct Comparison {
     /// The baseline's name.
     pub baseline: String,
@@ -166,7 +170,8 @@ pub struct Comparison {
 }
 
 /// Cost of something in two variants.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ChangeOf{T}")]
 pub struct Change<T> {
     /// What costs.
     pub what: T,
@@ -179,7 +184,7 @@ pub struct Change<T> {
 }
 
 /// Something that makes an explanation doubtful, or a part of it that is missing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Doubt {
     /// Stable name, such as `agent_missing`.
     pub check: String,

@@ -28,6 +28,7 @@ mod difference;
 mod doubt;
 mod explain;
 mod interval;
+mod loop_delay;
 mod native_side;
 mod observed;
 mod opened;
@@ -39,6 +40,7 @@ mod words;
 
 pub use cause::{CAUSE_SHARE_MIN, FUNCTION_SHARE_MIN};
 pub use explain::{Measured, SAMPLES_MIN, compare_trees, explain};
+pub use loop_delay::loop_delay_us;
 pub use reconcile::{EXPLAINED_MAX, EXPLAINED_MIN, TAX_DOUBTED, TAX_TOLD};
 
 pub use cut::{Cut, GAP_INTERVALS, GAP_US_MIN, LINES_SHARE_MIN, Window, cpu_tree, heap_tree, native_tree};

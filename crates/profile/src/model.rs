@@ -4,11 +4,13 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Whose code it is in which time is spent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "CodeKind")]
 pub enum Kind {
     /// The service's own files.
     Application,
@@ -65,7 +67,7 @@ impl Kind {
 }
 
 /// A package of a package manager.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Package {
     /// Its name, with its scope.
     pub name: String,
@@ -75,7 +77,7 @@ pub struct Package {
 }
 
 /// A function, as it is known by in every process, worker and variant.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Frame {
     /// Its name; of one without, `(anonymous FILE:LINE)`. A name may hold anything: it comes out of somebody's code.
     pub function: String,
@@ -92,7 +94,7 @@ pub struct Frame {
 }
 
 /// A place in a tree of calls.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Node {
     /// Index into [`Tree::frames`].
     pub frame: usize,
@@ -106,7 +108,7 @@ pub struct Node {
 }
 
 /// A tree of calls: who called whom, and how long each took. Callers stand before what they call.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tree {
     /// The functions, each once.
     pub frames: Vec<Frame>,

@@ -9,11 +9,12 @@ use std::process::Command;
 use std::thread;
 
 use machine::{Facts, output_of, version_of};
-use plan::Plan;
+use plan::{Plan, Service};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A fingerprint of machine and software.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Environment {
     /// Kernel release, for example `6.1.0-18-amd64`.
     pub kernel: Option<String>,
@@ -59,9 +60,16 @@ impl Environment {
                 .filter_map(|program| Some((program.clone(), version_of(program)?)))
                 .chain(pm2.map(|version| ("pm2".to_owned(), version)))
                 .collect(),
-            commit: services().next().and_then(|service| commit_of(&service.directory)),
+            commit: source(plan).and_then(|service| commit_of(&service.directory)),
         }
     }
+}
+
+/// The service whose source is told: the first, and of a plan that compares two commits the first of those here.
+fn source(plan: &Plan) -> Option<&Service> {
+    let here = plan.comparisons.first().filter(|_| plan.against.is_some());
+    let variant = plan.variants.get(here.map_or(0, |comparison| comparison.candidate))?;
+    variant.services.first()
 }
 
 fn commit_of(directory: &Path) -> Option<String> {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Capture, Slice};
@@ -29,7 +30,7 @@ pub enum Event {
     BlockEnded {
         /// Number of the block.
         block: u32,
-        /// How long the block took, in seconds.
+        /// How long the block took, in seconds, without the time in which it was paused.
         seconds: f64,
     },
     /// A block that ended counts for nothing, for a reason that has nothing to do with what was measured in it.
@@ -38,6 +39,13 @@ pub enum Event {
         block: u32,
         /// What the machine did meanwhile, in words with figures.
         why: String,
+    },
+    /// The user had the run wait between two slices, or between two blocks. Nothing was measured meanwhile, and the budget did not run.
+    Paused {
+        /// Number of the block under way, or of the last one; 0 before the first.
+        block: u32,
+        /// For how long, in seconds.
+        seconds: f64,
     },
     /// The rate that all variants get in open loop was settled.
     RateChosen(RateChosen),
@@ -57,7 +65,7 @@ pub enum Event {
 }
 
 /// Data that services need.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Prepared {
     /// Its name in the experiment.
     pub name: String,
@@ -197,7 +205,7 @@ pub struct WorkersLost {
 }
 
 /// How the rate of an open loop was settled.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RateChosen {
     /// Requests due per second, at every variant.
     pub per_s: f64,
@@ -238,16 +246,16 @@ pub struct Allocation {
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ended {
     /// Why.
     pub reason: EndReason,
-    /// Length of the run in seconds.
+    /// Length of the run in seconds, without the time in which it was paused.
     pub seconds: f64,
 }
 
 /// Why a run ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EndReason {
     /// Every comparison had its verdict.
@@ -271,6 +279,6 @@ pub enum EndReason {
     GeneratorFailed(String),
     /// A service failed; the text says how.
     ServiceFailed(String),
-    /// Data that services need could not be made; the text says why.
+    /// Data that services need could not be made, or they could not be built; the text says why.
     PreparationFailed(String),
 }

@@ -14,6 +14,8 @@ pub struct Record {
     pub directory: PathBuf,
     /// What was known before anything started.
     pub header: Header,
+    /// Text of the experiment file as it was run; `None` where the record lacks it, or it is longer than any that is one.
+    pub experiment_text: Option<String>,
     /// The data that services were given, in the order in which it was made or found.
     pub prepared: Vec<Prepared>,
     /// The blocks in order, the last one possibly unfinished. In open loop the first may be number 0, in which the
@@ -27,6 +29,8 @@ pub struct Record {
     pub allocation: Option<Allocation>,
     /// The block at which the last look is taken, once settled.
     pub blocks_planned: Option<u32>,
+    /// The times in which the user had the run wait, in order and in seconds, those between blocks included.
+    pub pauses_s: Vec<f64>,
     /// What was captured to explain what the blocks show, in order.
     pub captures: Vec<Capture>,
     /// How the run ended; `None` for a run that was killed, or is still going on.
@@ -46,6 +50,8 @@ pub struct Block {
     pub trials: Vec<Trial>,
     /// How long it took in seconds; `None` while it is unfinished.
     pub seconds: Option<f64>,
+    /// For how long it was paused while its trials lived, in seconds.
+    pub paused_s: f64,
     /// Why it counts for nothing; `None` for those that count.
     pub dropped: Option<String>,
 }
@@ -79,12 +85,14 @@ impl Record {
         Record {
             directory,
             header,
+            experiment_text: None,
             prepared: Vec::new(),
             blocks: Vec::new(),
             rate: None,
             warm_up: None,
             allocation: None,
             blocks_planned: None,
+            pauses_s: Vec::new(),
             captures: Vec::new(),
             ended: None,
             damage: Vec::new(),
@@ -101,6 +109,7 @@ impl Record {
                     order,
                     trials: Vec::new(),
                     seconds: None,
+                    paused_s: 0.0,
                     dropped: None,
                 });
             }
@@ -125,6 +134,14 @@ impl Record {
                 Some(found) => found.dropped = Some(why),
                 None => self.damage.push(format!("the dropping of block {block}, which never started")),
             },
+            Event::Paused { block, seconds } => {
+                self.pauses_s.push(seconds);
+                // Where nothing lives, nothing cools down.
+                let lives = |found: &&mut Block| found.trials.iter().any(|trial| trial.ended.is_none());
+                if let Some(found) = self.block_mut(block).filter(lives) {
+                    found.paused_s += seconds;
+                }
+            }
             Event::RateChosen(rate) => self.rate = Some(rate),
             Event::WarmUpChosen(warm_up) => self.warm_up = Some(warm_up),
             Event::SlicesChosen(allocation) => self.allocation = Some(allocation),

@@ -8,6 +8,7 @@
 //!   logs/             the services' own output, bounded
 //!   profiles/         what was captured to explain the difference, where that was asked for
 //!   explanation.json  what follows from it; like a report, it can be made again
+//!   report.html       the report as a page; .txt, .md and .json beside it
 //! ```
 //!
 //! A record is a fold over its events ([`Record::apply`]): the lab and every later reader see the same
@@ -32,7 +33,7 @@ pub use event::{
     TrialStarted, WarmUp, Witness, WorkersLost,
 };
 pub use fold::{Block, Record, Trial};
-pub use reader::{OpenError, open};
+pub use reader::{OpenError, is_being_written, open};
 pub use slice::{
     ContractFailure, EndpointCounts, ErrorCount, GeneratorUse, MachineUse, OpenLoop, ServiceUse, Slice,
     SliceKind, TcpUse,

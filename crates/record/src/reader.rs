@@ -1,12 +1,15 @@
 //! Opens a record from disk, whole or broken off, and says what could not be read.
 
-use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader};
+use std::fs::{self, File, TryLockError};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
 use crate::{Event, Header, Record, VERSION};
+
+/// Longest experiment file that is read back: many times the longest that makes sense.
+const EXPERIMENT_BYTES_MAX: u64 = 1 << 20;
 
 /// Why a folder could not be opened as a record.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +50,7 @@ pub fn open(path: &Path) -> Result<Record, OpenError> {
     let directory = if path.is_file() { path.parent().unwrap_or(path) } else { path };
     let header = read_header(&directory.join("record.json"))?;
     let mut record = Record::new(directory.to_path_buf(), header);
+    record.experiment_text = read_experiment(&directory.join("experiment.toml"));
     let path = directory.join("events.jsonl");
     match File::open(&path) {
         Ok(file) => read_events(BufReader::new(file), &mut record).map_err(at(&path))?,
@@ -56,6 +60,13 @@ pub fn open(path: &Path) -> Result<Record, OpenError> {
         Err(error) => return Err(at(&path)(error)),
     }
     Ok(record)
+}
+
+/// Whether some process is writing the record in a folder right now: it holds a lock on the events. Where the file system has no
+/// locks none is ever seen.
+pub fn is_being_written(directory: &Path) -> bool {
+    let events = File::open(directory.join("events.jsonl"));
+    events.is_ok_and(|events| matches!(events.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
 fn read_header(path: &Path) -> Result<Header, OpenError> {
@@ -71,6 +82,14 @@ fn read_header(path: &Path) -> Result<Header, OpenError> {
         return Err(OpenError::Newer { path: path.to_path_buf(), found });
     }
     serde_json::from_slice(&text).map_err(header)
+}
+
+/// What is longer than any experiment file is none. No report rests on it, so that its absence is no damage.
+fn read_experiment(path: &Path) -> Option<String> {
+    let mut bytes = Vec::new();
+    File::open(path).ok()?.take(EXPERIMENT_BYTES_MAX + 1).read_to_end(&mut bytes).ok()?;
+    let whole = bytes.len() as u64 <= EXPERIMENT_BYTES_MAX;
+    whole.then(|| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn read_events(mut lines: impl BufRead, record: &mut Record) -> io::Result<()> {

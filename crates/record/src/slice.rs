@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Latencies;
 
@@ -123,7 +124,7 @@ pub struct EndpointCounts {
 }
 
 /// Errors of one phase and cause.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorCount {
     /// Where in a request's life: `connect`, `send`, `head`, `body` or `idle`.
     pub phase: String,

@@ -59,7 +59,11 @@ impl Writer {
         write_file(&directory.join("record.json"), &text)?;
         let path = directory.join("events.jsonl");
         let events = OpenOptions::new().create_new(true).append(true).open(&path).map_err(at(&path))?;
-        Ok(Writer { events, path, record: Record::new(directory, header) })
+        // A mark that goes with this process, however it ends; see `is_being_written`. Where a file system has no locks there is none.
+        let _ = events.try_lock();
+        let mut record = Record::new(directory, header);
+        record.experiment_text = Some(experiment.to_owned());
+        Ok(Writer { events, path, record })
     }
 
     /// Keeps one event: on disk first, in one write, then in memory.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use proofload_record::{
     AgentSeen, Capture, CaptureKind, CapturedProcess, CapturedService, Event, OpenError, ProfileFile,
-    ThreadUse, Writer, open,
+    ThreadUse, Writer, is_being_written, open,
 };
 
 const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/records/v1");
@@ -19,6 +19,8 @@ fn a_record_of_format_1_opens_whole() {
     assert!(record.blocks.len() >= 6 && record.ended.is_some());
     // Older than open loop: what it does not say is read as closed.
     assert!(!record.is_open_loop() && record.rate.is_none());
+    let experiment = fs::read_to_string(Path::new(KEPT).join("experiment.toml")).expect("the experiment");
+    assert_eq!(record.experiment_text.as_deref(), Some(&*experiment));
     // Also by the name of a file in it, as people paste paths.
     let by_file = open(&Path::new(KEPT).join("events.jsonl")).expect("it opens");
     assert_eq!(by_file.blocks, record.blocks);
@@ -112,4 +114,17 @@ fn events_that_fit_nowhere_are_damage() {
     assert!(opened.damage.iter().all(|line| line.contains("never started")), "{:?}", opened.damage);
     fs::remove_file(at.join("events.jsonl")).expect("the file goes");
     assert_eq!(open(&at).expect("it opens").damage.len(), 1);
+}
+
+#[test]
+fn a_record_is_being_written_for_as_long_as_its_writer_lives() {
+    let record = open(Path::new(KEPT)).expect("it opens");
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path().join("record");
+    assert!(!is_being_written(&at), "there is none");
+    let writer = Writer::create(&at, record.header, "").expect("a record");
+    assert!(is_being_written(&at));
+    assert_eq!(open(&at).expect("it opens").ended, None);
+    drop(writer);
+    assert!(!is_being_written(&at) && !is_being_written(Path::new(KEPT)));
 }

@@ -1,12 +1,12 @@
 //! Two records side by side, as people read them, and as JSON. Pure; what may be compared is `audit`'s business.
 
+use audit::series::Unit;
 use audit::{Across, Shift};
-use plan::Metric;
 use record::Record;
 use serde_json::{Value, json};
 
 use crate::drawing::{BOLD, FAINT, explained, named, remark, table, wrapped};
-use crate::figure::{bytes, interval, micros, rate};
+use crate::figure::{column, interval};
 use crate::sheet::metric_name;
 use crate::validity::explained_by;
 
@@ -34,7 +34,7 @@ impl Compared<'_> {
         }
         out.push('\n');
         if !self.across.shifts.is_empty() {
-            let rows: Vec<Vec<String>> = self.across.shifts.iter().map(row).collect();
+            let rows = rows(&self.across.shifts);
             out += &format!("{}\n\n", table(&HEADS.map(str::to_owned), rows.iter(), 2));
         }
         for finding in &self.across.findings {
@@ -75,19 +75,26 @@ const APART: &str = "The intervals hold 95 % for all lines together, as far as b
 
 const HEADS: [&str; 7] = ["variant", "metric", "before", "after", "change", "interval", "blocks"];
 
-fn row(shift: &Shift) -> Vec<String> {
-    let figure = |value: f64| match shift.metric {
-        Metric::Throughput => rate(value),
-        Metric::PeakMemory => bytes(value),
-        _ => micros(value),
+/// Figures of one metric have one unit, in both records and in all variants.
+fn rows(shifts: &[Shift]) -> Vec<Vec<String>> {
+    let of_metric = |shift: &Shift| {
+        let alike = shifts.iter().filter(|other| other.metric == shift.metric);
+        let values: Vec<_> = alike.clone().flat_map(|of| [Some(of.before), Some(of.after)]).collect();
+        let place = alike.take_while(|other| !std::ptr::eq(*other, shift)).count();
+        let cells = column(Unit::of(shift.metric), &values);
+        (cells[2 * place].clone(), cells[2 * place + 1].clone())
     };
+    shifts.iter().map(|shift| row(shift, of_metric(shift))).collect()
+}
+
+fn row(shift: &Shift, (before, after): (String, String)) -> Vec<String> {
     let change = shift.ratio.map(|ratio| interval(ratio.ratio, ratio.low, ratio.high));
     let (change, interval) = change.unwrap_or_else(|| ("–".into(), "too few blocks".into()));
     vec![
         shift.variant.clone(),
         metric_name(shift.metric).to_owned(),
-        figure(shift.before),
-        figure(shift.after),
+        before,
+        after,
         change,
         interval,
         format!("{} and {}", shift.blocks.0, shift.blocks.1),

@@ -4,6 +4,10 @@ use audit::{Difference, Unit};
 use stats::Estimate;
 pub use transcript::figure::count;
 
+mod column;
+
+pub(crate) use column::column;
+
 /// A positive figure with three significant digits, thousands set apart: `0.123`, `12.3`, `1,230`.
 fn three_digits(value: f64) -> String {
     let decimals = match value.abs() {
@@ -84,6 +88,12 @@ pub fn factor(ratio: f64) -> String {
     format!("×{}", shown.map_or_else(|| "1.00".to_owned(), |(value, _)| value))
 }
 
+/// Decimals of a figure whose interval is so wide either way: down to the place of the second digit of that half-width, so that
+/// ±0.35 gives two and ±12 none. Of an interval without width as many as there may be.
+fn decimals(half_width: f64, most: usize) -> usize {
+    (1.0 - half_width.abs().log10().floor()).clamp(0.0, most as f64) as usize
+}
+
 /// A ratio and its interval: as a change in per cent, or as a factor where it is large.
 ///
 /// Both come with the digits that the interval's width deserves.
@@ -93,18 +103,14 @@ pub fn change(estimate: &Estimate) -> (String, String) {
 
 /// The same of any ratio that has an interval.
 pub fn interval(ratio: f64, low: f64, high: f64) -> (String, String) {
-    let width = high - low;
+    let half_width = (high - low) / 2.0;
     if !(0.5..=2.0).contains(&ratio) {
-        // Two digits of the interval's width: ×16.5 ± 1.4, ×0.0607 ± 0.0023.
-        let decimals = (1.0 - width.log10().floor()).clamp(0.0, 6.0) as usize;
+        // ×16.5 ± 1.4, ×0.0607 ± 0.0023.
+        let decimals = decimals(half_width, 6);
         let factor = |value: f64| format!("×{value:.decimals$}");
         return (factor(ratio), format!("{} to {}", factor(low), factor(high)));
     }
-    let decimals = match width * 100.0 {
-        w if w >= 10.0 => 0,
-        w if w >= 0.5 => 1,
-        _ => 2,
-    };
+    let decimals = decimals(half_width * 100.0, 4);
     let percent = |value: f64| signed((value - 1.0) * 100.0, decimals);
     (percent(ratio), format!("{} to {}", percent(low), percent(high)))
 }
@@ -118,9 +124,7 @@ pub fn change_alone(ratio: f64) -> String {
 pub fn added(difference: &Difference) -> (String, String) {
     let Difference { unit, value, low, high } = *difference;
     let (scale, name) = in_unit(unit, low.abs().max(high.abs()));
-    let width = (high - low) / scale;
-    // Two digits of the width.
-    let decimals = (1.0 - width.log10().floor()).clamp(0.0, 3.0) as usize;
+    let decimals = decimals((high - low) / 2.0 / scale, 4);
     let number = |value: f64| with_sign(value / scale, decimals);
     (format!("{} {name}", number(value)), format!("{} to {} {name}", number(low), number(high)))
 }
@@ -198,8 +202,8 @@ mod tests {
     #[test]
     fn a_difference_is_told_in_one_unit_with_the_digits_of_its_width() {
         let us = |value, low, high| added(&Difference { unit: Unit::Us, value, low, high });
-        assert_eq!(us(23.06, 17.2, 29.1), ("+23 µs".into(), "+17 to +29 µs".into()));
-        assert_eq!(us(-0.214, -0.9, 0.47), ("−0.2 µs".into(), "−0.9 to +0.5 µs".into()));
+        assert_eq!(us(23.06, 17.2, 29.1), ("+23.1 µs".into(), "+17.2 to +29.1 µs".into()));
+        assert_eq!(us(-0.214, -0.9, 0.47), ("−0.21 µs".into(), "−0.90 to +0.47 µs".into()));
         assert_eq!(us(15_210.0, 14_900.0, 15_500.0), ("+15.21 ms".into(), "+14.90 to +15.50 ms".into()));
         let mb = added(&Difference { unit: Unit::Bytes, value: 45e6, low: -1e3, high: 9e7 });
         assert_eq!(mb, ("+45 MB".into(), "±0 to +90 MB".into()));
@@ -208,7 +212,11 @@ mod tests {
     #[test]
     fn a_change_has_a_sign_and_no_false_precision() {
         assert_eq!(change(&estimate(1.012, 0.9, 1.12)), ("+1 %".into(), "−10 % to +12 %".into()));
-        assert_eq!(change(&estimate(0.9996, 0.99, 1.01)), ("±0.0 %".into(), "−1.0 % to +1.0 %".into()));
+        assert_eq!(change(&estimate(0.9996, 0.989, 1.011)), ("±0.0 %".into(), "−1.1 % to +1.1 %".into()));
+        assert_eq!(
+            change(&estimate(1.0042, 1.0021, 1.0063)),
+            ("+0.42 %".into(), "+0.21 % to +0.63 %".into())
+        );
         assert_eq!(change(&estimate(4.123, 3.9, 4.5)), ("×4.12".into(), "×3.90 to ×4.50".into()));
         assert_eq!(change(&estimate(16.54, 15.2, 18.0)), ("×16.5".into(), "×15.2 to ×18.0".into()));
         assert_eq!(

@@ -7,13 +7,12 @@ mod colour;
 mod data;
 mod drawing;
 mod forest;
-mod names;
 mod svg;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use profile::{Explanation, Tree};
-use sha2::{Digest as _, Sha256};
+
+use crate::html::{filled, markup, source_of};
+use crate::names;
 
 pub use svg::{svg, svg_difference, svg_difference_in, svg_in};
 
@@ -55,7 +54,7 @@ fn assembled(data: &str, title: &str) -> String {
         source_of(&script),
         source_of(&style),
     );
-    let title = names::markup(&names::shown(title));
+    let title = markup(&names::shown(title));
     let values = [
         ("title", title.as_str()),
         ("policy", &policy),
@@ -64,24 +63,6 @@ fn assembled(data: &str, title: &str) -> String {
         ("script", &script),
     ];
     filled(TEMPLATE, &values)
-}
-
-/// A hash as a content security policy has it.
-fn source_of(text: &str) -> String {
-    format!("sha256-{}", STANDARD.encode(Sha256::digest(text.as_bytes())))
-}
-
-/// The template with its `{{name}}`s replaced, in one pass: what is put in is not looked at again.
-fn filled(template: &str, values: &[(&str, &str)]) -> String {
-    let mut out = String::new();
-    let mut rest = template;
-    while let Some((before, after)) = rest.split_once("{{") {
-        let (name, after) = after.split_once("}}").unwrap_or((after, ""));
-        out += before;
-        out += values.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value);
-        rest = after;
-    }
-    out + rest
 }
 
 #[cfg(test)]

@@ -1,8 +1,14 @@
-//! A conclusion as JSON: field names with units, one version number, for other programs.
+//! A conclusion as JSON: field names with units, one version number, for other programs; and the schema of it.
+
+use std::borrow::Cow;
 
 use audit::Conclusion;
-use plan::Arrivals;
+use plan::{Against, Arrivals};
+use profile::Explanation;
 use record::{Ended, Environment, Prepared, RateChosen, Record};
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
 use serde::Serialize;
 use serde_json::Value;
 use stats::{Band, Latencies, Quantile, Resampling};
@@ -15,32 +21,52 @@ const PERCENT: [f64; 5] = [50.0, 75.0, 90.0, 99.0, 99.9];
 /// Draws of whole blocks for the bands of quantiles, and their level.
 const BAND_RESAMPLES: u32 = 1_000;
 const BAND_LEVEL: f64 = 0.95;
+/// More blocks than this are drawn as groups of neighbours: what drawing takes grows with them, and what it tells does not.
+const BAND_BLOCKS_MAX: usize = 200;
 
-#[derive(Serialize)]
+/// The report of a record of Proofload. Fields are added within a version, never renamed or removed. Ratios are candidate over baseline:
+/// 1.1 is ten per cent more. Names of fields end in their unit. Null is "not known" or "not measured", never 0.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "Proofload report")]
 struct Report<'a> {
+    /// Version of this form.
     report_version: u32,
+    /// Name of the experiment.
     experiment: &'a str,
+    /// What it asks, where the file says so.
     question: Option<&'a str>,
+    /// Folder of the record, as it was given.
     record: String,
+    /// When the record was made, RFC 3339 in UTC.
     created: &'a str,
+    /// Version of the Proofload that ran it.
     proofload: &'a str,
+    /// Seed of every random choice of the run.
     seed: u64,
+    /// How the run ended; null for one that was killed, or is still going on.
     ended: Option<&'a Ended>,
+    /// The machine on which it was run.
     environment: &'a Environment,
+    /// The commit with which the code of the working tree was compared; `None` where variants were compared with each other.
+    against: Option<&'a Against>,
     /// The data that services were given; empty where they need none.
     prepared: &'a [Prepared],
     #[serde(flatten)]
     conclusion: &'a Conclusion,
     /// From sent to done in closed loop, so it depends on the connections and compares nothing; empty in open loop.
     closed_loop_latency: Vec<Latency<'a>>,
-    /// The common rate and what came of it; `None` in closed loop.
+    /// The common rate and what came of it; null in closed loop.
     open_loop: Option<OpenLoop<'a>>,
+    /// What captures tell of the difference; null where nothing was captured.
+    why: Option<&'a Explanation>,
 }
 
-#[derive(Serialize)]
+/// What open loop adds.
+#[derive(Serialize, JsonSchema)]
 struct OpenLoop<'a> {
+    /// How requests were spread in time.
     arrivals: Arrivals,
-    /// `None` where the run ended before it was settled.
+    /// The rate; null where the run ended before it was settled.
     rate: Option<&'a RateChosen>,
     /// From due to done, all trials of a variant together.
     response_time: Vec<Latency<'a>>,
@@ -49,34 +75,61 @@ struct OpenLoop<'a> {
 }
 
 /// Times of one variant.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Latency<'a> {
+    /// Its name.
     variant: &'a str,
+    /// Requests in it.
     requests: u64,
+    /// Those of them that got no answer: their times are at least what they waited.
     censored: u64,
+    /// Quantiles that at least ten requests lie beyond.
     quantiles: Vec<LatencyQuantile>,
 }
 
-#[derive(Serialize)]
+/// A quantile of times.
+#[derive(Serialize, JsonSchema)]
 struct LatencyQuantile {
+    /// Which one: 99 is p99.
     percent: f64,
+    /// The time in microseconds.
     us: f64,
     /// True where the value is a lower bound, because requests were given up or unfinished.
     at_least: bool,
-    /// How far it scatters when other blocks are drawn; `None` below six blocks, or where one has no request. Too narrow with
-    /// few blocks, and for display only (see `stats::quantile_band`).
+    /// How far it scatters when other blocks are drawn; null below six blocks, or where one has no request. Too narrow with few
+    /// blocks, and for display only.
     band_us: Option<BandUs>,
 }
 
-#[derive(Serialize)]
+/// The band of a quantile, in microseconds.
+#[derive(Serialize, JsonSchema)]
 struct BandUs {
+    /// Lower end.
     low: f64,
-    /// `None` where requests without an answer leave it open.
+    /// Upper end; null where requests without an answer leave it open.
     high: Option<f64>,
 }
 
-/// The whole report.
-pub fn json(record: &Record, conclusion: &Conclusion) -> Value {
+/// JSON Schema (draft 2020-12) of the report, from the types that make it. Kept as `docs/report.schema.json`.
+pub fn schema() -> Value {
+    let one_line = RecursiveTransform(|schema: &mut schemars::Schema| {
+        if let Some(Value::String(description)) = schema.get_mut("description") {
+            // What is an absent value in Rust is null here, and there is no page to link to.
+            *description = description
+                .replace('\n', " ")
+                .replace("`None`", "null")
+                .replace("[`", "`")
+                .replace("`]", "`");
+        }
+    });
+    let settings = SchemaSettings::draft2020_12().for_serialize().with(|settings| {
+        settings.transforms.push(Box::new(one_line));
+    });
+    settings.into_generator().into_root_schema_for::<Report<'static>>().to_value()
+}
+
+/// The whole report, with what its captures explain.
+pub fn json(record: &Record, conclusion: &Conclusion, why: Option<&Explanation>) -> Value {
     let header = &record.header;
     let service_time = latencies(conclusion, record, audit::latencies);
     let (open_loop, closed_loop_latency) = if record.is_open_loop() {
@@ -96,10 +149,12 @@ pub fn json(record: &Record, conclusion: &Conclusion) -> Value {
         seed: header.seed,
         ended: record.ended.as_ref(),
         environment: &header.environment,
+        against: header.plan.against.as_ref(),
         prepared: &record.prepared,
         conclusion,
         closed_loop_latency,
         open_loop,
+        why,
     };
     // Plain structs with text keys and finite numbers cannot fail to become JSON.
     serde_json::to_value(report).unwrap_or(Value::Null)
@@ -123,7 +178,7 @@ fn summary<'a>(variant: &'a str, blocks: &[Latencies], seed: u64) -> Latency<'a>
     let shares = PERCENT.map(|percent| percent / 100.0);
     let resolved: Vec<f64> = shares.into_iter().filter(|share| all.resolves(*share)).collect();
     let resampling = Resampling { resamples: BAND_RESAMPLES, seed };
-    let bands = stats::quantile_bands(blocks, &resolved, BAND_LEVEL, resampling);
+    let bands = stats::quantile_bands(&grouped(blocks), &resolved, BAND_LEVEL, resampling);
     let band = |index: usize| Some(band_us(bands.as_ref().ok()?.get(index)?));
     let quantile = |(index, share): (usize, &f64)| {
         let (ns, at_least) = match all.quantile(*share)? {
@@ -139,6 +194,20 @@ fn summary<'a>(variant: &'a str, blocks: &[Latencies], seed: u64) -> Latency<'a>
         // Higher ones are left out first, so that places among the resolved are those among all.
         quantiles: resolved.iter().enumerate().filter_map(quantile).collect(),
     }
+}
+
+/// Neighbours together, where there are more than may be drawn.
+fn grouped(blocks: &[Latencies]) -> Cow<'_, [Latencies]> {
+    if blocks.len() <= BAND_BLOCKS_MAX {
+        return Cow::Borrowed(blocks);
+    }
+    let groups = blocks.chunks(blocks.len().div_ceil(BAND_BLOCKS_MAX)).map(|group| {
+        let mut all = Latencies::new();
+        group.iter().for_each(|block| all.merge(block));
+        all.pack();
+        all
+    });
+    Cow::Owned(groups.collect())
 }
 
 fn band_us(band: &Band) -> BandUs {

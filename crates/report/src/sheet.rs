@@ -1,24 +1,26 @@
 //! Everything a report says, in words and in order, before it is drawn in any form.
 
-use audit::{Assumption, Conclusion, Finding, Grade, Kind, Outcome, Standing, Variant};
-use plan::Metric;
+use audit::{Assumption, Conclusion, Finding, Grade, Kind, Outcome, Standing};
 use profile::Explanation;
-use record::{EndReason, Record};
+use record::{EndReason, Environment, Record};
 
-use crate::figure::{bytes, count, micros, rate, share_below};
 use crate::validity::explained_by;
 use crate::why::Why;
 
 mod answer;
 mod effect;
+mod figures;
 mod method;
+mod outside;
 mod parts;
 
-pub(crate) use answer::metric_name;
+pub use answer::metric_name;
+pub(crate) use answer::{comparisons_of_answers, verdict as verdict_word};
+pub(crate) use method::{end_text, machine_line};
 pub use parts::Part;
 
-/// No failure among so many requests says enough by itself: with 95 % fewer than 0.13 % fail.
-const REQUESTS_TELLING: u64 = 3_000;
+/// The report as a page, in the record's folder.
+pub const REPORT_PAGE: &str = "report.html";
 
 /// The content of a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,7 +71,9 @@ pub struct Judged {
     pub outcome: Outcome,
     /// The verdict as a word.
     pub verdict: String,
-    /// Estimate with interval and metric, or why there is none.
+    /// Estimate with metric and interval; `None` where there is none.
+    pub estimate: Option<String>,
+    /// The same and what else there is to say of it, or why there is none.
     pub detail: String,
 }
 
@@ -123,12 +127,13 @@ impl Sheet {
     /// Puts a record and its conclusion into words.
     pub fn new(record: &Record, conclusion: &Conclusion) -> Sheet {
         let plan = &record.header.plan;
-        Sheet {
+        let (columns, rows) = figures::table(record, conclusion);
+        let sheet = Sheet {
             title: plan.question.clone().unwrap_or_else(|| plan.name.clone()),
             answers: answer::answers(conclusion, &plan.design),
             effects: effect::effects(conclusion),
-            columns: columns(record, conclusion),
-            rows: (0..conclusion.variants.len()).map(|index| row(record, conclusion, index)).collect(),
+            columns,
+            rows,
             parts: parts::parts(conclusion),
             why: None,
             findings: conclusion.findings.iter().map(remark).collect(),
@@ -137,7 +142,23 @@ impl Sheet {
             assumptions: assumptions(conclusion),
             place: method::place(record),
             next: next(record, conclusion),
+        };
+        outside::cleaned(sheet)
+    }
+
+    /// The same with what tells that it was measured elsewhere than where it is read.
+    pub fn read_on(mut self, record: &Record, here: &Environment) -> Sheet {
+        let differences = audit::differences(&record.header.environment, here);
+        if let Some((_, machine)) = self.place.first_mut().filter(|_| !differences.is_empty()) {
+            *machine += &format!("; not as where this is read: {}", differences.join("; "));
         }
+        outside::cleaned(self)
+    }
+
+    /// The same with where the report page lies, for records that have it.
+    pub fn with_page(mut self, record: &Record) -> Sheet {
+        self.next.push(format!("to look at it: {}", record.directory.join(REPORT_PAGE).display()));
+        self
     }
 
     /// The same with what the record's captures tell, and where to see more of it.
@@ -174,86 +195,6 @@ fn remark(finding: &Finding) -> Remark {
     }
 }
 
-/// Response sizes get a column only where they differ; else they are one line of the method.
-fn shows_size(conclusion: &Conclusion) -> bool {
-    let sizes =
-        conclusion.variants.iter().filter_map(|variant| Some(variant.body_bytes_per_response? as u64));
-    let mut sizes: Vec<_> = sizes.collect();
-    sizes.dedup();
-    sizes.len() > 1
-}
-
-/// The quantiles of the response time that have a column: the usual ones, and the one that is judged.
-fn quantiles(record: &Record) -> Vec<Metric> {
-    let metric = record.header.plan.design.metric;
-    let shown = |of: &Metric| *of != Metric::P999 || metric == Metric::P999;
-    let all = Metric::LATENCIES.into_iter().filter(shown);
-    if record.is_open_loop() { all.collect() } else { Vec::new() }
-}
-
-/// In open loop throughput and cores are what the rate makes them, and have no column.
-fn columns(record: &Record, conclusion: &Conclusion) -> Vec<String> {
-    let mut names = vec!["variant"];
-    let quantiles = quantiles(record);
-    if quantiles.is_empty() {
-        names.extend(["throughput", "CPU/request", "cores", "peak memory", "failed"]);
-    } else {
-        names.extend(quantiles.iter().map(|metric| metric.name()));
-        names.extend(["CPU/request", "peak memory", "failed"]);
-    }
-    if shows_size(conclusion) {
-        names.push("body");
-    }
-    names.into_iter().map(str::to_owned).collect()
-}
-
-/// A variant's figures. Those of a void one are what was seen, and say so: they compare with nothing.
-fn row(record: &Record, conclusion: &Conclusion, index: usize) -> Row {
-    let variant = &conclusion.variants[index];
-    let void = conclusion.findings.iter().any(|finding| finding.voids(index, index));
-    // A dash is "not measured"; a zero would be a figure.
-    let or_dash = |value: Option<String>| value.unwrap_or_else(|| "–".to_owned());
-    let quantiles = quantiles(record);
-    let mark = match variant.no_success {
-        Some(_) => " (no success)",
-        None if void => " (void)",
-        None => "",
-    };
-    let mut cells = vec![format!("{}{mark}", variant.name)];
-    if quantiles.is_empty() {
-        cells.push(or_dash(variant.throughput_per_s.map(rate)));
-    }
-    cells.extend(quantiles.iter().map(|metric| or_dash(response_time(variant, *metric))));
-    cells.push(or_dash(variant.cpu_us_per_request.map(micros)));
-    if quantiles.is_empty() {
-        cells.push(or_dash(variant.busy_cores.map(|cores| format!("{cores:.2}"))));
-    }
-    cells.push(or_dash(variant.peak_rss_bytes.map(|peak| bytes(peak as f64))));
-    cells.push(or_dash(variant.failed_share.map(|_| failed(variant))));
-    if shows_size(conclusion) {
-        cells.push(or_dash(variant.body_bytes_per_response.map(bytes)));
-    }
-    Row { cells }
-}
-
-/// Beside a count that proves little, what the share may still be.
-fn failed(variant: &Variant) -> String {
-    if variant.no_success.is_some() {
-        return format!("{} of {}", count(variant.failed), count(variant.requests));
-    }
-    let seen = format!("{} of {}", count(variant.failed), count(variant.requests));
-    let little = variant.failed > 0 || variant.requests < REQUESTS_TELLING;
-    match variant.failed_interval.as_ref().filter(|_| little) {
-        Some(interval) => format!("{seen} ({})", share_below(interval.high)),
-        None => seen,
-    }
-}
-
-fn response_time(variant: &Variant, metric: Metric) -> Option<String> {
-    let found = variant.response_time.iter().find(|found| found.metric == metric)?;
-    Some(format!("{}{}", if found.at_least { "≥ " } else { "" }, micros(found.us)))
-}
-
 fn next(record: &Record, conclusion: &Conclusion) -> Vec<String> {
     let mut steps = Vec::new();
     let said_by = match record.ended.as_ref().map(|ended| &ended.reason) {
@@ -269,24 +210,19 @@ fn next(record: &Record, conclusion: &Conclusion) -> Vec<String> {
         steps.push("mend what the void findings name, then run again".to_owned());
         return steps;
     }
+    let again = format!(
+        "proofload run {}{}",
+        record.header.experiment,
+        record.header.plan.against.as_ref().map(plan::Against::flags).unwrap_or_default()
+    );
     let needed = conclusion.comparisons.iter().filter_map(|comparison| comparison.blocks_needed).max();
     let blocks = record.complete_blocks().filter_map(|block| block.seconds);
     let block_s = blocks.last().unwrap_or(0.0);
     if let Some(needed) = needed.filter(|needed| *needed > conclusion.blocks) {
         let minutes = (f64::from(needed) * block_s * 1.15 / 60.0).ceil().max(1.0);
-        steps.push(format!(
-            "to decide what is open: proofload run {} --budget {minutes:.0}m",
-            record.header.experiment
-        ));
+        steps.push(format!("to decide what is open: {again} --budget {minutes:.0}m"));
     }
-    steps.push(format!(
-        "to see whether it holds: proofload run {} --seed {}",
-        record.header.experiment,
-        record.header.seed + 1
-    ));
-    steps.push(format!(
-        "for a pull request: proofload report {} --format markdown",
-        record.directory.display()
-    ));
+    steps.push(format!("to see whether it holds: {again} --seed {}", record.header.seed + 1));
+    steps.push(format!("for a pull request: proofload report {} --format md", record.directory.display()));
     steps
 }

@@ -135,7 +135,8 @@ fn verdict(style: Style, word: &str, width: usize) -> String {
     format!("{style}{:width$}{style:#}", word.to_uppercase())
 }
 
-fn style(outcome: Outcome) -> Style {
+/// The colour of a verdict.
+pub(crate) fn style(outcome: Outcome) -> Style {
     match outcome {
         Outcome::Better => AnsiColor::Green.on_default().bold(),
         Outcome::Worse | Outcome::Void | Outcome::NoSuccess => AnsiColor::Red.on_default().bold(),

@@ -56,6 +56,14 @@ pub fn explained(entries: &[&Entry], width: usize) -> String {
     entries.iter().map(one).collect::<Vec<_>>().join("\n")
 }
 
+/// What the page says of a check, by its number, as paragraphs of plain text without the heading; empty where there is no such check.
+pub(crate) fn paragraphs(number: &str) -> Vec<String> {
+    let entry = ALL.iter().find(|entry| entry.number == number);
+    let section = entry.and_then(section).unwrap_or_default();
+    let paragraphs = section.split("\n\n").filter(|paragraph| !paragraph.starts_with("### "));
+    paragraphs.flat_map(items).map(|item| without_links(&item).replace("**", "")).collect()
+}
+
 /// The same for other programs: each check with its section in Markdown.
 pub fn as_json(entries: &[&Entry]) -> Value {
     let one = |entry: &&Entry| {

@@ -34,7 +34,7 @@ fn markdown_of_two_factors_and_a_copy() {
 fn of_many_effects_only_those_with_an_answer_are_told() {
     let record = factorial(4, 0.0);
     insta::assert_snapshot!(part(&as_text(&record), "Effects", " variant "));
-    assert_eq!(json(&record, &conclude(&record))["effects"].as_array().map(Vec::len), Some(10));
+    assert_eq!(json(&record, &conclude(&record), None)["effects"].as_array().map(Vec::len), Some(10));
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn blocks_that_were_dropped_are_told_in_every_form() {
             && text.contains("warning V43: 2 of 10 blocks were dropped: in block 2 the host gave"),
         "{text}"
     );
-    let json = json(&record, &conclude(&record));
+    let json = json(&record, &conclude(&record), None);
     assert_eq!(json["blocks"], 8);
     assert_eq!(json["blocks_dropped"][1]["block"], 5);
     assert_eq!(json["blocks_dropped"][1]["why"], "the host gave 31 % of the CPU time to others");
@@ -127,7 +127,7 @@ fn few_requests_without_a_failure_leave_a_share_open() {
     let text = as_text(&record);
     assert!(line(&text, "level-0").contains("0 of 2,054 (< 0.19 %)"), "{text}");
     let conclusion = conclude(&record);
-    let json = json(&record, &conclusion);
+    let json = json(&record, &conclusion, None);
     assert_eq!(json["variants"][0]["failed_share"], 0.0);
     assert!(json["variants"][0]["failed_interval"]["high"].as_f64().is_some_and(|high| high > 0.0018));
 }

@@ -1,44 +1,13 @@
 //! What people read, word for word, of a record that is kept in the repository.
 
 use audit::conclude;
-use plan::{Metric, Rate};
+use plan::Metric;
 use proofload_report::{Sheet, json, markdown};
-use record::{EndReason, Ended, OpenLoop, RateChosen, Record};
-use stats::Latencies;
+use record::{EndReason, Ended, Environment};
 
 mod records;
 
-use records::{as_text, kept};
-
-/// The kept record as if it had been in open loop, with response times of its own.
-fn in_open_loop(metric: Metric) -> Record {
-    let mut record = kept();
-    record.header.plan.design.metric = metric;
-    record.header.plan.design.rate = Some(Rate::ShareOfCapacity(0.6));
-    let capacities_per_s = vec![2030.0, 2620.0];
-    record.rate = Some(RateChosen { per_s: 1218.0, share: Some(0.6), capacities_per_s });
-    for slice in record.blocks.iter_mut().flat_map(|b| &mut b.trials).flat_map(|t| &mut t.slices) {
-        let mut response = Latencies::new();
-        for index in 0..1000 {
-            let unit_ns = 1_000_000 + 10_000 * u64::from(slice.block) * (1 + slice.variant as u64);
-            response.record((unit_ns + 3000 * index) * (5 - slice.variant as u64) / 4);
-        }
-        (slice.sent, slice.answered, slice.ok, slice.ok_in_window) = (1000, 1000, 1000, 1000);
-        slice.body_bytes = 1_000_000;
-        // More than one in a hundred of the first variant's were given up late: its p99 is only bounded, its p90 known.
-        (0..(1 - slice.variant) * 15).for_each(|_| response.censor(6_000_000));
-        slice.open = Some(Box::new(OpenLoop {
-            rate_per_s: 1218.0,
-            intended: 1000,
-            sent_in_window: 1000,
-            unsent: 0,
-            queued: 0,
-            response,
-            schedule_lag: Latencies::new(),
-        }));
-    }
-    record
-}
+use records::{as_text, in_open_loop, kept, many_variants};
 
 #[test]
 fn text_of_a_latency_experiment() {
@@ -54,7 +23,7 @@ fn markdown_of_a_latency_experiment() {
 #[test]
 fn json_of_a_latency_experiment_has_its_rate_and_response_times_and_no_closed_loop() {
     let record = in_open_loop(Metric::P50);
-    let json = json(&record, &conclude(&record));
+    let json = json(&record, &conclude(&record), None);
     assert_eq!(json["comparisons"][0]["metric"], "p50");
     assert_eq!(json["open_loop"]["rate"]["per_s"], 1218.0);
     assert_eq!(json["open_loop"]["arrivals"], "poisson");
@@ -99,7 +68,7 @@ fn findings_have_their_number_in_markdown_and_json() {
     let markdown = markdown(&Sheet::new(&record, &conclusion));
     assert!(markdown.contains("\n> **Void V8**: level-0: "), "{markdown}");
     assert!(markdown.contains("\nWhy, and what else may be done: `proofload validity V8`\n"), "{markdown}");
-    let finding = &json(&record, &conclusion)["findings"][0];
+    let finding = &json(&record, &conclusion, None)["findings"][0];
     assert_eq!(
         (finding["number"].as_str(), finding["check"].as_str()),
         (Some("V8"), Some("errors")),
@@ -124,15 +93,59 @@ fn markdown_of_a_sound_record() {
 #[test]
 fn names_from_outside_do_nothing_in_markdown() {
     let mut record = kept();
-    record.header.plan.question = Some("<script>alert(1)</script> | **bold** [x](y)".into());
+    record.header.plan.question =
+        Some("<script>alert(1)</script> | **bold** [x](y) @octocat $x$ ~~y~~".into());
+    record.header.plan.comparisons[0].label = "a\n\n# @octocat/all against <img src=x onerror=y>".into();
+    record.header.plan.variants[1].name = "a | b\u{202e} `c`".into();
     let markdown = markdown(&Sheet::new(&record, &conclude(&record)));
-    assert!(!markdown.contains("<script>") && !markdown.contains("[x](y)"), "{markdown}");
+    for markup in [
+        "<script>", "<img", "[x](y)", "**bold**", "\n# ", " | b", "@octocat", "$x$", "~~y", "\u{202e}",
+        " `c`",
+    ] {
+        assert!(!markdown.contains(markup), "{markup}: {markdown}");
+    }
+}
+
+#[test]
+fn markdown_of_any_record_fits_a_comment_and_says_what_it_leaves_out() {
+    let record = many_variants(200, &"名 & ".repeat(60));
+    let markdown = markdown(&Sheet::new(&record, &conclude(&record)));
+    let length = markdown.encode_utf16().count();
+    assert!((40_000..=65_536).contains(&length), "{length}");
+    assert!(markdown.starts_with("### 199 comparisons: "), "{}", &markdown[..200]);
+    assert_eq!(markdown.matches("<details>").count(), markdown.matches("</details>").count());
+    assert!(
+        markdown.contains(" more variants: `proofload report` records/simulated `--format text`"),
+        "{markdown}"
+    );
+}
+
+#[test]
+fn text_lines_up_names_of_wide_letters_and_lets_no_control_through() {
+    let mut record = kept();
+    record.header.plan.variants[0].name = "圧縮なし".into();
+    record.header.plan.variants[1].name = "gzip é\u{1b}[2J".into();
+    record.header.plan.question = Some("どちら\n\u{7}?".into());
+    let text = as_text(&record);
+    insta::assert_snapshot!(text.lines().take(12).collect::<Vec<_>>().join("\n"));
+}
+
+#[test]
+fn a_record_of_another_machine_says_so() {
+    let mut record = kept();
+    record.header.environment.cpu_model = Some("Arm Neoverse-N1".into());
+    let here = Environment { cpu_model: Some("AMD EPYC 7B13".into()), ..Environment::default() };
+    let sheet = Sheet::new(&record, &conclude(&record)).read_on(&record, &here);
+    let machine = "Arm Neoverse-N1, 0 processors; not as where this is read: processor Arm Neoverse-N1 and AMD EPYC 7B13";
+    assert_eq!(sheet.place[0].1, machine);
+    let same = Sheet::new(&record, &conclude(&record)).read_on(&record, &record.header.environment);
+    assert_eq!(same.place[0].1, "Arm Neoverse-N1, 0 processors");
 }
 
 #[test]
 fn json_has_figures_with_units_and_no_empty_ones() {
     let record = kept();
-    let json = json(&record, &conclude(&record));
+    let json = json(&record, &conclude(&record), None);
     assert_eq!(json["report_version"], 1);
     assert_eq!(json["comparisons"][0]["outcome"], "better");
     let ratio = json["comparisons"][0]["estimate"]["ratio"].as_f64().expect("a number");

@@ -69,7 +69,7 @@ fn markdown_and_json_have_the_services_too() {
     let conclusion = conclude(&record);
     let markdown = markdown(&Sheet::new(&record, &conclusion));
     insta::assert_snapshot!(part(&markdown, "Cost by service", "<details>"));
-    let json = json(&record, &conclusion);
+    let json = json(&record, &conclusion, None);
     let proxy = &json["variants"][1]["services"][1];
     assert_eq!((proxy["service"].as_str(), proxy["serving"].as_u64()), (Some("proxy"), Some(2)));
     assert_eq!((proxy["workers"].as_u64(), proxy["peak_rss_bytes"].as_u64()), (Some(2), Some(14_300_000)));
@@ -81,7 +81,7 @@ fn what_a_candidate_adds_is_told_in_its_unit_beside_the_ratio() {
     let mut record = with_proxy();
     record.header.plan.design.metric = Metric::CpuPerRequest;
     insta::assert_snapshot!(part(&as_text(&record), "level-1 against", " variant "));
-    let json = json(&record, &conclude(&record));
+    let json = json(&record, &conclude(&record), None);
     let difference = &json["comparisons"][0]["difference"];
     assert_eq!(difference["unit"], "us");
     let end = |name: &str| difference[name].as_f64().expect("a number");
@@ -147,7 +147,7 @@ fn a_variant_without_a_success_has_an_answer_and_no_number() {
     insta::assert_snapshot!(part(&text, "Does the setting", "blocks  "));
     let conclusion = conclude(&record);
     assert_eq!(so_far(&conclusion), ["level-1 against level-0: level-1: no answer within 5 s (0 of 42369)"]);
-    let json = json(&record, &conclusion);
+    let json = json(&record, &conclusion, None);
     assert_eq!(json["comparisons"][0]["outcome"], "no_success");
     assert_eq!(json["comparisons"][0]["estimate"], serde_json::Value::Null);
     assert_eq!(json["variants"][1]["no_success"]["requests"], 42_369);

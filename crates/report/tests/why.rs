@@ -248,7 +248,10 @@ fn calls_deeper_than_any_profiler_keeps_neither_hang_nor_overflow() {
 fn a_difference_of_two_profiles_is_told_in_their_own_unit() {
     let comparison = &explanation().comparisons[0];
     let said = plain(&why::difference(comparison, Unit::Nanoseconds, 100));
-    assert!(said.contains("pbkdf2Sync") && said.contains("sync against async: +20.4 µs"), "{said}");
+    assert!(
+        said.contains("pbkdf2Sync") && said.contains("sync against async: +20.40 µs (+19.70 to +21.10 µs)"),
+        "{said}"
+    );
     assert!(!said.contains("waiting"), "what waits took no time: {said}");
     let json = why::difference_json(comparison, Unit::Nanoseconds);
     assert_eq!(json["difference"]["functions"][0]["what"]["line"], 66);

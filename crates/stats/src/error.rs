@@ -59,6 +59,22 @@ pub enum Error {
         /// What was given.
         value: f64,
     },
+    /// More points of a series than a search for changes goes through.
+    #[error("{points} points are too many for a search for changes, at most {most}")]
+    Points {
+        /// Points there are.
+        points: usize,
+        /// Most that are gone through.
+        most: usize,
+    },
+    /// A standard error that is no finite number of at least 0.
+    #[error("point {index}: the standard error is {value}, not a finite number of at least 0")]
+    StandardError {
+        /// Place in the slice, from 0.
+        index: usize,
+        /// What was given.
+        value: f64,
+    },
     /// A constant of a method that must be a positive, finite number.
     #[error("{what} is {value}, not a positive finite number")]
     NotPositive {

@@ -7,13 +7,14 @@
 //! Must not: drop or weigh blocks, or decide anything (see `verdict`).
 
 use crate::Error;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Spread of the log ratios, relative to their size, below which it is rounding and not measurement.
 const ROUNDING: f64 = 1e-12;
 
 /// The ratio of a variant to its baseline, with its interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
     /// Blocks it rests on.
     pub blocks: u32,

@@ -11,6 +11,7 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 mod bands;
+mod curve;
 mod encoding;
 mod interval_log;
 mod table;

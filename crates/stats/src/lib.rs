@@ -6,6 +6,7 @@
 
 mod allocation;
 mod bootstrap;
+mod change;
 mod error;
 mod estimate;
 mod factorial;
@@ -27,6 +28,9 @@ mod welch;
 
 pub use allocation::{Components, SLICES_MAX, SLICES_MIN, components, slices};
 pub use bootstrap::{bca, bootstrap_t};
+pub use change::{
+    CHANGE_LEVEL, CHANGE_POINTS_MAX, CHANGE_SIDE_MIN, Change, Measured, Suspect, changes, suspect,
+};
 pub use error::Error;
 pub use estimate::{Estimate, lag1};
 pub use factorial::{BlockValues, COMBINATIONS_MAX, Contrast, Factor, Term, contrasts};

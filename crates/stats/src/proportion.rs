@@ -1,10 +1,11 @@
 //! Intervals for shares, such as failed requests of all requests, and for the difference of two.
 
 use crate::{Error, student::normal_z};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Two ends with the truth in between, at the level the caller asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
     /// Lower end.
     pub low: f64,

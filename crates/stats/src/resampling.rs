@@ -1,4 +1,5 @@
-//! Seeded random draws for the methods that resample: whole blocks with replacement, or signs of whole blocks.
+//! Seeded random draws for the methods that resample: whole blocks with replacement, signs of whole
+//! blocks, or the order of records.
 //!
 //! The same seed gives the same answer on every machine and in every version, so that a report can be made again from
 //! its record. Must not: take a seed from anywhere but the caller, or draw anything below a block. Blocks are the
@@ -40,6 +41,13 @@ impl Draws {
     /// One of 0 to `count` − 1, each as likely as another to within 2⁻⁶⁴ `count`.
     pub(crate) fn index(&mut self, count: usize) -> usize {
         ((u128::from(self.0.next_u64()) * count as u128) >> 64) as usize
+    }
+
+    /// Puts things into a random order, each as likely as another (Fisher & Yates 1938).
+    pub(crate) fn shuffle<T>(&mut self, things: &mut [T]) {
+        for last in (1..things.len()).rev() {
+            things.swap(last, self.index(last + 1));
+        }
     }
 
     /// A fresh sign, +1 or −1 as by a fair coin, for each place.

@@ -30,6 +30,7 @@ mod running;
 mod sample;
 mod scratch;
 mod sockets;
+mod source;
 mod threads;
 mod tree;
 mod warden;
@@ -53,6 +54,7 @@ pub use process::{ProcessId, ProcessInfo, ticks_to_ns};
 pub use quota::quota_files;
 pub use running::{Listening, Running, Sight, Startup, Stopped, start};
 pub use sample::{BY_PROCESS_MAX, CpuSource, Memory, ProcessCpu, Sample};
+pub use source::{Baseline, Source, SourceError, Worktree};
 pub use threads::{ENDED_THREADS, ProcessThreads, ThreadCpu};
 pub use warden::warden_main;
 

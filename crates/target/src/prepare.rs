@@ -6,6 +6,8 @@
 //! cache/KEY.lock       held by whoever makes it; a lock ends with its holder, however that ends
 //! ```
 //! The command runs below a warden like any service, so nothing of it stays behind. It must not judge the data.
+//!
+//! A build is a step too: one that changes the directory in which it runs, and leaves a mark elsewhere when it is done.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,13 +20,14 @@ use crate::Warden;
 
 mod cache;
 mod error;
+mod in_place;
 mod key;
 mod making;
 
 pub use cache::Cache;
 pub use error::PrepareError;
 
-use cache::Lock;
+pub(crate) use cache::Lock;
 
 /// What is being done about some data, for whoever watches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +68,9 @@ impl Cache {
     /// # Errors
     /// An input that cannot be read.
     pub fn place(&self, step: &Preparation) -> Result<Place, PrepareError> {
+        if let Some(mark) = &step.mark {
+            return Ok(Place { path: step.directory.clone(), there: mark.is_file() });
+        }
         let path = self.folder().join(key::key(step)?);
         let there = path.is_dir();
         Ok(Place { path, there })
@@ -83,6 +89,11 @@ impl Cache {
         watch: &mut dyn FnMut(Preparing),
         cancelled: &dyn Fn() -> bool,
     ) -> Result<Prepared, PrepareError> {
+        if let Some(mark) = &step.mark {
+            return in_place::build(step, mark, || {
+                making::run(warden, step, &step.directory, log, watch, cancelled)
+            });
+        }
         let begin = Instant::now();
         let key = key::key(step)?;
         let path = self.folder().join(&key);
@@ -94,7 +105,7 @@ impl Cache {
             return found(key, path);
         }
         self.create()?;
-        let lock = self.lock(&step.name, &key, watch, cancelled)?;
+        let lock = self.lock(&label(step), &key, watch, cancelled)?;
         // Whoever we waited for may have made it.
         if path.is_dir() {
             return found(key, path);
@@ -114,6 +125,14 @@ impl Cache {
         let partial = self.partial(lock)?;
         fill(partial.path())?;
         partial.keep()
+    }
+}
+
+/// What people know a step by.
+fn label(step: &Preparation) -> String {
+    match step.mark {
+        None => format!("prepare.{}", step.name),
+        Some(_) => format!("building {}", step.name),
     }
 }
 

@@ -40,6 +40,7 @@ impl Place {
             inputs: Vec::new(),
             space_bytes: None,
             timeout: PATIENCE,
+            mark: None,
         }
     }
 

@@ -11,8 +11,8 @@ use super::code::Code;
 const FOREIGN_FOLDERS: [&str; 2] = [".git", "node_modules"];
 
 /// Folders of output, by their whole path: `crates/target` is one of ours.
-const OUTPUT_FOLDERS: [&str; 6] =
-    ["target", "records", "fuzz/target", "fuzz/seeds", "fuzz/corpus", "fuzz/artifacts"];
+const OUTPUT_FOLDERS: [&str; 7] =
+    ["target", "records", "web/dist", "fuzz/target", "fuzz/seeds", "fuzz/corpus", "fuzz/artifacts"];
 
 /// All files of the repository, by path.
 pub struct Tree {

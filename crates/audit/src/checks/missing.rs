@@ -4,10 +4,9 @@
 
 use plan::Metric;
 use record::{Record, Trial};
-use stats::Latencies;
 
 use crate::finding::{Finding, Grade};
-use crate::metric::{BlockFigures, trial};
+use crate::metric::{BlockFigures, Figures, trial};
 use crate::no_success;
 use crate::variant::merged;
 
@@ -56,9 +55,8 @@ fn missing(name: &str, index: usize, metric: Metric, blocks: &[BlockFigures]) ->
     let (check, why, remedy) = match metric.quantile() {
         Some(q) => {
             let figures = first.variants.get(index).and_then(Option::as_ref);
-            let response = figures.and_then(|figures| figures.response.as_ref());
-            let bounded = response.is_some_and(|response| response.resolves(q));
-            let count = response.map_or(0, Latencies::count);
+            let bounded = figures.is_some_and(|figures| figures.quantile(metric).is_some());
+            let count = figures.map_or(0, Figures::response_times);
             let few = || format!("{count} requests are too few, it wants {:.0}", 10.0 / (1.0 - q));
             let bound = || "requests without an answer leave only a lower bound of it".to_owned();
             let (why, remedy) = if bounded { (bound(), BOUNDED) } else { (few(), FEW) };

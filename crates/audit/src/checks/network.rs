@@ -71,18 +71,21 @@ fn opened_for_each(record: &Record, index: usize, variant: &plan::Variant) -> Op
     })
 }
 
+/// All slices of a variant in blocks that were not dropped, unfinished ones included: a run that was stopped as pointless has no other.
+fn all_of(record: &Record, variant: usize) -> impl Iterator<Item = &Slice> {
+    let blocks = record.blocks.iter().filter(|block| block.dropped.is_none());
+    let trials = blocks.flat_map(|block| &block.trials).filter(move |trial| trial.variant() == variant);
+    trials.flat_map(|trial| &trial.slices)
+}
+
 /// Slices of a variant during which nobody else's connections were counted.
 fn own(record: &Record, variant: usize, on_link: bool) -> Vec<&Slice> {
     if on_link {
-        return trials(record)
-            .filter(|trial| trial.variant() == variant)
-            .flat_map(|trial| &trial.slices)
-            .collect();
+        return all_of(record, variant).collect();
     }
     let alone = stretch::measured(record).into_iter().filter(|stretch| stretch.belongs_to(variant));
     let alone = alone.flat_map(|stretch| stretch.slices);
-    let others = trials(record).filter(|trial| trial.variant() == variant).flat_map(|trial| &trial.slices);
-    others.filter(|slice| slice.kind != record::SliceKind::Measured).chain(alone).collect()
+    all_of(record, variant).filter(|slice| slice.kind != record::SliceKind::Measured).chain(alone).collect()
 }
 
 /// Connections begun by others than the generator, and responses. On a link the generator's are not counted where the services are.
@@ -100,7 +103,7 @@ pub(super) fn ports_exhausted(record: &Record) -> Vec<Finding> {
 }
 
 fn without_ports(record: &Record, index: usize, variant: &plan::Variant) -> Option<Finding> {
-    let slices = measured(record, index);
+    let slices: Vec<&Slice> = all_of(record, index).collect();
     let errors = slices.iter().flat_map(|slice| &slice.errors).filter(|error| error.cause == NO_PORT);
     let refused: u64 = errors.map(|error| error.count).sum();
     let share = |slice: &&Slice| {

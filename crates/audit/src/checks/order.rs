@@ -20,6 +20,15 @@ pub const LAG1_MAX: f64 = 0.4;
 /// Fewer blocks have no correlation that could not be chance at this level.
 pub const LAG1_BLOCKS_MIN: usize = 8;
 
+/// How the blocks of a comparison hang together.
+enum Alike {
+    /// Neighbours have a correlation, and chance reaches this one.
+    Neighbours { lag1: f64, critical: f64 },
+    /// The ratio goes one way all the time. Of ten blocks even a straight line has a correlation of no more than 0.7, which chance reaches
+    /// in one of a thousand: a trend needs a test of its own.
+    Trend { slope: f64, p: f64 },
+}
+
 /// Both, over the blocks' values of the metrics with a verdict.
 pub(crate) fn over_blocks(record: &Record, blocks: &[BlockFigures]) -> Vec<Finding> {
     [order_effect(record, blocks), autocorrelated(record, blocks)].into_iter().flatten().collect()
@@ -72,43 +81,69 @@ fn row(block: &Block, figures: &BlockFigures, counted: &[usize], metric: Metric)
         .collect()
 }
 
-/// The comparison whose blocks resemble their neighbours the most, where that is more than chance among so many.
+/// The comparison whose blocks hang together the most, where that is more than chance among so many.
 fn autocorrelated(record: &Record, blocks: &[BlockFigures]) -> Option<Finding> {
     let plan = &record.header.plan;
     let verdicts = plan.comparisons.len() * plan.design.metrics().count();
-    if blocks.len() < LAG1_BLOCKS_MIN {
-        return None;
-    }
-    let critical =
-        stats::lag1_critical(u32::try_from(blocks.len()).ok()?, SERIES_ALPHA / verdicts.max(1) as f64);
-    let critical = critical.ok()?;
+    // Two tests for each.
+    let alpha = SERIES_ALPHA / (2 * verdicts.max(1)) as f64;
     let asked =
         plan.comparisons.iter().flat_map(|asked| plan.design.metrics().map(move |metric| (asked, metric)));
-    let lag1 = |(asked, metric): (_, Metric)| {
-        let lag1 = stats::lag1(&ratios(blocks, asked, metric)?)?;
-        Some((lag1, asked, metric))
+    let found = |(asked, metric): (_, Metric)| {
+        let alike = alike(&ratios(blocks, asked, metric)?, alpha, plan.design.margin)?;
+        Some((alike, asked, metric))
     };
-    let (lag1, asked, metric) = asked.filter_map(lag1).max_by(|one, other| one.0.total_cmp(&other.0))?;
-    if lag1 <= critical.max(LAG1_MAX) {
-        return None;
-    }
+    let (alike, asked, metric) =
+        asked.filter_map(found).max_by(|one, other| one.0.strength().total_cmp(&other.0.strength()))?;
+    let (ratios, count) = (format!("{}: the blocks' ratios of {}", asked.label, metric.name()), blocks.len());
     Some(Finding {
         check: "autocorrelated",
         grade: Grade::Warning,
-        evidence: format!(
-            "{}: the blocks' ratios of {} resemble those of their neighbours, with a correlation of {lag1:+.2} over {} blocks; by \
-             chance it is above {critical:+.2} in {}",
-            asked.label,
-            metric.name(),
-            blocks.len(),
-            chance(SERIES_ALPHA),
-        ),
+        evidence: match alike {
+            Alike::Neighbours { lag1, critical } => format!(
+                "{ratios} resemble those of their neighbours, with a correlation of {lag1:+.2} over {count} blocks; by chance it is above \
+                 {critical:+.2} in {}",
+                chance(alpha)
+            ),
+            Alike::Trend { slope, p } => format!(
+                "{ratios} go one way, by {} a block and {} from the first to the last of {count}; by chance in {}",
+                change(slope),
+                change(slope * (count - 1) as f64),
+                chance(p)
+            ),
+        },
         remedy: "intervals take blocks for independent, and are narrower here than they may be: something slow favours one variant for \
                  blocks on end. End what else runs on this machine, look at `steal` and `strangers`, and run again; a verdict that \
                  stands in both runs is worth more than this one alone"
             .into(),
         variants: vec![asked.baseline, asked.candidate],
     })
+}
+
+/// A trend, or else a correlation, that is beyond chance and large enough to matter.
+fn alike(ratios: &[f64], alpha: f64, margin: f64) -> Option<Alike> {
+    let steps = ratios.len().saturating_sub(1) as f64;
+    let trend = stats::mann_kendall(ratios)
+        .filter(|trend| trend.p <= alpha && (trend.slope * steps).abs() > margin * MARGIN_SHARE_MIN);
+    if let Some(trend) = trend {
+        return Some(Alike::Trend { slope: trend.slope, p: trend.p });
+    }
+    if ratios.len() < LAG1_BLOCKS_MIN {
+        return None;
+    }
+    let critical = stats::lag1_critical(u32::try_from(ratios.len()).ok()?, alpha).ok()?;
+    let lag1 = stats::lag1(ratios).filter(|lag1| *lag1 > critical.max(LAG1_MAX))?;
+    Some(Alike::Neighbours { lag1, critical })
+}
+
+impl Alike {
+    /// A trend makes a correlation, so that it is told first; of several the one that is least chance.
+    fn strength(&self) -> f64 {
+        match self {
+            Alike::Neighbours { lag1, .. } => *lag1,
+            Alike::Trend { p, .. } => 2.0 - p,
+        }
+    }
 }
 
 /// A small probability in words that are read without counting zeros.

@@ -23,7 +23,8 @@ pub const ROUND_MS: [f64; 8] = [100.0, 200.0, 250.0, 500.0, 1000.0, 2000.0, 3000
 pub const ROUND_LATE_MAX: f64 = 0.03;
 /// By how much the medians of two variants may differ that wait for the same.
 pub const STALL_APART_MAX: f64 = 0.01;
-/// By how much throughput may differ from connections over the median response where nearly all of them wait just so long.
+/// By how much throughput may differ from connections over the median response where nearly all of them wait just so long, beside what
+/// the end of a window cuts off.
 pub const STALL_LITTLE_MAX: f64 = 0.1;
 /// Connections opened, as a part of the requests, above which they are not kept.
 pub const OPENED_SHARE_MAX: f64 = 0.1;
@@ -169,8 +170,12 @@ pub(super) fn throughput_in_steps(record: &Record) -> Vec<Finding> {
 impl Waiting {
     /// The median response where nearly every request waits just so long, as throughput confirms.
     fn stall_ms(&self) -> Option<f64> {
-        let alike =
-            |ms: &f64| (self.per_s * ms / 1e3 / f64::from(self.connections)).ln().abs() <= STALL_LITTLE_MAX;
+        // Connections begin a window together, and of the response that it cuts off none is counted: up to one for each is missing.
+        let alike = |ms: &f64| {
+            let counted = self.per_s * ms / 1e3 / f64::from(self.connections);
+            let step = counted / self.by_window;
+            (1.0 - STALL_LITTLE_MAX - step..=1.0 + STALL_LITTLE_MAX).contains(&counted)
+        };
         self.median_ms.filter(alike)
     }
 }

@@ -5,6 +5,7 @@
 // Each of the programs that include this file uses a part of it.
 #![allow(dead_code)]
 
+pub mod gates;
 #[path = "../../../stats/tests/simulation/mod.rs"]
 mod simulation;
 
@@ -130,7 +131,7 @@ impl Maker {
             self.trial(run, at, machine, added)
         };
         let trials = places.into_iter().map(trial).collect();
-        Block { number, order, trials, seconds: Some(10.0), dropped: None }
+        Block { number, order, trials, seconds: Some(10.0), paused_s: 0.0, dropped: None }
     }
 
     fn trial(&mut self, run: Run, at: At, machine: f64, added: &impl Fn(At) -> f64) -> Trial {

@@ -17,7 +17,7 @@ pub fn lines(plan: &Plan) -> String {
         let _ = writeln!(out, "cannot be run here: {error}");
     }
     if !plan.prepare.is_empty() {
-        let _ = writeln!(out, "\ndata made before the first block, outside of the budget:");
+        let _ = writeln!(out, "\nmade before the first block, outside of the budget:");
     }
     for step in &plan.prepare {
         let _ = writeln!(out, "  {}: {}", step.name, state(step));

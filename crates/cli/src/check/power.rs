@@ -8,7 +8,7 @@ use report::{seconds, share};
 use stats::Rule;
 
 use super::{blocks_guess, rule};
-use crate::report::newest_first;
+use crate::records::newest_first;
 
 /// Spreads of the blocks' log-ratios that are assumed where none is known: a quiet machine, a usual one, a noisy one.
 const ASSUMED: [f64; 3] = [0.01, 0.03, 0.10];

@@ -1,7 +1,5 @@
 //! Our own command line: what of it was typed before another tool's began, and how one is shown so that it can be typed again.
 
-use std::borrow::Cow;
-
 /// The flags that stand before `--` but for `--as` and its value: they stay in force. `typed` is all that follows `load`.
 pub fn given_before(typed: impl Iterator<Item = String>) -> Vec<String> {
     let mut given = Vec::new();
@@ -18,15 +16,5 @@ pub fn given_before(typed: impl Iterator<Item = String>) -> Vec<String> {
 
 /// A command line for a shell: what a shell would take apart is quoted.
 pub fn shown(arguments: &[String]) -> String {
-    let words: Vec<_> = arguments.iter().map(|argument| quoted(argument)).collect();
-    words.join(" ")
-}
-
-fn quoted(word: &str) -> Cow<'_, str> {
-    let plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        Cow::Borrowed(word)
-    } else {
-        Cow::Owned(format!("'{}'", word.replace('\'', r"'\''")))
-    }
+    report::shell_line(arguments)
 }

@@ -70,7 +70,7 @@ fn body(outcome: &Outcome) -> Body<'_> {
         setup: detail::setup(outcome),
         connections: outcome.connections,
         threads: outcome.threads,
-        driver: slice.driver,
+        driver: &slice.driver,
         asked_s,
         asked_requests,
         timeout_s: outcome.timeout.as_secs_f64(),

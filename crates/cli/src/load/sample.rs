@@ -14,7 +14,7 @@ pub fn slice() -> Slice {
     let mut latency = Latencies::new();
     (0..100_000u64).for_each(|n| latency.record(500_000 + n * 10));
     Slice {
-        driver: "readiness",
+        driver: "readiness".into(),
         started_ns: 1,
         window_ns: 10_000_000_000,
         drain_ns: 700_000,

@@ -108,8 +108,14 @@ fn capture(
         start.record.clone().unwrap_or_else(|| run::free_directory(&format!("{}-profile", plan.name)));
     let rounds = start.rounds.unwrap_or(lab::ROUNDS);
     let title = plan.question.clone().unwrap_or_else(|| plan.name.clone());
-    let course =
-        Course { experiment: name, text, plan, directory: &directory, how: How::CapturesOnly { rounds } };
+    let course = Course {
+        experiment: name,
+        text,
+        plan,
+        directory: &directory,
+        how: How::CapturesOnly { rounds },
+        events: false,
+    };
     let (record, result) = run::carry(course)?;
     // A run that was cut short has what was captured up to then.
     let Some(explanation) = explain::kept(&record.directory) else {

@@ -1,17 +1,23 @@
 //! The program as its users meet it: real services, real signals, real files, and what it prints.
 
+mod against;
 mod audit;
 mod calibrate;
 mod captures;
 mod env;
 mod explain;
 mod files;
+mod forms;
+mod gate;
 mod habits;
+mod history;
 mod idle;
 mod latency;
+mod live;
 mod load;
 mod mix;
 mod network;
+mod open;
 mod place;
 mod prepare;
 mod reach;

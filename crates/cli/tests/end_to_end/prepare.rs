@@ -77,7 +77,11 @@ fn data_that_cannot_be_made_ends_the_run_before_any_service() {
     assert!(stderr(&output).contains("prepare.zips ended with status 3"), "{}", stderr(&output));
     assert!(stderr(&output).contains("no such table"), "{}", stderr(&output));
     let words: Vec<String> = stdout(&output).split_whitespace().map(str::to_owned).collect();
-    assert!(words.join(" ").contains("stopped, because its data could not be made"), "{}", stdout(&output));
+    assert!(
+        words.join(" ").contains("stopped, because what it needs could not be made"),
+        "{}",
+        stdout(&output)
+    );
     let logs: Vec<String> = place.logs().into_iter().map(|(name, _)| name).collect();
     assert_eq!((logs, kept(&place)), (vec!["prepare-zips.log".to_owned()], 0));
 }

@@ -55,6 +55,14 @@ fn a_slower_service_is_found_slower_and_every_request_is_accounted_for() {
     let json: Value = serde_json::from_str(&report("json")).expect("it is JSON");
     assert_eq!(json["comparisons"][0]["outcome"], "worse");
     assert_eq!(json["blocks"], 6);
+    let page = fs::read_to_string(place.record().join("report.html")).expect("the run left its page");
+    assert!(page.contains("candidate serves ") && page.contains("</html>"), "{page}");
+    assert_eq!(report("html"), page);
+    let written = place.record().join("again.md");
+    let mut command = proofload();
+    let output = command.arg("report").arg(place.record()).args(["--format", "md", "--out"]).arg(&written);
+    assert_eq!(output.output().map(|output| stdout(&output)).expect("proofload starts"), "");
+    assert_eq!(fs::read_to_string(&written).expect("the report"), report("markdown"));
 }
 
 #[test]

@@ -22,7 +22,7 @@ impl Dispatcher<'_> {
             self.notify(&Notice::Prepared(&prepared));
             self.keep(Event::Prepared(prepared))?;
         }
-        self.began_s = self.world.now_s();
+        (self.began_s, self.paused_s) = (self.world.now_s(), 0.0);
         Ok(())
     }
 }

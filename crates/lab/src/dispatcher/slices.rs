@@ -7,7 +7,7 @@
 use audit::NoSuccess;
 use record::{Event, Slice};
 
-use super::{Dispatcher, treatment};
+use super::{Dispatcher, Notice, treatment};
 use crate::world::Failure;
 
 /// Variants that are named before the others are only counted.
@@ -17,6 +17,7 @@ impl Dispatcher<'_> {
     /// Keeps a slice, and judges what is left to find out if nothing in it succeeded.
     pub(super) fn keep_slice(&mut self, slice: Slice) -> Result<(), Failure> {
         let (variant, fruitless, failing) = (slice.variant, slice.ok == 0, slice.ok < slice.answered);
+        self.notify(&Notice::SliceDone(&slice));
         self.keep(Event::Slice(Box::new(slice)))?;
         // The first says more than that nothing succeeded.
         let untreated = if failing { treatment::not_applied(self.writer.record(), variant) } else { None };

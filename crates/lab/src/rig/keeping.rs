@@ -92,7 +92,7 @@ pub(super) fn kept(mut slice: load::Slice, place: Place) -> Slice {
         connections_alive: slice.connections_alive_end,
         connections_opened: slice.opened,
         generator: record::GeneratorUse {
-            driver: slice.driver.to_owned(),
+            driver: slice.driver,
             cpu_ns: slice.thread_cpu_ns,
             run_delay_ns: slice.thread_run_delay_ns.into_iter().flatten().collect(),
             wall_ns: slice.thread_wall_ns,

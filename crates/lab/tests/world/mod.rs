@@ -20,6 +20,8 @@ pub use plans::{plan, with_copy, with_data};
 
 /// Responses per second of a variant without effect.
 const BASE_RATE: f64 = 2000.0;
+/// What the clock shows when a run begins.
+const BEGAN_S: f64 = 1000.0;
 /// The time-out of the plan's load.
 const TIMEOUT_S: f64 = 5.0;
 /// Spread between processes, and between slices of one.
@@ -66,6 +68,8 @@ pub struct Simulated {
     /// The windows that were captured, by variant.
     pub captures: Vec<(usize, CaptureSpec)>,
     pub fault: Option<Fault>,
+    /// When the user pauses the run, in seconds of its clock, and for how long; below 0: to stop it then.
+    pub pauses: Vec<(f64, f64)>,
     /// What the machine does in each slice of a block.
     pub machine: fn(u32) -> MachineUse,
     /// How long a response takes: what is in flight when a slice ends.
@@ -78,13 +82,14 @@ impl Simulated {
     pub fn new(seed: u64, effects: &[f64]) -> Simulated {
         Simulated {
             random: Pcg64::new(u128::from(seed), 99),
-            clock_s: 1000.0,
+            clock_s: BEGAN_S,
             effects: effects.to_vec(),
             slower: vec![0.0; effects.len()],
             arrivals: Vec::new(),
             starts: Vec::new(),
             captures: Vec::new(),
             fault: None,
+            pauses: Vec::new(),
             machine: |_| MachineUse::default(),
             response_s: 0.005,
             living: Vec::new(),
@@ -100,6 +105,16 @@ impl Simulated {
 impl World for Simulated {
     fn now_s(&mut self) -> f64 {
         self.clock_s
+    }
+
+    fn is_pause_wanted(&mut self) -> bool {
+        self.pauses.first().is_some_and(|(at_s, _)| BEGAN_S + at_s <= self.clock_s)
+    }
+
+    fn wait_for_user(&mut self) -> Result<(), Failure> {
+        let (_, seconds) = self.pauses.remove(0);
+        self.clock_s += seconds.abs();
+        if seconds > 0.0 { Ok(()) } else { Err(Failure::Interrupted) }
     }
 
     fn prepare(&mut self, step: &Preparation, watch: &mut dyn FnMut(Preparing)) -> Result<Prepared, Failure> {

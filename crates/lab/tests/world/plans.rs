@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use plan::{
-    Arrivals, Comparison, Cpus, Design, Expect, Factor, Load, LookRule, Metric, Plan, Preparation, Variant,
+    Arrivals, Building, Comparison, Cpus, Design, Expect, Factor, Load, LookRule, Metric, Plan, Preparation,
+    Variant,
 };
 
 /// A plan of one factor whose first level is the baseline.
@@ -41,6 +42,8 @@ pub fn plan(variants: usize) -> Plan {
         comparisons: (1..variants).map(comparison).collect(),
         aa: None,
         prepare: Vec::new(),
+        building: Building::default(),
+        against: None,
         design: Design {
             metric: Metric::Throughput,
             co_primary: Vec::new(),
@@ -59,6 +62,7 @@ pub fn plan(variants: usize) -> Plan {
             rate: None,
             arrivals: Arrivals::Poisson,
         },
+        gate: Vec::new(),
     }
 }
 
@@ -72,6 +76,7 @@ pub fn with_data(mut plan: Plan) -> Plan {
         inputs: Vec::new(),
         space_bytes: None,
         timeout: Duration::from_secs(600),
+        mark: None,
     });
     plan
 }

@@ -10,7 +10,7 @@ use rustix::net::{AddressFamily, SocketType};
 
 use crate::connection::has_http2_form;
 use crate::corpus::Corpus;
-use crate::{Address, Arrivals, LoadError, LoadSpec, Protocol};
+use crate::{Address, Arrivals, Lanes, LoadError, LoadSpec, Protocol};
 
 /// Requests under way on one connection: far more than any server takes.
 const LANES_MAX: u32 = 1000;
@@ -28,6 +28,12 @@ pub(super) fn check(spec: &LoadSpec) -> Result<(), LoadError> {
             "load.threads",
             format!("{} threads for {limit} connections, from 1 to {limit}", spec.threads),
         );
+    }
+    if let Some(Lanes { first, of }) = spec.lanes
+        && first.checked_add(spec.threads).is_none_or(|end| end > of)
+    {
+        let problem = format!("{} threads from lane {first} on, of {of} lanes", spec.threads);
+        return refuse("load.lanes", problem);
     }
     check_protocol(spec.protocol)?;
     if let Arrivals::Open { rate, .. } = spec.arrivals

@@ -3,8 +3,11 @@
 //! Words only; whether something is a problem is decided by the caller.
 
 use super::Wanted;
+use crate::text_form::{LimitText, TextForm};
 use crate::tree::{Node, Value};
 
+/// What a limit is called.
+const LIMIT: &str = LimitText::WANTED;
 /// Longer values are cut in messages, which are one line each.
 const SHOWN_CHARS_MAX: usize = 60;
 
@@ -92,9 +95,16 @@ pub(super) fn type_hint(node: &Node, wanted: &Wanted) -> Option<String> {
             Some("Space") => Some(format!("with its unit, in quotes: \"{number}MB\"")),
             Some("Bandwidth") => Some(format!("with its unit, in quotes: \"{number}mbit\"")),
             Some("Delay") => Some(format!("with its unit, in quotes: \"{number}ms\"")),
+            _ if wants(LIMIT) => {
+                Some("with its relation and its unit, in quotes: \"< 50ms\" or \"> -3%\"".to_owned())
+            }
             _ if wants("a string") => Some(format!("in quotes: \"{number}\"")),
             _ => None,
         },
+        // `p99.9 = …` without quotes is a table `p99`.
+        Value::Table(table) if wants(LIMIT) && table.get("9").is_some() => {
+            Some("a key with a dot in it stands in quotes: \"p99.9\" = \"< 80ms\"".to_owned())
+        }
         _ => None,
     }
 }

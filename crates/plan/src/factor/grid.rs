@@ -13,7 +13,7 @@
 use crate::model::Factor;
 
 /// Separates the names of levels in the name of a variant.
-const SEPARATOR: &str = " · ";
+pub(crate) const SEPARATOR: &str = " · ";
 
 /// All combinations of the levels of some factors.
 #[derive(Debug, Clone, Copy)]

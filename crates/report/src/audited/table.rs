@@ -2,6 +2,7 @@
 
 use comfy_table::{Cell, CellAlignment, Table, TableStyle};
 use transcript::{Audit, Run, figure};
+use unicode_width::UnicodeWidthStr;
 
 use crate::drawing::{FAINT, RULE, wrapped};
 
@@ -95,14 +96,18 @@ fn runs(audit: &Audit, width: usize) -> String {
     // Columns in which nothing is known are left out.
     let known = |at: usize| at <= LABEL || rows.iter().any(|row| row[at] != NOTHING);
     let mut kept: Vec<usize> = (0..COLUMNS.len()).filter(|at| known(*at)).collect();
-    let chars = |text: &str| text.chars().count();
-    let widest = |at: usize| rows.iter().map(|row| chars(&row[at])).fold(chars(COLUMNS[at]), usize::max);
+    let widest = |at: usize| rows.iter().map(|row| row[at].width()).fold(COLUMNS[at].width(), usize::max);
     // The gap behind the last column is cut off.
     let room = |kept: &[usize]| {
         let others = kept.iter().filter(|at| **at != LABEL).map(|at| widest(*at) + PADDING).sum::<usize>();
         width.saturating_sub(others + 1)
     };
-    let words = rows.iter().flat_map(|row| row[LABEL].split_whitespace()).map(chars).max().unwrap_or(0);
+    let words = rows
+        .iter()
+        .flat_map(|row| row[LABEL].split_whitespace())
+        .map(UnicodeWidthStr::width)
+        .max()
+        .unwrap_or(0);
     // Rather a column less than a label in pieces.
     if room(&kept) < words.min(width / 2) {
         kept.retain(|at| *at != BYTES);

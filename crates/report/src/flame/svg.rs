@@ -8,7 +8,8 @@ use profile::{Kind, Tree};
 use super::colour::{INK, LIGHT, Rgb, Scheme, hex, number, of_change, text_on};
 use super::drawing::{Span, spans};
 use super::forest::{Forest, Name, Place};
-use super::names::{markup, shown};
+use crate::html::markup;
+use crate::names::shown;
 
 const WIDTH: f64 = 1200.0;
 const MARGIN: f64 = 10.0;

@@ -9,13 +9,17 @@ use crate::figure::{added, change, factor, share};
 /// The sentence in place of a number where a finding forbids one.
 pub(super) const VOID: &str = "no conclusion may be drawn, see the findings";
 
-/// Comparisons of the same two variants follow one another, once for each metric, and become one answer.
+/// Each answer, in the order of [`comparisons_of_answers`].
 pub(super) fn answers(conclusion: &Conclusion, design: &Design) -> Vec<Answer> {
+    comparisons_of_answers(conclusion).map(|group| answer(group, conclusion, design)).collect()
+}
+
+/// Comparisons of the same two variants follow one another, once for each metric, and become one answer.
+pub(crate) fn comparisons_of_answers(conclusion: &Conclusion) -> impl Iterator<Item = &[Comparison]> {
     let same = |one: &Comparison, other: &Comparison| {
         (one.baseline, one.candidate) == (other.baseline, other.candidate)
     };
-    let groups = conclusion.comparisons.chunk_by(same);
-    groups.map(|group| answer(group, conclusion, design)).collect()
+    conclusion.comparisons.chunk_by(same)
 }
 
 fn answer(group: &[Comparison], conclusion: &Conclusion, design: &Design) -> Answer {
@@ -41,22 +45,25 @@ fn absolute(difference: Option<Difference>) -> String {
 
 fn judged(comparison: &Comparison, conclusion: &Conclusion, design: &Design) -> Judged {
     let (metric, margin) = (metric_of(comparison.metric, design), design.margin);
-    let detail = match (&comparison.estimate, comparison.outcome) {
+    let estimate = comparison.estimate.as_ref().map(|estimate| {
+        let (value, interval) = change(estimate);
+        format!("{value} {metric} ({interval})")
+    });
+    let detail = match (&estimate, comparison.outcome) {
         (_, Outcome::Void) => VOID.to_owned(),
         (_, Outcome::NoSuccess) => comparison.no_success.clone().unwrap_or_default(),
         (None, _) => without_estimate(comparison, conclusion, &metric),
         (Some(estimate), outcome) => {
-            let (value, interval) = change(estimate);
             let hint = match outcome {
                 Outcome::Equivalent => format!("; smaller than the margin of {}", share(margin)),
                 Outcome::Inconclusive => undecided(comparison, conclusion, margin),
                 _ => String::new(),
             };
-            format!("{value} {metric} ({interval}){}{hint}", absolute(comparison.difference))
+            format!("{estimate}{}{hint}", absolute(comparison.difference))
         }
     };
     let verdict = verdict(comparison.outcome, comparison.metric).to_owned();
-    Judged { outcome: comparison.outcome, verdict, detail }
+    Judged { outcome: comparison.outcome, verdict, estimate, detail }
 }
 
 fn without_estimate(comparison: &Comparison, conclusion: &Conclusion, metric: &str) -> String {
@@ -79,7 +86,7 @@ fn undecided(comparison: &Comparison, conclusion: &Conclusion, margin: f64) -> S
     }
 }
 
-pub(super) fn verdict(outcome: Outcome, metric: Metric) -> &'static str {
+pub(crate) fn verdict(outcome: Outcome, metric: Metric) -> &'static str {
     match (outcome, metric) {
         (Outcome::Better, Metric::CpuPerRequest) => "cheaper",
         (Outcome::Worse, Metric::CpuPerRequest) => "dearer",
@@ -103,7 +110,8 @@ fn metric_of(metric: Metric, design: &Design) -> String {
     }
 }
 
-pub(crate) fn metric_name(metric: Metric) -> &'static str {
+/// What a metric is called in a sentence.
+pub fn metric_name(metric: Metric) -> &'static str {
     match metric {
         Metric::Throughput => "throughput",
         Metric::CpuPerRequest => "CPU per request",

@@ -2,7 +2,7 @@
 
 use audit::{AaCheck, Conclusion, DroppedBlock};
 use plan::{Arrivals, Load, Request};
-use record::{EndReason, Prepared, RateChosen, Record};
+use record::{EndReason, Environment, Prepared, RateChosen, Record};
 use stats::Rule;
 
 use super::metric_name;
@@ -12,6 +12,8 @@ use crate::figure::{bytes, change, rate, seconds, share};
 pub(super) fn method(record: &Record, conclusion: &Conclusion) -> Vec<(String, String)> {
     let mut lines = vec![("blocks".to_owned(), blocks_line(record, conclusion))];
     let others = [
+        ("against", against_line(record)),
+        ("pauses", pauses_line(record)),
         ("interval", interval_line(record, conclusion)),
         ("effects", effects_line(conclusion)),
         ("A/A", conclusion.aa.as_ref().map(|aa| aa_line(aa, conclusion))),
@@ -23,10 +25,26 @@ pub(super) fn method(record: &Record, conclusion: &Conclusion) -> Vec<(String, S
     lines
 }
 
+/// With which commit the code here was compared, and what qualifies that.
+fn against_line(record: &Record) -> Option<String> {
+    let plan = &record.header.plan;
+    let against = plan.against.as_ref()?;
+    let built = plan.prepare.iter().filter(|step| step.mark.is_some());
+    let mut commands: Vec<String> = built.map(|step| step.command.join(" ").replace("{{", "{")).collect();
+    commands.dedup();
+    let built = if commands.is_empty() {
+        "nothing was built there".to_owned()
+    } else {
+        format!("built there by {}", commands.join("; "))
+    };
+    let parts = [against.describe(), built].into_iter().chain(against.notes.iter().cloned());
+    Some(parts.collect::<Vec<_>>().join("; "))
+}
+
 /// On which machine, and where it is kept.
 pub(super) fn place(record: &Record) -> Vec<(String, String)> {
     vec![
-        ("machine".to_owned(), machine_line(record)),
+        ("machine".to_owned(), machine_line(&record.header.environment)),
         ("record".to_owned(), record.directory.display().to_string()),
     ]
 }
@@ -49,6 +67,21 @@ fn dropped_text(dropped: &[DroppedBlock]) -> String {
     let Some(first) = dropped.first() else { return String::new() };
     let so_on = if dropped.len() > 1 { ", and so on" } else { "" };
     format!(", {} more dropped ({}{so_on})", dropped.len(), first.why)
+}
+
+/// That somebody had it wait is part of how it was measured.
+fn pauses_line(record: &Record) -> Option<String> {
+    let (times, all_s) = (record.pauses_s.len(), record.pauses_s.iter().sum::<f64>());
+    let times = if times == 1 { "once".to_owned() } else { format!("{times} times") };
+    let within = record.complete_blocks().filter(|block| block.paused_s > 0.0).count();
+    let within = match within {
+        0 => String::new(),
+        1 => "; 1 block that counts was paused while services lived".to_owned(),
+        many => format!("; {many} blocks that count were paused while services lived"),
+    };
+    (!record.pauses_s.is_empty()).then(|| {
+        format!("{times}, {} in all, by the user; the budget did not run meanwhile{within}", seconds(all_s))
+    })
 }
 
 fn interval_line(record: &Record, conclusion: &Conclusion) -> Option<String> {
@@ -98,7 +131,7 @@ fn aa_line(aa: &AaCheck, conclusion: &Conclusion) -> String {
     format!("{}: {found}", aa.label)
 }
 
-fn end_text(reason: &EndReason) -> &'static str {
+pub(crate) fn end_text(reason: &EndReason) -> &'static str {
     match reason {
         EndReason::Decided => "every comparison was decided",
         EndReason::LastLook => "the last look was taken",
@@ -109,7 +142,7 @@ fn end_text(reason: &EndReason) -> &'static str {
         EndReason::Void(_) => "stopped as void",
         EndReason::GeneratorFailed(_) => "stopped, because the load generator failed,",
         EndReason::ServiceFailed(_) => "stopped, because a service failed,",
-        EndReason::PreparationFailed(_) => "stopped, because its data could not be made,",
+        EndReason::PreparationFailed(_) => "stopped, because what it needs could not be made,",
     }
 }
 
@@ -149,8 +182,7 @@ fn trial_line(record: &Record) -> Option<String> {
     ))
 }
 
-fn machine_line(record: &Record) -> String {
-    let environment = &record.header.environment;
+pub(crate) fn machine_line(environment: &Environment) -> String {
     let runtimes = environment.runtimes.iter().map(|(name, version)| format!("{name} {version}"));
     let mut parts = vec![format!(
         "{}, {} processors",

@@ -1,10 +1,11 @@
 //! Variants taken apart: what each service cost, and what came of each of several requests. Tables of their own, where there is
 //! something to tell apart.
 
+use audit::series::Unit;
 use audit::{Conclusion, Endpoint, ServiceCost, Variant};
 
 use super::Row;
-use crate::figure::{bytes, count, micros, rate, share};
+use crate::figure::{column, count, share};
 
 /// A table below that of the variants.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,17 +38,25 @@ pub(super) fn parts(conclusion: &Conclusion) -> Vec<Part> {
 
 fn services(variants: &[Variant]) -> Part {
     let columns = ["variant", "service", "CPU/request", "share", "peak memory", "processes serving"];
-    let row = |cost: &ServiceCost| {
+    let costs = || variants.iter().flat_map(|variant| &variant.services);
+    let mut cpu = of_all(Unit::Microseconds, costs().map(|cost| cost.cpu_us_per_request));
+    let mut peak = of_all(Unit::Bytes, costs().map(|cost| cost.peak_rss_bytes.map(|peak| peak as f64)));
+    let mut row = |cost: &ServiceCost| {
         vec![
             cost.service.clone(),
-            or_dash(cost.cpu_us_per_request.map(micros)),
+            or_dash(cpu.next()),
             or_dash(cost.cpu_share.map(|part| format!("{:.0} %", part * 100.0))),
-            or_dash(cost.peak_rss_bytes.map(|peak| bytes(peak as f64))),
+            or_dash(peak.next()),
             serving(cost),
         ]
     };
-    let rows = rows(variants, |variant| variant.services.iter().map(row).collect());
+    let rows = rows(variants, |variant| variant.services.iter().map(&mut row).collect());
     Part { heading: "Cost by service".to_owned(), columns: columns.map(str::to_owned).into(), rows }
+}
+
+/// The cells of a column, to be taken one after the other.
+fn of_all(unit: Unit, values: impl Iterator<Item = Option<f64>>) -> impl Iterator<Item = String> {
+    column(unit, &values.collect::<Vec<_>>()).into_iter()
 }
 
 /// Workers are named where they are not what the processes are: most have one more that deals them their connections.
@@ -61,7 +70,9 @@ fn serving(cost: &ServiceCost) -> String {
 
 fn endpoints(variants: &[Variant]) -> Part {
     let columns = ["variant", "request", "sent", "successes", "failed"];
-    let row = |endpoint: &Endpoint| {
+    let endpoints = variants.iter().flat_map(|variant| &variant.endpoints);
+    let mut successes = of_all(Unit::PerSecond, endpoints.map(|endpoint| endpoint.ok_per_s));
+    let mut row = |endpoint: &Endpoint| {
         let part = if endpoint.failed > 0 {
             format!(" ({})", share(endpoint.failed as f64 / endpoint.sent.max(1) as f64))
         } else {
@@ -70,21 +81,21 @@ fn endpoints(variants: &[Variant]) -> Part {
         vec![
             endpoint.name.clone(),
             count(endpoint.sent),
-            or_dash(endpoint.ok_per_s.map(rate)),
+            or_dash(successes.next()),
             format!("{}{part}", count(endpoint.failed)),
         ]
     };
-    let rows = rows(variants, |variant| variant.endpoints.iter().map(row).collect());
+    let rows = rows(variants, |variant| variant.endpoints.iter().map(&mut row).collect());
     Part { heading: "By request".to_owned(), columns: columns.map(str::to_owned).into(), rows }
 }
 
-fn rows(variants: &[Variant], of: impl Fn(&Variant) -> Vec<Vec<String>>) -> Vec<Row> {
-    let named = |variant: &Variant| {
+fn rows(variants: &[Variant], mut of: impl FnMut(&Variant) -> Vec<Vec<String>>) -> Vec<Row> {
+    let mut named = |variant: &Variant| {
         let name = |index: usize| if index == 0 { variant.name.clone() } else { String::new() };
         let rows = of(variant).into_iter().enumerate();
         rows.map(|(index, cells)| Row { cells: [vec![name(index)], cells].concat() }).collect::<Vec<Row>>()
     };
-    variants.iter().flat_map(named).collect()
+    variants.iter().flat_map(&mut named).collect()
 }
 
 /// A dash is "not measured"; a zero would be a figure.

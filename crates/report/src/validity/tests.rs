@@ -102,6 +102,19 @@ fn a_section_is_plain_text_in_a_terminal() {
 }
 
 #[test]
+fn a_section_is_plain_paragraphs_in_a_page() {
+    for entry in &ALL {
+        let paragraphs = paragraphs(entry.number);
+        assert!(paragraphs.len() >= LABELS.len(), "{}: {paragraphs:?}", entry.number);
+        for paragraph in &paragraphs {
+            assert!(!paragraph.is_empty() && !paragraph.contains('\n'), "{}: {paragraph}", entry.number);
+            assert!(!["](", "**", "<a "].iter().any(|mark| paragraph.contains(mark)), "{paragraph}");
+        }
+    }
+    assert_eq!(paragraphs("V0"), Vec::<String>::new());
+}
+
+#[test]
 fn findings_are_explained_by_one_command_that_names_each_once() {
     let command = explained_by([Some("V8"), None, Some("V17"), Some("V8")].into_iter());
     assert_eq!(command.as_deref(), Some("proofload validity V8 V17"));

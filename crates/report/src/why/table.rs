@@ -1,6 +1,7 @@
 //! A table of names and figures, drawn for a terminal of any width and for Markdown.
 
 use comfy_table::{CellAlignment, Table as Drawn, TableStyle};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::drawing::RULE;
 
@@ -53,7 +54,7 @@ impl Table {
     fn limits(&self, width: usize) -> Vec<usize> {
         let widest = |index: usize| {
             let cells = self.rows.iter().filter_map(|row| row.get(index)).chain(self.columns.get(index));
-            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+            cells.map(|cell| cell.width()).max().unwrap_or(0)
         };
         let figures: usize = (self.names..self.columns.len()).map(widest).sum();
         // A blank on either side of each cell, and one between two of them.
@@ -69,16 +70,21 @@ impl Table {
     }
 }
 
-/// A text of at most so many characters.
+/// A text of at most so many columns: some letters take two.
 pub(crate) fn cut(text: &str, limit: usize, at_start: bool) -> String {
-    let length = text.chars().count();
-    if length <= limit {
+    if text.width() <= limit {
         return text.to_owned();
     }
     let kept = limit.saturating_sub(1);
+    let mut used = 0;
+    let fits = |letter: &char| {
+        used += letter.width().unwrap_or(0);
+        used <= kept
+    };
     if at_start {
-        format!("…{}", text.chars().skip(length - kept).collect::<String>())
+        let end: String = text.chars().rev().take_while(fits).collect();
+        format!("…{}", end.chars().rev().collect::<String>())
     } else {
-        format!("{}…", text.chars().take(kept).collect::<String>())
+        format!("{}…", text.chars().take_while(fits).collect::<String>())
     }
 }

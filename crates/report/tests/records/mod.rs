@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use audit::conclude;
-use plan::{Comparison, Factor};
+use plan::{Comparison, Factor, Metric, Rate};
 use proofload_report::{Sheet, text};
-use record::{Record, Trial};
+use record::{OpenLoop, RateChosen, Record, Trial};
+use stats::Latencies;
 
 /// The kept record: two variants, ten blocks.
 pub fn kept() -> Record {
@@ -93,4 +94,59 @@ fn trial(model: &Trial, variant: usize, rate: f64) -> Trial {
         slice.body_bytes = ok * 1000;
     }
     trial
+}
+
+/// The kept record as if it had been in open loop, with response times of its own.
+#[allow(dead_code, reason = "each test file is a crate of its own")]
+pub fn in_open_loop(metric: Metric) -> Record {
+    let mut record = kept();
+    record.header.plan.design.metric = metric;
+    record.header.plan.design.rate = Some(Rate::ShareOfCapacity(0.6));
+    let capacities_per_s = vec![2030.0, 2620.0];
+    record.rate = Some(RateChosen { per_s: 1218.0, share: Some(0.6), capacities_per_s });
+    for slice in record.blocks.iter_mut().flat_map(|b| &mut b.trials).flat_map(|t| &mut t.slices) {
+        let mut response = Latencies::new();
+        for index in 0..1000 {
+            let unit_ns = 1_000_000 + 10_000 * u64::from(slice.block) * (1 + slice.variant as u64);
+            response.record((unit_ns + 3000 * index) * (5 - slice.variant as u64) / 4);
+        }
+        (slice.sent, slice.answered, slice.ok, slice.ok_in_window) = (1000, 1000, 1000, 1000);
+        slice.body_bytes = 1_000_000;
+        // More than one in a hundred of the first variant's were given up late: its p99 is only bounded, its p90 known.
+        (0..(1 - slice.variant) * 15).for_each(|_| response.censor(6_000_000));
+        slice.open = Some(Box::new(OpenLoop {
+            rate_per_s: 1218.0,
+            intended: 1000,
+            sent_in_window: 1000,
+            unsent: 0,
+            queued: 0,
+            response,
+            schedule_lag: Latencies::new(),
+        }));
+    }
+    record
+}
+
+/// So many variants in the blocks of the kept record, each compared with the first one; their names begin alike.
+#[allow(dead_code, reason = "each test file is a crate of its own")]
+pub fn many_variants(variants: usize, name: &str) -> Record {
+    let mut record = kept();
+    let plan = &mut record.header.plan;
+    let named = |index: usize| format!("{name}{index}");
+    plan.factors = vec![Factor { name: "setting".into(), levels: (0..variants).map(named).collect() }];
+    let variant = |index| plan::Variant {
+        name: named(index),
+        levels: [("setting".to_owned(), named(index))].into(),
+        ..plan.variants[0].clone()
+    };
+    plan.variants = (0..variants).map(variant).collect();
+    let label = |candidate| format!("{} against {}", named(candidate), named(0));
+    let comparison = |candidate| Comparison { baseline: 0, candidate, label: label(candidate) };
+    plan.comparisons = (1..variants).map(comparison).collect();
+    for block in &mut record.blocks {
+        let (number, model) = (block.number, block.trials[0].clone());
+        let rate = |variant: usize| (1.0 + 0.001 * variant as f64) * (1.0 + noise(number, variant));
+        block.trials = (0..variants).map(|variant| trial(&model, variant, rate(variant))).collect();
+    }
+    record
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use plan::Preparation;
 
-use super::{PrepareError, Preparing};
+use super::{PrepareError, Preparing, label};
 
 /// Time between two looks at a lock that somebody else holds.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
@@ -48,12 +48,12 @@ impl Cache {
         &self.folder
     }
 
-    pub(super) fn create(&self) -> Result<(), PrepareError> {
+    pub(crate) fn create(&self) -> Result<(), PrepareError> {
         fs::create_dir_all(&self.folder).map_err(|error| self.unusable(&self.folder, &error))
     }
 
     /// Waits until nobody else makes what `key` names, and keeps others from it.
-    pub(super) fn lock(
+    pub(crate) fn lock(
         &self,
         name: &str,
         key: &str,
@@ -94,7 +94,7 @@ impl Cache {
         let Some(needed) = step.space_bytes else { return Ok(()) };
         match free_bytes(&self.folder) {
             Some(free) if free < needed => {
-                let (name, folder) = (step.name.clone(), self.folder.clone());
+                let (name, folder) = (label(step), self.folder.clone());
                 Err(PrepareError::Space { name, folder, needed, free })
             }
             _ => Ok(()),
@@ -120,7 +120,7 @@ impl Cache {
 
 /// The right to make what a key names. Dropped, or when this process ends, it is given up.
 #[derive(Debug)]
-pub(super) struct Lock {
+pub(crate) struct Lock {
     key: String,
     path: PathBuf,
     _file: File,
@@ -128,7 +128,7 @@ pub(super) struct Lock {
 
 impl Lock {
     /// `None`: somebody else has it.
-    fn try_take(cache: &Cache, key: &str) -> io::Result<Option<Self>> {
+    pub fn try_take(cache: &Cache, key: &str) -> io::Result<Option<Self>> {
         let path = cache.lock_path(key);
         let file = File::options().create(true).truncate(false).write(true).open(&path)?;
         match file.try_lock() {

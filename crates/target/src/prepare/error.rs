@@ -20,9 +20,9 @@ pub enum PrepareError {
         reason: String,
     },
     /// What decides about the key cannot be read.
-    #[error("prepare.{name}: cannot read its input {}: {reason}", path.display())]
+    #[error("{name}: cannot read its input {}: {reason}", path.display())]
     Input {
-        /// The step.
+        /// The step, as people know it: `prepare.zips`, `building main (1a2b3c4)`.
         name: String,
         /// The file or folder.
         path: PathBuf,
@@ -30,9 +30,9 @@ pub enum PrepareError {
         reason: String,
     },
     /// A placeholder that nothing is known for.
-    #[error("prepare.{name}: {place}: {source}")]
+    #[error("{name}: {place}: {source}")]
     Placeholder {
-        /// The step.
+        /// The step, as people know it: `prepare.zips`, `building main (1a2b3c4)`.
         name: String,
         /// Where it stands: `command` or `env.NAME`.
         place: String,
@@ -41,10 +41,10 @@ pub enum PrepareError {
     },
     /// The disk has too little space; nothing was started.
     #[error(
-        "prepare.{name} needs {}, and {} has {} free", text(*needed), folder.display(), text(*free)
+        "{name} needs {}, and {} has {} free", text(*needed), folder.display(), text(*free)
     )]
     Space {
-        /// The step.
+        /// The step, as people know it: `prepare.zips`, `building main (1a2b3c4)`.
         name: String,
         /// The cache's folder.
         folder: PathBuf,
@@ -54,9 +54,9 @@ pub enum PrepareError {
         free: u64,
     },
     /// The command could not be started.
-    #[error("prepare.{name}: cannot run {program}: {reason}")]
+    #[error("{name}: cannot run {program}: {reason}")]
     NotRun {
-        /// The step.
+        /// The step, as people know it: `prepare.zips`, `building main (1a2b3c4)`.
         name: String,
         /// The program as the experiment names it.
         program: String,
@@ -65,12 +65,12 @@ pub enum PrepareError {
     },
     /// The command failed.
     #[error(
-        "prepare.{name} ended with {exit} after {:.1} s{}: {command}",
+        "{name} ended with {exit} after {:.1} s{}: {command}",
         after.as_secs_f64(),
         full.as_ref().map(|folder| format!("; no space is left in {}", folder.display())).unwrap_or_default()
     )]
     Failed {
-        /// The step.
+        /// The step, as people know it: `prepare.zips`, `building main (1a2b3c4)`.
         name: String,
         /// Its command, filled in.
         command: Box<str>,
@@ -84,9 +84,9 @@ pub enum PrepareError {
         full: Option<PathBuf>,
     },
     /// The command ended well, and there is nothing.
-    #[error("prepare.{name} ended well and put nothing into {{output}}: {command}")]
+    #[error("{name} ended well and put nothing into {{output}}: {command}")]
     Empty {
-        /// The step.
+        /// The step, as people know it: `prepare.zips`, `building main (1a2b3c4)`.
         name: String,
         /// Its command, filled in.
         command: Box<str>,
@@ -94,9 +94,9 @@ pub enum PrepareError {
         tail: Box<str>,
     },
     /// The command took too long. It has been ended.
-    #[error("prepare.{name} had not ended after {} s: {command}", timeout.as_secs())]
+    #[error("{name} had not ended after {} s: {command}", timeout.as_secs())]
     TimedOut {
-        /// The step.
+        /// The step, as people know it: `prepare.zips`, `building main (1a2b3c4)`.
         name: String,
         /// Its command, filled in.
         command: Box<str>,
@@ -106,17 +106,17 @@ pub enum PrepareError {
         tail: Box<str>,
     },
     /// The process that should have run it failed: a fault of Proofload or of the system.
-    #[error("prepare.{name}: its warden failed: {reason}")]
+    #[error("{name}: its warden failed: {reason}")]
     Warden {
-        /// The step.
+        /// The step, as people know it: `prepare.zips`, `building main (1a2b3c4)`.
         name: String,
         /// What is known.
         reason: String,
     },
     /// The caller wanted no more. Nothing of it is left.
-    #[error("prepare.{name}: cancelled")]
+    #[error("{name}: cancelled")]
     Cancelled {
-        /// The step.
+        /// The step, as people know it: `prepare.zips`, `building main (1a2b3c4)`.
         name: String,
     },
 }

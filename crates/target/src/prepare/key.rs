@@ -12,7 +12,7 @@ use std::path::Path;
 use plan::Preparation;
 use sha2::{Digest as _, Sha256};
 
-use super::PrepareError;
+use super::{PrepareError, label};
 
 /// Tells this way of hashing from later ones, which must not find what this one kept.
 const RULE: &[u8] = b"proofload prepare 1";
@@ -37,7 +37,7 @@ pub(super) fn key(step: &Preparation) -> Result<String, PrepareError> {
         parts.add(input.as_bytes());
         let path = step.directory.join(input);
         let unreadable = |(path, error): (std::path::PathBuf, io::Error)| PrepareError::Input {
-            name: step.name.clone(),
+            name: label(step),
             path,
             reason: error.to_string(),
         };
@@ -139,6 +139,7 @@ mod tests {
             inputs: inputs.iter().map(|input| (*input).to_owned()).collect(),
             space_bytes: None,
             timeout: Duration::from_secs(1),
+            mark: None,
         }
     }
 

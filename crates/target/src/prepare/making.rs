@@ -9,12 +9,13 @@ use std::time::{Duration, Instant};
 use plan::Preparation;
 
 use super::cache::free_bytes;
-use super::{PrepareError, Preparing};
+use super::{PrepareError, Preparing, label};
 use crate::Warden;
 use crate::command::WITHHELD;
 use crate::link::{Link, News};
 use crate::marker::Marker;
 use crate::message::{Exit, Failure, Spec};
+use crate::source::ELSEWHERE;
 
 /// How often it is looked whether somebody wants no more.
 const GLANCE: Duration = Duration::from_millis(50);
@@ -36,7 +37,7 @@ pub(super) fn run(
     watch: &mut dyn FnMut(Preparing),
     cancelled: &dyn Fn() -> bool,
 ) -> Result<(), PrepareError> {
-    let name = || step.name.clone();
+    let name = || label(step);
     let marker = Marker::new();
     let spec = spec(step, output, log, &marker)?;
     let command: Box<str> = spec.command.join(" ").into();
@@ -108,7 +109,7 @@ fn spec(step: &Preparation, output: &Path, log: &Path, marker: &Marker) -> Resul
     };
     let fill = |place: String, text: &str| {
         plan::fill(text, lookup).map_err(|source| PrepareError::Placeholder {
-            name: step.name.clone(),
+            name: label(step),
             place,
             source,
         })
@@ -122,7 +123,7 @@ fn spec(step: &Preparation, output: &Path, log: &Path, marker: &Marker) -> Resul
         program: PathBuf::from(command.first().map(String::as_str).unwrap_or_default()),
         command,
         directory: step.directory.clone(),
-        env_withheld: WITHHELD.map(str::to_owned).to_vec(),
+        env_withheld: withheld(step),
         env: env.collect::<Result<_, PrepareError>>()?,
         cpus: Vec::new(),
         log: log.to_owned(),
@@ -135,8 +136,14 @@ fn spec(step: &Preparation, output: &Path, log: &Path, marker: &Marker) -> Resul
     })
 }
 
+/// Of a build also what points git and npm somewhere else than to where it runs.
+fn withheld(step: &Preparation) -> Vec<String> {
+    let own: &[&str] = if step.mark.is_some() { &ELSEWHERE } else { &[] };
+    WITHHELD.iter().chain(own).map(|name| (*name).to_owned()).collect()
+}
+
 fn not_run(step: &Preparation, spec: &Spec, failure: Failure) -> PrepareError {
-    let name = step.name.clone();
+    let name = label(step);
     let program = spec.program.display().to_string();
     match failure {
         Failure::Execute(libc::ENOENT) if !spec.directory.is_dir() => {

@@ -68,7 +68,7 @@ pub(super) struct Body<'a> {
     pub(super) connections: u32,
     pub(super) threads: u32,
     /// What moved the bytes: `completion` (io_uring) or `readiness` (epoll).
-    pub(super) driver: &'static str,
+    pub(super) driver: &'a str,
     /// How long it should send; null where a count was the limit.
     pub(super) asked_s: Option<f64>,
     /// How many requests it should send; null where time was the limit.

@@ -11,7 +11,8 @@ use serde::{Serialize, Serializer};
 use super::{Contents, Grove};
 use crate::flame::colour::number;
 use crate::flame::forest::{Name, Pruned};
-use crate::flame::names::{cut, in_script, shown};
+use crate::html::in_script;
+use crate::names::{cut, shown};
 
 /// What is shown of a text, of a list of doubts, and of one of comparisons.
 const TEXT_CHARACTERS_MAX: usize = 2_000;

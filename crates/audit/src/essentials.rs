@@ -1,0 +1,209 @@
+//! What a list and a trend of many records need of each, so that none has to be concluded again: the form in which an index keeps them.
+//!
+//! Nothing here is concluded anew: estimates and verdicts are those of [`Conclusion`]. Must not be the only place of anything.
+
+use std::path::{Path, PathBuf};
+
+use plan::{Metric, Plan};
+use record::{Ended, Environment, Record};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use stats::{Estimate, plain_t};
+
+use crate::comparison::Outcome;
+use crate::metric::{BlockFigures, metrics};
+use crate::{Conclusion, Grade};
+
+/// Version of this form and of what goes into it. An index whose rows have another is concluded again.
+pub const ESSENTIALS_VERSION: u32 = 1;
+/// Level of the interval of one variant's figure, by its blocks alone.
+const LEVEL: f64 = 0.95;
+/// Letters of a plan's mark: two of a thousand plans have the same with a chance of one in 10^8.
+const MARK_LETTERS: usize = 12;
+
+/// One record's essentials.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Essentials {
+    /// Name of the experiment.
+    pub experiment: String,
+    /// Its question.
+    pub question: Option<String>,
+    /// When the record was made, RFC 3339 in UTC.
+    pub created: String,
+    /// Version of the Proofload that ran it.
+    pub proofload: String,
+    /// Seed of the run.
+    pub seed: u64,
+    /// On what it ran.
+    pub environment: Environment,
+    /// What was asked for, as a mark: see [`plan_mark`].
+    pub plan: String,
+    /// The metric of the verdict.
+    pub metric: Metric,
+    /// Blocks that count.
+    pub blocks: u32,
+    /// Blocks that do not.
+    pub blocks_dropped: usize,
+    /// How it ended; `None` for a run that was killed or is still going on.
+    pub ended: Option<Ended>,
+    /// Each comparison, once for each metric that has a verdict or an estimate.
+    pub compared: Vec<Compared>,
+    /// Each metric of each variant but the copy, where it may be shown.
+    pub figures: Vec<Figure>,
+    /// Numbers of the checks that void something, such as `V8`; the gravest first.
+    pub void: Vec<String>,
+    /// Findings that qualify the result.
+    pub warnings: usize,
+    /// Captures that explain it.
+    pub captures: usize,
+    /// What of the record could not be read.
+    pub damage: Vec<String>,
+}
+
+/// One metric of a comparison.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Compared {
+    /// Reads as "candidate against baseline".
+    pub label: String,
+    /// Names of the candidate and of the baseline.
+    pub of: [String; 2],
+    /// The metric.
+    pub metric: Metric,
+    /// The verdict; `None` for a metric that is shown and not judged.
+    pub outcome: Option<Outcome>,
+    /// Candidate over baseline, where there is an estimate.
+    pub estimate: Option<Estimate>,
+}
+
+/// One metric of one variant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    /// Name of the variant.
+    pub variant: String,
+    /// The metric.
+    pub metric: Metric,
+    /// Geometric mean over blocks, in the metric's unit: 1/s, µs or bytes.
+    pub value: f64,
+    /// Blocks that have a value.
+    pub blocks: u32,
+    /// Its 95 % interval by those blocks alone, where they differ.
+    pub interval: Option<(f64, f64)>,
+    /// Standard error of its logarithm; 0 where all blocks gave the same, `None` where there is only one.
+    pub standard_error: Option<f64>,
+}
+
+impl Essentials {
+    /// Those of a record and what is concluded of it.
+    pub fn of(record: &Record, conclusion: &Conclusion) -> Essentials {
+        let header = &record.header;
+        let graded = |grade| conclusion.findings.iter().filter(move |finding| finding.grade == grade);
+        let mut void: Vec<String> = Vec::new();
+        for finding in graded(Grade::Void) {
+            let number = finding.number().unwrap_or(finding.check).to_owned();
+            if !void.contains(&number) {
+                void.push(number);
+            }
+        }
+        Essentials {
+            experiment: header.plan.name.clone(),
+            question: header.plan.question.clone(),
+            created: header.created.clone(),
+            proofload: header.proofload.clone(),
+            seed: header.seed,
+            environment: header.environment.clone(),
+            plan: plan_mark(&header.plan),
+            metric: header.plan.design.metric,
+            blocks: conclusion.blocks,
+            blocks_dropped: conclusion.blocks_dropped.len(),
+            ended: record.ended.clone(),
+            compared: compared(&header.plan, conclusion),
+            figures: figures(record, conclusion),
+            void,
+            warnings: graded(Grade::Warning).count(),
+            captures: record.captures.len(),
+            damage: record.damage.clone(),
+        }
+    }
+
+    /// The comparisons that have a verdict.
+    pub fn judged(&self) -> impl Iterator<Item = (&Compared, Outcome)> {
+        self.compared.iter().filter_map(|compared| Some((compared, compared.outcome?)))
+    }
+}
+
+fn compared(plan: &Plan, conclusion: &Conclusion) -> Vec<Compared> {
+    let name =
+        |index: usize| plan.variants.get(index).map(|variant| variant.name.clone()).unwrap_or_default();
+    let mut all = Vec::new();
+    for comparison in &conclusion.comparisons {
+        let of = [name(comparison.candidate), name(comparison.baseline)];
+        let one = |metric, outcome, estimate| Compared {
+            label: comparison.label.clone(),
+            of: of.clone(),
+            metric,
+            outcome,
+            estimate,
+        };
+        all.push(one(comparison.metric, Some(comparison.outcome), comparison.estimate));
+        let others = comparison.exploratory.iter();
+        all.extend(others.map(|other| one(other.metric, None, Some(other.estimate))));
+    }
+    all
+}
+
+/// Those of variants that no finding voids: what is void prints no number, in ten years neither.
+fn figures(record: &Record, conclusion: &Conclusion) -> Vec<Figure> {
+    let (plan, blocks) = (&record.header.plan, BlockFigures::all(record));
+    let copy = plan.aa.as_ref().map(|aa| aa.candidate);
+    let void = |variant| conclusion.findings.iter().any(|finding| finding.voids(variant, variant));
+    let shown = (0..plan.variants.len()).filter(|variant| Some(*variant) != copy && !void(*variant));
+    let of = |variant: usize| {
+        let figure = {
+            let blocks = &blocks;
+            move |metric: &Metric| {
+                let logs: Vec<f64> =
+                    blocks.iter().filter_map(|block| block.log_value(*metric, variant)).collect();
+                figure(&plan.variants[variant].name, *metric, &logs)
+            }
+        };
+        metrics(record).iter().filter_map(figure).collect::<Vec<_>>()
+    };
+    shown.flat_map(of).collect()
+}
+
+fn figure(variant: &str, metric: Metric, logs: &[f64]) -> Option<Figure> {
+    let blocks = u32::try_from(logs.len()).ok().filter(|blocks| *blocks > 0)?;
+    let mean = logs.iter().sum::<f64>() / logs.len() as f64;
+    let estimate = plain_t(blocks, LEVEL).and_then(|t| Estimate::of(logs, t));
+    let standard_error = match &estimate {
+        Ok(estimate) => Some(estimate.sd_log / f64::from(blocks).sqrt()),
+        Err(stats::Error::NoSpread { .. }) => Some(0.0),
+        Err(_) => None,
+    };
+    let interval = estimate.ok().map(|estimate| (estimate.low, estimate.high));
+    Some(Figure { variant: variant.to_owned(), metric, value: mean.exp(), blocks, interval, standard_error })
+}
+
+/// A mark of what a plan asks for: the same for two plans that differ only in how long they may take, in their seed, in what is
+/// explained afterwards, in how the question is worded, or in which folder the whole tree of the services lies.
+pub fn plan_mark(plan: &Plan) -> String {
+    let mut plan = plan.clone();
+    plan.question = None;
+    plan.design.budget = std::time::Duration::ZERO;
+    plan.design.blocks = None;
+    plan.design.seed = None;
+    plan.design.explain = false;
+    let services = plan.variants.iter_mut().flat_map(|variant| &mut variant.services);
+    let folders = services.map(|service| &mut service.directory);
+    for folder in folders.chain(plan.prepare.iter_mut().map(|prepare| &mut prepare.directory)) {
+        *folder = last_part(folder);
+    }
+    // Plain values with text keys cannot fail to become JSON.
+    let text = serde_json::to_vec(&plan).unwrap_or_default();
+    let letters = Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    letters.chars().take(MARK_LETTERS).collect()
+}
+
+fn last_part(folder: &Path) -> PathBuf {
+    folder.file_name().map_or_else(|| folder.to_owned(), PathBuf::from)
+}

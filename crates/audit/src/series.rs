@@ -1,0 +1,120 @@
+//! Each metric block by block, for pictures and tables of what an estimate rests on. Never for comparing: that is
+//! [`conclude`](crate::conclude)'s work.
+//!
+//! Must not: let a block count that does not, or give a ratio where a comparison may show no number.
+
+use std::collections::BTreeSet;
+
+use plan::Metric;
+use record::{Block, Record};
+
+use crate::comparison::Comparison;
+use crate::metric::{Figures, metrics, trial};
+
+/// One metric's value in each block, for each variant.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// The metric as reports print it above a column: `throughput`, `CPU/request`, `peak memory`, `p99`.
+    pub metric: String,
+    /// Which one it is.
+    pub of: Metric,
+    /// What its values are counted in.
+    pub unit: Unit,
+    /// Numbers of the blocks that came to their end, dropped ones among them.
+    pub blocks: Vec<u32>,
+    /// Those of them that count for nothing.
+    pub dropped: Vec<u32>,
+    /// `values[variant][block]`, by place in the plan and in `blocks`. `None` where there is no value: nothing succeeded, a quantile
+    /// is only bounded, or too few requests bear it.
+    pub values: Vec<Vec<Option<f64>>>,
+}
+
+/// What the values of a series are counted in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Expected responses per second.
+    PerSecond,
+    /// Microseconds.
+    Microseconds,
+    /// Bytes.
+    Bytes,
+}
+
+impl Unit {
+    /// That of a metric's values.
+    pub fn of(metric: Metric) -> Unit {
+        match metric {
+            Metric::Throughput => Unit::PerSecond,
+            Metric::PeakMemory => Unit::Bytes,
+            Metric::CpuPerRequest | Metric::P50 | Metric::P90 | Metric::P99 | Metric::P999 => {
+                Unit::Microseconds
+            }
+        }
+    }
+}
+
+/// What reports print above a metric's column.
+pub fn heading(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Throughput => "throughput",
+        Metric::CpuPerRequest => "CPU/request",
+        Metric::PeakMemory => "peak memory",
+        Metric::P50 | Metric::P90 | Metric::P99 | Metric::P999 => metric.name(),
+    }
+}
+
+/// Every metric that a record has figures of, in the order in which reports have them.
+pub fn series(record: &Record) -> Vec<Series> {
+    let ended: Vec<&Block> = record.blocks.iter().filter(|block| block.seconds.is_some()).collect();
+    let variants = record.header.plan.variants.len();
+    let numbers = |blocks: &mut dyn Iterator<Item = &&Block>| blocks.map(|block| block.number).collect();
+    let blocks: Vec<u32> = numbers(&mut ended.iter());
+    let dropped: Vec<u32> = numbers(&mut ended.iter().filter(|block| block.dropped.is_some()));
+    let empty = |metric: &Metric| Series {
+        metric: heading(*metric).to_owned(),
+        of: *metric,
+        unit: Unit::of(*metric),
+        blocks: blocks.clone(),
+        dropped: dropped.clone(),
+        values: vec![Vec::with_capacity(blocks.len()); variants],
+    };
+    let metrics = metrics(record);
+    let mut all: Vec<Series> = metrics.iter().map(empty).collect();
+    for block in &ended {
+        for variant in 0..variants {
+            // One trial's histograms at a time: there may be ten thousand blocks.
+            let figures = trial(block, variant).map(Figures::of);
+            for (series, metric) in all.iter_mut().zip(metrics) {
+                let value = figures.as_ref().and_then(|figures| figures.value(*metric));
+                series.values[variant].push(value);
+            }
+        }
+    }
+    all
+}
+
+impl Series {
+    /// For each of the blocks, whether it counts.
+    pub fn counts(&self) -> Vec<bool> {
+        let dropped: BTreeSet<u32> = self.dropped.iter().copied().collect();
+        self.blocks.iter().map(|block| !dropped.contains(block)).collect()
+    }
+
+    /// A variant's geometric mean over the blocks that count; `None` where one of them has no value, or there are none.
+    pub(crate) fn mean(&self, variant: usize) -> Option<f64> {
+        let counting = self.values.get(variant)?.iter().zip(self.counts()).filter(|(_, counts)| *counts);
+        let logs = counting.map(|(value, _)| value.map(f64::ln)).collect::<Option<Vec<f64>>>()?;
+        (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
+    }
+}
+
+/// Candidate over baseline in each block that counts, in their order; empty where the comparison may show no number: it is void or
+/// without success, waits for its one look, or a block has no value.
+pub fn ratios_by_block(all: &[Series], comparison: &Comparison) -> Vec<f64> {
+    let series = all.iter().find(|series| series.of == comparison.metric);
+    // Where there may be no ratio of all blocks together there is none of one.
+    let Some(series) = series.filter(|_| comparison.ratio_so_far.is_some()) else { return Vec::new() };
+    let of = |variant: usize| series.values.get(variant).map(Vec::as_slice).unwrap_or_default();
+    let pairs = of(comparison.candidate).iter().zip(of(comparison.baseline)).zip(series.counts());
+    pairs.filter(|(_, counts)| *counts).filter_map(|((one, other), _)| Some((*one)? / (*other)?)).collect()
+}

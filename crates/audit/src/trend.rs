@@ -1,0 +1,258 @@
+//! Many records of one experiment on one machine: each comparison's ratio and each variant's figure over time, and where they change.
+//!
+//! A ratio was measured side by side within its record, and may stand beside older ones even where the machine is noisy. A variant's
+//! figure holds whatever else changed on the machine between the runs. Whoever shows both must say so. Pure; records of
+//! several machines must not be put in.
+
+use plan::Metric;
+use serde::Serialize;
+use stats::{CHANGE_POINTS_MAX, Measured, Resampling};
+
+use crate::essentials::{Compared, Essentials, Figure};
+
+/// Seed of the orders by which changes are tested: the same records show the same changes, always.
+pub const TREND_SEED: u64 = 1;
+/// Orders drawn; the smallest p-value is one in so many and one.
+const ORDERS: u32 = 9_999;
+
+/// What is to be shown.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Asked<'a> {
+    /// The metric; `None` is that of the newest record's verdict.
+    pub metric: Option<Metric>,
+    /// Only this variant, and comparisons that it is in.
+    pub variant: Option<&'a str>,
+}
+
+/// A record among others.
+#[derive(Debug, Clone, Copy)]
+pub struct Dated<'a> {
+    /// Name of its folder.
+    pub name: &'a str,
+    /// What is in it.
+    pub essentials: &'a Essentials,
+}
+
+/// An experiment over time.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Trend {
+    /// The metric shown.
+    pub metric: Metric,
+    /// The records that have a point, the oldest first.
+    pub records: Vec<Stamp>,
+    /// Runs of records with the same plan, in order; nothing is joined across them.
+    pub stretches: Vec<Stretch>,
+    /// Ratios of comparisons first, then figures of variants.
+    pub lines: Vec<Line>,
+    /// Records that are void, and so are left out.
+    pub void: usize,
+    /// Records whose run has no end, and so are left out.
+    pub unfinished: usize,
+    /// Records without an estimate or a figure of this metric.
+    pub without: usize,
+}
+
+/// Which record, and when.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Stamp {
+    /// Name of its folder.
+    pub name: String,
+    /// When it was made, RFC 3339 in UTC.
+    pub created: String,
+}
+
+/// Records that asked for the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Stretch {
+    /// Index of its first record.
+    pub first: usize,
+    /// Mark of their plan.
+    pub plan: String,
+}
+
+/// What a line shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LineOf {
+    /// Candidate over baseline.
+    Ratio,
+    /// One variant's own figure, in the metric's unit: 1/s, µs or bytes.
+    Figure,
+}
+
+/// One figure over time.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Line {
+    /// What it shows.
+    pub of: LineOf,
+    /// The comparison or the variant.
+    pub name: String,
+    /// Its points, the oldest first.
+    pub points: Vec<Point>,
+    /// Where its level changes within a stretch.
+    pub changes: Vec<Shifted>,
+}
+
+/// One record's value.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Point {
+    /// Index of the record.
+    pub record: usize,
+    /// The ratio or the figure.
+    pub value: f64,
+    /// Its interval; of a figure 95 % by its blocks alone.
+    pub interval: Option<(f64, f64)>,
+    /// Standard error of its logarithm.
+    pub standard_error: Option<f64>,
+    /// Blocks it rests on.
+    pub blocks: u32,
+}
+
+/// A change of level.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Shifted {
+    /// Index of the first point on the new level.
+    pub at: usize,
+    /// The level before.
+    pub before: f64,
+    /// The level from there on.
+    pub after: f64,
+    /// The p-value of the test that found it.
+    pub p: f64,
+}
+
+/// Joins records of one experiment and one machine, the oldest first.
+pub fn trend(records: &[Dated<'_>], asked: Asked<'_>) -> Trend {
+    let judged = records.last().map_or(Metric::Throughput, |newest| newest.essentials.metric);
+    let metric = asked.metric.unwrap_or(judged);
+    let shown = Shown { metric, variant: asked.variant };
+    let mut trend = Trend {
+        metric,
+        records: Vec::new(),
+        stretches: Vec::new(),
+        lines: Vec::new(),
+        void: 0,
+        unfinished: 0,
+        without: 0,
+    };
+    // In the order of the newest record, which is what whoever looks has in mind.
+    for (of, name) in records.iter().rev().flat_map(|dated| shown.names(dated.essentials)) {
+        if !trend.lines.iter().any(|line| line.of == of && line.name == name) {
+            trend.lines.push(Line { of, name, points: Vec::new(), changes: Vec::new() });
+        }
+    }
+    trend.lines.sort_by_key(|line| line.of == LineOf::Figure);
+    for dated in records {
+        trend.take(dated, shown);
+    }
+    trend.lines.retain(|line| !line.points.is_empty());
+    let starts: Vec<usize> = trend.stretches.iter().map(|stretch| stretch.first).collect();
+    for line in &mut trend.lines {
+        line.changes = changes(&line.points, &starts);
+    }
+    trend
+}
+
+impl Trend {
+    fn take(&mut self, dated: &Dated<'_>, shown: Shown<'_>) {
+        let essentials = dated.essentials;
+        if essentials.ended.is_none() {
+            self.unfinished += 1;
+            return;
+        }
+        let index = self.records.len();
+        let mut any = false;
+        for line in &mut self.lines {
+            let point = shown.point(essentials, line);
+            any |= point.is_some();
+            line.points.extend(point.map(|point| Point { record: index, ..point }));
+        }
+        match any {
+            false if !essentials.void.is_empty() => self.void += 1,
+            false => self.without += 1,
+            true => {
+                let stamp = Stamp { name: dated.name.to_owned(), created: essentials.created.clone() };
+                self.records.push(stamp);
+                if self.stretches.last().is_none_or(|stretch| stretch.plan != essentials.plan) {
+                    self.stretches.push(Stretch { first: index, plan: essentials.plan.clone() });
+                }
+            }
+        }
+    }
+}
+
+/// Which of a record's values are shown.
+#[derive(Clone, Copy)]
+struct Shown<'a> {
+    metric: Metric,
+    variant: Option<&'a str>,
+}
+
+impl Shown<'_> {
+    fn compared(self, essentials: &Essentials) -> impl Iterator<Item = &Compared> {
+        let asked = move |one: &&Compared| {
+            one.metric == self.metric && self.variant.is_none_or(|name| one.of.iter().any(|of| of == name))
+        };
+        essentials.compared.iter().filter(asked)
+    }
+
+    fn figures(self, essentials: &Essentials) -> impl Iterator<Item = &Figure> {
+        let asked = move |one: &&Figure| {
+            one.metric == self.metric && self.variant.is_none_or(|name| one.variant == name)
+        };
+        essentials.figures.iter().filter(asked)
+    }
+
+    fn names(self, essentials: &Essentials) -> impl Iterator<Item = (LineOf, String)> {
+        let ratios = self.compared(essentials).map(|one| (LineOf::Ratio, one.label.clone()));
+        ratios.chain(self.figures(essentials).map(|one| (LineOf::Figure, one.variant.clone())))
+    }
+
+    fn point(self, essentials: &Essentials, line: &Line) -> Option<Point> {
+        let record = 0;
+        match line.of {
+            LineOf::Ratio => {
+                let estimates = self.compared(essentials).filter(|one| one.label == line.name);
+                let estimate = estimates.filter_map(|one| one.estimate).next()?;
+                Some(Point {
+                    record,
+                    value: estimate.ratio,
+                    interval: Some((estimate.low, estimate.high)),
+                    standard_error: Some(estimate.sd_log / f64::from(estimate.blocks).sqrt()),
+                    blocks: estimate.blocks,
+                })
+            }
+            LineOf::Figure => {
+                let figure = self.figures(essentials).find(|one| one.variant == line.name)?;
+                let Figure { value, interval, standard_error, blocks, .. } = *figure;
+                Some(Point { record, value, interval, standard_error, blocks })
+            }
+        }
+    }
+}
+
+/// The changes within each stretch, of those points whose precision is known: the newest, where there are more than can be gone through.
+fn changes(points: &[Point], starts: &[usize]) -> Vec<Shifted> {
+    let stretch_of = |point: &Point| starts.partition_point(|start| *start <= point.record);
+    let known: Vec<(usize, &Point)> =
+        points.iter().enumerate().filter(|(_, point)| point.standard_error.is_some()).collect();
+    let mut all = Vec::new();
+    for stretch in known.chunk_by(|(_, one), (_, other)| stretch_of(one) == stretch_of(other)) {
+        let stretch = &stretch[stretch.len().saturating_sub(CHANGE_POINTS_MAX)..];
+        let measured = |(_, point): &(usize, &Point)| Measured {
+            value: point.value.ln(),
+            standard_error: point.standard_error.unwrap_or_default(),
+        };
+        let measured: Vec<Measured> = stretch.iter().map(measured).collect();
+        let resampling = Resampling { resamples: ORDERS, seed: TREND_SEED };
+        // Figures and ratios are positive and finite; an index that was tampered with shows no change.
+        for change in stats::changes(&measured, resampling).unwrap_or_default() {
+            let (before, after) = (change.before.exp(), change.after.exp());
+            all.push(Shifted { at: stretch[change.at].0, before, after, p: change.p });
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests;

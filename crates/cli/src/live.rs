@@ -1,0 +1,157 @@
+//! What is shown while an experiment runs: a view that renews itself on a terminal, plain lines elsewhere, events for other programs.
+//!
+//! All three are drawn from one fold over the lab's notices ([`Screen`]). Must not: hold the lab up, or take time within a slice that
+//! could be taken between two.
+
+mod bar;
+mod drawing;
+mod events;
+mod keys;
+mod logs;
+mod parts;
+mod plain;
+#[cfg(test)]
+mod replay;
+mod screen;
+mod slice;
+mod surface;
+mod terminal;
+#[cfg(test)]
+mod tests;
+mod view;
+mod words;
+
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
+
+use anstream::AutoStream;
+use anstream::ColorChoice;
+use lab::{Notice, Progress, Stop};
+use record::{Header, Record};
+use serde_json::Value;
+
+use crate::print;
+use events::Stream;
+use plain::Plain;
+use screen::Screen;
+use view::View;
+
+pub use terminal::leave;
+
+/// A run as it is shown.
+#[derive(Debug)]
+pub struct Live {
+    form: Form,
+    events: Option<Stream>,
+}
+
+/// What is shown on stderr.
+#[derive(Debug)]
+enum Form {
+    /// A view that renews itself.
+    View(View),
+    /// Lines.
+    Plain(Screen, Plain),
+    /// Nothing but what is said: the terminal has the events.
+    Events(Screen),
+}
+
+/// Tells something without disturbing what renews itself, from any thread.
+#[derive(Debug, Clone)]
+pub struct Teller(Option<view::Voice>);
+
+impl Teller {
+    /// Tells that the run stops.
+    pub fn stopping(&self, text: &str) {
+        match &self.0 {
+            Some(voice) => voice.stopping(text),
+            None => print::talk(text),
+        }
+    }
+}
+
+impl Live {
+    /// Begins to show a run: on stderr by what that is, and as `events` on stdout if they are wanted. Keys ask `stop`.
+    ///
+    /// # Errors
+    /// If no thread can be had.
+    pub fn begin(header: &Header, record: PathBuf, stop: Stop, events: bool) -> io::Result<Live> {
+        let screen = Screen::of(&header.plan);
+        let stream = events.then(Stream::begin).transpose()?;
+        if let Some(stream) = &stream {
+            stream.send(&events::started(header, &record));
+        }
+        // Where both go to one terminal, a view would stand in the midst of the events.
+        let form = if events && io::stdout().is_terminal() {
+            Form::Events(screen)
+        } else if can_renew() {
+            let styled = AutoStream::choice(&io::stderr()) != ColorChoice::Never;
+            Form::View(View::begin(screen, record.join("logs"), stop, styled)?)
+        } else {
+            Form::Plain(screen, Plain::default())
+        };
+        Ok(Live { form, events: stream })
+    }
+
+    /// Takes in what just happened.
+    pub fn show(&mut self, progress: &Progress<'_>) {
+        match &mut self.form {
+            Form::View(view) => {
+                view.take_in(progress);
+                if let Some(text) = words::said(progress) {
+                    view.voice().say(&text);
+                }
+            }
+            Form::Plain(screen, plain) => {
+                screen.take_in(progress);
+                if let Some(line) = plain.line(screen, progress) {
+                    print::talk(&line);
+                }
+            }
+            Form::Events(screen) => screen.take_in(progress),
+        }
+        let Some(stream) = &self.events else { return };
+        let lines = match &self.form {
+            Form::View(view) => view.with_screen(|screen| events::of(screen, progress)),
+            Form::Plain(screen, _) | Form::Events(screen) => events::of(screen, progress),
+        };
+        lines.iter().for_each(|line| stream.send(line));
+    }
+
+    /// What tells something beside what renews itself.
+    pub fn teller(&self) -> Teller {
+        match &self.form {
+            Form::View(view) => Teller(Some(view.voice())),
+            Form::Plain(..) | Form::Events(_) => Teller(None),
+        }
+    }
+
+    /// Takes the view away, so that the report stands alone. What is told from now on is told as it is.
+    pub fn clear(&mut self) {
+        if let Form::View(view) = &mut self.form {
+            view.end();
+        }
+    }
+
+    /// Sends the last events: how the run ended, and its report.
+    ///
+    /// # Errors
+    /// If stdout could not be written, but for a reader that went away.
+    pub fn finish(self, record: &Record, report: impl FnOnce() -> Value) -> io::Result<()> {
+        let Some(stream) = self.events else { return Ok(()) };
+        stream.send(&events::ended(record));
+        stream.send(&events::report(record, report()));
+        stream.finish()
+    }
+}
+
+/// Whether stderr is a terminal on which lines can be renewed.
+fn can_renew() -> bool {
+    let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+    io::stderr().is_terminal() && !dumb && terminal::size().is_some()
+}
+
+/// Whether this notice is shown at once; what others bring is shown along with the next.
+fn is_worth_drawing(notice: &Notice<'_>) -> bool {
+    !matches!(notice, Notice::SliceDone(_) | Notice::BlockStarted(_))
+}

@@ -1,0 +1,107 @@
+//! The lines of a kept record told once more, and their schema.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::form::Line;
+use super::{ended, of, report, started};
+use crate::live::replay::{kept, replay};
+use crate::live::screen::Screen;
+
+fn docs(file: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(file)
+}
+
+/// JSON Schema (draft 2020-12) of a line.
+fn schema() -> Value {
+    let settings = schemars::generate::SchemaSettings::draft2020_12();
+    settings.into_generator().into_root_schema_for::<Line>().to_value()
+}
+
+/// The first lines of each event, with what differs from machine to machine as it is.
+fn lines(record: &record::Record, blocks: usize) -> Vec<Value> {
+    let value = |line: &Line| serde_json::to_value(line).expect("it is JSON");
+    let mut screen = Screen::of(&record.header.plan);
+    let mut lines = vec![value(&started(&record.header, Path::new("records/simulated")))];
+    replay(record, blocks, &mut |progress| {
+        screen.take_in(progress);
+        lines.extend(of(&screen, progress).iter().map(value));
+    });
+    lines.push(value(&ended(record)));
+    lines.push(value(&report(record, serde_json::json!({ "report_version": 1 }))));
+    lines
+}
+
+#[test]
+fn each_event_as_a_line() {
+    let mut seen = Vec::new();
+    let mut last_of_each = String::new();
+    let lines = lines(&kept(), 7);
+    for line in lines.iter().rev() {
+        let event = line["event"].as_str().expect("each line names its event").to_owned();
+        if !seen.contains(&event) {
+            last_of_each = format!("{line}\n{last_of_each}");
+            seen.push(event);
+        }
+    }
+    insta::assert_snapshot!("each_event", last_of_each);
+    assert_eq!((&lines[0]["events_version"], &lines[0]["event"]), (&1.into(), &"started".into()));
+    let versions = lines.iter().filter(|line| line.get("events_version").is_some());
+    assert_eq!((versions.count(), &lines[lines.len() - 1]["event"]), (1, &"report".into()));
+}
+
+#[test]
+fn nothing_tells_who_is_ahead_where_that_is_withheld() {
+    let mut record = kept();
+    record.header.plan.design.looks = plan::LookRule::Once;
+    for line in lines(&record, 8) {
+        for (event, figures) in
+            [("slice", &["rate_per_s", "requests"][..]), ("estimate", &["ratio", "low", "high", "outcome"])]
+        {
+            if line["event"] == event {
+                assert!(figures.iter().all(|figure| line[*figure].is_null()), "{line}");
+            }
+        }
+        assert!(line["event"] != "slice" || line["quantiles"] == Value::Array(Vec::new()), "{line}");
+        assert!(line["event"] != "estimate" || line["withheld"] == true, "{line}");
+    }
+}
+
+#[test]
+fn the_kept_schema_is_the_one_in_use_and_the_page_has_every_event_and_field() {
+    let path = docs("events.schema.json");
+    let schema = schema();
+    if std::env::var_os("UPDATE_SCHEMA").is_some() {
+        let text = serde_json::to_string_pretty(&schema).expect("it is JSON");
+        fs::write(&path, text + "\n").expect("it can be written");
+    }
+    let kept = fs::read(path).unwrap_or_default();
+    let kept: Value = serde_json::from_slice(&kept).unwrap_or_default();
+    assert!(kept == schema, "docs/events.schema.json is out of date: run this test with UPDATE_SCHEMA=1");
+
+    let page = fs::read_to_string(docs("events.md")).expect("the page is there");
+    let mut fields = Vec::new();
+    properties(&schema, &mut fields);
+    for field in fields {
+        let told = page.contains(&format!("`{field}`")) || page.contains(&format!("`{field}[]`"));
+        assert!(told, "docs/events.md does not tell of {field}");
+    }
+}
+
+/// Names of properties, and of events, anywhere in a schema.
+fn properties(schema: &Value, found: &mut Vec<String>) {
+    match schema {
+        Value::Object(object) => {
+            if let Some(Value::Object(named)) = object.get("properties") {
+                found.extend(named.keys().cloned());
+                let event = named.get("event").and_then(|event| event["const"].as_str());
+                found.extend(event.map(str::to_owned));
+            }
+            object.values().for_each(|value| properties(value, found));
+        }
+        Value::Array(values) => values.iter().for_each(|value| properties(value, found)),
+        _ => {}
+    }
+}

@@ -1,0 +1,84 @@
+//! Which record a word means, in a table.
+
+use super::*;
+
+/// A folder with headers in it: name, experiment, created.
+fn shelf(of: &[(&str, &str, &str)]) -> (tempfile::TempDir, Shelf) {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, experiment, created) in of {
+        let header =
+            format!(r#"{{"version":1,"created":"{created}","plan":{{"name":"{experiment}","more":[]}}}}"#);
+        fs::create_dir(folder.path().join(name)).expect("a folder");
+        fs::write(folder.path().join(name).join("record.json"), header).expect("a file");
+    }
+    fs::create_dir(folder.path().join("no-record")).expect("a folder");
+    let shelf = Shelf::of(folder.path());
+    (folder, shelf)
+}
+
+const RECORDS: [(&str, &str, &str); 6] = [
+    ("keep-alive-20260101-000000", "keep-alive", "2026-01-01T00:00:00Z"),
+    ("keep-alive-20260103-000000", "keep-alive", "2026-01-03T00:00:00Z"),
+    ("keep-alive-calibration-20260102-000000", "keep-alive", "2026-01-02T00:00:00Z"),
+    ("größe-20260101-120000", "größe", "2026-01-01T12:00:00Z"),
+    ("baseline", "keep-alive", "2025-12-24T00:00:00Z"),
+    ("größe", "another", "2025-01-01T00:00:00Z"),
+];
+
+#[test]
+fn a_word_means_the_newest_a_name_or_an_experiment() {
+    let (_folder, shelf) = shelf(&RECORDS);
+    for (word, name) in [
+        ("latest", "keep-alive-20260103-000000"),
+        ("latest~0", "keep-alive-20260103-000000"),
+        ("latest~1", "keep-alive-calibration-20260102-000000"),
+        ("latest~5", "größe"),
+        ("keep-alive", "keep-alive-20260103-000000"),
+        ("keep-alive~2", "keep-alive-20260101-000000"),
+        ("baseline", "baseline"),
+        ("base", "baseline"),
+        ("keep-alive-c", "keep-alive-calibration-20260102-000000"),
+        // A folder goes before an experiment of the same name.
+        ("größe", "größe"),
+        ("größe-2", "größe-20260101-120000"),
+        ("another", "größe"),
+    ] {
+        let found = shelf.find(word).unwrap_or_else(|error| panic!("{word}: {error}"));
+        assert_eq!(
+            found.file_name().map(|name| name.to_string_lossy().into_owned()).as_deref(),
+            Some(name),
+            "{word}"
+        );
+    }
+}
+
+#[test]
+fn what_is_missed_or_ambiguous_is_answered_with_names_and_their_number() {
+    let (_folder, shelf) = shelf(&RECORDS);
+    for (word, said) in [
+        ("keep-alvie", "none of the 6 records"),
+        ("keep-alvie", "nearest names are keep-alive"),
+        ("grösse", "größe"),
+        ("keep-alive-", "begins the names of 3 records"),
+        ("keep-alive~9", "only 4 records of the experiment `keep-alive`"),
+        ("latest~6", "only 6 records"),
+        ("latest~6", "the oldest is latest~5"),
+        ("latest~x", "none of their 3 experiments"),
+        ("zzz", "`proofload history` lists them"),
+    ] {
+        let failed = shelf.find(word).expect_err(word);
+        let all = format!("{} {}", failed.message, failed.hint.unwrap_or_default());
+        assert!(all.contains(said), "{word}: {all}");
+    }
+    let (_folder, empty) = self::shelf(&[]);
+    assert!(empty.find("latest").expect_err("none").message.starts_with("there is no record below "));
+}
+
+#[test]
+fn a_newest_record_that_cannot_be_read_is_still_the_newest() {
+    let (folder, _) = shelf(&RECORDS);
+    let broken = folder.path().join("broken");
+    fs::create_dir(&broken).expect("a folder");
+    fs::write(broken.join("record.json"), "{\"version\":1,").expect("a file");
+    assert_eq!(Shelf::of(folder.path()).find("latest").expect("one"), broken);
+}

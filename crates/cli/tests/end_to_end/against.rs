@@ -1,0 +1,192 @@
+//! `--against REF`: the code of a repository against a commit of it, built from its own lock file, and every way in which that fails.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::place::{Place, SERVICE, proofload, signal, stderr, stdout};
+
+/// A repository whose service takes the time that its own package `dep` says; that package is installed from the lock file, without
+/// a network. One commit, and an experiment in it.
+struct Shop {
+    place: Place,
+    commit: String,
+}
+
+const LOCK: &str = r#"{"name":"api","version":"1.0.0","lockfileVersion":3,"requires":true,"packages":{
+"":{"name":"api","version":"1.0.0","dependencies":{"dep":"file:dep"}},
+"dep":{"version":"1.0.0"},"node_modules/dep":{"resolved":"dep","link":true}}}"#;
+
+const EXPERIMENT: &str = r#"name = "shop"
+question = "Is it slower?"
+[services.api]
+directory = "../api"
+command = ["node", "server.js"]
+ready = "/healthz"
+stop_timeout = "1s"
+env = { PORT = "{port}" }
+[load]
+connections = 4
+timeout = "1s"
+[design]
+drop_disturbed = false
+budget = "60s"
+seed = 1
+warmup = "200ms"
+slice = "200ms"
+slices = 1
+blocks = 6
+"#;
+
+impl Shop {
+    fn new() -> Shop {
+        let place = Place::new();
+        let service = fs::read_to_string(SERVICE).expect("the service");
+        for (file, text) in [
+            ("api/server.js", "process.env.SPIN_MS = require(\"dep\");\nrequire(\"./service.js\");\n"),
+            ("api/service.js", &service),
+            ("api/package.json", r#"{"name":"api","version":"1.0.0","dependencies":{"dep":"file:dep"}}"#),
+            ("api/package-lock.json", LOCK),
+            ("api/dep/package.json", r#"{"name":"dep","version":"1.0.0"}"#),
+            ("api/dep/index.js", "module.exports = 1;\n"),
+            ("bench/shop.toml", EXPERIMENT),
+            (".gitignore", "node_modules\n"),
+        ] {
+            let path = place.path("shop").join(file);
+            fs::create_dir_all(path.parent().expect("a folder")).expect("it is made");
+            fs::write(path, text).expect("it is written");
+        }
+        let mut shop = Shop { place, commit: String::new() };
+        shop.git(&["init", "--quiet"]);
+        shop.git(&["add", "--all"]);
+        shop.git(&["commit", "--quiet", "--message=first"]);
+        shop.commit = shop.git(&["rev-parse", "HEAD"]);
+        // What the user has installed, and has changed since.
+        let modules = shop.place.path("shop/api/node_modules");
+        fs::create_dir(&modules).expect("it is made");
+        std::os::unix::fs::symlink("../dep", modules.join("dep")).expect("a link");
+        fs::write(shop.place.path("shop/api/dep/index.js"), "module.exports = 3;\n").expect("it is written");
+        shop
+    }
+
+    fn git(&self, words: &[&str]) -> String {
+        let mut git = Command::new("git");
+        git.arg("-C").arg(self.place.path("shop"));
+        git.args(["-c", "user.name=Test", "-c", "user.email=test@localhost", "-c", "commit.gpgsign=false"]);
+        let output = git.args(words).output().expect("git starts");
+        assert!(output.status.success(), "{words:?}: {}", stderr(&output));
+        stdout(&output).trim().to_owned()
+    }
+
+    fn experiment(&self) -> PathBuf {
+        self.place.path("shop/bench/shop.toml")
+    }
+
+    /// A command as a hook of git might run it: its variables name another repository.
+    fn here(&self, mut command: Command) -> Command {
+        command.env("XDG_CACHE_HOME", self.place.path("cache")).env("GIT_DIR", "/nowhere");
+        command.env("npm_config_update_notifier", "false");
+        command
+    }
+
+    fn run(&self, flags: &[&str]) -> Command {
+        let mut command = self.here(self.place.command(&self.experiment()));
+        command.args(flags);
+        command
+    }
+
+    /// What `check --against HEAD` says of what is compared and made, without what differs from place to place.
+    fn check(&self) -> String {
+        let mut check = self.here(proofload());
+        let output = check.arg("check").arg(self.experiment()).args(["--against", "HEAD"]).output();
+        let output = output.expect("proofload starts");
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let folder = self.place.path("").display().to_string();
+        let text = stdout(&output).replace(&folder, "PLACE/").replace(&self.commit[..12], "0123456789ab");
+        let text = text.replace(&self.commit[..7], "0123456");
+        text.split("\njudged by").next().unwrap_or_default().to_owned()
+    }
+}
+
+/// On one line, however it was wrapped.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn code_that_is_slower_than_the_commit_is_found_slower() {
+    let shop = Shop::new();
+    insta::assert_snapshot!(shop.check());
+    let Some(output) = shop.place.run_well_as(|| shop.run(&["--against", "HEAD"]), "SLOWER") else { return };
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    let name = format!("HEAD ({})", &shop.commit[..7]);
+    let said = words(&stdout(&output));
+    for part in [
+        format!("SLOWER here + uncommitted changes against {name}"),
+        format!("against HEAD ({}…): working tree with 1 file changed", &shop.commit[..12]),
+        "built there by npm ci --no-audit --no-fund".to_owned(),
+        "shop.toml --against HEAD --seed 2".to_owned(),
+    ] {
+        assert!(said.contains(&part), "{part}: {said}");
+    }
+    let record = record::open(&shop.place.record()).expect("the record opens");
+    let against = record.header.plan.against.as_ref().expect("it is kept");
+    assert_eq!((&against.commit, against.uncommitted), (&shop.commit, true));
+    assert!(stderr(&output).contains(&format!("made api of {name}: ")), "{}", stderr(&output));
+    // It stays for the next, and the working tree as it was.
+    assert!(
+        shop.check()
+            .contains("api of HEAD (0123456): there, in PLACE/cache/proofload/worktrees/0123456789ab-")
+    );
+    assert_eq!(shop.git(&["status", "--porcelain"]), "M api/dep/index.js");
+    assert_eq!(shop.place.left_running(), Vec::<String>::new());
+}
+
+#[test]
+fn a_build_that_fails_and_refs_that_are_not_there_are_told() {
+    let shop = Shop::new();
+    let failing = ["--against", "HEAD", "--build", "echo no such table ${HOME:+at home}; exit 3"];
+    let output = shop.run(&failing).output().expect("proofload starts");
+    assert_eq!(output.status.code(), Some(3), "{}{}", stdout(&output), stderr(&output));
+    for part in ["building api of HEAD (", "ended with status 3", "no such table at home"] {
+        assert!(stderr(&output).contains(part), "{part}: {}", stderr(&output));
+    }
+    assert!(words(&stdout(&output)).contains("stopped, because what it needs could not be made"));
+    let logs = shop.place.logs();
+    assert_eq!(logs.len(), 1, "no service was started");
+    assert!(logs[0].0.starts_with("prepare-api-of-HEAD-") && logs[0].1.contains("no such table"), "{logs:?}");
+    for (flags, code, said) in [
+        (&["--against", "mian"][..], 2, "has no commit `mian`"),
+        (&["--against=-n"], 2, "it begins with `-`"),
+        (&["--build", "make"], 2, "--against"),
+    ] {
+        let output = shop.run(flags).output().expect("proofload starts");
+        assert_eq!(output.status.code(), Some(code), "{flags:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(said), "{flags:?}: {}", stderr(&output));
+    }
+    assert!(
+        shop.run(&["--against", "HEAD"])
+            .env("PATH", "/nowhere")
+            .status()
+            .is_ok_and(|it| it.code() == Some(6))
+    );
+}
+
+#[test]
+fn an_interrupt_ends_a_build_with_all_that_it_started() {
+    let shop = Shop::new();
+    let mut command = shop.run(&["--against", "HEAD", "--build", "sleep 600 & while :; do sleep 600; done"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("proofload starts");
+    let deadline = Instant::now() + Duration::from_secs(20);
+    // Proofload, a warden, a shell, two that sleep.
+    while shop.place.left_running().len() < 5 {
+        assert!(Instant::now() < deadline, "the build never ran");
+        thread::sleep(Duration::from_millis(20));
+    }
+    signal(&child, "-INT");
+    let output = child.wait_with_output().expect("proofload ends");
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    assert_eq!(shop.place.left_running(), Vec::<String>::new());
+}

@@ -1,0 +1,97 @@
+//! How far a generator's clock is from ours, from pings over its own channel.
+//!
+//! ```text
+//! ours    ── sent ───────────────── received ──►       offset = theirs − (sent + received) / 2
+//!               ╲                 ╱                    it is wrong by (received − sent) / 2 at most, whatever the ways there and
+//! theirs  ────── clock_ns ────────────────────►        back took
+//! ```
+//! Of several pings the one with the shortest way there and back is taken: it leaves least room for error (Cristian, Probabilistic clock
+//! synchronization, Distributed Computing 3, 1989; NTP's clock filter does the same, RFC 5905, section 10).
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// A ping and its answer, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ping {
+    /// When it was sent, by our clock.
+    pub sent_ns: u64,
+    /// When it was answered, by theirs.
+    pub clock_ns: u64,
+    /// When the answer came, by our clock.
+    pub received_ns: u64,
+}
+
+/// How far their clock is ahead of ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClockOffset {
+    /// Theirs minus ours, in nanoseconds. Clocks begin at the start of their machines, so that it may be of any size.
+    pub ns: i128,
+    /// How wrong it may be, either way, in nanoseconds.
+    pub error_ns: u64,
+}
+
+impl ClockOffset {
+    /// From the best of some pings; `None` without any.
+    pub fn of(pings: &[Ping]) -> Option<ClockOffset> {
+        let trip = |ping: &Ping| ping.received_ns.saturating_sub(ping.sent_ns);
+        let best = pings.iter().min_by_key(|ping| trip(ping))?;
+        let middle = (i128::from(best.sent_ns) + i128::from(best.received_ns)) / 2;
+        Some(ClockOffset { ns: i128::from(best.clock_ns) - middle, error_ns: trip(best).div_ceil(2) })
+    }
+
+    /// Our time in theirs; 0 where that would be before their clock began.
+    pub fn theirs(self, ours_ns: u64) -> u64 {
+        clamped(i128::from(ours_ns) + self.ns)
+    }
+
+    /// Their time in ours.
+    pub fn ours(self, theirs_ns: u64) -> u64 {
+        clamped(i128::from(theirs_ns) - self.ns)
+    }
+}
+
+/// CLOCK_MONOTONIC in nanoseconds.
+pub(crate) fn monotonic_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+fn clamped(ns: i128) -> u64 {
+    u64::try_from(ns.max(0)).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_true_offset_is_within_the_error_however_unequal_the_ways_are(
+            offset in -1_000_000_000_000_000i64..1_000_000_000_000_000,
+            ways in proptest::collection::vec((0u64..500_000_000, 0u64..500_000_000), 1..20),
+        ) {
+            let ours = 10_000_000_000_000_000u64;
+            let theirs = |ns: u64| (ns as i64 + offset) as u64;
+            let ping = |(there, back): &(u64, u64)| Ping {
+                sent_ns: ours,
+                clock_ns: theirs(ours + there),
+                received_ns: ours + there + back,
+            };
+            let pings: Vec<Ping> = ways.iter().map(ping).collect();
+            let found = ClockOffset::of(&pings).unwrap();
+            prop_assert!((found.ns - i128::from(offset)).unsigned_abs() <= u128::from(found.error_ns) + 1);
+            let shortest = ways.iter().map(|(there, back)| there + back).min().unwrap();
+            prop_assert_eq!(found.error_ns, shortest.div_ceil(2));
+            prop_assert_eq!(found.ours(found.theirs(ours)), ours);
+        }
+    }
+
+    #[test]
+    fn a_time_before_their_clock_began_is_its_begin() {
+        let offset = ClockOffset { ns: -1_000, error_ns: 0 };
+        assert_eq!((offset.theirs(400), offset.theirs(1_400)), (0, 400));
+        assert_eq!(ClockOffset::of(&[]), None);
+    }
+}

@@ -1,0 +1,196 @@
+//! The generator's side: carries out what comes on its input, and tells what came of it on its output.
+//!
+//! One thread reads orders and answers pings at once, also while a window runs; the other loads. When the input ends, so does the window
+//! under way: a generator that nobody hears any more must not load a service.
+
+use std::io::{self, BufRead, Write};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use load::{Generator, Interrupt, LoadError, LoadSpec, Until};
+
+use crate::clock::monotonic_ns;
+use crate::{Answer, Order, VERSION, line};
+
+/// What a generator tells of its machine.
+#[derive(Debug, Clone)]
+pub struct Host {
+    /// Version of the program.
+    pub proofload: String,
+    /// Name of the machine.
+    pub name: String,
+    /// Processors that the generator may use.
+    pub processors: u32,
+    /// Reads the CPU time of all processors so far, and what of it the machine's host gave to others, in the same unit; `None` where the
+    /// kernel does not say.
+    pub cpu_and_steal: fn() -> Option<(u64, u64)>,
+}
+
+/// Serves until the input ends or says so.
+///
+/// # Errors
+/// If the output cannot be written. What comes in and cannot be carried out is answered, and no error here.
+pub fn serve(
+    input: impl BufRead + Send + 'static,
+    output: impl Write + Send + 'static,
+    host: &Host,
+) -> io::Result<()> {
+    let output = Output(Arc::new(Mutex::new(output)));
+    let interrupt = Arc::new(Mutex::new(Wish::default()));
+    let (heard, orders) = channel();
+    let (pings, wish) = (output.clone(), interrupt.clone());
+    // It ends with the input, or with the process: reading a terminal cannot be broken off.
+    std::thread::Builder::new().name("orders".into()).spawn(move || listen(input, &pings, &wish, &heard))?;
+    match carry_out(&orders, &output, &interrupt, host) {
+        Ok(()) => output.tell(&Answer::Ended),
+        Err(Ending::Unwritable(error)) => Err(error),
+        Err(Ending::Refused { message, by_specification }) => {
+            output.tell(&Answer::Failed { message, by_specification })
+        }
+    }
+}
+
+/// Why serving ends early.
+enum Ending {
+    Unwritable(io::Error),
+    Refused { message: String, by_specification: bool },
+}
+
+impl From<io::Error> for Ending {
+    fn from(error: io::Error) -> Ending {
+        Ending::Unwritable(error)
+    }
+}
+
+/// The wish to end, which may come before there is anything to interrupt.
+#[derive(Default)]
+struct Wish {
+    ended: bool,
+    generator: Option<Interrupt>,
+}
+
+struct Output<W>(Arc<Mutex<W>>);
+
+impl<W> Clone for Output<W> {
+    fn clone(&self) -> Output<W> {
+        Output(self.0.clone())
+    }
+}
+
+impl<W: Write> Output<W> {
+    fn tell(&self, answer: &Answer) -> io::Result<()> {
+        line::write(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), answer)
+    }
+}
+
+/// Reads orders until there are no more, and then ends what is under way.
+fn listen<W: Write>(
+    mut input: impl BufRead,
+    output: &Output<W>,
+    wish: &Mutex<Wish>,
+    heard: &Sender<io::Result<Order>>,
+) {
+    loop {
+        match line::read::<Order>(&mut input) {
+            Ok(Some(Order::Ping(ping))) => {
+                let pong = Answer::Pong { ping, clock_ns: monotonic_ns() };
+                if output.tell(&pong).is_err() {
+                    break;
+                }
+            }
+            Ok(Some(Order::End) | None) => break,
+            Ok(Some(order)) => drop(heard.send(Ok(order))),
+            Err(error) => {
+                drop(heard.send(Err(error)));
+                break;
+            }
+        }
+    }
+    let mut wish = wish.lock().unwrap_or_else(PoisonError::into_inner);
+    wish.ended = true;
+    if let Some(generator) = &wish.generator {
+        generator.stop();
+    }
+}
+
+fn carry_out<W: Write>(
+    orders: &Receiver<io::Result<Order>>,
+    output: &Output<W>,
+    wish: &Mutex<Wish>,
+    host: &Host,
+) -> Result<(), Ending> {
+    let Some(spec) = begun(orders)? else { return Ok(()) };
+    let mut generator = Generator::start(spec).map_err(refused)?;
+    {
+        let mut wish = wish.lock().unwrap_or_else(PoisonError::into_inner);
+        if wish.ended {
+            return Ok(());
+        }
+        wish.generator = Some(generator.interrupt());
+    }
+    let Host { proofload, name, processors, .. } = host.clone();
+    output.tell(&Answer::Ready { version: VERSION, proofload, host: name, processors })?;
+    let mut prepared: Option<(u64, Until)> = None;
+    while let Ok(order) = orders.recv() {
+        match (order.map_err(not_understood)?, prepared.take()) {
+            (Order::Prepare { number, until }, _) => {
+                generator.prepare(until);
+                prepared = Some((number, until));
+                output.tell(&Answer::Prepared { number })?;
+            }
+            (Order::Run { number, start_at_ns }, Some((ready, until))) if ready == number => {
+                output.tell(&window(&mut generator, number, until, start_at_ns, host))?;
+            }
+            (Order::Run { number, .. }, _) => {
+                return Err(wrong(format!("window {number} was not prepared")));
+            }
+            (Order::Begin { .. }, _) => return Err(wrong("it has begun already".into())),
+            // Heard by the reading thread alone.
+            (Order::Ping(_) | Order::End, _) => {}
+        }
+    }
+    Ok(())
+}
+
+/// The specification, which comes first; `None` where nothing comes.
+fn begun(orders: &Receiver<io::Result<Order>>) -> Result<Option<LoadSpec>, Ending> {
+    match orders.recv() {
+        Ok(Ok(Order::Begin { version: VERSION, spec })) => Ok(Some(*spec)),
+        Ok(Ok(Order::Begin { version, .. })) => Err(wrong(format!(
+            "version {version} of the protocol is asked for, this program speaks {VERSION}"
+        ))),
+        Ok(Ok(_)) => {
+            Err(wrong("the specification must come first: {\"begin\":{\"version\":1,\"spec\":{…}}}".into()))
+        }
+        Ok(Err(error)) => Err(not_understood(error)),
+        Err(_) => Ok(None),
+    }
+}
+
+fn window(generator: &mut Generator, number: u64, until: Until, start_at_ns: u64, host: &Host) -> Answer {
+    let before = (host.cpu_and_steal)();
+    let mut slice = generator.load(until, start_at_ns);
+    let steal_share = steal_share(before, (host.cpu_and_steal)());
+    slice.pack();
+    let late_ns = if start_at_ns == 0 { 0 } else { slice.started_ns.saturating_sub(start_at_ns) };
+    Answer::Slice { number, late_ns, steal_share, slice: Box::new(slice) }
+}
+
+fn steal_share(before: Option<(u64, u64)>, after: Option<(u64, u64)>) -> Option<f64> {
+    let ((all_before, steal_before), (all, steal)) = before.zip(after)?;
+    let passed = all.saturating_sub(all_before);
+    (passed > 0).then(|| steal.saturating_sub(steal_before) as f64 / passed as f64)
+}
+
+fn refused(error: LoadError) -> Ending {
+    let by_specification = matches!(error, LoadError::Spec { .. });
+    Ending::Refused { message: error.to_string(), by_specification }
+}
+
+fn not_understood(error: io::Error) -> Ending {
+    wrong(format!("not understood: {error}"))
+}
+
+fn wrong(message: String) -> Ending {
+    Ending::Refused { message, by_specification: true }
+}

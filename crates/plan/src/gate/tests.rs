@@ -1,0 +1,163 @@
+//! Which limits can be written, what they mean, and what is said of the others.
+
+use std::path::Path;
+
+use proptest::prelude::*;
+
+use super::*;
+
+#[test]
+fn a_limit_is_read_with_its_figure_side_and_unit() {
+    for (text, value, is_change) in [
+        ("p99 < 50ms", 50_000.0, false),
+        ("p99.9<1.5s", 1_500_000.0, false),
+        ("p50 < 900us", 900.0, false),
+        ("throughput > -3%", 0.97, true),
+        ("throughput > +10%", 1.1, true),
+        ("throughput > 1000/s", 1000.0, false),
+        ("cpu_per_request < +5%", 1.05, true),
+        ("cpu_per_request < -10%", 0.9, true),
+        ("cpu_per_request < +0%", 1.0, true),
+        ("peak_memory <   200MB", 200e6, false),
+        ("failed < 0.1%", 0.001, false),
+    ] {
+        let limit = limit(text).unwrap();
+        assert!((limit.bound.value() - value).abs() < 1e-9 * value, "{text}: {limit:?}");
+        assert_eq!(limit.bound.is_change(), is_change, "{text}");
+    }
+}
+
+#[test]
+fn what_is_no_limit_says_why_and_what_would_be_one() {
+    for (text, said) in [
+        ("p99", "does not begin with `<` or `>`"),
+        ("p99 <= 50ms", "has a relation other than `<` or `>`"),
+        ("p99 < 50", "has no unit"),
+        ("p99 < ms", "has no number that can be read"),
+        ("p99 < 1e3ms", "has a unit that is not known"),
+        ("p99 < 50 ms", "has a unit that is not known"),
+        ("p99 < .5ms", "has no number that can be read"),
+        ("p99 < 99999999999999999999ms", "has no number that can be read"),
+        ("p99 < +50ms", "is an amount with a sign"),
+        ("p99 < --5%", "has more than one sign"),
+        ("p99 < −5%", "has no number that can be read"),
+        ("p99 < 0ms", "is nothing, it must be above 0"),
+        ("p99 < 5%", "is a change without a sign"),
+        ("p99 < 200MB", "is in MB, which it is not measured in"),
+        ("p99 > 50ms", "less of it is better"),
+        ("throughput < -3%", "allows a loss of 3 %"),
+        ("throughput > 3%", "has a sign: \"> -3%\""),
+        ("throughput > -100%", "leaves nothing over"),
+        ("cpu_per_request < +10001%", "at most +10000%"),
+        ("failed < +0.1%", "shares of failed requests are not compared"),
+        ("failed < 100%", "below 100%"),
+        ("failed < 5ms", "is in ms"),
+        ("p98 < 50ms", "did you mean `p90`?"),
+        ("peak_rss < 50MB", "there is no figure `peak_rss`"),
+        ("", "there is no figure ``"),
+        ("< 50ms", "there is no figure ``"),
+    ] {
+        let error = limit(text).unwrap_err();
+        assert!(error.contains(said), "{text:?}: {error}");
+    }
+}
+
+fn any_limit() -> impl Strategy<Value = Limit> {
+    let figure = proptest::sample::select(&Figure::ALL[..]);
+    (figure, any::<bool>(), 1u32..999_999, 0u32..4, any::<proptest::sample::Index>()).prop_map(
+        |(figure, change, digits, decimals, unit)| {
+            let number = f64::from(digits) / 10_f64.powi(decimals as i32);
+            let thousandths = f64::from(digits % 99_998 + 1) / 1e3;
+            let units: Vec<Unit> = Unit::ALL.into_iter().filter(|unit| unit.measures(figure)).collect();
+            let bound = match figure {
+                Figure::Failed => Bound::Amount(thousandths, Unit::Percent),
+                _ if change => Bound::Change((f64::from(digits) - 98_999.0) / 1e3),
+                _ => Bound::Amount(number, units[unit.index(units.len())]),
+            };
+            Limit { figure, bound }
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read_back(limit in any_limit()) {
+        let written = limit.to_string();
+        prop_assert_eq!(super::limit(&written), Ok(limit), "{}", written);
+    }
+
+    #[test]
+    fn no_text_is_a_crash(text in "(p99|throughput|failed|) ?[<>=]{0,2} ?[+−-]{0,2}[0-9.]{0,20}.{0,4}") {
+        if let Ok(limit) = super::limit(&text) {
+            prop_assert!(limit.bound.value() > 0.0 && limit.bound.value().is_finite());
+        }
+    }
+}
+
+/// Two factors, all compared with the first of the first, and a copy.
+const FILE: &str = r#"
+name = "subjects"
+[services.api]
+command = ["node", "server.js"]
+[factors.app]
+json = {}
+views = { load.path = "/views" }
+[factors.mode]
+old = {}
+new = { api.env.MODE = "new" }
+[design]
+compare = "mode"
+aa = true
+[gate]
+throughput = "> -3%"
+cpu_per_request = ["< +5%", "< 900us"]
+failed = "< 0.05%"
+[gate.of.views]
+throughput = "> -10%"
+cpu_per_request = "< 2ms"
+[gate.of."json · old"]
+peak_memory = "< 90MB"
+[gate.of."new against old (json)"]
+peak_memory = "< +1%"
+"#;
+
+#[test]
+fn limits_are_about_candidates_unless_they_name_something_and_names_take_the_place_of_the_rest() {
+    let plan = crate::parse(FILE, Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let line = |entry: &GateEntry| FILE.lines().nth(entry.line.unwrap() as usize - 1).unwrap().to_owned();
+    let name = |subject| match subject {
+        Subject::Comparison(index) => plan.comparisons[index].label.clone(),
+        Subject::Variant(index) => plan.variants[index].name.clone(),
+    };
+    let told = |entry: &GateEntry| {
+        assert!(line(entry).contains(&entry.limit.bound.to_string()), "{entry:?}: {}", line(entry));
+        let names: Vec<String> = plan.gated(entry, &plan.gate).into_iter().map(name).collect();
+        format!("{}: {}", entry.limit, names.join(", "))
+    };
+    let told: Vec<String> = plan.gate.iter().map(told).collect();
+    assert_eq!(
+        told,
+        [
+            "throughput > -3%: new against old (json)",
+            "cpu_per_request < +5%: new against old (json), new against old (views)",
+            "cpu_per_request < 900us: json · new",
+            "failed < 0.05%: json · new, views · new",
+            "throughput > -10%: new against old (views)",
+            "cpu_per_request < 2ms: views · old, views · new",
+            "peak_memory < 90MB: json · old",
+            "peak_memory < +1%: new against old (json)",
+        ]
+    );
+    let kept = serde_json::to_value(&plan.gate[4]).unwrap();
+    assert_eq!(kept, serde_json::json!({ "limit": "throughput > -10%", "of": "views", "line": 19 }));
+    assert_eq!(serde_json::from_value::<GateEntry>(kept).unwrap(), plan.gate[4]);
+}
+
+#[test]
+fn a_maximal_regression_is_a_limit_for_each_metric_with_a_verdict() {
+    let text = FILE.replace("compare =", "metric = [\"throughput\", \"peak_memory\"]\ncompare =");
+    let plan = crate::parse(&text, Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let limits: Vec<String> =
+        max_regression(&plan.design, 0.025).iter().map(|entry| entry.limit.to_string()).collect();
+    assert_eq!(limits, ["throughput > -2.5%", "peak_memory < +2.5%"]);
+}

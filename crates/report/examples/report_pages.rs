@@ -1,0 +1,198 @@
+//! Writes report pages and flame pages of made-up records into a folder, to look at, and for the tests in `web/tests` to open in a
+//! browser. Nothing shipped may use it.
+//!
+//! `cargo run -p proofload-report --example report_pages FOLDER`
+
+use std::path::Path;
+use std::{env, fs, io};
+
+use audit::conclude;
+use plan::{Comparison, Metric, Rate};
+use profile::{Explanation, Kind};
+use proofload_report::{flame, page};
+use record::{ErrorCount, OpenLoop, Record, Slice};
+use stats::Latencies;
+
+#[path = "../tests/explained/mod.rs"]
+mod explained;
+#[path = "../tests/records/mod.rs"]
+mod records;
+
+use records::{factorial, kept};
+
+/// What would set `hostile` in the page if any of it were more than text.
+const HOSTILE: &str =
+    "</script><script>globalThis.hostile=1</script><img src=x onerror=globalThis.hostile=1>{{data}}";
+
+fn main() -> io::Result<()> {
+    let folder = env::args().nth(1).ok_or_else(|| io::Error::other("usage: report_pages FOLDER"))?;
+    let folder = Path::new(&folder);
+    fs::create_dir_all(folder)?;
+    let reports = [
+        ("sound", kept()),
+        ("latency", in_open_loop()),
+        ("void", failing()),
+        ("hostile", hostile()),
+        ("many", of_variants((0..64).map(long_name), 12)),
+        ("largest", of_variants((0..200).map(|index| format!("level-{index}")), 50)),
+    ];
+    for (name, record) in &reports {
+        write(folder, name, &page(record, &conclude(record), None))?;
+    }
+    let (factors, full) = (answering(factorial(2, 0.0)), explained::full());
+    write(folder, "factors", &page(&factors, &conclude(&factors), Some(&full)))?;
+    write(folder, "flame", &flame::page(&full, "Log-in: three ways to hash"))?;
+    write(folder, "flame-hostile", &flame::page(&hostile_profile(), HOSTILE))
+}
+
+fn write(folder: &Path, name: &str, text: &str) -> io::Result<()> {
+    fs::write(folder.join(name).with_extension("html"), text)
+}
+
+fn slices(record: &mut Record) -> impl Iterator<Item = &mut Slice> {
+    record.blocks.iter_mut().flat_map(|block| &mut block.trials).flat_map(|trial| &mut trial.slices)
+}
+
+/// A thousand times about so many microseconds, with a tail.
+fn times(about_us: f64, seed: usize) -> Latencies {
+    let mut times = Latencies::new();
+    for index in 0..1000 {
+        let (body, tail) = (explained::noise(seed * 1000 + index), explained::noise(seed + index * 31 + 7));
+        let us = about_us * (0.8 + 0.4 * body + 0.3 * tail.powi(12) / (1.02 - tail));
+        times.record((us * 1000.0) as u64);
+    }
+    times
+}
+
+/// Each variant's times follow from its throughput, as in a closed loop.
+fn answering(mut record: Record) -> Record {
+    for slice in slices(&mut record) {
+        let about_us = 32.0 * 0.5e6 / slice.ok.max(1) as f64;
+        slice.latency = times(about_us, slice.block as usize * 100 + slice.variant);
+    }
+    record
+}
+
+/// The kept record at a common rate, with requests that the first variant never answered.
+fn in_open_loop() -> Record {
+    let mut record = kept();
+    record.header.plan.question = Some("How long do users wait?".into());
+    record.header.plan.design.metric = Metric::P90;
+    record.header.plan.design.rate = Some(Rate::PerSecond(1000.0));
+    for slice in slices(&mut record) {
+        let about_us = [4000.0, 3100.0][slice.variant.min(1)];
+        let mut response = times(about_us * 1.1, slice.block as usize * 10 + slice.variant);
+        slice.latency = times(about_us, slice.block as usize * 10 + slice.variant);
+        (slice.sent, slice.answered, slice.ok, slice.ok_in_window) = (1000, 1000, 1000, 1000);
+        (0..15 * (1 - slice.variant.min(1))).for_each(|_| response.censor(60_000_000));
+        slice.open = Some(Box::new(OpenLoop {
+            rate_per_s: 1000.0,
+            intended: 1000,
+            sent_in_window: 1000,
+            unsent: 0,
+            queued: 0,
+            response,
+            schedule_lag: Latencies::new(),
+        }));
+    }
+    record
+}
+
+/// One in ten is not answered.
+fn failing() -> Record {
+    let mut record = kept();
+    for slice in slices(&mut record) {
+        slice.ok -= slice.ok / 10;
+        slice.timed_out = slice.ok / 12;
+        let errors = [("head", "reset"), ("connect", "refused")];
+        slice.errors = errors.map(|(phase, cause)| error(phase, cause, slice.ok / 150)).into();
+    }
+    record
+}
+
+fn error(phase: &str, cause: &str, count: u64) -> ErrorCount {
+    ErrorCount { phase: phase.into(), cause: cause.into(), count }
+}
+
+/// Every text from outside is hostile.
+fn hostile() -> Record {
+    let mut record = failing();
+    let plan = &mut record.header.plan;
+    (plan.name, plan.question) = (HOSTILE.into(), Some(HOSTILE.into()));
+    plan.factors[0].name = HOSTILE.into();
+    for (index, variant) in plan.variants.iter_mut().enumerate() {
+        variant.name = format!("{HOSTILE} {index}");
+        variant.levels = [(HOSTILE.to_owned(), format!("{HOSTILE} {index}"))].into();
+    }
+    plan.comparisons[0].label = format!("{HOSTILE} 1 against {HOSTILE} 0");
+    record.header.command = vec![HOSTILE.into(), "run".into(), HOSTILE.into()];
+    record.header.experiment = HOSTILE.into();
+    record.experiment_text = Some(HOSTILE.into());
+    record.directory = HOSTILE.into();
+    record.damage = vec![HOSTILE.into()];
+    for slice in slices(&mut record) {
+        slice.errors = vec![error(HOSTILE, HOSTILE, slice.ok / 50)];
+    }
+    record
+}
+
+fn hostile_profile() -> Explanation {
+    let mut grown = explained::Grown::default();
+    for (index, name) in [HOSTILE, "innocent"].into_iter().enumerate() {
+        grown.add(&[explained::frame(name, name, 1, Kind::Application)], 10.0 + index as f64);
+    }
+    let mut explanation = explained::simple();
+    explanation.subjects = vec![explained::subject(HOSTILE, HOSTILE, grown.tree, None)];
+    explanation.comparisons[0].baseline = HOSTILE.into();
+    explanation.comparisons[0].story = Some(HOSTILE.into());
+    explanation
+}
+
+fn long_name(index: usize) -> String {
+    let words =
+        ["with words", "with_one_long_word_that_breaks_nowhere_at_all_and_goes_on_and_on", "短", "in brief"];
+    format!("variant {index} {}", words[index % words.len()])
+}
+
+/// Variants by name, one level each, all compared with the first.
+fn of_variants(names: impl Iterator<Item = String>, blocks: u32) -> Record {
+    let mut record = kept();
+    let names: Vec<String> = names.collect();
+    let plan = &mut record.header.plan;
+    plan.question = Some(format!("Which of {} is the fastest?", names.len()));
+    plan.factors[0].levels = names.clone();
+    let level = |name: &String| [("setting".to_owned(), name.clone())].into();
+    let model = plan.variants[0].clone();
+    let variant = |name| plan::Variant { name: String::clone(name), levels: level(name), ..model.clone() };
+    plan.variants = names.iter().map(variant).collect();
+    let against = |candidate: usize| Comparison {
+        baseline: 0,
+        candidate,
+        label: format!("{} against {}", names[candidate], names[0]),
+    };
+    plan.comparisons = (1..names.len()).map(against).collect();
+    let (mut block, mut trial) = (record.blocks[0].clone(), record.blocks[0].trials[0].clone());
+    trial.slices.truncate(3);
+    block.trials.clear();
+    let trial_of = |block: u32, variant: usize| {
+        let mut trial = trial.clone();
+        trial.started.variant = variant;
+        trial.ended.iter_mut().for_each(|ended| ended.variant = variant);
+        for slice in &mut trial.slices {
+            let faster =
+                1.0 + (variant % 7) as f64 * 0.05 + explained::noise(block as usize * 300 + variant) * 0.02;
+            let ok = (slice.ok as f64 * faster) as u64;
+            (slice.block, slice.variant) = (block, variant);
+            (slice.sent, slice.answered, slice.ok, slice.ok_in_window) = (ok, ok, ok, ok);
+        }
+        trial
+    };
+    let block_of = |number| record::Block {
+        number,
+        order: (0..names.len()).collect(),
+        trials: (0..names.len()).map(|variant| trial_of(number, variant)).collect(),
+        ..block.clone()
+    };
+    record.blocks = (1..=blocks).map(block_of).collect();
+    record
+}

@@ -1,0 +1,264 @@
+//! Where a series of figures, each with a standard error of its own, changes its level: what earlier records say beside later ones.
+//!
+//! For few points and unequal precision, without a belief in normal noise or in standard errors that tell everything: what
+//! changes between two runs besides their blocks is estimated too, and the p-value is that of all orders of the points.
+//!
+//! Must not: decide which size matters, or leave out points. It knows nothing of earlier looks: whoever asks again after each new
+//! record sees a false change more often than [`CHANGE_LEVEL`] says.
+
+use crate::resampling::Draws;
+use crate::{Error, Resampling};
+
+/// The level of each test: of a hundred stretches that change nowhere one shows a change.
+pub const CHANGE_LEVEL: f64 = 0.01;
+/// Fewest points on each side of a change: one alone may be an accident.
+pub const CHANGE_SIDE_MIN: usize = 3;
+/// Most points of a series.
+pub const CHANGE_POINTS_MAX: usize = 1_000;
+
+const PURPOSE: [u8; 8] = *b"changing";
+/// No point weighs more than so many times the least precise one, however small a standard error it claims.
+const WEIGHTS_MOST: f64 = 1e6;
+/// Two statistics that differ by a smaller share count as equal: the error is to the safe side.
+const ROUNDING: f64 = 1e-9;
+
+/// One figure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measured {
+    /// The figure, on a scale on which differences mean the same everywhere: the logarithm of a ratio or of a rate.
+    pub value: f64,
+    /// Its standard error, 0 or more: what its own blocks tell of its precision.
+    pub standard_error: f64,
+}
+
+/// A change of level.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Change {
+    /// Index of the first point that lies on the new level.
+    pub at: usize,
+    /// The level before: weighted mean of the points since the change before this one.
+    pub before: f64,
+    /// The level after, until the next change. Found because it differs, so that the difference rather looks too large.
+    pub after: f64,
+    /// The p-value of the test that found it; at most [`CHANGE_LEVEL`].
+    pub p: f64,
+}
+
+/// The likeliest place of a change, whether there is one or not.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Suspect {
+    /// Index of the first point behind it.
+    pub at: usize,
+    /// Weighted sum of squares between the two sides, in units of the points' own variances.
+    pub statistic: f64,
+    /// Share of orders of the points that show as much somewhere. Above [`CHANGE_LEVEL`] it is rough, for the draws end there.
+    pub p: f64,
+}
+
+/// Every change of level, in order; none below two sides of [`CHANGE_SIDE_MIN`] points.
+///
+/// Binary segmentation (Vostrikova 1981): where a stretch has a [`suspect`] with a p-value of at most [`CHANGE_LEVEL`], it is split
+/// there and each side is tested by itself. Fewer than ten points cannot have so small a p-value, and three after a
+/// change need nine before it: of n points there are only so many orders.
+///
+/// # Errors
+/// As [`suspect`].
+pub fn changes(points: &[Measured], resampling: Resampling) -> Result<Vec<Change>, Error> {
+    check(points)?;
+    let mut draws = resampling.draws(PURPOSE)?;
+    let mut found: Vec<(usize, f64)> = Vec::new();
+    let mut open = vec![(0, points.len())];
+    while let Some((start, end)) = open.pop() {
+        let scan = Scan::of(&points[start..end]);
+        let suspect = scan.and_then(|mut scan| scan.suspect(&mut draws, resampling));
+        if let Some(Suspect { at, p, .. }) = suspect.filter(|suspect| suspect.p <= CHANGE_LEVEL) {
+            found.push((start + at, p));
+            open.extend([(start + at, end), (start, start + at)]);
+        }
+    }
+    found.sort_by_key(|(at, _)| *at);
+    let mut ends: Vec<usize> = found.iter().map(|(at, _)| *at).collect();
+    ends.push(points.len());
+    let mut start = 0;
+    let change = |(&(at, p), next): (&(usize, f64), &usize)| {
+        let (before, after) = (level(&points[start..at]), level(&points[at..*next]));
+        start = at;
+        Change { at, before, after, p }
+    };
+    Ok(found.iter().zip(&ends[1..]).map(change).collect())
+}
+
+/// The split of all points that explains most, with its p-value; `None` below two sides of [`CHANGE_SIDE_MIN`] points and where
+/// all are alike.
+///
+/// With weights w = 1/(se² + τ²), their sum W and the weighted mean m, a split after k points explains
+/// S_k² W / (W_k (W − W_k)), where S_k = Σ_{i ≤ k} w_i (x_i − m): the likelihood ratio for a shift in the mean of normal figures of
+/// known variances (Hawkins 1977; Worsley 1979). τ² = max(0, s² − mean of se²), the variance component of Hedges (1983), is what
+/// runs differ by beyond their standard errors. The largest over all k is held against the same of points in random order, value
+/// and standard error together (Antoch & Hušková 2001): as all orders are alike where nothing changes, the level holds whatever
+/// the noise, and however wrong the standard errors are. p = (1 + as large)/(1 + drawn) (Phipson & Smyth 2010); drawing ends
+/// once p cannot be below [`CHANGE_LEVEL`] any more (Besag & Clifford 1991).
+///
+/// A slow drift, or neighbours that are alike, are no level and will be told as changes.
+///
+/// # Errors
+/// [`Error::Points`] above [`CHANGE_POINTS_MAX`], [`Error::NotFinite`] for a value, [`Error::StandardError`] for one that is no
+/// finite number of at least 0, [`Error::Resamples`].
+pub fn suspect(points: &[Measured], resampling: Resampling) -> Result<Option<Suspect>, Error> {
+    check(points)?;
+    let mut draws = resampling.draws(PURPOSE)?;
+    Ok(Scan::of(points).and_then(|mut scan| scan.suspect(&mut draws, resampling)))
+}
+
+fn check(points: &[Measured]) -> Result<(), Error> {
+    if points.len() > CHANGE_POINTS_MAX {
+        return Err(Error::Points { points: points.len(), most: CHANGE_POINTS_MAX });
+    }
+    for (index, point) in points.iter().enumerate() {
+        if !point.value.is_finite() {
+            return Err(Error::NotFinite { index, value: point.value });
+        }
+        if !(point.standard_error.is_finite() && point.standard_error >= 0.0) {
+            return Err(Error::StandardError { index, value: point.standard_error });
+        }
+    }
+    Ok(())
+}
+
+/// 1/(se² + τ²) of each point, in units of the least precise one's.
+fn weights(points: &[Measured]) -> Vec<f64> {
+    let n = points.len() as f64;
+    let mean = points.iter().map(|point| point.value).sum::<f64>() / n;
+    let squares: f64 = points.iter().map(|point| (point.value - mean).powi(2)).sum();
+    let own = points.iter().map(|point| point.standard_error.powi(2)).sum::<f64>() / n;
+    let between = if points.len() < 2 { 0.0 } else { (squares / (n - 1.0) - own).max(0.0) };
+    let variances = points.iter().map(|point| point.standard_error.powi(2) + between);
+    let variances: Vec<f64> = variances.collect();
+    let largest = variances.iter().copied().fold(0.0, f64::max);
+    let weight = |variance: &f64| if largest > 0.0 { (largest / variance).min(WEIGHTS_MOST) } else { 1.0 };
+    variances.iter().map(weight).collect()
+}
+
+fn level(points: &[Measured]) -> f64 {
+    let weights = weights(points);
+    let sum: f64 = points.iter().zip(&weights).map(|(point, weight)| point.value * weight).sum();
+    sum / weights.iter().sum::<f64>()
+}
+
+/// A stretch ready to be split everywhere: each point's weight, and its weighted distance from the mean.
+struct Scan {
+    points: Vec<(f64, f64)>,
+    weight: f64,
+}
+
+impl Scan {
+    /// `None` where there are too few points, or all are alike.
+    fn of(points: &[Measured]) -> Option<Scan> {
+        if points.len() < 2 * CHANGE_SIDE_MIN {
+            return None;
+        }
+        let (weights, mean) = (weights(points), level(points));
+        let largest = points.iter().map(|point| point.value.abs()).fold(0.0, f64::max);
+        let alike = points.iter().all(|point| (point.value - mean).abs() <= ROUNDING * largest);
+        let scored =
+            points.iter().zip(&weights).map(|(point, weight)| (*weight, weight * (point.value - mean)));
+        (!alike).then(|| Scan { points: scored.collect(), weight: weights.iter().sum() })
+    }
+
+    /// The best split of the points as they stand: points before it, and what it explains.
+    fn best(&self) -> (usize, f64) {
+        let (mut weight, mut sum) = (0.0, 0.0);
+        let mut best = (CHANGE_SIDE_MIN, -1.0);
+        let last = self.points.len() - CHANGE_SIDE_MIN;
+        for (index, (w, score)) in self.points[..last].iter().enumerate() {
+            (weight, sum) = (weight + w, sum + score);
+            let explained = sum * sum * self.weight / (weight * (self.weight - weight));
+            if index + 1 >= CHANGE_SIDE_MIN && explained > best.1 {
+                best = (index + 1, explained);
+            }
+        }
+        best
+    }
+
+    fn suspect(&mut self, draws: &mut Draws, resampling: Resampling) -> Option<Suspect> {
+        let (at, statistic) = self.best();
+        // So many as large as the one seen, and p is above the level whatever comes.
+        let enough = (CHANGE_LEVEL * (f64::from(resampling.resamples) + 1.0)).floor() as u32;
+        let (mut drawn, mut as_large) = (0, 0);
+        while drawn < resampling.resamples && as_large < enough {
+            draws.shuffle(&mut self.points);
+            drawn += 1;
+            as_large += u32::from(self.best().1 >= statistic * (1.0 - ROUNDING));
+        }
+        let p = f64::from(as_large + 1) / f64::from(drawn + 1);
+        statistic.is_finite().then_some(Suspect { at, statistic, p })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MANY: Resampling = Resampling { resamples: 9_999, seed: 7 };
+
+    fn points(values: &[f64], standard_error: f64) -> Vec<Measured> {
+        values.iter().map(|value| Measured { value: *value, standard_error }).collect()
+    }
+
+    #[test]
+    fn what_is_too_little_alike_or_no_number_shows_no_change() {
+        for values in [&[][..], &[1.0; 5], &[1.0; 40]] {
+            assert_eq!(changes(&points(values, 0.01), MANY), Ok(vec![]), "{values:?}");
+        }
+        // Nine points have too few orders for the level, whatever they show.
+        assert_eq!(changes(&points(&[0.0, 0.0, 0.0, 0.0, 9.0, 9.0, 9.0, 9.0, 9.0], 0.1), MANY), Ok(vec![]));
+        for (value, standard_error) in [(f64::NAN, 0.1), (0.0, -0.1), (0.0, f64::INFINITY)] {
+            let mut wrong = points(&[0.0; 12], 0.1);
+            wrong[4] = Measured { value, standard_error };
+            assert!(changes(&wrong, MANY).is_err());
+        }
+        assert!(changes(&points(&[0.0; CHANGE_POINTS_MAX + 1], 0.1), MANY).is_err());
+    }
+
+    #[test]
+    fn levels_between_changes_are_those_of_their_stretches() {
+        let values: Vec<f64> = (0..45).map(|i| f64::from(i / 15) + 0.01 * f64::from(i * 7 % 5)).collect();
+        let found = changes(&points(&values, 0.01), MANY).expect("numbers");
+        let places: Vec<usize> = found.iter().map(|change| change.at).collect();
+        assert_eq!(places, [15, 30]);
+        for (change, level) in found.iter().zip(0..) {
+            assert!((change.before - f64::from(level) - 0.02).abs() < 1e-6, "{change:?}");
+            assert!(
+                (change.after - change.before - 1.0).abs() < 1e-6 && change.p <= CHANGE_LEVEL,
+                "{change:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_scale_and_its_zero_do_not_matter() {
+        let values: Vec<f64> =
+            (0..30).map(|i| if i < 18 { 0.0 } else { 0.1 } + 0.02 * f64::from(i * 11 % 7)).collect();
+        let found = changes(&points(&values, 0.02), MANY).expect("numbers");
+        assert_eq!(found.iter().map(|change| change.at).collect::<Vec<_>>(), [18]);
+        for (factor, shift) in [(1e-6, 0.0), (1e6, 3.0), (1.0, -1e3)] {
+            let scaled: Vec<f64> = values.iter().map(|value| value * factor + shift).collect();
+            let again = changes(&points(&scaled, 0.02 * factor), MANY).expect("numbers");
+            assert_eq!(again.len(), 1, "{factor} {shift}");
+            assert_eq!((again[0].at, again[0].p), (found[0].at, found[0].p));
+            let size = (again[0].after - again[0].before) / factor;
+            assert!((size - (found[0].after - found[0].before)).abs() < 1e-6, "{size}");
+        }
+    }
+
+    #[test]
+    fn a_point_of_little_precision_makes_no_level() {
+        // Four wild ones at the end, and they say themselves that they know little.
+        let mut all = points(&(0..16).map(|i| 0.01 * f64::from(i * 5 % 4)).collect::<Vec<_>>(), 0.01);
+        all.extend(points(&[2.0, 1.4, 2.2, 1.8], 3.0));
+        let precise = suspect(&points(&all.iter().map(|one| one.value).collect::<Vec<_>>(), 0.01), MANY);
+        let told = suspect(&all, MANY);
+        let p = |found: Result<Option<Suspect>, Error>| found.expect("numbers").expect("they vary").p;
+        assert!(p(precise) <= CHANGE_LEVEL && p(told) > CHANGE_LEVEL);
+    }
+}

@@ -1,0 +1,199 @@
+//! A commit checked out in the cache: made once, found again while it is as it was made, removed when others were used since.
+//!
+//! It knows what was built only by its mark.
+
+use std::fs::{self, Metadata};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::git::Git;
+use super::repository::Repository;
+use super::{Source, SourceError};
+use crate::prepare::Lock;
+use crate::{Cache, PrepareError, Preparing};
+
+/// The folder of worktrees in the cache's.
+const FOLDER: &str = "worktrees";
+/// So many stay, those that were used last.
+const KEPT_MAX: usize = 5;
+/// What follows the key in the name of a mark.
+const BUILT: &str = ".built-";
+const OWNER: &str = ".json";
+const KEY_DIGITS: usize = 12;
+
+/// A worktree in use: nobody else changes or removes it until this is dropped.
+#[derive(Debug)]
+pub struct Worktree {
+    /// Its root.
+    pub path: PathBuf,
+    /// Whether it was checked out just now; otherwise it was found.
+    pub made: bool,
+    _lock: Lock,
+}
+
+/// What is kept beside a worktree.
+#[derive(Serialize, Deserialize)]
+struct Owner {
+    repository: PathBuf,
+    commit: String,
+}
+
+/// Where worktrees are kept.
+pub(super) fn folder(cache: &Cache) -> PathBuf {
+    cache.folder().join(FOLDER)
+}
+
+/// Name of the folder of a commit of a repository: it begins with the commit, for whoever looks at a path.
+pub(super) fn key(repository: &Repository, commit: &str) -> String {
+    let hash = hash(&[repository.common.as_os_str().as_encoded_bytes(), commit.as_bytes()]);
+    format!("{}-{hash}", commit.get(..KEY_DIGITS).unwrap_or(commit))
+}
+
+/// The file that tells that a command ended well in a directory of a worktree.
+pub(super) fn mark(worktree: &Path, directory: &Path, command: &[String]) -> PathBuf {
+    let words = command.iter().map(|word| word.as_bytes());
+    let parts: Vec<&[u8]> = [directory.as_os_str().as_encoded_bytes()].into_iter().chain(words).collect();
+    beside(worktree, &format!("{BUILT}{}", hash(&parts)))
+}
+
+/// Each part with its length before it, so that no two lists of parts look alike.
+fn hash(parts: &[&[u8]]) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    let digits = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    digits[..KEY_DIGITS].to_owned()
+}
+
+fn beside(worktree: &Path, end: &str) -> PathBuf {
+    let mut name = worktree.file_name().unwrap_or_default().to_owned();
+    name.push(end);
+    worktree.with_file_name(name)
+}
+
+impl Source {
+    /// Finds the worktree or makes it, and removes others that nobody has used for long. `watch` hears what takes time.
+    ///
+    /// # Errors
+    /// Where git cannot, or the cache cannot be written.
+    pub fn check_out(
+        &self,
+        cache: &Cache,
+        watch: &mut dyn FnMut(Preparing),
+    ) -> Result<Worktree, SourceError> {
+        let cache = Cache::at(folder(cache));
+        cache.create()?;
+        let lock = cache.lock(&self.against.baseline(), &self.key, watch, &|| false)?;
+        let path = self.against.worktree.clone();
+        let made = !self.is_whole()?;
+        if made {
+            watch(Preparing::Making(Duration::ZERO));
+            discard(&self.repository.git, &path);
+            self.add()?;
+        } else if self.builds.iter().any(|step| step.mark.as_ref().is_some_and(|mark| !mark.is_file())) {
+            // Nobody knows what a build left that failed, or another one.
+            self.clean()?;
+        }
+        self.sign()?;
+        remove_old(&cache);
+        Ok(Worktree { path, made, _lock: lock })
+    }
+
+    /// Whether it is there as git checked it out, whatever has been built in it.
+    fn is_whole(&self) -> Result<bool, SourceError> {
+        let path = &self.against.worktree;
+        if !path.is_dir() {
+            return Ok(false);
+        }
+        let git = Git::at(path);
+        // Of a folder that is none of git's any more another repository around it would answer.
+        let root = git.ask(&["rev-parse", "--show-toplevel"])?;
+        let commit = git.ask(&["rev-parse", "--verify", "HEAD"])?;
+        let real = path.canonicalize().unwrap_or_else(|_| path.clone());
+        if !root.is_yes() || Path::new(&root.line()) != real || commit.line() != self.against.commit {
+            return Ok(false);
+        }
+        let changed =
+            git.ask(&["status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all"])?;
+        Ok(changed.is_yes() && changed.out.is_empty())
+    }
+
+    /// Also where git remembers one there that somebody has deleted.
+    fn add(&self) -> Result<(), SourceError> {
+        let (git, path) = (&self.repository.git, &self.against.worktree);
+        let mut command = git.command(&["worktree", "add", "--force", "--detach"]);
+        let said = git.run(command.arg(path).arg(&self.against.commit))?;
+        let added = said.or_fail(format!("check out {}", self.against.baseline())).map(|_| ());
+        if added.is_err() {
+            discard(git, path);
+        }
+        added
+    }
+
+    fn clean(&self) -> Result<(), SourceError> {
+        let path = &self.against.worktree;
+        remove_marks(path);
+        let said = Git::at(path).ask(&["clean", "-ffdxq"])?;
+        said.or_fail(format!("clean {}", path.display())).map(|_| ())
+    }
+
+    fn sign(&self) -> Result<(), SourceError> {
+        let path = beside(&self.against.worktree, OWNER);
+        let owner =
+            Owner { repository: self.against.repository.clone(), commit: self.against.commit.clone() };
+        // Paths that are not UTF-8 cannot be kept; then only git forgets nothing of it.
+        let text = serde_json::to_string(&owner).unwrap_or_default();
+        let unusable =
+            |error: std::io::Error| PrepareError::Folder { path: path.clone(), reason: error.to_string() };
+        Ok(fs::write(&path, text).map_err(unusable)?)
+    }
+}
+
+/// Removes a worktree with all that stands beside it; what cannot be removed is only space, or in the way of the next.
+fn discard(git: &Git, path: &Path) {
+    remove_marks(path);
+    if path.exists() {
+        // Git forgets it; of one that it does not know the files are still there.
+        let _ = git.run(git.command(&["worktree", "remove", "--force", "--force"]).arg(path));
+        let _ = fs::remove_dir_all(path);
+    }
+    let _ = fs::remove_file(beside(path, OWNER));
+}
+
+fn remove_marks(worktree: &Path) {
+    let begins = format!("{}{BUILT}", worktree.file_name().unwrap_or_default().display());
+    let entries = worktree.parent().and_then(|folder| fs::read_dir(folder).ok());
+    for entry in entries.into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(&begins) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Removes those that were not used for longest, where nobody uses them now.
+fn remove_old(cache: &Cache) {
+    let mut owners: Vec<(SystemTime, PathBuf)> = fs::read_dir(cache.folder())
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().ends_with(OWNER))
+        .filter_map(|entry| {
+            Some((entry.metadata().as_ref().map(Metadata::modified).ok()?.ok()?, entry.path()))
+        })
+        .collect();
+    owners.sort_by_key(|(used, _)| std::cmp::Reverse(*used));
+    for (_, path) in owners.iter().skip(KEPT_MAX) {
+        let worktree = path.with_extension("");
+        let key = worktree.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let Ok(Some(_lock)) = Lock::try_take(cache, &key) else { continue };
+        let text = fs::read_to_string(path).unwrap_or_default();
+        let owner: Option<Owner> = serde_json::from_str(&text).ok();
+        let repository = owner.map_or_else(|| worktree.clone(), |owner| owner.repository);
+        discard(&Git::at(&repository), &worktree);
+    }
+}
