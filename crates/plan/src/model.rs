@@ -9,9 +9,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 mod against;
+mod generators;
 mod mix;
 
 pub use against::{Against, Building};
+pub use generators::{Generators, Kubernetes};
 pub use mix::{Cpus, Endpoint, Request};
 
 use crate::gate::GateEntry;

@@ -1,0 +1,1 @@
+//! Programs in pods: one Indexed Job, each pod attached to.

@@ -1,0 +1,1 @@
+//! Programs on machines that this system's OpenSSH reaches.
