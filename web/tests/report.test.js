@@ -5,6 +5,8 @@ import { after, before, describe, it } from 'node:test';
 import { barriers, launched, opened, overflow } from './browser.js';
 
 const RECORDS = ['sound', 'factors', 'latency', 'void', 'many', 'hostile'];
+/** Pages of real records, by name, where `scripts/test-page` was given some. */
+const REAL = (process.env.PROOFLOAD_PAGES ?? '').split(' ').filter((name) => name);
 const WIDTHS = [1440, 768, 360];
 
 let browser;
@@ -22,7 +24,7 @@ async function on(name, settings, act) {
 }
 
 describe('every report', () => {
-  for (const name of RECORDS) {
+  for (const name of REAL.length ? REAL : RECORDS) {
     it(`${name}: fits each width, and axe finds nothing serious in the light and in the dark`, async () => {
       await on(name, {}, async (page) => {
         assert.ok((await page.locator('h1').innerText()).length > 0);
