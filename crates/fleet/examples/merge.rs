@@ -7,7 +7,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::time::{Duration, Instant};
 
 use load::{Address, LoadSpec, Request, Slice, Until};
-use proofload_fleet::{Answer, Fleet, Order, Remote, VERSION};
+use proofload_fleet::{Answer, Fleet, FleetError, Order, Remote, VERSION};
 
 /// Latencies that differ, so that histograms are as long as real ones: log-normal, roughly, from 200 µs up.
 fn slice(seed: u64) -> Slice {
@@ -28,10 +28,12 @@ fn slice(seed: u64) -> Slice {
 fn simulated(index: u64, orders: impl io::Read, mut answers: impl Write) -> io::Result<()> {
     for line in BufReader::new(orders).lines() {
         let answer = match serde_json::from_str(&line?)? {
-            Order::Begin { .. } => {
+            Order::Hello { .. } => {
                 let host = format!("host-{index}");
                 Answer::Ready { version: VERSION, proofload: "0".into(), host, processors: 1 }
             }
+            Order::Begin { .. } => Answer::Begun,
+            Order::Rest => Answer::Resting,
             Order::Ping(ping) => Answer::Pong { ping, clock_ns: 0 },
             Order::Prepare { number, .. } => Answer::Prepared { number },
             Order::Run { number, .. } => Answer::Slice {
@@ -64,7 +66,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let spec = LoadSpec { connections, ..LoadSpec::new(address, vec![Request::new("GET", "/", "a")]) };
     let specs = spec.divided(connections, 1);
     let remotes = (0..generators).map(remote).collect::<io::Result<Vec<Remote>>>()?;
-    let mut fleet = Fleet::begin(remotes, specs)?;
+    let first = |errors: Vec<FleetError>| errors.into_iter().next().map_or("nobody is lost".to_owned(), |error| error.to_string());
+    let mut fleet = Fleet::connect(remotes).map_err(first)?;
+    fleet.compare_clocks().map_err(first)?;
+    fleet.give(specs).map_err(first)?;
     for _ in 0..windows {
         let (began, cpu) = (Instant::now(), cpu_time());
         let ran = fleet.run(Until::Elapsed(Duration::from_secs(1)), &|| false);

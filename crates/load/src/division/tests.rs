@@ -28,6 +28,21 @@ proptest! {
         }
         prop_assert!(parts.iter().all(|part| part.lanes.unwrap().of == next));
     }
+
+    #[test]
+    fn lanes_are_whole_too_where_generators_have_threads_of_their_own_number(
+        connections in 1u32..500,
+        threads in proptest::collection::vec(0u32..40, 1..20),
+    ) {
+        let parts = spec(connections).divided_among(threads.len() as u32, |index, _| threads[index as usize]);
+        let mut next = 0;
+        for (part, wanted) in parts.iter().zip(&threads) {
+            prop_assert_eq!(part.threads, (*wanted).clamp(1, part.connections));
+            prop_assert_eq!(part.lanes.unwrap().first, next);
+            next += part.threads;
+        }
+        prop_assert!(parts.iter().all(|part| part.lanes.unwrap().of == next));
+    }
 }
 
 #[test]
