@@ -2,26 +2,36 @@
 //!
 //! A fleet outlives what it loads: it is given one load after another. What happens to one of its generators is told and no reason to stop
 //! by itself: whether a window without it counts is for the caller to say, and so is whether another takes its place.
+//!
+//! There may be a thousand: what is done for each answer must not grow with their number.
 
-use std::collections::BTreeSet;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 use load::{LoadSpec, Slice, Until};
 
 use crate::clock::monotonic_ns;
 use crate::member::{Member, Part, SILENCE_MAX};
+use crate::merging::Merging;
 use crate::remote::Heard;
 use crate::{Answer, ClockOffset, FleetError, Order, Ping, Remote, VERSION};
 
 /// Pings for an offset, one after the other.
 const PINGS: u64 = 8;
-/// Generators that are pinged at the same time: of more the answers would wait for each other, and seem to come from farther away.
-const PINGED_TOGETHER: usize = 16;
+/// Groups of generators that are pinged one after the other, at most: a thousand in a row would take a minute over a long way.
+const PING_GROUPS_MAX: usize = 64;
+/// Generators in a group, at least. Answers that come together wait for each other here, and seem to come from farther away: the
+/// more, the less is known of clocks.
+const PINGED_TOGETHER: usize = 4;
+/// Answers that may wait to be taken in. Their readers wait then, and whoever writes them.
+const HEARD_MAX: usize = 1024;
 /// How long a generator may take to say that it is there, to begin a load, and to end one.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How often it is pinged while it is waited for.
 const PING_EVERY: Duration = Duration::from_secs(1);
+/// How often it is looked at who is silent.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Time between the order and the agreed begin, at least; beside it, twice the longest way there and back.
 const LEAD_MIN_NS: u64 = 50_000_000;
 
@@ -29,9 +39,11 @@ const LEAD_MIN_NS: u64 = 50_000_000;
 #[derive(Debug)]
 pub struct Fleet {
     members: Vec<Member>,
+    /// By the number of its channel, the place of each.
+    places: BTreeMap<u64, usize>,
     heard: Receiver<Heard>,
     /// For those who are still to come.
-    to: Sender<Heard>,
+    to: SyncSender<Heard>,
     /// Number of the last channel.
     channels: u64,
     /// Number of the last window.
@@ -68,11 +80,13 @@ impl Fleet {
     /// # Errors
     /// All that are not there: before a load a missing generator is a mistake to be mended, and no misfortune.
     pub fn connect(remotes: Vec<Remote>) -> Result<Fleet, Vec<FleetError>> {
-        let (to, heard) = channel();
+        let (to, heard) = sync_channel(HEARD_MAX);
         let (channels, windows, connect_timeout) = (0, 0, Duration::ZERO);
-        let mut fleet = Fleet { members: Vec::new(), heard, to, channels, windows, connect_timeout };
+        let (members, places) = (Vec::with_capacity(remotes.len()), BTreeMap::new());
+        let mut fleet = Fleet { members, places, heard, to, channels, windows, connect_timeout };
         for remote in remotes {
             let member = fleet.greeted(remote);
+            fleet.places.insert(fleet.channels, fleet.members.len());
             fleet.members.push(member);
         }
         fleet.await_ready((0..fleet.members.len()).collect());
@@ -95,9 +109,8 @@ impl Fleet {
     /// Generators that were lost by now.
     pub fn compare_clocks(&mut self) -> Result<(), Vec<FleetError>> {
         let all: Vec<usize> = (0..self.members.len()).collect();
-        for together in all.chunks(PINGED_TOGETHER) {
-            self.compare_clocks_of(together);
-        }
+        let group = all.len().div_ceil(PING_GROUPS_MAX).max(PINGED_TOGETHER);
+        all.chunks(group).for_each(|group| self.compare_clocks_of(group));
         self.none_lost()
     }
 
@@ -140,21 +153,16 @@ impl Fleet {
         let offsets: Vec<ClockOffset> = self.members.iter().map(|member| member.offset).collect();
         let waited =
             self.tell_all(|index| Order::Run { number, start_at_ns: offsets[index].theirs(start_ns) });
-        let mut arrived = Vec::new();
+        let mut merging = Merging::default();
         self.gather(waited, Duration::MAX, stopped, |index, member, answer| match answer {
-            Answer::Slice { number: of, late_ns, steal_share, slice } if of == number => {
-                arrived.push((index, member.part(late_ns, steal_share, &slice), slice));
+            Answer::Slice { number: of, late_ns, steal_share, mut slice } if of == number => {
+                slice.started_ns = offsets[index].ours(slice.started_ns);
+                merging.take(index, member.part(late_ns, steal_share, &slice), *slice);
                 true
             }
             _ => false,
         });
-        arrived.sort_by_key(|(index, ..)| *index);
-        let (mut slice, mut parts) = (Slice::default(), Vec::new());
-        for (index, part, mut of_one) in arrived {
-            of_one.started_ns = offsets[index].ours(of_one.started_ns);
-            slice.absorb(*of_one);
-            parts.push(part);
-        }
+        let (slice, parts) = merging.finish();
         Ran { slice, parts, lost: self.take_lost() }
     }
 
@@ -176,8 +184,9 @@ impl Fleet {
     /// # Errors
     /// If it is not there either; the place stays empty then.
     pub fn replace(&mut self, index: usize, remote: Remote) -> Result<(), FleetError> {
-        let member = self.greeted(remote);
-        self.members[index] = member;
+        self.places.retain(|_, place| *place != index);
+        self.members[index] = self.greeted(remote);
+        self.places.insert(self.channels, index);
         self.await_ready(BTreeSet::from([index]));
         self.members[index].lost.take().map_or(Ok(()), Err)
     }
@@ -186,7 +195,7 @@ impl Fleet {
     fn greeted(&mut self, mut remote: Remote) -> Member {
         self.channels += 1;
         let listens = remote.listen(self.channels, self.to.clone());
-        let mut member = Member::new(self.channels, remote);
+        let mut member = Member::new(remote);
         match listens {
             Ok(()) => member.tell(&Order::Hello { version: VERSION }),
             Err(error) => member.lose(error),
@@ -209,26 +218,27 @@ impl Fleet {
         });
     }
 
-    fn compare_clocks_of(&mut self, indices: &[usize]) {
-        let mut pings: Vec<Vec<Ping>> = vec![Vec::new(); self.members.len()];
+    fn compare_clocks_of(&mut self, group: &[usize]) {
+        let mut pings: BTreeMap<usize, Vec<Ping>> = BTreeMap::new();
         for number in 0..PINGS {
-            let mut sent_ns = vec![0; self.members.len()];
-            for &index in indices {
-                sent_ns[index] = monotonic_ns();
-                self.members[index].tell(&Order::Ping(number));
-            }
-            let waited = indices.iter().copied().filter(|index| self.members[*index].alive).collect();
+            let tell = |index: &usize| {
+                let sent_ns = monotonic_ns();
+                self.members[*index].tell(&Order::Ping(number));
+                (*index, sent_ns)
+            };
+            let sent_ns: BTreeMap<usize, u64> = group.iter().map(tell).collect();
+            let waited = group.iter().copied().collect();
             self.gather(waited, SILENCE_MAX, &|| false, |index, member, answer| match answer {
                 Answer::Pong { ping, clock_ns } if ping == number => {
-                    let (sent_ns, received_ns) = (sent_ns[index], member.heard_ns);
-                    pings[index].push(Ping { sent_ns, clock_ns, received_ns });
+                    let ping = Ping { sent_ns: sent_ns[&index], clock_ns, received_ns: member.heard_ns };
+                    pings.entry(index).or_default().push(ping);
                     true
                 }
                 _ => false,
             });
         }
-        for &index in indices {
-            if let Some(offset) = ClockOffset::of(&pings[index]) {
+        for (index, pings) in pings {
+            if let Some(offset) = ClockOffset::of(&pings) {
                 self.members[index].offset = offset;
             }
         }
@@ -245,12 +255,12 @@ impl Fleet {
         (0..self.members.len()).filter(|index| self.members[*index].alive).collect()
     }
 
-    /// Takes in what came: from whom, and what, if that is an answer.
-    fn take_in(&mut self, heard: Heard, waited: &BTreeSet<usize>) -> Option<(usize, Answer)> {
-        // One whose place was taken may still have said its last word.
-        let index = self.members.iter().position(|member| member.id == heard.from)?;
-        self.members[index].heard_ns = heard.at_ns;
-        Some((index, self.members[index].heard(heard.answer, waited.contains(&index))?))
+    /// Takes in what came: from whom, and what, if that is an answer. Nobody's word is that of one whose place was taken.
+    fn take_in(&mut self, heard: Heard, waited: &BTreeSet<usize>) -> Option<(usize, Option<Answer>)> {
+        let index = *self.places.get(&heard.from)?;
+        let member = &mut self.members[index];
+        member.heard_ns = heard.at_ns;
+        Some((index, member.heard(heard.answer, waited.contains(&index))))
     }
 
     /// Waits until each of `waited` has given what `take` accepts, is lost, or has been waited for too long. Those who are silent while
@@ -263,14 +273,18 @@ impl Fleet {
         mut take: impl FnMut(usize, &mut Member, Answer) -> bool,
     ) {
         let began_ns = monotonic_ns();
-        let mut pinged_ns = began_ns;
+        let (mut looked_ns, mut pinged_ns) = (began_ns, began_ns);
+        waited.retain(|index| self.members[*index].alive);
         waited.iter().for_each(|index| self.members[*index].heard_ns = began_ns);
         while !waited.is_empty() {
-            match self.heard.recv_timeout(PING_EVERY / 10) {
+            match self.heard.recv_timeout(LOOK_EVERY) {
                 Ok(heard) => {
-                    if let Some((index, answer)) = self.take_in(heard, &waited)
-                        && take(index, &mut self.members[index], answer)
-                    {
+                    let came = self.take_in(heard, &waited);
+                    let (index, answer) = came.unzip();
+                    let taken = index.zip(answer.flatten());
+                    let done = taken.is_some_and(|(index, answer)| take(index, &mut self.members[index], answer));
+                    // Who has answered, and who never will.
+                    if let Some(index) = index.filter(|index| done || !self.members[*index].alive) {
                         waited.remove(&index);
                     }
                 }
@@ -278,6 +292,7 @@ impl Fleet {
                 // Never, for we hold a sender ourselves; then nobody else would answer.
                 Err(RecvTimeoutError::Disconnected) => {
                     waited.iter().for_each(|index| self.members[*index].lose_quietly(true));
+                    waited.clear();
                 }
             }
             if stopped() {
@@ -285,6 +300,10 @@ impl Fleet {
                 waited.clear();
             }
             let now_ns = monotonic_ns();
+            if now_ns.saturating_sub(looked_ns) < LOOK_EVERY.as_nanos() as u64 {
+                continue;
+            }
+            looked_ns = now_ns;
             for index in &waited {
                 self.members[*index].lose_if_silent(now_ns, began_ns, longest);
             }

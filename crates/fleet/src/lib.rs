@@ -13,6 +13,7 @@ mod error;
 mod fleet;
 mod line;
 mod member;
+mod merging;
 mod order;
 mod remote;
 mod serve;

@@ -14,8 +14,6 @@ pub(crate) const SILENCE_MAX: Duration = Duration::from_secs(6);
 
 #[derive(Debug)]
 pub(crate) struct Member {
-    /// Number of its channel.
-    pub id: u64,
     pub remote: Remote,
     pub offset: ClockOffset,
     /// What its machine calls itself, and how many processors it has.
@@ -54,10 +52,10 @@ pub struct Part {
 }
 
 impl Member {
-    pub fn new(id: u64, remote: Remote) -> Member {
+    pub fn new(remote: Remote) -> Member {
         let offset = ClockOffset { ns: 0, error_ns: 0 };
         let (host, heard_ns) = (String::new(), monotonic_ns());
-        Member { id, remote, offset, host, processors: 1, heard_ns, lost: None, alive: true }
+        Member { remote, offset, host, processors: 1, heard_ns, lost: None, alive: true }
     }
 
     pub fn name(&self) -> String {
