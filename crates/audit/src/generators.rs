@@ -54,7 +54,8 @@ pub fn generators(record: &Record) -> Vec<GeneratorShare> {
 fn of(record: &Record, name: &str, parts: &[&GeneratorPart], all: u64) -> GeneratorShare {
     let told = record.generators.iter().find(|generator| generator.name == name);
     let requests: u64 = parts.iter().map(|part| part.sent).sum();
-    let most_us = |of: fn(&GeneratorPart) -> u64| parts.iter().map(|part| of(part)).max().unwrap_or(0) as f64 / 1e3;
+    let most_us =
+        |of: fn(&GeneratorPart) -> u64| parts.iter().map(|part| of(part)).max().unwrap_or(0) as f64 / 1e3;
     let lost = record.generators_lost.iter().filter(|lost| lost.generator == name).count();
     GeneratorShare {
         name: name.to_owned(),

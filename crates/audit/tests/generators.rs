@@ -36,7 +36,10 @@ fn all(record: &mut Record) -> impl Iterator<Item = &mut Slice> {
 }
 
 /// The second generator's part in each slice of these blocks.
-fn second(record: &mut Record, blocks: impl Fn(u32) -> bool) -> impl Iterator<Item = (&mut GeneratorPart, u64)> {
+fn second(
+    record: &mut Record,
+    blocks: impl Fn(u32) -> bool,
+) -> impl Iterator<Item = (&mut GeneratorPart, u64)> {
     let slices = all(record).filter(move |slice| blocks(slice.block));
     slices.map(|slice| (&mut slice.generators[1], slice.window_ns))
 }
@@ -95,9 +98,14 @@ fn each_planted_fault_of_a_generator_is_found_with_its_name_and_nothing_else() {
         ("generators_apart", Grade::Warning, "the clock of ssh://b could be compared", |record| {
             second(record, |_| true).for_each(|(part, window_ns)| part.clock_error_ns = window_ns / 10);
         }),
-        ("steal", Grade::Warning, "the host of ssh://b gave more than 2.00 % of the CPU time to others", |record| {
-            second(record, |block| block == 4).for_each(|(part, _)| part.steal_share = Some(0.3));
-        }),
+        (
+            "steal",
+            Grade::Warning,
+            "the host of ssh://b gave more than 2.00 % of the CPU time to others",
+            |record| {
+                second(record, |block| block == 4).for_each(|(part, _)| part.steal_share = Some(0.3));
+            },
+        ),
         ("generator_saturated", Grade::Warning, "a thread of ssh://b was busy 97 % of the time", |record| {
             all(record).filter(|slice| slice.variant == 1).for_each(|slice| {
                 slice.generators[1].busiest_share = Some(0.97);
@@ -118,7 +126,8 @@ fn each_planted_fault_of_a_generator_is_found_with_its_name_and_nothing_else() {
 fn a_generator_whose_loss_left_too_few_blocks_is_why_there_is_no_verdict() {
     let mut record = shared();
     record.blocks.truncate(4);
-    record.apply(Event::GeneratorLost(lost(5, "generator ssh://b: gone, and could not be had back: no route")));
+    record
+        .apply(Event::GeneratorLost(lost(5, "generator ssh://b: gone, and could not be had back: no route")));
     let reason = EndReason::GeneratorFailed("generator ssh://b: gone".into());
     record.ended = Some(Ended { reason, seconds: 1.0 });
     assert!(found(&record).contains(&("generator_lost", Grade::Void)), "{:?}", found(&record));

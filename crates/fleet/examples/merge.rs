@@ -102,7 +102,9 @@ fn measured(remotes: Vec<Remote>, windows: usize) -> Result<serde_json::Value, B
         cpu_ms.push(ms(now(ClockId::ProcessCPUTime) - cpu));
         let expected = u64::from(generators) * REQUESTS;
         if (ran.slice.sent, ran.slice.response.count(), ran.lost.len()) != (expected, expected, 0) {
-            return Err(format!("{} of {expected} requests arrived; lost: {:?}", ran.slice.sent, ran.lost).into());
+            return Err(
+                format!("{} of {expected} requests arrived; lost: {:?}", ran.slice.sent, ran.lost).into()
+            );
         }
     }
     let count = |folder: &str| std::fs::read_dir(folder).map_or(0, Iterator::count);
@@ -200,11 +202,8 @@ fn slice(seed: u64) -> Slice {
         slice.response.record(took(210_000.0));
         slice.schedule_lag.record(1_000 + (state >> 50));
     }
-    let done = Outcome {
-        status: Some(200),
-        response: slice.response.clone(),
-        latency: slice.latency.clone(),
-    };
+    let done =
+        Outcome { status: Some(200), response: slice.response.clone(), latency: slice.latency.clone() };
     slice.endpoints = vec![Endpoint {
         name: "GET /".into(),
         sent,

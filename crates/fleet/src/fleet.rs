@@ -282,7 +282,8 @@ impl Fleet {
                     let came = self.take_in(heard, &waited);
                     let (index, answer) = came.unzip();
                     let taken = index.zip(answer.flatten());
-                    let done = taken.is_some_and(|(index, answer)| take(index, &mut self.members[index], answer));
+                    let done =
+                        taken.is_some_and(|(index, answer)| take(index, &mut self.members[index], answer));
                     // Who has answered, and who never will.
                     if let Some(index) = index.filter(|index| done || !self.members[*index].alive) {
                         waited.remove(&index);

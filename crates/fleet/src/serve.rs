@@ -139,7 +139,9 @@ fn carry_out<W: Write>(
                 prepared = Some((number, until));
                 output.tell(&Answer::Prepared { number })?;
             }
-            (Order::Run { number, start_at_ns }, Some((ready, until)), Some(generator)) if ready == number => {
+            (Order::Run { number, start_at_ns }, Some((ready, until)), Some(generator))
+                if ready == number =>
+            {
                 output.tell(&window(generator, number, until, start_at_ns, host))?;
             }
             (Order::Rest, _, generator) => {
@@ -147,7 +149,9 @@ fn carry_out<W: Write>(
                 output.tell(&Answer::Resting)?;
             }
             (Order::Prepare { .. }, _, None) => {
-                return Err(wrong("nothing is to be loaded yet: {\"begin\":{\"spec\":{…}}} comes first".into()));
+                return Err(wrong(
+                    "nothing is to be loaded yet: {\"begin\":{\"spec\":{…}}} comes first".into(),
+                ));
             }
             (Order::Run { number, .. }, ..) => {
                 return Err(wrong(format!("window {number} was not prepared")));

@@ -187,10 +187,7 @@ fn what_cannot_begin_says_why_and_by_whom_all_of_them_at_once() {
     ]);
     let said: Vec<String> = errors.unwrap_err().iter().map(FleetError::to_string).collect();
     assert!(said[0].contains("generator b: ") && said[0].contains("Last login"), "{said:?}");
-    assert!(
-        said[1].contains("speaks version 7 of the protocol (proofload 9.9), here it is 2"),
-        "{said:?}"
-    );
+    assert!(said[1].contains("speaks version 7 of the protocol (proofload 9.9), here it is 2"), "{said:?}");
     assert_eq!((said[2].as_str(), said.len()), ("generator d ended before it had answered", 3));
 }
 

@@ -84,8 +84,9 @@ impl Taken {
                 .then(|| format!("the run was paused for {:.0} s while services lived", self.paused_s)),
         ];
         let elsewhere = self.by_hosts.iter().filter(|(_, share)| **share > GROSS_STEAL_SHARE);
-        let elsewhere = elsewhere
-            .map(|(name, share)| format!("the host of {name} gave {} of the CPU time to others", percent(*share)));
+        let elsewhere = elsewhere.map(|(name, share)| {
+            format!("the host of {name} gave {} of the CPU time to others", percent(*share))
+        });
         let causes: Vec<String> = all.into_iter().flatten().chain(elsewhere).collect();
         (!causes.is_empty()).then(|| causes.join(", and "))
     }

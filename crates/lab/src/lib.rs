@@ -21,6 +21,4 @@ pub use rig::{Helpers, Rig};
 pub use schedule::{Schedule, draw_seed, live_together, take_turns};
 pub use stop::Stop;
 pub use tuning::{Settings, block_seconds_guess, capacity_seconds_guess};
-pub use world::{
-    CaptureSpec, Connected, Connecting, Failure, Lost, OpenSpec, SliceSpec, Start, Turn, World,
-};
+pub use world::{CaptureSpec, Connected, Connecting, Failure, Lost, OpenSpec, SliceSpec, Start, Turn, World};

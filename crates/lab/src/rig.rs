@@ -29,7 +29,7 @@ use self::loading::{Loader, Wanted};
 use self::machine::spin;
 use self::watching::{fill, idle_cpu_ns};
 use crate::stop::Stop;
-use crate::world::{CaptureSpec, Connected, Connecting, Failure, OpenSpec, SliceSpec, Start, Turn, World};
+use crate::world::{CaptureSpec, Connected, Connecting, Failure, SliceSpec, Start, Turn, World};
 
 /// The address on which services are expected.
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);

@@ -25,8 +25,7 @@ impl LoadSpec {
     pub fn divided_among(&self, generators: u32, threads: impl Fn(u32, u32) -> u32) -> Vec<LoadSpec> {
         let generators = generators.clamp(1, self.connections.max(1));
         let connections = |index: u32| dealt(self.connections.into(), generators.into(), index.into()) as u32;
-        let threads =
-            |index: u32| threads(index, connections(index)).clamp(1, connections(index).max(1));
+        let threads = |index: u32| threads(index, connections(index)).clamp(1, connections(index).max(1));
         let of = (0..generators).map(threads).sum();
         let mut first = 0;
         let part = |index| {

@@ -41,13 +41,18 @@ pub(crate) fn judge_variant(site: &mut Site<'_>, generators: &Generators, varian
             "`load.connections` is {}, fewer than the {count} generators that share them",
             load.connections
         );
-        let problem =
-            Problem::new(site.tree.place(&["load", "connections"]), message, "expected at least one for each");
+        let problem = Problem::new(
+            site.tree.place(&["load", "connections"]),
+            message,
+            "expected at least one for each",
+        );
         site.report(problem.hint("more connections, or fewer generators"));
     }
     if load.network.is_some() && !generators.is_here() {
-        let message = "`load.network` is a link between this process and the entry, and other generators send the load";
-        let problem = Problem::new(site.tree.place(&["load", "network"]), message, "cannot be had with `generators`");
+        let message =
+            "`load.network` is a link between this process and the entry, and other generators send the load";
+        let problem =
+            Problem::new(site.tree.place(&["load", "network"]), message, "cannot be had with `generators`");
         site.report(problem.hint(
             "leave one of them out; between machines the network is what it is, and tc(8) on the generators' side can limit it",
         ));
@@ -74,7 +79,9 @@ fn judge_ssh(site: &mut Site<'_>, hosts: &[String]) {
     if hosts.len() > SSH_MAX {
         let message = format!("`generators.ssh` names {} hosts, at most {SSH_MAX}", hosts.len());
         let problem = Problem::new(site.tree.place(&["generators", "ssh"]), message, "too many");
-        site.report(problem.hint("as many generators are easier to have in a cluster: `generators.kubernetes`"));
+        site.report(
+            problem.hint("as many generators are easier to have in a cluster: `generators.kubernetes`"),
+        );
     }
 }
 
@@ -145,7 +152,8 @@ fn address(site: &mut Site<'_>, written: &str) -> Option<IpAddr> {
     let span: Span = site.tree.place(&["generators", "address"]);
     let problem = match written.parse::<IpAddr>() {
         Ok(address) if address.is_unspecified() => {
-            let message = format!("`generators.address`: `{address}` is every address, and none to send requests to");
+            let message =
+                format!("`generators.address`: `{address}` is every address, and none to send requests to");
             Problem::new(span, message, "expected one address").hint(ADDRESS_HINT)
         }
         Ok(address) => return Some(address),
@@ -165,8 +173,11 @@ fn report_none(site: &mut Site<'_>, generators: &Generators) {
         return;
     }
     let message = "`generators.local` is 0, and there are no others";
-    let problem = Problem::new(site.tree.place(&["generators", "local"]), message, "expected at least one generator");
-    site.report(problem.hint("name hosts in `ssh`, or pods in `kubernetes`; without `local` there is one here"));
+    let problem =
+        Problem::new(site.tree.place(&["generators", "local"]), message, "expected at least one generator");
+    site.report(
+        problem.hint("name hosts in `ssh`, or pods in `kubernetes`; without `local` there is one here"),
+    );
 }
 
 /// The entry runs here and listens on loopback, unless the file says by which address others reach it.
@@ -176,7 +187,8 @@ fn report_unreached(site: &mut Site<'_>, generators: &Generators) {
         return;
     }
     let key = if generators.ssh.is_empty() { "kubernetes" } else { "ssh" };
-    let message = format!("`generators.{key}` are on other machines, and nothing says how they reach this one");
+    let message =
+        format!("`generators.{key}` are on other machines, and nothing says how they reach this one");
     let span = site.tree.key_place(&["generators", key]);
     let problem = Problem::new(span, message, "expected a key `address` beside it");
     site.report(problem.hint(

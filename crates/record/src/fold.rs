@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use crate::{
-    Allocation, Capture, Ended, Event, Generator, GeneratorLost, Header, Prepared, RateChosen, Slice, SliceKind, TrialEnded,
-    TrialStarted, WarmUp,
+    Allocation, Capture, Ended, Event, Generator, GeneratorLost, Header, Prepared, RateChosen, Slice,
+    SliceKind, TrialEnded, TrialStarted, WarmUp,
 };
 
 /// Everything that is known of a run.

@@ -92,7 +92,8 @@ fn busiest(slices: &[&Slice]) -> (Option<String>, f64) {
     match of_each.into_iter().max_by(|(_, one), (_, other)| one.total_cmp(other)) {
         Some((name, share)) => (Some(name.to_owned()), share),
         None => {
-            let shares: Vec<f64> = slices.iter().filter_map(|slice| slice.generator.busiest_share()).collect();
+            let shares: Vec<f64> =
+                slices.iter().filter_map(|slice| slice.generator.busiest_share()).collect();
             (None, shares.iter().sum::<f64>() / shares.len().max(1) as f64)
         }
     }
@@ -113,9 +114,12 @@ pub(super) fn lost(record: &Record) -> Vec<Finding> {
     if lost.is_empty() {
         return vec![];
     }
-    let failed = matches!(record.ended.as_ref().map(|ended| &ended.reason), Some(EndReason::GeneratorFailed(_)));
+    let failed =
+        matches!(record.ended.as_ref().map(|ended| &ended.reason), Some(EndReason::GeneratorFailed(_)));
     let few = record.complete_blocks().count() < BLOCKS_MIN && !record.header.plan.comparisons.is_empty();
-    let place = |block: u32| if block == 0 { "before the first block".to_owned() } else { format!("in block {block}") };
+    let place = |block: u32| {
+        if block == 0 { "before the first block".to_owned() } else { format!("in block {block}") }
+    };
     let told = |lost: &GeneratorLost| format!("{} {}", place(lost.block), lost.why);
     let told_of: Vec<String> = lost.iter().take(TOLD_MAX).map(told).collect();
     let more = if lost.len() > TOLD_MAX { "; and so on" } else { "" };
@@ -151,7 +155,8 @@ fn began_late(record: &Record) -> Option<Finding> {
     let slices = shared_slices(record).count();
     let late: Vec<LateBegin<'_>> = shared_slices(record).filter_map(late_begin).collect();
     let worst = late.iter().max_by_key(|late| late.by_ns)?;
-    let counted: Vec<&Slice> = trials(record).flat_map(Trial::measured).filter(|slice| slice.generators.len() > 1).collect();
+    let counted: Vec<&Slice> =
+        trials(record).flat_map(Trial::measured).filter(|slice| slice.generators.len() > 1).collect();
     let missing = counted.iter().map(|slice| missing_share(slice)).sum::<f64>() / counted.len().max(1) as f64;
     let void = missing > LATE_SHARE;
     Some(Finding {

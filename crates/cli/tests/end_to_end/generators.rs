@@ -59,7 +59,10 @@ fn two_generators_load_a_service_together_and_every_request_is_accounted_for() {
             let sent: u64 = trial.slices.iter().map(|slice| slice.sent).sum();
             // Beside the load there are two looks at a response before it, or one that took long.
             let looks = counted.and_then(|counted| counted.checked_sub(sent));
-            assert!(sent > 0 && looks.is_some_and(|looks| looks <= 2), "we sent {sent}, the service said: {log}");
+            assert!(
+                sent > 0 && looks.is_some_and(|looks| looks <= 2),
+                "we sent {sent}, the service said: {log}"
+            );
             trials += 1;
             for slice in &trial.slices {
                 let [one, other] = &slice.generators[..] else { panic!("{:?}", slice.generators) };

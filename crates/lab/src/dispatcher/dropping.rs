@@ -33,8 +33,7 @@ impl Dispatcher<'_> {
         // A tenth more: it is no gain to drop one if the next does not fit after all.
         let block_s = self.settled_block_s().unwrap_or(0.0) * 1.1;
         let wanted = self.plan.design.blocks.unwrap_or(BLOCKS_MIN);
-        self.may_drop_one_more(others)
-            && tuning::blocks_within(others, self.left_s(), block_s) >= wanted
+        self.may_drop_one_more(others) && tuning::blocks_within(others, self.left_s(), block_s) >= wanted
     }
 
     /// Blocks that are complete and count.

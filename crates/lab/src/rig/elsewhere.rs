@@ -12,7 +12,7 @@ use std::time::Duration;
 use fleet::{Fleet, FleetError, Ran, Remote};
 use hosts::{Channel, HostError, Waiting, Wanted};
 use load::{LoadSpec, Until};
-use plan::{Generators, Plan};
+use plan::Plan;
 use record::{Generator, GeneratorPart};
 
 use crate::stop::Stop;
@@ -195,10 +195,7 @@ impl Elsewhere {
         self.fleet.as_mut().ok_or_else(|| Failure::Generator("the generators are not connected".into()))
     }
 
-    fn all(
-        &mut self,
-        call: impl FnOnce(&mut Fleet) -> Result<(), Vec<FleetError>>,
-    ) -> Result<(), Failure> {
+    fn all(&mut self, call: impl FnOnce(&mut Fleet) -> Result<(), Vec<FleetError>>) -> Result<(), Failure> {
         let done = call(self.fleet()?);
         done.map_err(|errors| match errors.iter().find_map(refusal) {
             // Another in its place would refuse it too.
@@ -324,7 +321,11 @@ mod tests {
         fleet::Generator { name: "g".into(), host: "h".into(), processors }
     }
 
-    fn parts(connections: u32, threads: Option<u32>, generators: &[fleet::Generator]) -> Vec<(u32, u32, Vec<usize>)> {
+    fn parts(
+        connections: u32,
+        threads: Option<u32>,
+        generators: &[fleet::Generator],
+    ) -> Vec<(u32, u32, Vec<usize>)> {
         let address = Address::Tcp("127.0.0.1:1".parse().expect("an address"));
         let spec = LoadSpec { connections, ..LoadSpec::new(address, vec![Request::new("GET", "/", "a")]) };
         let division = Division { threads, cpus: &[6, 7] };
@@ -344,6 +345,8 @@ mod tests {
             [(101, 2, vec![6, 7]), (101, 2, vec![6, 7]), (100, 2, vec![]), (100, 2, vec![])]
         );
         // Few connections are no reason for threads that have one each.
-        assert!(parts(8, None, &all).iter().all(|(connections, threads, _)| (*connections, *threads) == (2, 1)));
+        assert!(
+            parts(8, None, &all).iter().all(|(connections, threads, _)| (*connections, *threads) == (2, 1))
+        );
     }
 }

@@ -52,8 +52,7 @@ impl Rig {
                 elsewhere.give(&spec, &division).map(|()| Loader::Elsewhere)
             }
             None => {
-                let start =
-                    || Generator::start(spec).map_err(|error| Failure::Generator(error.to_string()));
+                let start = || Generator::start(spec).map_err(|error| Failure::Generator(error.to_string()));
                 network::at_client(network, start).map(Loader::Here)
             }
         }
@@ -91,11 +90,7 @@ impl Rig {
         Ok(Slice { generators, ..kept(slice, place) })
     }
 
-    fn window(
-        &mut self,
-        variant: usize,
-        until: Until,
-    ) -> Result<(load::Slice, Vec<GeneratorPart>), Failure> {
+    fn window(&mut self, variant: usize, until: Until) -> Result<(load::Slice, Vec<GeneratorPart>), Failure> {
         let living = self.living.iter_mut().find(|living| living.variant == variant);
         match (living.map(|living| &mut living.loader), &mut self.elsewhere) {
             (Some(Loader::Here(generator)), _) => {
@@ -110,11 +105,7 @@ impl Rig {
     /// Gives a trial a generator for the window to come: of a closed loop the one it has, unless its connections were idle while other
     /// trials had their turn; of an open loop a new one, for at a low rate they are idle also within a slice. Those of a new one are
     /// opened before the window.
-    pub(super) fn renew_generator(
-        &mut self,
-        variant: usize,
-        open: Option<OpenSpec>,
-    ) -> Result<(), Failure> {
+    pub(super) fn renew_generator(&mut self, variant: usize, open: Option<OpenSpec>) -> Result<(), Failure> {
         let Some(index) = self.living.iter().position(|living| living.variant == variant) else {
             return Err(no_such(variant));
         };

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use record::{MachineUse, ServiceUse, Slice};
 use target::{Running, Sample};
 
+use super::elsewhere::Elsewhere;
 use super::keeping::uses;
 use super::machine::{Look, TcpCounters};
-use super::elsewhere::Elsewhere;
 use super::{Living, Rig, network};
 
 /// What services and machine had counted by one moment.

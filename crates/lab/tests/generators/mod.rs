@@ -46,7 +46,8 @@ fn trials_follow_one_another_and_each_slice_says_who_had_which_part_of_it() {
     result.expect("nothing went wrong");
     assert_eq!((reason(&record), found(&record)), (&EndReason::Decided, vec![]));
     assert_eq!(record.generators.len(), 2);
-    let slices = || record.complete_blocks().flat_map(|block| &block.trials).flat_map(|trial| trial.measured());
+    let slices =
+        || record.complete_blocks().flat_map(|block| &block.trials).flat_map(|trial| trial.measured());
     assert!(slices().all(|slice| slice.turns == 1 && slice.generators.len() == 2));
     // A window that all have to agree on is worth it only if it is long.
     assert!(slices().last().is_some_and(|slice| slice.window_ns >= 2_000_000_000));
@@ -62,17 +63,21 @@ fn trials_follow_one_another_and_each_slice_says_who_had_which_part_of_it() {
 
 #[test]
 fn a_block_in_which_a_generator_is_lost_is_given_up_and_another_takes_its_place() {
-    for loses in [(|block| block == 1) as fn(u32) -> bool, |block| block == 3, |block| block == 2 || block == 6] {
+    for loses in
+        [(|block| block == 1) as fn(u32) -> bool, |block| block == 3, |block| block == 2 || block == 6]
+    {
         let mut world = world(7, 0.2);
         world.fault = Some(Fault::LosesGenerator(loses));
         let mut said = Vec::new();
-        let (record, result, folder) = watched(shared(), 7, &mut world, &mut |progress| match progress.notice {
-            Notice::GeneratorLost(lost) => said.push(lost.why.clone()),
-            Notice::Connected(generators) => said.push(format!("{} there", generators.len())),
-            _ => {}
-        });
+        let (record, result, folder) =
+            watched(shared(), 7, &mut world, &mut |progress| match progress.notice {
+                Notice::GeneratorLost(lost) => said.push(lost.why.clone()),
+                Notice::Connected(generators) => said.push(format!("{} there", generators.len())),
+                _ => {}
+            });
         result.expect("a lost generator that comes back is no error");
-        let lost: Vec<u32> = record.blocks.iter().map(|block| block.number).filter(|block| loses(*block)).collect();
+        let lost: Vec<u32> =
+            record.blocks.iter().map(|block| block.number).filter(|block| loses(*block)).collect();
         assert_eq!(dropped(&record), lost);
         assert!(record.blocks.iter().all(|block| block.seconds.is_none() == loses(block.number)));
         assert_eq!(reason(&record), &EndReason::Decided, "{lost:?}");
@@ -121,7 +126,9 @@ fn one_that_is_lost_all_the_time_ends_the_run_too() {
     let mut world = world(7, 0.2);
     world.fault = Some(Fault::LosesGenerator(|_| true));
     let (record, result, _folder) = run(shared(), 7, &mut world);
-    assert!(matches!(result, Err(LabError::Generator(said)) if said.contains("4 blocks were dropped by now")));
+    assert!(
+        matches!(result, Err(LabError::Generator(said)) if said.contains("4 blocks were dropped by now"))
+    );
     assert_eq!((dropped(&record), record.complete_blocks().count()), (vec![1, 2, 3, 4], 0));
 }
 

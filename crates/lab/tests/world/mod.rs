@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use plan::{Plan, Preparation};
 use proofload_lab::{
-    CaptureSpec, Connected, Connecting, Failure, LabError, Lost, OpenSpec, Progress, SliceSpec, Start, Turn, World,
+    CaptureSpec, Connected, Connecting, Failure, LabError, Lost, OpenSpec, Progress, SliceSpec, Start, Turn,
+    World,
 };
 use rand::RngExt;
 use rand_pcg::Pcg64;
 use record::{
-    Capture, CaptureKind, CapturedService, ContractFailure, Environment, Generator, GeneratorPart, GeneratorUse,
-    Header, MachineUse,
-    OpenLoop, Prepared, Record, ServiceUse, Slice, SliceKind, TrialEnded, TrialStarted, WorkersLost, Writer,
+    Capture, CaptureKind, CapturedService, ContractFailure, Environment, Generator, GeneratorPart,
+    GeneratorUse, Header, MachineUse, OpenLoop, Prepared, Record, ServiceUse, Slice, SliceKind, TrialEnded,
+    TrialStarted, WorkersLost, Writer,
 };
 use stats::Latencies;
 use target::Preparing;
@@ -153,9 +154,10 @@ impl World for Simulated {
             (Some(Fault::LosesGeneratorForGood(_)), Some(why)) => {
                 Err(Failure::GeneratorsLost(lost(&format!("{why}, and could not be had back: no route"))))
             }
-            (Some(Fault::FindsGeneratorGone(before)), _) if before == block + 1 => {
-                Ok(Connected { generators: generators(&names), lost: lost("generator ssh://b ended between two windows") })
-            }
+            (Some(Fault::FindsGeneratorGone(before)), _) if before == block + 1 => Ok(Connected {
+                generators: generators(&names),
+                lost: lost("generator ssh://b ended between two windows"),
+            }),
             (_, gone) if gone.is_some() || self.connects == 1 => {
                 watch(Connecting { waiting: &names[1..], for_now: Duration::ZERO });
                 self.clock_s += 2.0;
@@ -329,8 +331,15 @@ fn generators(names: &[String]) -> Vec<Generator> {
 
 /// Two generators, of which the second began later.
 fn parts(sent: u64, (late_ns, clock_error_ns): (u64, u64)) -> Vec<GeneratorPart> {
-    let first = GeneratorPart { name: "local 1".into(), here: true, sent: sent / 2, ..GeneratorPart::default() };
-    let second = GeneratorPart { name: "ssh://b".into(), late_ns, clock_error_ns, sent: sent - sent / 2, ..GeneratorPart::default() };
+    let first =
+        GeneratorPart { name: "local 1".into(), here: true, sent: sent / 2, ..GeneratorPart::default() };
+    let second = GeneratorPart {
+        name: "ssh://b".into(),
+        late_ns,
+        clock_error_ns,
+        sent: sent - sent / 2,
+        ..GeneratorPart::default()
+    };
     vec![first, second]
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use plan::{
-    Arrivals, Building, Comparison, Cpus, Design, Expect, Factor, Generators, Load, LookRule, Metric, Plan, Preparation,
-    Variant,
+    Arrivals, Building, Comparison, Cpus, Design, Expect, Factor, Generators, Load, LookRule, Metric, Plan,
+    Preparation, Variant,
 };
 
 /// A plan of one factor whose first level is the baseline.

@@ -43,8 +43,17 @@ pub(super) fn parts(conclusion: &Conclusion) -> Vec<Part> {
 const GENERATORS_MAX: usize = 40;
 
 fn generators(all: &[GeneratorShare]) -> Part {
-    let columns =
-        ["generator", "machine", "requests", "share", "busiest thread", "began late", "clock", "steal", "lost"];
+    let columns = [
+        "generator",
+        "machine",
+        "requests",
+        "share",
+        "busiest thread",
+        "began late",
+        "clock",
+        "steal",
+        "lost",
+    ];
     let percent = |part: f64| format!("{:.0} %", part * 100.0);
     let ms = |us: f64| format!("{:.2} ms", us / 1e3);
     let row = |one: &GeneratorShare| Row {

@@ -75,8 +75,8 @@ fn cells(mut numbers: &[u8]) -> Result<Packed, Error> {
     let mut packer = Packer::default();
     let mut cell = 0_u64;
     while !numbers.is_empty() {
-        let number =
-            varint::take(&mut numbers).ok_or_else(|| Error::Histogram("cut off in its last number".into()))?;
+        let number = varint::take(&mut numbers)
+            .ok_or_else(|| Error::Histogram("cut off in its last number".into()))?;
         // Zigzag: the lowest bit is the sign.
         if number & 1 == 1 {
             cell = cell.saturating_add((number >> 1) + 1);
@@ -86,7 +86,8 @@ fn cells(mut numbers: &[u8]) -> Result<Packed, Error> {
         if count > 0 {
             let fits = u32::try_from(cell).ok().filter(|cell| *cell < CELLS);
             let place = fits.ok_or_else(|| Error::Histogram(format!("has more than {CELLS} cells")))?;
-            let too_many = |_| Error::Histogram(format!("has {count} samples in one cell, at most {}", u32::MAX));
+            let too_many =
+                |_| Error::Histogram(format!("has {count} samples in one cell, at most {}", u32::MAX));
             packer.push(place, u32::try_from(count).map_err(too_many)?);
         }
         cell = cell.saturating_add(1);

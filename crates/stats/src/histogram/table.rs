@@ -116,8 +116,8 @@ impl Iterator for Cells<'_> {
     fn next(&mut self) -> Option<(u32, u64)> {
         match self {
             Self::Open(histogram, cells) => cells.find_map(|cell| {
-                let count = histogram.count_at_index(cell as usize).filter(|count| *count > 0)?;
-                Some((cell, count.into()))
+                let count = histogram.count_at(lowest(cell));
+                (count > 0).then_some((cell, count.into()))
             }),
             Self::Packed(cells) => cells.next(),
         }

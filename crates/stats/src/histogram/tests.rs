@@ -149,7 +149,9 @@ fn a_stored_histogram_with_what_ours_cannot_have_is_told_and_what_it_can_is_read
         plain.extend(rest);
         let mut packed = vec![0; 8];
         let mut encoder = flate2::write::ZlibEncoder::new(&mut packed, flate2::Compression::fast());
-        std::io::Write::write_all(&mut encoder, &plain).and_then(|()| encoder.finish().map(drop)).expect("a Vec");
+        std::io::Write::write_all(&mut encoder, &plain)
+            .and_then(|()| encoder.finish().map(drop))
+            .expect("a Vec");
         from_text(&base64::Engine::encode(&base64::engine::general_purpose::STANDARD, packed))
     };
     let cells = |numbers: &[i64]| read(numbers).expect("honest").cells().collect::<Vec<_>>();
