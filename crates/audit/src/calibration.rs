@@ -101,7 +101,7 @@ impl Calibration {
         let later = record.complete_blocks().skip(SETTLED_AFTER);
         let block_s = mean(&later.filter_map(|block| block.seconds).collect::<Vec<f64>>())?;
         // Dropped or not, it is the one that watched the warm-up.
-        let first = record.blocks.iter().find(|block| block.number == 1);
+        let first = record.blocks.iter().find(|block| block.seconds.is_some());
         let first_block_s = first.and_then(|block| block.seconds).unwrap_or(block_s);
         let noise = |metric: &Metric| {
             let mut noise = Noise::of(record, &figures, copies, *metric)?;

@@ -67,7 +67,7 @@ const EITHER: &[Grade] = &[Void, Warning];
 const NOTE: &[Grade] = &[Note];
 
 /// All checks, by subject.
-pub static ALL: [Entry; 47] = [
+pub static ALL: [Entry; 49] = [
     entry("V1", "treatment_not_applied", Treatment, VOID, "What a variant is called never happened"),
     entry("V2", "environment_lost", Treatment, VOID, "A variable did not reach the process"),
     entry("V3", "stale_server", Treatment, VOID, "Somebody else listened on the port"),
@@ -81,6 +81,8 @@ pub static ALL: [Entry; 47] = [
     entry("V11", "generator_saturated", Client, EITHER, "The load generator was at its limit"),
     entry("V12", "rate_not_kept", Client, EITHER, "Requests were not sent when they were due"),
     entry("V13", "client_late", Client, EITHER, "The load generator sent late"),
+    entry("V48", "generator_lost", Client, EITHER, "A load generator was lost"),
+    entry("V49", "generators_apart", Client, EITHER, "Load generators that did not begin together"),
     entry("V14", "cores_shared", Client, WARNING, "Generator and services on the same cores"),
     entry("V15", "service_not_saturated", Service, WARNING, "Nobody was at the limit"),
     entry("V46", "throughput_in_steps", Service, WARNING, "Throughput that moves in steps"),

@@ -12,6 +12,7 @@ use crate::no_success::{self, fruitless};
 mod cluster;
 mod drift;
 mod dropped;
+mod generators;
 mod leak;
 mod lost;
 mod machine;
@@ -32,6 +33,7 @@ mod workers;
 
 pub use cluster::{UNEVEN_MAX, WORKER_SHARE_MIN};
 pub use drift::DRIFT_MIN;
+pub use generators::{LATE_MIN_NS, LATE_SHARE, LateBegin, late_begin};
 pub use leak::{LEAK_BYTES_MIN, LEAK_SHARE_MIN, LEAK_SLICES_MIN, LEAK_TRIALS_MIN};
 pub use machine::{
     DISK_BYTES_PER_S_MIN, DISK_RATIO_MAX, PAGING_PER_S_MAX, SPIN_SPREAD_MAX, STRANGERS_SHARE_MAX,
@@ -85,7 +87,9 @@ pub fn all(record: &Record) -> Vec<Finding> {
         too_few_blocks,
         no_success::findings,
         errors,
-        generator_saturated,
+        generators::saturated,
+        generators::lost,
+        generators::apart,
         open_loop::rate_not_kept,
         open_loop::client_late,
         shared::cores_shared,
@@ -107,6 +111,7 @@ pub fn all(record: &Record) -> Vec<Finding> {
         leak::leak,
         drift::drift,
         steal,
+        generators::steal_elsewhere,
         machine::throttled,
         machine::strangers,
         machine::spin_varies,
@@ -258,42 +263,6 @@ fn lost(slices: &[&Slice]) -> String {
         *causes.entry((&error.phase, &error.cause)).or_default() += error.count;
     }
     causes.iter().map(|((phase, cause), count)| format!("; {count} × {cause} ({phase})")).collect()
-}
-
-fn generator_saturated(record: &Record) -> Vec<Finding> {
-    each_variant(record, |index, name, slices| {
-        let shares: Vec<f64> = slices.iter().filter_map(|slice| slice.generator.busiest_share()).collect();
-        let share = shares.iter().sum::<f64>() / shares.len().max(1) as f64;
-        let wall = total(slices, |s| s.window_ns + s.drain_ns).max(1) as f64;
-        let busy = total(slices, Slice::services_cpu_ns) as f64 / wall;
-        if share <= GENERATOR_SHARE_MAX {
-            return None;
-        }
-        // In open loop services are not meant to be at their limit, and `client_late` sees what a busy client spoils. What a request
-        // costs is not the client's either.
-        let judged = record.header.plan.design.metrics().any(|metric| metric == plan::Metric::Throughput);
-        let idle = judged && busy < SERVICE_BUSY_MIN && !record.is_open_loop();
-        Some(Finding {
-            check: "generator_saturated",
-            grade: if idle { Grade::Void } else { Grade::Warning },
-            evidence: format!(
-                "{name}: a generator thread was busy {} of the time while the services kept {busy:.2} cores busy",
-                percent(share)
-            ),
-            remedy: if record.is_open_loop() {
-                "a client at its limit sees responses late, and response times look longer; give it more threads \
-                 (load.threads) and cores"
-            } else if idle {
-                "the client was the limit, so this is its throughput and not the service's; give it more threads \
-                 (load.threads) and cores"
-            } else {
-                "the service was at its limit too, or it is not throughput that is judged; yet a generator with a core to spare \
-                 would be a better witness"
-            }
-            .into(),
-            variants: vec![index],
-        })
-    })
 }
 
 fn steal(record: &Record) -> Vec<Finding> {

@@ -15,6 +15,7 @@ mod essentials;
 mod failure;
 mod finding;
 mod gate;
+mod generators;
 mod grid;
 mod machines;
 mod metric;
@@ -41,6 +42,7 @@ pub use essentials::{Compared, ESSENTIALS_VERSION, Essentials, Figure, plan_mark
 pub use failure::{Failure, failures};
 pub use finding::{Finding, Grade};
 pub use gate::{Gate, Judgement, Measured, Ruling, Unfit, gated, limits_settled};
+pub use generators::{GeneratorShare, generators};
 pub use grid::{Grid, grids};
 pub use machines::{machine_mark, machines};
 pub use metric::{direction, metrics};
@@ -83,6 +85,9 @@ pub struct Conclusion {
     pub findings: Vec<Finding>,
     /// What the result takes for granted, and what this record shows of it.
     pub assumptions: Vec<Assumption>,
+    /// Each generator's share of the load, in their order; none where load came from the run's own process.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub generators: Vec<GeneratorShare>,
 }
 
 /// A block that counts for nothing.
@@ -90,7 +95,7 @@ pub struct Conclusion {
 pub struct DroppedBlock {
     /// Its number.
     pub block: u32,
-    /// What the machine did meanwhile, in words with figures.
+    /// What machine or generators did meanwhile, in words with figures.
     pub why: String,
 }
 
@@ -138,5 +143,6 @@ pub fn conclude(record: &Record) -> Conclusion {
         effects,
         aa,
         findings,
+        generators: generators::generators(record),
     }
 }

@@ -14,6 +14,7 @@ use stats::Rule;
 use crate::against::{self, AgainstArgs};
 use crate::{print, problems};
 
+mod generators;
 mod place;
 mod power;
 
@@ -65,6 +66,7 @@ pub fn describe(plan: &Plan) -> String {
             variant.load.network.as_ref().map(|link| format!(", over a link of {link}")).unwrap_or_default()
         );
     }
+    out.push_str(&generators::lines(plan));
     out.push_str(&place::lines(plan));
     let _ = writeln!(out, "\n{} comparisons:", plan.comparisons.len());
     for comparison in &plan.comparisons {

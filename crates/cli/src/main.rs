@@ -33,6 +33,8 @@ use clap::{Parser, Subcommand};
 
 /// The hidden subcommand under which this binary guards a service; see `target`.
 pub const WARDEN: &str = "__warden";
+/// The subcommand under which this binary generates load for another; see [`generate`].
+pub const GENERATE: &str = "generate";
 
 /// An HTTP performance lab.
 ///
@@ -67,7 +69,7 @@ Begin with:
   proofload validity V8                        what a finding of a report means, and what to do
 
 Exit codes: 0 all well; 1 a limit of a gate is broken; 2 usage or experiment file; 3 a service failed;
-4 the measurement is void; 5 no limit of a gate is broken, and one is open; 6 Proofload could not do its own part (record not writable, too few descriptors, no right to make a link);
+4 the measurement is void; 5 no limit of a gate is broken, and one is open; 6 Proofload could not do its own part (record not writable, too few descriptors, no right to make a link, a generator that cannot be had);
 130 interrupted.";
 
 #[derive(Debug, Subcommand)]

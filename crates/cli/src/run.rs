@@ -1,12 +1,13 @@
 //! `proofload run`: carries an experiment through and prints its report.
 
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 use std::{env, fs};
 
 use clap::Args;
-use lab::{LabError, Rig, Stop};
+use lab::{Helpers, LabError, Rig, Stop};
 use plan::Plan;
 use profile::Explanation;
 use record::{Environment, Header, Record, WriteError, Writer};
@@ -17,7 +18,7 @@ use crate::against::{self, AgainstArgs};
 use crate::exit::{self, Failed};
 use crate::live::Live;
 use crate::report::Format;
-use crate::{WARDEN, explain, gate, print, problems, records, signals};
+use crate::{GENERATE, WARDEN, explain, gate, print, problems, records, signals};
 
 /// What is told when a signal asks to stop.
 const STOPPING: &str =
@@ -152,13 +153,14 @@ pub fn carry_through(
 /// If the record cannot be begun, or events cannot be written. What goes wrong later stands beside the record.
 pub fn carry(course: Course<'_>) -> anyhow::Result<(Record, Result<(), LabError>)> {
     check_networks(&course.plan)?;
+    check_address(&course.plan)?;
     let header = header(course.experiment, course.plan);
     let writer = Writer::create(course.directory, header, &course.text).map_err(unwritable)?;
     let directory = writer.record().directory.clone();
     print::talk(&format!("record: {}", directory.display()));
     let plan = writer.record().header.plan.clone();
     end_orphans();
-    let warden = target::Warden::of_this_program(WARDEN);
+    let helpers = Helpers { warden: target::Warden::of_this_program(WARDEN), generate: &[GENERATE] };
     let stop = Stop::default();
     let mut live = Live::begin(&writer.record().header, directory.clone(), stop.clone(), course.events)?;
     let (wish, teller) = (stop.clone(), live.teller());
@@ -166,7 +168,7 @@ pub fn carry(course: Course<'_>) -> anyhow::Result<(Record, Result<(), LabError>
         wish.request();
         teller.stopping(STOPPING);
     })?;
-    let mut rig = Rig::new(plan, warden, directory, stop);
+    let mut rig = Rig::new(plan, helpers, directory, stop);
     let mut watch = |progress: &lab::Progress<'_>| live.show(progress);
     let (record, result) = match course.how {
         How::Measured => lab::run(writer, &mut rig, &mut watch),
@@ -271,6 +273,17 @@ fn check_networks(plan: &Plan) -> Result<(), Failed> {
         })?;
     }
     Ok(())
+}
+
+/// Whether services of this machine can listen where generators elsewhere look for them.
+fn check_address(plan: &Plan) -> Result<(), Failed> {
+    let Some(address) = plan.generators.address else { return Ok(()) };
+    let Err(error) = TcpListener::bind((address, 0)) else { return Ok(()) };
+    Err(Failed {
+        message: format!("generators.address: nothing can listen on {address} here: {error}"),
+        hint: Some("`ip -brief address` lists the addresses that this machine has".to_owned()),
+        code: exit::SELF,
+    })
 }
 
 /// Ends what a run left that was killed together with its wardens: it would be measured along with this one.

@@ -12,13 +12,16 @@ mod clock;
 mod error;
 mod fleet;
 mod line;
+mod member;
+mod merging;
 mod order;
 mod remote;
 mod serve;
 
 pub use clock::{ClockOffset, Ping};
 pub use error::FleetError;
-pub use fleet::{Fleet, Part, Ran};
+pub use fleet::{Fleet, Generator, Ran};
+pub use member::Part;
 pub use order::{Answer, Order, VERSION};
 pub use remote::Remote;
 pub use serve::{Host, serve};

@@ -1,14 +1,18 @@
 //! What is said between those who want load and a generator: one JSON object a line, with the kind of line as its one key.
 //!
 //! ```text
-//! ──► {"begin":{"version":1,"spec":{…}}}
-//! ◄── {"ready":{"version":1,"proofload":"0.1.0","host":"bench-1","processors":8}}
+//! ──► {"hello":{"version":2}}
+//! ◄── {"ready":{"version":2,"proofload":"0.1.0","host":"bench-1","processors":8}}
 //! ──► {"ping":1}                                       a few times
 //! ◄── {"pong":{"ping":1,"clock_ns":81234567890}}
+//! ──► {"begin":{"spec":{…}}}                           takes the place of what was to be loaded before
+//! ◄── "begun"
 //! ──► {"prepare":{"number":1,"until":{"elapsed":{"secs":10,"nanos":0}}}}
 //! ◄── {"prepared":{"number":1}}
 //! ──► {"run":{"number":1,"start_at_ns":91234567890}}
 //! ◄── {"slice":{"number":1,"late_ns":0,"steal_share":0.0,"slice":{…}}}
+//! ──► "rest"                                           until the next begin
+//! ◄── "resting"
 //! ──► "end"                                            or the end of stdin
 //! ◄── "ended"
 //! ```
@@ -18,21 +22,24 @@ use load::{LoadSpec, Slice, Until};
 use serde::{Deserialize, Serialize};
 
 /// Version of what is said. Both sides must have the same: they are the same program.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// What a generator is told.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// Comes first, and once.
-    Begin {
+    /// Comes first: who is there?
+    Hello {
         /// See [`VERSION`].
         version: u32,
-        /// What to load.
-        spec: Box<LoadSpec>,
     },
     /// To be answered at once, to compare clocks. The number comes back.
     Ping(u64),
+    /// What to load from now on. Connections of an earlier load are closed.
+    Begin {
+        /// What to load.
+        spec: Box<LoadSpec>,
+    },
     /// Opens connections for a window of load.
     Prepare {
         /// Number of the window.
@@ -47,6 +54,8 @@ pub enum Order {
         /// When it begins, in nanoseconds of the generator's CLOCK_MONOTONIC. What has passed means at once.
         start_at_ns: u64,
     },
+    /// Closes all connections: nothing is to be loaded for now.
+    Rest,
     /// Ends the window under way early, and the generator with it.
     End,
 }
@@ -55,7 +64,7 @@ pub enum Order {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// The answer to [`Order::Begin`]: threads are there.
+    /// The answer to [`Order::Hello`].
     Ready {
         /// See [`VERSION`].
         version: u32,
@@ -73,6 +82,8 @@ pub enum Answer {
         /// CLOCK_MONOTONIC when it was read, in nanoseconds.
         clock_ns: u64,
     },
+    /// The answer to [`Order::Begin`]: threads are there.
+    Begun,
     /// The answer to [`Order::Prepare`]: connections are open, as far as they can be.
     Prepared {
         /// The number of the window.
@@ -89,7 +100,9 @@ pub enum Answer {
         /// What came of it.
         slice: Box<Slice>,
     },
-    /// It could not begin, or did not understand: nothing follows.
+    /// The answer to [`Order::Rest`]: no connection is open.
+    Resting,
+    /// It could not do what it was told, or did not understand: nothing follows.
     Failed {
         /// What, where, the value, the limit.
         message: String,

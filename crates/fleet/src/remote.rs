@@ -1,7 +1,7 @@
 //! One generator elsewhere, as its channel shows it: a writer for orders, and a thread that reads its answers.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::SyncSender;
 
 use crate::clock::monotonic_ns;
 use crate::{Answer, FleetError, Order, line};
@@ -24,8 +24,8 @@ impl std::fmt::Debug for Remote {
 /// Something that came from a generator.
 #[derive(Debug)]
 pub(crate) struct Heard {
-    /// Index of the generator.
-    pub from: usize,
+    /// Number of the channel: another than that of a lost one whose place it took.
+    pub from: u64,
     /// When, by our clock.
     pub at_ns: u64,
     /// What; `None` is the end.
@@ -43,11 +43,16 @@ impl Remote {
     }
 
     pub(crate) fn tell(&mut self, order: &Order) -> Result<(), FleetError> {
-        line::write(&mut self.input, order).map_err(|source| self.broken(source))
+        line::write(&mut self.input, order).map_err(|source| match source.kind() {
+            io::ErrorKind::BrokenPipe => {
+                FleetError::Gone { name: self.name.clone(), when: "before it was told what to do" }
+            }
+            _ => self.broken(source),
+        })
     }
 
     /// Reads its answers on a thread of their own until there are no more.
-    pub(crate) fn listen(&mut self, from: usize, to: Sender<Heard>) -> Result<(), FleetError> {
+    pub(crate) fn listen(&mut self, from: u64, to: SyncSender<Heard>) -> Result<(), FleetError> {
         let Some(output) = self.output.take() else { return Ok(()) };
         let read = move || hear(BufReader::new(output), from, &to);
         let named = std::thread::Builder::new().name(format!("hear-{from}"));
@@ -59,7 +64,7 @@ impl Remote {
     }
 }
 
-fn hear(mut output: impl BufRead, from: usize, to: &Sender<Heard>) {
+fn hear(mut output: impl BufRead, from: u64, to: &SyncSender<Heard>) {
     loop {
         // A line is stamped when its first byte is there: a long one takes time to read.
         let filled = output.fill_buf().map(drop);

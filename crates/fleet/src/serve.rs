@@ -119,52 +119,61 @@ fn carry_out<W: Write>(
     wish: &Mutex<Wish>,
     host: &Host,
 ) -> Result<(), Ending> {
-    let Some(spec) = begun(orders)? else { return Ok(()) };
-    let mut generator = Generator::start(spec).map_err(refused)?;
-    {
-        let mut wish = wish.lock().unwrap_or_else(PoisonError::into_inner);
-        if wish.ended {
-            return Ok(());
-        }
-        wish.generator = Some(generator.interrupt());
-    }
-    let Host { proofload, name, processors, .. } = host.clone();
-    output.tell(&Answer::Ready { version: VERSION, proofload, host: name, processors })?;
+    let mut generator: Option<Generator> = None;
     let mut prepared: Option<(u64, Until)> = None;
     while let Ok(order) = orders.recv() {
-        match (order.map_err(not_understood)?, prepared.take()) {
-            (Order::Prepare { number, until }, _) => {
+        match (order.map_err(not_understood)?, prepared.take(), &mut generator) {
+            // Also to who speaks another version: so it learns which one is spoken here.
+            (Order::Hello { .. }, ..) => output.tell(&ready(host))?,
+            (Order::Begin { spec }, _, generator) => {
+                // First, so that its connections are closed before there are others.
+                *generator = None;
+                match begun(*spec, wish)? {
+                    Some(begun) => *generator = Some(begun),
+                    None => return Ok(()),
+                }
+                output.tell(&Answer::Begun)?;
+            }
+            (Order::Prepare { number, until }, _, Some(generator)) => {
                 generator.prepare(until);
                 prepared = Some((number, until));
                 output.tell(&Answer::Prepared { number })?;
             }
-            (Order::Run { number, start_at_ns }, Some((ready, until))) if ready == number => {
-                output.tell(&window(&mut generator, number, until, start_at_ns, host))?;
+            (Order::Run { number, start_at_ns }, Some((ready, until)), Some(generator))
+                if ready == number =>
+            {
+                output.tell(&window(generator, number, until, start_at_ns, host))?;
             }
-            (Order::Run { number, .. }, _) => {
+            (Order::Rest, _, generator) => {
+                *generator = None;
+                output.tell(&Answer::Resting)?;
+            }
+            (Order::Prepare { .. }, _, None) => {
+                return Err(wrong(
+                    "nothing is to be loaded yet: {\"begin\":{\"spec\":{…}}} comes first".into(),
+                ));
+            }
+            (Order::Run { number, .. }, ..) => {
                 return Err(wrong(format!("window {number} was not prepared")));
             }
-            (Order::Begin { .. }, _) => return Err(wrong("it has begun already".into())),
             // Heard by the reading thread alone.
-            (Order::Ping(_) | Order::End, _) => {}
+            (Order::Ping(_) | Order::End, ..) => {}
         }
     }
     Ok(())
 }
 
-/// The specification, which comes first; `None` where nothing comes.
-fn begun(orders: &Receiver<io::Result<Order>>) -> Result<Option<LoadSpec>, Ending> {
-    match orders.recv() {
-        Ok(Ok(Order::Begin { version: VERSION, spec })) => Ok(Some(*spec)),
-        Ok(Ok(Order::Begin { version, .. })) => Err(wrong(format!(
-            "version {version} of the protocol is asked for, this program speaks {VERSION}"
-        ))),
-        Ok(Ok(_)) => {
-            Err(wrong("the specification must come first: {\"begin\":{\"version\":1,\"spec\":{…}}}".into()))
-        }
-        Ok(Err(error)) => Err(not_understood(error)),
-        Err(_) => Ok(None),
-    }
+fn ready(host: &Host) -> Answer {
+    let Host { proofload, name, processors, .. } = host.clone();
+    Answer::Ready { version: VERSION, proofload, host: name, processors }
+}
+
+/// The generator of a specification, which a wish to end interrupts from now on; `None` where that came before.
+fn begun(spec: LoadSpec, wish: &Mutex<Wish>) -> Result<Option<Generator>, Ending> {
+    let generator = Generator::start(spec).map_err(refused)?;
+    let mut wish = wish.lock().unwrap_or_else(PoisonError::into_inner);
+    wish.generator = Some(generator.interrupt());
+    Ok((!wish.ended).then_some(generator))
 }
 
 fn window(generator: &mut Generator, number: u64, until: Until, start_at_ns: u64, host: &Host) -> Answer {

@@ -9,25 +9,30 @@ use std::time::Duration;
 use load::{Address, Arrivals, LoadSpec, Process, Rate, Request, Until};
 use proofload_fleet::{Fleet, FleetError, Host, Remote, serve};
 
-/// A server that answers every request, and counts them. Its threads end with their connections.
+/// A server that answers every request, and counts them and its open connections. Its threads end with their connections.
 struct Server {
     address: SocketAddr,
     requests: Arc<AtomicU64>,
+    open: Arc<AtomicU64>,
 }
 
 impl Server {
     fn start() -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let requests = Arc::new(AtomicU64::new(0));
-        let counter = requests.clone();
+        let (requests, open) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+        let counters = (requests.clone(), open.clone());
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let counter = counter.clone();
-                std::thread::spawn(move || answer(stream, &counter));
+                let (requests, open) = counters.clone();
+                open.fetch_add(1, Ordering::SeqCst);
+                std::thread::spawn(move || {
+                    answer(stream, &requests);
+                    open.fetch_sub(1, Ordering::SeqCst);
+                });
             }
         });
-        Server { address, requests }
+        Server { address, requests, open }
     }
 
     fn spec(&self) -> LoadSpec {
@@ -62,13 +67,20 @@ fn generator(name: &str) -> Remote {
 
 const NEVER: &dyn Fn() -> bool = &|| false;
 
+/// A fleet that has its load.
+fn begun(remotes: Vec<Remote>, specs: Vec<LoadSpec>) -> Fleet {
+    let mut fleet = Fleet::connect(remotes).unwrap();
+    fleet.compare_clocks().unwrap();
+    fleet.give(specs).unwrap();
+    fleet
+}
+
 #[test]
 fn three_generators_send_exactly_what_one_would_and_the_server_has_seen_it() {
     let server = Server::start();
     let arrivals = Arrivals::Open { rate: Rate::Constant(301.0), process: Process::Constant, seed: 1 };
     let specs = LoadSpec { arrivals, ..server.spec() }.divided(3, 1);
-    let remotes = ["a", "b", "c"].map(generator).into();
-    let mut fleet = Fleet::begin(remotes, specs).unwrap();
+    let mut fleet = begun(["a", "b", "c"].map(generator).into(), specs);
     let ran = fleet.run(Until::Elapsed(Duration::from_millis(1000)), NEVER);
     assert!(ran.lost.is_empty(), "{:?}", ran.lost);
     // ⌈1 s · 301/s⌉ whatever the machine does meanwhile, because arrivals are due and not paced.
@@ -76,6 +88,8 @@ fn three_generators_send_exactly_what_one_would_and_the_server_has_seen_it() {
     assert_eq!(ran.slice.sent + ran.slice.unsent, 301);
     assert_eq!(server.requests.load(Ordering::SeqCst), ran.slice.sent);
     assert_eq!(ran.slice.ok, ran.slice.latency.count() - ran.slice.latency.censored());
+    assert_eq!(ran.parts.iter().map(|part| part.sent).sum::<u64>(), ran.slice.sent);
+    assert!(ran.parts.iter().all(|part| part.lag_p99_ns.is_some() && part.cpu_ns > 0), "{:?}", ran.parts);
     let hosts: Vec<&str> = ran.parts.iter().map(|part| part.host.as_str()).collect();
     assert_eq!(hosts, ["a", "b", "c"]);
     // Connections stay, and windows follow each other.
@@ -84,7 +98,30 @@ fn three_generators_send_exactly_what_one_would_and_the_server_has_seen_it() {
 }
 
 #[test]
-fn a_generator_that_goes_is_named_and_the_others_count() {
+fn a_fleet_is_given_one_load_after_another_and_leaves_no_connection_open() {
+    let (first, second) = (Server::start(), Server::start());
+    let mut fleet = begun(["a", "b"].map(generator).into(), first.spec().divided(2, 1));
+    let told = fleet.generators();
+    assert_eq!((told.len(), told[1].name.as_str(), told[1].processors), (2, "b", 1));
+    let ran = fleet.run(Until::Requests(10), NEVER);
+    assert_eq!((ran.slice.sent, first.open.load(Ordering::SeqCst)), (20, 5));
+    fleet.give(LoadSpec { connections: 3, ..second.spec() }.divided(2, 1)).unwrap();
+    let ran = fleet.run(Until::Requests(10), NEVER);
+    assert_eq!((ran.slice.sent, ran.slice.opened, second.requests.load(Ordering::SeqCst)), (20, 3, 20));
+    assert_eq!(first.requests.load(Ordering::SeqCst), 20);
+    fleet.rest();
+    // The servers' threads see it a little later.
+    let closed = || first.open.load(Ordering::SeqCst) + second.open.load(Ordering::SeqCst) == 0;
+    let soon = || {
+        std::thread::sleep(Duration::from_millis(20));
+        closed()
+    };
+    assert!((0..250).any(|_| soon()), "connections are still open");
+    assert!(fleet.missing().is_empty());
+}
+
+#[test]
+fn a_generator_that_goes_is_named_the_others_count_and_another_takes_its_place() {
     let server = Server::start();
     let mut remotes: Vec<Remote> = vec![generator("stays")];
     // It says that it is ready, answers pings, prepares, and is gone when it should run.
@@ -92,11 +129,23 @@ fn a_generator_that_goes_is_named_and_the_others_count() {
     let (output, answers) = io::pipe().unwrap();
     std::thread::spawn(move || goes_at_run(BufReader::new(orders), answers));
     remotes.push(Remote::new("goes", input, output));
-    let mut fleet = Fleet::begin(remotes, server.spec().divided(2, 1)).unwrap();
+    let mut fleet = begun(remotes, server.spec().divided(2, 1));
     let ran = fleet.run(Until::Requests(10), NEVER);
     assert_eq!((ran.slice.sent, ran.parts.len()), (10, 1));
     assert!(matches!(&ran.lost[..], [FleetError::Gone { name, .. }] if name == "goes"), "{:?}", ran.lost);
-    assert_eq!(fleet.alive().collect::<Vec<_>>(), ["stays"]);
+    assert_eq!(fleet.missing(), [1]);
+    // It was told, and is told no more.
+    assert!(fleet.take_lost().is_empty());
+    let nobody = Remote::new("nobody", io::sink(), io::empty());
+    assert!(matches!(fleet.replace(1, nobody), Err(FleetError::Gone { name, .. }) if name == "nobody"));
+    assert_eq!(fleet.missing(), [1]);
+    fleet.replace(1, generator("comes")).unwrap();
+    assert!(fleet.missing().is_empty());
+    fleet.compare_clocks().unwrap();
+    fleet.give(server.spec().divided(2, 1)).unwrap();
+    let ran = fleet.run(Until::Requests(10), NEVER);
+    let names: Vec<&str> = ran.parts.iter().map(|part| part.name.as_str()).collect();
+    assert_eq!((ran.slice.sent, names), (20, vec!["stays", "comes"]));
 }
 
 fn goes_at_run(mut orders: impl io::BufRead, mut answers: impl Write) -> io::Result<()> {
@@ -104,8 +153,10 @@ fn goes_at_run(mut orders: impl io::BufRead, mut answers: impl Write) -> io::Res
     loop {
         line.clear();
         orders.read_line(&mut line)?;
-        let answer = if line.contains("begin") {
-            r#"{"ready":{"version":1,"proofload":"0","host":"h","processors":1}}"#.to_owned()
+        let answer = if line.contains("hello") {
+            r#"{"ready":{"version":2,"proofload":"0","host":"h","processors":1}}"#.to_owned()
+        } else if line.contains("begin") {
+            r#""begun""#.to_owned()
         } else if let Some(number) = line.strip_prefix("{\"ping\":") {
             format!("{{\"pong\":{{\"ping\":{},\"clock_ns\":5}}}}", number.trim_end_matches(['}', '\n']))
         } else if line.contains("prepare") {
@@ -118,27 +169,32 @@ fn goes_at_run(mut orders: impl io::BufRead, mut answers: impl Write) -> io::Res
 }
 
 #[test]
-fn what_cannot_begin_says_why_and_by_whom() {
+fn what_cannot_begin_says_why_and_by_whom_all_of_them_at_once() {
     let server = Server::start();
-    let spec = LoadSpec { connections: 0, ..server.spec() };
-    let error = Fleet::begin(vec![generator("a")], vec![spec]).unwrap_err();
-    assert!(matches!(&error, FleetError::Refused { by_specification: true, .. }), "{error}");
-    assert_eq!(error.to_string(), "generator a: load.connections: 0 is too few, at least 1");
+    let mut fleet = Fleet::connect(vec![generator("a")]).unwrap();
+    let errors = fleet.give(vec![LoadSpec { connections: 0, ..server.spec() }]).unwrap_err();
+    assert!(matches!(&errors[..], [FleetError::Refused { by_specification: true, .. }]), "{errors:?}");
+    assert_eq!(errors[0].to_string(), "generator a: load.connections: 0 is too few, at least 1");
+    // Whoever is gone is no part of a later load, and that is told.
+    assert_eq!(fleet.missing(), [0]);
 
-    let speaks = |text: &'static [u8]| Remote::new("b", io::sink(), text);
-    let begin = |remote| Fleet::begin(vec![remote], vec![server.spec()]).unwrap_err().to_string();
-    let banner = begin(speaks(b"Last login: Sun Nov 22\n"));
-    assert!(banner.contains("generator b: ") && banner.contains("Last login"), "{banner}");
-    let other =
-        begin(speaks(b"{\"ready\":{\"version\":7,\"proofload\":\"9.9\",\"host\":\"h\",\"processors\":1}}\n"));
-    assert!(other.contains("speaks version 7 of the protocol (proofload 9.9), here it is 1"), "{other}");
-    assert_eq!(begin(speaks(b"")), "generator b ended before it had answered");
+    let speaks = |name: &str, text: &'static [u8]| Remote::new(name, io::sink(), text);
+    let errors = Fleet::connect(vec![
+        speaks("b", b"Last login: Sun Nov 22\n"),
+        generator("well"),
+        speaks("c", b"{\"ready\":{\"version\":7,\"proofload\":\"9.9\",\"host\":\"h\",\"processors\":1}}\n"),
+        speaks("d", b""),
+    ]);
+    let said: Vec<String> = errors.unwrap_err().iter().map(FleetError::to_string).collect();
+    assert!(said[0].contains("generator b: ") && said[0].contains("Last login"), "{said:?}");
+    assert!(said[1].contains("speaks version 7 of the protocol (proofload 9.9), here it is 2"), "{said:?}");
+    assert_eq!((said[2].as_str(), said.len()), ("generator d ended before it had answered", 3));
 }
 
 #[test]
 fn a_generator_that_nobody_hears_stops_loading() {
     let server = Server::start();
-    let mut fleet = Fleet::begin(vec![generator("a")], vec![server.spec()]).unwrap();
+    let mut fleet = begun(vec![generator("a")], vec![server.spec()]);
     let asked = AtomicU64::new(0);
     let stopped = || asked.fetch_add(1, Ordering::SeqCst) > 3;
     let ran = fleet.run(Until::Elapsed(Duration::from_secs(60)), &stopped);

@@ -27,6 +27,13 @@ impl std::fmt::Debug for Channel {
     }
 }
 
+impl Channel {
+    /// The number of its process, where that is a child of this one.
+    pub fn process(&self) -> Option<u32> {
+        self.keeper.downcast_ref::<Ended>().map(|child| child.0.id())
+    }
+}
+
 /// A program on this machine, in a process of its own; what it says on stderr is ours.
 ///
 /// # Errors

@@ -6,7 +6,10 @@
 mod channel;
 mod error;
 pub mod kubernetes;
+mod open;
 pub mod ssh;
 
 pub use channel::{Channel, here};
 pub use error::HostError;
+pub use open::{Waiting, Wanted, again, generators};
+pub use ssh::Program;

@@ -13,6 +13,7 @@ use crate::world::{Failure, OpenSpec, SliceSpec, Start, Turn, World};
 mod capturing;
 mod dropping;
 mod ending;
+mod generators;
 mod notice;
 mod pausing;
 mod prepare;
@@ -115,7 +116,10 @@ impl<'a> Dispatcher<'a> {
 
 impl Dispatcher<'_> {
     fn carry_through(&mut self) -> Result<(), LabError> {
-        let outcome = self.blocks();
+        let outcome = self.blocks().or_else(|failure| match failure {
+            Failure::GeneratorsLost(lost) => Err(self.without(&lost)?),
+            failure => Err(failure),
+        });
         // Whatever went wrong, nothing is left behind; a second failure here must not hide the first.
         let stopped = self.stop_all();
         let (reason, result) = match outcome.and_then(|reason| stopped.map(|()| reason)) {
@@ -133,14 +137,21 @@ impl Dispatcher<'_> {
     }
 
     fn blocks(&mut self) -> Result<EndReason, Failure> {
+        self.connect()?;
         self.prepare()?;
         self.settle_rate()?;
         loop {
             self.pause_if_wanted()?;
+            self.connect()?;
             self.block += 1;
-            self.run_block()?;
-            let counts = !self.drop_if_disturbed()?;
-            self.settle(counts)?;
+            let is_whole = match self.run_block() {
+                Err(Failure::GeneratorsLost(lost)) => self.abandon_block(&lost).map(|()| false)?,
+                outcome => outcome.map(|()| true)?,
+            };
+            let counts = is_whole && !self.drop_if_disturbed()?;
+            if is_whole {
+                self.settle(counts)?;
+            }
             // A block that counts for nothing shows nothing new either.
             let reason = if counts { self.judge_block() } else { self.out_of_time() };
             if let Some(reason) = reason {

@@ -5,7 +5,7 @@
 //! two variants do not differ they could change places and the very same blocks would be dropped, so that dropping makes no
 //! difference appear; `docs/methodology.md` has the argument.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use record::{Block, MachineUse, Slice, Trial};
 
@@ -29,10 +29,12 @@ pub const GROSS_THROTTLED_SHARE: f64 = 0.2;
 pub const PAUSED_MAX_S: f64 = 3.0;
 
 /// What was taken from a block, as shares of its measured time.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Taken {
     /// Of all CPU time, 0 to 1: what the host gave to other virtual machines.
     pub by_host: f64,
+    /// The same of the machine of each generator elsewhere, by its name.
+    pub by_hosts: BTreeMap<String, f64>,
     /// Of the time of the processors that the run could use, 0 to 1: what other programs used of it.
     pub by_strangers: f64,
     /// Of the windows, from 0 (above 1 where several processors were held back): what a quota of CPU time cost.
@@ -59,6 +61,7 @@ impl Taken {
         };
         Taken {
             by_host: stolen_ns / total_ns,
+            by_hosts: elsewhere(&slices),
             by_strangers: share(|machine| machine.strangers_cpu_ns) / processors(block, cpus) as f64,
             by_quota: share(|machine| machine.throttled_ns),
             paused_s: block.paused_s,
@@ -80,9 +83,27 @@ impl Taken {
             (self.paused_s > PAUSED_MAX_S)
                 .then(|| format!("the run was paused for {:.0} s while services lived", self.paused_s)),
         ];
-        let causes: Vec<String> = all.into_iter().flatten().collect();
+        let elsewhere = self.by_hosts.iter().filter(|(_, share)| **share > GROSS_STEAL_SHARE);
+        let elsewhere = elsewhere.map(|(name, share)| {
+            format!("the host of {name} gave {} of the CPU time to others", percent(*share))
+        });
+        let causes: Vec<String> = all.into_iter().flatten().chain(elsewhere).collect();
         (!causes.is_empty()).then(|| causes.join(", and "))
     }
+}
+
+/// What the hosts of generators elsewhere gave to others, by name: a client that is held back is no better than a service that is.
+fn elsewhere(slices: &[&Slice]) -> BTreeMap<String, f64> {
+    let mut times: BTreeMap<String, (f64, f64)> = BTreeMap::new();
+    for slice in slices {
+        let length_ns = (slice.window_ns + slice.drain_ns) as f64;
+        for part in slice.generators.iter().filter(|part| !part.here) {
+            let Some(share) = part.steal_share else { continue };
+            let (stolen, all) = times.entry(part.name.clone()).or_default();
+            (*stolen, *all) = (*stolen + share * length_ns, *all + length_ns);
+        }
+    }
+    times.into_iter().map(|(name, (stolen, all))| (name, stolen / all.max(1.0))).collect()
 }
 
 /// Processors that the run could use: those that were counted when it began, or those that anything was pinned to, if they are more.

@@ -3,7 +3,9 @@
 //! Decides nothing; every choice comes in through [`World`] and every figure goes out as it was read.
 
 mod capture;
+mod elsewhere;
 mod keeping;
+mod loading;
 mod machine;
 mod network;
 mod preparing;
@@ -15,19 +17,19 @@ mod witness;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Instant;
 
-use load::{Address, Arrivals, Contract, Generator, LoadSpec, Process, Rate, Until};
 use plan::{Cpus, Plan, Preparation, Variant};
 use record::{Capture, Prepared, Slice, SliceKind, TrialEnded, TrialStarted, WorkersLost};
 use target::{AgentHost, Division, Network, Placement, Ports, Preparing, Running, TargetError, Warden};
 
-use self::keeping::{Place, kept};
+use self::elsewhere::Elsewhere;
+use self::loading::{Loader, Wanted};
 use self::machine::spin;
-use self::requests::requests;
 use self::watching::{fill, idle_cpu_ns};
 use crate::stop::Stop;
-use crate::world::{CaptureSpec, Failure, OpenSpec, SliceSpec, Start, Turn, World};
+use crate::world::{CaptureSpec, Connected, Connecting, Failure, SliceSpec, Start, Turn, World};
 
 /// The address on which services are expected.
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -35,13 +37,20 @@ const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// The folder of logs in that of a record.
 const LOGS: &str = "logs";
 
-/// Connections that were idle for so long are opened anew before a window. Many servers close such (gunicorn after 2 s, Node.js after
-/// 5 s), and a request that is sent just then is lost: by our pause, and not by the service.
-const IDLE_MAX: Duration = Duration::from_secs(1);
+/// What this program is when it is started once more.
+#[derive(Debug, Clone)]
+pub struct Helpers {
+    /// The guard of a service.
+    pub warden: Warden,
+    /// A generator, by the arguments that make it one: here and on other machines.
+    pub generate: &'static [&'static str],
+}
 
-/// Starts and loads real services on this machine.
+/// Starts real services on this machine, and loads them.
 pub struct Rig {
-    plan: Plan,
+    plan: Arc<Plan>,
+    /// Generators that are processes of their own; `None` where load comes from this one.
+    elsewhere: Option<Elsewhere>,
     warden: Warden,
     /// The record's folder, in which logs and profiles have theirs.
     record: PathBuf,
@@ -68,8 +77,8 @@ struct Living {
     services: Vec<Running>,
     /// Where the entry listens.
     address: SocketAddr,
-    generator: Generator,
-    /// Since when the generator's connections have been idle; `None` while it has none.
+    loader: Loader,
+    /// Since when its connections have been idle; `None` while it has none.
     idle_since: Option<Instant>,
     /// Seed of the requests that the next generator draws.
     requests_seed: u64,
@@ -79,20 +88,32 @@ struct Living {
 
 impl Rig {
     /// A rig for a plan; the services' output goes to files in the folder `logs` of the `record`'s.
-    pub fn new(plan: Plan, warden: Warden, record: PathBuf, stop: Stop) -> Rig {
-        let threads = plan.variants.iter().filter_map(|variant| variant.load.threads).max();
-        let threads = threads.and_then(|threads| usize::try_from(threads).ok());
+    pub fn new(plan: Plan, helpers: Helpers, record: PathBuf, stop: Stop) -> Rig {
+        let Helpers { warden, generate } = helpers;
+        let plan = Arc::new(plan);
         let cpus = target::cpus_allowed();
-        let apart = target::divide(&cpus, threads, target::siblings);
-        let division = match plan.design.cpus {
-            Cpus::Separate => apart,
-            Cpus::Shared => apart.shared(&cpus),
-        };
+        let division = division(&plan, &cpus);
+        let run = record.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let elsewhere = Elsewhere::of(&plan, run, generate, &stop);
         let names = plan.variants.iter().flat_map(|variant| &variant.services).map(|service| &service.name);
         let watches = names.map(|name| (name.clone(), processes::Watch::of(&plan, name))).collect();
         let (values, quota_files, slow) = (BTreeMap::new(), target::quota_files(&[]), BTreeSet::new());
         let (began, living) = (Instant::now(), Vec::new());
-        Rig { plan, warden, record, stop, division, cpus, quota_files, values, began, living, watches, slow }
+        Rig {
+            plan,
+            elsewhere,
+            warden,
+            record,
+            stop,
+            division,
+            cpus,
+            quota_files,
+            values,
+            began,
+            living,
+            watches,
+            slow,
+        }
     }
 
     /// `entry` is where the entry must listen; what it needs is asked for by itself only, on loopback.
@@ -120,36 +141,6 @@ impl Rig {
         }
         Ok(services)
     }
-
-    fn generator(
-        &self,
-        variant: &Variant,
-        address: SocketAddr,
-        open: Option<OpenSpec>,
-        seed: u64,
-    ) -> Result<Generator, Failure> {
-        let cpus = self.division.generator.clone();
-        let load = &variant.load;
-        let threads = load.threads.unwrap_or(u32::try_from(cpus.len()).unwrap_or(1));
-        let spec = LoadSpec {
-            connections: load.connections,
-            threads: threads.clamp(1, load.connections),
-            cpus,
-            timeout: load.timeout,
-            // At a rate each slice has a seed of its own, or all would begin with the same requests.
-            seed: open.map_or(seed, |open| open.seed),
-            arrivals: open.map_or(Arrivals::Closed, arrivals),
-            connect_timeout: network::connect_timeout(load),
-            contract: Contract {
-                status: variant.expect.status.clone(),
-                headers: variant.expect.headers.clone().into_iter().collect(),
-                body_bytes: variant.expect.body_bytes,
-                content: None,
-            },
-            ..LoadSpec::new(Address::Tcp(address), requests(load, &address.to_string()))
-        };
-        Generator::start(spec).map_err(|error| Failure::Generator(error.to_string()))
-    }
 }
 
 impl World for Rig {
@@ -166,15 +157,21 @@ impl World for Rig {
         if self.stop.is_requested() { Err(Failure::Interrupted) } else { Ok(()) }
     }
 
+    fn connect(&mut self, watch: &mut dyn FnMut(Connecting<'_>)) -> Result<Connected, Failure> {
+        self.elsewhere.as_mut().map_or(Ok(Connected::default()), |elsewhere| elsewhere.connect(watch))
+    }
+
     fn prepare(&mut self, step: &Preparation, watch: &mut dyn FnMut(Preparing)) -> Result<Prepared, Failure> {
         self.make_data(step, watch)
     }
 
     fn start(&mut self, start: Start) -> Result<TrialStarted, Failure> {
-        let variant = &self.plan.variants[start.variant];
+        let plan = Arc::clone(&self.plan);
+        let variant = &plan.variants[start.variant];
         let began = Instant::now();
         let network = network::make(&variant.load, &self.division.generator)?;
-        let entry = network.as_ref().map_or(LOOPBACK, Network::address);
+        let reached = plan.generators.address.unwrap_or(LOOPBACK);
+        let entry = network.as_ref().map_or(reached, Network::address);
         let start_all = || self.start_services(start, variant, entry);
         let mut services = network::at_services(network.as_ref(), start_all)?;
         let start_s = began.elapsed().as_secs_f64();
@@ -182,8 +179,9 @@ impl World for Rig {
         let entry = services.last().map(Running::address);
         let address =
             entry.ok_or_else(|| Failure::Service(format!("{}: no service to load", variant.name)))?;
-        let generator = || self.generator(variant, address, None, start.requests_seed);
-        let generator = network::at_client(network.as_ref(), generator)?;
+        self.compare_clocks()?;
+        let wanted = Wanted { plan: &plan, variant, address, open: None, seed: start.requests_seed };
+        let loader = self.loader(&wanted, network.as_ref())?;
         let kept = || Ok(services.iter_mut().map(|running| self.started(running)).collect());
         let kept = network::at_services(network.as_ref(), kept)?;
         // Of a trial that is captured they are known.
@@ -206,7 +204,7 @@ impl World for Rig {
             block,
             services,
             address,
-            generator,
+            loader,
             idle_since,
             requests_seed,
             network,
@@ -257,14 +255,14 @@ impl World for Rig {
 
     fn stop(&mut self, variant: usize) -> Option<TrialEnded> {
         let index = self.living.iter().position(|living| living.variant == variant)?;
-        let Living { block, services, generator, network, .. } = self.living.remove(index);
+        let Living { block, services, loader, network, .. } = self.living.remove(index);
         let workers_lost = services.iter().filter_map(workers_lost).collect();
         let look = || Ok(processes::at_end(&services, &self.watches));
         // Who cannot get there has nothing to tell of it; the rest is told all the same.
         let look = network::at_services(network.as_ref(), look);
         let (processes_by_service, strangers_listening) = look.unwrap_or_default();
         // The connections go first, so that a service that waits for them to close can end at once.
-        drop(generator);
+        self.unload(loader);
         let peak = |service: &Running| (service.name().to_owned(), service.peak_memory());
         let peak_rss_bytes_by_service: BTreeMap<String, u64> = services.iter().map(peak).collect();
         let mut ended = TrialEnded {
@@ -293,52 +291,19 @@ impl World for Rig {
     }
 }
 
-impl Rig {
-    /// One window of load, without what services and machine used meanwhile.
-    fn loaded(&mut self, variant: usize, wanted: SliceSpec) -> Result<Slice, Failure> {
-        let living = self.living.iter_mut().find(|living| living.variant == variant);
-        let living = living.ok_or_else(|| Failure::Generator(format!("variant {variant} does not live")))?;
-        self.stop.watch(living.generator.interrupt());
-        let slice = living.generator.run(Until::Elapsed(Duration::from_secs_f64(wanted.seconds)));
-        living.idle_since = Some(Instant::now());
-        living.services.iter_mut().try_for_each(check_alive)?;
-        if self.stop.is_requested() {
-            return Err(Failure::Interrupted);
-        }
-        let connections = self.plan.variants[variant].load.connections;
-        let open = wanted.open.map(|open| open.rate_per_s);
-        let endpoint = self.plan.design.endpoint.as_ref().map(|endpoint| endpoint.name.clone());
-        let place = Place { block: living.block, variant, kind: wanted.kind, connections, open, endpoint };
-        Ok(kept(slice, place))
+/// Who gets which processors: all generators on this machine together those that one would get; where there are none the services all.
+fn division(plan: &Plan, cpus: &[usize]) -> Division {
+    if plan.generators.local == 0 {
+        let (generator, services, idle) = (Vec::new(), cpus.to_vec(), Vec::new());
+        return Division { generator, services, idle, shared: false, core_shared: false };
     }
-
-    /// Gives a trial a generator for the window to come: of a closed loop the one it has, unless its connections were idle while other
-    /// trials had their turn; of an open loop a new one, for at a low rate they are idle also within a slice. Those of a new one are
-    /// opened before the window.
-    fn renew_generator(&mut self, variant: usize, open: Option<OpenSpec>) -> Result<(), Failure> {
-        let Some(index) = self.living.iter().position(|living| living.variant == variant) else {
-            return Err(Failure::Generator(format!("variant {variant} does not live")));
-        };
-        let Living { address, network, idle_since, requests_seed, .. } = &self.living[index];
-        if open.is_none() && idle_since.is_none_or(|since| since.elapsed() < IDLE_MAX) {
-            return Ok(());
-        }
-        let renewed = network::at_client(network.as_ref(), || {
-            self.generator(&self.plan.variants[variant], *address, open, *requests_seed)
-        })?;
-        let living = &mut self.living[index];
-        (living.generator, living.idle_since) = (renewed, None);
-        living.requests_seed = living.requests_seed.wrapping_add(1);
-        Ok(())
+    let threads = plan.variants.iter().filter_map(|variant| variant.load.threads).max().unwrap_or(1);
+    let asked = usize::try_from(threads.saturating_mul(plan.generators.local)).unwrap_or(usize::MAX);
+    let apart = target::divide(cpus, Some(asked), target::siblings);
+    match plan.design.cpus {
+        Cpus::Separate => apart,
+        Cpus::Shared => apart.shared(cpus),
     }
-}
-
-fn arrivals(open: OpenSpec) -> Arrivals {
-    let process = match open.arrivals {
-        plan::Arrivals::Constant => Process::Constant,
-        plan::Arrivals::Poisson => Process::Poisson,
-    };
-    Arrivals::Open { rate: Rate::Constant(open.rate_per_s), process, seed: open.seed }
 }
 
 /// A target's error with the service's last words and a hint, as people need it.

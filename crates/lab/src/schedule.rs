@@ -100,10 +100,12 @@ impl Schedule {
     }
 }
 
-/// Whether the trials of a block can live side by side: not too many, and none that fights another for its port.
+/// Whether the trials of a block can live side by side: not too many, none that fights another for its port, and load from this process.
+/// Other generators have one load at a time, and to agree on a begin takes longer than a turn.
 pub fn live_together(plan: &Plan) -> bool {
     let mut services = plan.variants.iter().flat_map(|variant| &variant.services);
-    plan.variants.len() <= TOGETHER_MAX && services.all(|service| service.port.is_none())
+    let few = plan.variants.len() <= TOGETHER_MAX && services.all(|service| service.port.is_none());
+    few && plan.generators.is_here()
 }
 
 /// Whether the trials of a block take short turns on connections that stay open. In open loop each slice opens its connections

@@ -24,6 +24,8 @@ const SLICE_GAPS: f64 = 10.0;
 const TRIAL_GUESS_S: f64 = 0.8;
 /// What a slice costs beside its window, assumed until it is measured: draining, reading what the services used.
 const SLICE_GAP_S: f64 = 0.05;
+/// The same with other generators than this process: to agree on a begin, and to hear what came of it.
+const AGREED_GAP_S: f64 = 0.2;
 /// Load at the common rate before a trial is measured in open loop, in seconds: the service comes from its limit, which is
 /// where warm-up runs it.
 const SETTLE_S: f64 = 0.5;
@@ -66,6 +68,8 @@ pub struct Settings {
     pub turn_s: f64,
     /// The lead of a turn in seconds, see [`crate::Turn`]; 0 where there is none.
     pub lead_s: f64,
+    /// What a slice costs beside window and drain, in seconds.
+    pub gap_s: f64,
     /// Slices a trial.
     pub slices: u32,
     /// Seconds that a trial's slices must have together, so that it has the requests that the metric wants; 0 where any will do.
@@ -86,12 +90,13 @@ impl Settings {
         let warm_up_s = design.warmup.map_or(assumed_s, |warm_up| warm_up.as_secs_f64());
         let slice_s = design.slice.map_or(SLICE_S.0, |slice| slice.as_secs_f64());
         let room_s = share_s / BLOCKS_ROOM - warm_up_s - settle_s - TRIAL_GUESS_S;
-        let fit = (room_s / (slice_s + SLICE_GAP_S)).floor().clamp(SLICES_FIRST.0, SLICES_FIRST.1);
+        let gap_s = gap_s(plan);
+        let fit = (room_s / (slice_s + gap_s)).floor().clamp(SLICES_FIRST.0, SLICES_FIRST.1);
         let slices = design.slices.unwrap_or(fit as u32);
         let turn_s = TURN_MIN_S.min(slice_s);
         let (lead_s, measured_min_s) = (0.0, 0.0);
         let first =
-            Settings { warm_up_s, watched, settle_s, slice_s, turn_s, lead_s, slices, measured_min_s };
+            Settings { warm_up_s, watched, settle_s, slice_s, turn_s, lead_s, gap_s, slices, measured_min_s };
         match design.rate {
             Some(Rate::PerSecond(per_s)) => first.at_rate(design, per_s),
             _ => first,
@@ -130,7 +135,7 @@ impl Settings {
     /// measured.
     pub fn with_slices_for(mut self, design: &Design, turn_gap_s: f64) -> Settings {
         let measured_s = f64::from(self.slices) * self.slice_s;
-        let slice_s = ((SLICE_GAP_S + turn_gap_s) * SLICE_GAPS).clamp(SLICE_S.0, SLICE_S.1);
+        let slice_s = ((self.gap_s + turn_gap_s) * SLICE_GAPS).clamp(SLICE_S.0, SLICE_S.1);
         let slice_s = slice_s.max(self.lead_s * TURN_LEADS).min(SLICE_S.1);
         self.slice_s = design.slice.map_or(slice_s, |slice| slice.as_secs_f64());
         let turn_s = ((TURN_GAP_S + turn_gap_s) * TURN_GAPS).max(self.lead_s * TURN_LEADS);
@@ -225,8 +230,8 @@ pub fn rate_chosen(rate: Rate, capacities: &[Option<f64>]) -> Option<RateChosen>
 /// First guesses at the length of the first block and of the later ones in seconds, before anything is measured.
 pub fn block_seconds_guess(plan: &Plan) -> (f64, f64) {
     let (design, variants) = (&plan.design, plan.variants.len());
-    let costs = Costs { trial_s: TRIAL_GUESS_S, gap_s: SLICE_GAP_S, turn_gap_s: 0.0 };
     let first = Settings::first(plan);
+    let costs = Costs { trial_s: TRIAL_GUESS_S, gap_s: first.gap_s, turn_gap_s: 0.0 };
     let later_s = design.warmup.map_or(first.warm_up_s.min(WARM_UP_GUESS_S), |warm_up| warm_up.as_secs_f64());
     let later = Settings { warm_up_s: later_s, ..first };
     (first.block_s(variants, &costs), later.block_s(variants, &costs))
@@ -235,7 +240,7 @@ pub fn block_seconds_guess(plan: &Plan) -> (f64, f64) {
 /// The length of the warm-up from what the first block showed: for every variant the longest that any needs, as far as
 /// there is room for it.
 pub fn warm_up(record: &Record, watched_s: f64, room_s: f64) -> WarmUp {
-    let first = record.blocks.iter().find(|block| block.number == 1);
+    let first = record.blocks.iter().find(|block| block.seconds.is_some());
     let trials = first.map(|block| block.trials.as_slice()).unwrap_or_default();
     let steady_after = |variant| {
         let trial = trials.iter().find(|trial| trial.variant() == variant)?;
@@ -319,7 +324,7 @@ pub fn costs(record: &Record) -> Option<Costs> {
     let pauses_s: Vec<f64> = measured().map(|slice| f64::from(slice.turns) * TURN_GAP_S).collect();
     let turns: u32 = measured().map(|slice| slice.turns).sum();
     let turn_gap_s = drains_s.iter().sum::<f64>() / f64::from(turns.max(1));
-    let gap_s = SLICE_GAP_S + mean(&pauses_s)? + mean(&drains_s)?;
+    let gap_s = gap_s(&record.header.plan) + mean(&pauses_s)? + mean(&drains_s)?;
     // What follows a warm-up is a cost of the trial: there is one warm-up, however many slices.
     let gap_of = |slice: &record::Slice| if slice.kind == SliceKind::Measured { gap_s } else { 0.0 };
     let loaded_s: f64 = slices().map(|slice| slice.window_ns as f64 / 1e9 + gap_of(slice)).sum();
@@ -354,6 +359,11 @@ pub fn lead_s(record: &Record, block: u32) -> f64 {
     let warm_ups = slices.filter(|slice| slice.kind == SliceKind::WarmUp);
     let most = warm_ups.filter_map(|slice| slice.latency.quantile(0.9));
     most.map(|quantile| quantile.ns() as f64 / 1e9).fold(0.0, f64::max)
+}
+
+/// What a slice costs beside window and drain, in seconds.
+fn gap_s(plan: &Plan) -> f64 {
+    if plan.generators.is_here() { SLICE_GAP_S } else { AGREED_GAP_S }
 }
 
 fn mean(values: &[f64]) -> Option<f64> {

@@ -1,7 +1,9 @@
 //! What the dispatcher needs of the outside: to start a trial, load it, stop it, and know the time.
 
+use std::time::Duration;
+
 use plan::{Arrivals, Preparation};
-use record::{Capture, CaptureKind, Prepared, Slice, SliceKind, TrialEnded, TrialStarted};
+use record::{Capture, CaptureKind, Generator, Prepared, Slice, SliceKind, TrialEnded, TrialStarted};
 use target::Preparing;
 
 /// Which trial to start.
@@ -77,6 +79,33 @@ impl Turn {
     }
 }
 
+/// Generators that are being connected, as it goes on.
+#[derive(Debug, Clone, Copy)]
+pub struct Connecting<'a> {
+    /// Which are waited for, in words.
+    pub waiting: &'a [String],
+    /// For how long so far.
+    pub for_now: Duration,
+}
+
+/// What came of connecting.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Connected {
+    /// All generators that there are, if that changed; empty where it did not, and where load comes from this process.
+    pub generators: Vec<Generator>,
+    /// Those that were gone, and of whom nobody was told yet.
+    pub lost: Vec<Lost>,
+}
+
+/// A generator that is gone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lost {
+    /// Its name.
+    pub generator: String,
+    /// What became of it, and what it last said; names it.
+    pub why: String,
+}
+
 /// Why a step could not be done.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
@@ -89,6 +118,9 @@ pub enum Failure {
     /// The load generator could not work, or had no way to the services.
     #[error("{0}")]
     Generator(String),
+    /// Generators were lost meanwhile, at least one. Others may take their places: see [`World::connect`].
+    #[error("{}", lost_text(.0))]
+    GeneratorsLost(Vec<Lost>),
     /// Going on is pointless; the text says why.
     #[error("{0}")]
     Pointless(String),
@@ -106,7 +138,12 @@ pub enum Failure {
     Record(#[from] record::WriteError),
 }
 
-/// The outside, as the dispatcher uses it. At most one trial of each variant lives at a time.
+fn lost_text(lost: &[Lost]) -> String {
+    lost.iter().map(|lost| lost.why.as_str()).collect::<Vec<_>>().join("; ")
+}
+
+/// The outside, as the dispatcher uses it. At most one trial of each variant lives at a time, and at most one in all where load comes
+/// from other processes.
 pub trait World {
     /// Seconds since any fixed point.
     fn now_s(&mut self) -> f64;
@@ -119,6 +156,13 @@ pub trait World {
     /// # Errors
     /// If the user interrupts.
     fn wait_for_user(&mut self) -> Result<(), Failure>;
+
+    /// Connects all generators that are processes of their own, or those of them that are gone once more. Nothing where there are none.
+    /// `watch` hears what takes time.
+    ///
+    /// # Errors
+    /// If one cannot be had, or the user interrupts.
+    fn connect(&mut self, watch: &mut dyn FnMut(Connecting<'_>)) -> Result<Connected, Failure>;
 
     /// Makes data that services need, or finds it made. `watch` hears what takes time.
     ///

@@ -5,6 +5,7 @@ mod calibration;
 mod captured;
 mod disturbed;
 mod failing;
+mod generators;
 mod latency;
 mod mix;
 mod paused;

@@ -18,9 +18,14 @@ impl LoadSpec {
     /// What is due in open loop, and when, is the same whether one machine has all lanes or each has some. In closed loop each
     /// generator draws the requests of its own lanes.
     pub fn divided(&self, generators: u32, threads: u32) -> Vec<LoadSpec> {
+        self.divided_among(generators, |_, _| threads)
+    }
+
+    /// The same where generators have threads of different number: as `threads` says of each, by its place and its connections.
+    pub fn divided_among(&self, generators: u32, threads: impl Fn(u32, u32) -> u32) -> Vec<LoadSpec> {
         let generators = generators.clamp(1, self.connections.max(1));
         let connections = |index: u32| dealt(self.connections.into(), generators.into(), index.into()) as u32;
-        let threads = |index| threads.clamp(1, connections(index).max(1));
+        let threads = |index: u32| threads(index, connections(index)).clamp(1, connections(index).max(1));
         let of = (0..generators).map(threads).sum();
         let mut first = 0;
         let part = |index| {

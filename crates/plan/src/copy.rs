@@ -30,6 +30,7 @@ impl Plan {
             prepare: Vec::new(),
             building: self.building.clone(),
             against: None,
+            generators: self.generators.clone(),
             design,
             gate: Vec::new(),
         };

@@ -16,12 +16,14 @@ use crate::text_form::{Name, Percent, Period, RequestPath};
 
 mod against;
 mod gate;
+mod generators;
 mod mix;
 mod network;
 mod prepare;
 
 pub(crate) use against::Against;
 pub(crate) use gate::Gate;
+pub(crate) use generators::{Generators, Kubernetes};
 pub(crate) use mix::Request;
 pub(crate) use network::Network;
 pub(crate) use prepare::Prepare;
@@ -44,6 +46,8 @@ pub(crate) struct File {
     pub prepare: BTreeMap<String, Prepare>,
     /// How services are built at the git ref that `--against` names.
     pub against: Against,
+    /// Where the load comes from. Without it: from this process alone.
+    pub generators: Generators,
     /// What is varied: the name of each factor, and its levels. Every combination of levels is one variant.
     pub factors: Entries<Factor>,
     /// How the experiment is run and judged.
@@ -170,7 +174,8 @@ pub(crate) struct Load {
     /// Connections, each with one request at a time.
     #[schemars(range(min = 1, max = 100_000))]
     pub connections: u32,
-    /// Generator threads. Without it: one for each core that the generator is given.
+    /// Threads of each generator. Without it: one for each core that the generator is given; elsewhere one for each core of its machine
+    /// and 32 of its connections.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 256))]
     pub threads: Option<u32>,

@@ -22,6 +22,7 @@ mod design;
 mod factor;
 mod file;
 mod gate;
+mod generators;
 mod launch;
 mod model;
 mod network;

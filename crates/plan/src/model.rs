@@ -46,6 +46,9 @@ pub struct Plan {
     /// The commit with which each variant is compared; `None`: variants are compared with each other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub against: Option<Against>,
+    /// Where the load comes from.
+    #[serde(default, skip_serializing_if = "Generators::is_default")]
+    pub generators: Generators,
     /// How the experiment is run and judged.
     pub design: Design,
     /// The limits of its gate, in the order of the file, and behind them those that came from flags.
@@ -167,7 +170,7 @@ pub struct Load {
     pub requests: Vec<Request>,
     /// Connections, each with one request at a time.
     pub connections: u32,
-    /// Generator threads; `None` is one a generator core.
+    /// Threads of each generator; `None` is one a generator core.
     pub threads: Option<u32>,
     /// After this long without a complete response a request counts as timed out.
     pub timeout: Duration,

@@ -10,11 +10,11 @@ use crate::design;
 use crate::factor::{self, Grid};
 use crate::file::{File, Settings};
 use crate::gate::{self, Known};
-use crate::model::{Factor, Plan, Variant};
+use crate::model::{Factor, Generators, Plan, Variant};
 use crate::problem::Problem;
 use crate::site::{Site, Source};
 use crate::tree::Node;
-use crate::{building, prepare, request, service};
+use crate::{building, generators, prepare, request, service};
 
 /// The plan, and every problem; the plan counts only if there is none. No plan if there is nothing to build on.
 pub(crate) fn plan(tree: &Node, source: Source<'_>) -> (Option<Plan>, Vec<Problem>) {
@@ -41,8 +41,9 @@ pub(crate) fn plan(tree: &Node, source: Source<'_>) -> (Option<Plan>, Vec<Proble
     design::report_too_many_verdicts(&mut site, comparisons.len(), design.metrics().count());
     let prepare = prepare::preparations(&mut site, &file.prepare);
     let building = building::building(&mut site, &file.against);
+    let generators = generators::generators(&mut site, &file.generators);
     problems.extend(site.problems);
-    let (variants, found) = variants(tree, source, &factors);
+    let (variants, found) = variants(tree, source, &factors, &generators);
     problems.extend(found);
     let mut site = Site::new(source, tree, "");
     design.endpoint = design::endpoint(&mut site, &file.design, &design, &variants);
@@ -56,8 +57,20 @@ pub(crate) fn plan(tree: &Node, source: Source<'_>) -> (Option<Plan>, Vec<Proble
     let prepare = prepare::mentioned(prepare, &variants);
     let (name, question) = (file.name.0, file.question);
     let (aa, against) = (None, None);
-    let plan =
-        Plan { name, question, factors, variants, comparisons, aa, prepare, building, against, design, gate };
+    let plan = Plan {
+        name,
+        question,
+        factors,
+        variants,
+        comparisons,
+        aa,
+        prepare,
+        building,
+        against,
+        generators,
+        design,
+        gate,
+    };
     match compared.filter(|_| file.design.aa && problems.is_empty()) {
         Some(baseline) => (Some(plan.with_copy(baseline)), problems),
         None => (Some(plan), problems),
@@ -70,7 +83,12 @@ fn read<'de, T: Deserialize<'de>>(tree: &'de Node) -> Result<T, Problem> {
         .map_err(|error| Problem::new(error.span.unwrap_or(0..0), error.message, "this cannot be read"))
 }
 
-fn variants(tree: &Node, source: Source<'_>, factors: &[Factor]) -> (Vec<Variant>, Vec<Problem>) {
+fn variants(
+    tree: &Node,
+    source: Source<'_>,
+    factors: &[Factor],
+    generators: &Generators,
+) -> (Vec<Variant>, Vec<Problem>) {
     let grid = Grid::new(factors);
     let mut variants = Vec::new();
     let mut problems = Vec::new();
@@ -81,7 +99,11 @@ fn variants(tree: &Node, source: Source<'_>, factors: &[Factor]) -> (Vec<Variant
         let laid = factor::laid_over(tree, &grid.names(index));
         let mut site = Site::new(source, &laid, &name);
         match read::<Settings>(&laid) {
-            Ok(settings) => variants.push(variant(&mut site, &settings, grid.names(index))),
+            Ok(settings) => {
+                let variant = variant(&mut site, &settings, grid.names(index));
+                generators::judge_variant(&mut site, generators, &variant);
+                variants.push(variant);
+            }
             Err(problem) => site.report(problem),
         }
         let new = |problem: &Problem| seen.insert((problem.span.clone(), problem.label.clone()));

@@ -25,8 +25,19 @@ const STOP_MIN: Period = Period::milliseconds(100);
 const STOP_MAX: Period = Period::seconds(600);
 
 /// Names that mean something else where a service may be named.
-const RESERVED: [&str; 10] =
-    ["name", "question", "entry", "services", "prepare", "against", "factors", "load", "expect", "design"];
+const RESERVED: [&str; 11] = [
+    "name",
+    "question",
+    "entry",
+    "services",
+    "prepare",
+    "against",
+    "generators",
+    "factors",
+    "load",
+    "expect",
+    "design",
+];
 
 /// The entry and the services of a variant, those that are needed first and the entry last.
 ///

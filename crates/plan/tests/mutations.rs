@@ -73,6 +73,8 @@ const FRAGMENTS: &[&str] = &[
     "templates = { \"..\" = \"src\", a = \"b\" }\n",
     "\"> -3%\"",
     "[gate.of.x]\n",
+    "[generators]\n",
+    "local = 0\n",
 ];
 
 #[derive(Debug, Clone)]
@@ -147,7 +149,11 @@ fn assert_can_be_shown(text: &str, problems: &[Problem]) {
 
 fn assert_sound(plan: &Plan) {
     assert!((1..=64).contains(&plan.variants.len()));
+    assert!(plan.generators.count() > 0);
+    assert!(!plan.generators.is_elsewhere() || plan.generators.address.is_some());
     for variant in &plan.variants {
+        assert!(variant.load.connections >= plan.generators.count());
+        assert!(variant.load.network.is_none() || plan.generators.is_here());
         let names = variant.load.requests.iter().map(|request| &request.name);
         assert_eq!(names.collect::<std::collections::BTreeSet<_>>().len(), variant.load.requests.len());
         assert!(variant.load.requests.iter().all(|request| request.weight > 0));

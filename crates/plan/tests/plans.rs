@@ -327,3 +327,30 @@ fn the_node_env_study_asks_its_question_once_for_each_app() {
         ["production against development (json)", "production against development (views)"]
     );
 }
+
+#[test]
+fn generators_are_this_process_unless_the_file_says_otherwise_and_old_plans_do_not_say() {
+    let alone = plan(MINIMAL);
+    assert!(alone.generators.is_here() && !alone.generators.is_elsewhere());
+    let kept = serde_json::to_value(&alone).unwrap();
+    assert!(kept.get("generators").is_none(), "records of one generator are as they were");
+    assert_eq!(serde_json::from_value::<Plan>(kept).unwrap(), alone);
+
+    let shared = plan(&format!(
+        "{MINIMAL}[generators]\nlocal = 2\nssh = [\"me@bench-1\"]\naddress = \"10.0.0.2\"\nprogram = \"Cargo.toml\"\n\
+         [generators.kubernetes]\npods = 8\nimage = \"proofload:1\"\nresources = {{ cpu = 2, memory = \"512Mi\" }}\n"
+    ));
+    let generators = &shared.generators;
+    assert_eq!((generators.count(), generators.pods(), generators.local), (11, 8, 2));
+    assert!(generators.is_elsewhere() && !generators.is_here());
+    assert_eq!(generators.address, Some("10.0.0.2".parse().unwrap()));
+    assert_eq!(generators.program.as_deref(), Some(&*here().join("Cargo.toml").canonicalize().unwrap()));
+    let cluster = generators.kubernetes.as_ref().unwrap();
+    assert_eq!((cluster.resources["cpu"].as_str(), cluster.resources["memory"].as_str()), ("2", "512Mi"));
+    let back: Plan = serde_json::from_value(serde_json::to_value(&shared).unwrap()).unwrap();
+    assert_eq!(back, shared);
+    // Without a host nobody needs to be told where this machine is.
+    assert!(!plan(&format!("{MINIMAL}[generators]\nlocal = 2\n")).generators.is_here());
+    // Whoever calibrates does it with the same client.
+    assert_eq!(shared.calibration(0).unwrap().generators, shared.generators);
+}

@@ -50,6 +50,8 @@ fn the_reference_has_a_row_for_every_key_with_its_default_and_limits() {
         ("Load", of("Load")),
         ("Load", of("Request")),
         ("Load", of("Network")),
+        ("Generators", of("Generators")),
+        ("Generators", of("Kubernetes")),
         ("Expect", of("Expect")),
         ("Design", of("Design")),
         ("Gate", of("Gate")),

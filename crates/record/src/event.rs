@@ -5,12 +5,17 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Capture, Slice};
+use crate::{Capture, Generator, GeneratorLost, Slice};
 
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
+    /// Generators are connected, all that there are: before anything else, and again where a lost one was had back. Never told where load
+    /// comes from the run's own process.
+    GeneratorsConnected(Vec<Generator>),
+    /// A generator is gone. What was measured with it just then is not kept.
+    GeneratorLost(GeneratorLost),
     /// Data that services need is there; told before the first block.
     Prepared(Prepared),
     /// A block began; its trials are started in this order.
@@ -33,11 +38,12 @@ pub enum Event {
         /// How long the block took, in seconds, without the time in which it was paused.
         seconds: f64,
     },
-    /// A block that ended counts for nothing, for a reason that has nothing to do with what was measured in it.
+    /// A block counts for nothing, for a reason that has nothing to do with what was measured in it. One in which a generator was lost has no
+    /// end.
     BlockDropped {
         /// Number of the block.
         block: u32,
-        /// What the machine did meanwhile, in words with figures.
+        /// What machine or generators did meanwhile, in words with figures.
         why: String,
     },
     /// The user had the run wait between two slices, or between two blocks. Nothing was measured meanwhile, and the budget did not run.

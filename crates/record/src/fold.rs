@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use crate::{
-    Allocation, Capture, Ended, Event, Header, Prepared, RateChosen, Slice, SliceKind, TrialEnded,
-    TrialStarted, WarmUp,
+    Allocation, Capture, Ended, Event, Generator, GeneratorLost, Header, Prepared, RateChosen, Slice,
+    SliceKind, TrialEnded, TrialStarted, WarmUp,
 };
 
 /// Everything that is known of a run.
@@ -16,6 +16,10 @@ pub struct Record {
     pub header: Header,
     /// Text of the experiment file as it was run; `None` where the record lacks it, or it is longer than any that is one.
     pub experiment_text: Option<String>,
+    /// The generators as they were connected last; empty where load came from the run's own process.
+    pub generators: Vec<Generator>,
+    /// Generators that were lost, in order.
+    pub generators_lost: Vec<GeneratorLost>,
     /// The data that services were given, in the order in which it was made or found.
     pub prepared: Vec<Prepared>,
     /// The blocks in order, the last one possibly unfinished. In open loop the first may be number 0, in which the
@@ -86,6 +90,8 @@ impl Record {
             directory,
             header,
             experiment_text: None,
+            generators: Vec::new(),
+            generators_lost: Vec::new(),
             prepared: Vec::new(),
             blocks: Vec::new(),
             rate: None,
@@ -102,6 +108,8 @@ impl Record {
     /// Takes in one event. An event that fits nowhere is damage, not a panic: files can be edited.
     pub fn apply(&mut self, event: Event) {
         match event {
+            Event::GeneratorsConnected(generators) => self.generators = generators,
+            Event::GeneratorLost(lost) => self.generators_lost.push(lost),
             Event::Prepared(prepared) => self.prepared.push(prepared),
             Event::BlockStarted { block, order } => {
                 self.blocks.push(Block {
@@ -116,7 +124,8 @@ impl Record {
             Event::TrialStarted(started) => self.start_trial(started),
             Event::Slice(mut slice) => match self.trial_mut(slice.block, slice.variant) {
                 Some(trial) => {
-                    // There are thousands, and each has histograms of 132 KiB a table, nearly all of it empty.
+                    // There are thousands. Read from disk they are packed already; as they are measured each has histograms of
+                    // 132 KiB a table, nearly all of it empty.
                     slice.pack();
                     trial.slices.push(*slice);
                 }

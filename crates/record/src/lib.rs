@@ -19,6 +19,7 @@ mod capture;
 mod environment;
 mod event;
 mod fold;
+mod generator;
 mod reader;
 mod slice;
 mod writer;
@@ -33,6 +34,7 @@ pub use event::{
     TrialStarted, WarmUp, Witness, WorkersLost,
 };
 pub use fold::{Block, Record, Trial};
+pub use generator::{Generator, GeneratorLost, GeneratorPart};
 pub use reader::{OpenError, is_being_written, open};
 pub use slice::{
     ContractFailure, EndpointCounts, ErrorCount, GeneratorUse, MachineUse, OpenLoop, ServiceUse, Slice,

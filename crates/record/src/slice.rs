@@ -6,6 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Latencies;
 
+use crate::GeneratorPart;
+
 /// Whether a slice counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -74,8 +76,11 @@ pub struct Slice {
     pub connections_alive: u32,
     /// Connections opened for this slice, before and during its window.
     pub connections_opened: u64,
-    /// What the load generator used.
+    /// What the load generator used; all generators together where there are several.
     pub generator: GeneratorUse,
+    /// What each of several generators had to do with it, in their order; empty where load came from the run's own process.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub generators: Vec<GeneratorPart>,
     /// What each service of the trial used, from before the window to after the drain.
     pub services: Vec<ServiceUse>,
     /// What the rest of the machine did meanwhile.
@@ -343,6 +348,22 @@ impl Slice {
     /// CPU time of all services together, in nanoseconds.
     pub fn services_cpu_ns(&self) -> u64 {
         self.services.iter().map(|service| service.cpu_ns).sum()
+    }
+
+    /// CPU time of the load's threads on the machine of the run, in nanoseconds.
+    pub fn client_cpu_here_ns(&self) -> u64 {
+        match self.generators.as_slice() {
+            [] => self.generator.cpu_ns.iter().sum(),
+            parts => parts.iter().filter(|part| part.here).map(|part| part.cpu_ns).sum(),
+        }
+    }
+
+    /// Connections that were opened for it from the machine of the run.
+    pub fn connections_opened_here(&self) -> u64 {
+        match self.generators.as_slice() {
+            [] => self.connections_opened,
+            parts => parts.iter().filter(|part| part.here).map(|part| part.connections_opened).sum(),
+        }
     }
 
     /// Requests that there were to send: those due in open loop, those sent in closed loop.

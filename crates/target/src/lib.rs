@@ -50,7 +50,7 @@ pub use orphans::{end_orphans, orphans};
 pub use ports::Ports;
 pub use prepare::{Cache, Place, PrepareError, Prepared, Preparing, placeholders as prepared_placeholders};
 pub use probe::Seen;
-pub use process::{ProcessId, ProcessInfo, ticks_to_ns};
+pub use process::{ProcessId, ProcessInfo, cpu_ns as process_cpu_ns, ticks_to_ns};
 pub use quota::quota_files;
 pub use running::{Listening, Running, Sight, Startup, Stopped, start};
 pub use sample::{BY_PROCESS_MAX, CpuSource, Memory, ProcessCpu, Sample};

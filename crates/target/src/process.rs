@@ -152,7 +152,7 @@ pub fn ticks_to_ns(ticks: u64) -> u64 {
 ///
 /// The clock of the process, in nanoseconds. The part of a thread that runs this moment is up to a scheduler tick (1 to
 /// 10 ms) old.
-pub(crate) fn cpu_ns(pid: u32) -> Option<u64> {
+pub fn cpu_ns(pid: u32) -> Option<u64> {
     let pid = i32::try_from(pid).ok()?;
     let mut clock = 0;
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

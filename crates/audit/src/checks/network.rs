@@ -88,11 +88,14 @@ fn own(record: &Record, variant: usize, on_link: bool) -> Vec<&Slice> {
     all_of(record, variant).filter(|slice| slice.kind != record::SliceKind::Measured).chain(alone).collect()
 }
 
-/// Connections begun by others than the generator, and responses. On a link the generator's are not counted where the services are.
+/// Connections begun by others than the generator, and responses. On a link, and from another machine, the generator's are not counted
+/// where the services are.
 fn opened_by_services(slice: &Slice, on_link: bool) -> Option<(u64, u64)> {
     let failed =
         slice.errors.iter().filter(|error| error.phase == "connect").map(|error| error.count).sum::<u64>();
-    let generators = if on_link { 0 } else { slice.connections_opened + failed };
+    // Which generator failed to connect is not kept.
+    let here = slice.generators.is_empty() || slice.generators.iter().any(|part| part.here);
+    let generators = if on_link || !here { 0 } else { slice.connections_opened_here() + failed };
     Some((slice.machine.tcp?.opened.saturating_sub(generators), slice.answered))
 }
 

@@ -86,10 +86,11 @@ pub(super) fn client_late(record: &Record) -> Vec<Finding> {
             grade: if void { graver_for_latency(record) } else { Grade::Warning },
             evidence: format!(
                 "{name}: with a connection free the client sent up to {:.2} ms late (p99), {} of the response time of \
-                 {:.2} ms (p99)",
+                 {:.2} ms (p99){}",
                 lag_ns as f64 / 1e6,
                 percent(share),
                 response_ns as f64 / 1e6,
+                latest(slices),
             ),
             remedy: if void {
                 "what was measured is rather the client than the service; give it a core of its own, or end what else \
@@ -102,4 +103,11 @@ pub(super) fn client_late(record: &Record) -> Vec<Finding> {
             variants: vec![index],
         })
     })
+}
+
+/// Which of several generators was the latest.
+fn latest(slices: &[&Slice]) -> String {
+    let parts = slices.iter().flat_map(|slice| &slice.generators);
+    let latest = parts.filter_map(|part| Some((part.lag_p99_ns?, &part.name))).max();
+    latest.map_or(String::new(), |(ns, name)| format!("; {name} up to {:.2} ms in a slice", ns as f64 / 1e6))
 }

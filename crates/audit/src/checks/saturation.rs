@@ -244,8 +244,7 @@ fn busy(record: &Record, trial: &Trial) -> f64 {
     let steal =
         slices.iter().map(|slice| slice.machine.steal_share).sum::<f64>() / slices.len().max(1) as f64;
     let shared = trial.started.cpus_shared;
-    let client =
-        if shared { total(&slices, |slice| slice.generator.cpu_ns.iter().sum()) as f64 / wall } else { 0.0 };
+    let client = if shared { total(&slices, Slice::client_cpu_here_ns) as f64 / wall } else { 0.0 };
     let left = (cores - steal * machine - client).max(cores * 0.1);
     let by_process = busiest_process_ns(&slices).unwrap_or(wanted) as f64 / wall / (1.0 - steal).max(0.1);
     (wanted as f64 / wall / left).max(by_process)

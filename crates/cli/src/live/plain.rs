@@ -26,6 +26,9 @@ impl Plain {
     pub fn line(&mut self, screen: &Screen, progress: &Progress<'_>) -> Option<String> {
         match progress.notice {
             Notice::Preparing(name, preparing) => return first(name, preparing),
+            Notice::Connecting(connecting) => {
+                return connecting.for_now.is_zero().then(|| words::connecting(connecting));
+            }
             Notice::Paused => return Some("paused: nothing is measured".to_owned()),
             Notice::BlockDone(_) => {
                 self.told(screen);

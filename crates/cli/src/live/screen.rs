@@ -200,6 +200,9 @@ impl Screen {
     /// What is under way from now on; `None` where that stays as it was.
     fn doing_now(&self, notice: &Notice<'_>) -> Option<String> {
         Some(match notice {
+            Notice::Connecting(connecting) => super::words::connecting(connecting),
+            Notice::Connected(_) => "the generators are there".to_owned(),
+            Notice::GeneratorLost(lost) => format!("{} is lost", lost.generator),
             Notice::Preparing(name, preparing) => super::words::preparing(name, preparing),
             Notice::Prepared(prepared) => format!("{} is there", prepared.name),
             Notice::Trial(Doing::Starting, variant) => format!("starting {variant}"),

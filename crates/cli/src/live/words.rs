@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use lab::{Notice, Progress};
-use record::{Prepared, RateChosen};
+use lab::{Connecting, Notice, Progress};
+use record::{Generator, Prepared, RateChosen};
 use report::{bytes, change, change_alone, factor, rate, seconds, share};
 use target::Preparing;
 
@@ -12,6 +12,8 @@ use super::screen::{Compared, Place, SoFar};
 /// What this notice is worth a sentence of its own; `None` for most.
 pub fn said(progress: &Progress<'_>) -> Option<String> {
     match progress.notice {
+        Notice::Connected(generators) => Some(connected(generators)),
+        Notice::GeneratorLost(lost) => Some(format!("lost: {}", lost.why)),
         Notice::Prepared(prepared) if prepared.made => Some(made(prepared)),
         Notice::RateChosen(chosen) => Some(rate_line(chosen)),
         Notice::BlockDropped(why) => Some(format!("block {} counts for nothing: {why}", progress.block)),
@@ -21,6 +23,29 @@ pub fn said(progress: &Progress<'_>) -> Option<String> {
         Notice::Resumed { seconds: took } => Some(format!("paused for {}", seconds(*took))),
         _ => None,
     }
+}
+
+/// Generators that are waited for.
+pub fn connecting(connecting: &Connecting<'_>) -> String {
+    let for_now = match connecting.for_now {
+        Duration::ZERO => String::new(),
+        for_now => format!(", {}", seconds(for_now.as_secs_f64())),
+    };
+    format!("connecting {}{for_now}", listed(connecting.waiting.iter().map(String::as_str)))
+}
+
+fn connected(generators: &[Generator]) -> String {
+    let names = listed(generators.iter().map(|generator| generator.name.as_str()));
+    let are = if generators.len() == 1 { "generator is" } else { "generators are" };
+    format!("{} {are} there: {names}", generators.len())
+}
+
+/// Names, of many the first ones.
+fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
+    const NAMED_MAX: usize = 4;
+    let rest = names.len().saturating_sub(NAMED_MAX);
+    let named = names.take(NAMED_MAX).collect::<Vec<_>>().join(", ");
+    if rest > 0 { format!("{named} and {rest} more") } else { named }
 }
 
 /// What is done about some data.

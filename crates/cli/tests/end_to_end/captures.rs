@@ -4,7 +4,7 @@
 use std::fs;
 use std::io::Write;
 
-use lab::{CaptureSpec, Rig, SliceSpec, Start, Stop, World};
+use lab::{CaptureSpec, Helpers, Rig, SliceSpec, Start, Stop, World};
 use record::{AgentSeen, Capture, CaptureKind, CapturedService, SliceKind};
 
 use crate::place::{Place, SERVICE};
@@ -21,7 +21,8 @@ fn captured(place: &Place, service: &str, load: &str) -> Vec<Capture> {
     let plan = plan::parse(&text, &place.path("")).expect("a plan");
     fs::create_dir_all(place.record().join("logs")).expect("a folder for logs");
     let warden = target::Warden { command: vec![env!("CARGO_BIN_EXE_proofload").into(), "__warden".into()] };
-    let mut rig = Rig::new(plan, warden, place.record(), Stop::default());
+    let mut rig =
+        Rig::new(plan, Helpers { warden, generate: &["generate"] }, place.record(), Stop::default());
     let start = Start { block: 1, variant: 0, padding_bytes: 7, requests_seed: 1, capture: Some(1) };
     rig.start(start).expect("it starts");
     rig.load(0, SliceSpec { kind: SliceKind::WarmUp, seconds: 0.3, open: None }).expect("it is warmed up");

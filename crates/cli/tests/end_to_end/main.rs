@@ -9,6 +9,7 @@ mod explain;
 mod files;
 mod forms;
 mod gate;
+mod generators;
 mod habits;
 mod history;
 mod idle;

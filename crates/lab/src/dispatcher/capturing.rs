@@ -57,7 +57,7 @@ impl Dispatcher<'_> {
 
     /// Captures in so many rounds, with nothing measured before. The end of the run is the end of the captures.
     pub(super) fn capture_alone(&mut self, rounds: u32) -> Result<(), LabError> {
-        let outcome = self.prepare().and_then(|()| self.settle_rate());
+        let outcome = self.connect().and_then(|()| self.prepare()).and_then(|()| self.settle_rate());
         let outcome = outcome.and_then(|()| self.capture_rounds(rounds));
         let stopped = self.stop_all();
         let (reason, result) = match outcome.and(stopped) {
@@ -125,6 +125,7 @@ impl Dispatcher<'_> {
         let block = Schedule::block_of_round(round);
         let padding_bytes = self.schedule.padding_bytes(block)[variant];
         let requests_seed = self.schedule.requests_seed(block);
+        self.connected()?;
         self.notify_trial(Doing::Starting, variant);
         self.world.start(Start {
             block: round,

@@ -1,9 +1,10 @@
-//! Blocks that count for nothing, because the machine was not ours while they ran: found by a rule that sees nothing of what was
-//! measured in them, kept as dropped, and replaced. Must not: drop a block that nothing can take the place of.
+//! Blocks that count for nothing, because the machine was not ours while they ran, or generators did not begin together: found by rules
+//! that see nothing of what was measured in them, kept as dropped, and replaced. Must not: drop a block that nothing can take the place of.
 
 use record::{Block, Event};
 
 use super::{Dispatcher, Notice};
+use crate::apart;
 use crate::disturbance::Taken;
 use crate::schedule::take_turns;
 use crate::tuning::{self, BLOCKS_MIN};
@@ -13,11 +14,10 @@ use crate::world::Failure;
 const DROPPED_MIN: u32 = 3;
 
 impl Dispatcher<'_> {
-    /// Drops the block that just ended, if too much was taken from it and another can take its place; whether it was dropped.
+    /// Drops the block that just ended, if something was the matter with it and another can take its place; whether it was dropped.
     pub(super) fn drop_if_disturbed(&mut self) -> Result<bool, Failure> {
-        let Some(why) = self.taken().why().filter(|_| self.plan.design.drop_disturbed) else {
-            return Ok(false);
-        };
+        let block = self.writer.record().blocks.iter().rev().find(|block| block.number == self.block);
+        let Some(why) = block.and_then(|block| self.fault_of(block)) else { return Ok(false) };
         if !self.is_replaceable() {
             return Ok(false);
         }
@@ -33,8 +33,7 @@ impl Dispatcher<'_> {
         // A tenth more: it is no gain to drop one if the next does not fit after all.
         let block_s = self.settled_block_s().unwrap_or(0.0) * 1.1;
         let wanted = self.plan.design.blocks.unwrap_or(BLOCKS_MIN);
-        is_spared(self.blocks_dropped(), others, self.was_quiet())
-            && tuning::blocks_within(others, self.left_s(), block_s) >= wanted
+        self.may_drop_one_more(others) && tuning::blocks_within(others, self.left_s(), block_s) >= wanted
     }
 
     /// Blocks that are complete and count.
@@ -47,9 +46,11 @@ impl Dispatcher<'_> {
         u32::try_from(blocks.filter(|block| block.dropped.is_some()).count()).unwrap_or(u32::MAX)
     }
 
-    fn taken(&self) -> Taken {
-        let block = self.writer.record().blocks.iter().rev().find(|block| block.number == self.block);
-        block.map(|block| self.taken_from(block)).unwrap_or_default()
+    /// Why a block should count for nothing: what was taken from it, where such blocks are to be dropped, or generators that did not
+    /// begin together.
+    fn fault_of(&self, block: &Block) -> Option<String> {
+        let taken = if self.plan.design.drop_disturbed { self.taken_from(block).why() } else { None };
+        taken.or_else(|| apart::why(block))
     }
 
     fn taken_from(&self, block: &Block) -> Taken {
@@ -57,10 +58,15 @@ impl Dispatcher<'_> {
         Taken::of(block, turns, self.writer.record().header.environment.cpus)
     }
 
-    /// Whether a block before this one had the machine to itself.
+    /// Whether one more block may be dropped, with so many others that count.
+    pub(super) fn may_drop_one_more(&self, others: u32) -> bool {
+        is_spared(self.blocks_dropped(), others, self.was_quiet())
+    }
+
+    /// Whether a block before this one had nothing the matter.
     fn was_quiet(&self) -> bool {
         let mut others = self.writer.record().complete_blocks().filter(|block| block.number != self.block);
-        others.any(|block| self.taken_from(block).why().is_none())
+        others.any(|block| self.fault_of(block).is_none())
     }
 }
 

@@ -43,6 +43,10 @@ pub(super) fn of_failure(failure: Failure) -> Result<(EndReason, Result<(), LabE
         Failure::Generator(what) => {
             (EndReason::GeneratorFailed(what.clone()), Err(LabError::Generator(what)))
         }
+        Failure::GeneratorsLost(_) => {
+            let what = failure.to_string();
+            (EndReason::GeneratorFailed(what.clone()), Err(LabError::Generator(what)))
+        }
         Failure::Record(error) => return Err(error),
     })
 }

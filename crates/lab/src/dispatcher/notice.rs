@@ -2,8 +2,10 @@
 //! soon will be.
 
 use audit::Conclusion;
-use record::{CaptureKind, Prepared, RateChosen, Slice};
+use record::{CaptureKind, Generator, Prepared, RateChosen, Slice};
 use target::Preparing;
+
+use crate::world::{Connecting, Lost};
 
 /// What the run is doing, for whoever watches.
 #[derive(Debug)]
@@ -25,6 +27,12 @@ pub struct Progress<'a> {
 /// Something that a watcher may want to show.
 #[derive(Debug)]
 pub enum Notice<'a> {
+    /// Generators are being connected: told as it begins, and about once a second.
+    Connecting(Connecting<'a>),
+    /// All generators are there, for the first time or once more.
+    Connected(&'a [Generator]),
+    /// A generator is gone.
+    GeneratorLost(&'a Lost),
     /// Data of this name is not there yet.
     Preparing(&'a str, Preparing),
     /// Data is there.
@@ -46,7 +54,7 @@ pub enum Notice<'a> {
     RateChosen(&'a RateChosen),
     /// A block is complete; this is what follows from all blocks so far.
     BlockDone(&'a Conclusion),
-    /// A block is complete and counts for nothing, for what the machine did meanwhile. Another takes its place.
+    /// A block counts for nothing, for what machine or generators did meanwhile. Another takes its place.
     BlockDropped(&'a str),
     /// The run ends, because going on is pointless: why, and what to do.
     Pointless(&'a str),

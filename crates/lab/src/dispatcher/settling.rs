@@ -16,10 +16,10 @@ const SETTLED_AFTER: u32 = 3;
 const SLACK: f64 = 0.97;
 
 impl Dispatcher<'_> {
-    /// Settles warm-up and length of slices after the first block, which watched the warm-up whether it counts or not; their
+    /// Settles warm-up and length of slices after the first whole block, which watched the warm-up whether it counts or not; their
     /// number and that of blocks after the third that counts.
     pub(super) fn settle(&mut self, counts: bool) -> Result<(), Failure> {
-        if self.block == 1 {
+        if self.writer.record().warm_up.is_none() {
             self.settle_warm_up()?;
         }
         if counts && self.blocks_kept() == SETTLED_AFTER {

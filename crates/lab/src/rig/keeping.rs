@@ -97,6 +97,7 @@ pub(super) fn kept(mut slice: load::Slice, place: Place) -> Slice {
             run_delay_ns: slice.thread_run_delay_ns.into_iter().flatten().collect(),
             wall_ns: slice.thread_wall_ns,
         },
+        generators: Vec::new(),
         services: Vec::new(),
         machine: MachineUse::default(),
         endpoints,

@@ -50,15 +50,15 @@ pub(super) struct Look {
     /// Nanoseconds since any fixed point.
     at_ns: u64,
     counters: Counters,
-    /// CPU time of Proofload itself, its wardens included: read before the counters, and once more after them.
+    /// CPU time of Proofload itself, its wardens and generators included: read before the counters, and once more after them.
     ours_ns: (u64, u64),
 }
 
 impl Look {
-    /// Looks now. `cpus` are those on which we and the services run; `wardens_ns` tells the CPU time of what Proofload has running for
+    /// Looks now. `cpus` are those on which we and the services run; `helpers_ns` tells the CPU time of what Proofload has running for
     /// itself.
-    pub fn now(at_ns: u64, cpus: &[usize], quota_files: &[PathBuf], wardens_ns: impl Fn() -> u64) -> Look {
-        let ours_ns = || process_cpu_ns() + wardens_ns();
+    pub fn now(at_ns: u64, cpus: &[usize], quota_files: &[PathBuf], helpers_ns: impl Fn() -> u64) -> Look {
+        let ours_ns = || process_cpu_ns() + helpers_ns();
         let first = ours_ns();
         let texts = Texts::read(quota_files);
         Look { at_ns, counters: Counters::of(&texts, cpus), ours_ns: (first, ours_ns()) }

@@ -4,13 +4,15 @@
 
 use std::time::Duration;
 
-use plan::Load;
+use plan::{Generators, Load};
 use target::{Network, NetworkError};
 
 use crate::world::Failure;
 
 /// Longest wait for a connection to open, over loopback.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// The same from other machines: a packet that is lost on the way is sent again after 1 s, and then after 2 s.
+const CONNECT_TIMEOUT_ELSEWHERE: Duration = Duration::from_secs(5);
 /// Bytes that opening a connection sends in one direction: some frames without content.
 const CONNECT_BYTES: u64 = 200;
 
@@ -39,8 +41,9 @@ pub(super) fn at_services<T>(
 
 /// How long a connection may take to open: two round trips more on a link, and the time that it takes to carry the
 /// first frames of all connections, which are opened at once.
-pub(super) fn connect_timeout(load: &Load) -> Duration {
-    let Some(link) = &load.network else { return CONNECT_TIMEOUT };
+pub(super) fn connect_timeout(load: &Load, generators: &Generators) -> Duration {
+    let without = if generators.is_elsewhere() { CONNECT_TIMEOUT_ELSEWHERE } else { CONNECT_TIMEOUT };
+    let Some(link) = &load.network else { return without };
     let frames = u64::from(load.connections) * CONNECT_BYTES * 8;
     let queue = link.rate_bit_per_s.map_or(0.0, |rate| frames as f64 / rate as f64);
     CONNECT_TIMEOUT + link.delay.unwrap_or_default() * 4 + Duration::from_secs_f64(queue)

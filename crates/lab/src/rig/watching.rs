@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use record::{MachineUse, ServiceUse, Slice};
 use target::{Running, Sample};
 
+use super::elsewhere::Elsewhere;
 use super::keeping::uses;
 use super::machine::{Look, TcpCounters};
 use super::{Living, Rig, network};
@@ -43,8 +44,12 @@ impl Rig {
     fn look(&self) -> Look {
         let at_ns = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let services = || self.living.iter().flat_map(|living| &living.services);
-        let wardens_ns = || services().map(Running::warden_cpu_ns).sum::<u64>();
-        Look::now(at_ns, &self.cpus, &self.quota_files, wardens_ns)
+        let generators = || self.elsewhere.iter().flat_map(Elsewhere::processes);
+        let helpers_ns = || {
+            services().map(Running::warden_cpu_ns).sum::<u64>()
+                + generators().filter_map(target::process_cpu_ns).sum::<u64>()
+        };
+        Look::now(at_ns, &self.cpus, &self.quota_files, helpers_ns)
     }
 
     /// Loopback is one network for all trials; a link is a trial's own.

@@ -4,12 +4,16 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use plan::{Plan, Preparation};
-use proofload_lab::{CaptureSpec, Failure, LabError, OpenSpec, Progress, SliceSpec, Start, Turn, World};
+use proofload_lab::{
+    CaptureSpec, Connected, Connecting, Failure, LabError, Lost, OpenSpec, Progress, SliceSpec, Start, Turn,
+    World,
+};
 use rand::RngExt;
 use rand_pcg::Pcg64;
 use record::{
-    Capture, CaptureKind, CapturedService, ContractFailure, Environment, GeneratorUse, Header, MachineUse,
-    OpenLoop, Prepared, Record, ServiceUse, Slice, SliceKind, TrialEnded, TrialStarted, WorkersLost, Writer,
+    Capture, CaptureKind, CapturedService, ContractFailure, Environment, Generator, GeneratorPart,
+    GeneratorUse, Header, MachineUse, OpenLoop, Prepared, Record, ServiceUse, Slice, SliceKind, TrialEnded,
+    TrialStarted, WorkersLost, Writer,
 };
 use stats::Latencies;
 use target::Preparing;
@@ -52,6 +56,14 @@ pub enum Fault {
     NeverStartsCaptured,
     /// The user stops in this round.
     InterruptCaptured(u32),
+    /// The second generator is lost in the measured slices of these blocks, and comes back each time.
+    LosesGenerator(fn(u32) -> bool),
+    /// It is lost in this block for good.
+    LosesGeneratorForGood(u32),
+    /// It was gone between blocks, and came back, before this one.
+    FindsGeneratorGone(u32),
+    /// None of the generators can be had.
+    NoGenerators,
 }
 
 pub struct Simulated {
@@ -72,8 +84,16 @@ pub struct Simulated {
     pub pauses: Vec<(f64, f64)>,
     /// What the machine does in each slice of a block.
     pub machine: fn(u32) -> MachineUse,
+    /// How much later than the first the second generator begins in a block, in nanoseconds, and how wrong that may be.
+    pub late: fn(u32) -> (u64, u64),
+    /// Times that generators were connected.
+    pub connects: u32,
+    /// Why the second generator is gone.
+    gone: Option<String>,
     /// How long a response takes: what is in flight when a slice ends.
     pub response_s: f64,
+    /// Whether load comes from two generators that are processes of their own.
+    pub generators: bool,
     /// Variant, block, and the luck of its process.
     pub living: Vec<(usize, u32, f64)>,
 }
@@ -91,7 +111,11 @@ impl Simulated {
             fault: None,
             pauses: Vec::new(),
             machine: |_| MachineUse::default(),
+            late: |_| (0, 0),
+            connects: 0,
+            gone: None,
             response_s: 0.005,
+            generators: false,
             living: Vec::new(),
         }
     }
@@ -115,6 +139,32 @@ impl World for Simulated {
         let (_, seconds) = self.pauses.remove(0);
         self.clock_s += seconds.abs();
         if seconds > 0.0 { Ok(()) } else { Err(Failure::Interrupted) }
+    }
+
+    fn connect(&mut self, watch: &mut dyn FnMut(Connecting<'_>)) -> Result<Connected, Failure> {
+        if !self.generators {
+            return Ok(Connected::default());
+        }
+        let names = ["local 1".to_owned(), "ssh://b".to_owned()];
+        self.connects += 1;
+        let block = self.starts.last().map_or(0, |start| start.block);
+        let lost = |why: &str| vec![Lost { generator: names[1].clone(), why: why.to_owned() }];
+        match (self.fault, self.gone.take()) {
+            (Some(Fault::NoGenerators), _) => Err(Failure::Generator("ssh://b: no route".into())),
+            (Some(Fault::LosesGeneratorForGood(_)), Some(why)) => {
+                Err(Failure::GeneratorsLost(lost(&format!("{why}, and could not be had back: no route"))))
+            }
+            (Some(Fault::FindsGeneratorGone(before)), _) if before == block + 1 => Ok(Connected {
+                generators: generators(&names),
+                lost: lost("generator ssh://b ended between two windows"),
+            }),
+            (_, gone) if gone.is_some() || self.connects == 1 => {
+                watch(Connecting { waiting: &names[1..], for_now: Duration::ZERO });
+                self.clock_s += 2.0;
+                Ok(Connected { generators: generators(&names), lost: Vec::new() })
+            }
+            _ => Ok(Connected::default()),
+        }
     }
 
     fn prepare(&mut self, step: &Preparation, watch: &mut dyn FnMut(Preparing)) -> Result<Prepared, Failure> {
@@ -164,6 +214,11 @@ impl World for Simulated {
                 return Err(Failure::Service("variant 1 died".into()));
             }
             Some(Fault::Interrupt(at)) if at == block => return Err(Failure::Interrupted),
+            Some(fault) if kind == SliceKind::Measured && fault.loses_generator(block) => {
+                let why = "generator ssh://b ended before it had answered".to_owned();
+                self.gone = Some(why.clone());
+                return Err(Failure::GeneratorsLost(vec![Lost { generator: "ssh://b".into(), why }]));
+            }
             Some(Fault::AllFail) => slice(variant, block, kind, 0, seconds),
             Some(Fault::Breaks(at)) if at == block && variant == 1 => slice(variant, block, kind, 0, seconds),
             Some(Fault::Plain(of)) if of == variant => plain(slice(variant, block, kind, 0, seconds)),
@@ -187,6 +242,9 @@ impl World for Simulated {
         };
         made.started_ns = (began_s * 1e9) as u64;
         made.machine = (self.machine)(block);
+        if self.generators {
+            made.generators = parts(made.sent, (self.late)(block));
+        }
         if made.timed_out == 0 {
             made.drain_ns = (self.response_s * 1e9) as u64;
         }
@@ -255,6 +313,34 @@ impl World for Simulated {
             strangers_listening: Vec::new(),
         })
     }
+}
+
+impl Fault {
+    fn loses_generator(self, block: u32) -> bool {
+        match self {
+            Fault::LosesGenerator(of) => of(block),
+            Fault::LosesGeneratorForGood(of) => of == block,
+            _ => false,
+        }
+    }
+}
+
+fn generators(names: &[String]) -> Vec<Generator> {
+    names.iter().map(|name| Generator { name: name.clone(), host: "host".into(), processors: 2 }).collect()
+}
+
+/// Two generators, of which the second began later.
+fn parts(sent: u64, (late_ns, clock_error_ns): (u64, u64)) -> Vec<GeneratorPart> {
+    let first =
+        GeneratorPart { name: "local 1".into(), here: true, sent: sent / 2, ..GeneratorPart::default() };
+    let second = GeneratorPart {
+        name: "ssh://b".into(),
+        late_ns,
+        clock_error_ns,
+        sent: sent - sent / 2,
+        ..GeneratorPart::default()
+    };
+    vec![first, second]
 }
 
 /// The slice as if each answer had lacked a header.
@@ -340,6 +426,7 @@ fn slice(variant: usize, block: u32, kind: SliceKind, ok: u64, seconds: f64) -> 
             run_delay_ns: vec![0],
             wall_ns: vec![(seconds * 1e9) as u64],
         },
+        generators: Vec::new(),
         services: vec![ServiceUse {
             service: "api".into(),
             cpu_ns: (seconds * 0.99e9) as u64,

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use plan::{
-    Arrivals, Building, Comparison, Cpus, Design, Expect, Factor, Load, LookRule, Metric, Plan, Preparation,
-    Variant,
+    Arrivals, Building, Comparison, Cpus, Design, Expect, Factor, Generators, Load, LookRule, Metric, Plan,
+    Preparation, Variant,
 };
 
 /// A plan of one factor whose first level is the baseline.
@@ -44,6 +44,7 @@ pub fn plan(variants: usize) -> Plan {
         prepare: Vec::new(),
         building: Building::default(),
         against: None,
+        generators: Generators::default(),
         design: Design {
             metric: Metric::Throughput,
             co_primary: Vec::new(),

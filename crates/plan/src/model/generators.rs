@@ -1,6 +1,7 @@
 //! Where load comes from. Types of the plan, kept as JSON in the record; what is allowed is judged where they are made.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,9 @@ pub struct Generators {
     /// The program that is put on hosts, where this machine's own would not run there; absolute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<PathBuf>,
+    /// The address of this machine by which generators elsewhere reach it, on which the entry then listens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<IpAddr>,
 }
 
 /// Generators as pods of one Job.
@@ -43,7 +47,7 @@ pub struct Kubernetes {
 impl Default for Generators {
     /// One, in this process.
     fn default() -> Generators {
-        Generators { local: 1, ssh: Vec::new(), kubernetes: None, program: None }
+        Generators { local: 1, ssh: Vec::new(), kubernetes: None, program: None, address: None }
     }
 }
 
@@ -53,9 +57,24 @@ impl Generators {
         self.local == 1 && self.count() == 1
     }
 
+    /// Whether any of them is on another machine.
+    pub fn is_elsewhere(&self) -> bool {
+        self.count() > self.local
+    }
+
     /// How many there are.
     pub fn count(&self) -> u32 {
-        let pods = self.kubernetes.as_ref().map_or(0, |cluster| cluster.pods);
-        self.local + u32::try_from(self.ssh.len()).unwrap_or(u32::MAX) + pods
+        let ssh = u32::try_from(self.ssh.len()).unwrap_or(u32::MAX);
+        self.local.saturating_add(ssh).saturating_add(self.pods())
+    }
+
+    /// How many of them are pods.
+    pub fn pods(&self) -> u32 {
+        self.kubernetes.as_ref().map_or(0, |cluster| cluster.pods)
+    }
+
+    /// Whether a plan says nothing about them.
+    pub(super) fn is_default(&self) -> bool {
+        *self == Generators::default()
     }
 }

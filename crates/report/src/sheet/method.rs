@@ -19,6 +19,7 @@ pub(super) fn method(record: &Record, conclusion: &Conclusion) -> Vec<(String, S
         ("A/A", conclusion.aa.as_ref().map(|aa| aa_line(aa, conclusion))),
         ("trial", trial_line(record)),
         ("load", load_line(record)),
+        ("generators", generators_line(record)),
         ("data", data_line(record)),
     ];
     lines.extend(others.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?))));
@@ -210,6 +211,33 @@ fn load_line(record: &Record) -> Option<String> {
         load.network.as_ref().map(|link| format!(", over a link of {link}")).unwrap_or_default(),
         plan.design.endpoint.as_ref().map_or(String::new(), |of| format!("; response times of {}", of.name)),
         if record.is_open_loop() { "; warm-up in closed loop" } else { "" }
+    ))
+}
+
+/// Generators that are named before the others are only counted.
+const GENERATORS_NAMED_MAX: usize = 4;
+
+/// Where load came from, unless that is the run's own process; of the first variant how it was divided.
+fn generators_line(record: &Record) -> Option<String> {
+    let (generators, plan) = (&record.generators, &record.header.plan);
+    if generators.is_empty() {
+        return None;
+    }
+    let count = generators.len();
+    let mut names: Vec<&str> =
+        generators.iter().take(GENERATORS_NAMED_MAX).map(|generator| generator.name.as_str()).collect();
+    let rest = format!("and {} more", count.saturating_sub(names.len()));
+    if count > names.len() {
+        names.push(&rest);
+    }
+    let connections = plan.variants.first().map_or(0, |variant| variant.load.connections as usize);
+    let (each, more) = (connections / count, connections % count);
+    let each = if more == 0 { each.to_string() } else { format!("{} or {each}", each + 1) };
+    let reached = plan.generators.address.map(|address| format!("; the entry listened on {address}"));
+    Some(format!(
+        "{count} ({}) with {each} connections each, all begun at one agreed instant{}",
+        names.join(", "),
+        reached.unwrap_or_default()
     ))
 }
 

@@ -1,8 +1,8 @@
-//! Variants taken apart: what each service cost, and what came of each of several requests. Tables of their own, where there is
-//! something to tell apart.
+//! Variants taken apart: what each service cost, and what came of each of several requests. And the load: what each generator had to do
+//! with it. Tables of their own, where there is something to tell apart.
 
 use audit::series::Unit;
-use audit::{Conclusion, Endpoint, ServiceCost, Variant};
+use audit::{Conclusion, Endpoint, GeneratorShare, ServiceCost, Variant};
 
 use super::Row;
 use crate::figure::{column, count, share};
@@ -14,7 +14,7 @@ pub struct Part {
     pub heading: String,
     /// Headings of its columns; the first two are names, the others figures.
     pub columns: Vec<String>,
-    /// The variant's name stands in the first of its rows only.
+    /// Where it is of variants, the name of each stands in the first of its rows only.
     pub rows: Vec<Row>,
 }
 
@@ -33,7 +33,49 @@ pub(super) fn parts(conclusion: &Conclusion) -> Vec<Part> {
     if variants.iter().any(mixed) {
         parts.push(endpoints(variants));
     }
+    if !conclusion.generators.is_empty() {
+        parts.push(generators(&conclusion.generators));
+    }
     parts
+}
+
+/// Generators that a table has room for.
+const GENERATORS_MAX: usize = 40;
+
+fn generators(all: &[GeneratorShare]) -> Part {
+    let columns = [
+        "generator",
+        "machine",
+        "requests",
+        "share",
+        "busiest thread",
+        "began late",
+        "clock",
+        "steal",
+        "lost",
+    ];
+    let percent = |part: f64| format!("{:.0} %", part * 100.0);
+    let ms = |us: f64| format!("{:.2} ms", us / 1e3);
+    let row = |one: &GeneratorShare| Row {
+        cells: vec![
+            one.name.clone(),
+            or_dash(one.host.clone()),
+            count(one.requests),
+            format!("{:.1} %", one.share * 100.0),
+            or_dash(one.busiest_share.map(percent)),
+            ms(one.late_us_max),
+            format!("±{}", ms(one.clock_error_us_max)),
+            or_dash(one.steal_share.map(percent)),
+            count(one.lost.into()),
+        ],
+    };
+    let rest = all.len().saturating_sub(GENERATORS_MAX);
+    let heading = match rest {
+        0 => "Load by generator".to_owned(),
+        rest => format!("Load by generator (and {rest} more in the JSON)"),
+    };
+    let rows = all.iter().take(GENERATORS_MAX).map(row).collect();
+    Part { heading, columns: columns.map(str::to_owned).into(), rows }
 }
 
 fn services(variants: &[Variant]) -> Part {

@@ -26,6 +26,27 @@ pub struct Line {
 pub enum Event {
     /// The run begins; always the first line.
     Started(Started),
+    /// Generators are being connected: told as it begins, and about once a second.
+    Connecting {
+        /// Those that are waited for, in words.
+        waiting: Vec<String>,
+        /// For how long so far.
+        for_s: f64,
+    },
+    /// All generators are there, for the first time or once more.
+    Connected {
+        /// Who they are, in their order.
+        generators: Vec<record::Generator>,
+    },
+    /// A generator is gone.
+    GeneratorLost {
+        /// Number of the block under way, or of the last one; 0 before the first.
+        block: u32,
+        /// Its name.
+        generator: String,
+        /// What became of it, and what it last said.
+        why: String,
+    },
     /// Data that services need is not there yet: told as it begins, and about once a second.
     Preparing {
         /// Its name in the experiment.
@@ -86,7 +107,7 @@ pub enum Event {
     },
     /// What is known of a comparison after a block that counts.
     Estimate(Estimated),
-    /// A block is complete and counts for nothing. Another takes its place.
+    /// A block counts for nothing. Another takes its place.
     BlockDropped {
         /// Its number.
         block: u32,

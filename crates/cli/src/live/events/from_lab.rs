@@ -78,6 +78,14 @@ fn events(screen: &Screen, progress: &Progress<'_>) -> Vec<Event> {
     let block = progress.block;
     let name = |index: usize| screen.variants.get(index).map(|trace| trace.name.clone()).unwrap_or_default();
     let event = match progress.notice {
+        Notice::Connecting(connecting) => Event::Connecting {
+            waiting: connecting.waiting.to_vec(),
+            for_s: connecting.for_now.as_secs_f64(),
+        },
+        Notice::Connected(generators) => Event::Connected { generators: generators.to_vec() },
+        Notice::GeneratorLost(lost) => {
+            Event::GeneratorLost { block, generator: lost.generator.clone(), why: lost.why.clone() }
+        }
         Notice::Preparing(name, preparing) => self::preparing(name, preparing),
         Notice::Prepared(prepared) => Event::Prepared {
             name: prepared.name.clone(),

@@ -1,0 +1,81 @@
+//! Generators that are processes of their own: connected before anything else, had back where they were lost, and what becomes of the
+//! block in which one was. Nothing of it where load comes from this process.
+//!
+//! A block without all its generators is none: what was measured with fewer connections, or at a lower rate, is another experiment.
+
+use record::{Event, GeneratorLost};
+
+use super::{Dispatcher, Notice, Progress};
+use crate::world::{Connected, Connecting, Failure, Lost};
+
+impl Dispatcher<'_> {
+    /// Has all generators there, and keeps who they are and who was gone. One that was lost is tried for once.
+    pub(super) fn connect(&mut self) -> Result<(), Failure> {
+        let Connected { generators, lost } = match self.connected() {
+            Err(Failure::GeneratorsLost(lost)) => return Err(self.without(&lost)?),
+            outcome => outcome?,
+        };
+        self.keep_lost(&lost)?;
+        if !generators.is_empty() {
+            self.keep(Event::GeneratorsConnected(generators))?;
+        }
+        Ok(())
+    }
+
+    /// The same for captures, of which nothing is kept but what was captured.
+    pub(super) fn connected(&mut self) -> Result<Connected, Failure> {
+        let (block, dropped) = (self.block, self.blocks_dropped());
+        let blocks_planned = self.writer.record().blocks_planned;
+        let (elapsed_s, left_s) = (self.elapsed_s(), self.left_s().max(0.0));
+        let watch = &mut *self.watch;
+        let mut tell = |connecting: Connecting<'_>| {
+            let notice = &Notice::Connecting(connecting);
+            watch(&Progress { block, dropped, blocks_planned, elapsed_s, left_s, notice });
+        };
+        let connected = self.world.connect(&mut tell)?;
+        for lost in &connected.lost {
+            self.notify(&Notice::GeneratorLost(lost));
+        }
+        if !connected.generators.is_empty() {
+            self.notify(&Notice::Connected(&connected.generators));
+        }
+        Ok(connected)
+    }
+
+    /// Gives up the block under way, in which these were lost: it counts for nothing, and another takes its place.
+    ///
+    /// # Errors
+    /// If generators are lost too often for that, or the record cannot be written.
+    pub(super) fn abandon_block(&mut self, lost: &[Lost]) -> Result<(), Failure> {
+        let may_go_on = self.may_drop_one_more(self.blocks_kept());
+        self.stop_all()?;
+        lost.iter().for_each(|lost| self.notify(&Notice::GeneratorLost(lost)));
+        self.keep_lost(lost)?;
+        let why = text(lost);
+        self.keep(Event::BlockDropped { block: self.block, why: why.clone() })?;
+        self.notify(&Notice::BlockDropped(&why));
+        if may_go_on {
+            return Ok(());
+        }
+        let blocks = self.blocks_dropped();
+        Err(Failure::Generator(format!("{why}; {blocks} blocks were dropped by now, too many to go on")))
+    }
+
+    /// The failure that a run ends with for want of these.
+    pub(super) fn without(&mut self, lost: &[Lost]) -> Result<Failure, Failure> {
+        self.keep_lost(lost)?;
+        Ok(Failure::Generator(text(lost)))
+    }
+
+    fn keep_lost(&mut self, lost: &[Lost]) -> Result<(), Failure> {
+        let block = self.block;
+        lost.iter().try_for_each(|Lost { generator, why }| {
+            let (generator, why) = (generator.clone(), why.clone());
+            self.keep(Event::GeneratorLost(GeneratorLost { block, generator, why }))
+        })
+    }
+}
+
+fn text(lost: &[Lost]) -> String {
+    lost.iter().map(|lost| lost.why.as_str()).collect::<Vec<_>>().join("; ")
+}
