@@ -17,7 +17,7 @@ use crate::against::{self, AgainstArgs};
 use crate::exit::{self, Failed};
 use crate::live::Live;
 use crate::report::Format;
-use crate::{WARDEN, explain, gate, print, problems, records, signals};
+use crate::{WARDEN, elsewhere, explain, gate, print, problems, records, signals};
 
 /// What is told when a signal asks to stop.
 const STOPPING: &str =
@@ -152,7 +152,9 @@ pub fn carry_through(
 /// If the record cannot be begun, or events cannot be written. What goes wrong later stands beside the record.
 pub fn carry(course: Course<'_>) -> anyhow::Result<(Record, Result<(), LabError>)> {
     check_networks(&course.plan)?;
-    let header = header(course.experiment, course.plan);
+    let attendants = elsewhere::open(&course.plan)?;
+    let mut header = header(course.experiment, course.plan);
+    header.environment.hosts = attendants.environments();
     let writer = Writer::create(course.directory, header, &course.text).map_err(unwritable)?;
     let directory = writer.record().directory.clone();
     print::talk(&format!("record: {}", directory.display()));
@@ -166,7 +168,7 @@ pub fn carry(course: Course<'_>) -> anyhow::Result<(Record, Result<(), LabError>
         wish.request();
         teller.stopping(STOPPING);
     })?;
-    let mut rig = Rig::new(plan, warden, directory, stop);
+    let mut rig = Rig::new(plan, warden, directory, stop).with(attendants);
     let mut watch = |progress: &lab::Progress<'_>| live.show(progress);
     let (record, result) = match course.how {
         How::Measured => lab::run(writer, &mut rig, &mut watch),

@@ -19,6 +19,7 @@ mod capture;
 mod environment;
 mod event;
 mod fold;
+mod machine;
 mod reader;
 mod slice;
 mod writer;
