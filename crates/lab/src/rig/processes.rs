@@ -13,7 +13,7 @@ use target::{Attended, Listening, Sight, TargetError};
 
 use super::Rig;
 use super::keeping::cpu_source;
-use super::services::failed_on;
+use super::services::failed_at;
 use crate::world::Failure;
 
 /// Processes of a service that are kept.
@@ -75,9 +75,10 @@ impl Rig {
         let watch = self.watches.get(service.name()).unwrap_or(&nothing);
         let host = service.host().map(str::to_owned);
         let there = host.as_deref().and_then(|host| self.attendants.at(host));
-        let lost = |error| failed_on(error, std::iter::empty());
+        let name = service.name().to_owned();
+        let lost = |error| failed_at(error, &[&name]);
         Ok(ServiceStarted {
-            service: service.name().to_owned(),
+            service: name.clone(),
             pid: service.pid(),
             port: service.address().port(),
             cpus: there.map_or(&self.division.services[..], |there| there.attendant.cpus()).to_vec(),

@@ -184,7 +184,7 @@ pub(super) fn failed(error: TargetError) -> Failure {
 }
 
 /// The same; where a machine is lost it names the services that ran there.
-fn failed_at(error: TargetError, services: &[&str]) -> Failure {
+pub(super) fn failed_at(error: TargetError, services: &[&str]) -> Failure {
     if !matches!(error, TargetError::HostLost { .. }) {
         return failed(error);
     }

@@ -4,9 +4,8 @@
 
 use std::path::PathBuf;
 
-use super::file;
 use crate::check::clipped;
-use crate::file::Settings;
+use crate::file::{self, Settings};
 use crate::model::Service;
 use crate::problem::Problem;
 use crate::site::Site;
