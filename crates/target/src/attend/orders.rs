@@ -69,8 +69,9 @@ impl Orders {
             || self.is_silent()
     }
 
-    fn is_silent(&self) -> bool {
-        self.heard.silent_for() >= self.lease
+    /// Whether somebody may be there who has said nothing for too long.
+    pub fn is_silent(&self) -> bool {
+        !self.heard.over.load(Ordering::SeqCst) && self.heard.silent_for() >= self.lease
     }
 }
 

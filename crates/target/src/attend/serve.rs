@@ -46,9 +46,13 @@ pub fn attend(
     let orders = Orders::listen(input, host.lease)?;
     let mut attending = Attending { host, orders, living: BTreeMap::new(), quota_files: quota_files(&[]) };
     let served = attending.serve(&mut output);
+    let last = match attending.orders.is_silent() {
+        true => refused(format!("nobody said anything for {} s, so all services there were ended", host.lease.as_secs())),
+        false => Answer::Ended,
+    };
     attending.stop_all();
     // Who has gone need not hear it.
-    let _ = line::write(&mut output, &Answer::Ended);
+    let _ = line::write(&mut output, &last);
     served
 }
 
