@@ -3,7 +3,7 @@
 //! Blocks of two runs are no pairs: whatever changed between the runs is inside the ratio. On two machines nothing of it is the
 //! service's, so that absolute figures are void there, and not shown.
 
-use plan::Metric;
+use plan::{Metric, Variant};
 use record::{Environment, Record};
 use serde::Serialize;
 use stats::{Welch, welch};
@@ -74,6 +74,8 @@ fn shifted(before: &Record, after: &Record, left_out: &mut Vec<String>) -> Vec<S
         let void = void.or_else(|| void_of(&conclusions.1, there).map(|check| ("second", check)));
         if before.header.plan.variants[here].load != variant.load {
             left_out.push(format!("{}: another load was asked for", variant.name));
+        } else if hosts_of(&before.header.plan.variants[here]) != hosts_of(variant) {
+            left_out.push(format!("{}: its services ran on other machines", variant.name));
         } else if let Some((which, check)) = void {
             left_out.push(format!("{}: void in the {which} record ({check})", variant.name));
         } else {
@@ -105,6 +107,11 @@ fn shifted(before: &Record, after: &Record, left_out: &mut Vec<String>) -> Vec<S
         })
     };
     sides.into_iter().filter_map(shift).collect()
+}
+
+/// Where each service of a variant runs.
+fn hosts_of(variant: &Variant) -> Vec<(&str, Option<&str>)> {
+    variant.services.iter().map(|service| (service.name.as_str(), service.host.as_deref())).collect()
 }
 
 /// The metrics that either judges, and CPU per request, which is the steadiest between runs.
@@ -163,5 +170,22 @@ pub fn differences(before: &Environment, after: &Environment) -> Vec<String> {
         let gb = |bytes: u64| bytes as f64 / 1e9;
         found.push(format!("memory {:.1} GB and {:.1} GB", gb(one), gb(other)));
     }
+    found.extend(differences_of_hosts(before, after));
     found
+}
+
+/// The same of the other machines that services ran on. Which these are is told by every record that has any.
+fn differences_of_hosts(before: &Environment, after: &Environment) -> Vec<String> {
+    let names = |of: &Environment| match of.hosts.len() {
+        0 => "this machine alone".to_owned(),
+        _ => of.hosts.keys().cloned().collect::<Vec<_>>().join(", "),
+    };
+    if !before.hosts.keys().eq(after.hosts.keys()) {
+        return vec![format!("services on {} and on {}", names(before), names(after))];
+    }
+    let pairs = before.hosts.iter().zip(after.hosts.values());
+    let of_each = pairs.flat_map(|((host, one), other)| {
+        differences(one, other).into_iter().map(move |difference| format!("on {host} {difference}"))
+    });
+    of_each.collect()
 }

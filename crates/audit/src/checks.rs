@@ -267,8 +267,8 @@ fn lost(slices: &[&Slice]) -> String {
 
 fn steal(record: &Record) -> Vec<Finding> {
     let slices: Vec<&Slice> = trials(record).flat_map(|trial| trial.measured()).collect();
-    let disturbed = slices.iter().filter(|slice| slice.machine.steal_share > STEAL_SHARE_MAX).count();
-    let most = slices.iter().map(|slice| slice.machine.steal_share).fold(0.0, f64::max);
+    let disturbed = slices.iter().filter(|slice| slice.machine.steal_share_max() > STEAL_SHARE_MAX).count();
+    let most = slices.iter().map(|slice| slice.machine.steal_share_max()).fold(0.0, f64::max);
     if disturbed == 0 {
         return vec![];
     }

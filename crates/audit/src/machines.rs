@@ -41,6 +41,9 @@ fn learn(machine: &mut Environment, more: &Environment) {
     for (program, version) in &more.runtimes {
         machine.runtimes.entry(program.clone()).or_insert_with(|| version.clone());
     }
+    for (host, there) in &more.hosts {
+        learn(machine.hosts.entry(host.clone()).or_default(), there);
+    }
 }
 
 /// The letters by which lists name a machine: `A` to `Z`, then `AA`.

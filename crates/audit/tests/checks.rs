@@ -277,6 +277,7 @@ fn cluster(record: &mut Record, cpu_by_process_ns: &[u64]) {
             port: 1,
             cpus: vec![],
             cpu_source: "processes".into(),
+            host: None,
             workers: Some(4),
             processes: vec![],
         }];
@@ -320,6 +321,7 @@ fn what_shared_processors_cost_is_bounded_by_what_the_client_used() {
             port: 1,
             cpus: vec![0, 1],
             cpu_source: "processes".into(),
+            host: None,
             workers: None,
             processes: vec![],
         }];

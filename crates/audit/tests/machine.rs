@@ -51,6 +51,8 @@ fn service(name: &str, needs: &[&str]) -> Service {
         workers: None,
         pmx: true,
         templates: BTreeMap::new(),
+            host: None,
+            address: None,
     }
 }
 

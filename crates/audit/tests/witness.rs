@@ -56,6 +56,8 @@ fn service(env: &[(&str, &str)]) -> Service {
         workers: None,
         pmx: true,
         templates: BTreeMap::new(),
+            host: None,
+            address: None,
     }
 }
 
@@ -87,6 +89,7 @@ fn sound() -> Record {
                 port,
                 cpus: vec![],
                 cpu_source: "processes".into(),
+                host: None,
                 workers: None,
                 processes: vec![process(7, &env)],
             }];

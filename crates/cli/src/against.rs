@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use clap::Args;
-use plan::{Building, Plan};
+use plan::{Building, NotDoubled, Plan};
 use target::{Baseline, Cache, PrepareError, Preparing, Source, SourceError, Worktree};
 
 use crate::exit::{self, Failed};
@@ -57,6 +57,7 @@ pub fn checked_out(file: &Path, plan: Plan, args: &AgainstArgs) -> anyhow::Resul
 
 fn found(plan: &Plan, args: &AgainstArgs) -> anyhow::Result<Option<Source>> {
     let Some(reference) = &args.against else { return Ok(None) };
+    plan.check_here().map_err(|error| refused(reference, &error))?;
     let building = match &args.build {
         Some(script) => Building {
             command: ["/bin/sh", "-c", script].map(str::to_owned).to_vec(),
@@ -74,9 +75,11 @@ fn doubled(plan: &Plan, base: &Plan, source: Source) -> anyhow::Result<Plan> {
     let name = source.against.baseline();
     let Source { against, builds, .. } = source;
     let doubled = plan.against(base, against, builds);
-    let refused =
-        |error: plan::NotDoubled| Failed::usage(format!("--against {name}: {error}")).hint(error.hint());
-    Ok(doubled.map_err(refused)?)
+    Ok(doubled.map_err(|error| refused(&name, &error))?)
+}
+
+fn refused(name: &str, error: &NotDoubled) -> Failed {
+    Failed::usage(format!("--against {name}: {error}")).hint(error.hint())
 }
 
 fn cache() -> Result<Cache, Failed> {

@@ -99,7 +99,7 @@ fn gate(plan: &Plan) -> String {
     out
 }
 
-/// A service, and how it is started where that is not simply its command: `api (pm2-cluster, a worker for each processor)`.
+/// A service, how it is started where that is not simply its command, and where: `api (pm2-cluster, 4 workers, on ssh://bench-1)`.
 fn started(service: &Service) -> String {
     let launcher = (service.launcher != Launcher::Exec).then(|| service.launcher.name().to_owned());
     let workers = service.workers.map(|workers| match workers {
@@ -107,7 +107,8 @@ fn started(service: &Service) -> String {
         Workers::Number(1) => "1 worker".to_owned(),
         Workers::Number(number) => format!("{number} workers"),
     });
-    let how: Vec<String> = launcher.into_iter().chain(workers).collect();
+    let place = service.host.as_ref().map(|host| format!("on {host}"));
+    let how: Vec<String> = launcher.into_iter().chain(workers).chain(place).collect();
     if how.is_empty() { service.name.clone() } else { format!("{} ({})", service.name, how.join(", ")) }
 }
 

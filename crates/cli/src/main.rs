@@ -1,10 +1,12 @@
 //! The binary `proofload`: flags, what is printed, exit codes. Everything else is the other crates' work.
 
 mod against;
+mod attend;
 mod audit;
 mod calibrate;
 mod check;
 mod compare;
+mod elsewhere;
 mod env;
 mod exit;
 mod explain;
@@ -127,6 +129,12 @@ enum Command {
     ///
     /// What Proofload starts on other machines. One JSON object a line, both ways; docs/formats.md has them. Ends with stdin.
     Generate(generate::GenerateArgs),
+    /// Start, sample and stop services for a Proofload elsewhere, as it says on stdin
+    ///
+    /// What Proofload starts on the hosts of `services.NAME.host`. One JSON object a line, both ways. Ends with stdin, and all services
+    /// with it.
+    #[command(hide = true)]
+    Attend(attend::AttendArgs),
     /// Print the JSON Schema of the experiment file, for editors, or of the report as JSON
     Schema(schema::SchemaArgs),
 }
@@ -153,6 +161,7 @@ fn main() -> ExitCode {
         Command::Validity(args) => validity::run(&args),
         Command::Env(args) => env::run(&args),
         Command::Generate(args) => generate::run(&args),
+        Command::Attend(args) => attend::run(&args),
         Command::Schema(args) => schema::run(&args),
     };
     result.unwrap_or_else(|error| exit::fail(&error))

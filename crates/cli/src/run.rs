@@ -18,7 +18,7 @@ use crate::against::{self, AgainstArgs};
 use crate::exit::{self, Failed};
 use crate::live::Live;
 use crate::report::Format;
-use crate::{GENERATE, WARDEN, explain, gate, print, problems, records, signals};
+use crate::{GENERATE, WARDEN, elsewhere, explain, gate, print, problems, records, signals};
 
 /// What is told when a signal asks to stop.
 const STOPPING: &str =
@@ -154,7 +154,9 @@ pub fn carry_through(
 pub fn carry(course: Course<'_>) -> anyhow::Result<(Record, Result<(), LabError>)> {
     check_networks(&course.plan)?;
     check_address(&course.plan)?;
-    let header = header(course.experiment, course.plan);
+    let attendants = elsewhere::open(&course.plan)?;
+    let mut header = header(course.experiment, course.plan);
+    header.environment.hosts = attendants.environments();
     let writer = Writer::create(course.directory, header, &course.text).map_err(unwritable)?;
     let directory = writer.record().directory.clone();
     print::talk(&format!("record: {}", directory.display()));
@@ -168,7 +170,7 @@ pub fn carry(course: Course<'_>) -> anyhow::Result<(Record, Result<(), LabError>
         wish.request();
         teller.stopping(STOPPING);
     })?;
-    let mut rig = Rig::new(plan, helpers, directory, stop);
+    let mut rig = Rig::new(plan, helpers, directory, stop).with(attendants);
     let mut watch = |progress: &lab::Progress<'_>| live.show(progress);
     let (record, result) = match course.how {
         How::Measured => lab::run(writer, &mut rig, &mut watch),

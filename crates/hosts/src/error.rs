@@ -13,6 +13,14 @@ pub enum HostError {
         /// Why.
         source: io::Error,
     },
+    /// Nobody knows at which address it is found.
+    #[error("{host}: {reason}")]
+    NoAddress {
+        /// The machine.
+        host: String,
+        /// Why.
+        reason: String,
+    },
 }
 
 impl HostError {
@@ -20,6 +28,9 @@ impl HostError {
     pub fn hint(&self) -> Option<String> {
         match self {
             HostError::NotStarted { .. } => None,
+            HostError::NoAddress { .. } => {
+                Some("`services.NAME.address` says at which address its services are found".into())
+            }
         }
     }
 }

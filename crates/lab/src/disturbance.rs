@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use record::{Block, MachineUse, Slice, Trial};
+use record::{Block, Environment, MachineUse, Slice, Trial};
 
 /// Share of the CPU time that the host may give to others in a block that counts.
 ///
@@ -45,26 +45,46 @@ pub struct Taken {
 
 impl Taken {
     /// Reads the counters of a block's measured slices. `turns`: the trials took turns, so that the counters of each slice are those
-    /// of all of them together. `cpus`: processors that were counted when the run began.
-    pub fn of(block: &Block, turns: bool, cpus: usize) -> Taken {
+    /// of all of them together. `machines`: what was known of them when the run began. Of several machines counts the one from which
+    /// most was taken.
+    pub fn of(block: &Block, turns: bool, machines: &Environment) -> Taken {
         let slices: Vec<&Slice> = block.trials.iter().flat_map(Trial::measured).collect();
         let length_ns = |slice: &Slice| (slice.window_ns + slice.drain_ns) as f64;
         let total_ns: f64 = slices.iter().map(|slice| length_ns(slice)).sum();
         if total_ns <= 0.0 {
             return Taken { paused_s: block.paused_s, ..Taken::default() };
         }
-        let stolen_ns: f64 = slices.iter().map(|slice| slice.machine.steal_share * length_ns(slice)).sum();
         // What every trial of a pass tells happened once.
         let told = if turns { block.trials.len().max(1) as f64 } else { 1.0 };
-        let share = |of: fn(&MachineUse) -> u64| {
-            slices.iter().map(|slice| of(&slice.machine) as f64).sum::<f64>() / told / total_ns
+        let taken_on = |host: Option<&str>| {
+            let told_of = || slices.iter().filter_map(|slice| Some((*slice, slice.machine.of(host)?)));
+            let stolen_ns: f64 = told_of().map(|(slice, of)| of.steal_share * length_ns(slice)).sum();
+            let share = |figure: fn(&MachineUse) -> u64| {
+                told_of().map(|(_, of)| figure(of) as f64).sum::<f64>() / told / total_ns
+            };
+            let processors = match host {
+                None => processors(block, machines.cpus),
+                Some(_) => machines.cpus_of(host),
+            };
+            Taken {
+                by_host: stolen_ns / total_ns,
+                by_hosts: if host.is_none() { elsewhere(&slices) } else { BTreeMap::new() },
+                by_strangers: share(|machine| machine.strangers_cpu_ns) / processors as f64,
+                by_quota: share(|machine| machine.throttled_ns),
+                paused_s: block.paused_s,
+            }
         };
+        machines.hosts.keys().map(|host| taken_on(Some(host))).fold(taken_on(None), Taken::worse)
+    }
+
+    /// The worse of each figure.
+    fn worse(self, other: Taken) -> Taken {
         Taken {
-            by_host: stolen_ns / total_ns,
-            by_hosts: elsewhere(&slices),
-            by_strangers: share(|machine| machine.strangers_cpu_ns) / processors(block, cpus) as f64,
-            by_quota: share(|machine| machine.throttled_ns),
-            paused_s: block.paused_s,
+            by_host: self.by_host.max(other.by_host),
+            by_hosts: self.by_hosts,
+            by_strangers: self.by_strangers.max(other.by_strangers),
+            by_quota: self.by_quota.max(other.by_quota),
+            paused_s: self.paused_s,
         }
     }
 
@@ -106,12 +126,14 @@ fn elsewhere(slices: &[&Slice]) -> BTreeMap<String, f64> {
     times.into_iter().map(|(name, (stolen, all))| (name, stolen / all.max(1.0))).collect()
 }
 
-/// Processors that the run could use: those that were counted when it began, or those that anything was pinned to, if they are more.
+/// Processors of this machine that the run could use: those that were counted when it began, or those that anything was pinned to, if
+/// they are more.
 /// What is counted then may be less than there are, where a quota allows only so much.
 fn processors(block: &Block, counted: usize) -> usize {
     let started = block.trials.iter().map(|trial| &trial.started);
     let pinned = started.flat_map(|started| {
-        let services = started.services.iter().flat_map(|service| &service.cpus);
+        let here = started.services.iter().filter(|service| service.host.is_none());
+        let services = here.flat_map(|service| &service.cpus);
         services.chain(&started.generator_cpus)
     });
     pinned.collect::<BTreeSet<_>>().len().max(counted).max(1)

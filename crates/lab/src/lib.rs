@@ -5,6 +5,7 @@
 //! conclusion of its own: after each block it asks `audit`, as every later report does.
 
 mod apart;
+mod attendants;
 mod dispatcher;
 mod disturbance;
 mod explaining;
@@ -14,10 +15,11 @@ mod stop;
 mod tuning;
 mod world;
 
+pub use attendants::{Attendants, AttendantsError, Reached};
 pub use dispatcher::{Doing, LabError, Notice, Progress, capture_only, run};
 pub use disturbance::{GROSS_STEAL_SHARE, GROSS_STRANGERS_SHARE, GROSS_THROTTLED_SHARE, PAUSED_MAX_S, Taken};
 pub use explaining::{ROUNDS, TRIALS, VARIANTS_MAX, explained};
-pub use rig::{Helpers, Rig};
+pub use rig::{Helpers, Rig, spin_ns};
 pub use schedule::{Schedule, draw_seed, live_together, take_turns};
 pub use stop::Stop;
 pub use tuning::{Settings, block_seconds_guess, capacity_seconds_guess};

@@ -11,6 +11,7 @@ mod network;
 mod preparing;
 mod processes;
 mod requests;
+mod services;
 mod watching;
 mod witness;
 
@@ -20,14 +21,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use plan::{Cpus, Plan, Preparation, Variant};
-use record::{Capture, Prepared, Slice, SliceKind, TrialEnded, TrialStarted, WorkersLost};
-use target::{AgentHost, Division, Network, Placement, Ports, Preparing, Running, TargetError, Warden};
+use plan::{Cpus, Plan, Preparation};
+use record::{Capture, Prepared, Slice, SliceKind, TrialEnded, TrialStarted};
+use target::{Attended, Division, Network, Preparing, Warden};
 
 use self::elsewhere::Elsewhere;
 use self::loading::{Loader, Wanted};
 use self::machine::spin;
+pub use self::machine::spin::time_ns as spin_ns;
 use self::watching::{fill, idle_cpu_ns};
+use crate::attendants::Attendants;
 use crate::stop::Stop;
 use crate::world::{CaptureSpec, Connected, Connecting, Failure, SliceSpec, Start, Turn, World};
 
@@ -46,7 +49,7 @@ pub struct Helpers {
     pub generate: &'static [&'static str],
 }
 
-/// Starts real services on this machine, and loads them.
+/// Starts real services, on this machine and on others, and loads them.
 pub struct Rig {
     plan: Arc<Plan>,
     /// Generators that are processes of their own; `None` where load comes from this one.
@@ -64,6 +67,8 @@ pub struct Rig {
     values: BTreeMap<String, String>,
     began: Instant,
     living: Vec<Living>,
+    /// The machines that services run on beside this one.
+    attendants: Attendants,
     /// By service: what is kept of the environments of its processes.
     watches: BTreeMap<String, processes::Watch>,
     /// Variants whose responses are not looked at again, because that took long.
@@ -74,7 +79,7 @@ pub struct Rig {
 struct Living {
     variant: usize,
     block: u32,
-    services: Vec<Running>,
+    services: Vec<Attended>,
     /// Where the entry listens.
     address: SocketAddr,
     loader: Loader,
@@ -98,7 +103,7 @@ impl Rig {
         let names = plan.variants.iter().flat_map(|variant| &variant.services).map(|service| &service.name);
         let watches = names.map(|name| (name.clone(), processes::Watch::of(&plan, name))).collect();
         let (values, quota_files, slow) = (BTreeMap::new(), target::quota_files(&[]), BTreeSet::new());
-        let (began, living) = (Instant::now(), Vec::new());
+        let (began, living, attendants) = (Instant::now(), Vec::new(), Attendants::default());
         Rig {
             plan,
             elsewhere,
@@ -111,35 +116,16 @@ impl Rig {
             values,
             began,
             living,
+            attendants,
             watches,
             slow,
         }
     }
 
-    /// `entry` is where the entry must listen; what it needs is asked for by itself only, on loopback.
-    fn start_services(
-        &self,
-        start: Start,
-        variant: &Variant,
-        entry: IpAddr,
-    ) -> Result<Vec<Running>, Failure> {
-        let ports = Ports::choose(&variant.services, LOOPBACK, rand::random()).map_err(failed)?;
-        let mut services = Vec::with_capacity(variant.services.len());
-        for service in &variant.services {
-            let log = format!("{}-{}-{}.log", place(start), file_name(&variant.name), service.name);
-            let mut placement = Placement::new(self.record.join(LOGS).join(log));
-            placement.agent = start.capture.map(|_| AgentHost::new()).transpose().map_err(no_agent)?;
-            placement.cpus.clone_from(&self.division.services);
-            placement.padding_bytes = start.padding_bytes;
-            placement.values.clone_from(&self.values);
-            if service.name == variant.entry {
-                placement.address = entry;
-            }
-            let cancelled = || self.stop.is_requested();
-            services
-                .push(target::start(&self.warden, service, &ports, &placement, &cancelled).map_err(failed)?);
-        }
-        Ok(services)
+    /// The same with the machines that the plan's services run on beside this one.
+    #[must_use]
+    pub fn with(self, attendants: Attendants) -> Rig {
+        Rig { attendants, ..self }
     }
 }
 
@@ -176,13 +162,13 @@ impl World for Rig {
         let mut services = network::at_services(network.as_ref(), start_all)?;
         let start_s = began.elapsed().as_secs_f64();
         // The entry is last, because everything it needs is started before it.
-        let entry = services.last().map(Running::address);
+        let entry = services.last().map(Attended::address);
         let address =
             entry.ok_or_else(|| Failure::Service(format!("{}: no service to load", variant.name)))?;
         self.compare_clocks()?;
         let wanted = Wanted { plan: &plan, variant, address, open: None, seed: start.requests_seed };
         let loader = self.loader(&wanted, network.as_ref())?;
-        let kept = || Ok(services.iter_mut().map(|running| self.started(running)).collect());
+        let kept = || services.iter_mut().map(|service| self.started(service)).collect();
         let kept = network::at_services(network.as_ref(), kept)?;
         // Of a trial that is captured they are known.
         let seen = || self.witnesses(start.variant, address, network.as_ref());
@@ -194,7 +180,7 @@ impl World for Rig {
             padding_bytes: start.padding_bytes,
             services: kept,
             generator_cpus: self.division.generator.clone(),
-            cpus_shared: self.division.shared,
+            cpus_shared: self.division.shared && services.iter().any(|service| service.here().is_some()),
             witnesses,
         };
         let (block, variant) = (start.block, start.variant);
@@ -216,9 +202,9 @@ impl World for Rig {
     fn load(&mut self, variant: usize, wanted: SliceSpec) -> Result<Slice, Failure> {
         let spin_ns = spin::time_ns();
         self.renew_generator(variant, wanted.open)?;
-        let before = self.view_before(&[variant]);
+        let before = self.view_before(&[variant])?;
         let mut kept = self.loaded(variant, wanted)?;
-        let after = self.view_after(&[variant]);
+        let after = self.view_after(&[variant])?;
         fill(std::slice::from_mut(&mut kept), &before, &after, spin_ns);
         kept.machine.idle_trials_cpu_ns = idle_cpu_ns(&before, &after, variant);
         if wanted.kind != SliceKind::Measured {
@@ -230,7 +216,7 @@ impl World for Rig {
 
     fn take_turns(&mut self, order: &[usize], turn: Turn) -> Result<Vec<Slice>, Failure> {
         let spin_ns = spin::time_ns();
-        let before = self.view_before(order);
+        let before = self.view_before(order)?;
         let mut slices: Vec<Slice> = Vec::new();
         for (number, &variant) in order.iter().enumerate() {
             self.renew_generator(variant, None)?;
@@ -244,7 +230,7 @@ impl World for Rig {
                 None => slices.push(part),
             }
         }
-        let after = self.view_after(order);
+        let after = self.view_after(order)?;
         fill(&mut slices, &before, &after, spin_ns);
         Ok(slices)
     }
@@ -255,39 +241,8 @@ impl World for Rig {
 
     fn stop(&mut self, variant: usize) -> Option<TrialEnded> {
         let index = self.living.iter().position(|living| living.variant == variant)?;
-        let Living { block, services, loader, network, .. } = self.living.remove(index);
-        let workers_lost = services.iter().filter_map(workers_lost).collect();
-        let look = || Ok(processes::at_end(&services, &self.watches));
-        // Who cannot get there has nothing to tell of it; the rest is told all the same.
-        let look = network::at_services(network.as_ref(), look);
-        let (processes_by_service, strangers_listening) = look.unwrap_or_default();
-        // The connections go first, so that a service that waits for them to close can end at once.
-        self.unload(loader);
-        let peak = |service: &Running| (service.name().to_owned(), service.peak_memory());
-        let peak_rss_bytes_by_service: BTreeMap<String, u64> = services.iter().map(peak).collect();
-        let mut ended = TrialEnded {
-            block,
-            variant,
-            peak_rss_bytes: peak_rss_bytes_by_service.values().sum(),
-            peak_rss_bytes_by_service,
-            killed: Vec::new(),
-            leftovers: Vec::new(),
-            output_dropped_bytes: 0,
-            workers_lost,
-            processes_by_service,
-            strangers_listening,
-        };
-        // The entry first, then what it needs.
-        for service in services.into_iter().rev() {
-            let name = service.name().to_owned();
-            let stopped = service.stop();
-            ended.leftovers.extend(stopped.leftovers.into_iter().map(|leftover| leftover.description));
-            ended.output_dropped_bytes += stopped.output_dropped_bytes;
-            if stopped.killed > 0 {
-                ended.killed.push(name);
-            }
-        }
-        Some(ended)
+        let living = self.living.remove(index);
+        Some(self.stopped(living))
     }
 }
 
@@ -303,57 +258,6 @@ fn division(plan: &Plan, cpus: &[usize]) -> Division {
     match plan.design.cpus {
         Cpus::Separate => apart,
         Cpus::Shared => apart.shared(cpus),
-    }
-}
-
-/// A target's error with the service's last words and a hint, as people need it.
-fn failed(error: TargetError) -> Failure {
-    if matches!(error, TargetError::Cancelled { .. }) {
-        return Failure::Interrupted;
-    }
-    let hint = error.hint().map(|hint| format!("\n  hint: {hint}"));
-    Failure::Service(format!(
-        "{error}{}{}",
-        last_words(error.tail().unwrap_or_default()),
-        hint.unwrap_or_default()
-    ))
-}
-
-/// A service that ended while it was loaded is a failure, however many requests it answered.
-fn check_alive(service: &mut Running) -> Result<(), Failure> {
-    match service.exited() {
-        None => Ok(()),
-        Some(exit) => Err(Failure::Service(format!(
-            "service {} ended with {exit} while it was loaded{}",
-            service.name(),
-            last_words(&service.tail())
-        ))),
-    }
-}
-
-/// A service that goes on with fewer workers, or with new ones, is not what was to be measured.
-fn workers_lost(service: &Running) -> Option<WorkersLost> {
-    let lost = service.workers_lost();
-    (lost > 0).then(|| WorkersLost { service: service.name().to_owned(), lost })
-}
-
-fn last_words(tail: &str) -> String {
-    if tail.is_empty() {
-        return String::new();
-    }
-    let lines: String = tail.lines().map(|line| format!("\n    {line}")).collect();
-    format!("\n  its last output:{lines}")
-}
-
-fn no_agent(error: std::io::Error) -> Failure {
-    Failure::Service(format!("the agent's folder cannot be made: {error}"))
-}
-
-/// How the names of a trial's logs begin.
-fn place(start: Start) -> String {
-    match start.capture {
-        None => format!("block-{:02}", start.block),
-        Some(number) => format!("round-{:02}-{number}", start.block),
     }
 }
 

@@ -37,12 +37,27 @@ pub enum NotDoubled {
         /// Metrics that get a verdict.
         metrics: usize,
     },
+    /// The commit is checked out and built on this machine.
+    #[error("service {service} runs on {host}, and a commit is checked out and built on this machine alone")]
+    Elsewhere {
+        /// The service.
+        service: String,
+        /// Its host.
+        host: String,
+    },
 }
 
 impl NotDoubled {
     /// What to do about it.
     pub fn hint(&self) -> &'static str {
-        "leave out levels, or ask the question in several experiments"
+        match self {
+            NotDoubled::Elsewhere { .. } => {
+                "check both commits out on that host, and make a factor of `directory`: before = { api.directory = \"/srv/shop-before\" }"
+            }
+            NotDoubled::Variants { .. } | NotDoubled::Verdicts { .. } => {
+                "leave out levels, or ask the question in several experiments"
+            }
+        }
     }
 }
 
@@ -95,6 +110,21 @@ impl Plan {
         plan.against = Some(against);
         // Without comparisons of its own the file may ask for no copy, but with `aa` it has one.
         Ok(if self.aa.is_some() { plan.with_copy(0) } else { plan })
+    }
+
+    /// Whether all services run where commits are checked out.
+    ///
+    /// # Errors
+    /// With the first that does not.
+    pub fn check_here(&self) -> Result<(), NotDoubled> {
+        let services = self.variants.iter().flat_map(|variant| &variant.services);
+        let elsewhere = services.filter_map(|service| Some((&service.name, service.host.as_ref()?))).next();
+        match elsewhere {
+            None => Ok(()),
+            Some((service, host)) => {
+                Err(NotDoubled::Elsewhere { service: service.clone(), host: host.clone() })
+            }
+        }
     }
 
     /// The variants without the copy of the baseline.

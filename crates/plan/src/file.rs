@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::launch::{Launcher, Workers};
 use crate::model::{Arrivals, Cpus, LookRule, Metric};
 use crate::shape::{Entries, OneOrMany, RateOrShare, Scalar};
-use crate::text_form::{Name, Percent, Period, RequestPath};
+use crate::text_form::{Address, Host, Name, Percent, Period, RequestPath};
 
 mod against;
 mod gate;
@@ -77,13 +77,19 @@ pub(crate) struct Settings {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Service {
     /// Program and arguments, each a string of its own; no shell is involved. May contain placeholders: {port},
-    /// {NAME.port} of a service that it needs, {address}, {directory}, {scratch}, {workers}, {prepare.NAME}. A plain brace is
-    /// written {{.
+    /// {NAME.port} and {NAME.address} of a service that it needs, {address}, {directory}, {scratch}, {workers}, {prepare.NAME}. A
+    /// plain brace is written {{.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1))]
     pub command: Vec<String>,
-    /// Working directory, relative to the folder of this file.
+    /// Working directory, relative to the folder of this file. On another host: an absolute path there, or one below the home, ~/shop.
     pub directory: String,
+    /// The machine that it runs on, where that is another one: ssh://HOST as `ssh` knows it, ssh://USER@HOST or ssh://USER@HOST:PORT.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<Host>,
+    /// The IP address that it listens on, {address}. Without it: 127.0.0.1, or the host's where it is asked for from another machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<Address>,
     /// When it counts as ready: a path, requested with GET until the answer is a 2xx. Without it: when its port
     /// accepts a connection.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -121,6 +127,8 @@ impl Default for Service {
         Self {
             command: Vec::new(),
             directory: ".".to_owned(),
+            host: None,
+            address: None,
             ready: None,
             ready_timeout: Period::seconds(30),
             stop_timeout: Period::seconds(5),

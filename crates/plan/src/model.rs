@@ -3,12 +3,14 @@
 //! Made only by [`crate::read`]; kept as JSON in the record, so every type here is also a format.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 mod against;
+mod elsewhere;
 mod generators;
 mod mix;
 
@@ -89,8 +91,15 @@ pub struct Service {
     pub name: String,
     /// Program and arguments, with placeholders such as `{port}` not yet filled in.
     pub command: Vec<String>,
-    /// Absolute path of the working directory.
+    /// Absolute path of the working directory; of a service elsewhere one of its host, where `~/` at the beginning is the home of whoever
+    /// logs in.
     pub directory: PathBuf,
+    /// The machine that it runs on, as `ssh://user@host:port`; `None` is this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// The address that it listens on; `None` is loopback, or where whoever asks for it gets to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<IpAddr>,
     /// Variables added to Proofload's own environment, placeholders not yet filled in.
     pub env: BTreeMap<String, String>,
     /// The port it must listen on; `None` lets Proofload choose a free one for each trial.

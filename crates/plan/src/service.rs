@@ -17,6 +17,7 @@ use crate::text_form::Period;
 
 mod launch;
 mod needs;
+mod place;
 mod templates;
 
 const READY_MIN: Period = Period::milliseconds(100);
@@ -58,6 +59,7 @@ pub(crate) fn services(site: &mut Site<'_>, settings: &Settings) -> (String, Vec
         })
         .collect();
     report_shared_ports(site, &started);
+    place::report_out_of_reach(site, settings, &entry, &started);
     (entry, started)
 }
 
@@ -157,26 +159,29 @@ fn judge_text(
 /// What may stand in braces in what belongs to a service.
 fn known_placeholders(site: &Site<'_>, name: &str, service: &file::Service) -> Vec<String> {
     let mut known = vec!["port".to_owned(), "directory".to_owned()];
-    let ports = std::iter::once(name).chain(service.needs.iter().map(String::as_str));
-    known.extend(ports.map(|service| format!("{service}.port")));
+    let asked = || std::iter::once(name).chain(service.needs.iter().map(String::as_str));
+    known.extend(asked().map(|service| format!("{service}.port")));
     known.extend(["address", "scratch"].map(str::to_owned));
-    known.extend(prepare::placeholders_of(site.tree));
+    known.extend(asked().map(|service| format!("{service}.address")));
+    if service.host.is_none() {
+        known.extend(prepare::placeholders_of(site.tree));
+    }
     if service.launcher != Launcher::Exec || service.workers.is_some() {
         known.push("workers".to_owned());
     }
     known
 }
 
-/// A service of the file, if `word` is the placeholder of its port.
-fn port_of<'a>(site: &Site<'_>, word: &'a str) -> Option<&'a str> {
-    let other = word.strip_suffix(".port");
+/// A service of the file, if `word` is the placeholder of its port or its address.
+fn asked_by<'a>(site: &Site<'_>, word: &'a str) -> Option<&'a str> {
+    let other = word.strip_suffix(".port").or_else(|| word.strip_suffix(".address"));
     other.filter(|other| site.tree.entry(&["services", other]).is_some())
 }
 
 /// Where something was dropped from the file it may have been the list of needs, the number of workers, or what is prepared.
 fn may_be_known(site: &Site<'_>, word: &str) -> bool {
     !site.source.complete
-        && (word == "workers" || port_of(site, word).is_some() || prepare::is_named_by(word))
+        && (word == "workers" || asked_by(site, word).is_some() || prepare::is_named_by(word))
 }
 
 /// What to write instead of `word`, in what belongs to the service `name`; a placeholder stands between `open` and `close`.
@@ -187,8 +192,11 @@ fn placeholder_hint(
     known: &[String],
     (open, close): (&str, &str),
 ) -> String {
-    if let Some(other) = port_of(site, word) {
+    if let Some(other) = asked_by(site, word) {
         return format!("`services.{name}.needs` must name `{other}` first");
+    }
+    if prepare::is_named_by(word) && place::is_elsewhere(site, name) {
+        return "what is prepared lies on this machine; put the data on that host yourself, and name its path".to_owned();
     }
     if word == "workers" {
         return format!("`services.{name}.workers` must say how many: a number, or \"cores\"");
@@ -225,10 +233,15 @@ fn report_missing_command(site: &mut Site<'_>, name: &str, service: &file::Servi
 }
 
 fn resolved(site: &mut Site<'_>, name: &str, service: &file::Service) -> Service {
-    let directory = directory(site, "services", name, &service.directory);
+    let directory = match &service.host {
+        None => directory(site, "services", name, &service.directory),
+        Some(host) => place::directory(site, name, service, host),
+    };
+    // Templates are read here, wherever the service runs.
+    let folder = if service.host.is_none() { directory.clone() } else { site.source.directory.to_owned() };
     // Where the directory is not there, that has been said.
-    let templates = if directory.is_dir() {
-        templates::read(site, name, service, &directory, &known_placeholders(site, name, service))
+    let templates = if folder.is_dir() {
+        templates::read(site, name, service, &folder, &known_placeholders(site, name, service))
     } else {
         BTreeMap::new()
     };
@@ -236,6 +249,8 @@ fn resolved(site: &mut Site<'_>, name: &str, service: &file::Service) -> Service
         name: name.to_owned(),
         command: service.command.clone(),
         directory,
+        host: service.host.as_ref().map(|host| host.0.clone()),
+        address: service.address.map(|address| address.0),
         env: service.env.iter().map(|(variable, value)| (variable.clone(), value.0.clone())).collect(),
         port: service.port,
         ready: service.ready.as_ref().map_or(Ready::Tcp, |path| Ready::Http(path.0.clone())),
@@ -272,8 +287,8 @@ pub(crate) fn directory(site: &mut Site<'_>, section: &str, name: &str, written:
 
 fn report_shared_ports(site: &mut Site<'_>, started: &[Service]) {
     for (index, service) in started.iter().enumerate() {
-        let other =
-            started[..index].iter().find(|other| service.port.is_some() && other.port == service.port);
+        let same = |other: &&Service| other.port == service.port && other.host == service.host;
+        let other = started[..index].iter().find(|other| service.port.is_some() && same(other));
         if let (Some(other), Some(port)) = (other, service.port) {
             let message =
                 format!("services `{}` and `{}` both listen on port {port}", other.name, service.name);

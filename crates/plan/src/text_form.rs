@@ -9,9 +9,11 @@ use std::time::Duration;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
+mod host;
 mod limit;
 mod quantity;
 
+pub(crate) use host::{Address, Host};
 pub(crate) use limit::{LimitText, Relation};
 pub(crate) use quantity::{Bandwidth, Delay, Space};
 
@@ -44,7 +46,7 @@ pub(crate) struct Form {
 }
 
 /// Every form, by the name that the schema refers to it with.
-pub(crate) const FORMS: [Form; 9] = [
+pub(crate) const FORMS: [Form; 11] = [
     form::<Period>(),
     form::<Percent>(),
     form::<CapacityShare>(),
@@ -54,6 +56,8 @@ pub(crate) const FORMS: [Form; 9] = [
     form::<Bandwidth>(),
     form::<Delay>(),
     form::<LimitText>(),
+    form::<Host>(),
+    form::<Address>(),
 ];
 
 const fn form<T: TextForm>() -> Form {

@@ -37,12 +37,32 @@ pub struct Environment {
     pub runtimes: BTreeMap<String, String>,
     /// Commit of the services' source, `+` behind it where files differ from the commit.
     pub commit: Option<String>,
+    /// The other machines that services run on, by host, each with what its services use there.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub hosts: BTreeMap<String, Environment>,
 }
 
 impl Environment {
-    /// Looks at this machine, and at the runtimes and the source that a plan uses.
+    /// Looks at this machine, and at the runtimes and the source that a plan uses here.
     pub fn look(plan: &Plan) -> Environment {
-        let services = || plan.variants.iter().flat_map(|variant| &variant.services);
+        let services = plan.variants.iter().flat_map(|variant| &variant.services);
+        let here: Vec<&Service> = services.filter(|service| service.host.is_none()).collect();
+        Environment::of(&here, source(plan).filter(|service| service.host.is_none()))
+    }
+
+    /// Looks at this machine, and at what these services use, the first of which is the one whose source is told.
+    pub fn look_for(services: &[Service]) -> Environment {
+        Environment::of(&services.iter().collect::<Vec<_>>(), services.first())
+    }
+
+    /// Processors of the machine that a service runs on; `None` is this one.
+    pub fn cpus_of(&self, host: Option<&str>) -> usize {
+        let there = host.map(|host| self.hosts.get(host).map_or(0, |there| there.cpus));
+        there.unwrap_or(self.cpus).max(1)
+    }
+
+    fn of(services: &[&Service], source: Option<&Service>) -> Environment {
+        let services = || services.iter();
         let pm2 = services().find(|service| service.launcher.is_pm2());
         let pm2 = pm2.and_then(|service| pm2_version(&service.directory));
         let programs = services().filter_map(|service| service.command.first());
@@ -60,7 +80,8 @@ impl Environment {
                 .filter_map(|program| Some((program.clone(), version_of(program)?)))
                 .chain(pm2.map(|version| ("pm2".to_owned(), version)))
                 .collect(),
-            commit: source(plan).and_then(|service| commit_of(&service.directory)),
+            commit: source.and_then(|service| commit_of(&service.directory)),
+            hosts: BTreeMap::new(),
         }
     }
 }

@@ -140,8 +140,11 @@ pub struct ServiceStarted {
     pub pid: u32,
     /// Port it listens on.
     pub port: u16,
-    /// Processor numbers it may run on; empty where it is not pinned.
+    /// Processor numbers of its machine it may run on; empty where it is not pinned.
     pub cpus: Vec<usize>,
+    /// The machine that it ran on; `None` is the one of the record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// Where its CPU time is read: `control group` or `processes`.
     pub cpu_source: String,
     /// Workers that it was asked to run; `None` where nobody asked for a number.

@@ -20,6 +20,7 @@ mod environment;
 mod event;
 mod fold;
 mod generator;
+mod machine;
 mod reader;
 mod slice;
 mod writer;

@@ -215,7 +215,7 @@ pub struct ServiceUse {
     pub read_bytes: u64,
 }
 
-/// What the machine did during a slice, beside generator and services.
+/// What a machine did during a slice, beside generator and services: this one, and in `hosts` those that services run on.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct MachineUse {
     /// Share of all CPU time that the hypervisor gave to others, 0 to 1.
@@ -239,9 +239,12 @@ pub struct MachineUse {
     /// CPU time that a fixed piece of arithmetic took just before, in nanoseconds; `None` where it was not timed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spin_ns: Option<u64>,
-    /// What TCP counted in the network where the services run; `None` where the kernel does not say.
+    /// What TCP counted in the network where the entry runs; `None` where the kernel does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp: Option<TcpUse>,
+    /// The same of each machine elsewhere on which services lived, by host; there without `tcp` and `idle_trials_cpu_ns`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub hosts: BTreeMap<String, MachineUse>,
 }
 
 /// TCP's own counters over a slice, of all sockets of one network together. Where a slice is the sum of several turns the others' turns

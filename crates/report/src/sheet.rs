@@ -148,7 +148,9 @@ impl Sheet {
 
     /// The same with what tells that it was measured elsewhere than where it is read.
     pub fn read_on(mut self, record: &Record, here: &Environment) -> Sheet {
-        let differences = audit::differences(&record.header.environment, here);
+        // Of other machines nothing is known where it is read.
+        let environment = Environment { hosts: here.hosts.clone(), ..record.header.environment.clone() };
+        let differences = audit::differences(&environment, here);
         if let Some((_, machine)) = self.place.first_mut().filter(|_| !differences.is_empty()) {
             *machine += &format!("; not as where this is read: {}", differences.join("; "));
         }

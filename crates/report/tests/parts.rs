@@ -25,6 +25,7 @@ fn with_proxy() -> Record {
             port: 1,
             cpus: vec![],
             cpu_source: "processes".into(),
+            host: None,
             workers,
             processes: vec![],
         };

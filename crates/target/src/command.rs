@@ -142,12 +142,20 @@ impl Known<'_> {
             "directory" => Some(self.service.directory.display().to_string()),
             "scratch" => Some(self.scratch.display().to_string()),
             "workers" => self.workers.map(|workers| workers.to_string()),
-            other => other
-                .strip_suffix(".port")
-                .and_then(|other| self.ports.of(other))
-                .map(|port| port.to_string()),
+            other => self.asked_for(other),
         };
         known.or_else(|| self.placement.values.get(name).cloned())
+    }
+
+    /// What leads to a service that this one asks for something: `api.port`, `api.address`.
+    fn asked_for(&self, name: &str) -> Option<String> {
+        let (service, what) = name.rsplit_once('.')?;
+        match what {
+            "port" => self.ports.of(service).map(|port| port.to_string()),
+            "address" if service == self.service.name => Some(text(self.placement.address)),
+            "address" => self.placement.addresses.get(service).copied().map(text),
+            _ => None,
+        }
     }
 }
 

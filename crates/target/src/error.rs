@@ -2,7 +2,7 @@
 //!
 //! The message is one line; the service's last output and a hint come apart, for the caller to lay out.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -102,6 +102,14 @@ pub enum TargetError {
         /// The last lines of the service's output.
         tail: Box<str>,
     },
+    /// It is to listen on an address that its machine does not have.
+    #[error("service {service}: {address} is no address of the machine that it runs on")]
+    AddressMissing {
+        /// The service.
+        service: String,
+        /// The address.
+        address: IpAddr,
+    },
     /// No port could be found for it.
     #[error("service {service}: no free port between {} and {}", range.0, range.1)]
     NoFreePort {
@@ -178,6 +186,26 @@ pub enum TargetError {
         /// What is known.
         reason: String,
     },
+    /// Something could not be done on another machine.
+    #[error("on {host}: {message}")]
+    There {
+        /// The machine.
+        host: String,
+        /// What it said.
+        message: Box<str>,
+        /// The last lines of the service's output.
+        tail: Box<str>,
+        /// What to do about it.
+        hint: Option<Box<str>>,
+    },
+    /// Nothing is heard any more of another machine, on which everything that we had started ends by itself.
+    #[error("{host}: {reason}")]
+    HostLost {
+        /// The machine.
+        host: String,
+        /// What is known.
+        reason: String,
+    },
     /// The caller wanted no more. The service has been stopped.
     #[error("service {service}: cancelled")]
     Cancelled {
@@ -193,7 +221,8 @@ impl TargetError {
             Self::ExitedEarly { tail, .. }
             | Self::NotReady { tail, .. }
             | Self::NotOurs { tail, .. }
-            | Self::TooFewWorkers { tail, .. } => Some(&**tail).filter(|tail| !tail.is_empty()),
+            | Self::TooFewWorkers { tail, .. }
+            | Self::There { tail, .. } => Some(&**tail).filter(|tail| !tail.is_empty()),
             _ => None,
         }
     }
@@ -228,6 +257,10 @@ impl TargetError {
             Self::PortTaken { .. } => {
                 "stop that process, or leave `port` out: then a free one is chosen for each trial".to_owned()
             }
+            Self::AddressMissing { .. } => {
+                "`address` must be one that `ip address` tells there".to_owned()
+            }
+            Self::There { hint, .. } => return hint.as_deref().map(str::to_owned),
             Self::NotOurs { .. } => "stop that process: its answers would have been measured".to_owned(),
             _ => return None,
         })

@@ -10,6 +10,9 @@
 //! This crate knows processes. It must not know about load, statistics or records.
 
 mod agent;
+mod attend;
+mod attended;
+mod clock;
 mod command;
 mod cpus;
 mod error;
@@ -31,6 +34,7 @@ mod sample;
 mod scratch;
 mod sockets;
 mod source;
+mod texts;
 mod threads;
 mod tree;
 mod warden;
@@ -41,6 +45,10 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
 pub use agent::{Agent, AgentHost, Arming, Role, Take, Wanted};
+pub use attend::{
+    ATTEND_VERSION, AttendHost, Attendant, Distant, First, HostView, ServiceView, Viewing, attend,
+};
+pub use attended::Attended;
 pub use command::WITHHELD;
 pub use cpus::{Division, cpus_allowed, divide, siblings};
 pub use error::TargetError;
@@ -55,6 +63,7 @@ pub use quota::quota_files;
 pub use running::{Listening, Running, Sight, Startup, Stopped, start};
 pub use sample::{BY_PROCESS_MAX, CpuSource, Memory, ProcessCpu, Sample};
 pub use source::{Baseline, Source, SourceError, Worktree};
+pub use texts::{MachineTexts, TcpTexts};
 pub use threads::{ENDED_THREADS, ProcessThreads, ThreadCpu};
 pub use warden::warden_main;
 
@@ -85,6 +94,8 @@ pub struct Placement {
     pub padding_bytes: usize,
     /// Where it listens.
     pub address: IpAddr,
+    /// Where the services of its variant are found, by name.
+    pub addresses: BTreeMap<String, IpAddr>,
     /// Whether to count CPU time in a control group, where that is possible without changing what is measured.
     pub group: bool,
     /// Further placeholders of its command and environment, beside those that every service knows.
@@ -101,6 +112,7 @@ impl Placement {
             log,
             padding_bytes: 0,
             address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            addresses: BTreeMap::new(),
             group: true,
             values: BTreeMap::new(),
             agent: None,

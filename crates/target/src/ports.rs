@@ -10,6 +10,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::ops::RangeInclusive;
 
 use plan::Service;
+use serde::{Deserialize, Serialize};
 
 use crate::error::TargetError;
 use crate::sockets;
@@ -18,7 +19,8 @@ use crate::sockets;
 const PREFERRED: RangeInclusive<u16> = 10_000..=65_535;
 
 /// Service name to port.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Ports {
     ports: BTreeMap<String, u16>,
 }
@@ -52,6 +54,13 @@ impl Ports {
             ports.insert(service.name.clone(), *port);
         }
         Ok(Self { ports })
+    }
+
+    /// Both of them: of services on several machines each chooses for its own.
+    #[must_use]
+    pub fn and(mut self, others: Ports) -> Ports {
+        self.ports.extend(others.ports);
+        self
     }
 
     /// The port of a service.
@@ -107,10 +116,28 @@ pub(crate) fn check_free(service: &str, address: SocketAddr) -> Result<(), Targe
     let owner = match sockets::reached(&listeners, address.ip()).first().or(listeners.first()) {
         Some(listener) => sockets::owner(listener),
         None if is_taken(&bound) => "a connection that somebody has open".to_owned(),
-        // Forbidden (a port below 1024), or no address of this machine: the service will tell.
+        None if is_missing(&bound) => {
+            return Err(TargetError::AddressMissing { service: service.to_owned(), address: address.ip() });
+        }
+        // Forbidden (a port below 1024): the service will tell.
         None => return Ok(()),
     };
     Err(TargetError::PortTaken { service: service.to_owned(), port: address.port(), owner })
+}
+
+/// Whether a service can listen on this address at all.
+///
+/// # Errors
+/// [`TargetError::AddressMissing`] where this machine has no such address.
+pub(crate) fn check_address(service: &str, address: IpAddr) -> Result<(), TargetError> {
+    match is_missing(&TcpListener::bind((address, 0))) {
+        true => Err(TargetError::AddressMissing { service: service.to_owned(), address }),
+        false => Ok(()),
+    }
+}
+
+fn is_missing(bound: &io::Result<TcpListener>) -> bool {
+    bound.as_ref().is_err_and(|error| error.kind() == ErrorKind::AddrNotAvailable)
 }
 
 #[cfg(test)]
@@ -134,6 +161,8 @@ mod tests {
             workers: None,
             pmx: true,
             templates: BTreeMap::new(),
+            host: None,
+            address: None,
         }
     }
 

@@ -53,7 +53,7 @@ impl Seen {
                 "does it listen on {port}? its environment or arguments have to say so".to_owned()
             }
             Self::Elsewhere { linked: true, .. } => {
-                "with `load.network` the client is on another host: let it listen on {address}, which its environment \
+                "whoever asks for it is on another host: let it listen on {address}, which its environment \
                  or arguments have to say"
                     .to_owned()
             }

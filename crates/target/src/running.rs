@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use plan::Service;
+use serde::{Deserialize, Serialize};
 
 use crate::agent::AgentHost;
 use crate::command::{self, Prepared};
@@ -46,7 +47,7 @@ pub struct Running {
 }
 
 /// How long a service took.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Startup {
     /// From the call of [`start`] until its first process ran.
     pub spawned: Duration,
@@ -55,7 +56,7 @@ pub struct Startup {
 }
 
 /// How a service ended, and what is left of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stopped {
     /// How its first process ended; `None`: even SIGKILL did not end it.
     pub exit: Option<Exit>,

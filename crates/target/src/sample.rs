@@ -12,9 +12,9 @@
 use std::collections::HashMap;
 use std::fs;
 
-use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
+use crate::clock::monotonic_ns;
 use crate::group::CpuGroup;
 use crate::process::{ProcessId, Stat, cpu_ns, ticks_to_ns};
 use crate::tree;
@@ -153,7 +153,7 @@ impl Meter {
 
     /// Samples, and says which processes there are.
     pub fn sample(&mut self, memory: Memory) -> (Sample, Vec<Stat>) {
-        let at_ns = now_ns();
+        let at_ns = monotonic_ns();
         let group_ns = self.group.as_ref().and_then(CpuGroup::cpu_ns);
         let processes = tree::descendants(self.warden);
         let cpu_by_process = self.account(&processes);
@@ -292,9 +292,4 @@ fn pss_bytes(pid: u32) -> u64 {
 fn field(text: &str, name: &str) -> u64 {
     let value = text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
     value.split_ascii_whitespace().next().and_then(|number| number.parse().ok()).unwrap_or(0)
-}
-
-fn now_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
 }

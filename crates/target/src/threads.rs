@@ -6,6 +6,8 @@
 use std::collections::HashMap;
 use std::fs;
 
+use serde::{Deserialize, Serialize};
+
 use crate::process::{ProcessId, Stat, argv, cpu_ns, ticks_to_ns};
 use crate::tree;
 
@@ -15,7 +17,7 @@ pub const ENDED_THREADS: &str = "ended threads";
 const ENDED_MIN_NS: u64 = 5_000_000;
 
 /// A thread, and what it has used.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadCpu {
     /// Its number; that of the first thread is the process's. 0 for [`ENDED_THREADS`].
     pub id: u32,
@@ -28,7 +30,7 @@ pub struct ThreadCpu {
 }
 
 /// A process and its threads.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessThreads {
     /// Who it is.
     pub id: ProcessId,

@@ -38,7 +38,7 @@ fn wall_ns(stretches: &[Stretch<'_>]) -> f64 {
 /// A quota of CPU time held services or generator back.
 pub(super) fn throttled(record: &Record) -> Vec<Finding> {
     let stretches = stretch::measured(record);
-    let held = stretches.iter().map(|stretch| stretch.machine.throttled_ns);
+    let held = stretches.iter().map(|stretch| stretch.machine.throttled_ns_max());
     let (held_ns, hit) = held.fold((0, 0), |(sum, hit), ns| (sum + ns, hit + usize::from(ns > 0)));
     let share = held_ns as f64 / wall_ns(&stretches);
     let evidence = || {
@@ -54,30 +54,49 @@ pub(super) fn throttled(record: &Record) -> Vec<Finding> {
 const THROTTLED: &str = "what was measured is rather the quota than the service, with pauses of up to 100 ms; lift it (cpu.max, \
                          cpu.cfs_quota_us, docker --cpus, limits.cpu), or run fewer workers than it allows";
 
-/// Programs that are neither Proofload nor a service of the run used the processors.
+/// Programs that are neither Proofload nor a service of the run used the processors of a machine.
 pub(super) fn strangers(record: &Record) -> Vec<Finding> {
     let stretches = stretch::measured(record);
-    let used_ns: u64 = stretches.iter().map(|stretch| stretch.machine.strangers_cpu_ns).sum();
-    let cores = used_ns as f64 / wall_ns(&stretches);
-    let cpus = cpus(record);
+    machines(record).filter_map(|host| strangers_on(record, &stretches, host)).collect()
+}
+
+fn strangers_on(record: &Record, stretches: &[Stretch<'_>], host: Option<&str>) -> Option<Finding> {
+    let told = stretches.iter().filter_map(|stretch| Some((stretch.machine.of(host)?, stretch.wall_ns())));
+    let (used_ns, wall_ns) =
+        told.fold((0, 0), |(used, wall), (machine, ns)| (used + machine.strangers_cpu_ns, wall + ns));
+    let cores = used_ns as f64 / wall_ns.max(1) as f64;
+    let cpus = if host.is_none() { cpus(record) } else { record.header.environment.cpus_of(host) };
     let share = cores / cpus as f64;
     let evidence = || {
         format!(
-            "programs that are no part of the run used {} of the CPU time: {cores:.2} of {cpus} cores",
-            percent(share)
+            "programs that are no part of the run used {} of the CPU time: {cores:.2} of {cpus} cores{}",
+            percent(share),
+            on(host)
         )
     };
-    if share > STRANGERS_SHARE_MAX { vec![warning("strangers", evidence(), STRANGERS)] } else { vec![] }
+    (share > STRANGERS_SHARE_MAX).then(|| warning("strangers", evidence(), STRANGERS))
+}
+
+/// The machines of a run: this one, and those that services ran on.
+fn machines(record: &Record) -> impl Iterator<Item = Option<&str>> {
+    let hosts = record.header.environment.hosts.keys();
+    std::iter::once(None).chain(hosts.map(|host| Some(host.as_str())))
+}
+
+/// ` on ssh://bench-1`; nothing for this machine.
+fn on(host: Option<&str>) -> String {
+    host.map(|host| format!(" on {host}")).unwrap_or_default()
 }
 
 const STRANGERS: &str = "blocks spread this over all variants, so it widens the intervals; end what else runs (top shows it). If it works \
                          for the services, as a container's or a database's own processes do, its cost is missing from CPU per request";
 
-/// Processors that the run could use.
+/// Processors of this machine that the run could use.
 fn cpus(record: &Record) -> usize {
     let started = super::trials(record).map(|trial| &trial.started).next();
     let pinned = started.map(|started| {
-        let services = started.services.iter().flat_map(|service| &service.cpus);
+        let here = started.services.iter().filter(|service| service.host.is_none());
+        let services = here.flat_map(|service| &service.cpus);
         let mut cpus: Vec<usize> = services.chain(&started.generator_cpus).copied().collect();
         cpus.sort_unstable();
         cpus.dedup();
@@ -91,36 +110,43 @@ fn cpus(record: &Record) -> usize {
 /// Of each block its quickest probe counts, and of the blocks neither the first nor the last: a neighbour slows single probes, a lower
 /// frequency all of them. What changes within a block is not seen.
 pub(super) fn spin_varies(record: &Record) -> Vec<Finding> {
-    let mut quickest: Vec<u64> = record.complete_blocks().filter_map(quickest_spin_ns).collect();
+    machines(record).filter_map(|host| spin_varies_on(record, host)).collect()
+}
+
+fn spin_varies_on(record: &Record, host: Option<&str>) -> Option<Finding> {
+    let mut quickest: Vec<u64> =
+        record.complete_blocks().filter_map(|block| quickest_spin_ns(block, host)).collect();
     quickest.sort_unstable();
     if quickest.len() < BLOCKS_MIN {
-        return vec![];
+        return None;
     }
     let (low, high) = (quickest[1], quickest[quickest.len() - 2]);
     let share = (high - low) as f64 / quickest[quickest.len() / 2].max(1) as f64;
     let evidence = || {
         format!(
-            "the same arithmetic took {:.0} to {:.0} µs from block to block ({}), the extreme blocks left out",
+            "the same arithmetic took {:.0} to {:.0} µs from block to block ({}){}, the extreme blocks left out",
             low as f64 / 1e3,
             high as f64 / 1e3,
             percent(share),
+            on(host),
         )
     };
-    if share > SPIN_SPREAD_MAX { vec![warning("spin_varies", evidence(), SPIN)] } else { vec![] }
+    (share > SPIN_SPREAD_MAX).then(|| warning("spin_varies", evidence(), SPIN))
 }
 
 const SPIN: &str = "the processors changed their speed: frequency, heat, or a neighbour on the same core. Comparisons within blocks hold, \
                     absolute figures are those of a changing machine; fix the frequency (governor performance, no turbo), or cool it";
 
-fn quickest_spin_ns(block: &Block) -> Option<u64> {
-    block.trials.iter().flat_map(|trial| &trial.slices).filter_map(|slice| slice.machine.spin_ns).min()
+fn quickest_spin_ns(block: &Block, host: Option<&str>) -> Option<u64> {
+    let slices = block.trials.iter().flat_map(|trial| &trial.slices);
+    slices.filter_map(|slice| slice.machine.of(host)?.spin_ns).min()
 }
 
 /// Memory was short: pages came back from swap, or services waited for pages of their files.
 pub(super) fn paging(record: &Record) -> Vec<Finding> {
     let stretches = stretch::measured(record);
     let seconds = wall_ns(&stretches) / 1e9;
-    let swapped: u64 = stretches.iter().map(|stretch| stretch.machine.swapped_in_pages).sum();
+    let swapped: u64 = stretches.iter().map(|stretch| stretch.machine.swapped_in_pages_all()).sum();
     let faults_of = |slice: &Slice| slice.services.iter().map(|service| service.major_faults).sum::<u64>();
     let faults: u64 = stretches.iter().map(|stretch| stretch.sum(faults_of)).sum();
     let per_s = swapped.max(faults) as f64 / seconds;

@@ -48,7 +48,8 @@ fn opened_for_each(record: &Record, index: usize, variant: &plan::Variant) -> Op
     }
     let on_link = variant.load.network.is_some();
     let slices = own(record, index, on_link);
-    let opened = slices.iter().filter_map(|slice| opened_by_services(slice, on_link));
+    let apart = on_link || is_entry_elsewhere(variant);
+    let opened = slices.iter().filter_map(|slice| opened_by_services(slice, apart));
     let (opened, answered) =
         opened.fold((0, 0), |(opened, answered), (more, responses)| (opened + more, answered + responses));
     if answered < RESPONSES_MIN || (opened as f64) < UPSTREAM_OPENED_MIN * answered as f64 {
@@ -88,14 +89,19 @@ fn own(record: &Record, variant: usize, on_link: bool) -> Vec<&Slice> {
     all_of(record, variant).filter(|slice| slice.kind != record::SliceKind::Measured).chain(alone).collect()
 }
 
-/// Connections begun by others than the generator, and responses. On a link, and from another machine, the generator's are not counted
-/// where the services are.
-fn opened_by_services(slice: &Slice, on_link: bool) -> Option<(u64, u64)> {
+/// Whether the entry has another machine's network than the generator.
+fn is_entry_elsewhere(variant: &plan::Variant) -> bool {
+    variant.services.iter().any(|service| service.name == variant.entry && service.host.is_some())
+}
+
+/// Connections begun by others than the generator, and responses. Where the entry is `apart`, on a link or on another machine, or the
+/// generators are, theirs are not counted where the services are.
+fn opened_by_services(slice: &Slice, apart: bool) -> Option<(u64, u64)> {
     let failed =
         slice.errors.iter().filter(|error| error.phase == "connect").map(|error| error.count).sum::<u64>();
     // Which generator failed to connect is not kept.
     let here = slice.generators.is_empty() || slice.generators.iter().any(|part| part.here);
-    let generators = if on_link || !here { 0 } else { slice.connections_opened_here() + failed };
+    let generators = if apart || !here { 0 } else { slice.connections_opened_here() + failed };
     Some((slice.machine.tcp?.opened.saturating_sub(generators), slice.answered))
 }
 

@@ -2,8 +2,10 @@
 //!
 //! Silent in open loop, where services are not meant to be at their limit, and over a link, which is the limit that was asked for.
 
+use std::collections::BTreeSet;
+
 use plan::Metric;
-use record::{Record, Slice, Trial};
+use record::{Record, ServiceUse, Slice, Trial};
 
 use super::{GENERATOR_SHARE_MAX, measured, percent, total, trials};
 use crate::finding::{Finding, Grade};
@@ -219,7 +221,7 @@ fn of_variant(record: &Record, index: usize) -> Option<Waiting> {
     Some(Waiting {
         index,
         cores: cpu_ns / wall_ns(&slices),
-        of: Some(cpus(trials.first()?)).filter(|of| *of > 0),
+        of: Some(cpus(trials.first()?, |_| true)).filter(|of| *of > 0),
         generator_share,
         connections,
         per_s: in_window as f64 / total(&slices, |slice| slice.window_ns) as f64 * 1e9,
@@ -230,47 +232,63 @@ fn of_variant(record: &Record, index: usize) -> Option<Waiting> {
     })
 }
 
-/// How near its services were to a limit in a trial: all of them to the processors' time that was left to them, or one process to a
-/// processor's, which is all that a program with one thread can use. 1 is at the limit.
+/// How near its services were to a limit in a trial, on the machine where they were nearest.
+fn busy(record: &Record, trial: &Trial) -> f64 {
+    let mut hosts: BTreeSet<Option<&str>> =
+        trial.started.services.iter().map(|service| service.host.as_deref()).collect();
+    if hosts.is_empty() {
+        hosts.insert(None);
+    }
+    hosts.into_iter().map(|host| busy_on(record, trial, host)).fold(0.0, f64::max)
+}
+
+/// The machine that a service of a trial ran on.
+fn host_of<'a>(trial: &'a Trial, name: &str) -> Option<&'a str> {
+    trial.started.services.iter().find(|service| service.service == name)?.host.as_deref()
+}
+
+/// The same of one machine: all services there to the processors' time that was left to them, or one process to a processor's, which is
+/// all that a program with one thread can use. 1 is at the limit.
 ///
 /// What they waited for a processor counts as used, and what the host took as taken from them: both err to the side of silence.
-fn busy(record: &Record, trial: &Trial) -> f64 {
+fn busy_on(record: &Record, trial: &Trial, host: Option<&str>) -> f64 {
     let slices: Vec<&Slice> = trial.measured().collect();
     let wall = wall_ns(&slices);
-    let wanted =
-        total(&slices, |slice| slice.services.iter().map(|used| used.cpu_ns + used.run_delay_ns).sum());
-    let machine = record.header.environment.cpus.max(1) as f64;
-    let cores = cpus(trial).max(1) as f64;
-    let steal =
-        slices.iter().map(|slice| slice.machine.steal_share).sum::<f64>() / slices.len().max(1) as f64;
-    let shared = trial.started.cpus_shared;
+    let is_there = |used: &&ServiceUse| host_of(trial, &used.service) == host;
+    let wanted = total(&slices, |slice| {
+        slice.services.iter().filter(is_there).map(|used| used.cpu_ns + used.run_delay_ns).sum()
+    });
+    let machine = record.header.environment.cpus_of(host) as f64;
+    let cores = cpus(trial, |of| of == host).max(1) as f64;
+    let steal = slices.iter().filter_map(|slice| slice.machine.of(host)).map(|machine| machine.steal_share);
+    let steal = steal.sum::<f64>() / slices.len().max(1) as f64;
+    let shared = trial.started.cpus_shared && host.is_none();
     let client = if shared { total(&slices, Slice::client_cpu_here_ns) as f64 / wall } else { 0.0 };
     let left = (cores - steal * machine - client).max(cores * 0.1);
-    let by_process = busiest_process_ns(&slices).unwrap_or(wanted) as f64 / wall / (1.0 - steal).max(0.1);
+    let by_process = busiest_process_ns(&slices, is_there).unwrap_or(wanted) as f64 / wall / (1.0 - steal).max(0.1);
     (wanted as f64 / wall / left).max(by_process)
 }
 
-/// CPU time of the busiest process of all services; `None` in records that do not tell processes apart.
-fn busiest_process_ns(slices: &[&Slice]) -> Option<u64> {
-    let services = || slices.iter().flat_map(|slice| &slice.services);
+/// CPU time of the busiest process of these services; `None` in records that do not tell processes apart.
+fn busiest_process_ns(slices: &[&Slice], wanted: impl Fn(&&ServiceUse) -> bool) -> Option<u64> {
+    let services = || slices.iter().flat_map(|slice| slice.services.iter().filter(&wanted));
     let told = services().all(|used| !used.cpu_by_process_ns.is_empty() || used.cpu_ns == 0);
     let busiest = |slice: &&Slice| {
-        slice.services.iter().filter_map(|used| used.cpu_by_process_ns.first()).copied().max().unwrap_or(0)
+        let used = slice.services.iter().filter(&wanted);
+        used.filter_map(|used| used.cpu_by_process_ns.first()).copied().max().unwrap_or(0)
     };
     told.then(|| slices.iter().map(busiest).sum())
 }
 
-/// Processors that any of its services may use; 0 where none is told.
-fn cpus(trial: &Trial) -> usize {
-    let mut cpus: Vec<usize> =
-        trial.started.services.iter().flat_map(|service| &service.cpus).copied().collect();
-    cpus.sort_unstable();
-    cpus.dedup();
-    cpus.len()
+/// Processors that any of its services on these machines may use; 0 where none is told.
+fn cpus(trial: &Trial, on: impl Fn(Option<&str>) -> bool) -> usize {
+    let services = trial.started.services.iter().filter(|service| on(service.host.as_deref()));
+    let each = services.flat_map(|service| service.cpus.iter().map(|cpu| (service.host.as_deref(), *cpu)));
+    each.collect::<BTreeSet<_>>().len()
 }
 
 fn is_held_back(slices: &[&Slice]) -> bool {
-    total(slices, |slice| slice.machine.throttled_ns) as f64 > THROTTLED_MAX * wall_ns(slices)
+    total(slices, |slice| slice.machine.throttled_ns_max()) as f64 > THROTTLED_MAX * wall_ns(slices)
 }
 
 fn wall_ns(slices: &[&Slice]) -> f64 {

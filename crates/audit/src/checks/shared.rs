@@ -48,8 +48,8 @@ fn taken_share(slices: &[&Slice], processors: usize) -> f64 {
 }
 
 fn service_cpus(trial: &Trial) -> Vec<usize> {
-    let mut cpus: Vec<usize> =
-        trial.started.services.iter().flat_map(|service| &service.cpus).copied().collect();
+    let here = trial.started.services.iter().filter(|service| service.host.is_none());
+    let mut cpus: Vec<usize> = here.flat_map(|service| &service.cpus).copied().collect();
     cpus.sort_unstable();
     cpus.dedup();
     cpus

@@ -169,6 +169,7 @@ fn service() -> ServiceStarted {
         port: 1,
         cpus: vec![0],
         cpu_source: "processes".into(),
+        host: None,
         workers: None,
         processes: vec![],
     }

@@ -166,7 +166,7 @@ impl Screen {
 
     fn slice(&mut self, slice: &Slice) {
         self.failures.count(slice);
-        self.steal_share = slice.machine.steal_share;
+        self.steal_share = slice.machine.steal_share_max();
         if slice.kind != SliceKind::Measured {
             return;
         }

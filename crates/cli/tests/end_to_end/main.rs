@@ -4,6 +4,7 @@ mod against;
 mod audit;
 mod calibrate;
 mod captures;
+mod elsewhere;
 mod env;
 mod explain;
 mod files;

@@ -55,7 +55,7 @@ impl Dispatcher<'_> {
 
     fn taken_from(&self, block: &Block) -> Taken {
         let turns = self.plan.variants.len() > 1 && take_turns(&self.plan);
-        Taken::of(block, turns, self.writer.record().header.environment.cpus)
+        Taken::of(block, turns, &self.writer.record().header.environment)
     }
 
     /// Whether one more block may be dropped, with so many others that count.

@@ -11,11 +11,12 @@ use std::time::Duration;
 
 use record::{Capture, CaptureKind, CapturedService, SliceKind};
 use rustix::time::{ClockId, clock_gettime};
-use target::{Agent, AgentHost, Arming, ProcessThreads, Running, Wanted};
+use target::{Agent, AgentHost, Arming, Attended, ProcessThreads, TargetError, Wanted};
 
 use self::native::Native;
 use self::told::{Came, Told};
 use super::processes::cut_at;
+use super::services::{check_alive, failed_on};
 use super::{Living, Rig, file_name};
 use crate::world::{CaptureSpec, Failure, SliceSpec};
 
@@ -33,8 +34,10 @@ const NAME_BYTES_MAX: usize = 80;
 struct Look(Vec<(u64, Vec<ProcessThreads>)>);
 
 impl Look {
-    fn at(services: &mut [Running]) -> Look {
-        Look(services.iter_mut().map(|service| (service.sample().cpu_ns, service.threads())).collect())
+    fn at(services: &mut [Attended]) -> Result<Look, Failure> {
+        let look = |service: &mut Attended| Ok((service.sample()?.cpu_ns, service.threads()?));
+        let looks = services.iter_mut().map(look).collect::<Result<_, TargetError>>();
+        looks.map(Look).map_err(|error| failed_on(error, services.iter()))
     }
 }
 
@@ -47,29 +50,37 @@ impl Rig {
         // To begin a profile may take so long that connections would be too old.
         self.renew_generator(variant, wanted.open)?;
         let native = self.begin_stacks(variant, wanted.kind)?;
-        let before = Look::at(&mut self.living_of(variant)?.services);
+        let before = Look::at(&mut self.living_of(variant)?.services)?;
         let start_ns = now_ns();
         let spec = SliceSpec { kind: SliceKind::Measured, seconds: wanted.seconds, open: wanted.open };
         let slice = self.loaded(variant, spec)?;
         let end_ns = now_ns();
-        let after = Look::at(&mut self.living_of(variant)?.services);
+        let services = &mut self.living_of(variant)?.services;
+        let after = Look::at(services)?;
+        services.iter_mut().try_for_each(check_alive)?;
         let mut stacks = native.stop();
         let came = self.disarm(variant, armings)?;
         let (directories, name) = (self.directories(variant), self.name_in_files(variant));
         let services = &self.living_of(variant)?.services;
         let looks = before.0.into_iter().zip(after.0).zip(came);
-        let told = services.iter().zip(looks).map(|(running, ((before, after), came))| {
-            let directory = directories.get(running.name()).cloned().unwrap_or_default();
+        let told = services.iter().zip(looks).map(|(attended, ((before, after), came))| {
+            let directory = directories.get(attended.name()).cloned().unwrap_or_default();
             let (armed, folder) = (wanted_of(wanted.kind).is_some(), &folder);
-            let told = Told { running, before: &before.1, after: &after.1, armed, came, folder };
+            let told = Told { attended, before: &before.1, after: &after.1, armed, came, folder };
             let mut service = CapturedService {
-                service: running.name().to_owned(),
+                service: attended.name().to_owned(),
                 directory,
                 cpu_ns: after.0.saturating_sub(before.0),
                 missing: told.missing(),
                 processes: told.processes(),
             };
-            stacks.keep(&mut service, folder, &name);
+            match attended.host() {
+                None => stacks.keep(&mut service, folder, &name),
+                Some(host) if wanted.kind == CaptureKind::Native => {
+                    service.missing.push(format!("it runs on {host}, and native stacks are sampled here alone"));
+                }
+                Some(_) => {}
+            }
             service
         });
         Ok(Capture {
@@ -110,7 +121,8 @@ impl Rig {
         let stop = self.stop.clone();
         for service in &self.living_of(variant)?.services {
             let Some(host) = service.agent() else { continue };
-            if host.agents().is_empty() && service.threads().iter().any(told::is_node) {
+            let is_node = || service.threads().is_ok_and(|threads| threads.iter().any(told::is_node));
+            if host.agents().is_empty() && is_node() {
                 host.wait_for_agents(HELLO_PATIENCE, &|| stop.is_requested());
             }
         }
@@ -129,7 +141,7 @@ impl Rig {
         };
         let stop = self.stop.clone();
         let name = self.name_in_files(variant);
-        let arm = |service: &Running| {
+        let arm = |service: &Attended| {
             let file = |agent: &Agent| folder.path.join(profile_name(&name, service.name(), agent, kind));
             Some(service.agent()?.arm(wanted, &file, &|| stop.is_requested()))
         };
@@ -141,6 +153,7 @@ impl Rig {
         let services = &self.living_of(variant)?.services;
         let pids: Vec<u32> = services
             .iter()
+            .filter_map(|service| service.here())
             .flat_map(|service| service.processes(&[]))
             .map(|process| process.id.pid)
             .collect();
@@ -157,7 +170,7 @@ impl Rig {
     fn disarm(&mut self, variant: usize, armings: Vec<Option<Arming>>) -> Result<Vec<Vec<Came>>, Failure> {
         let stop = self.stop.clone();
         let services = &self.living_of(variant)?.services;
-        let disarm = |(service, arming): (&Running, Option<Arming>)| {
+        let disarm = |(service, arming): (&Attended, Option<Arming>)| {
             let host: Option<&AgentHost> = service.agent();
             let came = host.zip(arming).map(|(host, arming)| host.disarm(arming, &|| stop.is_requested()));
             came.unwrap_or_default()

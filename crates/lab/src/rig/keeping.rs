@@ -4,14 +4,24 @@ use record::{EndpointCounts, MachineUse, OpenLoop, ServiceUse, Slice, SliceKind}
 use stats::Latencies;
 use target::Sample;
 
-/// What services used between two samples, of those variants that are wanted.
+/// What a living service had used by one moment.
+pub(super) struct Sampled {
+    /// Index of its variant.
+    pub variant: usize,
+    pub service: String,
+    /// The machine that it runs on; `None` is this one.
+    pub host: Option<String>,
+    pub sample: Sample,
+}
+
+/// What services used between two samples, of those that are wanted.
 pub(super) fn uses(
-    before: &[(usize, String, Sample)],
-    after: &[(usize, String, Sample)],
-    wanted: impl Fn(usize) -> bool,
+    before: &[Sampled],
+    after: &[Sampled],
+    wanted: impl Fn(&Sampled) -> bool,
 ) -> Vec<ServiceUse> {
-    let pairs = before.iter().zip(after).filter(|((variant, ..), _)| wanted(*variant));
-    pairs.map(|((_, name, before), (.., after))| service_use(name, before, after)).collect()
+    let pairs = before.iter().zip(after).filter(|(before, _)| wanted(before));
+    pairs.map(|(before, after)| service_use(&before.service, &before.sample, &after.sample)).collect()
 }
 
 fn service_use(name: &str, before: &Sample, after: &Sample) -> ServiceUse {

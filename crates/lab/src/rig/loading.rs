@@ -11,7 +11,8 @@ use target::Network;
 use super::elsewhere::Division;
 use super::keeping::{Place, kept};
 use super::requests::requests;
-use super::{Rig, check_alive, network};
+use super::services::check_alive;
+use super::{Rig, network};
 use crate::world::{Failure, OpenSpec, SliceSpec};
 
 /// Connections that were idle for so long are opened anew before a window. Many servers close such (gunicorn after 2 s, Node.js after

@@ -3,11 +3,11 @@
 //! Two looks, right before a window and right after it, give what happened between them. What is read is text first, so that tests can
 //! have any machine. It judges nothing.
 
-use std::fs;
 use std::path::PathBuf;
 
 use record::MachineUse;
 use rustix::time::{ClockId, clock_gettime};
+use target::{HostView, MachineTexts as Texts};
 
 mod counters;
 pub(super) mod spin;
@@ -17,32 +17,6 @@ mod tests;
 
 use counters::Counters;
 pub(super) use tcp::TcpCounters;
-
-/// What the kernel shows at one moment; empty where it shows nothing.
-#[derive(Debug, Default)]
-pub(super) struct Texts {
-    /// `/proc/stat`.
-    pub stat: String,
-    /// `/proc/pressure/cpu`.
-    pub pressure: String,
-    /// `/proc/vmstat`.
-    pub vmstat: String,
-    /// `cpu.stat` of each control group whose quota may hold us or the services back.
-    pub quotas: Vec<String>,
-}
-
-impl Texts {
-    fn read(quota_files: &[PathBuf]) -> Texts {
-        let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
-        Texts {
-            stat: read("/proc/stat"),
-            pressure: read("/proc/pressure/cpu"),
-            vmstat: read("/proc/vmstat"),
-            // One that has gone has no more to tell.
-            quotas: quota_files.iter().map(|file| fs::read_to_string(file).unwrap_or_default()).collect(),
-        }
-    }
-}
 
 /// What was counted by one moment.
 #[derive(Debug)]
@@ -62,6 +36,12 @@ impl Look {
         let first = ours_ns();
         let texts = Texts::read(quota_files);
         Look { at_ns, counters: Counters::of(&texts, cpus), ours_ns: (first, ours_ns()) }
+    }
+
+    /// What another machine saw of itself. `cpus` are those on which Proofload and the services run there.
+    pub fn there(view: &HostView, cpus: &[usize]) -> Look {
+        let counters = Counters::of(&view.machine, cpus);
+        Look { at_ns: view.at_ns, counters, ours_ns: view.ours_ns }
     }
 
     /// What happened from then to `later`, in which the services of this run used `services_ns` of CPU time. What is not the whole

@@ -4,7 +4,8 @@ use plan::Preparation;
 use record::Prepared;
 use target::{Cache, PrepareError, Preparing};
 
-use super::{LOGS, Rig, file_name, last_words};
+use super::services::last_words;
+use super::{LOGS, Rig, file_name};
 use crate::world::Failure;
 
 impl Rig {

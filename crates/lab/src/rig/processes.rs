@@ -9,10 +9,12 @@ use std::time::Duration;
 
 use plan::Plan;
 use record::{ProcessSeen, ServiceStarted};
-use target::{Listening, Running, Sight};
+use target::{Attended, Listening, Sight, TargetError};
 
 use super::Rig;
 use super::keeping::cpu_source;
+use super::services::failed_at;
+use crate::world::Failure;
 
 /// Processes of a service that are kept.
 const PROCESSES_MAX: usize = 64;
@@ -68,34 +70,40 @@ fn assigned(word: &str) -> Option<(String, String)> {
 
 impl Rig {
     /// A service that is ready, with its processes. To be called where its network is.
-    pub(super) fn started(&self, running: &mut Running) -> ServiceStarted {
+    pub(super) fn started(&self, service: &mut Attended) -> Result<ServiceStarted, Failure> {
         let nothing = Watch::default();
-        let watch = self.watches.get(running.name()).unwrap_or(&nothing);
-        ServiceStarted {
-            service: running.name().to_owned(),
-            pid: running.pid(),
-            port: running.address().port(),
-            cpus: self.division.services.clone(),
-            cpu_source: cpu_source(running.sample().cpu_source).to_owned(),
-            workers: running.workers(),
-            processes: kept(&sight(running, watch), watch),
-        }
+        let watch = self.watches.get(service.name()).unwrap_or(&nothing);
+        let host = service.host().map(str::to_owned);
+        let there = host.as_deref().and_then(|host| self.attendants.at(host));
+        let name = service.name().to_owned();
+        let lost = |error| failed_at(error, &[&name]);
+        Ok(ServiceStarted {
+            service: name.clone(),
+            pid: service.pid(),
+            port: service.address().port(),
+            cpus: there.map_or(&self.division.services[..], |there| there.attendant.cpus()).to_vec(),
+            cpu_source: cpu_source(service.sample().map_err(lost)?.cpu_source).to_owned(),
+            workers: service.workers(),
+            processes: kept(&sight(service, watch).map_err(lost)?, watch),
+            host,
+        })
     }
 }
 
 /// The processes of each service, and in words who else listens on their ports. To be called where the services' network is.
 pub(super) fn at_end(
-    services: &[Running],
+    services: &[Attended],
     watches: &BTreeMap<String, Watch>,
 ) -> (BTreeMap<String, Vec<ProcessSeen>>, Vec<String>) {
     let (mut processes, mut strangers) = (BTreeMap::new(), Vec::new());
     for service in services {
         let nothing = Watch::default();
         let watch = watches.get(service.name()).unwrap_or(&nothing);
-        let sight = sight(service, watch);
+        // What ran on a machine that is lost is seen by nobody.
+        let Ok(sight) = sight(service, watch) else { continue };
         if matches!(sight.listening, Listening::Theirs(_)) {
             thread::sleep(LOOK_AGAIN);
-            if let Listening::Theirs(stranger) = service.listening() {
+            if let Ok(Listening::Theirs(stranger)) = service.listening() {
                 strangers.push(format!(
                     "{stranger} on port {} of {}",
                     service.address().port(),
@@ -108,7 +116,7 @@ pub(super) fn at_end(
     (processes, strangers)
 }
 
-fn sight(service: &Running, watch: &Watch) -> Sight {
+fn sight(service: &Attended, watch: &Watch) -> Result<Sight, TargetError> {
     service.sight(&watch.names.iter().map(String::as_str).collect::<Vec<_>>())
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use audit::{Outcome, conclude};
 use proofload_lab::{Notice, Taken};
-use record::{Block, EndReason, MachineUse, Record, Slice};
+use record::{Block, EndReason, Environment, MachineUse, Record, Slice};
 use stats::Looks;
 
 use crate::world::{Fault, Simulated, plan, run, watched};
@@ -134,6 +134,11 @@ fn what_was_measured_in_a_dropped_block_voids_nothing() {
     assert_eq!(found, ["blocks_dropped"]);
 }
 
+/// A machine with so many processors.
+fn with_cpus(cpus: usize) -> Environment {
+    Environment { cpus, ..Environment::default() }
+}
+
 /// A block of a sound run, each of whose slices was changed.
 fn block(change: impl Fn(&mut Slice)) -> Block {
     let (record, ..) = run(plan(2), 1, &mut Simulated::new(1, &[0.0, 0.3]));
@@ -146,7 +151,7 @@ fn block(change: impl Fn(&mut Slice)) -> Block {
 fn nothing_that_belongs_to_a_variant_has_a_part_in_the_decision() {
     let machine = MachineUse { throttled_ns: 9_000_000, strangers_cpu_ns: 7_000_000, ..stolen(0.1) };
     let whole = block(|slice| slice.machine = machine.clone());
-    let taken = Taken::of(&whole, true, 2);
+    let taken = Taken::of(&whole, true, &with_cpus(2));
     assert!(taken.by_host > 0.0 && taken.by_quota > 0.0 && taken.by_strangers > 0.0, "{taken:?}");
     let failed = block(|slice| {
         slice.machine = machine.clone();
@@ -154,14 +159,14 @@ fn nothing_that_belongs_to_a_variant_has_a_part_in_the_decision() {
         (slice.timed_out, slice.latency) = (slice.sent, stats::Latencies::new());
         slice.services.clear();
     });
-    assert_eq!(Taken::of(&failed, true, 2), taken);
+    assert_eq!(Taken::of(&failed, true, &with_cpus(2)), taken);
     let mut swapped = whole.clone();
     for trial in &mut swapped.trials {
         let other = 1 - trial.variant();
         trial.started.variant = other;
         trial.slices.iter_mut().for_each(|slice| slice.variant = other);
     }
-    assert_eq!(Taken::of(&swapped, true, 2), taken);
+    assert_eq!(Taken::of(&swapped, true, &with_cpus(2)), taken);
 }
 
 #[test]
@@ -172,7 +177,7 @@ fn each_way_of_losing_time_has_its_bound_and_is_counted_once() {
             let length_ns = (slice.window_ns + slice.drain_ns) * if turns { 2 } else { 1 };
             slice.machine = use_(length_ns);
         });
-        Taken::of(&block, turns, cpus).why()
+        Taken::of(&block, turns, &with_cpus(cpus)).why()
     };
     let others = |ns: u64| MachineUse { strangers_cpu_ns: ns, ..MachineUse::default() };
     let held = |ns: u64| MachineUse { throttled_ns: ns, ..MachineUse::default() };
@@ -189,5 +194,26 @@ fn each_way_of_losing_time_has_its_bound_and_is_counted_once() {
     assert_eq!(of(true, 6, others), None);
     // The generator alone is pinned in this world, to one of them.
     assert_eq!(of(true, 0, others), Some("other programs used 100 % of the processors' time".to_owned()));
-    assert_eq!(Taken::of(&Block { trials: Vec::new(), ..block(|_| ()) }, true, 2), Taken::default());
+    assert_eq!(Taken::of(&Block { trials: Vec::new(), ..block(|_| ()) }, true, &with_cpus(2)), Taken::default());
+}
+
+#[test]
+fn what_is_taken_on_any_machine_that_services_run_on_counts_as_of_that_machine() {
+    let there = || Environment { cpus: 8, ..Environment::default() };
+    let machines = Environment { hosts: [("ssh://h".to_owned(), there())].into(), ..with_cpus(2) };
+    let taken = |use_: fn(u64) -> MachineUse| {
+        let block = block(|slice| {
+            let of_there = use_(2 * (slice.window_ns + slice.drain_ns));
+            slice.machine.hosts.insert("ssh://h".to_owned(), of_there);
+        });
+        Taken::of(&block, true, &machines).why()
+    };
+    let host = Some("the host gave 30 % of the CPU time to others".to_owned());
+    assert_eq!(taken(|_| stolen(0.3)), host);
+    // Half of this machine's processors, and an eighth of those there.
+    assert_eq!(taken(|ns| MachineUse { strangers_cpu_ns: ns, ..stolen(0.0) }), None);
+    let quarter = Some("other programs used 25 % of the processors' time".to_owned());
+    assert_eq!(taken(|ns| MachineUse { strangers_cpu_ns: 2 * ns, ..stolen(0.0) }), quarter);
+    let quota = taken(|ns| MachineUse { throttled_ns: ns / 2, ..stolen(0.0) });
+    assert_eq!(quota, Some("a quota of CPU time held the run back for 50 % of the time".to_owned()));
 }

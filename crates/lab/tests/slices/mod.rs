@@ -25,6 +25,8 @@ fn with_port(mut plan: Plan) -> Plan {
         workers: None,
         pmx: true,
         templates: Default::default(),
+        host: None,
+        address: None,
     };
     plan.variants.iter_mut().for_each(|variant| variant.services.push(service.clone()));
     plan

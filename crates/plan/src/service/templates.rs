@@ -48,6 +48,7 @@ pub(super) fn read(
         let span = site.tree.place(&["services", service_name, "templates", name]);
         let shown = match service.directory.as_str() {
             "." => written.clone(),
+            _ if service.host.is_some() => written.clone(),
             folder => Path::new(folder).join(written).display().to_string(),
         };
         match text(&directory.join(written)) {

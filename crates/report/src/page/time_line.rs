@@ -124,7 +124,7 @@ fn points_of(slice: &Slice, at_s: f64, lasts_s: f64, is_open_loop: bool) -> Vec<
         failed: slice.failed(),
         cores: cores(slice),
         rss_bytes: slice.services.iter().map(|service| service.rss_bytes).sum(),
-        steal_share: slice.machine.steal_share,
+        steal_share: slice.machine.steal_share_max(),
     };
     let parts = slice.ok_per_100_ms.len();
     if slice.turns > 1 || parts < 2 {

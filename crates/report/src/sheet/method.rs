@@ -42,12 +42,15 @@ fn against_line(record: &Record) -> Option<String> {
     Some(parts.collect::<Vec<_>>().join("; "))
 }
 
-/// On which machine, and where it is kept.
+/// On which machines, and where it is kept.
 pub(super) fn place(record: &Record) -> Vec<(String, String)> {
-    vec![
-        ("machine".to_owned(), machine_line(&record.header.environment)),
-        ("record".to_owned(), record.directory.display().to_string()),
-    ]
+    let environment = &record.header.environment;
+    let here = [("machine".to_owned(), machine_line(environment))];
+    let there = environment.hosts.iter().map(|(host, machine)| {
+        ("services on".to_owned(), format!("{host}: {}", machine_line(machine)))
+    });
+    let kept = [("record".to_owned(), record.directory.display().to_string())];
+    here.into_iter().chain(there).chain(kept).collect()
 }
 
 fn blocks_line(record: &Record, conclusion: &Conclusion) -> String {

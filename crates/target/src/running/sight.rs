@@ -2,12 +2,15 @@
 //!
 //! It reads `/proc` and judges nothing. Sockets are those of the calling thread's network, which has to be the service's.
 
+use serde::{Deserialize, Serialize};
+
 use super::Running;
 use crate::process::{ProcessInfo, Stat};
 use crate::{sockets, tree};
 
 /// Whose socket answers on a service's port.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Listening {
     /// A process of the service.
     Ours,
@@ -18,7 +21,7 @@ pub enum Listening {
 }
 
 /// All that can be seen of a service at one moment.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sight {
     /// Its processes, parents first.
     pub processes: Vec<ProcessInfo>,

@@ -4,6 +4,7 @@
 
 mod agents;
 mod deaths;
+mod elsewhere;
 mod endings;
 mod launchers;
 mod pm2;

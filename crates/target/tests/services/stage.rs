@@ -52,6 +52,8 @@ impl Stage {
             workers: None,
             pmx: true,
             templates: BTreeMap::new(),
+            host: None,
+            address: None,
         }
     }
 

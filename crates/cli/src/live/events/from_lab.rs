@@ -158,7 +158,7 @@ fn ended_slice(slice: &record::Slice, variant: String, withheld: bool) -> SliceE
         // How many there were tells the rate of a closed loop.
         requests: (!withheld).then_some(requests),
         failed,
-        steal_share: slice.machine.steal_share,
+        steal_share: slice.machine.steal_share_max(),
     }
 }
 

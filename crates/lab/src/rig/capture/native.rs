@@ -26,7 +26,8 @@ pub(super) struct Stacks(BTreeMap<u32, NativeProfileFile>);
 /// # Errors
 /// Why it cannot be done, with what to do about it.
 pub(super) fn start(kind: CaptureKind, pids: &[u32]) -> Result<Native, String> {
-    if kind != CaptureKind::Native {
+    // Where all services run on other machines there is nothing to sample here.
+    if kind != CaptureKind::Native || pids.is_empty() {
         return Ok(Native(None));
     }
     match Sampler::start(pids, PERIOD) {

@@ -2,7 +2,7 @@
 //! to agents that have answered already.
 
 use record::{AgentSeen, CapturedProcess, NodeCounters, ProfileFile, ThreadUse};
-use target::{Agent, ProcessThreads, Role, Running, Take, ThreadCpu};
+use target::{Agent, Attended, ProcessThreads, Role, Take, ThreadCpu};
 
 use super::super::processes::cut_at;
 use super::Folder;
@@ -19,7 +19,7 @@ pub(super) type Came = (Agent, Result<Take, String>);
 
 /// What is known of a service in a window.
 pub(super) struct Told<'a> {
-    pub running: &'a Running,
+    pub attended: &'a Attended,
     pub before: &'a [ProcessThreads],
     pub after: &'a [ProcessThreads],
     /// Whether agents were to capture.
@@ -58,7 +58,7 @@ impl Told<'_> {
     fn agents(&self) -> Vec<(Agent, Option<&Result<Take, String>>)> {
         let mut agents: Vec<(Agent, Option<&Result<Take, String>>)> =
             self.came.iter().map(|(agent, came)| (agent.clone(), Some(came))).collect();
-        let there = self.running.agent().map(|host| host.agents()).unwrap_or_default();
+        let there = self.attended.agent().map(|host| host.agents()).unwrap_or_default();
         for agent in there {
             if !agents.iter().any(|(known, _)| (known.pid, known.thread) == (agent.pid, agent.thread)) {
                 agents.push((agent, None));
@@ -122,13 +122,18 @@ impl Told<'_> {
         missing.extend(notes.flat_map(|(agent, take)| {
             take.notes.iter().map(move |note| format!("the agent in pid {}: {note}", agent.pid))
         }));
-        missing.extend(self.running.agent().map(|host| host.notes()).unwrap_or_default());
+        missing.extend(self.attended.agent().map(|host| host.notes()).unwrap_or_default());
         missing
     }
 
     /// Processes that have no agent: what runs Node.js and has none is told one by one.
     fn without_agent(&self) -> Vec<String> {
-        let there = self.running.agent().map(|host| host.agents()).unwrap_or_default();
+        if let Some(host) = self.attended.host() {
+            return vec![format!(
+                "it runs on {host}, where no agent is loaded: there is CPU by thread, and no profile of JavaScript"
+            )];
+        }
+        let there = self.attended.agent().map(|host| host.agents()).unwrap_or_default();
         let has_one = |process: &&ProcessThreads| {
             let pid = process.id.pid;
             there.iter().chain(self.came.iter().map(|(agent, _)| agent)).any(|agent| agent.pid == pid)

@@ -15,7 +15,7 @@ const ROUNDS: u64 = 150_000;
 const TRIES: usize = 4;
 
 /// CPU time of the arithmetic, in nanoseconds; `None` where the clock does not tell.
-pub(in crate::rig) fn time_ns() -> Option<u64> {
+pub fn time_ns() -> Option<u64> {
     (0..TRIES).map(|_| once_ns()).filter(|ns| *ns > 0).min()
 }
 

@@ -2,35 +2,8 @@
 //!
 //! Of all sockets of that network together. It reads; where the reader has to stand is the caller's business.
 
-use std::fs;
-
 use record::TcpUse;
-
-/// What the kernel shows of one network; empty where it shows nothing.
-#[derive(Debug, Default)]
-pub(in crate::rig) struct TcpTexts {
-    /// `net/snmp`.
-    pub snmp: String,
-    /// `net/netstat`.
-    pub netstat: String,
-    /// `net/sockstat`.
-    pub sockstat: String,
-    /// `ip_local_port_range`.
-    pub ports: String,
-}
-
-impl TcpTexts {
-    /// Of the calling thread's network.
-    fn read() -> TcpTexts {
-        let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
-        TcpTexts {
-            snmp: read("/proc/thread-self/net/snmp"),
-            netstat: read("/proc/thread-self/net/netstat"),
-            sockstat: read("/proc/thread-self/net/sockstat"),
-            ports: read("/proc/sys/net/ipv4/ip_local_port_range"),
-        }
-    }
-}
+use target::TcpTexts;
 
 /// What was counted since the network was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,8 @@ use std::path::Path;
 use audit::{Grade, conclude};
 use record::{MachineUse, Record, Slice};
 
-use super::tcp::TcpTexts;
+use target::TcpTexts;
+
 use super::*;
 
 mod network;

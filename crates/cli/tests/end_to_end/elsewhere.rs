@@ -1,0 +1,176 @@
+//! Services on other machines, as the rig has them, with this very program attending to them at the other end of two pipes: what of a
+//! trial is known here, and what happens when one of the machines is gone. That they are reached by SSH is another test's business.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use lab::{Attendants, CaptureSpec, Failure, Reached, Rig, SliceSpec, Start, Stop, World};
+use plan::Plan;
+use record::{CaptureKind, SliceKind};
+
+use crate::place::{Place, SERVICE, proofload, stderr, stdout};
+
+const API: &str = "ssh://bench-1";
+const DB: &str = "ssh://bench-2";
+
+/// An api on one machine that needs what runs on another.
+fn experiment(place: &Place) -> std::path::PathBuf {
+    let directory = Path::new(SERVICE).parent().expect("it lies in a folder").display();
+    let text = format!(
+        r#"name = "elsewhere"
+entry = "api"
+[services.db]
+command = ["node", "{SERVICE}"]
+directory = "{directory}"
+host = "{DB}"
+ready = "/healthz"
+ready_timeout = "20s"
+env = {{ PORT = "{{port}}", HOST = "{{address}}" }}
+[services.api]
+command = ["node", "{SERVICE}", "{{db.address}}:{{db.port}}", "{{{{{{db.port}}"]
+directory = "{directory}"
+host = "{API}"
+needs = ["db"]
+ready = "/healthz"
+ready_timeout = "20s"
+env = {{ PORT = "{{port}}", HOST = "{{address}}", SPIN_MS = 1 }}
+[load]
+connections = 4
+[design]
+budget = "60s"
+"#
+    );
+    let path = place.path("elsewhere.toml");
+    fs::write(&path, text).expect("the experiment is written");
+    path
+}
+
+/// A rig whose machines elsewhere are programs on this one, and their numbers.
+fn rig(place: &Place, plan: Plan) -> (Rig, BTreeMap<String, u32>) {
+    fs::create_dir_all(place.record().join("logs")).expect("a folder for logs");
+    let warden = target::Warden { command: vec![env!("CARGO_BIN_EXE_proofload").into(), "__warden".into()] };
+    let mut numbers = BTreeMap::new();
+    let attendants = Attendants::open(&plan, &mut |host| {
+        let number = place.path(host.trim_start_matches("ssh://"));
+        // So that its number is known: the shell becomes the program.
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", "echo $$ >\"$0\"; exec \"$1\" attend"]).arg(&number);
+        shell.arg(env!("CARGO_BIN_EXE_proofload")).env("PROOFLOAD_TEST_PLACE", place.path("x").parent().expect("the place"));
+        let channel = hosts::here(host, shell)?;
+        numbers.insert(host.to_owned(), number);
+        Ok(Reached { channel, address: Some("127.0.0.1".parse().expect("an address")) })
+    });
+    let attendants = attendants.expect("both attend");
+    let environments = attendants.environments();
+    assert!(environments.values().all(|machine| machine.cpus > 0 && machine.runtimes.contains_key("node")));
+    let number = |file: &std::path::PathBuf| fs::read_to_string(file).expect("a number").trim().parse();
+    let numbers = numbers.iter().map(|(host, file)| (host.clone(), number(file).expect("a number"))).collect();
+    (Rig::new(plan, warden, place.record(), Stop::default()).with(attendants), numbers)
+}
+
+fn started(capture: Option<u32>) -> Start {
+    Start { block: 1, variant: 0, padding_bytes: 7, requests_seed: 1, capture }
+}
+
+#[test]
+fn a_trial_on_two_other_machines_is_known_here_as_one_of_this_machine_is() {
+    let place = Place::new();
+    let plan = plan::read(&experiment(&place)).expect("a plan");
+    let (mut rig, _) = rig(&place, plan);
+    let trial = rig.start(started(None)).expect("it starts");
+    let hosts: Vec<Option<&str>> = trial.services.iter().map(|service| service.host.as_deref()).collect();
+    assert_eq!(hosts, [Some(DB), Some(API)]);
+    let api = &trial.services[1];
+    assert!(api.processes[0].listens && api.processes[0].environment["SPIN_MS"] == "1", "{api:?}");
+    let asked_for = format!("127.0.0.1:{} {{{}", trial.services[0].port, trial.services[0].port);
+    assert!(api.processes[0].command.ends_with(&asked_for), "{api:?}");
+    assert!(!api.cpus.is_empty() && !trial.cpus_shared && trial.witnesses[0].status == 200);
+
+    let spec = SliceSpec { kind: SliceKind::Measured, seconds: 0.3, open: None };
+    let slice = rig.load(0, spec).expect("it is loaded");
+    let cpu_ns = |name: &str| {
+        let used = slice.services.iter().find(|used| used.service == name).expect("both are told");
+        (used.cpu_ns, used.processes)
+    };
+    assert!(slice.ok > 20 && cpu_ns("api").0 > slice.ok * 900_000 && cpu_ns("api").1 == 1, "{slice:?}");
+    assert!(cpu_ns("db").0 < cpu_ns("api").0 / 4, "{slice:?}");
+    let machines: Vec<&str> = slice.machine.hosts.keys().map(String::as_str).collect();
+    assert_eq!(machines, [API, DB]);
+    let there = &slice.machine.hosts[API];
+    assert!(there.spin_ns.is_some() && there.tcp.is_none() && slice.machine.tcp.is_some(), "{there:?}");
+    assert!(there.cpu_pressure_share.is_some() == slice.machine.cpu_pressure_share.is_some());
+
+    let ended = rig.stop(0).expect("it lived");
+    assert_eq!((ended.killed, ended.leftovers), (Vec::<String>::new(), Vec::<String>::new()));
+    assert!(ended.peak_rss_bytes_by_service.values().all(|bytes| *bytes > 10_000_000));
+    assert_eq!(ended.processes_by_service["api"].len(), 1);
+    let logs: BTreeMap<String, String> = place.logs().into_iter().collect();
+    let said = &logs["block-01-only-api.log"];
+    let counted = said.lines().find_map(|line| line.strip_prefix("requests ")?.parse::<u64>().ok());
+    assert_eq!(counted, Some(slice.sent + 2), "two looks before the load: {said}");
+    assert!(logs["block-01-only-db.log"].starts_with("requests 0"), "{logs:?}");
+    drop(rig);
+    assert_eq!(place.left_running(), Vec::<String>::new());
+}
+
+#[test]
+fn threads_of_services_elsewhere_are_captured_and_what_cannot_be_had_of_them_is_told() {
+    let place = Place::new();
+    let plan = plan::read(&experiment(&place)).expect("a plan");
+    let (mut rig, _) = rig(&place, plan);
+    rig.start(started(Some(1))).expect("it starts");
+    for (kind, said) in [(CaptureKind::Cpu, "no agent is loaded"), (CaptureKind::Native, "sampled here alone")] {
+        let spec = CaptureSpec { round: 1, kind, seconds: 0.2, open: None };
+        let capture = rig.capture(0, spec).expect("it is captured");
+        assert!(capture.requests > 0 && capture.services.len() == 2, "{capture:?}");
+        for service in &capture.services {
+            assert!(service.missing.iter().any(|missing| missing.contains(said)), "{service:?}");
+        }
+        let api = &capture.services[1];
+        let threads_ns: u64 = api.processes[0].threads.iter().map(|thread| thread.cpu_ns).sum();
+        assert!(threads_ns.abs_diff(api.cpu_ns) < api.cpu_ns / 10 + 25_000_000, "{api:?}");
+    }
+    rig.stop(0).expect("it lived");
+}
+
+#[test]
+fn a_machine_that_is_gone_is_named_with_its_services_and_nothing_stays() {
+    let place = Place::new();
+    let plan = plan::read(&experiment(&place)).expect("a plan");
+    let (mut rig, numbers) = rig(&place, plan);
+    rig.start(started(None)).expect("it starts");
+    let kill = Command::new("kill").args(["-KILL", &numbers[API].to_string()]).status();
+    assert!(kill.expect("kill starts").success());
+    let spec = SliceSpec { kind: SliceKind::Measured, seconds: 0.1, open: None };
+    let failure = rig.load(0, spec).expect_err("its machine is gone");
+    let Failure::Service(said) = &failure else { panic!("{failure:?}") };
+    assert!(said.starts_with("ssh://bench-1: the connection is lost"), "{said}");
+    assert!(said.ends_with("service api, which ran there, ends by itself"), "{said}");
+    let ended = rig.stop(0).expect("it lived");
+    assert!(ended.leftovers.iter().any(|left| left.starts_with("nobody knows whether api has ended")));
+    let logs: Vec<String> = place.logs().into_iter().map(|(name, _)| name).collect();
+    assert_eq!(logs, ["block-01-only-db.log"], "that of the machine that is still there");
+    drop(rig);
+    let gone = std::time::Instant::now() + std::time::Duration::from_secs(10);
+    while !place.left_running().is_empty() && std::time::Instant::now() < gone {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert_eq!(place.left_running(), Vec::<String>::new());
+}
+
+#[test]
+fn a_plan_tells_where_services_run_and_other_commits_are_not_there() {
+    let place = Place::new();
+    let experiment = experiment(&place);
+    let output = proofload().arg("check").arg(&experiment).output().expect("proofload starts");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let said = stdout(&output);
+    assert!(said.contains("starts db (on ssh://bench-2) → api (on ssh://bench-1)"), "{said}");
+    let output = proofload().arg("check").arg(&experiment).args(["--against", "main"]).output();
+    let output = output.expect("proofload starts");
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    let said = stderr(&output);
+    assert!(said.contains("service db runs on ssh://bench-2") && said.contains("a factor of `directory`"), "{said}");
+}

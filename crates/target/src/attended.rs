@@ -1,0 +1,170 @@
+//! A service in the lab's hands, wherever it runs: the lab asks the same things of both, and gets the same answers.
+//!
+//! What is asked of another machine takes a way there and back, and fails where the machine is lost; what is asked here never does.
+
+use std::net::SocketAddr;
+
+use crate::agent::AgentHost;
+use crate::attend::Distant;
+use crate::error::TargetError;
+use crate::message::Exit;
+use crate::running::{Listening, Running, Sight, Stopped};
+use crate::sample::Sample;
+use crate::threads::ProcessThreads;
+
+/// A service that was started and became ready. Dropping it stops it.
+#[derive(Debug)]
+pub enum Attended {
+    /// On this machine.
+    Here(Box<Running>),
+    /// On another one.
+    There(Box<Distant>),
+}
+
+impl Attended {
+    /// The service's name in the experiment.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Here(running) => running.name(),
+            Self::There(distant) => distant.name(),
+        }
+    }
+
+    /// The machine that it runs on; `None` is this one.
+    pub fn host(&self) -> Option<&str> {
+        match self {
+            Self::Here(_) => None,
+            Self::There(distant) => Some(distant.attendant().host()),
+        }
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        match self {
+            Self::Here(running) => running.address(),
+            Self::There(distant) => distant.address(),
+        }
+    }
+
+    /// Number of its first process, on its machine.
+    pub fn pid(&self) -> u32 {
+        match self {
+            Self::Here(running) => running.pid(),
+            Self::There(distant) => distant.pid(),
+        }
+    }
+
+    /// It, where it runs here.
+    pub fn here(&self) -> Option<&Running> {
+        match self {
+            Self::Here(running) => Some(running),
+            Self::There(_) => None,
+        }
+    }
+
+    /// Where the agents in its Node.js processes are asked; `None` where none were loaded, as on other machines.
+    pub fn agent(&self) -> Option<&AgentHost> {
+        self.here().and_then(Running::agent)
+    }
+
+    /// Workers that it had when it became ready; `None` where it has none that can be told from its other processes.
+    pub fn workers(&self) -> Option<u32> {
+        match self {
+            Self::Here(running) => running.workers(),
+            Self::There(distant) => distant.workers(),
+        }
+    }
+
+    /// How it ended, if it has: here by now, elsewhere by the last look at its machine.
+    pub fn exited(&mut self) -> Option<Exit> {
+        match self {
+            Self::Here(running) => running.exited(),
+            Self::There(distant) => distant.exited().map(|(exit, _)| *exit),
+        }
+    }
+
+    /// The last lines of its output.
+    pub fn tail(&self) -> String {
+        match self {
+            Self::Here(running) => running.tail(),
+            Self::There(distant) => match distant.exited() {
+                Some((_, tail)) => tail.clone(),
+                None => distant.tail(),
+            },
+        }
+    }
+
+    /// What it has used so far.
+    ///
+    /// # Errors
+    /// If its machine is lost; so have all questions below.
+    pub fn sample(&mut self) -> Result<Sample, TargetError> {
+        match self {
+            Self::Here(running) => Ok(running.sample()),
+            Self::There(distant) => distant.sample(),
+        }
+    }
+
+    /// Its processes and who listens on its port.
+    ///
+    /// # Errors
+    /// As [`Attended::sample`].
+    pub fn sight(&self, variables: &[&str]) -> Result<Sight, TargetError> {
+        match self {
+            Self::Here(running) => Ok(running.sight(variables)),
+            Self::There(distant) => distant.sight(variables),
+        }
+    }
+
+    /// Whose socket answers on its port now.
+    ///
+    /// # Errors
+    /// As [`Attended::sample`].
+    pub fn listening(&self) -> Result<Listening, TargetError> {
+        match self {
+            Self::Here(running) => Ok(running.listening()),
+            Self::There(distant) => distant.listening(),
+        }
+    }
+
+    /// Its processes and what each of their threads has used so far, parents first.
+    ///
+    /// # Errors
+    /// As [`Attended::sample`].
+    pub fn threads(&self) -> Result<Vec<ProcessThreads>, TargetError> {
+        match self {
+            Self::Here(running) => Ok(running.threads()),
+            Self::There(distant) => distant.threads(),
+        }
+    }
+
+    /// Peak resident memory of its processes in bytes.
+    ///
+    /// # Errors
+    /// As [`Attended::sample`].
+    pub fn peak_memory(&self) -> Result<u64, TargetError> {
+        match self {
+            Self::Here(running) => Ok(running.peak_memory()),
+            Self::There(distant) => distant.peak_memory(),
+        }
+    }
+
+    /// How many of its workers are gone, also if others have taken their places.
+    ///
+    /// # Errors
+    /// As [`Attended::sample`].
+    pub fn workers_lost(&self) -> Result<u32, TargetError> {
+        match self {
+            Self::Here(running) => Ok(running.workers_lost()),
+            Self::There(distant) => distant.workers_lost(),
+        }
+    }
+
+    /// Stops it and waits until nothing of it is left; the log of one elsewhere is here then.
+    pub fn stop(self) -> Stopped {
+        match self {
+            Self::Here(running) => running.stop(),
+            Self::There(distant) => distant.stop(),
+        }
+    }
+}
