@@ -1,6 +1,9 @@
 //! Why a program could not be had on another machine. Each names the machine.
 
 use std::io;
+use std::path::PathBuf;
+
+use crate::ssh::Fault;
 
 /// What went wrong, with which host.
 #[derive(Debug, thiserror::Error)]
@@ -13,6 +16,22 @@ pub enum HostError {
         /// Why.
         source: io::Error,
     },
+    /// The program that should be put elsewhere cannot be read here.
+    #[error("{}: {source}", path.display())]
+    Program {
+        /// The file, of this machine.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A machine was not had by SSH.
+    #[error("{host}: {fault}")]
+    Ssh {
+        /// The machine, as `ssh://` and its destination.
+        host: String,
+        /// Why.
+        fault: Box<Fault>,
+    },
 }
 
 impl HostError {
@@ -20,6 +39,8 @@ impl HostError {
     pub fn hint(&self) -> Option<String> {
         match self {
             HostError::NotStarted { .. } => None,
+            HostError::Program { .. } => Some("name a proofload that was built for Linux".into()),
+            HostError::Ssh { host, fault } => fault.hint(host),
         }
     }
 }

@@ -6,7 +6,9 @@
 mod channel;
 mod error;
 pub mod kubernetes;
+mod program;
 pub mod ssh;
 
 pub use channel::{Channel, here};
 pub use error::HostError;
+pub use program::Program;
