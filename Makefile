@@ -13,8 +13,7 @@ STUDIES += json-data-large-short=4m express-tuning=4m express-checklist=7m rever
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help setup build web web-check demo studies bench-engine bench-open-loop bench-memory bench-proxy bench-agent bench-fleet
-.PHONY: truth-setup truth-simulated
-.PHONY: truth-aa truth-planted truth-by-hand truth-variance truth-validity test fuzz check
+.PHONY: truth-setup truth-simulated truth-aa truth-planted truth-by-hand truth-variance truth-validity test test-cluster fuzz check
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -107,6 +106,11 @@ test: setup ## all tests: the workspace's, the agent's, those of the services un
 	python3 -m unittest discover --start-directory bench/engine
 	python3 -m unittest discover --start-directory bench/truth
 	python3 -m unittest discover --start-directory scripts
+
+# Not part of check: it takes root, and hosts crash in it for minutes.
+test-cluster: ## Proofload and other machines that crash, are cut off and run full: hosts of its own, as root, in about 2 minutes
+	scripts/setup cluster
+	cargo test --locked -p proofload --test cluster -- --ignored --test-threads=1
 
 # cargo-fuzz wants flags of the compiler that only nightly has by default.
 fuzz: ## both readers against a minute each of made-up bytes (cargo install cargo-fuzz; FUZZ_SECONDS for longer)

@@ -14,6 +14,7 @@ mod gate;
 mod generate;
 mod habits;
 mod history;
+mod hosts;
 mod live;
 mod load;
 mod open;
@@ -69,6 +70,7 @@ Begin with:
   proofload profile latest                     where the CPU time goes: by package, function and line
   proofload audit notes.md                     what wrk, ab and others printed, and what it is worth
   proofload validity V8                        what a finding of a report means, and what to do
+  proofload hosts bench-1 bench-2              other machines for the load, reached by SSH: are they fit for it
 
 Exit codes: 0 all well; 1 a limit of a gate is broken; 2 usage or experiment file; 3 a service failed;
 4 the measurement is void; 5 no limit of a gate is broken, and one is open; 6 Proofload could not do its own part (record not writable, too few descriptors, no right to make a link, a generator that cannot be had);
@@ -135,14 +137,22 @@ enum Command {
     /// with it.
     #[command(hide = true)]
     Attend(attend::AttendArgs),
+    /// Look at other machines that load may come from, by SSH: who is reached, what is there, how well clocks agree
+    ///
+    /// Changes nothing there unless asked to: --put puts this program there, --remove takes every version of it away.
+    Hosts(hosts::HostsArgs),
     /// Print the JSON Schema of the experiment file, for editors, or of the report as JSON
     Schema(schema::SchemaArgs),
 }
 
 fn main() -> ExitCode {
     // Before clap: a warden must start fast and knows no flags.
-    if std::env::args_os().nth(1).as_deref() == Some(OsStr::new(WARDEN)) {
+    let first = std::env::args_os().nth(1);
+    if first.as_deref() == Some(OsStr::new(WARDEN)) {
         return target::warden_main();
+    }
+    if first.as_deref() == Some(OsStr::new(hosts::SHA256)) {
+        return hosts::print_own_sha256();
     }
     let cli = Cli::parse();
     records::settle(cli.records);
@@ -162,6 +172,7 @@ fn main() -> ExitCode {
         Command::Env(args) => env::run(&args),
         Command::Generate(args) => generate::run(&args),
         Command::Attend(args) => attend::run(&args),
+        Command::Hosts(args) => hosts::run(&args),
         Command::Schema(args) => schema::run(&args),
     };
     result.unwrap_or_else(|error| exit::fail(&error))

@@ -9,6 +9,7 @@
 //! readers and writers. It must not start processes, print, or judge what was measured.
 
 mod clock;
+mod compare;
 mod error;
 mod fleet;
 mod line;
@@ -19,6 +20,7 @@ mod remote;
 mod serve;
 
 pub use clock::{ClockOffset, Ping};
+pub use compare::compare_clocks;
 pub use error::FleetError;
 pub use fleet::{Fleet, Generator, Ran};
 pub use member::Part;

@@ -1,6 +1,9 @@
 //! Why a program could not be had on another machine. Each names the machine.
 
 use std::io;
+use std::path::PathBuf;
+
+use crate::ssh::Fault;
 
 /// What went wrong, with which host.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +24,22 @@ pub enum HostError {
         /// Why.
         reason: String,
     },
+    /// The program that should be put elsewhere cannot be read here.
+    #[error("{}: {source}", path.display())]
+    Program {
+        /// The file, of this machine.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A machine was not had by SSH.
+    #[error("{host}: {fault}")]
+    Ssh {
+        /// The machine, as `ssh://` and its destination.
+        host: String,
+        /// Why.
+        fault: Box<Fault>,
+    },
 }
 
 impl HostError {
@@ -31,6 +50,8 @@ impl HostError {
             HostError::NoAddress { .. } => {
                 Some("`services.NAME.address` says at which address its services are found".into())
             }
+            HostError::Program { .. } => Some("name a proofload that was built for Linux".into()),
+            HostError::Ssh { host, fault } => fault.hint(host),
         }
     }
 }

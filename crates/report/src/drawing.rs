@@ -44,11 +44,7 @@ pub(crate) fn explained(command: Option<&str>, width: usize) -> String {
 }
 
 /// A table whose first `names` columns are text; the others are figures.
-pub(crate) fn table<'a>(
-    columns: &[String],
-    rows: impl Iterator<Item = &'a Vec<String>>,
-    names: usize,
-) -> String {
+pub fn table<'a>(columns: &[String], rows: impl Iterator<Item = &'a Vec<String>>, names: usize) -> String {
     let mut table = Table::new();
     table.load_style(TableStyle::new().header_separator(RULE)).set_header(columns);
     for row in rows {

@@ -29,6 +29,7 @@ pub mod why;
 pub use across::Compared;
 pub use audited::Audited;
 pub use calibration::Calibrated;
+pub use drawing::table;
 pub use figure::{bytes, change, change_alone, count, factor, micros, rate, seconds, share};
 pub use gate::Gated;
 pub use json::{json, schema};

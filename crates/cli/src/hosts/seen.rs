@@ -1,0 +1,53 @@
+//! What was seen of a machine.
+
+use std::time::Duration;
+
+use fleet::ClockOffset;
+use hosts::HostError;
+use hosts::ssh::{Facts, Fault, Login, Removed, State};
+
+/// A machine that was asked for.
+#[derive(Debug)]
+pub struct Seen {
+    /// As it was asked for.
+    pub destination: String,
+    /// What is there.
+    pub there: Result<There, HostError>,
+}
+
+/// What is on a machine.
+#[derive(Debug)]
+pub struct There {
+    /// What its shell tells.
+    pub facts: Facts,
+    /// Of a line and its answer.
+    pub round_trip: Option<Duration>,
+    /// Its clock against ours; `None` where the program is not.
+    pub clock: Option<ClockOffset>,
+    /// Whether the program was copied just now.
+    pub copied: bool,
+    /// What was taken away, where that was asked for.
+    pub removed: Option<Removed>,
+}
+
+impl There {
+    pub fn of(facts: Facts) -> There {
+        There { facts, round_trip: None, clock: None, copied: false, removed: None }
+    }
+
+    /// Has the program there tell its clock, if it is there.
+    ///
+    /// # Errors
+    /// If it does not run.
+    pub fn with_clock(self, login: Login) -> Result<There, HostError> {
+        if self.facts.state != State::There {
+            return Ok(self);
+        }
+        let channel = login.start(&["generate"])?;
+        let clock = fleet::compare_clocks(channel.input, channel.output).map_err(|error| {
+            let fault = Fault::Ended { at: "while clocks were compared", words: error.to_string() };
+            HostError::Ssh { host: channel.name, fault: Box::new(fault) }
+        })?;
+        Ok(There { clock: Some(clock), ..self })
+    }
+}

@@ -1,0 +1,202 @@
+//! Hosts made by scripts/test-hosts for one test, gone with it, also when it is killed: what holds them ends with a pipe.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/test-hosts");
+
+/// Hosts `h1`, `h2` and so on, on one bridge with a controller.
+pub struct Hosts {
+    holder: Child,
+    /// Closed first: then they go.
+    stdin: Option<ChildStdin>,
+    folder: tempfile::TempDir,
+}
+
+impl Hosts {
+    /// So many. `None`, told loudly, where this user or kernel gives none.
+    pub fn up(number: u32) -> Option<Hosts> {
+        Hosts::with_clocks(number, "")
+    }
+
+    /// The same with clocks that are ahead: `2=3600` is that of h2 by an hour.
+    pub fn with_clocks(number: u32, clocks: &str) -> Option<Hosts> {
+        if !rustix::process::geteuid().is_root() {
+            // Not by a macro: the test runner would keep to itself what a passing test prints.
+            let _ =
+                writeln!(std::io::stderr(), "SKIPPED: hosts of their own take root: sudo make test-cluster");
+            return None;
+        }
+        let folder = tempfile::tempdir().expect("a folder for the hosts");
+        // Others than root log in there, too.
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
+        let mut holder = Command::new(SCRIPT)
+            .args(["hold", &number.to_string()])
+            .arg(folder.path())
+            .env("CLOCKS", clocks)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("scripts/test-hosts starts");
+        let stdin = holder.stdin.take();
+        let mut line = String::new();
+        BufReader::new(holder.stdout.take().expect("it has a stdout"))
+            .read_line(&mut line)
+            .expect("it says something");
+        if line != "ready\n" {
+            let output = holder.wait_with_output().expect("it ends");
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(said.contains("no network of its own"), "scripts/test-hosts: {said}");
+            let _ = writeln!(std::io::stderr(), "SKIPPED: {said}");
+            return None;
+        }
+        Some(Hosts { holder, stdin, folder })
+    }
+
+    /// A file or folder among theirs: `h1/root` is the home there.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Adds to what ssh is configured with.
+    pub fn configure(&self, text: &str) {
+        let file = self.path("ssh_config");
+        let config = fs::read_to_string(&file).expect("there is a configuration");
+        // What comes first counts.
+        fs::write(file, format!("{text}\n{config}")).expect("it is ours");
+    }
+
+    /// Does `job` as the controller: with its network, also in threads and processes that it starts, and with an `ssh` that knows them.
+    pub fn within<T: Send>(&self, job: impl FnOnce() -> T + Send) -> T {
+        let path = std::env::var("PATH").unwrap_or_default();
+        let bin = self.path("bin").display().to_string();
+        if !path.starts_with(&bin) {
+            // SAFETY: tests of this binary run one after the other, and no other thread is left that reads the environment.
+            unsafe { std::env::set_var("PATH", format!("{bin}:{path}")) };
+        }
+        let network = self.namespace("controller", "net");
+        std::thread::scope(|scope| {
+            let there = scope.spawn(|| {
+                move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network))
+                    .expect("root may");
+                job()
+            });
+            there.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    /// Runs this program as the controller.
+    pub fn proofload(&self, arguments: &[&str]) -> Output {
+        self.within(|| Command::new(program()).args(arguments).output().expect("proofload starts"))
+    }
+
+    /// Does something in the mounts of a host, and with its processes.
+    pub fn on(&self, host: u32, command: &str) {
+        let pid = self.pid(host);
+        let status = Command::new("nsenter")
+            .args([
+                &format!("--mount=/proc/{pid}/ns/mnt"),
+                &format!("--net=/proc/{pid}/ns/net"),
+                "sh",
+                "-c",
+                command,
+            ])
+            .status();
+        assert!(status.expect("nsenter starts").success(), "on h{host}: {command}");
+    }
+
+    /// Pulls the cable of a host, or plugs it in.
+    pub fn cable(&self, host: u32, plugged: bool) {
+        let state = if plugged { "up" } else { "down" };
+        let cable = format!("p{host}");
+        let set = || Command::new("ip").args(["link", "set", &cable, state]).status().expect("ip starts");
+        assert!(self.within(set).success(), "the cable of h{host}");
+    }
+
+    /// Ends all processes of a host at once.
+    pub fn crash(&self, host: u32) {
+        let status = Command::new("kill").args(["-9", &self.pid(host).to_string()]).status();
+        assert!(status.expect("kill starts").success(), "h{host} is there");
+    }
+
+    /// Command lines of the processes of a host that its shells and programs left: all but its first process, which is its sshd.
+    pub fn processes(&self, host: u32) -> Vec<String> {
+        let theirs =
+            fs::read_link(format!("/proc/{}/ns/pid_for_children", self.pid(host))).expect("h is there");
+        let all = fs::read_dir("/proc").expect("/proc is there").flatten();
+        let of_it = all.filter(|entry| {
+            let first = fs::read_to_string(entry.path().join("status")).is_ok_and(|status| {
+                status.lines().any(|line| line.starts_with("NSpid:") && line.ends_with("\t1"))
+            });
+            !first && fs::read_link(entry.path().join("ns/pid")).is_ok_and(|namespace| namespace == theirs)
+        });
+        of_it.map(|entry| command_line(&entry.path().join("cmdline"))).collect()
+    }
+
+    /// Whether a host has no process but its sshd within some seconds.
+    pub fn is_quiet_within(&self, host: u32, patience: Duration) -> bool {
+        within(patience, || self.processes(host).is_empty())
+    }
+
+    fn pid(&self, host: u32) -> u32 {
+        let text = fs::read_to_string(self.path(&format!("h{host}/pid"))).expect("the host was started");
+        text.trim().parse().expect("a process id")
+    }
+
+    fn namespace(&self, name: &str, kind: &str) -> File {
+        let pid = fs::read_to_string(self.path(name).join("pid")).expect("it was started");
+        File::open(format!("/proc/{}/ns/{kind}", pid.trim())).expect("it lives")
+    }
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        self.stdin.take();
+        let _ = self.holder.wait();
+    }
+}
+
+/// Whether something comes true in time.
+pub fn within(patience: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + patience;
+    loop {
+        if is_so() {
+            return true;
+        }
+        if Instant::now() > deadline {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// This program without what only debuggers read, so that hosts are not full of it.
+pub fn program() -> PathBuf {
+    static STRIPPED: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
+    let (_, path) = STRIPPED.get_or_init(|| {
+        let folder = tempfile::tempdir().expect("a folder for the program");
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
+        let path = folder.path().join("proofload");
+        let whole = env!("CARGO_BIN_EXE_proofload");
+        let strip = Command::new("strip").arg("-o").arg(&path).arg(whole).status();
+        if !strip.is_ok_and(|status| status.success()) {
+            fs::copy(whole, &path).expect("the program is copied");
+        }
+        (folder, path)
+    });
+    path.clone()
+}
+
+/// A process as it was started.
+pub fn command_line(file: &std::path::Path) -> String {
+    String::from_utf8_lossy(&fs::read(file).unwrap_or_default()).replace('\0', " ")
+}

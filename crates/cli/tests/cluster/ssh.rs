@@ -1,0 +1,81 @@
+//! Generators by SSH: what is put where, who gets in, what happens when hosts and networks fail, and that nothing stays.
+
+mod bad;
+mod command;
+mod fleet;
+mod gone;
+mod server;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use hosts::ssh::{self, Login};
+use hosts::{Channel, HostError, Program};
+
+use crate::hosts::{Hosts, program};
+
+fn own() -> Program {
+    Program::at(&program()).expect("the program is readable")
+}
+
+/// A generator on a host, and whether the program was copied there.
+fn generator(host: &str, program: &Program) -> Result<(Channel, bool), HostError> {
+    let mut copied = false;
+    let channel = ssh::open_watched(host, program, &["generate"], &mut |_| copied = true)?;
+    Ok((channel, copied))
+}
+
+fn folder(hosts: &Hosts, host: u32) -> PathBuf {
+    hosts.path(&format!("h{host}/root/.cache/proofload/bin"))
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .map(|entries| {
+            entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+        })
+        .unwrap_or_default();
+    names.sort();
+    names
+}
+
+#[test]
+#[ignore = "wants hosts of its own: make test-cluster"]
+fn the_program_is_copied_once_and_again_where_it_is_another_or_damaged() {
+    let Some(hosts) = Hosts::up(1) else { return };
+    let program = own();
+    let folder = folder(&hosts, 1);
+    // Start files may talk, and an older version is there.
+    fs::write(hosts.path("h1/root/.bashrc"), "echo 'Welcome to h1!'; printf 'no line end'\n")
+        .expect("a start file");
+    fs::create_dir_all(&folder).expect("the folder of programs");
+    fs::write(folder.join("proofload-0123456789abcdef"), "an older one").expect("an older one");
+    let (first, second, damaged, third) = hosts.within(|| {
+        let first = generator("h1", &program).map(|(_, copied)| copied);
+        let second = generator("h1", &program).map(|(_, copied)| copied);
+        let file = folder.join(program.file_name());
+        let mut bytes = fs::read(&file).expect("it is there");
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        fs::write(&file, bytes).expect("it is damaged");
+        let damaged = Login::to("h1", &program).map(|login| login.facts().state);
+        (first, second, damaged, generator("h1", &program).map(|(_, copied)| copied))
+    });
+    assert!(first.expect("h1 is reached") && !second.expect("h1 is reached"));
+    assert_eq!(damaged.expect("h1 is reached"), ssh::State::Damaged);
+    assert!(third.expect("h1 is reached"), "a damaged program was run");
+    assert_eq!(fs::read(folder.join(program.file_name())).ok(), fs::read(crate::hosts::program()).ok());
+    assert_eq!(names(&folder), ["proofload-0123456789abcdef".to_owned(), program.file_name()]);
+    assert!(hosts.is_quiet_within(1, std::time::Duration::from_secs(5)), "{:?}", hosts.processes(1));
+}
+
+#[test]
+#[ignore = "wants hosts of its own: make test-cluster"]
+fn a_host_without_any_command_for_hashes_has_the_program_tell_its_own() {
+    let Some(hosts) = Hosts::up(1) else { return };
+    hosts.on(1, "for command in sha256sum shasum openssl; do file=$(command -v $command) && mount --bind /dev/null $file; done; true");
+    let program = own();
+    let copied = hosts.within(|| [0; 2].map(|_| generator("h1", &program).map(|(_, copied)| copied)));
+    let [first, second] = copied.map(|copied| copied.expect("h1 is reached"));
+    assert!(first && !second);
+}

@@ -1,0 +1,157 @@
+//! Hosts that are not what one hoped for. Each says what is wrong, and what helps, in seconds.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use hosts::{HostError, Program};
+
+use super::{folder, generator, names, own};
+use crate::hosts::{Hosts, program};
+
+/// What is said of a host that has no generator, with the hint, and that it took seconds.
+fn refused(hosts: &Hosts, host: &str, program: &Program) -> String {
+    let begun = Instant::now();
+    let error: HostError = hosts.within(|| generator(host, program).expect_err("a generator was had"));
+    assert!(begun.elapsed() < Duration::from_secs(15), "{error} after {:?}", begun.elapsed());
+    format!("{error}\n{}", error.hint().unwrap_or_default())
+}
+
+fn says(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "{part:?} is not in: {text}");
+    }
+}
+
+#[test]
+#[ignore = "wants hosts of its own: make test-cluster"]
+fn who_does_not_get_in_is_told_why() {
+    let Some(hosts) = Hosts::up(1) else { return };
+    let key = hosts.path("other");
+    let made = std::process::Command::new("ssh-keygen")
+        .args(["-q", "-t", "ed25519", "-N", "", "-f"])
+        .arg(&key)
+        .status();
+    assert!(made.expect("ssh-keygen starts").success());
+    let known = fs::read_to_string(hosts.path("other.pub")).expect("a key");
+    fs::write(hosts.path("wrong_hosts"), format!("10.77.0.11 {known}")).expect("a file of known hosts");
+    hosts.configure(&format!(
+        "Host hstranger hchanged hnokey hport\n  HostName 10.77.0.11\n\
+         Host hstranger\n  UserKnownHostsFile /dev/null\n\
+         Host hchanged\n  UserKnownHostsFile {}\n\
+         Host hnokey\n  IdentityFile {}\n  IdentitiesOnly yes\n  IdentityAgent none\n\
+         Host hport\n  Port 2222\n\
+         Host hgone\n  HostName 10.77.0.99\n\
+         Host hjump\n  HostName 10.77.0.11\n  ProxyJump hport",
+        hosts.path("wrong_hosts").display(),
+        key.display(),
+    ));
+    // The key of the block for all hosts would be tried as well.
+    let config = fs::read_to_string(hosts.path("ssh_config")).expect("there is a configuration");
+    fs::write(hosts.path("ssh_config"), config.replace("\nHost h*\n", "\nHost h* !hnokey\n"))
+        .expect("it is ours");
+    let program = own();
+    let said = |host: &str| refused(&hosts, host, &program);
+    says(
+        &said("hstranger"),
+        &[
+            "ssh://hstranger: its host key is not known here",
+            "Host key verification failed",
+            "by hand: ssh hstranger",
+        ],
+    );
+    says(
+        &said("hchanged"),
+        &["its host key is not the one that is known here", "wrong_hosts:1", "ssh-keygen -R"],
+    );
+    says(&said("root@hnokey"), &["accepts none of our keys", "Permission denied (publickey", "ssh-add"]);
+    says(&said("hport"), &["not reached: ssh: connect to host 10.77.0.11 port 2222: Connection refused"]);
+    says(&said("hgone"), &["not reached: ", "10.77.0.99 port 22: No route to host"]);
+    says(&said("hjump"), &["not reached: ", "Connection refused"]);
+    says(&said("no-such-host.invalid"), &["no such host: ", "~/.ssh/config"]);
+    says(&said("closed@h1"), &["no shell that runs commands", "This account is currently not available"]);
+    says(&said("-oProxyCommand=touch x"), &["begins with - like an option"]);
+    assert!(hosts.is_quiet_within(1, Duration::from_secs(5)), "{:?}", hosts.processes(1));
+}
+
+#[test]
+#[ignore = "wants hosts of its own: make test-cluster"]
+fn a_disk_that_cannot_have_the_program_is_told_and_nothing_is_left_on_it() {
+    let Some(hosts) = Hosts::up(1) else { return };
+    let program = own();
+    hosts.on(1, "mkdir /root/.cache && mount -t tmpfs -o size=1m none /root/.cache");
+    let full = refused(&hosts, "h1", &program);
+    says(
+        &full,
+        &[
+            "no room for the program in /root/.cache/proofload/bin",
+            &program.bytes().to_string(),
+            "df: none 1024 ",
+            "XDG_CACHE_HOME",
+        ],
+    );
+
+    // It runs full only while the program arrives: others write there, too.
+    let size = program.bytes() / 1024 + 512;
+    hosts.on(1, &format!("umount /root/.cache && mount -t tmpfs -o size={size}k none /root/.cache"));
+    hosts.on(1, "mount --bind /bin/true /usr/bin/df && dd if=/dev/zero of=/root/.cache/other bs=1M count=1 2>/dev/null");
+    says(&refused(&hosts, "h1", &program), &["no room for the program in /root/.cache/proofload/bin"]);
+    hosts.on(1, "test -z \"$(ls -A /root/.cache/proofload/bin)\" && umount /usr/bin/df /root/.cache");
+
+    hosts.on(1, "mount -t tmpfs -o noexec none /root/.cache");
+    says(
+        &refused(&hosts, "h1", &program),
+        &["does not run there: ", "Permission denied", "noexec", "XDG_CACHE_HOME"],
+    );
+    hosts.on(1, "umount /root/.cache && mount -t tmpfs -o ro none /root/.cache");
+    says(
+        &refused(&hosts, "h1", &program),
+        &["cannot be written to /root/.cache/proofload/bin as root: ", "Read-only file system"],
+    );
+    hosts.on(1, "umount /root/.cache");
+    says(
+        &refused(&hosts, "guest@h1", &program),
+        &["cannot be written to ", "h1/guest/.cache/proofload/bin as guest: ", "Permission denied"],
+    );
+
+    // With room there is no complaint, and other folders are taken.
+    fs::write(hosts.path("h1/root/.bashrc"), "export XDG_CACHE_HOME=/root/elsewhere\n")
+        .expect("a start file");
+    let copied = hosts.within(|| generator("h1", &program).map(|(_, copied)| copied));
+    assert!(copied.expect("h1 has room"));
+    assert_eq!(names(&hosts.path("h1/root/elsewhere/proofload/bin")), [program.file_name()]);
+}
+
+/// A program like ours but for some bytes.
+fn changed(hosts: &Hosts, name: &str, change: impl FnOnce(&mut Vec<u8>)) -> Program {
+    let mut bytes = fs::read(program()).expect("the program is there");
+    change(&mut bytes);
+    let file: PathBuf = hosts.path(name);
+    fs::write(&file, bytes).expect("the folder is ours");
+    Program::at(&file).expect("it is still a program")
+}
+
+fn replace(bytes: &mut [u8], from: &[u8], to: &[u8]) {
+    let at = bytes.windows(from.len()).position(|window| window == from);
+    let at = at.unwrap_or_else(|| panic!("{} is not in the program", String::from_utf8_lossy(from)));
+    bytes[at..at + to.len()].copy_from_slice(to);
+}
+
+#[test]
+#[ignore = "wants hosts of its own: make test-cluster"]
+fn a_program_that_does_not_run_there_is_told_with_what_helps() {
+    let Some(hosts) = Hosts::up(1) else { return };
+    // The field e_machine: a processor that this one is not.
+    let other = if std::env::consts::ARCH == "x86_64" { [183, 0] } else { [62, 0] };
+    let foreign = changed(&hosts, "foreign", |bytes| bytes[18..20].copy_from_slice(&other));
+    says(
+        &refused(&hosts, "h1", &foreign),
+        &[&format!("it is {}, and the program is for ", std::env::consts::ARCH), "generators.program"],
+    );
+    assert_eq!(names(&folder(&hosts, 1)), Vec::<String>::new(), "it was copied for nothing");
+
+    let newer = changed(&hosts, "newer", |bytes| replace(bytes, b"GLIBC_2.3", b"GLIBC_9.3"));
+    says(&refused(&hosts, "h1", &newer), &["does not run there: ", "`GLIBC_9.3", "not found", "+crt-static"]);
+    let interpreter = changed(&hosts, "musl", |bytes| replace(bytes, b"/ld-linux", b"/ld-xxxxx"));
+    says(&refused(&hosts, "h1", &interpreter), &["does not run there: ", "not found", "+crt-static"]);
+}
