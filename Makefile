@@ -12,7 +12,8 @@ STUDIES += json-data-large-short=4m express-tuning=4m express-checklist=7m rever
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build web web-check demo studies bench-engine bench-open-loop bench-memory bench-proxy bench-agent truth-setup truth-simulated
+.PHONY: help setup build web web-check demo studies bench-engine bench-open-loop bench-memory bench-proxy bench-agent bench-fleet
+.PHONY: truth-setup truth-simulated
 .PHONY: truth-aa truth-planted truth-by-hand truth-variance truth-validity test fuzz check
 
 help: ## this list
@@ -60,6 +61,10 @@ bench-proxy: build ## what a reverse proxy costs per request, ours of Node and n
 bench-agent: build ## what the agent costs a service that it is loaded into and in which it captures nothing, in at most 10 minutes
 	scripts/setup express-json
 	$(BINARY) run bench/agent/agent-tax.toml
+
+bench-fleet: ## what it costs to hear 10 to 3,000 generators and to merge their slices, measured here in about 2 minutes
+	cargo build --release --locked -p proofload-fleet --example merge
+	python3 bench/fleet/merge.py
 
 # The studies go on where they were left: their lines are kept in $(TRUTH).
 truth-setup:

@@ -4,7 +4,7 @@ use plan::Metric;
 use record::{Block, Record, Trial};
 use stats::{Direction, Quantile};
 
-use crate::variant::merged;
+use crate::variant::few_merged;
 
 mod quantiles;
 
@@ -43,9 +43,8 @@ impl Figures {
     pub fn of(trial: &Trial) -> Figures {
         let sum = |of: fn(&record::Slice) -> u64| trial.measured().map(of).sum::<u64>() as f64;
         let mut opens = trial.measured().filter_map(|slice| slice.open.as_ref()).peekable();
-        // Tables are not small: none is made where there is nothing to put in.
         let response =
-            opens.peek().is_some().then(|| Quantiles::of(&merged(opens.map(|open| &open.response))));
+            opens.peek().is_some().then(|| Quantiles::of(&few_merged(opens.map(|open| &open.response))));
         Figures {
             throughput_per_s: sum(|slice| slice.ok_in_window) / sum(|slice| slice.window_ns) * 1e9,
             cpu_us_per_request: sum(record::Slice::services_cpu_ns) / sum(|slice| slice.ok) / 1e3,

@@ -22,7 +22,9 @@ impl Spread {
     pub fn of(record: &Record, metric: Metric, slice_s: f64) -> Spread {
         let mut variants = vec![Vec::new(); record.header.plan.variants.len()];
         // What never succeeded has no value in any block, and would leave nothing of the others'.
-        let counted = |trial: &&Trial| no_success::measured(record, trial.variant()).is_none();
+        let succeeded = (0..variants.len()).map(|index| no_success::measured(record, index).is_none());
+        let succeeded: Vec<bool> = succeeded.collect();
+        let counted = |trial: &&Trial| succeeded[trial.variant()];
         // The first block may have had other slices.
         let alike = |slice: &Slice| (slice.window_ns as f64 / 1e9 / slice_s - 1.0).abs() < ALIKE;
         let blocks = record.complete_blocks();

@@ -198,12 +198,8 @@ pub fn responses(record: &Record, index: usize) -> Vec<Latencies> {
 }
 
 fn by_block(record: &Record, index: usize, of: fn(&Slice) -> Option<&Latencies>) -> Vec<Latencies> {
-    let packed = |trial: &Trial| {
-        let mut all = merged(trial.measured().filter_map(of));
-        all.pack();
-        all
-    };
-    record.complete_blocks().filter_map(|block| trial(block, index)).map(packed).collect()
+    let all = |trial: &Trial| few_merged(trial.measured().filter_map(of));
+    record.complete_blocks().filter_map(|block| trial(block, index)).map(all).collect()
 }
 
 /// The same as [`latencies`] over all complete blocks together.
@@ -221,6 +217,17 @@ pub(crate) fn measured(record: &Record, index: usize) -> impl Iterator<Item = &S
     record.complete_blocks().filter_map(move |block| trial(block, index)).flat_map(Trial::measured)
 }
 
+/// Those of a trial: as in the record they are packed, and so is their sum.
+pub(crate) fn few_merged<'a>(histograms: impl Iterator<Item = &'a Latencies>) -> Latencies {
+    let mut all = histograms.fold(Latencies::none(), |mut all, more| {
+        all.merge(more);
+        all
+    });
+    all.pack();
+    all
+}
+
+/// Those of many trials.
 pub(crate) fn merged<'a>(histograms: impl Iterator<Item = &'a Latencies>) -> Latencies {
     histograms.fold(Latencies::new(), |mut all, more| {
         all.merge(more);

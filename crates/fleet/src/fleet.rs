@@ -1,26 +1,36 @@
 //! Several generators as one: begun together, windows at one agreed instant, one slice made of theirs.
 //!
 //! What happens to one of them is told and no reason to stop by itself: whether a window without it counts is for the caller to say.
+//!
+//! There may be a thousand: what is done for each answer must not grow with their number.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use load::{LoadSpec, Slice, Until};
 
 use crate::clock::monotonic_ns;
+use crate::merging::Merging;
 use crate::remote::Heard;
 use crate::{Answer, ClockOffset, FleetError, Order, Ping, Remote, VERSION};
 
 /// Pings for an offset, one after the other.
 const PINGS: u64 = 8;
+/// Groups of generators that are pinged one after the other: up to so many generators are pinged alone, for answers that come together wait
+/// for each other here; a thousand in a row would take a minute over a long way.
+const PING_GROUPS_MAX: usize = 64;
+/// Answers that may wait to be taken in. Their readers wait then, and whoever writes them.
+const HEARD_MAX: usize = 1024;
 /// How long a generator may take to begin.
 const BEGIN_MAX: Duration = Duration::from_secs(20);
 /// How long one may be silent while it is pinged every second.
 const SILENCE_MAX: Duration = Duration::from_secs(6);
 /// How often it is pinged while a window runs.
 const PING_EVERY: Duration = Duration::from_secs(1);
+/// How often it is looked at who is silent.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Time between the order and the agreed begin, at least; beside it, twice the longest way there and back.
 const LEAD_MIN_NS: u64 = 50_000_000;
 
@@ -85,7 +95,7 @@ impl Fleet {
     pub fn begin(mut remotes: Vec<Remote>, specs: Vec<LoadSpec>) -> Result<Fleet, FleetError> {
         remotes.truncate(specs.len());
         let connect_timeout = specs.first().map_or(Duration::ZERO, |spec| spec.connect_timeout);
-        let (to, heard) = channel();
+        let (to, heard) = sync_channel(HEARD_MAX);
         let mut members = Vec::with_capacity(remotes.len());
         for (index, (mut remote, spec)) in remotes.into_iter().zip(specs).enumerate() {
             remote.listen(index, to.clone())?;
@@ -125,21 +135,16 @@ impl Fleet {
         let offsets: Vec<ClockOffset> = self.members.iter().map(|member| member.offset).collect();
         let mut waited =
             self.tell_all(|index| Order::Run { number, start_at_ns: offsets[index].theirs(start_ns) });
-        let mut arrived = Vec::new();
+        let mut merging = Merging::default();
         self.gather(&mut waited, Duration::MAX, stopped, |index, member, answer| match answer {
-            Answer::Slice { number: of, late_ns, steal_share, slice } if of == number => {
-                arrived.push((index, member.part(late_ns, steal_share, &slice), slice));
+            Answer::Slice { number: of, late_ns, steal_share, mut slice } if of == number => {
+                slice.started_ns = offsets[index].ours(slice.started_ns);
+                merging.take(index, member.part(late_ns, steal_share, &slice), *slice);
                 true
             }
             _ => false,
         });
-        arrived.sort_by_key(|(index, ..)| *index);
-        let (mut slice, mut parts) = (Slice::default(), Vec::new());
-        for (index, part, mut of_one) in arrived {
-            of_one.started_ns = offsets[index].ours(of_one.started_ns);
-            slice.absorb(*of_one);
-            parts.push(part);
-        }
+        let (slice, parts) = merging.finish();
         let lost = self.members.iter_mut().filter_map(|member| member.lost.take()).collect();
         Ran { slice, parts, lost }
     }
@@ -164,25 +169,36 @@ impl Fleet {
     }
 
     fn compare_clocks(&mut self) -> Result<(), FleetError> {
-        for index in 0..self.members.len() {
-            let mut pings = Vec::new();
-            for number in 0..PINGS {
+        let all: Vec<usize> = (0..self.members.len()).collect();
+        let group = all.len().div_ceil(PING_GROUPS_MAX).max(1);
+        all.chunks(group).for_each(|group| self.compare_clocks_of(group));
+        self.first_lost()
+    }
+
+    fn compare_clocks_of(&mut self, group: &[usize]) {
+        let mut pings: BTreeMap<usize, Vec<Ping>> = BTreeMap::new();
+        for number in 0..PINGS {
+            let tell = |index: &usize| {
                 let sent_ns = monotonic_ns();
-                let mut waited = BTreeSet::from([index]);
-                self.tell(index, &Order::Ping(number));
-                self.gather(&mut waited, SILENCE_MAX, &|| false, |_, member, answer| match answer {
-                    Answer::Pong { ping, clock_ns } if ping == number => {
-                        pings.push(Ping { sent_ns, clock_ns, received_ns: member.heard_ns });
-                        true
-                    }
-                    _ => false,
-                });
-            }
+                self.tell(*index, &Order::Ping(number));
+                (*index, sent_ns)
+            };
+            let sent_ns: BTreeMap<usize, u64> = group.iter().map(tell).collect();
+            let mut waited = group.iter().copied().collect();
+            self.gather(&mut waited, SILENCE_MAX, &|| false, |index, member, answer| match answer {
+                Answer::Pong { ping, clock_ns } if ping == number => {
+                    let ping = Ping { sent_ns: sent_ns[&index], clock_ns, received_ns: member.heard_ns };
+                    pings.entry(index).or_default().push(ping);
+                    true
+                }
+                _ => false,
+            });
+        }
+        for (index, pings) in pings {
             if let Some(offset) = ClockOffset::of(&pings) {
                 self.members[index].offset = offset;
             }
         }
-        self.first_lost()
     }
 
     fn first_lost(&mut self) -> Result<(), FleetError> {
@@ -214,28 +230,34 @@ impl Fleet {
         mut take: impl FnMut(usize, &mut Member, Answer) -> bool,
     ) {
         let began_ns = monotonic_ns();
-        let mut pinged_ns = began_ns;
+        let (mut looked_ns, mut pinged_ns) = (began_ns, began_ns);
+        waited.retain(|index| self.members[*index].alive);
         waited.iter().for_each(|index| self.members[*index].heard_ns = began_ns);
         while !waited.is_empty() {
-            match self.heard.recv_timeout(PING_EVERY / 10) {
+            match self.heard.recv_timeout(LOOK_EVERY) {
                 Ok(Heard { from, at_ns, answer }) => {
                     let member = &mut self.members[from];
                     member.heard_ns = at_ns;
                     let given = member.heard(answer, waited.contains(&from));
-                    if given.is_some_and(|answer| take(from, member, answer)) {
+                    if given.is_some_and(|answer| take(from, member, answer)) || !member.alive {
                         waited.remove(&from);
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => waited.iter().for_each(|index| {
-                    self.members[*index].lose_quietly(true);
-                }),
+                Err(RecvTimeoutError::Disconnected) => {
+                    waited.iter().for_each(|index| self.members[*index].lose_quietly(true));
+                    waited.clear();
+                }
             }
             if stopped() {
                 waited.iter().for_each(|index| self.members[*index].end());
                 waited.clear();
             }
             let now_ns = monotonic_ns();
+            if now_ns.saturating_sub(looked_ns) < LOOK_EVERY.as_nanos() as u64 {
+                continue;
+            }
+            looked_ns = now_ns;
             for index in waited.iter() {
                 self.members[*index].lose_if_silent(now_ns, began_ns, longest);
             }

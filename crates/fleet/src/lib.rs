@@ -12,6 +12,7 @@ mod clock;
 mod error;
 mod fleet;
 mod line;
+mod merging;
 mod order;
 mod remote;
 mod serve;

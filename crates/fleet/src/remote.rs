@@ -1,7 +1,7 @@
 //! One generator elsewhere, as its channel shows it: a writer for orders, and a thread that reads its answers.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::SyncSender;
 
 use crate::clock::monotonic_ns;
 use crate::{Answer, FleetError, Order, line};
@@ -47,7 +47,7 @@ impl Remote {
     }
 
     /// Reads its answers on a thread of their own until there are no more.
-    pub(crate) fn listen(&mut self, from: usize, to: Sender<Heard>) -> Result<(), FleetError> {
+    pub(crate) fn listen(&mut self, from: usize, to: SyncSender<Heard>) -> Result<(), FleetError> {
         let Some(output) = self.output.take() else { return Ok(()) };
         let read = move || hear(BufReader::new(output), from, &to);
         let named = std::thread::Builder::new().name(format!("hear-{from}"));
@@ -59,7 +59,7 @@ impl Remote {
     }
 }
 
-fn hear(mut output: impl BufRead, from: usize, to: &Sender<Heard>) {
+fn hear(mut output: impl BufRead, from: usize, to: &SyncSender<Heard>) {
     loop {
         // A line is stamped when its first byte is there: a long one takes time to read.
         let filled = output.fill_buf().map(drop);

@@ -116,7 +116,8 @@ impl Record {
             Event::TrialStarted(started) => self.start_trial(started),
             Event::Slice(mut slice) => match self.trial_mut(slice.block, slice.variant) {
                 Some(trial) => {
-                    // There are thousands, and each has histograms of 132 KiB a table, nearly all of it empty.
+                    // There are thousands. Read from disk they are packed already; as they are measured each has histograms of
+                    // 132 KiB a table, nearly all of it empty.
                     slice.pack();
                     trial.slices.push(*slice);
                 }

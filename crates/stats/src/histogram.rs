@@ -14,11 +14,16 @@ mod bands;
 mod curve;
 mod encoding;
 mod interval_log;
+mod layout;
+mod packed;
 mod table;
+mod varint;
 
 pub use bands::{Band, quantile_band, quantile_bands};
 pub use interval_log::{IntervalLog, Tag};
-use table::Table;
+use layout::lowest;
+use packed::Packed;
+use table::{Both, Table};
 
 /// Longest latency a cell exists for: one hour, in nanoseconds. Anything longer counts as "at least one hour".
 pub const HIGHEST_NS: u64 = 3_600_000_000_000;
@@ -55,7 +60,8 @@ impl Quantile {
 /// Latencies from 1 ns to 1 h with three significant digits: answered requests, and censored ones apart.
 ///
 /// Each of the two tables has 33,792 cells of 4 bytes (132 KiB) for every range of values, allocated once by
-/// [`Latencies::new`]. What is kept for long is packed ([`Latencies::pack`]) and then takes 16 bytes for each cell hit.
+/// [`Latencies::new`]. What is kept for long is packed ([`Latencies::pack`]) and then takes a byte or two for each cell hit; so is what
+/// was read ([`Latencies::decode`]).
 /// A cell is at most 0.1 % wide and always reported by its lower end, so that a bound never claims more than was seen.
 #[derive(Clone, PartialEq)]
 pub struct Latencies {
@@ -64,9 +70,15 @@ pub struct Latencies {
 }
 
 impl Latencies {
-    /// An empty pair of histograms. Allocates; nothing else here but [`Latencies::quantile`] and decoding does.
+    /// An empty pair of histograms with all their cells. Allocates, so that recording does not.
     pub fn new() -> Self {
-        Self { exact: Table::Open(table()), censored: Table::Open(table()) }
+        Self { exact: Table::Open(Box::new(table())), censored: Table::Open(Box::new(table())) }
+    }
+
+    /// An empty pair that is packed: to merge a few packed ones in, for which it stays so. With each of them all cells so far are copied,
+    /// so that [`Latencies::new`] is for many. Recording in it allocates.
+    pub fn none() -> Self {
+        Self { exact: Table::Packed(Packed::default()), censored: Table::Packed(Packed::default()) }
     }
 
     /// Adds an answered request that took `ns` nanoseconds. No allocation, a handful of instructions.
@@ -86,12 +98,12 @@ impl Latencies {
         self.censored.open().saturating_record(ns);
     }
 
-    /// Adds all samples of `other`: the same as if they had been recorded here.
+    /// Adds all samples of `other`: the same as if they had been recorded here. Of two packed ones the sum is packed.
     pub fn merge(&mut self, other: &Self) {
         // Most have nothing censored, and an empty table takes as long as a full one.
         for (sum, more) in [(&mut self.exact, &other.exact), (&mut self.censored, &other.censored)] {
             if !more.is_empty() {
-                more.add_to(sum.open());
+                sum.add(more);
             }
         }
     }
@@ -149,14 +161,11 @@ impl Latencies {
             return None;
         }
         let rank = rank(q, self.count());
-        let exact = self.exact.full();
-        let high = nth(&exact, rank);
+        let high = nth(self.exact.cells(), rank);
         if self.censored.is_empty() {
             return Some((high?, high));
         }
-        let mut everything = exact.into_owned();
-        self.censored.add_to(&mut everything);
-        Some((nth(&everything, rank)?, high))
+        Some((nth(Both::of(self.exact.cells(), self.censored.cells()), rank)?, high))
     }
 
     /// The smallest latency, or `None` when there are no samples.
@@ -178,7 +187,7 @@ impl Latencies {
         if self.censored.is_empty() {
             return Some(Quantile::Exact(self.exact.full().mean().round() as u64));
         }
-        let sum = sum_of_low_ends(&self.exact.full()) + sum_of_low_ends(&self.censored.full());
+        let sum = sum_of_low_ends(&self.exact) + sum_of_low_ends(&self.censored);
         Some(Quantile::AtLeast((sum / count) as u64))
     }
 
@@ -190,13 +199,13 @@ impl Latencies {
         (encoding::to_text(&self.exact.full()), censored)
     }
 
-    /// Reads what [`Latencies::encode`] wrote; an empty text stands for no samples.
+    /// Reads what [`Latencies::encode`] wrote; an empty text stands for no samples. What is read is packed.
     ///
     /// # Errors
     /// [`Error::Histogram`] when a text is not base64, not a V2 histogram, damaged, or of another layout than ours.
     pub fn decode(hdr: &str, censored: &str) -> Result<Self, Error> {
         let (exact, censored) = (encoding::from_text(hdr)?, encoding::from_text(censored)?);
-        Ok(Self { exact: Table::Open(exact), censored: Table::Open(censored) })
+        Ok(Self { exact: Table::Packed(exact), censored: Table::Packed(censored) })
     }
 }
 
@@ -253,23 +262,16 @@ fn rank(q: f64, count: u64) -> u64 {
 }
 
 /// Lower end of the cell that holds the sample of `rank` (from 1), or `None` when there are fewer samples.
-fn nth(histogram: &Histogram<u32>, rank: u64) -> Option<u64> {
+fn nth(mut cells: impl Iterator<Item = (u32, u64)>, rank: u64) -> Option<u64> {
     let mut seen = 0;
-    lowest_ends(histogram).find_map(|(cell, count)| {
+    cells.find_map(|(cell, count)| {
         seen += count;
-        (seen >= rank).then_some(cell)
+        (seen >= rank).then(|| lowest(cell))
     })
 }
 
-/// The lower end of each cell that was hit, rising, and its samples.
-fn lowest_ends(histogram: &Histogram<u32>) -> impl Iterator<Item = (u64, u64)> {
-    histogram.iter_recorded().map(|cell| {
-        (histogram.lowest_equivalent(cell.value_iterated_to()), cell.count_since_last_iteration())
-    })
-}
-
-fn sum_of_low_ends(histogram: &Histogram<u32>) -> f64 {
-    lowest_ends(histogram).map(|(cell, count)| cell as f64 * count as f64).sum()
+fn sum_of_low_ends(table: &Table) -> f64 {
+    table.lowest_ends().map(|(cell, count)| cell as f64 * count as f64).sum()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What metrics want of a trial's response times.
 //!
-//! Must not: keep the histogram. There is one for each block and variant, of 264 KiB, and a long run has tens of thousands.
+//! Must not: keep the histogram. There is one for each block and variant, and a long run has tens of thousands.
 
 use plan::Metric;
 use stats::{Latencies, Quantile};

@@ -7,7 +7,7 @@
 //! band of 95 % missed p50 in 11 % of simulated runs of 6 blocks and 7 % of 30, p99 in 24 % and 8 %
 //! (`examples/resampling_rates.rs`).
 
-use super::{Latencies, Quantile, lowest_ends, rank};
+use super::{Latencies, Quantile, rank};
 use crate::looks::BLOCKS_MIN;
 use crate::resampling::Draws;
 use crate::student::check_level;
@@ -121,10 +121,9 @@ struct Merged {
 
 impl Merged {
     fn new(blocks: &[Latencies]) -> Self {
-        let answered = Sums::new(blocks, |block| lowest_ends(&block.exact.full()).collect());
-        let both = |block: &Latencies| {
-            lowest_ends(&block.exact.full()).chain(lowest_ends(&block.censored.full())).collect()
-        };
+        let answered = Sums::new(blocks, |block| block.exact.lowest_ends().collect());
+        let both =
+            |block: &Latencies| block.exact.lowest_ends().chain(block.censored.lowest_ends()).collect();
         let censored = blocks.iter().any(|block| block.censored() > 0);
         Self { answered, everything: censored.then(|| Sums::new(blocks, both)) }
     }

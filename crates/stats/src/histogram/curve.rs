@@ -2,20 +2,16 @@
 //!
 //! Must not: give another answer than [`Latencies::quantile`] would.
 
-use hdrhistogram::Histogram;
-
-use super::{Latencies, Quantile, lowest_ends, rank};
+use super::layout::lowest;
+use super::table::Both;
+use super::{Latencies, Quantile, rank};
 
 impl Latencies {
     /// [`Latencies::quantile`] of each of these shares, in their order.
     pub fn quantiles(&self, shares: &[f64]) -> Vec<Option<Quantile>> {
-        let exact = self.exact.full();
-        let answered = Sums::of(&exact);
-        let everything = (!self.censored.is_empty()).then(|| {
-            let mut everything = exact.into_owned();
-            self.censored.add_to(&mut everything);
-            Sums::of(&everything)
-        });
+        let answered = Sums::of(self.exact.cells());
+        let censored = !self.censored.is_empty();
+        let everything = censored.then(|| Sums::of(Both::of(self.exact.cells(), self.censored.cells())));
         let count = self.count();
         let one = |share: &f64| {
             if count == 0 || !(0.0..=1.0).contains(share) {
@@ -34,12 +30,12 @@ impl Latencies {
 struct Sums(Vec<(u64, u64)>);
 
 impl Sums {
-    fn of(histogram: &Histogram<u32>) -> Sums {
-        let running = |seen: &mut u64, (cell, count): (u64, u64)| {
+    fn of(cells: impl Iterator<Item = (u32, u64)>) -> Sums {
+        let running = |seen: &mut u64, (cell, count): (u32, u64)| {
             *seen += count;
-            Some((cell, *seen))
+            Some((lowest(cell), *seen))
         };
-        Sums(lowest_ends(histogram).scan(0, running).collect())
+        Sums(cells.scan(0, running).collect())
     }
 
     /// The cell of the sample of `rank` (from 1); `None` where there are fewer.

@@ -2,21 +2,25 @@
 //!
 //! Texts come from records that may be damaged or made by somebody else: every length is checked before it is believed.
 
-use super::{HIGHEST_NS, LOWEST_NS, SIGNIFICANT_DIGITS, table};
+use super::layout::CELLS;
+use super::packed::{Packed, Packer};
+use super::{HIGHEST_NS, LOWEST_NS, SIGNIFICANT_DIGITS, varint};
 use crate::Error;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::read::ZlibDecoder;
 use hdrhistogram::Histogram;
-use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
+use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use std::io::Read;
 
 /// Cookie and length before the deflated part.
 const HEAD_BYTES: usize = 8;
 /// First four bytes of the plain V2 form: the base cookie with one-byte words.
 const V2_COOKIE: [u8; 4] = 0x1c84_9313_u32.to_be_bytes();
-/// A V2 head (40 bytes) and every one of our cells as a 9-byte number: no honest histogram inflates to more.
-const INFLATED_BYTES_MAX: u64 = 40 + 9 * 33_792;
+/// The head of the plain V2 form.
+const PLAIN_HEAD_BYTES: usize = 40;
+/// Every one of our cells as a 9-byte number: no honest histogram inflates to more.
+const INFLATED_BYTES_MAX: u64 = PLAIN_HEAD_BYTES as u64 + 9 * CELLS as u64;
 
 /// Base64 of the compressed V2 form.
 pub(super) fn to_text(histogram: &Histogram<u32>) -> String {
@@ -27,32 +31,72 @@ pub(super) fn to_text(histogram: &Histogram<u32>) -> String {
     STANDARD.encode(bytes)
 }
 
-/// The histogram of a text; an empty one when the text is empty.
-pub(super) fn from_text(text: &str) -> Result<Histogram<u32>, Error> {
+/// The cells of a text; none when the text is empty. A few KiB, for a table of all cells would be 132 and nearly all of it empty.
+pub(super) fn from_text(text: &str) -> Result<Packed, Error> {
     if text.is_empty() {
-        return Ok(table());
+        return Ok(Packed::default());
     }
     let bytes = STANDARD.decode(text).map_err(|cause| Error::Histogram(format!("not base64: {cause}")))?;
-    let inflated = inflate(&bytes)?;
-    let histogram: Histogram<u32> = Deserializer::new()
-        .deserialize(&mut inflated.as_slice())
-        .map_err(|cause| Error::Histogram(cause.to_string()))?;
-    if (histogram.low(), histogram.high(), histogram.sigfig()) != (LOWEST_NS, HIGHEST_NS, SIGNIFICANT_DIGITS)
-    {
+    let plain = inflate(&bytes)?;
+    check_head(&plain)?;
+    cells(&plain[PLAIN_HEAD_BYTES..])
+}
+
+/// Where the head says that its histogram has another layout than ours, or what none of ours has.
+///
+/// ```text
+/// bytes   0    4         8         12      16       24        32
+///       cookie │ length  │ offset  │ digits │ lowest │ highest │ ratio   big-endian; all integers but for the ratio, a double
+/// ```
+fn check_head(plain: &[u8]) -> Result<(), Error> {
+    let (offset, digits) = (u32::from_be_bytes(word(plain, 8)), u32::from_be_bytes(word(plain, 12)));
+    let (low, high) = (u64::from_be_bytes(word(plain, 16)), u64::from_be_bytes(word(plain, 24)));
+    let ratio = f64::from_be_bytes(word(plain, 32));
+    if (low, high, digits) != (LOWEST_NS, HIGHEST_NS, SIGNIFICANT_DIGITS.into()) {
         return Err(Error::Histogram(format!(
-            "layout is {} to {} with {} digits, expected {LOWEST_NS} to {HIGHEST_NS} with {SIGNIFICANT_DIGITS}",
-            histogram.low(),
-            histogram.high(),
-            histogram.sigfig(),
+            "layout is {low} to {high} with {digits} digits, expected {LOWEST_NS} to {HIGHEST_NS} with {SIGNIFICANT_DIGITS}"
         )));
     }
-    Ok(histogram)
+    if offset != 0 || ratio != 1.0 {
+        return Err(Error::Histogram(format!(
+            "has an offset of {offset} and a ratio of {ratio}, expected 0 and 1"
+        )));
+    }
+    Ok(())
+}
+
+/// A field of the head, which is whole.
+fn word<const BYTES: usize>(plain: &[u8], at: usize) -> [u8; BYTES] {
+    plain[at..at + BYTES].try_into().expect("a range has as many bytes as it says")
+}
+
+/// The counts of all cells in order, the last ones left out: a number above 0 is a count, one below so many cells without any.
+fn cells(mut numbers: &[u8]) -> Result<Packed, Error> {
+    let mut packer = Packer::default();
+    let mut cell = 0_u64;
+    while !numbers.is_empty() {
+        let number =
+            varint::take(&mut numbers).ok_or_else(|| Error::Histogram("cut off in its last number".into()))?;
+        // Zigzag: the lowest bit is the sign.
+        if number & 1 == 1 {
+            cell = cell.saturating_add((number >> 1) + 1);
+            continue;
+        }
+        let count = number >> 1;
+        if count > 0 {
+            let fits = u32::try_from(cell).ok().filter(|cell| *cell < CELLS);
+            let place = fits.ok_or_else(|| Error::Histogram(format!("has more than {CELLS} cells")))?;
+            let too_many = |_| Error::Histogram(format!("has {count} samples in one cell, at most {}", u32::MAX));
+            packer.push(place, u32::try_from(count).map_err(too_many)?);
+        }
+        cell = cell.saturating_add(1);
+    }
+    Ok(packer.finish())
 }
 
 /// The plain V2 form inside a compressed one.
 ///
-/// The reader of `hdrhistogram` would inflate for itself, but allocates whatever a damaged head asks for, up to
-/// 4 GB. So the size is bounded here, and the claimed length must be the one that is there.
+/// Its head may be damaged too, so the size is bounded here, and the claimed length must be the one that is there.
 fn inflate(bytes: &[u8]) -> Result<Vec<u8>, Error> {
     let deflated = bytes.get(HEAD_BYTES..).ok_or_else(|| Error::Histogram("cut off in its head".into()))?;
     let mut inflated = Vec::new();
@@ -63,8 +107,9 @@ fn inflate(bytes: &[u8]) -> Result<Vec<u8>, Error> {
     if inflated.len() as u64 > INFLATED_BYTES_MAX {
         return Err(Error::Histogram(format!("inflates to more than {INFLATED_BYTES_MAX} bytes")));
     }
-    let claimed = (inflated.len() as u32).wrapping_sub(40).to_be_bytes();
-    if !inflated.starts_with(&V2_COOKIE) || inflated.get(4..8) != Some(claimed.as_slice()) {
+    let rest = inflated.len().checked_sub(PLAIN_HEAD_BYTES);
+    let as_claimed = |rest: usize| inflated[4..8] == (rest as u32).to_be_bytes();
+    if !inflated.starts_with(&V2_COOKIE) || !rest.is_some_and(as_claimed) {
         return Err(Error::Histogram("not in the V2 form, or cut off".into()));
     }
     Ok(inflated)

@@ -1,36 +1,36 @@
-//! One histogram, open for recording or packed to be kept: a run keeps those of thousands of slices, each with a few hundred
-//! cells of 33,792 hit.
+//! One histogram, open for recording or packed to be kept.
 //!
 //! Must not: lose or move a sample; packed and open again it has the same cells with the same counts.
 
 use std::borrow::Cow;
+use std::iter::Peekable;
+use std::ops::Range;
 
 use hdrhistogram::Histogram;
 
-use super::{lowest_ends, table};
+use super::layout::{cell_of, lowest};
+use super::packed::{Packed, PackedCells};
+use super::table;
 
 /// A histogram of our one layout.
 #[derive(Clone)]
 pub(super) enum Table {
     /// All cells, 132 KiB.
-    Open(Histogram<u32>),
-    /// The lower ends of the cells that were hit, rising, each with its samples: 16 bytes for each of them.
-    Packed(Box<[(u64, u32)]>),
+    Open(Box<Histogram<u32>>),
+    /// Those that were hit, a byte or two for each.
+    Packed(Packed),
 }
 
 impl Table {
     pub fn is_empty(&self) -> bool {
-        match self {
-            Self::Open(histogram) => histogram.is_empty(),
-            Self::Packed(cells) => cells.is_empty(),
-        }
+        self.len() == 0
     }
 
     /// Samples in all.
     pub fn len(&self) -> u64 {
         match self {
             Self::Open(histogram) => histogram.len(),
-            Self::Packed(cells) => cells.iter().map(|(_, count)| u64::from(*count)).sum(),
+            Self::Packed(packed) => packed.len(),
         }
     }
 
@@ -38,7 +38,7 @@ impl Table {
     #[inline]
     pub fn open(&mut self) -> &mut Histogram<u32> {
         if let Self::Packed(_) = self {
-            *self = Self::Open(self.full().into_owned());
+            *self = Self::Open(Box::new(self.full().into_owned()));
         }
         match self {
             Self::Open(histogram) => histogram,
@@ -46,42 +46,114 @@ impl Table {
         }
     }
 
-    /// The histogram to read.
+    /// The histogram as the library knows it. Allocates where it is packed; what can be told from its cells alone should be.
     pub fn full(&self) -> Cow<'_, Histogram<u32>> {
         match self {
-            Self::Open(histogram) => Cow::Borrowed(histogram),
-            Self::Packed(_) => {
+            Self::Open(histogram) => Cow::Borrowed(histogram.as_ref()),
+            Self::Packed(packed) => {
                 let mut histogram = table();
-                self.add_to(&mut histogram);
+                add_packed(&mut histogram, packed);
                 Cow::Owned(histogram)
             }
         }
     }
 
-    /// Adds all samples to another histogram.
-    pub fn add_to(&self, sum: &mut Histogram<u32>) {
+    /// The cells that were hit, rising, each with its samples.
+    pub fn cells(&self) -> Cells<'_> {
         match self {
-            Self::Open(histogram) => sum.add(histogram).expect("all tables have one layout"),
-            Self::Packed(cells) => {
-                cells.iter().for_each(|(cell, count)| sum.saturating_record_n(*cell, *count));
+            Self::Open(histogram) => {
+                Cells::Open(histogram, cell_of(histogram.min())..cell_of(histogram.max()) + 1)
             }
+            Self::Packed(packed) => Cells::Packed(packed.cells()),
+        }
+    }
+
+    /// The same by the lowest value of each cell.
+    pub fn lowest_ends(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.cells().map(|(cell, count)| (lowest(cell), count))
+    }
+
+    /// Takes in the samples of another. Two packed ones stay packed.
+    pub fn add(&mut self, more: &Table) {
+        match (&mut *self, more) {
+            (Self::Packed(sum), Self::Packed(more)) if sum.len() == 0 => sum.clone_from(more),
+            (Self::Packed(sum), Self::Packed(more)) => *sum = Both::of(sum.cells(), more.cells()).collect(),
+            (_, Self::Packed(more)) => add_packed(self.open(), more),
+            (_, Self::Open(more)) => self.open().add(more.as_ref()).expect("all tables have one layout"),
         }
     }
 
     /// Keeps only what was hit.
     pub fn pack(&mut self) {
-        if let Self::Open(histogram) = self {
-            let count = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
-            *self = Self::Packed(lowest_ends(histogram).map(|(cell, n)| (cell, count(n))).collect());
+        if let Self::Open(_) = self {
+            *self = Self::Packed(self.cells().collect());
         }
+    }
+}
+
+fn add_packed(sum: &mut Histogram<u32>, more: &Packed) {
+    for (cell, count) in more.cells() {
+        sum.saturating_record_n(lowest(cell), u32::try_from(count).unwrap_or(u32::MAX));
     }
 }
 
 impl PartialEq for Table {
     fn eq(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Packed(one), Self::Packed(other)) => one == other,
-            _ => self.full() == other.full(),
+        self.len() == other.len() && self.cells().eq(other.cells())
+    }
+}
+
+/// See [`Table::cells`].
+pub(super) enum Cells<'a> {
+    /// With the cells that are still to be looked at.
+    Open(&'a Histogram<u32>, Range<u32>),
+    Packed(PackedCells<'a>),
+}
+
+impl Iterator for Cells<'_> {
+    type Item = (u32, u64);
+
+    fn next(&mut self) -> Option<(u32, u64)> {
+        match self {
+            Self::Open(histogram, cells) => cells.find_map(|cell| {
+                let count = histogram.count_at_index(cell as usize).filter(|count| *count > 0)?;
+                Some((cell, count.into()))
+            }),
+            Self::Packed(cells) => cells.next(),
+        }
+    }
+}
+
+/// Two rows of rising cells as one.
+pub(super) struct Both<A: Iterator, B: Iterator> {
+    one: Peekable<A>,
+    other: Peekable<B>,
+}
+
+impl<A: Iterator, B: Iterator> Both<A, B> {
+    pub fn of(one: A, other: B) -> Self {
+        Both { one: one.peekable(), other: other.peekable() }
+    }
+}
+
+impl<A, B> Iterator for Both<A, B>
+where
+    A: Iterator<Item = (u32, u64)>,
+    B: Iterator<Item = (u32, u64)>,
+{
+    type Item = (u32, u64);
+
+    fn next(&mut self) -> Option<(u32, u64)> {
+        match (self.one.peek(), self.other.peek()) {
+            (Some((one, count)), Some((other, more))) if one == other => {
+                let both = (*one, count + more);
+                self.one.next();
+                self.other.next();
+                Some(both)
+            }
+            (Some((one, _)), Some((other, _))) if other < one => self.other.next(),
+            (Some(_), _) => self.one.next(),
+            (None, _) => self.other.next(),
         }
     }
 }

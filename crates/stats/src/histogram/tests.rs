@@ -134,3 +134,44 @@ fn packed_it_says_the_same_and_takes_samples_again() {
     other.pack();
     assert!(other != packed);
 }
+
+#[test]
+fn a_stored_histogram_with_what_ours_cannot_have_is_told_and_what_it_can_is_read() {
+    let read = |numbers: &[i64]| {
+        let mut plain = 0x1c84_9313_u32.to_be_bytes().to_vec();
+        let mut rest = Vec::new();
+        for number in numbers {
+            super::varint::put(&mut rest, (number << 1 ^ number >> 63) as u64);
+        }
+        plain.extend((rest.len() as u32).to_be_bytes());
+        plain.extend([0, 0, 0, 0, 0, 0, 0, SIGNIFICANT_DIGITS]);
+        plain.extend([LOWEST_NS.to_be_bytes(), HIGHEST_NS.to_be_bytes(), 1f64.to_be_bytes()].concat());
+        plain.extend(rest);
+        let mut packed = vec![0; 8];
+        let mut encoder = flate2::write::ZlibEncoder::new(&mut packed, flate2::Compression::fast());
+        std::io::Write::write_all(&mut encoder, &plain).and_then(|()| encoder.finish().map(drop)).expect("a Vec");
+        from_text(&base64::Engine::encode(&base64::engine::general_purpose::STANDARD, packed))
+    };
+    let cells = |numbers: &[i64]| read(numbers).expect("honest").cells().collect::<Vec<_>>();
+    assert!(cells(&[]).is_empty());
+    assert_eq!(cells(&[7, 0, -3, 1, i64::from(u32::MAX)]), [(0, 7), (5, 1), (6, u64::from(u32::MAX))]);
+    assert_eq!(cells(&[-33_791, 2]), [(33_791, 2)]);
+    assert_eq!(cells(&[4, i64::MIN, 0]), [(0, 4)], "nothing behind the last cell is nothing");
+    let error = |numbers: &[i64]| read(numbers).expect_err("dishonest").to_string();
+    assert!(error(&[-33_792, 2]).contains("more than 33792 cells"), "{}", error(&[-33_792, 2]));
+    assert!(error(&[1 << 32]).contains("4294967296 samples in one cell"), "{}", error(&[1 << 32]));
+}
+
+#[test]
+fn a_few_packed_ones_stay_packed_when_they_are_merged_and_are_what_open_ones_are() {
+    let parts = [latencies(&[1, 9, 9], &[]), latencies(&[3, 9, 70_000], &[5]), latencies(&[], &[5, 6])];
+    let (mut few, mut many) = (Latencies::none(), Latencies::new());
+    for mut part in parts {
+        many.merge(&part);
+        part.pack();
+        few.merge(&part);
+    }
+    assert!(matches!((&few.exact, &few.censored), (Table::Packed(_), Table::Packed(_))));
+    assert!(few == many);
+    assert_eq!((few.count(), few.censored(), few.encode()), (9, 3, many.encode()));
+}
