@@ -11,7 +11,7 @@ use report::Gated;
 
 use crate::exit::{self, BROKEN, Failed, INTERRUPTED, OPEN, VOID};
 use crate::report::{Format, Look, drawn};
-use crate::{explain, print, records};
+use crate::{explain, live, print, records};
 
 mod github;
 
@@ -112,7 +112,7 @@ pub fn after_run(record: &Record, flags: &Flags, json: bool) -> anyhow::Result<E
     let gated = Gated { record, gate: &gate, allow_open: flags.allow_open };
     if json {
         // The report was the last event of the run itself.
-        print::data(&format!("{}\n", serde_json::json!({ "event": "gate", "gate": gated.json() })))?;
+        print::data(&live::gate_event(record, gated.json()))?;
     } else {
         let explanation = explain::kept(&record.directory);
         let look = Look { width: print::width(), ..Look::default() };

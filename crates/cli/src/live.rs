@@ -145,6 +145,12 @@ impl Live {
     }
 }
 
+/// The event that follows those of a run with a gate, as a line.
+pub fn gate_event(record: &Record, gate: Value) -> String {
+    // As with every event: plain structs cannot fail to become JSON.
+    serde_json::to_string(&events::gate(record, gate)).unwrap_or_default() + "\n"
+}
+
 /// Whether stderr is a terminal on which lines can be renewed.
 fn can_renew() -> bool {
     let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");

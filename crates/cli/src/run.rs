@@ -31,7 +31,8 @@ On a terminal the run is shown as it goes on, with keys:
   ?      show or hide what the keys do
 
 Without a terminal there are plain lines on stderr. With --json stdout has one event a line, the first {\"event\":\"started\",…},
-the last {\"event\":\"report\",\"report\":{…}} with what `proofload report --json` prints: docs/events.md.";
+the last {\"event\":\"report\",\"report\":{…}} with what `proofload report --json` prints, and behind it with --gate what the
+limits came to: docs/events.md.";
 /// Shortest budget that `--quick` sets.
 const QUICK_MIN_S: u64 = 60;
 /// Seconds that `--quick` gives each variant: eight blocks of the shortest trial there is.

@@ -6,5 +6,5 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-pub use from_lab::{ended, of, report, started};
+pub use from_lab::{ended, gate, of, report, started};
 pub use stream::Stream;

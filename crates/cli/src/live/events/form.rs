@@ -158,10 +158,15 @@ pub enum Event {
         /// Of a budget that was too small: one that is enough.
         needed_s: Option<u64>,
     },
-    /// The report; always the last line.
+    /// The report; the last line unless there is a gate.
     Report {
         /// What `proofload report --json` prints of the record.
         report: Value,
+    },
+    /// What the limits came to, where the run has a gate; the last line then.
+    Gate {
+        /// What `proofload gate --json` prints of the record.
+        gate: Value,
     },
 }
 

@@ -68,10 +68,19 @@ pub fn ended(record: &Record) -> Line {
     Line { events_version: None, event: Event::Ended { reason, text, needed_s }, elapsed_s }
 }
 
-/// The last line.
+/// The last line of a run.
 pub fn report(record: &Record, report: Value) -> Line {
+    afterwards(record, Event::Report { report })
+}
+
+/// What follows it where there is a gate.
+pub fn gate(record: &Record, gate: Value) -> Line {
+    afterwards(record, Event::Gate { gate })
+}
+
+fn afterwards(record: &Record, event: Event) -> Line {
     let elapsed_s = record.ended.as_ref().map_or(0.0, |ended| ended.seconds);
-    Line { events_version: None, event: Event::Report { report }, elapsed_s }
+    Line { events_version: None, event, elapsed_s }
 }
 
 fn events(screen: &Screen, progress: &Progress<'_>) -> Vec<Event> {

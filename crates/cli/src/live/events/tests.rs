@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::form::Line;
-use super::{ended, of, report, started};
+use super::{ended, gate, of, report, started};
 use crate::live::replay::{kept, replay};
 use crate::live::screen::Screen;
 
@@ -31,6 +31,7 @@ fn lines(record: &record::Record, blocks: usize) -> Vec<Value> {
     });
     lines.push(value(&ended(record)));
     lines.push(value(&report(record, serde_json::json!({ "report_version": 1 }))));
+    lines.push(value(&gate(record, serde_json::json!({ "gate_version": 1 }))));
     lines
 }
 
@@ -49,7 +50,7 @@ fn each_event_as_a_line() {
     insta::assert_snapshot!("each_event", last_of_each);
     assert_eq!((&lines[0]["events_version"], &lines[0]["event"]), (&1.into(), &"started".into()));
     let versions = lines.iter().filter(|line| line.get("events_version").is_some());
-    assert_eq!((versions.count(), &lines[lines.len() - 1]["event"]), (1, &"report".into()));
+    assert_eq!((versions.count(), &lines[lines.len() - 1]["event"]), (1, &"gate".into()));
 }
 
 #[test]
