@@ -88,7 +88,7 @@ fn each_planted_fault_of_a_generator_is_found_with_its_name_and_nothing_else() {
             record.ended = Some(Ended { reason, seconds: 1.0 });
         }),
         ("generators_apart", Grade::Warning, "ssh://b began ", |record| {
-            second(record, |block| block == 2).take(1).for_each(|(part, window_ns)| {
+            second(record, |block| block == 2).for_each(|(part, window_ns)| {
                 part.late_ns = window_ns / 50 + 10_000_000;
             });
         }),
