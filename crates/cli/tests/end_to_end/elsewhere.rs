@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use lab::{Attendants, CaptureSpec, Failure, Reached, Rig, SliceSpec, Start, Stop, World};
+use lab::{Attendants, CaptureSpec, Failure, Helpers, Reached, Rig, SliceSpec, Start, Stop, World};
 use plan::Plan;
 use record::{CaptureKind, SliceKind};
 
@@ -67,7 +67,8 @@ fn rig(place: &Place, plan: Plan) -> (Rig, BTreeMap<String, u32>) {
     assert!(environments.values().all(|machine| machine.cpus > 0 && machine.runtimes.contains_key("node")));
     let number = |file: &std::path::PathBuf| fs::read_to_string(file).expect("a number").trim().parse();
     let numbers = numbers.iter().map(|(host, file)| (host.clone(), number(file).expect("a number"))).collect();
-    (Rig::new(plan, warden, place.record(), Stop::default()).with(attendants), numbers)
+    let helpers = Helpers { warden, generate: &["generate"] };
+    (Rig::new(plan, helpers, place.record(), Stop::default()).with(attendants), numbers)
 }
 
 fn started(capture: Option<u32>) -> Start {
