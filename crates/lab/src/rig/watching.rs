@@ -107,9 +107,8 @@ impl Rig {
 
     fn look(&self) -> Look {
         let at_ns = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        let here = || {
-            self.living.iter().flat_map(|living| &living.services).filter_map(|service| service.here())
-        };
+        let here =
+            || self.living.iter().flat_map(|living| &living.services).filter_map(|service| service.here());
         let wardens_ns = || here().map(Running::warden_cpu_ns).sum::<u64>();
         Look::now(at_ns, &self.cpus, &self.quota_files, wardens_ns)
     }
@@ -174,7 +173,9 @@ fn seen_there(service: &mut Attended, seen: &BTreeMap<String, HostView>) -> Resu
         }
     };
     check_alive(service)?;
-    sample.ok_or_else(|| Failure::Service(format!("service {}: its machine tells nothing of it", service.name())))
+    sample.ok_or_else(|| {
+        Failure::Service(format!("service {}: its machine tells nothing of it", service.name()))
+    })
 }
 
 /// Fills in what services and machines used between two views, during which a slice was made, alone or in turns with others.
