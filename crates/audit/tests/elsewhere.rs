@@ -44,7 +44,8 @@ fn what_a_machine_elsewhere_does_is_found_by_its_own_measure() {
     assert_eq!(found(|_| ()), []);
     // A tenth of one processor, which would be much of this machine, and is little there.
     assert_eq!(found(|slice| there_mut(slice).strangers_cpu_ns = slice.window_ns / 10), []);
-    let [(check, grade, evidence)] = &found(|slice| there_mut(slice).strangers_cpu_ns = slice.window_ns)[..] else {
+    let [(check, grade, evidence)] = &found(|slice| there_mut(slice).strangers_cpu_ns = slice.window_ns)[..]
+    else {
         panic!("one finding")
     };
     assert_eq!((*check, *grade), ("strangers", Grade::Warning));
@@ -72,7 +73,10 @@ fn records_of_which_the_services_ran_elsewhere_are_of_other_machines() {
         hosts: hosts
             .iter()
             .map(|(host, kernel)| {
-                (String::from(*host), Environment { kernel: Some((*kernel).into()), ..Environment::default() })
+                (
+                    String::from(*host),
+                    Environment { kernel: Some((*kernel).into()), ..Environment::default() },
+                )
             })
             .collect(),
         ..Environment::default()
@@ -85,6 +89,7 @@ fn records_of_which_the_services_ran_elsewhere_are_of_other_machines() {
     let updated = environment(&[(HOST, "6.2")]);
     assert_eq!(differences(&there, &updated), ["on ssh://bench-1 kernel 6.1 and 6.2"]);
     // What is not told there is no difference either.
-    let untold = Environment { hosts: [(HOST.to_owned(), Environment::default())].into(), ..environment(&[]) };
+    let untold =
+        Environment { hosts: [(HOST.to_owned(), Environment::default())].into(), ..environment(&[]) };
     assert_eq!(differences(&there, &untold), Vec::<String>::new());
 }

@@ -51,8 +51,8 @@ fn service(name: &str, needs: &[&str]) -> Service {
         workers: None,
         pmx: true,
         templates: BTreeMap::new(),
-            host: None,
-            address: None,
+        host: None,
+        address: None,
     }
 }
 

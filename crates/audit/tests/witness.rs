@@ -56,8 +56,8 @@ fn service(env: &[(&str, &str)]) -> Service {
         workers: None,
         pmx: true,
         templates: BTreeMap::new(),
-            host: None,
-            address: None,
+        host: None,
+        address: None,
     }
 }
 

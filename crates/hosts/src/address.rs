@@ -19,9 +19,8 @@ pub fn address(destination: &str) -> Result<IpAddr, HostError> {
         let words = String::from_utf8_lossy(&said.stderr);
         return Err(failed(format!("ssh does not know it: {}", words.trim())));
     }
-    let name = host_name(&String::from_utf8_lossy(&said.stdout)).ok_or_else(|| {
-        failed("ssh tells no name for it".to_owned())
-    })?;
+    let name = host_name(&String::from_utf8_lossy(&said.stdout))
+        .ok_or_else(|| failed("ssh tells no name for it".to_owned()))?;
     let found = (name.as_str(), 0).to_socket_addrs();
     let found = found.map_err(|error| failed(format!("{name} has no address: {error}")))?;
     let addresses: Vec<IpAddr> = found.map(|address| address.ip()).collect();

@@ -257,9 +257,7 @@ impl TargetError {
             Self::PortTaken { .. } => {
                 "stop that process, or leave `port` out: then a free one is chosen for each trial".to_owned()
             }
-            Self::AddressMissing { .. } => {
-                "`address` must be one that `ip address` tells there".to_owned()
-            }
+            Self::AddressMissing { .. } => "`address` must be one that `ip address` tells there".to_owned(),
             Self::There { hint, .. } => return hint.as_deref().map(str::to_owned),
             Self::NotOurs { .. } => "stop that process: its answers would have been measured".to_owned(),
             _ => return None,

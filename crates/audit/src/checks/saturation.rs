@@ -265,7 +265,8 @@ fn busy_on(record: &Record, trial: &Trial, host: Option<&str>) -> f64 {
     let shared = trial.started.cpus_shared && host.is_none();
     let client = if shared { total(&slices, Slice::client_cpu_here_ns) as f64 / wall } else { 0.0 };
     let left = (cores - steal * machine - client).max(cores * 0.1);
-    let by_process = busiest_process_ns(&slices, is_there).unwrap_or(wanted) as f64 / wall / (1.0 - steal).max(0.1);
+    let by_process =
+        busiest_process_ns(&slices, is_there).unwrap_or(wanted) as f64 / wall / (1.0 - steal).max(0.1);
     (wanted as f64 / wall / left).max(by_process)
 }
 

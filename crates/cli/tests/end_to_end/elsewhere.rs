@@ -57,7 +57,9 @@ fn rig(place: &Place, plan: Plan) -> (Rig, BTreeMap<String, u32>) {
         // So that its number is known: the shell becomes the program.
         let mut shell = Command::new("/bin/sh");
         shell.args(["-c", "echo $$ >\"$0\"; exec \"$1\" attend"]).arg(&number);
-        shell.arg(env!("CARGO_BIN_EXE_proofload")).env("PROOFLOAD_TEST_PLACE", place.path("x").parent().expect("the place"));
+        shell
+            .arg(env!("CARGO_BIN_EXE_proofload"))
+            .env("PROOFLOAD_TEST_PLACE", place.path("x").parent().expect("the place"));
         let channel = hosts::here(host, shell)?;
         numbers.insert(host.to_owned(), number);
         Ok(Reached { channel, address: Some("127.0.0.1".parse().expect("an address")) })
@@ -122,7 +124,9 @@ fn threads_of_services_elsewhere_are_captured_and_what_cannot_be_had_of_them_is_
     let plan = plan::read(&experiment(&place)).expect("a plan");
     let (mut rig, _) = rig(&place, plan);
     rig.start(started(Some(1))).expect("it starts");
-    for (kind, said) in [(CaptureKind::Cpu, "no agent is loaded"), (CaptureKind::Native, "sampled here alone")] {
+    for (kind, said) in
+        [(CaptureKind::Cpu, "no agent is loaded"), (CaptureKind::Native, "sampled here alone")]
+    {
         let spec = CaptureSpec { round: 1, kind, seconds: 0.2, open: None };
         let capture = rig.capture(0, spec).expect("it is captured");
         assert!(capture.requests > 0 && capture.services.len() == 2, "{capture:?}");
@@ -173,5 +177,8 @@ fn a_plan_tells_where_services_run_and_other_commits_are_not_there() {
     let output = output.expect("proofload starts");
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     let said = stderr(&output);
-    assert!(said.contains("service db runs on ssh://bench-2") && said.contains("a factor of `directory`"), "{said}");
+    assert!(
+        said.contains("service db runs on ssh://bench-2") && said.contains("a factor of `directory`"),
+        "{said}"
+    );
 }

@@ -77,7 +77,9 @@ impl Rig {
             match attended.host() {
                 None => stacks.keep(&mut service, folder, &name),
                 Some(host) if wanted.kind == CaptureKind::Native => {
-                    service.missing.push(format!("it runs on {host}, and native stacks are sampled here alone"));
+                    service
+                        .missing
+                        .push(format!("it runs on {host}, and native stacks are sampled here alone"));
                 }
                 Some(_) => {}
             }

@@ -177,7 +177,9 @@ fn seen_there(service: &mut Attended, seen: &BTreeMap<String, HostView>) -> Resu
         }
     };
     check_alive(service)?;
-    sample.ok_or_else(|| Failure::Service(format!("service {}: its machine tells nothing of it", service.name())))
+    sample.ok_or_else(|| {
+        Failure::Service(format!("service {}: its machine tells nothing of it", service.name()))
+    })
 }
 
 /// Fills in what services and machines used between two views, during which a slice was made, alone or in turns with others.

@@ -194,7 +194,10 @@ fn each_way_of_losing_time_has_its_bound_and_is_counted_once() {
     assert_eq!(of(true, 6, others), None);
     // The generator alone is pinned in this world, to one of them.
     assert_eq!(of(true, 0, others), Some("other programs used 100 % of the processors' time".to_owned()));
-    assert_eq!(Taken::of(&Block { trials: Vec::new(), ..block(|_| ()) }, true, &with_cpus(2)), Taken::default());
+    assert_eq!(
+        Taken::of(&Block { trials: Vec::new(), ..block(|_| ()) }, true, &with_cpus(2)),
+        Taken::default()
+    );
 }
 
 #[test]

@@ -36,8 +36,7 @@ impl Variant {
     /// Whether this service is asked for something from another machine: by the generator, which is here, or by a service that needs it.
     pub fn is_asked_from_elsewhere(&self, service: &Service) -> bool {
         let by_generator = service.name == self.entry && service.host.is_some();
-        let needs_it =
-            self.services.iter().filter(|other| other.needs.iter().any(|need| *need == service.name));
+        let needs_it = self.services.iter().filter(|other| other.needs.contains(&service.name));
         by_generator || needs_it.into_iter().any(|other| other.host != service.host)
     }
 }

@@ -60,7 +60,8 @@ pub(super) fn report_out_of_reach(
     if let Some(linked) = started.iter().find(|service| service.name == entry && service.address.is_some())
         && settings.load.network.is_some()
     {
-        let message = format!("`services.{entry}.address` and `load.network` both say where `{entry}` listens");
+        let message =
+            format!("`services.{entry}.address` and `load.network` both say where `{entry}` listens");
         let span = site.tree.place(&["services", &linked.name, "address"]);
         let problem = Problem::new(span, message, "not together with a link");
         site.report(problem.hint("leave `address` out: on a link {address} is that of its other end"));
@@ -73,7 +74,9 @@ pub(super) fn report_out_of_reach(
                 format!("service `{}` runs here, and {from} cannot get to it at 127.0.0.1", service.name);
             let span = site.tree.key_place(&["services", &service.name]);
             let problem = Problem::new(span, message, "expected a key `address`");
-            site.report(problem.hint("the address of this machine at which others find it, and that it listens on: {address}"));
+            site.report(problem.hint(
+                "the address of this machine at which others find it, and that it listens on: {address}",
+            ));
         } else if loopback {
             let message = format!(
                 "`services.{}.address` is its own machine's alone, and {from} asks for it",

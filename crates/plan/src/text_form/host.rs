@@ -105,9 +105,13 @@ mod tests {
 
     #[test]
     fn hosts_are_what_ssh_takes_and_nothing_that_it_would_take_for_something_else() {
-        for good in
-            ["ssh://h", "ssh://bench-1.example.org", "ssh://me@10.0.0.7:22", "ssh://[fe80::1]:22", "ssh://a_b"]
-        {
+        for good in [
+            "ssh://h",
+            "ssh://bench-1.example.org",
+            "ssh://me@10.0.0.7:22",
+            "ssh://[fe80::1]:22",
+            "ssh://a_b",
+        ] {
             assert_eq!(Host::read(good).unwrap().to_string(), good);
         }
         for bad in [

@@ -47,7 +47,10 @@ pub fn attend(
     let mut attending = Attending { host, orders, living: BTreeMap::new(), quota_files: quota_files(&[]) };
     let served = attending.serve(&mut output);
     let last = match attending.orders.is_silent() {
-        true => refused(format!("nobody said anything for {} s, so all services there were ended", host.lease.as_secs())),
+        true => refused(format!(
+            "nobody said anything for {} s, so all services there were ended",
+            host.lease.as_secs()
+        )),
         false => Answer::Ended,
     };
     attending.stop_all();
@@ -98,9 +101,7 @@ impl Attending<'_> {
             },
             Order::Start(begun) => self.start(*begun),
             Order::View { first, spin } => Answer::Viewed(Box::new(self.view(first, spin))),
-            Order::Sample(number) => {
-                self.of(number, |kept| Answer::Sampled(Box::new(kept.seen(number))))
-            }
+            Order::Sample(number) => self.of(number, |kept| Answer::Sampled(Box::new(kept.seen(number)))),
             Order::Sight { number, variables } => self.of(number, |kept| {
                 let variables: Vec<&str> = variables.iter().map(String::as_str).collect();
                 Answer::Sighted(kept.running.sight(&variables))

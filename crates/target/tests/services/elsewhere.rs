@@ -99,7 +99,10 @@ fn why_a_service_does_not_start_there_is_told_with_all_that_it_said() {
     let service = stage.shell("echo no such table; printf '\\377'; exit 3");
     let (attendant, _) = there(&[&service]);
     let error = start(&stage, &attendant, &service).unwrap_err();
-    assert!(error.to_string().starts_with("on ssh://there: service api ended with status 3 after "), "{error}");
+    assert!(
+        error.to_string().starts_with("on ssh://there: service api ended with status 3 after "),
+        "{error}"
+    );
     assert!(error.tail().unwrap().starts_with("no such table"), "{error:?}");
     assert_eq!(fs::read(stage.path("log")).unwrap(), b"no such table\n\xff");
     let error = start(&stage, &attendant, &stage.service(&["no-such-program"])).unwrap_err();
@@ -200,7 +203,10 @@ fn whoever_attends_may_be_killed_and_nothing_stays() {
     assert!(matches!(error, TargetError::HostLost { .. }), "{error}");
     // Nobody can know, so nobody says that all is well.
     let stopped = distant.stop();
-    assert!(stopped.exit.is_none() && stopped.leftovers[0].description.contains("ssh://there"), "{stopped:?}");
+    assert!(
+        stopped.exit.is_none() && stopped.leftovers[0].description.contains("ssh://there"),
+        "{stopped:?}"
+    );
 }
 
 #[test]
@@ -266,7 +272,9 @@ fn another_program_or_another_version_at_the_other_end_is_told() {
     let banner = lost("echo 'Welcome to bench-1!'; cat >/dev/null");
     assert!(banner.contains("\"Welcome to bench-1!\""), "{banner}");
     assert!(lost("exit 1").starts_with("ssh://there: the connection is lost"));
-    let older = lost(r#"read line; echo '{"failed":{"message":"version 1 of the conversation is asked for"}}'; cat >/dev/null"#);
+    let older = lost(
+        r#"read line; echo '{"failed":{"message":"version 1 of the conversation is asked for"}}'; cat >/dev/null"#,
+    );
     assert!(older.starts_with("ssh://there: "), "{older}");
     // A number that is not ours is refused in words, by the real thing.
     let mut child = attend(60_000);
