@@ -68,7 +68,8 @@ fn rig(place: &Place, plan: Plan) -> (Rig, BTreeMap<String, u32>) {
     let environments = attendants.environments();
     assert!(environments.values().all(|machine| machine.cpus > 0 && machine.runtimes.contains_key("node")));
     let number = |file: &std::path::PathBuf| fs::read_to_string(file).expect("a number").trim().parse();
-    let numbers = numbers.iter().map(|(host, file)| (host.clone(), number(file).expect("a number"))).collect();
+    let numbers =
+        numbers.iter().map(|(host, file)| (host.clone(), number(file).expect("a number"))).collect();
     let helpers = Helpers { warden, generate: &["generate"] };
     (Rig::new(plan, helpers, place.record(), Stop::default()).with(attendants), numbers)
 }
