@@ -1,5 +1,7 @@
 //! Proofload and other machines: hosts that the tests make themselves, each with a network, processes, a clock and a disk of its own,
 //! that crash, are cut off and run full. They take root and some minutes, so that only `make test-cluster` runs them.
 
+mod generators;
 mod hosts;
+mod services;
 mod ssh;

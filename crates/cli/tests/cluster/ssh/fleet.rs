@@ -8,7 +8,7 @@ use hosts::Channel;
 use load::{Arrivals, LoadSpec, Process, Rate, Until};
 
 use super::server::Server;
-use super::{generator, own};
+use super::{begun, generator, own};
 use crate::hosts::Hosts;
 
 const NEVER: &dyn Fn() -> bool = &|| false;
@@ -21,7 +21,7 @@ fn fleet(number: u32, spec: &LoadSpec) -> (Fleet, Vec<Box<dyn std::any::Any + Se
     let taken =
         channels.map(|Channel { name, input, output, keeper }| (Remote::new(name, input, output), keeper));
     let (remotes, keepers): (Vec<Remote>, Vec<_>) = taken.unzip();
-    (Fleet::begin(remotes, spec.divided(number, 1)).expect("all begin"), keepers)
+    (begun(remotes, spec.divided(number, 1)), keepers)
 }
 
 fn evenly(spec: LoadSpec, per_s: f64) -> LoadSpec {

@@ -5,12 +5,12 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use fleet::{Fleet, Remote};
+use fleet::Remote;
 use hosts::Channel;
 use load::Until;
 
 use super::server::Server;
-use super::{generator, own};
+use super::{begun, generator, own};
 use crate::hosts::{Hosts, command_line, within};
 
 /// Where the one that will be killed finds what to do.
@@ -25,7 +25,7 @@ fn loads_until_it_is_killed() {
     let request = load::Request::new("GET", "/", &address);
     let address = load::Address::Tcp(address.parse().expect("an address"));
     let spec = load::LoadSpec { connections: 4, ..load::LoadSpec::new(address, vec![request]) };
-    let mut fleet = Fleet::begin(vec![Remote::new(name, input, output)], vec![spec]).expect("it begins");
+    let mut fleet = begun(vec![Remote::new(name, input, output)], vec![spec]);
     let _ = writeln!(std::io::stdout(), "\nit loads");
     fleet.run(Until::Elapsed(Duration::from_secs(60)), &|| false);
     drop((fleet, keeper));
