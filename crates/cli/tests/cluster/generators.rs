@@ -95,7 +95,7 @@ fn two_hosts_whose_clocks_are_an_hour_apart_load_a_service_and_each_request_is_a
             assert!(counted.is_some_and(|counted| (sent..=sent + 2).contains(&counted)), "{sent}: {log}");
             for slice in &trial.slices {
                 let [one, other] = &slice.generators[..] else { panic!("{:?}", slice.generators) };
-                assert_eq!((one.host.as_str(), other.host.as_str()), ("h1", "h2"));
+                assert_eq!((one.name.as_str(), other.name.as_str()), ("ssh://h1", "ssh://root@h2"));
                 assert!(one.sent > 0 && other.sent > 0 && one.sent + other.sent == slice.sent, "{slice:?}");
                 assert!(!one.here && one.late_ns.max(other.late_ns) < 1_000_000_000, "{one:?} {other:?}");
             }
