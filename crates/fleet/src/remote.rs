@@ -42,13 +42,12 @@ impl Remote {
         Remote { name: name.into(), input: Box::new(input), output: Some(Box::new(output)) }
     }
 
+    /// Whoever reads no more has ended, or its channel has: what it says or the channel last said comes from the other end, in better words.
     pub(crate) fn tell(&mut self, order: &Order) -> Result<(), FleetError> {
-        line::write(&mut self.input, order).map_err(|source| match source.kind() {
-            io::ErrorKind::BrokenPipe => {
-                FleetError::Gone { name: self.name.clone(), when: "before it was told what to do" }
-            }
-            _ => self.broken(source),
-        })
+        match line::write(&mut self.input, order) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(self.broken(error)),
+            _ => Ok(()),
+        }
     }
 
     /// Reads its answers on a thread of their own until there are no more.
