@@ -110,7 +110,7 @@ test: setup ## all tests: the workspace's, the agent's, those of the services un
 # Not part of check: it takes root, and hosts crash in it for minutes.
 test-cluster: ## Proofload and other machines that crash, are cut off and run full: hosts of its own, as root, in about 2 minutes
 	scripts/setup cluster
-	cargo test --locked -p proofload --test cluster -- --ignored --test-threads=1
+	cargo test --workspace --locked --test cluster -- --ignored --test-threads=1
 
 # cargo-fuzz wants flags of the compiler that only nightly has by default.
 fuzz: ## both readers against a minute each of made-up bytes (cargo install cargo-fuzz; FUZZ_SECONDS for longer)

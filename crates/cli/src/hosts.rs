@@ -55,7 +55,7 @@ asked for a password. The program goes to ~/.cache/proofload/bin there (XDG_CACH
 copied once. Nothing else is left there, nothing listens on a port, and root is not needed.
 
 Columns:
-  program      there: this version, byte for byte; absent; damaged: it will be copied anew. Others are versions that nobody removed.
+  program      there: this version, byte for byte; absent; another: only other versions; damaged: it will be copied anew
   clock        how far its clock is ahead of ours. It counts from the machine's start, so that any offset is well;
                after ± stands how wrong that may be, and so how far apart two machines may begin a window. Known where the program is.
   round trip   of a line over the connection

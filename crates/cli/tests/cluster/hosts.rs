@@ -124,8 +124,8 @@ impl Hosts {
 
     /// Ends all processes of a host at once.
     pub fn crash(&self, host: u32) {
-        let status = Command::new("kill").args(["-9", &self.pid(host).to_string()]).status();
-        assert!(status.expect("kill starts").success(), "h{host} is there");
+        let status = Command::new(SCRIPT).args(["crash", &host.to_string()]).arg(self.folder.path()).status();
+        assert!(status.expect("scripts/test-hosts starts").success(), "h{host} is there");
     }
 
     /// Command lines of the processes of a host that its shells and programs left: all but its first process, which is its sshd.

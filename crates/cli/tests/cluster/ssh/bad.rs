@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use hosts::ssh::{self, Copied};
 use hosts::{HostError, Program};
 
 use super::{folder, generator, names, own};
@@ -39,11 +40,12 @@ fn who_does_not_get_in_is_told_why() {
         "Host hstranger hchanged hnokey hport\n  HostName 10.77.0.11\n\
          Host hstranger\n  UserKnownHostsFile /dev/null\n\
          Host hchanged\n  UserKnownHostsFile {}\n\
-         Host hnokey\n  IdentityFile {}\n  IdentitiesOnly yes\n  IdentityAgent none\n\
+         Host hnokey\n  UserKnownHostsFile {}\n  IdentityFile {}\n  IdentitiesOnly yes\n  IdentityAgent none\n\
          Host hport\n  Port 2222\n\
          Host hgone\n  HostName 10.77.0.99\n\
          Host hjump\n  HostName 10.77.0.11\n  ProxyJump hport",
         hosts.path("wrong_hosts").display(),
+        hosts.path("known_hosts").display(),
         key.display(),
     ));
     // The key of the block for all hosts would be tried as well.
@@ -94,9 +96,18 @@ fn a_disk_that_cannot_have_the_program_is_told_and_nothing_is_left_on_it() {
     // It runs full only while the program arrives: others write there, too.
     let size = program.bytes() / 1024 + 512;
     hosts.on(1, &format!("umount /root/.cache && mount -t tmpfs -o size={size}k none /root/.cache"));
-    hosts.on(1, "mount --bind /bin/true /usr/bin/df && dd if=/dev/zero of=/root/.cache/other bs=1M count=1 2>/dev/null");
-    says(&refused(&hosts, "h1", &program), &["no room for the program in /root/.cache/proofload/bin"]);
-    hosts.on(1, "test -z \"$(ls -A /root/.cache/proofload/bin)\" && umount /usr/bin/df /root/.cache");
+    let others_write = || hosts.on(1, "dd if=/dev/zero of=/root/.cache/other bs=1M count=1 2>/dev/null");
+    let error = hosts.within(|| {
+        let begun = &mut |copied: Copied<'_>| {
+            if copied.bytes < copied.of / 2 && !hosts.path("told").exists() {
+                fs::write(hosts.path("told"), "").expect("it is ours");
+                others_write();
+            }
+        };
+        ssh::open_watched("h1", &program, &["generate"], begun).expect_err("there is no room")
+    });
+    says(&error.to_string(), &["no room for the program in /root/.cache/proofload/bin"]);
+    hosts.on(1, "test -z \"$(ls -A /root/.cache/proofload/bin)\" && umount /root/.cache");
 
     hosts.on(1, "mount -t tmpfs -o noexec none /root/.cache");
     says(
