@@ -275,7 +275,7 @@ fn another_program_or_another_version_at_the_other_end_is_told() {
     let older = lost(
         r#"read line; echo '{"failed":{"message":"version 1 of the conversation is asked for"}}'; cat >/dev/null"#,
     );
-    assert!(older.starts_with("ssh://there: "), "{older}");
+    assert!(older.starts_with("on ssh://there: version 1 "), "{older}");
     // A number that is not ours is refused in words, by the real thing.
     let mut child = attend(60_000);
     let (mut input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
