@@ -7,6 +7,11 @@ use plan::{Design, Metric, Plan, Rate};
 use record::{Allocation, Block, RateChosen, Record, SliceKind, WarmUp};
 use stats::{Components, Quantile};
 
+mod costs;
+
+pub use costs::{Costs, costs};
+use costs::{TURN_GAP_S, gap_s};
+
 /// Bounds of a slice in seconds: short against drift of the machine, so that slices of all variants see the same of it.
 const SLICE_S: (f64, f64) = (0.5, 5.0);
 /// Shortest turn in seconds. What the machine does to a service changes within hundredths of a second, and what falls on all
@@ -14,18 +19,12 @@ const SLICE_S: (f64, f64) = (0.5, 5.0);
 const TURN_MIN_S: f64 = 0.02;
 /// A turn is as many times as long as what it costs beside its window, as far as the slice is that long.
 const TURN_GAPS: f64 = 5.0;
-/// What a turn costs beside window and drain: to begin and to end the load.
-const TURN_GAP_S: f64 = 0.001;
 /// A turn's window is as many times as long as its shortest lead: what is counted takes about half of the time then.
 const TURN_LEADS: f64 = 3.0;
 /// A slice is as many times as long as what it costs beside its window, as far as the bounds allow.
 const SLICE_GAPS: f64 = 10.0;
 /// Time a trial costs beside warm-up and slices, assumed until it is measured: start, connect, stop.
 const TRIAL_GUESS_S: f64 = 0.8;
-/// What a slice costs beside its window, assumed until it is measured: draining, reading what the services used.
-const SLICE_GAP_S: f64 = 0.05;
-/// The same with other generators than this process: to agree on a begin, and to hear what came of it.
-const AGREED_GAP_S: f64 = 0.2;
 /// Load at the common rate before a trial is measured in open loop, in seconds: the service comes from its limit, which is
 /// where warm-up runs it.
 const SETTLE_S: f64 = 0.5;
@@ -172,17 +171,6 @@ impl Settings {
     }
 }
 
-/// What a trial and a slice take beside their load.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Costs {
-    /// Seconds of a trial beside warm-up and slices: start, connect, stop.
-    pub trial_s: f64,
-    /// Seconds of a slice beside its windows: drains, reading what was used.
-    pub gap_s: f64,
-    /// Seconds of drain after one window.
-    pub turn_gap_s: f64,
-}
-
 /// How long each variant is loaded to measure its capacity, in seconds; 0 where no rate depends on it.
 pub fn capacity_s(design: &Design, variants: usize) -> f64 {
     let share_s = design.budget.as_secs_f64() / variants.max(1) as f64;
@@ -231,7 +219,8 @@ pub fn rate_chosen(rate: Rate, capacities: &[Option<f64>]) -> Option<RateChosen>
 pub fn block_seconds_guess(plan: &Plan) -> (f64, f64) {
     let (design, variants) = (&plan.design, plan.variants.len());
     let first = Settings::first(plan);
-    let costs = Costs { trial_s: TRIAL_GUESS_S, gap_s: first.gap_s, turn_gap_s: 0.0 };
+    let (trial_s, gap_s) = (TRIAL_GUESS_S, first.gap_s);
+    let costs = Costs { trial_s, gap_s, own_gap_s: gap_s, turn_gap_s: 0.0 };
     let later_s = design.warmup.map_or(first.warm_up_s.min(WARM_UP_GUESS_S), |warm_up| warm_up.as_secs_f64());
     let later = Settings { warm_up_s: later_s, ..first };
     (first.block_s(variants, &costs), later.block_s(variants, &costs))
@@ -311,28 +300,6 @@ pub fn blocks_within(done: u32, left_s: f64, block_s: f64) -> u32 {
     done + (left_s / block_s.max(0.001)).floor().clamp(0.0, 100_000.0) as u32
 }
 
-/// The measured costs of a trial and of a slice; `None` before the first block is complete.
-pub fn costs(record: &Record) -> Option<Costs> {
-    let mut blocks: Vec<&Block> = record.complete_blocks().collect();
-    if blocks.is_empty() {
-        // What was taken from those that were dropped made them dearer; still that is nearer than a guess.
-        blocks = record.blocks.iter().filter(|block| block.seconds.is_some()).collect();
-    }
-    let slices = || blocks.iter().flat_map(|block| &block.trials).flat_map(|trial| &trial.slices);
-    let measured = || slices().filter(|slice| slice.kind == SliceKind::Measured);
-    let drains_s: Vec<f64> = measured().map(|slice| slice.drain_ns as f64 / 1e9).collect();
-    let pauses_s: Vec<f64> = measured().map(|slice| f64::from(slice.turns) * TURN_GAP_S).collect();
-    let turns: u32 = measured().map(|slice| slice.turns).sum();
-    let turn_gap_s = drains_s.iter().sum::<f64>() / f64::from(turns.max(1));
-    let gap_s = gap_s(&record.header.plan) + mean(&pauses_s)? + mean(&drains_s)?;
-    // What follows a warm-up is a cost of the trial: there is one warm-up, however many slices.
-    let gap_of = |slice: &record::Slice| if slice.kind == SliceKind::Measured { gap_s } else { 0.0 };
-    let loaded_s: f64 = slices().map(|slice| slice.window_ns as f64 / 1e9 + gap_of(slice)).sum();
-    let total_s: f64 = blocks.iter().filter_map(|block| block.seconds).sum();
-    let trials: usize = blocks.iter().map(|block| block.trials.len()).sum();
-    Some(Costs { trial_s: ((total_s - loaded_s) / trials as f64).max(0.0), gap_s, turn_gap_s })
-}
-
 /// Seconds that requests in flight are likely to take after a window, by the warm-ups of a block; `None` where there was none.
 ///
 /// The drains alone would not do: where each response takes equally long, a window may happen to end as all of them arrive.
@@ -359,11 +326,6 @@ pub fn lead_s(record: &Record, block: u32) -> f64 {
     let warm_ups = slices.filter(|slice| slice.kind == SliceKind::WarmUp);
     let most = warm_ups.filter_map(|slice| slice.latency.quantile(0.9));
     most.map(|quantile| quantile.ns() as f64 / 1e9).fold(0.0, f64::max)
-}
-
-/// What a slice costs beside window and drain, in seconds.
-fn gap_s(plan: &Plan) -> f64 {
-    if plan.generators.is_here() { SLICE_GAP_S } else { AGREED_GAP_S }
 }
 
 fn mean(values: &[f64]) -> Option<f64> {

@@ -206,7 +206,9 @@ impl World for Simulated {
     fn load(&mut self, variant: usize, wanted: SliceSpec) -> Result<Slice, Failure> {
         let SliceSpec { kind, seconds, open } = wanted;
         let began_s = self.clock_s;
-        self.clock_s += seconds + self.response_s + 0.025;
+        // Generators elsewhere have to agree on a begin first.
+        let agreeing_s = if self.generators { 0.175 } else { 0.0 };
+        self.clock_s += seconds + self.response_s + 0.025 + agreeing_s;
         let (_, block, luck) = *self.living.iter().find(|living| living.0 == variant).expect("it lives");
         let luck = luck + self.normal() * WITHIN_SD;
         let mut made = match self.fault {
