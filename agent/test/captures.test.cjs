@@ -132,6 +132,21 @@ test('what cannot be captured is said, and does not hinder what can', async (t) 
   assert.equal(await service.get('/'), 'well');
 });
 
+test('a Node.js that is too old says so, and serves', async (t) => {
+  const lab = await labFor(t);
+  // It says of itself what Node.js 16 says; what that lacks besides, only that can show.
+  const old = lab.file('old.cjs');
+  fs.writeFileSync(old, "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '16.20.2' } });");
+  const env = lab.env();
+  const service = await serviceFor(t, [fixture('server.cjs')], { ...env, NODE_OPTIONS: `--require ${old} ${env.NODE_OPTIONS}` });
+  const agent = await lab.agent();
+  for (const kind of ['cpu', 'heap', 'counters']) {
+    const { type, reason } = await agent.arm({ id: kind, kind, file: lab.file('a.profile') });
+    assert.deepEqual([type, reason], ['failed', 'Node.js 16.20.2 is too old: at least 18 is needed']);
+  }
+  await service.get('/');
+});
+
 test('a worker thread is profiled apart from its main thread', async (t) => {
   const { lab, service, agent } = await profiled(t, 'threads.cjs');
   const thread = await lab.agent((hello) => hello.thread > 0);

@@ -66,6 +66,10 @@ fn ask(facts: &Facts) -> Asked {
     Asked {
         io_uring: Some(Granted::of(load::grants_completion())),
         link: Some(Granted::of(target::networks_can_be_made())),
+        stacks: Some(Granted::of(perf::allowed().map_err(|error| match error.hint() {
+            Some(hint) => format!("{error}; {hint}"),
+            None => error.to_string(),
+        }))),
         group_writable: Some(facts.processors.group.can_account()),
         storage: Storage::of(&records),
         programs: PROGRAMS.iter().map(version).collect(),

@@ -51,6 +51,8 @@ pub struct Asked {
     pub io_uring: Option<Granted>,
     /// A link between network namespaces, for `load.network`.
     pub link: Option<Granted>,
+    /// Stacks of compiled code and of the kernel, for `--explain`. The reason of a refusal ends with what to do.
+    pub stacks: Option<Granted>,
     /// Whether a control group may be made that counts CPU time.
     pub group_writable: Option<bool>,
     /// Where records go.

@@ -23,6 +23,7 @@ fn sound(texts: &Texts) -> Facts {
     facts.asked = Asked {
         io_uring: Some(Granted { granted: true, reason: None }),
         link: Some(Granted { granted: true, reason: None }),
+        stacks: Some(Granted { granted: true, reason: None }),
         group_writable: Some(true),
         storage: Some(Storage { folder: "records".into(), free_bytes: 80 << 30 }),
         programs: vec![("node".into(), Some("v22.21.1".into()))],
@@ -173,6 +174,10 @@ fn each_hazard_that_was_watched_or_asked_for_is_told_where_it_is_and_not_just_be
         ("storage", Know, |facts| free(facts, 1 << 30)),
         ("storage", Fine, |facts| free(facts, 4 << 30)),
         ("link", Know, |facts| facts.asked.link = refused("not root")),
+        ("profiles", Know, |facts| {
+            facts.asked.stacks = refused("a filter of system calls refuses it; allow it")
+        }),
+        ("profiles", Fine, |facts| facts.asked.stacks = Some(Granted { granted: true, reason: None })),
         ("io_uring", Know, |facts| facts.asked.io_uring = refused("Operation not permitted")),
         ("accounts", Know, |facts| facts.asked.group_writable = Some(false)),
         ("programs", Know, |facts| facts.asked.programs.push(("nginx".into(), None))),

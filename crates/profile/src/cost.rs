@@ -103,7 +103,7 @@ pub(crate) fn by_round<K: Ord + Clone>(rounds: &[BTreeMap<K, f64>]) -> BTreeMap<
 }
 
 fn costs<K: Ord + Clone>(rounds: &[Tree], key: impl Fn(&Frame) -> Option<K>) -> Vec<Cost<K>> {
-    let sums: Vec<BTreeMap<K, f64>> = rounds.iter().map(|tree| sums::sums(tree, &key)).collect();
+    let sums: Vec<BTreeMap<K, f64>> = rounds.iter().map(|tree| tree.sums(&key)).collect();
     let values = by_round(&sums).into_iter();
     let mut costs: Vec<Cost<K>> =
         values.map(|(what, values)| Cost { what, us: Interval::over(&values) }).collect();
@@ -113,7 +113,7 @@ fn costs<K: Ord + Clone>(rounds: &[Tree], key: impl Fn(&Frame) -> Option<K>) -> 
 
 fn rows(tree: &Tree, rounds: &[Tree], observed: &[Observed]) -> Vec<Row> {
     let sums: Vec<BTreeMap<Frame, f64>> =
-        rounds.iter().map(|tree| sums::sums(tree, |frame| Some(frame.clone()))).collect();
+        rounds.iter().map(|tree| tree.sums(|frame| Some(frame.clone()))).collect();
     let self_us = by_round(&sums);
     let spreads = spreads(observed);
     let row = |function: FunctionValue| {
@@ -157,7 +157,7 @@ fn spreads(observed: &[Observed]) -> BTreeMap<Frame, (f64, f64)> {
 fn spread(observed: &Observed) -> BTreeMap<Frame, (f64, f64)> {
     let workers: Vec<(&ProcessTree, f64)> = own_requests(observed);
     let of = |(process, requests): &(&ProcessTree, f64)| {
-        let costs = sums::sums(&process.tree, |frame| Some(frame.clone()));
+        let costs = process.tree.sums(|frame| Some(frame.clone()));
         costs.into_iter().map(|(frame, ns)| (frame, ns / requests / 1e3)).collect()
     };
     let costs: Vec<BTreeMap<Frame, f64>> = workers.iter().map(of).collect();

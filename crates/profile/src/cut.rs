@@ -80,7 +80,7 @@ pub fn cpu_tree(profile: &CpuProfile, window: Option<Window>, naming: &Naming<'_
     let spent = Spent::within(profile, window);
     let mut namer = Namer::of(naming, &profile.calls);
     let tree = grow(profile, &spent, &mut namer);
-    let waiting = tree.by_kind().get(&Kind::Waiting).copied().unwrap_or(0.0);
+    let waiting = tree.sums(|frame| Some(frame.kind)).get(&Kind::Waiting).copied().unwrap_or(0.0);
     let mut notes = profile.doubts.clone();
     notes.extend(spent.notes(profile, window));
     notes.extend(namer.notes());

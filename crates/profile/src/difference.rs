@@ -2,14 +2,15 @@
 //!
 //! **Method.** All services of a variant together, for a request costs what all of them spend on it. In each round in which both
 //! variants were captured the difference is taken for every kind, package and function that either has: what vanished stays, with a
-//! variant's cost of zero. Where several services were profiled, files of their own carry the service's name, so that one `server.js`
+//! variant's cost of zero, unless it only [`moved`]. Where several services were profiled, files of their own carry the service's name, so that one `server.js`
 //! is not taken for another.
 
 use std::collections::BTreeMap;
 
 use crate::cost::{by_round, mean_tree};
 use crate::interval::mean;
-use crate::{Change, Frame, Interval, Kind, Tree, merge, sums, words};
+use crate::moved::moved;
+use crate::{Change, Frame, Interval, Kind, Tree, merge, words};
 
 /// One variant of a comparison: what a request cost in each round, in microseconds or whatever its trees hold.
 #[derive(Debug, Clone, Default)]
@@ -89,18 +90,29 @@ impl Pairs {
         let all = |tree: &Tree| BTreeMap::from([((), tree.total())]);
         let totals = |trees: &[Tree]| trees.iter().map(all).collect::<Vec<_>>();
         let total = changes(&totals(&self.baseline), &totals(&self.variant));
+        let (baseline, variant) = (mean_tree(&self.baseline), mean_tree(&self.variant));
         Difference {
             total: total.first().map_or(Interval::exactly(0.0), |change| change.difference),
             kinds: self.by(|frame| Some(frame.kind)),
             packages: self.by(words::package),
-            functions: self.by(|frame| Some(frame.clone())),
-            baseline: mean_tree(&self.baseline),
-            variant: mean_tree(&self.variant),
+            functions: self.functions(moved(&baseline, &variant)),
+            baseline,
+            variant,
         }
     }
 
+    /// By function; those of the baseline that moved under what they became.
+    fn functions(&self, moved: BTreeMap<Frame, Frame>) -> Vec<Change<Frame>> {
+        let mut changes = self.by(|frame| Some(moved.get(frame).unwrap_or(frame).clone()));
+        let mut was: BTreeMap<Frame, Frame> = moved.into_iter().map(|(from, to)| (to, from)).collect();
+        for change in &mut changes {
+            change.was = was.remove(&change.what);
+        }
+        changes
+    }
+
     fn by<K: Ord + Clone>(&self, key: impl Fn(&Frame) -> Option<K>) -> Vec<Change<K>> {
-        let sums = |trees: &[Tree]| trees.iter().map(|tree| sums::sums(tree, &key)).collect::<Vec<_>>();
+        let sums = |trees: &[Tree]| trees.iter().map(|tree| tree.sums(&key)).collect::<Vec<_>>();
         changes(&sums(&self.baseline), &sums(&self.variant))
     }
 }
@@ -114,6 +126,7 @@ fn changes<K: Ord + Clone>(baseline: &[BTreeMap<K, f64>], variant: &[BTreeMap<K,
         let differences: Vec<f64> = before.iter().zip(after).map(|(before, after)| after - before).collect();
         Change {
             what,
+            was: None,
             baseline: mean(before),
             variant: mean(after),
             difference: Interval::over(&differences),
@@ -127,6 +140,7 @@ fn changes<K: Ord + Clone>(baseline: &[BTreeMap<K, f64>], variant: &[BTreeMap<K,
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Package, sums};
 
     fn side(rounds: &[&[(&str, Kind, f64)]]) -> Side {
         let mut side = Side::default();
@@ -154,6 +168,47 @@ mod tests {
         assert_eq!((both.difference.value, both.baseline), (4.0, 60.0));
         assert!((both.difference.high - (4.0 + 12.706_2)).abs() < 1e-3, "{both:?}");
         assert_eq!(found.total.value, -7.0);
+    }
+
+    fn at(function: &str, place: (&str, u32), version: Option<&str>, us: f64) -> Tree {
+        let mut tree = sums::root(function, Kind::Application, us);
+        let frame = &mut tree.frames[0];
+        (frame.file, frame.line) = (place.0.into(), place.1);
+        if let Some(version) = version {
+            frame.kind = Kind::Middleware;
+            frame.package = Some(Package { name: "kept".into(), version: Some(version.into()) });
+        }
+        tree
+    }
+
+    #[test]
+    fn what_only_moved_is_one_function_and_what_nobody_can_tell_apart_is_not() {
+        let (mut before, mut after) = (Side::default(), Side::default());
+        for (function, from, to) in [
+            ("check", ("users.js", 30), ("lib/users.js", 42)),
+            ("twin", ("a.js", 1), ("a.js", 2)),
+            ("t", ("app.js", 1), ("app.js", 2)),
+            ("(anonymous a.js:5)", ("a.js", 5), ("b.js", 5)),
+        ] {
+            before.add(1, &at(function, from, None, 10.0), None);
+            after.add(1, &at(function, to, None, 13.0), None);
+        }
+        after.add(1, &at("twin", ("b.js", 9), None, 1.0), None);
+        before.add(1, &at("send", ("index.js", 7), Some("1.0.0"), 5.0), None);
+        after.add(1, &at("send", ("index.js", 7), Some("2.0.0"), 4.0), None);
+        let found = Pairs::of(&before, &after).difference();
+        let of = |name: &str| -> Vec<&Change<Frame>> {
+            found.functions.iter().filter(|change| change.what.function.starts_with(name)).collect()
+        };
+        let [check] = of("check")[..] else { panic!("listed twice: {:?}", of("check")) };
+        assert_eq!((check.baseline, check.variant, check.difference.value), (10.0, 13.0, 3.0));
+        assert_eq!((check.what.line, check.was.as_ref().map(|was| was.line)), (42, Some(30)));
+        assert_eq!(of("send").len(), 1, "of another version it is the same function");
+        assert_eq!([of("twin").len(), of("t").len() - of("twin").len(), of("(anon").len()], [3, 2, 2]);
+        assert_eq!(
+            found.total.value,
+            found.functions.iter().map(|change| change.difference.value).sum::<f64>()
+        );
     }
 
     #[test]

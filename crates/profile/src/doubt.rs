@@ -93,6 +93,10 @@ fn remedy(check: &str) -> &'static str {
         "worker_unprofiled" => {
             "its JavaScript is not seen and its CPU time is unexplained; the others' profiles may still be like its own"
         }
+        "node_too_old" => {
+            "its functions of JavaScript are not seen, only its threads, and compiled code where native profiles are allowed: run it with \
+             Node.js 18 or later; or profile it by hand with `node --cpu-prof`, which 12 has, and read that with `proofload profile FILE`"
+        }
         "profile_cut_off" => {
             "a part of the window or the whole profile is missing: the process may have ended, or the disk may be full; run it again"
         }

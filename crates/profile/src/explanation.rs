@@ -175,6 +175,9 @@ pub struct Comparison {
 pub struct Change<T> {
     /// What costs.
     pub what: T,
+    /// What it was in the baseline, if it was called otherwise there: a function's old file, line or version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub was: Option<T>,
     /// In the baseline, per request.
     pub baseline: f64,
     /// In the variant.

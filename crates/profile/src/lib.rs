@@ -29,6 +29,7 @@ mod doubt;
 mod explain;
 mod interval;
 mod loop_delay;
+mod moved;
 mod native_side;
 mod observed;
 mod opened;
@@ -41,6 +42,7 @@ mod words;
 pub use cause::{CAUSE_SHARE_MIN, FUNCTION_SHARE_MIN};
 pub use explain::{Measured, SAMPLES_MIN, compare_trees, explain};
 pub use loop_delay::loop_delay_us;
+pub use moved::moved;
 pub use reconcile::{EXPLAINED_MAX, EXPLAINED_MIN, TAX_DOUBTED, TAX_TOLD};
 
 pub use cut::{Cut, GAP_INTERVALS, GAP_US_MIN, LINES_SHARE_MIN, Window, cpu_tree, heap_tree, native_tree};
@@ -51,4 +53,4 @@ pub use read::{
     read_any, read_prof_process,
 };
 pub use tree::FunctionValue;
-pub use write::{PROCESSED_VERSION, cpuprofile, firefox, folded};
+pub use write::{PROCESSED_VERSION, Values, cpuprofile, firefox, folded};

@@ -53,7 +53,9 @@ impl NativeSide {
     /// Share of a process's JavaScript threads that is the kernel's work, 0 to 1; zero where nobody saw it.
     pub fn kernel_share(&self, pid: u32) -> f64 {
         let Some(tree) = self.of(pid, Class::JavaScript) else { return 0.0 };
-        tree.by_kind().get(&Kind::Kernel).map_or(0.0, |kernel| (kernel / tree.total()).clamp(0.0, 1.0))
+        tree.sums(|frame| Some(frame.kind))
+            .get(&Kind::Kernel)
+            .map_or(0.0, |kernel| (kernel / tree.total()).clamp(0.0, 1.0))
     }
 }
 
@@ -92,7 +94,7 @@ pub(crate) fn with_kernel(tree: &Tree, share: f64) -> Tree {
         return tree.clone();
     }
     let wanted = tree.total() * share;
-    let by_kind = tree.by_kind();
+    let by_kind = tree.sums(|frame| Some(frame.kind));
     let of = |kind: Kind| by_kind.get(&kind).copied().unwrap_or(0.0);
     let part = |wanted: f64, there: f64| if there > 0.0 { (wanted / there).clamp(0.0, 1.0) } else { 0.0 };
     let of_native = part(wanted, of(Kind::Native));
@@ -147,13 +149,13 @@ mod tests {
             ("(program)", Kind::Native, 20.0),
             ("write", Kind::Core, 30.0),
         ]);
-        let some = with_kernel(&all, 0.1).by_kind();
+        let some = with_kernel(&all, 0.1).sums(|frame| Some(frame.kind));
         assert_eq!((some[&Kind::Kernel], some[&Kind::Native], some[&Kind::Core]), (10.0, 10.0, 30.0));
-        let more = with_kernel(&all, 0.35).by_kind();
+        let more = with_kernel(&all, 0.35).sums(|frame| Some(frame.kind));
         assert!((more[&Kind::Kernel] - 35.0).abs() < 1e-9 && (more[&Kind::Core] - 15.0).abs() < 1e-9);
         assert_eq!(more[&Kind::Application], 50.0);
         // There is no more to take.
-        let most = with_kernel(&all, 0.9).by_kind();
+        let most = with_kernel(&all, 0.9).sums(|frame| Some(frame.kind));
         assert_eq!((most[&Kind::Kernel], most[&Kind::Application]), (50.0, 50.0));
         assert_eq!(with_kernel(&all, f64::NAN), all);
     }

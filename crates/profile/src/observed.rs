@@ -24,6 +24,8 @@ pub const PROCESS_SHARE_MIN: f64 = 0.02;
 pub const COVERED_SHARE_MIN: f64 = 0.9;
 /// Factor of scaling below which it is worth a doubt.
 pub const STRETCH_MIN: f64 = 0.9;
+/// What an agent says in a Node.js that it cannot profile.
+const TOO_OLD: &str = "is too old";
 
 /// What was seen of one service in one window.
 #[derive(Debug, Default)]
@@ -145,7 +147,8 @@ impl Sight<'_> {
         let whose = format!("process {} ({})", process.pid, agent.role);
         let Some(file) = &agent.profile else {
             let why = agent.failed.as_deref().unwrap_or("no reason given");
-            seen.flaws.push(Flaw::new("worker_unprofiled", format!("{whose} gave no profile: {why}")));
+            let check = if why.contains(TOO_OLD) { "node_too_old" } else { "worker_unprofiled" };
+            seen.flaws.push(Flaw::new(check, format!("{whose} gave no profile: {why}")));
             return None;
         };
         let window = Window { start_ns: self.capture.start_ns, end_ns: self.capture.end_ns };

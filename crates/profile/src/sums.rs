@@ -1,4 +1,4 @@
-//! Arithmetic on trees of calls: what is left without waiting, scaled, summed by whatever a frame is asked for.
+//! Trees of calls made of others: without waiting, scaled, together, below a root.
 //!
 //! Trees may come out of any file: an index that leads nowhere makes a root or counts for nothing, and a value that is no amount of
 //! time is none. Nothing here compares or judges.
@@ -85,27 +85,6 @@ pub(crate) fn below(root: Frame, tree: &Tree) -> Tree {
     let frames = std::iter::once(root.clone()).chain(tree.frames.iter().cloned()).collect();
     // The same root twice becomes one.
     together([&Tree { frames, nodes }])
-}
-
-/// Time in frames themselves, summed by what `key` says of each. Frames of which it says nothing are left out.
-pub(crate) fn sums<K: Ord>(tree: &Tree, key: impl Fn(&Frame) -> Option<K>) -> BTreeMap<K, f64> {
-    let mut by_key = BTreeMap::new();
-    for (frame, value) in tree.frames.iter().zip(self_by_frame(tree)) {
-        if let Some(key) = key(frame).filter(|_| value != 0.0) {
-            *by_key.entry(key).or_insert(0.0) += value;
-        }
-    }
-    by_key
-}
-
-fn self_by_frame(tree: &Tree) -> Vec<f64> {
-    let mut values = vec![0.0; tree.frames.len()];
-    for node in &tree.nodes {
-        if let Some(value) = values.get_mut(node.frame) {
-            *value += node.self_value;
-        }
-    }
-    values
 }
 
 #[cfg(test)]

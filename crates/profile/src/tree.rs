@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::merge::Builder;
-use crate::{Kind, Tree};
+use crate::{Frame, Tree};
 
 /// What a function took, wherever it was called from.
 #[derive(Debug, Clone, PartialEq)]
@@ -92,12 +92,18 @@ impl Tree {
         outermost
     }
 
-    /// Sums by kind.
-    pub fn by_kind(&self) -> BTreeMap<Kind, f64> {
-        let mut sums = BTreeMap::new();
+    /// What functions took themselves, summed by what `key` says of each. What took nothing, and what it says nothing of, is left out.
+    pub fn sums<K: Ord>(&self, key: impl Fn(&Frame) -> Option<K>) -> BTreeMap<K, f64> {
+        let mut values = vec![0.0; self.frames.len()];
         for node in &self.nodes {
-            if let Some(frame) = self.frames.get(node.frame) {
-                *sums.entry(frame.kind).or_insert(0.0) += node.self_value;
+            if let Some(value) = values.get_mut(node.frame) {
+                *value += node.self_value;
+            }
+        }
+        let mut sums = BTreeMap::new();
+        for (frame, value) in self.frames.iter().zip(values).filter(|(_, value)| *value != 0.0) {
+            if let Some(key) = key(frame) {
+                *sums.entry(key).or_insert(0.0) += value;
             }
         }
         sums
@@ -129,7 +135,7 @@ impl Tree {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Frame, Node};
+    use crate::{Kind, Node};
 
     fn tree(nodes: &[(usize, Option<usize>, f64)]) -> Tree {
         let frame = |name: &str| Frame {
@@ -180,7 +186,7 @@ mod tests {
         let tree = tree(&[(7, Some(0), 1.0), (0, Some(9), 2.0), (1, Some(0), 4.0)]);
         assert_eq!(tree.totals(), [5.0, 2.0, 4.0]);
         assert_eq!(tree.functions()[0].total, 4.0);
-        assert_eq!(tree.by_kind()[&Kind::Application], 6.0);
+        assert_eq!(tree.sums(|frame| Some(frame.kind))[&Kind::Application], 6.0);
         assert_eq!(tree.bottom_up(3).total(), 6.0);
         assert_eq!(crate::merge(&[(&tree, 1.0)]).total(), 6.0);
     }

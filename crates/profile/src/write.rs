@@ -8,7 +8,7 @@ mod firefox;
 mod folded;
 
 pub use cpuprofile::cpuprofile;
-pub use firefox::{PROCESSED_VERSION, firefox};
+pub use firefox::{PROCESSED_VERSION, Values, firefox};
 pub use folded::folded;
 
 use crate::{Frame, Package};

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use proofload_profile::{
-    CpuProfile, Cut, Frame, HeapProfile, Kind, Naming, NativeProfile, Node, Source, Tree, Window, cpu_tree,
-    cpuprofile, firefox, folded, heap_tree, merge, native_tree, read_any,
+    CpuProfile, Cut, Frame, HeapProfile, Kind, Naming, NativeProfile, Node, Source, Tree, Values, Window,
+    cpu_tree, cpuprofile, firefox, folded, heap_tree, merge, native_tree, read_any,
 };
 use proptest::prelude::*;
 
@@ -40,7 +40,7 @@ fn everything(bytes: &[u8]) {
                 .all(|(index, node)| node.parent.is_none_or(|parent| parent < index))
         );
         folded(&tree);
-        firefox(&[("x".to_owned(), &tree)]);
+        firefox(&[("x".to_owned(), &tree)], Values::Nanoseconds);
         tree.bottom_up(50);
         let again = cpuprofile(&tree).to_string();
         CpuProfile::read(again.as_bytes()).expect("ours can be read");

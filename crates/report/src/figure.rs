@@ -6,7 +6,7 @@ pub use transcript::figure::count;
 
 mod column;
 
-pub(crate) use column::column;
+pub(crate) use column::{added_column, column};
 
 /// A positive figure with three significant digits, thousands set apart: `0.123`, `12.3`, `1,230`.
 fn three_digits(value: f64) -> String {
@@ -122,16 +122,18 @@ pub fn change_alone(ratio: f64) -> String {
 
 /// A difference and its interval in a unit that fits both ends, with the digits that the interval's width deserves.
 pub fn added(difference: &Difference) -> (String, String) {
-    let Difference { unit, value, low, high } = *difference;
-    let (scale, name) = in_unit(unit, low.abs().max(high.abs()));
+    added_in(difference, in_unit(difference.unit, difference.low.abs().max(difference.high.abs())))
+}
+
+fn added_in(difference: &Difference, (scale, name): (f64, &str)) -> (String, String) {
+    let Difference { value, low, high, .. } = *difference;
     let decimals = decimals((high - low) / 2.0 / scale, 4);
     let number = |value: f64| with_sign(value / scale, decimals);
     (format!("{} {name}", number(value)), format!("{} to {} {name}", number(low), number(high)))
 }
 
 /// A difference of which nothing but its value is known: three digits.
-pub(crate) fn added_alone(unit: Unit, value: f64) -> String {
-    let (scale, name) = in_unit(unit, value.abs());
+fn added_alone(value: f64, (scale, name): (f64, &str)) -> String {
     let decimals = match (value / scale).abs() {
         v if v < 10.0 => 2,
         v if v < 100.0 => 1,
@@ -146,6 +148,7 @@ fn in_unit(unit: Unit, most: f64) -> (f64, &'static str) {
         (Unit::Us, m) if m < 10_000.0 => (1.0, "µs"),
         (Unit::Us, m) if m < 10_000_000.0 => (1e3, "ms"),
         (Unit::Us, _) => (1e6, "s"),
+        (Unit::Bytes, m) if m < 1e3 => (1.0, "B"),
         (Unit::Bytes, m) if m < 1e6 => (1e3, "kB"),
         (Unit::Bytes, m) if m < 1e9 => (1e6, "MB"),
         (Unit::Bytes, _) => (1e9, "GB"),

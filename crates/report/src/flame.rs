@@ -3,6 +3,7 @@
 //! It draws what it is given and concludes nothing. Names come out of somebody's code and may be anything: none may become
 //! markup, style or script, which is why the page's own script is the only one that its policy lets run.
 
+mod aligned;
 mod colour;
 mod data;
 mod drawing;
@@ -36,12 +37,16 @@ const SCRIPTS: [&str; 9] = [
 ///
 /// Where no subject has requests, as where two profile files are compared, values are taken to be milliseconds.
 pub fn page(explanation: &Explanation, title: &str) -> String {
-    assembled(&data::of_explanation(explanation), title)
+    assembled(&data::of_explanation(&aligned::of_explanation(explanation)), title)
 }
 
-/// The same page for trees by themselves, such as those of files. Their values are in `unit`.
+/// The same page for trees by themselves, such as those of files; of two the first is the baseline. Their values are in `unit`.
 pub fn page_of_trees(trees: &[(&str, &Tree)], unit: &str, title: &str) -> String {
-    assembled(&data::of_trees(trees, unit), title)
+    let [(name, baseline), (other, variant)] = trees else {
+        return assembled(&data::of_trees(trees, unit), title);
+    };
+    let baseline = aligned::like(baseline, variant);
+    assembled(&data::of_trees(&[(name, &baseline), (other, variant)], unit), title)
 }
 
 fn assembled(data: &str, title: &str) -> String {

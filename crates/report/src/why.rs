@@ -5,6 +5,7 @@
 
 mod alone;
 mod calls;
+mod columns;
 mod long;
 mod markdown;
 mod name;

@@ -24,6 +24,7 @@ fn facts(kept: &str) -> Facts {
             reason: Some("Operation not permitted (os error 1)".into()),
         }),
         link: Some(Granted { granted: true, reason: None }),
+        stacks: Some(Granted { granted: true, reason: None }),
         group_writable: Some(false),
         storage: Some(Storage { folder: "records".into(), free_bytes: 56_900_000_000 }),
         programs: vec![("node".into(), Some("v22.21.1".into())), ("nginx".into(), None)],

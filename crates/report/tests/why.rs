@@ -95,6 +95,7 @@ fn explanation() -> Explanation {
     let (baseline, variant) = (subject("async", 4.0), subject("sync", 20_400.0));
     let change = |what, baseline: f64, variant: f64, half| Change {
         what,
+        was: None,
         baseline,
         variant,
         difference: about(variant - baseline, half),
@@ -108,17 +109,19 @@ fn explanation() -> Explanation {
         kinds: vec![change(Kind::Core, 4.0, 20_400.0, 690.0), change(Kind::Waiting, 1000.0, 0.0, 10.0)],
         packages: vec![Change {
             what: "express@5.1.0".into(),
+            was: None,
             baseline: 20.0,
             variant: 20.5,
             difference: about(0.5, 0.7),
         }],
         functions: vec![Change {
             what: frames().remove(3),
+            was: None,
             baseline: 4.0,
             variant: 20_400.0,
             difference: about(20_396.0, 690.0),
         }],
-        heap: vec![Change { what: frames().remove(2), baseline: 12.0, variant: 10_240.0, difference: about(10_228.0, 31.0) }],
+        heap: vec![Change { what: frames().remove(2), was: None, baseline: 12.0, variant: 10_240.0, difference: about(10_228.0, 31.0) }],
         reconciliation: "profiles explain 99 % of +20,700 µs/request".into(),
         story: Some("checkSync hashes a password with pbkdf2Sync on the main thread, where nothing else can run meanwhile".into()),
         waiting: None,
@@ -182,6 +185,26 @@ fn of_one_capture_there_is_no_interval_and_no_false_digit() {
     let said = plain(&why::text(&one, 100));
     assert!(said.contains("+20.4 ms") && !said.contains("20.396"), "{said}");
     assert!(said.contains("1 round of trials"), "{said}");
+}
+
+#[test]
+fn what_moved_is_told_with_its_old_place_and_has_its_caller_where_it_costs_more() {
+    let mut moved = explanation();
+    let change = &mut moved.comparisons[0].functions[0];
+    change.was = Some(Frame { line: 61, ..change.what.clone() });
+    let said = plain(&why::text(&moved, 140));
+    let rows: Vec<&str> =
+        said.lines().skip_while(|line| !line.contains("by function")).skip(3).take(3).collect();
+    let has = |row: usize, what: &[&str]| what.iter().all(|what| rows[row].contains(what));
+    assert!(has(0, &["pbkdf2Sync", "node:internal/crypto/pbkdf2:66"]), "{said}");
+    assert!(has(1, &["moved from", "node:internal/crypto/pbkdf2:61"]), "{said}");
+    assert!(has(2, &["← checkSync", "users.js:34"]), "{said}");
+    // What costs less now is looked up where it cost more, under what it was there.
+    let mut cheaper = moved;
+    cheaper.subjects[0].tree.frames[3].line = 61;
+    let comparison = &mut cheaper.comparisons[0];
+    (comparison.functions[0].baseline, comparison.functions[0].variant) = (4.0, 1.0);
+    assert!(plain(&why::text(&cheaper, 140)).contains("← checkSync"));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use profile::{Naming, Tree};
+use profile::{Naming, Tree, Values};
 use report::flame;
 use report::why::{self, Unit};
 
@@ -47,8 +47,15 @@ pub fn run(path: &Path, form: &FormArgs) -> anyhow::Result<ExitCode> {
             let (tree, unit) = shown(&tree, unit);
             flame::svg_in(&tree, unit, &name)
         }
-        Form::Firefox => format!("{}\n", profile::firefox(&[(name, &tree)])),
-        Form::Cpuprofile => format!("{}\n", profile::cpuprofile(&tree)),
+        Form::Firefox => {
+            let values = if unit == Unit::Bytes { Values::Bytes } else { Values::Nanoseconds };
+            format!("{}\n", profile::firefox(&[(name, &tree)], values))
+        }
+        Form::Cpuprofile => {
+            // The format has times alone: a microsecond for a byte.
+            let factor = if unit == Unit::Bytes { 1e3 } else { 1.0 };
+            format!("{}\n", profile::cpuprofile(&profile::merge(&[(&tree, factor)])))
+        }
         Form::Html => {
             let (tree, unit) = shown(&tree, unit);
             flame::page_of_trees(&[(&name, &tree)], unit, &name)

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use profile::{Explanation, Subject, Tree};
+use profile::{Explanation, Subject, Tree, Values};
 use report::{flame, why};
 
 use super::{plain, put};
@@ -59,7 +59,8 @@ impl Form {
     }
 }
 
-/// Of a tree in µs a request, what makes nanoseconds of it, which folded stacks count in whole numbers.
+/// Of a tree in µs a request, what makes nanoseconds of it, which folded stacks count in whole numbers; of one in bytes, a microsecond
+/// of each.
 const NANOSECONDS: f64 = 1e3;
 /// The same of a thousand requests: in tools that show time, a millisecond is then a microsecond of one request.
 const THOUSAND_REQUESTS: f64 = 1e6;
@@ -80,11 +81,13 @@ pub fn print(args: &FormArgs, explanation: &Explanation, title: &str) -> anyhow:
                 .subjects
                 .iter()
                 .filter_map(|subject| {
-                    Some((called(subject), scaled(tree(args, subject)?, of_thousand(args))))
+                    let factor = if args.heap { 1.0 } else { THOUSAND_REQUESTS };
+                    Some((called(subject), scaled(tree(args, subject)?, factor)))
                 })
                 .collect();
             let trees: Vec<(String, &Tree)> = trees.iter().map(|(name, tree)| (name.clone(), tree)).collect();
-            format!("{}\n", profile::firefox(&trees))
+            let values = if args.heap { Values::Bytes } else { Values::Nanoseconds };
+            format!("{}\n", profile::firefox(&trees, values))
         }
         Form::Folded => profile::folded(&one(args, &chosen, if args.heap { 1.0 } else { NANOSECONDS })?.1),
         Form::Svg => {
@@ -92,20 +95,27 @@ pub fn print(args: &FormArgs, explanation: &Explanation, title: &str) -> anyhow:
             let unit = if args.heap { "B/request" } else { "µs/request" };
             flame::svg_in(&tree, unit, &format!("{title}: {name}"))
         }
-        Form::Cpuprofile => format!("{}\n", profile::cpuprofile(&one(args, &chosen, of_thousand(args))?.1)),
+        Form::Cpuprofile => {
+            let factor = if args.heap { NANOSECONDS } else { THOUSAND_REQUESTS };
+            format!("{}\n", profile::cpuprofile(&one(args, &chosen, factor)?.1))
+        }
     };
-    if matches!(args.format, Form::Firefox | Form::Cpuprofile) && !args.heap {
-        print::talk("times are those of a thousand requests: a millisecond stands for a microsecond of each");
+    match (args.format, args.heap) {
+        (Form::Firefox | Form::Cpuprofile, false) => {
+            print::talk(
+                "times are those of a thousand requests: a millisecond stands for a microsecond of each",
+            );
+        }
+        (Form::Cpuprofile, true) => {
+            print::talk("the format has times alone: a microsecond stands for a byte of each request");
+        }
+        _ => {}
     }
     put(out, &text)
 }
 
 fn width(out: Option<&Path>) -> usize {
     if out.is_some() { print::WIDTH } else { print::width() }
-}
-
-fn of_thousand(args: &FormArgs) -> f64 {
-    if args.heap { 1.0 } else { THOUSAND_REQUESTS }
 }
 
 fn scaled(tree: &Tree, factor: f64) -> Tree {

@@ -28,7 +28,7 @@ impl Dispatcher<'_> {
             return;
         }
         let outcome = match self.unexplainable(reason) {
-            Some(why) => Err(why.to_owned()),
+            Some(why) => Err(why),
             None => self.capture_rounds(ROUNDS).map_err(|failure| match failure {
                 Failure::Interrupted => "interrupted; what was captured before is kept".to_owned(),
                 failure => failure.to_string(),
@@ -40,19 +40,28 @@ impl Dispatcher<'_> {
         }
     }
 
-    /// Why there is nothing to explain; `None` where there is.
-    fn unexplainable(&self, reason: &EndReason) -> Option<&'static str> {
+    /// Why there is nothing to explain, and where profiles can be had without a result, how; `None` where there is.
+    fn unexplainable(&self, reason: &EndReason) -> Option<String> {
+        let experiment = &self.writer.record().header.experiment;
+        let all_the_same = |why: &str| {
+            format!(
+                "{why}; proofload profile {experiment} shows where each variant spends its time all the same"
+            )
+        };
         match reason {
             EndReason::Decided | EndReason::LastLook | EndReason::BudgetSpent | EndReason::Measured => {}
-            EndReason::Interrupted => return Some("the run was interrupted"),
-            _ => return Some("the run came to no result"),
+            EndReason::Interrupted => return Some("the run was interrupted".to_owned()),
+            EndReason::BudgetTooSmall { .. } => {
+                return Some(all_the_same("the budget holds too few blocks for a result"));
+            }
+            _ => return Some("the run came to no result".to_owned()),
         }
         let conclusion = audit::conclude(self.writer.record());
         let is_void = match &conclusion.comparisons[..] {
             [] => conclusion.is_void(),
             asked => asked.iter().all(|comparison| comparison.outcome == Outcome::Void),
         };
-        is_void.then_some("the result is void")
+        is_void.then(|| all_the_same("the result is void"))
     }
 
     /// Captures in so many rounds, with nothing measured before. The end of the run is the end of the captures.

@@ -88,6 +88,17 @@ fn without_being_asked_nothing_is_captured_and_the_result_is_the_same_with_it() 
 }
 
 #[test]
+fn of_a_run_with_too_few_blocks_it_is_said_how_to_have_profiles_all_the_same() {
+    let mut short = asked(2);
+    short.design.budget = Duration::from_secs(19);
+    let mut world = Simulated::new(5, &[0.0, 0.5]);
+    let (record, said, told) = captured(short, &mut world);
+    let hint = format!("; proofload profile {} shows", record.header.experiment);
+    assert!(said.len() == 1 && said[0].contains(&hint), "{said:?} after {:?}", record.ended);
+    assert_eq!((told.len(), record.captures.len()), (0, 0));
+}
+
+#[test]
 fn a_run_that_spent_its_budget_is_explained_and_one_without_a_result_is_not() {
     let mut spent = asked(2);
     spent.design.budget = Duration::from_secs(120);

@@ -42,21 +42,27 @@ pub fn accounts(facts: &Facts) -> Option<Hazard> {
     })
 }
 
-/// Whether services can be profiled.
+/// Whether services can be profiled below their JavaScript.
 pub fn profiles(facts: &Facts) -> Option<Hazard> {
-    let paranoid = facts.rights.perf_event_paranoid?;
-    let hidden = facts.rights.kptr_restrict.unwrap_or(0);
+    const RUN: &str = "sysctl -w kernel.perf_event_paranoid=1 kernel.kptr_restrict=0";
+    let strict = facts.rights.perf_event_paranoid.is_some_and(|paranoid| paranoid > PARANOID_FINE);
+    if let Some(refused) = facts.asked.stacks.as_ref().filter(|stacks| !stacks.granted) {
+        let evidence = refused.reason.clone().unwrap_or_else(|| "no native profiles".to_owned());
+        let effect = "--explain has JavaScript in full all the same; of compiled code and of the kernel it has CPU time by thread alone";
+        let hazard = Hazard::know("profiles", evidence, effect);
+        return Some(if strict { hazard.run(RUN) } else { hazard });
+    }
+    let (paranoid, hidden) = (facts.rights.perf_event_paranoid?, facts.rights.kptr_restrict.unwrap_or(0));
     let evidence = format!("perf_event_paranoid {paranoid}, kptr_restrict {hidden}");
-    let enough = facts.rights.root == Some(true) || paranoid <= PARANOID_FINE && hidden == 0;
-    Some(match enough {
-        true => Hazard::fine("profiles", evidence),
-        false => Hazard::know(
-            "profiles",
-            evidence,
-            "profilers see less than the whole of a service; measurements do not need this",
-        )
-        .run("sysctl -w kernel.perf_event_paranoid=1 kernel.kptr_restrict=0"),
-    })
+    if facts.rights.root == Some(true) || !strict && hidden == 0 {
+        return Some(Hazard::fine("profiles", evidence));
+    }
+    let effect = if strict {
+        "--explain has JavaScript and compiled code in full, and no stacks of the kernel; measurements do not need this"
+    } else {
+        "functions of the kernel have no names in what --explain says; measurements do not need this"
+    };
+    Some(Hazard::know("profiles", evidence, effect).run(RUN))
 }
 
 /// What the shipped experiments start.

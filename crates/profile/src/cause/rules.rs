@@ -215,7 +215,7 @@ fn logging(case: &Case<'_>) -> Option<Told> {
             Some(package) => (plain(&package), "fewer lines, or a destination that gathers them, cost less"),
             None => (
                 "console.log".to_owned(),
-                "to files and terminals it writes each line before it returns; a logger that gathers lines costs less",
+                "it writes each line before it returns, to files, terminals and pipes alike; a logger that gathers lines costs less",
             ),
         };
         Some(format!("Writing log lines: {who}{}, takes {}; {help}.", called_by(found), case.figures(before, after)))

@@ -158,6 +158,10 @@ fn json_logging_and_monitoring_are_known_by_their_functions() {
     let apm = packaged("@pm2/io", "wrapped", "build/main/metrics.js", Kind::Middleware);
     has(story(calls(&[&apm, &core("emit", "node:events")], 300.0), 0.0), &["PM2's monitoring", "--no-pmx"]);
     has(story(calls(&[&apm, &app("handler", 10)], 300.0), 0.0), &["One function", "handler"]);
+    let inside = packaged("pm2", "update", "modules/pm2-io-bpm/utils/EDS.js", Kind::Middleware);
+    has(story(calls(&[&inside], 300.0), 0.0), &["PM2's monitoring", "pm2@1.2.3"]);
+    let runs_it = packaged("pm2", "run", "lib/ProcessContainerFork.js", Kind::Middleware);
+    has(story(calls(&[&runs_it], 300.0), 0.0), &["One function", "run"]);
 }
 
 #[test]

@@ -153,7 +153,9 @@ fn logging(frame: &Frame) -> bool {
 }
 
 fn apm(frame: &Frame) -> bool {
-    package(frame) == "@pm2/io" || package(frame).starts_with("@opencensus/")
+    // From version 7 on PM2 has it in a folder of its own.
+    let inside = package(frame) == "pm2" && frame.file.starts_with("modules/pm2-io");
+    inside || package(frame) == "@pm2/io" || package(frame).starts_with("@opencensus/")
 }
 
 /// How much of a tree is a topic's, and where.

@@ -115,7 +115,7 @@ fn threads_that_run_no_javascript_are_told_apart() {
        {"thread":10,"thread_name":"node","frames":[6,7,10],"samples":7},{"thread":10,"thread_name":"node","frames":[6,11],"samples":1},
        {"thread":14,"thread_name":"nginx","frames":[],"samples":8}]}"#;
     let cut = native_tree(&NativeProfile::read(text.as_bytes()).expect("a profile"), &NAMING);
-    let kinds = cut.tree.by_kind();
+    let kinds = cut.tree.sums(|frame| Some(frame.kind));
     let of = |kind: Kind| kinds.get(&kind).copied().unwrap_or(0.0) / 1000.0;
     assert_eq!([of(Kind::ThreadPool), of(Kind::Gc), of(Kind::Jit), of(Kind::Kernel)], [5.0, 9.0, 2.0, 4.0]);
     assert_eq!([of(Kind::Application), of(Kind::Native)], [20.0, 16.0]);

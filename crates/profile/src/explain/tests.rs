@@ -148,6 +148,11 @@ fn a_worker_without_a_profile_is_unexplained_and_told() {
     assert!(found.doubts[0].evidence.contains("api in plain: process 200 has 50 %"), "{:?}", found.doubts);
     assert!(found.doubts[0].evidence.ends_with("(and 2 more like it)"));
     assert!(!found.subjects[0].workers[1].profiled);
+    for capture in made.of(CaptureKind::Cpu) {
+        let why = "Node.js 16.20.2 is too old: at least 18 is needed";
+        capture.services[0].processes[1].agents[0].failed = Some(why.into());
+    }
+    assert_eq!(checks(&made.explained(0.0)), ["node_too_old", "unexplained"]);
 }
 
 #[test]

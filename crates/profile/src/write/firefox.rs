@@ -2,7 +2,7 @@
 //!
 //! Written here and not by the crate `fxprof-processed-profile`: that one records samples as they come, with whole numbers as
 //! their weight, and a finished tree has fractions of microseconds. The profiler brings older versions up to its own, so this one
-//! stays readable. A tree has no times: samples stand one after the other, each as long as its value.
+//! stays readable. A tree has no times: samples stand one after the other, each as long as its value, and of bytes a millisecond each.
 
 use std::collections::HashMap;
 
@@ -17,11 +17,21 @@ pub const PROCESSED_VERSION: u32 = 62;
 const GECKO_VERSION: u32 = 24;
 const NS_PER_MS: f64 = 1e6;
 
-/// Trees as threads of one profile, each under its name; their values are nanoseconds.
-pub fn firefox(trees: &[(String, &Tree)]) -> Value {
+/// What the values of trees are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Values {
+    /// Nanoseconds.
+    Nanoseconds,
+    /// Bytes.
+    Bytes,
+}
+
+/// Trees as threads of one profile, each under its name.
+pub fn firefox(trees: &[(String, &Tree)], values: Values) -> Value {
     let mut tables = Tables::default();
+    let threads = trees.iter().enumerate();
     let threads: Vec<Value> =
-        trees.iter().enumerate().map(|(index, (name, tree))| tables.thread(index, name, tree)).collect();
+        threads.map(|(index, (name, tree))| tables.thread(index, name, (tree, values))).collect();
     let categories: Vec<Value> = Kind::ALL
         .iter()
         .map(|kind| json!({ "name": kind.name(), "color": colour(*kind), "subcategories": ["Other"] }))
@@ -129,7 +139,11 @@ impl Tables {
         self.functions.len() - 1
     }
 
-    fn thread(&mut self, index: usize, name: &str, tree: &Tree) -> Value {
+    fn thread(&mut self, index: usize, name: &str, (tree, values): (&Tree, Values)) -> Value {
+        let (one, weight_type) = match values {
+            Values::Nanoseconds => (NS_PER_MS, "tracing-ms"),
+            Values::Bytes => (1.0, "bytes"),
+        };
         let functions: Vec<usize> = tree.frames.iter().map(|frame| self.function(frame)).collect();
         let first = self.stacks.len();
         let (mut stacks, mut weights) = (Vec::new(), Vec::new());
@@ -143,11 +157,12 @@ impl Tables {
             self.stacks.push((tree.caller(place).map(|caller| first + caller), *function));
             if node.self_value > 0.0 && node.self_value.is_finite() {
                 stacks.push(first + place);
-                weights.push(node.self_value / NS_PER_MS);
+                weights.push(node.self_value / one);
             }
         }
+        let length = |weight: &f64| if values == Values::Bytes { 1.0 } else { *weight };
         let mut times = vec![0.0];
-        times.extend(&weights);
+        times.extend(weights.iter().map(length));
         times.truncate(weights.len());
         json!({
             "name": name,
@@ -164,7 +179,7 @@ impl Tables {
             "tid": (index + 1).to_string(),
             "samples": {
                 "length": stacks.len(),
-                "weightType": "tracing-ms",
+                "weightType": weight_type,
                 "stack": stacks,
                 "timeDeltas": times,
                 "weight": weights,

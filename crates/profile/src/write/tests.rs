@@ -55,7 +55,7 @@ fn a_cpuprofile_is_read_back_as_what_it_was() {
 #[test]
 fn the_firefox_profilers_tables_fit_each_other() {
     let tree = tree();
-    let value = firefox(&[("A".to_owned(), &tree), ("B".to_owned(), &tree)]);
+    let value = firefox(&[("A".to_owned(), &tree), ("B".to_owned(), &tree)], Values::Nanoseconds);
     let shared = &value["shared"];
     for table in ["funcTable", "frameTable", "stackTable", "sources", "resourceTable", "nativeSymbols"] {
         let columns = shared[table].as_object().expect("a table");
@@ -72,6 +72,8 @@ fn the_firefox_profilers_tables_fit_each_other() {
     let weights: f64 =
         samples["weight"].as_array().expect("weights").iter().filter_map(serde_json::Value::as_f64).sum();
     assert!((weights - tree.total() / 1e6).abs() < 1e-9);
+    let bytes = &firefox(&[("A".to_owned(), &tree)], Values::Bytes)["threads"][0]["samples"];
+    assert_eq!((&bytes["weightType"], &bytes["weight"][0]), (&"bytes".into(), &1500.0.into()));
     let category = shared["frameTable"]["category"][1].as_u64().expect("a number") as usize;
     assert_eq!(value["meta"]["categories"][category]["name"], "framework");
 }

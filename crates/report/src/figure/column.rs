@@ -3,9 +3,10 @@
 //! These are figures without an interval, of variants and services, so each has three digits at most. One unit for all would cost the
 //! smallest its digits where they span more than a factor of a thousand: there each has its own, and the units stand below each other.
 
+use audit::Difference;
 use audit::series::Unit;
 
-use super::{count, three_digits};
+use super::{added_alone, added_in, count, in_unit, three_digits};
 
 /// How far apart figures may be that share a unit.
 const SPAN_MAX: f64 = 1000.0;
@@ -83,6 +84,36 @@ fn number(value: f64, decimals: usize) -> String {
     }
 }
 
+/// Differences that stand below each other, each with its interval where it has one: one unit for all, and for each the digits that its
+/// interval deserves.
+pub(crate) fn added_column(differences: &[Difference]) -> Vec<(String, Option<String>)> {
+    let sizes = || differences.iter().map(size).filter(|size| *size > 0.0);
+    let (least, most) = (sizes().fold(f64::INFINITY, f64::min), sizes().fold(0.0, f64::max));
+    let told = |of: &Difference| {
+        let shared = in_unit(of.unit, most);
+        let fits = match most > least * SPAN_MAX {
+            true => in_unit(of.unit, size(of)),
+            false if least < LEAST * shared.0 => in_unit(of.unit, least),
+            false => shared,
+        };
+        if !has_interval(of) {
+            return (added_alone(of.value, fits), None);
+        }
+        let (value, interval) = added_in(of, fits);
+        (value, Some(interval))
+    };
+    differences.iter().map(told).collect()
+}
+
+/// What its unit has to fit.
+fn size(of: &Difference) -> f64 {
+    if has_interval(of) { of.low.abs().max(of.high.abs()) } else { of.value.abs() }
+}
+
+fn has_interval(of: &Difference) -> bool {
+    of.low.is_finite() && of.high.is_finite() && of.high > of.low
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,5 +137,26 @@ mod tests {
     #[test]
     fn figures_too_far_apart_for_one_unit_have_each_its_own_below_each_other() {
         assert_eq!(micros(&[4.0, 20_400.0, 21e6]), ["4.00 µs", "20.4 ms", "21.0  s"]);
+    }
+
+    #[test]
+    fn differences_below_each_other_have_one_unit_and_each_its_own_digits() {
+        let us = |values: &[(f64, f64)]| {
+            let of = |(value, half): &(f64, f64)| {
+                let (value, low, high) = (*value, value - half, value + half);
+                Difference { unit: audit::Unit::Us, value, low, high }
+            };
+            let told = added_column(&values.iter().map(of).collect::<Vec<_>>());
+            told.into_iter()
+                .map(|(value, interval)| format!("{value} {}", interval.unwrap_or_default()))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            us(&[(20_400.0, 690.0), (-1_210.0, 40.0)]),
+            ["+20.40 ms +19.71 to +21.09 ms", "−1.210 ms −1.250 to −1.170 ms"]
+        );
+        assert_eq!(us(&[(20_400.0, 0.0), (-31.25, 0.0)]), ["+20400 µs ", "−31.2 µs "]);
+        // Too far apart for one.
+        assert_eq!(us(&[(20_400.0, 0.0), (0.5, 0.0)]), ["+20.4 ms ", "+0.50 µs "]);
     }
 }

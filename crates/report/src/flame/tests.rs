@@ -134,3 +134,20 @@ fn no_two_kinds_look_alike_to_anybody() {
         }
     }
 }
+
+#[test]
+fn below_a_function_that_moved_calls_lie_over_each_other() {
+    let at = |line: u32| {
+        let mut tree = tree(&[("handler", Kind::Application, None, 1.0), ("hash", Kind::Core, Some(0), 7.0)]);
+        (tree.frames[0].file, tree.frames[0].line) = ("server.js".into(), line);
+        tree
+    };
+    let (before, after) = (at(10), at(12));
+    let aligned = super::aligned::like(&before, &after);
+    let forest = Forest::of(&[&aligned, &after]);
+    assert_eq!(
+        forest.places.iter().map(|place| &place.own[..]).collect::<Vec<_>>(),
+        [[1.0, 1.0], [7.0, 7.0]]
+    );
+    assert_eq!(Forest::of(&[&before, &after]).places.len(), 4);
+}

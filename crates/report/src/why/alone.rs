@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use profile::{Comparison, Frame, Kind, Tree};
 use serde_json::{Value, json};
 
+use super::columns::beside;
 use super::long::{heavy, top_down};
 use super::name::{at_line, function, harmless, package, place};
 use super::text::table_text;
@@ -34,45 +35,50 @@ pub fn of_tree(title: &str, tree: &Tree, unit: Unit, width: usize) -> String {
 
 fn by_kind(tree: &Tree, unit: Unit) -> Option<Table> {
     let worked = calls::worked(tree);
-    let row =
-        |(kind, value): (Kind, f64)| vec![kind.name().to_owned(), unit.show(value), percent(value, worked)];
-    let rows = calls::kinds(tree).into_iter().filter(|(_, value)| *value > 0.0).map(row).collect();
+    let kinds: Vec<(Kind, f64)> = calls::kinds(tree).into_iter().filter(|(_, value)| *value > 0.0).collect();
+    let rows = beside(vec![
+        kinds.iter().map(|(kind, _)| kind.name().to_owned()).collect(),
+        unit.column(kinds.iter().map(|(_, value)| Some(*value))),
+        kinds.iter().map(|(_, value)| percent(*value, worked)).collect(),
+    ]);
     Table::new("by whose code it is", 1, &["whose code", "own", "share"]).with(rows)
 }
 
 fn by_package(tree: &Tree, unit: Unit) -> Option<Table> {
-    let mut sums: BTreeMap<String, f64> = BTreeMap::new();
-    for of in calls::functions(tree) {
-        if let Some(of_package) = tree.frames.get(of.frame).and_then(|frame| frame.package.as_ref()) {
-            *sums.entry(package(of_package)).or_default() += of.self_value;
-        }
-    }
+    let sums = tree.sums(|frame| frame.package.as_ref().map(package));
     let mut sums: Vec<(String, f64)> = sums.into_iter().filter(|(_, value)| *value > 0.0).collect();
     sums.sort_by(|one, other| other.1.total_cmp(&one.1));
+    sums.truncate(PACKAGES_MAX);
     let worked = calls::worked(tree);
-    let row = |(name, value): (String, f64)| vec![name, unit.show(value), percent(value, worked)];
-    Table::new("by package", 1, &["package", "own", "share"])
-        .with(sums.into_iter().take(PACKAGES_MAX).map(row).collect())
+    let values = unit.column(sums.iter().map(|(_, value)| Some(*value)));
+    let (names, shares) = sums.into_iter().map(|(name, value)| (name, percent(value, worked))).unzip();
+    Table::new("by package", 1, &["package", "own", "share"]).with(beside(vec![names, values, shares]))
 }
 
 fn by_function(tree: &Tree, unit: Unit) -> Option<Table> {
     let worked = calls::worked(tree);
-    let row = |of: calls::Function| {
-        let frame = tree.frames.get(of.frame)?;
-        let figures = [unit.show(of.self_value), percent(of.self_value, worked), unit.show(of.total)];
-        Some([function(frame), place(frame)].into_iter().chain(figures).collect::<Vec<String>>())
-    };
-    let told = calls::functions(tree).into_iter().filter(|of| of.self_value > 0.0).take(FUNCTIONS_MAX);
-    Table::new("by function", 2, &["function", "where", "own", "share", "with calls"])
-        .with(told.filter_map(row).collect())
+    let functions = calls::functions(tree);
+    let known = |of: &calls::Function| Some((of.clone(), tree.frames.get(of.frame)?));
+    let told: Vec<(calls::Function, &Frame)> =
+        functions.iter().filter(|of| of.self_value > 0.0).take(FUNCTIONS_MAX).filter_map(known).collect();
+    let rows = beside(vec![
+        told.iter().map(|(_, frame)| function(frame)).collect(),
+        told.iter().map(|(_, frame)| place(frame)).collect(),
+        unit.column(told.iter().map(|(of, _)| Some(of.self_value))),
+        told.iter().map(|(of, _)| percent(of.self_value, worked)).collect(),
+        unit.column(told.iter().map(|(of, _)| Some(of.total))),
+    ]);
+    Table::new("by function", 2, &["function", "where", "own", "share", "with calls"]).with(rows)
 }
 
 fn by_line(tree: &Tree, unit: Unit) -> Option<Table> {
-    let row = |(frame, line, value): (usize, u32, f64)| {
-        let frame = tree.frames.get(frame)?;
-        Some(vec![function(frame), at_line(frame, line), unit.show(value)])
-    };
-    let rows = calls::lines(tree, LINES_MAX).into_iter().filter_map(row).collect();
+    let known = |(frame, line, value): (usize, u32, f64)| Some((tree.frames.get(frame)?, line, value));
+    let told: Vec<(&Frame, u32, f64)> = calls::lines(tree, LINES_MAX).into_iter().filter_map(known).collect();
+    let rows = beside(vec![
+        told.iter().map(|(frame, ..)| function(frame)).collect(),
+        told.iter().map(|(frame, line, _)| at_line(frame, *line)).collect(),
+        unit.column(told.iter().map(|(.., value)| Some(*value))),
+    ]);
     Table::new("by line", 2, &["function", "line", "own"]).with(rows)
 }
 
@@ -122,7 +128,7 @@ pub fn difference(comparison: &Comparison, unit: Unit, width: usize) -> String {
             |_| None,
         )),
     ];
-    let (value, interval) = unit.change(&comparison.profiled_us);
+    let (value, interval) = unit.changes(std::iter::once(&comparison.profiled_us)).swap_remove(0);
     let interval = interval.map(|interval| format!(" ({interval})")).unwrap_or_default();
     let heading = format!("{} against {}", harmless(&comparison.variant), harmless(&comparison.baseline));
     let mut out = format!("{BOLD}{heading}{BOLD:#}: {value}{interval} of {}\n\n", unit.of_what());

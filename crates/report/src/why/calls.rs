@@ -54,14 +54,9 @@ pub(crate) struct Call {
     pub left_out: usize,
 }
 
-/// The caller of a node, if it stands before it as it must.
-fn parent(tree: &Tree, node: usize) -> Option<usize> {
-    tree.nodes.get(node)?.parent.filter(|parent| *parent < node)
-}
-
 /// Who called a node, and who called that, to the root.
 fn ancestors(tree: &Tree, node: usize) -> impl Iterator<Item = usize> {
-    std::iter::successors(parent(tree, node), |above| parent(tree, *above)).take(DEEP_MAX)
+    std::iter::successors(tree.caller(node), |above| tree.caller(*above)).take(DEEP_MAX)
 }
 
 fn frame(tree: &Tree, node: usize) -> Option<&Frame> {
@@ -91,7 +86,7 @@ fn totals(tree: &Tree) -> Vec<f64> {
         totals[node] = tree.nodes[node].self_value;
     }
     for node in (0..tree.nodes.len()).rev() {
-        if let Some(parent) = parent(tree, node) {
+        if let Some(parent) = tree.caller(node) {
             totals[parent] += totals[node];
         }
     }
@@ -118,13 +113,8 @@ pub(crate) fn functions(tree: &Tree) -> Vec<Function> {
 
 /// What worked by whose code it is, the most expensive first.
 pub(crate) fn kinds(tree: &Tree) -> Vec<(Kind, f64)> {
-    let mut sums: BTreeMap<Kind, f64> = BTreeMap::new();
-    for node in working(tree) {
-        if let Some(frame) = frame(tree, node) {
-            *sums.entry(frame.kind).or_default() += tree.nodes[node].self_value;
-        }
-    }
-    let mut kinds: Vec<(Kind, f64)> = sums.into_iter().collect();
+    let worked = tree.sums(|frame| (frame.kind != Kind::Waiting).then_some(frame.kind));
+    let mut kinds: Vec<(Kind, f64)> = worked.into_iter().collect();
     kinds.sort_by(|one, other| other.1.total_cmp(&one.1));
     kinds
 }
@@ -158,7 +148,7 @@ fn callers(tree: &Tree, places: &Places, deep: usize) -> Vec<Caller> {
     }
     let mut above: BTreeMap<usize, Places> = BTreeMap::new();
     for (node, value) in places {
-        if let Some(caller) = parent(tree, *node).filter(|caller| is_told(tree, *caller)) {
+        if let Some(caller) = tree.caller(*node).filter(|caller| is_told(tree, *caller)) {
             above.entry(tree.nodes[caller].frame).or_default().push((caller, *value));
         }
     }
@@ -190,7 +180,7 @@ pub(crate) fn on_behalf_of(tree: &Tree, of: &Frame) -> Option<(usize, f64)> {
         let own = |caller: &usize| {
             frame(tree, *caller).is_some_and(|frame| frame.kind == Kind::Application && frame != of)
         };
-        let direct = parent(tree, node).filter(|caller| is_told(tree, *caller));
+        let direct = tree.caller(node).filter(|caller| is_told(tree, *caller));
         if let Some(caller) = ancestors(tree, node).find(own).or(direct) {
             *shares.entry(tree.nodes[caller].frame).or_default() += value;
         }
@@ -205,7 +195,7 @@ pub(crate) fn top_down(tree: &Tree, least: f64, most: usize) -> Vec<Call> {
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); tree.nodes.len()];
     let mut roots = Vec::new();
     for node in 0..tree.nodes.len() {
-        match parent(tree, node) {
+        match tree.caller(node) {
             Some(parent) => children[parent].push(node),
             None => roots.push(node),
         }

@@ -1,12 +1,13 @@
 //! Everything of an explanation that text can tell, variant by variant: what `proofload profile RECORD` prints.
 
-use profile::{Cost, Explanation, LineCost, Row, Subject, Tree, WorkerShare};
+use profile::{Explanation, LineCost, Row, Subject, Tree, WorkerShare};
 
+use super::columns::beside;
 use super::name::{at_line, both, function, harmless, place};
 use super::table::cut;
 use super::text::{doubts, method, reason_text, table_text};
 use super::unit::percent;
-use super::words::{called, costs, function_row, micros_or_none, range, several_services};
+use super::words::{US, called, costs, function_rows, several_services};
 use super::{Table, Unit, Why, calls};
 use crate::drawing::{BOLD, FAINT, wrapped};
 use crate::figure::{count, micros};
@@ -32,7 +33,7 @@ pub fn subjects(explanation: &Explanation, width: usize) -> String {
 }
 
 fn subject(of: &Subject, several: bool, width: usize) -> String {
-    let cpu = match range(&of.cpu_us).as_str() {
+    let cpu = match US.ranges(std::iter::once(&of.cpu_us)).concat().as_str() {
         "–" => micros(of.cpu_us.value),
         range => format!("{} ({range})", micros(of.cpu_us.value)),
     };
@@ -42,25 +43,31 @@ fn subject(of: &Subject, several: bool, width: usize) -> String {
     );
     let mut out =
         format!("{BOLD}{}{BOLD:#}\n{}\n", called(of, several), wrapped(&line, "    ", "    ", width));
-    let package_row =
-        |cost: &Cost<String>| vec![harmless(&cost.what), micros_or_none(cost.us.value), range(&cost.us)];
     let tables = [
         Table::new("by whose code it is", 1, &["whose code", "CPU/request", "95 %", "share"]).with(costs(of)),
-        Table::new("by package", 1, &["package", "CPU/request", "95 %"])
-            .with(of.packages.iter().take(PACKAGES_MAX).map(package_row).collect()),
+        Table::new("by package", 1, &["package", "CPU/request", "95 %"]).with(package_rows(of)),
         Table::new("by function", 2, &["function", "where", "own", "95 %", "with calls"])
-            .with(of.functions.iter().take(FUNCTIONS_MAX).map(function_row).collect()),
+            .with(function_rows(of, FUNCTIONS_MAX)),
         by_line(of),
         workers(&of.workers),
         spread(of),
     ];
     out.extend(tables.iter().flatten().map(|table| table_text(table, width)));
-    out += &heavy(&of.tree, Unit::MicrosPerRequest, width);
-    out += &top_down(&of.tree, Unit::MicrosPerRequest, width);
+    out += &heavy(&of.tree, US, width);
+    out += &top_down(&of.tree, US, width);
     if let Some(heap) = of.heap.as_ref().filter(|heap| heap.total() > 0.0) {
         out += &heavy(heap, Unit::BytesPerRequest, width);
     }
     out
+}
+
+fn package_rows(of: &Subject) -> Vec<Vec<String>> {
+    let told = || of.packages.iter().take(PACKAGES_MAX);
+    beside(vec![
+        told().map(|cost| harmless(&cost.what)).collect(),
+        US.column(told().map(|cost| Some(cost.us.value))),
+        US.ranges(told().map(|cost| &cost.us)),
+    ])
 }
 
 /// The most expensive lines of all functions.
@@ -71,9 +78,11 @@ fn by_line(of: &Subject) -> Option<Table> {
     };
     let mut lines: Vec<(f64, String, String)> = of.functions.iter().flat_map(lines).collect();
     lines.sort_by(|one, other| other.0.total_cmp(&one.0));
-    let rows = lines.into_iter().take(LINES_MAX).filter(|(us, ..)| *us > 0.0);
-    let rows = rows.map(|(us, place, function)| vec![function, place, micros_or_none(us)]).collect();
-    Table::new("by line", 2, &["function", "line", "own"]).with(rows)
+    lines.truncate(LINES_MAX);
+    lines.retain(|(us, ..)| *us > 0.0);
+    let own = US.column(lines.iter().map(|(us, ..)| Some(*us)));
+    let (places, functions) = lines.into_iter().map(|(_, place, function)| (place, function)).unzip();
+    Table::new("by line", 2, &["function", "line", "own"]).with(beside(vec![functions, places, own]))
 }
 
 /// The processes and how the requests were spread over them.
@@ -102,11 +111,13 @@ fn workers(shares: &[WorkerShare]) -> Option<Table> {
 /// Functions whose cost per request differs from worker to worker.
 fn spread(of: &Subject) -> Option<Table> {
     let differs = |row: &&Row| row.workers_us.1 > row.workers_us.0;
-    let row = |row: &Row| {
-        let (least, most) = row.workers_us;
-        vec![function(&row.frame), place(&row.frame), micros_or_none(least), micros_or_none(most)]
-    };
-    let rows = of.functions.iter().take(HEAVY_MAX / 2).filter(differs).map(row).collect();
+    let told = || of.functions.iter().take(HEAVY_MAX / 2).filter(differs);
+    let rows = beside(vec![
+        told().map(|row| function(&row.frame)).collect(),
+        told().map(|row| place(&row.frame)).collect(),
+        US.column(told().map(|row| Some(row.workers_us.0))),
+        US.column(told().map(|row| Some(row.workers_us.1))),
+    ]);
     Table::new("spread between workers", 2, &["function", "where", "least", "most"]).with(rows)
 }
 
@@ -121,8 +132,9 @@ pub(super) fn heavy(tree: &Tree, unit: Unit, width: usize) -> String {
         "{FAINT}bottom up (heavy), {}: a function's own, and below it who calls it, with the share of the line it belongs to{FAINT:#}\n",
         unit.of_what()
     );
-    for function in &heavy {
-        caller_lines(tree, function, (unit, whole, 0, width), &mut out);
+    let values = unit.column(heavy.iter().map(|function| Some(function.value)));
+    for (function, value) in heavy.iter().zip(&values) {
+        caller_lines(tree, function, (value, whole, 0, width), &mut out);
     }
     out + "\n"
 }
@@ -130,15 +142,14 @@ pub(super) fn heavy(tree: &Tree, unit: Unit, width: usize) -> String {
 fn caller_lines(
     tree: &Tree,
     of: &calls::Caller,
-    (unit, whole, depth, width): (Unit, f64, usize, usize),
+    (value, whole, depth, width): (&str, f64, usize, usize),
     out: &mut String,
 ) {
     let Some(frame) = tree.frames.get(of.frame) else { return };
-    let value = if depth == 0 { unit.show(of.value) } else { String::new() };
     let line = format!("{value:>11} {:>7}  {}{}", percent(of.value, whole), "  ".repeat(depth), both(frame));
     *out += &(cut(&line, width, false) + "\n");
     for caller in &of.callers {
-        caller_lines(tree, caller, (unit, of.value, depth + 1, width), out);
+        caller_lines(tree, caller, ("", of.value, depth + 1, width), out);
     }
 }
 
@@ -154,16 +165,12 @@ pub(super) fn top_down(tree: &Tree, unit: Unit, width: usize) -> String {
         unit.of_what(),
         CALL_SHARE_MIN * 100.0
     );
-    for call in calls {
+    let totals = unit.column(calls.iter().map(|call| Some(call.total)));
+    let own = unit.column(calls.iter().map(|call| Some(call.self_value)));
+    for (call, (total, own)) in calls.iter().zip(totals.iter().zip(&own)) {
         let Some(frame) = tree.frames.get(call.frame) else { continue };
         let chain = if call.left_out > 0 { format!("+{} ", call.left_out) } else { String::new() };
-        let line = format!(
-            "{:>11} {:>11}  {}{chain}{}",
-            unit.show(call.total),
-            unit.show(call.self_value),
-            "  ".repeat(call.depth),
-            both(frame)
-        );
+        let line = format!("{total:>11} {own:>11}  {}{chain}{}", "  ".repeat(call.depth), both(frame));
         out += &(cut(&line, width, false) + "\n");
     }
     out + "\n"

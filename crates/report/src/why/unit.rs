@@ -1,9 +1,9 @@
 //! What the values of a profile are counted in, and how they are written.
 
-use audit::Difference;
+use audit::{Difference, series};
 use profile::Interval;
 
-use crate::figure::{added, added_alone, bytes, micros};
+use crate::figure::{added_column, bytes, column, micros};
 
 /// What the values of a tree are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,34 +39,76 @@ impl Unit {
         }
     }
 
+    /// Changes below this are none: half a microsecond in a hundred requests, and less than a byte.
+    pub(crate) fn least(self) -> f64 {
+        match self {
+            Unit::MicrosPerRequest => 0.005,
+            Unit::Nanoseconds => 5.0,
+            Unit::BytesPerRequest | Unit::Bytes => 1.0,
+        }
+    }
+
     /// A value as people read it.
     pub(crate) fn show(self, value: f64) -> String {
         match self {
             // What is below the least that sampling tells is nothing.
-            Unit::MicrosPerRequest if value.abs() < 0.005 => "0 µs".to_owned(),
+            Unit::MicrosPerRequest | Unit::Nanoseconds if value.abs() < self.least() => "0 µs".to_owned(),
             Unit::MicrosPerRequest => micros(value),
-            Unit::Nanoseconds if value.abs() < 5.0 => "0 µs".to_owned(),
             Unit::Nanoseconds => micros(value / 1e3),
             Unit::BytesPerRequest | Unit::Bytes => bytes(value),
         }
     }
 
-    /// A difference with its sign, and its interval where there is one.
-    pub(crate) fn change(self, difference: &Interval) -> (String, Option<String>) {
-        let Interval { value, low, high } = *difference;
-        let (unit, scale) = match self {
-            Unit::MicrosPerRequest => (audit::Unit::Us, 1.0),
-            Unit::Nanoseconds => (audit::Unit::Us, 1e-3),
-            Unit::BytesPerRequest | Unit::Bytes => (audit::Unit::Bytes, 1.0),
-        };
-        // One capture has no interval: both of its ends are the value.
-        if !(low.is_finite() && high.is_finite() && high > low) {
-            return (added_alone(unit, value * scale), None);
-        }
-        let scaled = Difference { unit, value: value * scale, low: low * scale, high: high * scale };
-        let (value, interval) = added(&scaled);
-        (value, Some(interval))
+    /// What one is in microseconds or bytes.
+    fn scale(self) -> f64 {
+        if self == Unit::Nanoseconds { 1e-3 } else { 1.0 }
     }
+
+    fn is_time(self) -> bool {
+        matches!(self, Unit::MicrosPerRequest | Unit::Nanoseconds)
+    }
+
+    /// Values that stand below each other, a dash where there is none.
+    pub(crate) fn column(self, values: impl Iterator<Item = Option<f64>>) -> Vec<String> {
+        let told = |value: f64| if value.abs() < self.least() { 0.0 } else { value * self.scale() };
+        let unit = if self.is_time() { series::Unit::Microseconds } else { series::Unit::Bytes };
+        column(unit, &values.map(|value| value.map(told)).collect::<Vec<_>>())
+    }
+
+    /// Both ends of intervals that stand below each other; a dash where one capture is all there is.
+    pub(crate) fn ranges<'a>(self, intervals: impl Iterator<Item = &'a Interval> + Clone) -> Vec<String> {
+        let known = |of: &&Interval| of.high > of.low;
+        let ends = intervals.clone().filter(known).flat_map(|of| [Some(of.low.max(0.0)), Some(of.high)]);
+        let ends = self.column(ends);
+        let mut told = ends.chunks(2).map(|ends| {
+            let [low, high] = ends else { return dash() };
+            // One unit for both where it is one.
+            let unit = high.rsplit(' ').next().unwrap_or_default();
+            format!("{} to {high}", low.strip_suffix(unit).unwrap_or(low).trim_end())
+        });
+        intervals.map(|of| if known(&of) { told.next() } else { None }.unwrap_or_else(dash)).collect()
+    }
+
+    /// Differences that stand below each other, with their signs, and their intervals where they have one: with one capture both ends
+    /// are the value.
+    pub(crate) fn changes<'a>(
+        self,
+        differences: impl Iterator<Item = &'a Interval>,
+    ) -> Vec<(String, Option<String>)> {
+        added_column(&differences.map(|difference| self.scaled(difference)).collect::<Vec<_>>())
+    }
+
+    fn scaled(self, difference: &Interval) -> Difference {
+        let unit = if self.is_time() { audit::Unit::Us } else { audit::Unit::Bytes };
+        let of = |value: f64| value * self.scale();
+        let Interval { value, low, high } = *difference;
+        Difference { unit, value: of(value), low: of(low), high: of(high) }
+    }
+}
+
+/// A dash is "not known"; a zero would be a figure.
+pub(crate) fn dash() -> String {
+    "–".to_owned()
 }
 
 /// A share of a whole as per cent: of the parts of a profile one decimal is more than they bear.

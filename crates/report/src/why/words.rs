@@ -2,12 +2,13 @@
 //!
 //! Must not: draw, or leave out a doubt.
 
-use profile::{Change, Comparison, Cost, Explanation, Frame, Interval, Kind, Row, Subject, Waiting};
+use profile::{Change, Comparison, Cost, Explanation, Frame, Kind, Subject, Waiting};
 
+use super::columns::{Figures, beside, with_figures};
 use super::name::{function, harmless, place};
 use super::unit::percent;
 use super::{Table, Unit, Why, calls};
-use crate::figure::{count, micros, signed};
+use crate::figure::{count, signed};
 
 /// Rows of tables in the section of a report.
 const FUNCTIONS_MAX: usize = 8;
@@ -17,6 +18,8 @@ const ALLOCATIONS_MAX: usize = 5;
 const CHANGE_SHARE_MIN: f64 = 0.02;
 /// Comparisons whose tables are in the section; the others have their reconciliation and their story.
 const DETAILED_MAX: usize = 3;
+/// What nearly all figures are.
+pub(super) const US: Unit = Unit::MicrosPerRequest;
 /// Variants whose tax is told one by one.
 const TAXED_MAX: usize = 3;
 
@@ -83,19 +86,18 @@ fn reason(explanation: &Explanation, comparison: &Comparison, detailed: bool) ->
 }
 
 fn tables(explanation: &Explanation, comparison: &Comparison) -> Vec<Table> {
-    let us = Unit::MicrosPerRequest;
     let worked = comparison.kinds.iter().filter(|change| change.what != Kind::Waiting);
     let least = largest(worked) * CHANGE_SHARE_MIN;
     let told: Vec<Change<String>> =
         comparison.packages.iter().filter(|of| size(of) >= least).cloned().collect();
-    let packages = changes(&told, PACKAGES_MAX, us, |of| vec![harmless(of)]);
-    let behalf = |of: &Frame| on_behalf(explanation, comparison, of);
+    let packages = changes(&told, PACKAGES_MAX, US, |of| vec![harmless(of)]);
+    let behalf = |change: &Change<Frame>| on_behalf(explanation, comparison, change);
     let tables =
         [
             kinds(explanation, comparison),
             table(comparison, "by package", 1, "package").with(packages),
             table(comparison, "by function, the largest changes of its own time", 2, "function")
-                .with(functions(&comparison.functions, FUNCTIONS_MAX, us, behalf)),
+                .with(functions(&comparison.functions, FUNCTIONS_MAX, US, behalf)),
             table(comparison, "memory kept per request, by function that allocates", 2, "function")
                 .with(functions(&comparison.heap, ALLOCATIONS_MAX, Unit::BytesPerRequest, |_| None)),
         ];
@@ -112,31 +114,28 @@ pub(super) fn table(comparison: &Comparison, heading: &str, names: usize, of: &s
 }
 
 fn kinds(explanation: &Explanation, comparison: &Comparison) -> Option<Table> {
-    let us = Unit::MicrosPerRequest;
     let shown = |change: &&Change<Kind>| {
         change.what != Kind::Waiting && change.baseline.abs().max(change.variant.abs()) >= 0.05
     };
-    let row = |change: &Change<Kind>| figures(vec![change.what.name().to_owned()], change, us);
-    let mut rows: Vec<Vec<String>> = comparison.kinds.iter().filter(shown).map(row).collect();
+    let told = || comparison.kinds.iter().filter(shown);
     let sum = |of: fn(&Change<Kind>) -> f64| {
         comparison.kinds.iter().filter(|change| change.what != Kind::Waiting).map(of).sum::<f64>()
     };
-    let seen = Change {
-        what: (),
+    let seen = Figures {
         baseline: sum(|change| change.baseline),
         variant: sum(|change| change.variant),
         difference: comparison.profiled_us,
     };
-    let measured = Change {
-        what: (),
+    let measured = Figures {
         baseline: cpu_us(explanation, &comparison.baseline),
         variant: cpu_us(explanation, &comparison.variant),
         difference: comparison.measured_us,
     };
-    if !rows.is_empty() {
-        rows.push(figures(vec!["all that profiles saw".to_owned()], &seen, us));
-        rows.push(figures(vec!["measured without them".to_owned()], &measured, us));
-    }
+    told().next()?;
+    let sums = ["all that profiles saw", "measured without them"];
+    let names = told().map(|change| change.what.name()).chain(sums).map(|name| vec![name.to_owned()]);
+    let figures: Vec<Figures> = told().map(Figures::from).chain([seen, measured]).collect();
+    let rows = with_figures(names.collect(), &figures, US);
     table(comparison, "CPU time per request, by whose code it is", 1, "whose code").with(rows)
 }
 
@@ -146,23 +145,6 @@ fn cpu_us(explanation: &Explanation, variant: &str) -> f64 {
     of.map(|subject| subject.cpu_us.value).sum()
 }
 
-/// Names, and then the figures of a change.
-pub(super) fn figures<T>(mut names: Vec<String>, change: &Change<T>, unit: Unit) -> Vec<String> {
-    let (value, interval) = unit.change(&change.difference);
-    names.extend([
-        unit.show(change.baseline),
-        unit.show(change.variant),
-        value,
-        interval.unwrap_or_else(dash),
-    ]);
-    names
-}
-
-/// A dash is "not known"; a zero would be a figure.
-fn dash() -> String {
-    "–".to_owned()
-}
-
 /// The largest changes, as rows.
 pub(super) fn changes<T>(
     changes: &[Change<T>],
@@ -170,13 +152,14 @@ pub(super) fn changes<T>(
     unit: Unit,
     names: impl Fn(&T) -> Vec<String>,
 ) -> Vec<Vec<String>> {
-    let told = worth_telling(changes, most);
-    told.map(|change| figures(names(&change.what), change, unit)).collect()
+    let told: Vec<&Change<T>> = worth_telling(changes, most, unit).collect();
+    let figures: Vec<Figures> = told.iter().map(|change| Figures::from(*change)).collect();
+    with_figures(told.iter().map(|change| names(&change.what)).collect(), &figures, unit)
 }
 
-fn worth_telling<T>(changes: &[Change<T>], most: usize) -> impl Iterator<Item = &Change<T>> {
-    let largest = largest(changes.iter());
-    let told = move |change: &&Change<T>| largest > 0.0 && size(change) >= largest * CHANGE_SHARE_MIN;
+fn worth_telling<T>(changes: &[Change<T>], most: usize, unit: Unit) -> impl Iterator<Item = &Change<T>> {
+    let least = unit.least().max(largest(changes.iter()) * CHANGE_SHARE_MIN);
+    let told = move |change: &&Change<T>| size(change) >= least;
     changes.iter().filter(told).take(most)
 }
 
@@ -198,33 +181,39 @@ pub(super) struct Behalf {
     share: String,
 }
 
-/// The same of functions, each with a line below it that says on whose behalf it worked, where `behalf` tells.
+/// The same of functions, each with a line below it that says on whose behalf it worked, where `behalf` tells, and one that says where
+/// it stood in the baseline, where that was elsewhere.
 pub(super) fn functions(
     changes: &[Change<Frame>],
     most: usize,
     unit: Unit,
-    behalf: impl Fn(&Frame) -> Option<Behalf>,
+    behalf: impl Fn(&Change<Frame>) -> Option<Behalf>,
 ) -> Vec<Vec<String>> {
-    let rows = |change: &Change<Frame>| {
-        let own = figures(vec![function(&change.what), place(&change.what)], change, unit);
-        let below = behalf(&change.what).map(|behalf| {
-            let mut row = vec![format!("  ← {}", behalf.caller), behalf.place];
+    let own = self::changes(changes, most, unit, |of| vec![function(of), place(of)]);
+    let rows = |(own, change): (Vec<String>, &Change<Frame>)| {
+        let below = |name: String, place: String, share: String| {
+            let mut row = vec![name, place];
             // Below the difference, for that is what it is a part of.
             row.resize(own.len() - 2, String::new());
-            row.extend([behalf.share, String::new()]);
+            row.extend([share, String::new()]);
             row
-        });
-        [Some(own), below]
+        };
+        let moved =
+            change.was.as_ref().map(|was| below("  moved from".to_owned(), place(was), String::new()));
+        let behalf = behalf(change).map(|of| below(format!("  ← {}", of.caller), of.place, of.share));
+        [Some(own), moved, behalf]
     };
-    worth_telling(changes, most).flat_map(rows).flatten().collect()
+    own.into_iter().zip(worth_telling(changes, most, unit)).flat_map(rows).flatten().collect()
 }
 
 /// Who had a function work, in the variant where it cost more.
-fn on_behalf(explanation: &Explanation, comparison: &Comparison, of: &Frame) -> Option<Behalf> {
-    let change = comparison.functions.iter().find(|change| change.what == *of)?;
-    let dearer = if change.variant >= change.baseline { &comparison.variant } else { &comparison.baseline };
+fn on_behalf(explanation: &Explanation, comparison: &Comparison, change: &Change<Frame>) -> Option<Behalf> {
+    let (dearer, frame) = match change.variant >= change.baseline {
+        true => (&comparison.variant, &change.what),
+        false => (&comparison.baseline, change.was.as_ref().unwrap_or(&change.what)),
+    };
     let subjects = explanation.subjects.iter().filter(|subject| subject.variant == *dearer);
-    subjects.filter_map(|subject| behalf_in(subject, of)).next()
+    subjects.filter_map(|subject| behalf_in(subject, frame)).next()
 }
 
 fn behalf_in(subject: &Subject, of: &Frame) -> Option<Behalf> {
@@ -248,7 +237,7 @@ fn spent(subject: &Subject, several: bool) -> Vec<Table> {
     let tables = [
         Table::new(heading, 1, &["whose code", "CPU/request", "95 %", "share"]).with(costs(subject)),
         Table::new(functions_heading, 2, &["function", "where", "own", "95 %", "with calls"])
-            .with(subject.functions.iter().take(FUNCTIONS_MAX).map(function_row).collect()),
+            .with(function_rows(subject, FUNCTIONS_MAX)),
     ];
     tables.into_iter().flatten().collect()
 }
@@ -257,34 +246,25 @@ fn spent(subject: &Subject, several: bool) -> Vec<Table> {
 pub(super) fn costs(subject: &Subject) -> Vec<Vec<String>> {
     let shown: Vec<&Cost<Kind>> = subject.kinds.iter().filter(|cost| cost.what != Kind::Waiting).collect();
     let whole: f64 = shown.iter().map(|cost| cost.us.value).sum();
-    let row = |cost: &&Cost<Kind>| {
-        let value = cost.us.value;
-        vec![cost.what.name().to_owned(), micros_or_none(value), range(&cost.us), percent(value, whole)]
-    };
-    shown.iter().filter(|cost| cost.us.value >= 0.05).map(row).collect()
+    let told = || shown.iter().filter(|cost| cost.us.value >= 0.05);
+    beside(vec![
+        told().map(|cost| cost.what.name().to_owned()).collect(),
+        US.column(told().map(|cost| Some(cost.us.value))),
+        US.ranges(told().map(|cost| &cost.us)),
+        told().map(|cost| percent(cost.us.value, whole)).collect(),
+    ])
 }
 
-/// A function's costs.
-pub(super) fn function_row(row: &Row) -> Vec<String> {
-    let own = row.self_us.value;
-    let names = [function(&row.frame), place(&row.frame)];
-    let figures = [micros_or_none(own), range(&row.self_us), micros_or_none(row.total_us)];
-    names.into_iter().chain(figures).collect()
-}
-
-pub(super) fn micros_or_none(us: f64) -> String {
-    Unit::MicrosPerRequest.show(us)
-}
-
-/// Both ends of an interval; a dash where one capture is all there is.
-pub(super) fn range(interval: &Interval) -> String {
-    if interval.high <= interval.low {
-        return dash();
-    }
-    let (low, high) = (micros_or_none(interval.low.max(0.0)), micros_or_none(interval.high));
-    // One unit for both where it is one.
-    let unit = high.rsplit(' ').next().unwrap_or_default();
-    format!("{} to {high}", low.strip_suffix(unit).unwrap_or(&low).trim_end())
+/// The most expensive functions and their costs.
+pub(super) fn function_rows(subject: &Subject, most: usize) -> Vec<Vec<String>> {
+    let told = || subject.functions.iter().take(most);
+    beside(vec![
+        told().map(|row| function(&row.frame)).collect(),
+        told().map(|row| place(&row.frame)).collect(),
+        US.column(told().map(|row| Some(row.self_us.value))),
+        US.ranges(told().map(|row| &row.self_us)),
+        US.column(told().map(|row| Some(row.total_us))),
+    ])
 }
 
 fn waiting(explanation: &Explanation, several: bool) -> Option<Table> {
@@ -296,19 +276,16 @@ fn waiting(explanation: &Explanation, several: bool) -> Option<Table> {
         "GC pauses",
         "for a processor",
     ];
-    let row = |subject: &Subject| {
-        let Waiting { loop_utilisation, loop_delay_p99_ms, pool_wait_us, gc_share, run_delay_share } =
-            subject.waiting?;
-        Some(vec![
-            called(subject, several),
-            format!("{:.0} %", loop_utilisation * 100.0),
-            micros(loop_delay_p99_ms * 1e3),
-            pool_wait_us.map_or_else(dash, micros_or_none),
-            percent(gc_share, 1.0),
-            percent(run_delay_share, 1.0),
-        ])
-    };
-    let rows = explanation.subjects.iter().filter_map(row).collect();
+    let told = || explanation.subjects.iter().filter_map(|subject| Some((subject, subject.waiting?)));
+    let text = |of: fn(&Waiting) -> String| told().map(|(_, waiting)| of(&waiting)).collect();
+    let rows = beside(vec![
+        told().map(|(subject, _)| called(subject, several)).collect(),
+        text(|of| format!("{:.0} %", of.loop_utilisation * 100.0)),
+        US.column(told().map(|(_, of)| Some(of.loop_delay_p99_ms * 1e3))),
+        US.column(told().map(|(_, of)| of.pool_wait_us)),
+        text(|of| percent(of.gc_share, 1.0)),
+        text(|of| percent(of.run_delay_share, 1.0)),
+    ]);
     Table::new("where requests wait: each service's busiest worker", 1, &columns).with(rows)
 }
 

@@ -242,7 +242,7 @@ fn comparison(variant: usize, reconciliation: &str, story: &str) -> Comparison {
         let (baseline, variant) = (own(&a, frame), own(&b, frame));
         let (value, half) = (variant - baseline, 0.3 + 0.04 * (variant + baseline));
         let difference = Interval { value, low: value - half, high: value + half };
-        Change { what: frame.clone(), baseline, variant, difference }
+        Change { what: frame.clone(), was: None, baseline, variant, difference }
     });
     let change: f64 = b.total() - a.total();
     Comparison {

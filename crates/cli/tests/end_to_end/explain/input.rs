@@ -94,6 +94,37 @@ fn what_is_no_profile_is_said_with_what_would_be_one() {
 }
 
 #[test]
+fn minified_code_has_the_names_of_its_source_where_the_map_is_and_is_told_where_it_is_not() {
+    let place = Place::new();
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/end_to_end/explain/minified");
+    for name in ["bundle.js", "bundle.js.map"] {
+        fs::copy(format!("{folder}/{name}"), place.path(name)).expect("a file");
+    }
+    let mut node = Command::new("node");
+    node.args(["--cpu-prof", "--cpu-prof-name=a.cpuprofile", "bundle.js"]).current_dir(place.path(""));
+    assert!(node.status().expect("node starts").success());
+    let source = fs::read_to_string(format!("{folder}/source.js")).expect("what it was made from");
+    let line = 1 + source.lines().position(|line| line.contains("function hashPassword")).expect("is there");
+    let written = format!("source.js:{line}");
+
+    let with = profile(&place, &["a.cpuprofile"]);
+    assert_eq!(with.status.code(), Some(0), "{}", stderr(&with));
+    let dearest = |text: &str| {
+        let table = text.split_once("by function").map(|(_, rest)| rest).unwrap_or_default();
+        table.lines().nth(3).unwrap_or_default().to_owned()
+    };
+    let (row, said) = (dearest(&stdout(&with)), stderr(&with));
+    assert!(row.contains("hashPassword") && row.contains(&written), "{row}: {}", stdout(&with));
+    assert!(!said.contains("minified"), "{said}");
+
+    fs::remove_file(place.path("bundle.js.map")).expect("it was there");
+    let without = profile(&place, &["a.cpuprofile"]);
+    let (row, said) = (dearest(&stdout(&without)), stderr(&without));
+    assert!(row.contains("bundle.js:") && !row.contains("hashPassword"), "{row}: {}", stdout(&without));
+    assert!(said.contains("minified") && said.contains("source map"), "{said}");
+}
+
+#[test]
 fn a_log_of_v8_is_read_by_the_node_that_is_there_and_its_want_is_told() {
     let place = Place::new();
     let script = "const end = Date.now() + 400; function busy() { let n = 0; for (let i = 0; i < 1e5; i++) n ^= i * 7; return n }\n\
