@@ -5,6 +5,7 @@ use lab::{Attendants, AttendantsError, Reached};
 use plan::Plan;
 
 use crate::exit::{self, Failed};
+use crate::hosts::CopyWatch;
 use crate::print;
 
 /// The subcommand that attends there.
@@ -22,7 +23,8 @@ pub fn open(plan: &Plan) -> Result<Attendants, Failed> {
             Some(program) => program,
             None => program.insert(Program::own()?),
         };
-        let channel = hosts::ssh::open(host, program, &[ATTEND])?;
+        let mut copying = CopyWatch::default();
+        let channel = hosts::ssh::open_watched(host, program, &[ATTEND], &mut |copied| copying.show(copied))?;
         let address = plan.wants_address_of(host).then(|| hosts::address(host)).transpose()?;
         Ok(Reached { channel, address })
     };

@@ -54,6 +54,8 @@ type Output = Arc<Mutex<Option<Box<dyn Write + Send>>>>;
 /// What came back and was not taken yet.
 struct Answers {
     heard: Receiver<io::Result<Option<Answer>>>,
+    /// Answers on their way that nobody waits for any more.
+    unwanted: u32,
     /// Why nothing comes any more.
     lost: Option<String>,
 }
@@ -90,7 +92,7 @@ impl Attendant {
             host,
             ready: nothing,
             output: input,
-            answers: Mutex::new(Answers { heard, lost: None }),
+            answers: Mutex::new(Answers { heard, unwanted: 0, lost: None }),
             numbers: AtomicU64::new(0),
             beat: Some(beat),
             _keeper: Mutex::new(keeper),
@@ -148,7 +150,7 @@ impl Attendant {
     pub fn view(&self, first: First, spin: bool) -> Result<Viewing<'_>, TargetError> {
         let answers = self.answers();
         self.tell(&Order::View { first, spin }).map_err(|error| self.lost_by(error))?;
-        Ok(Viewing { attendant: self, answers })
+        Ok(Viewing { attendant: self, answers, is_finished: false })
     }
 
     /// The number of the next service.
@@ -216,6 +218,7 @@ impl Attendant {
 pub struct Viewing<'a> {
     attendant: &'a Attendant,
     answers: MutexGuard<'a, Answers>,
+    is_finished: bool,
 }
 
 impl Viewing<'_> {
@@ -229,12 +232,20 @@ impl Viewing<'_> {
     /// # Errors
     /// If the machine is lost.
     pub fn finish(mut self) -> Result<HostView, TargetError> {
+        self.is_finished = true;
         match self.answers.next(PATIENCE, || false) {
             Ok(Answer::Viewed(view)) => Ok(*view),
             Ok(Answer::Failed(failed)) => Err(self.attendant.failed(failed)),
             Ok(_) => Err(self.attendant.lost(OTHER_ANSWER.to_owned())),
             Err(reason) => Err(self.attendant.lost(reason)),
         }
+    }
+}
+
+impl Drop for Viewing<'_> {
+    /// Where another machine is lost nobody waits for what this one saw.
+    fn drop(&mut self) {
+        self.answers.unwanted += u32::from(!self.is_finished);
     }
 }
 
@@ -251,6 +262,7 @@ impl Answers {
         let mut is_cancelled = false;
         let reason = loop {
             match self.heard.recv_timeout(GLANCE) {
+                Ok(Ok(Some(_))) if self.unwanted > 0 => self.unwanted -= 1,
                 Ok(Ok(Some(answer))) => return Ok(answer),
                 Ok(Ok(None)) | Err(RecvTimeoutError::Disconnected) => {
                     break "the connection is lost".to_owned();

@@ -47,7 +47,10 @@ fn there(services: &[&Service]) -> (Arc<Attendant>, u32) {
 }
 
 fn start(stage: &Stage, attendant: &Arc<Attendant>, service: &Service) -> Result<Distant, TargetError> {
-    let ports = attendant.choose(std::slice::from_ref(service), LOOPBACK, 4711)?;
+    // Tests run side by side: each searches from another port on.
+    let folder = stage.folder.path().to_string_lossy().into_owned();
+    let random = folder.bytes().fold(5, |sum: u64, byte| sum.wrapping_mul(31) + u64::from(byte));
+    let ports = attendant.choose(std::slice::from_ref(service), LOOPBACK, random)?;
     Distant::start(attendant, service, &ports, &stage.placement(), &|| false)
 }
 
@@ -63,6 +66,8 @@ fn a_service_elsewhere_tells_what_one_here_tells_and_its_log_comes_back() {
     let mut attended = Attended::There(Box::new(distant));
     assert_eq!((attended.name(), attended.host(), attended.workers()), ("api", Some(HOST), None));
 
+    // One that nobody waits for is not taken for the answer to the next question.
+    drop(attendant.view(First::Services, false).unwrap());
     let before = attendant.view(First::Services, true).unwrap().finish().unwrap();
     for _ in 0..20 {
         get(address, "/burn/5");
@@ -170,7 +175,7 @@ fn a_start_there_can_be_cancelled() {
     let mut service = with_env(stage.service(&["node", "server.js"]), &[("SILENT", "1")]);
     service.ready = Ready::Http("/".to_owned());
     let (attendant, _) = there(&[&service]);
-    let ports = attendant.choose(std::slice::from_ref(&service), LOOPBACK, 1).unwrap();
+    let ports = attendant.choose(std::slice::from_ref(&service), LOOPBACK, 777_777).unwrap();
     let is_up = || !stage.alive().is_empty();
     let error = Distant::start(&attendant, &service, &ports, &stage.placement(), &is_up).unwrap_err();
     assert!(matches!(error, TargetError::Cancelled { .. }), "{error}");
@@ -227,7 +232,7 @@ fn a_connection_that_closes_or_says_nothing_any_more_ends_everything_there() {
         let begun = answer(&serde_json::json!({ "begin": { "version": 1, "services": [service] } }));
         assert_eq!(begun["ready"]["version"], 1, "{begun}");
         let chosen = answer(&serde_json::json!({
-            "choose": { "services": [service], "address": "127.0.0.1", "random": 99 }
+            "choose": { "services": [service], "address": "127.0.0.1", "random": 9000 + lease_ms }
         }));
         let mut order = serde_json::json!({ "start": {
             "number": 1, "service": service, "address": "127.0.0.1", "addresses": {}, "padding_bytes": 0, "group": true, "values": {}
