@@ -107,10 +107,12 @@ test: setup ## all tests: the workspace's, the agent's, those of the services un
 	python3 -m unittest discover --start-directory bench/truth
 	python3 -m unittest discover --start-directory scripts
 
-# Not part of check: it takes root, and hosts crash in it for minutes.
-test-cluster: ## Proofload and other machines that crash, are cut off and run full: hosts of its own, as root, in about 2 minutes
+# Not part of check: it takes root, and machines crash in it for minutes. The first time it builds Kubernetes, which takes some ten minutes;
+# what it built is kept in ~/.cache/proofload-cluster.
+test-cluster: ## Proofload and other machines that crash, are cut off and run full: hosts and a real Kubernetes (root; about 8 minutes)
 	scripts/setup cluster
-	cargo test --workspace --locked --test cluster -- --ignored --test-threads=1
+	cargo test --workspace --locked --test cluster --no-run
+	scripts/cluster/cluster.py run -- cargo test --workspace --locked --test cluster -- --ignored --test-threads 1
 
 # cargo-fuzz wants flags of the compiler that only nightly has by default.
 fuzz: ## both readers against a minute each of made-up bytes (cargo install cargo-fuzz; FUZZ_SECONDS for longer)
@@ -121,9 +123,11 @@ fuzz: ## both readers against a minute each of made-up bytes (cargo install carg
 			-max_total_time=$(FUZZ_SECONDS) -max_len=4096 -dict=fuzz/$$target.dict || exit 1; \
 	done
 
+# The tests with a cluster are part of it where that is built already; where they are skipped, that is said.
 check: ## what CI runs: format, lints, house rules, all tests
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo xtask tidy
 	@$(MAKE) --no-print-directory web-check
 	@$(MAKE) --no-print-directory test
+	@if scripts/cluster/cluster.py ready; then $(MAKE) --no-print-directory test-cluster; fi

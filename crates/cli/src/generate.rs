@@ -3,21 +3,38 @@
 use std::fs;
 use std::io::{self, BufReader};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Args;
 use fleet::Host;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::exit::{Failed, SELF};
 
-/// Flags of `generate`: none. What to do comes on stdin.
+/// Flags of `generate`. What to do comes on stdin.
 #[derive(Debug, Args)]
-pub struct GenerateArgs {}
+pub struct GenerateArgs {
+    /// End if nothing comes on stdin for so long at the beginning: whoever started it may be gone without its stdin having been
+    /// closed, as where nobody ever attached to a pod's
+    #[arg(long, value_name = "TIME", value_parser = plan::duration)]
+    first_order_within: Option<Duration>,
+}
 
 /// Serves until stdin ends.
 ///
 /// # Errors
-/// If stdout cannot be written.
-pub fn run(_: &GenerateArgs) -> anyhow::Result<ExitCode> {
+/// If stdout cannot be written, or nothing ever came on stdin.
+pub fn run(args: &GenerateArgs) -> anyhow::Result<ExitCode> {
+    if let Some(longest) = args.first_order_within
+        && !anything_comes(longest)?
+    {
+        return Err(Failed {
+            message: format!("nothing came on stdin within {} s", longest.as_secs()),
+            hint: Some("whoever started this generator is gone".to_owned()),
+            code: SELF,
+        }
+        .into());
+    }
     let uname = rustix::system::uname();
     let host = Host {
         proofload: env!("CARGO_PKG_VERSION").to_owned(),
@@ -31,6 +48,14 @@ pub fn run(_: &GenerateArgs) -> anyhow::Result<ExitCode> {
         code: SELF,
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether stdin has something to read, or its end, within so long.
+fn anything_comes(longest: Duration) -> io::Result<bool> {
+    let stdin = io::stdin();
+    let limit = Timespec { tv_sec: longest.as_secs().try_into().unwrap_or(i64::MAX), tv_nsec: 0 };
+    let ready = poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&limit))?;
+    Ok(ready > 0)
 }
 
 /// Ticks of all processors together and those of them that were stolen, by /proc/stat (proc(5)).

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use crate::ssh::Fault;
 
+use crate::kubernetes::ClusterError;
+
 /// What went wrong, with which host.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
@@ -40,6 +42,9 @@ pub enum HostError {
         /// Why.
         fault: Box<Fault>,
     },
+    /// Pods could not be had.
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
 }
 
 impl HostError {
@@ -52,6 +57,7 @@ impl HostError {
             }
             HostError::Program { .. } => Some("name a proofload that was built for Linux".into()),
             HostError::Ssh { host, fault } => fault.hint(host),
+            HostError::Cluster(error) => error.hint(),
         }
     }
 }

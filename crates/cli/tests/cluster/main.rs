@@ -1,7 +1,8 @@
 //! Proofload and other machines: hosts that the tests make themselves, each with a network, processes, a clock and a disk of its own,
-//! that crash, are cut off and run full. They take root and some minutes, so that only `make test-cluster` runs them.
+//! that crash, are cut off and run full; and a real Kubernetes. They take root and some minutes, so that only `make test-cluster` runs them.
 
 mod generators;
 mod hosts;
+mod kube;
 mod services;
 mod ssh;

@@ -1,0 +1,275 @@
+//! Generators as pods of a real Kubernetes with two nodes. Loads are small: both nodes and the control plane share this machine.
+
+mod cluster;
+mod service;
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use fleet::{Fleet, FleetError, Ran, Remote};
+use hosts::kubernetes::ClusterError;
+use hosts::{Channel, HostError};
+use load::{Arrivals, LoadSpec, Process, Rate, Until};
+
+use self::cluster::{IMAGE, Namespace, control_network, script, within};
+use self::service::Service;
+
+/// What the cluster says of a mistake is told as soon as it is known.
+const SOON: Duration = Duration::from_secs(30);
+
+const NEVER: &dyn Fn() -> bool = &|| false;
+
+/// So many pods of our image, as administrator.
+fn pods(namespace: &Namespace, pods: u32) -> plan::Kubernetes {
+    plan::Kubernetes {
+        context: None,
+        namespace: Some(namespace.name.clone()),
+        pods,
+        image: IMAGE.into(),
+        node_selector: Default::default(),
+        resources: [("cpu".to_owned(), "100m".to_owned()), ("memory".to_owned(), "64Mi".to_owned())].into(),
+    }
+}
+
+fn open(cluster: &plan::Kubernetes) -> Result<Vec<Channel>, HostError> {
+    let mut told = Vec::new();
+    let arguments = ["generate", "--first-order-within", "10m"];
+    let opened =
+        hosts::kubernetes::open(cluster, "Test: Größe/1", &arguments, &mut |words| told.push(words), NEVER);
+    assert!(!told.is_empty() || opened.is_err(), "nobody was told how far it is");
+    opened
+}
+
+/// The error of pods that cannot be had, told soon and in these words; nothing of them is left.
+fn refusal(namespace: &Namespace, cluster: &plan::Kubernetes, words: &[&str]) -> ClusterError {
+    let began = Instant::now();
+    let error = match open(cluster) {
+        Err(HostError::Cluster(error)) => error,
+        other => panic!("{other:?}"),
+    };
+    assert!(began.elapsed() < SOON, "{error} after {:?}", began.elapsed());
+    let text = format!("{error}\n{}", error.hint().unwrap_or_default());
+    words.iter().for_each(|word| assert!(text.contains(word), "{word:?} is not in {text}"));
+    namespace.is_empty_within(Duration::from_secs(10));
+    error
+}
+
+/// Generators of these channels, and what keeps them.
+fn begin(channels: Vec<Channel>, spec: &LoadSpec) -> (Fleet, Vec<Box<dyn std::any::Any + Send>>) {
+    let specs = spec.divided(channels.len() as u32, 1);
+    let (remotes, keepers) =
+        channels.into_iter().map(|c| (Remote::new(c.name, c.input, c.output), c.keeper)).unzip();
+    (Fleet::begin(remotes, specs).expect("the pods begin"), keepers)
+}
+
+fn names(channels: &[Channel]) -> Vec<String> {
+    channels.iter().map(|channel| channel.name.clone()).collect()
+}
+
+/// Requests at a fixed rate.
+fn spec(service: &Service, connections: u32, rate: f64) -> LoadSpec {
+    let arrivals = Arrivals::Open { rate: Rate::Constant(rate), process: Process::Constant, seed: 1 };
+    LoadSpec { connections, arrivals, ..service.spec() }
+}
+
+#[test]
+#[ignore = "wants a cluster: make test-cluster"]
+fn pods_on_both_nodes_load_a_service_and_both_sides_count_the_same() {
+    control_network();
+    // Nobody but who has the role that is shipped, where only pods without any right are taken.
+    let namespace = Namespace::new("both").restricted().with_role();
+    let service = Service::start();
+    let cluster = plan::Kubernetes { context: Some("guest".into()), ..pods(&namespace, 4) };
+    let channels = open(&cluster).expect("four pods");
+    let where_they_run = names(&channels);
+    for (index, name) in where_they_run.iter().enumerate() {
+        let start = format!("kubernetes://{}/proofload-test-gr-e-1-", namespace.name);
+        assert!(name.starts_with(&start) && name.contains(&format!("-{index}-")), "{name}");
+    }
+    for node in ["@n1", "@n2"] {
+        assert_eq!(
+            where_they_run.iter().filter(|name| name.ends_with(node)).count(),
+            2,
+            "{where_they_run:?}"
+        );
+    }
+    let (mut fleet, keepers) = begin(channels, &spec(&service, 8, 201.0));
+    let ran = fleet.run(Until::Elapsed(Duration::from_secs(2)), NEVER);
+    assert!(ran.lost.is_empty(), "{:?}", ran.lost);
+    assert_eq!((ran.slice.intended, ran.parts.len()), (402, 4));
+    assert_eq!(service.requests(), ran.slice.sent);
+    // A second window of the same pods, and then nothing of them.
+    let again = fleet.run(Until::Requests(10), NEVER);
+    assert_eq!((again.slice.sent, again.parts.len()), (40, 4));
+    drop((fleet, keepers));
+    namespace.is_empty_within(Duration::from_secs(10));
+}
+
+#[test]
+#[ignore = "wants a cluster: make test-cluster"]
+fn a_pod_that_is_killed_is_named_with_the_reason_and_the_others_count() {
+    control_network();
+    let namespace = Namespace::new("killed");
+    let service = Service::start();
+    let channels = open(&pods(&namespace, 3)).expect("three pods");
+    let victim = names(&channels)[1].clone();
+    let (mut fleet, keepers) = begin(channels, &spec(&service, 6, 60.0));
+    let pod = victim.rsplit('/').next().and_then(|name| name.split('@').next()).expect("a pod").to_owned();
+    let (ran, took) =
+        run_while(&mut fleet, 4, || namespace.kubectl(&["delete", "pod", "--wait=false", &pod]));
+    assert_eq!(ran.parts.len(), 2, "{:?}", ran.lost);
+    let lost = lost(&ran);
+    assert!(lost.contains(&victim) && lost.contains("somebody deleted the pod"), "{lost}");
+    assert!(took < Duration::from_secs(12), "told after {took:?}");
+    // What the others sent is known and was counted by the service, too, beside what the lost one had sent until then.
+    assert!(ran.slice.sent >= 150 && service.requests() >= ran.slice.sent, "{} sent", ran.slice.sent);
+    let again = fleet.run(Until::Requests(10), NEVER);
+    assert_eq!((again.slice.sent, again.lost.len()), (20, 0));
+    drop((fleet, keepers));
+    namespace.is_empty_within(Duration::from_secs(10));
+}
+
+#[test]
+#[ignore = "wants a cluster: make test-cluster"]
+fn a_node_that_is_gone_is_told_within_seconds_and_the_other_counts() {
+    control_network();
+    let namespace = Namespace::new("crash");
+    let service = Service::start();
+    let channels = open(&pods(&namespace, 2)).expect("two pods");
+    let victim = names(&channels).into_iter().find(|name| name.ends_with("@n2")).expect("one on each node");
+    let (mut fleet, keepers) = begin(channels, &spec(&service, 4, 40.0));
+    let (ran, took) = run_while(&mut fleet, 4, || script(&["crash", "2"]));
+    assert_eq!(ran.parts.len(), 1, "{:?}", ran.lost);
+    assert!(matches!(&ran.lost[..], [FleetError::Silent { name, .. }] if *name == victim), "{:?}", ran.lost);
+    assert!(took < Duration::from_secs(15), "told after {took:?}");
+    assert_eq!(ran.slice.sent + ran.slice.unsent, 80);
+    drop((fleet, keepers));
+    script(&["restart", "2"]);
+    namespace.is_empty_within(Duration::from_secs(30));
+}
+
+/// A window of so many seconds, into which something happens; and how long after that it was told.
+fn run_while(fleet: &mut Fleet, seconds: u64, happens: impl FnOnce() -> String + Send) -> (Ran, Duration) {
+    std::thread::scope(|scope| {
+        let happened = scope.spawn(|| {
+            std::thread::sleep(Duration::from_secs(1));
+            let at = Instant::now();
+            happens();
+            at
+        });
+        let ran = fleet.run(Until::Elapsed(Duration::from_secs(seconds)), NEVER);
+        (ran, happened.join().expect("it happens").elapsed())
+    })
+}
+
+fn lost(ran: &Ran) -> String {
+    assert_eq!(ran.lost.len(), 1, "{:?}", ran.lost);
+    ran.lost[0].to_string()
+}
+
+/// The variable that makes the next test hold pods in the namespace that it names, until it is killed.
+const HOLD: &str = "PROOFLOAD_TEST_HOLDS";
+
+#[test]
+#[ignore = "wants a cluster: make test-cluster"]
+fn when_proofload_is_killed_its_pods_end_and_the_job_goes_by_itself() {
+    control_network();
+    if let Ok(name) = std::env::var(HOLD) {
+        return hold(&name);
+    }
+    let namespace = Namespace::new("orphans");
+    let own = std::env::current_exe().expect("this test's file");
+    let this = "kube::when_proofload_is_killed_its_pods_end_and_the_job_goes_by_itself";
+    let mut command = Command::new(own);
+    command.args(["--exact", this, "--ignored", "--nocapture"]).env(HOLD, &namespace.name);
+    let mut holder = command.stdout(Stdio::null()).spawn().expect("the test again");
+    within(Duration::from_secs(30), || namespace.list("pods", "{.status.phase}") == "RunningRunning");
+    // Attached to, too: the log has what they said at the begin.
+    std::thread::sleep(Duration::from_secs(2));
+    holder.kill().expect("it can be killed");
+    holder.wait().expect("it ends");
+    let done = || namespace.list("jobs", "{.status.conditions[?(@.type=='Complete')].status}") == "True";
+    within(Duration::from_secs(15), done);
+    namespace.is_empty_within(Duration::from_secs(75));
+}
+
+fn hold(namespace: &str) {
+    let service = Service::start();
+    let channels = open(&pods(&Namespace::known(namespace), 2)).expect("two pods");
+    let (mut fleet, _keepers) = begin(channels, &spec(&service, 2, 10.0));
+    fleet.run(Until::Elapsed(Duration::from_secs(300)), NEVER);
+}
+
+#[test]
+#[ignore = "wants a cluster: make test-cluster"]
+fn what_cannot_be_had_is_told_in_the_clusters_words_and_nothing_stays() {
+    control_network();
+    let namespace = Namespace::new("refused");
+    let one = pods(&namespace, 1);
+    let image = "localhost:1/nobody/has-it:1".to_owned();
+    refusal(
+        &namespace,
+        &plan::Kubernetes { image, ..one.clone() },
+        &["localhost:1/nobody/has-it:1", "ErrImagePull"],
+    );
+    refusal(
+        &namespace,
+        &plan::Kubernetes { image: "Not An Image".into(), ..one.clone() },
+        &["InvalidImageName", "lower case"],
+    );
+    let hungry = [("cpu".to_owned(), "1000".to_owned())].into();
+    refusal(
+        &namespace,
+        &plan::Kubernetes { resources: hungry, ..one.clone() },
+        &["1 of 1 pods find no node", "Insufficient cpu"],
+    );
+    let odd = [("cpu".to_owned(), "plenty".to_owned())].into();
+    refusal(
+        &namespace,
+        &plan::Kubernetes { resources: odd, ..one.clone() },
+        &["refuses the Job", "quantities must match"],
+    );
+    let elsewhere = plan::Kubernetes { namespace: Some("nowhere".into()), ..one.clone() };
+    refusal(
+        &namespace,
+        &elsewhere,
+        &["there is no namespace \"nowhere\"", "kubectl create namespace nowhere"],
+    );
+    let unknown = plan::Kubernetes { context: Some("prod".into()), ..one.clone() };
+    refusal(&namespace, &unknown, &["no context \"prod\"", "it has admin, guest"]);
+    let guest = plan::Kubernetes { context: Some("guest".into()), ..one.clone() };
+    refusal(
+        &namespace,
+        &guest,
+        &["create jobs.batch", "get pods/attach", "list events", "deploy/kubernetes/role.yaml"],
+    );
+    namespace.kubectl(&["create", "quota", "tight", "--hard=pods=1"]);
+    let two = plan::Kubernetes { pods: 2, ..one };
+    refusal(&namespace, &two, &["refuses its pods", "exceeded quota: tight", "fewer pods"]);
+}
+
+#[test]
+#[ignore = "wants a cluster: make test-cluster"]
+fn a_program_that_fails_at_once_is_told_with_what_it_said() {
+    control_network();
+    let namespace = Namespace::new("crashes");
+    let opened = hosts::kubernetes::open(&pods(&namespace, 2), "x", &["generate-not"], &mut |_| {}, NEVER);
+    let error = opened.expect_err("there is no such subcommand").to_string();
+    assert!(error.contains("exit code 2") && error.contains("generate-not"), "{error}");
+    namespace.is_empty_within(Duration::from_secs(10));
+}
+
+#[test]
+#[ignore = "wants a cluster: make test-cluster"]
+fn who_does_not_want_them_any_more_waits_for_nothing() {
+    control_network();
+    let namespace = Namespace::new("cancelled");
+    let hungry = [("cpu".to_owned(), "1000".to_owned())].into();
+    let cluster = plan::Kubernetes { resources: hungry, ..pods(&namespace, 1) };
+    let began = Instant::now();
+    let cancelled = || began.elapsed() > Duration::from_secs(3);
+    let opened = hosts::kubernetes::open(&cluster, "x", &["generate"], &mut |_| {}, &cancelled);
+    assert!(matches!(opened, Err(HostError::Cluster(ClusterError::Cancelled))), "{opened:?}");
+    assert!(began.elapsed() < Duration::from_secs(8), "after {:?}", began.elapsed());
+    namespace.is_empty_within(Duration::from_secs(10));
+}

@@ -1,0 +1,94 @@
+//! The cluster that `make test-cluster` has started: this test's place in its network, and a namespace of its own in it.
+
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::process::Command;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
+/// The image with the program that these tests were built with.
+pub const IMAGE: &str = "localhost/proofload:test";
+
+/// Moves this thread to where the API server is, and all that it starts from now on; the nodes get the image, once.
+pub fn control_network() {
+    static IMAGE_GIVEN: OnceLock<String> = OnceLock::new();
+    IMAGE_GIVEN.get_or_init(|| script(&["image", IMAGE, env!("CARGO_BIN_EXE_proofload")]));
+    let network = File::open("/run/netns/proofload-control").expect("a cluster is there: make test-cluster");
+    move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network)).expect("root may");
+}
+
+/// What a command of `scripts/cluster/cluster.py` prints.
+pub fn script(words: &[&str]) -> String {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/cluster/cluster.py");
+    let output = Command::new(path).args(words).output().expect("the script starts");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{words:?}: {error}");
+    String::from_utf8(output.stdout).expect("it prints text")
+}
+
+/// Waits until something is so.
+pub fn within(longest: Duration, mut is_so: impl FnMut() -> bool) {
+    let until = Instant::now() + longest;
+    while !is_so() {
+        assert!(Instant::now() < until, "not within {longest:?}");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+/// A namespace of the cluster, deleted when dropped if it was made here.
+pub struct Namespace {
+    pub name: String,
+    made: bool,
+}
+
+impl Namespace {
+    pub fn new(name: &str) -> Namespace {
+        let namespace = Namespace { name: format!("test-{name}"), made: true };
+        script(&["kubectl", "create", "namespace", &namespace.name]);
+        namespace
+    }
+
+    pub fn known(name: &str) -> Namespace {
+        Namespace { name: name.into(), made: false }
+    }
+
+    /// Takes only pods that keep to the strictest of Kubernetes' standards.
+    pub fn restricted(self) -> Namespace {
+        let label = "pod-security.kubernetes.io/enforce=restricted";
+        script(&["kubectl", "label", "namespace", &self.name, label]);
+        self
+    }
+
+    /// The user `guest` gets the role that is shipped, and has no other.
+    pub fn with_role(self) -> Namespace {
+        let role = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/kubernetes/role.yaml");
+        self.kubectl(&["apply", "--filename", role]);
+        self.kubectl(&["create", "rolebinding", "proofload", "--role=proofload", "--user=guest"]);
+        self
+    }
+
+    pub fn kubectl(&self, words: &[&str]) -> String {
+        script(&[&["kubectl", "--namespace", &self.name], words].concat())
+    }
+
+    /// What a path says of all objects of a kind, one after the other.
+    pub fn list(&self, kind: &str, path: &str) -> String {
+        self.kubectl(&["get", kind, "--output", &format!("jsonpath={{range .items[*]}}{path}{{end}}")])
+    }
+
+    /// Waits until no Job and no pod is left.
+    pub fn is_empty_within(&self, longest: Duration) {
+        within(longest, || self.kubectl(&["get", "jobs,pods", "--output", "name"]).is_empty());
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        // A test that has failed says why by itself.
+        if self.made && !std::thread::panicking() {
+            script(&["kubectl", "delete", "namespace", "--wait=false", &self.name]);
+        }
+    }
+}

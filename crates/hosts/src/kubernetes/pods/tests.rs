@@ -1,0 +1,120 @@
+use k8s_openapi::api::core::v1::Pod;
+use serde_json::{Value, json};
+
+use super::*;
+
+/// A pod as the API gives it.
+fn pod(index: u32, status: Value) -> Seen {
+    let name = format!("proofload-x-{index}-abcde");
+    let metadata =
+        json!({"name": name, "annotations": {"batch.kubernetes.io/job-completion-index": index.to_string()}});
+    let pod: Pod = serde_json::from_value(json!({
+        "metadata": metadata, "spec": {"nodeName": "n1", "containers": []}, "status": status,
+    }))
+    .unwrap();
+    see(&pod).unwrap()
+}
+
+fn container(state: Value) -> Value {
+    let status = json!({"name": "generator", "image": "", "imageID": "", "ready": false, "restartCount": 0, "state": state});
+    json!({"phase": "Pending", "containerStatuses": [status]})
+}
+
+fn waiting(reason: &str, message: &str) -> Value {
+    container(json!({"waiting": {"reason": reason, "message": message}}))
+}
+
+fn running() -> Value {
+    container(json!({"running": {}}))
+}
+
+fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+#[test]
+fn it_opens_when_all_run_in_the_order_of_their_index_and_not_before() {
+    let mut barrier = Barrier::new(3, "img".into());
+    let two = [pod(2, running()), pod(0, running()), pod(1, waiting("ContainerCreating", ""))];
+    assert_eq!(
+        barrier.step(seconds(1), &two, None),
+        Step::Wait("2 of 3 pods are running, 1 being made".into())
+    );
+    assert_eq!(
+        barrier.step(seconds(1), &two[..2], None),
+        Step::Wait("2 of 3 pods are running, 1 not there yet".into())
+    );
+    let all = [pod(2, running()), pod(0, running()), pod(1, running())];
+    let Step::Open(pods) = barrier.step(seconds(2), &all, None) else { panic!("it is closed") };
+    assert_eq!(pods.iter().map(|pod| pod.index).collect::<Vec<_>>(), [0, 1, 2]);
+}
+
+#[test]
+fn an_image_that_does_not_come_is_waited_for_a_little_and_told_in_the_nodes_words() {
+    let mut barrier = Barrier::new(1, "nowhere/img:1".into());
+    let first = [pod(0, waiting("ErrImagePull", "not found"))];
+    let again = [pod(0, waiting("ImagePullBackOff", "Back-off pulling image"))];
+    let Step::Wait(words) = barrier.step(seconds(2), &first, None) else { panic!("too early") };
+    assert!(words.contains("ErrImagePull: not found"), "{words}");
+    assert!(matches!(barrier.step(seconds(12), &again, None), Step::Wait(_)));
+    let Step::Broken(error) = barrier.step(seconds(17), &again, None) else { panic!("for ever") };
+    assert!(error.to_string().contains("nowhere/img:1"), "{error}");
+    // What no second try mends is told at once.
+    let mut barrier = Barrier::new(1, "Nowhere".into());
+    let invalid = [pod(0, waiting("InvalidImageName", "couldn't parse"))];
+    assert!(matches!(barrier.step(seconds(1), &invalid, None), Step::Broken(ClusterError::Image { .. })));
+}
+
+#[test]
+fn trouble_that_passes_is_forgotten_and_progress_begins_it_anew() {
+    let mut barrier = Barrier::new(2, "img".into());
+    let homeless = json!({"phase": "Pending", "conditions": [
+        {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/2 nodes are available"}]});
+    let placed = [pod(0, running()), pod(1, waiting("ContainerCreating", ""))];
+    let one = [pod(0, running()), pod(1, homeless)];
+    assert!(matches!(barrier.step(seconds(1), &one, None), Step::Wait(_)));
+    assert!(matches!(barrier.step(seconds(9), &placed, None), Step::Wait(_)));
+    assert!(matches!(barrier.step(seconds(12), &one, None), Step::Wait(_)));
+    let Step::Broken(error) = barrier.step(seconds(22), &one, None) else { panic!("for ever") };
+    assert_eq!(error.to_string(), "1 of 2 pods find no node: Unschedulable: 0/2 nodes are available");
+    // A quota lets pods through one after the other: only where none comes any more it is in the way.
+    let mut barrier = Barrier::new(3, "img".into());
+    let quota = Some("exceeded quota: tight");
+    assert!(matches!(barrier.step(seconds(1), &placed[..1], quota), Step::Wait(_)));
+    assert!(matches!(barrier.step(seconds(5), &placed, quota), Step::Wait(_)));
+    assert!(matches!(barrier.step(seconds(8), &placed, quota), Step::Broken(ClusterError::Refused { .. })));
+}
+
+#[test]
+fn a_pod_that_ends_is_told_at_once_with_what_is_known_of_it() {
+    let ended = |state: Value| {
+        let mut barrier = Barrier::new(1, "img".into());
+        match barrier.step(seconds(1), &[pod(0, state)], None) {
+            Step::Broken(error) => error.to_string(),
+            step => panic!("{step:?}"),
+        }
+    };
+    let crashed =
+        json!({"terminated": {"exitCode": 2, "reason": "Error", "message": "error: unexpected argument\n"}});
+    assert!(ended(container(crashed)).ends_with("exit code 2: error: unexpected argument"));
+    let eaten = json!({"terminated": {"exitCode": 137, "reason": "OOMKilled"}});
+    assert!(ended(container(eaten)).contains("more memory than its limit"));
+    let evicted =
+        json!({"phase": "Failed", "reason": "OutOfcpu", "message": "Node didn't have enough resource: cpu"});
+    assert!(ended(evicted).ends_with("OutOfcpu: Node didn't have enough resource: cpu"));
+    let taken = json!({"phase": "Running", "conditions": [
+        {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "message": "preempting"}]});
+    assert!(ended(taken).ends_with("the cluster took it away: PreemptionByScheduler: preempting"));
+}
+
+#[test]
+fn nobody_waits_for_ever() {
+    let mut barrier = Barrier::new(1, "img".into());
+    let made = [pod(0, waiting("ContainerCreating", ""))];
+    assert!(matches!(barrier.step(OPEN_MAX, &made, None), Step::Wait(_)));
+    let late = barrier.step(OPEN_MAX + seconds(1), &made, None);
+    assert!(
+        matches!(&late, Step::Broken(ClusterError::Late { state, .. }) if state.contains("1 being made")),
+        "{late:?}"
+    );
+}

@@ -1,0 +1,93 @@
+//! What goes between a pod and its pipes for as long as both are there, and why it ended.
+
+use std::time::Duration;
+
+use kube::api::AttachedProcess;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc::{Receiver, Sender};
+use tokio::time::sleep;
+
+use super::api::Namespace;
+use super::pipe::{Ends, Heard};
+use super::pods::{self, Ending};
+
+/// When it is looked for why a pod ended, each time after the last: its node tells the cluster within a second or two. Few times, because
+/// many may end together.
+const LOOKS_MS: [u64; 5] = [0, 250, 500, 1000, 2000];
+/// How much of what a program complained of is kept.
+const COMPLAINTS_BYTES_MAX: usize = 2048;
+const PIECE_BYTES: usize = 64 << 10;
+
+/// Carries orders in and answers out until the pod ends. What nobody asked for is told with a reason.
+pub(super) async fn carry(mut process: AttachedProcess, ends: Ends, namespace: Namespace, pod: String) {
+    let Ends { orders, heard } = ends;
+    let (Some(stdin), Some(stdout), Some(stderr)) = (process.stdin(), process.stdout(), process.stderr())
+    else {
+        // All three were asked for.
+        return;
+    };
+    let fed = tokio::spawn(feed(stdin, orders));
+    let complaints = tokio::spawn(complaints(stderr));
+    if listen(stdout, &heard).await.is_err() {
+        return;
+    }
+    // Its orders came to an end before it did: it went because it was told to.
+    let told = fed.is_finished() && matches!(fed.await, Ok(true));
+    if told {
+        return;
+    }
+    let ending = explanation(&namespace, &pod).await;
+    if !ending.well {
+        // It ends with the connection, as the output did.
+        let complaints = complaints.await.unwrap_or_default();
+        // Nobody may be listening any more, and then it is of no interest.
+        let _ = heard.send(Heard::Lost(ending.words(&complaints))).await;
+    }
+}
+
+/// Whether all orders were given; otherwise the pod takes none any more.
+async fn feed(mut stdin: impl AsyncWrite + Unpin, mut orders: Receiver<Vec<u8>>) -> bool {
+    while let Some(order) = orders.recv().await {
+        if stdin.write_all(&order).await.is_err() {
+            return false;
+        }
+    }
+    stdin.shutdown().await.is_ok()
+}
+
+/// Passes on what a pod says until it says nothing more.
+async fn listen(mut stdout: impl AsyncRead + Unpin, heard: &Sender<Heard>) -> Result<(), ()> {
+    loop {
+        let mut piece = Vec::with_capacity(PIECE_BYTES);
+        match stdout.read_buf(&mut piece).await {
+            Ok(0) | Err(_) => return Ok(()),
+            Ok(_) => heard.send(Heard::Piece(piece)).await.map_err(drop)?,
+        }
+    }
+}
+
+async fn complaints(mut stderr: impl AsyncRead + Unpin) -> String {
+    let mut kept = Vec::new();
+    while let Ok(1..) = stderr.read_buf(&mut kept).await {
+        let surplus = kept.len().saturating_sub(COMPLAINTS_BYTES_MAX);
+        kept.drain(..surplus);
+    }
+    String::from_utf8_lossy(&kept).into_owned()
+}
+
+/// Why a pod ended, as far as that can be found out.
+async fn explanation(namespace: &Namespace, pod: &str) -> Ending {
+    for wait_ms in LOOKS_MS {
+        sleep(Duration::from_millis(wait_ms)).await;
+        match namespace.pod(pod).await {
+            Ok(Some(pod)) => {
+                if let Some(ending) = pods::ending(&pod) {
+                    return ending;
+                }
+            }
+            Ok(None) => return Ending::told("somebody deleted the pod"),
+            Err(error) => return Ending::told(format!("the connection to it broke: {error}")),
+        }
+    }
+    Ending::told("the connection to it broke, and as far as the cluster knows it still runs")
+}

@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+"""A real Kubernetes on this machine, for tests: API server, scheduler, controllers, and nodes with kubelet and containerd, each in a
+network namespace of its own. As root; nothing of it is left after `down`.
+
+    scripts/cluster/cluster.py run -- COMMAND       all of it around a command: build, up, COMMAND, down
+    scripts/cluster/cluster.py ready                whether that takes no building first; if not, why
+    scripts/cluster/cluster.py build                the one program that it consists of, kept in the cache
+    scripts/cluster/cluster.py up [NODES]           two, if nothing is said
+    scripts/cluster/cluster.py down
+    scripts/cluster/cluster.py image NAME PROGRAM   gives all nodes an image with PROGRAM as its entry point
+    scripts/cluster/cluster.py crash N              node N is gone, as by a power cut
+    scripts/cluster/cluster.py restart N            and is there again
+    scripts/cluster/cluster.py kubectl WORDS...     as administrator
+    scripts/cluster/cluster.py inside COMMAND       in the control plane's network, with the clients' KUBECONFIG
+"""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import control
+import identities
+import image
+import network
+import node
+from place import CACHE, CONTROL, NODES_MAX, PROGRAMS, STATE, folder, node_name, nodes
+from processes import Failed, inside, run
+
+COMMANDS = ["containerd", "runc", "ctr", "ip", "nsenter", "iptables", "openssl"]
+VERSION = "v1.33.13"
+NODES_READY_MAX_S = 90
+# kubelet sets these for the whole machine; `down` puts them back.
+SYSCTLS = ["vm.overcommit_memory", "vm.panic_on_oom", "kernel.panic", "kernel.panic_on_oops",
+           "kernel.keys.root_maxkeys", "kernel.keys.root_maxbytes"]
+
+
+def main(words: list[str]) -> int:
+    """Does what the first word says."""
+    match words:
+        case ["run", "--", *command] if command:
+            return around(command)
+        case ["ready"]:
+            return ready()
+        case ["build"]:
+            build()
+        case ["up"]:
+            up(2)
+        case ["up", count] if count.isdigit() and 1 <= int(count) <= NODES_MAX:
+            up(int(count))
+        case ["down"]:
+            down()
+        case ["image", name, source]:
+            give_image(name, Path(source))
+        case ["crash", number] if number.isdigit() and int(number) in nodes():
+            node.crash(int(number))
+        case ["restart", number] if number.isdigit() and int(number) in nodes():
+            restart(int(number))
+        case ["kubectl", *rest]:
+            admin = f"--kubeconfig={identities.kubeconfig_of('admin')}"
+            return subprocess.run(inside(CONTROL, [str(program()), "kubectl", admin, *rest])).returncode
+        case ["inside", *command] if command:
+            return subprocess.run(inside(CONTROL, command), env=environment()).returncode
+        case _:
+            print(__doc__, file=sys.stderr)
+            return 2
+    return 0
+
+
+def around(command: list[str]) -> int:
+    """Runs a command while the cluster is there. Only one at a time on a machine."""
+    if lacking := what_is_missing():
+        raise Failed(lacking)
+    build()
+    with open("/run/lock/proofload-cluster", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            up(2)
+            return subprocess.run(command, env=environment()).returncode
+        finally:
+            down()
+
+
+def environment() -> dict[str, str]:
+    """What a client finds its cluster by."""
+    return {**os.environ, "KUBECONFIG": str(identities.kubeconfig_of(identities.CLIENTS))}
+
+
+def ready() -> int:
+    """Whether the cluster comes up in seconds here. What is skipped otherwise is said so that nobody overlooks it."""
+    lacking = what_is_missing()
+    if not lacking and not program().exists():
+        lacking = "its program is not built yet, which takes some ten minutes: make test-cluster"
+    if lacking:
+        print(f"\n*** SKIPPED: the tests with a real Kubernetes. {lacking} ***\n", file=sys.stderr)
+    return 1 if lacking else 0
+
+
+def what_is_missing() -> str | None:
+    """Why there can be no cluster here."""
+    if os.geteuid() != 0:
+        return "a test cluster takes root, for network namespaces and containers"
+    missing = [name for name in COMMANDS if shutil.which(name) is None]
+    if not node.PLUGINS.joinpath("bridge").exists():
+        missing.append(str(node.PLUGINS / "bridge"))
+    return f"missing here: {', '.join(missing)}; scripts/setup cluster installs it" if missing else None
+
+
+def program() -> Path:
+    """The program, named after what it is built from."""
+    sources = [PROGRAMS / name for name in ["main.go", "go.mod", "go.sum"]]
+    content = b"".join(source.read_bytes() for source in sources)
+    return CACHE / f"kubernetes-{hashlib.sha256(content).hexdigest()[:16]}"
+
+
+def build() -> None:
+    """Builds it, unless the cache has it."""
+    if program().exists():
+        return
+    if shutil.which("go") is None:
+        raise Failed("go is missing, which builds the test cluster: install Go 1.24 or newer")
+    print("cluster: building Kubernetes from its Go modules; about ten minutes the first time", file=sys.stderr)
+    CACHE.mkdir(parents=True, exist_ok=True)
+    half = program().with_suffix(".half")
+    major, minor, _ = VERSION.lstrip("v").split(".")
+    facts = {"gitVersion": VERSION, "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
+    flags = " ".join(f"-X k8s.io/component-base/version.{name}={value}" for name, value in facts.items())
+    environment = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly", "GOTOOLCHAIN": "local"}
+    subprocess.run(["go", "build", "-trimpath", "-buildvcs=false", "-ldflags", f"-s -w {flags}", "-o", half, "."],
+                   cwd=PROGRAMS, env=environment, check=True)
+    half.rename(program())
+
+
+def up(count: int) -> None:
+    """Starts everything, and waits until all nodes are ready."""
+    build()
+    down()
+    STATE.mkdir(parents=True)
+    STATE.chmod(0o700)
+    (STATE / "nodes").write_text(str(count))
+    (STATE / "sysctl").write_text(run("sysctl", *SYSCTLS))
+    network.make(count)
+    identities.make(count)
+    image.pause(node.PAUSE, STATE / "pause.tar")
+    control.begin(str(program()))
+    for number in nodes():
+        node.begin(number, str(program()))
+        node.take(number, STATE / "pause.tar")
+    wait_for_nodes()
+
+
+def wait_for_nodes() -> None:
+    """Until pods can be made: nodes are ready, and there is the account that pods have."""
+    until = time.monotonic() + NODES_READY_MAX_S
+    while True:
+        listed = control.kubectl(str(program()), "get", "nodes", "--no-headers", quiet=True)
+        states = {line.split()[0]: line.split()[1] for line in listed.splitlines()}
+        all_ready = all(states.get(node_name(number)) == "Ready" for number in nodes())
+        if all_ready and "default" in control.kubectl(str(program()), "get", "sa", "default", quiet=True):
+            return
+        if time.monotonic() > until:
+            raise Failed(f"the nodes are not ready after {NODES_READY_MAX_S} s: {states}; see {STATE}/logs")
+        time.sleep(0.3)
+
+
+def restart(number: int) -> None:
+    """Starts a node that crashed, and waits for it."""
+    network.plug_in(number)
+    node.unmount(folder(number) / "running")
+    node.start_containerd(number)
+    node.start_kubelet(number, str(program()))
+    wait_for_nodes()
+
+
+def give_image(name: str, source: Path) -> None:
+    """Gives all nodes an image made from a program."""
+    out = STATE / "image.tar"
+    image.of_program(name, source, out)
+    for number in nodes():
+        node.take(number, out)
+    out.unlink()
+
+
+def down() -> None:
+    """Ends everything and removes what it left. What is not there is no error."""
+    if not STATE.exists():
+        return
+    count = len(nodes())
+    control.end()
+    for number in nodes():
+        node.end(number)
+    if (STATE / "sysctl").exists():
+        run("sysctl", "--quiet", f"--load={STATE / 'sysctl'}", quiet=True)
+    node.unmount(STATE)
+    network.remove(count)
+    shutil.rmtree(STATE)
+
+
+if __name__ == "__main__":
+    # So that what is begun is also ended.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except Failed as failed:
+        print(f"cluster: {failed}", file=sys.stderr)
+        sys.exit(1)

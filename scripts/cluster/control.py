@@ -1,0 +1,61 @@
+"""The control plane: etcd, API server, controllers, scheduler, all in one namespace."""
+
+import signal
+import time
+
+from identities import KEYS, kubeconfig_of
+from place import CONTROL, CONTROL_ADDRESS, SERVICES, STATE
+from processes import Failed, inside, run, start, stop
+
+COMPONENTS = ["scheduler", "controllers", "apiserver", "etcd"]
+API_MAX_S = 60
+# How soon a node that is gone is known to be, and how soon its pods are given up: in tests seconds, by default minutes.
+NODE_GONE_S = 12
+POD_GIVEN_UP_S = 3
+
+
+def begin(program: str) -> None:
+    """Starts it, and waits until the API server answers."""
+    peers, clients = "http://127.0.0.1:2380", "http://127.0.0.1:2379"
+    start("etcd", CONTROL, [
+        program, "etcd", f"--data-dir={STATE / 'etcd'}", "--unsafe-no-fsync", "--log-level=warn",
+        f"--listen-client-urls={clients}", f"--advertise-client-urls={clients}", f"--listen-peer-urls={peers}"])
+    start("apiserver", CONTROL, [
+        program, "kube-apiserver", f"--etcd-servers={clients}", "--secure-port=6443",
+        f"--advertise-address={CONTROL_ADDRESS}", f"--service-cluster-ip-range={SERVICES}",
+        f"--tls-cert-file={KEYS}/apiserver.crt", f"--tls-private-key-file={KEYS}/apiserver.key",
+        f"--client-ca-file={KEYS}/authority.crt", f"--kubelet-client-certificate={KEYS}/admin.crt",
+        f"--kubelet-client-key={KEYS}/admin.key", "--kubelet-preferred-address-types=InternalIP",
+        "--service-account-issuer=https://kubernetes.default.svc", f"--service-account-key-file={KEYS}/accounts.key",
+        f"--service-account-signing-key-file={KEYS}/accounts.key", "--authorization-mode=Node,RBAC",
+        "--enable-admission-plugins=NodeRestriction", f"--default-not-ready-toleration-seconds={POD_GIVEN_UP_S}",
+        f"--default-unreachable-toleration-seconds={POD_GIVEN_UP_S}"])
+    wait_until_ready(program)
+    # Each controller with credentials of its own: some are refused what the whole program may not do.
+    start("controllers", CONTROL, [
+        program, "kube-controller-manager", f"--kubeconfig={kubeconfig_of('controllers')}", "--leader-elect=false",
+        "--use-service-account-credentials", f"--service-account-private-key-file={KEYS}/accounts.key",
+        f"--root-ca-file={KEYS}/authority.crt", "--bind-address=127.0.0.1", "--node-monitor-period=1s",
+        f"--node-monitor-grace-period={NODE_GONE_S}s"])
+    start("scheduler", CONTROL, [
+        program, "kube-scheduler", f"--kubeconfig={kubeconfig_of('scheduler')}", "--leader-elect=false",
+        "--bind-address=127.0.0.1"])
+
+
+def wait_until_ready(program: str) -> None:
+    """Until the API server says that it is."""
+    until = time.monotonic() + API_MAX_S
+    while "ok" not in kubectl(program, "get", "--raw=/readyz", quiet=True):
+        if time.monotonic() > until:
+            raise Failed(f"the API server is not ready after {API_MAX_S} s: {STATE}/logs/apiserver.log")
+        time.sleep(0.2)
+
+
+def kubectl(program: str, *words: str, quiet: bool = False) -> str:
+    """kubectl as administrator."""
+    return run(*inside(CONTROL, [program, "kubectl", f"--kubeconfig={kubeconfig_of('admin')}", *words]), quiet=quiet)
+
+
+def end() -> None:
+    """Ends it. Its data is thrown away, so nobody is asked to end in good order."""
+    stop(COMPONENTS, signal.SIGKILL)

@@ -1,0 +1,100 @@
+"""Container images by hand, from programs of this machine: no registry and no builder is needed.
+
+What comes out is what the Dockerfile makes, with one difference: a program that is not static brings its libraries along.
+"""
+
+import hashlib
+import io
+import json
+import platform
+import re
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from pathlib import Path
+
+from processes import Failed
+
+# The user of the Dockerfile, and the authorities that it puts into the image.
+USER = "65532:65532"
+AUTHORITIES = Path("/etc/ssl/certs/ca-certificates.crt")
+
+
+def archive(name: str, files: dict[str, Path], entrypoint: list[str], out: Path) -> None:
+    """Writes an image of one layer with these files, each at its path in it, as an archive that containerd imports."""
+    layer = packed(files)
+    config = json.dumps({
+        "architecture": architecture(), "os": "linux", "config": {"Entrypoint": entrypoint, "User": USER},
+        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{digest(layer)}"]},
+        "history": [{"created_by": "scripts/cluster"}],
+    }).encode()
+    manifest = [{"Config": f"{digest(config)}.json", "RepoTags": [name], "Layers": ["layer.tar"]}]
+    with tarfile.open(out, "w") as tar:
+        for member, content in [(f"{digest(config)}.json", config), ("layer.tar", layer),
+                                ("manifest.json", json.dumps(manifest).encode())]:
+            add(tar, member, content, 0o644)
+
+
+def of_program(name: str, program: Path, out: Path) -> None:
+    """An image of a program, which is its entry point, as /NAME-OF-THE-PROGRAM."""
+    inside = f"/{program.name}"
+    authorities = {str(AUTHORITIES): AUTHORITIES} if AUTHORITIES.exists() else {}
+    with tempfile.TemporaryDirectory() as folder:
+        archive(name, {inside: stripped(program, Path(folder)), **libraries(program), **authorities}, [inside], out)
+
+
+def pause(name: str, out: Path) -> None:
+    """What holds a pod's namespaces: a program that sleeps, this system's own."""
+    sleep = shutil.which("sleep")
+    if sleep is None:
+        raise Failed("sleep is missing")
+    archive(name, {"/sleep": Path(sleep), **libraries(Path(sleep))}, ["/sleep", "infinity"], out)
+
+
+def stripped(program: Path, folder: Path) -> Path:
+    """The program without what only debuggers read, where there is strip: a test's is a fifth of its size then."""
+    lean = folder / program.name
+    if shutil.which("strip") is None or subprocess.run(["strip", "--strip-debug", "-o", lean, program]).returncode != 0:
+        return program
+    return lean
+
+
+def libraries(program: Path) -> dict[str, Path]:
+    """The shared libraries of a program by their paths, its loader among them; none of a static one."""
+    listed = subprocess.run(["ldd", program], capture_output=True, text=True)
+    if listed.returncode != 0 or "statically linked" in listed.stdout:
+        return {}
+    return libraries_of(listed.stdout)
+
+
+def libraries_of(listing: str) -> dict[str, Path]:
+    """What ldd's listing names."""
+    paths = re.findall(r"(/\S+) \(0x", listing)
+    return {path: Path(path).resolve() for path in paths}
+
+
+def packed(files: dict[str, Path]) -> bytes:
+    """A layer, the same for the same files whenever it is made."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        for path, source in sorted(files.items()):
+            add(tar, path.lstrip("/"), source.read_bytes(), 0o755)
+    return out.getvalue()
+
+
+def add(tar: tarfile.TarFile, name: str, content: bytes, mode: int) -> None:
+    """Puts a file into an archive; nobody's and of no date."""
+    member = tarfile.TarInfo(name)
+    member.size, member.mode = len(content), mode
+    tar.addfile(member, io.BytesIO(content))
+
+
+def digest(content: bytes) -> str:
+    """SHA-256 in hexadecimal."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def architecture() -> str:
+    """This machine's, as images name it."""
+    return {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())

@@ -1,0 +1,52 @@
+"""Where everything of the test cluster is: its folder, its cache, its addresses."""
+
+import os
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+PROGRAMS = HERE / "programs"
+# All that a cluster leaves is below it, and goes with it. Short, because paths of sockets may be.
+STATE = Path(os.environ.get("PROOFLOAD_CLUSTER", "/tmp/proofload-cluster"))
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "proofload-cluster"
+
+NODES_MAX = 9
+# The namespace in which the API server is, and in which clients have to be.
+CONTROL = "proofload-control"
+CONTROL_ADDRESS = "10.83.0.1"
+API = f"https://{CONTROL_ADDRESS}:6443"
+SERVICES = "10.84.0.0/16"
+# The first address of SERVICES: the API server's own Service.
+API_SERVICE_ADDRESS = "10.84.0.1"
+
+
+def node_name(number: int) -> str:
+    """What Kubernetes calls a node, and its folder."""
+    return f"n{number}"
+
+
+def namespace(number: int) -> str:
+    """A node's network namespace, and its control group."""
+    return f"proofload-n{number}"
+
+
+def address(number: int) -> str:
+    """A node's own address."""
+    return f"10.83.0.{10 + number}"
+
+
+def pod_network(number: int) -> str:
+    """The network of a node's pods."""
+    return f"10.83.{100 + number}.0/24"
+
+
+def folder(number: int) -> Path:
+    """Where everything of a node is."""
+    return STATE / node_name(number)
+
+
+def nodes() -> range:
+    """The numbers of the nodes that there are."""
+    try:
+        return range(1, int((STATE / "nodes").read_text()) + 1)
+    except FileNotFoundError:
+        return range(0)
