@@ -4,7 +4,7 @@
 
 use audit::Spread;
 use plan::{Design, Metric, Plan, Rate};
-use record::{Allocation, Block, RateChosen, Record, SliceKind, WarmUp};
+use record::{Allocation, RateChosen, Record, SliceKind, WarmUp};
 use stats::{Components, Quantile};
 
 mod costs;

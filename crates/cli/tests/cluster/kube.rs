@@ -59,7 +59,7 @@ fn begin(channels: Vec<Channel>, spec: &LoadSpec) -> (Fleet, Vec<Box<dyn std::an
     let specs = spec.divided(channels.len() as u32, 1);
     let (remotes, keepers) =
         channels.into_iter().map(|c| (Remote::new(c.name, c.input, c.output), c.keeper)).unzip();
-    (Fleet::begin(remotes, specs).expect("the pods begin"), keepers)
+    (crate::begun(remotes, specs), keepers)
 }
 
 fn names(channels: &[Channel]) -> Vec<String> {

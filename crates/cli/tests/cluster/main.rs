@@ -6,3 +6,14 @@ mod hosts;
 mod kube;
 mod services;
 mod ssh;
+
+use fleet::{Fleet, Remote};
+use load::LoadSpec;
+
+/// These as one fleet, which knows their clocks and has this to do.
+fn begun(remotes: Vec<Remote>, specs: Vec<LoadSpec>) -> Fleet {
+    let mut fleet = Fleet::connect(remotes).expect("all are there");
+    fleet.compare_clocks().expect("all answer");
+    fleet.give(specs).expect("all begin");
+    fleet
+}

@@ -25,14 +25,6 @@ fn generator(host: &str, program: &Program) -> Result<(Channel, bool), HostError
     Ok((channel, copied))
 }
 
-/// These as one fleet, which knows their clocks and has this to do.
-fn begun(remotes: Vec<::fleet::Remote>, specs: Vec<load::LoadSpec>) -> ::fleet::Fleet {
-    let mut fleet = ::fleet::Fleet::connect(remotes).expect("all are there");
-    fleet.compare_clocks().expect("all answer");
-    fleet.give(specs).expect("all begin");
-    fleet
-}
-
 fn folder(hosts: &Hosts, host: u32) -> PathBuf {
     hosts.path(&format!("h{host}/root/.cache/proofload/bin"))
 }

@@ -1,7 +1,7 @@
 //! What trials, slices and turns take beside their load: measured, or assumed until then. Pure.
 
 use plan::Plan;
-use record::{Block, Record, SliceKind, Trial};
+use record::{Block, Record, SliceKind};
 
 use super::mean;
 

@@ -8,7 +8,8 @@ use hosts::Channel;
 use load::{Arrivals, LoadSpec, Process, Rate, Until};
 
 use super::server::Server;
-use super::{begun, generator, own};
+use super::{generator, own};
+use crate::begun;
 use crate::hosts::Hosts;
 
 const NEVER: &dyn Fn() -> bool = &|| false;

@@ -10,7 +10,8 @@ use hosts::Channel;
 use load::Until;
 
 use super::server::Server;
-use super::{begun, generator, own};
+use super::{generator, own};
+use crate::begun;
 use crate::hosts::{Hosts, command_line, within};
 
 /// Where the one that will be killed finds what to do.
