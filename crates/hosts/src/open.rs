@@ -115,7 +115,7 @@ fn opened(
     waiting: &mut Waiting<'_>,
 ) -> Result<Vec<Channel>, Vec<HostError>> {
     let names: Vec<String> = doors.iter().map(Door::name).collect();
-    let mut results: Vec<Option<Result<Vec<Channel>, HostError>>> = doors.iter().map(|_| None).collect();
+    let mut results: Vec<Opened> = doors.iter().map(|_| None).collect();
     let mut far = VecDeque::new();
     for (place, door) in doors.into_iter().enumerate() {
         match door {
@@ -136,12 +136,15 @@ fn opened(
     if errors.is_empty() { Ok(channels) } else { Err(errors) }
 }
 
+/// What came of a door; `None` where nobody answered.
+type Opened = Option<Result<Vec<Channel>, HostError>>;
+
 /// Has these opened, and fills in what came of each; false where it was cancelled.
 fn awaited(
     far: VecDeque<(usize, Door)>,
     wanted: &Wanted<'_>,
     waiting: &mut Waiting<'_>,
-    (names, results): (&[String], &mut [Option<Result<Vec<Channel>, HostError>>]),
+    (names, results): (&[String], &mut [Opened]),
 ) -> bool {
     let (began, mut told) = (Instant::now(), Instant::now());
     let over = Arc::new(AtomicBool::new(false));

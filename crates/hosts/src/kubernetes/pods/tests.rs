@@ -1,3 +1,5 @@
+//! What is concluded of pods as a cluster lists them, from made-up lists.
+
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
 
