@@ -153,3 +153,16 @@ fn json_has_figures_with_units_and_no_empty_ones() {
     assert!(json["variants"][0]["throughput_per_s"].as_f64().is_some_and(|rate| rate > 1000.0));
     assert_eq!(json["closed_loop_latency"][0]["quantiles"][0]["percent"], 50.0);
 }
+
+#[test]
+fn machines_that_services_ran_on_are_told_and_no_difference_to_where_a_report_is_read() {
+    let mut record = kept();
+    let there = Environment { cpu_model: Some("AMD EPYC 7B13".into()), cpus: 8, ..Environment::default() };
+    record.header.environment.hosts.insert("ssh://bench-1".into(), there);
+    let here = record.header.environment.clone();
+    let here = Environment { hosts: Default::default(), ..here };
+    let sheet = Sheet::new(&record, &conclude(&record)).read_on(&record, &here);
+    let text = markdown(&sheet);
+    assert!(text.contains("ssh://bench-1, for services: AMD EPYC 7B13, 8 processors"), "{text}");
+    assert!(!text.contains("not as where this is read"), "{text}");
+}

@@ -101,9 +101,14 @@ fn marker_of(pid: u32) -> Option<Marker> {
 
 /// Processes of services whose Proofload is no longer there: both it and the warden were killed, or the warden is
 /// about to end them this moment. Reads the environment of every process of this user; takes some milliseconds.
+///
+/// In a container processes have other numbers there than they have here, so that nobody here can tell whether the Proofload of a marker
+/// lives: what runs in one is left to whoever starts Proofload in it.
 pub fn orphans() -> Vec<ProcessInfo> {
     let is_orphan = |stat: &Stat| {
-        stat.is_alive() && marker_of(stat.id.pid).is_some_and(|marker| !marker.proofload().is_alive())
+        stat.is_alive()
+            && marker_of(stat.id.pid).is_some_and(|marker| !marker.proofload().is_alive())
+            && process::is_numbered_as_we_are(stat.id.pid)
     };
     tree::everyone().into_iter().filter(is_orphan).map(|stat| stat.info(&[])).collect()
 }

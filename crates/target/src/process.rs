@@ -136,6 +136,12 @@ impl ProcessId {
     }
 }
 
+/// Whether a process is in our own PID namespace, where a number means the same process to it and to us.
+pub(crate) fn is_numbered_as_we_are(pid: u32) -> bool {
+    let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/pid")).ok();
+    namespace(&pid.to_string()) == namespace("self")
+}
+
 /// Clock ticks a second, in which `/proc` counts.
 pub(crate) fn ticks_per_second() -> u64 {
     // SAFETY: takes no pointer and changes nothing.

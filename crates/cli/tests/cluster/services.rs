@@ -106,7 +106,7 @@ fn services_on_two_hosts_are_measured_from_here_and_gone_afterwards() {
     let output = started(&hosts, &file).wait_with_output().expect("it ends");
     let said = said(&output);
     assert_eq!(output.status.code(), Some(0), "{said}");
-    assert!(said.contains("SLOWER") && said.contains("services on  ssh://h1: "), "{said}");
+    assert!(said.contains("SLOWER") && said.contains("machine  ssh://h1, for services: "), "{said}");
     let record = record(&hosts);
     let machines: Vec<&str> = record.header.environment.hosts.keys().map(String::as_str).collect();
     assert_eq!(machines, ["ssh://h1", "ssh://h2"]);

@@ -49,7 +49,7 @@ pub(super) fn place(record: &Record) -> Vec<(String, String)> {
     let there = environment
         .hosts
         .iter()
-        .map(|(host, machine)| ("services on".to_owned(), format!("{host}: {}", machine_line(machine))));
+        .map(|(host, machine)| ("machine".to_owned(), format!("{host}, for services: {}", machine_line(machine))));
     let kept = [("record".to_owned(), record.directory.display().to_string())];
     here.into_iter().chain(there).chain(kept).collect()
 }

@@ -3,6 +3,7 @@
 //! Proofload's part is played by this test program run once more: [`proofload`] below.
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -181,4 +182,30 @@ fn if_both_are_killed_the_first_process_ends_and_the_rest_is_found() {
     assert_eq!(ours.len(), 2);
     assert_eq!(end_orphans(&ours), []);
     assert_eq!(scratch_folders(id), [] as [&str; 0]);
+}
+
+#[test]
+fn what_runs_in_a_container_is_nobodys_orphan_here() {
+    let stage = Stage::new();
+    // There its Proofload may well live, by a number that is another process's here.
+    let mut command = Command::new("unshare");
+    command.args(["--pid", "--fork", "--kill-child", "env", "PROOFLOAD_TRIAL=4194304-1-00", "sleep", "600"]);
+    let mut container = command.env("STAGE", stage.folder.path()).spawn().unwrap();
+    let number = container.id();
+    let is_marked = |pid: &u32| {
+        let environ = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        *pid != number && environ.windows(16).any(|window| window == b"PROOFLOAD_TRIAL=")
+    };
+    let inside = || stage.alive().into_iter().find(is_marked);
+    if !wait_until(Duration::from_secs(3), || inside().is_some()) {
+        let _ = writeln!(std::io::stderr(), "skipped: this user or kernel gives no PID namespace");
+        container.kill().unwrap();
+        container.wait().unwrap();
+        return;
+    }
+    let inside = inside().unwrap();
+    assert!(orphans().iter().all(|orphan| orphan.id.pid != inside));
+    container.kill().unwrap();
+    container.wait().unwrap();
+    assert!(stage.wait_until_empty(SOON), "{:?}", stage.alive());
 }
