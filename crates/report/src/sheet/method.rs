@@ -46,10 +46,9 @@ fn against_line(record: &Record) -> Option<String> {
 pub(super) fn place(record: &Record) -> Vec<(String, String)> {
     let environment = &record.header.environment;
     let here = [("machine".to_owned(), machine_line(environment))];
-    let there = environment
-        .hosts
-        .iter()
-        .map(|(host, machine)| ("machine".to_owned(), format!("{host}, for services: {}", machine_line(machine))));
+    let there = environment.hosts.iter().map(|(host, machine)| {
+        ("machine".to_owned(), format!("{host}, for services: {}", machine_line(machine)))
+    });
     let kept = [("record".to_owned(), record.directory.display().to_string())];
     here.into_iter().chain(there).chain(kept).collect()
 }
