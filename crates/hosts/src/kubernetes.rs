@@ -40,7 +40,11 @@ const LOOK_LATER_EACH: Duration = Duration::from_millis(2);
 /// How many connections are made at once.
 const ATTACHED_AT_ONCE: usize = 50;
 
-/// Starts the program with `arguments` in as many pods as the plan has; `run` becomes part of their names. One channel a pod in the order
+/// What is added to the program's arguments: a pod's stdin is open whether or not anybody ever attaches, and who dies before that must not
+/// leave it waiting. Longer than [`pods::OPEN_MAX`].
+const ALONE: [&str; 2] = ["--first-order-within", "10m"];
+
+/// Starts `proofload generate`, as `arguments` say, in as many pods as the plan has; `run` becomes part of their names. One channel a pod in the order
 /// of their completion index, named `kubernetes://NAMESPACE/POD@NODE`. All are running and attached: before that, none is told anything.
 ///
 /// `tell` is given what there is to say while it takes; `cancelled` is asked all the time, and ends it. The Job is deleted when the last
@@ -59,7 +63,7 @@ pub fn open(
         name: job::name(run, rand::random()),
         run: run.to_owned(),
         cluster: cluster.clone(),
-        arguments: arguments.iter().map(|word| word.to_string()).collect(),
+        arguments: arguments.iter().chain(&ALONE).map(|word| word.to_string()).collect(),
     };
     let (to, news) = channel();
     let keeper = Keeper::begin(wanted, to)?;

@@ -1,9 +1,9 @@
 //! Generators as pods of a real Kubernetes with two nodes. Loads are small: both nodes and the control plane share this machine.
 
 mod cluster;
+mod run;
 mod service;
 
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use fleet::{Fleet, FleetError, Ran, Remote};
@@ -11,7 +11,7 @@ use hosts::kubernetes::ClusterError;
 use hosts::{Channel, HostError};
 use load::{Arrivals, LoadSpec, Process, Rate, Until};
 
-use self::cluster::{IMAGE, Namespace, control_network, script, within};
+use self::cluster::{IMAGE, Namespace, control_network, script};
 use self::service::Service;
 
 /// What the cluster says of a mistake is told as soon as it is known.
@@ -33,9 +33,8 @@ fn pods(namespace: &Namespace, pods: u32) -> plan::Kubernetes {
 
 fn open(cluster: &plan::Kubernetes) -> Result<Vec<Channel>, HostError> {
     let mut told = Vec::new();
-    let arguments = ["generate", "--first-order-within", "10m"];
-    let opened =
-        hosts::kubernetes::open(cluster, "Test: Größe/1", &arguments, &mut |words| told.push(words), NEVER);
+    let mut tell = |words| told.push(words);
+    let opened = hosts::kubernetes::open(cluster, "Test: Größe/1", &["generate"], &mut tell, NEVER);
     assert!(!told.is_empty() || opened.is_err(), "nobody was told how far it is");
     opened
 }
@@ -107,30 +106,6 @@ fn pods_on_both_nodes_load_a_service_and_both_sides_count_the_same() {
 
 #[test]
 #[ignore = "wants a cluster: make test-cluster"]
-fn a_pod_that_is_killed_is_named_with_the_reason_and_the_others_count() {
-    control_network();
-    let namespace = Namespace::new("killed");
-    let service = Service::start();
-    let channels = open(&pods(&namespace, 3)).expect("three pods");
-    let victim = names(&channels)[1].clone();
-    let (mut fleet, keepers) = begin(channels, &spec(&service, 6, 60.0));
-    let pod = victim.rsplit('/').next().and_then(|name| name.split('@').next()).expect("a pod").to_owned();
-    let (ran, took) =
-        run_while(&mut fleet, 4, || namespace.kubectl(&["delete", "pod", "--wait=false", &pod]));
-    assert_eq!(ran.parts.len(), 2, "{:?}", ran.lost);
-    let lost = lost(&ran);
-    assert!(lost.contains(&victim) && lost.contains("somebody deleted the pod"), "{lost}");
-    assert!(took < Duration::from_secs(12), "told after {took:?}");
-    // What the others sent is known and was counted by the service, too, beside what the lost one had sent until then.
-    assert!(ran.slice.sent >= 150 && service.requests() >= ran.slice.sent, "{} sent", ran.slice.sent);
-    let again = fleet.run(Until::Requests(10), NEVER);
-    assert_eq!((again.slice.sent, again.lost.len()), (20, 0));
-    drop((fleet, keepers));
-    namespace.is_empty_within(Duration::from_secs(10));
-}
-
-#[test]
-#[ignore = "wants a cluster: make test-cluster"]
 fn a_node_that_is_gone_is_told_within_seconds_and_the_other_counts() {
     control_network();
     let namespace = Namespace::new("crash");
@@ -160,44 +135,6 @@ fn run_while(fleet: &mut Fleet, seconds: u64, happens: impl FnOnce() -> String +
         let ran = fleet.run(Until::Elapsed(Duration::from_secs(seconds)), NEVER);
         (ran, happened.join().expect("it happens").elapsed())
     })
-}
-
-fn lost(ran: &Ran) -> String {
-    assert_eq!(ran.lost.len(), 1, "{:?}", ran.lost);
-    ran.lost[0].to_string()
-}
-
-/// The variable that makes the next test hold pods in the namespace that it names, until it is killed.
-const HOLD: &str = "PROOFLOAD_TEST_HOLDS";
-
-#[test]
-#[ignore = "wants a cluster: make test-cluster"]
-fn when_proofload_is_killed_its_pods_end_and_the_job_goes_by_itself() {
-    control_network();
-    if let Ok(name) = std::env::var(HOLD) {
-        return hold(&name);
-    }
-    let namespace = Namespace::new("orphans");
-    let own = std::env::current_exe().expect("this test's file");
-    let this = "kube::when_proofload_is_killed_its_pods_end_and_the_job_goes_by_itself";
-    let mut command = Command::new(own);
-    command.args(["--exact", this, "--ignored", "--nocapture"]).env(HOLD, &namespace.name);
-    let mut holder = command.stdout(Stdio::null()).spawn().expect("the test again");
-    within(Duration::from_secs(30), || namespace.list("pods", "{.status.phase}") == "RunningRunning");
-    // Attached to, too: the log has what they said at the begin.
-    std::thread::sleep(Duration::from_secs(2));
-    holder.kill().expect("it can be killed");
-    holder.wait().expect("it ends");
-    let done = || namespace.list("jobs", "{.status.conditions[?(@.type=='Complete')].status}") == "True";
-    within(Duration::from_secs(15), done);
-    namespace.is_empty_within(Duration::from_secs(75));
-}
-
-fn hold(namespace: &str) {
-    let service = Service::start();
-    let channels = open(&pods(&Namespace::known(namespace), 2)).expect("two pods");
-    let (mut fleet, _keepers) = begin(channels, &spec(&service, 2, 10.0));
-    fleet.run(Until::Elapsed(Duration::from_secs(300)), NEVER);
 }
 
 #[test]

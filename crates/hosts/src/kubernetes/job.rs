@@ -17,7 +17,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 /// The name of the container that is attached to.
 pub(super) const CONTAINER: &str = "generator";
 /// How long a Job stays when all its pods have ended and nobody has deleted it.
-const KEPT_SECONDS: i32 = 60;
+const KEPT_SECONDS: i32 = 30;
 /// How long pods live at most, whatever happens: longer than any run, and not for ever. A node that lost its cluster keeps to it, too.
 const LIFE_SECONDS_MAX: i64 = 24 * 3600;
 /// How long a pod that is deleted has to end by itself; it does so at once.

@@ -37,21 +37,16 @@ pub fn within(longest: Duration, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// A namespace of the cluster, deleted when dropped if it was made here.
+/// A namespace of the cluster, deleted when dropped.
 pub struct Namespace {
     pub name: String,
-    made: bool,
 }
 
 impl Namespace {
     pub fn new(name: &str) -> Namespace {
-        let namespace = Namespace { name: format!("test-{name}"), made: true };
+        let namespace = Namespace { name: format!("test-{name}") };
         script(&["kubectl", "create", "namespace", &namespace.name]);
         namespace
-    }
-
-    pub fn known(name: &str) -> Namespace {
-        Namespace { name: name.into(), made: false }
     }
 
     /// Takes only pods that keep to the strictest of Kubernetes' standards.
@@ -87,7 +82,7 @@ impl Namespace {
 impl Drop for Namespace {
     fn drop(&mut self) {
         // A test that has failed says why by itself.
-        if self.made && !std::thread::panicking() {
+        if !std::thread::panicking() {
             script(&["kubectl", "delete", "namespace", "--wait=false", &self.name]);
         }
     }

@@ -1,0 +1,143 @@
+//! `proofload run` with its generators in pods: what the record has when all goes well, when a pod is killed, and when Proofload is.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use super::cluster::{IMAGE, Namespace, control_network, within};
+
+/// The service of the end-to-end tests, which says at its end how often it was asked.
+const SERVICE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/end_to_end/service.js");
+
+/// An experiment on a service beside the control plane, loaded by pods.
+struct Run {
+    folder: tempfile::TempDir,
+    child: Option<Child>,
+}
+
+impl Run {
+    fn start(namespace: &Namespace, design: &str) -> Run {
+        let folder = tempfile::tempdir().expect("a folder for the run");
+        let text = format!(
+            r#"name = "pods"
+[services.api]
+command = ["node", "{SERVICE}"]
+ready = "/healthz"
+env = {{ PORT = "{{port}}", HOST = "{{address}}" }}
+[generators]
+local = 0
+address = "10.83.0.1"
+[generators.kubernetes]
+namespace = "{}"
+pods = 2
+image = "{IMAGE}"
+resources = {{ cpu = "100m", memory = "64Mi" }}
+[load]
+connections = 4
+timeout = "1s"
+[design]
+drop_disturbed = false
+warmup = "200ms"
+slices = 1
+{design}
+"#,
+            namespace.name
+        );
+        let file = folder.path().join("experiment.toml");
+        fs::write(&file, text).expect("the experiment is written");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_proofload"));
+        command.arg("run").arg(&file).arg("--out").arg(folder.path().join("record"));
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("proofload starts");
+        Run { folder, child: Some(child) }
+    }
+
+    fn record(&self) -> PathBuf {
+        self.folder.path().join("record")
+    }
+
+    /// Waits until something was measured.
+    fn measures(&mut self) {
+        let events = self.record().join("events.jsonl");
+        let measured = || fs::read_to_string(&events).is_ok_and(|text| text.contains(r#""kind":"measured""#));
+        self.goes_on_until(measured);
+    }
+
+    fn goes_on_until(&mut self, is_so: impl Fn() -> bool) {
+        within(Duration::from_secs(60), || {
+            let ended = self.child.as_mut().and_then(|child| child.try_wait().expect("it is ours"));
+            assert!(ended.is_none(), "it has ended: {}", self.said());
+            is_so()
+        });
+    }
+
+    fn said(&mut self) -> String {
+        let output = self.ended();
+        String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+    }
+
+    fn ended(&mut self) -> Output {
+        self.child.take().expect("it was started").wait_with_output().expect("it ends")
+    }
+}
+
+#[test]
+#[ignore = "wants a cluster: make test-cluster"]
+fn a_pod_that_is_killed_costs_its_block_and_another_takes_its_place() {
+    control_network();
+    let namespace = Namespace::new("killed");
+    let mut run = Run::start(&namespace, "budget = \"120s\"\nslice = \"1s\"\nblocks = 6");
+    run.measures();
+    let pods = namespace.list("pods", "{.metadata.name} ");
+    let victim = pods.split(' ').next().expect("a pod").to_owned();
+    namespace.kubectl(&["delete", "pod", "--wait=false", &victim]);
+    let output = run.ended();
+    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let record = record::open(&run.record()).expect("the record opens");
+    let [lost] = &record.generators_lost[..] else { panic!("{:?}\n{said}", record.generators_lost) };
+    assert!(lost.generator.contains(&format!("/{victim}@")), "{lost:?}");
+    assert!(lost.why.contains("somebody deleted the pod"), "{lost:?}");
+    assert!(said.contains("V48"), "{said}");
+    // Of the blocks that count each slice is the work of both, and of nobody else.
+    let slices = || record.complete_blocks().flat_map(|block| &block.trials).flat_map(|trial| &trial.slices);
+    assert!(slices().count() >= 6);
+    for slice in slices() {
+        let sent: Vec<u64> = slice.generators.iter().map(|part| part.sent).collect();
+        assert!(sent.len() == 2 && sent.iter().all(|sent| *sent > 0), "{:?}", slice.generators);
+        assert_eq!(sent.iter().sum::<u64>(), slice.sent);
+    }
+    namespace.is_empty_within(Duration::from_secs(10));
+}
+
+#[test]
+#[ignore = "wants a cluster: make test-cluster"]
+fn when_proofload_is_killed_its_pods_end_and_the_job_goes_by_itself() {
+    control_network();
+    let namespace = Namespace::new("orphans");
+    let mut run = Run::start(&namespace, "budget = \"300s\"\nslice = \"5s\"\nblocks = 6");
+    // In the middle of a load.
+    run.measures();
+    let mut child = run.child.take().expect("it runs");
+    child.kill().expect("it can be killed");
+    child.wait().expect("it ends");
+    let complete = "{.status.conditions[?(@.type=='Complete')].status}";
+    within(Duration::from_secs(15), || namespace.list("jobs", complete) == "True");
+    record::open(&run.record()).expect("what there is of the record opens");
+    namespace.is_empty_within(Duration::from_secs(45));
+}
+
+#[test]
+#[ignore = "wants a cluster: make test-cluster"]
+fn who_may_not_is_told_before_anything_is_started() {
+    control_network();
+    let namespace = Namespace::new("may-not");
+    namespace.kubectl(&["create", "quota", "none", "--hard=pods=0"]);
+    let mut run = Run::start(&namespace, "budget = \"60s\"");
+    let output = run.ended();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(6), "{said}");
+    assert!(said.contains("exceeded quota: none") && said.contains("hint: fewer pods"), "{said}");
+    assert!(record::open(&run.record()).expect("the record opens").blocks.is_empty());
+    namespace.is_empty_within(Duration::from_secs(10));
+}
