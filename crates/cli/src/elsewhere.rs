@@ -21,7 +21,10 @@ pub fn open(plan: &Plan) -> Result<Attendants, Failed> {
         print::talk(&format!("reaching {host}"));
         let program = match &program {
             Some(program) => program,
-            None => program.insert(Program::own()?),
+            // What runs on the generators' machines runs on these.
+            None => {
+                program.insert(plan.generators.program.as_deref().map_or_else(Program::own, Program::at)?)
+            }
         };
         let mut copying = CopyWatch::default();
         let channel = hosts::ssh::open_watched(host, program, &[ATTEND], &mut |copied| copying.show(copied))?;

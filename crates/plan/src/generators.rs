@@ -57,7 +57,7 @@ pub(crate) fn judge_variant(site: &mut Site<'_>, generators: &Generators, varian
             "leave one of them out; between machines the network is what it is, and tc(8) on the generators' side can limit it",
         ));
     }
-    report_unreached(site, generators);
+    report_unreached(site, generators, variant);
 }
 
 /// A destination is handed to `ssh` as one word, and must not be taken for an option.
@@ -180,9 +180,11 @@ fn report_none(site: &mut Site<'_>, generators: &Generators) {
     );
 }
 
-/// The entry runs here and listens on loopback, unless the file says by which address others reach it.
-fn report_unreached(site: &mut Site<'_>, generators: &Generators) {
-    let is_told = site.tree.entry(&["generators", "address"]).is_some();
+/// An entry that runs here listens on loopback, unless the file says by which address others reach it.
+fn report_unreached(site: &mut Site<'_>, generators: &Generators, variant: &Variant) {
+    let entry = variant.services.iter().find(|service| service.name == variant.entry);
+    let is_told = site.tree.entry(&["generators", "address"]).is_some()
+        || entry.is_some_and(|entry| entry.host.is_some() || entry.address.is_some());
     if !generators.is_elsewhere() || is_told || !site.source.complete {
         return;
     }

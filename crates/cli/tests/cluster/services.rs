@@ -134,6 +134,28 @@ fn services_on_two_hosts_are_measured_from_here_and_gone_afterwards() {
 
 #[test]
 #[ignore = "wants hosts of its own: make test-cluster"]
+fn a_service_on_one_host_is_loaded_from_another() {
+    let Some(hosts) = Hosts::up(2) else { return };
+    let file = experiment(&hosts, "h1", SHORT);
+    let text = fs::read_to_string(&file).expect("the file");
+    fs::write(&file, format!("{text}[generators]\nlocal = 0\nssh = [\"h2\"]\n")).expect("the file");
+    let output = started(&hosts, &file).wait_with_output().expect("it ends");
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("SLOWER"), "{said}");
+    let record = record(&hosts);
+    let trials = || record.complete_blocks().flat_map(|block| &block.trials);
+    assert!(trials().flat_map(|trial| &trial.slices).all(|slice| slice.ok > 0), "{said}");
+    assert!(
+        trials().all(|trial| trial.started.services.iter().all(|of| of.host.as_deref() == Some("ssh://h1")))
+    );
+    for host in [1, 2] {
+        assert!(hosts.is_quiet_within(host, SOON), "on h{host}: {:?}", hosts.processes(host));
+    }
+}
+
+#[test]
+#[ignore = "wants hosts of its own: make test-cluster"]
 fn a_host_that_crashes_in_the_middle_ends_the_run_with_its_name_and_the_record_is_whole() {
     let Some(hosts) = Hosts::up(2) else { return };
     let file = experiment(&hosts, "h2", LONG);

@@ -97,10 +97,8 @@ fn asked_from(service: &Service, entry: &str, started: &[Service]) -> Option<Str
         Some(host) => format!("`{}` on {host}", other.name),
         None => format!("`{}`, which runs here,", other.name),
     });
-    let generator = || {
-        (service.name == entry && service.host.is_some())
-            .then(|| "the load generator, which runs here,".to_owned())
-    };
+    let generator =
+        || (service.name == entry && service.host.is_some()).then(|| "the load generator".to_owned());
     other.or_else(generator)
 }
 
