@@ -37,17 +37,17 @@ describe('every report', () => {
         assert.deepEqual(await barriers(page, ['color-contrast']), [], 'in the dark');
       });
     });
-  }
 
-  it('has its headings in order and its landmarks', async () => {
-    await on('factors', {}, async (page) => {
-      const levels = await page.locator('h1, h2, h3').evaluateAll((all) => all.map(({ tagName }) => Number(tagName[1])));
-      assert.equal(levels.filter((level) => level === 1).length, 1);
-      assert.equal(levels[0], 1);
-      levels.slice(1).forEach((level, index) => assert.ok(level <= (levels[index] ?? 0) + 1, `after h${levels[index]} comes h${level}`));
-      for (const landmark of ['main', 'nav', 'footer']) assert.equal(await page.locator(`body > ${landmark}`).count(), 1);
+    it(`${name}: has its headings in order and its landmarks`, async () => {
+      await on(name, {}, async (page) => {
+        const levels = await page.locator('h1, h2, h3').evaluateAll((all) => all.map(({ tagName }) => Number(tagName[1])));
+        assert.equal(levels.filter((level) => level === 1).length, 1);
+        assert.equal(levels[0], 1);
+        levels.slice(1).forEach((level, index) => assert.ok(level <= (levels[index] ?? 0) + 1, `after h${levels[index]} comes h${level}`));
+        for (const landmark of ['main', 'nav', 'footer']) assert.equal(await page.locator(`body > ${landmark}`).count(), 1);
+      });
     });
-  });
+  }
 });
 
 describe('a report', () => {
