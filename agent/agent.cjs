@@ -29,10 +29,14 @@ const net = load('net');
 const channels = load('diagnostics_channel');
 const inspector = load('inspector');
 const { isMainThread, threadId } = load('worker_threads') || { isMainThread: true, threadId: 0 };
+const { Console } = load('console') || {};
 const { performance, PerformanceObserver, monitorEventLoopDelay } = load('perf_hooks') || {};
 const loopUse = attempt(() => performance.eventLoopUtilization.bind(performance));
 const { node, v8, uv, openssl } = proc.versions;
 const scriptAtStart = proc.argv[1];
+// The console, and those of its methods that write, as the service finds them.
+const { console: shown } = globalThis;
+const writers = new Map(['log', 'info', 'debug', 'warn', 'error', 'dir', 'dirxml', 'table'].map((name) => [name, shown[name]]));
 
 const OLDEST_MAJOR = 18;
 // Below 50 µs V8's sampler does little else, and above a second nothing is left to be seen.
@@ -256,7 +260,8 @@ function countAnswers() {
 function profile({ kind, intervalUs = INTERVAL_US.usual }) {
   if (inspector === null) throw new Error('this Node.js was built without its inspector');
   const session = new inspector.Session();
-  const cancel = () => session.disconnect();
+  const giveConsoleBack = takeConsole();
+  const cancel = () => [giveConsoleBack, () => session.disconnect()].forEach((end) => end());
   const start = kind === 'cpu'
     ? [['Profiler.enable'], ['Profiler.setSamplingInterval', { interval: intervalUs }], ['Profiler.start']]
     : [['HeapProfiler.enable'], ['HeapProfiler.startSampling', { samplingInterval: HEAP_INTERVAL_BYTES }]];
@@ -267,14 +272,32 @@ function profile({ kind, intervalUs = INTERVAL_US.usual }) {
       cancel();
     }
   };
-  session.connect();
   try {
+    session.connect();
     start.forEach(([method, parameters]) => post(session, method, parameters));
   } catch (error) {
     cancel();
     throw error;
   }
   return { stop, cancel };
+}
+
+/**
+ * Keeps the inspector out of the service's console, until what it gives is called. While a session is connected, each call goes to V8's
+ * console too, which notes the stack: that took longer than the writing. What is called then is Node.js's own method, on the same
+ * console. What a service has put in its place stays.
+ */
+function takeConsole() {
+  const given = [];
+  for (const [name, method] of writers) {
+    attempt(() => {
+      if (shown[name] !== method) return;
+      const plain = Console.prototype[name].bind(shown);
+      shown[name] = plain;
+      given.push(() => { if (shown[name] === plain) shown[name] = method; });
+    });
+  }
+  return () => given.forEach((giveBack) => attempt(giveBack));
 }
 
 /** Within one thread the inspector answers before it returns. */

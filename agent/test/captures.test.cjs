@@ -52,6 +52,19 @@ test('a CPU profile has what ran, over the whole window, and the answers in it',
   assert.deepEqual(await traces(service), { listened: false, timers: [] });
 });
 
+test('lines of a console are written as ever while a profile is taken, and cost what they cost otherwise', async (t) => {
+  const { lab, service, agent } = await profiled(t);
+  const file = lab.file('a.cpuprofile');
+  await service.get('/replace');
+  await agent.arm({ id: 1, kind: 'cpu', intervalUs: 100, file });
+  assert.deepEqual(JSON.parse(await service.get('/log?n=5000')), { usual: false, replaced: true });
+  await agent.disarm(1);
+  await service.line(/^of a request\n {2}line 0\n[^]*\n {2}line 4999\ndebug\n/m);
+  // The way by the inspector, which notes a stack for each.
+  assert.equal(samplesByFunction(read(file)).consoleCall, undefined);
+  assert.deepEqual(JSON.parse(await service.get('/log?n=1')), { usual: true, replaced: true });
+});
+
 test('a heap profile has what lives still', async (t) => {
   const { lab, service, agent } = await profiled(t);
   const file = lab.file('a.heapprofile');
