@@ -1,5 +1,6 @@
 //! Profiles that lie in files: which they are, read within limits, and printed.
 
+use std::io::ErrorKind;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -16,6 +17,9 @@ use crate::print;
 /// What can be read, for whoever gave something else.
 const KNOWN: &str = "known are .cpuprofile and .heapprofile of V8 (node --cpu-prof, --heap-prof, DevTools), .native.json of a \
                      record, and the isolate*.log of node --prof";
+/// What helps where a profile is too large.
+const SMALLER: &str =
+    "profile a shorter time, or take fewer samples: node --cpu-prof --cpu-prof-interval 10000, in µs";
 
 /// A profile as it was read.
 #[derive(Debug)]
@@ -72,7 +76,10 @@ pub fn run(path: &Path, form: &FormArgs) -> anyhow::Result<ExitCode> {
 pub fn read(path: &Path) -> Result<Profile, Failed> {
     let name = path.display().to_string();
     let failed = |what: String| Failed::usage(format!("{name}: {what}")).hint(KNOWN);
-    let text = read_bounded(path, PROFILE_BYTES_MAX).map_err(|error| failed(error.to_string()))?;
+    let text = read_bounded(path, PROFILE_BYTES_MAX).map_err(|error| {
+        let helps = if error.kind() == ErrorKind::FileTooLarge { SMALLER } else { KNOWN };
+        Failed::usage(format!("{name}: {error}")).hint(helps)
+    })?;
     if text.iter().all(u8::is_ascii_whitespace) {
         let what = if text.is_empty() { "is empty" } else { "holds nothing but blanks" };
         return Err(failed(format!("{what}; a profiler that was killed leaves such a file")));
