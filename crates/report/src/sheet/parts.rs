@@ -103,7 +103,11 @@ fn of_all(unit: Unit, values: impl Iterator<Item = Option<f64>>) -> impl Iterato
 
 /// Workers are named where they are not what the processes are: most have one more that deals them their connections.
 fn serving(cost: &ServiceCost) -> String {
-    let asked = cost.workers.map(|workers| format!(" ({workers} asked for)")).unwrap_or_default();
+    let asked = match cost.workers {
+        Some(1) => " (1 worker)".to_owned(),
+        Some(workers) => format!(" ({workers} workers)"),
+        None => String::new(),
+    };
     match cost.serving {
         Some(serving) => format!("{serving} of {}{asked}", cost.processes),
         None => format!("– of {}{asked}", cost.processes),
