@@ -34,9 +34,9 @@ const { performance, PerformanceObserver, monitorEventLoopDelay } = load('perf_h
 const loopUse = attempt(() => performance.eventLoopUtilization.bind(performance));
 const { node, v8, uv, openssl } = proc.versions;
 const scriptAtStart = proc.argv[1];
-// The console, and those of its methods that write, as the service finds them.
+// The console and its methods as the service finds them.
 const { console: shown } = globalThis;
-const writers = new Map(['log', 'info', 'debug', 'warn', 'error', 'dir', 'dirxml', 'table'].map((name) => [name, shown[name]]));
+const methods = { ...shown };
 
 const OLDEST_MAJOR = 18;
 // Below 50 µs V8's sampler does little else, and above a second nothing is left to be seen.
@@ -289,9 +289,10 @@ function profile({ kind, intervalUs = INTERVAL_US.usual }) {
  */
 function takeConsole() {
   const given = [];
-  for (const [name, method] of writers) {
+  for (const name of keys(methods)) {
     attempt(() => {
-      if (shown[name] !== method) return;
+      const method = methods[name];
+      if (shown[name] !== method || !Console.prototype[name]) return;
       const plain = Console.prototype[name].bind(shown);
       shown[name] = plain;
       given.push(() => { if (shown[name] === plain) shown[name] = method; });
