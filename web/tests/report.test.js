@@ -4,9 +4,11 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { barriers, launched, opened, overflow } from './browser.js';
 
-const RECORDS = ['sound', 'factors', 'latency', 'void', 'many', 'hostile'];
+const named = (variable) => (process.env[variable] ?? '').split(/\s+/).filter((name) => name);
+/** Made-up records, and those of the shipped experiments. */
+const RECORDS = ['sound', 'factors', 'latency', 'void', 'many', 'hostile', ...named('PROOFLOAD_STUDIES')];
 /** Pages of real records, by name, where `scripts/test-page` was given some. */
-const REAL = (process.env.PROOFLOAD_PAGES ?? '').split(' ').filter((name) => name);
+const REAL = named('PROOFLOAD_PAGES');
 const WIDTHS = [1440, 768, 360];
 
 let browser;

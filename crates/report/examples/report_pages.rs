@@ -1,9 +1,9 @@
-//! Writes report pages and flame pages of made-up records into a folder, to look at, and for the tests in `web/tests` to open in a
-//! browser. Nothing shipped may use it.
+//! Writes report pages and flame pages of made-up records into a folder, and the report pages of records that are named, to look at, and
+//! for the tests in `web/tests` to open in a browser. Nothing shipped may use it.
 //!
-//! `cargo run -p proofload-report --example report_pages FOLDER`
+//! `cargo run -p proofload-report --example report_pages FOLDER [RECORD...]`
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 use audit::conclude;
@@ -25,9 +25,14 @@ const HOSTILE: &str =
     "</script><script>globalThis.hostile=1</script><img src=x onerror=globalThis.hostile=1>{{data}}";
 
 fn main() -> io::Result<()> {
-    let folder = env::args().nth(1).ok_or_else(|| io::Error::other("usage: report_pages FOLDER"))?;
-    let folder = Path::new(&folder);
+    let mut words = env::args_os().skip(1).map(PathBuf::from);
+    let folder = &words.next().ok_or_else(|| io::Error::other("usage: report_pages FOLDER [RECORD...]"))?;
     fs::create_dir_all(folder)?;
+    for place in words {
+        let name = place.file_name().unwrap_or_default().to_string_lossy();
+        let record = record::open(&place).map_err(io::Error::other)?;
+        write(folder, &name, &page(&record, &conclude(&record), None))?;
+    }
     let reports = [
         ("sound", kept()),
         ("latency", in_open_loop()),
