@@ -27,6 +27,9 @@ const SOON: Duration = Duration::from_secs(10);
 #[ignore = "run by the other tests, as Proofload"]
 fn proofload() {
     let Ok(folder) = std::env::var(STAGE) else { return };
+    // Whoever runs the tests by nohup ignores it, and so would we.
+    // SAFETY: sets a disposition, before anything is started.
+    unsafe { libc::signal(libc::SIGHUP, libc::SIG_DFL) };
     let script = std::env::var(SCRIPT).unwrap();
     let stage = Stage::new();
     let mut service = stage.shell(&script);
