@@ -39,6 +39,15 @@ pub fn root() -> &'static Path {
     ROOT.get_or_init(|| RECORDS.into())
 }
 
+/// A path as whoever is in this folder would type it.
+pub fn typed(path: &Path) -> PathBuf {
+    let here = std::env::current_dir().unwrap_or_default();
+    match path.strip_prefix(here) {
+        Ok(below) if !below.as_os_str().is_empty() => below.to_owned(),
+        _ => path.to_owned(),
+    }
+}
+
 /// Opens the record that is meant. One that a run is writing right now opens too, and that is told.
 ///
 /// # Errors

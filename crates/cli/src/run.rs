@@ -160,7 +160,7 @@ pub fn carry(course: Course<'_>) -> anyhow::Result<(Record, Result<(), LabError>
     header.environment.hosts = attendants.environments();
     let writer = Writer::create(course.directory, header, &course.text).map_err(unwritable)?;
     let directory = writer.record().directory.clone();
-    print::talk(&format!("record: {}", directory.display()));
+    print::talk(&format!("record: {}", records::typed(&directory).display()));
     let plan = writer.record().header.plan.clone();
     end_orphans();
     let helpers = Helpers { warden: target::Warden::of_this_program(WARDEN), generate: &[GENERATE] };
@@ -173,7 +173,7 @@ pub fn carry(course: Course<'_>) -> anyhow::Result<(Record, Result<(), LabError>
     })?;
     let mut rig = Rig::new(plan, helpers, directory, stop).with(attendants);
     let mut watch = |progress: &lab::Progress<'_>| live.show(progress);
-    let (record, result) = match course.how {
+    let (mut record, result) = match course.how {
         How::Measured => lab::run(writer, &mut rig, &mut watch),
         How::CapturesOnly { rounds } => lab::capture_only(writer, &mut rig, rounds, &mut watch),
     };
@@ -183,6 +183,7 @@ pub fn carry(course: Course<'_>) -> anyhow::Result<(Record, Result<(), LabError>
         keep_reports(&record, explanation.as_ref());
     }
     live.finish(&record, || report_as_json(&record, explanation.as_ref()))?;
+    record.directory = records::typed(&record.directory);
     Ok((record, result))
 }
 
