@@ -1,5 +1,6 @@
 //! What goes between a pod and its pipes for as long as both are there, and why it ended.
 
+use std::future::pending;
 use std::time::Duration;
 
 use kube::api::AttachedProcess;
@@ -16,6 +17,8 @@ use super::pods::{self, Ending};
 const LOOKS_MS: [u64; 5] = [0, 250, 500, 1000, 2000];
 /// How long the cluster may take to say so. After 11 s nobody waits for a reason any more.
 const WORD_MAX: Duration = Duration::from_secs(3);
+/// How long after its output its complaints may end.
+const A_MOMENT: Duration = Duration::from_millis(500);
 /// How much of what a program complained of is kept.
 const COMPLAINTS_BYTES_MAX: usize = 2048;
 const PIECE_BYTES: usize = 64 << 10;
@@ -33,8 +36,14 @@ pub(super) async fn carry(mut process: AttachedProcess, ends: Ends, namespace: N
     };
     let fed = tokio::spawn(feed(stdin, orders));
     let complaints = tokio::spawn(complaints(stderr));
-    if listen(stdout, &heard).await.is_err() {
-        return;
+    let status = process.take_status();
+    tokio::select! {
+        // First what it has still said.
+        biased;
+        listened = listen(stdout, &heard) => if listened.is_err() {
+            return;
+        },
+        () = broken(status) => {}
     }
     // Its orders came to an end before it did: it went because it was told to.
     let told = fed.is_finished() && matches!(fed.await, Ok(true));
@@ -42,8 +51,8 @@ pub(super) async fn carry(mut process: AttachedProcess, ends: Ends, namespace: N
         return;
     }
     let ending = explanation(&namespace, &pod).await;
-    // It ends with the connection, as the output did.
-    let complaints = complaints.await.unwrap_or_default();
+    // They end with the output, unless the connection broke.
+    let complaints = timeout(A_MOMENT, complaints).await.ok().and_then(Result::ok).unwrap_or_default();
     let words = if ending.well { CUT_OFF.to_owned() } else { ending.words(&complaints) };
     // Nobody may be listening any more, and then it is of no interest.
     let _ = heard.send(Heard::Lost(words)).await;
@@ -57,6 +66,17 @@ async fn feed(mut stdin: impl AsyncWrite + Unpin, mut orders: Receiver<Vec<u8>>)
         }
     }
     stdin.shutdown().await.is_ok()
+}
+
+/// Until a connection breaks. What is read from it does not end then. (A pod that ends by itself says how.)
+async fn broken<T>(status: Option<impl Future<Output = Option<T>>>) {
+    let told = match status {
+        Some(status) => status.await.is_some(),
+        None => true,
+    };
+    if told {
+        pending().await
+    }
 }
 
 /// Passes on what a pod says until it says nothing more.

@@ -176,6 +176,10 @@ fn a_restart_of_the_api_server_costs_a_block_and_a_new_job_goes_on() {
     let record = record::open(&run.record()).expect("the record opens");
     let [one, other] = &record.generators_lost[..] else { panic!("{:?}\n{said}", record.generators_lost) };
     assert_eq!(one.block, other.block);
+    assert!(
+        one.why.contains("the connection to it broke: https://10.83.0.1:6443 does not answer"),
+        "{one:?}"
+    );
     assert!(said.contains("V48"), "{said}");
     let slices = || record.complete_blocks().flat_map(|block| &block.trials).flat_map(|trial| &trial.slices);
     assert!(slices().count() >= 6 && slices().all(|slice| slice.generators.len() == 2), "{said}");
