@@ -7,9 +7,11 @@ network namespace of its own. As root; nothing of it is left after `down`.
     scripts/cluster/cluster.py build                the one program that it consists of, kept in the cache
     scripts/cluster/cluster.py up [NODES]           two, if nothing is said
     scripts/cluster/cluster.py down
-    scripts/cluster/cluster.py image NAME PROGRAM   gives all nodes an image with PROGRAM as its entry point
+    scripts/cluster/cluster.py image NAME PROGRAM   gives all nodes an image with PROGRAM as its entry point, or the one of an archive
     scripts/cluster/cluster.py crash N              node N is gone, as by a power cut
     scripts/cluster/cluster.py restart N            and is there again
+    scripts/cluster/cluster.py stop-api             ends the API server; nodes and pods go on
+    scripts/cluster/cluster.py start-api            starts it again
     scripts/cluster/cluster.py kubectl WORDS...     as administrator
     scripts/cluster/cluster.py inside COMMAND       in the control plane's network, with the clients' KUBECONFIG
 """
@@ -21,6 +23,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import time
 from pathlib import Path
 
@@ -61,6 +64,10 @@ def main(words: list[str]) -> int:
             node.crash(int(number))
         case ["restart", number] if number.isdigit() and int(number) in nodes():
             restart(int(number))
+        case ["stop-api"]:
+            control.stop_api()
+        case ["start-api"]:
+            control.start_api(str(program()))
         case ["kubectl", *rest]:
             admin = f"--kubeconfig={identities.kubeconfig_of('admin')}"
             return subprocess.run(inside(CONTROL, [str(program()), "kubectl", admin, *rest])).returncode
@@ -178,9 +185,10 @@ def restart(number: int) -> None:
 
 
 def give_image(name: str, source: Path) -> None:
-    """Gives all nodes an image made from a program."""
+    """Gives all nodes an image: one made from a program, or that of an archive."""
     out = STATE / "image.tar"
-    image.of_program(name, source, out)
+    made = image.renamed if tarfile.is_tarfile(source) else image.of_program
+    made(name, source, out)
     for number in nodes():
         node.take(number, out)
     out.unlink()

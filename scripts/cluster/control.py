@@ -9,28 +9,19 @@ from processes import Failed, inside, run, start, stop
 
 COMPONENTS = ["scheduler", "controllers", "apiserver", "etcd"]
 API_MAX_S = 60
+ETCD = "http://127.0.0.1:2379"
 # How soon a node that is gone is known to be, and how soon its pods are given up: in tests seconds, by default minutes.
 NODE_GONE_S = 12
 POD_GIVEN_UP_S = 3
 
 
 def begin(program: str) -> None:
-    """Starts it, and waits until the API server answers."""
-    peers, clients = "http://127.0.0.1:2380", "http://127.0.0.1:2379"
+    """Starts all of it."""
+    peers = "http://127.0.0.1:2380"
     start("etcd", CONTROL, [
         program, "etcd", f"--data-dir={STATE / 'etcd'}", "--unsafe-no-fsync", "--log-level=warn",
-        f"--listen-client-urls={clients}", f"--advertise-client-urls={clients}", f"--listen-peer-urls={peers}"])
-    start("apiserver", CONTROL, [
-        program, "kube-apiserver", f"--etcd-servers={clients}", "--secure-port=6443",
-        f"--advertise-address={CONTROL_ADDRESS}", f"--service-cluster-ip-range={SERVICES}",
-        f"--tls-cert-file={KEYS}/apiserver.crt", f"--tls-private-key-file={KEYS}/apiserver.key",
-        f"--client-ca-file={KEYS}/authority.crt", f"--kubelet-client-certificate={KEYS}/admin.crt",
-        f"--kubelet-client-key={KEYS}/admin.key", "--kubelet-preferred-address-types=InternalIP",
-        "--service-account-issuer=https://kubernetes.default.svc", f"--service-account-key-file={KEYS}/accounts.key",
-        f"--service-account-signing-key-file={KEYS}/accounts.key", "--authorization-mode=Node,RBAC",
-        "--enable-admission-plugins=NodeRestriction", f"--default-not-ready-toleration-seconds={POD_GIVEN_UP_S}",
-        f"--default-unreachable-toleration-seconds={POD_GIVEN_UP_S}"])
-    wait_until_ready(program)
+        f"--listen-client-urls={ETCD}", f"--advertise-client-urls={ETCD}", f"--listen-peer-urls={peers}"])
+    start_api(program)
     # Each controller with credentials of its own: some are refused what the whole program may not do.
     start("controllers", CONTROL, [
         program, "kube-controller-manager", f"--kubeconfig={kubeconfig_of('controllers')}", "--leader-elect=false",
@@ -40,6 +31,26 @@ def begin(program: str) -> None:
     start("scheduler", CONTROL, [
         program, "kube-scheduler", f"--kubeconfig={kubeconfig_of('scheduler')}", "--leader-elect=false",
         "--bind-address=127.0.0.1"])
+
+
+def start_api(program: str) -> None:
+    """Starts the API server, and waits until it answers."""
+    start("apiserver", CONTROL, [
+        program, "kube-apiserver", f"--etcd-servers={ETCD}", "--secure-port=6443",
+        f"--advertise-address={CONTROL_ADDRESS}", f"--service-cluster-ip-range={SERVICES}",
+        f"--tls-cert-file={KEYS}/apiserver.crt", f"--tls-private-key-file={KEYS}/apiserver.key",
+        f"--client-ca-file={KEYS}/authority.crt", f"--kubelet-client-certificate={KEYS}/admin.crt",
+        f"--kubelet-client-key={KEYS}/admin.key", "--kubelet-preferred-address-types=InternalIP",
+        "--service-account-issuer=https://kubernetes.default.svc", f"--service-account-key-file={KEYS}/accounts.key",
+        f"--service-account-signing-key-file={KEYS}/accounts.key", "--authorization-mode=Node,RBAC",
+        "--enable-admission-plugins=NodeRestriction", f"--default-not-ready-toleration-seconds={POD_GIVEN_UP_S}",
+        f"--default-unreachable-toleration-seconds={POD_GIVEN_UP_S}"])
+    wait_until_ready(program)
+
+
+def stop_api() -> None:
+    """Ends the API server alone. What is kept is in etcd."""
+    stop(["apiserver"])
 
 
 def wait_until_ready(program: str) -> None:

@@ -44,6 +44,18 @@ def of_program(name: str, program: Path, out: Path) -> None:
         archive(name, {inside: stripped(program, Path(folder)), **libraries(program), **authorities}, [inside], out)
 
 
+def renamed(name: str, image: Path, out: Path) -> None:
+    """The image of an archive, as `docker save` writes it, under another name."""
+    with tarfile.open(image) as tar, tarfile.open(out, "w") as named:
+        for member in tar.getmembers():
+            content = tar.extractfile(member).read() if member.isfile() else None
+            if member.name == "manifest.json":
+                [manifest] = json.loads(content)
+                add(named, member.name, json.dumps([{**manifest, "RepoTags": [name]}]).encode(), 0o644)
+            elif content is not None and member.name != "repositories":
+                add(named, member.name, content, 0o644)
+
+
 def pause(name: str, out: Path) -> None:
     """What holds a pod's namespaces: a program that sleeps, this system's own."""
     sleep = shutil.which("sleep")

@@ -15,8 +15,8 @@ use target::{AttendHost, Warden};
 use crate::WARDEN;
 use crate::exit::{Failed, SELF};
 
-/// Whoever gives orders says every ten seconds that they are there. After this long without a word they are not.
-const LEASE: Duration = Duration::from_secs(60);
+/// Whoever gives orders, here and to a generator, says every ten seconds that they are there. After this long without a word they are not.
+pub const LEASE: Duration = Duration::from_secs(60);
 
 /// Flags of `attend`: none. What to do comes on stdin.
 #[derive(Debug, Args)]

@@ -6,9 +6,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use fleet::Host;
+use fleet::{Host, ServeError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::attend::LEASE;
 use crate::exit::{Failed, SELF};
 
 /// Flags of `generate`. What to do comes on stdin.
@@ -16,24 +17,18 @@ use crate::exit::{Failed, SELF};
 pub struct GenerateArgs {
     /// End if nothing comes on stdin for so long at the beginning: whoever started it may be gone without its stdin having been
     /// closed, as where nobody ever attached to a pod's
-    #[arg(long, value_name = "TIME", value_parser = plan::duration)]
-    first_order_within: Option<Duration>,
+    #[arg(long, value_name = "TIME", value_parser = plan::duration, default_value = "1h")]
+    first_order_within: Duration,
 }
 
-/// Serves until stdin ends.
+/// Serves until stdin ends, or is silent for a minute once there was something.
 ///
 /// # Errors
-/// If stdout cannot be written, or nothing ever came on stdin.
+/// If stdout cannot be written, or nothing comes on stdin any more.
 pub fn run(args: &GenerateArgs) -> anyhow::Result<ExitCode> {
-    if let Some(longest) = args.first_order_within
-        && !anything_comes(longest)?
-    {
-        return Err(Failed {
-            message: format!("nothing came on stdin within {} s", longest.as_secs()),
-            hint: Some("whoever started this generator is gone".to_owned()),
-            code: SELF,
-        }
-        .into());
+    if !anything_comes(args.first_order_within)? {
+        let message = format!("nothing came on stdin within {} s", args.first_order_within.as_secs());
+        return Err(failed(message, "whoever started this generator is gone").into());
     }
     let uname = rustix::system::uname();
     let host = Host {
@@ -41,13 +36,18 @@ pub fn run(args: &GenerateArgs) -> anyhow::Result<ExitCode> {
         name: uname.nodename().to_string_lossy().into_owned(),
         processors: std::thread::available_parallelism().map_or(1, |many| many.get() as u32),
         cpu_and_steal,
+        lease: LEASE,
     };
-    fleet::serve(BufReader::new(io::stdin()), io::stdout(), &host).map_err(|error| Failed {
-        message: format!("stdout: {error}"),
-        hint: Some("whoever wanted this load is gone".to_owned()),
-        code: SELF,
+    let served = fleet::serve(BufReader::new(io::stdin()), io::stdout(), &host);
+    served.map_err(|error| {
+        let end = if matches!(error, ServeError::Silent { .. }) { "stdin" } else { "stdout" };
+        failed(format!("{end}: {error}"), "whoever wanted this load is gone")
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn failed(message: String, hint: &str) -> Failed {
+    Failed { message, hint: Some(hint.to_owned()), code: SELF }
 }
 
 /// Whether stdin has something to read, or its end, within so long.

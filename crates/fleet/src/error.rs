@@ -1,6 +1,7 @@
-//! What can go wrong with generators elsewhere. Each names the generator.
+//! What can go wrong with generators elsewhere, which each error names, and why one of them ends early.
 
 use std::io;
+use std::time::Duration;
 
 /// Why a fleet could not begin, or a generator is lost.
 #[derive(Debug, thiserror::Error)]
@@ -68,4 +69,18 @@ impl FleetError {
             | FleetError::Version { name, .. } => name,
         }
     }
+}
+
+/// Why a generator ends without having been told to.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// Its answers cannot be written.
+    #[error("{0}")]
+    Unwritable(#[from] io::Error),
+    /// Whoever gives orders has said nothing for so long.
+    #[error("nothing came for {} s", .lease.as_secs())]
+    Silent {
+        /// How long that may be.
+        lease: Duration,
+    },
 }

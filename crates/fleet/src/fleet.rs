@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use load::{LoadSpec, Slice, Until};
 
+use crate::beat::Beat;
 use crate::clock::monotonic_ns;
 use crate::member::{Member, Part, SILENCE_MAX};
 use crate::merging::Merging;
@@ -30,6 +31,8 @@ const HEARD_MAX: usize = 1024;
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How often it is pinged while it is waited for.
 const PING_EVERY: Duration = Duration::from_secs(1);
+/// How often all are told that we are there. One that hears nothing for [`crate::Host::lease`] ends.
+const BEAT: Duration = Duration::from_secs(10);
 /// How often it is looked at who is silent.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Time between the order and the agreed begin, at least; beside it, twice the longest way there and back.
@@ -49,6 +52,7 @@ pub struct Fleet {
     /// Number of the last window.
     windows: u64,
     connect_timeout: Duration,
+    beat: Beat,
 }
 
 /// A generator as it presented itself.
@@ -81,9 +85,12 @@ impl Fleet {
     /// All that are not there: before a load a missing generator is a mistake to be mended, and no misfortune.
     pub fn connect(remotes: Vec<Remote>) -> Result<Fleet, Vec<FleetError>> {
         let (to, heard) = sync_channel(HEARD_MAX);
+        let unheard =
+            |source| remotes.first().map(|first| first.broken(source)).into_iter().collect::<Vec<_>>();
+        let beat = Beat::every(BEAT).map_err(unheard)?;
         let (channels, windows, connect_timeout) = (0, 0, Duration::ZERO);
         let (members, places) = (Vec::with_capacity(remotes.len()), BTreeMap::new());
-        let mut fleet = Fleet { members, places, heard, to, channels, windows, connect_timeout };
+        let mut fleet = Fleet { members, places, heard, to, channels, windows, connect_timeout, beat };
         for remote in remotes {
             let member = fleet.greeted(remote);
             fleet.places.insert(fleet.channels, fleet.members.len());
@@ -195,6 +202,7 @@ impl Fleet {
     fn greeted(&mut self, mut remote: Remote) -> Member {
         self.channels += 1;
         let listens = remote.listen(self.channels, self.to.clone());
+        remote.hears(&self.beat);
         let mut member = Member::new(remote);
         match listens {
             Ok(()) => member.tell(&Order::Hello { version: VERSION }),

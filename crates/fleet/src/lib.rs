@@ -8,6 +8,7 @@
 //! listens on no port. How it was started, and by which channel its lines travel, is none of this crate's business: it is given
 //! readers and writers. It must not start processes, print, or judge what was measured.
 
+mod beat;
 mod clock;
 mod compare;
 mod error;
@@ -18,10 +19,11 @@ mod merging;
 mod order;
 mod remote;
 mod serve;
+mod silence;
 
 pub use clock::{ClockOffset, Ping};
 pub use compare::compare_clocks;
-pub use error::FleetError;
+pub use error::{FleetError, ServeError};
 pub use fleet::{Fleet, Generator, Ran};
 pub use member::Part;
 pub use order::{Answer, Order, VERSION};

@@ -1,10 +1,11 @@
 //! What is said between those who want load and a generator: one JSON object a line, with the kind of line as its one key.
 //!
 //! ```text
-//! ──► {"hello":{"version":2}}
-//! ◄── {"ready":{"version":2,"proofload":"0.1.0","host":"bench-1","processors":8}}
+//! ──► {"hello":{"version":3}}
+//! ◄── {"ready":{"version":3,"proofload":"0.1.0","host":"bench-1","processors":8}}
 //! ──► {"ping":1}                                       a few times
 //! ◄── {"pong":{"ping":1,"clock_ns":81234567890}}
+//! ──► "beat"                                          every ten seconds: we are still there; no answer
 //! ──► {"begin":{"spec":{…}}}                           takes the place of what was to be loaded before
 //! ◄── "begun"
 //! ──► {"prepare":{"number":1,"until":{"elapsed":{"secs":10,"nanos":0}}}}
@@ -22,7 +23,7 @@ use load::{LoadSpec, Slice, Until};
 use serde::{Deserialize, Serialize};
 
 /// Version of what is said. Both sides must have the same: they are the same program.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// What a generator is told.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -35,6 +36,8 @@ pub enum Order {
     },
     /// To be answered at once, to compare clocks. The number comes back.
     Ping(u64),
+    /// We are still there.
+    Beat,
     /// What to load from now on. Connections of an earlier load are closed.
     Begin {
         /// What to load.

@@ -2,7 +2,9 @@
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::beat::{Beat, Input};
 use crate::clock::monotonic_ns;
 use crate::{Answer, FleetError, Order, line};
 
@@ -10,7 +12,7 @@ use crate::{Answer, FleetError, Order, line};
 pub struct Remote {
     /// Where it runs, as people know it: `local`, `ssh://bench-1`.
     pub name: String,
-    input: Box<dyn Write + Send>,
+    input: Arc<Input>,
     /// Taken when the fleet begins to read.
     output: Option<Box<dyn Read + Send>>,
 }
@@ -39,15 +41,25 @@ impl Remote {
         input: impl Write + Send + 'static,
         output: impl Read + Send + 'static,
     ) -> Remote {
-        Remote { name: name.into(), input: Box::new(input), output: Some(Box::new(output)) }
+        Remote {
+            name: name.into(),
+            input: Arc::new(Mutex::new(Box::new(input))),
+            output: Some(Box::new(output)),
+        }
     }
 
     /// Whoever reads no more has ended, or its channel has: what it says or the channel last said comes from the other end, in better words.
     pub(crate) fn tell(&mut self, order: &Order) -> Result<(), FleetError> {
-        match line::write(&mut self.input, order) {
+        let mut input = self.input.lock().unwrap_or_else(PoisonError::into_inner);
+        match line::write(&mut *input, order) {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(self.broken(error)),
             _ => Ok(()),
         }
+    }
+
+    /// Has it hear that we are there.
+    pub(crate) fn hears(&self, beat: &Beat) {
+        beat.include(&self.input);
     }
 
     /// Reads its answers on a thread of their own until there are no more.

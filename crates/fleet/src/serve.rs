@@ -1,16 +1,22 @@
 //! The generator's side: carries out what comes on its input, and tells what came of it on its output.
 //!
-//! One thread reads orders and answers pings at once, also while a window runs; the other loads. When the input ends, so does the window
-//! under way: a generator that nobody hears any more must not load a service.
+//! One thread reads orders and answers pings at once, also while a window runs; another loads. When the input ends, so does the window
+//! under way: a generator that nobody hears any more must not load a service. Silence ends it, too, whatever both are doing: where a network
+//! was cut no input ends, and what is written goes nowhere.
 
 use std::io::{self, BufRead, Write};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use load::{Generator, Interrupt, LoadError, LoadSpec, Until};
 
 use crate::clock::monotonic_ns;
-use crate::{Answer, Order, VERSION, line};
+use crate::silence::{LastWord, Watched};
+use crate::{Answer, Order, ServeError, VERSION, line};
+
+/// How long the window under way may take to end once nobody is there any more. What is left of it then ends with the process.
+const END_PATIENCE: Duration = Duration::from_secs(2);
 
 /// What a generator tells of its machine.
 #[derive(Debug, Clone)]
@@ -24,24 +30,52 @@ pub struct Host {
     /// Reads the CPU time of all processors so far, and what of it the machine's host gave to others, in the same unit; `None` where the
     /// kernel does not say.
     pub cpu_and_steal: fn() -> Option<(u64, u64)>,
+    /// How long whoever gives orders may be silent, once there was one, before we take them for dead.
+    pub lease: Duration,
 }
 
-/// Serves until the input ends or says so.
+/// Serves until the input ends, says so, or is silent for too long.
 ///
 /// # Errors
-/// If the output cannot be written. What comes in and cannot be carried out is answered, and no error here.
+/// If the output cannot be written, or nobody is there any more. What comes in and cannot be carried out is answered, and no error here.
 pub fn serve(
     input: impl BufRead + Send + 'static,
     output: impl Write + Send + 'static,
     host: &Host,
-) -> io::Result<()> {
-    let output = Output(Arc::new(Mutex::new(output)));
-    let interrupt = Arc::new(Mutex::new(Wish::default()));
+) -> Result<(), ServeError> {
+    let (output, wish) = (Output(Arc::new(Mutex::new(output))), Arc::new(Mutex::new(Wish::default())));
     let (heard, orders) = channel();
-    let (pings, wish) = (output.clone(), interrupt.clone());
+    let last = LastWord::default();
+    let (pings, ending, to) = (output.clone(), wish.clone(), heard.clone());
+    let input = Watched::new(input, last.clone());
     // It ends with the input, or with the process: reading a terminal cannot be broken off.
-    std::thread::Builder::new().name("orders".into()).spawn(move || listen(input, &pings, &wish, &heard))?;
-    match carry_out(&orders, &output, &interrupt, host) {
+    std::thread::Builder::new().name("orders".into()).spawn(move || listen(input, &pings, &ending, &to))?;
+    let (carrying, here, (done, ended)) = (wish.clone(), host.clone(), channel());
+    // It too: writing to who reads no more cannot be broken off either.
+    let carry = move || drop(done.send(served(&orders, &output, &carrying, &here)));
+    std::thread::Builder::new().name("serve".into()).spawn(carry)?;
+    loop {
+        let left = last.left(host.lease, monotonic_ns());
+        match ended.recv_timeout(left) {
+            Ok(served) => return served.map_err(ServeError::from),
+            Err(RecvTimeoutError::Timeout) if !left.is_zero() => {}
+            // Or it has panicked, and said so.
+            Err(_) => {
+                end(&wish, &heard);
+                let _ = ended.recv_timeout(END_PATIENCE);
+                return Err(ServeError::Silent { lease: host.lease });
+            }
+        }
+    }
+}
+
+fn served<W: Write>(
+    orders: &Receiver<io::Result<Order>>,
+    output: &Output<W>,
+    wish: &Mutex<Wish>,
+    host: &Host,
+) -> io::Result<()> {
+    match carry_out(orders, output, wish, host) {
         Ok(()) => output.tell(&Answer::Ended),
         Err(Ending::Unwritable(error)) => Err(error),
         Err(Ending::Refused { message, by_specification }) => {
@@ -98,6 +132,7 @@ fn listen<W: Write>(
                     break;
                 }
             }
+            Ok(Some(Order::Beat)) => {}
             Ok(Some(Order::End) | None) => break,
             Ok(Some(order)) => drop(heard.send(Ok(order))),
             Err(error) => {
@@ -106,11 +141,18 @@ fn listen<W: Write>(
             }
         }
     }
+    end(wish, heard);
+}
+
+/// Ends the window under way, and then what carries out orders.
+fn end(wish: &Mutex<Wish>, orders: &Sender<io::Result<Order>>) {
     let mut wish = wish.lock().unwrap_or_else(PoisonError::into_inner);
     wish.ended = true;
     if let Some(generator) = &wish.generator {
         generator.stop();
     }
+    // It may have ended by itself.
+    let _ = orders.send(Ok(Order::End));
 }
 
 fn carry_out<W: Write>(
@@ -156,8 +198,9 @@ fn carry_out<W: Write>(
             (Order::Run { number, .. }, ..) => {
                 return Err(wrong(format!("window {number} was not prepared")));
             }
+            (Order::End, ..) => return Ok(()),
             // Heard by the reading thread alone.
-            (Order::Ping(_) | Order::End, ..) => {}
+            (Order::Ping(_) | Order::Beat, ..) => {}
         }
     }
     Ok(())

@@ -4,10 +4,14 @@ use std::io::{self, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use load::{Address, Arrivals, LoadSpec, Process, Rate, Request, Until};
-use proofload_fleet::{Fleet, FleetError, Host, Remote, serve};
+use proofload_fleet::{Fleet, FleetError, Host, Order, Remote, ServeError, VERSION, serve};
+
+/// Longer than any of these tests.
+const LEASE: Duration = Duration::from_secs(600);
 
 /// A server that answers every request, and counts them and its open connections. Its threads end with their connections.
 struct Server {
@@ -53,7 +57,8 @@ fn answer(mut stream: TcpStream, counter: &AtomicU64) {
 }
 
 fn host(name: &str) -> Host {
-    Host { proofload: "0.0.0".into(), name: name.into(), processors: 1, cpu_and_steal: || Some((0, 0)) }
+    let cpu_and_steal = || Some((0, 0));
+    Host { proofload: "0.0.0".into(), name: name.into(), processors: 1, cpu_and_steal, lease: LEASE }
 }
 
 /// A generator on threads of its own.
@@ -154,7 +159,7 @@ fn goes_at_run(mut orders: impl io::BufRead, mut answers: impl Write) -> io::Res
         line.clear();
         orders.read_line(&mut line)?;
         let answer = if line.contains("hello") {
-            r#"{"ready":{"version":2,"proofload":"0","host":"h","processors":1}}"#.to_owned()
+            r#"{"ready":{"version":3,"proofload":"0","host":"h","processors":1}}"#.to_owned()
         } else if line.contains("begin") {
             r#""begun""#.to_owned()
         } else if let Some(number) = line.strip_prefix("{\"ping\":") {
@@ -187,7 +192,7 @@ fn what_cannot_begin_says_why_and_by_whom_all_of_them_at_once() {
     ]);
     let said: Vec<String> = errors.unwrap_err().iter().map(FleetError::to_string).collect();
     assert!(said[0].contains("generator b: ") && said[0].contains("Last login"), "{said:?}");
-    assert!(said[1].contains("speaks version 7 of the protocol (proofload 9.9), here it is 2"), "{said:?}");
+    assert!(said[1].contains("speaks version 7 of the protocol (proofload 9.9), here it is 3"), "{said:?}");
     assert_eq!((said[2].as_str(), said.len()), ("generator d ended before it had answered", 3));
 }
 
@@ -200,10 +205,68 @@ fn a_generator_that_nobody_hears_stops_loading() {
     let ran = fleet.run(Until::Elapsed(Duration::from_secs(60)), &stopped);
     drop(fleet);
     assert!(ran.parts.is_empty());
-    let quiet = || {
-        let before = server.requests.load(Ordering::SeqCst);
-        std::thread::sleep(Duration::from_millis(300));
-        server.requests.load(Ordering::SeqCst) == before
-    };
-    assert!((0..20).any(|_| quiet()), "it still sends six seconds later");
+    assert!((0..20).any(|_| is_quiet(&server)), "it still sends six seconds later");
+}
+
+fn is_quiet(server: &Server) -> bool {
+    let before = server.requests.load(Ordering::SeqCst);
+    std::thread::sleep(Duration::from_millis(300));
+    server.requests.load(Ordering::SeqCst) == before
+}
+
+/// A generator with a short lease: its stdin, its stdout, and how it ended.
+fn leased(lease: Duration) -> (io::PipeWriter, io::PipeReader, Receiver<Result<(), ServeError>>) {
+    let (orders, input) = io::pipe().unwrap();
+    let (output, answers) = io::pipe().unwrap();
+    let host = Host { lease, ..host("a") };
+    let (to, ended) = channel();
+    std::thread::spawn(move || to.send(serve(BufReader::new(orders), answers, &host)));
+    (input, output, ended)
+}
+
+fn order(order: &Order) -> String {
+    format!("{}\n", serde_json::to_string(order).unwrap())
+}
+
+#[test]
+fn a_generator_that_hears_nothing_ends_itself_also_within_a_window_and_with_an_output_that_nobody_reads() {
+    const LEASE: Duration = Duration::from_millis(1500);
+    let server = Server::start();
+    let (mut input, output, ended) = leased(LEASE);
+    // As long as nobody has said anything others are still being made ready.
+    assert!(ended.recv_timeout(2 * LEASE).is_err(), "it went before it was told anything");
+    for said in [
+        Order::Hello { version: VERSION },
+        Order::Begin { spec: Box::new(server.spec()) },
+        Order::Prepare { number: 1, until: Until::Elapsed(Duration::from_secs(600)) },
+        Order::Run { number: 1, start_at_ns: 0 },
+    ] {
+        input.write_all(order(&said).as_bytes()).unwrap();
+    }
+    for _ in 0..4 {
+        std::thread::sleep(LEASE / 3);
+        input.write_all(b"\"beat\"\n").unwrap();
+    }
+    assert!(ended.try_recv().is_err() && server.requests.load(Ordering::SeqCst) > 0);
+    // A pong for each of so many pings fills the pipe, and whoever writes waits.
+    input.write_all(order(&Order::Ping(1)).repeat(5_000).as_bytes()).unwrap();
+    let ending = ended.recv_timeout(Duration::from_secs(20)).expect("it ends");
+    assert!(matches!(ending, Err(ServeError::Silent { lease: LEASE })), "{ending:?}");
+    assert!((0..20).any(|_| is_quiet(&server)), "it still sends");
+    drop((input, output));
+}
+
+#[test]
+fn a_line_that_takes_longer_than_the_lease_is_no_silence() {
+    const LEASE: Duration = Duration::from_secs(2);
+    let (mut input, output, ended) = leased(LEASE);
+    for byte in order(&Order::Hello { version: VERSION }).bytes() {
+        input.write_all(&[byte]).unwrap();
+        std::thread::sleep(LEASE / 20);
+    }
+    let (mut answer, mut output) = (String::new(), BufReader::new(output));
+    io::BufRead::read_line(&mut output, &mut answer).unwrap();
+    assert!(answer.starts_with("{\"ready\":"), "{answer}");
+    drop(input);
+    ended.recv_timeout(Duration::from_secs(20)).expect("it ends").expect("in good order");
 }

@@ -14,5 +14,5 @@ pub mod ssh;
 pub use address::address;
 pub use channel::{Channel, here};
 pub use error::HostError;
-pub use open::{Waiting, Wanted, again, generators};
+pub use open::{Waiting, Wanted, again, generators, together};
 pub use program::Program;

@@ -13,12 +13,17 @@ use std::time::{Duration, Instant};
 
 use plan::{Generators, Kubernetes};
 
+use crate::kubernetes::ClusterError;
 use crate::{Channel, HostError, Program, here, kubernetes, ssh};
 
 /// Hosts that are opened at the same time: each may be sent a program of many megabytes.
 const AT_ONCE_MAX: usize = 16;
 /// How often it is asked whether anybody still waits.
 const ASK_EVERY: Duration = Duration::from_millis(100);
+/// How long a cluster may be away before its pods cannot be had back: API servers are restarted while a run goes on.
+const AWAY_MAX: Duration = Duration::from_secs(60);
+/// How long after an attempt it is tried again.
+const TRY_AGAIN_AFTER: Duration = Duration::from_secs(1);
 /// How often it is told for whom.
 const TELL_EVERY: Duration = Duration::from_secs(1);
 
@@ -50,32 +55,45 @@ pub fn generators(wanted: &Wanted<'_>, waiting: &mut Waiting<'_>) -> Result<Vec<
     opened(doors(wanted).map_err(|error| vec![error])?, wanted, waiting)
 }
 
-/// Opens the channel to one of them again, by its place among all. A pod is another pod then.
+/// These places, which are in order, as they can be opened again: all pods together, and every other by itself.
+pub fn together(generators: &Generators, places: &[usize]) -> Vec<Vec<usize>> {
+    let first_pod = (generators.local as usize).saturating_add(generators.ssh.len());
+    let (others, pods): (Vec<usize>, Vec<usize>) = places.iter().partition(|place| **place < first_pod);
+    let pods = Some(pods).filter(|pods| !pods.is_empty());
+    others.into_iter().map(|place| vec![place]).chain(pods).collect()
+}
+
+/// Opens channels again, by their places among all, which go [`together`]. Pods are other pods then; a cluster that does not answer is
+/// waited for for a minute.
 ///
 /// # Errors
 /// As [`generators`].
 pub fn again(
     wanted: &Wanted<'_>,
-    place: usize,
+    places: &[usize],
     waiting: &mut Waiting<'_>,
-) -> Result<Channel, Vec<HostError>> {
+) -> Result<Vec<Channel>, Vec<HostError>> {
     let doors = doors(wanted).map_err(|error| vec![error])?;
     // Pods are one door, the last.
     let last = doors.len().saturating_sub(1);
+    let place = places.first().copied().unwrap_or_default();
     let Some(mut door) = doors.into_iter().nth(place.min(last)) else { return Err(Vec::new()) };
-    if let Door::Pods(cluster) = &mut door {
-        cluster.pods = 1;
+    if let Door::Pods { cluster, away_max } = &mut door {
+        cluster.pods = u32::try_from(places.len()).unwrap_or(u32::MAX);
+        *away_max = AWAY_MAX;
     }
-    let name = door.name();
-    let ended = || vec![unanswered(&name)];
-    opened(vec![door], wanted, waiting)?.pop().ok_or_else(ended)
+    opened(vec![door], wanted, waiting)
 }
 
 /// Where channels come from.
 enum Door {
     Here(String),
     Ssh(String, Arc<Program>),
-    Pods(Kubernetes),
+    /// Pods, and how long their cluster may not answer.
+    Pods {
+        cluster: Kubernetes,
+        away_max: Duration,
+    },
 }
 
 fn doors(wanted: &Wanted<'_>) -> Result<Vec<Door>, HostError> {
@@ -86,7 +104,9 @@ fn doors(wanted: &Wanted<'_>) -> Result<Vec<Door>, HostError> {
         let program = Arc::new(program.as_deref().map_or_else(Program::own, Program::at)?);
         doors.extend(ssh.iter().map(|host| Door::Ssh(host.clone(), Arc::clone(&program))));
     }
-    doors.extend(kubernetes.clone().map(Door::Pods));
+    // At the beginning it is a mistake to be mended.
+    let away_max = Duration::ZERO;
+    doors.extend(kubernetes.clone().map(|cluster| Door::Pods { cluster, away_max }));
     Ok(doors)
 }
 
@@ -96,8 +116,8 @@ impl Door {
             Door::Here(name) => name.clone(),
             Door::Ssh(host, _) if host.contains("://") => host.clone(),
             Door::Ssh(host, _) => format!("ssh://{host}"),
-            Door::Pods(cluster) if cluster.pods == 1 => "1 pod".to_owned(),
-            Door::Pods(cluster) => format!("{} pods", cluster.pods),
+            Door::Pods { cluster, .. } if cluster.pods == 1 => "1 pod".to_owned(),
+            Door::Pods { cluster, .. } => format!("{} pods", cluster.pods),
         }
     }
 }
@@ -211,8 +231,29 @@ fn open(
     match door {
         Door::Here(name) => Err(unanswered(&name)),
         Door::Ssh(host, program) => ssh::open(&host, &program, arguments).map(|one| vec![one]),
-        Door::Pods(cluster) => {
-            kubernetes::open(&cluster, run, arguments, tell, &|| over.load(Ordering::Relaxed))
+        Door::Pods { cluster, away_max } => {
+            let is_over = || over.load(Ordering::Relaxed);
+            let mut open =
+                |tell: &mut dyn FnMut(String)| kubernetes::open(&cluster, run, arguments, tell, &is_over);
+            patiently(&mut open, tell, &|error, for_now| error.may_pass() && for_now < away_max && !is_over())
+        }
+    }
+}
+
+/// Tries again for as long as what is in the way of it is worth waiting for.
+fn patiently<T>(
+    open: &mut dyn FnMut(&mut dyn FnMut(String)) -> Result<T, HostError>,
+    tell: &mut dyn FnMut(String),
+    is_worth_waiting: &dyn Fn(&ClusterError, Duration) -> bool,
+) -> Result<T, HostError> {
+    let began = Instant::now();
+    loop {
+        match open(tell) {
+            Err(HostError::Cluster(error)) if is_worth_waiting(&error, began.elapsed()) => {
+                tell(error.to_string());
+                thread::sleep(TRY_AGAIN_AFTER);
+            }
+            opened => return opened,
         }
     }
 }
@@ -246,7 +287,7 @@ mod tests {
         let names: Vec<&str> = channels.iter().map(|channel| channel.name.as_str()).collect();
         assert_eq!(names, ["local 1", "local 2", "local 3"]);
         assert!(channels.iter().all(|channel| channel.process().is_some()));
-        let again = again(&wanted, 1, &mut waiting).unwrap();
+        let [again] = &again(&wanted, &[1], &mut waiting).unwrap()[..] else { panic!("one of them") };
         assert_eq!(again.name, "local 2");
         assert_ne!(again.process(), channels[1].process());
         let Channel { mut input, mut output, keeper, .. } = channels.remove(0);
@@ -256,6 +297,32 @@ mod tests {
         output.read_to_string(&mut echo).unwrap();
         assert_eq!(echo, "word");
         drop(keeper);
+    }
+
+    #[test]
+    fn pods_are_opened_again_together_and_others_by_themselves() {
+        let generators = Generators { local: 1, ssh: vec!["a".into(), "b".into()], ..Generators::default() };
+        assert_eq!(together(&generators, &[0, 2, 3, 5]), [vec![0], vec![2], vec![3, 5]]);
+        assert_eq!(together(&generators, &[1]), [[1]]);
+        assert_eq!(together(&generators, &[4]), [[4]]);
+        assert!(together(&generators, &[]).is_empty());
+    }
+
+    #[test]
+    fn a_cluster_that_is_away_is_asked_again_until_it_answers_or_is_away_for_too_long() {
+        let (mut asked, mut told) = (0, Vec::new());
+        let away = || ClusterError::Unreachable { server: "https://c".into(), why: "refused".into() };
+        let mut third = |_: &mut dyn FnMut(String)| {
+            asked += 1;
+            if asked < 3 { Err(away().into()) } else { Ok(asked) }
+        };
+        let opened = patiently(&mut third, &mut |words| told.push(words), &|error, _| error.may_pass());
+        assert_eq!((opened.ok(), told.len()), (Some(3), 2));
+        assert!(told[0].contains("https://c does not answer: refused"), "{told:?}");
+        let mut never = |_: &mut dyn FnMut(String)| Err::<(), _>(HostError::from(away()));
+        let for_short = |_: &ClusterError, for_now: Duration| for_now < Duration::from_millis(10);
+        assert!(patiently(&mut never, &mut |_| (), &for_short).is_err());
+        assert!(!ClusterError::Cancelled.may_pass());
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod bad;
 mod command;
+mod cut;
 mod fleet;
 mod gone;
 mod server;

@@ -156,6 +156,8 @@ impl Namespace {
             401 => ClusterError::Unauthorized { server, message },
             // What RBAC says has "cannot" in it; a quota and other admission are 403, too.
             403 if message.contains(" cannot ") => ClusterError::Forbidden { namespace, message },
+            // There, and not ready.
+            429 | 503 | 504 => ClusterError::Unreachable { server, why: message },
             404 if of_namespace => ClusterError::Namespace { server, namespace },
             _ => ClusterError::Refused { what, message },
         }

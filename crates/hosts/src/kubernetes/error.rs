@@ -138,6 +138,13 @@ pub enum ClusterError {
 const ROLE: &str = "deploy/kubernetes/role.yaml";
 
 impl ClusterError {
+    /// Whether it may be otherwise by itself some seconds later: an API server that is started anew is away first, and then does not
+    /// know for a moment who may do what.
+    pub(crate) fn may_pass(&self) -> bool {
+        use ClusterError::*;
+        matches!(self, Unreachable { .. } | Unauthorized { .. } | Rights { .. } | Forbidden { .. })
+    }
+
     /// What helps, where that is known.
     pub fn hint(&self) -> Option<String> {
         use ClusterError::*;

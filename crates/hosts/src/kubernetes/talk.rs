@@ -1,11 +1,12 @@
 //! What goes between a pod and its pipes for as long as both are there, and why it ended.
 
+use std::future::pending;
 use std::time::Duration;
 
 use kube::api::AttachedProcess;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc::{Receiver, Sender};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::api::Namespace;
 use super::pipe::{Ends, Heard};
@@ -14,9 +15,16 @@ use super::pods::{self, Ending};
 /// When it is looked for why a pod ended, each time after the last: its node tells the cluster within a second or two. Few times, because
 /// many may end together.
 const LOOKS_MS: [u64; 5] = [0, 250, 500, 1000, 2000];
+/// How long the cluster may take to say so. After 11 s nobody waits for a reason any more.
+const WORD_MAX: Duration = Duration::from_secs(3);
+/// How long after its output its complaints may end.
+const A_MOMENT: Duration = Duration::from_millis(500);
 /// How much of what a program complained of is kept.
 const COMPLAINTS_BYTES_MAX: usize = 2048;
 const PIECE_BYTES: usize = 64 << 10;
+/// Of a pod that ended in good order though nobody had told it to.
+const CUT_OFF: &str =
+    "the connection to it ended, as in a restart of the API server, and its program with that";
 
 /// Carries orders in and answers out until the pod ends. What nobody asked for is told with a reason.
 pub(super) async fn carry(mut process: AttachedProcess, ends: Ends, namespace: Namespace, pod: String) {
@@ -28,8 +36,14 @@ pub(super) async fn carry(mut process: AttachedProcess, ends: Ends, namespace: N
     };
     let fed = tokio::spawn(feed(stdin, orders));
     let complaints = tokio::spawn(complaints(stderr));
-    if listen(stdout, &heard).await.is_err() {
-        return;
+    let status = process.take_status();
+    tokio::select! {
+        // First what it has still said.
+        biased;
+        listened = listen(stdout, &heard) => if listened.is_err() {
+            return;
+        },
+        () = broken(status) => {}
     }
     // Its orders came to an end before it did: it went because it was told to.
     let told = fed.is_finished() && matches!(fed.await, Ok(true));
@@ -37,12 +51,11 @@ pub(super) async fn carry(mut process: AttachedProcess, ends: Ends, namespace: N
         return;
     }
     let ending = explanation(&namespace, &pod).await;
-    if !ending.well {
-        // It ends with the connection, as the output did.
-        let complaints = complaints.await.unwrap_or_default();
-        // Nobody may be listening any more, and then it is of no interest.
-        let _ = heard.send(Heard::Lost(ending.words(&complaints))).await;
-    }
+    // They end with the output, unless the connection broke.
+    let complaints = timeout(A_MOMENT, complaints).await.ok().and_then(Result::ok).unwrap_or_default();
+    let words = if ending.well { CUT_OFF.to_owned() } else { ending.words(&complaints) };
+    // Nobody may be listening any more, and then it is of no interest.
+    let _ = heard.send(Heard::Lost(words)).await;
 }
 
 /// Whether all orders were given; otherwise the pod takes none any more.
@@ -53,6 +66,17 @@ async fn feed(mut stdin: impl AsyncWrite + Unpin, mut orders: Receiver<Vec<u8>>)
         }
     }
     stdin.shutdown().await.is_ok()
+}
+
+/// Until a connection breaks. What is read from it does not end then. (A pod that ends by itself says how.)
+async fn broken<T>(status: Option<impl Future<Output = Option<T>>>) {
+    let told = match status {
+        Some(status) => status.await.is_some(),
+        None => true,
+    };
+    if told {
+        pending().await
+    }
 }
 
 /// Passes on what a pod says until it says nothing more.
@@ -79,14 +103,15 @@ async fn complaints(mut stderr: impl AsyncRead + Unpin) -> String {
 async fn explanation(namespace: &Namespace, pod: &str) -> Ending {
     for wait_ms in LOOKS_MS {
         sleep(Duration::from_millis(wait_ms)).await;
-        match namespace.pod(pod).await {
-            Ok(Some(pod)) => {
+        match timeout(WORD_MAX, namespace.pod(pod)).await {
+            Ok(Ok(Some(pod))) => {
                 if let Some(ending) = pods::ending(&pod) {
                     return ending;
                 }
             }
-            Ok(None) => return Ending::told("somebody deleted the pod"),
-            Err(error) => return Ending::told(format!("the connection to it broke: {error}")),
+            Ok(Ok(None)) => return Ending::told("somebody deleted the pod"),
+            Ok(Err(error)) => return Ending::told(format!("the connection to it broke: {error}")),
+            Err(_) => return Ending::told("the connection to it broke, and the cluster does not say why"),
         }
     }
     Ending::told("the connection to it broke, and as far as the cluster knows it still runs")

@@ -100,14 +100,14 @@ impl Elsewhere {
         }
         let mut given_up = Vec::new();
         let names = fleet.generators();
-        for place in missing {
-            match self.have_back(fleet, place, watch) {
+        for places in hosts::together(&self.plan.generators, &missing) {
+            match self.have_back(fleet, &places, watch) {
                 Ok(()) => {}
-                Err(Failure::Generator(why)) => {
-                    let first = self.gone.get(&place).cloned().unwrap_or_default();
+                Err(Failure::Generator(why)) => given_up.extend(places.iter().map(|place| {
+                    let first = self.gone.get(place).cloned().unwrap_or_default();
                     let why = format!("{first}, and could not be had back: {why}");
-                    given_up.push(Lost { generator: names[place].name.clone(), why });
-                }
+                    Lost { generator: names[*place].name.clone(), why }
+                })),
                 Err(failure) => return Err(failure),
             }
         }
@@ -118,19 +118,21 @@ impl Elsewhere {
         }
     }
 
-    /// Puts another in the place of one that is gone.
+    /// Puts others in the places of those that are gone.
     fn have_back(
         &mut self,
         fleet: &mut Fleet,
-        place: usize,
+        places: &[usize],
         watch: &mut dyn FnMut(Connecting<'_>),
     ) -> Result<(), Failure> {
-        let channel = self.opened(watch, |wanted, waiting| hosts::again(wanted, place, waiting))?;
-        let (remote, kept) = taken(channel);
-        // First, so that what is left of the lost one is gone before another works beside it.
-        self.kept[place] = kept;
-        fleet.replace(place, remote).map_err(|error| Failure::Generator(error.to_string()))?;
-        self.gone.remove(&place);
+        let channels = self.opened(watch, |wanted, waiting| hosts::again(wanted, places, waiting))?;
+        let (remotes, kept): (Vec<Remote>, Vec<Kept>) = channels.into_iter().map(taken).unzip();
+        // First, so that what is left of the lost ones is gone before others work beside it.
+        places.iter().zip(kept).for_each(|(place, kept)| self.kept[*place] = kept);
+        for (place, remote) in places.iter().zip(remotes) {
+            fleet.replace(*place, remote).map_err(|error| Failure::Generator(error.to_string()))?;
+            self.gone.remove(place);
+        }
         Ok(())
     }
 

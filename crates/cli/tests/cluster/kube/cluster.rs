@@ -8,13 +8,15 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-/// The image with the program that these tests were built with.
+/// The image with the program that these tests were built with, or the one that `docker save` wrote to the file that PROOFLOAD_IMAGE names.
 pub const IMAGE: &str = "localhost/proofload:test";
 
 /// Moves this thread to where the API server is, and all that it starts from now on; the nodes get the image, once.
 pub fn control_network() {
     static IMAGE_GIVEN: OnceLock<String> = OnceLock::new();
-    IMAGE_GIVEN.get_or_init(|| script(&["image", IMAGE, env!("CARGO_BIN_EXE_proofload")]));
+    let image =
+        || std::env::var("PROOFLOAD_IMAGE").unwrap_or_else(|_| env!("CARGO_BIN_EXE_proofload").into());
+    IMAGE_GIVEN.get_or_init(|| script(&["image", IMAGE, &image()]));
     let network = File::open("/run/netns/proofload-control").expect("a cluster is there: make test-cluster");
     move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network)).expect("root may");
 }

@@ -1,16 +1,17 @@
-//! `proofload run` with its generators in pods: what the record has when all goes well, when a pod is killed, and when Proofload is.
+//! `proofload run` with its generators in pods: what the record has when all goes well, when a pod is killed, and when Proofload or the
+//! API server is.
 
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use super::cluster::{IMAGE, Namespace, control_network, within};
+use super::cluster::{IMAGE, Namespace, control_network, script, within};
 
 /// The service of the end-to-end tests, which says at its end how often it was asked.
 const SERVICE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/end_to_end/service.js");
 
-/// An experiment on a service beside the control plane, loaded by pods.
+/// An experiment on a service beside the control plane, loaded by pods of a user with no other right.
 struct Run {
     folder: tempfile::TempDir,
     child: Option<Child>,
@@ -29,6 +30,7 @@ env = {{ PORT = "{{port}}", HOST = "{{address}}" }}
 local = 0
 address = "10.83.0.1"
 [generators.kubernetes]
+context = "guest"
 namespace = "{}"
 pods = 2
 image = "{IMAGE}"
@@ -85,7 +87,7 @@ slices = 1
 #[ignore = "wants a cluster: make test-cluster"]
 fn a_pod_that_is_killed_costs_its_block_and_another_takes_its_place() {
     control_network();
-    let namespace = Namespace::new("killed");
+    let namespace = Namespace::new("killed").with_role();
     let mut run = Run::start(&namespace, "budget = \"120s\"\nslice = \"1s\"\nblocks = 6");
     run.measures();
     let pods = namespace.list("pods", "{.metadata.name} ");
@@ -114,7 +116,7 @@ fn a_pod_that_is_killed_costs_its_block_and_another_takes_its_place() {
 #[ignore = "wants a cluster: make test-cluster"]
 fn when_proofload_is_killed_its_pods_end_and_the_job_goes_by_itself() {
     control_network();
-    let namespace = Namespace::new("orphans");
+    let namespace = Namespace::new("orphans").with_role();
     let mut run = Run::start(&namespace, "budget = \"300s\"\nslice = \"5s\"\nblocks = 6");
     // In the middle of a load.
     run.measures();
@@ -131,7 +133,7 @@ fn when_proofload_is_killed_its_pods_end_and_the_job_goes_by_itself() {
 #[ignore = "wants a cluster: make test-cluster"]
 fn who_may_not_is_told_before_anything_is_started() {
     control_network();
-    let namespace = Namespace::new("may-not");
+    let namespace = Namespace::new("may-not").with_role();
     namespace.kubectl(&["create", "quota", "none", "--hard=pods=0"]);
     let mut run = Run::start(&namespace, "budget = \"60s\"");
     let output = run.ended();
@@ -140,4 +142,68 @@ fn who_may_not_is_told_before_anything_is_started() {
     assert!(said.contains("exceeded quota: none") && said.contains("hint: fewer pods"), "{said}");
     assert!(record::open(&run.record()).expect("the record opens").blocks.is_empty());
     namespace.is_empty_within(Duration::from_secs(10));
+}
+
+/// The API server is away for as long as this is there.
+struct Away;
+
+impl Away {
+    fn begin() -> Away {
+        script(&["stop-api"]);
+        Away
+    }
+}
+
+impl Drop for Away {
+    fn drop(&mut self) {
+        script(&["start-api"]);
+    }
+}
+
+#[test]
+#[ignore = "wants a cluster: make test-cluster"]
+fn a_restart_of_the_api_server_costs_a_block_and_a_new_job_goes_on() {
+    control_network();
+    let namespace = Namespace::new("api-restart").with_role();
+    let mut run = Run::start(&namespace, "budget = \"180s\"\nslice = \"1s\"\nblocks = 6");
+    run.measures();
+    let away = Away::begin();
+    std::thread::sleep(Duration::from_secs(8));
+    drop(away);
+    let output = run.ended();
+    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let record = record::open(&run.record()).expect("the record opens");
+    let [one, other] = &record.generators_lost[..] else { panic!("{:?}\n{said}", record.generators_lost) };
+    assert_eq!(one.block, other.block);
+    assert!(
+        one.why.contains("the connection to it broke: https://10.83.0.1:6443 does not answer"),
+        "{one:?}"
+    );
+    assert!(said.contains("V48"), "{said}");
+    let slices = || record.complete_blocks().flat_map(|block| &block.trials).flat_map(|trial| &trial.slices);
+    assert!(slices().count() >= 6 && slices().all(|slice| slice.generators.len() == 2), "{said}");
+    namespace.is_empty_within(Duration::from_secs(10));
+}
+
+#[test]
+#[ignore = "wants a cluster: make test-cluster"]
+fn an_api_server_that_stays_away_ends_the_run_after_a_minute_and_the_record_is_whole() {
+    control_network();
+    let namespace = Namespace::new("api-gone").with_role();
+    let mut run = Run::start(&namespace, "budget = \"300s\"\nslice = \"1s\"");
+    run.measures();
+    let away = Away::begin();
+    let output = run.ended();
+    drop(away);
+    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert_eq!(output.status.code(), Some(6), "{said}");
+    for word in ["V48", "could not be had back", "does not answer"] {
+        assert!(said.contains(word), "{word}: {said}");
+    }
+    let record = record::open(&run.record()).expect("the record opens");
+    assert!(record.damage.is_empty() && record.ended.is_some(), "{:?}", record.damage);
+    // They had ended with their stdin. Nobody could be asked to delete the Job, which goes by itself when its controllers have found the
+    // API server again; they take a minute for that, which is not waited for here.
+    within(Duration::from_secs(30), || namespace.list("pods", "{.status.phase} ") == "Succeeded Succeeded ");
 }
