@@ -65,25 +65,17 @@ let pending = ''; // the line that has begun to arrive
 let told = null; // the role that the lab knows
 let [armed, leaveForks] = [null, null];
 
-/** What `work` gives, or nothing where it fails. */
-function attempt(work) {
+/** What `work` gives; where it fails what `otherwise` gives, which is nothing unless it is said. */
+function attempt(work, otherwise = () => undefined) {
   try {
     return work();
-  } catch {
-    return undefined;
+  } catch (error) {
+    return otherwise(error);
   }
 }
 
 /** `work` as a callback: what fails in it ends the agent. */
-function guarded(work) {
-  return (...parameters) => {
-    try {
-      work(...parameters);
-    } catch {
-      drop();
-    }
-  };
-}
+const guarded = (work) => (...parameters) => { attempt(() => work(...parameters), drop); };
 
 function connect() {
   socket = net.connect({ path: address });
@@ -225,15 +217,8 @@ function disarm({ id }) {
   if (armed === null || armed.id !== id) return failed(id, null, new Error('nothing is armed with this id'));
   const { kind, file, startNs, answers } = armed;
   const message = { type: 'captured', id, kind, ...answers.counted(), startNs: String(startNs), endNs: String(now()) };
-  const done = guarded((error, result) => {
-    if (error) failed(id, kind, error);
-    else send({ ...message, ...result });
-  });
-  try {
-    return release().stop(done, file);
-  } catch (error) {
-    return done(error);
-  }
+  const done = guarded((error, result) => (error ? failed(id, kind, error) : send({ ...message, ...result })));
+  return attempt(() => release().stop(done, file), done);
 }
 
 /** Ends all that an armed agent has but its capture, which the caller then stops or cancels. */
@@ -272,33 +257,23 @@ function profile({ kind, intervalUs = INTERVAL_US.usual }) {
       cancel();
     }
   };
-  try {
-    session.connect();
-    start.forEach(([method, parameters]) => post(session, method, parameters));
-  } catch (error) {
+  const begin = () => [session.connect(), start.forEach(([method, parameters]) => post(session, method, parameters))];
+  attempt(begin, (error) => {
     cancel();
     throw error;
-  }
+  });
   return { stop, cancel };
 }
 
 /**
- * Keeps the inspector out of the service's console, until what it gives is called. While a session is connected, each call goes to V8's
- * console too, which notes the stack: that took longer than the writing. What is called then is Node.js's own method, on the same
- * console. What a service has put in its place stays.
+ * Gives the service's console Node.js's own methods, until what it gives is called: while a session is connected the usual ones go to V8's
+ * console first, which notes the stack, and that takes longer than to write. What the service put in their place stays.
  */
 function takeConsole() {
-  const given = [];
-  for (const name of keys(methods)) {
-    attempt(() => {
-      const method = methods[name];
-      if (shown[name] !== method || !Console.prototype[name]) return;
-      const plain = Console.prototype[name].bind(shown);
-      shown[name] = plain;
-      given.push(() => { if (shown[name] === plain) shown[name] = method; });
-    });
-  }
-  return () => given.forEach((giveBack) => attempt(giveBack));
+  const plain = keys(methods).filter((name) => Console.prototype[name]).map((name) => [name, Console.prototype[name].bind(shown)]);
+  const swap = (name, from, to) => attempt(() => { if (shown[name] === from) shown[name] = to; });
+  plain.forEach(([name, method]) => swap(name, methods[name], method));
+  return () => plain.forEach(([name, method]) => swap(name, method, methods[name]));
 }
 
 /** Within one thread the inspector answers before it returns. */
