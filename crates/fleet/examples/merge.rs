@@ -167,6 +167,7 @@ fn serve(index: u64, stream: &UnixStream, answer_text: &str) -> io::Result<()> {
                 thread::sleep(end.saturating_sub(now(ClockId::Monotonic)));
                 filled(answer_text, number, start_at_ns)
             }
+            Order::Beat => continue,
             Order::End => return Ok(()),
         };
         output.write_all(line(&text).as_bytes())?;

@@ -242,7 +242,7 @@ fn open(
 
 /// Tries again for as long as what is in the way of it is worth waiting for.
 fn patiently<T>(
-    open: &mut dyn FnMut(&mut dyn FnMut(String)) -> Result<T, HostError>,
+    open: &mut impl FnMut(&mut dyn FnMut(String)) -> Result<T, HostError>,
     tell: &mut dyn FnMut(String),
     is_worth_waiting: &dyn Fn(&ClusterError, Duration) -> bool,
 ) -> Result<T, HostError> {
