@@ -134,7 +134,8 @@ impl Rig {
             if living.network.is_none() { here } else { there().ok().flatten() }
         };
         let living = self.living.iter().filter(|living| loaded.contains(&living.variant));
-        let living = living.filter(|living| living.entry_host().is_none());
+        // Of a cluster's nodes nothing is told.
+        let living = living.filter(|living| living.entry_host().is_none() && living.loaded.is_none());
         let counted = living.filter_map(|living| Some((living.variant, counted(&living)?)));
         counted.chain(self.tcp_elsewhere(loaded, seen)).collect()
     }
