@@ -20,6 +20,9 @@ const KEYS: [&str; 3] = ["kubernetes", "ready", "ready_timeout"];
 const CONTEXT_BYTES_MAX: usize = 300;
 /// Longest name of a Service, a namespace or a port: a DNS label.
 const LABEL_BYTES_MAX: usize = 63;
+/// Why there are no figures of its processes.
+const UNKNOWN: &str = "CPU time and memory of a service are read where Proofload starts it; of one that runs already there are responses \
+                       alone: throughput, response times, failures";
 
 /// Reports what does not go together with a service that runs already.
 pub(super) fn judge(site: &mut Site<'_>, name: &str, deployed: &file::Deployed) {
@@ -139,27 +142,14 @@ pub(super) fn report_link(site: &mut Site<'_>, entry: &Service) {
 pub(crate) fn judge_design(site: &mut Site<'_>, design: &Design, gate: &[GateEntry], variants: &[Variant]) {
     let Some(variant) = variants.iter().find(|variant| variant.deployed().is_some()) else { return };
     let entry = &variant.entry;
-    let unknown = "CPU time and memory of a service are read where Proofload starts it; of one that runs already there are \
-                   responses alone: throughput, response times, failures";
     let of_processes: Vec<Metric> = design.metrics().filter(|metric| metric.is_of_processes()).collect();
     for metric in of_processes {
         let message =
             format!("`design.metric`: `{}` of `{entry}` is not known: it runs already", metric.name());
         let span = metric_place(site, metric);
-        site.report(Problem::new(span, message, "not together with `kubernetes`").hint(unknown));
+        site.report(Problem::new(span, message, "not together with `kubernetes`").hint(UNKNOWN));
     }
-    let is_of_processes =
-        |entry: &&GateEntry| entry.limit.figure.metric().is_some_and(Metric::is_of_processes);
-    for limit in gate.iter().filter(is_of_processes) {
-        let figure = limit.limit.figure.name();
-        let message = format!("`gate`: `{figure}` of `{entry}` is not known: it runs already");
-        let path = match &limit.of {
-            Some(of) => vec!["gate", "of", of, figure],
-            None => vec!["gate", figure],
-        };
-        let span = site.tree.key_place(&path);
-        site.report(Problem::new(span, message, "not together with `kubernetes`").hint(unknown));
-    }
+    judge_gate(site, gate, entry);
     if design.explain {
         let message =
             format!("`design.explain` takes profiles of processes, and those of `{entry}` run already");
@@ -169,6 +159,26 @@ pub(crate) fn judge_design(site: &mut Site<'_>, design: &Design, gate: &[GateEnt
             "not together with `kubernetes`",
         );
         site.report(problem.hint("leave it out; profile a copy of the service that Proofload starts"));
+    }
+}
+
+/// Each key once, however many limits it has.
+fn judge_gate(site: &mut Site<'_>, gate: &[GateEntry], entry: &str) {
+    let mut told: Vec<Vec<&str>> = Vec::new();
+    let is_of_processes =
+        |limit: &&GateEntry| limit.limit.figure.metric().is_some_and(Metric::is_of_processes);
+    for limit in gate.iter().filter(is_of_processes) {
+        let figure = limit.limit.figure.name();
+        let path = match &limit.of {
+            Some(of) => vec!["gate", "of", of, figure],
+            None => vec!["gate", figure],
+        };
+        if !told.contains(&path) {
+            let message = format!("`gate`: `{figure}` of `{entry}` is not known: it runs already");
+            let span = site.tree.key_place(&path);
+            site.report(Problem::new(span, message, "not together with `kubernetes`").hint(UNKNOWN));
+            told.push(path);
+        }
     }
 }
 
