@@ -227,7 +227,11 @@ pub(super) fn already_running(record: &Record) -> Vec<Finding> {
     vec![Finding {
         check: "already_running",
         grade: Grade::Note,
-        evidence: format!("{} was not started by Proofload, but ran already", places.join(" and ")),
+        evidence: format!(
+            "{} {} not started by Proofload, but ran already",
+            places.join(" and "),
+            if places.len() == 1 { "was" } else { "were" }
+        ),
         remedy: "what its processes carried from trial to trial (memory, caches, compiled code) is in every figure, and other users' requests \
                  may be; intervals tell how figures vary in time, not how they would with other processes of the same program. CPU time \
                  and memory are not known, nor whether it was at its limit"

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hosts::kubernetes::{Behind, Deployed, Pod};
+use hosts::kubernetes::{Behind, ClusterError, Deployed, Pod};
 use load::{Address, LoadSpec, Request, Until};
 use plan::{Ready, Service, Variant};
 use record::PodSeen;
@@ -68,10 +68,14 @@ impl Rig {
         let deployed = Arc::clone(self.deployed.at(wanted).ok_or_else(nobody)?);
         let until = Instant::now() + service.ready_timeout;
         loop {
-            let seen = deployed.look();
-            let behind = seen.map_err(|error| failed(&service.name, &error, error.hint()))?;
-            let Some(refusal) = deployed.refusal(&behind) else {
-                return Ok(Some(Loaded { service: service.name.clone(), deployed, behind }));
+            let refusal = match deployed.look() {
+                Ok(behind) => match deployed.refusal(&behind) {
+                    None => return Ok(Some(Loaded { service: service.name.clone(), deployed, behind })),
+                    Some(refusal) => refusal,
+                },
+                // An API server that is restarted says nothing of the service.
+                Err(error @ ClusterError::Unreachable { .. }) => error,
+                Err(error) => return Err(failed(&service.name, &error, error.hint())),
             };
             if self.stop.is_requested() {
                 return Err(Failure::Interrupted);

@@ -138,10 +138,14 @@ fn pod(endpoint: &Endpoint, port: u16, known: &[v1::Pod]) -> Option<Pod> {
     })
 }
 
-/// By its digest, where the node knows it.
+/// By its name and its digest, where the node knows that: of images that were pulled it tells both, of others the digest alone.
 fn image(container: &v1::ContainerStatus) -> String {
-    let of_node = Some(&container.image_id).filter(|id| !id.is_empty());
-    of_node.unwrap_or(&container.image).clone()
+    let (name, id) = (&container.image, &container.image_id);
+    match id.as_str() {
+        "" => name.clone(),
+        digest if digest.starts_with("sha256:") => format!("{name}@{digest}"),
+        both => both.to_owned(),
+    }
 }
 
 #[cfg(test)]

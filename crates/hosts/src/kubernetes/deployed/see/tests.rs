@@ -96,7 +96,7 @@ fn pods_are_those_of_the_port_and_of_its_family_each_once_with_what_the_cluster_
     ];
     let containers = json!([
         {"name": "app", "image": "shop:2", "imageID": "shop@sha256:12", "ready": true, "restartCount": 2},
-        {"name": "side", "image": "side:1", "imageID": "", "ready": true, "restartCount": 1}]);
+        {"name": "side", "image": "side:1", "imageID": "sha256:34", "ready": true, "restartCount": 1}]);
     let known = json!({"metadata": {"uid": "uid-of-a"}, "spec": {"containers": []}, "status": {"containerStatuses": containers}});
     let known: v1::Pod = serde_json::from_value(known).unwrap();
     let pods = pods(&found, &slices, &[known]);
@@ -112,7 +112,7 @@ fn pods_are_those_of_the_port_and_of_its_family_each_once_with_what_the_cluster_
     );
     assert_eq!(
         (pods[1].images.join(" "), pods[1].node.as_deref()),
-        ("shop@sha256:12 side:1".into(), Some("n1"))
+        ("shop@sha256:12 side:1@sha256:34".into(), Some("n1"))
     );
     assert_eq!((pods[0].uid.as_str(), pods[1].uid.as_str()), ("", "uid-of-a"));
 }
