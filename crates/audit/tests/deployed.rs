@@ -22,11 +22,9 @@ fn deployed() -> Record {
     let kept = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1"));
     let mut record = record::open(kept).expect("the kept record opens");
     for (index, variant) in record.header.plan.variants.iter_mut().enumerate() {
-        let wanted =
-            plan::Deployed { context: None, namespace: None, service: format!("shop-{index}"), port: None };
-        for service in variant.services.iter_mut().filter(|service| service.name == variant.entry) {
-            service.kubernetes = Some(wanted.clone());
-        }
+        let text = format!("name = \"x\"\n[services.api]\nkubernetes = {{ service = \"shop-{index}\" }}\n");
+        let made = plan::parse(&text, kept).expect("it is an experiment").variants.remove(0);
+        (variant.services, variant.entry) = (made.services, made.entry);
     }
     for trial in trials(&mut record) {
         let variant = trial.variant();
