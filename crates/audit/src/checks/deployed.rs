@@ -54,7 +54,8 @@ fn changed(record: &Record, index: usize, name: &str) -> Option<Finding> {
     };
     let also = match changes.between.len() {
         0 => String::new(),
-        many => format!("; between trials {many} times more"),
+        1 => "; and once between trials".to_owned(),
+        many => format!("; and {many} times between trials"),
     };
     if !changes.within.is_empty() {
         return Some(finding(
