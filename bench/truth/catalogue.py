@@ -19,10 +19,10 @@ STALE_SERVER, PORT_TAKEN, BUSY_LOOPS, ORPHAN = "stale server", "port taken", "bu
 # All names that findings have. What the first ones say of a run without a fault may well be true: of the machine.
 OF_THE_HOST = ("blocks_dropped", "spin_varies", "steal", "throttled")
 CHECKS = (
-    *OF_THE_HOST, "aa_differs", "autocorrelated", "backlog_full", "client_late",
+    *OF_THE_HOST, "aa_differs", "already_running", "autocorrelated", "backlog_full", "client_late",
     "connection_churn", "cores_shared", "damage", "different_bodies", "different_work", "disk_reads", "drift",
     "environment_lost", "errors", "generator_lost", "generator_saturated", "generators_apart", "idle_not_idle", "killed", "leak", "left_over",
-    "never_steady", "no_success", "nothing_observable", "order_effect", "other_machine", "paging", "pointless", "ports_exhausted",
+    "never_steady", "no_success", "nothing_observable", "order_effect", "other_machine", "paging", "pods_changed", "pointless", "ports_exhausted",
     "profiler_on", "quantile_unresolved", "rate_not_kept", "same_stall", "service_not_saturated", "stale_server",
     "strangers", "throughput_in_steps", "too_few_blocks", "too_many_workers",
     "treatment_not_applied", "upstream_connections", "value_missing", "warm_up_inside", "workers_idle",
@@ -37,6 +37,7 @@ NOT_COVERED = {
     "never_steady": "about the length of a run, which is as short as possible here",
     "other_machine": "about two records side by side: in the tests of crates/audit",
     "generator_lost, generators_apart": "about several machines: lost by end-to-end tests and make test-cluster, late in the tests of crates/audit",
+    "pods_changed, already_running": "about a cluster: in the tests of crates/audit, and by make test-cluster",
     "killed": "a note",
     "damage, quantile_unresolved, value_missing": "about what a record lacks: in the tests of crates/audit",
 }

@@ -3,7 +3,7 @@
 //! Blocks of two runs are no pairs: whatever changed between the runs is inside the ratio. On two machines nothing of it is the
 //! service's, so that absolute figures are void there, and not shown.
 
-use plan::{Metric, Variant};
+use plan::{Deployed, Metric, Variant};
 use record::{Environment, Record};
 use serde::Serialize;
 use stats::{Welch, welch};
@@ -110,8 +110,9 @@ fn shifted(before: &Record, after: &Record, left_out: &mut Vec<String>) -> Vec<S
 }
 
 /// Where each service of a variant runs.
-fn hosts_of(variant: &Variant) -> Vec<(&str, Option<&str>)> {
-    variant.services.iter().map(|service| (service.name.as_str(), service.host.as_deref())).collect()
+fn hosts_of(variant: &Variant) -> Vec<(&str, Option<&str>, Option<&Deployed>)> {
+    let services = variant.services.iter();
+    services.map(|one| (one.name.as_str(), one.host.as_deref(), one.kubernetes.as_ref())).collect()
 }
 
 /// The metrics that either judges, and CPU per request, which is the steadiest between runs.

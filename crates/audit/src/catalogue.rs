@@ -67,7 +67,7 @@ const EITHER: &[Grade] = &[Void, Warning];
 const NOTE: &[Grade] = &[Note];
 
 /// All checks, by subject.
-pub static ALL: [Entry; 49] = [
+pub static ALL: [Entry; 51] = [
     entry("V1", "treatment_not_applied", Treatment, VOID, "What a variant is called never happened"),
     entry("V2", "environment_lost", Treatment, VOID, "A variable did not reach the process"),
     entry("V3", "stale_server", Treatment, VOID, "Somebody else listened on the port"),
@@ -88,12 +88,14 @@ pub static ALL: [Entry; 49] = [
     entry("V46", "throughput_in_steps", Service, WARNING, "Throughput that moves in steps"),
     entry("V16", "workers_idle", Service, EITHER, "Workers that did nothing"),
     entry("V17", "workers_lost", Service, VOID, "Workers ended while they were measured"),
+    entry("V50", "pods_changed", Service, EITHER, "The pods behind a Service changed"),
     entry("V18", "workers_uneven", Service, WARNING, "One worker had most of the work"),
     entry("V19", "too_many_workers", Service, WARNING, "More workers than cores"),
     entry("V20", "never_steady", Service, WARNING, "Never seen steady"),
     entry("V21", "warm_up_inside", Service, WARNING, "Warm-up inside the figures"),
     entry("V22", "leak", Service, WARNING, "Memory that only grows"),
     entry("V23", "killed", Service, NOTE, "A service that had to be killed"),
+    entry("V51", "already_running", Service, NOTE, "A service that was not started"),
     entry("V24", "same_stall", Network, WARNING, "The same stall in every response"),
     entry("V25", "upstream_connections", Network, WARNING, "A proxy that opens a connection per request"),
     entry("V26", "connection_churn", Network, WARNING, "Connections that are not kept"),

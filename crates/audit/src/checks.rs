@@ -10,6 +10,7 @@ use crate::finding::{Finding, Grade};
 use crate::no_success::{self, fruitless};
 
 mod cluster;
+mod deployed;
 mod drift;
 mod dropped;
 mod generators;
@@ -83,6 +84,9 @@ pub fn all(record: &Record) -> Vec<Finding> {
         ended_void,
         left_over,
         lost::workers,
+        deployed::pods_changed,
+        deployed::already_running,
+        deployed::same_pods,
         dropped::blocks,
         too_few_blocks,
         no_success::findings,

@@ -92,6 +92,8 @@ impl Variant {
         let figures: Vec<&Figures> =
             blocks.iter().filter_map(|block| block.variants[index].as_ref()).collect();
         let mean = |metric| geometric_mean(figures.iter().filter_map(|figures| figures.value(metric)));
+        // Of what runs already there are responses, and nothing of its processes.
+        let is_started = record.header.plan.variants[index].deployed().is_none();
         let per = |amount: u64, of: u64| (of > 0).then(|| amount as f64 / of as f64);
         let (requests, failed) = (sum(Slice::due), sum(Slice::failed));
         Variant {
@@ -100,8 +102,10 @@ impl Variant {
             cpu_us_per_request: mean(Metric::CpuPerRequest),
             service_cpu_us_per_request: service_cpu(&slices),
             services: service::costs(&trials, mean(Metric::CpuPerRequest)),
-            busy_cores: per(sum(Slice::services_cpu_ns), sum(|slice| slice.window_ns + slice.drain_ns)),
-            peak_rss_bytes: median(trials.iter().filter_map(|t| Some(t.ended.as_ref()?.peak_rss_bytes))),
+            busy_cores: per(sum(Slice::services_cpu_ns), sum(|slice| slice.window_ns + slice.drain_ns))
+                .filter(|_| is_started),
+            peak_rss_bytes: median(trials.iter().filter_map(|t| Some(t.ended.as_ref()?.peak_rss_bytes)))
+                .filter(|_| is_started),
             response_time: Metric::LATENCIES.iter().filter_map(|of| response_time(&figures, *of)).collect(),
             body_bytes_per_response: per(sum(|slice| slice.body_bytes), sum(|slice| slice.answered)),
             requests,

@@ -50,6 +50,7 @@ fn service(name: &str, needs: &[&str]) -> Service {
         launcher: Launcher::Exec,
         workers: None,
         pmx: true,
+        kubernetes: None,
         templates: BTreeMap::new(),
         host: None,
         address: None,

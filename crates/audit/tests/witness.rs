@@ -55,6 +55,7 @@ fn service(env: &[(&str, &str)]) -> Service {
         launcher: Launcher::Exec,
         workers: None,
         pmx: true,
+        kubernetes: None,
         templates: BTreeMap::new(),
         host: None,
         address: None,

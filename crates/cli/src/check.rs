@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 use plan::{
-    Arrivals, Design, Launcher, Load, LookRule, Metric, Plan, Rate, Request, Service, Subject, Workers,
+    Arrivals, Design, Launcher, Load, LookRule, Metric, Plan, Rate, Request, Service, Subject, Variant,
+    Workers,
 };
 use report::{rate, seconds, share};
 use stats::Rule;
@@ -54,13 +55,11 @@ pub fn describe(plan: &Plan) -> String {
     }
     let _ = writeln!(out, "{} variants:", plan.variants.len());
     for variant in &plan.variants {
-        let services: Vec<String> = variant.services.iter().map(started).collect();
         let _ = writeln!(
             out,
-            "  {}: starts {}, load on {}, {} connections, {}{}",
+            "  {}: {}, {} connections, {}{}",
             variant.name,
-            services.join(" → "),
-            variant.entry,
+            stage(variant),
             variant.load.connections,
             sent(&variant.load),
             variant.load.network.as_ref().map(|link| format!(", over a link of {link}")).unwrap_or_default()
@@ -79,6 +78,17 @@ pub fn describe(plan: &Plan) -> String {
     out.push_str(&gate(plan));
     let _ = writeln!(out, "\n{}", schedule(plan));
     out
+}
+
+/// What is started and what gets the load.
+fn stage(variant: &Variant) -> String {
+    match variant.deployed() {
+        Some(deployed) => format!("starts nothing, load on {} (Kubernetes {deployed})", variant.entry),
+        None => {
+            let services: Vec<String> = variant.services.iter().map(started).collect();
+            format!("starts {}, load on {}", services.join(" → "), variant.entry)
+        }
+    }
 }
 
 /// The limits of the gate, each with what it is about; nothing where there are none.
@@ -116,6 +126,11 @@ fn schedule(plan: &Plan) -> String {
     let design = &plan.design;
     let (first_s, block_s) = lab::block_seconds_guess(plan);
     let capacity_s = lab::capacity_seconds_guess(design, plan.variants.len());
+    let processes = if plan.loads_deployed() {
+        "the same processes in all blocks"
+    } else {
+        "fresh processes in each block"
+    };
     let how = if lab::take_turns(plan) {
         "all variants live together in a block and take turns of 20 ms or more"
     } else if lab::live_together(plan) {
@@ -128,7 +143,7 @@ fn schedule(plan: &Plan) -> String {
         LookRule::Planned | LookRule::Always => ", less where all comparisons are decided earlier",
     };
     format!(
-        "judged by {}, margin {}\n{}{how}; fresh processes in each block, order drawn from {}\n\
+        "judged by {}, margin {}\n{}{how}; {processes}, order drawn from {}\n\
          the first block takes about {}, to watch the warm-up, the others about {}; {}\n\
          at most {} in all (the budget){}",
         judged_by(design),

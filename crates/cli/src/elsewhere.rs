@@ -1,7 +1,7 @@
-//! The machines that a plan's services run on beside this one, reached for a run.
+//! What a plan's services are where they are not processes of this machine: other machines, reached for a run, and what runs already.
 
 use hosts::Program;
-use lab::{Attendants, AttendantsError, Reached};
+use lab::{Attendants, AttendantsError, DeployedError, DeployedServices, Reached};
 use plan::Plan;
 
 use crate::exit::{self, Failed};
@@ -36,6 +36,28 @@ pub fn open(plan: &Plan) -> Result<Attendants, Failed> {
         print::talk(&format!("ended on {host}: {process}, left by a run that was killed"));
     }
     Ok(attendants)
+}
+
+/// Finds whatever a plan loads that runs already. Without any it does nothing.
+///
+/// # Errors
+/// If it cannot be loaded, or asks for what nobody knows of processes that run already.
+pub fn deployed(plan: &Plan) -> Result<DeployedServices, Failed> {
+    if plan.design.explain && plan.loads_deployed() {
+        let message = "profiles are taken of processes that Proofload starts, and what this experiment loads runs already";
+        return Err(Failed::usage(message).hint(
+            "profile a copy of the service that Proofload starts: `command` in place of `kubernetes`",
+        ));
+    }
+    let found = DeployedServices::open(plan).map_err(|error| Failed {
+        hint: error.hint(),
+        message: error.to_string(),
+        code: if matches!(error, DeployedError::Alike { .. }) { exit::USAGE } else { exit::SERVICE },
+    })?;
+    for place in found.places() {
+        print::talk(&format!("found {place}"));
+    }
+    Ok(found)
 }
 
 fn failed(error: &AttendantsError) -> Failed {

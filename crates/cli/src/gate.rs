@@ -150,7 +150,9 @@ fn check(plan: &Plan, entry: &GateEntry) -> Result<(), Failed> {
     if !plan.measures(limit.figure) {
         let failed =
             Failed::usage(format!("{limit}: this experiment never measures {}", limit.figure.name()));
-        return Err(failed.hint(if limit.figure.wants_more() {
+        return Err(failed.hint(if plan.hides(limit.figure) {
+            "its service runs already, and of such a one there are responses alone: bound throughput, a response time or `failed`"
+        } else if limit.figure.wants_more() {
             "in open loop throughput is the rate that is given; bound a response time or cpu_per_request"
         } else {
             "response times are measured in open loop: set `design.rate`, or a metric such as \"p99\""

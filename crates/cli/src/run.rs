@@ -155,6 +155,7 @@ pub fn carry_through(
 pub fn carry(course: Course<'_>) -> anyhow::Result<(Record, Result<(), LabError>)> {
     check_networks(&course.plan)?;
     check_address(&course.plan)?;
+    let deployed = elsewhere::deployed(&course.plan)?;
     let attendants = elsewhere::open(&course.plan)?;
     let mut header = header(course.experiment, course.plan);
     header.environment.hosts = attendants.environments();
@@ -171,7 +172,7 @@ pub fn carry(course: Course<'_>) -> anyhow::Result<(Record, Result<(), LabError>
         wish.request();
         teller.stopping(STOPPING);
     })?;
-    let mut rig = Rig::new(plan, helpers, directory, stop).with(attendants);
+    let mut rig = Rig::new(plan, helpers, directory, stop).with(attendants).loading(deployed);
     let mut watch = |progress: &lab::Progress<'_>| live.show(progress);
     let (mut record, result) = match course.how {
         How::Measured => lab::run(writer, &mut rig, &mut watch),

@@ -9,6 +9,7 @@
 //! It must not know what is said, or decide how many pods are enough.
 
 mod api;
+mod deployed;
 mod error;
 mod job;
 mod pipe;
@@ -24,7 +25,8 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
-use self::api::Namespace;
+use self::api::{Namespace, OF_GENERATORS};
+pub use self::deployed::{Behind, Deployed, Pod};
 pub use self::error::ClusterError;
 use self::job::Wanted;
 use self::pipe::{Ends, Input, Output, pipes};
@@ -174,7 +176,7 @@ async fn live(wanted: Wanted, news: Sender<News>, mut ended: oneshot::Receiver<(
 
 async fn find(wanted: &Wanted) -> Result<Namespace, ClusterError> {
     let config = api::config(wanted.cluster.context.as_deref()).await?;
-    let namespace = Namespace::find(&wanted.cluster, config)?;
+    let namespace = Namespace::find(wanted.cluster.namespace.as_deref(), config, &OF_GENERATORS)?;
     namespace.check_rights().await?;
     Ok(namespace)
 }

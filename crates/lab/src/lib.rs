@@ -6,6 +6,7 @@
 
 mod apart;
 mod attendants;
+mod deployed;
 mod dispatcher;
 mod disturbance;
 mod explaining;
@@ -16,6 +17,7 @@ mod tuning;
 mod world;
 
 pub use attendants::{Attendants, AttendantsError, Reached};
+pub use deployed::{DeployedError, DeployedServices};
 pub use dispatcher::{Doing, LabError, Notice, Progress, capture_only, run};
 pub use disturbance::{GROSS_STEAL_SHARE, GROSS_STRANGERS_SHARE, GROSS_THROTTLED_SHARE, PAUSED_MAX_S, Taken};
 pub use explaining::{ROUNDS, TRIALS, VARIANTS_MAX, explained};

@@ -3,6 +3,7 @@
 //! Decides nothing; every choice comes in through [`World`] and every figure goes out as it was read.
 
 mod capture;
+mod deployed;
 mod elsewhere;
 mod keeping;
 mod loading;
@@ -25,12 +26,14 @@ use plan::{Cpus, Plan, Preparation};
 use record::{Capture, Prepared, Slice, SliceKind, TrialEnded, TrialStarted};
 use target::{Attended, Division, Network, Preparing, Warden};
 
+use self::deployed::Loaded;
 use self::elsewhere::Elsewhere;
 use self::loading::{Loader, Wanted};
 use self::machine::spin;
 pub use self::machine::spin::time_ns as spin_ns;
 use self::watching::{fill, idle_cpu_ns};
 use crate::attendants::Attendants;
+use crate::deployed::DeployedServices;
 use crate::stop::Stop;
 use crate::world::{CaptureSpec, Connected, Connecting, Failure, SliceSpec, Start, Turn, World};
 
@@ -69,6 +72,8 @@ pub struct Rig {
     living: Vec<Living>,
     /// The machines that services run on beside this one.
     attendants: Attendants,
+    /// What is loaded as it stands.
+    deployed: DeployedServices,
     /// By service: what is kept of the environments of its processes.
     watches: BTreeMap<String, processes::Watch>,
     /// Variants whose responses are not looked at again, because that took long.
@@ -89,6 +94,8 @@ struct Living {
     requests_seed: u64,
     /// What lies between the two, if it is not loopback.
     network: Option<Network>,
+    /// What it loads, where nothing was started.
+    loaded: Option<Loaded>,
 }
 
 impl Rig {
@@ -103,7 +110,8 @@ impl Rig {
         let names = plan.variants.iter().flat_map(|variant| &variant.services).map(|service| &service.name);
         let watches = names.map(|name| (name.clone(), processes::Watch::of(&plan, name))).collect();
         let (values, quota_files, slow) = (BTreeMap::new(), target::quota_files(&[]), BTreeSet::new());
-        let (began, living, attendants) = (Instant::now(), Vec::new(), Attendants::default());
+        let (began, living) = (Instant::now(), Vec::new());
+        let (attendants, deployed) = (Attendants::default(), DeployedServices::default());
         Rig {
             plan,
             elsewhere,
@@ -117,6 +125,7 @@ impl Rig {
             began,
             living,
             attendants,
+            deployed,
             watches,
             slow,
         }
@@ -126,6 +135,12 @@ impl Rig {
     #[must_use]
     pub fn with(self, attendants: Attendants) -> Rig {
         Rig { attendants, ..self }
+    }
+
+    /// The same with what the plan loads that runs already.
+    #[must_use]
+    pub fn loading(self, deployed: DeployedServices) -> Rig {
+        Rig { deployed, ..self }
     }
 }
 
@@ -158,14 +173,22 @@ impl World for Rig {
         let network = network::make(&variant.load, &self.division.generator)?;
         let reached = plan.generators.address.unwrap_or(LOOPBACK);
         let entry = network.as_ref().map_or(reached, Network::address);
-        let start_all = || self.start_services(start, variant, entry);
+        let loaded = self.loaded_of(variant)?;
+        let start_all = || match loaded {
+            Some(_) => Ok(Vec::new()),
+            None => self.start_services(start, variant, entry),
+        };
         let mut services = network::at_services(network.as_ref(), start_all)?;
         let start_s = began.elapsed().as_secs_f64();
         // The entry is last, because everything it needs is started before it.
         let entry = services.last().map(Attended::address);
+        let entry = loaded.as_ref().map(|loaded| loaded.behind.address).or(entry);
         let address =
             entry.ok_or_else(|| Failure::Service(format!("{}: no service to load", variant.name)))?;
         self.compare_clocks()?;
+        if loaded.is_some() {
+            self.await_answers(variant, address)?;
+        }
         let wanted = Wanted { plan: &plan, variant, address, open: None, seed: start.requests_seed };
         let loader = self.loader(&wanted, network.as_ref())?;
         let kept = || services.iter_mut().map(|service| self.started(service)).collect();
@@ -182,6 +205,7 @@ impl World for Rig {
             generator_cpus: self.division.generator.clone(),
             cpus_shared: self.division.shared && services.iter().any(|service| service.here().is_some()),
             witnesses,
+            deployed: loaded.as_ref().map(Loaded::kept),
         };
         let (block, variant) = (start.block, start.variant);
         let (idle_since, requests_seed) = (None, start.requests_seed.wrapping_add(1));
@@ -194,6 +218,7 @@ impl World for Rig {
             idle_since,
             requests_seed,
             network,
+            loaded,
         });
         self.find_quotas();
         Ok(started)

@@ -45,6 +45,12 @@ pub enum NotDoubled {
         /// Its host.
         host: String,
     },
+    /// What runs already is of whatever commit it was made from.
+    #[error("service {service} runs already in a cluster, and nothing of a commit is started")]
+    Deployed {
+        /// The service.
+        service: String,
+    },
 }
 
 impl NotDoubled {
@@ -53,6 +59,9 @@ impl NotDoubled {
         match self {
             NotDoubled::Elsewhere { .. } => {
                 "check both commits out on that host, and make a factor of `directory`: before = { api.directory = \"/srv/shop-before\" }"
+            }
+            NotDoubled::Deployed { .. } => {
+                "deploy both beside each other, and make a factor of the Service: before = { shop.kubernetes.service = \"shop-before\" }"
             }
             NotDoubled::Variants { .. } | NotDoubled::Verdicts { .. } => {
                 "leave out levels, or ask the question in several experiments"
@@ -117,14 +126,15 @@ impl Plan {
     /// # Errors
     /// With the first that does not.
     pub fn check_here(&self) -> Result<(), NotDoubled> {
-        let services = self.variants.iter().flat_map(|variant| &variant.services);
-        let elsewhere = services.filter_map(|service| Some((&service.name, service.host.as_ref()?))).next();
-        match elsewhere {
-            None => Ok(()),
-            Some((service, host)) => {
-                Err(NotDoubled::Elsewhere { service: service.clone(), host: host.clone() })
+        for service in self.variants.iter().flat_map(|variant| &variant.services) {
+            if let Some(host) = &service.host {
+                return Err(NotDoubled::Elsewhere { service: service.name.clone(), host: host.clone() });
+            }
+            if service.kubernetes.is_some() {
+                return Err(NotDoubled::Deployed { service: service.name.clone() });
             }
         }
+        Ok(())
     }
 
     /// The variants without the copy of the baseline.

@@ -15,6 +15,7 @@ use crate::shape::{Entries, OneOrMany, RateOrShare, Scalar};
 use crate::text_form::{Address, Host, Name, Percent, Period, RequestPath};
 
 mod against;
+mod deployed;
 mod gate;
 mod generators;
 mod mix;
@@ -22,6 +23,7 @@ mod network;
 mod prepare;
 
 pub(crate) use against::Against;
+pub(crate) use deployed::Deployed;
 pub(crate) use gate::Gate;
 pub(crate) use generators::{Generators, Kubernetes};
 pub(crate) use mix::Request;
@@ -72,7 +74,7 @@ pub(crate) struct Settings {
     pub expect: Expect,
 }
 
-/// A process (with its children) to start.
+/// A process (with its children) to start, or a Service of a cluster that runs already.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Service {
@@ -90,8 +92,11 @@ pub(crate) struct Service {
     /// The IP address that it listens on, {address}. Without it: 127.0.0.1, or the host's where it is asked for from another machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<Address>,
+    /// A Service of a Kubernetes cluster that runs already, in place of one that is started: the entry, and loaded as it stands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kubernetes: Option<Deployed>,
     /// When it counts as ready: a path, requested with GET until the answer is a 2xx. Without it: when its port
-    /// accepts a connection.
+    /// accepts a connection, or in a cluster when a pod behind it is ready.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ready: Option<RequestPath>,
     /// How long it may take to become ready, 100ms to 10m.
@@ -129,6 +134,7 @@ impl Default for Service {
             directory: ".".to_owned(),
             host: None,
             address: None,
+            kubernetes: None,
             ready: None,
             ready_timeout: Period::seconds(30),
             stop_timeout: Period::seconds(5),

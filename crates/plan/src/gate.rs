@@ -223,9 +223,15 @@ pub fn max_regression(design: &Design, share: f64) -> Vec<GateEntry> {
 }
 
 impl Plan {
-    /// Whether a run of this plan has the figure at all: response times there are in open loop, throughput in closed loop alone.
+    /// Whether a run of this plan has the figure at all: response times there are in open loop, throughput in closed loop alone, and
+    /// figures of processes where those are started.
     pub fn measures(&self, figure: Figure) -> bool {
-        is_measured(figure, self.design.rate.is_some())
+        is_measured(figure, self.design.rate.is_some()) && !self.hides(figure)
+    }
+
+    /// Whether the figure is one of processes, and there are some that run already, of which it is not known.
+    pub fn hides(&self, figure: Figure) -> bool {
+        self.loads_deployed() && figure.metric().is_some_and(Metric::is_of_processes)
     }
 }
 

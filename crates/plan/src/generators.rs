@@ -184,7 +184,9 @@ fn report_none(site: &mut Site<'_>, generators: &Generators) {
 fn report_unreached(site: &mut Site<'_>, generators: &Generators, variant: &Variant) {
     let entry = variant.services.iter().find(|service| service.name == variant.entry);
     let is_told = site.tree.entry(&["generators", "address"]).is_some()
-        || entry.is_some_and(|entry| entry.host.is_some() || entry.address.is_some());
+        || entry.is_some_and(|entry| {
+            entry.host.is_some() || entry.address.is_some() || entry.kubernetes.is_some()
+        });
     if !generators.is_elsewhere() || is_told || !site.source.complete {
         return;
     }

@@ -46,7 +46,7 @@ pub use launch::{Launcher, WORKERS_MAX, Workers};
 pub use model::*;
 pub use node_command::{NodeCommand, NotNode, takes_value};
 pub use placeholder::{Placeholder, UnknownPlaceholder, fill, placeholders};
-pub use problem::{Problem, Problems, ReadError};
+pub use problem::{Problem, Problems, ReadError, did_you_mean};
 pub use schema::schema;
 pub use template::{render, template_placeholders};
 

@@ -10,11 +10,13 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 mod against;
+mod deployed;
 mod elsewhere;
 mod generators;
 mod mix;
 
 pub use against::{Against, Building};
+pub use deployed::{Deployed, ServicePort};
 pub use generators::{Generators, Kubernetes};
 pub use mix::{Cpus, Endpoint, Request};
 
@@ -84,7 +86,7 @@ pub struct Variant {
     pub expect: Expect,
 }
 
-/// A process (group) to start.
+/// A process (group) to start, or what runs already in a cluster.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Service {
     /// Name of the service in the file.
@@ -100,6 +102,9 @@ pub struct Service {
     /// The address that it listens on; `None` is loopback, or where whoever asks for it gets to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<IpAddr>,
+    /// Where it runs already; `None`: it is started. Of such a one nothing else counts but its name and when it is ready.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kubernetes: Option<Deployed>,
     /// Variables added to Proofload's own environment, placeholders not yet filled in.
     pub env: BTreeMap<String, String>,
     /// The port it must listen on; `None` lets Proofload choose a free one for each trial.

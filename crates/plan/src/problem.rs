@@ -106,11 +106,7 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
 }
 
 /// A hint for an unknown `word`: the nearest of `known`, or else all of them. `what` is plural: "services".
-pub(crate) fn did_you_mean<'a>(
-    word: &str,
-    what: &str,
-    known: impl IntoIterator<Item = &'a str> + Clone,
-) -> String {
+pub fn did_you_mean<'a>(word: &str, what: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> String {
     match nearest(word, known.clone()) {
         Some(candidate) => format!("did you mean `{candidate}`?"),
         None => match listed(known) {

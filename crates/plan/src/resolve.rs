@@ -52,6 +52,7 @@ pub(crate) fn plan(tree: &Node, source: Source<'_>) -> (Option<Plan>, Vec<Proble
     }
     let known = Known { variants: &variants, comparisons: &comparisons };
     let gate = gate::entries(&mut site, &design, known);
+    service::deployed::judge_design(&mut site, &design, &gate, &variants);
     problems.extend(site.problems);
     let compared = comparisons.first().map(|comparison| comparison.baseline);
     let prepare = prepare::mentioned(prepare, &variants);

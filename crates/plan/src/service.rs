@@ -15,6 +15,7 @@ use crate::problem::{Problem, did_you_mean, listed, nearest};
 use crate::site::Site;
 use crate::text_form::Period;
 
+pub(crate) mod deployed;
 mod launch;
 mod needs;
 mod place;
@@ -101,9 +102,12 @@ fn judge_name(site: &mut Site<'_>, name: &str) {
 
 fn judge(site: &mut Site<'_>, name: &str, service: &file::Service, all: &BTreeMap<String, file::Service>) {
     let at = |key| ["services", name, key];
+    site.within(&at("ready_timeout"), service.ready_timeout, READY_MIN, READY_MAX);
+    if let Some(running) = &service.kubernetes {
+        return deployed::judge(site, name, running);
+    }
     launch::judge(site, name, service);
     templates::judge_names(site, name, service);
-    site.within(&at("ready_timeout"), service.ready_timeout, READY_MIN, READY_MAX);
     site.within(&at("stop_timeout"), service.stop_timeout, STOP_MIN, STOP_MAX);
     for (index, text) in service.command.iter().enumerate() {
         let span = site.tree.item_place(&at("command"), index);
@@ -123,7 +127,9 @@ fn judge(site: &mut Site<'_>, name: &str, service: &file::Service, all: &BTreeMa
         judge_text(site, &value.0, span, (name, service));
     }
     for (index, need) in service.needs.iter().enumerate() {
-        if !all.contains_key(need) {
+        if all.get(need).is_some_and(|needed| needed.kubernetes.is_some()) {
+            deployed::report_needed(site, name, (index, need));
+        } else if !all.contains_key(need) {
             let message = format!("`services.{name}.needs`: there is no service `{}`", clipped(need));
             let span = site.tree.item_place(&at("needs"), index);
             let hint = did_you_mean(need, "services", all.keys().map(String::as_str));
@@ -224,7 +230,8 @@ pub(crate) fn known_hint(word: &str, known: &[String], (open, close): (&str, &st
 
 fn report_missing_command(site: &mut Site<'_>, name: &str, service: &file::Service) {
     let is_there = site.tree.entry(&["services", name, "command"]).is_some();
-    if service.command.is_empty() && !is_there && site.source.complete {
+    let is_started = service.kubernetes.is_none();
+    if service.command.is_empty() && !is_there && is_started && site.source.complete {
         let message = format!("service `{name}` has no `command` in variant `{}`", site.variant);
         let problem =
             Problem::new(site.tree.key_place(&["services", name]), message, "expected a key `command`");
@@ -233,6 +240,9 @@ fn report_missing_command(site: &mut Site<'_>, name: &str, service: &file::Servi
 }
 
 fn resolved(site: &mut Site<'_>, name: &str, service: &file::Service) -> Service {
+    if let Some(running) = &service.kubernetes {
+        return deployed::resolved(site, name, service, running);
+    }
     let directory = match &service.host {
         None => directory(site, "services", name, &service.directory),
         Some(host) => place::directory(site, name, service, host),
@@ -251,6 +261,7 @@ fn resolved(site: &mut Site<'_>, name: &str, service: &file::Service) -> Service
         directory,
         host: service.host.as_ref().map(|host| host.0.clone()),
         address: service.address.map(|address| address.0),
+        kubernetes: None,
         env: service.env.iter().map(|(variable, value)| (variable.clone(), value.0.clone())).collect(),
         port: service.port,
         ready: service.ready.as_ref().map_or(Ready::Tcp, |path| Ready::Http(path.0.clone())),

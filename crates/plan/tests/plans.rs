@@ -354,3 +354,33 @@ fn generators_are_this_process_unless_the_file_says_otherwise_and_old_plans_do_n
     // Whoever calibrates does it with the same client.
     assert_eq!(shared.calibration(0).unwrap().generators, shared.generators);
 }
+
+#[test]
+fn what_runs_already_is_named_by_levels_and_needs_nothing_of_what_is_started() {
+    let text = "name = \"x\"\n[services.shop]\nkubernetes = { service = \"shop\", namespace = \"prod\", port = 80, context = \"eu\" }\n\
+                ready = \"/healthz\"\n[generators]\nlocal = 0\nkubernetes = { pods = 2, image = \"proofload:1\" }\n[factors.version]\n\
+                stable = { shop.kubernetes.service = \"shop\" }\n\
+                canary = { shop.kubernetes = { service = \"shop-canary\", port = \"http\" } }\n";
+    let plan = plan(text);
+    let deployed: Vec<String> =
+        plan.variants.iter().filter_map(|variant| Some(variant.deployed()?.to_string())).collect();
+    assert_eq!(
+        deployed,
+        [
+            "Service shop in prod, port 80, of the context eu",
+            "Service shop-canary in prod, port http, of the context eu"
+        ]
+    );
+    assert!(plan.loads_deployed() && plan.hosts().is_empty());
+    assert!(plan.variants.iter().all(|variant| variant.services.iter().all(|service| !service.is_here())));
+    let figure = |name| proofload_plan::Figure::named(name).unwrap();
+    assert!(plan.measures(figure("throughput")) && !plan.measures(figure("cpu_per_request")));
+    let back: Plan = serde_json::from_value(serde_json::to_value(&plan).unwrap()).unwrap();
+    assert_eq!(back, plan);
+    assert!(matches!(plan.check_here(), Err(proofload_plan::NotDoubled::Deployed { .. })));
+    // One and the same in one and the same words is one variant.
+    let alike = text.replace("{ service = \"shop-canary\", port = \"http\" }", "{ service = \"shop\" }");
+    assert!(
+        proofload_plan::parse(&alike, here()).is_err_and(|problems| problems[0].message.contains("alike"))
+    );
+}

@@ -44,6 +44,7 @@ fn the_reference_has_a_row_for_every_key_with_its_default_and_limits() {
     let tables = [
         ("The file", &schema),
         ("Services", of("Service")),
+        ("Services", of("Deployed")),
         ("Factors", of("Level")),
         ("Prepare", of("Prepare")),
         ("Against", of("Against")),

@@ -46,8 +46,8 @@ impl Environment {
     /// Looks at this machine, and at the runtimes and the source that a plan uses here.
     pub fn look(plan: &Plan) -> Environment {
         let services = plan.variants.iter().flat_map(|variant| &variant.services);
-        let here: Vec<&Service> = services.filter(|service| service.host.is_none()).collect();
-        Environment::of(&here, source(plan).filter(|service| service.host.is_none()))
+        let here: Vec<&Service> = services.filter(|service| service.is_here()).collect();
+        Environment::of(&here, source(plan).filter(|service| service.is_here()))
     }
 
     /// Looks at this machine, and at what these services use, the first of which is the one whose source is told.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Capture, Generator, GeneratorLost, Slice};
+use crate::{Capture, Deployed, Generator, GeneratorLost, PodSeen, Slice};
 
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -107,6 +107,9 @@ pub struct TrialStarted {
     /// earlier block, and one whose time-out is above 30 s; empty also in records that do not say.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub witnesses: Vec<Witness>,
+    /// What the load was sent to, where that ran already and was not started: then there are no `services`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deployed: Option<Deployed>,
 }
 
 /// One response, looked at whole: what a request of the load gets from this variant.
@@ -202,6 +205,9 @@ pub struct TrialEnded {
     /// Others that listened on a service's port when the load had ended, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub strangers_listening: Vec<String>,
+    /// The pods behind what was not started, when the load had ended; `None` also where they could not be looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pods: Option<Vec<PodSeen>>,
 }
 
 /// A service that lost workers during a trial.

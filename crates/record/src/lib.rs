@@ -16,6 +16,7 @@
 //! the middle is reported as damage and everything before it counts. This crate draws no conclusions.
 
 mod capture;
+mod deployed;
 mod environment;
 mod event;
 mod fold;
@@ -29,6 +30,7 @@ pub use capture::{
     AgentSeen, Capture, CaptureKind, CapturedProcess, CapturedService, NodeCounters, Pauses, ProfileFile,
     ThreadUse,
 };
+pub use deployed::{Deployed, PodSeen};
 pub use environment::Environment;
 pub use event::{
     Allocation, EndReason, Ended, Event, Prepared, ProcessSeen, RateChosen, ServiceStarted, TrialEnded,

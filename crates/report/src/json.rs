@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use audit::Conclusion;
 use plan::{Against, Arrivals};
 use profile::Explanation;
-use record::{Ended, Environment, Prepared, RateChosen, Record};
+use record::{Deployed, Ended, Environment, Prepared, RateChosen, Record};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
@@ -51,6 +51,9 @@ struct Report<'a> {
     against: Option<&'a Against>,
     /// The data that services were given; empty where they need none.
     prepared: &'a [Prepared],
+    /// Services that ran already and were loaded as they stood, each as it was at its first trial; left out where all were started.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    deployed: Vec<&'a Deployed>,
     #[serde(flatten)]
     conclusion: &'a Conclusion,
     /// From sent to done in closed loop, so it depends on the connections and compares nothing; empty in open loop.
@@ -151,6 +154,7 @@ pub fn json(record: &Record, conclusion: &Conclusion, why: Option<&Explanation>)
         environment: &header.environment,
         against: header.plan.against.as_ref(),
         prepared: &record.prepared,
+        deployed: record.deployed(),
         conclusion,
         closed_loop_latency,
         open_loop,

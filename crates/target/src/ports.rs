@@ -160,6 +160,7 @@ mod tests {
             launcher: Launcher::Exec,
             workers: None,
             pmx: true,
+            kubernetes: None,
             templates: BTreeMap::new(),
             host: None,
             address: None,

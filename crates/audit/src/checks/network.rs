@@ -91,7 +91,7 @@ fn own(record: &Record, variant: usize, on_link: bool) -> Vec<&Slice> {
 
 /// Whether the entry has another machine's network than the generator.
 fn is_entry_elsewhere(variant: &plan::Variant) -> bool {
-    variant.services.iter().any(|service| service.name == variant.entry && service.host.is_some())
+    variant.services.iter().any(|service| service.name == variant.entry && !service.is_here())
 }
 
 /// Connections begun by others than the generator, and responses. Where the entry is `apart`, on a link or on another machine, or the

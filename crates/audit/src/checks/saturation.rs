@@ -1,6 +1,7 @@
 //! Throughput that is not the services' limit: nobody was at work all the time, so responses were waited for.
 //!
-//! Silent in open loop, where services are not meant to be at their limit, and over a link, which is the limit that was asked for.
+//! Silent in open loop, where services are not meant to be at their limit, over a link, which is the limit that was asked for, and of services
+//! that were not started, of whose processes nothing is known.
 
 use std::collections::BTreeSet;
 
@@ -187,7 +188,9 @@ fn waiting(record: &Record) -> Vec<Waiting> {
     if record.is_open_loop() {
         return vec![];
     }
-    let local = variants.filter(|(_, variant)| variant.load.network.is_none());
+    // Of what runs already nobody knows how near to a limit it was.
+    let local =
+        variants.filter(|(_, variant)| variant.load.network.is_none() && variant.deployed().is_none());
     local.filter_map(|(index, _)| of_variant(record, index)).collect()
 }
 

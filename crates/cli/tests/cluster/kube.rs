@@ -1,6 +1,7 @@
 //! Generators as pods of a real Kubernetes with two nodes. Loads are small: both nodes and the control plane share this machine.
 
 mod cluster;
+mod deployed;
 mod run;
 mod service;
 

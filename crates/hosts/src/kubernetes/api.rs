@@ -17,6 +17,8 @@ use kube::{Client, Config};
 use super::error::ClusterError;
 use super::job::CONTAINER;
 
+mod services;
+
 /// How long an answer may take.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 /// How long a connection may take.
@@ -24,22 +26,44 @@ const CONNECT_MAX: Duration = Duration::from_secs(5);
 /// What is read from a pod at once.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// All that is done in a cluster: verb, group, resource, subresource. It is what `deploy/kubernetes/role.yaml` allows, and no more.
-const RIGHTS: [(&str, &str, &str, &str); 6] = [
-    ("create", "batch", "jobs", ""),
-    ("delete", "batch", "jobs", ""),
-    ("list", "", "pods", ""),
-    ("get", "", "pods", "attach"),
-    ("create", "", "pods", "attach"),
-    ("list", "", "events", ""),
-];
+/// What somebody has to be allowed to do in a namespace, and the file that allows it.
+pub(super) struct Rights {
+    /// Below the folder of the project.
+    pub role: &'static str,
+    /// Verb, group, resource, subresource: what the file has, and no more.
+    all: &'static [(&'static str, &'static str, &'static str, &'static str)],
+}
 
-/// A namespace of a cluster, as somebody who may make Jobs there.
+/// All that is done for generators.
+pub(super) const OF_GENERATORS: Rights = Rights {
+    role: "deploy/kubernetes/role.yaml",
+    all: &[
+        ("create", "batch", "jobs", ""),
+        ("delete", "batch", "jobs", ""),
+        ("list", "", "pods", ""),
+        ("get", "", "pods", "attach"),
+        ("create", "", "pods", "attach"),
+        ("list", "", "events", ""),
+    ],
+};
+
+/// All that is done to load a Service that runs already.
+pub(super) const OF_SERVICES: Rights = Rights {
+    role: "deploy/kubernetes/service-role.yaml",
+    all: &[
+        ("get", "", "services", ""),
+        ("list", "discovery.k8s.io", "endpointslices", ""),
+        ("list", "", "pods", ""),
+    ],
+};
+
+/// A namespace of a cluster, as somebody who may do something there.
 #[derive(Clone)]
 pub(super) struct Namespace {
     /// Its name.
     pub name: String,
     server: String,
+    rights: &'static Rights,
     client: Client,
     jobs: Api<Job>,
     pods: Api<Pod>,
@@ -48,28 +72,32 @@ pub(super) struct Namespace {
 
 impl Namespace {
     /// By the kubeconfig as kubectl finds it, or as the pod that we run in.
-    pub(super) fn find(cluster: &plan::Kubernetes, config: Config) -> Result<Namespace, ClusterError> {
+    pub(super) fn find(
+        name: Option<&str>,
+        config: Config,
+        rights: &'static Rights,
+    ) -> Result<Namespace, ClusterError> {
         let server = config.cluster_url.to_string().trim_end_matches('/').to_owned();
-        let name = cluster.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
+        let name = name.map_or_else(|| config.default_namespace.clone(), str::to_owned);
         let client =
             Client::try_from(config).map_err(|error| ClusterError::Config { why: deepest(&error) })?;
         let jobs = Api::namespaced(client.clone(), &name);
         let pods = Api::namespaced(client.clone(), &name);
         let events = Api::namespaced(client.clone(), &name);
-        Ok(Namespace { name, server, client, jobs, pods, events })
+        Ok(Namespace { name, server, rights, client, jobs, pods, events })
     }
 
     /// Whether all that will be done here is allowed, asked before anything is made: what may not be deleted must not be made.
     pub(super) async fn check_rights(&self) -> Result<(), ClusterError> {
         let reviews: Api<SelfSubjectAccessReview> = Api::all(self.client.clone());
         let mut missing = Vec::new();
-        for (verb, group, resource, subresource) in RIGHTS {
+        for (verb, group, resource, subresource) in self.rights.all {
             let attributes = ResourceAttributes {
                 namespace: Some(self.name.clone()),
-                verb: Some(verb.into()),
-                group: Some(group.into()),
-                resource: Some(resource.into()),
-                subresource: Some(subresource.into()),
+                verb: Some(verb.to_string()),
+                group: Some(group.to_string()),
+                resource: Some(resource.to_string()),
+                subresource: Some(subresource.to_string()),
                 ..Default::default()
             };
             let spec =
@@ -84,8 +112,8 @@ impl Namespace {
                 Err(error) => return Err(error),
             }
         }
-        let namespace = self.name.clone();
-        if missing.is_empty() { Ok(()) } else { Err(ClusterError::Rights { namespace, missing }) }
+        let (namespace, role) = (self.name.clone(), self.rights.role);
+        if missing.is_empty() { Ok(()) } else { Err(ClusterError::Rights { namespace, missing, role }) }
     }
 
     pub(super) async fn create(&self, job: &Job) -> Result<Job, ClusterError> {
@@ -155,7 +183,9 @@ impl Namespace {
         match status.code {
             401 => ClusterError::Unauthorized { server, message },
             // What RBAC says has "cannot" in it; a quota and other admission are 403, too.
-            403 if message.contains(" cannot ") => ClusterError::Forbidden { namespace, message },
+            403 if message.contains(" cannot ") => {
+                ClusterError::Forbidden { namespace, message, role: self.rights.role }
+            }
             // There, and not ready.
             429 | 503 | 504 => ClusterError::Unreachable { server, why: message },
             404 if of_namespace => ClusterError::Namespace { server, namespace },

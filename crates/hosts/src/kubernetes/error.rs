@@ -1,4 +1,4 @@
-//! Why pods could not be had: what the cluster itself said of it, and what helps.
+//! Why pods could not be had, or a Service not be loaded: what the cluster itself said of it, and what helps.
 
 /// What went wrong, with which cluster.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -46,6 +46,8 @@ pub enum ClusterError {
         namespace: String,
         /// Verb and resource of each, such as `create jobs.batch`.
         missing: Vec<String>,
+        /// The file that has them.
+        role: &'static str,
     },
     /// A right that was missing when it was needed.
     #[error("not allowed in the namespace {namespace:?}: {message}")]
@@ -54,6 +56,8 @@ pub enum ClusterError {
         namespace: String,
         /// What the API server said: who may not do what.
         message: String,
+        /// The file that has the right.
+        role: &'static str,
     },
     /// A namespace that is not there.
     #[error("there is no namespace {namespace:?} at {server}")]
@@ -129,13 +133,20 @@ pub enum ClusterError {
         /// What was there: `6 of 8 pods are running, …`.
         state: String,
     },
+    /// A Service that cannot be loaded: it is not there, it has no such port, or nobody stands behind it.
+    #[error("{service}: {why}")]
+    Service {
+        /// Which, as `kubernetes://NAMESPACE/SERVICE`.
+        service: String,
+        /// Why not.
+        why: String,
+        /// What helps.
+        hint: String,
+    },
     /// Whoever wanted them does not want them any more.
     #[error("the pods are not wanted any more")]
     Cancelled,
 }
-
-/// Where the role is that is enough.
-const ROLE: &str = "deploy/kubernetes/role.yaml";
 
 impl ClusterError {
     /// Whether it may be otherwise by itself some seconds later: an API server that is started anew is away first, and then does not
@@ -159,11 +170,12 @@ impl ClusterError {
                 "kubectl cluster-info asks the same server; is a VPN or a proxy between?".into()
             }
             Unauthorized { .. } => "credentials expire: log in again as your cluster wants it".into(),
-            Rights { namespace, .. } | Forbidden { namespace, .. } => {
+            Rights { namespace, role, .. } | Forbidden { namespace, role, .. } => {
                 format!(
-                    "{ROLE} has all that is needed, and nothing else: kubectl apply --namespace {namespace} --filename {ROLE}"
+                    "{role} has all that is needed, and nothing else: kubectl apply --namespace {namespace} --filename {role}"
                 )
             }
+            Service { hint, .. } => hint.clone(),
             Namespace { namespace, .. } => format!("kubectl create namespace {namespace}"),
             Refused { message, .. } if message.contains("exceeded quota") => {
                 "fewer pods or smaller resources, or a larger quota: kubectl describe quota".into()

@@ -9,8 +9,15 @@ use crate::world::Failure;
 
 /// Checks that look at trials one by one: what voided one trial is not outweighed by any number of others. The shares and means of
 /// other checks may still come right.
-const FOR_GOOD: [&str; 6] =
-    ["left_over", "workers_lost", "treatment_not_applied", "environment_lost", "stale_server", "profiler_on"];
+const FOR_GOOD: [&str; 7] = [
+    "left_over",
+    "workers_lost",
+    "pods_changed",
+    "treatment_not_applied",
+    "environment_lost",
+    "stale_server",
+    "profiler_on",
+];
 
 /// Why no comparison can have an answer that it does not have yet, whatever further blocks show; `None` while one can.
 pub(super) fn void_for_good(conclusion: &Conclusion) -> Option<String> {

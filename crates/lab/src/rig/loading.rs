@@ -8,11 +8,12 @@ use plan::{Plan, Variant};
 use record::{GeneratorPart, Slice};
 use target::Network;
 
-use super::elsewhere::Division;
+use super::elsewhere::{Division, Elsewhere};
 use super::keeping::{Place, kept};
 use super::requests::requests;
 use super::services::check_alive;
 use super::{Rig, network};
+use crate::stop::Stop;
 use crate::world::{Failure, OpenSpec, SliceSpec};
 
 /// Connections that were idle for so long are opened anew before a window. Many servers close such (gunicorn after 2 s, Node.js after
@@ -45,11 +46,20 @@ impl Rig {
         wanted: &Wanted<'_>,
         network: Option<&Network>,
     ) -> Result<Loader, Failure> {
-        let cpus = &self.division.generator;
-        let spec = spec(wanted, cpus);
+        let spec = spec(wanted, &self.division.generator);
+        self.begun(spec, wanted.variant.load.threads, network)
+    }
+
+    /// Whatever generators there are, with this to do from now on, on so many threads of each if that is said.
+    pub(super) fn begun(
+        &mut self,
+        spec: LoadSpec,
+        threads: Option<u32>,
+        network: Option<&Network>,
+    ) -> Result<Loader, Failure> {
         match &mut self.elsewhere {
             Some(elsewhere) => {
-                let division = Division { threads: wanted.variant.load.threads, cpus };
+                let division = Division { threads, cpus: &self.division.generator };
                 elsewhere.give(&spec, &division).map(|()| Loader::Elsewhere)
             }
             None => {
@@ -93,14 +103,17 @@ impl Rig {
 
     fn window(&mut self, variant: usize, until: Until) -> Result<(load::Slice, Vec<GeneratorPart>), Failure> {
         let living = self.living.iter_mut().find(|living| living.variant == variant);
-        match (living.map(|living| &mut living.loader), &mut self.elsewhere) {
-            (Some(Loader::Here(generator)), _) => {
-                self.stop.watch(generator.interrupt());
-                Ok((generator.run(until), Vec::new()))
-            }
-            (Some(Loader::Elsewhere), Some(elsewhere)) => elsewhere.run(until),
-            _ => Err(no_such(variant)),
-        }
+        let loader = &mut living.ok_or_else(|| no_such(variant))?.loader;
+        ran(loader, &mut self.elsewhere, &self.stop, until)
+    }
+
+    /// One window of a load that belongs to no living trial.
+    pub(super) fn run(
+        &mut self,
+        loader: &mut Loader,
+        until: Until,
+    ) -> Result<(load::Slice, Vec<GeneratorPart>), Failure> {
+        ran(loader, &mut self.elsewhere, &self.stop, until)
     }
 
     /// Gives a trial a generator for the window to come: of a closed loop the one it has, unless its connections were idle while other
@@ -123,6 +136,22 @@ impl Rig {
         (living.loader, living.idle_since) = (renewed?, None);
         living.requests_seed = seed.wrapping_add(1);
         Ok(())
+    }
+}
+
+fn ran(
+    loader: &mut Loader,
+    elsewhere: &mut Option<Elsewhere>,
+    stop: &Stop,
+    until: Until,
+) -> Result<(load::Slice, Vec<GeneratorPart>), Failure> {
+    match (loader, elsewhere) {
+        (Loader::Here(generator), _) => {
+            stop.watch(generator.interrupt());
+            Ok((generator.run(until), Vec::new()))
+        }
+        (Loader::Elsewhere, Some(elsewhere)) => elsewhere.run(until),
+        (Loader::Elsewhere, None) => Err(Failure::Generator("the generators are not connected".into())),
     }
 }
 

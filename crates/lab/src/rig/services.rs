@@ -10,6 +10,7 @@ use plan::{Service, Variant};
 use record::{TrialEnded, WorkersLost};
 use target::{AgentHost, Attended, Distant, Placement, Ports, TargetError};
 
+use super::deployed::pods_kept;
 use super::{LOGS, LOOPBACK, Living, Rig, file_name, network, processes};
 use crate::attendants::Machine;
 use crate::world::{Failure, Start};
@@ -117,12 +118,13 @@ impl Rig {
 
     /// Stops the services of a trial, and tells what was seen of them at the end.
     pub(super) fn stopped(&mut self, living: Living) -> TrialEnded {
-        let Living { block, variant, services, loader, network, .. } = living;
+        let Living { block, variant, services, loader, network, loaded, .. } = living;
         let workers_lost = services.iter().filter_map(workers_lost).collect();
         let look = || Ok(processes::at_end(&services, &self.watches));
         // Who cannot get there has nothing to tell of it; the rest is told all the same.
         let look = network::at_services(network.as_ref(), look);
         let (processes_by_service, strangers_listening) = look.unwrap_or_default();
+        let pods = loaded.and_then(|loaded| loaded.deployed.look().ok());
         // The connections go first, so that a service that waits for them to close can end at once.
         self.unload(loader);
         let peak = |service: &Attended| Some((service.name().to_owned(), service.peak_memory().ok()?));
@@ -138,6 +140,7 @@ impl Rig {
             workers_lost,
             processes_by_service,
             strangers_listening,
+            pods: pods.map(|behind| pods_kept(behind.pods)),
         };
         // The entry first, then what it needs.
         for service in services.into_iter().rev() {

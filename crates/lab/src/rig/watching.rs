@@ -21,7 +21,8 @@ pub(super) struct View {
     services: Vec<Sampled>,
     /// By variant, of those that are loaded: TCP in the network of its entry.
     tcp: BTreeMap<usize, TcpCounters>,
-    machine: Look,
+    /// Of this machine; `None` where nothing of the run is at work here, so that what it does is nobody's business.
+    machine: Option<Look>,
     /// Of each machine elsewhere on which services live.
     hosts: BTreeMap<String, Host>,
 }
@@ -106,15 +107,18 @@ impl Rig {
         joined.collect()
     }
 
-    fn look(&self) -> Look {
-        let at_ns = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    fn look(&self) -> Option<Look> {
         let services = || self.living.iter().flat_map(|living| &living.services).filter_map(Attended::here);
+        if self.plan.generators.local == 0 && services().next().is_none() {
+            return None;
+        }
+        let at_ns = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let generators = || self.elsewhere.iter().flat_map(Elsewhere::processes);
         let helpers_ns = || {
             services().map(Running::warden_cpu_ns).sum::<u64>()
                 + generators().filter_map(target::process_cpu_ns).sum::<u64>()
         };
-        Look::now(at_ns, &self.cpus, &self.quota_files, helpers_ns)
+        Some(Look::now(at_ns, &self.cpus, &self.quota_files, helpers_ns))
     }
 
     fn hosts(&self, seen: &BTreeMap<String, HostView>) -> BTreeMap<String, Host> {
@@ -134,7 +138,8 @@ impl Rig {
             if living.network.is_none() { here } else { there().ok().flatten() }
         };
         let living = self.living.iter().filter(|living| loaded.contains(&living.variant));
-        let living = living.filter(|living| living.entry_host().is_none());
+        // Of a cluster's nodes nothing is told.
+        let living = living.filter(|living| living.entry_host().is_none() && living.loaded.is_none());
         let counted = living.filter_map(|living| Some((living.variant, counted(&living)?)));
         counted.chain(self.tcp_elsewhere(loaded, seen)).collect()
     }
@@ -187,7 +192,9 @@ pub(super) fn fill(slices: &mut [Slice], before: &View, after: &View, spin_ns: O
     let used_on = |host: Option<&str>| {
         cpu_ns(&uses(&before.services, &after.services, |of| of.host.as_deref() == host))
     };
-    let machine = before.machine.until(&after.machine, used_on(None));
+    let here = before.machine.as_ref().zip(after.machine.as_ref());
+    let machine = here.map(|(before, after)| before.until(after, used_on(None))).unwrap_or_default();
+    let spin_ns = spin_ns.filter(|_| here.is_some());
     let there = |(host, before): (&String, &Host)| {
         let machine = before.machine.until(&after.hosts.get(host)?.machine, used_on(Some(host)));
         Some((host.clone(), MachineUse { spin_ns: before.spin_ns, ..machine }))

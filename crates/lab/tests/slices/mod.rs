@@ -24,6 +24,7 @@ fn with_port(mut plan: Plan) -> Plan {
         launcher: Launcher::Exec,
         workers: None,
         pmx: true,
+        kubernetes: None,
         templates: Default::default(),
         host: None,
         address: None,

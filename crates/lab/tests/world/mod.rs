@@ -200,6 +200,7 @@ impl World for Simulated {
             generator_cpus: vec![0],
             cpus_shared: false,
             witnesses: Vec::new(),
+            deployed: None,
         })
     }
 
@@ -313,6 +314,7 @@ impl World for Simulated {
             workers_lost: lost.then(|| WorkersLost { service: "api".into(), lost: 1 }).into_iter().collect(),
             processes_by_service: BTreeMap::new(),
             strangers_listening: Vec::new(),
+            pods: None,
         })
     }
 }

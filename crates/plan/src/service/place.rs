@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 
+use super::deployed;
 use crate::check::clipped;
 use crate::file::{self, Settings};
 use crate::model::Service;
@@ -65,6 +66,11 @@ pub(super) fn report_out_of_reach(
         let span = site.tree.place(&["services", &linked.name, "address"]);
         let problem = Problem::new(span, message, "not together with a link");
         site.report(problem.hint("leave `address` out: on a link {address} is that of its other end"));
+    }
+    if let Some(entry) = started.iter().find(|service| service.kubernetes.is_some())
+        && settings.load.network.is_some()
+    {
+        deployed::report_link(site, entry);
     }
     for service in started {
         let Some(from) = asked_from(service, entry, started) else { continue };

@@ -1,8 +1,10 @@
 //! How it was measured, in words: blocks, interval, trials, load and machine.
 
+use std::collections::BTreeSet;
+
 use audit::{AaCheck, Conclusion, DroppedBlock};
 use plan::{Arrivals, Load, Request};
-use record::{EndReason, Environment, Prepared, RateChosen, Record};
+use record::{Deployed, EndReason, Environment, PodSeen, Prepared, RateChosen, Record};
 use stats::Rule;
 
 use super::metric_name;
@@ -49,8 +51,27 @@ pub(super) fn place(record: &Record) -> Vec<(String, String)> {
     let there = environment.hosts.iter().map(|(host, machine)| {
         ("machine".to_owned(), format!("{host}, for services: {}", machine_line(machine)))
     });
+    let deployed = record.deployed().into_iter().map(|one| ("service".to_owned(), deployed_line(one)));
     let kept = [("record".to_owned(), record.directory.display().to_string())];
-    here.into_iter().chain(there).chain(kept).collect()
+    here.into_iter().chain(there).chain(deployed).chain(kept).collect()
+}
+
+/// What ran already, as it was at first: `kubernetes://prod/shop at 10.84.0.7:80: 2 pods ready on n1, n2, of shop@sha256:12`.
+fn deployed_line(deployed: &Deployed) -> String {
+    let ready: Vec<&PodSeen> = deployed.pods.iter().filter(|pod| pod.ready).collect();
+    let listed = |of: BTreeSet<&str>| of.into_iter().collect::<Vec<_>>().join(", ");
+    let nodes = listed(ready.iter().filter_map(|pod| pod.node.as_deref()).collect());
+    let images = listed(ready.iter().flat_map(|pod| &pod.images).map(String::as_str).collect());
+    let worded = |word: &str, what: String| if what.is_empty() { what } else { format!("{word} {what}") };
+    format!(
+        "{} at {}, which ran already: {} pod{} ready{}{}",
+        deployed.place,
+        deployed.address,
+        ready.len(),
+        if ready.len() == 1 { "" } else { "s" },
+        worded(" on", nodes),
+        worded(", of", images),
+    )
 }
 
 fn blocks_line(record: &Record, conclusion: &Conclusion) -> String {
@@ -58,8 +79,12 @@ fn blocks_line(record: &Record, conclusion: &Conclusion) -> String {
         Some(ended) => format!("{} after {}", end_text(&ended.reason), seconds(ended.seconds)),
         None => "the run did not end by itself: it was killed, or is still going on".to_owned(),
     };
+    let processes = match record.header.plan.loads_deployed() {
+        true => "on processes that ran already",
+        false => "of fresh processes",
+    };
     format!(
-        "{} of fresh processes{}, order random from seed {}; {end}",
+        "{} {processes}{}, order random from seed {}; {end}",
         conclusion.blocks,
         dropped_text(&conclusion.blocks_dropped),
         record.header.seed

@@ -51,6 +51,7 @@ impl Stage {
             launcher: Launcher::Exec,
             workers: None,
             pmx: true,
+            kubernetes: None,
             templates: BTreeMap::new(),
             host: None,
             address: None,

@@ -58,12 +58,24 @@ impl Namespace {
         self
     }
 
-    /// The user `guest` gets the role that is shipped, and has no other.
+    /// The user `guest` gets the role that is shipped for generators.
     pub fn with_role(self) -> Namespace {
-        let role = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/kubernetes/role.yaml");
-        self.kubectl(&["apply", "--filename", role]);
-        self.kubectl(&["create", "rolebinding", "proofload", "--role=proofload", "--user=guest"]);
+        self.give("role.yaml", "proofload");
         self
+    }
+
+    /// The user `guest` gets a role that is shipped.
+    pub fn give(&self, file: &str, role: &str) {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/kubernetes");
+        self.kubectl(&["apply", "--filename", &format!("{folder}/{file}")]);
+        self.kubectl(&["create", "rolebinding", role, &format!("--role={role}"), "--user=guest"]);
+    }
+
+    /// Has the cluster make what these objects say.
+    pub fn apply(&self, objects: &serde_json::Value) {
+        let file = tempfile::NamedTempFile::new().expect("a file for the objects");
+        std::fs::write(file.path(), objects.to_string()).expect("it is written");
+        self.kubectl(&["apply", "--filename", &file.path().display().to_string()]);
     }
 
     pub fn kubectl(&self, words: &[&str]) -> String {

@@ -11,15 +11,14 @@ use super::cluster::{IMAGE, Namespace, control_network, script, within};
 /// The service of the end-to-end tests, which says at its end how often it was asked.
 const SERVICE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/end_to_end/service.js");
 
-/// An experiment on a service beside the control plane, loaded by pods of a user with no other right.
-struct Run {
+/// A `proofload run`: of a service beside the control plane, loaded by pods of a user with no other right, unless something else is said.
+pub struct Run {
     folder: tempfile::TempDir,
     child: Option<Child>,
 }
 
 impl Run {
     fn start(namespace: &Namespace, design: &str) -> Run {
-        let folder = tempfile::tempdir().expect("a folder for the run");
         let text = format!(
             r#"name = "pods"
 [services.api]
@@ -46,6 +45,12 @@ slices = 1
 "#,
             namespace.name
         );
+        Run::of(&text)
+    }
+
+    /// Runs an experiment of this text.
+    pub fn of(text: &str) -> Run {
+        let folder = tempfile::tempdir().expect("a folder for the run");
         let file = folder.path().join("experiment.toml");
         fs::write(&file, text).expect("the experiment is written");
         let mut command = Command::new(env!("CARGO_BIN_EXE_proofload"));
@@ -54,12 +59,12 @@ slices = 1
         Run { folder, child: Some(child) }
     }
 
-    fn record(&self) -> PathBuf {
+    pub fn record(&self) -> PathBuf {
         self.folder.path().join("record")
     }
 
     /// Waits until something was measured.
-    fn measures(&mut self) {
+    pub fn measures(&mut self) {
         let events = self.record().join("events.jsonl");
         let measured = || fs::read_to_string(&events).is_ok_and(|text| text.contains(r#""kind":"measured""#));
         self.goes_on_until(measured);
@@ -78,7 +83,7 @@ slices = 1
         String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
     }
 
-    fn ended(&mut self) -> Output {
+    pub fn ended(&mut self) -> Output {
         self.child.take().expect("it was started").wait_with_output().expect("it ends")
     }
 }

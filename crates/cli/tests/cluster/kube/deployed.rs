@@ -1,0 +1,307 @@
+//! Services that run already in a real cluster: loaded by pods of it, by somebody who has the shipped roles and no other right, and counted
+//! by themselves.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use record::{EndReason, Record};
+use serde_json::{Value, json};
+
+use super::cluster::{IMAGE, Namespace, control_network, script, within};
+use super::run::Run;
+
+/// The image with this machine's Node.js.
+const NODE: &str = "localhost/node:test";
+/// It answers after DELAY_MS, and counts all that it is asked but for /healthz and /count.
+const PROGRAM: &str = "let n = 0; require('node:http').createServer((q, s) => { \
+     if (q.url === '/healthz') return s.end('ok'); \
+     if (q.url === '/count') return s.end(String(n)); \
+     n += 1; setTimeout(() => s.end('x'.repeat(1000)), Number(process.env.DELAY_MS)); \
+     }).listen(8080); process.on('SIGTERM', () => process.exit(0));";
+
+/// Nodes get the image of Node.js, once.
+fn node_image() {
+    static GIVEN: OnceLock<String> = OnceLock::new();
+    GIVEN.get_or_init(|| {
+        let found = Command::new("sh").args(["-c", "command -v node"]).output().expect("a shell");
+        let path = PathBuf::from(String::from_utf8_lossy(&found.stdout).trim());
+        let path = path.canonicalize().expect("Node.js is installed");
+        script(&["image", NODE, &path.display().to_string()])
+    });
+}
+
+fn deployment(name: &str, replicas: u32, delay_ms: u32) -> Value {
+    let labels = json!({"app": "shop", "version": name});
+    let container = json!({
+        "name": "shop", "image": NODE, "imagePullPolicy": "Never", "args": ["-e", PROGRAM],
+        "env": [{"name": "DELAY_MS", "value": delay_ms.to_string()}],
+        "readinessProbe": {"httpGet": {"path": "/healthz", "port": 8080}, "periodSeconds": 1},
+    });
+    let spec =
+        json!({"containers": [container], "terminationGracePeriodSeconds": 1, "enableServiceLinks": false});
+    json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name},
+        "spec": {
+            "replicas": replicas, "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": spec},
+        },
+    })
+}
+
+/// A Service in front of what these labels choose.
+fn service(name: &str, selector: Value, more: Value) -> Value {
+    let mut spec = json!({"selector": selector, "ports": [{"name": "http", "port": 80, "targetPort": 8080}]});
+    let fields = more.as_object().expect("fields of a specification").clone();
+    spec.as_object_mut().expect("a table").extend(fields);
+    json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec})
+}
+
+fn all(objects: Vec<Value>) -> Value {
+    json!({"apiVersion": "v1", "kind": "List", "items": objects})
+}
+
+/// Two Deployments with a Service each: two quick pods, and one that takes longer.
+fn shops(namespace: &Namespace) {
+    node_image();
+    let selector = |version: &str| json!({"app": "shop", "version": version});
+    namespace.apply(&all(vec![
+        deployment("shop", 2, 2),
+        deployment("shop-canary", 1, 20),
+        service("shop", selector("shop"), json!({})),
+        service("shop-canary", selector("shop-canary"), json!({})),
+    ]));
+    for name in ["deployment/shop", "deployment/shop-canary"] {
+        namespace.kubectl(&["rollout", "status", name, "--timeout=90s"]);
+    }
+}
+
+/// What the pods of a Deployment have counted.
+fn counted(namespace: &Namespace, version: &str) -> u64 {
+    let path = "{range .items[*]}{.status.podIP} {end}";
+    let label = format!("version={version}");
+    let addresses =
+        namespace.kubectl(&["get", "pods", "--selector", &label, "--output", &format!("jsonpath={path}")]);
+    addresses.split_whitespace().map(|address| count(&format!("{address}:8080"))).sum()
+}
+
+fn count(address: &str) -> u64 {
+    let address: SocketAddr = address.parse().expect("an address");
+    let mut stream = TcpStream::connect(address).expect("the control plane reaches pods");
+    stream.write_all(b"GET /count HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").expect("it is sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it is answered");
+    let body =
+        answer.rsplit("\r\n").find(|line| !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit()));
+    body.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("no count in {answer:?}"))
+}
+
+fn experiment(namespace: &Namespace, service: &str, design: &str) -> String {
+    let name = &namespace.name;
+    format!(
+        r#"name = "deployed"
+[services.shop]
+kubernetes = {{ {service}, namespace = "{name}", context = "guest" }}
+ready = "/healthz"
+ready_timeout = "20s"
+[generators]
+local = 0
+[generators.kubernetes]
+namespace = "{name}"
+context = "guest"
+pods = 2
+image = "{IMAGE}"
+resources = {{ cpu = "100m", memory = "64Mi" }}
+[load]
+connections = 4
+timeout = "2s"
+{design}
+"#
+    )
+}
+
+const VERSIONS: &str = r#"
+[factors.version]
+stable = { shop.kubernetes.service = "shop" }
+canary = { shop.kubernetes.service = "shop-canary" }
+[design]
+drop_disturbed = false
+warmup = "200ms"
+slices = 1
+slice = "1s"
+"#;
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
+}
+
+fn sent(record: &Record, variant: usize) -> u64 {
+    let trials =
+        record.blocks.iter().flat_map(|block| &block.trials).filter(|trial| trial.variant() == variant);
+    trials.flat_map(|trial| &trial.slices).map(|slice| slice.sent).sum()
+}
+
+#[test]
+#[ignore = "wants a cluster: make test-cluster"]
+fn two_deployed_services_are_compared_and_count_what_we_count() {
+    control_network();
+    let namespace = Namespace::new("deployed").with_role();
+    namespace.give("service-role.yaml", "proofload-service");
+    shops(&namespace);
+    let text = experiment(
+        &namespace,
+        r#"service = "shop", port = 80"#,
+        &format!("{VERSIONS}budget = \"120s\"\nblocks = 6"),
+    );
+    let mut run = Run::of(&text);
+    let output = run.ended();
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("canary is") || said.contains("canary against stable"), "{said}");
+    for version in ["shop", "shop-canary"] {
+        let place = format!("kubernetes://{}/{version}", namespace.name);
+        assert!(said.contains(&place), "{place} is not in {said}");
+    }
+    assert!(said.contains("V51") && !said.contains("V50"), "{said}");
+    let record = record::open(&run.record()).expect("the record opens");
+    let conclusion = audit::conclude(&record);
+    assert_eq!(conclusion.comparisons[0].outcome, audit::Outcome::Worse, "{said}");
+    // Readiness is asked for at another path: what each has counted is what was sent to it, to the last request.
+    for (variant, version) in ["shop", "shop-canary"].into_iter().enumerate() {
+        assert_eq!(counted(&namespace, version), sent(&record, variant), "{version}\n{said}");
+    }
+    let first = &record.blocks[0].trials.iter().find(|trial| trial.variant() == 0).expect("it ran").started;
+    let deployed = first.deployed.as_ref().expect("it is told");
+    assert_eq!((first.services.len(), deployed.pods.len()), (0, 2), "{deployed:?}");
+    for pod in &deployed.pods {
+        assert!(pod.ready && pod.restarts == Some(0) && pod.name.starts_with("shop-"), "{pod:?}");
+        assert!(pod.node.as_deref().is_some_and(|node| ["n1", "n2"].contains(&node)), "{pod:?}");
+        assert!(!pod.uid.is_empty() && !pod.images.is_empty(), "{pod:?}");
+    }
+    let variant = &conclusion.variants[0];
+    assert_eq!((variant.busy_cores, variant.peak_rss_bytes, variant.cpu_us_per_request), (None, None, None));
+}
+
+#[test]
+#[ignore = "wants a cluster: make test-cluster"]
+fn a_pod_of_the_service_that_is_killed_voids_its_variant_and_ends_the_run() {
+    control_network();
+    let namespace = Namespace::new("pod-killed").with_role();
+    namespace.give("service-role.yaml", "proofload-service");
+    shops(&namespace);
+    // Both variants load it, for so long that it is loaded at any time.
+    let paths = "[factors.path]\none = { load.path = \"/\" }\nother = { load.path = \"/other\" }\n\
+                 [design]\ndrop_disturbed = false\nwarmup = \"200ms\"\nslices = 1\nslice = \"8s\"\nbudget = \"300s\"\n";
+    let mut run = Run::of(&experiment(&namespace, r#"service = "shop""#, paths));
+    run.measures();
+    std::thread::sleep(Duration::from_secs(4));
+    let pods = namespace.kubectl(&["get", "pods", "--selector=version=shop", "--output=name"]);
+    let victim = pods.lines().next().expect("a pod").to_owned();
+    namespace.kubectl(&["delete", &victim, "--wait=false"]);
+    let output = run.ended();
+    let said = said(&output);
+    let name = victim.trim_start_matches("pod/");
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    assert!(said.contains("V50") && said.contains(name), "{name} is not in {said}");
+    let record = record::open(&run.record()).expect("the record opens");
+    let ended = record.ended.as_ref().map(|ended| ended.reason.clone());
+    assert!(matches!(ended, Some(EndReason::Void(_))), "{ended:?}\n{said}");
+    assert_eq!(record.blocks.len(), 1, "no other block can heal it");
+}
+
+/// What is told of an experiment that cannot begin, and with which exit code; nothing is made, and there is no record.
+fn refused(namespace: &Namespace, text: &str, code: i32, words: &[&str]) {
+    let mut run = Run::of(text);
+    let output = run.ended();
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(code), "{said}");
+    words.iter().for_each(|word| assert!(said.contains(word), "{word:?} is not in {said}"));
+    assert!(!run.record().exists(), "{said}");
+    assert_eq!(namespace.kubectl(&["get", "jobs", "--output", "name"]), "");
+}
+
+#[test]
+#[ignore = "wants a cluster: make test-cluster"]
+fn what_cannot_be_loaded_is_told_before_anything_starts() {
+    control_network();
+    let namespace = Namespace::new("unloadable");
+    let short = "[design]\nbudget = \"60s\"";
+    let of = |service: &str| experiment(&namespace, service, short);
+    let as_admin = |text: String| text.replace("guest", "admin");
+    let rights = [
+        "get services",
+        "list endpointslices.discovery.k8s.io",
+        "list pods",
+        "deploy/kubernetes/service-role.yaml",
+    ];
+    refused(&namespace, &of(r#"service = "shop""#), 3, &rights);
+    namespace.give("service-role.yaml", "proofload-service");
+    // Who may not list Services is told how to.
+    refused(&namespace, &of(r#"service = "shop""#), 3, &["there is no such Service", "kubectl get services"]);
+    let nobody = json!({"app": "nobody"});
+    namespace.apply(&all(vec![
+        service("shop", nobody.clone(), json!({})),
+        service("headless", nobody.clone(), json!({"clusterIP": "None"})),
+        service(
+            "several",
+            nobody,
+            json!({"ports": [
+            {"name": "http", "port": 80}, {"name": "dns", "port": 53, "protocol": "UDP"}]}),
+        ),
+        json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "alias"},
+               "spec": {"type": "ExternalName", "externalName": "shop.example"}}),
+    ]));
+    let place = format!("kubernetes://{}/shop", namespace.name);
+    refused(
+        &namespace,
+        &of(r#"service = "shop""#),
+        3,
+        &[&place, "no pod stands behind it: none has app=nobody"],
+    );
+    refused(
+        &namespace,
+        &as_admin(of(r#"service = "shpo""#)),
+        3,
+        &["no such Service", "did you mean `shop`?"],
+    );
+    refused(&namespace, &of(r#"service = "headless""#), 3, &["it is headless"]);
+    refused(&namespace, &of(r#"service = "alias""#), 3, &["another name of shop.example"]);
+    refused(
+        &namespace,
+        &of(r#"service = "several""#),
+        3,
+        &["which of its ports", "http (80), dns (53, UDP)"],
+    );
+    refused(&namespace, &of(r#"service = "several", port = 53"#), 3, &["its port 53 is of UDP"]);
+    refused(
+        &namespace,
+        &of(r#"service = "several", port = "htp""#),
+        3,
+        &["no port htp", "did you mean `http`?"],
+    );
+    refused(&namespace, &of(r#"service = "shop", port = 8080"#), 3, &["no port 8080", "it has http (80)"]);
+}
+
+#[test]
+#[ignore = "wants a cluster: make test-cluster"]
+fn one_service_in_two_words_is_refused_and_so_is_load_that_does_not_get_there() {
+    control_network();
+    let namespace = Namespace::new("in-two-words");
+    namespace.give("service-role.yaml", "proofload-service");
+    node_image();
+    let pod = json!({"app": "shop", "version": "shop"});
+    namespace.apply(&all(vec![deployment("shop", 1, 0), service("shop", pod, json!({}))]));
+    let waits = "[design]\nbudget = \"60s\"";
+    let mut unready =
+        || namespace.list("endpointslices", "{.endpoints[*].conditions.ready}").contains("true");
+    within(Duration::from_secs(60), &mut unready);
+    let twice = "[factors.port]\nnumber = { shop.kubernetes.port = 80 }\nname = { shop.kubernetes.port = \"http\" }\n";
+    let text = experiment(&namespace, r#"service = "shop""#, &format!("{twice}{waits}"));
+    refused(&namespace, &text, 2, &["variants `number` and `name` are alike", "10.84."]);
+    // Nobody but the nodes and their pods is routed to Services.
+    let text = experiment(&namespace, r#"service = "shop""#, waits).replace("local = 0", "local = 1");
+    refused(&namespace, &text, 3, &["this machine cannot connect to it at 10.84.", "generators.kubernetes"]);
+}

@@ -1,0 +1,152 @@
+//! What a Service's objects say: where it is found, and which pods it leads to. Pure.
+
+use std::net::{IpAddr, SocketAddr};
+
+use k8s_openapi::api::core::v1::{self, Service};
+use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
+use plan::ServicePort;
+
+use super::Pod;
+use crate::kubernetes::error::ClusterError;
+
+/// Where a Service is found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Found {
+    pub address: SocketAddr,
+    /// Name of its port, empty where it has none: by it endpoints tell theirs.
+    pub port: String,
+}
+
+/// The address of a Service and one of its ports.
+///
+/// # Errors
+/// If it has no address of its own, no such port, or one that is not TCP's.
+pub(super) fn address(
+    place: &str,
+    service: &Service,
+    wanted: Option<&ServicePort>,
+) -> Result<Found, ClusterError> {
+    let refused =
+        |why: String, hint: String| Err(ClusterError::Service { service: place.to_owned(), why, hint });
+    let spec = service.spec.clone().unwrap_or_default();
+    if spec.type_.as_deref() == Some("ExternalName") {
+        let name = spec.external_name.unwrap_or_default();
+        let hint = "load that from outside: proofload load takes any URL".to_owned();
+        return refused(format!("it is another name of {name}, and has no address of its own"), hint);
+    }
+    let Some(ip) = spec.cluster_ip.as_deref().and_then(|ip| ip.parse::<IpAddr>().ok()) else {
+        let hint =
+            "a second Service with the same selector and without `clusterIP: None` can be loaded".to_owned();
+        return refused(
+            "it is headless: whoever asks for it gets its pods, and it has no address of its own".into(),
+            hint,
+        );
+    };
+    let ports = spec.ports.unwrap_or_default();
+    let is_wanted = |port: &&v1::ServicePort| match wanted {
+        None => ports.len() == 1,
+        Some(ServicePort::Number(number)) => port.port == i32::from(*number),
+        Some(ServicePort::Name(name)) => port.name.as_ref() == Some(name),
+    };
+    let named: Vec<&v1::ServicePort> = ports.iter().filter(is_wanted).collect();
+    let all: Vec<String> = ports.iter().map(told).collect();
+    // One number may be that of TCP and of UDP.
+    let Some(port) = named.iter().find(|port| is_tcp(port)) else {
+        let hint =
+            format!("it has {}", if all.is_empty() { "no ports at all".into() } else { all.join(", ") });
+        return match (named.first(), wanted) {
+            (Some(port), _) => {
+                let protocol = port.protocol.as_deref().unwrap_or_default();
+                refused(format!("its port {} is of {protocol}, and load goes over TCP", port.port), hint)
+            }
+            (None, Some(wanted)) => {
+                refused(format!("it has no port {wanted}"), port_hint(wanted, &ports).unwrap_or(hint))
+            }
+            (None, None) => refused(
+                "which of its ports is meant is not said".into(),
+                format!("{hint}: kubernetes = {{ port = … }}"),
+            ),
+        };
+    };
+    let number = u16::try_from(port.port).unwrap_or(0);
+    Ok(Found { address: SocketAddr::new(ip, number), port: port.name.clone().unwrap_or_default() })
+}
+
+fn is_tcp(port: &v1::ServicePort) -> bool {
+    port.protocol.as_deref().is_none_or(|protocol| protocol == "TCP")
+}
+
+/// The one that was probably meant.
+fn port_hint(wanted: &ServicePort, ports: &[v1::ServicePort]) -> Option<String> {
+    let ServicePort::Name(name) = wanted else { return None };
+    let known: Vec<&str> = ports.iter().filter_map(|port| port.name.as_deref()).collect();
+    (!known.is_empty()).then(|| plan::did_you_mean(name, "its ports", known))
+}
+
+/// `http (80)`, `53 (UDP)`.
+fn told(port: &v1::ServicePort) -> String {
+    let protocol = if is_tcp(port) {
+        String::new()
+    } else {
+        format!(", {}", port.protocol.as_deref().unwrap_or_default())
+    };
+    match &port.name {
+        Some(name) => format!("{name} ({}{protocol})", port.port),
+        None => format!("{}{protocol}", port.port),
+    }
+}
+
+/// The pods that a Service's port leads to, by name.
+pub(super) fn pods(found: &Found, slices: &[EndpointSlice], known: &[v1::Pod]) -> Vec<Pod> {
+    let family = if found.address.is_ipv4() { "IPv4" } else { "IPv6" };
+    let mut pods: Vec<Pod> = Vec::new();
+    for slice in slices.iter().filter(|slice| slice.address_type == family) {
+        let ports = slice.ports.iter().flatten();
+        let port = ports.filter(|port| port.name.as_deref().unwrap_or_default() == found.port);
+        let Some(port) = port.filter_map(|port| u16::try_from(port.port?).ok()).next() else { continue };
+        pods.extend(slice.endpoints.iter().filter_map(|endpoint| pod(endpoint, port, known)));
+    }
+    pods.sort();
+    // While endpoints move from one slice to another they are in both.
+    pods.dedup_by(|one, other| (&one.uid, &one.name) == (&other.uid, &other.name));
+    pods
+}
+
+fn pod(endpoint: &Endpoint, port: u16, known: &[v1::Pod]) -> Option<Pod> {
+    let ip: IpAddr = endpoint.addresses.first()?.parse().ok()?;
+    let address = SocketAddr::new(ip, port).to_string();
+    let target = endpoint.target_ref.as_ref().filter(|target| target.kind.as_deref() == Some("Pod"));
+    let uid = target.and_then(|target| target.uid.clone()).unwrap_or_default();
+    let of_uid = known.iter().find(|pod| pod.metadata.uid.as_ref() == Some(&uid));
+    let status =
+        of_uid.and_then(|pod| pod.status.as_ref()).and_then(|status| status.container_statuses.as_ref());
+    let mut images: Vec<String> = status.into_iter().flatten().map(image).collect();
+    images.sort();
+    images.dedup();
+    let restarts = |all: &Vec<v1::ContainerStatus>| {
+        all.iter().map(|one| u32::try_from(one.restart_count).unwrap_or(0)).sum()
+    };
+    Some(Pod {
+        name: target.and_then(|target| target.name.clone()).unwrap_or_else(|| address.clone()),
+        uid,
+        node: endpoint.node_name.clone(),
+        // Who does not say is ready, says the specification.
+        ready: endpoint.conditions.as_ref().and_then(|conditions| conditions.ready).unwrap_or(true),
+        restarts: status.map(restarts),
+        images,
+        address,
+    })
+}
+
+/// By its name and its digest, where the node knows that: of images that were pulled it tells both, of others the digest alone.
+fn image(container: &v1::ContainerStatus) -> String {
+    let (name, id) = (&container.image, &container.image_id);
+    match id.as_str() {
+        "" => name.clone(),
+        digest if digest.starts_with("sha256:") => format!("{name}@{digest}"),
+        both => both.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
