@@ -305,3 +305,25 @@ fn one_service_in_two_words_is_refused_and_so_is_load_that_does_not_get_there() 
     let text = experiment(&namespace, r#"service = "shop""#, waits).replace("local = 0", "local = 1");
     refused(&namespace, &text, 3, &["this machine cannot connect to it at 10.84.", "generators.kubernetes"]);
 }
+
+#[test]
+#[ignore = "wants a cluster: make test-cluster"]
+fn a_service_that_is_ready_to_the_cluster_and_answers_nobody_is_told_by_those_who_ask() {
+    control_network();
+    let namespace = Namespace::new("mute").with_role();
+    namespace.give("service-role.yaml", "proofload-service");
+    node_image();
+    let ports = json!({"ports": [{"port": 80, "targetPort": 9999}]});
+    let pod = json!({"app": "shop", "version": "shop"});
+    namespace.apply(&all(vec![deployment("shop", 1, 0), service("shop", pod, ports)]));
+    namespace.kubectl(&["rollout", "status", "deployment/shop", "--timeout=90s"]);
+    let text = experiment(&namespace, r#"service = "shop""#, "[design]\nbudget = \"60s\"");
+    let mut run = Run::of(&text.replace("20s", "2s"));
+    let output = run.ended();
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("service shop: not ready after 2 s: GET /healthz at 10.84."), "{said}");
+    assert!(said.contains("got no answer: refused"), "{said}");
+    let jobs = || namespace.kubectl(&["get", "jobs", "--output", "name"]);
+    within(Duration::from_secs(10), || jobs().is_empty());
+}
