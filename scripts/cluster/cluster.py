@@ -12,6 +12,7 @@ network namespace of its own. As root; nothing of it is left after `down`.
     scripts/cluster/cluster.py restart N            and is there again
     scripts/cluster/cluster.py stop-api             ends the API server; nodes and pods go on
     scripts/cluster/cluster.py start-api            starts it again
+    scripts/cluster/cluster.py restart-controllers  has controllers and scheduler look for it at once
     scripts/cluster/cluster.py kubectl WORDS...     as administrator
     scripts/cluster/cluster.py inside COMMAND       in the control plane's network, with the clients' KUBECONFIG
 """
@@ -68,6 +69,8 @@ def main(words: list[str]) -> int:
             control.stop_api()
         case ["start-api"]:
             control.start_api(str(program()))
+        case ["restart-controllers"]:
+            control.restart_controllers(str(program()))
         case ["kubectl", *rest]:
             admin = f"--kubeconfig={identities.kubeconfig_of('admin')}"
             return subprocess.run(inside(CONTROL, [str(program()), "kubectl", admin, *rest])).returncode

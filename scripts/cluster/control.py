@@ -22,6 +22,11 @@ def begin(program: str) -> None:
         program, "etcd", f"--data-dir={STATE / 'etcd'}", "--unsafe-no-fsync", "--log-level=warn",
         f"--listen-client-urls={ETCD}", f"--advertise-client-urls={ETCD}", f"--listen-peer-urls={peers}"])
     start_api(program)
+    start_controllers(program)
+
+
+def start_controllers(program: str) -> None:
+    """Starts what makes of objects what they say."""
     # Each controller with credentials of its own: some are refused what the whole program may not do.
     start("controllers", CONTROL, [
         program, "kube-controller-manager", f"--kubeconfig={kubeconfig_of('controllers')}", "--leader-elect=false",
@@ -46,6 +51,12 @@ def start_api(program: str) -> None:
         "--enable-admission-plugins=NodeRestriction", f"--default-not-ready-toleration-seconds={POD_GIVEN_UP_S}",
         f"--default-unreachable-toleration-seconds={POD_GIVEN_UP_S}"])
     wait_until_ready(program)
+
+
+def restart_controllers(program: str) -> None:
+    """Has them look for the API server at once: after a minute without it they wait for more than another."""
+    stop(["scheduler", "controllers"])
+    start_controllers(program)
 
 
 def stop_api() -> None:

@@ -140,6 +140,8 @@ fn who_may_not_is_told_before_anything_is_started() {
     control_network();
     let namespace = Namespace::new("may-not").with_role();
     namespace.kubectl(&["create", "quota", "none", "--hard=pods=0"]);
+    // Until then nobody is held to it.
+    within(Duration::from_secs(30), || namespace.list("quota", "{.status.hard.pods}") == "0");
     let mut run = Run::start(&namespace, "budget = \"60s\"");
     let output = run.ended();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -208,7 +210,8 @@ fn an_api_server_that_stays_away_ends_the_run_after_a_minute_and_the_record_is_w
     }
     let record = record::open(&run.record()).expect("the record opens");
     assert!(record.damage.is_empty() && record.ended.is_some(), "{:?}", record.damage);
-    // They had ended with their stdin. Nobody could be asked to delete the Job, which goes by itself when its controllers have found the
-    // API server again; they take a minute for that, which is not waited for here.
+    // They had ended with their stdin. Nobody could be asked to delete the Job, which goes by itself when controllers find the API server.
     within(Duration::from_secs(30), || namespace.list("pods", "{.status.phase} ") == "Succeeded Succeeded ");
+    script(&["restart-controllers"]);
+    namespace.is_empty_within(Duration::from_secs(90));
 }
