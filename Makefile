@@ -109,7 +109,7 @@ test: setup ## all tests: the workspace's, the agent's, those of the services un
 
 # Not part of check: it takes root, and machines crash in it for minutes. The first time it builds Kubernetes, which takes some ten minutes;
 # what it built is kept in ~/.cache/proofload-cluster.
-test-cluster: ## Proofload and other machines that crash, are cut off and run full: hosts and a real Kubernetes (root; about 8 minutes)
+test-cluster: ## Proofload and other machines that crash, are cut off and run full: hosts and a real Kubernetes (root; about 12 minutes)
 	scripts/setup cluster
 	cargo test --workspace --locked --test cluster --no-run
 	scripts/cluster/cluster.py run -- cargo test --workspace --locked --test cluster -- --ignored --test-threads 1
