@@ -71,6 +71,19 @@ impl Namespace {
         self.kubectl(&["create", "rolebinding", role, &format!("--role={role}"), "--user=guest"]);
     }
 
+    /// The table of an experiment that has two pods here load it, made by the user `guest`.
+    pub fn two_pods(&self) -> String {
+        format!(
+            r#"[generators.kubernetes]
+context = "guest"
+namespace = "{}"
+pods = 2
+image = "{IMAGE}"
+resources = {{ cpu = "100m", memory = "64Mi" }}"#,
+            self.name
+        )
+    }
+
     /// Has the cluster make what these objects say.
     pub fn apply(&self, objects: &serde_json::Value) {
         let file = tempfile::NamedTempFile::new().expect("a file for the objects");

@@ -11,7 +11,7 @@ use std::time::Duration;
 use record::{EndReason, Record};
 use serde_json::{Value, json};
 
-use super::cluster::{IMAGE, Namespace, control_network, script, within};
+use super::cluster::{Namespace, control_network, script, within};
 use super::run::Run;
 
 /// The image with this machine's Node.js.
@@ -100,7 +100,7 @@ fn count(address: &str) -> u64 {
 }
 
 fn experiment(namespace: &Namespace, service: &str, design: &str) -> String {
-    let name = &namespace.name;
+    let (name, pods) = (&namespace.name, namespace.two_pods());
     format!(
         r#"name = "deployed"
 [services.shop]
@@ -109,12 +109,7 @@ ready = "/healthz"
 ready_timeout = "20s"
 [generators]
 local = 0
-[generators.kubernetes]
-namespace = "{name}"
-context = "guest"
-pods = 2
-image = "{IMAGE}"
-resources = {{ cpu = "100m", memory = "64Mi" }}
+{pods}
 [load]
 connections = 4
 timeout = "2s"

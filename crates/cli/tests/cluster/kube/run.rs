@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use super::cluster::{IMAGE, Namespace, control_network, script, within};
+use super::cluster::{Namespace, control_network, script, within};
 
 /// The service of the end-to-end tests, which says at its end how often it was asked.
 const SERVICE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/end_to_end/service.js");
@@ -28,12 +28,7 @@ env = {{ PORT = "{{port}}", HOST = "{{address}}" }}
 [generators]
 local = 0
 address = "10.83.0.1"
-[generators.kubernetes]
-context = "guest"
-namespace = "{}"
-pods = 2
-image = "{IMAGE}"
-resources = {{ cpu = "100m", memory = "64Mi" }}
+{}
 [load]
 connections = 4
 timeout = "1s"
@@ -43,7 +38,7 @@ warmup = "200ms"
 slices = 1
 {design}
 "#,
-            namespace.name
+            namespace.two_pods()
         );
         Run::of(&text)
     }
