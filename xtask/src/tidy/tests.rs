@@ -63,7 +63,7 @@ fn a_tree_that_keeps_the_rules_is_clean() {
         ("crates/plan/src/lib.rs", tests_inside),
         ("crates/plan/src/model.rs", &function_of(70)),
         ("crates/plan/src/model/tests.rs", &long_test),
-        ("crates/target/Cargo.toml", ""),
+        ("crates/services/Cargo.toml", ""),
         ("crates/plan/tests/whole.rs", "//! Header.\nfn f() { g().unwrap(); }\n"),
         ("crates/cli/src/main.rs", "//! Header.\nfn main() { println!(\"x\"); std::process::exit(1) }\n"),
         ("crates/load/examples/a.rs", "//! Header.\nfn main() { println!(\"x\"); }\n"),
