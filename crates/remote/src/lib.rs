@@ -8,6 +8,7 @@ mod channel;
 mod error;
 pub mod generators;
 pub mod kubernetes;
+mod last_lines;
 mod open;
 mod program;
 pub mod ssh;

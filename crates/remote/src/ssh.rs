@@ -13,7 +13,6 @@ mod destination;
 mod facts;
 mod fault;
 mod talk;
-mod words;
 
 pub use facts::{Facts, Kept, State};
 pub use fault::{Fault, Remedy};
@@ -21,8 +20,8 @@ pub use fault::{Fault, Remedy};
 use connection::Output;
 use destination::Destination;
 use talk::{At, Said, Talk};
-use words::last;
 
+use crate::last_lines::last;
 use crate::{Channel, HostError, Program};
 
 /// Pieces in which a program is sent, so that its progress can be told.
