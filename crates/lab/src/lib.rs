@@ -5,22 +5,22 @@
 //! conclusion of its own: after each block it asks `audit`, as every later report does.
 
 mod apart;
-mod attendants;
 mod deployed;
 mod dispatcher;
 mod disturbance;
 mod explaining;
+mod remote_hosts;
 mod rig;
 mod schedule;
 mod stop;
 mod tuning;
 mod world;
 
-pub use attendants::{Attendants, AttendantsError, Reached};
 pub use deployed::{DeployedError, DeployedServices};
 pub use dispatcher::{Doing, LabError, Notice, Progress, capture_only, run};
 pub use disturbance::{GROSS_STEAL_SHARE, GROSS_STRANGERS_SHARE, GROSS_THROTTLED_SHARE, PAUSED_MAX_S, Taken};
 pub use explaining::{ROUNDS, TRIALS, VARIANTS_MAX, explained};
+pub use remote_hosts::{Reached, RemoteHosts, RemoteHostsError};
 pub use rig::{Helpers, Rig, spin_ns};
 pub use schedule::{Schedule, draw_seed, live_together, take_turns};
 pub use stop::Stop;

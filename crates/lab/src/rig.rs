@@ -22,7 +22,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use ::services::{Attended, Division, Network, Preparing, Warden};
+use ::remote::services::ServiceHandle;
+use ::services::{Division, Network, Preparing, Warden};
 use plan::{Cpus, Plan, Preparation};
 use record::{Capture, Prepared, Slice, SliceKind, TrialEnded, TrialStarted};
 
@@ -32,7 +33,7 @@ use self::loading::{Loader, Wanted};
 use self::machine::spin;
 pub use self::machine::spin::time_ns as spin_ns;
 use self::watching::{fill, idle_cpu_ns};
-use crate::attendants::Attendants;
+use crate::remote_hosts::RemoteHosts;
 use crate::deployed::DeployedServices;
 use crate::stop::Stop;
 use crate::world::{CaptureSpec, Connected, Connecting, Failure, SliceSpec, Start, Turn, World};
@@ -71,7 +72,7 @@ pub struct Rig {
     began: Instant,
     living: Vec<Living>,
     /// The machines that services run on beside this one.
-    attendants: Attendants,
+    remote_hosts: RemoteHosts,
     /// What is loaded as it stands.
     deployed: DeployedServices,
     /// By service: what is kept of the environments of its processes.
@@ -84,7 +85,7 @@ pub struct Rig {
 struct Living {
     variant: usize,
     block: u32,
-    services: Vec<Attended>,
+    services: Vec<ServiceHandle>,
     /// Where the entry listens.
     address: SocketAddr,
     loader: Loader,
@@ -111,7 +112,7 @@ impl Rig {
         let watches = names.map(|name| (name.clone(), processes::Watch::of(&plan, name))).collect();
         let (values, quota_files, slow) = (BTreeMap::new(), ::services::quota_files(&[]), BTreeSet::new());
         let (began, living) = (Instant::now(), Vec::new());
-        let (attendants, deployed) = (Attendants::default(), DeployedServices::default());
+        let (remote_hosts, deployed) = (RemoteHosts::default(), DeployedServices::default());
         Rig {
             plan,
             elsewhere,
@@ -124,7 +125,7 @@ impl Rig {
             values,
             began,
             living,
-            attendants,
+            remote_hosts,
             deployed,
             watches,
             slow,
@@ -133,8 +134,8 @@ impl Rig {
 
     /// The same with the machines that the plan's services run on beside this one.
     #[must_use]
-    pub fn with(self, attendants: Attendants) -> Rig {
-        Rig { attendants, ..self }
+    pub fn with(self, remote_hosts: RemoteHosts) -> Rig {
+        Rig { remote_hosts, ..self }
     }
 
     /// The same with what the plan loads that runs already.
@@ -181,7 +182,7 @@ impl World for Rig {
         let mut services = network::at_services(network.as_ref(), start_all)?;
         let start_s = began.elapsed().as_secs_f64();
         // The entry is last, because everything it needs is started before it.
-        let entry = services.last().map(Attended::address);
+        let entry = services.last().map(ServiceHandle::address);
         let entry = loaded.as_ref().map(|loaded| loaded.behind.address).or(entry);
         let address =
             entry.ok_or_else(|| Failure::Service(format!("{}: no service to load", variant.name)))?;

@@ -163,10 +163,6 @@ fn all_attached(
 
 fn channel(job: &Arc<Job>, pod: &PodView) -> Result<Channel, ClusterError> {
     let (input, output, connection) = attach(&job.namespace, &pod.name, CONTAINER)?;
-    Ok(Channel {
-        name: format!("kubernetes://{}/{}@{}", job.namespace.name, pod.name, pod.node),
-        input: Box::new(input),
-        output: Box::new(output),
-        keeper: Box::new(Keeper { _connection: connection, _job: Arc::clone(job) }),
-    })
+    let name = format!("kubernetes://{}/{}@{}", job.namespace.name, pod.name, pod.node);
+    Ok(Channel::new(name, input, output, Keeper { _connection: connection, _job: Arc::clone(job) }))
 }

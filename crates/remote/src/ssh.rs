@@ -174,8 +174,7 @@ impl Login {
         }
         let (input, stdout, connection, words, rest) = self.talk.become_program(arguments);
         let output = Output::new(rest, stdout, &connection, words);
-        let (input, output) = (Box::new(input), Box::new(output));
-        Ok(Channel { name: self.name, input, output, keeper: Box::new(connection) })
+        Ok(Channel::new(self.name, input, output, connection))
     }
 
     /// Takes away every program that Proofload has put there and that does not run, and the folder with the last one.

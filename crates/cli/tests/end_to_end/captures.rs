@@ -23,7 +23,7 @@ fn captured(place: &Place, service: &str, load: &str) -> Vec<Capture> {
     let warden =
         services::Warden { command: vec![env!("CARGO_BIN_EXE_proofload").into(), "__warden".into()] };
     let mut rig =
-        Rig::new(plan, Helpers { warden, generate: &["generate"] }, place.record(), Stop::default());
+        Rig::new(plan, Helpers { warden, generate: &["remote-agent"] }, place.record(), Stop::default());
     let start = Start { block: 1, variant: 0, padding_bytes: 7, requests_seed: 1, capture: Some(1) };
     rig.start(start).expect("it starts");
     rig.load(0, SliceSpec { kind: SliceKind::WarmUp, seconds: 0.3, open: None }).expect("it is warmed up");

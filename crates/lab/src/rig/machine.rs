@@ -7,7 +7,8 @@ use std::path::PathBuf;
 
 use record::MachineUse;
 use rustix::time::{ClockId, clock_gettime};
-use services::{HostView, MachineTexts as Texts};
+use remote::services::HostView;
+use services::MachineTexts as Texts;
 
 mod counters;
 pub(super) mod spin;
