@@ -10,7 +10,6 @@ mod env;
 mod exit;
 mod explain;
 mod gate;
-mod habits;
 mod history;
 mod hosts;
 mod live;

@@ -33,8 +33,8 @@ use self::loading::{Loader, Wanted};
 use self::machine::spin;
 pub use self::machine::spin::time_ns as spin_ns;
 use self::watching::{fill, idle_cpu_ns};
-use crate::remote_hosts::RemoteHosts;
 use crate::deployed::DeployedServices;
+use crate::remote_hosts::RemoteHosts;
 use crate::stop::Stop;
 use crate::world::{CaptureSpec, Connected, Connecting, Failure, SliceSpec, Start, Turn, World};
 

@@ -17,7 +17,9 @@ use std::time::{Duration, Instant};
 use load::{Address, Arrivals, Endpoint, LoadSpec, Outcome, Process, Rate, Request, Slice, Until};
 use proofload_remote::Channel;
 use proofload_remote::generators::{Fleet, FleetError};
-use proofload_remote::protocol::{GeneratorRequest, GeneratorResponse, Request as Message, Response, VERSION};
+use proofload_remote::protocol::{
+    GeneratorRequest, GeneratorResponse, Request as Message, Response, VERSION,
+};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 

@@ -35,8 +35,8 @@ mod frame;
 mod heartbeat;
 mod message;
 
-pub use agent::{AgentHost, ServeError, serve};
 pub(crate) use agent::Control;
+pub use agent::{AgentHost, ServeError, serve};
 pub(crate) use connection::{Connection, Message, QUEUE_MAX};
 pub(crate) use frame::{read, write};
 pub(crate) use heartbeat::Heartbeat;

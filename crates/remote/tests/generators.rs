@@ -228,7 +228,7 @@ fn is_quiet(server: &Server) -> bool {
 fn timeoutd(timeout: Duration) -> (io::PipeWriter, io::PipeReader, Receiver<Result<(), ServeError>>) {
     let (orders, input) = io::pipe().unwrap();
     let (output, answers) = io::pipe().unwrap();
-    let host = Host { timeout, ..host("a") };
+    let host = AgentHost { timeout, ..host("a") };
     let (to, ended) = channel();
     std::thread::spawn(move || to.send(serve(orders, answers, host)));
     (input, output, ended)

@@ -253,7 +253,10 @@ fn a_connection_that_closes_or_says_nothing_any_more_ends_everything_there() {
         if timeout_ms == 700 {
             // The start itself may take longer than the silence that is allowed.
             let told = answer(&order);
-            assert!(told["services"]["started"].is_object() || told["failed"]["blame"] == "cancelled", "{told}");
+            assert!(
+                told["services"]["started"].is_object() || told["failed"]["blame"] == "cancelled",
+                "{told}"
+            );
             assert!(stage.wait_until_empty(SOON), "{:?}", stage.alive());
             drop(input);
         } else {

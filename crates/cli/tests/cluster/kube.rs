@@ -114,7 +114,11 @@ fn a_node_that_is_gone_is_told_within_seconds_and_the_other_counts() {
     let mut fleet = begin(channels, &spec(&service, 4, 40.0));
     let (ran, took) = run_while(&mut fleet, 4, || script(&["crash", "2"]));
     assert_eq!(ran.parts.len(), 1, "{:?}", ran.lost);
-    assert!(matches!(&ran.lost[..], [FleetError::TimedOut { name, .. }] if *name == victim), "{:?}", ran.lost);
+    assert!(
+        matches!(&ran.lost[..], [FleetError::TimedOut { name, .. }] if *name == victim),
+        "{:?}",
+        ran.lost
+    );
     assert!(took < Duration::from_secs(15), "told after {took:?}");
     assert_eq!(ran.slice.sent + ran.slice.unsent, 80);
     drop(fleet);
@@ -189,7 +193,8 @@ fn what_cannot_be_had_is_told_in_the_clusters_words_and_nothing_stays() {
 fn a_program_that_fails_at_once_is_told_with_what_it_said() {
     control_network();
     let namespace = Namespace::new("crashes");
-    let opened = remote::kubernetes::open(&pods(&namespace, 2), "x", &["remote-agent-not"], &mut |_| {}, NEVER);
+    let opened =
+        remote::kubernetes::open(&pods(&namespace, 2), "x", &["remote-agent-not"], &mut |_| {}, NEVER);
     let error = opened.expect_err("there is no such subcommand").to_string();
     assert!(error.contains("exit code 2") && error.contains("remote-agent-not"), "{error}");
     namespace.is_empty_within(Duration::from_secs(10));

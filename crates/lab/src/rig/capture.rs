@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use record::{Capture, CaptureKind, CapturedService, SliceKind};
-use rustix::time::{ClockId, clock_gettime};
 use remote::services::ServiceHandle;
+use rustix::time::{ClockId, clock_gettime};
 use services::{Agent, AgentHost, Arming, ProcessThreads, TargetError, Wanted};
 
 use self::native::Native;

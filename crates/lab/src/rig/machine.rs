@@ -6,8 +6,8 @@
 use std::path::PathBuf;
 
 use record::MachineUse;
-use rustix::time::{ClockId, clock_gettime};
 use remote::services::HostView;
+use rustix::time::{ClockId, clock_gettime};
 use services::MachineTexts as Texts;
 
 mod counters;

@@ -205,7 +205,10 @@ pub(super) fn failed_at(error: TargetError, services: &[&str]) -> Failure {
 }
 
 /// The same of those of these services that run on a machine that is lost.
-pub(super) fn failed_on<'a>(error: TargetError, services: impl Iterator<Item = &'a ServiceHandle>) -> Failure {
+pub(super) fn failed_on<'a>(
+    error: TargetError,
+    services: impl Iterator<Item = &'a ServiceHandle>,
+) -> Failure {
     let TargetError::HostLost { host, .. } = &error else { return failed(error) };
     let mut there: Vec<&str> =
         services.filter(|service| service.host() == Some(host)).map(ServiceHandle::name).collect();

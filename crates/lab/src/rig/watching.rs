@@ -109,7 +109,8 @@ impl Rig {
     }
 
     fn look(&self) -> Option<Look> {
-        let services = || self.living.iter().flat_map(|living| &living.services).filter_map(ServiceHandle::here);
+        let services =
+            || self.living.iter().flat_map(|living| &living.services).filter_map(ServiceHandle::here);
         if self.plan.generators.local == 0 && services().next().is_none() {
             return None;
         }

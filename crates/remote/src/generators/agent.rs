@@ -35,7 +35,9 @@ impl GeneratorAgent {
             {
                 Ok(window(generator, number, until, start_at_ns, self.cpu_and_steal))
             }
-            (GeneratorRequest::Run { number, .. }, ..) => refused(format!("window {number} was not prepared")),
+            (GeneratorRequest::Run { number, .. }, ..) => {
+                refused(format!("window {number} was not prepared"))
+            }
             (GeneratorRequest::Rest, ..) => {
                 self.generator = None;
                 Ok(GeneratorResponse::Resting)

@@ -17,7 +17,8 @@ use super::{ClockOffset, FleetError, Ping};
 use crate::Channel;
 use crate::clock::monotonic_ns;
 use crate::protocol::{
-    Connection, GeneratorRequest, GeneratorResponse, Heartbeat, Message, QUEUE_MAX, Request, Response, VERSION,
+    Connection, GeneratorRequest, GeneratorResponse, Heartbeat, Message, QUEUE_MAX, Request, Response,
+    VERSION,
 };
 
 /// Pings for an offset, one after the other.
@@ -173,10 +174,8 @@ impl Fleet {
         });
         let start_ns = monotonic_ns() + LEAD_MIN_NS + 4 * self.clock_error_ns_max();
         let offsets: Vec<ClockOffset> = self.members.iter().map(|member| member.offset).collect();
-        let waited = self.send_all(|index| GeneratorRequest::Run {
-            number,
-            start_at_ns: offsets[index].theirs(start_ns),
-        });
+        let waited = self
+            .send_all(|index| GeneratorRequest::Run { number, start_at_ns: offsets[index].theirs(start_ns) });
         let mut merging = Merging::default();
         self.gather(waited, Duration::MAX, stopped, |index, member, response| match response {
             Response::Generator(GeneratorResponse::Slice { number: of, late_ns, steal_share, mut slice })
@@ -305,8 +304,8 @@ impl Fleet {
                 Ok(message) => {
                     let (index, response) = self.take_in(message, &waited).unzip();
                     let taken = index.zip(response.flatten());
-                    let done =
-                        taken.is_some_and(|(index, response)| take(index, &mut self.members[index], response));
+                    let done = taken
+                        .is_some_and(|(index, response)| take(index, &mut self.members[index], response));
                     if let Some(index) = index.filter(|index| done || !self.members[*index].alive) {
                         waited.remove(&index);
                     }

@@ -253,6 +253,9 @@ mod tests {
     fn selectors_and_rights_are_written_as_kubernetes_wants_them() {
         assert_eq!(encoded("a.io/b=c d,é"), "a.io%2Fb%3Dc%20d%2C%C3%A9");
         assert_eq!(right("create", "", "pods", "attach"), "create pods/attach");
-        assert_eq!(right("list", "discovery.k8s.io", "endpointslices", ""), "list endpointslices.discovery.k8s.io");
+        assert_eq!(
+            right("list", "discovery.k8s.io", "endpointslices", ""),
+            "list endpointslices.discovery.k8s.io"
+        );
     }
 }

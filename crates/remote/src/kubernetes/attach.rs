@@ -89,8 +89,7 @@ pub(super) fn attach(
     let broken = |error: io::Error| namespace.unreachable(format!("{WHAT}: {error}"));
     stream.set_read_timeout(Some(CONNECT_MAX)).map_err(broken)?;
     stream.set_write_timeout(Some(WRITE_MAX)).map_err(broken)?;
-    let wire =
-        Wire(Arc::new(Shared { stream, writing: Mutex::new(()), closed: AtomicBool::new(false) }));
+    let wire = Wire(Arc::new(Shared { stream, writing: Mutex::new(()), closed: AtomicBool::new(false) }));
     let uri = format!("ws://localhost{path}").parse().map_err(|error| broken(io::Error::other(error)))?;
     let request = ClientRequestBuilder::new(uri).with_sub_protocol(V5).with_sub_protocol(V4);
     let limits = WebSocketConfig::default()
@@ -106,9 +105,9 @@ pub(super) fn attach(
             HandshakeError::Interrupted(_) => broken(http::late()),
         })?;
     wire.0.stream.set_read_timeout(None).map_err(broken)?;
-    let half_closes =
-        response.headers().get("sec-websocket-protocol").is_some_and(|protocol| protocol == V5);
-    let input = Input { socket: WebSocket::from_raw_socket(wire.clone(), Role::Client, Some(limits)), half_closes };
+    let half_closes = response.headers().get("sec-websocket-protocol").is_some_and(|protocol| protocol == V5);
+    let input =
+        Input { socket: WebSocket::from_raw_socket(wire.clone(), Role::Client, Some(limits)), half_closes };
     let (namespace, pod) = (namespace.clone(), pod.to_owned());
     let (piece, stderr) = (Bytes::new(), Vec::new());
     let output = Output { socket, wire: wire.clone(), piece, stderr, namespace, pod };

@@ -4,7 +4,6 @@
 
 use std::net::SocketAddr;
 
-
 use super::api::{Namespace, OF_SERVICES};
 use super::error::ClusterError;
 use super::objects::Service;

@@ -73,7 +73,8 @@ struct Server {
 
 /// The cluster of a context of the kubeconfig; without a kubeconfig, the cluster whose pod we are.
 pub(super) fn cluster(context: Option<&str>) -> Result<Cluster, ClusterError> {
-    let view = Command::new("kubectl").args(["config", "view", "--output=json"]).stdin(Stdio::null()).output();
+    let view =
+        Command::new("kubectl").args(["config", "view", "--output=json"]).stdin(Stdio::null()).output();
     let view = view.map_err(not_started)?;
     if !view.status.success() {
         return Err(ClusterError::Config { why: String::from_utf8_lossy(&view.stderr).trim().to_owned() });
@@ -107,7 +108,10 @@ impl Kubeconfig {
         let clusters = self.clusters.unwrap_or_default();
         let found = clusters.into_iter().find(|cluster| cluster.name == entry.context.cluster);
         let missing = || ClusterError::Config {
-            why: format!("context {name:?} names the cluster {:?}, which it does not have", entry.context.cluster),
+            why: format!(
+                "context {name:?} names the cluster {:?}, which it does not have",
+                entry.context.cluster
+            ),
         };
         let server = found.ok_or_else(missing)?.cluster.server;
         let namespace = entry.context.namespace.clone().unwrap_or_else(|| "default".to_owned());

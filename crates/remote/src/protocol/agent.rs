@@ -196,7 +196,8 @@ impl<W: Write> Reader<W> {
                 // What follows cannot be understood either.
                 Err(_) => true,
             };
-            if self.requests.send(request.map(|request| request.unwrap_or(Request::End))).is_err() || is_last {
+            if self.requests.send(request.map(|request| request.unwrap_or(Request::End))).is_err() || is_last
+            {
                 break;
             }
         }

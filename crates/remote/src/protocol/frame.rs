@@ -35,7 +35,9 @@ fn read_up_to<T: DeserializeOwned>(input: &mut impl BufRead, bytes_max: u64) -> 
             Some(_) => return Err(unfit(&line, &format!("a message was cut off after {length} bytes"))),
         }
     }
-    serde_json::from_slice(&line).map(Some).map_err(|error| unfit(&line, &format!("not understood ({error})")))
+    serde_json::from_slice(&line)
+        .map(Some)
+        .map_err(|error| unfit(&line, &format!("not understood ({error})")))
 }
 
 /// Writes a value as a frame, at once.

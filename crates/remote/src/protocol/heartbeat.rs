@@ -118,7 +118,10 @@ mod tests {
         let _writing = busy.lock();
         [&busy, &one, &other].into_iter().for_each(|input| heartbeat.include(input));
         for _ in 0..3 {
-            assert_eq!((line(&mut first), line(&mut second)), ("\"heartbeat\"\n".into(), "\"heartbeat\"\n".into()));
+            assert_eq!(
+                (line(&mut first), line(&mut second)),
+                ("\"heartbeat\"\n".into(), "\"heartbeat\"\n".into())
+            );
         }
         drop(one);
         while !line(&mut first).is_empty() {}
@@ -134,7 +137,10 @@ mod tests {
         assert_eq!((last.left(timeout, 0), last.left(timeout, 5_000 * S)), (timeout, timeout));
         last.came(5_000 * S);
         assert_eq!(last.left(timeout, 5_010 * S), Duration::from_secs(50));
-        assert_eq!((last.left(timeout, 5_060 * S), last.left(timeout, 9_000 * S)), (Duration::ZERO, Duration::ZERO));
+        assert_eq!(
+            (last.left(timeout, 5_060 * S), last.left(timeout, 9_000 * S)),
+            (Duration::ZERO, Duration::ZERO)
+        );
         // Another thread may have read the clock before it came.
         assert_eq!(last.left(timeout, 4_999 * S), timeout);
         let mut input = Watched { input: &b"[1]\n[2"[..], last: last.clone() };

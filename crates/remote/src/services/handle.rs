@@ -4,9 +4,7 @@
 
 use std::net::SocketAddr;
 
-use ::services::{
-    AgentHost, Exit, Listening, ProcessThreads, Running, Sample, Sight, Stopped, TargetError,
-};
+use ::services::{AgentHost, Exit, Listening, ProcessThreads, Running, Sample, Sight, Stopped, TargetError};
 
 use super::RemoteService;
 

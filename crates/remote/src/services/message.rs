@@ -97,7 +97,9 @@ pub enum First {
 #[allow(missing_docs)]
 pub enum ServicesResponse {
     Begun(Begun),
-    Chosen { ports: Ports },
+    Chosen {
+        ports: Ports,
+    },
     Started(Box<Started>),
     Viewed(Box<HostView>),
     Sampled(Box<ServiceView>),
@@ -108,7 +110,10 @@ pub enum ServicesResponse {
     WorkersLost(u32),
     Tail(String),
     /// With its log in base64.
-    Stopped { stopped: Stopped, log: String },
+    Stopped {
+        stopped: Stopped,
+        log: String,
+    },
 }
 
 /// What is known of the machine before any service starts.

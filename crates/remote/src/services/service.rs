@@ -226,7 +226,11 @@ impl RemoteService {
         Ok(stopped)
     }
 
-    fn ask<T>(&self, request: ServicesRequest, pick: impl FnOnce(ServicesResponse) -> Option<T>) -> Result<T, TargetError> {
+    fn ask<T>(
+        &self,
+        request: ServicesRequest,
+        pick: impl FnOnce(ServicesResponse) -> Option<T>,
+    ) -> Result<T, TargetError> {
         self.host.ask(request, PATIENCE, pick)
     }
 }

@@ -122,7 +122,12 @@ impl Read for Output {
 
 impl Output {
     /// What comes on `stdout` after `rest`; `words` is what was said beside it.
-    pub(super) fn new(rest: Vec<u8>, stdout: ChildStdout, connection: &Connection, words: LastLines) -> Output {
+    pub(super) fn new(
+        rest: Vec<u8>,
+        stdout: ChildStdout,
+        connection: &Connection,
+        words: LastLines,
+    ) -> Output {
         Output { rest: io::Cursor::new(rest), stdout, process: connection.0.clone(), words }
     }
 

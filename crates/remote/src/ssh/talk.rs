@@ -20,9 +20,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::connection::{self, Connection};
 use super::destination::Destination;
-use crate::last_lines::{LastLines, last, printable};
 use super::{Fault, quoted};
 use crate::Program;
+use crate::last_lines::{LastLines, last, printable};
 
 const SCRIPT: &str = include_str!("there.sh");
 /// For a login, and for whatever is asked afterwards.
