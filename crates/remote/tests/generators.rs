@@ -225,7 +225,7 @@ fn is_quiet(server: &Server) -> bool {
 }
 
 /// A generator with a short timeout: its stdin, its stdout, and how it ended.
-fn timeoutd(timeout: Duration) -> (io::PipeWriter, io::PipeReader, Receiver<Result<(), ServeError>>) {
+fn with_timeout(timeout: Duration) -> (io::PipeWriter, io::PipeReader, Receiver<Result<(), ServeError>>) {
     let (orders, input) = io::pipe().unwrap();
     let (output, answers) = io::pipe().unwrap();
     let host = AgentHost { timeout, ..host("a") };
@@ -242,7 +242,7 @@ fn line(request: &Message) -> String {
 fn a_generator_that_hears_nothing_ends_itself_also_within_a_window_and_with_an_output_that_nobody_reads() {
     const TIMEOUT: Duration = Duration::from_millis(1500);
     let server = Server::start();
-    let (mut input, output, ended) = timeoutd(TIMEOUT);
+    let (mut input, output, ended) = with_timeout(TIMEOUT);
     // As long as nobody has said anything others are still being made ready.
     assert!(ended.recv_timeout(2 * TIMEOUT).is_err(), "it went before it was told anything");
     for request in [
@@ -272,7 +272,7 @@ fn a_generator_that_hears_nothing_ends_itself_also_within_a_window_and_with_an_o
 #[test]
 fn a_line_that_takes_longer_than_the_timeout_is_no_silence() {
     const TIMEOUT: Duration = Duration::from_secs(2);
-    let (mut input, output, ended) = timeoutd(TIMEOUT);
+    let (mut input, output, ended) = with_timeout(TIMEOUT);
     for byte in line(&Message::Hello { version: VERSION }).bytes() {
         input.write_all(&[byte]).unwrap();
         std::thread::sleep(TIMEOUT / 20);

@@ -20,7 +20,7 @@ use crate::generators::GeneratorAgent;
 use crate::services::{ServicesAgent, message::ServicesRequest};
 
 /// How long what is under way may take to end once nobody is there any more. What is left then ends with the process: wardens see to it.
-const END_MAX: Duration = Duration::from_secs(15);
+const END_MAX: Duration = Duration::from_secs(5);
 /// Requests that may wait. Whoever sends more waits for responses.
 const REQUESTS_MAX: usize = 64;
 

@@ -92,7 +92,7 @@ mod tests {
             values.iter().for_each(|value| write(&mut frames, value).unwrap());
             let mut input = &frames[..];
             for value in &values {
-                prop_assert_eq!(read::<String>(&mut input).unwrap().as_ref(), Some(value));
+                prop_assert_eq!(read::<String>(&mut input).unwrap(), Some(value.clone()));
             }
             prop_assert_eq!(read::<String>(&mut input).unwrap(), None);
             let mut input = &junk[..];
