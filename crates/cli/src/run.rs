@@ -18,7 +18,7 @@ use crate::against::{self, AgainstArgs};
 use crate::exit::{self, Failed};
 use crate::live::Live;
 use crate::report::Format;
-use crate::{GENERATE, WARDEN, elsewhere, explain, gate, print, problems, records, signals};
+use crate::{GENERATE, WARDEN, elsewhere, explain, gate, history, print, problems, records, signals};
 
 /// What is told when a signal asks to stop.
 const STOPPING: &str =
@@ -207,6 +207,7 @@ pub fn failed(error: LabError) -> Failed {
 /// Leaves the report in the record's folder too. Where the disk is full the report on stdout must do.
 fn keep_reports(record: &Record, explanation: Option<&Explanation>) {
     let conclusion = analysis::conclude(record);
+    history::keep(record, &conclusion);
     // The page first: the text says where it lies.
     for (name, format) in [
         (REPORT_PAGE, Format::Html),
