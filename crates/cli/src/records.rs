@@ -130,8 +130,7 @@ struct Named {
 
 impl Shelf {
     fn of(root: &Path) -> Shelf {
-        let mut kept: Vec<Kept> =
-            Folder::all(root).unwrap_or_default().into_iter().map(Kept::of).collect();
+        let mut kept: Vec<Kept> = Folder::all(root).unwrap_or_default().into_iter().map(Kept::of).collect();
         kept.sort_by_cached_key(|kept| Reverse((kept.created.clone(), kept.name.clone())));
         Shelf { root: root.to_owned(), kept }
     }

@@ -5,7 +5,7 @@ use analysis::{Comparison, Conclusion, Finding, Outcome};
 use record::{EndReason, WriteError};
 
 use super::LabError;
-use crate::world::Failure;
+use crate::environment::Failure;
 
 /// Checks that look at trials one by one: what voided one trial is not outweighed by any number of others. The shares and means of
 /// other checks may still come right.

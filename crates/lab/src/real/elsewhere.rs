@@ -15,8 +15,8 @@ use record::{Generator, GeneratorPart};
 use remote::generators::{Fleet, FleetError, Ran, Remote};
 use remote::{Channel, HostError, Waiting, Wanted};
 
+use crate::environment::{Connected, Connecting, Failure, Lost};
 use crate::stop::Stop;
-use crate::world::{Connected, Connecting, Failure, Lost};
 
 /// Connections for which a thread of a generator on another machine is worth having: with few of them requests that are due would wait
 /// for one of their own thread while others are free.

@@ -1,6 +1,6 @@
-//! The real world behind the dispatcher: services by `target`, load by `load`, the machine's own counters.
+//! The real environment of a run: services by `services`, load by `load`, the machine's own counters.
 //!
-//! Decides nothing; every choice comes in through [`World`] and every figure goes out as it was read.
+//! Decides nothing; every choice comes in through [`Environment`] and every figure goes out as it was read.
 
 mod capture;
 mod deployed;
@@ -34,8 +34,8 @@ pub use self::machine::spin::time_ns as spin_ns;
 use self::watching::{fill, idle_cpu_ns};
 use crate::attendants::Attendants;
 use crate::deployed::DeployedServices;
+use crate::environment::{CaptureSpec, Connected, Connecting, Environment, Failure, SliceSpec, Start, Turn};
 use crate::stop::Stop;
-use crate::world::{CaptureSpec, Connected, Connecting, Failure, SliceSpec, Start, Turn, World};
 
 /// The address on which services are expected.
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -53,7 +53,7 @@ pub struct Helpers {
 }
 
 /// Starts real services, on this machine and on others, and loads them.
-pub struct Rig {
+pub struct RealEnvironment {
     plan: Arc<Plan>,
     /// Generators that are processes of their own; `None` where load comes from this one.
     elsewhere: Option<Elsewhere>,
@@ -98,9 +98,9 @@ struct Living {
     loaded: Option<Loaded>,
 }
 
-impl Rig {
-    /// A rig for a plan; the services' output goes to files in the folder `logs` of the `record`'s.
-    pub fn new(plan: Plan, helpers: Helpers, record: PathBuf, stop: Stop) -> Rig {
+impl RealEnvironment {
+    /// The environment of a plan; the services' output goes to files in the folder `logs` of the `record`'s.
+    pub fn new(plan: Plan, helpers: Helpers, record: PathBuf, stop: Stop) -> RealEnvironment {
         let Helpers { warden, generate } = helpers;
         let plan = Arc::new(plan);
         let cpus = ::services::cpus_allowed();
@@ -112,7 +112,7 @@ impl Rig {
         let (values, quota_files, slow) = (BTreeMap::new(), ::services::quota_files(&[]), BTreeSet::new());
         let (began, living) = (Instant::now(), Vec::new());
         let (attendants, deployed) = (Attendants::default(), DeployedServices::default());
-        Rig {
+        RealEnvironment {
             plan,
             elsewhere,
             warden,
@@ -133,18 +133,18 @@ impl Rig {
 
     /// The same with the machines that the plan's services run on beside this one.
     #[must_use]
-    pub fn with(self, attendants: Attendants) -> Rig {
-        Rig { attendants, ..self }
+    pub fn with(self, attendants: Attendants) -> RealEnvironment {
+        RealEnvironment { attendants, ..self }
     }
 
     /// The same with what the plan loads that runs already.
     #[must_use]
-    pub fn loading(self, deployed: DeployedServices) -> Rig {
-        Rig { deployed, ..self }
+    pub fn loading(self, deployed: DeployedServices) -> RealEnvironment {
+        RealEnvironment { deployed, ..self }
     }
 }
 
-impl World for Rig {
+impl Environment for RealEnvironment {
     fn now_s(&mut self) -> f64 {
         self.began.elapsed().as_secs_f64()
     }

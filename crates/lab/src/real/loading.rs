@@ -12,9 +12,9 @@ use super::elsewhere::{Division, Elsewhere};
 use super::keeping::{Place, kept};
 use super::requests::requests;
 use super::services::check_alive;
-use super::{Rig, network};
+use super::{RealEnvironment, network};
+use crate::environment::{Failure, OpenSpec, SliceSpec};
 use crate::stop::Stop;
-use crate::world::{Failure, OpenSpec, SliceSpec};
 
 /// Connections that were idle for so long are opened anew before a window. Many servers close such (gunicorn after 2 s, Node.js after
 /// 5 s), and a request that is sent just then is lost: by our pause, and not by the service.
@@ -39,7 +39,7 @@ pub(super) struct Wanted<'a> {
     pub seed: u64,
 }
 
-impl Rig {
+impl RealEnvironment {
     /// Gets ready what loads a trial from now on. Connections are opened by its first window.
     pub(super) fn loader(
         &mut self,

@@ -1,4 +1,4 @@
-//! Plans for the simulated world.
+//! Plans for the simulated environment.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

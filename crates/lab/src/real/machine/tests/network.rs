@@ -15,7 +15,7 @@ use record::{Slice, SliceKind, TcpUse};
 use services::{Network, Visit};
 
 use super::{TcpCounters, findings};
-use crate::rig::keeping::{Place, kept};
+use crate::real::keeping::{Place, kept};
 
 const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 

@@ -118,7 +118,7 @@ pub enum Failure {
     /// The load generator could not work, or had no way to the services.
     #[error("{0}")]
     Generator(String),
-    /// Generators were lost meanwhile, at least one. Others may take their places: see [`World::connect`].
+    /// Generators were lost meanwhile, at least one. Others may take their places: see [`Environment::connect`].
     #[error("{}", lost_text(.0))]
     GeneratorsLost(Vec<Lost>),
     /// Going on is pointless; the text says why.
@@ -144,7 +144,7 @@ fn lost_text(lost: &[Lost]) -> String {
 
 /// The outside, as the dispatcher uses it. At most one trial of each variant lives at a time, and at most one in all where load comes
 /// from other processes.
-pub trait World {
+pub trait Environment {
     /// Seconds since any fixed point.
     fn now_s(&mut self) -> f64;
 
@@ -186,14 +186,14 @@ pub trait World {
     /// slice, the sum of its turns, for each variant in `order`, in order of their first turns.
     ///
     /// # Errors
-    /// As [`World::load`].
+    /// As [`Environment::load`].
     fn take_turns(&mut self, order: &[usize], turn: Turn) -> Result<Vec<Slice>, Failure>;
 
     /// Loads a living trial once, and captures something from before the load until all that was sent is done. What could not be
     /// captured is told in what comes of it.
     ///
     /// # Errors
-    /// As [`World::load`].
+    /// As [`Environment::load`].
     fn capture(&mut self, variant: usize, wanted: CaptureSpec) -> Result<Capture, Failure>;
 
     /// Stops a living trial; `None` if it does not live.

@@ -11,10 +11,10 @@ use plan::Plan;
 use record::{ProcessSeen, ServiceStarted};
 use services::{Attended, Listening, Sight, TargetError};
 
-use super::Rig;
+use super::RealEnvironment;
 use super::keeping::cpu_source;
 use super::services::failed_at;
-use crate::world::Failure;
+use crate::environment::Failure;
 
 /// Processes of a service that are kept.
 const PROCESSES_MAX: usize = 64;
@@ -68,7 +68,7 @@ fn assigned(word: &str) -> Option<(String, String)> {
         .then(|| (name.to_owned(), value.to_owned()))
 }
 
-impl Rig {
+impl RealEnvironment {
     /// A service that is ready, with its processes. To be called where its network is.
     pub(super) fn started(&self, service: &mut Attended) -> Result<ServiceStarted, Failure> {
         let nothing = Watch::default();

@@ -12,8 +12,8 @@ use plan::{Ready, Service, Variant};
 use record::PodSeen;
 use remote::kubernetes::{Behind, ClusterError, Deployed, Pod};
 
-use super::{Rig, network};
-use crate::world::Failure;
+use super::{RealEnvironment, network};
+use crate::environment::Failure;
 
 /// Between two looks at whether it is ready.
 const LOOK_AGAIN: Duration = Duration::from_millis(300);
@@ -56,7 +56,7 @@ pub(super) fn pods_kept(pods: Vec<Pod>) -> Vec<PodSeen> {
     pods.into_iter().map(kept).collect()
 }
 
-impl Rig {
+impl RealEnvironment {
     /// What a variant loads, where that runs already, once a pod behind it is ready.
     pub(super) fn loaded_of(&self, variant: &Variant) -> Result<Option<Loaded>, Failure> {
         let Some((service, wanted)) =

@@ -7,7 +7,7 @@ use std::time::Duration;
 use plan::{Generators, Load};
 use services::{Network, NetworkError};
 
-use crate::world::Failure;
+use crate::environment::Failure;
 
 /// Longest wait for a connection to open, over loopback.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);

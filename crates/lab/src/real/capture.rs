@@ -17,8 +17,8 @@ use self::native::Native;
 use self::told::{Came, Told};
 use super::processes::cut_at;
 use super::services::{check_alive, failed_on};
-use super::{Living, Rig, file_name};
-use crate::world::{CaptureSpec, Failure, SliceSpec};
+use super::{Living, RealEnvironment, file_name};
+use crate::environment::{CaptureSpec, Failure, SliceSpec};
 
 mod native;
 mod told;
@@ -41,7 +41,7 @@ impl Look {
     }
 }
 
-impl Rig {
+impl RealEnvironment {
     /// One window of load on a living trial, and what was captured in it.
     pub(super) fn captured(&mut self, variant: usize, wanted: CaptureSpec) -> Result<Capture, Failure> {
         let folder = self.profiles_of_round(wanted.round)?;

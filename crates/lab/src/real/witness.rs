@@ -12,8 +12,8 @@ use services::Network;
 
 use super::processes::cut_at;
 use super::requests::requests;
-use super::{Rig, network};
-use crate::world::Failure;
+use super::{RealEnvironment, network};
+use crate::environment::Failure;
 
 /// Requests of a mix that are looked at.
 const REQUESTS_MAX: usize = 8;
@@ -27,7 +27,7 @@ const TIMEOUT_MAX: Duration = Duration::from_secs(30);
 /// Of a header's value, in bytes.
 const VALUE_BYTES_MAX: usize = 256;
 
-impl Rig {
+impl RealEnvironment {
     /// What the requests of a trial's load get, unless its variant is known to take long.
     pub(super) fn witnesses(
         &mut self,

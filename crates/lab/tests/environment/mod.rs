@@ -1,19 +1,19 @@
-//! A world without processes: a clock that only the world moves, rates and response times drawn from a seed.
+//! An environment without processes: a clock that only the environment moves, rates and response times drawn from a seed.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use plan::{Plan, Preparation};
 use proofload_lab::{
-    CaptureSpec, Connected, Connecting, Failure, LabError, Lost, OpenSpec, Progress, SliceSpec, Start, Turn,
-    World,
+    CaptureSpec, Connected, Connecting, Environment, Failure, LabError, Lost, OpenSpec, SliceSpec, Start,
+    Turn, Update,
 };
 use rand::RngExt;
 use rand_pcg::Pcg64;
 use record::{
-    Capture, CaptureKind, CapturedService, ContractFailure, Environment, Generator, GeneratorPart,
-    GeneratorUse, Header, MachineUse, OpenLoop, Prepared, Record, ServiceUse, Slice, SliceKind, TrialEnded,
-    TrialStarted, WorkersLost, Writer,
+    Capture, CaptureKind, CapturedService, ContractFailure, EndReason, Environment as Machine, Generator,
+    GeneratorPart, GeneratorUse, Header, MachineUse, OpenLoop, Prepared, Record, ServiceUse, Slice,
+    SliceKind, TrialEnded, TrialStarted, WorkersLost, Writer,
 };
 use services::Preparing;
 use stats::Latencies;
@@ -126,7 +126,7 @@ impl Simulated {
     }
 }
 
-impl World for Simulated {
+impl Environment for Simulated {
     fn now_s(&mut self) -> f64 {
         self.clock_s
     }
@@ -454,20 +454,37 @@ fn slice(variant: usize, block: u32, kind: SliceKind, ok: u64, seconds: f64) -> 
 pub fn run(
     plan: Plan,
     seed: u64,
-    world: &mut Simulated,
+    environment: &mut Simulated,
 ) -> (Record, Result<(), LabError>, tempfile::TempDir) {
-    watched(plan, seed, world, &mut |_| {})
+    watched(plan, seed, environment, &mut |_| {})
+}
+
+/// The same of a run in which nothing goes wrong: also one that is void, or ends early, is no error.
+pub fn finished(plan: Plan, seed: u64, environment: &mut Simulated) -> Record {
+    let (record, result, _folder) = run(plan, seed, environment);
+    result.expect("it is no error");
+    record
+}
+
+/// Why a run ended.
+pub fn reason(record: &Record) -> &EndReason {
+    &record.ended.as_ref().expect("the run ended").reason
+}
+
+/// Numbers of the blocks that count for nothing.
+pub fn dropped(record: &Record) -> Vec<u32> {
+    record.blocks.iter().filter(|block| block.dropped.is_some()).map(|block| block.number).collect()
 }
 
 /// The same with somebody watching.
 pub fn watched(
     plan: Plan,
     seed: u64,
-    world: &mut Simulated,
-    watch: &mut dyn FnMut(&Progress<'_>),
+    environment: &mut Simulated,
+    watch: &mut dyn FnMut(&Update<'_>),
 ) -> (Record, Result<(), LabError>, tempfile::TempDir) {
     let (writer, folder) = begun(plan, seed);
-    let (record, result) = proofload_lab::run(writer, world, watch);
+    let (record, result) = proofload_lab::run(writer, environment, watch);
     (record, result, folder)
 }
 
@@ -482,7 +499,7 @@ pub fn begun(plan: Plan, seed: u64) -> (Writer, tempfile::TempDir) {
         command: vec!["proofload".into()],
         seed,
         plan,
-        environment: Environment { cpus: 2, ..Environment::default() },
+        environment: Machine { cpus: 2, ..Machine::default() },
     };
     let directory = folder.path().join("record");
     let writer = Writer::create(&directory, header, "name = \"simulated\"\n").expect("the record is made");

@@ -7,7 +7,7 @@ use services::TcpTexts;
 
 /// What was counted since the network was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::rig) struct TcpCounters {
+pub(in crate::real) struct TcpCounters {
     opened: u64,
     listen_overflows: u64,
     listen_drops: u64,

@@ -11,16 +11,16 @@ use record::{TrialEnded, WorkersLost};
 use services::{AgentHost, Attended, Distant, Placement, Ports, TargetError};
 
 use super::deployed::pods_kept;
-use super::{LOGS, LOOPBACK, Living, Rig, file_name, network, processes};
+use super::{LOGS, LOOPBACK, Living, RealEnvironment, file_name, network, processes};
 use crate::attendants::Machine;
-use crate::world::{Failure, Start};
+use crate::environment::{Failure, Start};
 
 /// How long a connection to an entry on another machine may take to open before it counts as out of reach.
 const REACH_PATIENCE: Duration = Duration::from_secs(5);
 
 type Addresses = BTreeMap<String, IpAddr>;
 
-impl Rig {
+impl RealEnvironment {
     /// Starts all services of a variant, those that are needed first. `entry` is where the entry must listen if it runs here.
     pub(super) fn start_services(
         &self,

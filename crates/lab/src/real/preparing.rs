@@ -5,10 +5,10 @@ use record::Prepared;
 use services::{Cache, PrepareError, Preparing};
 
 use super::services::last_words;
-use super::{LOGS, Rig, file_name};
-use crate::world::Failure;
+use super::{LOGS, RealEnvironment, file_name};
+use crate::environment::Failure;
 
-impl Rig {
+impl RealEnvironment {
     /// Makes or finds it, and keeps its folder in mind for the services that will be started.
     pub(super) fn make_data(
         &mut self,

@@ -13,8 +13,8 @@ use super::elsewhere::Elsewhere;
 use super::keeping::{Sampled, uses};
 use super::machine::{Look, TcpCounters};
 use super::services::{check_alive, failed_on};
-use super::{Living, Rig, network};
-use crate::world::Failure;
+use super::{Living, RealEnvironment, network};
+use crate::environment::Failure;
 
 /// What services and machines had counted by one moment.
 pub(super) struct View {
@@ -32,7 +32,7 @@ struct Host {
     spin_ns: Option<u64>,
 }
 
-impl Rig {
+impl RealEnvironment {
     /// Right before these variants are loaded: the machine last, so that what looking costs is little of what it counts.
     pub(super) fn view_before(&mut self, loaded: &[usize]) -> Result<View, Failure> {
         let attendants = self.at_work();
@@ -79,7 +79,7 @@ impl Rig {
         asked.into_iter().map(finish).collect::<Result<_, _>>().map_err(|error| self.lost(error))
     }
 
-    /// What every living service here has used so far, in the order of [`Rig::living`]; `None` of those elsewhere.
+    /// What every living service here has used so far, in the order of [`RealEnvironment::living`]; `None` of those elsewhere.
     fn sample(&mut self) -> Vec<Option<Sample>> {
         let services = self.living.iter_mut().flat_map(|living| &mut living.services);
         let sampled = services.map(|service| match service {
