@@ -28,7 +28,7 @@ fn environment(seed: u64, effect: f64) -> Simulated {
 }
 
 fn found(record: &Record) -> Vec<(&'static str, Grade)> {
-    conclude(record).findings.iter().map(|finding| (finding.check, finding.grade)).collect()
+    conclude(record).findings.iter().map(|finding| (finding.check.name(), finding.grade)).collect()
 }
 
 #[test]
