@@ -62,7 +62,7 @@ bench-agent: build ## what the agent costs a service that it is loaded into and 
 	$(BINARY) run bench/agent/agent-tax.toml
 
 bench-fleet: ## what it costs to hear 10 to 3,000 generators and to merge their slices, measured here in about 2 minutes
-	cargo build --release --locked -p proofload-fleet --example merge
+	cargo build --release --locked -p proofload-remote --example merge
 	python3 bench/fleet/merge.py
 
 # The studies go on where they were left: their lines are kept in $(TRUTH).

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures what it costs to hear so many generators and to merge their slices, on this machine.
 
-Each number of generators gets a fresh process (crates/fleet/examples/merge.rs), so that its peak of memory is its own, and
+Each number of generators gets a fresh process (crates/remote/examples/merge.rs), so that its peak of memory is its own, and
 another one that simulates the generators. They all send a slice at the end of the same second, which is the worst that a
 window can end with. Where something ends (memory, threads, descriptors) its row says what. docs/many-machines.md explains it.
 """

@@ -31,15 +31,15 @@ CHECKS = (
 # What is not planted here, and why.
 NOT_COVERED = {
     "blocks_dropped, spin_varies, steal, throttled":
-        "the host's doing; its counters are planted in the tests of crates/audit",
+        "the host's doing; its counters are planted in the tests of crates/analysis",
     "aa_differs": "identical variants that differ would have to be made; `make truth-aa` tells how often they seem to",
     "disk_reads, paging": "a machine short of memory, or a cold disk, would have to be made",
     "never_steady": "about the length of a run, which is as short as possible here",
-    "other_machine": "about two records side by side: in the tests of crates/audit",
-    "generator_lost, generators_apart": "about several machines: lost by end-to-end tests and make test-cluster, late in the tests of crates/audit",
-    "pods_changed, already_running": "about a cluster: in the tests of crates/audit, and by make test-cluster",
+    "other_machine": "about two records side by side: in the tests of crates/analysis",
+    "generator_lost, generators_apart": "about several machines: lost by end-to-end tests and make test-cluster, late in the tests of crates/analysis",
+    "pods_changed, already_running": "about a cluster: in the tests of crates/analysis, and by make test-cluster",
     "killed": "a note",
-    "damage, quantile_unresolved, value_missing": "about what a record lacks: in the tests of crates/audit",
+    "damage, quantile_unresolved, value_missing": "about what a record lacks: in the tests of crates/analysis",
 }
 
 

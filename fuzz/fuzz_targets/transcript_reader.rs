@@ -7,7 +7,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use report::Audited;
-use transcript::{Audit, Reader, compare};
+use foreign::{Audit, Reader, compare};
 
 /// Labels of which each is set against the first.
 const LABELS_MAX: usize = 4;

@@ -15,7 +15,7 @@ use cases::Case;
 const BYTES_MAX: usize = 2000;
 
 /// Where the outputs of other tools are, and the folders of them.
-const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/transcript/tests/corpus");
+const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/foreign/tests/corpus");
 const KINDS: [&str; 3] = ["tools", "by-hand", "studies"];
 /// A transcript is fed in pieces of one byte more than this.
 const PIECE: u8 = 63;

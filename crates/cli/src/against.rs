@@ -6,7 +6,7 @@ use std::path::Path;
 
 use clap::Args;
 use plan::{Building, NotDoubled, Plan};
-use target::{Baseline, Cache, PrepareError, Preparing, Source, SourceError, Worktree};
+use services::{Baseline, Cache, PrepareError, Preparing, Source, SourceError, Worktree};
 
 use crate::exit::{self, Failed};
 use crate::{print, problems};

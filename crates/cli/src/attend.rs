@@ -10,7 +10,7 @@ use clap::Args;
 use plan::Service;
 use record::Environment;
 use serde_json::Value;
-use target::{AttendHost, Warden};
+use services::{AttendHost, Warden};
 
 use crate::WARDEN;
 use crate::exit::{Failed, SELF};
@@ -34,7 +34,7 @@ pub fn run(_: &AttendArgs) -> anyhow::Result<ExitCode> {
         about: &about,
         spin_ns: lab::spin_ns,
     };
-    target::attend(io::stdin(), io::stdout(), &host).map_err(|error| Failed {
+    services::attend(io::stdin(), io::stdout(), &host).map_err(|error| Failed {
         message: format!("stdout: {error}"),
         hint: Some("whoever gave orders is gone".to_owned()),
         code: SELF,

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use foreign::{Audit, Comparison, Pick, Reader, Run, Tool, Transcript};
 use report::Audited;
-use transcript::{Audit, Comparison, Pick, Reader, Run, Tool, Transcript};
 
 use crate::exit::{self, Failed};
 use crate::print;
@@ -84,13 +84,13 @@ fn unknown(files: &[(Transcript, Vec<Run>)]) -> Failed {
         };
         format!("{}: {what}", file.file)
     });
-    let known: Vec<&str> = Tool::ALL.into_iter().map(Tool::name).collect();
+    let known: Vec<&str> = Tool::all().map(Tool::name).collect();
     Failed::usage(said.collect::<Vec<_>>().join("\n")).hint(format!("known are {}", known.join(", ")))
 }
 
 fn compare(audit: &Audit, baseline: &str, candidate: &str) -> Result<Comparison, Failed> {
     let (one, other) = (pick(audit, baseline)?, pick(audit, candidate)?);
-    transcript::compare(audit, one, other)
+    foreign::compare(audit, one, other)
         .ok_or_else(|| Failed::usage(format!("--compare: `{baseline}` and `{candidate}` are not both there")))
 }
 
@@ -99,7 +99,7 @@ fn pick(audit: &Audit, name: &str) -> Result<usize, Failed> {
         let named = places.filter_map(|at| Some(format!("#{} {}", at + 1, audit.groups.get(at)?.label)));
         named.take(20).collect::<Vec<_>>().join("; ")
     };
-    match transcript::pick(&audit.groups, name) {
+    match foreign::pick(&audit.groups, name) {
         Pick::One(at) => Ok(at),
         Pick::Several(places) => Err(Failed::usage(format!("--compare: `{name}` is in several labels"))
             .hint(format!("name one of {}", list(&mut places.into_iter())))),

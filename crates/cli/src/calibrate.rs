@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use audit::Calibration;
+use analysis::Calibration;
 use clap::Args;
 use plan::Plan;
 use report::Calibrated;
@@ -51,7 +51,7 @@ pub fn run(args: &CalibrateArgs) -> anyhow::Result<ExitCode> {
         args.out.clone().unwrap_or_else(|| run::free_directory(&format!("{}-calibration", plan.name)));
     let (record, result) = run::carry_through(&args.file, plan, &directory)?;
 
-    let conclusion = audit::conclude(&record);
+    let conclusion = analysis::conclude(&record);
     let calibrated = Calibrated {
         record: &record,
         conclusion: &conclusion,

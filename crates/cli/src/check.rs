@@ -223,7 +223,7 @@ fn blocks_guess(plan: &Plan) -> u32 {
 
 /// The stop rule with so many blocks; `None` where they are too few for a verdict.
 fn rule(plan: &Plan, blocks: u32) -> Option<Rule> {
-    audit::rule_of(&plan.design, blocks, plan.comparisons.len() * plan.design.metrics().count())
+    analysis::rule_of(&plan.design, blocks, plan.comparisons.len() * plan.design.metrics().count())
 }
 
 fn looks(plan: &Plan) -> String {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use audit::Grade;
+use analysis::Grade;
 use clap::Args;
 use report::Compared;
 
@@ -29,7 +29,7 @@ pub struct CompareArgs {
 /// If one of them is no record, or stdout cannot be written.
 pub fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
     let (before, after) = (records::opened(&args.before)?, records::opened(&args.after)?);
-    let across = audit::across(&before, &after);
+    let across = analysis::across(&before, &after);
     let compared = Compared { before: &before, after: &after, across: &across };
     let text = if args.json { format!("{:#}\n", compared.json()) } else { compared.text(print::width()) };
     print::data(&text)?;

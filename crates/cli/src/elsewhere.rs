@@ -1,8 +1,8 @@
 //! What a plan's services are where they are not processes of this machine: other machines, reached for a run, and what runs already.
 
-use hosts::Program;
 use lab::{Attendants, AttendantsError, DeployedError, DeployedServices, Reached};
 use plan::Plan;
+use remote::Program;
 
 use crate::exit::{self, Failed};
 use crate::hosts::CopyWatch;
@@ -27,8 +27,9 @@ pub fn open(plan: &Plan) -> Result<Attendants, Failed> {
             }
         };
         let mut copying = CopyWatch::default();
-        let channel = hosts::ssh::open_watched(host, program, &[ATTEND], &mut |copied| copying.show(copied))?;
-        let address = plan.wants_address_of(host).then(|| hosts::address(host)).transpose()?;
+        let channel =
+            remote::ssh::open_watched(host, program, &[ATTEND], &mut |copied| copying.show(copied))?;
+        let address = plan.wants_address_of(host).then(|| remote::address(host)).transpose()?;
         Ok(Reached { channel, address })
     };
     let attendants = Attendants::open(plan, &mut reach).map_err(|error| failed(&error))?;

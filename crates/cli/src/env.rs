@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use audit::Calibration;
+use analysis::Calibration;
 use clap::Args;
 use machine::{Asked, Facts, Granted, Storage};
 use record::Record;
@@ -65,8 +65,8 @@ fn ask(facts: &Facts) -> Asked {
     let version = |name: &&str| ((*name).to_owned(), machine::version_of(name));
     Asked {
         io_uring: Some(Granted::of(load::grants_completion())),
-        link: Some(Granted::of(target::networks_can_be_made())),
-        stacks: Some(Granted::of(perf::allowed().map_err(|error| match error.hint() {
+        link: Some(Granted::of(services::networks_can_be_made())),
+        stacks: Some(Granted::of(explain::perf::allowed().map_err(|error| match error.hint() {
             Some(hint) => format!("{error}; {hint}"),
             None => error.to_string(),
         }))),
@@ -82,7 +82,8 @@ fn calibration(facts: &Facts) -> Option<(Record, Calibration)> {
         |path: &Path| path.file_name().is_some_and(|name| name.to_string_lossy().contains("-calibration-"));
     let newest = newest_first().into_iter().filter(|path| named(path)).take(OPENED_MAX);
     newest.filter_map(|path| record::open(&path).ok()).find_map(|record| {
-        let sound = is_here(&record, facts) && is_of_copies(&record) && !audit::conclude(&record).is_void();
+        let sound =
+            is_here(&record, facts) && is_of_copies(&record) && !analysis::conclude(&record).is_void();
         let calibration = Calibration::of(&record).filter(|_| sound)?;
         Some((record, calibration))
     })

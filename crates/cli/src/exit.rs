@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use audit::Conclusion;
+use analysis::Conclusion;
 use lab::LabError;
 use record::{EndReason, Record};
 

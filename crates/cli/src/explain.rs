@@ -5,9 +5,9 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use audit::Conclusion;
+use ::explain::{Explanation, Interval, Measured};
+use analysis::Conclusion;
 use plan::Metric;
-use profile::{Explanation, Interval, Measured};
 use record::{EXPLANATION, Record};
 use report::bytes;
 
@@ -42,8 +42,8 @@ pub fn keep(record: &Record) -> Option<Explanation> {
 
 /// The explanation of a record, from its events and its raw profiles.
 pub fn make(record: &Record) -> Explanation {
-    let conclusion = audit::conclude(record);
-    profile::explain(record, &measured(record, &conclusion), &Files::of(&record.directory))
+    let conclusion = analysis::conclude(record);
+    explain::explain(record, &measured(record, &conclusion), &Files::of(&record.directory))
 }
 
 /// The explanation that lies beside a record; `None` where there is none, or only one that cannot be read, which is told.
@@ -112,9 +112,10 @@ fn measured(record: &Record, conclusion: &Conclusion) -> Vec<Measured> {
 }
 
 fn by_blocks(conclusion: &Conclusion, asked: &plan::Comparison) -> Option<Interval> {
-    let is_asked =
-        |found: &&audit::Comparison| (found.baseline, found.candidate) == (asked.baseline, asked.candidate);
-    let difference = |found: &audit::Comparison| {
+    let is_asked = |found: &&analysis::Comparison| {
+        (found.baseline, found.candidate) == (asked.baseline, asked.candidate)
+    };
+    let difference = |found: &analysis::Comparison| {
         if found.metric == Metric::CpuPerRequest {
             return found.difference;
         }

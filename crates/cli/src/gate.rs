@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use audit::{Conclusion, Gate, Ruling, Unfit};
+use analysis::{Conclusion, Gate, Ruling, Unfit};
 use clap::{Args, ValueEnum};
 use plan::{Bound, GateEntry, Limit, Plan};
 use record::Record;
@@ -87,8 +87,8 @@ pub fn run(args: &GateArgs) -> anyhow::Result<ExitCode> {
     let record = records::opened(&args.record)?;
     let mut plan = record.header.plan.clone();
     prepare(&mut plan, &args.flags)?;
-    let conclusion = audit::conclude(&record);
-    let gate = audit::gated(&record, &conclusion, &plan.gate);
+    let conclusion = analysis::conclude(&record);
+    let gate = analysis::gated(&record, &conclusion, &plan.gate);
     let gated = Gated { record: &record, gate: &gate, allow_open: args.flags.allow_open };
     let form = if args.json { Form::Json } else { args.format };
     print::data(&match form {
@@ -107,8 +107,8 @@ pub fn run(args: &GateArgs) -> anyhow::Result<ExitCode> {
 /// # Errors
 /// If stdout cannot be written.
 pub fn after_run(record: &Record, flags: &Flags, json: bool) -> anyhow::Result<ExitCode> {
-    let conclusion = audit::conclude(record);
-    let gate = audit::gated(record, &conclusion, &record.header.plan.gate);
+    let conclusion = analysis::conclude(record);
+    let gate = analysis::gated(record, &conclusion, &record.header.plan.gate);
     let gated = Gated { record, gate: &gate, allow_open: flags.allow_open };
     if json {
         // The report was the last event of the run itself.

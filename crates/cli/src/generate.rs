@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use fleet::{Host, ServeError};
+use remote::generators::{Host, ServeError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::attend::LEASE;
@@ -38,7 +38,7 @@ pub fn run(args: &GenerateArgs) -> anyhow::Result<ExitCode> {
         cpu_and_steal,
         lease: LEASE,
     };
-    let served = fleet::serve(BufReader::new(io::stdin()), io::stdout(), &host);
+    let served = remote::generators::serve(BufReader::new(io::stdin()), io::stdout(), &host);
     served.map_err(|error| {
         let end = if matches!(error, ServeError::Silent { .. }) { "stdin" } else { "stdout" };
         failed(format!("{end}: {error}"), "whoever wanted this load is gone")

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use audit::{Essentials, machine_mark, machines};
+use analysis::{Essentials, machine_mark, machines};
 use clap::{Args, Subcommand};
 use history::{Entry, History};
 use report::history::{List, Listed, Short};
@@ -123,7 +123,7 @@ fn show(args: &ShowArgs) -> anyhow::Result<ExitCode> {
     let record = records::opened(&args.record)?;
     let short = Short {
         record: &record,
-        conclusion: &audit::conclude(&record),
+        conclusion: &analysis::conclude(&record),
         running: record.ended.is_none() && record::is_being_written(&record.directory),
         files: &folder::files(&record.directory),
     };

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ::hosts::ssh::{Fault, Login};
-use ::hosts::{HostError, Program};
+use ::remote::ssh::{Fault, Login};
+use ::remote::{HostError, Program};
 use clap::Args;
 
 use crate::exit::{Failed, SELF, USAGE};

@@ -12,7 +12,6 @@ mod exit;
 mod explain;
 mod gate;
 mod generate;
-mod habits;
 mod history;
 mod hosts;
 mod live;
@@ -149,7 +148,7 @@ fn main() -> ExitCode {
     // Before clap: a warden must start fast and knows no flags.
     let first = std::env::args_os().nth(1);
     if first.as_deref() == Some(OsStr::new(WARDEN)) {
-        return target::warden_main();
+        return services::warden_main();
     }
     if first.as_deref() == Some(OsStr::new(hosts::SHA256)) {
         return hosts::print_own_sha256();

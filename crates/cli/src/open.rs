@@ -60,7 +60,7 @@ fn page(asked: &Path) -> anyhow::Result<PathBuf> {
     let record = records::opened(asked)?;
     let path = record.directory.join(REPORT_PAGE);
     if !path.is_file() || is_older(&path, &record.directory.join("events.jsonl")) && record.ended.is_none() {
-        let conclusion = audit::conclude(&record);
+        let conclusion = analysis::conclude(&record);
         let explanation = explain::kept(&record.directory);
         let drawn = report::write((&record, &conclusion, explanation.as_ref()), Format::Html, &path);
         drawn.map_err(|error| Failed {

@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use ::explain::{Explanation, Tree};
 use clap::{Args, Subcommand};
-use profile::{Explanation, Tree};
 use report::why;
 
 use crate::exit::{self, Failed};

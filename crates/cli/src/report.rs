@@ -5,11 +5,11 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use ::explain::Explanation;
+use analysis::Conclusion;
 use anyhow::Context;
-use audit::Conclusion;
 use clap::{Args, ValueEnum};
 use machine::Facts;
-use profile::Explanation;
 use record::{Environment, Record};
 use report::plot::{self, Ground};
 use report::{REPORT_PAGE, Sheet};
@@ -92,7 +92,7 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
             .into());
     }
     let record = records::opened(&args.record)?;
-    let conclusion = audit::conclude(&record);
+    let conclusion = analysis::conclude(&record);
     let explanation = explain::kept(&record.directory);
     let out = args.out.as_deref();
     let look = Look {
@@ -110,7 +110,7 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
 /// # Errors
 /// If stdout cannot be written.
 pub fn print(record: &Record, format: Format) -> anyhow::Result<ExitCode> {
-    let conclusion = audit::conclude(record);
+    let conclusion = analysis::conclude(record);
     let explanation = explain::kept(&record.directory);
     let look = Look { width: print::width(), ..Look::default() };
     print::put(None, &drawn((record, &conclusion, explanation.as_ref()), format, &look)?)?;

@@ -6,10 +6,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 use std::{env, fs};
 
+use ::explain::Explanation;
 use clap::Args;
 use lab::{Helpers, LabError, Rig, Stop};
 use plan::Plan;
-use profile::Explanation;
 use record::{Environment, Header, Record, WriteError, Writer};
 use report::REPORT_PAGE;
 use serde_json::Value;
@@ -98,7 +98,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         gate::after_run(&record, &args.limits, args.json)?
     } else if args.json {
         // The last event was the report.
-        exit::of_record(&record, &audit::conclude(&record))
+        exit::of_record(&record, &analysis::conclude(&record))
     } else {
         crate::report::print(&record, Format::Text)?
     };
@@ -164,7 +164,7 @@ pub fn carry(course: Course<'_>) -> anyhow::Result<(Record, Result<(), LabError>
     print::talk(&format!("record: {}", records::typed(&directory).display()));
     let plan = writer.record().header.plan.clone();
     end_orphans();
-    let helpers = Helpers { warden: target::Warden::of_this_program(WARDEN), generate: &[GENERATE] };
+    let helpers = Helpers { warden: services::Warden::of_this_program(WARDEN), generate: &[GENERATE] };
     let stop = Stop::default();
     let mut live = Live::begin(&writer.record().header, directory.clone(), stop.clone(), course.events)?;
     let (wish, teller) = (stop.clone(), live.teller());
@@ -206,7 +206,7 @@ pub fn failed(error: LabError) -> Failed {
 
 /// Leaves the report in the record's folder too. Where the disk is full the report on stdout must do.
 fn keep_reports(record: &Record, explanation: Option<&Explanation>) {
-    let conclusion = audit::conclude(record);
+    let conclusion = analysis::conclude(record);
     // The page first: the text says where it lies.
     for (name, format) in [
         (REPORT_PAGE, Format::Html),
@@ -223,7 +223,7 @@ fn keep_reports(record: &Record, explanation: Option<&Explanation>) {
 
 /// What `report --json` prints of a record.
 fn report_as_json(record: &Record, explanation: Option<&Explanation>) -> Value {
-    ::report::json(record, &audit::conclude(record), explanation)
+    ::report::json(record, &analysis::conclude(record), explanation)
 }
 
 fn adjust(plan: &mut Plan, args: &RunArgs) {
@@ -271,7 +271,7 @@ fn check_networks(plan: &Plan) -> Result<(), Failed> {
         }
     }
     for link in links {
-        target::Network::make(link, &[]).map_err(|error| Failed {
+        services::Network::make(link, &[]).map_err(|error| Failed {
             hint: error.hint().map(str::to_owned),
             message: error.to_string(),
             code: exit::SELF,
@@ -293,7 +293,7 @@ fn check_address(plan: &Plan) -> Result<(), Failed> {
 
 /// Ends what a run left that was killed together with its wardens: it would be measured along with this one.
 fn end_orphans() {
-    let orphans = target::orphans();
+    let orphans = services::orphans();
     for orphan in &orphans {
         print::talk(&format!(
             "ending {} (pid {}), left by a run that was killed",
@@ -301,7 +301,7 @@ fn end_orphans() {
             orphan.id.pid
         ));
     }
-    for id in target::end_orphans(&orphans) {
+    for id in services::end_orphans(&orphans) {
         print::talk(&format!("pid {} could not be ended; it disturbs what is measured", id.pid));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use audit::catalogue::{self, ALL, Entry};
+use analysis::catalogue::{self, ALL, Entry};
 use clap::Args;
 use report::validity;
 

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::time::Duration;
 
-use audit::Essentials;
+use analysis::Essentials;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, params};
 
 /// What SQLite keeps in a file's header to tell whose it is: "prld".

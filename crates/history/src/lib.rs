@@ -11,7 +11,7 @@ mod synchronise;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use audit::Essentials;
+use analysis::Essentials;
 
 pub use synchronise::{Progress, synchronise};
 

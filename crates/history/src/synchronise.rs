@@ -10,7 +10,7 @@ use std::sync::{Mutex, mpsc};
 use std::thread;
 use std::time::Instant;
 
-use audit::{ESSENTIALS_VERSION, Essentials};
+use analysis::{ESSENTIALS_VERSION, Essentials};
 
 use crate::index::{Index, Row, Trouble, put_aside};
 use crate::scan::{Folder, scan};
@@ -115,7 +115,7 @@ fn concluded(folder: &Folder, concluded_by: &str) -> Row {
 fn read(directory: &Path) -> Result<Box<Essentials>, String> {
     let essentials = || {
         let record = record::open(directory).map_err(|error| error.to_string())?;
-        Ok(Box::new(Essentials::of(&record, &audit::conclude(&record))))
+        Ok(Box::new(Essentials::of(&record, &analysis::conclude(&record))))
     };
     let contradictory = |_| {
         Err(format!(

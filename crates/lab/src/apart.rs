@@ -3,7 +3,7 @@
 //! Must not: look at anything that a service did. When a generator begins is settled before the first request is sent, so that what is
 //! dropped for it is dropped for all variants alike.
 
-use audit::checks::late_begin;
+use analysis::checks::late_begin;
 use record::{Block, Trial};
 
 /// Why a block counts for nothing, in words with figures: the latest begin in it; `None` where all began together.

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use hosts::{Channel, HostError};
 use plan::Plan;
 use record::Environment;
-use target::{Attendant, TargetError};
+use remote::{Channel, HostError};
+use services::{Attendant, TargetError};
 
 /// A program `proofload attend` on another machine, as whoever reaches it hands it over.
 #[derive(Debug)]

@@ -6,9 +6,9 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hosts::HostError;
-use hosts::kubernetes::Deployed;
 use plan::{Plan, Variant};
+use remote::HostError;
+use remote::kubernetes::Deployed;
 
 /// How long a connection from this machine may take to open before the address counts as out of reach.
 const REACH_PATIENCE: Duration = Duration::from_secs(5);

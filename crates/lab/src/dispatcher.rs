@@ -2,7 +2,7 @@
 //!
 //! It holds all state of a run. It never looks at which variant is ahead except at the looks of the stop rule.
 
-use audit::Conclusion;
+use analysis::Conclusion;
 use plan::{LookRule, Plan};
 use record::{EndReason, Ended, Event, Record, SliceKind, WriteError, Writer};
 
@@ -162,7 +162,7 @@ impl Dispatcher<'_> {
 
     /// Tells what follows from all blocks so far, and whether the run ends with it.
     fn judge_block(&mut self) -> Option<EndReason> {
-        let conclusion = audit::conclude(self.writer.record());
+        let conclusion = analysis::conclude(self.writer.record());
         self.notify(&Notice::BlockDone(&conclusion));
         match ending::void_for_good(&conclusion) {
             Some(why) => Some(EndReason::Void(why)),
@@ -173,7 +173,7 @@ impl Dispatcher<'_> {
     /// Whether the run ends after this block: by the stop rule at a look, else for want of time.
     fn end_now(&mut self, conclusion: &Conclusion) -> Option<EndReason> {
         let kept = self.blocks_kept();
-        let rule = audit::rule(self.writer.record());
+        let rule = analysis::rule(self.writer.record());
         // Without a last look the file may still name a last block.
         let last = rule.as_ref().and_then(stats::Rule::last).or(self.plan.design.blocks);
         if self.plan.comparisons.is_empty() {
@@ -181,7 +181,8 @@ impl Dispatcher<'_> {
             return (kept >= enough).then_some(EndReason::Measured).or_else(|| self.out_of_time());
         }
         let may_stop = self.plan.design.looks != LookRule::Once;
-        let decided = || conclusion.is_decided() && audit::limits_settled(self.writer.record(), conclusion);
+        let decided =
+            || conclusion.is_decided() && analysis::limits_settled(self.writer.record(), conclusion);
         if may_stop && rule.is_some_and(|rule| rule.is_look(kept)) && decided() {
             return Some(EndReason::Decided);
         }

@@ -22,9 +22,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+use ::services::{Attended, Division, Network, Preparing, Warden};
 use plan::{Cpus, Plan, Preparation};
 use record::{Capture, Prepared, Slice, SliceKind, TrialEnded, TrialStarted};
-use target::{Attended, Division, Network, Preparing, Warden};
 
 use self::deployed::Loaded;
 use self::elsewhere::Elsewhere;
@@ -103,13 +103,13 @@ impl Rig {
     pub fn new(plan: Plan, helpers: Helpers, record: PathBuf, stop: Stop) -> Rig {
         let Helpers { warden, generate } = helpers;
         let plan = Arc::new(plan);
-        let cpus = target::cpus_allowed();
+        let cpus = ::services::cpus_allowed();
         let division = division(&plan, &cpus);
         let run = record.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let elsewhere = Elsewhere::of(&plan, run, generate, &stop);
         let names = plan.variants.iter().flat_map(|variant| &variant.services).map(|service| &service.name);
         let watches = names.map(|name| (name.clone(), processes::Watch::of(&plan, name))).collect();
-        let (values, quota_files, slow) = (BTreeMap::new(), target::quota_files(&[]), BTreeSet::new());
+        let (values, quota_files, slow) = (BTreeMap::new(), ::services::quota_files(&[]), BTreeSet::new());
         let (began, living) = (Instant::now(), Vec::new());
         let (attendants, deployed) = (Attendants::default(), DeployedServices::default());
         Rig {
@@ -279,7 +279,7 @@ fn division(plan: &Plan, cpus: &[usize]) -> Division {
     }
     let threads = plan.variants.iter().filter_map(|variant| variant.load.threads).max().unwrap_or(1);
     let asked = usize::try_from(threads.saturating_mul(plan.generators.local)).unwrap_or(usize::MAX);
-    let apart = target::divide(cpus, Some(asked), target::siblings);
+    let apart = ::services::divide(cpus, Some(asked), ::services::siblings);
     match plan.design.cpus {
         Cpus::Separate => apart,
         Cpus::Shared => apart.shared(cpus),

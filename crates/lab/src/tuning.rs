@@ -2,7 +2,7 @@
 //!
 //! Every choice here uses times and variances only, never which variant is ahead, so it cannot favour one.
 
-use audit::Spread;
+use analysis::Spread;
 use plan::{Design, Metric, Plan, Rate};
 use record::{Allocation, RateChosen, Record, SliceKind, WarmUp};
 use stats::{Components, Quantile};

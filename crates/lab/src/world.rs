@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use plan::{Arrivals, Preparation};
 use record::{Capture, CaptureKind, Generator, Prepared, Slice, SliceKind, TrialEnded, TrialStarted};
-use target::Preparing;
+use services::Preparing;
 
 /// Which trial to start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

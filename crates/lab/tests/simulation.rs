@@ -29,10 +29,10 @@ fn a_planted_effect_is_found_and_its_interval_holds_it() {
     let mut world = Simulated::new(7, &[0.0, 0.20]);
     let (record, result, _folder) = run(plan(2), 7, &mut world);
     result.expect("nothing went wrong");
-    let conclusion = audit::conclude(&record);
+    let conclusion = analysis::conclude(&record);
     let comparison = &conclusion.comparisons[0];
     let estimate = comparison.estimate.as_ref().expect("six blocks give an estimate");
-    assert_eq!(comparison.outcome, audit::Outcome::Better);
+    assert_eq!(comparison.outcome, analysis::Outcome::Better);
     assert_eq!(reason(&record), &EndReason::Decided);
     assert!(estimate.low < 0.20_f64.exp() && 0.20_f64.exp() < estimate.high, "{estimate:?}");
     assert!(world.living.is_empty());
@@ -46,8 +46,8 @@ fn nothing_is_found_where_nothing_is() {
         let (record, result, _folder) = run(plan(2), *seed, &mut world);
         result.expect("nothing went wrong");
         matches!(
-            audit::conclude(&record).comparisons[0].outcome,
-            audit::Outcome::Better | audit::Outcome::Worse
+            analysis::conclude(&record).comparisons[0].outcome,
+            analysis::Outcome::Better | analysis::Outcome::Worse
         )
     });
     // 5 % of 60 is 3; with that rate more than 8 come once in 300 such tests, and the seeds are fixed.
@@ -103,10 +103,10 @@ fn a_budget_too_small_for_a_verdict_is_said_and_not_overspent() {
         plan.design.budget = std::time::Duration::from_secs(seconds);
         let (record, result, _folder) = run(plan, 5, &mut world);
         result.expect("a void run is no error");
-        let conclusion = audit::conclude(&record);
+        let conclusion = analysis::conclude(&record);
         let said: Vec<&str> = conclusion.findings.iter().map(|finding| finding.evidence.as_str()).collect();
         assert!(said.iter().any(|said| said.contains("no verdict is given from fewer than 6")), "{said:?}");
-        assert_eq!(conclusion.comparisons[0].outcome, audit::Outcome::Void);
+        assert_eq!(conclusion.comparisons[0].outcome, analysis::Outcome::Void);
         assert!(record.ended.expect("the run ended").seconds <= seconds as f64);
     }
 }
@@ -140,7 +140,7 @@ fn a_service_that_never_succeeds_voids_the_run_at_once() {
     let why = "no request succeeded; level-0: 0 of 100 succeeded: status 500; level-1: 0 of 100 succeeded: status 500";
     assert_eq!(reason(&record), &EndReason::Void(why.into()));
     assert_eq!(record.complete_blocks().count(), 0);
-    assert_eq!(audit::conclude(&record).comparisons[0].outcome, audit::Outcome::Void);
+    assert_eq!(analysis::conclude(&record).comparisons[0].outcome, analysis::Outcome::Void);
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn the_record_opens_wherever_it_was_cut_off() {
         let cut_in_a_line = cut > 0 && whole[cut - 1] != b'\n' && whole[cut] != b'\n';
         assert_eq!(opened.damage.len(), usize::from(cut_in_a_line));
         assert!(opened.complete_blocks().count() <= record.complete_blocks().count());
-        let _ = audit::conclude(&opened);
+        let _ = analysis::conclude(&opened);
     }
     // A line spoilt in the middle costs that line only.
     let mut spoilt = whole.clone();

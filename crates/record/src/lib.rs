@@ -15,34 +15,22 @@
 //! thing through the same code. A run killed at any moment leaves a record that opens; a line cut off in
 //! the middle is reported as damage and everything before it counts. This crate draws no conclusions.
 
-mod capture;
 mod deployed;
 mod environment;
-mod event;
 mod fold;
-mod generator;
-mod machine;
 mod reader;
-mod slice;
 mod writer;
 
-pub use capture::{
-    AgentSeen, Capture, CaptureKind, CapturedProcess, CapturedService, NodeCounters, Pauses, ProfileFile,
-    ThreadUse,
-};
-pub use deployed::{Deployed, PodSeen};
 pub use environment::Environment;
-pub use event::{
-    Allocation, EndReason, Ended, Event, Prepared, ProcessSeen, RateChosen, ServiceStarted, TrialEnded,
-    TrialStarted, WarmUp, Witness, WorkersLost,
-};
 pub use fold::{Block, Record, Trial};
-pub use generator::{Generator, GeneratorLost, GeneratorPart};
-pub use reader::{OpenError, is_being_written, open};
-pub use slice::{
-    ContractFailure, EndpointCounts, ErrorCount, GeneratorUse, MachineUse, OpenLoop, ServiceUse, Slice,
-    SliceKind, TcpUse,
+pub use model::{
+    AgentSeen, Allocation, Capture, CaptureKind, CapturedProcess, CapturedService, ContractFailure, Deployed,
+    EndReason, Ended, EndpointCounts, ErrorCount, Event, Generator, GeneratorLost, GeneratorPart,
+    GeneratorUse, MachineUse, NodeCounters, OpenLoop, Pauses, PodSeen, Prepared, ProcessSeen, ProfileFile,
+    RateChosen, ServiceStarted, ServiceUse, Slice, SliceKind, TcpUse, ThreadUse, TrialEnded, TrialStarted,
+    WarmUp, Witness, WorkersLost,
 };
+pub use reader::{OpenError, is_being_written, open};
 pub use writer::{WriteError, Writer};
 
 use plan::Plan;

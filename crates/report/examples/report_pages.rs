@@ -6,9 +6,9 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-use audit::conclude;
+use analysis::conclude;
+use explain::{Explanation, Kind};
 use plan::{Comparison, Metric, Rate};
-use profile::{Explanation, Kind};
 use proofload_report::{flame, page};
 use record::{ErrorCount, OpenLoop, Record, Slice};
 use stats::Latencies;

@@ -1,7 +1,7 @@
 //! Two records side by side, as people read them, and as JSON. Pure; what may be compared is `audit`'s business.
 
-use audit::series::Unit;
-use audit::{Across, Shift};
+use analysis::series::Unit;
+use analysis::{Across, Shift};
 use record::Record;
 use serde_json::{Value, json};
 
@@ -40,7 +40,7 @@ impl Compared<'_> {
         for finding in &self.across.findings {
             out += &remark(finding.grade, finding.number(), &finding.evidence, &finding.remedy, width);
         }
-        let numbers = self.across.findings.iter().map(audit::Finding::number);
+        let numbers = self.across.findings.iter().map(analysis::Finding::number);
         out += &explained(explained_by(numbers).as_deref(), width);
         for line in &self.across.left_out {
             out += &wrapped(&format!("not compared: {line}"), "", "  ", width);

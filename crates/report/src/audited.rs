@@ -2,8 +2,8 @@
 //! work.
 
 use anstyle::{AnsiColor, Style};
+use foreign::{About, Audit, Case, Comparison, Finding, Grade, Run, Sides, figure};
 use serde_json::{Value, json};
-use transcript::{About, Audit, Case, Comparison, Finding, Grade, Run, Sides, figure};
 
 use crate::drawing::{BOLD, FAINT, wrapped};
 
@@ -119,7 +119,7 @@ impl Audited<'_> {
     }
 
     /// The interval of a label's repeats, unless it is void.
-    fn pooled(&self, group: &transcript::Group) -> Option<String> {
+    fn pooled(&self, group: &foreign::Group) -> Option<String> {
         let pooled = group.pooled?;
         let void =
             self.audit.findings.iter().any(|finding| {

@@ -1,7 +1,7 @@
 //! A calibration as people read it, and as JSON: how far apart copies came out, and what that lets one find. Pure.
 
+use analysis::{Calibration, Conclusion, Copies, Finding, Noise};
 use anstyle::AnsiColor;
-use audit::{Calibration, Conclusion, Copies, Finding, Noise};
 use comfy_table::{CellAlignment, Table, TableStyle};
 use plan::Plan;
 use record::Record;
@@ -125,7 +125,8 @@ fn table(calibration: &Calibration) -> String {
     let mut table = Table::new();
     let mut columns = vec!["found in 8 of 10 runs".to_owned()];
     if let Some(first) = calibration.metrics.first() {
-        let column = |found: &audit::Found| format!("{}: {} blocks", seconds(found.budget_s), found.blocks);
+        let column =
+            |found: &analysis::Found| format!("{}: {} blocks", seconds(found.budget_s), found.blocks);
         columns.extend(first.found.iter().map(column));
     }
     columns.push("the copies here".to_owned());

@@ -2,8 +2,8 @@
 //!
 //! Must not: know what is said.
 
+use analysis::Grade;
 use anstyle::{AnsiColor, Style};
-use audit::Grade;
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 
 pub(crate) const BOLD: Style = Style::new().bold();

@@ -1,8 +1,8 @@
 //! Numbers as people read them: as many digits as they deserve, and a unit.
 
-use audit::{Difference, Unit};
+use analysis::{Difference, Unit};
+pub use foreign::figure::count;
 use stats::Estimate;
-pub use transcript::figure::count;
 
 mod column;
 

@@ -10,7 +10,7 @@ mod drawing;
 mod forest;
 mod svg;
 
-use profile::{Explanation, Tree};
+use explain::{Explanation, Tree};
 
 use crate::html::{filled, markup, source_of};
 use crate::names;

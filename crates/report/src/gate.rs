@@ -1,7 +1,7 @@
 //! A gate as people read it, as JSON, and as what GitHub's runner understands. Pure; what is kept or broken `audit` has judged.
 
+use analysis::{Gate, Judgement, Measured, Ruling, Unfit};
 use anstyle::{AnsiColor, Style};
-use audit::{Gate, Judgement, Measured, Ruling, Unfit};
 use plan::{Bound, Figure, Metric};
 use record::Record;
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 //!
 //! What a record says stands in [`Essentials`]; nothing is concluded here.
 
-use audit::Essentials;
+use analysis::Essentials;
 
 mod drawn;
 mod grid;

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use audit::Conclusion;
+use analysis::Conclusion;
+use explain::Explanation;
 use plan::{Against, Arrivals};
-use profile::Explanation;
 use record::{Deployed, Ended, Environment, Prepared, RateChosen, Record};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -134,9 +134,9 @@ pub fn schema() -> Value {
 /// The whole report, with what its captures explain.
 pub fn json(record: &Record, conclusion: &Conclusion, why: Option<&Explanation>) -> Value {
     let header = &record.header;
-    let service_time = latencies(conclusion, record, audit::latencies);
+    let service_time = latencies(conclusion, record, analysis::latencies);
     let (open_loop, closed_loop_latency) = if record.is_open_loop() {
-        let response_time = latencies(conclusion, record, audit::responses);
+        let response_time = latencies(conclusion, record, analysis::responses);
         let arrivals = header.plan.design.arrivals;
         (Some(OpenLoop { arrivals, rate: record.rate.as_ref(), response_time, service_time }), Vec::new())
     } else {

@@ -1,7 +1,7 @@
 //! A sheet as Markdown that fits a pull request comment: the answer in the first line, then the figures, then what qualifies them,
 //! and folded away how it was measured.
 
-use audit::{Assumption, Grade, Standing};
+use analysis::{Assumption, Grade, Standing};
 
 use crate::names::cut;
 use crate::sheet::{Answer, Effects, Part, Remark, Row, Sheet};

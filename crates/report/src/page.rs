@@ -18,8 +18,8 @@ mod verdict;
 pub use model::*;
 pub use variants::FLAME_PAGE;
 
-use audit::Conclusion;
-use profile::Explanation;
+use analysis::Conclusion;
+use explain::Explanation;
 use record::Record;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
@@ -85,7 +85,7 @@ pub fn page_data(record: &Record, conclusion: &Conclusion, explanation: Option<&
         None => sheet,
     };
     let (header, design) = (&record.header, &record.header.plan.design);
-    let series = audit::series(record);
+    let series = analysis::series(record);
     let mut left_out = unfinished(record);
     left_out.extend(undrawn(conclusion));
     let parts = sheet.parts.iter();
@@ -122,11 +122,11 @@ pub fn page_data(record: &Record, conclusion: &Conclusion, explanation: Option<&
     }
 }
 
-fn assumption(of: &audit::Assumption) -> Assumption {
+fn assumption(of: &analysis::Assumption) -> Assumption {
     let standing = match of.standing {
-        audit::Standing::Doubtful => "doubtful",
-        audit::Standing::Unchecked => "unchecked",
-        audit::Standing::Supported => "supported",
+        analysis::Standing::Doubtful => "doubtful",
+        analysis::Standing::Unchecked => "unchecked",
+        analysis::Standing::Supported => "supported",
     };
     Assumption { standing: standing.to_owned(), text: of.statement.clone(), evidence: of.evidence.clone() }
 }

@@ -3,7 +3,7 @@
 //! SVG and PNG are the same drawing. It says what the other forms say, in their words, and is the same for the same record on every
 //! machine: letters come from a typeface that is part of the program. Of a void comparison it shows no number.
 
-use audit::Conclusion;
+use analysis::Conclusion;
 use record::Record;
 
 use crate::sheet::Sheet;

@@ -1,7 +1,7 @@
 //! Everything a report says, in words and in order, before it is drawn in any form.
 
-use audit::{Assumption, Conclusion, Finding, Grade, Kind, Outcome, Standing};
-use profile::Explanation;
+use analysis::{Assumption, Conclusion, Finding, Grade, Kind, Outcome, Standing};
+use explain::Explanation;
 use record::{EndReason, Environment, Record};
 
 use crate::validity::explained_by;
@@ -150,7 +150,7 @@ impl Sheet {
     pub fn read_on(mut self, record: &Record, here: &Environment) -> Sheet {
         // Of other machines nothing is known where it is read.
         let environment = Environment { hosts: here.hosts.clone(), ..record.header.environment.clone() };
-        let differences = audit::differences(&environment, here);
+        let differences = analysis::differences(&environment, here);
         if let Some((_, machine)) = self.place.first_mut().filter(|_| !differences.is_empty()) {
             *machine += &format!("; not as where this is read: {}", differences.join("; "));
         }

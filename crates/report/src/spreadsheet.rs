@@ -2,7 +2,7 @@
 //!
 //! RFC 4180 with line feeds alone. Numbers are whole: as many digits as it takes to read the same number again.
 
-use audit::series::Unit;
+use analysis::series::Unit;
 use plan::Variant;
 use record::{Block, Record, Slice};
 
@@ -22,7 +22,7 @@ pub fn csv(record: &Record) -> String {
     let heading = BEFORE.into_iter().chain(factors.iter().map(String::as_str)).chain(AFTER);
     // Into memory, and as many fields a row: neither can fail.
     let _ = out.write_record(heading);
-    let all = audit::series(record);
+    let all = analysis::series(record);
     for (index, variant) in plan.variants.iter().enumerate() {
         let names = names(record, variant);
         for (place, block) in ended(record).enumerate() {
@@ -55,7 +55,7 @@ fn names(record: &Record, variant: &Variant) -> Vec<String> {
     names.map(harmless).collect()
 }
 
-/// The blocks that came to their end, as `audit::series` has them.
+/// The blocks that came to their end, as `analysis::series` has them.
 fn ended(record: &Record) -> impl Iterator<Item = &Block> {
     record.blocks.iter().filter(|block| block.seconds.is_some())
 }

@@ -1,8 +1,8 @@
 //! What about a machine bears on a measurement, as people read it, and as JSON. Pure; nothing is judged here, that is
 //! `machine`'s work.
 
+use analysis::Calibration;
 use anstyle::{AnsiColor, Style};
-use audit::Calibration;
 use machine::{Facts, Grade, Hazard};
 use record::Record;
 use serde_json::{Value, json};

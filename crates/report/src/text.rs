@@ -1,7 +1,7 @@
 //! A sheet as text for a terminal. Colours are ANSI sequences; whoever prints strips them where they do not belong.
 
+use analysis::{Assumption, Comparison, Conclusion, Grade, Kind, Outcome, Standing};
 use anstyle::{AnsiColor, Style};
-use audit::{Assumption, Comparison, Conclusion, Grade, Kind, Outcome, Standing};
 
 use crate::drawing::{BOLD, FAINT, explained, grade, named, remark, table, wrapped};
 use crate::figure::{change, change_alone, factor};

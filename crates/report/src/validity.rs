@@ -3,7 +3,7 @@
 //!
 //! Must not: explain anything itself, or read more of Markdown than the page uses: headings, paragraphs, lists, links, bold words.
 
-use audit::catalogue::{ALL, Entry, Subject};
+use analysis::catalogue::{ALL, Entry, Subject};
 use serde_json::{Value, json};
 
 use crate::drawing::{BOLD, FAINT, grade, wrapped};

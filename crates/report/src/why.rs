@@ -18,7 +18,7 @@ pub use alone::{difference, difference_json, of_tree, of_tree_json};
 pub use long::subjects;
 pub use unit::Unit;
 
-use profile::Explanation;
+use explain::Explanation;
 use serde_json::Value;
 
 pub(crate) use table::Table;

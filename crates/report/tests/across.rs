@@ -2,7 +2,7 @@
 
 mod records;
 
-use audit::across;
+use analysis::across;
 use proofload_report::Compared;
 use record::Record;
 

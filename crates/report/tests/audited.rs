@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use foreign::{Audit, Reader};
 use proofload_report::Audited;
-use transcript::{Audit, Reader};
 
 fn study(name: &str) -> Audit {
     let path =
@@ -14,7 +14,7 @@ fn study(name: &str) -> Audit {
 }
 
 fn text(audit: &Audit, compare: Option<(usize, usize)>) -> String {
-    let comparison = compare.and_then(|(one, other)| transcript::compare(audit, one, other));
+    let comparison = compare.and_then(|(one, other)| foreign::compare(audit, one, other));
     let text = anstream::adapter::strip_str(&Audited { audit, comparison }.text(80)).to_string();
     for line in text.lines() {
         assert!(line.chars().count() <= 80, "{} columns: {line}", line.chars().count());

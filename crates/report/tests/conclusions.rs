@@ -1,6 +1,6 @@
 //! That all of a conclusion reaches whoever reads the report: effects, the copy, assumptions, several metrics, the stop rules.
 
-use audit::conclude;
+use analysis::conclude;
 use plan::{LookRule, Metric};
 use proofload_report::{Sheet, json, markdown, so_far};
 use record::Record;

@@ -24,7 +24,7 @@ fn there_is_a_row_for_each_variant_block_and_metric_with_figures_that_read_back(
     assert_eq!(rows[31][1], "'=HYPERLINK(\"http://x\",\"a\"),  \"b\"");
     let dropped: Vec<&str> = rows.iter().filter(|row| row[5] == "true").map(|row| row[4].as_str()).collect();
     assert_eq!(dropped, ["4"; 15]);
-    let series = audit::series(&record);
+    let series = analysis::series(&record);
     let of = |metric: usize, variant: usize, block: usize| series[metric].values[variant][block];
     let first: Vec<&str> = rows[1].iter().map(String::as_str).collect();
     assert_eq!(

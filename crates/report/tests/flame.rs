@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use profile::{Explanation, Frame, Kind, Node, Package, Tree};
+use explain::{Explanation, Frame, Kind, Node, Package, Tree};
 use proofload_report::flame::{page, page_of_trees, svg, svg_difference, svg_in};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};

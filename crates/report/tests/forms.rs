@@ -1,6 +1,6 @@
 //! What people read, word for word, of a record that is kept in the repository.
 
-use audit::conclude;
+use analysis::conclude;
 use plan::Metric;
 use proofload_report::{Sheet, json, markdown};
 use record::{EndReason, Ended, Environment};

@@ -1,6 +1,6 @@
 //! What people and programs read of a gate, word for word.
 
-use audit::{conclude, gated};
+use analysis::{conclude, gated};
 use plan::GateEntry;
 use proofload_report::Gated;
 use record::Record;

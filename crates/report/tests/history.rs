@@ -4,7 +4,7 @@ mod records;
 
 use std::sync::LazyLock;
 
-use audit::{Asked, Compared, Dated, Essentials, Outcome, conclude, machine_mark, trend};
+use analysis::{Asked, Compared, Dated, Essentials, Outcome, conclude, machine_mark, trend};
 use plan::Metric;
 use proofload_report::history::{List, Listed, Trended};
 use record::EndReason;

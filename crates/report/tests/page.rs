@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use audit::conclude;
+use analysis::conclude;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use plan::Metric;

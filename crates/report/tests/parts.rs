@@ -1,7 +1,7 @@
 //! Variants taken apart, word for word: what each service cost, what came of each request, and what stands where a variant never
 //! succeeded.
 
-use audit::conclude;
+use analysis::conclude;
 use plan::{Endpoint, Metric, Rate, Request};
 use proofload_report::{Sheet, json, markdown, so_far};
 use record::{EndpointCounts, Record, ServiceStarted, ServiceUse};

@@ -1,6 +1,6 @@
 //! The verdict plot: what it shows, of sound, void and hostile records, and that its pixels are there.
 
-use audit::conclude;
+use analysis::conclude;
 use proofload_report::plot::{Ground, png, svg};
 use record::Record;
 use tiny_skia::Pixmap;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use audit::conclude;
+use analysis::conclude;
 use plan::Metric;
 use proofload_report::{json, schema};
 use serde_json::{Map, Value};

@@ -55,7 +55,7 @@ fn a_container_with_a_quota() {
 
 #[test]
 fn a_calibration_says_what_to_expect() {
-    use audit::{Calibration, Copies, Noise, Steal};
+    use analysis::{Calibration, Copies, Noise, Steal};
     let record = record::open(Path::new(KEPT)).expect("the kept record opens");
     let noise = Noise {
         metric: plan::Metric::Throughput,

@@ -1,7 +1,7 @@
 //! What people read of an explanation, word for word where they read it, and that no name from outside does anything.
 
-use audit::conclude;
-use profile::{
+use analysis::conclude;
+use explain::{
     Change, Comparison, Cost, Doubt, Explanation, Frame, Interval, Kind, LineCost, Node, Package, Row,
     Subject, Tax, Tree, Waiting, WorkerShare,
 };

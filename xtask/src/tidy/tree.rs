@@ -10,7 +10,7 @@ use super::code::Code;
 /// Folders that hold nothing written here, wherever they stand.
 const FOREIGN_FOLDERS: [&str; 2] = [".git", "node_modules"];
 
-/// Folders of output, by their whole path: `crates/target` is one of ours.
+/// Folders of output, by their whole path: `crates/services` is one of ours.
 const OUTPUT_FOLDERS: [&str; 7] =
     ["target", "records", "web/dist", "fuzz/target", "fuzz/seeds", "fuzz/corpus", "fuzz/artifacts"];
 

@@ -6,13 +6,13 @@ use std::fmt::Write;
 
 use plan::{Plan, Preparation};
 use report::bytes;
-use target::Cache;
+use services::Cache;
 
 /// Some lines, or nothing where the plan needs neither.
 pub fn lines(plan: &Plan) -> String {
     let mut out = String::new();
     if plan.variants.iter().any(|variant| variant.load.network.is_some())
-        && let Err(error) = target::networks_can_be_made()
+        && let Err(error) = services::networks_can_be_made()
     {
         let _ = writeln!(out, "cannot be run here: {error}");
     }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use audit::POWER;
+use analysis::POWER;
 use plan::Plan;
 use report::{seconds, share};
 use stats::Rule;
@@ -87,7 +87,7 @@ fn known(plan: &Plan) -> Option<Known> {
 fn sd_log(plan: &Plan, directory: &Path) -> Option<f64> {
     // A name may begin like another.
     let record = record::open(directory).ok().filter(|record| record.header.plan.name == plan.name)?;
-    let conclusion = audit::conclude(&record);
+    let conclusion = analysis::conclude(&record);
     let of_metric = conclusion.comparisons.iter().filter(|found| found.metric == plan.design.metric);
     of_metric.filter_map(|found| Some(found.estimate.as_ref()?.sd_log)).reduce(f64::max)
 }

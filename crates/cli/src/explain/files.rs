@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use profile::Source;
+use explain::Source;
 
 /// The largest profile that is read. Half an hour of a busy process at a sample a millisecond has less.
 pub const PROFILE_BYTES_MAX: u64 = 512 << 20;

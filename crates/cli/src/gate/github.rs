@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use audit::Conclusion;
+use analysis::Conclusion;
 use report::Gated;
 
 use crate::exit::Failed;

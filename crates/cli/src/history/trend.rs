@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use audit::{Asked, Dated, Essentials, Trend};
+use analysis::{Asked, Dated, Essentials, Trend};
 use clap::Args;
 use plan::Metric;
 use report::history::{Listed, Trended};
@@ -74,7 +74,7 @@ pub fn run(args: &TrendArgs) -> anyhow::Result<ExitCode> {
     let dated: Vec<Dated<'_>> =
         joined.iter().map(|(listed, essentials)| Dated { name: listed.name, essentials }).collect();
     let asked = Asked { metric: args.metric, variant: args.variant.as_deref() };
-    let trend = audit::trend(&dated, asked);
+    let trend = analysis::trend(&dated, asked);
     missing(&dated, asked, &trend)?;
     let trended = Trended {
         experiment: &args.experiment,

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use fleet::ClockOffset;
-use hosts::Program;
-use hosts::ssh::{Kept, State};
+use remote::Program;
+use remote::generators::ClockOffset;
+use remote::ssh::{Kept, State};
 use report::{bytes, micros, seconds};
 use serde_json::{Value, json};
 

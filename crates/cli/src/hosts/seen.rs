@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use fleet::ClockOffset;
-use hosts::HostError;
-use hosts::ssh::{Facts, Fault, Login, Removed, State};
+use remote::HostError;
+use remote::generators::ClockOffset;
+use remote::ssh::{Facts, Fault, Login, Removed, State};
 
 /// A machine that was asked for.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl There {
             return Ok(self);
         }
         let channel = login.start(&["generate"])?;
-        let clock = fleet::compare_clocks(channel.input, channel.output).map_err(|error| {
+        let clock = remote::generators::compare_clocks(channel.input, channel.output).map_err(|error| {
             let fault = Fault::Ended { at: "while clocks were compared", words: error.to_string() };
             HostError::Ssh { host: channel.name, fault: Box::new(fault) }
         })?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hosts::ssh::Copied;
+use remote::ssh::Copied;
 use report::{bytes, seconds};
 
 use crate::print;

@@ -1,6 +1,6 @@
 //! The two tables of the live view: comparisons with their intervals, variants with what their slices gave. Pure.
 
-use audit::Outcome;
+use analysis::Outcome;
 use ratatui_core::style::{Color, Style};
 use ratatui_core::text::{Line, Span};
 use report::{micros, rate, share};

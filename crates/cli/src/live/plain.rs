@@ -2,7 +2,7 @@
 
 use lab::{Notice, Progress};
 use report::rate;
-use target::Preparing;
+use services::Preparing;
 
 use super::screen::{Screen, Trace};
 use super::words;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use audit::conclude;
+use analysis::conclude;
 use lab::{Doing, Notice, Progress};
 use record::{Block, Record};
 

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use audit::{Comparison, Conclusion, Outcome};
+use analysis::{Comparison, Conclusion, Outcome};
 use lab::{Doing, Notice, Progress};
 use plan::{LookRule, Plan};
 use record::{CaptureKind, Slice, SliceKind};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use lab::{Connecting, Notice, Progress};
 use record::{Generator, Prepared, RateChosen};
 use report::{bytes, change, change_alone, factor, rate, seconds, share};
-use target::Preparing;
+use services::Preparing;
 
 use super::screen::{Compared, Place, SoFar};
 

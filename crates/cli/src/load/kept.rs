@@ -10,7 +10,7 @@ use load::{BUCKET_NS, Process, Rate};
 use stats::Quantile;
 
 use super::outcome::Outcome;
-use audit::checks::SENT_SHARE_MIN;
+use analysis::checks::SENT_SHARE_MIN;
 
 /// Into so many stretches a ramp is divided.
 pub const STRETCHES: usize = 10;

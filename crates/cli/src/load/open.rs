@@ -1,7 +1,7 @@
 //! What open loop adds to a run: the rate that was asked for and came about, and whether the client or its connections
 //! stood in the way. Pure.
 
-use audit::checks::{LAG_MAX_NS, LAG_SHARE_MAX, QUEUED_SHARE_MAX, SENT_SHARE_MIN};
+use analysis::checks::{LAG_MAX_NS, LAG_SHARE_MAX, QUEUED_SHARE_MAX, SENT_SHARE_MIN};
 use load::{Arrivals, Process, Rate};
 use report::{rate, share};
 use stats::Latencies;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use audit::checks::GENERATOR_SHARE_MAX;
+use analysis::checks::GENERATOR_SHARE_MAX;
 use load::{Address, Arrivals, Phase, Slice, Until};
 use report::{count, seconds, share};
 

@@ -58,7 +58,7 @@ pub fn run(args: &DiffArgs) -> anyhow::Result<ExitCode> {
     if let Some([of_a, of_b]) = args.requests.as_deref() {
         (a, b) = (per_request(a, *of_a)?, per_request(b, *of_b)?);
     }
-    let comparison = profile::compare_trees((&a.name, &a.tree), (&b.name, &b.tree));
+    let comparison = explain::compare_trees((&a.name, &a.tree), (&b.name, &b.tree));
     if let Some(page) = &args.html {
         let ((of_a, unit), (of_b, _)) = (shown(&a.tree, a.unit), shown(&b.tree, b.unit));
         let title = format!("{} against {}", b.name, a.name);
@@ -81,5 +81,5 @@ fn per_request(of: Profile, requests: u64) -> Result<Profile, Failed> {
         Unit::Bytes | Unit::BytesPerRequest => (Unit::BytesPerRequest, 1.0),
         Unit::Nanoseconds | Unit::MicrosPerRequest => (Unit::MicrosPerRequest, 1e-3),
     };
-    Ok(Profile { tree: profile::merge(&[(&of.tree, of_one / requests as f64)]), unit, ..of })
+    Ok(Profile { tree: explain::merge(&[(&of.tree, of_one / requests as f64)]), unit, ..of })
 }

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::process::ExitCode;
 
-use profile::{Naming, Tree, Values};
+use explain::{Naming, Tree, Values};
 use report::flame;
 use report::why::{self, Unit};
 
@@ -46,19 +46,19 @@ pub fn run(path: &Path, form: &FormArgs) -> anyhow::Result<ExitCode> {
     let text = match form.format {
         Form::Text => plain(out, drawn(&name, &tree, unit)),
         Form::Json => format!("{:#}\n", why::of_tree_json(&name, &tree, unit)),
-        Form::Folded => profile::folded(&tree),
+        Form::Folded => explain::folded(&tree),
         Form::Svg => {
             let (tree, unit) = shown(&tree, unit);
             flame::svg_in(&tree, unit, &name)
         }
         Form::Firefox => {
             let values = if unit == Unit::Bytes { Values::Bytes } else { Values::Nanoseconds };
-            format!("{}\n", profile::firefox(&[(name, &tree)], values))
+            format!("{}\n", explain::firefox(&[(name, &tree)], values))
         }
         Form::Cpuprofile => {
             // The format has times alone: a microsecond for a byte.
             let factor = if unit == Unit::Bytes { 1e3 } else { 1.0 };
-            format!("{}\n", profile::cpuprofile(&profile::merge(&[(&tree, factor)])))
+            format!("{}\n", explain::cpuprofile(&explain::merge(&[(&tree, factor)])))
         }
         Form::Html => {
             let (tree, unit) = shown(&tree, unit);
@@ -89,7 +89,7 @@ pub fn read(path: &Path) -> Result<Profile, Failed> {
         true => (v8_log::preprocessed(path)?, format!("{name}.json")),
         false => (text, name.clone()),
     };
-    let profile = profile::read_any(&told, &text).map_err(|error| failed(error.to_string()))?;
+    let profile = explain::read_any(&told, &text).map_err(|error| failed(error.to_string()))?;
     let files = Files::of(Path::new("."));
     // The folder of a service whose profile somebody left is nobody's to know: it is taken from the files that are named.
     let naming = Naming { directory: "", source: &files };
@@ -109,5 +109,5 @@ pub fn shown(tree: &Tree, unit: Unit) -> (Tree, &'static str) {
         Unit::BytesPerRequest => (1.0, "B/request"),
         Unit::Bytes => (1.0, "B"),
     };
-    (profile::merge(&[(tree, factor)]), unit)
+    (explain::merge(&[(tree, factor)]), unit)
 }

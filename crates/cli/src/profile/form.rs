@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use profile::{Explanation, Subject, Tree, Values};
+use explain::{Explanation, Subject, Tree, Values};
 use report::{flame, why};
 
 use super::{plain, put};
@@ -87,9 +87,9 @@ pub fn print(args: &FormArgs, explanation: &Explanation, title: &str) -> anyhow:
                 .collect();
             let trees: Vec<(String, &Tree)> = trees.iter().map(|(name, tree)| (name.clone(), tree)).collect();
             let values = if args.heap { Values::Bytes } else { Values::Nanoseconds };
-            format!("{}\n", profile::firefox(&trees, values))
+            format!("{}\n", explain::firefox(&trees, values))
         }
-        Form::Folded => profile::folded(&one(args, &chosen, if args.heap { 1.0 } else { NANOSECONDS })?.1),
+        Form::Folded => explain::folded(&one(args, &chosen, if args.heap { 1.0 } else { NANOSECONDS })?.1),
         Form::Svg => {
             let (name, tree) = one(args, &chosen, 1.0)?;
             let unit = if args.heap { "B/request" } else { "µs/request" };
@@ -97,7 +97,7 @@ pub fn print(args: &FormArgs, explanation: &Explanation, title: &str) -> anyhow:
         }
         Form::Cpuprofile => {
             let factor = if args.heap { NANOSECONDS } else { THOUSAND_REQUESTS };
-            format!("{}\n", profile::cpuprofile(&one(args, &chosen, factor)?.1))
+            format!("{}\n", explain::cpuprofile(&one(args, &chosen, factor)?.1))
         }
     };
     match (args.format, args.heap) {
@@ -119,7 +119,7 @@ fn width(out: Option<&Path>) -> usize {
 }
 
 fn scaled(tree: &Tree, factor: f64) -> Tree {
-    profile::merge(&[(tree, factor)])
+    explain::merge(&[(tree, factor)])
 }
 
 fn tree<'a>(args: &FormArgs, subject: &'a Subject) -> Option<&'a Tree> {

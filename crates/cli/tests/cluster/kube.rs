@@ -7,10 +7,10 @@ mod service;
 
 use std::time::{Duration, Instant};
 
-use fleet::{Fleet, FleetError, Ran, Remote};
-use hosts::kubernetes::ClusterError;
-use hosts::{Channel, HostError};
 use load::{Arrivals, LoadSpec, Process, Rate, Until};
+use remote::generators::{Fleet, FleetError, Ran, Remote};
+use remote::kubernetes::ClusterError;
+use remote::{Channel, HostError};
 
 use self::cluster::{IMAGE, Namespace, control_network, script};
 use self::service::Service;
@@ -35,7 +35,7 @@ fn pods(namespace: &Namespace, pods: u32) -> plan::Kubernetes {
 fn open(cluster: &plan::Kubernetes) -> Result<Vec<Channel>, HostError> {
     let mut told = Vec::new();
     let mut tell = |words| told.push(words);
-    let opened = hosts::kubernetes::open(cluster, "Test: Größe/1", &["generate"], &mut tell, NEVER);
+    let opened = remote::kubernetes::open(cluster, "Test: Größe/1", &["generate"], &mut tell, NEVER);
     assert!(!told.is_empty() || opened.is_err(), "nobody was told how far it is");
     opened
 }
@@ -191,7 +191,7 @@ fn what_cannot_be_had_is_told_in_the_clusters_words_and_nothing_stays() {
 fn a_program_that_fails_at_once_is_told_with_what_it_said() {
     control_network();
     let namespace = Namespace::new("crashes");
-    let opened = hosts::kubernetes::open(&pods(&namespace, 2), "x", &["generate-not"], &mut |_| {}, NEVER);
+    let opened = remote::kubernetes::open(&pods(&namespace, 2), "x", &["generate-not"], &mut |_| {}, NEVER);
     let error = opened.expect_err("there is no such subcommand").to_string();
     assert!(error.contains("exit code 2") && error.contains("generate-not"), "{error}");
     namespace.is_empty_within(Duration::from_secs(10));
@@ -206,7 +206,7 @@ fn who_does_not_want_them_any_more_waits_for_nothing() {
     let cluster = plan::Kubernetes { resources: hungry, ..pods(&namespace, 1) };
     let began = Instant::now();
     let cancelled = || began.elapsed() > Duration::from_secs(3);
-    let opened = hosts::kubernetes::open(&cluster, "x", &["generate"], &mut |_| {}, &cancelled);
+    let opened = remote::kubernetes::open(&cluster, "x", &["generate"], &mut |_| {}, &cancelled);
     assert!(matches!(opened, Err(HostError::Cluster(ClusterError::Cancelled))), "{opened:?}");
     assert!(began.elapsed() < Duration::from_secs(8), "after {:?}", began.elapsed());
     namespace.is_empty_within(Duration::from_secs(10));

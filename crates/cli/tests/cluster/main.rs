@@ -7,8 +7,8 @@ mod kube;
 mod services;
 mod ssh;
 
-use fleet::{Fleet, Remote};
 use load::LoadSpec;
+use remote::generators::{Fleet, Remote};
 
 /// These as one fleet, which knows their clocks and has this to do.
 fn begun(remotes: Vec<Remote>, specs: Vec<LoadSpec>) -> Fleet {

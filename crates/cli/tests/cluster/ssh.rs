@@ -10,8 +10,8 @@ mod server;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hosts::ssh::{self, Login};
-use hosts::{Channel, HostError, Program};
+use remote::ssh::{self, Login};
+use remote::{Channel, HostError, Program};
 
 use crate::hosts::{Hosts, program};
 

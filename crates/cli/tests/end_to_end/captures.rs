@@ -20,7 +20,8 @@ fn captured(place: &Place, service: &str, load: &str) -> Vec<Capture> {
     );
     let plan = plan::parse(&text, &place.path("")).expect("a plan");
     fs::create_dir_all(place.record().join("logs")).expect("a folder for logs");
-    let warden = target::Warden { command: vec![env!("CARGO_BIN_EXE_proofload").into(), "__warden".into()] };
+    let warden =
+        services::Warden { command: vec![env!("CARGO_BIN_EXE_proofload").into(), "__warden".into()] };
     let mut rig =
         Rig::new(plan, Helpers { warden, generate: &["generate"] }, place.record(), Stop::default());
     let start = Start { block: 1, variant: 0, padding_bytes: 7, requests_seed: 1, capture: Some(1) };

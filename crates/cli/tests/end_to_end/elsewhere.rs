@@ -50,7 +50,8 @@ budget = "60s"
 /// A rig whose machines elsewhere are programs on this one, and their numbers.
 fn rig(place: &Place, plan: Plan) -> (Rig, BTreeMap<String, u32>) {
     fs::create_dir_all(place.record().join("logs")).expect("a folder for logs");
-    let warden = target::Warden { command: vec![env!("CARGO_BIN_EXE_proofload").into(), "__warden".into()] };
+    let warden =
+        services::Warden { command: vec![env!("CARGO_BIN_EXE_proofload").into(), "__warden".into()] };
     let mut numbers = BTreeMap::new();
     let attendants = Attendants::open(&plan, &mut |host| {
         let number = place.path(host.trim_start_matches("ssh://"));
@@ -60,7 +61,7 @@ fn rig(place: &Place, plan: Plan) -> (Rig, BTreeMap<String, u32>) {
         shell
             .arg(env!("CARGO_BIN_EXE_proofload"))
             .env("PROOFLOAD_TEST_PLACE", place.path("x").parent().expect("the place"));
-        let channel = hosts::here(host, shell)?;
+        let channel = remote::here(host, shell)?;
         numbers.insert(host.to_owned(), number);
         Ok(Reached { channel, address: Some("127.0.0.1".parse().expect("an address")) })
     });

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use profile::{Comparison, Explanation, Frame, Kind, Subject};
+use explain::{Comparison, Explanation, Frame, Kind, Subject};
 use record::{Capture, CaptureKind};
 
 use crate::place::{Place, proofload, stderr, stdout};

@@ -53,7 +53,7 @@ requests = [{ name = "fast", path = "/", weight = 4 }, { name = "slow", path = "
     }
     let record = record::open(&place.record()).expect("the record opens");
     // Four in five of all requests are fast, so the median of all would show nothing.
-    let conclusion = audit::conclude(&record);
+    let conclusion = analysis::conclude(&record);
     let ratio = conclusion.comparisons[0].estimate.as_ref().expect("an estimate").ratio;
     assert!((2.0..3.5).contains(&ratio), "{ratio}");
     for trial in record.complete_blocks().flat_map(|block| &block.trials) {

@@ -3,7 +3,7 @@
 //! By now the record has its end, and nothing here changes what was measured, or how the run ended. What cannot be captured is kept as
 //! missing, with the reason.
 
-use audit::Outcome;
+use analysis::Outcome;
 use record::{Capture, CaptureKind, CapturedService, EndReason, Ended, Event, SliceKind};
 
 use super::{Dispatcher, Doing, LabError, Notice, ending};
@@ -56,7 +56,7 @@ impl Dispatcher<'_> {
             }
             _ => return Some("the run came to no result".to_owned()),
         }
-        let conclusion = audit::conclude(self.writer.record());
+        let conclusion = analysis::conclude(self.writer.record());
         let is_void = match &conclusion.comparisons[..] {
             [] => conclusion.is_void(),
             asked => asked.iter().all(|comparison| comparison.outcome == Outcome::Void),

@@ -1,7 +1,7 @@
 //! What ends a run before its rule does: what a failure makes of its record and tells its caller, and findings that no further block
 //! can heal. Pure.
 
-use audit::{Comparison, Conclusion, Finding, Outcome};
+use analysis::{Comparison, Conclusion, Finding, Outcome};
 use record::{EndReason, WriteError};
 
 use super::LabError;

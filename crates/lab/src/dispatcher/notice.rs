@@ -1,9 +1,9 @@
 //! What a run tells whoever watches it: where it is, and what happened just now. It says nothing that is not in the record too, or
 //! soon will be.
 
-use audit::Conclusion;
+use analysis::Conclusion;
 use record::{CaptureKind, Generator, Prepared, RateChosen, Slice};
-use target::Preparing;
+use services::Preparing;
 
 use crate::world::{Connecting, Lost};
 

@@ -4,7 +4,7 @@
 //! where every variant is one, it is rather the experiment that is wrong than what it compares. And one that succeeds now and then
 //! not at all has no figure that could be judged. One whose answers lack what the experiment expects to be varied is measured for nothing.
 
-use audit::NoSuccess;
+use analysis::NoSuccess;
 use record::{Event, Slice};
 
 use super::{Dispatcher, Notice, treatment};
@@ -33,7 +33,7 @@ impl Dispatcher<'_> {
         let each = |of: fn(&record::Record, usize) -> Option<NoSuccess>| {
             (0..self.plan.variants.len()).map(|index| of(record, index)).collect::<Vec<_>>()
         };
-        let (never, now_and_then) = (each(audit::never_succeeded), each(audit::fruitless_slices));
+        let (never, now_and_then) = (each(analysis::never_succeeded), each(analysis::fruitless_slices));
         if never.iter().all(Option::is_some) {
             return Some(format!("no request succeeded; {}", self.named(&never)));
         }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use record::{Capture, CaptureKind, CapturedService, SliceKind};
 use rustix::time::{ClockId, clock_gettime};
-use target::{Agent, AgentHost, Arming, Attended, ProcessThreads, TargetError, Wanted};
+use services::{Agent, AgentHost, Arming, Attended, ProcessThreads, TargetError, Wanted};
 
 use self::native::Native;
 use self::told::{Came, Told};

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hosts::kubernetes::{Behind, ClusterError, Deployed, Pod};
 use load::{Address, LoadSpec, Request, Until};
 use plan::{Ready, Service, Variant};
 use record::PodSeen;
+use remote::kubernetes::{Behind, ClusterError, Deployed, Pod};
 
 use super::{Rig, network};
 use crate::world::Failure;

@@ -9,11 +9,11 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fleet::{Fleet, FleetError, Ran, Remote};
-use hosts::{Channel, HostError, Waiting, Wanted};
 use load::{LoadSpec, Until};
 use plan::Plan;
 use record::{Generator, GeneratorPart};
+use remote::generators::{Fleet, FleetError, Ran, Remote};
+use remote::{Channel, HostError, Waiting, Wanted};
 
 use crate::stop::Stop;
 use crate::world::{Connected, Connecting, Failure, Lost};
@@ -78,7 +78,7 @@ impl Elsewhere {
     }
 
     fn connect_all(&mut self, watch: &mut dyn FnMut(Connecting<'_>)) -> Result<Connected, Failure> {
-        let channels = self.opened(watch, hosts::generators)?;
+        let channels = self.opened(watch, remote::generators)?;
         let (remotes, kept): (Vec<Remote>, Vec<Kept>) = channels.into_iter().map(taken).unzip();
         // They are dropped with the fleet where it cannot be had.
         let fleet = Fleet::connect(remotes).map_err(|errors| Failure::Generator(sentences(&errors)))?;
@@ -100,7 +100,7 @@ impl Elsewhere {
         }
         let mut given_up = Vec::new();
         let names = fleet.generators();
-        for places in hosts::together(&self.plan.generators, &missing) {
+        for places in remote::together(&self.plan.generators, &missing) {
             match self.have_back(fleet, &places, watch) {
                 Ok(()) => {}
                 Err(Failure::Generator(why)) => given_up.extend(places.iter().map(|place| {
@@ -125,7 +125,7 @@ impl Elsewhere {
         places: &[usize],
         watch: &mut dyn FnMut(Connecting<'_>),
     ) -> Result<(), Failure> {
-        let channels = self.opened(watch, |wanted, waiting| hosts::again(wanted, places, waiting))?;
+        let channels = self.opened(watch, |wanted, waiting| remote::again(wanted, places, waiting))?;
         let (remotes, kept): (Vec<Remote>, Vec<Kept>) = channels.into_iter().map(taken).unzip();
         // First, so that what is left of the lost ones is gone before others work beside it.
         places.iter().zip(kept).for_each(|(place, kept)| self.kept[*place] = kept);
@@ -224,7 +224,7 @@ impl Elsewhere {
         errors.iter().map(lost).collect()
     }
 
-    fn remember(&mut self, generators: &[fleet::Generator], errors: &[FleetError]) {
+    fn remember(&mut self, generators: &[remote::generators::Generator], errors: &[FleetError]) {
         for error in errors {
             let place = generators.iter().position(|generator| generator.name == error.generator());
             self.gone.extend(place.map(|place| (place, error.to_string())));
@@ -246,7 +246,8 @@ fn taken(channel: Channel) -> (Remote, Kept) {
 }
 
 fn generators(fleet: &Fleet) -> Vec<Generator> {
-    let told = |fleet::Generator { name, host, processors }| Generator { name, host, processors };
+    let told =
+        |remote::generators::Generator { name, host, processors }| Generator { name, host, processors };
     fleet.generators().into_iter().map(told).collect()
 }
 
@@ -255,7 +256,7 @@ fn divided(
     spec: &LoadSpec,
     division: &Division<'_>,
     local: u32,
-    generators: &[fleet::Generator],
+    generators: &[remote::generators::Generator],
 ) -> Vec<LoadSpec> {
     let cpus = u32::try_from(division.cpus.len()).unwrap_or(u32::MAX);
     let threads = |place: u32, connections: u32| {
@@ -276,7 +277,7 @@ fn divided(
     (0..).zip(spec.divided_among(count, threads)).map(&mut place).collect()
 }
 
-fn kept_part(part: fleet::Part, here: bool) -> GeneratorPart {
+fn kept_part(part: remote::generators::Part, here: bool) -> GeneratorPart {
     GeneratorPart {
         name: part.name,
         here,
@@ -319,14 +320,14 @@ mod tests {
 
     use super::*;
 
-    fn generator(processors: u32) -> fleet::Generator {
-        fleet::Generator { name: "g".into(), host: "h".into(), processors }
+    fn generator(processors: u32) -> remote::generators::Generator {
+        remote::generators::Generator { name: "g".into(), host: "h".into(), processors }
     }
 
     fn parts(
         connections: u32,
         threads: Option<u32>,
-        generators: &[fleet::Generator],
+        generators: &[remote::generators::Generator],
     ) -> Vec<(u32, u32, Vec<usize>)> {
         let address = Address::Tcp("127.0.0.1:1".parse().expect("an address"));
         let spec = LoadSpec { connections, ..LoadSpec::new(address, vec![Request::new("GET", "/", "a")]) };

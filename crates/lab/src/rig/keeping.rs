@@ -1,8 +1,8 @@
 //! What engine and services report, in the record's words. Pure: it moves figures and judges none.
 
 use record::{EndpointCounts, MachineUse, OpenLoop, ServiceUse, Slice, SliceKind};
+use services::Sample;
 use stats::Latencies;
-use target::Sample;
 
 /// What a living service had used by one moment.
 pub(super) struct Sampled {
@@ -139,10 +139,10 @@ fn keep_latencies_of(slice: &mut load::Slice, endpoint: Option<&str>) {
     (slice.latency, slice.response) = (latency, response);
 }
 
-pub(super) fn cpu_source(source: target::CpuSource) -> &'static str {
+pub(super) fn cpu_source(source: services::CpuSource) -> &'static str {
     match source {
-        target::CpuSource::Group => "control group",
-        target::CpuSource::Processes => "processes",
+        services::CpuSource::Group => "control group",
+        services::CpuSource::Processes => "processes",
     }
 }
 

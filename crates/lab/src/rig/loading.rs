@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use load::{Address, Arrivals, Contract, Generator, LoadSpec, Process, Rate, Until};
 use plan::{Plan, Variant};
 use record::{GeneratorPart, Slice};
-use target::Network;
+use services::Network;
 
 use super::elsewhere::{Division, Elsewhere};
 use super::keeping::{Place, kept};

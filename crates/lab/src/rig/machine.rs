@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use record::MachineUse;
 use rustix::time::{ClockId, clock_gettime};
-use target::{HostView, MachineTexts as Texts};
+use services::{HostView, MachineTexts as Texts};
 
 mod counters;
 pub(super) mod spin;

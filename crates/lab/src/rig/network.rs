@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use plan::{Generators, Load};
-use target::{Network, NetworkError};
+use services::{Network, NetworkError};
 
 use crate::world::Failure;
 

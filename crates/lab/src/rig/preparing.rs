@@ -2,7 +2,7 @@
 
 use plan::Preparation;
 use record::Prepared;
-use target::{Cache, PrepareError, Preparing};
+use services::{Cache, PrepareError, Preparing};
 
 use super::services::last_words;
 use super::{LOGS, Rig, file_name};
@@ -20,7 +20,7 @@ impl Rig {
         let made = Cache::of_this_user()
             .and_then(|cache| cache.prepare(&self.warden, step, &log, watch, &cancelled))
             .map_err(failed)?;
-        self.values.extend(target::prepared_placeholders([(step.name.as_str(), made.path.as_path())]));
+        self.values.extend(services::prepared_placeholders([(step.name.as_str(), made.path.as_path())]));
         let (name, key, seconds) = (step.name.clone(), made.key, made.took.as_secs_f64());
         Ok(Prepared { name, key, made: made.made, seconds, bytes: made.bytes })
     }

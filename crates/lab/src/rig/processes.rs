@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use plan::Plan;
 use record::{ProcessSeen, ServiceStarted};
-use target::{Attended, Listening, Sight, TargetError};
+use services::{Attended, Listening, Sight, TargetError};
 
 use super::Rig;
 use super::keeping::cpu_source;
@@ -42,7 +42,7 @@ impl Watch {
         let mut given: Vec<(String, String)> = set.chain(words.filter_map(assigned)).collect();
         given.sort_unstable();
         given.dedup();
-        let watched = audit::checks::WATCHED_VARIABLES.map(str::to_owned);
+        let watched = analysis::checks::WATCHED_VARIABLES.map(str::to_owned);
         let mut names: Vec<String> = given.iter().map(|(name, _)| name.clone()).chain(watched).collect();
         names.sort_unstable();
         names.dedup();
@@ -52,7 +52,7 @@ impl Watch {
     /// A variable as it is kept. What came from elsewhere, the shell that Proofload was started in for example, may be a secret.
     fn told(&self, name: &str, value: &str) -> String {
         let given = self.given.iter().filter(|(given, literal)| given == name && !literal.is_empty());
-        let watched = audit::checks::WATCHED_VARIABLES.contains(&name);
+        let watched = analysis::checks::WATCHED_VARIABLES.contains(&name);
         let known =
             watched || value.is_empty() || given.into_iter().any(|(_, literal)| value.contains(literal));
         if known { value.to_owned() } else { "(another value)".to_owned() }
@@ -122,7 +122,7 @@ fn sight(service: &Attended, watch: &Watch) -> Result<Sight, TargetError> {
 
 fn kept(sight: &Sight, watch: &Watch) -> Vec<ProcessSeen> {
     let told = |(name, value): (&String, &String)| (name.clone(), watch.told(name, value));
-    let kept = |process: &target::ProcessInfo| {
+    let kept = |process: &services::ProcessInfo| {
         let mut command = process.argv.join(" ");
         cut_at(&mut command, COMMAND_BYTES_MAX);
         ProcessSeen {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use plan::{Service, Variant};
 use record::{TrialEnded, WorkersLost};
-use target::{AgentHost, Attended, Distant, Placement, Ports, TargetError};
+use services::{AgentHost, Attended, Distant, Placement, Ports, TargetError};
 
 use super::deployed::pods_kept;
 use super::{LOGS, LOOPBACK, Living, Rig, file_name, network, processes};
@@ -62,7 +62,8 @@ impl Rig {
         placement.cpus.clone_from(&self.division.services);
         placement.values.clone_from(&self.values);
         let cancelled = || self.stop.is_requested();
-        let running = target::start(&self.warden, service, ports, &placement, &cancelled).map_err(failed)?;
+        let running =
+            services::start(&self.warden, service, ports, &placement, &cancelled).map_err(failed)?;
         Ok(Attended::Here(Box::new(running)))
     }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use record::{MachineUse, ServiceUse, Slice};
-use target::{Attendant, Attended, First, HostView, Running, Sample, ServiceView, Viewing};
+use services::{Attendant, Attended, First, HostView, Running, Sample, ServiceView, Viewing};
 
 use super::elsewhere::Elsewhere;
 use super::keeping::{Sampled, uses};
@@ -116,7 +116,7 @@ impl Rig {
         let generators = || self.elsewhere.iter().flat_map(Elsewhere::processes);
         let helpers_ns = || {
             services().map(Running::warden_cpu_ns).sum::<u64>()
-                + generators().filter_map(target::process_cpu_ns).sum::<u64>()
+                + generators().filter_map(services::process_cpu_ns).sum::<u64>()
         };
         Some(Look::now(at_ns, &self.cpus, &self.quota_files, helpers_ns))
     }
@@ -158,11 +158,11 @@ impl Rig {
     pub(super) fn find_quotas(&mut self) {
         let services = self.living.iter().flat_map(|living| &living.services);
         let pids: Vec<u32> = services.filter_map(|service| service.here()).map(Running::pid).collect();
-        self.quota_files = target::quota_files(&pids);
+        self.quota_files = services::quota_files(&pids);
     }
 
     /// A machine that is lost, with what ran there.
-    fn lost(&self, error: target::TargetError) -> Failure {
+    fn lost(&self, error: services::TargetError) -> Failure {
         failed_on(error, self.living.iter().flat_map(|living| &living.services))
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use load::{Fetched, Request};
 use record::Witness;
-use target::Network;
+use services::Network;
 
 use super::processes::cut_at;
 use super::requests::requests;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use audit::{Outcome, conclude};
+use analysis::{Outcome, conclude};
 use plan::{Metric, Plan, Rate};
 use proofload_lab::{LabError, Notice, ROUNDS, Schedule, TRIALS, VARIANTS_MAX, capture_only, explained};
 use record::{Capture, CaptureKind, EndReason, Record};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use audit::{Outcome, conclude};
+use analysis::{Outcome, conclude};
 use proofload_lab::{Notice, Taken};
 use record::{Block, EndReason, Environment, MachineUse, Record, Slice};
 use stats::Looks;

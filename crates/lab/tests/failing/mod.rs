@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use audit::{Conclusion, Outcome, conclude};
+use analysis::{Conclusion, Outcome, conclude};
 use plan::{LookRule, Metric, Plan, Rate};
 use record::{EndReason, Record};
 

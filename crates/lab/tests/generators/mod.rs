@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use audit::{Grade, Outcome, conclude};
+use analysis::{Grade, Outcome, conclude};
 use plan::{Generators, Plan};
 use proofload_lab::{LabError, Notice};
 use record::{EndReason, Record};

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use audit::Outcome;
+use analysis::Outcome;
 use plan::{Metric, Plan, Rate};
 use record::{EndReason, Record, SliceKind};
 
@@ -26,7 +26,7 @@ fn a_planted_difference_in_latency_is_found_though_throughput_says_the_opposite(
     world.slower = vec![0.0, 0.20];
     let (record, result, _folder) = run(latency_plan(Metric::P99, Rate::ShareOfCapacity(0.6)), 7, &mut world);
     result.expect("nothing went wrong");
-    let conclusion = audit::conclude(&record);
+    let conclusion = analysis::conclude(&record);
     assert_eq!(conclusion.findings, []);
     let comparison = &conclusion.comparisons[0];
     assert_eq!(comparison.outcome, Outcome::Worse);
@@ -49,7 +49,7 @@ fn no_difference_in_latency_is_found_where_there_is_none() {
         plan.design.budget = Duration::from_secs(90);
         let (record, result, _folder) = run(plan, *seed, &mut world);
         result.expect("nothing went wrong");
-        matches!(audit::conclude(&record).comparisons[0].outcome, Outcome::Better | Outcome::Worse)
+        matches!(analysis::conclude(&record).comparisons[0].outcome, Outcome::Better | Outcome::Worse)
     });
     // 5 % of 16 is less than one; more than four come once in a thousand such tests, and the seeds are fixed.
     assert!(wrong.count() <= 4);
@@ -112,7 +112,7 @@ fn what_the_budget_or_the_slices_cannot_hold_is_said_before_the_first_block() {
     // 12 trials of 10,510 requests at 20 a second are more than an hour and a half.
     assert!((10_000..20_000).contains(&needed_s), "{needed_s}");
     assert_eq!(record.complete_blocks().count(), 0);
-    let finding = &audit::conclude(&record).findings[0];
+    let finding = &analysis::conclude(&record).findings[0];
     assert!(finding.remedy.contains("--budget") && finding.remedy.contains("design.rate"), "{finding:?}");
 
     let mut plan = latency_plan(Metric::P99, Rate::ShareOfCapacity(0.1));

@@ -1,6 +1,6 @@
 //! Runs that the user has wait: the budget does not run meanwhile, and what may have cooled down counts for nothing.
 
-use audit::Outcome;
+use analysis::Outcome;
 use proofload_lab::{Notice, PAUSED_MAX_S};
 use record::{EndReason, Record};
 
@@ -60,7 +60,7 @@ fn a_short_pause_and_one_between_blocks_or_before_the_first_drop_nothing() {
             record.pauses_s
         );
         assert_eq!(slices(&record), slices(&sound), "at {at_s} s");
-        assert_eq!(audit::conclude(&record).comparisons[0].outcome, Outcome::Better);
+        assert_eq!(analysis::conclude(&record).comparisons[0].outcome, Outcome::Better);
     }
 }
 

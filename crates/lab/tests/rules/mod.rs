@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use audit::{Conclusion, Outcome, conclude};
+use analysis::{Conclusion, Outcome, conclude};
 use plan::{Factor, LookRule, Metric, Plan};
 use proofload_lab::Notice;
 use record::{EndReason, Record};
@@ -168,7 +168,7 @@ fn each_of_several_metrics_has_a_verdict_with_a_wider_interval() {
     );
     record.header.plan.design.co_primary.clear();
     let one = conclude(&record).comparisons;
-    let critical_t = |of: &audit::Comparison| of.estimate.as_ref().expect("six blocks or more").critical_t;
+    let critical_t = |of: &analysis::Comparison| of.estimate.as_ref().expect("six blocks or more").critical_t;
     assert!(one.len() == 1 && critical_t(&both[0]) > critical_t(&one[0]));
 }
 

@@ -99,7 +99,7 @@ fn slow_services_get_slices_longer_than_their_responses_within_the_budget() {
         let what = format!("{variants} variants, {budget_s} s");
         assert_within_budget(&record, &what);
         assert!(record.complete_blocks().count() >= least, "{what}: {:?}", record.ended);
-        let conclusion = audit::conclude(&record);
+        let conclusion = analysis::conclude(&record);
         let missing = conclusion.findings.iter().any(|finding| finding.check == "value_missing");
         assert!(!missing || variants > 12, "{what}: {:?}", conclusion.findings);
     }

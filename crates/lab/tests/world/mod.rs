@@ -15,8 +15,8 @@ use record::{
     GeneratorUse, Header, MachineUse, OpenLoop, Prepared, Record, ServiceUse, Slice, SliceKind, TrialEnded,
     TrialStarted, WorkersLost, Writer,
 };
+use services::Preparing;
 use stats::Latencies;
-use target::Preparing;
 
 mod plans;
 

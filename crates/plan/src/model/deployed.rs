@@ -3,10 +3,9 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use super::{Plan, Service, Variant};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
-
-use super::{Metric, Plan, Service, Variant};
 
 /// A Service of a Kubernetes cluster that is loaded as it stands: nothing of it is started, and nothing stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,12 +80,5 @@ impl Plan {
     /// Whether any variant loads what runs already.
     pub fn loads_deployed(&self) -> bool {
         self.variants.iter().any(|variant| variant.deployed().is_some())
-    }
-}
-
-impl Metric {
-    /// Whether it is a figure of the service's processes, and not of its responses: of what runs in a cluster nobody knows it.
-    pub fn is_of_processes(self) -> bool {
-        matches!(self, Metric::CpuPerRequest | Metric::PeakMemory)
     }
 }

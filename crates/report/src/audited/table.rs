@@ -1,7 +1,7 @@
 //! The table of runs, and above it what they were asked to do.
 
 use comfy_table::{Cell, CellAlignment, Table, TableStyle};
-use transcript::{Audit, Run, figure};
+use foreign::{Audit, Run, figure};
 use unicode_width::UnicodeWidthStr;
 
 use crate::drawing::{FAINT, RULE, wrapped};
@@ -26,7 +26,7 @@ pub(super) fn text(audit: &Audit, width: usize) -> String {
         let text = format!(
             "{}: more than {} runs, the rest was not read",
             file.file,
-            figure::count(transcript::RUNS_MAX as u64)
+            figure::count(foreign::RUNS_MAX as u64)
         );
         out += &wrapped(&text, "", "  ", width);
     }

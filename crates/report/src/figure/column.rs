@@ -3,8 +3,8 @@
 //! These are figures without an interval, of variants and services, so each has three digits at most. One unit for all would cost the
 //! smallest its digits where they span more than a factor of a thousand: there each has its own, and the units stand below each other.
 
-use audit::Difference;
-use audit::series::Unit;
+use analysis::Difference;
+use analysis::series::Unit;
 
 use super::{added_alone, added_in, count, in_unit, three_digits};
 
@@ -144,7 +144,7 @@ mod tests {
         let us = |values: &[(f64, f64)]| {
             let of = |(value, half): &(f64, f64)| {
                 let (value, low, high) = (*value, value - half, value + half);
-                Difference { unit: audit::Unit::Us, value, low, high }
+                Difference { unit: analysis::Unit::Us, value, low, high }
             };
             let told = added_column(&values.iter().map(of).collect::<Vec<_>>());
             told.into_iter()

@@ -2,7 +2,7 @@
 //!
 //! Without it a line more at the top of a file, as between two commits, would make everything below it vanish and come anew.
 
-use profile::{Explanation, Tree, moved};
+use explain::{Explanation, Tree, moved};
 
 /// The explanation with each baseline's functions under what they are in the variant that is compared with it.
 pub(super) fn of_explanation(explanation: &Explanation) -> Explanation {

@@ -3,7 +3,7 @@
 //! Chosen so that no two kinds look alike to people with protanopia, deuteranopia or tritanopia, and that a name can be read on
 //! each; the tests hold them to that. It must not know what is drawn.
 
-use profile::Kind;
+use explain::Kind;
 
 /// Red, green and blue, 0 to 255 each.
 pub(super) type Rgb = [u8; 3];

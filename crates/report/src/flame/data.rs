@@ -7,7 +7,7 @@ mod written;
 
 use std::collections::BTreeMap;
 
-use profile::{Explanation, Frame, Interval, Tree};
+use explain::{Explanation, Frame, Interval, Tree};
 
 use super::forest::Forest;
 

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use profile::{Frame, Kind, Tree};
+use explain::{Frame, Kind, Tree};
 
 /// A function, or what stands for many calls that are small.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -3,7 +3,7 @@
 //! The crate inferno draws such too; its licence, the CDDL, is not one that this project can be given away under. It must not
 //! hold anything that runs, loads or links.
 
-use profile::{Kind, Tree};
+use explain::{Kind, Tree};
 
 use super::colour::{INK, LIGHT, Rgb, Scheme, hex, number, of_change, text_on};
 use super::drawing::{Span, spans};

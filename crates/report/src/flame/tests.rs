@@ -1,6 +1,6 @@
 //! What the drawing rests on: trees laid over each other lose no time, and colours can be told apart.
 
-use profile::{Frame, Kind, Node, Tree};
+use explain::{Frame, Kind, Node, Tree};
 
 use super::colour::{CHALK, DARK, INK, LIGHT, Rgb, contrast, linear, of_change, text_on};
 use super::forest::{Forest, Name};

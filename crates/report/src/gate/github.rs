@@ -2,7 +2,7 @@
 //!
 //! Names come from an experiment file, perhaps a stranger's: nothing of them may end the line, or the property that it stands in.
 
-use audit::{Judgement, Ruling};
+use analysis::{Judgement, Ruling};
 
 use super::{Gated, figures, word_of};
 

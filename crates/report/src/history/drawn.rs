@@ -2,7 +2,7 @@
 //!
 //! Both on a logarithmic axis, on which ×2 and ×½ lie equally far from ×1.
 
-use audit::Point;
+use analysis::Point;
 
 const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// An axis goes so many of the usual half intervals beyond the values: one wild interval must not press all others flat.

@@ -1,6 +1,6 @@
 //! One record in short: what came of it, what lies in its folder, what to do with it.
 
-use audit::{Compared, Conclusion, Outcome};
+use analysis::{Compared, Conclusion, Outcome};
 use record::Record;
 use serde_json::{Value, json};
 
@@ -38,7 +38,7 @@ impl Short<'_> {
         if !essentials.void.is_empty() {
             out += &wrapped(&format!("void by {}", essentials.void.join(", ")), "  ", "  ", width);
         }
-        let numbers = self.conclusion.findings.iter().map(audit::Finding::number);
+        let numbers = self.conclusion.findings.iter().map(analysis::Finding::number);
         out += &explained(explained_by(numbers).as_deref(), width);
         out.push('\n');
         for (name, line) in self.lines(&essentials) {

@@ -1,6 +1,6 @@
 //! A trend as CSV: one row a point, for a spreadsheet.
 
-use audit::{Line, LineOf, Point, Trend};
+use analysis::{Line, LineOf, Point, Trend};
 use plan::Metric;
 
 const HEADS: [&str; 14] = [

@@ -1,7 +1,7 @@
 //! An experiment over time: each comparison with its intervals one below the other, each variant in a line, and where they change.
 
+use analysis::{Line, LineOf, Point, Shifted, TREND_SEED, Trend};
 use anstyle::{AnsiColor, Style};
-use audit::{Line, LineOf, Point, Shifted, TREND_SEED, Trend};
 use plan::Metric;
 use record::Environment;
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! What came of a record, in few words.
 
+use analysis::{Compared, Essentials, Outcome};
 use anstyle::{AnsiColor, Style};
-use audit::{Compared, Essentials, Outcome};
 use plan::Metric;
 use record::EndReason;
 

@@ -1,6 +1,6 @@
 //! The first line of a comment: what many people read alone.
 
-use audit::Outcome;
+use analysis::Outcome;
 
 use super::escaped;
 use crate::sheet::{Answer, Judged};

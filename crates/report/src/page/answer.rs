@@ -3,7 +3,7 @@
 //! Must not: say more than the verdicts do. What is void has no number, what is open is called open, and a run that did not end well
 //! says so first.
 
-use audit::{Conclusion, Finding, Grade, Outcome, Variant};
+use analysis::{Conclusion, Finding, Grade, Outcome, Variant};
 use record::{EndReason, Record};
 
 use super::clause::{Clause, clause};

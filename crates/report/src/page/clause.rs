@@ -2,7 +2,7 @@
 //!
 //! Must not: round otherwise than the other forms of a report do.
 
-use audit::{Comparison, Outcome};
+use analysis::{Comparison, Outcome};
 use plan::{Factor, Metric, Plan, Variant};
 
 use crate::figure::{change, share};

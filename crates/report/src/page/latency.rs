@@ -23,13 +23,13 @@ pub(super) fn curves(record: &Record) -> Vec<LatencyCurves> {
             .collect(),
     };
     if !record.is_open_loop() {
-        return vec![of("service time", Some(CLOSED.to_owned()), audit::latencies_together)];
+        return vec![of("service time", Some(CLOSED.to_owned()), analysis::latencies_together)];
     }
     let endpoint = record.header.plan.design.endpoint.as_ref();
     let endpoint = endpoint.map(|endpoint| format!("of the request {} alone", endpoint.name));
     vec![
-        of("response time", endpoint, audit::responses_together),
-        of("service time", Some(OPEN.to_owned()), audit::latencies_together),
+        of("response time", endpoint, analysis::responses_together),
+        of("service time", Some(OPEN.to_owned()), analysis::latencies_together),
     ]
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Must not: show over two factors what effects may not show.
 
-use audit::{Conclusion, Grid, Outcome, Series};
+use analysis::{Conclusion, Grid, Outcome, Series};
 use plan::{Factor, Plan};
 use record::Record;
 
@@ -44,7 +44,7 @@ pub(super) fn interactions(record: &Record, conclusion: &Conclusion, all: &[Seri
         return Vec::new();
     }
     let plan = &record.header.plan;
-    audit::grids(record, all).iter().filter_map(|grid| interaction(plan, grid)).collect()
+    analysis::grids(record, all).iter().filter_map(|grid| interaction(plan, grid)).collect()
 }
 
 /// `None` where there is nothing to draw.

@@ -32,7 +32,7 @@ pub(super) fn time_lines(record: &Record, left_out: &mut Vec<String>) -> Vec<Tim
         thinned |= kept.len() < points.len();
         let points: Vec<&Point> = kept.into_iter().map(|at| &points[at]).collect();
         let line = line(trial, block.number, &points);
-        lines.push(TimeLine { loop_delay_us: profile::loop_delay_us(record, variant), ..line });
+        lines.push(TimeLine { loop_delay_us: explain::loop_delay_us(record, variant), ..line });
     }
     if thinned {
         left_out.push(format!("time lines: {points_max} points of each are drawn, evenly spread"));

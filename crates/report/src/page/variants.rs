@@ -1,6 +1,6 @@
 //! The variants, what failed in them, and why one costs more: words and counts of which no picture is drawn.
 
-use audit::{Conclusion, Failure};
+use analysis::{Conclusion, Failure};
 use record::Record;
 
 use super::bounds::ERROR_ROWS_MAX;
@@ -25,7 +25,7 @@ pub(super) fn variants(record: &Record, conclusion: &Conclusion) -> Vec<Variant>
         };
         plan.factors.iter().filter_map(level).collect()
     };
-    let one = |(index, of): (usize, &audit::Variant)| Variant {
+    let one = |(index, of): (usize, &analysis::Variant)| Variant {
         name: of.name.clone(),
         levels: levels(index),
         void: conclusion.findings.iter().any(|finding| finding.voids(index, index)),
@@ -43,7 +43,7 @@ pub(super) fn table(heading: &str, columns: &[String], names: usize, rows: &[Row
 
 /// By variant, the most frequent first.
 pub(super) fn errors(record: &Record, conclusion: &Conclusion, left_out: &mut Vec<String>) -> Vec<ErrorRow> {
-    let of_variant = |(index, of): (usize, &audit::Variant)| {
+    let of_variant = |(index, of): (usize, &analysis::Variant)| {
         let row = |failure: Failure| ErrorRow {
             variant: index,
             phase: failure.phase,
@@ -52,7 +52,7 @@ pub(super) fn errors(record: &Record, conclusion: &Conclusion, left_out: &mut Ve
             requests: of.requests,
             example: failure.example,
         };
-        audit::failures(record, index).into_iter().map(row).collect::<Vec<ErrorRow>>()
+        analysis::failures(record, index).into_iter().map(row).collect::<Vec<ErrorRow>>()
     };
     let mut rows: Vec<ErrorRow> = conclusion.variants.iter().enumerate().flat_map(of_variant).collect();
     if rows.len() > ERROR_ROWS_MAX {

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use audit::{Comparison, Conclusion, Series};
+use analysis::{Comparison, Conclusion, Series};
 use plan::Metric;
 use stats::{Direction, Estimate};
 
@@ -46,7 +46,7 @@ pub(super) fn verdicts(
                 left_out.push(format!("{}: the plan has no such variants", comparison.label));
                 continue;
             }
-            let ratios = audit::ratios_by_block(series, comparison);
+            let ratios = analysis::ratios_by_block(series, comparison);
             thinned |= ratios.len() > ratios_max;
             let also = if index == 0 { answer.also.clone() } else { Vec::new() };
             let blocks = evenly(ratios.len(), ratios_max).into_iter().map(|at| rounded(ratios[at])).collect();
@@ -68,7 +68,7 @@ fn verdict(comparison: &Comparison, judged: &Judged) -> Verdict {
         baseline: comparison.baseline,
         candidate: comparison.candidate,
         metric: metric(comparison.metric).0,
-        more_is_better: audit::direction(comparison.metric) == Direction::HigherIsBetter,
+        more_is_better: analysis::direction(comparison.metric) == Direction::HigherIsBetter,
         outcome: outcome(judged.outcome),
         word: judged.verdict.clone(),
         detail: judged.detail.clone(),
@@ -89,14 +89,14 @@ pub(super) fn metric(metric: Metric) -> (String, Unit) {
     (name.to_owned(), unit)
 }
 
-fn outcome(outcome: audit::Outcome) -> Outcome {
+fn outcome(outcome: analysis::Outcome) -> Outcome {
     match outcome {
-        audit::Outcome::Better => Outcome::Better,
-        audit::Outcome::Worse => Outcome::Worse,
-        audit::Outcome::Equivalent => Outcome::Equivalent,
-        audit::Outcome::Inconclusive => Outcome::Inconclusive,
-        audit::Outcome::NoSuccess => Outcome::NoSuccess,
-        audit::Outcome::Void => Outcome::Void,
+        analysis::Outcome::Better => Outcome::Better,
+        analysis::Outcome::Worse => Outcome::Worse,
+        analysis::Outcome::Equivalent => Outcome::Equivalent,
+        analysis::Outcome::Inconclusive => Outcome::Inconclusive,
+        analysis::Outcome::NoSuccess => Outcome::NoSuccess,
+        analysis::Outcome::Void => Outcome::Void,
     }
 }
 
@@ -111,7 +111,7 @@ pub(super) fn effects(conclusion: &Conclusion, sheet: &Sheet) -> Option<Effects>
         let effect = conclusion.effects.iter().find(|effect| effect.label == line.label);
         EffectLine {
             label: line.label.clone(),
-            interaction: line.kind == audit::Kind::Interaction,
+            interaction: line.kind == analysis::Kind::Interaction,
             outcome: outcome(line.outcome),
             word: line.verdict.clone(),
             detail: line.detail.clone(),
@@ -126,7 +126,7 @@ pub(super) fn effects(conclusion: &Conclusion, sheet: &Sheet) -> Option<Effects>
 pub(super) fn findings(conclusion: &Conclusion, sheet: &Sheet, left_out: &mut Vec<String>) -> Vec<Finding> {
     let mut explained: BTreeSet<&str> = BTreeSet::new();
     let told = sheet.findings.iter().zip(&conclusion.findings).take(FINDINGS_MAX);
-    let finding = |(remark, finding): (&crate::sheet::Remark, &audit::Finding)| {
+    let finding = |(remark, finding): (&crate::sheet::Remark, &analysis::Finding)| {
         let first = remark.number.filter(|number| explained.insert(number));
         Finding {
             grade: grade(remark.grade),
@@ -144,10 +144,10 @@ pub(super) fn findings(conclusion: &Conclusion, sheet: &Sheet, left_out: &mut Ve
     told.map(finding).collect()
 }
 
-fn grade(grade: audit::Grade) -> Grade {
+fn grade(grade: analysis::Grade) -> Grade {
     match grade {
-        audit::Grade::Void => Grade::Void,
-        audit::Grade::Warning => Grade::Warning,
-        audit::Grade::Note => Grade::Note,
+        analysis::Grade::Void => Grade::Void,
+        analysis::Grade::Warning => Grade::Warning,
+        analysis::Grade::Note => Grade::Note,
     }
 }

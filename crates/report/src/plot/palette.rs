@@ -1,7 +1,7 @@
 //! The colours of the plot. Verdicts are told apart by people with any kind of colour-blindness: better is blue and worse orange, and
 //! their words stand beside them.
 
-use audit::Outcome;
+use analysis::Outcome;
 
 use super::Ground;
 

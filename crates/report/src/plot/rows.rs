@@ -1,6 +1,6 @@
 //! What the plot says: the comparisons in the words of the other forms, and the lines at its foot.
 
-use audit::{Comparison, Conclusion, Grade, Outcome};
+use analysis::{Comparison, Conclusion, Grade, Outcome};
 use record::Record;
 
 use super::axis::Span;

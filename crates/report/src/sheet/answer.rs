@@ -1,6 +1,6 @@
 //! The answers: one a comparison, with a verdict for each metric that gets one, in words.
 
-use audit::{Comparison, Conclusion, Difference, Outcome};
+use analysis::{Comparison, Conclusion, Difference, Outcome};
 use plan::{Design, Metric};
 
 use super::{Answer, Judged};

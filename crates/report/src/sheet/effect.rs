@@ -1,6 +1,6 @@
 //! The effects of factors, in words: which are shown, and what is said of the others.
 
-use audit::{Conclusion, Effect, Kind, Outcome};
+use analysis::{Conclusion, Effect, Kind, Outcome};
 
 use super::answer::{VOID, metric_name, verdict};
 use super::{EffectLine, Effects};

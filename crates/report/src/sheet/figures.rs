@@ -1,7 +1,7 @@
 //! The table of variants: what each one did, for showing. Column by column, because a column has one unit.
 
-use audit::series::{Unit, heading};
-use audit::{Conclusion, Variant};
+use analysis::series::{Unit, heading};
+use analysis::{Conclusion, Variant};
 use plan::Metric;
 use record::Record;
 

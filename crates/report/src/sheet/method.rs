@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use audit::{AaCheck, Conclusion, DroppedBlock};
+use analysis::{AaCheck, Conclusion, DroppedBlock};
 use plan::{Arrivals, Load, Request};
 use record::{Deployed, EndReason, Environment, PodSeen, Prepared, RateChosen, Record};
 use stats::Rule;
@@ -115,7 +115,7 @@ fn pauses_line(record: &Record) -> Option<String> {
 
 fn interval_line(record: &Record, conclusion: &Conclusion) -> Option<String> {
     let estimate = conclusion.comparisons.iter().find_map(|comparison| comparison.estimate.as_ref())?;
-    let rule = audit::rule(record)?;
+    let rule = analysis::rule(record)?;
     // The joint critical t cannot always be had; then each comparison has its share of the 5 %.
     let shared = rule.critical_t(estimate.blocks) == Some(estimate.critical_t);
     let confidence = match (rule, conclusion.comparisons.len()) {

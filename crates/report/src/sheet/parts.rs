@@ -1,8 +1,8 @@
 //! Variants taken apart: what each service cost, and what came of each of several requests. And the load: what each generator had to do
 //! with it. Tables of their own, where there is something to tell apart.
 
-use audit::series::Unit;
-use audit::{Conclusion, Endpoint, GeneratorShare, ServiceCost, Variant};
+use analysis::series::Unit;
+use analysis::{Conclusion, Endpoint, GeneratorShare, ServiceCost, Variant};
 
 use super::Row;
 use crate::figure::{column, count, share};

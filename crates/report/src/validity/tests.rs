@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use audit::catalogue::ALL;
+use analysis::catalogue::ALL;
 
 use super::*;
 

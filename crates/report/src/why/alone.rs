@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use profile::{Comparison, Frame, Kind, Tree};
+use explain::{Comparison, Frame, Kind, Tree};
 use serde_json::{Value, json};
 
 use super::columns::beside;

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use profile::{Frame, Kind, Tree};
+use explain::{Frame, Kind, Tree};
 
 /// Callers above a node that are looked at. V8 keeps 255 of a stack, the kernel 127; what is deeper was made by no profiler.
 const DEEP_MAX: usize = 1024;

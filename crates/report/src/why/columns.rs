@@ -1,6 +1,6 @@
 //! Figures of tables, column by column, for a column has one unit; and columns put beside each other as rows.
 
-use profile::{Change, Interval};
+use explain::{Change, Interval};
 
 use super::Unit;
 use super::unit::dash;

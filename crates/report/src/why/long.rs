@@ -1,6 +1,6 @@
 //! Everything of an explanation that text can tell, variant by variant: what `proofload profile RECORD` prints.
 
-use profile::{Explanation, LineCost, Row, Subject, Tree, WorkerShare};
+use explain::{Explanation, LineCost, Row, Subject, Tree, WorkerShare};
 
 use super::columns::beside;
 use super::name::{at_line, both, function, harmless, place};

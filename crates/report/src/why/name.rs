@@ -2,7 +2,7 @@
 //!
 //! Must not: print a control character, whatever a name holds.
 
-use profile::{Frame, Kind, Package};
+use explain::{Frame, Kind, Package};
 
 /// Characters of a name that are shown; minified and generated ones have thousands.
 const NAME_MAX: usize = 120;

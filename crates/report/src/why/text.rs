@@ -1,6 +1,6 @@
 //! The section "Why" for a terminal.
 
-use audit::Grade;
+use analysis::Grade;
 
 use super::{Reason, Table, Why};
 use crate::drawing::{BOLD, FAINT, named, remark, wrapped};

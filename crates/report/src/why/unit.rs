@@ -1,7 +1,7 @@
 //! What the values of a profile are counted in, and how they are written.
 
-use audit::{Difference, series};
-use profile::Interval;
+use analysis::{Difference, series};
+use explain::Interval;
 
 use crate::figure::{added_column, bytes, column, micros};
 
@@ -99,7 +99,7 @@ impl Unit {
     }
 
     fn scaled(self, difference: &Interval) -> Difference {
-        let unit = if self.is_time() { audit::Unit::Us } else { audit::Unit::Bytes };
+        let unit = if self.is_time() { analysis::Unit::Us } else { analysis::Unit::Bytes };
         let of = |value: f64| value * self.scale();
         let Interval { value, low, high } = *difference;
         Difference { unit, value: of(value), low: of(low), high: of(high) }

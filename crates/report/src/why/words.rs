@@ -2,7 +2,7 @@
 //!
 //! Must not: draw, or leave out a doubt.
 
-use profile::{Change, Comparison, Cost, Explanation, Frame, Kind, Subject, Waiting};
+use explain::{Change, Comparison, Cost, Explanation, Frame, Kind, Subject, Waiting};
 
 use super::columns::{Figures, beside, with_figures};
 use super::name::{function, harmless, place};
@@ -46,7 +46,7 @@ impl Why {
         let several = several_services(explanation);
         let alone = explanation.comparisons.is_empty();
         let spent = explanation.subjects.iter().filter(|_| alone).flat_map(|subject| spent(subject, several));
-        let doubt = |doubt: &profile::Doubt| (harmless_long(&doubt.evidence), harmless_long(&doubt.remedy));
+        let doubt = |doubt: &explain::Doubt| (harmless_long(&doubt.evidence), harmless_long(&doubt.remedy));
         Why {
             reasons: reasons.map(reason).collect(),
             spent: spent.collect(),

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use profile::{
+use explain::{
     Change, Comparison, Cost, Doubt, Explanation, Frame, Interval, Kind, Node, Package, Subject, Tax, Tree,
 };
 

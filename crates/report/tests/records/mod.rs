@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use audit::conclude;
+use analysis::conclude;
 use plan::{Comparison, Factor, Metric, Rate};
 use proofload_report::{Sheet, text};
 use record::{OpenLoop, RateChosen, Record, Trial};

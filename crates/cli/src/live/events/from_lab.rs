@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use audit::{Comparison, Conclusion, Outcome};
+use analysis::{Comparison, Conclusion, Outcome};
 use lab::{Doing, Notice, Progress};
 use plan::{LookRule, Plan};
 use record::{EndReason, Header, Record, SliceKind};
@@ -131,10 +131,10 @@ fn events(screen: &Screen, progress: &Progress<'_>) -> Vec<Event> {
     vec![event]
 }
 
-fn preparing(name: &str, preparing: &target::Preparing) -> Event {
+fn preparing(name: &str, preparing: &services::Preparing) -> Event {
     let (doing, for_s) = match preparing {
-        target::Preparing::Waiting => (PreparingNow::Waiting, 0.0),
-        target::Preparing::Making(for_now) => (PreparingNow::Making, for_now.as_secs_f64()),
+        services::Preparing::Waiting => (PreparingNow::Waiting, 0.0),
+        services::Preparing::Making(for_now) => (PreparingNow::Making, for_now.as_secs_f64()),
     };
     Event::Preparing { name: name.to_owned(), doing, for_s }
 }

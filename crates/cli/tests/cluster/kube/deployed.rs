@@ -162,8 +162,8 @@ fn two_deployed_services_are_compared_and_count_what_we_count() {
     }
     assert!(said.contains("V51") && !said.contains("V50"), "{said}");
     let record = record::open(&run.record()).expect("the record opens");
-    let conclusion = audit::conclude(&record);
-    assert_eq!(conclusion.comparisons[0].outcome, audit::Outcome::Worse, "{said}");
+    let conclusion = analysis::conclude(&record);
+    assert_eq!(conclusion.comparisons[0].outcome, analysis::Outcome::Worse, "{said}");
     // Readiness is asked for at another path: what each has counted is what was sent to it, to the last request.
     for (variant, version) in ["shop", "shop-canary"].into_iter().enumerate() {
         assert_eq!(counted(&namespace, version), sent(&record, variant), "{version}\n{said}");

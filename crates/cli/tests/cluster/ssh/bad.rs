@@ -4,8 +4,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use hosts::ssh::{self, Copied};
-use hosts::{HostError, Program};
+use remote::ssh::{self, Copied};
+use remote::{HostError, Program};
 
 use super::{folder, generator, names, own};
 use crate::hosts::{Hosts, program};

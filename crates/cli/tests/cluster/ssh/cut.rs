@@ -3,9 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use fleet::{Fleet, Remote};
-use hosts::Channel;
 use load::{LoadSpec, Until};
+use remote::Channel;
+use remote::generators::{Fleet, Remote};
 
 use super::server::Server;
 use super::{generator, own};

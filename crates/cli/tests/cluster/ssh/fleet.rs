@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use fleet::{Fleet, FleetError, Ran, Remote};
-use hosts::Channel;
 use load::{Arrivals, LoadSpec, Process, Rate, Until};
+use remote::Channel;
+use remote::generators::{Fleet, FleetError, Ran, Remote};
 
 use super::server::Server;
 use super::{generator, own};

@@ -5,9 +5,9 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use fleet::Remote;
-use hosts::Channel;
 use load::Until;
+use remote::Channel;
+use remote::generators::Remote;
 
 use super::server::Server;
 use super::{generator, own};

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use profile::Subject;
+use explain::Subject;
 use record::Capture;
 use serde_json::Value;
 
@@ -34,7 +34,7 @@ pub fn agrees(profiles: &Path, captures: &[Capture], variant: usize, subject: &S
     reference.truncate(FUNCTIONS);
     assert!(reference.len() >= 5, "few functions: {reference:?}");
     let of_ours = |key: &Key| {
-        let is_it = |row: &&profile::Row| row.frame.function == key.0 && u64::from(row.frame.line) == key.1;
+        let is_it = |row: &&explain::Row| row.frame.function == key.0 && u64::from(row.frame.line) == key.1;
         subject.functions.iter().filter(is_it).map(|row| row.self_us.value).sum::<f64>()
     };
     let ours: Vec<f64> = reference.iter().map(|(key, _)| of_ours(key)).collect();

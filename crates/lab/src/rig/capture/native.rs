@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use perf::{NativeProfileFile, Sampler};
+use explain::perf::{NativeProfileFile, Sampler};
 use record::{CaptureKind, CapturedService, ProfileFile};
 
 use super::Folder;

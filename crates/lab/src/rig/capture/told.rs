@@ -2,7 +2,7 @@
 //! to agents that have answered already.
 
 use record::{AgentSeen, CapturedProcess, NodeCounters, ProfileFile, ThreadUse};
-use target::{Agent, Attended, ProcessThreads, Role, Take, ThreadCpu};
+use services::{Agent, Attended, ProcessThreads, Role, Take, ThreadCpu};
 
 use super::super::processes::cut_at;
 use super::Folder;

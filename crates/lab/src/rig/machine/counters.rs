@@ -22,7 +22,7 @@ impl Counters {
         Counters {
             total_ticks: all.iter().sum(),
             steal_ticks: all[STEAL],
-            busy_ns: target::ticks_to_ns(busy_ticks(&texts.stat, cpus)),
+            busy_ns: services::ticks_to_ns(busy_ticks(&texts.stat, cpus)),
             pressure_us: waited_us(&texts.pressure),
             throttled_ns: texts.quotas.iter().map(|text| throttled_ns(text)).sum(),
             swapped_in_pages: number_after(&texts.vmstat, "pswpin").unwrap_or(0),

@@ -3,7 +3,7 @@
 //! Of all sockets of that network together. It reads; where the reader has to stand is the caller's business.
 
 use record::TcpUse;
-use target::TcpTexts;
+use services::TcpTexts;
 
 /// What was counted since the network was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

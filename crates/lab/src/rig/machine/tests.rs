@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use audit::{Grade, conclude};
+use analysis::{Grade, conclude};
 use record::{MachineUse, Record, Slice};
 
-use target::TcpTexts;
+use services::TcpTexts;
 
 use super::*;
 

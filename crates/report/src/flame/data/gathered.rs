@@ -2,7 +2,7 @@
 //!
 //! It must not leave out or shorten anything.
 
-use profile::{Explanation, Subject, Tree};
+use explain::{Explanation, Subject, Tree};
 
 use super::{Contents, Grove, Member, lines_of};
 use crate::flame::forest::Forest;

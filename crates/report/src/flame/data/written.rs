@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use profile::{Comparison, Explanation, Interval, Kind};
+use explain::{Comparison, Explanation, Interval, Kind};
 use serde::{Serialize, Serializer};
 
 use super::{Contents, Grove};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use audit::conclude;
+use analysis::conclude;
 use plan::Metric;
 use record::{EndReason, Ended, Record};
 use stats::Estimate;

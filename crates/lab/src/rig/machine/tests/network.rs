@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use audit::Grade;
+use analysis::Grade;
 use load::{Address, Generator, LoadSpec, Request, Until};
 use record::{Slice, SliceKind, TcpUse};
-use target::{Network, Visit};
+use services::{Network, Visit};
 
 use super::{TcpCounters, findings};
 use crate::rig::keeping::{Place, kept};

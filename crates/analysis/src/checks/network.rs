@@ -1,0 +1,277 @@
+//! Connections that cost more than they should, or could not be had: by TCP's own counters and the generator's.
+//!
+//! TCP counts for a whole network. Where slices took turns its figures contain the others' turns, and are used only for what concerns all.
+//! Silent in records that lack the figures.
+
+use record::{Record, Slice};
+
+use super::stretch::{self, Stretch};
+use super::{FAILED_SHARE_MAX, measured, total, trials};
+use model::{Finding, Grade};
+
+/// Connections opened among services for each response from which on they are not reused: with a pool there are hundreds of responses
+/// to each, without one there is one or more.
+pub const UPSTREAM_OPENED_MIN: f64 = 0.5;
+/// Responses below which a share of connections says nothing.
+pub const RESPONSES_MIN: u64 = 100;
+/// Part of the local ports in TIME_WAIT above which new connections are hard to get: Linux first tries every other port, and when those
+/// are taken it tries the rest one after the other.
+pub const TIME_WAIT_SHARE_MAX: f64 = 0.5;
+/// Part of the local ports that has to go into TIME_WAIT within a slice of a variant's own before that is told of it.
+pub const TIME_WAIT_GROWN_MIN: f64 = 0.1;
+/// Time that a connection loses when its first packet is dropped, in nanoseconds: Linux sends it again after a second (RFC 6298).
+pub const RETRY_NS: u64 = 1_000_000_000;
+/// Part of all connections' time that may be lost so before a result is void.
+pub const HELD_UP_SHARE_MAX: f64 = 0.01;
+/// Connections opened beyond those asked for, for each response. One costs about as much as a small response, so that below this it
+/// changes figures by less than the margins that people ask for.
+pub const CHURN_SHARE_MAX: f64 = 0.02;
+
+/// How the generator calls it when the kernel has no local port left (`EADDRNOTAVAIL`).
+const NO_PORT: &str = "address-exhausted";
+
+/// A service opens a connection to the next one for each request.
+pub(super) fn upstream_connections(record: &Record) -> Vec<Finding> {
+    let variants = record.header.plan.variants.iter().enumerate();
+    variants.filter_map(|(index, variant)| opened_for_each(record, index, variant)).collect()
+}
+
+fn opened_for_each(record: &Record, index: usize, variant: &plan::Variant) -> Option<Finding> {
+    let before: Vec<&str> = variant
+        .services
+        .iter()
+        .filter(|service| !service.needs.is_empty())
+        .map(|s| s.name.as_str())
+        .collect();
+    if before.is_empty() {
+        return None;
+    }
+    let on_link = variant.load.network.is_some();
+    let slices = own(record, index, on_link);
+    let apart = on_link || is_entry_elsewhere(variant);
+    let opened = slices.iter().filter_map(|slice| opened_by_services(slice, apart));
+    let (opened, answered) =
+        opened.fold((0, 0), |(opened, answered), (more, responses)| (opened + more, answered + responses));
+    if answered < RESPONSES_MIN || (opened as f64) < UPSTREAM_OPENED_MIN * answered as f64 {
+        return None;
+    }
+    Some(Finding {
+        check: "upstream_connections",
+        grade: Grade::Warning,
+        evidence: format!(
+            "{}: its services opened {opened} connections for {answered} responses, {:.2} for each",
+            variant.name,
+            opened as f64 / answered as f64
+        ),
+        remedy: format!(
+            "{} does not keep its connections to what it needs, and opening one costs as much as a small request; nginx needs `keepalive` \
+             in `upstream`, `proxy_http_version 1.1` and `proxy_set_header Connection \"\"`, Node.js an http.Agent with keepAlive",
+            before.join(", ")
+        ),
+        variants: vec![index],
+    })
+}
+
+/// All slices of a variant in blocks that were not dropped, unfinished ones included: a run that was stopped as pointless has no other.
+fn all_of(record: &Record, variant: usize) -> impl Iterator<Item = &Slice> {
+    let blocks = record.blocks.iter().filter(|block| block.dropped.is_none());
+    let trials = blocks.flat_map(|block| &block.trials).filter(move |trial| trial.variant() == variant);
+    trials.flat_map(|trial| &trial.slices)
+}
+
+/// Slices of a variant during which nobody else's connections were counted.
+fn own(record: &Record, variant: usize, on_link: bool) -> Vec<&Slice> {
+    if on_link {
+        return all_of(record, variant).collect();
+    }
+    let alone = stretch::measured(record).into_iter().filter(|stretch| stretch.belongs_to(variant));
+    let alone = alone.flat_map(|stretch| stretch.slices);
+    all_of(record, variant).filter(|slice| slice.kind != record::SliceKind::Measured).chain(alone).collect()
+}
+
+/// Whether the entry has another machine's network than the generator.
+fn is_entry_elsewhere(variant: &plan::Variant) -> bool {
+    variant.services.iter().any(|service| service.name == variant.entry && !service.is_here())
+}
+
+/// Connections begun by others than the generator, and responses. Where the entry is `apart`, on a link or on another machine, or the
+/// generators are, theirs are not counted where the services are.
+fn opened_by_services(slice: &Slice, apart: bool) -> Option<(u64, u64)> {
+    let failed =
+        slice.errors.iter().filter(|error| error.phase == "connect").map(|error| error.count).sum::<u64>();
+    // Which generator failed to connect is not kept.
+    let here = slice.generators.is_empty() || slice.generators.iter().any(|part| part.here);
+    let generators = if apart || !here { 0 } else { slice.connections_opened_here() + failed };
+    Some((slice.machine.tcp?.opened.saturating_sub(generators), slice.answered))
+}
+
+/// No local port was left for a new connection, or soon none would be.
+pub(super) fn ports_exhausted(record: &Record) -> Vec<Finding> {
+    let variants = record.header.plan.variants.iter().enumerate();
+    variants.filter_map(|(index, variant)| without_ports(record, index, variant)).collect()
+}
+
+fn without_ports(record: &Record, index: usize, variant: &plan::Variant) -> Option<Finding> {
+    let slices: Vec<&Slice> = all_of(record, index).collect();
+    let errors = slices.iter().flat_map(|slice| &slice.errors).filter(|error| error.cause == NO_PORT);
+    let refused: u64 = errors.map(|error| error.count).sum();
+    let share = |slice: &&Slice| {
+        // What others left behind only gets less; a few more come with the connections of every window.
+        let grown = |tcp: &record::TcpUse| tcp.time_wait.saturating_sub(tcp.time_wait_before);
+        let own = |tcp: &record::TcpUse| grown(tcp) as f64 > TIME_WAIT_GROWN_MIN * tcp.local_ports as f64;
+        let tcp = slice.machine.tcp.filter(|tcp| tcp.local_ports > 0 && own(tcp))?;
+        Some((tcp.time_wait as f64 / tcp.local_ports as f64, tcp))
+    };
+    // In turns all variants see the sockets that one of them leaves behind: it is told of that one.
+    let own = own(record, index, variant.load.network.is_some());
+    let most = own.iter().filter_map(share).max_by(|(one, _), (other, _)| one.total_cmp(other));
+    let waiting = most.filter(|(share, _)| *share > TIME_WAIT_SHARE_MAX).map(|(_, tcp)| tcp);
+    if refused == 0 && waiting.is_none() {
+        return None;
+    }
+    let ports = most.map(|(_, tcp)| {
+        format!("{} sockets were in TIME_WAIT, and there are {} local ports", tcp.time_wait, tcp.local_ports)
+    });
+    let refused_told =
+        (refused > 0).then(|| format!("{refused} connections found no local port free (EADDRNOTAVAIL)"));
+    let told: Vec<String> = refused_told.into_iter().chain(ports).collect();
+    // The kernel can use such a port again on loopback (tcp_tw_reuse): that many of them alone are no failure.
+    let failed = total(&slices, Slice::failed) as f64 / total(&slices, Slice::due).max(1) as f64;
+    let void = refused > 0 || failed > FAILED_SHARE_MAX;
+    Some(Finding {
+        check: "ports_exhausted",
+        grade: if void { Grade::Void } else { Grade::Warning },
+        evidence: format!("{}: {}", variant.name, told.join(", and ")),
+        remedy: "who closes a connection keeps its port for a minute, so that this measures how fast ports come back; keep connections \
+                 (HTTP keep-alive, and a proxy's to its upstream), or widen net.ipv4.ip_local_port_range"
+            .into(),
+        variants: vec![index],
+    })
+}
+
+/// What a listening socket dropped while a variant was measured, and how much there was to drop.
+#[derive(Default, PartialEq, Eq)]
+struct Held {
+    drops: u64,
+    overflows: u64,
+    sent_again: u64,
+    due: u64,
+    /// Connections times time.
+    connections_ns: u128,
+}
+
+impl Held {
+    fn of(stretches: &[Stretch<'_>], variant: usize) -> Self {
+        let mut held = Self::default();
+        for stretch in stretches {
+            let Some(slice) = stretch.slices.iter().find(|slice| slice.variant == variant) else { continue };
+            let Some(tcp) = slice.machine.tcp else { continue };
+            held.drops += tcp.listen_drops.max(tcp.listen_overflows);
+            held.overflows += tcp.listen_overflows;
+            held.sent_again += tcp.syn_retransmits;
+            // On a link a trial has a network of its own, of which nobody else tells.
+            for slice in stretch.slices.iter().filter(|other| other.machine.tcp == slice.machine.tcp) {
+                held.due += slice.due();
+                held.connections_ns +=
+                    u128::from(slice.connections) * u128::from(slice.window_ns + slice.drain_ns);
+            }
+        }
+        held
+    }
+
+    /// A second is lost to each drop: too many requests had to wait so long, or too much of all connections' time went so.
+    fn is_void(&self) -> bool {
+        let requests = self.drops as f64 / self.due.max(1) as f64;
+        let time = self.drops as f64 * RETRY_NS as f64 / self.connections_ns.max(1) as f64;
+        requests > FAILED_SHARE_MAX || time > HELD_UP_SHARE_MAX
+    }
+}
+
+/// Connections had to wait because the line before accept() was full. SYNs that were sent again without that are not counted: whoever on
+/// this machine calls into the void sends some.
+pub(super) fn backlog_full(record: &Record) -> Vec<Finding> {
+    let stretches = stretch::measured(record);
+    // In turns all variants tell the same; that is one finding.
+    let mut found: Vec<(Held, Vec<usize>)> = Vec::new();
+    for variant in 0..record.header.plan.variants.len() {
+        let held = Held::of(&stretches, variant);
+        match found.iter_mut().find(|(same, _)| *same == held) {
+            _ if held.drops == 0 => {}
+            Some((_, variants)) => variants.push(variant),
+            None => found.push((held, vec![variant])),
+        }
+    }
+    found.into_iter().map(|(held, variants)| held_up(record, &held, variants)).collect()
+}
+
+fn held_up(record: &Record, held: &Held, variants: Vec<usize>) -> Finding {
+    let name = |index: &usize| record.header.plan.variants.get(*index).map(|variant| variant.name.as_str());
+    let names: Vec<&str> = variants.iter().filter_map(name).collect();
+    Finding {
+        check: "backlog_full",
+        grade: if held.is_void() { Grade::Void } else { Grade::Warning },
+        evidence: format!(
+            "{}: listening sockets dropped {} attempts to connect during {} requests, {} of them because the line before accept() was \
+             full; {} were sent again",
+            names.join(", "),
+            held.drops,
+            held.due,
+            held.overflows,
+            held.sent_again
+        ),
+        remedy: "who is dropped tries again after 1, 3 and 7 s, and that wait is what was measured; give listen() a longer backlog (and \
+                 net.core.somaxconn), keep connections, or open fewer (load.connections)"
+            .into(),
+        variants,
+    }
+}
+
+/// Connections were opened again and again though nobody asked for that.
+pub(super) fn connection_churn(record: &Record) -> Vec<Finding> {
+    let variants = record.header.plan.variants.iter().enumerate();
+    let found = |(index, variant): (usize, &plan::Variant)| {
+        if asks_to_close(&variant.load) { None } else { churn(record, index, variant) }
+    };
+    variants.filter_map(found).collect()
+}
+
+fn asks_to_close(load: &plan::Load) -> bool {
+    let mut headers = load.headers.iter().chain(load.requests.iter().flat_map(|request| &request.headers));
+    headers.any(|(name, value)| says_close(name, value))
+}
+
+fn says_close(name: &str, value: &str) -> bool {
+    name.eq_ignore_ascii_case("connection")
+        && value.split(',').any(|word| word.trim().eq_ignore_ascii_case("close"))
+}
+
+fn churn(record: &Record, index: usize, variant: &plan::Variant) -> Option<Finding> {
+    let slices = measured(record, index);
+    // Each window may open all its connections once: in open loop it does, and after a rest.
+    let asked = |slice: &Slice| u64::from(slice.connections) * u64::from(slice.turns);
+    let beyond = |slice: &Slice| slice.connections_opened.saturating_sub(asked(slice));
+    let (beyond, answered) = (total(&slices, beyond), total(&slices, |slice| slice.answered));
+    if answered < RESPONSES_MIN || beyond as f64 <= CHURN_SHARE_MAX * answered as f64 {
+        return None;
+    }
+    let closes = trials(record)
+        .filter(|trial| trial.variant() == index)
+        .flat_map(|trial| &trial.started.witnesses)
+        .any(|witness| witness.headers.iter().any(|(name, value)| says_close(name, value)));
+    Some(Finding {
+        check: "connection_churn",
+        grade: Grade::Warning,
+        evidence: format!(
+            "{}: {} connections were asked for and {} opened, one for every {:.1} responses{}",
+            variant.name,
+            total(&slices, asked),
+            total(&slices, |slice| slice.connections_opened),
+            answered as f64 / total(&slices, |slice| slice.connections_opened) as f64,
+            if closes { "; it answers `connection: close`" } else { "" },
+        ),
+        remedy: "the service closes connections, and opening one costs as much as a small request; let it keep them (nginx \
+                 keepalive_requests, Node.js keepAliveTimeout and maxRequestsPerSocket), or mind that this is part of every figure"
+            .into(),
+        variants: vec![index],
+    })
+}

@@ -1,0 +1,235 @@
+//! Compared variants that are alike in everything that was seen of them, though the plan starts them differently: a wrapper that
+//! drops its argument, a script that does not pass it on.
+//!
+//! It speaks only where a difference would have to show: of services that differ in command, variables, launcher or workers and in nothing
+//! else. What leaves no trace by its nature (another folder of code, a template, a limit set by the shell) is never doubted here, nor are
+//! services that the plan starts alike.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use plan::{Service, Variant};
+use record::{ProcessSeen, Record, ServiceStarted, Trial, Witness};
+
+use super::treatment::trials;
+use super::{percent, total};
+use model::{Finding, Grade};
+
+/// Relative difference in CPU time per request from which on variants do differ, whatever else was seen. Identical services come out
+/// up to 3 % apart on a shared host with two cores.
+pub const ALIKE_CPU_TOLERANCE: f64 = 0.05;
+
+/// Words of a command that change what cannot be seen from outside: limits, priorities, processors, memory allocators.
+const UNSEEN_WORDS: [&str; 14] = [
+    "ulimit",
+    "prlimit",
+    "nice",
+    "renice",
+    "ionice",
+    "chrt",
+    "taskset",
+    "numactl",
+    "cpulimit",
+    "cgexec",
+    "systemd-run",
+    "unshare",
+    "setarch",
+    "sysctl",
+];
+/// Fields of responses that differ without a difference, or follow from others.
+const IDLE_HEADERS: [&str; 14] = [
+    "date",
+    "age",
+    "expires",
+    "last-modified",
+    "etag",
+    "set-cookie",
+    "connection",
+    "keep-alive",
+    "content-length",
+    "server-timing",
+    "x-response-time",
+    "x-runtime",
+    "x-request-id",
+    "traceparent",
+];
+
+/// A finding for each comparison of variants that seem to be one and the same.
+pub(super) fn nothing_observable(record: &Record) -> Vec<Finding> {
+    let plan = &record.header.plan;
+    let check = |comparison: &plan::Comparison| {
+        let (baseline, candidate) = (comparison.baseline, comparison.candidate);
+        let asked = asked_difference(plan.variants.get(baseline)?, plan.variants.get(candidate)?)?;
+        let (one, other) = (Seen::of(record, baseline)?, Seen::of(record, candidate)?);
+        if one.face != other.face || differ(&one.witnesses, &other.witnesses) {
+            return None;
+        }
+        let cpu = match one.cpu_ns_per_request.zip(other.cpu_ns_per_request) {
+            Some((one, other)) if (other / one - 1.0).abs() > ALIKE_CPU_TOLERANCE => return None,
+            Some((one, other)) => {
+                format!(", and CPU time per request is within {}", percent((other / one - 1.0).abs()))
+            }
+            None => String::new(),
+        };
+        Some(Finding {
+            check: "nothing_observable",
+            grade: Grade::Warning,
+            evidence: format!(
+                "{}: the plan changes {asked}, yet both ran the same processes ({}) with the same variables and gave the same \
+                 answers{cpu}",
+                comparison.label,
+                one.commands(),
+            ),
+            remedy: "what is varied may never have reached the service: see whether a script or wrapper drops it, and let the variants \
+                     show it, in a header or their output for example"
+                .into(),
+            variants: vec![baseline, candidate],
+        })
+    };
+    plan.comparisons.iter().filter_map(check).collect()
+}
+
+/// In what the plan starts two variants differently, if it could be seen: `services.api.command`.
+fn asked_difference(one: &Variant, other: &Variant) -> Option<String> {
+    if one.load != other.load || one.services.len() != other.services.len() || one.entry != other.entry {
+        return None;
+    }
+    let mut asked = Vec::new();
+    for (one, other) in one.services.iter().zip(&other.services) {
+        // With these put to the same, nothing else may differ.
+        let rest = |service: &Service| Service {
+            command: Vec::new(),
+            env: BTreeMap::new(),
+            launcher: plan::Launcher::Exec,
+            workers: None,
+            ready_timeout: one.ready_timeout,
+            stop_timeout: one.stop_timeout,
+            ..service.clone()
+        };
+        if rest(one) != rest(other) {
+            return None;
+        }
+        let parts = [
+            ("command", one.command != other.command),
+            ("env", one.env != other.env),
+            ("launcher", one.launcher != other.launcher),
+            ("workers", one.workers != other.workers),
+        ];
+        let changed = parts.into_iter().filter(|(_, differs)| *differs);
+        asked.extend(changed.map(|(part, _)| format!("services.{}.{part}", one.name)));
+        if one.command != other.command && (is_unseen(one) || is_unseen(other)) {
+            return None;
+        }
+    }
+    (!asked.is_empty()).then(|| asked.join(", "))
+}
+
+fn is_unseen(service: &Service) -> bool {
+    let words = service.command.iter().flat_map(|word| word.split(|c: char| c.is_whitespace() || c == ';'));
+    words.map(|word| word.rsplit('/').next().unwrap_or(word)).any(|word| UNSEEN_WORDS.contains(&word))
+}
+
+/// What a variant looked like in all of its trials.
+struct Seen<'a> {
+    face: Face<'a>,
+    witnesses: Vec<&'a Witness>,
+    cpu_ns_per_request: Option<f64>,
+}
+
+/// Of each service how many processes it had, and of those that serve what they ran with which variables.
+type Face<'a> = BTreeMap<&'a str, (usize, BTreeSet<Process>)>;
+type Process = (String, BTreeMap<String, String>);
+
+impl<'a> Seen<'a> {
+    /// `None` where a record does not say, where trials of the variant differ among themselves, and where a process hides its variables.
+    fn of(record: &'a Record, variant: usize) -> Option<Seen<'a>> {
+        let trials = trials(record, variant);
+        let mut faces = trials.iter().copied().map(face);
+        let face = faces.next()??;
+        if faces.any(|other| other.as_ref() != Some(&face)) {
+            return None;
+        }
+        let slices: Vec<_> = trials.iter().flat_map(|trial| trial.measured()).collect();
+        let ok = total(&slices, |slice| slice.ok);
+        let cpu = total(&slices, record::Slice::services_cpu_ns);
+        let cpu_ns_per_request = (ok > 0 && cpu > 0).then(|| cpu as f64 / ok as f64);
+        let witnesses = trials.into_iter().flat_map(|trial| &trial.started.witnesses);
+        let witnesses: Vec<&'a Witness> = witnesses.collect();
+        (!witnesses.is_empty()).then_some(Seen { face, witnesses, cpu_ns_per_request })
+    }
+
+    fn commands(&self) -> String {
+        let served = self.face.values().flat_map(|(_, served)| served);
+        let commands: BTreeSet<&str> = served.map(|(command, _)| command.as_str()).collect();
+        commands.into_iter().collect::<Vec<_>>().join("; ")
+    }
+}
+
+fn face(trial: &Trial) -> Option<Face<'_>> {
+    let services = trial.started.services.iter();
+    let ports: Vec<String> = services.clone().map(|service| service.port.to_string()).collect();
+    services.map(|service| Some((service.service.as_str(), of_service(service, &ports)?))).collect()
+}
+
+fn of_service(service: &ServiceStarted, ports: &[String]) -> Option<(usize, BTreeSet<Process>)> {
+    let serving = serving(&service.processes);
+    if serving.is_empty() || !serving.iter().all(|process| process.marked) {
+        return None;
+    }
+    let process = |process: &&ProcessSeen| -> Process {
+        let environment = process.environment.iter();
+        let environment = environment.map(|(name, value)| (name.clone(), settled(value, ports)));
+        (settled(&process.command, ports), environment.collect())
+    };
+    Some((service.processes.len(), serving.iter().map(process).collect()))
+}
+
+/// The processes that listen; where none is known to, all.
+fn serving(processes: &[ProcessSeen]) -> Vec<&ProcessSeen> {
+    let listening: Vec<&ProcessSeen> = processes.iter().filter(|process| process.listens).collect();
+    if listening.is_empty() { processes.iter().collect() } else { listening }
+}
+
+/// A text without what differs from trial to trial: ports, and the name of the service's own folder.
+fn settled(text: &str, ports: &[String]) -> String {
+    let word = |word: &str| match word.split_once("/proofload-") {
+        Some((before, after)) => format!("{before}/{}", after.split_once('/').map_or("", |(_, rest)| rest)),
+        None => word.to_owned(),
+    };
+    let text = text.split(' ').map(word).collect::<Vec<_>>().join(" ");
+    ports.iter().fold(text, |text, port| text.replace(port, "PORT"))
+}
+
+/// Whether answers show a difference. What changes among the answers of one variant shows none.
+fn differ(one: &[&Witness], other: &[&Witness]) -> bool {
+    let requests =
+        |of: &[&Witness]| -> BTreeSet<String> { of.iter().map(|witness| witness.request.clone()).collect() };
+    let requests = (requests(one), requests(other));
+    let apart = |request: &String| {
+        let (one, other) = (looks(one, request), looks(other, request));
+        let names: BTreeSet<&String> = one.iter().chain(&other).flat_map(BTreeMap::keys).collect();
+        names.into_iter().any(|name| match (steady(&one, name), steady(&other, name)) {
+            (Some(one), Some(other)) => one != other,
+            _ => false,
+        })
+    };
+    requests.0 != requests.1 || requests.0.iter().any(apart)
+}
+
+/// Of each answer to a request what may be held against another: status, content where it repeats, header fields.
+fn looks(witnesses: &[&Witness], request: &str) -> Vec<BTreeMap<String, String>> {
+    let of = witnesses.iter().filter(|witness| witness.request == request);
+    let look = |witness: &&Witness| {
+        let hash = witness.decoded_sha256.as_deref().filter(|_| witness.repeats).unwrap_or("changes");
+        let kept = witness.headers.iter().filter(|(name, _)| !IDLE_HEADERS.contains(&name.as_str()));
+        let own = [(":status", witness.status.to_string()), (":content", hash.to_owned())];
+        kept.cloned().chain(own.map(|(name, value)| (name.to_owned(), value))).collect()
+    };
+    of.map(look).collect()
+}
+
+/// The one value that a field has in all answers, or its absence in all; `None` where it changes.
+fn steady<'a>(looks: &'a [BTreeMap<String, String>], name: &str) -> Option<Option<&'a String>> {
+    let mut values = looks.iter().map(|look| look.get(name));
+    let first = values.next()?;
+    values.all(|value| value == first).then_some(first)
+}

@@ -1,0 +1,218 @@
+//! Profilers, debuggers and tracers that ran along while something was measured: what they cost is in every figure.
+//!
+//! It knows them by the words of command lines and by variables. A variant that the plan gives one to, and others not, is left alone:
+//! what a profiler costs is a question too.
+
+use plan::Variant;
+use record::{ProcessSeen, Record, Trial};
+
+use super::treatment::trials;
+use model::{Finding, Grade};
+
+/// Flags of Node.js and V8 that cost time; those that only choose a port, a folder or an interval are none.
+const NODE_FLAGS: [&str; 7] = [
+    "--cpu-prof",
+    "--heap-prof",
+    "--prof",
+    "--inspect",
+    "--perf-prof",
+    "--perf-basic-prof",
+    "--track-heap-objects",
+];
+/// Beginnings of flags that switch nothing on, though they look like it.
+const NODE_HARMLESS: [&str; 13] = [
+    "--inspect-port",
+    "--inspect-publish-uid",
+    "--cpu-prof-",
+    "--heap-prof-",
+    "--prof-",
+    "--trace-warnings",
+    "--trace-deprecation",
+    "--trace-uncaught",
+    "--trace-exit",
+    "--trace-sigint",
+    "--trace-env",
+    "--trace-event-file-pattern",
+    "--trace-require-module",
+];
+/// Programs that run others under observation, also as a script of Node.js or Python.
+const OBSERVERS: [&str; 15] = [
+    "clinic",
+    "0x",
+    "c8",
+    "nyc",
+    "py-spy",
+    "scalene",
+    "memray",
+    "viztracer",
+    "kernprof",
+    "strace",
+    "ltrace",
+    "valgrind",
+    "gdb",
+    "lldb",
+    "rbspy",
+];
+/// Modules of Python that do.
+const PYTHON_MODULES: [&str; 9] =
+    ["cProfile", "profile", "trace", "coverage", "pyinstrument", "scalene", "memray", "viztracer", "pdb"];
+/// Beginnings of flags of the Java machine.
+const JAVA_FLAGS: [&str; 7] = [
+    "-agentlib:jdwp",
+    "-agentlib:hprof",
+    "-Xrunjdwp",
+    "-Xrunhprof",
+    "-XX:StartFlightRecording",
+    "-XX:+FlightRecorder",
+    "-agentpath:",
+];
+/// Variables that hand flags to Java.
+const JAVA_OPTIONS: [&str; 3] = ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"];
+/// Variables that switch something on by being there.
+const SWITCHES: [&str; 4] = ["NODE_V8_COVERAGE", "COVERAGE_PROCESS_START", "CPUPROFILE", "HEAPPROFILE"];
+
+/// A finding for each variant whose services ran under one.
+pub(super) fn profiler_on(record: &Record) -> Vec<Finding> {
+    let variants = &record.header.plan.variants;
+    let by_plan: Vec<bool> = variants.iter().map(|variant| in_plan(variant).is_some()).collect();
+    // Where some are given one and others not, that is what the experiment is about.
+    let is_varied = by_plan.contains(&true) && by_plan.contains(&false);
+    let finding = |(index, variant): (usize, &Variant)| {
+        if is_varied && by_plan.get(index) == Some(&true) {
+            return None;
+        }
+        let trials = trials(record, index);
+        let hits: Vec<(&str, String)> = trials.iter().filter_map(|trial| in_trial(trial)).collect();
+        let (service, how) = hits.first().cloned().or_else(|| in_plan(variant))?;
+        let often = if hits.is_empty() {
+            ", as the experiment has it".to_owned()
+        } else {
+            format!(", so in {} of {} trials", hits.len(), trials.len())
+        };
+        Some(Finding {
+            check: "profiler_on",
+            grade: Grade::Void,
+            evidence: format!("{}: {service} ran with {how}{often}", variant.name),
+            remedy: "profilers, debuggers and tracers take time of their own, and not of every variant alike; switch it off, and \
+                     profile in runs of their own"
+                .into(),
+            variants: vec![index],
+        })
+    };
+    variants.iter().enumerate().filter_map(finding).collect()
+}
+
+/// What the plan itself starts with one: which service, and by what.
+fn in_plan(variant: &Variant) -> Option<(&str, String)> {
+    variant.services.iter().find_map(|service| {
+        let command: Vec<&str> = service.command.iter().flat_map(|word| word.split_whitespace()).collect();
+        let by_command = by_command(&command).map(|how| format!("{how} in its command"));
+        let variables = service.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        Some((service.name.as_str(), by_command.or_else(|| by_variables(variables))?))
+    })
+}
+
+fn in_trial(trial: &Trial) -> Option<(&str, String)> {
+    trial.started.services.iter().find_map(|started| {
+        let at_end = trial.ended.as_ref().and_then(|ended| ended.processes_by_service.get(&started.service));
+        let how = started.processes.iter().chain(at_end.into_iter().flatten()).find_map(in_process)?;
+        Some((started.service.as_str(), how))
+    })
+}
+
+fn in_process(process: &ProcessSeen) -> Option<String> {
+    let command: Vec<&str> = process.command.split_whitespace().collect();
+    let variables = process.environment.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let how = by_command(&command)
+        .map(|how| format!("{how} in its command"))
+        .or_else(|| by_variables(variables))?;
+    Some(format!("{how} ({}, pid {})", process.command, process.pid))
+}
+
+fn by_variables<'a>(mut variables: impl Iterator<Item = (&'a str, &'a str)>) -> Option<String> {
+    let how = |(name, value): (&'a str, &'a str)| match name {
+        _ if value.is_empty() => None,
+        "NODE_OPTIONS" => value.split_whitespace().find(|word| is_node_flag(word)),
+        name if JAVA_OPTIONS.contains(&name) => value.split_whitespace().find(|word| is_java_flag(word)),
+        name if SWITCHES.contains(&name) => Some(value),
+        _ => None,
+    };
+    variables.find_map(|(name, value)| Some(format!("{name}={}", how((name, value))?)))
+}
+
+/// The word of a command line that stands for a profiler. Programs may stand behind others: `env X=1 node`, `sh -c 'exec node ...'`.
+fn by_command<'a>(words: &[&'a str]) -> Option<&'a str> {
+    let mut from = 0;
+    let mut found = None;
+    while let Some(word) = words.get(from).filter(|_| found.is_none()) {
+        let rest = words.get(from + 1..).unwrap_or_default();
+        found = match base(word) {
+            "node" | "nodejs" => flags(rest).find(|flag| is_node_flag(flag)).or_else(|| script(rest)),
+            name if name.starts_with("python") => module(rest).or_else(|| script(rest)),
+            "java" => flags(rest).find(|flag| is_java_flag(flag)),
+            "perf" => (matches!(rest.first(), Some(&"record" | &"trace"))).then_some(*word),
+            // As a program, not as an argument of one.
+            _ if from == 0 || leads(words, from) => observer(word),
+            _ => None,
+        };
+        from += 1;
+    }
+    found
+}
+
+/// Whether the word at `at` is a program that the words before it start.
+fn leads(words: &[&str], at: usize) -> bool {
+    let before = words.get(at.wrapping_sub(1)).copied().unwrap_or_default();
+    matches!(
+        base(before),
+        "exec" | "npx" | "bunx" | "pnpx" | "env" | "sudo" | "nice" | "-c" | "--" | "&&" | ";"
+    ) || before.contains('=') && !before.starts_with('-')
+}
+
+fn base(word: &str) -> &str {
+    let word = word.trim_matches(['\'', '"', '(', ')']);
+    word.rsplit('/').next().unwrap_or(word)
+}
+
+fn observer(word: &str) -> Option<&str> {
+    OBSERVERS.contains(&base(word)).then_some(word)
+}
+
+/// The flags of an interpreter: what stands before the first word that is neither a flag nor, perhaps, the value of one.
+fn flags<'a>(rest: &[&'a str]) -> impl Iterator<Item = &'a str> {
+    rest[..script_at(rest)].iter().copied().filter(|word| word.starts_with('-'))
+}
+
+/// Flags of Python that are followed by a value of their own.
+const PYTHON_WITH_VALUE: [&str; 2] = ["-W", "-X"];
+
+/// Where the script stands; the number of words, if there is none.
+fn script_at(rest: &[&str]) -> usize {
+    let mut at = 0;
+    while let Some(word) = rest.get(at).filter(|word| word.starts_with('-')) {
+        at += 1 + usize::from(plan::takes_value(word) || PYTHON_WITH_VALUE.contains(word));
+    }
+    at.min(rest.len())
+}
+
+/// A script that is such a program: `node /app/node_modules/.bin/c8`.
+fn script<'a>(rest: &[&'a str]) -> Option<&'a str> {
+    observer(rest.get(script_at(rest))?)
+}
+
+fn module<'a>(rest: &[&'a str]) -> Option<&'a str> {
+    let at = rest.iter().position(|word| *word == "-m").filter(|at| *at < script_at(rest))?;
+    rest.get(at + 1).copied().filter(|name| PYTHON_MODULES.contains(name))
+}
+
+fn is_node_flag(word: &str) -> bool {
+    // V8 takes either.
+    let word = word.replace('_', "-");
+    let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
+    let harmless = NODE_HARMLESS.iter().any(|beginning| name.starts_with(beginning));
+    !harmless && (NODE_FLAGS.iter().any(|flag| name.starts_with(flag)) || name.starts_with("--trace-"))
+}
+
+fn is_java_flag(word: &str) -> bool {
+    JAVA_FLAGS.iter().any(|flag| word.starts_with(flag))
+}

@@ -1,0 +1,235 @@
+//! Whether compared variants do the same work: by what they answered before the load, content codings undone, and where a record does not
+//! say that, by the bytes that the load received.
+
+use plan::{Comparison, Load, Variant};
+use record::{Record, Witness};
+
+use super::treatment::{accept_encoding, is_expected, trials, values};
+use super::{BODY_BYTES_TOLERANCE, fruitless, measured, total};
+use model::{Finding, Grade};
+
+/// Contents that differ by fewer bytes than this are not called different work, however short they are: another order of words in a
+/// greeting is none.
+pub const CONTENT_BYTES_MIN: u64 = 64;
+
+/// A finding for each comparison of variants that answered differently.
+pub(super) fn different_work(record: &Record) -> Vec<Finding> {
+    let plan = &record.header.plan;
+    let check = |comparison: &Comparison| {
+        let pair = Pair::of(record, comparison)?;
+        let difference = pair.requests().find_map(|(one, other)| pair.difference(&one, &other))?;
+        let void = difference.void;
+        Some(Finding {
+            check: "different_work",
+            grade: if void { Grade::Void } else { Grade::Warning },
+            evidence: format!("{}: {}", comparison.label, difference.evidence),
+            remedy: if void {
+                "they do different work, so how fast they are says nothing about what is varied; have both answer alike, or say that \
+                 the answer is what you vary: by load.path, or expect.body_bytes in the levels"
+            } else {
+                "if that is not what you vary, they do different work"
+            }
+            .into(),
+            variants: vec![comparison.baseline, comparison.candidate],
+        })
+    };
+    plan.comparisons.iter().filter_map(check).collect()
+}
+
+/// A finding for each comparison of variants that sent different amounts during the load, unless what they answered before it explains
+/// that: the same content, of which one is sent with another coding as the experiment declares.
+pub(super) fn different_bodies(record: &Record) -> Vec<Finding> {
+    let plan = &record.header.plan;
+    let check = |comparison: &Comparison| {
+        // Who expects different answers has said that they differ.
+        let expects =
+            |index: usize| plan.variants.get(index).map(|v| (&v.expect.status, v.expect.body_bytes));
+        if expects(comparison.baseline) != expects(comparison.candidate) {
+            return None;
+        }
+        let sent = |variant| sent_bytes(record, variant);
+        let (baseline, candidate) = (sent(comparison.baseline)?, sent(comparison.candidate)?);
+        let differ = |one: f64, other: f64| (one - other).abs() > BODY_BYTES_TOLERANCE * one.max(other);
+        let pair = Pair::of(record, comparison);
+        let explained = pair.is_some_and(|pair| {
+            pair.explains(|variant, bytes| {
+                let sent = if variant == comparison.baseline { baseline } else { candidate };
+                !differ(sent, bytes)
+            })
+        });
+        if !differ(baseline, candidate) || explained {
+            return None;
+        }
+        Some(Finding {
+            check: "different_bodies",
+            grade: Grade::Warning,
+            evidence: format!("{}: {candidate:.0} bytes a response against {baseline:.0}", comparison.label),
+            remedy: "the two send different amounts; if that is not what you vary, they do different work"
+                .into(),
+            variants: vec![comparison.baseline, comparison.candidate],
+        })
+    };
+    plan.comparisons.iter().filter_map(check).collect()
+}
+
+/// Bytes of body for each response of the load; `None` where nothing succeeded.
+fn sent_bytes(record: &Record, variant: usize) -> Option<f64> {
+    let slices = measured(record, variant);
+    let per = || total(&slices, |s| s.body_bytes) as f64 / total(&slices, |s| s.answered).max(1) as f64;
+    (!fruitless(&slices)).then(per)
+}
+
+/// Two compared variants with what they answered.
+struct Pair<'a> {
+    variants: [(usize, &'a Variant); 2],
+    witnesses: [Vec<&'a Witness>; 2],
+}
+
+/// How they differ in one request.
+struct Difference {
+    void: bool,
+    evidence: String,
+}
+
+/// All looks at one request of a variant, in all its trials.
+type Looks<'a> = Vec<&'a Witness>;
+
+impl<'a> Pair<'a> {
+    /// `None` where one of them was not looked at.
+    fn of(record: &'a Record, comparison: &Comparison) -> Option<Pair<'a>> {
+        let (one, other) = (comparison.baseline, comparison.candidate);
+        let plan = &record.header.plan;
+        let witnesses = [one, other].map(|variant| -> Vec<&'a Witness> {
+            trials(record, variant).into_iter().flat_map(|trial| &trial.started.witnesses).collect()
+        });
+        let variants = [(one, plan.variants.get(one)?), (other, plan.variants.get(other)?)];
+        (!witnesses.iter().any(Vec::is_empty)).then_some(Pair { variants, witnesses })
+    }
+
+    fn loads(&self) -> [&'a Load; 2] {
+        self.variants.map(|(_, variant)| &variant.load)
+    }
+
+    /// The looks of both at each request that both were sent. Of two variants that send one request each it is that one, be its
+    /// path what it may.
+    fn requests(&self) -> impl Iterator<Item = (Looks<'a>, Looks<'a>)> {
+        let single = self.loads().iter().all(|load| load.requests.is_empty());
+        let mut names: Vec<&str> = self.witnesses[0].iter().map(|witness| witness.request.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let looks = |side: usize, name: &str| -> Looks<'a> {
+            let all = self.witnesses[side].iter().copied();
+            all.filter(|witness| single || witness.request == name).collect()
+        };
+        let pairs: Vec<_> = names.into_iter().map(|name| (looks(0, name), looks(1, name))).collect();
+        pairs.into_iter().filter(|(_, other)| !other.is_empty())
+    }
+
+    fn difference(&self, one: &Looks<'_>, other: &Looks<'_>) -> Option<Difference> {
+        let request = &one.first()?.request;
+        let (status, other_status) = (status(one)?, status(other)?);
+        let expected = |side: usize, status| is_expected(self.variants[side].1, status);
+        // What is not expected counts as an error, and is told as such.
+        if !expected(0, status) || !expected(1, other_status) {
+            return None;
+        }
+        let declared = self.declares(request);
+        if status != other_status {
+            let by_plan = self.variants[0].1.expect.status != self.variants[1].1.expect.status;
+            let evidence = format!("{request} was answered with status {other_status} against {status}");
+            return (!by_plan).then_some(Difference { void: !declared, evidence });
+        }
+        let (bytes, other_bytes) = (bytes(one)?, bytes(other)?);
+        let apart = bytes.abs_diff(other_bytes);
+        if apart as f64 > BODY_BYTES_TOLERANCE * bytes.max(other_bytes) as f64 {
+            let evidence =
+                format!("the content of {request} has {other_bytes} bytes against {bytes}, codings undone");
+            return Some(Difference { void: !declared && apart >= CONTENT_BYTES_MIN, evidence });
+        }
+        let (hash, other_hash) = (hash(one)?, hash(other)?);
+        if declared || hash == other_hash {
+            return None;
+        }
+        let (one, other) = (content_type(one), content_type(other));
+        let types =
+            if one == other { String::new() } else { format!(" (content-type {other} against {one})") };
+        let evidence = format!("the content of {request} is another, though as long ({bytes} bytes){types}");
+        Some(Difference { void: false, evidence })
+    }
+
+    /// Whether the plan itself says that answers to this request may differ: it is another request, or something else is expected of it.
+    /// Codings do not count, for they are undone.
+    fn declares(&self, request: &str) -> bool {
+        let [one, other] = self.loads();
+        let [one_expects, other_expects] = self.variants.map(|(_, variant)| &variant.expect);
+        let headers = |expect: &'a plan::Expect| {
+            let coded = |name: &str| {
+                name.eq_ignore_ascii_case("content-encoding") || name.eq_ignore_ascii_case("vary")
+            };
+            expect.headers.iter().filter(move |(name, _)| !coded(name))
+        };
+        let expects_other = one_expects.status != other_expects.status
+            || one_expects.body_bytes != other_expects.body_bytes
+            || !headers(one_expects).eq(headers(other_expects));
+        expects_other || sent(one, request) != sent(other, request)
+    }
+
+    /// Whether what was sent before the load accounts for what was sent during it: contents are known, repeat, and only their
+    /// codings differ, as declared; and where there is one request, the load's bytes are its bytes.
+    fn explains(&self, as_in_load: impl Fn(usize, f64) -> bool) -> bool {
+        let known = |witness: &&Witness| witness.repeats && witness.decoded_bytes.is_some();
+        let loads = self.loads();
+        let covered = |side: usize| {
+            let load = loads[side];
+            let all = &self.witnesses[side];
+            let one = all.iter().all(|look| as_in_load(self.variants[side].0, look.body_bytes as f64));
+            let each =
+                load.requests.iter().all(|request| all.iter().any(|look| look.request == request.name));
+            all.iter().all(known) && if load.requests.is_empty() { one } else { each }
+        };
+        let coding =
+            |looks: &Looks<'_>| looks.first().map(|look| values(look, "content-encoding").join(", "));
+        let declared = |side: usize| self.variants[side].1.expect.headers.contains_key("content-encoding");
+        let codings_declared =
+            (declared(0) || declared(1) || accept_encoding(loads[0]) != accept_encoding(loads[1]))
+                || self.requests().all(|(one, other)| coding(&one) == coding(&other));
+        covered(0) && covered(1) && codings_declared
+    }
+}
+
+/// What is sent by this name, without what only chooses a coding.
+fn sent<'a>(load: &'a Load, name: &str) -> (&'a str, &'a str, &'a str, Vec<&'a (String, String)>) {
+    let request = load.requests.iter().find(|request| request.name == name);
+    let (method, path, body, headers) = match request {
+        Some(one) => (&one.method, &one.path, &one.body, &one.headers),
+        None => (&load.method, &load.path, &load.body, &load.headers),
+    };
+    let headers = headers.iter().filter(|(name, _)| !name.eq_ignore_ascii_case("accept-encoding"));
+    (method, path, body, headers.collect())
+}
+
+/// The status of all looks; `None` where it changes.
+fn status(looks: &Looks<'_>) -> Option<u16> {
+    let first = looks.first()?.status;
+    looks.iter().all(|look| look.status == first).then_some(first)
+}
+
+/// The length of the content; `None` where it is not known, or changes by more than is tolerated between variants.
+fn bytes(looks: &Looks<'_>) -> Option<u64> {
+    let known = |look: &&Witness| look.decoded_bytes.filter(|_| look.repeats);
+    let all: Vec<u64> = looks.iter().map(known).collect::<Option<_>>()?;
+    let (least, most) = (*all.iter().min()?, *all.iter().max()?);
+    ((most - least) as f64 <= BODY_BYTES_TOLERANCE * most as f64).then_some(most)
+}
+
+/// The hash of the content; `None` where it is not known to be the same for every process of the variant.
+fn hash<'a>(looks: &Looks<'a>) -> Option<&'a str> {
+    let first = looks.first()?.decoded_sha256.as_deref()?;
+    let same = looks.iter().all(|look| look.repeats && look.decoded_sha256.as_deref() == Some(first));
+    (same && looks.len() > 1).then_some(first)
+}
+
+fn content_type(looks: &Looks<'_>) -> String {
+    let all = looks.first().map(|look| values(look, "content-type").join(", ")).unwrap_or_default();
+    if all.is_empty() { "none".to_owned() } else { all }
+}

@@ -1,0 +1,242 @@
+//! One candidate against its baseline: estimate, verdict, and what it would take to know more.
+
+use plan::{LookRule, Metric};
+use record::Record;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stats::{Error, Estimate, Resampling, Rule, Verdict};
+
+use crate::crosscheck::{self, CrossCheck};
+use crate::difference::Difference;
+use crate::metric::{BlockFigures, direction, metrics};
+use crate::no_success::{self, NoSuccess};
+use crate::rule;
+use model::Finding;
+
+/// Sign flips drawn where several comparisons are looked at once.
+const FLIPS: u32 = 9_999;
+
+/// What may be said of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The candidate is better by more than chance.
+    Better,
+    /// The candidate is worse by more than chance.
+    Worse,
+    /// The difference is smaller than the margin.
+    Equivalent,
+    /// Neither, with the blocks there are.
+    Inconclusive,
+    /// One side, or both, had not a single success: there is nothing to compare, and that is the answer.
+    NoSuccess,
+    /// A finding forbids any conclusion.
+    Void,
+}
+
+/// A comparison's result.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Comparison {
+    /// Reads as "candidate against baseline".
+    pub label: String,
+    /// Index of the baseline.
+    pub baseline: usize,
+    /// Index of the candidate.
+    pub candidate: usize,
+    /// The metric of the verdict.
+    pub metric: Metric,
+    /// Candidate over baseline with its interval; `None` where it is void or without success, where there are fewer than six blocks or no spread
+    /// between them, and before the one look of an experiment that looks once.
+    pub estimate: Option<Estimate>,
+    /// Candidate less baseline in the metric's own unit, where there is an estimate and the metric is a cost.
+    pub difference: Option<Difference>,
+    /// What became of the side that never succeeded, such as `gzip: no answer within 2 s (0 of 340)`; of both, where both did not.
+    pub no_success: Option<String>,
+    /// The ratio, where every block gave the very same: it then has no interval, and no verdict.
+    pub without_spread: Option<f64>,
+    /// Candidate over baseline so far, from the first block on and without an interval: to watch, not to quote. `None` before the
+    /// one look of an experiment that looks once.
+    pub ratio_so_far: Option<f64>,
+    /// The verdict.
+    pub outcome: Outcome,
+    /// For an inconclusive one: blocks in all that would decide it, with the spread seen so far.
+    pub blocks_needed: Option<u32>,
+    /// What other methods say to the same blocks; `None` where there is no estimate.
+    pub cross_check: Option<CrossCheck>,
+    /// The other metrics: shown, never judged.
+    pub exploratory: Vec<Exploratory>,
+}
+
+/// An estimate of a metric that the experiment did not choose.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Exploratory {
+    /// The metric.
+    pub metric: Metric,
+    /// Candidate over baseline with the same interval's width as the chosen metric has.
+    pub estimate: Estimate,
+    /// Candidate less baseline, likewise.
+    pub difference: Option<Difference>,
+}
+
+/// Every comparison of the plan, once for each metric that gets a verdict.
+pub(crate) fn all(record: &Record, blocks: &[BlockFigures], findings: &[Finding]) -> Vec<Comparison> {
+    let design = &record.header.plan.design;
+    let variants = 0..record.header.plan.variants.len();
+    let without: Vec<_> = variants.map(|index| no_success::measured(record, index)).collect();
+    let (rule, joint_t) = (rule::rule(record), joint_t(record, blocks, &without));
+    let judge = Judge { record, blocks, findings, without: &without, rule, joint_t };
+    let comparisons = record.header.plan.comparisons.iter();
+    comparisons.flat_map(|asked| design.metrics().map(|metric| judge.one(asked, metric))).collect()
+}
+
+/// What all comparisons of a record share.
+struct Judge<'a> {
+    record: &'a Record,
+    blocks: &'a [BlockFigures],
+    findings: &'a [Finding],
+    /// By variant: what became of its requests, where none succeeded.
+    without: &'a [Option<NoSuccess>],
+    rule: Option<Rule>,
+    /// Where several are looked at once: the critical t of all together, in place of the rule's.
+    joint_t: Option<f64>,
+}
+
+impl Judge<'_> {
+    fn one(&self, asked: &plan::Comparison, metric: Metric) -> Comparison {
+        let design = &self.record.header.plan.design;
+        // What never was what it is called did not fail to succeed either.
+        let untreated = |finding: &Finding| {
+            finding.check == "treatment_not_applied" && finding.voids(asked.baseline, asked.candidate)
+        };
+        let untreated = self.findings.iter().any(untreated);
+        let no_success = self.no_success(asked).filter(|_| !untreated);
+        let void = self.findings.iter().any(|finding| finding.voids(asked.baseline, asked.candidate));
+        let void = void || no_success.is_some();
+        // What is void prints instead of a number, never beside it.
+        let ratios = ratios(self.blocks, asked, metric).filter(|_| !void);
+        let found = ratios.as_deref().and_then(|d| self.estimate(d));
+        let primary = found.clone().and_then(Result::ok);
+        let outcome = match &primary {
+            // Whatever else is wrong: that nothing came back needs no second block to be true.
+            _ if no_success.is_some() => Outcome::NoSuccess,
+            _ if void => Outcome::Void,
+            Some(estimate) => judged(stats::judge(estimate, design.margin, direction(metric))),
+            None => Outcome::Inconclusive,
+        };
+        let cross =
+            |estimate: &Estimate| crosscheck::of(ratios.as_deref()?, estimate, design.margin, self.record);
+        Comparison {
+            label: asked.label.clone(),
+            baseline: asked.baseline,
+            candidate: asked.candidate,
+            metric,
+            without_spread: found.and_then(Result::err).and_then(same_ratio),
+            ratio_so_far: ratios.as_ref().filter(|_| rule::may_look(self.record)).map(|d| mean(d).exp()),
+            blocks_needed: self.blocks_needed(primary.as_ref(), outcome),
+            cross_check: primary.as_ref().and_then(cross),
+            difference: primary.as_ref().and_then(|estimate| self.difference(asked, metric, estimate)),
+            no_success,
+            estimate: primary,
+            outcome,
+            exploratory: if void { Vec::new() } else { self.exploratory(asked, metric) },
+        }
+    }
+
+    fn no_success(&self, asked: &plan::Comparison) -> Option<String> {
+        let plan = &self.record.header.plan;
+        let told = |index: usize| {
+            let answer = &self.without.get(index)?.as_ref()?.answer;
+            Some(format!("{}: {answer}", plan.variants.get(index)?.name))
+        };
+        let told: Vec<String> = [asked.baseline, asked.candidate].into_iter().filter_map(told).collect();
+        (!told.is_empty()).then(|| told.join("; "))
+    }
+
+    /// With the critical t of the ratio, so that both hold together or not at all.
+    fn difference(
+        &self,
+        asked: &plan::Comparison,
+        metric: Metric,
+        estimate: &Estimate,
+    ) -> Option<Difference> {
+        Difference::of(self.blocks, asked, metric, estimate.critical_t)
+    }
+
+    /// The metrics without a verdict, once for each comparison: with its first metric.
+    fn exploratory(&self, asked: &plan::Comparison, metric: Metric) -> Vec<Exploratory> {
+        let design = &self.record.header.plan.design;
+        let others =
+            metrics(self.record).iter().copied().filter(|other| design.metrics().all(|m| m != *other));
+        let estimate = |metric| {
+            let estimate = self.estimate(&ratios(self.blocks, asked, metric)?)?.ok()?;
+            let difference = self.difference(asked, metric, &estimate);
+            Some(Exploratory { metric, estimate, difference })
+        };
+        if metric == design.metric { others.filter_map(estimate).collect() } else { Vec::new() }
+    }
+
+    /// The estimate over all complete blocks; `None` where there may be none yet.
+    fn estimate(&self, d: &[f64]) -> Option<Result<Estimate, Error>> {
+        if !rule::may_look(self.record) {
+            return None;
+        }
+        let planned = self.rule.as_ref()?.critical_t(u32::try_from(d.len()).ok()?)?;
+        Some(Estimate::of(d, self.joint_t.unwrap_or(planned)))
+    }
+
+    fn blocks_needed(&self, estimate: Option<&Estimate>, outcome: Outcome) -> Option<u32> {
+        if outcome != Outcome::Inconclusive {
+            return None;
+        }
+        stats::blocks_needed(estimate?, self.record.header.plan.design.margin, self.rule.as_ref()?)
+    }
+}
+
+/// The critical t that holds for several comparisons together at one look: from flips of the signs of whole blocks, which knows how
+/// alike they are and so asks for less than a share of the 5 % for each.
+fn joint_t(record: &Record, blocks: &[BlockFigures], without: &[Option<NoSuccess>]) -> Option<f64> {
+    let plan = &record.header.plan;
+    let succeeds = |index: usize| without.get(index).is_none_or(Option::is_none);
+    let compared =
+        plan.comparisons.iter().filter(|asked| succeeds(asked.baseline) && succeeds(asked.candidate));
+    let asked = compared.flat_map(|asked| plan.design.metrics().map(move |metric| (asked, metric)));
+    let asked: Vec<(&plan::Comparison, Metric)> = asked.collect();
+    if plan.design.looks != LookRule::Once || asked.len() < 2 || !rule::may_look(record) {
+        return None;
+    }
+    let row = |block: &BlockFigures| {
+        let ratio = |(asked, metric): &(&plan::Comparison, Metric)| {
+            block.log_ratio(*metric, asked.baseline, asked.candidate)
+        };
+        asked.iter().map(ratio).collect::<Option<Vec<f64>>>()
+    };
+    let rows = blocks.iter().map(row).collect::<Option<Vec<Vec<f64>>>>()?;
+    let resampling = Resampling { seed: record.header.seed, resamples: FLIPS };
+    stats::joint_t(&rows, resampling).ok()?
+}
+
+/// The log-ratio of each complete block; `None` without blocks, or where any has no value.
+pub(crate) fn ratios(blocks: &[BlockFigures], asked: &plan::Comparison, metric: Metric) -> Option<Vec<f64>> {
+    let ratio = |block: &BlockFigures| block.log_ratio(metric, asked.baseline, asked.candidate);
+    blocks.iter().map(ratio).collect::<Option<Vec<f64>>>().filter(|ratios| !ratios.is_empty())
+}
+
+fn same_ratio(error: Error) -> Option<f64> {
+    match error {
+        Error::NoSpread { ratio, .. } => Some(ratio),
+        _ => None,
+    }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+pub(crate) fn judged(verdict: Verdict) -> Outcome {
+    match verdict {
+        Verdict::Better => Outcome::Better,
+        Verdict::Worse => Outcome::Worse,
+        Verdict::Equivalent => Outcome::Equivalent,
+        Verdict::Inconclusive => Outcome::Inconclusive,
+    }
+}

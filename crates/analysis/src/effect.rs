@@ -1,0 +1,118 @@
+//! What each factor does on average over the others, and what two factors do to each other, in a full factorial.
+
+use plan::Metric;
+use record::Record;
+use schemars::JsonSchema;
+use serde::Serialize;
+use stats::{Contrast, Estimate, Factor};
+
+use crate::comparison::{Outcome, judged};
+use crate::metric::{BlockFigures, direction};
+use crate::rule;
+use model::{Finding, Grade};
+
+/// What an effect is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// One factor, on average over all others.
+    Main,
+    /// How much of what one factor does depends on another: a ratio of ratios.
+    Interaction,
+}
+
+/// A main effect or a two-way interaction.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Effect {
+    /// Such as `node_env: production / development`, and two of these with ` × ` in between.
+    pub label: String,
+    /// What it is of.
+    pub kind: Kind,
+    /// The metric, that of the verdict.
+    pub metric: Metric,
+    /// The multiplicative effect with its interval; the effects of an experiment share 5 % among themselves.
+    pub estimate: Option<Estimate>,
+    /// The verdict. Of an interaction `better` and `worse` only say that it is there: above or below 1.
+    pub outcome: Outcome,
+}
+
+/// All main effects and two-way interactions; none with fewer than two factors.
+pub(crate) fn all(record: &Record, blocks: &[BlockFigures], findings: &[Finding]) -> Vec<Effect> {
+    let plan = &record.header.plan;
+    if plan.factors.len() < 2 {
+        return Vec::new();
+    }
+    let factors: Vec<Factor> = plan.factors.iter().map(|factor| baseline_first(plan, factor)).collect();
+    // A plan's factors have two levels or more, and 64 variants at most.
+    let contrasts = stats::contrasts(&factors).unwrap_or_default();
+    let void = findings.iter().any(|finding| finding.grade == Grade::Void);
+    let family = Family { record, blocks, cells: cells(plan, &factors), members: contrasts.len(), void };
+    contrasts.iter().map(|contrast| family.effect(contrast)).collect()
+}
+
+/// A factor whose first level is the one that the plan compares with.
+fn baseline_first(plan: &plan::Plan, factor: &plan::Factor) -> Factor {
+    let level = |variant: usize| plan.variants.get(variant)?.levels.get(&factor.name);
+    let varies = |asked: &&plan::Comparison| level(asked.baseline) != level(asked.candidate);
+    let baseline = plan.comparisons.iter().find(varies).and_then(|asked| level(asked.baseline));
+    let mut levels = factor.levels.clone();
+    // Stable: the others stay in the order of the file.
+    levels.sort_by_key(|level| Some(level) != baseline.or(factor.levels.first()));
+    Factor { name: factor.name.clone(), levels }
+}
+
+/// The variant of each combination of levels, the last factor changing fastest. A copy of the baseline comes after all of them.
+fn cells(plan: &plan::Plan, factors: &[Factor]) -> Vec<Option<usize>> {
+    let mut combinations: Vec<Vec<&str>> = vec![Vec::new()];
+    for factor in factors {
+        combinations = combinations
+            .into_iter()
+            .flat_map(|levels| {
+                factor.levels.iter().map(move |level| [levels.as_slice(), &[level.as_str()]].concat())
+            })
+            .collect();
+    }
+    let is = |variant: &plan::Variant, levels: &[&str]| {
+        factors
+            .iter()
+            .zip(levels)
+            .all(|(factor, level)| variant.levels.get(&factor.name).is_some_and(|of| of == level))
+    };
+    combinations.iter().map(|levels| plan.variants.iter().position(|variant| is(variant, levels))).collect()
+}
+
+/// The effects of a record, which share the chance to err.
+struct Family<'a> {
+    record: &'a Record,
+    blocks: &'a [BlockFigures],
+    cells: Vec<Option<usize>>,
+    members: usize,
+    void: bool,
+}
+
+impl Family<'_> {
+    fn effect(&self, contrast: &Contrast) -> Effect {
+        let design = &self.record.header.plan.design;
+        let shown = !self.void && rule::may_look(self.record);
+        let estimate = if shown { self.estimate(contrast, design.metric) } else { None };
+        let outcome = match &estimate {
+            _ if self.void => Outcome::Void,
+            Some(estimate) => judged(stats::judge(estimate, design.margin, direction(design.metric))),
+            None => Outcome::Inconclusive,
+        };
+        let kind = if contrast.terms.len() == 1 { Kind::Main } else { Kind::Interaction };
+        Effect { label: contrast.name.clone(), kind, metric: design.metric, estimate, outcome }
+    }
+
+    fn estimate(&self, contrast: &Contrast, metric: Metric) -> Option<Estimate> {
+        let value = |block: &BlockFigures, cell: &Option<usize>| {
+            block.variants.get((*cell)?)?.as_ref()?.value(metric)
+        };
+        let row = |block: &BlockFigures| self.cells.iter().map(|cell| value(block, cell)).collect();
+        let rows: Vec<Vec<Option<f64>>> = self.blocks.iter().map(row).collect();
+        let values = contrast.values(&rows).ok().filter(|values| values.left_out == 0)?;
+        let rule = rule::family(self.record, self.members)?;
+        let critical_t = rule.critical_t(u32::try_from(values.log_ratios.len()).ok()?)?;
+        Estimate::of(&values.log_ratios, critical_t).ok()
+    }
+}

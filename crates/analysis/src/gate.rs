@@ -1,0 +1,283 @@
+//! Whether a record keeps the limits of a gate. Intervals are held against limits, never point estimates: a limit is kept or broken
+//! where the whole interval says so, and else it is open.
+//!
+//! Must not: judge what is void or has no end, or know exit codes.
+
+use plan::{Figure, GateEntry, Limit, Metric, Subject};
+use record::{EndReason, Record};
+use serde::Serialize;
+
+use crate::Conclusion;
+use crate::metric::BlockFigures;
+use crate::rule;
+use model::Grade;
+
+mod family;
+mod measured;
+
+use family::Family;
+pub use measured::Measured;
+
+/// What a limit came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ruling {
+    /// The whole interval is on the right side of it.
+    Kept,
+    /// It lies within the interval, or nothing can be said.
+    Open,
+    /// The whole interval is on the wrong side of it.
+    Broken,
+}
+
+/// One limit held against one comparison or variant.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judgement {
+    /// The limit.
+    pub limit: Limit,
+    /// What it is about.
+    pub subject: Subject,
+    /// The label of that comparison, or the name of that variant.
+    pub name: String,
+    /// The limit's line in the experiment file; `None` where it came from a flag.
+    pub line: Option<u32>,
+    /// What was measured: a ratio of candidate to baseline, or an amount in responses per second, µs, bytes or as a share.
+    pub measured: Option<Measured>,
+    /// What follows.
+    pub ruling: Ruling,
+    /// Why, where that is not what the interval says.
+    pub reason: Option<String>,
+    /// For an open one: blocks in all that would decide it if value and spread stayed, where that can be said.
+    pub blocks_needed: Option<u32>,
+}
+
+impl Judgement {
+    /// What kind of thing it is about, in a word.
+    pub fn subject_word(&self) -> &'static str {
+        match self.subject {
+            Subject::Comparison(_) => "comparison",
+            Subject::Variant(_) => "variant",
+        }
+    }
+}
+
+/// Why nothing is judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unfit {
+    /// A finding forbids a conclusion.
+    Void,
+    /// The run goes on, or was killed.
+    Unfinished,
+    /// Somebody stopped it, perhaps because of what it showed.
+    Interrupted,
+    /// A service, the load generator, or the making of data failed.
+    Failed,
+}
+
+/// All limits of a gate, held against a record.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gate {
+    /// Why nothing is judged, and the same in words; `None` where it is.
+    pub unfit: Option<(Unfit, String)>,
+    /// Each limit with each thing that it is about; empty where nothing is judged.
+    pub judgements: Vec<Judgement>,
+}
+
+impl Gate {
+    /// The worst of all rulings; `None` where nothing is judged.
+    pub fn ruling(&self) -> Option<Ruling> {
+        self.judgements.iter().map(|judgement| judgement.ruling).max()
+    }
+}
+
+/// Holds these limits against a record of which `conclusion` was drawn.
+pub fn gated(record: &Record, conclusion: &Conclusion, entries: &[GateEntry]) -> Gate {
+    match unfit(record, conclusion) {
+        Some(unfit) => Gate { unfit: Some(unfit), judgements: Vec::new() },
+        None => Gate { unfit: None, judgements: judgements(record, conclusion, entries) },
+    }
+}
+
+/// Whether going on would buy nothing for the record's own gate: no limit is open but for want of something to measure.
+pub fn limits_settled(record: &Record, conclusion: &Conclusion) -> bool {
+    let entries = &record.header.plan.gate;
+    let settled = |judgement: &Judgement| judgement.ruling != Ruling::Open || judgement.measured.is_none();
+    entries.is_empty() || judgements(record, conclusion, entries).iter().all(settled)
+}
+
+fn unfit(record: &Record, conclusion: &Conclusion) -> Option<(Unfit, String)> {
+    let Some(ended) = &record.ended else {
+        return Some((Unfit::Unfinished, "the run has no end: it goes on, or was killed".to_owned()));
+    };
+    match &ended.reason {
+        EndReason::Interrupted => {
+            let why = "it was interrupted, and who stops a run may have seen what it showed".to_owned();
+            return Some((Unfit::Interrupted, why));
+        }
+        EndReason::ServiceFailed(why)
+        | EndReason::PreparationFailed(why)
+        | EndReason::GeneratorFailed(why) => {
+            return Some((Unfit::Failed, why.clone()));
+        }
+        _ => {}
+    }
+    let void = conclusion.findings.iter().find(|finding| finding.grade == Grade::Void)?;
+    let number = void.number().map(|number| format!("{number}: ")).unwrap_or_default();
+    Some((Unfit::Void, format!("the measurement is void: {number}{}", void.evidence)))
+}
+
+fn judgements(record: &Record, conclusion: &Conclusion, entries: &[GateEntry]) -> Vec<Judgement> {
+    let plan = &record.header.plan;
+    let asked: Vec<(&GateEntry, Subject)> = entries
+        .iter()
+        .flat_map(|entry| plan.gated(entry, entries).into_iter().map(move |subject| (entry, subject)))
+        .collect();
+    let blocks = BlockFigures::all(record);
+    let figures: Vec<(Figure, Subject)> =
+        asked.iter().map(|(entry, subject)| (entry.limit.figure, *subject)).collect();
+    let bench =
+        Bench { record, conclusion, blocks: &blocks, family: Family::of(record, conclusion, &figures) };
+    asked.into_iter().map(|(entry, subject)| bench.judge(entry, subject)).collect()
+}
+
+/// What all judgements of a record share.
+struct Bench<'a> {
+    record: &'a Record,
+    conclusion: &'a Conclusion,
+    blocks: &'a [BlockFigures],
+    family: Family,
+}
+
+/// What was found of one figure: its interval, or a ruling that needs none, with the reason.
+type Found = Result<Measured, (Ruling, String)>;
+
+impl Bench<'_> {
+    fn judge(&self, entry: &GateEntry, subject: Subject) -> Judgement {
+        let limit = entry.limit;
+        let (found, name) = match subject {
+            Subject::Comparison(index) => {
+                (self.change(limit.figure, index), &self.record.header.plan.comparisons[index].label)
+            }
+            Subject::Variant(index) => {
+                (self.amount(limit.figure, index), &self.record.header.plan.variants[index].name)
+            }
+        };
+        let (measured, ruling, reason) = match found {
+            Ok(measured) => (Some(measured), measured.against(&limit), None),
+            Err((ruling, reason)) => (None, ruling, Some(reason)),
+        };
+        let open = measured.filter(|_| ruling == Ruling::Open);
+        let blocks_needed = open.and_then(|measured| self.blocks_needed(&measured, &limit, subject));
+        Judgement {
+            limit,
+            subject,
+            name: name.clone(),
+            line: entry.line,
+            measured,
+            ruling,
+            reason,
+            blocks_needed,
+        }
+    }
+
+    /// Candidate over baseline: as the report has it where it gives a verdict, else from the gate's own family.
+    fn change(&self, figure: Figure, index: usize) -> Found {
+        let asked = &self.record.header.plan.comparisons[index];
+        self.has_success(asked.candidate, Ruling::Broken)?;
+        self.has_success(asked.baseline, Ruling::Open)?;
+        let open = |reason: &str| (Ruling::Open, reason.to_owned());
+        // Shares of failed requests are bounded by amounts alone.
+        let metric = figure.metric().ok_or_else(|| open("it is not compared"))?;
+        match family::with_verdict(self.conclusion, asked, metric) {
+            Some(comparison) => match (&comparison.estimate, comparison.without_spread) {
+                (Some(estimate), _) => Ok(Measured::of(estimate)),
+                (None, Some(_)) => Err(open(NO_SPREAD)),
+                (None, None) => Err(self.too_early()),
+            },
+            None => {
+                let ratios = crate::comparison::ratios(self.blocks, asked, metric);
+                let ratios = ratios.ok_or_else(|| open("a trial has no value of it"))?;
+                self.estimate(&ratios)
+            }
+        }
+    }
+
+    /// A variant's figure over its blocks.
+    fn amount(&self, figure: Figure, index: usize) -> Found {
+        self.has_success(index, Ruling::Broken)?;
+        let Some(metric) = figure.metric() else { return self.failed(index) };
+        let values = self.blocks.iter().map(|block| measured::bounded(block, metric, index));
+        let Some(values) = values.collect::<Option<Vec<_>>>().filter(|values| !values.is_empty()) else {
+            return Err((Ruling::Open, without_value(metric)));
+        };
+        let logs: Vec<f64> = values.iter().map(|value| value.value.ln()).collect();
+        let at_least = values.iter().any(|value| value.at_least);
+        match self.estimate(&logs) {
+            Ok(measured) if at_least => Ok(measured.unbounded()),
+            // Every trial reached its bound, such as the time-out.
+            Err(_) if at_least && self.family.critical_t(logs.len()).is_some() => {
+                Ok(Measured::at_least(&values.iter().map(|value| value.value).collect::<Vec<_>>()))
+            }
+            found => found,
+        }
+    }
+
+    fn failed(&self, index: usize) -> Found {
+        if self.family.critical_t(self.blocks.len()).is_none() {
+            return Err(self.too_early());
+        }
+        let found = measured::failed(self.record, index, &self.family);
+        found.ok_or_else(|| (Ruling::Open, "there were no requests".to_owned()))
+    }
+
+    fn estimate(&self, logs: &[f64]) -> Found {
+        let critical_t = self.family.critical_t(logs.len()).ok_or_else(|| self.too_early())?;
+        match stats::Estimate::of(logs, critical_t) {
+            Ok(estimate) => Ok(Measured::of(&estimate)),
+            Err(stats::Error::NoSpread { .. }) => Err((Ruling::Open, NO_SPREAD.to_owned())),
+            Err(_) => Err((Ruling::Open, "the blocks are too far apart for an interval".to_owned())),
+        }
+    }
+
+    fn has_success(&self, variant: usize, otherwise: Ruling) -> Result<(), (Ruling, String)> {
+        let figures = &self.conclusion.variants[variant];
+        match &figures.no_success {
+            Some(without) => Err((otherwise, format!("{}: {}", figures.name, without.answer))),
+            None => Ok(()),
+        }
+    }
+
+    fn too_early(&self) -> (Ruling, String) {
+        let reason = if rule::may_look(self.record) {
+            format!("there is no interval from {} blocks", self.conclusion.blocks)
+        } else {
+            "no interval before the end of the run".to_owned()
+        };
+        (Ruling::Open, reason)
+    }
+
+    fn blocks_needed(&self, measured: &Measured, limit: &Limit, subject: Subject) -> Option<u32> {
+        let verdict = match subject {
+            Subject::Comparison(index) => {
+                let asked = &self.record.header.plan.comparisons[index];
+                limit.figure.metric().and_then(|metric| family::with_verdict(self.conclusion, asked, metric))
+            }
+            Subject::Variant(_) => None,
+        };
+        let rule = if verdict.is_some() { rule::rule(self.record) } else { self.family.rule.clone() };
+        let distance = (limit.bound.value() / measured.value).ln();
+        // That a half of all runs would find it is that this one would, if nothing changed.
+        let blocks = stats::blocks_for(distance, measured.sd_log?, 0.5, &rule?)?;
+        (blocks > self.conclusion.blocks).then_some(blocks)
+    }
+}
+
+const NO_SPREAD: &str = "every block gave the very same, so there is no interval";
+
+fn without_value(metric: Metric) -> String {
+    match metric.quantile() {
+        Some(_) => "a trial has too few requests for it".to_owned(),
+        None => "a trial has no value of it".to_owned(),
+    }
+}

@@ -1,0 +1,146 @@
+//! From a record to what may be concluded: figures of each variant, estimates, verdicts, findings.
+//!
+//! Pure: the lab calls [`conclude`] after each block to decide whether to stop, and every report calls it
+//! on the record it is made from, so that no two of them can disagree. It reads nothing but the record.
+
+mod aa;
+mod across;
+mod assumption;
+mod calibration;
+mod comparison;
+mod crosscheck;
+mod difference;
+mod effect;
+mod essentials;
+mod failure;
+mod gate;
+mod generators;
+mod grid;
+mod machines;
+mod metric;
+mod no_success;
+mod rule;
+mod service;
+mod spread;
+mod trend;
+mod variant;
+
+pub mod checks;
+pub mod series;
+
+pub use aa::AaCheck;
+pub use across::{Across, MEMORY_TOLERANCE, Shift, across, differences, other_machine};
+pub use assumption::{Assumption, Standing};
+pub use calibration::{Calibration, Copies, Found, Noise, POWER, Steal};
+pub use comparison::{Comparison, Exploratory, Outcome};
+pub use crosscheck::CrossCheck;
+pub use difference::{Difference, Unit};
+pub use effect::{Effect, Kind};
+pub use essentials::{Compared, ESSENTIALS_VERSION, Essentials, Figure, plan_mark};
+pub use failure::{Failure, failures};
+pub use gate::{Gate, Judgement, Measured, Ruling, Unfit, gated, limits_settled};
+pub use generators::{GeneratorShare, generators};
+pub use grid::{Grid, grids};
+pub use machines::{machine_mark, machines};
+pub use metric::{direction, metrics};
+pub use model::{Finding, Grade, check as catalogue};
+pub use no_success::{NoSuccess, fruitless_slices, never_succeeded};
+pub use rule::{rule, rule_of};
+pub use series::{Series, ratios_by_block, series};
+pub use service::{SERVING_SHARE_MIN, ServiceCost};
+pub use spread::Spread;
+pub use trend::{Asked, Dated, Line, LineOf, Point, Shifted, Stretch, TREND_SEED, Trend, trend};
+pub use variant::{
+    Endpoint, ResponseTime, Variant, latencies, latencies_together, responses, responses_together,
+};
+
+use metric::BlockFigures;
+use record::Record;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// All that may be said of a record.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Conclusion {
+    /// Blocks in which every variant was measured.
+    pub blocks: u32,
+    /// Blocks besides them that count for nothing, for what the machine did meanwhile.
+    pub blocks_dropped: Vec<DroppedBlock>,
+    /// Blocks at which the last look is, or was to be, taken.
+    pub blocks_planned: Option<u32>,
+    /// Whether intervals are withheld until the run ends, because the experiment looks once.
+    pub awaits_look: bool,
+    /// Each variant of the plan, in its order.
+    pub variants: Vec<Variant>,
+    /// Each comparison of the plan in its order, once for each metric that gets a verdict.
+    pub comparisons: Vec<Comparison>,
+    /// What each factor does on average over the others, and what two of them do to each other; empty unless there are two
+    /// factors or more.
+    pub effects: Vec<Effect>,
+    /// The baseline against its copy, where the experiment has one.
+    pub aa: Option<AaCheck>,
+    /// What qualifies or voids the result, the gravest first.
+    pub findings: Vec<Finding>,
+    /// What the result takes for granted, and what this record shows of it.
+    pub assumptions: Vec<Assumption>,
+    /// Each generator's share of the load, in their order; none where load came from the run's own process.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub generators: Vec<GeneratorShare>,
+}
+
+/// A block that counts for nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct DroppedBlock {
+    /// Its number.
+    pub block: u32,
+    /// What machine or generators did meanwhile, in words with figures.
+    pub why: String,
+}
+
+impl Conclusion {
+    /// Whether any finding voids a comparison, or all of them.
+    pub fn is_void(&self) -> bool {
+        self.findings.iter().any(|finding| finding.grade == Grade::Void)
+    }
+
+    /// Whether every comparison has an answer, so that going on would buy nothing.
+    pub fn is_decided(&self) -> bool {
+        let decided = |comparison: &Comparison| match comparison.outcome {
+            Outcome::Better | Outcome::Worse | Outcome::Equivalent | Outcome::NoSuccess => true,
+            Outcome::Inconclusive | Outcome::Void => false,
+        };
+        !self.comparisons.is_empty() && self.comparisons.iter().all(decided)
+    }
+}
+
+/// Draws every conclusion that a record allows.
+pub fn conclude(record: &Record) -> Conclusion {
+    let blocks = BlockFigures::all(record);
+    let aa = aa::check(record, &blocks);
+    let mut findings = checks::all(record);
+    findings.extend(checks::without_value(record, &blocks));
+    findings.extend(checks::over_blocks(record, &blocks));
+    findings.extend(aa.as_ref().and_then(aa::finding));
+    findings.sort_by_key(|finding| finding.grade);
+    let variants = 0..record.header.plan.variants.len();
+    let variants = variants.map(|index| Variant::of(record, &blocks, index)).collect();
+    let dropped = record
+        .blocks
+        .iter()
+        .filter_map(|block| Some(DroppedBlock { block: block.number, why: block.dropped.clone()? }));
+    let comparisons = comparison::all(record, &blocks, &findings);
+    let effects = effect::all(record, &blocks, &findings);
+    Conclusion {
+        blocks: u32::try_from(record.complete_blocks().count()).unwrap_or(u32::MAX),
+        blocks_dropped: dropped.collect(),
+        blocks_planned: record.blocks_planned,
+        awaits_look: !rule::may_look(record),
+        variants,
+        assumptions: assumption::all(record, &comparisons, aa.as_ref()),
+        comparisons,
+        effects,
+        aa,
+        findings,
+        generators: generators::generators(record),
+    }
+}

@@ -1,0 +1,70 @@
+//! Simulated runs with a gate, each ended as the lab ends it: how often a limit is broken, kept and open.
+
+use plan::GateEntry;
+use proofload_analysis::{Ruling, conclude, gated, limits_settled, rule};
+use record::Record;
+
+use super::{Maker, Run};
+
+/// What is simulated.
+#[derive(Clone, Copy, Debug)]
+pub struct Course<'a> {
+    /// At which the last look is taken.
+    pub blocks: u32,
+    /// Standard deviation of log throughput between processes.
+    pub between: f64,
+    /// Of the candidate's throughput: −0.03 is 3 % less.
+    pub true_change: f64,
+    pub limit: &'a str,
+}
+
+/// Shares of all runs, and the blocks they took on average.
+#[derive(Clone, Copy, Debug)]
+pub struct Rates {
+    pub broken: f64,
+    pub kept: f64,
+    pub open: f64,
+    pub blocks: f64,
+}
+
+impl Course<'_> {
+    pub fn rates(&self, seed: u64, runs: u32) -> Rates {
+        let mut maker = Maker::new(seed);
+        let share = |count: u32| f64::from(count) / f64::from(runs);
+        let (mut broken, mut kept, mut open, mut blocks) = (0, 0, 0, 0);
+        for _ in 0..runs {
+            let (ruling, took) = self.run(&mut maker);
+            blocks += took;
+            match ruling {
+                Ruling::Broken => broken += 1,
+                Ruling::Kept => kept += 1,
+                Ruling::Open => open += 1,
+            }
+        }
+        Rates { broken: share(broken), kept: share(kept), open: share(open), blocks: share(blocks) }
+    }
+
+    fn run(&self, maker: &mut Maker) -> (Ruling, u32) {
+        let run = Run { slices: 2, ..Run::new(self.blocks, self.between) };
+        let added = (1.0 + self.true_change).ln();
+        let mut record = maker.planted(run, |at| if at.variant == 1 { added } else { 0.0 });
+        record.header.plan.gate =
+            vec![GateEntry { limit: plan::limit(self.limit).expect(self.limit), of: None, line: None }];
+        let rule = rule(&record).expect("so many blocks allow a verdict");
+        let looks = (1..=self.blocks).filter(|blocks| rule.is_look(*blocks));
+        let ended = looks.into_iter().find_map(|blocks| self.at(&record, blocks));
+        ended.expect("the last look ends it")
+    }
+
+    /// What it came to, if the run ends at this look.
+    fn at(&self, record: &Record, blocks: u32) -> Option<(Ruling, u32)> {
+        let mut record = record.clone();
+        record.blocks.truncate(blocks as usize);
+        let mut conclusion = conclude(&record);
+        // The checks are another matter, and here and there one speaks of noise.
+        conclusion.findings.clear();
+        let ends = conclusion.is_decided() && limits_settled(&record, &conclusion);
+        let gate = gated(&record, &conclusion, &record.header.plan.gate);
+        (ends || blocks == self.blocks).then(|| (gate.ruling().expect("it is judged"), blocks))
+    }
+}

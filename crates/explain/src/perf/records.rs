@@ -1,0 +1,143 @@
+//! Records of the kernel's rings: bytes in, samples and losses out. Pure; what cannot be is skipped, never trusted.
+//!
+//! The layout is that of perf_event_open(2) for the kind of sample that [`crate::perf::event`] asks for.
+
+/// What a ring says.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Record<'b> {
+    /// A thread used another period of CPU time.
+    Sample {
+        /// Its process.
+        pid: u32,
+        /// The thread.
+        tid: u32,
+        /// Where it was.
+        address: u64,
+        /// The same and its callers, with markers between kernel and user; 8 bytes each.
+        chain: &'b [u8],
+    },
+    /// So many samples did not fit in, before one of this process.
+    Lost {
+        /// The process.
+        pid: u32,
+        /// How many.
+        count: u64,
+    },
+    /// The kernel held an event back because it sampled too often.
+    Throttled,
+    /// The rest of the bytes are no records.
+    Broken,
+}
+
+const LOST: u32 = 2;
+const THROTTLE: u32 = 5;
+const SAMPLE: u32 = 9;
+/// Kind, flags and size.
+const HEADER_BYTES: usize = 8;
+
+/// The records in these bytes, in their order.
+pub(crate) fn read(bytes: &[u8]) -> Records<'_> {
+    Records { rest: bytes }
+}
+
+/// See [`read`].
+pub(crate) struct Records<'b> {
+    rest: &'b [u8],
+}
+
+impl<'b> Iterator for Records<'b> {
+    type Item = Record<'b>;
+
+    fn next(&mut self) -> Option<Record<'b>> {
+        while !self.rest.is_empty() {
+            let Some((kind, body, rest)) = split(self.rest) else {
+                self.rest = &[];
+                return Some(Record::Broken);
+            };
+            self.rest = rest;
+            let record = match kind {
+                SAMPLE => sample(body).or(Some(Record::Broken)),
+                LOST => lost(body).or(Some(Record::Broken)),
+                THROTTLE => Some(Record::Throttled),
+                _ => None,
+            };
+            if record.is_some() {
+                return record;
+            }
+        }
+        None
+    }
+}
+
+/// Kind and body of the first record, and the bytes after it.
+fn split(bytes: &[u8]) -> Option<(u32, &[u8], &[u8])> {
+    let kind = u32::from_ne_bytes(*bytes.first_chunk()?);
+    let size = usize::from(u16::from_ne_bytes(*bytes.get(6..)?.first_chunk()?));
+    let body = bytes.get(HEADER_BYTES..size)?;
+    Some((kind, body, bytes.get(size..)?))
+}
+
+fn sample(body: &[u8]) -> Option<Record<'_>> {
+    let (address, pid, tid) = (long(body, 0)?, word(body, 8)?, word(body, 12)?);
+    let count = usize::try_from(long(body, 16)?).ok()?;
+    let chain = body.get(24..)?.get(..count.checked_mul(8)?)?;
+    Some(Record::Sample { pid, tid, address, chain })
+}
+
+fn lost(body: &[u8]) -> Option<Record<'_>> {
+    Some(Record::Lost { count: long(body, 8)?, pid: word(body, 16)? })
+}
+
+fn long(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn record(kind: u32, body: &[u8]) -> Vec<u8> {
+        let size = u16::try_from(HEADER_BYTES + body.len()).unwrap();
+        [&kind.to_ne_bytes()[..], &[0, 0], &size.to_ne_bytes(), body].concat()
+    }
+
+    fn sample_bytes(count: u64, chain: &[u64]) -> Vec<u8> {
+        let ids = [7u32.to_ne_bytes(), 8u32.to_ne_bytes()].concat();
+        let chain: Vec<u8> = chain.iter().flat_map(|address| address.to_ne_bytes()).collect();
+        record(SAMPLE, &[&0x1234u64.to_ne_bytes()[..], &ids, &count.to_ne_bytes(), &chain].concat())
+    }
+
+    #[test]
+    fn samples_and_losses_are_read_and_unknown_records_skipped() {
+        let lost = [&3u64.to_ne_bytes()[..], &40u64.to_ne_bytes(), &7u32.to_ne_bytes(), &8u32.to_ne_bytes()]
+            .concat();
+        let bytes =
+            [record(3, b"a command"), sample_bytes(2, &[5, 6]), record(LOST, &lost), record(THROTTLE, &[])]
+                .concat();
+        let chain = [5u64.to_ne_bytes(), 6u64.to_ne_bytes()].concat();
+        let expected = [
+            Record::Sample { pid: 7, tid: 8, address: 0x1234, chain: &chain },
+            Record::Lost { pid: 7, count: 40 },
+            Record::Throttled,
+        ];
+        assert_eq!(read(&bytes).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn a_chain_longer_than_its_record_is_not_believed() {
+        assert_eq!(read(&sample_bytes(3, &[5, 6])).collect::<Vec<_>>(), [Record::Broken]);
+        assert_eq!(read(&sample_bytes(u64::MAX, &[5])).collect::<Vec<_>>(), [Record::Broken]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_end(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            prop_assert!(read(&bytes).count() <= bytes.len() / HEADER_BYTES + 1);
+        }
+    }
+}

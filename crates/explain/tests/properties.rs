@@ -1,0 +1,240 @@
+//! What must hold of every profile and every tree, made up by the thousand.
+
+use std::collections::BTreeMap;
+
+use proofload_explain::{
+    CpuProfile, Cut, Frame, HeapProfile, Kind, Naming, NativeProfile, Node, Source, Tree, Values, Window,
+    cpu_tree, cpuprofile, firefox, folded, heap_tree, merge, native_tree, read_any,
+};
+use proptest::prelude::*;
+
+struct Nowhere;
+
+impl Source for Nowhere {
+    fn file(&self, path: &str) -> Result<Vec<u8>, String> {
+        Err(format!("{path}: nothing is here"))
+    }
+
+    fn version(&self, _: &str) -> Option<String> {
+        None
+    }
+
+    fn source_map(&self, _: &str) -> Option<Vec<u8>> {
+        Some(br#"{"version":3,"sources":["../src/a.ts"],"names":["x"],"mappings":"AAAAA;AACA"}"#.to_vec())
+    }
+}
+
+const NAMING: Naming<'static> = Naming { directory: "/srv", source: &Nowhere };
+
+/// Everything that can be done with a profile.
+fn everything(bytes: &[u8]) {
+    let Ok(profile) = read_any("made up", bytes) else { return };
+    for window in
+        [None, Some(Window { start_ns: 5000, end_ns: 40_000 }), Some(Window { start_ns: 9, end_ns: 3 })]
+    {
+        let Cut { tree, .. } = profile.cut(window, &NAMING);
+        assert!(
+            tree.nodes
+                .iter()
+                .enumerate()
+                .all(|(index, node)| node.parent.is_none_or(|parent| parent < index))
+        );
+        folded(&tree);
+        firefox(&[("x".to_owned(), &tree)], Values::Nanoseconds);
+        tree.bottom_up(50);
+        let again = cpuprofile(&tree).to_string();
+        CpuProfile::read(again.as_bytes()).expect("ours can be read");
+    }
+}
+
+fn name() -> impl Strategy<Value = String> {
+    prop_oneof![
+        Just(String::new()),
+        Just("(idle)".to_owned()),
+        Just("(root)".to_owned()),
+        Just("(garbage collector)".to_owned()),
+        "[a-c]{1,2}",
+        ".{0,4}",
+    ]
+}
+
+fn url() -> impl Strategy<Value = String> {
+    prop_oneof![
+        Just(String::new()),
+        Just("node:events".to_owned()),
+        Just("file:///srv/a%20b.js".to_owned()),
+        Just("/srv/node_modules/express/i.js".to_owned()),
+        "(file://|/srv|wasm:|webpack://|node_modules/|@|%|/|\\\\|[a-z.:?#é]){0,6}",
+    ]
+}
+
+/// A profile that may contradict itself in every way that its types allow.
+fn profile_text() -> impl Strategy<Value = String> {
+    let node = (
+        0u32..12,
+        name(),
+        url(),
+        -1i64..900,
+        prop::collection::vec(0u32..12, 0..4),
+        prop::option::of(0u32..12),
+    );
+    let nodes = prop::collection::vec(node, 0..12);
+    let samples = prop::collection::vec((0u32..12, -3_000i64..9_000), 0..60);
+    (nodes, samples, -100i64..100, 0i64..200_000).prop_map(|(nodes, samples, start, end)| {
+        let nodes: Vec<serde_json::Value> = nodes
+            .into_iter()
+            .map(|(id, name, url, line, children, parent)| {
+                serde_json::json!({
+                    "id": id,
+                    "callFrame": {"functionName": name, "scriptId": id % 2, "url": url, "lineNumber": line, "columnNumber": line},
+                    "children": children,
+                    "parent": parent,
+                    "positionTicks": [{"line": 1, "ticks": 3}, {"line": 2, "ticks": u32::MAX}],
+                })
+            })
+            .collect();
+        let (samples, deltas): (Vec<u32>, Vec<i64>) = samples.into_iter().unzip();
+        serde_json::json!({"nodes": nodes, "samples": samples, "timeDeltas": deltas, "startTime": start, "endTime": end}).to_string()
+    })
+}
+
+/// A well-formed profile of three functions with whole microseconds and the odd gap.
+fn sane_profile() -> impl Strategy<Value = (CpuProfile, u64)> {
+    let delta = prop_oneof![40 => 900u64..1100, 1 => 1u64..60_000];
+    prop::collection::vec((1u32..5, delta), 1..120).prop_map(|samples| {
+        let nodes: Vec<serde_json::Value> = [("(root)", ""), ("a", "/srv/a.js"), ("b", "/srv/b.js"), ("(idle)", "")]
+            .iter()
+            .zip(1u32..)
+            .map(|((name, url), id)| {
+                let children = if id < 4 { vec![id + 1] } else { vec![] };
+                serde_json::json!({"id": id, "callFrame": {"functionName": name, "url": url}, "children": children})
+            })
+            .collect();
+        let (samples, deltas): (Vec<u32>, Vec<u64>) = samples.into_iter().unzip();
+        let span = deltas.iter().sum::<u64>() + 500;
+        let text = serde_json::json!({
+            "nodes": nodes, "samples": samples, "timeDeltas": deltas, "startTime": 1000, "endTime": 1000 + span,
+        });
+        (CpuProfile::read(text.to_string().as_bytes()).expect("well formed"), span)
+    })
+}
+
+fn tree() -> impl Strategy<Value = Tree> {
+    let node = (0usize..4, prop::option::of(0usize..20), 0u32..100_000);
+    prop::collection::vec(node, 0..20).prop_map(|nodes| {
+        let frames = ["a", "b;c", "d e", "é"].map(|name| Frame {
+            function: name.into(),
+            file: "x.js".into(),
+            line: 1,
+            kind: Kind::Application,
+            package: None,
+        });
+        let nodes = nodes.into_iter().enumerate().map(|(index, (frame, parent, value))| Node {
+            frame,
+            parent: parent.filter(|parent| *parent < index),
+            self_value: f64::from(value),
+            lines: BTreeMap::from([(1, f64::from(value))]),
+        });
+        Tree { frames: frames.to_vec(), nodes: nodes.collect() }
+    })
+}
+
+fn by_name(tree: &Tree) -> BTreeMap<String, f64> {
+    let functions = tree.functions();
+    functions.iter().map(|it| (tree.frames[it.frame].function.clone(), it.self_value)).collect()
+}
+
+fn near(one: f64, other: f64) -> bool {
+    (one - other).abs() <= 1e-6 * one.abs().max(other.abs()).max(1.0)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn no_profile_breaks_anything(text in profile_text()) {
+        everything(text.as_bytes());
+    }
+
+    #[test]
+    fn no_profile_that_is_damaged_breaks_anything(text in profile_text(), at in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<bool>()) {
+        let mut bytes = text.into_bytes();
+        let at = at.index(bytes.len());
+        bytes[at] = byte;
+        if cut {
+            bytes.truncate(at);
+        }
+        everything(&bytes);
+        let _ = (HeapProfile::read(&bytes), NativeProfile::read(&bytes));
+    }
+
+    #[test]
+    fn nothing_that_is_no_profile_breaks_anything(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        everything(&bytes);
+        let _ = HeapProfile::read(&bytes).map(|heap| heap_tree(&heap, &NAMING));
+        let _ = NativeProfile::read(&bytes).map(|native| native_tree(&native, &NAMING));
+    }
+
+    #[test]
+    fn cut_at_any_point_both_parts_make_the_whole((profile, span) in sane_profile(), at in any::<prop::sample::Index>()) {
+        let whole = cpu_tree(&profile, None, &NAMING);
+        let (begin, end) = (1_000_000, (1000 + span) * 1000);
+        let middle = begin + at.index((end - begin) as usize) as u64;
+        let parts = [(0, middle), (middle, end)]
+            .map(|(start_ns, end_ns)| cpu_tree(&profile, Some(Window { start_ns, end_ns }), &NAMING));
+        prop_assert!(near(whole.tree.total(), whole.covered_ns));
+        prop_assert!(near(parts[0].covered_ns + parts[1].covered_ns, whole.covered_ns));
+        prop_assert!(near(parts[0].capped_ns + parts[1].capped_ns, whole.capped_ns));
+        prop_assert!(near(parts[0].busy_ns + parts[1].busy_ns, whole.busy_ns));
+        let joined = merge(&[(&parts[0].tree, 1.0), (&parts[1].tree, 1.0)]);
+        for (name, value) in by_name(&whole.tree) {
+            prop_assert!(near(by_name(&joined).get(&name).copied().unwrap_or(0.0), value), "{}", name);
+        }
+        // All that there is: from the first sample to the end.
+        let (start, end) = profile.span_ns();
+        prop_assert!(whole.covered_ns + whole.capped_ns <= (end - start) as f64);
+    }
+
+    #[test]
+    fn merging_adds_up_however_it_is_grouped(a in tree(), b in tree(), c in tree()) {
+        let all = merge(&[(&a, 1.0), (&b, 2.0), (&c, 0.5)]);
+        let ab = merge(&[(&a, 1.0), (&b, 2.0)]);
+        let grouped = merge(&[(&ab, 1.0), (&c, 0.5)]);
+        prop_assert!(near(all.total(), a.total() + 2.0 * b.total() + 0.5 * c.total()));
+        prop_assert_eq!(folded(&all), folded(&grouped));
+        let lines: f64 = all.functions().iter().flat_map(|it| it.lines.values()).sum();
+        prop_assert!(near(lines, all.total()), "each value has its line");
+        let paths: std::collections::HashSet<(Option<usize>, usize)> = all.nodes.iter().map(|node| (node.parent, node.frame)).collect();
+        prop_assert_eq!(paths.len(), all.nodes.len(), "a path of calls has one place");
+    }
+
+    #[test]
+    fn folded_text_has_all_of_the_tree(tree in tree()) {
+        let text = folded(&tree);
+        let mut leaves: BTreeMap<String, f64> = BTreeMap::new();
+        let mut total = 0.0;
+        for line in text.lines() {
+            let (path, value) = line.rsplit_once(' ').expect("a path and a value");
+            let value: f64 = value.parse().expect("a number");
+            let leaf = path.rsplit(';').next().expect("a function").trim_end_matches(" x.js:1");
+            *leaves.entry(leaf.to_owned()).or_insert(0.0) += value;
+            total += value;
+        }
+        prop_assert!(near(total, tree.total()));
+        for (name, value) in by_name(&tree) {
+            prop_assert!(near(leaves.get(&name.replace(';', ":")).copied().unwrap_or(0.0), value), "{} in {}", name, text);
+        }
+    }
+
+    #[test]
+    fn a_heavy_tree_has_the_same_functions(tree in tree(), callers in 0usize..5) {
+        let heavy = tree.bottom_up(callers);
+        prop_assert!(near(heavy.total(), tree.total()));
+        let totals = heavy.totals();
+        let (roots, _) = heavy.children();
+        for (name, value) in by_name(&tree) {
+            let root = roots.iter().find(|root| heavy.frames[heavy.nodes[**root].frame].function == name);
+            prop_assert!(near(root.map_or(0.0, |root| totals[*root]), value));
+        }
+    }
+}

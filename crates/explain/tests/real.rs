@@ -1,0 +1,129 @@
+//! Profiles that Node.js 20.20.2 made of the service targets/auth, against what an independent reader finds in them.
+//!
+//! Made by `node --cpu-prof --cpu-prof-interval 1000 --heap-prof --heap-prof-interval 65536 server.js` under requests to /auth, /ping and
+//! /auth2 in turn, on a machine that was busy with other things. Shortened to 2000 samples and the places that they need, moved to
+//! /srv. The numbers here are from a Python script of twenty lines that goes over `samples` and `timeDeltas` as the protocol
+//! describes them: each sample has the time until the next one, at most three times the median.
+
+use proofload_explain::{
+    CpuProfile, Cut, Frame, HeapProfile, Kind, Naming, Source, Tree, Window, cpu_tree, cpuprofile, folded,
+    heap_tree, merge,
+};
+
+const CPU: &[u8] = include_bytes!("data/auth.cpuprofile");
+const HEAP: &[u8] = include_bytes!("data/auth.heapprofile");
+
+/// The disk of a machine that has the packages.
+struct Disk;
+
+impl Source for Disk {
+    fn file(&self, path: &str) -> Result<Vec<u8>, String> {
+        Err(format!("{path}: not asked for here"))
+    }
+
+    fn version(&self, folder: &str) -> Option<String> {
+        (folder == "/srv/auth/node_modules/router").then(|| "2.2.0".to_owned())
+    }
+
+    fn source_map(&self, _: &str) -> Option<Vec<u8>> {
+        None
+    }
+}
+
+const NAMING: Naming<'static> = Naming { directory: "/srv/auth", source: &Disk };
+
+fn cut(window: Option<Window>) -> Cut {
+    cpu_tree(&CpuProfile::read(CPU).expect("a profile"), window, &NAMING)
+}
+
+/// Time in a function itself, in whole microseconds.
+fn self_us(cut: &Cut, function: &str) -> i64 {
+    let named = |frame: &Frame| frame.function == function;
+    let functions = cut.tree.functions();
+    let values = functions.iter().filter(|it| named(&cut.tree.frames[it.frame])).map(|it| it.self_value);
+    (values.sum::<f64>() / 1e3).round() as i64
+}
+
+#[test]
+fn sums_are_those_of_an_independent_reader() {
+    let whole = cut(None);
+    assert_eq!((whole.covered_ns, whole.capped_ns), (2_511_297e3, 630_959e3));
+    // Times from the first sample to the end: all of them but the first, and what follows the last.
+    assert_eq!(whole.covered_ns + whole.capped_ns, (3_142_841.0 - 1085.0 + 500.0) * 1e3);
+    assert!((whole.tree.total() - whole.covered_ns).abs() < 1.0);
+    assert_eq!((whole.samples, self_us(&whole, "(idle)")), (2000, 1_314_220));
+    assert!((whole.busy_ns - (2_511_297.0 - 1_314_220.0) * 1e3).abs() < 1.0);
+    for (function, us) in [
+        ("pbkdf2Sync", 1_102_309),
+        ("writevGeneric (native)", 17_754),
+        ("pbkdf2", 7017),
+        ("digest", 5417),
+        ("write_", 5388),
+        ("(garbage collector)", 3499),
+    ] {
+        assert_eq!(self_us(&whole, function), us, "{function}");
+    }
+    let top = whole.tree.functions();
+    let top: Vec<&str> = top.iter().take(2).map(|it| &*whole.tree.frames[it.frame].function).collect();
+    assert_eq!(top, ["(idle)", "pbkdf2Sync"]);
+    assert!(whole.notes.iter().any(|note| note.contains("lie in gaps")), "{:?}", whole.notes);
+}
+
+#[test]
+fn a_window_has_what_an_independent_reader_finds_there() {
+    let part = cut(Some(Window { start_ns: 49_781_766_503_000, end_ns: 49_782_266_503_000 }));
+    assert_eq!(part.covered_ns, 312_454e3);
+    assert_eq!((self_us(&part, "pbkdf2Sync"), self_us(&part, "(idle)")), (198_364, 84_480));
+    assert!((part.covered_ns + part.capped_ns - 500e6).abs() < 1.0, "the window lies inside of the profile");
+}
+
+#[test]
+fn the_password_is_hashed_below_the_services_own_function() {
+    let tree = cut(None).tree;
+    let hashing = |index: usize| &tree.frames[tree.nodes[index].frame];
+    let place =
+        (0..tree.nodes.len()).find(|index| hashing(*index).function == "pbkdf2Sync").expect("is there");
+    assert_eq!((&*hashing(place).file, hashing(place).kind), ("node:internal/crypto/pbkdf2", Kind::Core));
+    let lines = &tree.nodes[place].lines;
+    let run = lines.iter().max_by(|a, b| a.1.total_cmp(b.1)).map(|(line, _)| *line);
+    assert_eq!(run, Some(74), "where Node.js runs the job");
+    let callers: Vec<&Frame> =
+        std::iter::successors(tree.caller(place), |node| tree.caller(*node)).map(hashing).collect();
+    assert_eq!((&*callers[0].function, &*callers[0].file, callers[0].line), ("checkSync", "users.js", 30));
+    assert_eq!(callers[0].kind, Kind::Application);
+    assert_eq!((&*callers[1].function, &*callers[1].file), ("(anonymous server.js:48)", "server.js"));
+    let router = callers[2].package.as_ref().expect("a package");
+    assert_eq!(
+        (&*router.name, router.version.as_deref(), callers[2].kind),
+        ("router", Some("2.2.0"), Kind::Framework)
+    );
+    assert!(callers.last().is_some_and(|frame| frame.kind == Kind::Core), "no root of the profiler's own");
+}
+
+#[test]
+fn two_workers_are_twice_one_and_written_for_others_it_stays_what_it_is() {
+    let one = cut(None);
+    let two = merge(&[(&one.tree, 1.0), (&one.tree, 1.0)]);
+    assert_eq!(two.nodes.len(), one.tree.nodes.len());
+    assert!((two.total() - 2.0 * one.tree.total()).abs() < 1.0);
+    let sum: f64 =
+        folded(&one.tree).lines().filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum();
+    assert!((sum - one.tree.total()).abs() < 1e3);
+    let written = cpuprofile(&one.tree).to_string();
+    let back = cpu_tree(&CpuProfile::read(written.as_bytes()).expect("ours"), None, &NAMING);
+    assert!((self_us(&back, "pbkdf2Sync") - 1_102_309).abs() <= 1);
+    assert!((self_us(&back, "writevGeneric (native)") - 17_754).abs() <= 1);
+    let kinds = |tree: &Tree| tree.sums(|frame| Some(frame.kind)).len();
+    assert_eq!(kinds(&back.tree), kinds(&one.tree));
+}
+
+#[test]
+fn bytes_of_the_heap_are_those_of_an_independent_reader() {
+    let heap = HeapProfile::read(HEAP).expect("a profile of a heap");
+    let tree = heap_tree(&heap, &NAMING);
+    assert_eq!(tree.total(), 4_606_624.0);
+    let functions = tree.functions();
+    let top: Vec<(&str, f64)> =
+        functions.iter().take(2).map(|it| (&*tree.frames[it.frame].function, it.self_value)).collect();
+    assert_eq!(top, [("compileForInternalLoader", 606_480.0), ("readFileSync", 591_192.0)]);
+}

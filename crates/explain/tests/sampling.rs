@@ -1,0 +1,252 @@
+//! Real processes, sampled: what runs is found, in the right module and thread, for as much CPU time as the kernel's own books say. Where
+//! perf events are not allowed each test says that it tested nothing.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use proofload_explain::perf::{NativeProfileFile, NativeStack, PerfError, Sampler, allowed};
+
+const PERIOD: Duration = Duration::from_micros(1001);
+/// CPU time that a child is sampled for.
+const SAMPLED_NS: u64 = 500_000_000;
+
+/// Whether there is anything to test here; says so if not.
+fn is_allowed(test: &str) -> bool {
+    let Err(error) = allowed() else { return true };
+    let hint = error.hint().unwrap_or_default();
+    let _ = writeln!(std::io::stderr(), "SKIPPED: {test}: nothing was tested: {error}; {hint}");
+    false
+}
+
+/// A child that is ended with the test.
+struct Busy(Child);
+
+impl Busy {
+    fn start(program: &str, arguments: &[&str]) -> Busy {
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+        Busy(command.spawn().unwrap_or_else(|error| panic!("{program}: {error}")))
+    }
+
+    /// Node.js that has printed a line.
+    fn node(script: &str) -> Busy {
+        let mut busy = Busy::start("node", &["-e", script]);
+        let mut line = String::new();
+        BufReader::new(busy.0.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        busy
+    }
+
+    /// Reads what it writes, so that it goes on.
+    fn read_away(mut self) -> Busy {
+        let mut output = self.0.stdout.take().unwrap();
+        std::thread::spawn(move || std::io::copy(&mut output, &mut std::io::sink()));
+        self
+    }
+
+    fn pid(&self) -> u32 {
+        self.0.id()
+    }
+
+    /// CPU time of all its threads there are, by the scheduler's books.
+    fn cpu_ns(&self) -> u64 {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.pid())).unwrap();
+        let used = tasks.map(|task| {
+            let text = fs::read_to_string(task.unwrap().path().join("schedstat")).unwrap_or_default();
+            text.split(' ').next().and_then(|ns| ns.parse::<u64>().ok()).unwrap_or(0)
+        });
+        used.sum()
+    }
+
+    /// Waits until it has used so much more CPU time; what it then has used.
+    fn burn(&self, ns: u64) -> u64 {
+        let (begin, start) = (self.cpu_ns(), Instant::now());
+        loop {
+            let now = self.cpu_ns();
+            if now >= begin + ns {
+                return now;
+            }
+            assert!(
+                start.elapsed() < Duration::from_secs(120),
+                "{} of {ns} ns used in two minutes",
+                now - begin
+            );
+            sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn end(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Sampling while a child burns; its profile and the CPU time that it used meanwhile.
+fn sampled(busy: &Busy) -> (NativeProfileFile, u64) {
+    let sampler = Sampler::start(&[busy.pid()], PERIOD).unwrap();
+    let before = busy.cpu_ns();
+    let used = busy.burn(SAMPLED_NS) - before;
+    (one(sampler.stop(), busy.pid()), used)
+}
+
+fn one(mut profiles: Vec<NativeProfileFile>, pid: u32) -> NativeProfileFile {
+    assert_eq!(profiles.iter().map(|profile| profile.pid).collect::<Vec<_>>(), [pid]);
+    profiles.swap_remove(0)
+}
+
+fn samples(profile: &NativeProfileFile) -> u64 {
+    profile.stacks.iter().map(|stack| stack.samples).sum()
+}
+
+/// Share of the samples whose stack is like that.
+fn share(profile: &NativeProfileFile, is_like: impl Fn(&NativeStack) -> bool) -> f64 {
+    let like: u64 = profile.stacks.iter().filter(|stack| is_like(stack)).map(|stack| stack.samples).sum();
+    like as f64 / samples(profile) as f64
+}
+
+/// Name and module of the function that ran.
+fn leaf<'p>(profile: &'p NativeProfileFile, stack: &NativeStack) -> (&'p str, &'p str) {
+    let frame = &profile.frames[*stack.frames.last().unwrap() as usize];
+    (&frame.name, &frame.module)
+}
+
+/// Samples stand for CPU time: within what a machine that does other things, and a hypervisor, take from or add to either account.
+fn assert_accounts_for(profile: &NativeProfileFile, used_ns: u64) {
+    let seen_ns = samples(profile) * profile.period_ns;
+    let ratio = seen_ns as f64 / used_ns as f64;
+    assert!((0.5..1.3).contains(&ratio), "{seen_ns} ns sampled of {used_ns} ns used; lost {}", profile.lost);
+}
+
+fn by_leaf(profile: &NativeProfileFile) -> BTreeMap<(&str, &str), u64> {
+    let mut leaves = BTreeMap::new();
+    for stack in &profile.stacks {
+        *leaves.entry(leaf(profile, stack)).or_default() += stack.samples;
+    }
+    leaves
+}
+
+#[test]
+fn crypto_in_the_main_thread_of_node_is_found_by_its_function() {
+    if !is_allowed("crypto_in_the_main_thread_of_node_is_found_by_its_function") {
+        return;
+    }
+    let busy = Busy::node(
+        "console.log('ready'); for (;;) require('crypto').pbkdf2Sync('secret', 'salt', 20000, 64, 'sha512')",
+    );
+    busy.burn(100_000_000);
+    let (profile, used_ns) = sampled(&busy);
+    assert_accounts_for(&profile, used_ns);
+    let leaves = by_leaf(&profile);
+    // Linked into node, or the system's library.
+    let of_crypto = |module: &str| module == "node" || module.starts_with("libcrypto");
+    let in_module = share(&profile, |stack| of_crypto(leaf(&profile, stack).1));
+    assert!(in_module > 0.8, "{leaves:?}");
+    let in_function = share(&profile, |stack| leaf(&profile, stack).0.to_lowercase().contains("sha512"));
+    assert!(in_function > 0.4, "{leaves:?}");
+    let in_main =
+        share(&profile, |stack| stack.thread == busy.pid() && stack.thread_name.starts_with("node"));
+    assert!(in_main > 0.8, "{:?}", profile.stacks);
+    let text = serde_json::to_string(&profile).unwrap();
+    assert_eq!(serde_json::from_str::<NativeProfileFile>(&text).unwrap(), profile);
+}
+
+#[test]
+fn threads_that_start_later_are_sampled_by_themselves() {
+    if !is_allowed("threads_that_start_later_are_sampled_by_themselves") {
+        return;
+    }
+    // libuv starts its threads when there is something for them to do for the first time.
+    let mut busy = Busy::node(
+        "console.log('ready'); const { pbkdf2 } = require('crypto'); \
+         const again = () => pbkdf2('secret', 'salt', 20000, 64, 'sha512', again); \
+         process.stdin.once('data', () => { again(); again() })",
+    );
+    let sampler = Sampler::start(&[busy.pid()], PERIOD).unwrap();
+    let before = busy.cpu_ns();
+    busy.0.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
+    let used_ns = busy.burn(SAMPLED_NS) - before;
+    let profile = one(sampler.stop(), busy.pid());
+    assert_accounts_for(&profile, used_ns);
+    let in_pool = |stack: &NativeStack| {
+        stack.thread != busy.pid() && leaf(&profile, stack).0.to_lowercase().contains("sha512")
+    };
+    assert!(share(&profile, in_pool) > 0.4, "{:?}", by_leaf(&profile));
+    assert!(profile.stacks.iter().all(|stack| !stack.thread_name.is_empty()), "{:?}", profile.stacks);
+}
+
+#[test]
+fn a_program_that_ends_meanwhile_keeps_its_names_beside_one_that_lives() {
+    if !is_allowed("a_program_that_ends_meanwhile_keeps_its_names_beside_one_that_lives") {
+        return;
+    }
+    let mut first = Busy::start("sha256sum", &["/dev/zero"]);
+    let second = Busy::start("gzip", &["-9", "-c", "/dev/zero"]).read_away();
+    first.burn(50_000_000);
+    second.burn(50_000_000);
+    let pids = [first.pid(), second.pid(), first.pid()];
+    let sampler = Sampler::start(&pids, PERIOD).unwrap();
+    let before = first.cpu_ns();
+    let used_ns = first.burn(SAMPLED_NS) - before;
+    first.end();
+    second.burn(50_000_000);
+    let profiles = sampler.stop();
+    assert_eq!(profiles.iter().map(|profile| profile.pid).collect::<Vec<_>>(), pids[..2]);
+    let (dead, living) = (&profiles[0], &profiles[1]);
+    assert_accounts_for(dead, used_ns);
+    for (profile, module) in [(dead, "sha256sum"), (living, "gzip")] {
+        let modules = |stack: &NativeStack| leaf(profile, stack).1.to_owned();
+        let own = share(profile, |stack| modules(stack) == module || modules(stack).starts_with("libcrypto"));
+        let kernel = share(profile, |stack| modules(stack) == "[kernel]");
+        // The kernel makes their zeros.
+        assert!(own > 0.3 && own + kernel > 0.9, "{module}: {:?}", by_leaf(profile));
+        assert!(profile.stacks.iter().all(|stack| stack.thread_name == module), "{:?}", profile.stacks);
+        assert!(profile.end_ns > profile.start_ns && profile.period_ns == 1_001_000);
+    }
+}
+
+#[test]
+fn the_kernels_functions_have_names_where_it_shows_them() {
+    if !is_allowed("the_kernels_functions_have_names_where_it_shows_them") {
+        return;
+    }
+    let busy = Busy::start("dd", &["if=/dev/zero", "of=/dev/null", "bs=1"]);
+    busy.burn(50_000_000);
+    let (profile, _) = sampled(&busy);
+    let kernel: Vec<&str> = profile
+        .frames
+        .iter()
+        .filter(|frame| frame.module == "[kernel]")
+        .map(|frame| frame.name.as_str())
+        .collect();
+    if let Some(note) = profile.notes.first() {
+        // Not seen, or not named: then nothing is.
+        assert!(kernel.iter().all(|name| *name == "[kernel]"), "{note}: {kernel:?}");
+    } else {
+        assert!(kernel.iter().any(|name| name.contains("read")), "{kernel:?}");
+        // Called from below, not from above: the system call is nearer to the root than what it does.
+        let deepest = profile.stacks.iter().max_by_key(|stack| stack.frames.len()).unwrap();
+        assert_eq!(leaf(&profile, deepest).1, "[kernel]", "{:?}", profile.stacks);
+    }
+}
+
+#[test]
+fn a_process_that_is_not_there_is_named() {
+    if !is_allowed("a_process_that_is_not_there_is_named") {
+        return;
+    }
+    let mut gone = Busy::start("true", &[]);
+    gone.end();
+    let error = Sampler::start(&[gone.pid()], PERIOD).err().unwrap();
+    assert!(matches!(error, PerfError::NoProcess { pid } if pid == gone.pid()), "{error}");
+    assert!(error.to_string().contains(&gone.pid().to_string()));
+}

@@ -1,0 +1,206 @@
+//! The form that every tool's output is brought into. It must not hold a judgement: what a figure means is for findings.
+
+use serde::Serialize;
+
+use crate::tools::Divides;
+pub use crate::tools::Tool;
+
+/// Lines of a file, counted from 1, both ends within.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
+pub struct Lines {
+    /// The first.
+    pub first: u64,
+    /// The last.
+    pub last: u64,
+}
+
+/// What was asked of the tool, as far as its output or the command above it says.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Load {
+    /// Connections, clients or virtual users.
+    pub connections: Option<u64>,
+    /// Threads or worker processes of the tool.
+    pub threads: Option<u64>,
+    /// Seconds.
+    pub duration_s: Option<f64>,
+    /// Requests, where their number was fixed beforehand.
+    pub requests: Option<u64>,
+    /// Requests per second, where a rate was fixed beforehand (open loop).
+    pub rate_per_s: Option<f64>,
+    /// Whether connections were to be kept.
+    pub keep_alive: Option<bool>,
+    /// Requests under way on a connection at a time.
+    pub pipelining: Option<u64>,
+    /// The request's Accept-Encoding, where a header flag gave one.
+    pub accept_encoding: Option<String>,
+}
+
+/// What went wrong, by kind. `None` is what the output does not tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Failures {
+    /// Requests that took longer than the tool's limit.
+    pub timeouts: Option<u64>,
+    /// Connections that were not made.
+    pub connect: Option<u64>,
+    /// Reads that failed, resets included.
+    pub read: Option<u64>,
+    /// Writes that failed.
+    pub write: Option<u64>,
+    /// Responses with a status that the tool does not take as good.
+    pub status: Option<u64>,
+    /// Responses whose length differed from the first one's (ab).
+    pub length: Option<u64>,
+    /// Failures that the tool does not tell apart.
+    pub other: Option<u64>,
+}
+
+impl Failures {
+    /// Failures of connections: none of them is a response.
+    pub fn socket(&self) -> u64 {
+        [self.connect, self.read, self.write, self.other].into_iter().flatten().fold(0, u64::saturating_add)
+    }
+
+    /// All but differing lengths, which are no failures.
+    pub fn total(&self) -> u64 {
+        [self.timeouts, self.status].into_iter().flatten().fold(self.socket(), u64::saturating_add)
+    }
+}
+
+/// A quantile as printed.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Quantile {
+    /// 99 is p99.
+    pub percent: f64,
+    /// Microseconds.
+    pub us: f64,
+}
+
+/// Latency as printed.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Latency {
+    /// Microseconds.
+    pub mean_us: Option<f64>,
+    /// Standard deviation, microseconds.
+    pub sd_us: Option<f64>,
+    /// Microseconds.
+    pub max_us: Option<f64>,
+    /// Quantiles, in the order printed.
+    pub quantiles: Vec<Quantile>,
+    /// Whether the tool printed zeros or `nan` in place of figures.
+    pub unmeasured: bool,
+}
+
+impl Latency {
+    /// The quantile, where it was printed.
+    pub fn quantile(&self, percent: f64) -> Option<f64> {
+        self.quantiles.iter().find(|one| (one.percent - percent).abs() < 1e-9).map(|one| one.us)
+    }
+}
+
+/// One run of a tool.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Run {
+    /// What made it.
+    pub tool: Tool,
+    /// Whether it was read from JSON.
+    pub json: bool,
+    /// What it is called here. Runs with the same label are repeats.
+    pub label: String,
+    /// The headings it stands under, the outermost first.
+    pub headings: Vec<String>,
+    /// The file it stands in.
+    pub file: String,
+    /// Where in the file.
+    pub lines: Lines,
+    /// The command line above it, where one was seen.
+    pub command: Option<String>,
+    /// What was loaded.
+    pub url: Option<String>,
+    /// What was asked for.
+    pub load: Load,
+    /// Seconds it took.
+    pub duration_s: Option<f64>,
+    /// Requests as the tool counts them.
+    pub requests: Option<u64>,
+    /// Requests per second as the tool printed it.
+    pub requests_per_s: Option<f64>,
+    /// Whether counts were printed rounded, as in `24k requests`.
+    pub rounded: bool,
+    /// Bytes received.
+    pub bytes: Option<f64>,
+    /// What went wrong.
+    pub failures: Failures,
+    /// Requests on connections that were kept (ab).
+    pub keep_alive_requests: Option<u64>,
+    /// Latency.
+    pub latency: Latency,
+    /// Why the tool gave up, in its own words.
+    pub abort: Option<String>,
+    /// Whether the output ends before it is whole.
+    pub truncated: bool,
+}
+
+impl Run {
+    /// A run of which nothing is known yet.
+    pub(crate) fn new(tool: Tool) -> Self {
+        Self {
+            tool,
+            json: false,
+            label: String::new(),
+            headings: Vec::new(),
+            file: String::new(),
+            lines: Lines::default(),
+            command: None,
+            url: None,
+            load: Load::default(),
+            duration_s: None,
+            requests: None,
+            requests_per_s: None,
+            rounded: false,
+            bytes: None,
+            failures: Failures::default(),
+            keep_alive_requests: None,
+            latency: Latency::default(),
+            abort: None,
+            truncated: false,
+        }
+    }
+
+    /// Connections that the tool really opened: wrk gives each thread as many as go without a rest.
+    pub fn connections_opened(&self) -> Option<u64> {
+        let asked = self.load.connections?;
+        let threads = self.load.threads.filter(|threads| *threads > 0);
+        Some(match (self.tool.facts().divides, threads) {
+            (Divides::ConnectionsByThreads, Some(threads)) => asked / threads * threads,
+            (Divides::ConnectionsByThreads, None)
+            | (Divides::RequestsByConnections | Divides::Nothing, _) => asked,
+        })
+    }
+
+    /// Bytes of a response, the header included where the tool counts it.
+    pub fn bytes_per_response(&self) -> Option<f64> {
+        let requests = self.requests.filter(|requests| *requests > 0 && !self.rounded)?;
+        self.bytes.map(|bytes| bytes / requests as f64)
+    }
+
+    /// Seconds of the run, as measured or else as asked for.
+    pub fn seconds(&self) -> Option<f64> {
+        self.duration_s.or(self.load.duration_s)
+    }
+
+    /// Requests per second: as printed, else from requests and seconds.
+    pub fn rate(&self) -> Option<f64> {
+        let counted = || Some(self.requests? as f64 / self.duration_s.filter(|seconds| *seconds > 0.0)?);
+        self.requests_per_s.or_else(counted).filter(|rate| *rate > 0.0)
+    }
+
+    /// Whether requests were due at times fixed beforehand.
+    pub fn is_open_loop(&self) -> bool {
+        self.load.rate_per_s.is_some()
+    }
+
+    /// Whether there is any figure in it.
+    pub(crate) fn has_figures(&self) -> bool {
+        self.requests.is_some() || self.requests_per_s.is_some() || self.latency.mean_us.is_some()
+    }
+}

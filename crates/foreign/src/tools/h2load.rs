@@ -1,0 +1,136 @@
+//! h2load, of nghttp2. It prints no quantiles in most versions; of times it tells minimum, maximum, mean and deviation.
+
+use super::{Beginning, Facts, Meaning, Reader, between};
+use crate::draft::{Draft, Taken, add, keep};
+use crate::number::{self, Kilo, Lone};
+
+/// Reads what h2load prints.
+pub struct H2load;
+
+static FACTS: Facts = Facts {
+    flags: &[
+        ("c", Meaning::Connections),
+        ("clients", Meaning::Connections),
+        ("n", Meaning::Requests),
+        ("requests", Meaning::Requests),
+        ("t", Meaning::Threads),
+        ("threads", Meaning::Threads),
+        ("D", Meaning::Duration),
+        ("duration", Meaning::Duration),
+        ("m", Meaning::Pipelining),
+        ("max-concurrent-streams", Meaning::Pipelining),
+        ("rps", Meaning::RateEach),
+        ("H", Meaning::Header),
+        ("header", Meaning::Header),
+    ],
+    ..Facts::USUAL
+};
+
+impl Reader for H2load {
+    fn facts(&self) -> &'static Facts {
+        &FACTS
+    }
+
+    fn begins(&self, text: &str) -> Option<Beginning> {
+        match text {
+            "starting benchmark..." => Beginning::FIRST,
+            _ if text.starts_with("finished in ") && text.contains("req/s") => Beginning::LATER,
+            _ => None,
+        }
+    }
+
+    fn take(&self, text: &str, draft: &mut Draft) -> Taken {
+        take(text, draft)
+    }
+}
+
+fn take(text: &str, draft: &mut Draft) -> Taken {
+    if let Some(rest) = text.strip_prefix("finished in ") {
+        return finished(rest, draft);
+    }
+    let Some((name, value)) = text.split_once(':') else { return plain(text, draft) };
+    let words: Vec<&str> = value.split_whitespace().collect();
+    match name.trim_end() {
+        "requests" => requests(value, draft),
+        "status codes" => statuses(value, draft),
+        "traffic" => {
+            // `traffic: 1.15MB (1202030) total, …`: the exact count stands in brackets.
+            let exact = between(value, "(", ")").and_then(|count| number::figure(count, Lone::Thousands));
+            let rounded = || words.first().and_then(|size| number::bytes(size, Kilo::Binary));
+            draft.run.bytes = exact.or_else(rounded);
+        }
+        "time for request" => {
+            let us = |at: usize| words.get(at).and_then(|word| number::micros(word, Lone::Decimal));
+            draft.moments(us(2), us(3), us(1));
+        }
+        "time for connect" | "time to 1st byte" => {}
+        "req/s" => draft.whole = true,
+        "progress"
+        | "Application protocol"
+        | "TLS Protocol"
+        | "Cipher"
+        | "Server Temp Key"
+        | "UDP datagram" => {}
+        _ => return plain(text, draft),
+    }
+    Taken::Ours
+}
+
+fn plain(text: &str, draft: &mut Draft) -> Taken {
+    // `spawning thread #0: 16 total client(s). 1000 total requests`, one line for each thread.
+    if text.starts_with("spawning thread") {
+        add(&mut draft.run.load.threads, 1);
+        if let Some(clients) = between(text, ": ", " total client(s)").and_then(number::whole) {
+            add(&mut draft.run.load.connections, clients);
+        }
+        return Taken::Ours;
+    }
+    let known = [
+        "starting benchmark",
+        "Warm-up ",
+        "Main benchmark",
+        "Stopped all clients",
+        "min max mean",
+        "min  ",
+        "Stopping all",
+    ];
+    if known.iter().any(|start| text.starts_with(start)) { Taken::Ours } else { Taken::Foreign }
+}
+
+/// `finished in 1.00s, 1234.50 req/s, 5.00MB/s`
+fn finished(rest: &str, draft: &mut Draft) -> Taken {
+    let mut parts = rest.split(", ");
+    let seconds = parts.next().and_then(|time| number::micros(time, Lone::Decimal)).map(|us| us / 1e6);
+    let taken = keep(&mut draft.run.duration_s, seconds);
+    if taken == Taken::Ours
+        && let Some(rate) = parts.next().and_then(|part| part.strip_suffix(" req/s"))
+    {
+        return draft.rate(rate, Lone::Decimal);
+    }
+    taken
+}
+
+/// `100 total, 100 started, 100 done, 100 succeeded, 0 failed, 0 errored, 0 timeout`
+fn requests(value: &str, draft: &mut Draft) {
+    for part in value.split(',') {
+        let Some((count, name)) = part.trim().split_once(' ') else { continue };
+        let count = number::whole(count);
+        match name {
+            "done" => draft.run.requests = count,
+            // Failed are statuses and errors together; the two are told apart below.
+            "errored" => draft.run.failures.other = count,
+            "timeout" => draft.run.failures.timeouts = count,
+            _ => {}
+        }
+    }
+}
+
+/// `90 2xx, 0 3xx, 10 4xx, 0 5xx`
+fn statuses(value: &str, draft: &mut Draft) {
+    for part in value.split(',') {
+        if let Some((count, "4xx" | "5xx")) = part.trim().split_once(' ') {
+            add(&mut draft.run.failures.status, number::whole(count).unwrap_or(0));
+        }
+    }
+    draft.whole = true;
+}

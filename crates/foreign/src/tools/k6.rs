@@ -1,0 +1,194 @@
+//! k6: the summary at its end, old and new layout, and its two JSON forms (`--summary-export`, `handleSummary`).
+//!
+//! Metrics of scenarios, groups and thresholds of one's own are not read.
+
+use serde_json::Value;
+
+use super::{Beginning, Facts, Meaning, Pace, Reader, Tool, at};
+use crate::draft::{Draft, Taken, keep};
+use crate::number::{self, Kilo, Lone};
+use crate::run::Run;
+
+/// Reads what k6 prints.
+pub struct K6;
+
+static FACTS: Facts = Facts {
+    flags: &[
+        ("u", Meaning::Connections),
+        ("vus", Meaning::Connections),
+        ("d", Meaning::Duration),
+        ("duration", Meaning::Duration),
+    ],
+    verbs: &["run"],
+    counts_timeouts: true,
+    pace: Pace::Script,
+    prints_headings: true,
+    ..Facts::USUAL
+};
+
+impl Reader for K6 {
+    fn facts(&self) -> &'static Facts {
+        &FACTS
+    }
+
+    fn begins(&self, text: &str) -> Option<Beginning> {
+        match text {
+            _ if text.starts_with("execution: local") => Beginning::FIRST,
+            _ if is_metric(text) => Beginning::LATER,
+            _ => None,
+        }
+    }
+
+    fn take(&self, text: &str, draft: &mut Draft) -> Taken {
+        take(text, draft)
+    }
+
+    fn json(&self, value: &Value) -> Option<Run> {
+        from_json(value)
+    }
+
+    fn json_keys(&self) -> &'static [&'static str] {
+        &["\"http_req_duration\""]
+    }
+}
+
+/// `http_reqs......................: 180    4.36938/s`, the mark of a threshold before it or not.
+pub fn is_metric(text: &str) -> bool {
+    metric(text).is_some_and(|(name, _)| matches!(name, "http_reqs" | "http_req_duration"))
+}
+
+fn metric(text: &str) -> Option<(&str, &str)> {
+    let text = text.trim_start_matches(['✓', '✗', ' ']);
+    let (name, value) = text.split_once(": ").or_else(|| text.split_once(':'))?;
+    let bare = name.trim_end().trim_end_matches(['.', '…']);
+    let word = !bare.is_empty() && bare.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    (word && name.trim_end().ends_with(['.', '…'])).then_some((bare, value.trim()))
+}
+
+fn take(text: &str, draft: &mut Draft) -> Taken {
+    let Some((name, value)) = metric(text) else { return other(text, draft) };
+    let words: Vec<&str> = value.split_whitespace().collect();
+    let first = words.first().copied().unwrap_or_default();
+    let run = &mut draft.run;
+    match name {
+        "http_reqs" => {
+            run.requests_per_s =
+                words.get(1).and_then(|word| number::figure(word.strip_suffix("/s")?, Lone::Decimal));
+            draft.whole = true;
+            return draft.requests(first);
+        }
+        "http_req_duration" if run.latency.mean_us.is_some() => return Taken::Again,
+        "http_req_duration" => durations(&words, draft),
+        "http_req_failed" => run.failures.status = failed(&words),
+        "vus_max" => keep_number(&mut run.load.connections, first),
+        "data_received" => {
+            let size = words.get(..2).map(|pair| pair.concat());
+            run.bytes = size.and_then(|size| number::bytes(&size, Kilo::Decimal));
+        }
+        _ => {}
+    }
+    Taken::Ours
+}
+
+fn keep_number(into: &mut Option<u64>, text: &str) {
+    *into = number::whole(text).or(*into);
+}
+
+/// `avg=1.2ms min=… med=… max=… p(90)=… p(95)=…`
+fn durations(words: &[&str], draft: &mut Draft) {
+    let mut mean = None;
+    let mut max = None;
+    for (key, value) in words.iter().filter_map(|word| word.split_once('=')) {
+        let us = number::micros(value, Lone::Decimal);
+        match key {
+            "avg" => mean = us,
+            "max" => max = us,
+            "med" => draft.quantile(Some(50.0), us),
+            key => {
+                let digits = key.strip_prefix("p(").and_then(|rest| rest.strip_suffix(')'));
+                draft.quantile(digits.and_then(|digits| number::figure(digits, Lone::Decimal)), us);
+            }
+        }
+    }
+    draft.moments(mean, None, max);
+}
+
+/// `0.00%  ✓ 0  ✗ 180` before version 1, `0.00%  0 out of 45` since. Of a rate of failures, ✓ counts the failures.
+fn failed(words: &[&str]) -> Option<u64> {
+    match words {
+        [_, "✓", count, "✗", ..] | [_, count, "out", "of", ..] => number::whole(count),
+        [_, count, _] => number::whole(count.trim_start_matches('✓')),
+        _ => None,
+    }
+}
+
+/// Lines of the summary and of its progress that hold no figure we read.
+fn other(text: &str, draft: &mut Draft) -> Taken {
+    // The duration that stands behind it includes the time to end gracefully; what the load lasts is told below.
+    if let Some((before, _)) = text.split_once(" max VUs, ") {
+        let count = before.rsplit(' ').next().and_then(number::whole);
+        keep(&mut draft.run.load.connections, count);
+        return Taken::Ours;
+    }
+    if let Some((_, rest)) = text.split_once(" looping VUs for ") {
+        let length = rest.split_whitespace().next().and_then(|word| number::micros(word, Lone::Decimal));
+        keep(&mut draft.run.load.duration_s, length.map(|us| us / 1e6));
+        return Taken::Ours;
+    }
+    // `* open: 100.00 iterations/s for 10s (maxVUs: 50)`
+    if let Some((before, rest)) = text.split_once(" iterations/s for ") {
+        let rate = before.rsplit(' ').next().and_then(|word| number::figure(word, Lone::Decimal));
+        draft.run.load.rate_per_s = rate.filter(|rate| *rate > 0.0);
+        let length = rest.split_whitespace().next().and_then(|word| number::micros(word, Lone::Decimal));
+        keep(&mut draft.run.load.duration_s, length.map(|us| us / 1e6));
+        return Taken::Ours;
+    }
+    let starts = [
+        "execution:",
+        "script:",
+        "output:",
+        "scenarios:",
+        "running (",
+        "default ",
+        "* ",
+        "█ ",
+        "{ ",
+        "✓ ",
+        "✗ ",
+        "↳",
+    ];
+    let titles = ["HTTP", "EXECUTION", "NETWORK", "CUSTOM", "WARN", "INFO"];
+    let known = starts.iter().any(|start| text.starts_with(start))
+        || titles.iter().any(|title| text.starts_with(title));
+    if known { Taken::Ours } else { Taken::Foreign }
+}
+
+fn from_json(value: &Value) -> Option<Run> {
+    let metrics = value.get("metrics")?;
+    metrics.get("http_reqs")?;
+    let mut draft = Draft::new(Tool::K6);
+    // `handleSummary` puts the figures one level deeper than `--summary-export`.
+    let figure = |metric: &str, key: &str| {
+        at(metrics, &[metric, "values", key]).or_else(|| at(metrics, &[metric, key]))
+    };
+    let count =
+        |metric: &str, key: &str| figure(metric, key).filter(|n| *n <= 1e15).map(|n| n.round() as u64);
+    let run = &mut draft.run;
+    run.requests = count("http_reqs", "count");
+    run.requests_per_s = figure("http_reqs", "rate");
+    run.bytes = figure("data_received", "count");
+    run.load.connections = count("vus_max", "max").or_else(|| count("vus_max", "value"));
+    run.failures.status = count("http_req_failed", "passes");
+    run.duration_s = at(value, &["state", "testRunDurationMs"]).map(|ms| ms / 1e3);
+    let us = |key: &str| figure("http_req_duration", key).map(|ms| ms * 1e3);
+    draft.moments(us("avg"), None, us("max"));
+    draft.quantile(Some(50.0), us("med"));
+    let duration = metrics.get("http_req_duration").and_then(|metric| metric.get("values").or(Some(metric)));
+    for key in duration.and_then(Value::as_object).into_iter().flat_map(|map| map.keys()) {
+        let digits = key.strip_prefix("p(").and_then(|rest| rest.strip_suffix(')'));
+        draft.quantile(digits.and_then(|digits| number::figure(digits, Lone::Decimal)), us(key));
+    }
+    draft.run.latency.quantiles.sort_by(|one, other| one.percent.total_cmp(&other.percent));
+    draft.whole = true;
+    draft.finish()
+}

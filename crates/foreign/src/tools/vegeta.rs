@@ -1,0 +1,151 @@
+//! vegeta's report, text and JSON. It sends at a rate, so its latencies are those of an open loop.
+
+use serde_json::Value;
+
+use super::{Beginning, Facts, Meaning, Pace, RateOf, Reader, Tool, at, count_at, starts};
+use crate::draft::{Draft, Part, Taken, keep};
+use crate::number::{self, Lone};
+use crate::run::Run;
+
+/// Reads what vegeta prints.
+pub struct Vegeta;
+
+static FACTS: Facts = Facts {
+    flags: &[
+        ("rate", Meaning::Rate),
+        ("duration", Meaning::Duration),
+        ("header", Meaning::Header),
+        ("keepalive", Meaning::Keep),
+    ],
+    long_behind_one_dash: true,
+    verbs: &["attack", "report"],
+    reads_pipe: true,
+    sends_accept_encoding: true,
+    // Go's client asks for gzip by itself and counts what it has unpacked.
+    counts_unpacked_bytes: true,
+    counts_timeouts: true,
+    rate_of: RateOf::Successes,
+    pace: Pace::Rate,
+    ..Facts::USUAL
+};
+
+impl Reader for Vegeta {
+    fn facts(&self) -> &'static Facts {
+        &FACTS
+    }
+
+    fn begins(&self, text: &str) -> Option<Beginning> {
+        let row = |titles: &[&str]| starts(text, titles) && text.contains('[') && text.contains("total, ");
+        match text {
+            _ if text.starts_with("Requests") && text.contains("[total, rate") => Beginning::FIRST_OF_SEVERAL,
+            _ if row(&["Requests", "Duration", "Latencies"]) => Beginning::LATER,
+            _ => None,
+        }
+    }
+
+    fn take(&self, text: &str, draft: &mut Draft) -> Taken {
+        take(text, draft)
+    }
+
+    fn json(&self, value: &Value) -> Option<Run> {
+        from_json(value)
+    }
+
+    fn json_keys(&self) -> &'static [&'static str] {
+        &["\"bytes_in\"", "\"latencies\""]
+    }
+}
+
+/// `Requests      [total, rate, throughput]  1200, 120.00, 65.87`: names in brackets, figures in their order.
+fn take(text: &str, draft: &mut Draft) -> Taken {
+    if text.starts_with("Error Set:") {
+        draft.part = Part::Errors;
+        draft.whole = true;
+        return Taken::Ours;
+    }
+    let Some((title, rest)) = text.split_once('[') else { return Taken::Foreign };
+    let Some((names, values)) = rest.split_once(']') else { return Taken::Foreign };
+    let names: Vec<&str> = names.split(',').map(str::trim).collect();
+    let values: Vec<&str> = values.split(',').map(str::trim).collect();
+    let value =
+        |name: &str| names.iter().position(|known| *known == name).and_then(|at| values.get(at)).copied();
+    match title.trim() {
+        "Requests" => return requests(&value, draft),
+        "Duration" => {
+            let us = |name| value(name).and_then(|time| number::micros(time, Lone::Decimal));
+            draft.run.duration_s = us("total").map(|us| us / 1e6);
+            keep(&mut draft.run.load.duration_s, us("attack").map(|us| us / 1e6));
+        }
+        "Latencies" => latencies(&names, &value, draft),
+        "Bytes In" => draft.run.bytes = value("total").and_then(|count| number::figure(count, Lone::Decimal)),
+        "Bytes Out" | "Success" => {}
+        "Status Codes" => statuses(rest, draft),
+        _ => return Taken::Foreign,
+    }
+    Taken::Ours
+}
+
+fn requests<'t>(value: &impl Fn(&str) -> Option<&'t str>, draft: &mut Draft) -> Taken {
+    let taken = draft.requests(value("total").unwrap_or_default());
+    if taken == Taken::Ours {
+        let rate = |name| value(name).and_then(|rate| number::figure(rate, Lone::Decimal));
+        draft.run.load.rate_per_s = rate("rate").filter(|rate| *rate > 0.0);
+        draft.run.requests_per_s = rate("throughput").or_else(|| rate("rate"));
+    }
+    taken
+}
+
+fn latencies<'t>(names: &[&str], value: &impl Fn(&str) -> Option<&'t str>, draft: &mut Draft) {
+    let us = |name: &str| value(name).and_then(|time| number::micros(time, Lone::Decimal));
+    draft.moments(us("mean"), None, us("max"));
+    for name in names {
+        draft.quantile(number::figure(name, Lone::Decimal), us(name));
+    }
+}
+
+/// `[code:count]  0:535  200:665`; 0 stands for requests without a response.
+fn statuses(rest: &str, draft: &mut Draft) {
+    let (mut status, mut other) = (0, 0_u64);
+    for (code, count) in rest.split_whitespace().filter_map(|word| word.split_once(':')) {
+        count_status(code, number::whole(count).unwrap_or(0), &mut status, &mut other);
+    }
+    draft.run.failures.status = Some(status);
+    draft.run.failures.other = Some(other);
+    draft.whole = true;
+}
+
+fn count_status(code: &str, count: u64, status: &mut u64, other: &mut u64) {
+    match code.chars().next() {
+        Some('0') => *other = other.saturating_add(count),
+        Some('1'..='3') => {}
+        Some(c) if c.is_ascii_digit() => *status = status.saturating_add(count),
+        _ => {}
+    }
+}
+
+fn from_json(value: &Value) -> Option<Run> {
+    at(value, &["bytes_in", "total"])?;
+    let mut draft = Draft::new(Tool::Vegeta);
+    draft.run.requests = count_at(value, &["requests"]);
+    draft.run.load.rate_per_s = at(value, &["rate"]).filter(|rate| *rate > 0.0);
+    draft.run.requests_per_s = at(value, &["throughput"]).or(draft.run.load.rate_per_s);
+    draft.run.bytes = at(value, &["bytes_in", "total"]);
+    let seconds = |key| at(value, &[key]).map(|ns| ns / 1e9);
+    draft.run.load.duration_s = seconds("duration");
+    draft.run.duration_s = seconds("duration").map(|attack| attack + seconds("wait").unwrap_or(0.0));
+    let us = |key: &str| at(value, &["latencies", key]).map(|ns| ns / 1e3);
+    draft.moments(us("mean"), None, us("max"));
+    for key in value.get("latencies").and_then(Value::as_object).into_iter().flat_map(|map| map.keys()) {
+        let digits = key.strip_suffix("th").and_then(|digits| number::figure(digits, Lone::Decimal));
+        draft.quantile(digits, us(key));
+    }
+    let (mut status, mut other) = (0, 0);
+    for code in value.get("status_codes").and_then(Value::as_object).into_iter().flat_map(|map| map.keys()) {
+        count_status(code, count_at(value, &["status_codes", code]).unwrap_or(0), &mut status, &mut other);
+    }
+    draft.run.failures.status = Some(status);
+    draft.run.failures.other = Some(other);
+    draft.run.latency.quantiles.sort_by(|one, other| one.percent.total_cmp(&other.percent));
+    draft.whole = true;
+    draft.finish()
+}

@@ -1,0 +1,123 @@
+//! Each check on an output that has its fault, and on one that nearly has it.
+
+use proofload_foreign::{Audit, Grade, Reader};
+
+/// A run of wrk on another machine, of 30 s, with the lines of failures that are given.
+fn wrk(label: &str, requests: u64, size: u64, failures: &str) -> String {
+    let (rate, bytes) = (requests as f64 / 30.0, requests * size);
+    format!(
+        "## {label}\nRunning 30s test @ http://192.0.2.7/items\n  2 threads and 64 connections\n  Thread Stats   Avg      Stdev     Max   +/- Stdev\n    \
+         Latency     9.02ms    2.10ms  31.00ms   88.00%\n  {requests} requests in 30.00s, {bytes}.00B read\n{failures}Requests/sec: {rate:.2}\nTransfer/sec: 1.00MB\n"
+    )
+}
+
+/// The grades that a check gives on a text.
+fn grades(text: &str, check: &str) -> Vec<Grade> {
+    let mut reader = Reader::new("notes.md");
+    reader.feed(text.as_bytes());
+    let audit = Audit::of(vec![reader.finish()]);
+    audit.findings.iter().filter(|finding| finding.check == check).map(|finding| finding.grade).collect()
+}
+
+#[test]
+fn failures_void_above_one_in_a_thousand() {
+    for (check, line) in [
+        ("errors_in_throughput", "  Non-2xx or 3xx responses: "),
+        ("connections_failed", "  Socket errors: connect 0, write 0, timeout 0, read "),
+        ("timeouts", "  Socket errors: connect 0, read 0, write 0, timeout "),
+    ] {
+        let with = |failed: u64| grades(&wrk("a", 100_000, 500, &format!("{line}{failed}\n")), check);
+        assert_eq!(with(102), [Grade::Void], "{check}");
+        assert_eq!(with(99), [Grade::Warning], "{check}");
+        assert_eq!(with(0), [], "{check}");
+    }
+    // One side's many failures do not void the other's few.
+    let line = "  Non-2xx or 3xx responses: ";
+    let both =
+        wrk("a", 100_000, 500, &format!("{line}5000\n")) + &wrk("b", 100_000, 500, &format!("{line}5\n"));
+    assert_eq!(grades(&both, "errors_in_throughput"), [Grade::Void, Grade::Warning]);
+}
+
+#[test]
+fn compression_is_missed_only_where_it_is_missing() {
+    let pair =
+        |with: u64, name: &str| wrk("no compression", 20_000, 134_000, "") + &wrk(name, 20_000, with, "");
+    assert_eq!(grades(&pair(134_300, "gzip"), "no_compression"), [Grade::Void]);
+    assert_eq!(grades(&pair(21_000, "gzip"), "no_compression"), []);
+    assert_eq!(
+        grades(&pair(134_300, "cluster"), "no_compression"),
+        [],
+        "nothing says that it was to be compressed"
+    );
+    let prose = "We switched on gzip in the second run.\n".to_owned();
+    let silent = wrk("before", 20_000, 134_000, "") + &wrk("after", 20_000, 134_100, "");
+    assert_eq!(grades(&(prose.clone() + &silent), "no_compression"), [Grade::Warning]);
+    assert_eq!(grades(&silent, "no_compression"), []);
+    let asked = "`wrk -t2 -c64 -d30s -H 'Accept-Encoding: gzip' http://192.0.2.7/items`\n";
+    assert_eq!(
+        grades(&(prose + asked + &silent), "no_compression"),
+        [],
+        "the request asked, and nothing is known of the rest"
+    );
+}
+
+#[test]
+fn repeats_and_distance_decide_about_one_run() {
+    let sides = |other: u64| wrk("a", 100_000, 500, "") + &wrk("b", other, 500, "");
+    assert_eq!(grades(&sides(127_000), "one_run"), [Grade::Void]);
+    assert_eq!(grades(&sides(130_000), "one_run"), [Grade::Warning]);
+    let turns: String = [100_000, 101_000, 102_000]
+        .map(|requests| wrk("a", requests, 500, "") + &wrk("b", requests + 500, 500, ""))
+        .concat();
+    assert_eq!(grades(&turns, "one_run"), []);
+    assert_eq!(grades(&turns, "in_a_row"), []);
+}
+
+#[test]
+fn rates_lengths_and_sums() {
+    let wrk2 = |rate: &str| {
+        format!(
+            "$ wrk2 -t2 -c64 -d30s -R2000 http://192.0.2.7/\nRunning 30s test @ http://192.0.2.7/\n  2 threads and 64 connections\n  \
+             Thread calibration: mean lat.: 1.087ms, rate sampling interval: 10ms\n    Latency     1.12ms  520.00us   9.23ms   68.46%\n\
+             Requests/sec: {rate}\nTransfer/sec: 1.00MB\n"
+        )
+    };
+    assert_eq!(grades(&wrk2("1412.20"), "fell_behind"), [Grade::Void]);
+    assert_eq!(grades(&wrk2("1990.00"), "fell_behind"), []);
+    assert_eq!(grades(&wrk2("1990.00"), "closed_loop_latency"), []);
+    let changed = |rate: &str| wrk("a", 300_000, 500, "").replace("10000.00", rate);
+    assert_eq!(grades(&changed("12000.00"), "contradiction"), [Grade::Warning]);
+    assert_eq!(grades(&changed("10400.00"), "contradiction"), []);
+    let ab = |length: u64| {
+        format!(
+            "Server Software:\nServer Hostname: 192.0.2.7\nConcurrency Level: 4\nTime taken for tests: 30.000 seconds\nComplete requests: 30000\n\
+             Failed requests: {length}\n   (Connect: 0, Receive: 0, Length: {length}, Exceptions: 0)\nKeep-Alive requests: 30000\n\
+             Requests per second: 1000.00 [#/sec] (mean)\nTime per request: 4.000 [ms] (mean)\n"
+        )
+    };
+    assert_eq!(grades(&ab(1200), "other_lengths"), [Grade::Note]);
+    assert_eq!(grades(&ab(1200), "connections_failed"), [], "another length is no failure");
+    assert_eq!(grades(&ab(0), "other_lengths"), []);
+    assert_eq!(grades(&ab(0), "new_connections"), []);
+}
+
+#[test]
+fn the_distances_told_are_those_that_were_measured() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/truth/results/2026-11-21/by-hand.jsonl");
+    let mut apart = Vec::new();
+    for line in std::fs::read_to_string(path).unwrap().lines() {
+        let study: serde_json::Value = serde_json::from_str(line).unwrap();
+        let rates = |side: &str| {
+            study[side].as_array().unwrap().iter().map(|rate| rate.as_f64().unwrap()).collect::<Vec<_>>()
+        };
+        if study["effect"] == "none" {
+            let pairs = rates("baseline_rates").into_iter().zip(rates("candidate_rates"));
+            apart.extend(pairs.map(|(one, other)| (one / other).max(other / one) - 1.0));
+        }
+    }
+    apart.sort_by(f64::total_cmp);
+    assert_eq!(apart.len(), 60);
+    assert!(((apart[29] + apart[30]) / 2.0 - proofload_foreign::HAND_MEDIAN).abs() < 0.005);
+    assert_eq!(apart.iter().filter(|apart| **apart > proofload_foreign::HAND_WIDE).count(), 6);
+    assert!((apart[59] - proofload_foreign::HAND_MAX).abs() < 0.005);
+}

@@ -1,0 +1,170 @@
+//! Output that the real tools printed is read whole, with the figures that the service and the flags fix beforehand.
+
+use std::fs;
+use std::path::PathBuf;
+
+use proofload_foreign::{Audit, Reader, Run};
+
+fn folder(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/corpus").join(name)
+}
+
+/// Each file of the corpus by its name, with its bytes.
+fn tools() -> Vec<(String, Vec<u8>)> {
+    let folders = ["tools", "by-hand"].map(|name| fs::read_dir(folder(name)).unwrap());
+    let files = folders.into_iter().flatten().map(|file| file.unwrap().path());
+    let mut files: Vec<_> = files
+        .map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), fs::read(path).unwrap()))
+        .collect();
+    files.sort();
+    files
+}
+
+fn read(name: &str, bytes: &[u8]) -> Vec<Run> {
+    let mut reader = Reader::new(name);
+    reader.feed(bytes);
+    reader.finish().1
+}
+
+/// `wrk-4.1.0-plain.txt` is wrk's, of version 4.1.0, and a plain run.
+fn parts(name: &str) -> (&str, &str) {
+    let stem = name.rsplit_once('.').unwrap().0;
+    (name.split('-').next().unwrap(), stem.rsplit_once('-').unwrap().1)
+}
+
+#[test]
+fn every_output_of_a_real_tool_is_one_whole_run() {
+    let files = tools();
+    assert!(files.len() >= 20, "{} files", files.len());
+    for (name, bytes) in files {
+        let (tool, kind) = parts(&name);
+        let runs = read(&name, &bytes);
+        assert_eq!(runs.len(), 1, "{name}: {runs:#?}");
+        let run = &runs[0];
+        assert_eq!(run.tool.name(), tool, "{name}");
+        assert_eq!(run.json, name.ends_with(".json"), "{name}");
+        assert_eq!(
+            (run.truncated, run.abort.is_some()),
+            (false, kind == "reset" && tool == "ab"),
+            "{name}: {run:#?}"
+        );
+        match kind {
+            "plain" => plain(&name, run),
+            "errors" => {
+                let failed = run.failures.status.unwrap();
+                assert!(failed > 0 && run.requests.unwrap_or(failed) >= failed, "{name}: {run:#?}");
+            }
+            "timeouts" => assert!(
+                run.failures.timeouts.unwrap() > 0 || run.failures.other.unwrap_or(0) > 0,
+                "{name}: {run:#?}"
+            ),
+            "rate" => assert!(run.latency.quantile(99.0).is_some(), "{name}: {run:#?}"),
+            "reset" => assert!(run.abort.is_some() || run.failures.total() > 0, "{name}: {run:#?}"),
+            other => panic!("{name}: what is {other}?"),
+        }
+    }
+}
+
+/// A run of a second or more on 1,000 bytes, without failures.
+fn plain(name: &str, run: &Run) {
+    let rate = run.rate().unwrap();
+    assert!(rate > 10.0, "{name}: {run:#?}");
+    if let (Some(requests), Some(seconds)) = (run.requests, run.duration_s) {
+        let counted = requests as f64 / seconds;
+        let tolerance = if run.rounded { 0.6 } else { 0.1 };
+        assert!((counted / rate - 1.0).abs() < tolerance, "{name}: {counted} is not {rate}");
+    }
+    let (mean, max) = (run.latency.mean_us.unwrap(), run.latency.max_us.unwrap());
+    assert!(mean > 10.0 && mean <= max && max < 60e6, "{name}: {mean} of {max}");
+    for quantile in &run.latency.quantiles {
+        assert!(quantile.us <= max * 1.01, "{name}: {quantile:?} beyond {max}");
+    }
+    let ascending = |pair: &[proofload_foreign::Quantile]| {
+        pair[0].percent <= pair[1].percent && pair[0].us <= pair[1].us * 1.000_1
+    };
+    assert!(run.latency.quantiles.windows(2).all(ascending), "{name}: {:?}", run.latency.quantiles);
+    if let Some(size) = run.bytes_per_response() {
+        assert!((1000.0..1500.0).contains(&size), "{name}: {size} bytes a response");
+    }
+    assert_eq!(run.failures.total(), 0, "{name}: {run:#?}");
+}
+
+#[test]
+fn one_value_is_the_same_in_text_and_in_json_of_a_tool() {
+    // Text and JSON of one and the same run, which only some tools give.
+    for (text, json) in [
+        ("by-hand/vegeta-12-plain.txt", "by-hand/vegeta-12-plain.json"),
+        ("tools/k6-0.49.0-plain.txt", "tools/k6-0.49.0-plain.json"),
+        ("tools/k6-1.1.0-plain.txt", "tools/k6-1.1.0-plain.json"),
+    ] {
+        let one = |name: &str| read(name, &fs::read(folder(name)).unwrap()).remove(0);
+        let (text, json) = (one(text), one(json));
+        assert_eq!(text.requests, json.requests);
+        let near = |one: Option<f64>, other: Option<f64>| (one.unwrap() / other.unwrap() - 1.0).abs() < 0.01;
+        assert!(near(text.latency.mean_us, json.latency.mean_us), "{text:#?} {json:#?}");
+        assert!(near(text.requests_per_s, json.requests_per_s), "{text:#?} {json:#?}");
+    }
+}
+
+#[test]
+fn what_terminals_editors_and_systems_do_to_a_file_changes_nothing() {
+    for (name, bytes) in tools() {
+        let text = String::from_utf8(bytes.clone()).unwrap();
+        let plain = read(&name, &bytes);
+        let crlf = text.replace('\n', "\r\n").into_bytes();
+        let quoted = text.lines().map(|line| format!("> {line}\n")).collect::<String>().into_bytes();
+        let indented = text.lines().map(|line| format!("\t\t{line}\n")).collect::<String>().into_bytes();
+        let coloured =
+            text.lines().map(|line| format!("\x1b[1;32m{line}\x1b[0m\n")).collect::<String>().into_bytes();
+        let units = std::iter::once(0xFEFF).chain(text.encode_utf16());
+        let utf16: Vec<u8> = units.flat_map(u16::to_le_bytes).collect();
+        let cell = text.lines().map(|line| format!("| {line} |\n")).collect::<String>().into_bytes();
+        for (how, changed) in [
+            ("CRLF", crlf),
+            ("quoted", quoted),
+            ("indented", indented),
+            ("coloured", coloured),
+            ("UTF-16", utf16),
+            ("a table", cell),
+        ] {
+            assert_eq!(read(&name, &changed), plain, "{name}, {how}");
+        }
+        // However the file is cut into pieces.
+        let mut reader = Reader::new(&name);
+        bytes.chunks(7).for_each(|piece| reader.feed(piece));
+        assert_eq!(reader.finish().1, plain, "{name}, in pieces");
+    }
+}
+
+#[test]
+fn all_outputs_in_one_file_are_as_many_runs() {
+    let files = tools();
+    let all: Vec<u8> = files
+        .iter()
+        .flat_map(|(name, bytes)| [format!("\n## {name}\n\n").into_bytes(), bytes.clone()].concat())
+        .collect();
+    let mut reader = Reader::new("all.md");
+    reader.feed(&all);
+    let (about, runs) = reader.finish();
+    let audit = Audit::of(vec![(about, runs)]);
+    assert_eq!(audit.runs.len(), files.len());
+    for (run, (name, _)) in audit.runs.iter().zip(&files) {
+        assert_eq!(&run.label, name);
+    }
+    assert!(audit.groups.iter().all(|group| group.runs.len() == 1));
+}
+
+#[test]
+fn values_in_an_array_are_called_by_their_titles() {
+    let bytes = fs::read(folder("tools").join("autocannon-9.0.0-plain.json")).unwrap();
+    let one = String::from_utf8(bytes).unwrap();
+    let titled = |title: &str| one.trim().replacen('{', &format!("{{\"title\":\"{title}\","), 1);
+    let both = format!("[{},{}]", titled("express"), titled("fastify"));
+    let audit = Audit::of(vec![{
+        let mut reader = Reader::new("results.json");
+        reader.feed(both.as_bytes());
+        reader.finish()
+    }]);
+    let labels: Vec<&str> = audit.groups.iter().map(|group| group.label.as_str()).collect();
+    assert_eq!(labels, ["express", "fastify"]);
+}

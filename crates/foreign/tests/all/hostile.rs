@@ -1,0 +1,210 @@
+//! No input makes the readers panic, hang or take memory without bound; none invents a run.
+
+use proofload_foreign::{Audit, LINE_BYTES_MAX, RUNS_MAX, Reader};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+fn audit(bytes: &[u8]) -> Audit {
+    let mut reader = Reader::new("input");
+    reader.feed(bytes);
+    Audit::of(vec![reader.finish()])
+}
+
+/// Everything that follows from a text: findings, and each comparison that can be asked for.
+fn everything(bytes: &[u8]) -> Audit {
+    let audit = audit(bytes);
+    for candidate in 0..audit.groups.len().min(8) {
+        let _ = proofload_foreign::compare(&audit, 0, candidate);
+    }
+    for finding in &audit.findings {
+        for value in finding.cases.iter().flat_map(|case| case.figures.values()) {
+            assert!(value.is_finite(), "{finding:?}");
+        }
+    }
+    for run in &audit.runs {
+        assert!(run.lines.first <= run.lines.last, "{run:?}");
+    }
+    audit
+}
+
+/// Words of the tools, numbers of all kinds, and what people and terminals put between.
+fn piece() -> impl Strategy<Value = String> {
+    let words = prop::sample::select(vec![
+        "Running 30s test @ http://a/",
+        "Running 1e999s test @ ",
+        "  2 threads and 100 connections",
+        "Thread Stats",
+        "    Latency   ",
+        "nan%",
+        "-nan",
+        "1e999",
+        "0.00us",
+        "99999999999999999999",
+        "-5",
+        "1,234.5",
+        "3.00ms",
+        "  Latency Distribution\n",
+        "  99%  ",
+        " requests in ",
+        ", 5.00MB read",
+        "Requests/sec: ",
+        "Transfer/sec: ",
+        "Socket errors: connect 0, read 0, write 0, timeout ",
+        "This is ApacheBench",
+        "Complete requests: ",
+        "Requests per second: ",
+        "Time per request: ",
+        "Total: ",
+        "  50%  ",
+        "apr_socket_recv: ",
+        "Summary:\n",
+        "Success rate:\t",
+        "Total:\t",
+        "Average:\t",
+        " secs",
+        "Status code distribution:\n",
+        "[200]\t",
+        "[503]",
+        " responses",
+        "Error distribution:\n",
+        "Latency distribution:\n",
+        " in ",
+        "starting benchmark...\n",
+        "finished in ",
+        " req/s",
+        "requests: ",
+        "time for request: ",
+        "status codes: ",
+        "http_reqs....: ",
+        "http_req_duration...: avg=",
+        "p(95)=",
+        "Requests      [total, rate, throughput]  ",
+        "Latencies     [mean, 50, 95, 99, max] ",
+        "Status Codes  [code:count] ",
+        "│ Stat │ 2.5% │ 50% │ Avg │\n",
+        "│ Latency │ ",
+        " │ ",
+        "{\"latency\":",
+        "{\"p97_5\":",
+        "\"requests\":{\"average\":",
+        "}",
+        "{",
+        "\"",
+        "\\",
+        "[",
+        "]",
+        "```\n",
+        "# heading\n",
+        "**bold**\n",
+        "nginx:\n",
+        "gzip",
+        "no compression\n",
+        "$ wrk -t0 -c0 -d0s -R",
+        "ab -c ",
+        "\n",
+        "\n\n",
+        "\r",
+        "\r\n",
+        "\t",
+        " ",
+        "\x1b[31m",
+        "\x1b",
+        "\0",
+        "> ",
+        "| ",
+        "é",
+        "…",
+        "\u{202f}",
+        "0",
+        "12",
+        "4k",
+    ]);
+    prop_oneof![8 => words.prop_map(str::to_owned), 1 => ".{0,20}", 1 => any::<f64>().prop_map(|number| number.to_string())]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn no_mixture_of_what_tools_print_breaks_anything(pieces in vec(piece(), 0..60)) {
+        everything(pieces.concat().as_bytes());
+    }
+
+    #[test]
+    fn no_bytes_break_anything(bytes in vec(any::<u8>(), 0..400)) {
+        everything(&bytes);
+    }
+
+    #[test]
+    fn an_output_with_bytes_changed_breaks_nothing(
+        which in any::<prop::sample::Index>(), changes in vec((any::<prop::sample::Index>(), any::<u8>()), 1..30), end in any::<prop::sample::Index>()
+    ) {
+        let files: Vec<_> = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/tools")).unwrap()
+            .map(|file| file.unwrap().path()).collect();
+        let mut bytes = std::fs::read(which.get(&files)).unwrap();
+        for (place, byte) in changes {
+            let place = place.index(bytes.len());
+            bytes[place] = byte;
+        }
+        let end = end.index(bytes.len());
+        everything(&bytes[..end]);
+        everything(&bytes);
+    }
+}
+
+#[test]
+fn nothing_known_is_no_run() {
+    for text in [
+        "",
+        "\n",
+        "hello\nworld\n",
+        "Summary:\n\nit was fast\n",
+        "{\"a\": 1}\n",
+        "Running out of time\n",
+        "-",
+        "nan",
+        "1e999",
+    ] {
+        assert!(audit(text.as_bytes()).runs.is_empty(), "{text:?}");
+    }
+}
+
+#[test]
+fn long_lines_and_many_runs_are_bounded() {
+    let mut reader = Reader::new("big");
+    let run = b"Running 10s test @ http://a/\n  1 threads and 1 connections\n  5 requests in 10.00s, 1.00MB read\nRequests/sec: 0.50\nTransfer/sec: 1.00KB\n";
+    for _ in 0..RUNS_MAX + 5 {
+        reader.feed(run);
+    }
+    // One line of many times what is kept of one, of the worst kind: JSON that never ends.
+    reader.feed(b"{\"latency\":\"");
+    for _ in 0..64 {
+        reader.feed(&vec![b'{'; LINE_BYTES_MAX / 8]);
+    }
+    reader.feed(b"\n");
+    // Lines that take their length squared if each beginning is followed to the end.
+    for begins in [
+        "[",
+        "\x1b]",
+        "\x1b[",
+        "\r",
+        "> ",
+        "| ",
+        "{\"",
+        "{} ",
+        "[[{\"a\":",
+        "$ wrk -",
+        "1 ",
+        "**",
+        "\u{202f}1",
+    ] {
+        reader.feed(begins.repeat(LINE_BYTES_MAX / begins.len()).as_bytes());
+        reader.feed(b"\n");
+    }
+    reader.feed(run);
+    let (about, runs) = reader.finish();
+    assert!(about.too_many_runs);
+    assert_eq!(runs.len(), RUNS_MAX);
+    let audit = Audit::of(vec![(about, runs)]);
+    assert_eq!(audit.groups.len(), 1);
+}

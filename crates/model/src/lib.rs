@@ -1,0 +1,30 @@
+//! The words of Proofload as types: what a slice of load counted, what happened in a run, which metrics and checks there are.
+//!
+//! Every other crate speaks in these types. Must not: read files or clocks, judge a measurement, or draw anything.
+
+mod capture;
+pub mod check;
+mod deployed;
+mod event;
+mod finding;
+mod generator;
+mod machine;
+mod metric;
+mod slice;
+
+pub use capture::{
+    AgentSeen, Capture, CaptureKind, CapturedProcess, CapturedService, NodeCounters, Pauses, ProfileFile,
+    ThreadUse,
+};
+pub use deployed::{Deployed, PodSeen};
+pub use event::{
+    Allocation, EndReason, Ended, Event, Prepared, ProcessSeen, RateChosen, ServiceStarted, TrialEnded,
+    TrialStarted, WarmUp, Witness, WorkersLost,
+};
+pub use finding::{Finding, Grade};
+pub use generator::{Generator, GeneratorLost, GeneratorPart};
+pub use metric::Metric;
+pub use slice::{
+    ContractFailure, EndpointCounts, ErrorCount, GeneratorUse, MachineUse, OpenLoop, ServiceUse, Slice,
+    SliceKind, TcpUse,
+};

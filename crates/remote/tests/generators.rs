@@ -1,0 +1,272 @@
+//! Fleets of real generators, each on threads of this process behind pipes as a process elsewhere would be.
+
+use std::io::{self, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use load::{Address, Arrivals, LoadSpec, Process, Rate, Request, Until};
+use proofload_remote::generators::{Fleet, FleetError, Host, Order, Remote, ServeError, VERSION, serve};
+
+/// Longer than any of these tests.
+const LEASE: Duration = Duration::from_secs(600);
+
+/// A server that answers every request, and counts them and its open connections. Its threads end with their connections.
+struct Server {
+    address: SocketAddr,
+    requests: Arc<AtomicU64>,
+    open: Arc<AtomicU64>,
+}
+
+impl Server {
+    fn start() -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (requests, open) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+        let counters = (requests.clone(), open.clone());
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (requests, open) = counters.clone();
+                open.fetch_add(1, Ordering::SeqCst);
+                std::thread::spawn(move || {
+                    answer(stream, &requests);
+                    open.fetch_sub(1, Ordering::SeqCst);
+                });
+            }
+        });
+        Server { address, requests, open }
+    }
+
+    fn spec(&self) -> LoadSpec {
+        let request = Request::new("GET", "/", &self.address.to_string());
+        LoadSpec { connections: 5, ..LoadSpec::new(Address::Tcp(self.address), vec![request]) }
+    }
+}
+
+/// Each request comes in one piece here: they are short and on loopback.
+fn answer(mut stream: TcpStream, counter: &AtomicU64) {
+    let mut request = [0; 1024];
+    while stream.read(&mut request).is_ok_and(|length| length > 0) {
+        counter.fetch_add(1, Ordering::SeqCst);
+        if stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").is_err() {
+            return;
+        }
+    }
+}
+
+fn host(name: &str) -> Host {
+    let cpu_and_steal = || Some((0, 0));
+    Host { proofload: "0.0.0".into(), name: name.into(), processors: 1, cpu_and_steal, lease: LEASE }
+}
+
+/// A generator on threads of its own.
+fn generator(name: &str) -> Remote {
+    let (orders, input) = io::pipe().unwrap();
+    let (output, answers) = io::pipe().unwrap();
+    let host = host(name);
+    std::thread::spawn(move || serve(BufReader::new(orders), answers, &host));
+    Remote::new(name, input, output)
+}
+
+const NEVER: &dyn Fn() -> bool = &|| false;
+
+/// A fleet that has its load.
+fn begun(remotes: Vec<Remote>, specs: Vec<LoadSpec>) -> Fleet {
+    let mut fleet = Fleet::connect(remotes).unwrap();
+    fleet.compare_clocks().unwrap();
+    fleet.give(specs).unwrap();
+    fleet
+}
+
+#[test]
+fn three_generators_send_exactly_what_one_would_and_the_server_has_seen_it() {
+    let server = Server::start();
+    let arrivals = Arrivals::Open { rate: Rate::Constant(301.0), process: Process::Constant, seed: 1 };
+    let specs = LoadSpec { arrivals, ..server.spec() }.divided(3, 1);
+    let mut fleet = begun(["a", "b", "c"].map(generator).into(), specs);
+    let ran = fleet.run(Until::Elapsed(Duration::from_millis(1000)), NEVER);
+    assert!(ran.lost.is_empty(), "{:?}", ran.lost);
+    // ⌈1 s · 301/s⌉ whatever the machine does meanwhile, because arrivals are due and not paced.
+    assert_eq!((ran.slice.intended, ran.parts.len()), (301, 3));
+    assert_eq!(ran.slice.sent + ran.slice.unsent, 301);
+    assert_eq!(server.requests.load(Ordering::SeqCst), ran.slice.sent);
+    assert_eq!(ran.slice.ok, ran.slice.latency.count() - ran.slice.latency.censored());
+    assert_eq!(ran.parts.iter().map(|part| part.sent).sum::<u64>(), ran.slice.sent);
+    assert!(ran.parts.iter().all(|part| part.lag_p99_ns.is_some() && part.cpu_ns > 0), "{:?}", ran.parts);
+    let hosts: Vec<&str> = ran.parts.iter().map(|part| part.host.as_str()).collect();
+    assert_eq!(hosts, ["a", "b", "c"]);
+    // Connections stay, and windows follow each other.
+    let again = fleet.run(Until::Requests(10), NEVER);
+    assert_eq!((again.slice.sent, again.slice.opened), (30, 0));
+}
+
+#[test]
+fn a_fleet_is_given_one_load_after_another_and_leaves_no_connection_open() {
+    let (first, second) = (Server::start(), Server::start());
+    let mut fleet = begun(["a", "b"].map(generator).into(), first.spec().divided(2, 1));
+    let told = fleet.generators();
+    assert_eq!((told.len(), told[1].name.as_str(), told[1].processors), (2, "b", 1));
+    let ran = fleet.run(Until::Requests(10), NEVER);
+    assert_eq!((ran.slice.sent, first.open.load(Ordering::SeqCst)), (20, 5));
+    fleet.give(LoadSpec { connections: 3, ..second.spec() }.divided(2, 1)).unwrap();
+    let ran = fleet.run(Until::Requests(10), NEVER);
+    assert_eq!((ran.slice.sent, ran.slice.opened, second.requests.load(Ordering::SeqCst)), (20, 3, 20));
+    assert_eq!(first.requests.load(Ordering::SeqCst), 20);
+    fleet.rest();
+    // The servers' threads see it a little later.
+    let closed = || first.open.load(Ordering::SeqCst) + second.open.load(Ordering::SeqCst) == 0;
+    let soon = || {
+        std::thread::sleep(Duration::from_millis(20));
+        closed()
+    };
+    assert!((0..250).any(|_| soon()), "connections are still open");
+    assert!(fleet.missing().is_empty());
+}
+
+#[test]
+fn a_generator_that_goes_is_named_the_others_count_and_another_takes_its_place() {
+    let server = Server::start();
+    let mut remotes: Vec<Remote> = vec![generator("stays")];
+    // It says that it is ready, answers pings, prepares, and is gone when it should run.
+    let (orders, input) = io::pipe().unwrap();
+    let (output, answers) = io::pipe().unwrap();
+    std::thread::spawn(move || goes_at_run(BufReader::new(orders), answers));
+    remotes.push(Remote::new("goes", input, output));
+    let mut fleet = begun(remotes, server.spec().divided(2, 1));
+    let ran = fleet.run(Until::Requests(10), NEVER);
+    assert_eq!((ran.slice.sent, ran.parts.len()), (10, 1));
+    assert!(matches!(&ran.lost[..], [FleetError::Gone { name, .. }] if name == "goes"), "{:?}", ran.lost);
+    assert_eq!(fleet.missing(), [1]);
+    // It was told, and is told no more.
+    assert!(fleet.take_lost().is_empty());
+    let nobody = Remote::new("nobody", io::sink(), io::empty());
+    assert!(matches!(fleet.replace(1, nobody), Err(FleetError::Gone { name, .. }) if name == "nobody"));
+    assert_eq!(fleet.missing(), [1]);
+    fleet.replace(1, generator("comes")).unwrap();
+    assert!(fleet.missing().is_empty());
+    fleet.compare_clocks().unwrap();
+    fleet.give(server.spec().divided(2, 1)).unwrap();
+    let ran = fleet.run(Until::Requests(10), NEVER);
+    let names: Vec<&str> = ran.parts.iter().map(|part| part.name.as_str()).collect();
+    assert_eq!((ran.slice.sent, names), (20, vec!["stays", "comes"]));
+}
+
+fn goes_at_run(mut orders: impl io::BufRead, mut answers: impl Write) -> io::Result<()> {
+    let mut line = String::new();
+    loop {
+        line.clear();
+        orders.read_line(&mut line)?;
+        let answer = if line.contains("hello") {
+            r#"{"ready":{"version":3,"proofload":"0","host":"h","processors":1}}"#.to_owned()
+        } else if line.contains("begin") {
+            r#""begun""#.to_owned()
+        } else if let Some(number) = line.strip_prefix("{\"ping\":") {
+            format!("{{\"pong\":{{\"ping\":{},\"clock_ns\":5}}}}", number.trim_end_matches(['}', '\n']))
+        } else if line.contains("prepare") {
+            r#"{"prepared":{"number":1}}"#.to_owned()
+        } else {
+            return Ok(());
+        };
+        writeln!(answers, "{answer}")?;
+    }
+}
+
+#[test]
+fn what_cannot_begin_says_why_and_by_whom_all_of_them_at_once() {
+    let server = Server::start();
+    let mut fleet = Fleet::connect(vec![generator("a")]).unwrap();
+    let errors = fleet.give(vec![LoadSpec { connections: 0, ..server.spec() }]).unwrap_err();
+    assert!(matches!(&errors[..], [FleetError::Refused { by_specification: true, .. }]), "{errors:?}");
+    assert_eq!(errors[0].to_string(), "generator a: load.connections: 0 is too few, at least 1");
+    // Whoever is gone is no part of a later load, and that is told.
+    assert_eq!(fleet.missing(), [0]);
+
+    let speaks = |name: &str, text: &'static [u8]| Remote::new(name, io::sink(), text);
+    let errors = Fleet::connect(vec![
+        speaks("b", b"Last login: Sun Nov 22\n"),
+        generator("well"),
+        speaks("c", b"{\"ready\":{\"version\":7,\"proofload\":\"9.9\",\"host\":\"h\",\"processors\":1}}\n"),
+        speaks("d", b""),
+    ]);
+    let said: Vec<String> = errors.unwrap_err().iter().map(FleetError::to_string).collect();
+    assert!(said[0].contains("generator b: ") && said[0].contains("Last login"), "{said:?}");
+    assert!(said[1].contains("speaks version 7 of the protocol (proofload 9.9), here it is 3"), "{said:?}");
+    assert_eq!((said[2].as_str(), said.len()), ("generator d ended before it had answered", 3));
+}
+
+#[test]
+fn a_generator_that_nobody_hears_stops_loading() {
+    let server = Server::start();
+    let mut fleet = begun(vec![generator("a")], vec![server.spec()]);
+    let asked = AtomicU64::new(0);
+    let stopped = || asked.fetch_add(1, Ordering::SeqCst) > 3;
+    let ran = fleet.run(Until::Elapsed(Duration::from_secs(60)), &stopped);
+    drop(fleet);
+    assert!(ran.parts.is_empty());
+    assert!((0..20).any(|_| is_quiet(&server)), "it still sends six seconds later");
+}
+
+fn is_quiet(server: &Server) -> bool {
+    let before = server.requests.load(Ordering::SeqCst);
+    std::thread::sleep(Duration::from_millis(300));
+    server.requests.load(Ordering::SeqCst) == before
+}
+
+/// A generator with a short lease: its stdin, its stdout, and how it ended.
+fn leased(lease: Duration) -> (io::PipeWriter, io::PipeReader, Receiver<Result<(), ServeError>>) {
+    let (orders, input) = io::pipe().unwrap();
+    let (output, answers) = io::pipe().unwrap();
+    let host = Host { lease, ..host("a") };
+    let (to, ended) = channel();
+    std::thread::spawn(move || to.send(serve(BufReader::new(orders), answers, &host)));
+    (input, output, ended)
+}
+
+fn order(order: &Order) -> String {
+    format!("{}\n", serde_json::to_string(order).unwrap())
+}
+
+#[test]
+fn a_generator_that_hears_nothing_ends_itself_also_within_a_window_and_with_an_output_that_nobody_reads() {
+    const LEASE: Duration = Duration::from_millis(1500);
+    let server = Server::start();
+    let (mut input, output, ended) = leased(LEASE);
+    // As long as nobody has said anything others are still being made ready.
+    assert!(ended.recv_timeout(2 * LEASE).is_err(), "it went before it was told anything");
+    for said in [
+        Order::Hello { version: VERSION },
+        Order::Begin { spec: Box::new(server.spec()) },
+        Order::Prepare { number: 1, until: Until::Elapsed(Duration::from_secs(600)) },
+        Order::Run { number: 1, start_at_ns: 0 },
+    ] {
+        input.write_all(order(&said).as_bytes()).unwrap();
+    }
+    for _ in 0..4 {
+        std::thread::sleep(LEASE / 3);
+        input.write_all(b"\"beat\"\n").unwrap();
+    }
+    assert!(ended.try_recv().is_err() && server.requests.load(Ordering::SeqCst) > 0);
+    // A pong for each of so many pings fills the pipe, and whoever writes waits.
+    input.write_all(order(&Order::Ping(1)).repeat(5_000).as_bytes()).unwrap();
+    let ending = ended.recv_timeout(Duration::from_secs(20)).expect("it ends");
+    assert!(matches!(ending, Err(ServeError::Silent { lease: LEASE })), "{ending:?}");
+    assert!((0..20).any(|_| is_quiet(&server)), "it still sends");
+    drop((input, output));
+}
+
+#[test]
+fn a_line_that_takes_longer_than_the_lease_is_no_silence() {
+    const LEASE: Duration = Duration::from_secs(2);
+    let (mut input, output, ended) = leased(LEASE);
+    for byte in order(&Order::Hello { version: VERSION }).bytes() {
+        input.write_all(&[byte]).unwrap();
+        std::thread::sleep(LEASE / 20);
+    }
+    let (mut answer, mut output) = (String::new(), BufReader::new(output));
+    io::BufRead::read_line(&mut output, &mut answer).unwrap();
+    assert!(answer.starts_with("{\"ready\":"), "{answer}");
+    drop(input);
+    ended.recv_timeout(Duration::from_secs(20)).expect("it ends").expect("in good order");
+}

@@ -1,0 +1,142 @@
+//! Agents in real Node.js services, however they are started, and CPU time by thread beside what processes know of themselves.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use plan::{Launcher, Service};
+use proofload_services::{Agent, AgentHost, Role, Running, Wanted, start};
+
+use crate::launchers::crew;
+use crate::pm2;
+use crate::stage::{PATIENCE, Stage, get, ports, wait_until, warden, with_env};
+
+fn never() -> bool {
+    false
+}
+
+/// Starts a service with an agent in each of its Node.js processes.
+fn with_agent(stage: &Stage, service: &Service) -> (Running, AgentHost) {
+    let host = AgentHost::new().unwrap();
+    let mut placement = stage.placement();
+    placement.agent = Some(host.clone());
+    let running = start(&warden(), service, &ports(service), &placement, &never).unwrap();
+    (running, host)
+}
+
+/// The folder in which a service's agent is, as its processes are told.
+fn folder(running: &Running) -> PathBuf {
+    let sight = running.processes(&["PROOFLOAD_AGENT"]);
+    PathBuf::from(&sight[0].environ["PROOFLOAD_AGENT"]).parent().unwrap().to_owned()
+}
+
+fn of(agents: &[Agent], role: Role) -> Vec<u32> {
+    agents.iter().filter(|agent| agent.role == role).map(|agent| agent.pid).collect()
+}
+
+#[test]
+fn a_real_service_is_profiled_and_counts_its_requests_and_nothing_is_left() {
+    let stage = Stage::new();
+    let service = with_env(
+        stage.service(&["node", "server.js"]),
+        &[("NODE_OPTIONS", "--no-deprecation"), ("NODE_ENV", "test")],
+    );
+    let (running, host) = with_agent(&stage, &service);
+    assert!(host.wait_for_agents(PATIENCE, &never));
+    let agents = host.agents();
+    assert_eq!((of(&agents, Role::Service), agents.len()), (vec![running.pid()], 1));
+    assert_eq!(agents[0].node_env.as_deref(), Some("test"));
+    assert!(
+        agents[0].versions.contains_key("node") && agents[0].main.as_ref().unwrap().ends_with("server.js")
+    );
+    let options = running.processes(&["NODE_OPTIONS"])[0].environ["NODE_OPTIONS"].clone();
+    assert!(
+        options.starts_with("--require ") && options.ends_with("agent.cjs --no-deprecation"),
+        "{options}"
+    );
+    for (wanted, key) in [(Wanted::Cpu { interval_us: 1000 }, "nodes"), (Wanted::Heap, "head")] {
+        let file = stage.path(key);
+        let arming = host.arm(wanted, &|_| file.clone(), &never);
+        (0..3).for_each(|_| drop(get(running.address(), "/burn/30")));
+        let came = host.disarm(arming, &never);
+        let take = came[0].1.as_ref().unwrap();
+        assert_eq!((came.len(), take.requests), (1, Some(3)), "{came:?}");
+        let profile: serde_json::Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+        assert!(!profile[key].is_null(), "it is a profile");
+    }
+    let arming = host.arm(Wanted::Counters, &|_| PathBuf::new(), &never);
+    get(running.address(), "/burn/30");
+    let came = host.disarm(arming, &never);
+    let counters = came[0].1.as_ref().unwrap().counters.as_ref().unwrap();
+    assert!(counters["loop_active_ns"].as_u64().unwrap() >= 25_000_000, "{counters}");
+    assert_eq!(host.notes(), Vec::<String>::new());
+    let folder = folder(&running);
+    assert!(folder.join("agent.sock").exists());
+    drop(host);
+    assert!(folder.exists(), "the service still has it");
+    let stopped = running.stop();
+    assert_eq!((stopped.killed, folder.exists()), (0, false));
+}
+
+#[test]
+fn every_worker_has_an_agent_from_its_start_whoever_starts_it() {
+    for (launcher, role) in [
+        (Launcher::Cluster, Role::Worker),
+        (Launcher::Pm2Cluster, Role::Worker),
+        (Launcher::Pm2Fork, Role::Service),
+    ] {
+        let stage = Stage::new();
+        let workers = if role == Role::Worker { 3 } else { 1 };
+        let service = match launcher {
+            Launcher::Cluster => crew(&stage, launcher, &["node", "crew.js"], workers),
+            _ => pm2::service(&stage, launcher, workers),
+        };
+        let service = with_env(service, &[("NODE_OPTIONS", "--no-deprecation")]);
+        let (running, host) = with_agent(&stage, &service);
+        let found = || of(&host.agents(), role).len() == workers as usize;
+        assert!(wait_until(PATIENCE, found), "{launcher:?}: {:?} {:?}", host.agents(), host.notes());
+        let workers = of(&host.agents(), role);
+        // What counts is what a worker was started with: Node.js reads it before PM2 can set anything.
+        let processes = running.processes(&["NODE_OPTIONS"]);
+        for process in processes.iter().filter(|process| workers.contains(&process.id.pid)) {
+            let options = &process.environ["NODE_OPTIONS"];
+            assert!(
+                options.starts_with("--require ") && options.ends_with("--no-deprecation"),
+                "{process:?}"
+            );
+        }
+        assert_eq!(running.stop().killed, 0, "{launcher:?}: an agent keeps no process alive");
+    }
+}
+
+#[test]
+fn a_service_without_node_has_no_agent_and_starts_as_ever() {
+    let stage = Stage::new();
+    // It takes the variable away, as some scripts do.
+    let (running, host) = with_agent(&stage, &stage.shell("unset NODE_OPTIONS; exec node server.js"));
+    assert!(!host.wait_for_agents(Duration::from_millis(200), &never));
+    let came = host.disarm(host.arm(Wanted::Counters, &|_| PathBuf::new(), &never), &never);
+    assert!(came.is_empty() && running.threads()[0].program == "node");
+}
+
+#[test]
+fn what_threads_used_adds_up_to_what_the_process_did() {
+    let stage = Stage::new();
+    let running = stage.start(&stage.shell("sleep 600 & exec node server.js")).unwrap();
+    let own_ns = |path: &str| get(running.address(), path).parse::<u64>().unwrap() * 1000;
+    let (before, began_ns) = (running.threads(), own_ns("/"));
+    let truth_ns = own_ns("/burn/1000") - began_ns;
+    // What has ended its work is accounted for.
+    std::thread::sleep(Duration::from_millis(50));
+    let after = running.threads();
+    let node = after.iter().find(|process| process.program == "node").unwrap();
+    let used = node.used_since(before.iter().find(|process| process.id == node.id));
+    let sum_ns: u64 = used.iter().map(|thread| thread.cpu_ns).sum();
+    // The requests themselves, and a scheduler's tick.
+    let near = |ns: u64| ns + 5_000_000 >= truth_ns && ns < truth_ns + truth_ns / 10 + 25_000_000;
+    assert!(near(sum_ns), "{sum_ns} ns, in truth {truth_ns} ns: {used:?}");
+    let main = used.iter().find(|thread| thread.id == node.id.pid).unwrap();
+    assert!(main.cpu_ns >= 950_000_000 && used.len() > 4, "{used:?}");
+    let sleeper = after.iter().find(|process| process.program != "node").unwrap();
+    assert!(sleeper.argv[0].ends_with("sleep") && sleeper.parent == node.id.pid, "{sleeper:?}");
+}

@@ -1,0 +1,105 @@
+//! How services end when they are asked to, or when they should not have.
+
+use std::fs;
+use std::time::Duration;
+
+use proofload_services::Exit;
+
+use crate::stage::{PATIENCE, Stage, folders, get, group_of, signal, wait_until, with_env};
+
+#[test]
+fn a_service_is_asked_once_and_may_take_its_time() {
+    let stage = Stage::new();
+    // A second SIGTERM would be counted, too. The shell waits for node, which the same SIGTERM ends.
+    let script = "trap 'echo asked' TERM; node server.js; sleep 1; wait; exit 7";
+    let running = stage.start(&stage.shell(script)).unwrap();
+    let stopped = running.stop();
+    assert_eq!((stopped.exit, stopped.killed, stopped.leftovers), (Some(Exit::Status(7)), 0, Vec::new()));
+    let log = fs::read_to_string(stage.path("log")).unwrap();
+    assert_eq!(log.matches("asked").count(), 1, "{log}");
+}
+
+#[test]
+fn a_service_that_ignores_sigterm_is_killed_with_its_children() {
+    let stage = Stage::new();
+    // An ignored signal stays ignored in the programs that a shell starts; node resets it, so it is the shells that stay.
+    let script = "trap '' TERM; (while :; do sleep 600; done) & node server.js; while :; do sleep 600; done";
+    let mut service = stage.shell(script);
+    service.stop_timeout = Duration::from_millis(300);
+    let stopped = stage.start(&service).unwrap().stop();
+    assert_eq!(stopped.exit, Some(Exit::Signal(libc::SIGKILL)));
+    assert!(stopped.killed >= 2, "{stopped:?}");
+    assert_eq!(stopped.leftovers, []);
+    assert!(stage.alive().is_empty());
+}
+
+#[test]
+fn a_stopped_process_can_be_ended() {
+    let stage = Stage::new();
+    let running = stage.start(&stage.service(&["node", "server.js"])).unwrap();
+    signal(running.pid(), libc::SIGSTOP);
+    assert_eq!(running.stop().exit, Some(Exit::Signal(libc::SIGTERM)));
+}
+
+#[test]
+fn a_flood_of_output_neither_blocks_the_service_nor_fills_the_disk() {
+    let stage = Stage::new();
+    let running = stage.start(&with_env(stage.service(&["node", "server.js"]), &[("FLOOD", "1")])).unwrap();
+    // Output to a pipe blocks node: had nobody emptied it, there would be no answers and no progress.
+    let written = || {
+        let io = fs::read_to_string(format!("/proc/{}/io", running.pid())).unwrap();
+        let count = io.lines().find_map(|line| line.strip_prefix("wchar: ")).unwrap();
+        count.parse::<u64>().unwrap()
+    };
+    assert!(wait_until(PATIENCE, || written() > 20 << 20), "only {} bytes", written());
+    assert!(!get(running.address(), "/").is_empty());
+    assert!(running.tail().contains("0123456789abcdef"));
+    let stopped = running.stop();
+    let log = fs::metadata(stage.path("log")).unwrap().len();
+    assert!(log < (1 << 20) + (64 << 10) + 100, "{log}");
+    assert!(stopped.output_bytes > 20 << 20 && stopped.output_dropped_bytes + log >= stopped.output_bytes);
+}
+
+#[test]
+fn a_daemon_does_not_slip_away() {
+    let stage = Stage::new();
+    // Started from a child that ends, in a session of its own: no parent and no group leads from it to the service.
+    let script = "(setsid sh -c 'setsid sleep 600 & sleep 600' &); exec node server.js";
+    let running = stage.start(&stage.shell(script)).unwrap();
+    assert!(wait_until(PATIENCE, || stage.alive().len() >= 4), "{:?}", stage.alive());
+    let stopped = running.stop();
+    assert_eq!((stopped.killed, stopped.leftovers), (0, Vec::new()));
+    assert!(stage.alive().is_empty());
+}
+
+#[test]
+fn a_service_may_go_to_the_background_and_ends_when_its_last_process_does() {
+    let stage = Stage::new();
+    let mut running = stage.start(&stage.shell("setsid node server.js & echo started")).unwrap();
+    let daemons = running.processes(&[]);
+    assert_eq!((daemons.len(), running.exited()), (1, None));
+    assert_ne!(daemons[0].id.pid, running.pid());
+    assert_eq!(running.sample().processes, 1);
+    signal(daemons[0].id.pid, libc::SIGKILL);
+    assert!(wait_until(PATIENCE, || running.exited() == Some(Exit::Status(0))));
+    assert_eq!(running.tail(), "started");
+}
+
+#[test]
+fn the_end_of_a_service_is_noticed() {
+    let stage = Stage::new();
+    let mut running = stage.start(&stage.service(&["node", "server.js"])).unwrap();
+    signal(running.pid(), libc::SIGKILL);
+    assert!(wait_until(PATIENCE, || running.exited() == Some(Exit::Signal(libc::SIGKILL))));
+}
+
+#[test]
+fn a_dropped_service_is_stopped() {
+    let stage = Stage::new();
+    let running = stage.start(&stage.service(&["node", "server.js"])).unwrap();
+    assert_eq!(stage.alive().len(), 1);
+    let group = group_of(running.pid());
+    drop(running);
+    assert!(stage.alive().is_empty());
+    assert_eq!(group.map_or_else(Vec::new, |name| folders(&name)), [] as [&str; 0]);
+}

@@ -1,0 +1,131 @@
+//! Samples against what processes know about themselves.
+
+use std::fs;
+use std::io::Write;
+use std::process::Command;
+use std::time::Duration;
+
+use proofload_services::{CpuSource, Memory};
+
+use crate::stage::{Stage, get};
+
+/// The newest share of a running thread is a scheduler tick old at worst, and a machine has a few CPUs.
+const TICKS_NS: u64 = 25_000_000;
+
+fn assert_near(what: &str, measured_ns: u64, truth_ns: u64) {
+    let allowed = truth_ns / 50 + TICKS_NS;
+    assert!(measured_ns.abs_diff(truth_ns) < allowed, "{what}: {measured_ns} ns, in truth {truth_ns} ns");
+}
+
+#[test]
+fn cpu_time_is_what_the_process_itself_measures() {
+    let stage = Stage::new();
+    let mut running = stage.start(&stage.service(&["node", "server.js"])).unwrap();
+    let own_ns = |path: &str| get(running.address(), path).parse::<u64>().unwrap() * 1000;
+    let before = own_ns("/");
+    let truth = own_ns("/burn/1000") - before;
+    // What has ended its work is accounted for.
+    std::thread::sleep(Duration::from_millis(50));
+    let now = own_ns("/");
+    let sample = running.sample();
+    assert_near("own account", sample.cpu_processes_ns, now);
+    assert_near("best source", sample.cpu_ns, now);
+    assert!(truth >= 1_000_000_000);
+    if sample.cpu_source == CpuSource::Group {
+        let apart = sample.cpu_ns.abs_diff(sample.cpu_processes_ns);
+        assert!(apart < sample.cpu_ns / 50, "the two sources are {apart} ns apart: {sample:?}");
+    }
+}
+
+#[test]
+fn children_that_come_and_go_between_samples_are_counted() {
+    let stage = Stage::new();
+    let burn = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
+    let script = format!(
+        "for n in 1 2 3 4 5 6 7 8 9 10; do sh -c '{burn}'; done; times >$STAGE/times; exec node server.js"
+    );
+    let mut running = stage.start(&stage.shell(&script)).unwrap();
+    let sample = running.sample();
+    assert_eq!(sample.processes, 1);
+    // "0m0.01s 0m0.00s" of the shell, then of its children.
+    let times = fs::read_to_string(stage.path("times")).unwrap();
+    let seconds = |text: &str| {
+        let (minutes, seconds) = text.trim_end_matches('s').split_once('m').unwrap();
+        minutes.parse::<f64>().unwrap() * 60.0 + seconds.parse::<f64>().unwrap()
+    };
+    let children: f64 = times.lines().nth(1).unwrap().split(' ').map(seconds).sum();
+    let node_ns = get(running.address(), "/").parse::<u64>().unwrap() * 1000;
+    let truth_ns = node_ns + (children * 1e9) as u64;
+    assert!(children > 0.1, "{times}");
+    assert_near("own account", sample.cpu_processes_ns, truth_ns);
+    assert_near("best source", sample.cpu_ns, truth_ns);
+}
+
+#[test]
+fn memory_threads_and_switches_are_those_of_the_whole_tree() {
+    let stage = Stage::new();
+    let mut running = stage.start(&stage.shell("sleep 600 & node server.js; wait")).unwrap();
+    let first = running.sample_with(Memory::Proportional);
+    assert_eq!(first.processes, 3);
+    let status = |pid: u32| fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let node = running.processes(&[]).iter().find(|process| process.argv[0] == "node").unwrap().id.pid;
+    let threads: u32 =
+        status(node).lines().find_map(|line| line.strip_prefix("Threads:\t")).unwrap().parse().unwrap();
+    assert_eq!(first.threads, threads + 2);
+    assert!(first.rss_bytes > 20 << 20 && first.peak_rss_bytes >= first.rss_bytes, "{first:?}");
+    assert!(
+        first.pss_bytes.unwrap() < first.rss_bytes && first.rss_bytes_max == first.rss_bytes,
+        "{first:?}"
+    );
+    (0..20).for_each(|_| drop(get(running.address(), "/")));
+    let second = running.sample();
+    assert!(second.switches_voluntary > first.switches_voluntary, "{first:?} {second:?}");
+    assert!(second.at_ns > first.at_ns && second.cpu_ns > first.cpu_ns && second.pss_bytes.is_none());
+}
+
+#[test]
+fn each_process_is_told_by_its_own_time_and_what_they_share_is_held_once() {
+    let stage = Stage::new();
+    // The second one gets a port of its own and nothing to do.
+    let mut running = stage.start(&stage.shell("PORT=0 node server.js & node server.js; wait")).unwrap();
+    let nodes = |running: &proofload_services::Running| -> usize {
+        running.processes(&[]).iter().filter(|process| process.argv[0] == "node").count()
+    };
+    assert!(crate::stage::wait_until(crate::stage::PATIENCE, || nodes(&running) == 2));
+    // Until both have loaded what they need.
+    std::thread::sleep(Duration::from_millis(500));
+    let before = running.sample();
+    drop(get(running.address(), "/burn/400"));
+    std::thread::sleep(Duration::from_millis(50));
+    let after = running.sample();
+    let used = after.cpu_by_process_since(&before);
+    assert!(used[0] > 350_000_000 && used.iter().skip(1).all(|ns| *ns < used[0] / 10), "{used:?}");
+    let total: u64 = after.cpu_by_process.iter().map(|process| process.cpu_ns).sum();
+    assert!(total <= after.cpu_processes_ns, "{after:?}");
+    assert!(after.cpu_by_process.is_sorted_by(|one, other| one.cpu_ns >= other.cpu_ns));
+
+    let (held, summed) = (running.peak_memory(), after.peak_rss_bytes);
+    assert!(held > 20 << 20 && held <= summed, "{held} of {summed}");
+    let tells = fs::read_to_string("/proc/self/smaps_rollup").is_ok_and(|text| text.contains("Shared_Clean"));
+    // The program's own text is tens of megabytes, and there once.
+    assert!(!tells || held + (10 << 20) < summed, "{held} of {summed}");
+}
+
+#[test]
+fn what_children_fetched_from_storage_counts_when_they_are_gone() {
+    let stage = Stage::new();
+    let data = stage.path("data");
+    fs::write(&data, vec![7; 2 << 20]).unwrap();
+    let fetch = format!("dd if={} of=/dev/null bs=1M iflag=direct 2>/dev/null", data.display());
+    // What the kernel tells of a shell whose child did so: a file system in memory fetches nothing.
+    let told = Command::new("sh").args(["-c", &format!("{fetch}; cat /proc/$$/io")]).output().unwrap().stdout;
+    let told = String::from_utf8(told).unwrap();
+    let counted = told.lines().find_map(|line| line.strip_prefix("read_bytes: ")).unwrap_or("0");
+    if counted.parse::<u64>().unwrap() < 2 << 20 {
+        let _ = writeln!(std::io::stderr(), "skipped: {} is not on storage", data.display());
+        return;
+    }
+    let mut running = stage.start(&stage.shell(&format!("{fetch}; {fetch}; exec node server.js"))).unwrap();
+    let fetched = running.sample().read_bytes;
+    assert!(fetched >= 4 << 20, "{fetched}");
+}

@@ -1,0 +1,170 @@
+//! Services that become ready, and the many ways in which they do not.
+
+use std::cell::Cell;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+use std::{fs, thread};
+
+use plan::Ready;
+use proofload_services::{Exit, Listening, Ports, Seen, TargetError, cpus_allowed, start};
+
+use crate::stage::{LOOPBACK, Stage, get, ports, warden, with_env};
+
+#[test]
+fn a_service_is_ready_when_its_path_answers_with_2xx() {
+    let stage = Stage::new();
+    let mut service = with_env(stage.service(&["node", "server.js"]), &[("UNREADY", "3")]);
+    service.ready = Ready::Http("/healthz".to_owned());
+    let mut running = stage.start(&service).unwrap();
+    // It would still be unready had fewer than four looks been taken.
+    assert!(get(running.address(), "/").parse::<u64>().unwrap() > 0);
+    assert_eq!(running.exited(), None);
+    let sight = running.sight(&[]);
+    assert_eq!((sight.listening, sight.listeners), (Listening::Ours, vec![running.pid()]));
+    assert_eq!(stage.alive(), [running.pid()]);
+    let stopped = running.stop();
+    assert_eq!((stopped.exit, stopped.killed), (Some(Exit::Signal(libc::SIGTERM)), 0));
+}
+
+#[test]
+fn a_service_runs_on_its_cpus_with_its_variables_and_so_does_its_warden() {
+    let stage = Stage::new();
+    let service = with_env(stage.service(&["node", "server.js"]), &[("AT", "{address}:{api.port}/{what}")]);
+    let cpu = *cpus_allowed().last().unwrap();
+    let mut placement = stage.placement();
+    placement.cpus = vec![cpu];
+    placement.padding_bytes = 100;
+    placement.values.insert("what".to_owned(), "x".to_owned());
+    let running = start(&warden(), &service, &ports(&service), &placement, &|| false).unwrap();
+    let processes = running.processes(&["AT", "PROOFLOAD_PADDING", "NODE_ENV"]);
+    assert_eq!(processes.len(), 1);
+    assert_eq!((processes[0].id.pid, processes[0].cpus.as_slice()), (running.pid(), [cpu].as_slice()));
+    assert_eq!(processes[0].argv, ["node", "server.js"]);
+    assert_eq!(processes[0].environ["AT"], format!("{}/x", running.address()));
+    assert_eq!(processes[0].environ["PROOFLOAD_PADDING"].len(), 100);
+    assert!(processes[0].marked && !processes[0].environ.contains_key("NODE_ENV"));
+    let status = fs::read_to_string(format!("/proc/{}/status", running.warden_pid())).unwrap();
+    assert!(status.contains(&format!("Cpus_allowed_list:\t{cpu}\n")), "{status}");
+}
+
+#[test]
+fn a_service_that_ends_at_once_shows_how_and_what_it_said() {
+    let stage = Stage::new();
+    let error = stage.start(&stage.shell("echo out; echo no such port: $PORT >&2; exit 3")).unwrap_err();
+    let TargetError::ExitedEarly { exit, ref tail, .. } = error else { panic!("{error}") };
+    assert_eq!(exit, Exit::Status(3));
+    assert!(tail.starts_with("out\nno such port: "), "{tail:?}");
+    assert!(error.to_string().starts_with("service api ended with status 3 after "), "{error}");
+    let error = stage.start(&stage.shell("kill -SEGV $$")).unwrap_err();
+    assert!(error.to_string().contains("signal 11 (SIGSEGV)"), "{error}");
+}
+
+#[test]
+fn what_cannot_be_run_is_named() {
+    let stage = Stage::new();
+    let script = |name: &str, text: &str, mode: u32| {
+        fs::write(stage.path(name), text).unwrap();
+        fs::set_permissions(stage.path(name), fs::Permissions::from_mode(mode)).unwrap();
+        stage.path(name).display().to_string()
+    };
+    let message = |command: &str| stage.start(&stage.service(&[command])).unwrap_err().to_string();
+    assert_eq!(message("no-such-program"), "service api: command not found: no-such-program");
+    assert_eq!(message("./missing.sh"), "service api: command not found: ./missing.sh");
+    let plain = script("plain", "#!/bin/sh\n", 0o644);
+    assert_eq!(message(&plain), format!("service api: cannot run {plain}: it is not executable (chmod +x)"));
+    let lost = script("lost", "#!/no/such/interpreter -x\n", 0o755);
+    assert!(message(&lost).ends_with("asks for \"/no/such/interpreter -x\", which is not there"));
+    let mut service = stage.service(&["true"]);
+    service.directory = stage.path("nowhere");
+    assert!(matches!(stage.start(&service).unwrap_err(), TargetError::DirectoryMissing { .. }));
+    let error = stage.start(&stage.service(&["true", "{prot}"])).unwrap_err();
+    assert!(error.to_string().starts_with("service api: command: unknown placeholder `prot`"), "{error}");
+}
+
+/// What was seen last of a service that does not become ready in time.
+fn seen(change: impl FnOnce(&Stage) -> plan::Service) -> (Seen, Box<str>) {
+    let stage = Stage::new();
+    let mut service = change(&stage);
+    // Long enough for node to come up on a busy machine.
+    service.ready_timeout = Duration::from_secs(4);
+    let error = stage.start(&service).unwrap_err();
+    let TargetError::NotReady { last_seen, tail, .. } = error else { panic!("{error}") };
+    assert!(stage.alive().is_empty());
+    (last_seen, tail)
+}
+
+#[test]
+fn a_service_that_is_not_ready_in_time_is_stopped_and_what_was_seen_is_told() {
+    let server = |stage: &Stage, variable: &str| {
+        let mut service = with_env(stage.service(&["node", "server.js"]), &[(variable, "1000000")]);
+        service.ready = Ready::Http("/".to_owned());
+        service
+    };
+    thread::scope(|scope| {
+        let hidden = scope.spawn(|| seen(|stage| stage.shell("echo hello; sleep 600")));
+        let unready = scope.spawn(|| seen(|stage| server(stage, "UNREADY")));
+        let silent = scope.spawn(|| seen(|stage| server(stage, "SILENT")));
+        assert_eq!(hidden.join().unwrap(), (Seen::Refused, "hello".into()));
+        assert_eq!(unready.join().unwrap().0, Seen::Status(503));
+        assert_eq!(silent.join().unwrap().0, Seen::Silent);
+    });
+}
+
+#[test]
+fn a_port_that_is_taken_names_who_has_it() {
+    let stage = Stage::new();
+    let running = stage.start(&stage.service(&["node", "server.js"])).unwrap();
+    let mut service = stage.service(&["node", "server.js"]);
+    service.port = Some(running.address().port());
+    let error = Ports::choose(&[service], LOOPBACK, 0).unwrap_err();
+    let owner = format!("is taken by node server.js (pid {})", running.pid());
+    assert!(error.to_string().ends_with(&owner), "{error}");
+}
+
+#[test]
+fn a_stale_server_on_the_port_is_not_mistaken_for_the_service() {
+    let stage = Stage::new();
+    let service = stage.shell("sleep 600");
+    let ports = ports(&service);
+    let address = (LOOPBACK, ports.of("api").unwrap());
+    let stale = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(300));
+        TcpListener::bind(address).unwrap()
+    });
+    let error = start(&warden(), &service, &ports, &stage.placement(), &|| false).unwrap_err();
+    let TargetError::NotOurs { ref owner, .. } = error else { panic!("{error}") };
+    assert!(owner.ends_with(&format!("(pid {})", std::process::id())), "{owner}");
+    drop(stale.join().unwrap());
+}
+
+#[test]
+fn a_start_can_be_cancelled_also_while_an_answer_is_awaited() {
+    let stage = Stage::new();
+    let mut service = with_env(stage.service(&["node", "server.js"]), &[("SILENT", "1")]);
+    service.ready = Ready::Http("/".to_owned());
+    // Were it asked between the looks only, it would not be asked this often in the time that a start may take.
+    let asked = Cell::new(0);
+    let cancelled = || {
+        asked.set(asked.get() + 1);
+        asked.get() > 150
+    };
+    let error = stage.start_unless(&service, &cancelled).unwrap_err();
+    assert!(matches!(error, TargetError::Cancelled { .. }), "{error}");
+}
+
+#[test]
+fn a_program_that_is_no_warden_is_told() {
+    let stage = Stage::new();
+    let service = stage.service(&["true"]);
+    let failure = |command: &[&str]| {
+        let warden =
+            proofload_services::Warden { command: command.iter().map(|part| (*part).into()).collect() };
+        start(&warden, &service, &ports(&service), &stage.placement(), &|| false).unwrap_err().to_string()
+    };
+    assert_eq!(
+        failure(&["/bin/echo", "hello"]),
+        "service api: its warden failed: it said \"hello\" and ended with exit status: 0"
+    );
+    assert!(failure(&["/no/such/program"]).contains("cannot start /no/such/program"));
+}
