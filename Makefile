@@ -54,6 +54,7 @@ bench-memory: build ## whether we and oha need more memory for more requests, me
 	python3 bench/engine/memory.py --install --proofload $(BINARY)
 
 bench-proxy: build ## what a reverse proxy costs per request, ours of Node and nginx, measured here in about 10 minutes
+	scripts/setup reverse-proxy
 	cd bench/proxy && npm ci --no-audit --no-fund --loglevel=error
 	python3 bench/proxy/compare.py --proofload $(BINARY)
 

@@ -13,7 +13,6 @@ import json
 import os
 import random
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -24,7 +23,8 @@ from pathlib import Path
 
 ROOM = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOM.parent / "engine"))
-from summary import estimate, ratios  # noqa: E402 (its room is not ours)
+from processes import free_port  # noqa: E402 (the path is set above)
+from summary import estimate, ratios  # noqa: E402
 
 ROOT = ROOM.parent.parent
 TARGETS = ROOT / "targets"
@@ -97,11 +97,6 @@ class Started:
 
 def children_of(pid: int) -> list:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return probe.getsockname()[1]
 
 
 def load(options: argparse.Namespace, url: str, requests: int) -> None:

@@ -9,8 +9,8 @@ const http = require('node:http');
 const net = require('node:net');
 const path = require('node:path');
 const test = require('node:test');
-const { serviceFor } = require('../../service');
-const { listenFor, talk } = require('../../wire');
+const { serviceFor } = require('../../tests/service');
+const { listenFor, talk } = require('../../tests/wire');
 
 const directory = path.join(__dirname, '..');
 const LARGE = randomBytes(10_000_000);

@@ -10,8 +10,8 @@ const net = require('node:net');
 const path = require('node:path');
 const test = require('node:test');
 const { setTimeout: sleep } = require('node:timers/promises');
-const { serviceFor, startService } = require('../../service');
-const { listenFor } = require('../../wire');
+const { serviceFor, startService } = require('../../tests/service');
+const { listenFor } = require('../../tests/wire');
 
 const directory = path.join(__dirname, '..');
 const PIECE = Buffer.alloc(1 << 20, 7);
