@@ -7,7 +7,7 @@ const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 const test = require('node:test');
-const { AGENT, fixture, labFor, serviceFor, start } = require('../fixtures/lab.cjs');
+const { AGENT, fixture, labFor, serviceFor, start } = require('./fixtures/lab.cjs');
 
 test('a service says which process and thread it is, its versions, and what is set for it', async (t) => {
   const lab = await labFor(t);
