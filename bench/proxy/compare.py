@@ -161,7 +161,8 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--connections", type=int, default=64, help="[64]")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=lambda text: text.split(","), default=list(PROXIES), help="some, by name")
-    parser.add_argument("--also", metavar="NAME=PROGRAM", action="append", default=[], help="another Node proxy, say of an older commit")
+    parser.add_argument("--also", metavar="NAME=PROGRAM", action="append", default=[],
+                        help="another Node proxy, say of an older commit")
     parser.add_argument("--json", type=Path, help="writes the figures of each round into this file")
     options = parser.parse_args()
     for name, _, program in (also.partition("=") for also in options.also):

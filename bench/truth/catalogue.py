@@ -16,6 +16,9 @@ REFUSED, PREVENTED = "refused", "prevented"
 # How a fault is planted beside the experiment instead of in it: see beside.py.
 STALE_SERVER, PORT_TAKEN, BUSY_LOOPS, ORPHAN = "stale server", "port taken", "busy loops", "orphan"
 
+# Faults and checks that lines of earlier studies know by another name.
+RENAMED_FAULTS = {"strangers": "other-processes"}
+RENAMED_CHECKS = {"strangers": "other_processes"}
 # What these report of a run without a fault may well be true: of the machine.
 OF_THE_HOST = ("blocks_dropped", "spin_varies", "steal", "throttled")
 # What is not planted here, and why.
@@ -254,8 +257,8 @@ FAULTS = {
         "5 ms before every answer, 16 connections", ("service_not_saturated",), WARNING, planted=env(DELAY_MS="5")),
     "cores-shared": Fault(
         "client and service on the same cores", ("cores_shared",), WARNING, planted=design(cpus="shared")),
-    "strangers": Fault(
-        "two busy loops beside it", ("strangers",), WARNING, beside=BUSY_LOOPS),
+    "other-processes": Fault(
+        "two busy loops beside it", ("other_processes",), WARNING, beside=BUSY_LOOPS),
     "client-late": Fault(
         "two busy loops beside an open loop", ("client_late",), WARNING, sound=AT_A_RATE, beside=BUSY_LOOPS,
         seconds=32),

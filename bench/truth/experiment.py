@@ -39,7 +39,8 @@ def file_text(name: str, variants: Variants, effect: Effect) -> str:
                                  "env": {"PORT": "{port}", "NODE_ENV": "production"}}},
         "factors": {"effect": levels},
         "load": {"connections": CONNECTIONS_AT_A_RATE if effect.rate else CONNECTIONS},
-        "design": {"metric": effect.metric, "margin": effect.margin, "budget": f"{effect.budget_s}s", **effect.design, **rate},
+        "design": {"metric": effect.metric, "margin": effect.margin, "budget": f"{effect.budget_s}s", **effect.design,
+                   **rate},
     })
 
 
@@ -56,7 +57,7 @@ def run(proofload: str, name: str, variants: Variants, effect: Effect, seed: int
 
 
 def report_and_events(output: str, record: Path) -> tuple:
-    """The report, which is the last of the events that `run --json` printed, and the record's events. Raises `Failed`."""
+    """The report, which `run --json` prints as its last event, and the record's events. Raises `Failed`."""
     try:
         last = json.loads(output.splitlines()[-1])
         return last["report"], parsed((record / "events.jsonl").read_text().splitlines())

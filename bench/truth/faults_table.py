@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from typing import Sequence
 
-from catalogue import FAULTS, GRADES, NOT_COVERED, NOTE, OF_THE_HOST, PREVENTED, Fault
+from catalogue import FAULTS, GRADES, NOT_COVERED, NOTE, OF_THE_HOST, PREVENTED, RENAMED_CHECKS, RENAMED_FAULTS, Fault
 from reuse import section
 from study import duration, print_tables
 from tables import ABSENT, shown
@@ -90,8 +90,17 @@ def not_covered() -> str:
     return "\n".join(f"- not planted: {checks}: {why}" for checks, why in NOT_COVERED.items())
 
 
+def renamed(line: dict) -> dict:
+    """With the names of today."""
+    effect = line.get("effect")
+    check_of = lambda name: RENAMED_CHECKS.get(name, name)
+    return {**line, "effect": RENAMED_FAULTS.get(effect, effect),
+            "checks": [check_of(check) for check in line.get("checks", [])],
+            "findings": [[check_of(check), *more] for check, *more in line.get("findings", [])]}
+
+
 def drawn(lines: Sequence[dict]) -> str:
-    known = [line for line in lines if line.get("effect") in FAULTS]
+    known = [line for line in map(renamed, lines) if line.get("effect") in FAULTS]
     faulty, sound = ([line for line in known if line["kind"] == kind] for kind in ("fault", "sound"))
     parts = [faults_table(faulty)] if faulty else []
     parts += [alarms_table(sound)] if sound else []
