@@ -1,0 +1,83 @@
+//! `proofload remote-agent`: what Proofload starts on other machines, to generate load or to run services there. Requests come on stdin,
+//! responses go to stdout; see docs/formats.md.
+
+use std::fs;
+use std::io;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use plan::Service;
+use record::Environment;
+use remote::{AgentHost, ServeError};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde_json::Value;
+use services::Warden;
+
+use crate::WARDEN;
+use crate::exit::{Failed, SELF};
+
+/// A heartbeat comes every ten seconds. After this long without one the other side is dead.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Flags of `remote-agent`. What to do comes on stdin.
+#[derive(Debug, Args)]
+pub struct RemoteAgentArgs {
+    /// End if nothing comes on stdin for so long at the beginning: whoever started it may be gone without its stdin having been
+    /// closed, as where nobody ever attached to a pod's
+    #[arg(long, value_name = "TIME", value_parser = plan::duration, default_value = "1h")]
+    first_order_within: Duration,
+}
+
+/// Serves until stdin ends, or nothing comes for a minute once there was something; then ends whatever is left.
+///
+/// # Errors
+/// If stdout cannot be written, or nothing comes on stdin any more.
+pub fn run(args: &RemoteAgentArgs) -> anyhow::Result<ExitCode> {
+    if !anything_comes(args.first_order_within)? {
+        let message = format!("nothing came on stdin within {} s", args.first_order_within.as_secs());
+        return Err(failed(message).into());
+    }
+    let uname = rustix::system::uname();
+    let host = AgentHost {
+        proofload: env!("CARGO_PKG_VERSION").to_owned(),
+        name: uname.nodename().to_string_lossy().into_owned(),
+        processors: std::thread::available_parallelism().map_or(1, |many| many.get() as u32),
+        timeout: TIMEOUT,
+        cpu_and_steal,
+        warden: Warden::of_this_program(WARDEN),
+        about,
+        spin_ns: lab::spin_ns,
+    };
+    remote::serve(io::stdin(), io::stdout(), host).map_err(|error| {
+        let end = if matches!(error, ServeError::TimedOut { .. }) { "stdin" } else { "stdout" };
+        failed(format!("{end}: {error}"))
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What a record keeps of this machine.
+fn about(services: &[Service]) -> Value {
+    serde_json::to_value(Environment::look_for(services)).unwrap_or_default()
+}
+
+fn failed(message: String) -> Failed {
+    Failed { message, hint: Some("the Proofload that started this agent is gone".to_owned()), code: SELF }
+}
+
+/// Whether stdin has something to read, or its end, within so long.
+fn anything_comes(longest: Duration) -> io::Result<bool> {
+    let stdin = io::stdin();
+    let limit = Timespec { tv_sec: longest.as_secs().try_into().unwrap_or(i64::MAX), tv_nsec: 0 };
+    let ready = poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&limit))?;
+    Ok(ready > 0)
+}
+
+/// Ticks of all processors together and those of them that were stolen, by /proc/stat (proc(5)).
+fn cpu_and_steal() -> Option<(u64, u64)> {
+    let stat = fs::read_to_string("/proc/stat").ok()?;
+    let ticks = stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace();
+    let ticks: Vec<u64> = ticks.map_while(|word| word.parse().ok()).collect();
+    // user nice system idle iowait irq softirq steal; guest time is in user's already.
+    Some((ticks.iter().take(8).sum(), *ticks.get(7)?))
+}
