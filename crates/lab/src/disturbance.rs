@@ -92,8 +92,7 @@ impl Taken {
     pub fn why(&self) -> Option<String> {
         let percent = |share: f64| format!("{:.0} %", share * 100.0);
         let all = [
-            (self.by_host > GROSS_STEAL_SHARE)
-                .then(|| format!("the host gave {} of the CPU time to others", percent(self.by_host))),
+            (self.by_host > GROSS_STEAL_SHARE).then(|| format!("CPU steal was {}", percent(self.by_host))),
             (self.by_strangers > GROSS_STRANGERS_SHARE).then(|| {
                 format!("other programs used {} of the processors' time", percent(self.by_strangers))
             }),

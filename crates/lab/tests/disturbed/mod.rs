@@ -32,7 +32,7 @@ fn blocks_that_the_host_took_are_replaced_and_the_verdict_is_that_of_the_others(
     result.expect("a dropped block is no error");
     let numbers = dropped(&record);
     assert!(numbers.starts_with(&[2, 5]) && numbers.iter().all(|number| number % 3 == 2), "{numbers:?}");
-    let why = "the host gave 31 % of the CPU time to others";
+    let why = "CPU steal was 31 %";
     assert!(told.iter().all(|(_, said)| said == why) && told.len() == numbers.len(), "{told:?}");
     // It ends at a look, of those that count.
     assert_eq!(reason(&record), &EndReason::Decided);
@@ -199,7 +199,7 @@ fn what_is_taken_on_any_machine_that_services_run_on_counts_as_of_that_machine()
         });
         Taken::of(&block, true, &machines).why()
     };
-    let host = Some("the host gave 30 % of the CPU time to others".to_owned());
+    let host = Some("CPU steal was 30 %".to_owned());
     assert_eq!(taken(|_| stolen(0.3)), host);
     // Half of this machine's processors, and an eighth of those there.
     assert_eq!(taken(|ns| MachineUse { strangers_cpu_ns: ns, ..stolen(0.0) }), None);
