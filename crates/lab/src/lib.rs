@@ -19,7 +19,7 @@ mod tuning;
 pub use attendants::{Attendants, AttendantsError, Reached};
 pub use deployed::{DeployedError, DeployedServices};
 pub use dispatcher::{Doing, LabError, News, Progress, Update, capture_only, run};
-pub use disturbance::{GROSS_STEAL_SHARE, GROSS_STRANGERS_SHARE, GROSS_THROTTLED_SHARE, PAUSED_MAX_S, Taken};
+pub use disturbance::{GROSS_OTHERS_SHARE, GROSS_STEAL_SHARE, GROSS_THROTTLED_SHARE, PAUSED_MAX_S, Taken};
 pub use environment::{
     CaptureSpec, Connected, Connecting, Environment, Failure, Lost, OpenSpec, SliceSpec, Start, Turn,
 };

@@ -226,7 +226,7 @@ pub struct RateChosen {
     pub per_s: f64,
     /// The share of the slowest variant's capacity that was asked for; `None` where it was a rate.
     pub share: Option<f64>,
-    /// Good responses per second of each variant in closed loop, over the same connections, 0 where there were none; empty where
+    /// Successful responses per second of each variant in closed loop, over the same connections, 0 where there were none; empty where
     /// it was a rate.
     pub capacities_per_s: Vec<f64>,
 }
