@@ -1,5 +1,5 @@
 //! How much of a block's time was taken from the run, by the machine's counters and by pauses that the user made, and when that is too
-//! much. Pure.
+//! much; and whether generators that load together began together. Pure.
 //!
 //! Must not: look at anything that belongs to a variant (counts, times, errors, what services used), or treat variants unlike. Where
 //! two variants do not differ they could change places and the very same blocks would be dropped, so that dropping makes no
@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use analysis::checks::late_begin;
 use record::{Block, Environment, MachineUse, Slice, Trial};
 
 /// CPU steal in a block that counts, at the most, as a share of the CPU time.
@@ -107,6 +108,20 @@ impl Taken {
         let causes: Vec<String> = all.into_iter().flatten().chain(elsewhere).collect();
         (!causes.is_empty()).then(|| causes.join(", and "))
     }
+}
+
+/// Why a block whose generators did not begin together counts for nothing, in words with figures: the latest begin in it; `None` where all
+/// began together. A slice for whose first part some were not there yet is none of all of them. When a generator begins is settled before the
+/// first request is sent, so that what is dropped for it is dropped for all variants alike.
+pub fn begun_apart(block: &Block) -> Option<String> {
+    let slices = block.trials.iter().flat_map(Trial::measured);
+    let late = slices.filter_map(late_begin).max_by_key(|late| late.by_ns)?;
+    Some(format!(
+        "{} began {:.0} ms after the others, in a window of {:.0} ms",
+        late.part.name,
+        late.by_ns as f64 / 1e6,
+        late.window_ns as f64 / 1e6
+    ))
 }
 
 /// CPU steal on the machines of generators elsewhere, by name: a client that is held back is no better than a service that is.

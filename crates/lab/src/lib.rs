@@ -4,7 +4,6 @@
 //! [`Environment`], so a seeded simulation runs the same dispatcher as a real experiment. The lab draws no
 //! conclusion of its own: after each block it asks `analysis`, as every later report does.
 
-mod apart;
 mod attendants;
 mod deployed;
 mod dispatcher;

@@ -292,7 +292,7 @@ impl Failures {
         self.requests += slice.due();
         self.failed += slice.failed();
         let unsent = slice.open.as_ref().map_or(0, |open| open.unsent);
-        self.add("no answer in time", slice.timed_out + slice.unfinished + unsent);
+        self.add("no response in time", slice.timed_out + slice.unfinished + unsent);
         for failure in &slice.contract_failures {
             self.add(&format!("{} {}", failure.what, failure.example), failure.count);
         }
