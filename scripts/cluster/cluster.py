@@ -14,7 +14,7 @@ network namespace of its own. As root; nothing of it is left after `down`.
     scripts/cluster/cluster.py start-api            starts it again
     scripts/cluster/cluster.py restart-controllers  has controllers and scheduler look for it at once
     scripts/cluster/cluster.py kubectl WORDS...     as administrator
-    scripts/cluster/cluster.py inside COMMAND       in the control plane's network, with the clients' KUBECONFIG
+    scripts/cluster/cluster.py inside COMMAND       in the control plane's network, with the clients' KUBECONFIG and kubectl
 """
 
 import fcntl
@@ -97,8 +97,17 @@ def around(command: list[str]) -> int:
 
 
 def environment() -> dict[str, str]:
-    """What a client finds its cluster by."""
-    return {**os.environ, "KUBECONFIG": str(identities.kubeconfig_of(identities.CLIENTS))}
+    """What a client finds its cluster by, and its kubectl."""
+    path = f"{STATE / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
+    return {**os.environ, "PATH": path, "KUBECONFIG": str(identities.kubeconfig_of(identities.CLIENTS))}
+
+
+def give_kubectl() -> None:
+    """The cluster's own kubectl, as a command."""
+    command = STATE / "bin" / "kubectl"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec {program()} kubectl "$@"\n')
+    command.chmod(0o755)
 
 
 def ready() -> int:
@@ -154,6 +163,7 @@ def up(count: int) -> None:
     STATE.chmod(0o700)
     (STATE / "nodes").write_text(str(count))
     (STATE / "sysctl").write_text(run("sysctl", *SYSCTLS))
+    give_kubectl()
     network.make(count)
     identities.make(count)
     image.pause(node.PAUSE, STATE / "pause.tar")
