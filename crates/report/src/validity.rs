@@ -3,24 +3,26 @@
 //!
 //! Must not: explain anything itself, or read more of Markdown than the page uses: headings, paragraphs, lists, links, bold words.
 
+use analysis::Finding;
 use analysis::catalogue::{ALL, Entry, Subject};
 use serde_json::{Value, json};
 
-use crate::drawing::{BOLD, FAINT, grade, wrapped};
+use crate::document::{Block, Cell, Column, Document, Fit, Line, Table, Tone, grade_word};
+use crate::form::Report;
 
 /// The page as it lies in the repository.
 const PAGE: &str = include_str!("../../../docs/validity.md");
 /// Version of the JSON form; fields may be added within a version, never renamed or removed.
 const VERSION: u32 = 1;
 /// What stands below the list.
-const GRADES: &str = "void: a fault forbids the conclusion, whatever the figures say, and none is printed; warning: it stands, with this \
-                      in mind; note: good to know";
+const GRADES: &str = "invalid: a fault forbids the conclusion, whatever the figures say, and none is printed; warning: it stands, with \
+                      this in mind; note: good to know";
 
 /// The command that explains these findings, each once; `None` where there is none.
-pub(crate) fn explained_by<'a>(numbers: impl Iterator<Item = Option<&'a str>>) -> Option<String> {
+pub(crate) fn explained_by<'a>(findings: impl Iterator<Item = &'a Finding>) -> Option<String> {
     let mut command = "proofload validity".to_owned();
     let mut told: Vec<&str> = Vec::new();
-    for number in numbers.flatten() {
+    for number in findings.filter_map(Finding::number) {
         if !told.contains(&number) {
             told.push(number);
             command += " ";
@@ -30,30 +32,69 @@ pub(crate) fn explained_by<'a>(numbers: impl Iterator<Item = Option<&'a str>>) -
     (!told.is_empty()).then_some(command)
 }
 
-/// All checks, by subject, in lines of at most `width` columns where that can be.
-pub fn list(width: usize) -> String {
-    let widest = ALL.iter().map(|entry| entry.check.len()).max().unwrap_or(0);
-    let mut out = String::new();
-    let mut subject: Option<Subject> = None;
-    for entry in &ALL {
-        if subject != Some(entry.subject) {
-            let gap = if subject.is_some() { "\n" } else { "" };
-            out += &format!("{gap}{BOLD}{}{BOLD:#}\n", entry.subject.heading());
-            subject = Some(entry.subject);
-        }
-        let Entry { number, check, title, .. } = entry;
-        let line = format!("{number:>4}  {:<15}  {check:<widest$}  {title}", grades(entry));
-        out += &wrapped(&line, "", "      ", width);
-    }
-    let notes = [GRADES, "one of them explained, by its number or name: proofload validity V8"];
-    let notes: String = notes.iter().map(|note| wrapped(note, "", "  ", width)).collect();
-    format!("{out}\n{FAINT}{notes}{FAINT:#}")
+/// Checks: all of them as a list, or some of them explained.
+#[derive(Debug)]
+pub struct Explained<'a> {
+    /// Those that are asked for; empty for the list.
+    pub checks: &'a [&'static Entry],
 }
 
-/// What the page says of these checks, in lines of at most `width` columns where that can be.
-pub fn explained(entries: &[&Entry], width: usize) -> String {
-    let one = |entry: &&Entry| drawn(section(entry).unwrap_or_default(), width);
-    entries.iter().map(one).collect::<Vec<_>>().join("\n")
+impl Report for Explained<'_> {
+    fn document(&self) -> Document {
+        if self.checks.is_empty() {
+            return list();
+        }
+        let title = |entry: &&Entry| format!("{}. {}", entry.number, entry.title);
+        let heading = |entry: &&Entry| Block::Heading(Tone::Strong, title(entry));
+        let lines = |entry: &&Entry| Block::Lines(lines(section(entry).unwrap_or_default()));
+        match self.checks {
+            [one] => Document { title: title(&one), headline: None, blocks: vec![lines(&one)] },
+            several => Document {
+                title: "What these findings mean".to_owned(),
+                headline: None,
+                blocks: several.iter().flat_map(|entry| [heading(&entry), lines(&entry)]).collect(),
+            },
+        }
+    }
+
+    /// Each check with its section in Markdown.
+    fn data(&self) -> Value {
+        let one = |entry: &Entry| {
+            json!({
+                "number": entry.number,
+                "check": entry.check,
+                "subject": entry.subject,
+                "grades": entry.grades,
+                "title": entry.title,
+                "text": section(entry),
+            })
+        };
+        let checks: Vec<Value> = match self.checks {
+            [] => ALL.iter().map(one).collect(),
+            some => some.iter().map(|entry| one(entry)).collect(),
+        };
+        json!({ "validity_version": VERSION, "checks": checks })
+    }
+}
+
+/// All checks, by subject.
+fn list() -> Document {
+    let mut tables: Vec<(Subject, Table)> = Vec::new();
+    for entry in &ALL {
+        if tables.last().is_none_or(|(subject, _)| *subject != entry.subject) {
+            let names = ["number", "grade", "name"].map(|name| Column::text(name, Fit::Whole));
+            let columns = names.into_iter().chain([Column::text("what it finds", Fit::Wrapped)]);
+            tables.push((entry.subject, Table::new(entry.subject.heading(), columns.collect())));
+        }
+        if let Some((_, table)) = tables.last_mut() {
+            let cells = [entry.number, &grades(entry), entry.check, entry.title].map(Cell::text);
+            table.push(cells.into());
+        }
+    }
+    let mut blocks: Vec<Block> = tables.into_iter().map(|(_, table)| Block::Table(table)).collect();
+    let notes = [GRADES, "one of them explained, by its number or name: proofload validity V8"];
+    blocks.extend(notes.map(|note| Block::Paragraph(Tone::Faint, note.to_owned())));
+    Document { title: "Checks of validity".to_owned(), headline: None, blocks }
 }
 
 /// What the page says of a check, by its number, as paragraphs of plain text without the heading; empty where there is no such check.
@@ -64,25 +105,9 @@ pub(crate) fn paragraphs(number: &str) -> Vec<String> {
     paragraphs.flat_map(items).map(|item| without_links(&item).replace("**", "")).collect()
 }
 
-/// The same for other programs: each check with its section in Markdown.
-pub fn as_json(entries: &[&Entry]) -> Value {
-    let one = |entry: &&Entry| {
-        json!({
-            "number": entry.number,
-            "check": entry.check,
-            "subject": entry.subject,
-            "grades": entry.grades,
-            "title": entry.title,
-            "text": section(entry),
-        })
-    };
-    json!({ "validity_version": VERSION, "checks": entries.iter().map(one).collect::<Vec<_>>() })
-}
-
 /// The grades a check may have: `void or warning`.
 fn grades(entry: &Entry) -> String {
-    let names = entry.grades.iter().map(|of| grade(*of).1);
-    names.collect::<Vec<_>>().join(" or ")
+    entry.grades.iter().map(|of| grade_word(*of)).collect::<Vec<_>>().join(" or ")
 }
 
 /// A check's section of the page, with its heading; `None` where it has none, which a test forbids.
@@ -93,19 +118,16 @@ fn section(entry: &Entry) -> Option<&'static str> {
     Some(rest[..end.unwrap_or(rest.len())].trim())
 }
 
-/// Markdown as text for a terminal. Paragraphs are filled anew; what is in a list keeps its bullets.
-fn drawn(markdown: &str, width: usize) -> String {
-    let mut out = String::new();
-    for paragraph in markdown.split("\n\n") {
-        if !out.is_empty() {
-            out.push('\n');
-        }
-        match paragraph.strip_prefix("### ") {
-            Some(heading) => out += &format!("{BOLD}{heading}{BOLD:#}\n"),
-            None => items(paragraph).iter().for_each(|item| out += &filled(item, width)),
-        }
-    }
-    out
+/// The paragraphs of a section, each with the word that it begins with.
+fn lines(markdown: &str) -> Vec<Line> {
+    let paragraphs = markdown.split("\n\n").filter(|paragraph| !paragraph.starts_with("### "));
+    let line = |item: String| {
+        let text = without_links(&item);
+        let labelled = text.strip_prefix("**").and_then(|rest| rest.split_once(".**"));
+        let (name, text) = labelled.map_or(("", text.as_str()), |(label, rest)| (label, rest.trim()));
+        Line::new(name.to_lowercase(), text.replace("**", ""))
+    };
+    paragraphs.flat_map(items).map(line).collect()
 }
 
 /// A paragraph, or the items of a list, each in one line.
@@ -120,11 +142,6 @@ fn items(paragraph: &str) -> Vec<String> {
     items
 }
 
-fn filled(item: &str, width: usize) -> String {
-    let text = in_bold(&without_links(item));
-    wrapped(&text, "  ", if item.starts_with("- ") { "    " } else { "  " }, width)
-}
-
 /// Links as their text, and where they lead if that is another page: a terminal cannot follow them.
 fn without_links(text: &str) -> String {
     let mut out = text.to_owned();
@@ -135,13 +152,6 @@ fn without_links(text: &str) -> String {
         out = format!("{}{name}{page}{}", &out[..open], &out[middle + close + 1..]);
     }
     out
-}
-
-fn in_bold(text: &str) -> String {
-    let parts = text.split("**").enumerate();
-    parts
-        .map(|(at, part)| if at % 2 == 1 { format!("{BOLD}{part}{BOLD:#}") } else { part.to_owned() })
-        .collect()
 }
 
 #[cfg(test)]

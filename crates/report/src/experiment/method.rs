@@ -7,14 +7,15 @@ use plan::{Arrivals, Load, Request};
 use record::{Deployed, EndReason, Environment, PodSeen, Prepared, RateChosen, Record};
 use stats::Rule;
 
-use super::metric_name;
-use crate::figure::{bytes, change, rate, seconds, share};
+use model::quantity::{bytes, change, many, rate, share, span};
+
+use crate::document::Line;
 
 /// Each line a name and a text.
-pub(super) fn method(record: &Record, conclusion: &Conclusion) -> Vec<(String, String)> {
-    let mut lines = vec![("blocks".to_owned(), blocks_line(record, conclusion))];
-    let others = [
-        ("against", against_line(record)),
+pub(super) fn method(record: &Record, conclusion: &Conclusion) -> Vec<Line> {
+    let lines = [
+        ("blocks", Some(blocks_line(record, conclusion))),
+        ("compared", against_line(record)),
         ("pauses", pauses_line(record)),
         ("interval", interval_line(record, conclusion)),
         ("effects", effects_line(conclusion)),
@@ -24,8 +25,7 @@ pub(super) fn method(record: &Record, conclusion: &Conclusion) -> Vec<(String, S
         ("generators", generators_line(record)),
         ("data", data_line(record)),
     ];
-    lines.extend(others.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?))));
-    lines
+    lines.into_iter().filter_map(|(name, text)| Some(Line::new(name, text?))).collect()
 }
 
 /// With which commit the code here was compared, and what qualifies that.
@@ -45,14 +45,14 @@ fn against_line(record: &Record) -> Option<String> {
 }
 
 /// On which machines, and where it is kept.
-pub(super) fn place(record: &Record) -> Vec<(String, String)> {
+pub(super) fn place(record: &Record) -> Vec<Line> {
     let environment = &record.header.environment;
-    let here = [("machine".to_owned(), machine_line(environment))];
+    let here = [Line::new("machine", machine_line(environment))];
     let there = environment.hosts.iter().map(|(host, machine)| {
-        ("machine".to_owned(), format!("{host}, for services: {}", machine_line(machine)))
+        Line::new("machine", format!("{host}, for services: {}", machine_line(machine)))
     });
-    let deployed = record.deployed().into_iter().map(|one| ("service".to_owned(), deployed_line(one)));
-    let kept = [("record".to_owned(), record.directory.display().to_string())];
+    let deployed = record.deployed().into_iter().map(|one| Line::new("service", deployed_line(one)));
+    let kept = [Line::new("record", record.directory.display().to_string())];
     here.into_iter().chain(there).chain(deployed).chain(kept).collect()
 }
 
@@ -64,11 +64,10 @@ fn deployed_line(deployed: &Deployed) -> String {
     let images = listed(ready.iter().flat_map(|pod| &pod.images).map(String::as_str).collect());
     let worded = |word: &str, what: String| if what.is_empty() { what } else { format!("{word} {what}") };
     format!(
-        "{} at {}, which ran already: {} pod{} ready{}{}",
+        "{} at {}, which ran already: {} ready{}{}",
         deployed.place,
         deployed.address,
-        ready.len(),
-        if ready.len() == 1 { "" } else { "s" },
+        many(ready.len() as u64, "pod"),
         worded(" on", nodes),
         worded(", of", images),
     )
@@ -76,7 +75,7 @@ fn deployed_line(deployed: &Deployed) -> String {
 
 fn blocks_line(record: &Record, conclusion: &Conclusion) -> String {
     let end = match record.ended.as_ref() {
-        Some(ended) => format!("{} after {}", end_text(&ended.reason), seconds(ended.seconds)),
+        Some(ended) => format!("{} after {}", end_text(&ended.reason), span(ended.seconds)),
         None => "the run did not end by itself: it was killed, or is still going on".to_owned(),
     };
     let processes = match record.header.plan.loads_deployed() {
@@ -109,7 +108,7 @@ fn pauses_line(record: &Record) -> Option<String> {
         many => format!("; {many} blocks that count were paused while services lived"),
     };
     (!record.pauses_s.is_empty()).then(|| {
-        format!("{times}, {} in all, by the user; the budget did not run meanwhile{within}", seconds(all_s))
+        format!("{times}, {} in all, by the user; the budget did not run meanwhile{within}", span(all_s))
     })
 }
 
@@ -147,7 +146,7 @@ fn effects_line(conclusion: &Conclusion) -> Option<String> {
 }
 
 fn aa_line(aa: &AaCheck, conclusion: &Conclusion) -> String {
-    let metric = metric_name(aa.metric);
+    let metric = aa.metric.row().title;
     let found = match &aa.estimate {
         Some(estimate) => {
             let (value, interval) = change(estimate);
@@ -168,7 +167,7 @@ pub(crate) fn end_text(reason: &EndReason) -> &'static str {
         EndReason::BudgetTooSmall { .. } => "stopped, because the budget holds too few blocks,",
         EndReason::Measured => "ended as planned",
         EndReason::Interrupted => "interrupted",
-        EndReason::Void(_) => "stopped as void",
+        EndReason::Void(_) => "stopped as invalid",
         EndReason::GeneratorFailed(_) => "stopped, because the load generator failed,",
         EndReason::ServiceFailed(_) => "stopped, because a service failed,",
         EndReason::PreparationFailed(_) => "stopped, because what it needs could not be made,",
@@ -177,7 +176,7 @@ pub(crate) fn end_text(reason: &EndReason) -> &'static str {
 
 /// Seconds to a tenth, and what is shorter than that as it is.
 fn tenths(length_s: f64) -> String {
-    if (0.001..0.095).contains(&length_s) { seconds(length_s) } else { format!("{length_s:.1} s") }
+    if (0.001..0.095).contains(&length_s) { span(length_s) } else { format!("{length_s:.1} s") }
 }
 
 fn trial_line(record: &Record) -> Option<String> {
@@ -191,9 +190,8 @@ fn trial_line(record: &Record) -> Option<String> {
     let allocation = record.allocation.as_ref();
     let slices = allocation.map(|a| {
         format!(
-            ", {} slice{} of {} ({})",
-            a.slices,
-            if a.slices == 1 { "" } else { "s" },
+            ", {} of {} ({})",
+            many(a.slices.into(), "slice"),
             tenths(a.slice_s),
             source(a.measured, design.slices.is_some())
         )
@@ -231,11 +229,11 @@ fn load_line(record: &Record) -> Option<String> {
     // A run that ended while capacity was measured has no rate yet.
     let pending = record.is_open_loop().then(|| "open loop".to_owned());
     Some(format!(
-        "{}, {} connections, keep-alive, {}, time-out {}{}{}{}",
+        "{}, {} connections, keep-alive, {}, timeout {}{}{}{}",
         open.or(pending).unwrap_or_else(|| "closed loop".to_owned()),
         load.connections,
         sent(load),
-        seconds(load.timeout.as_secs_f64()),
+        span(load.timeout.as_secs_f64()),
         load.network.as_ref().map(|link| format!(", over a link of {link}")).unwrap_or_default(),
         plan.design.endpoint.as_ref().map_or(String::new(), |of| format!("; response times of {}", of.name)),
         if record.is_open_loop() { "; warm-up in closed loop" } else { "" }
@@ -283,7 +281,7 @@ fn sent(load: &Load) -> String {
 fn data_line(record: &Record) -> Option<String> {
     let of_one = |prepared: &Prepared| {
         let how =
-            if prepared.made { format!("made in {}", seconds(prepared.seconds)) } else { "found".to_owned() };
+            if prepared.made { format!("made in {}", span(prepared.seconds)) } else { "found".to_owned() };
         let key: String = prepared.key.chars().take(12).collect();
         format!("{} {} {how} (key {key}…)", prepared.name, bytes(prepared.bytes as f64))
     };

@@ -84,7 +84,7 @@ struct Latency<'a> {
     variant: &'a str,
     /// Requests in it.
     requests: u64,
-    /// Those of them that got no answer: their times are at least what they waited.
+    /// Those of them without a response: their times are at least what they waited.
     censored: u64,
     /// Quantiles that at least ten requests lie beyond.
     quantiles: Vec<LatencyQuantile>,
@@ -109,7 +109,7 @@ struct LatencyQuantile {
 struct BandUs {
     /// Lower end.
     low: f64,
-    /// Upper end; null where requests without an answer leave it open.
+    /// Upper end; null where requests without a response leave it open.
     high: Option<f64>,
 }
 
@@ -132,7 +132,7 @@ pub fn schema() -> Value {
 }
 
 /// The whole report, with what its captures explain.
-pub fn json(record: &Record, conclusion: &Conclusion, why: Option<&Explanation>) -> Value {
+pub(super) fn data(record: &Record, conclusion: &Conclusion, why: Option<&Explanation>) -> Value {
     let header = &record.header;
     let service_time = latencies(conclusion, record, analysis::latencies);
     let (open_loop, closed_loop_latency) = if record.is_open_loop() {
