@@ -93,6 +93,7 @@ impl From<Grade> for Tone {
             Grade::Void => Tone::Bad,
             Grade::Warning => Tone::Doubtful,
             Grade::Note => Tone::Faint,
+            Grade::Fine => Tone::Good,
         }
     }
 }
@@ -103,6 +104,7 @@ pub fn grade_word(grade: Grade) -> &'static str {
         Grade::Void => "invalid",
         Grade::Warning => "warning",
         Grade::Note => "note",
+        Grade::Fine => "fine",
     }
 }
 
@@ -147,10 +149,10 @@ impl From<&Finding> for Remark {
     fn from(finding: &Finding) -> Remark {
         Remark {
             grade: finding.grade,
-            mark: finding.number().map(str::to_owned),
-            statement: finding.evidence.clone(),
+            mark: Some(finding.check.number().to_owned()),
+            statement: finding.evidence.to_string(),
             cases: Vec::new(),
-            remedy: finding.remedy.clone(),
+            remedy: finding.remedy.to_string(),
         }
     }
 }

@@ -21,7 +21,8 @@ mod reasons;
 pub(crate) mod tables;
 
 pub use data::schema;
-pub(crate) use headline::{State, headline, state};
+pub use headline::State;
+pub(crate) use headline::{headline, state};
 pub(crate) use method::{end_text, machine_line};
 
 /// The report as a page, in the record's folder.

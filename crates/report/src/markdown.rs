@@ -72,7 +72,7 @@ pub fn markdown(document: &Document) -> String {
 
 /// A block as one section or several.
 fn put(block: &Block, sections: &mut Vec<Section>) {
-    sections.push(match block {
+    let section = match block {
         Block::Heading(_, text) => Section::whole(format!("\n#### {}\n", escaped(text))),
         Block::Paragraph(_, text) => Section::whole(format!("\n{}\n", escaped(text))),
         Block::Answers(answers) => Section::lines("\n", answers.iter().map(answer)),
@@ -92,7 +92,8 @@ fn put(block: &Block, sections: &mut Vec<Section>) {
             blocks.iter().for_each(|block| put(block, sections));
             Section::whole("\n</details>\n".to_owned())
         }
-    });
+    };
+    sections.push(section);
 }
 
 fn answer(answer: &Answer) -> String {

@@ -16,7 +16,7 @@ mod verdict;
 pub use model::*;
 pub use variants::FLAME_PAGE;
 
-use model::quantity::count;
+use ::model::quantity::count;
 use record::Record;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;

@@ -3,8 +3,8 @@
 //!
 //! Must not: explain anything itself, or read more of Markdown than the page uses: headings, paragraphs, lists, links, bold words.
 
-use analysis::Finding;
-use analysis::catalogue::{ALL, Entry, Subject};
+use analysis::{Check, Finding};
+use model::Subject;
 use serde_json::{Value, json};
 
 use crate::document::{Block, Cell, Column, Document, Fit, Line, Table, Tone, grade_word};
@@ -21,12 +21,12 @@ const GRADES: &str = "invalid: a fault forbids the conclusion, whatever the figu
 /// The command that explains these findings, each once; `None` where there is none.
 pub(crate) fn explained_by<'a>(findings: impl Iterator<Item = &'a Finding>) -> Option<String> {
     let mut command = "proofload validity".to_owned();
-    let mut told: Vec<&str> = Vec::new();
-    for number in findings.filter_map(Finding::number) {
-        if !told.contains(&number) {
-            told.push(number);
+    let mut told: Vec<Check> = Vec::new();
+    for Finding { check, .. } in findings {
+        if !told.contains(check) {
+            told.push(*check);
             command += " ";
-            command += number;
+            command += check.number();
         }
     }
     (!told.is_empty()).then_some(command)
@@ -36,7 +36,7 @@ pub(crate) fn explained_by<'a>(findings: impl Iterator<Item = &'a Finding>) -> O
 #[derive(Debug)]
 pub struct Explained<'a> {
     /// Those that are asked for; empty for the list.
-    pub checks: &'a [&'static Entry],
+    pub checks: &'a [Check],
 }
 
 impl Report for Explained<'_> {
@@ -44,35 +44,33 @@ impl Report for Explained<'_> {
         if self.checks.is_empty() {
             return list();
         }
-        let title = |entry: &&Entry| format!("{}. {}", entry.number, entry.title);
-        let heading = |entry: &&Entry| Block::Heading(Tone::Strong, title(entry));
-        let lines = |entry: &&Entry| Block::Lines(lines(section(entry).unwrap_or_default()));
+        let title = |check: Check| format!("{}. {}", check.number(), check.row().title);
+        let heading = |check: Check| Block::Heading(Tone::Strong, title(check));
+        let lines = |check: Check| Block::Lines(lines(section(check).unwrap_or_default()));
         match self.checks {
-            [one] => Document { title: title(&one), headline: None, blocks: vec![lines(&one)] },
+            [one] => Document { title: title(*one), headline: None, blocks: vec![lines(*one)] },
             several => Document {
                 title: "What these findings mean".to_owned(),
                 headline: None,
-                blocks: several.iter().flat_map(|entry| [heading(&entry), lines(&entry)]).collect(),
+                blocks: several.iter().flat_map(|check| [heading(*check), lines(*check)]).collect(),
             },
         }
     }
 
     /// Each check with its section in Markdown.
     fn data(&self) -> Value {
-        let one = |entry: &Entry| {
+        let one = |check: &Check| {
             json!({
-                "number": entry.number,
-                "check": entry.check,
-                "subject": entry.subject,
-                "grades": entry.grades,
-                "title": entry.title,
-                "text": section(entry),
+                "number": check.number(),
+                "check": check.name(),
+                "subject": check.row().subject,
+                "grades": check.row().grades,
+                "title": check.row().title,
+                "text": section(*check),
             })
         };
-        let checks: Vec<Value> = match self.checks {
-            [] => ALL.iter().map(one).collect(),
-            some => some.iter().map(|entry| one(entry)).collect(),
-        };
+        let checks = if self.checks.is_empty() { Check::ALL } else { self.checks };
+        let checks: Vec<Value> = checks.iter().map(one).collect();
         json!({ "validity_version": VERSION, "checks": checks })
     }
 }
@@ -80,14 +78,15 @@ impl Report for Explained<'_> {
 /// All checks, by subject.
 fn list() -> Document {
     let mut tables: Vec<(Subject, Table)> = Vec::new();
-    for entry in &ALL {
-        if tables.last().is_none_or(|(subject, _)| *subject != entry.subject) {
+    for check in Check::ALL {
+        let row = check.row();
+        if tables.last().is_none_or(|(subject, _)| *subject != row.subject) {
             let names = ["number", "grade", "name"].map(|name| Column::text(name, Fit::Whole));
             let columns = names.into_iter().chain([Column::text("what it finds", Fit::Wrapped)]);
-            tables.push((entry.subject, Table::new(entry.subject.heading(), columns.collect())));
+            tables.push((row.subject, Table::new(row.subject.heading(), columns.collect())));
         }
         if let Some((_, table)) = tables.last_mut() {
-            let cells = [entry.number, &grades(entry), entry.check, entry.title].map(Cell::text);
+            let cells = [check.number(), &grades(*check), check.name(), row.title].map(Cell::text);
             table.push(cells.into());
         }
     }
@@ -97,22 +96,21 @@ fn list() -> Document {
     Document { title: "Checks of validity".to_owned(), headline: None, blocks }
 }
 
-/// What the page says of a check, by its number, as paragraphs of plain text without the heading; empty where there is no such check.
-pub(crate) fn paragraphs(number: &str) -> Vec<String> {
-    let entry = ALL.iter().find(|entry| entry.number == number);
-    let section = entry.and_then(section).unwrap_or_default();
+/// What the page says of a check, as paragraphs of plain text without the heading.
+pub(crate) fn paragraphs(check: Check) -> Vec<String> {
+    let section = section(check).unwrap_or_default();
     let paragraphs = section.split("\n\n").filter(|paragraph| !paragraph.starts_with("### "));
     paragraphs.flat_map(items).map(|item| without_links(&item).replace("**", "")).collect()
 }
 
 /// The grades a check may have: `void or warning`.
-fn grades(entry: &Entry) -> String {
-    entry.grades.iter().map(|of| grade_word(*of)).collect::<Vec<_>>().join(" or ")
+fn grades(check: Check) -> String {
+    check.row().grades.iter().map(|of| grade_word(*of)).collect::<Vec<_>>().join(" or ")
 }
 
 /// A check's section of the page, with its heading; `None` where it has none, which a test forbids.
-fn section(entry: &Entry) -> Option<&'static str> {
-    let anchor = format!("<a id=\"{}\"></a>", entry.number.to_lowercase());
+fn section(check: Check) -> Option<&'static str> {
+    let anchor = format!("<a id=\"{}\"></a>", check.number().to_lowercase());
     let (_, rest) = PAGE.split_once(&anchor)?;
     let end = ["\n<a id=\"", "\n## "].iter().filter_map(|next| rest.find(next)).min();
     Some(rest[..end.unwrap_or(rest.len())].trim())

@@ -161,8 +161,7 @@ fn sentence(plan: &Plan, conclusion: &Conclusion, all: &[&Comparison]) -> Clause
 fn void(conclusion: &Conclusion) -> Clause {
     let gravest = conclusion.findings.iter().find(|finding| finding.grade == Grade::Void);
     let told = |finding: &Finding| {
-        let number = finding.number().map(|number| format!(" ({number})")).unwrap_or_default();
-        format!(": {}{number}", in_one_line(&finding.evidence))
+        format!(": {} ({})", in_one_line(&finding.evidence), finding.check.number())
     };
     Clause::words(format!("no conclusion may be drawn{}", gravest.map(told).unwrap_or_default()))
 }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use analysis::{Comparison, Conclusion, Effect, Kind, Series};
+use analysis::{Check, Comparison, Conclusion, Effect, Kind, Series};
 use model::quantity::{change, count};
 use plan::Design;
 
@@ -83,16 +83,16 @@ pub(super) fn effects(conclusion: &Conclusion) -> Option<Effects> {
 
 /// Findings, the gravest first, each explained where its number comes first.
 pub(super) fn findings(conclusion: &Conclusion, left_out: &mut Vec<String>) -> Vec<Finding> {
-    let mut explained: BTreeSet<&str> = BTreeSet::new();
+    let mut explained: BTreeSet<Check> = BTreeSet::new();
     let finding = |finding: &analysis::Finding| {
-        let first = finding.number().filter(|number| explained.insert(number));
+        let first = explained.insert(finding.check);
         Finding {
             grade: finding.grade,
-            number: finding.number().map(str::to_owned),
-            evidence: finding.evidence.clone(),
-            remedy: finding.remedy.clone(),
+            number: Some(finding.check.number().to_owned()),
+            evidence: finding.evidence.to_string(),
+            remedy: finding.remedy.to_string(),
             variants: finding.variants.clone(),
-            explanation: first.map(paragraphs).unwrap_or_default(),
+            explanation: if first { paragraphs(finding.check) } else { Vec::new() },
         }
     };
     let all = conclusion.findings.len();

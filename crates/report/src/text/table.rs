@@ -7,7 +7,7 @@ use textwrap::core::display_width;
 use super::course;
 use crate::axis::Axis;
 use crate::document::{Cell, Column, Fit, Row, Table, Tone};
-use crate::drawing::{FAINT, styled, wrapped};
+use crate::drawing::{styled, wrapped};
 use crate::names::line as clean;
 
 /// Columns between two cells.

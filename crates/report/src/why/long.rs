@@ -10,7 +10,7 @@ use super::unit::percent;
 use super::words::{US, called, costs, function_rows, several_services};
 use super::{Table, Unit, Why, calls};
 use crate::drawing::{BOLD, FAINT, wrapped};
-use crate::figure::{count, micros};
+use model::quantity::{count, micros};
 
 /// Rows of tables and trees.
 const FUNCTIONS_MAX: usize = 20;
