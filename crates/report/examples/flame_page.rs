@@ -8,7 +8,7 @@ use std::{env, fs, io};
 
 use proofload_report::flame;
 
-#[path = "../tests/explained/mod.rs"]
+#[path = "../tests/report/explained.rs"]
 mod explained;
 
 fn main() -> io::Result<()> {

@@ -41,7 +41,9 @@ impl Report for Compared<'_> {
         blocks.extend(Metric::ALL.iter().filter(compared).map(|metric| Block::Table(table(*metric, shifts))));
         let remarks = findings.iter().map(Into::into).collect();
         blocks.push(Block::Findings(remarks, explained_by(findings.iter())));
-        blocks.extend(left_out.iter().map(|line| Block::Paragraph(Tone::Plain, format!("not compared: {line}"))));
+        blocks.extend(
+            left_out.iter().map(|line| Block::Paragraph(Tone::Plain, format!("not compared: {line}"))),
+        );
         if !shifts.is_empty() {
             blocks.push(Block::Paragraph(Tone::Faint, APART.to_owned()));
         }

@@ -165,8 +165,9 @@ fn copies(copies: &Copies) -> String {
 /// What each budget finds.
 fn table(calibration: &Calibration) -> Table {
     let found = calibration.metrics.first().map(|first| first.found.as_slice()).unwrap_or_default();
-    let budget =
-        |found: &analysis::Found| Column::figure(format!("{}: {} blocks", span(found.budget_s), found.blocks));
+    let budget = |found: &analysis::Found| {
+        Column::figure(format!("{}: {} blocks", span(found.budget_s), found.blocks))
+    };
     let mut columns = vec![Column::text("found in 8 of 10 runs", Fit::Whole)];
     columns.extend(found.iter().map(budget));
     columns.push(Column::figure("the copies here"));

@@ -194,13 +194,7 @@ pub struct Line {
 impl Line {
     /// A name and a text.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Line {
-        Line {
-            name: name.into(),
-            tone: Tone::Faint,
-            text: text.into(),
-            detail: String::new(),
-            command: None,
-        }
+        Line { name: name.into(), tone: Tone::Faint, text: text.into(), detail: String::new(), command: None }
     }
 }
 

@@ -8,8 +8,6 @@ use anstyle::{AnsiColor, Style};
 use crate::document::{Remark, Tone};
 
 pub(crate) const BOLD: Style = Style::new().bold();
-/// One line below the headings is all the frame a table needs.
-pub(crate) const RULE: comfy_table::LineStyle = comfy_table::LineStyle::none().fill('─').junction('─');
 pub(crate) const FAINT: Style = Style::new().dimmed();
 /// Columns of names before lines.
 pub(crate) const NAMES: usize = 9;

@@ -11,13 +11,13 @@ use crate::form::Report;
 use crate::page::{self, PageData};
 use crate::plot::Plot;
 use crate::validity::explained_by;
+use crate::why;
 
 pub(crate) mod answer;
 mod blocks;
 mod data;
 mod headline;
 mod method;
-mod reasons;
 pub(crate) mod tables;
 
 pub use data::schema;
@@ -122,7 +122,11 @@ impl Report for Measured<'_> {
         let findings = conclusion.findings.iter().map(Into::into).collect();
         blocks.push(Block::Findings(findings, self.explained_by()));
         blocks.extend(tables::parts(conclusion).into_iter().map(Block::Table));
-        blocks.extend(self.explanation.into_iter().flat_map(reasons::blocks));
+        if let Some(explanation) = self.explanation {
+            let why = why::document(explanation);
+            blocks.push(Block::Heading(Tone::Strong, why.title));
+            blocks.extend(why.blocks);
+        }
         let mut method = vec![Block::Lines([self.place(), self.method()].concat())];
         let assumptions: Vec<Line> = self.assumptions().into_iter().map(assumption).collect();
         if !assumptions.is_empty() {

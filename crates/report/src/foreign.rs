@@ -37,7 +37,8 @@ pub struct Audited<'a> {
 impl Report for Audited<'_> {
     fn document(&self) -> Document {
         let audit = self.audit;
-        let mut blocks: Vec<Block> = ways(audit).into_iter().map(|way| Block::Paragraph(Tone::Faint, way)).collect();
+        let mut blocks: Vec<Block> =
+            ways(audit).into_iter().map(|way| Block::Paragraph(Tone::Faint, way)).collect();
         blocks.push(Block::Table(runs(audit)));
         for file in audit.files.iter().filter(|file| file.too_many_runs) {
             let most = count(foreign::RUNS_MAX as u64);
@@ -99,8 +100,12 @@ impl Audited<'_> {
             self.audit.findings.iter().any(|one| one.grade == foreign::Grade::Void && one.about == about)
         };
         let text = match self.audit.runs.len() {
-            1 if self.audit.is_void() => "What is invalid above says nothing; all else describes this one run.",
-            1 => "The figures describe this one run. How far another would come out from it, one run cannot tell.",
+            1 if self.audit.is_void() => {
+                "What is invalid above says nothing; all else describes this one run."
+            }
+            1 => {
+                "The figures describe this one run. How far another would come out from it, one run cannot tell."
+            }
             _ if void(About::Run) || void(About::Throughput) => {
                 "No difference between labels. What is not invalid above describes single runs."
             }
@@ -311,7 +316,9 @@ fn runs(audit: &Audit) -> Table {
     }
     let rest = table.rows.len().saturating_sub(ROWS_MAX);
     table.rows.truncate(ROWS_MAX);
-    let known = |at: usize| table.cells().any(|cells| !matches!(&cells[at], Cell::Missing) && cells[at] != Cell::text(""));
+    let known = |at: usize| {
+        table.cells().any(|cells| !matches!(&cells[at], Cell::Missing) && cells[at] != Cell::text(""))
+    };
     let kept: Vec<bool> = (0..table.columns.len()).map(known).collect();
     let mut of = kept.iter();
     table.columns.retain(|_| of.next().copied().unwrap_or(false));

@@ -67,9 +67,8 @@ const fn form(
 }
 
 /// Text, the usual one.
-pub static TEXT: Form = form("text", "For a terminal", |report, look| {
-    Some(text(&report.document(), look.width).into_bytes())
-});
+pub static TEXT: Form =
+    form("text", "For a terminal", |report, look| Some(text(&report.document(), look.width).into_bytes()));
 /// Markdown.
 pub static MARKDOWN: Form = Form {
     aliases: &["markdown"],
@@ -83,11 +82,14 @@ pub static HTML: Form = form("html", "For a browser: one page that needs nothing
     Some(page_of(&report.page()?).into_bytes())
 });
 /// CSV.
-pub static CSV: Form = form("csv", "Figures, for spreadsheets", |report, _| Some(csv(&report.figures()?).into_bytes()));
+pub static CSV: Form =
+    form("csv", "Figures, for spreadsheets", |report, _| Some(csv(&report.figures()?).into_bytes()));
 /// The verdict plot, as text that browsers draw.
 pub static SVG: Form = Form {
     has_ground: true,
-    ..form("svg", "The verdict plot, for pages", |report, look| Some(report.plot()?.svg(look.ground).into_bytes()))
+    ..form("svg", "The verdict plot, for pages", |report, look| {
+        Some(report.plot()?.svg(look.ground).into_bytes())
+    })
 };
 /// The same as pixels.
 pub static PNG: Form = Form {

@@ -31,11 +31,8 @@ impl Report for Gated<'_> {
     fn document(&self) -> Document {
         let ruling = self.gate.ruling();
         let word = ruling.map_or("not judged", word_of);
-        let verdict = Verdict {
-            tone: ruling.map_or(Tone::Bad, tone),
-            word: word.to_owned(),
-            detail: String::new(),
-        };
+        let verdict =
+            Verdict { tone: ruling.map_or(Tone::Bad, tone), word: word.to_owned(), detail: String::new() };
         let columns = vec![
             Column::text("limit", Fit::Whole),
             Column::text("of", Fit::Wrapped),

@@ -37,6 +37,7 @@ pub use experiment::{Measured, REPORT_PAGE, schema};
 pub use form::{CSV, FORMS, Form, HTML, JSON, Look, MARKDOWN, PNG, Report, SVG, TEXT, render};
 pub use gate::Gated;
 pub use markdown::markdown;
+pub use model::quantity::{bytes, change, change_alone, count, factor, micros, rate, share, span as seconds};
 pub use shell::shell_line;
 pub use survey::Surveyed;
 pub use text::table::plain as table;

@@ -99,7 +99,8 @@ fn put(block: &Block, sections: &mut Vec<Section>) {
 fn answer(answer: &Answer) -> String {
     let subject = escaped(&answer.subject);
     let verdict = |one: &Verdict| {
-        let detail = if one.detail.is_empty() { String::new() } else { format!(": {}", escaped(&one.detail)) };
+        let detail =
+            if one.detail.is_empty() { String::new() } else { format!(": {}", escaped(&one.detail)) };
         (format!("**{}**", escaped(&one.word)), detail)
     };
     let mut out = match answer.verdicts.as_slice() {

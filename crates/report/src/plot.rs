@@ -92,7 +92,8 @@ fn row(of: &Measured<'_>, comparison: &Comparison, several: bool) -> Row {
         format!("{value}  ({interval})")
     });
     let as_one = matches!(comparison.outcome, Outcome::Void | Outcome::NoSuccess);
-    let metric = if several && !as_one { format!(", {}", comparison.metric.row().title) } else { String::new() };
+    let metric =
+        if several && !as_one { format!(", {}", comparison.metric.row().title) } else { String::new() };
     let detail = || answer::detail(comparison, of.conclusion, &of.record.header.plan.design);
     Row {
         name: format!("{}{metric}", comparison.label),

@@ -98,8 +98,7 @@ fn lines(all: &[Line], width: usize) -> String {
     let names = widest.clamp(NAMES, NAMES_MAX);
     let margin = " ".repeat(names + 2);
     let line = |line: &Line| {
-        let mut out =
-            in_margin((line.tone.style(), &clean(&line.name), names), &clean(&line.text), width);
+        let mut out = in_margin((line.tone.style(), &clean(&line.name), names), &clean(&line.text), width);
         if !line.detail.is_empty() {
             out += &styled(FAINT, &wrapped(&clean(&line.detail), &margin, &margin, width));
         }

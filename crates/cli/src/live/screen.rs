@@ -234,7 +234,7 @@ impl Screen {
 }
 
 fn label(label: &str, metric: Option<plan::Metric>) -> String {
-    metric.map_or_else(|| label.to_owned(), |metric| format!("{label}, {}", report::metric_name(metric)))
+    metric.map_or_else(|| label.to_owned(), |metric| format!("{label}, {}", metric.row().title))
 }
 
 fn so_far(comparison: &Comparison, withheld: bool) -> SoFar {

@@ -21,7 +21,8 @@ pub(super) fn figures(record: &Record) -> Figures {
     let mut rows = Vec::new();
     for (index, variant) in plan.variants.iter().enumerate() {
         let level = |factor: &Factor| variant.levels.get(&factor.name).cloned().unwrap_or_default();
-        let names = [plan.name.clone(), variant.name.clone()].into_iter().chain(plan.factors.iter().map(level));
+        let names =
+            [plan.name.clone(), variant.name.clone()].into_iter().chain(plan.factors.iter().map(level));
         let names: Vec<Field> = names.map(Field::Name).collect();
         for (place, block) in ended.iter().enumerate() {
             let (requests, failed) = counts(block, index);

@@ -153,16 +153,15 @@ fn sentence(plan: &Plan, conclusion: &Conclusion, all: &[&Comparison]) -> Clause
     let distance = |one: &Comparison| one.estimate.as_ref().map_or(0.0, |estimate| estimate.ratio.ln().abs());
     let greatest = all.iter().filter(differs);
     let greatest = greatest.max_by(|one, other| distance(one).total_cmp(&distance(other)));
-    let greatest = greatest
-        .map(|one| format!("; the greatest difference: {}", clause(plan, conclusion, one).text));
+    let greatest =
+        greatest.map(|one| format!("; the greatest difference: {}", clause(plan, conclusion, one).text));
     Clause::words(format!("{} verdicts: {}{}", all.len(), kinds.join(", "), greatest.unwrap_or_default()))
 }
 
 fn void(conclusion: &Conclusion) -> Clause {
     let gravest = conclusion.findings.iter().find(|finding| finding.grade == Grade::Void);
-    let told = |finding: &Finding| {
-        format!(": {} ({})", in_one_line(&finding.evidence), finding.check.number())
-    };
+    let told =
+        |finding: &Finding| format!(": {} ({})", in_one_line(&finding.evidence), finding.check.number());
     Clause::words(format!("no conclusion may be drawn{}", gravest.map(told).unwrap_or_default()))
 }
 
@@ -189,7 +188,8 @@ fn figures(variant: &Variant) -> String {
     if let Some(without) = &variant.no_success {
         return without.answer.clone();
     }
-    let rate = variant.throughput_per_s.map(|per_s| format!("{} successful responses", Quantity::per_s(per_s)));
+    let rate =
+        variant.throughput_per_s.map(|per_s| format!("{} successful responses", Quantity::per_s(per_s)));
     let times = variant.response_time.iter().map(|found| {
         let least = if found.at_least { "at least " } else { "" };
         format!("{} {least}{}", found.metric.name(), Quantity::us(found.us))
@@ -221,7 +221,9 @@ fn clause(plan: &Plan, conclusion: &Conclusion, of: &Comparison) -> Clause {
         )),
         (Outcome::Better | Outcome::Worse, Some(estimate), Some((value, interval))) => {
             let word = if estimate.ratio > 1.0 { row.more } else { row.less };
-            Clause::name(format!("{context}{candidate} has a {word} {metric} than {baseline}: {value} ({interval})"))
+            Clause::name(format!(
+                "{context}{candidate} has a {word} {metric} than {baseline}: {value} ({interval})"
+            ))
         }
         (Outcome::Inconclusive | Outcome::Equivalent | Outcome::Better | Outcome::Worse, _, _) => {
             let why = answer::detail(of, conclusion, &plan.design);

@@ -38,7 +38,8 @@ impl Report for List<'_> {
         let mut table = Table::new("", columns);
         self.records.iter().for_each(|listed| table.push(row(listed)));
         if self.hidden > 0 {
-            let text = format!("{} older not shown: --limit {}", self.hidden, self.hidden + self.records.len());
+            let text =
+                format!("{} older not shown: --limit {}", self.hidden, self.hidden + self.records.len());
             table.rows.push(Row::Note(Tone::Faint, text));
         }
         let unreadable = self.records.iter().filter_map(|listed| {

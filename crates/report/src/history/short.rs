@@ -30,7 +30,8 @@ impl Report for Short<'_> {
         let essentials = Essentials::of(self.record, self.conclusion);
         let answers = essentials.judged().map(|(compared, outcome)| verdict(compared, outcome)).collect();
         let mut blocks = vec![Block::Answers(answers)];
-        let explained = explained_by(self.conclusion.findings.iter()).map(|command| format!("; {command} explains"));
+        let explained =
+            explained_by(self.conclusion.findings.iter()).map(|command| format!("; {command} explains"));
         if !essentials.void.is_empty() {
             let text = format!("invalid by {}{}", essentials.void.join(", "), explained.unwrap_or_default());
             blocks.push(Block::Paragraph(Tone::Plain, text));

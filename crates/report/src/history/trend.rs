@@ -50,8 +50,7 @@ impl Report for Trended<'_> {
         let metric = self.metric();
         let records = many(self.trend.records.len() as u64, "record");
         let (mark, machine) = self.machine;
-        let mut blocks =
-            vec![Block::Paragraph(Tone::Plain, format!("on {mark}: {}", machine_line(machine)))];
+        let mut blocks = vec![Block::Paragraph(Tone::Plain, format!("on {mark}: {}", machine_line(machine)))];
         blocks.extend(self.left_out().map(|text| Block::Paragraph(Tone::Plain, text)));
         blocks.push(Block::Table(self.overview()));
         let is = |of| self.trend.lines.iter().filter(move |line| line.of == of);
@@ -161,8 +160,7 @@ impl Trended<'_> {
 
     /// Whether a point's plan is not that of the one before.
     fn is_other_plan(&self, line: &Line, index: usize) -> bool {
-        let stretch =
-            |record: usize| self.trend.stretches.partition_point(|stretch| stretch.first <= record);
+        let stretch = |record: usize| self.trend.stretches.partition_point(|stretch| stretch.first <= record);
         stretch(line.points[index].record) != stretch(line.points[index - 1].record)
     }
 

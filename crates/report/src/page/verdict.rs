@@ -74,7 +74,8 @@ pub(super) fn effects(conclusion: &Conclusion) -> Option<Effects> {
             interaction: effect.kind == Kind::Interaction,
             outcome: effect.outcome,
             word: answer::effect_word(effect).to_owned(),
-            detail: seen.map_or_else(|| "no estimate".to_owned(), |(value, ends)| format!("{value} ({ends})")),
+            detail: seen
+                .map_or_else(|| "no estimate".to_owned(), |(value, ends)| format!("{value} ({ends})")),
             ratio: effect.estimate.as_ref().map(Into::into),
         }
     };

@@ -35,7 +35,8 @@ pub(crate) fn drawn(table: &Table, width: usize) -> String {
         table.texts().iter().map(|row| row.iter().map(|text| clean(text)).collect()).collect();
     let (kept, widths) = layout(table, &texts, width);
     let axes: Vec<_> = (0..table.columns.len()).map(|at| course::axis_of(table, at)).collect();
-    let headings = kept.iter().zip(&widths).map(|(at, width)| heading(&table.columns[*at], axes[*at], *width));
+    let headings =
+        kept.iter().zip(&widths).map(|(at, width)| heading(&table.columns[*at], axes[*at], *width));
     let align = |at: &usize| table.columns[*at].fit == Fit::Figure;
     let right: Vec<bool> = kept.iter().map(align).collect();
     out += &row(&headings.collect::<Vec<_>>(), &right, &widths);
@@ -83,8 +84,11 @@ fn layout(table: &Table, texts: &[Vec<String>], width: usize) -> (Vec<usize>, Ve
         kept.retain(|at| *at != last);
     }
     let mut widths: Vec<usize> = kept.iter().map(|at| natural(*at)).collect();
-    let mut over = (widths.iter().sum::<usize>() + GAP * kept.len().saturating_sub(1) + 1).saturating_sub(width);
-    let gives = |at: usize| matches!(table.columns[at].fit, Fit::Wrapped | Fit::CutEnd | Fit::CutStart | Fit::CutMiddle);
+    let mut over =
+        (widths.iter().sum::<usize>() + GAP * kept.len().saturating_sub(1) + 1).saturating_sub(width);
+    let gives = |at: usize| {
+        matches!(table.columns[at].fit, Fit::Wrapped | Fit::CutEnd | Fit::CutStart | Fit::CutMiddle)
+    };
     while over > 0 {
         let widest = (0..kept.len()).filter(|place| gives(kept[*place]) && widths[*place] > NAME_MIN);
         let Some(widest) = widest.max_by_key(|place| widths[*place]) else { break };
@@ -148,7 +152,7 @@ fn row(cells: &[Drawn], right: &[bool], widths: &[usize]) -> String {
 }
 
 /// A text that is at most so wide.
-fn cut(text: &str, width: usize, fit: Fit) -> String {
+pub(crate) fn cut(text: &str, width: usize, fit: Fit) -> String {
     if display_width(text) <= width {
         return text.to_owned();
     }

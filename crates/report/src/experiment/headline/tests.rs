@@ -15,8 +15,7 @@ fn kept() -> Record {
 }
 
 fn said(record: &Record, conclusion: &Conclusion) -> (State, String) {
-    let sheet = Sheet::new(record, conclusion);
-    (state(record, conclusion), sentence(record, conclusion, &sheet))
+    (state(record, conclusion), headline(record, conclusion))
 }
 
 /// The kept record as if its one comparison had come out so.

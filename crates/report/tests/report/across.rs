@@ -1,12 +1,10 @@
 //! Two records side by side as they are read: figures where they may stand there, and what forbids them.
 
-mod records;
-
 use analysis::across;
 use proofload_report::Compared;
 use record::Record;
 
-use records::kept;
+use crate::records::kept;
 
 /// The kept record as two runs, the later with windows so many times as long for the same requests.
 fn runs(times: u64) -> (Record, Record) {
@@ -19,7 +17,7 @@ fn runs(times: u64) -> (Record, Record) {
 
 fn text(before: &Record, after: &Record) -> String {
     let compared = Compared { before, after, across: &across(before, after) };
-    anstream::adapter::strip_str(&compared.text(100)).to_string()
+    crate::plain(&compared, 100)
 }
 
 #[test]

@@ -4,8 +4,9 @@ use std::path::Path;
 
 use analysis::conclude;
 use plan::{Comparison, Factor, Metric, Rate};
-use proofload_report::{Sheet, text};
+use proofload_report::{Measured, Report, markdown, text};
 use record::{OpenLoop, RateChosen, Record, Trial};
+use serde_json::Value;
 use stats::Latencies;
 
 /// The kept record: two variants, ten blocks.
@@ -17,10 +18,17 @@ pub fn kept() -> Record {
     record
 }
 
-#[allow(dead_code, reason = "each test file is a crate of its own")]
 pub fn as_text(record: &Record) -> String {
-    let text = text(&Sheet::new(record, &conclude(record)), 100);
+    let text = text(&Measured::new(record, &conclude(record), None).document(), 100);
     anstream::adapter::strip_str(&text).to_string()
+}
+
+pub fn as_markdown(record: &Record) -> String {
+    markdown(&Measured::new(record, &conclude(record), None).document())
+}
+
+pub fn as_json(record: &Record) -> Value {
+    Measured::new(record, &conclude(record), None).data()
 }
 
 /// What the second level of each factor does to throughput; the third does nothing.
@@ -35,7 +43,6 @@ const TOGETHER: f64 = 1.1;
 
 /// A full factorial of the first so many of [`FACTORS`], with a copy of the baseline, in the blocks of the kept record. From one
 /// block to the next the first factor does so much more.
-#[allow(dead_code, reason = "each test file is a crate of its own")]
 pub fn factorial(factors: usize, drift: f64) -> Record {
     let mut record = kept();
     let plan = &mut record.header.plan;
@@ -97,7 +104,6 @@ fn trial(model: &Trial, variant: usize, rate: f64) -> Trial {
 }
 
 /// The kept record as if it had been in open loop, with response times of its own.
-#[allow(dead_code, reason = "each test file is a crate of its own")]
 pub fn in_open_loop(metric: Metric) -> Record {
     let mut record = kept();
     record.header.plan.design.metric = metric;
@@ -128,7 +134,6 @@ pub fn in_open_loop(metric: Metric) -> Record {
 }
 
 /// So many variants in the blocks of the kept record, each compared with the first one; their names begin alike.
-#[allow(dead_code, reason = "each test file is a crate of its own")]
 pub fn many_variants(variants: usize, name: &str) -> Record {
     let mut record = kept();
     let plan = &mut record.header.plan;

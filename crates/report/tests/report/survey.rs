@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use machine::{Asked, Busy, Facts, Granted, Spin, Storage, Texts, Watched, hazards};
-use proofload_report::Surveyed;
+use proofload_report::{Report, Surveyed};
 
-const VIRTUAL: &str = include_str!("../../machine/tests/kept/virtual.txt");
+const VIRTUAL: &str = include_str!("../../../machine/tests/kept/virtual.txt");
 const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1");
-const CONTAINER: &str = include_str!("../../machine/tests/kept/container-v2.txt");
+const CONTAINER: &str = include_str!("../../../machine/tests/kept/container-v2.txt");
 
 fn facts(kept: &str) -> Facts {
     let mut facts = Facts::of(&Texts::kept(kept));
@@ -35,7 +35,7 @@ fn facts(kept: &str) -> Facts {
 fn text(facts: &Facts) -> String {
     let hazards = hazards(facts);
     let surveyed = Surveyed { facts, hazards: &hazards, calibration: None };
-    let text = anstream::adapter::strip_str(&surveyed.text(80)).to_string();
+    let text = crate::plain(&surveyed, 80);
     let commands: Vec<&str> = hazards.iter().filter_map(|hazard| hazard.command.as_deref()).collect();
     for line in text.lines().filter(|line| !commands.contains(&line.trim())) {
         assert!(line.chars().count() <= 80, "{} columns: {line}", line.chars().count());
@@ -72,10 +72,10 @@ fn a_calibration_says_what_to_expect() {
         Calibration { blocks: 14, block_s: 5.0, first_block_s: 9.0, metrics: vec![noise], steal };
     let facts = Facts::of(&Texts::kept(VIRTUAL));
     let surveyed = Surveyed { facts: &facts, hazards: &[], calibration: Some((&record, &calibration)) };
-    let text = anstream::adapter::strip_str(&surveyed.text(200)).to_string();
+    let text = crate::plain(&surveyed, 200);
     assert!(
         text.contains("differed from block to block by σ 2.05 % in throughput, over 14 blocks"),
         "{text}"
     );
-    assert_eq!(surveyed.json()["calibration"]["calibration"]["blocks"], 14);
+    assert_eq!(surveyed.data()["calibration"]["calibration"]["blocks"], 14);
 }

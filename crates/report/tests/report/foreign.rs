@@ -2,20 +2,19 @@
 
 use std::path::PathBuf;
 
-use foreign::{Audit, Reader};
+use ::foreign::{Audit, Reader};
 use proofload_report::Audited;
 
 fn study(name: &str) -> Audit {
-    let path =
-        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../transcript/tests/corpus/studies").join(name);
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../foreign/tests/corpus/studies").join(name);
     let mut reader = Reader::new(name);
     reader.feed(&std::fs::read(path).unwrap());
     Audit::of(vec![reader.finish()])
 }
 
 fn text(audit: &Audit, compare: Option<(usize, usize)>) -> String {
-    let comparison = compare.and_then(|(one, other)| foreign::compare(audit, one, other));
-    let text = anstream::adapter::strip_str(&Audited { audit, comparison }.text(80)).to_string();
+    let comparison = compare.and_then(|(one, other)| ::foreign::compare(audit, one, other));
+    let text = crate::plain(&Audited { audit, comparison }, 80);
     for line in text.lines() {
         assert!(line.chars().count() <= 80, "{} columns: {line}", line.chars().count());
     }

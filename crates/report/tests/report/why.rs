@@ -6,11 +6,9 @@ use explain::{
     Subject, Tax, Tree, Waiting, WorkerShare,
 };
 use proofload_report::why::{self, Unit};
-use proofload_report::{Sheet, markdown, text};
+use proofload_report::{Measured, Report, markdown, text};
 
-mod records;
-
-use records::kept;
+use crate::records::kept;
 
 fn plain(text: &str) -> String {
     anstream::adapter::strip_str(text).to_string()
@@ -141,12 +139,12 @@ fn explanation() -> Explanation {
 
 #[test]
 fn text_of_the_section() {
-    insta::assert_snapshot!(plain(&why::text(&explanation(), 100)));
+    insta::assert_snapshot!(plain(&text(&why::document(&explanation()), 100)));
 }
 
 #[test]
 fn markdown_of_the_section() {
-    insta::assert_snapshot!(why::markdown(&explanation()));
+    insta::assert_snapshot!(markdown(&why::document(&explanation())));
 }
 
 #[test]
@@ -164,15 +162,20 @@ fn text_of_one_profile_shares_out_what_worked_and_not_what_waited() {
 fn a_report_has_the_section_after_its_verdicts_and_says_where_to_see_more() {
     let record = kept();
     let conclusion = conclude(&record);
-    let sheet = Sheet::new(&record, &conclusion).explained(&record, &explanation());
-    let said = plain(&text(&sheet, 100));
+    let explanation = explanation();
+    let document = Measured::new(&record, &conclusion, Some(&explanation)).document();
+    let said = plain(&text(&document, 100));
     let place = |what: &str| said.find(what).unwrap_or_else(|| panic!("{what}: {said}"));
-    assert!(place("FASTER") < place("\nWhy\n") && place("\nWhy\n") < place("   blocks  "), "{said}");
+    assert!(
+        place("FASTER") < place("\nWhere the time goes\n")
+            && place("\nWhere the time goes\n") < place("   blocks  "),
+        "{said}"
+    );
     assert!(place("records/simulated/flame.html") > place("   record  "), "{said}");
-    let page = markdown(&sheet);
-    assert!(page.find("\n### Why\n") < page.find("How it was measured"), "{page}");
+    let page = markdown(&document);
+    assert!(page.find("\n#### Where the time goes\n") < page.find("How it was measured"), "{page}");
     // The reconciliation and the cause are in sight, the tables folded away.
-    assert!(page.find("explain 99 %") < page.find("<summary>Where the time goes"), "{page}");
+    assert!(page.find("explain 99 %") < page.find("<summary>Functions"), "{page}");
 }
 
 #[test]
@@ -182,7 +185,7 @@ fn of_one_capture_there_is_no_interval_and_no_false_digit() {
     let comparison = &mut one.comparisons[0];
     comparison.profiled_us = about(20_396.0, 0.0);
     comparison.functions[0].difference = about(20_396.123_456, 0.0);
-    let said = plain(&why::text(&one, 100));
+    let said = plain(&text(&why::document(&one), 100));
     assert!(said.contains("+20.4 ms") && !said.contains("20.396"), "{said}");
     assert!(said.contains("1 round of trials"), "{said}");
 }
@@ -192,7 +195,7 @@ fn what_moved_is_told_with_its_old_place_and_has_its_caller_where_it_costs_more(
     let mut moved = explanation();
     let change = &mut moved.comparisons[0].functions[0];
     change.was = Some(Frame { line: 61, ..change.what.clone() });
-    let said = plain(&why::text(&moved, 140));
+    let said = plain(&text(&why::document(&moved), 140));
     let rows: Vec<&str> =
         said.lines().skip_while(|line| !line.contains("by function")).skip(3).take(3).collect();
     let has = |row: usize, what: &[&str]| what.iter().all(|what| rows[row].contains(what));
@@ -204,7 +207,7 @@ fn what_moved_is_told_with_its_old_place_and_has_its_caller_where_it_costs_more(
     cheaper.subjects[0].tree.frames[3].line = 61;
     let comparison = &mut cheaper.comparisons[0];
     (comparison.functions[0].baseline, comparison.functions[0].variant) = (4.0, 1.0);
-    assert!(plain(&why::text(&cheaper, 140)).contains("← checkSync"));
+    assert!(plain(&text(&why::document(&cheaper), 140)).contains("← checkSync"));
 }
 
 #[test]
@@ -212,7 +215,7 @@ fn without_a_comparison_it_tells_what_the_variant_spends() {
     let mut alone = explanation();
     alone.comparisons.clear();
     alone.subjects.truncate(1);
-    let said = plain(&why::text(&alone, 100));
+    let said = plain(&text(&why::document(&alone), 100));
     assert!(said.contains("async: by function") && said.contains("lib/router.js:40"), "{said}");
 }
 
@@ -225,12 +228,12 @@ fn names_from_outside_are_text_in_every_form() {
     hostile.subjects[1].variant = evil.into();
     hostile.subjects[1].functions[0].frame.function = evil.into();
     hostile.subjects[1].tree.frames[3].function = evil.into();
-    let page = why::markdown(&hostile);
+    let page = markdown(&why::document(&hostile));
     assert!(!page.contains("<img") && !page.contains('\u{1b}'), "{page}");
     let tree = &hostile.subjects[1].tree;
     // With their colours: plain text would have lost the sequence that is looked for.
     let texts = [
-        why::text(&hostile, 80),
+        text(&why::document(&hostile), 80),
         why::subjects(&hostile, 80),
         why::of_tree(evil, tree, Unit::Nanoseconds, 80),
     ];

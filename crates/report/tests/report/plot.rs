@@ -1,16 +1,19 @@
 //! The verdict plot: what it shows, of sound, void and hostile records, and that its pixels are there.
 
 use analysis::conclude;
-use proofload_report::plot::{Ground, png, svg};
+use proofload_report::plot::{Ground, Plot};
+use proofload_report::{Measured, Report};
 use record::Record;
 use tiny_skia::Pixmap;
 
-mod records;
+use crate::records::{factorial, kept, many_variants};
 
-use records::{factorial, kept, many_variants};
+fn plot(record: &Record) -> Plot {
+    Measured::new(record, &conclude(record), None).plot().expect("it has a plot")
+}
 
 fn light(record: &Record) -> String {
-    svg(record, &conclude(record), Ground::Light)
+    plot(record).svg(Ground::Light)
 }
 
 /// The kept record with failures in every slice, which void it.
@@ -32,11 +35,11 @@ fn plot_of_a_sound_record() {
 fn a_void_record_has_no_number_and_no_axis() {
     let plot = light(&void());
     assert!(
-        plot.contains(">VOID</text>")
+        plot.contains(">INVALID</text>")
             && plot.contains(">no conclusion may be drawn, see the findings</text>"),
         "{plot}"
     );
-    assert!(plot.contains("2 void findings: see the report"), "{plot}");
+    assert!(plot.contains("2 invalid findings: see the report"), "{plot}");
     assert!(!plot.contains(" %") && !plot.contains("circle") && !plot.contains("log axis"), "{plot}");
 }
 
@@ -53,7 +56,7 @@ fn names_from_outside_do_nothing_in_a_plot() {
         plot.lines().filter(|line| line.starts_with("<text")).all(|line| line.chars().count() < 400),
         "{plot}"
     );
-    assert!(png(&record, &conclude(&record), Ground::Light).is_some());
+    assert!(self::plot(&record).png(Ground::Light).is_some());
 }
 
 #[test]
@@ -79,13 +82,12 @@ fn pixels(image: &Pixmap, (left, top): (u32, u32), (right, bottom): (u32, u32), 
 #[test]
 fn the_picture_has_bar_letters_and_ground_and_is_the_same_every_time() {
     let record = factorial(2, 0.0);
-    let conclusion = conclude(&record);
     for (ground, paper, ink, better) in [
         (Ground::Light, [0xff; 3], [0x16, 0x19, 0x1d], [0x0b, 0x63, 0xb5]),
         (Ground::Dark, [0x14, 0x17, 0x1b], [0xee, 0xf0, 0xf3], [0x6f, 0xb1, 0xf5]),
     ] {
-        let bytes = png(&record, &conclusion, ground).expect("there is memory");
-        assert_eq!(Some(&bytes), png(&record, &conclusion, ground).as_ref());
+        let bytes = plot(&record).png(ground).expect("there is memory");
+        assert_eq!(Some(&bytes), plot(&record).png(ground).as_ref());
         let image = Pixmap::decode_png(&bytes).expect("it is a PNG");
         assert_eq!(image.width(), 1400);
         assert_eq!(pixels(&image, (0, 0), (10, 10), paper), 400);

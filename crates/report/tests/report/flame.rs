@@ -10,9 +10,7 @@ use proofload_report::flame::{page, page_of_trees, svg, svg_difference, svg_in};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-mod explained;
-
-use explained::{Grown, frame, full, service, simple, subject, vast};
+use crate::explained::{Grown, frame, full, service, simple, subject, vast};
 
 const HOSTILE: [&str; 6] = [
     "</script><script>alert(1)</script>",
@@ -107,7 +105,7 @@ fn no_time_is_lost_between_an_explanation_and_its_page() {
     let data = data(&page(&explanation, "log-in"));
     let variants: Vec<&str> =
         data["variants"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
-    assert_eq!(variants, explained::VARIANTS);
+    assert_eq!(variants, crate::explained::VARIANTS);
     let groves = data["groves"].as_array().expect("a list");
     let measures: Vec<_> =
         groves.iter().map(|grove| (grove["service"].as_str(), grove["measure"].as_str())).collect();

@@ -2,12 +2,10 @@
 
 use analysis::conclude;
 use plan::Metric;
-use proofload_report::{Sheet, json, markdown};
-use record::{EndReason, Ended, Environment};
+use proofload_report::{Measured, Report, markdown};
+use record::{EndReason, Ended, Environment, Record};
 
-mod records;
-
-use records::{as_text, in_open_loop, kept, many_variants};
+use crate::records::{as_json, as_markdown, as_text, in_open_loop, kept, many_variants};
 
 #[test]
 fn text_of_a_latency_experiment() {
@@ -17,13 +15,13 @@ fn text_of_a_latency_experiment() {
 #[test]
 fn markdown_of_a_latency_experiment() {
     let record = in_open_loop(Metric::P90);
-    insta::assert_snapshot!(markdown(&Sheet::new(&record, &conclude(&record))));
+    insta::assert_snapshot!(as_markdown(&record));
 }
 
 #[test]
 fn json_of_a_latency_experiment_has_its_rate_and_response_times_and_no_closed_loop() {
     let record = in_open_loop(Metric::P50);
-    let json = json(&record, &conclude(&record), None);
+    let json = as_json(&record);
     assert_eq!(json["comparisons"][0]["metric"], "p50");
     assert_eq!(json["open_loop"]["rate"]["per_s"], 1218.0);
     assert_eq!(json["open_loop"]["arrivals"], "poisson");
@@ -64,11 +62,10 @@ fn findings_have_their_number_in_markdown_and_json() {
         .flat_map(|b| &mut b.trials)
         .flat_map(|t| &mut t.slices)
         .for_each(|slice| slice.ok /= 2);
-    let conclusion = conclude(&record);
-    let markdown = markdown(&Sheet::new(&record, &conclusion));
+    let markdown = as_markdown(&record);
     assert!(markdown.contains("\n> **Void V8**: level-0: "), "{markdown}");
     assert!(markdown.contains("\nWhy, and what else may be done: `proofload validity V8`\n"), "{markdown}");
-    let finding = &json(&record, &conclusion, None)["findings"][0];
+    let finding = &as_json(&record)["findings"][0];
     assert_eq!(
         (finding["number"].as_str(), finding["check"].as_str()),
         (Some("V8"), Some("errors")),
@@ -87,7 +84,7 @@ fn text_of_a_run_whose_budget_was_too_small() {
 #[test]
 fn markdown_of_a_sound_record() {
     let record = kept();
-    insta::assert_snapshot!(markdown(&Sheet::new(&record, &conclude(&record))));
+    insta::assert_snapshot!(as_markdown(&record));
 }
 
 #[test]
@@ -97,7 +94,7 @@ fn names_from_outside_do_nothing_in_markdown() {
         Some("<script>alert(1)</script> | **bold** [x](y) @octocat $x$ ~~y~~".into());
     record.header.plan.comparisons[0].label = "a\n\n# @octocat/all against <img src=x onerror=y>".into();
     record.header.plan.variants[1].name = "a | b\u{202e} `c`".into();
-    let markdown = markdown(&Sheet::new(&record, &conclude(&record)));
+    let markdown = as_markdown(&record);
     for markup in [
         "<script>", "<img", "[x](y)", "**bold**", "\n# ", " | b", "@octocat", "$x$", "~~y", "\u{202e}",
         " `c`",
@@ -109,7 +106,7 @@ fn names_from_outside_do_nothing_in_markdown() {
 #[test]
 fn markdown_of_any_record_fits_a_comment_and_says_what_it_leaves_out() {
     let record = many_variants(200, &"名 & ".repeat(60));
-    let markdown = markdown(&Sheet::new(&record, &conclude(&record)));
+    let markdown = as_markdown(&record);
     let length = markdown.encode_utf16().count();
     assert!((40_000..=65_536).contains(&length), "{length}");
     assert!(markdown.starts_with("### 199 comparisons: "), "{}", &markdown[..200]);
@@ -135,17 +132,23 @@ fn a_record_of_another_machine_says_so() {
     let mut record = kept();
     record.header.environment.cpu_model = Some("Arm Neoverse-N1".into());
     let here = Environment { cpu_model: Some("AMD EPYC 7B13".into()), ..Environment::default() };
-    let sheet = Sheet::new(&record, &conclude(&record)).read_on(&record, &here);
+    let text = read_on(&record, &here);
     let machine = "Arm Neoverse-N1, 0 processors; not as where this is read: processor Arm Neoverse-N1 and AMD EPYC 7B13";
-    assert_eq!(sheet.place[0].1, machine);
-    let same = Sheet::new(&record, &conclude(&record)).read_on(&record, &record.header.environment);
-    assert_eq!(same.place[0].1, "Arm Neoverse-N1, 0 processors");
+    assert!(text.contains(machine), "{text}");
+    let text = read_on(&record, &record.header.environment);
+    assert!(!text.contains("not as where this is read"), "{text}");
+}
+
+fn read_on(record: &Record, here: &Environment) -> String {
+    let conclusion = conclude(record);
+    let measured = Measured { here: Some(here), ..Measured::new(record, &conclusion, None) };
+    markdown(&measured.document())
 }
 
 #[test]
 fn json_has_figures_with_units_and_no_empty_ones() {
     let record = kept();
-    let json = json(&record, &conclude(&record), None);
+    let json = as_json(&record);
     assert_eq!(json["report_version"], 1);
     assert_eq!(json["comparisons"][0]["outcome"], "better");
     let ratio = json["comparisons"][0]["estimate"]["ratio"].as_f64().expect("a number");
@@ -161,8 +164,7 @@ fn machines_that_services_ran_on_are_told_and_no_difference_to_where_a_report_is
     record.header.environment.hosts.insert("ssh://bench-1".into(), there);
     let here = record.header.environment.clone();
     let here = Environment { hosts: Default::default(), ..here };
-    let sheet = Sheet::new(&record, &conclude(&record)).read_on(&record, &here);
-    let text = markdown(&sheet);
+    let text = read_on(&record, &here);
     assert!(text.contains("ssh://bench-1, for services: AMD EPYC 7B13, 8 processors"), "{text}");
     assert!(!text.contains("not as where this is read"), "{text}");
 }

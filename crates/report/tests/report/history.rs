@@ -1,19 +1,18 @@
 //! Records over time as they are read: lists and trends that fit, with what came of each record.
 
-mod records;
-
 use std::sync::LazyLock;
 
 use analysis::{Asked, Compared, Dated, Essentials, Outcome, conclude, machine_mark, trend};
 use plan::Metric;
 use proofload_report::history::{List, Listed, Trended};
+use proofload_report::{Report, csv};
 use record::EndReason;
 use textwrap::core::display_width;
 
 /// The kept record's, as if made on that day; all its ratios and figures of the candidate so many times as large.
 fn essentials(day: u32, times: f64) -> Essentials {
     static KEPT: LazyLock<Essentials> = LazyLock::new(|| {
-        let record = records::kept();
+        let record = crate::records::kept();
         Essentials::of(&record, &conclude(&record))
     });
     let mut made = KEPT.clone();
@@ -31,12 +30,8 @@ fn essentials(day: u32, times: f64) -> Essentials {
     made
 }
 
-fn plain(text: &str) -> String {
-    anstream::adapter::strip_str(text).to_string()
-}
-
 fn fits(text: &str, width: usize) {
-    for line in plain(text).lines() {
+    for line in text.lines() {
         assert!(display_width(line) <= width, "{} of {width} columns: {line}", display_width(line));
     }
 }
@@ -85,7 +80,7 @@ fn as_list(all: &[(String, Result<Essentials, String>, bool)], width: usize) -> 
             machine: found.as_ref().ok().map(|_| machine_mark(0)),
         })
         .collect();
-    List { records: &records, hidden: 3 }.text(width)
+    crate::plain(&List { records: &records, hidden: 3 }, width)
 }
 
 #[test]
@@ -94,10 +89,10 @@ fn a_list_fits_from_60_columns_on() {
     for width in 60..=140 {
         fits(&as_list(&all, width), width);
     }
-    insta::assert_snapshot!("list_60", plain(&as_list(&all, 60)));
-    insta::assert_snapshot!("list_80", plain(&as_list(&all, 80)));
-    insta::assert_snapshot!("list_100", plain(&as_list(&all, 100)));
-    insta::assert_snapshot!("list_140", plain(&as_list(&all, 140)));
+    insta::assert_snapshot!("list_60", as_list(&all, 60));
+    insta::assert_snapshot!("list_80", as_list(&all, 80));
+    insta::assert_snapshot!("list_100", as_list(&all, 100));
+    insta::assert_snapshot!("list_140", as_list(&all, 140));
 }
 
 fn over_time(width: usize) -> (String, String) {
@@ -118,7 +113,7 @@ fn over_time(width: usize) -> (String, String) {
         elsewhere: 2,
         rows: 15,
     };
-    (trended.text(width), trended.csv())
+    (crate::plain(&trended, width), csv(&trended.figures().expect("it has figures")))
 }
 
 #[test]
@@ -126,8 +121,8 @@ fn a_trend_shows_the_step_where_it_is_and_fits_from_60_columns_on() {
     for width in [60, 73, 80, 100, 140] {
         fits(&over_time(width).0, width);
     }
-    insta::assert_snapshot!("trend_60", plain(&over_time(60).0));
-    insta::assert_snapshot!("trend_100", plain(&over_time(100).0));
+    insta::assert_snapshot!("trend_60", over_time(60).0);
+    insta::assert_snapshot!("trend_100", over_time(100).0);
     let csv = over_time(80).1;
     assert_eq!(csv.lines().count(), 1 + 3 * 23, "{csv}");
     assert!(

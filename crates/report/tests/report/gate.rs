@@ -2,12 +2,10 @@
 
 use analysis::{conclude, gated};
 use plan::GateEntry;
-use proofload_report::Gated;
+use proofload_report::{Gated, Report, markdown};
 use record::Record;
 
-mod records;
-
-use records::kept;
+use crate::records::kept;
 
 fn entries(limits: &[(&str, Option<u32>)]) -> Vec<GateEntry> {
     let entry = |(limit, line): &(&str, Option<u32>)| GateEntry {
@@ -38,8 +36,7 @@ fn hostile() -> Record {
 
 fn text(record: &Record, limits: &[(&str, Option<u32>)], allow_open: bool) -> String {
     let gate = gated(record, &conclude(record), &entries(limits));
-    let text = Gated { record, gate: &gate, allow_open }.text(100);
-    anstream::adapter::strip_str(&text).to_string()
+    crate::plain(&Gated { record, gate: &gate, allow_open }, 100)
 }
 
 #[test]
@@ -68,7 +65,7 @@ fn markdown_and_annotations_of_hostile_names() {
     let record = hostile();
     let gate = gated(&record, &conclude(&record), &entries(&LIMITS));
     let gated = Gated { record: &record, gate: &gate, allow_open: false };
-    insta::assert_snapshot!(gated.markdown());
+    insta::assert_snapshot!(markdown(&gated.document()));
     let annotations = gated.annotations(Some("experiments/a,b.toml"));
     assert!(annotations.lines().all(|line| line.starts_with("::error ") || line.starts_with("::warning ")));
     insta::assert_snapshot!(annotations);
@@ -78,7 +75,7 @@ fn markdown_and_annotations_of_hostile_names() {
 fn json_has_each_limit_with_its_interval_and_the_outcome_of_all() {
     let record = kept();
     let gate = gated(&record, &conclude(&record), &entries(&LIMITS));
-    let json = Gated { record: &record, gate: &gate, allow_open: false }.json();
+    let json = Gated { record: &record, gate: &gate, allow_open: false }.data();
     assert_eq!(
         (&json["gate_version"], &json["outcome"], &json["passes"]),
         (&1.into(), &"broken".into(), &false.into())

@@ -4,13 +4,10 @@ use std::path::Path;
 
 use analysis::conclude;
 use plan::Metric;
-use proofload_report::{json, schema};
+use proofload_report::{Measured, Report, schema};
 use serde_json::{Map, Value};
 
-mod explained;
-mod records;
-
-use records::{factorial, in_open_loop, kept};
+use crate::records::{as_json, factorial, in_open_loop, kept};
 
 #[test]
 fn the_kept_schema_is_the_one_in_use() {
@@ -45,8 +42,8 @@ fn the_json_of_every_kind_of_record_is_what_the_schema_says() {
         failing,
     ];
     for (number, record) in records.iter().enumerate() {
-        let explanation = (number < 2).then(explained::full);
-        let json = json(record, &conclude(record), explanation.as_ref());
+        let explanation = (number < 2).then(crate::explained::full);
+        let json = Measured::new(record, &conclude(record), explanation.as_ref()).data();
         let mut faults = Vec::new();
         check(&json, &schema, &schema, "report", &mut faults);
         assert!(faults.is_empty(), "record {number}: {}", faults.join("\n"));
@@ -61,7 +58,7 @@ fn what_is_not_as_the_schema_says_is_found() {
     let record = kept();
     let schema = schema();
     let spoiled = |spoil: Spoil| {
-        let mut json = json(&record, &conclude(&record), None);
+        let mut json = as_json(&record);
         spoil(&mut json);
         let mut faults = Vec::new();
         check(&json, &schema, &schema, "report", &mut faults);
