@@ -98,7 +98,7 @@ metrics! {
     };
     /// CPU time of all of the variant's services per successful response; less is better.
     CpuPerRequest = "cpu_per_request": MetricRow {
-        title: "CPU time per request",
+        title: "CPU per request",
         heading: "CPU/request",
         meaning: "CPU time of the services per expected response",
         unit: Unit::Us,

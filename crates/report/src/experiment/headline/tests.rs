@@ -66,7 +66,7 @@ fn a_difference_is_a_sentence_that_needs_no_glossary() {
         CpuPerRequest,
         Better,
         (0.061, 0.054, 0.068),
-        "The CPU time per request of level-1 is 0.0610 times that of level-0 (0.0540 to 0.0680)",
+        "The CPU per request of level-1 is 0.0610 times that of level-0 (0.0540 to 0.0680)",
     );
     is(
         PeakMemory,
