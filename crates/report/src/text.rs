@@ -124,7 +124,7 @@ mod tests {
         ];
         let drawn = text(&Document { title: hostile(), headline: None, blocks }, 80);
         let plain = anstream::adapter::strip_str(&drawn).to_string();
-        assert_eq!(plain.matches("a\u{fffd}[31m b").count(), 6, "{plain}");
+        assert_eq!(plain.matches("a\u{fffd}[31m b").count(), 7, "{plain}");
         assert!(!drawn.contains("\x1b[31m"), "{drawn:?}");
     }
 }

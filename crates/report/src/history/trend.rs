@@ -105,8 +105,8 @@ impl Trended<'_> {
     /// Each line of points in one row, and where its level changes.
     fn overview(&self) -> Table {
         let columns = vec![
-            Column::text("from the oldest to the newest", Fit::CutEnd),
-            Column::text("", Fit::Drawing),
+            Column::text("", Fit::CutEnd),
+            Column::text("from the oldest to the newest", Fit::Drawing),
             Column::figure("newest"),
         ];
         let mut table = Table::new("", columns);

@@ -11,7 +11,7 @@ pub fn document(explanation: &Explanation) -> Document {
     let why = Why::new(explanation);
     let mut blocks = Vec::new();
     for reason in &why.reasons {
-        blocks.push(Block::Paragraph(Tone::Strong, reason.heading.clone()));
+        blocks.push(Block::Heading(Tone::Strong, reason.heading.clone()));
         let sentences = [&reason.reconciliation].into_iter().chain(&reason.story).chain(&reason.waiting);
         blocks.extend(sentences.map(|text| Block::Paragraph(Tone::Plain, text.clone())));
     }

@@ -63,7 +63,7 @@ fn findings_have_their_number_in_markdown_and_json() {
         .flat_map(|t| &mut t.slices)
         .for_each(|slice| slice.ok /= 2);
     let markdown = as_markdown(&record);
-    assert!(markdown.contains("\n> **Void V8**: level-0: "), "{markdown}");
+    assert!(markdown.contains("\n> **Invalid V8**: level-0: "), "{markdown}");
     assert!(markdown.contains("\nWhy, and what else may be done: `proofload validity V8`\n"), "{markdown}");
     let finding = &as_json(&record)["findings"][0];
     assert_eq!(
@@ -109,12 +109,9 @@ fn markdown_of_any_record_fits_a_comment_and_says_what_it_leaves_out() {
     let markdown = as_markdown(&record);
     let length = markdown.encode_utf16().count();
     assert!((40_000..=65_536).contains(&length), "{length}");
-    assert!(markdown.starts_with("### 199 comparisons: "), "{}", &markdown[..200]);
+    assert!(markdown.starts_with("### 199 verdicts: "), "{}", &markdown[..200]);
     assert_eq!(markdown.matches("<details>").count(), markdown.matches("</details>").count());
-    assert!(
-        markdown.contains(" more variants: `proofload report` records/simulated `--format text`"),
-        "{markdown}"
-    );
+    assert!(markdown.contains(" more that a comment has no room for; `--format text` has all"), "{markdown}");
 }
 
 #[test]

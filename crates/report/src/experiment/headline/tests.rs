@@ -42,19 +42,19 @@ fn a_difference_is_a_sentence_that_needs_no_glossary() {
         Throughput,
         Better,
         (14.12, 12.34, 16.31),
-        "The throughput of level-1 is 14.1 times that of level-0 (12.3 to 16.3)",
+        "level-1 has a higher throughput than level-0: ×14.1 (×12.3 to ×16.3)",
     );
     is(
         Throughput,
         Better,
         (1.121, 1.09, 1.15),
-        "The throughput of level-1 is 12.1 % higher than that of level-0 (+9.0 % to +15.0 %)",
+        "level-1 has a higher throughput than level-0: +12.1 % (+9.0 % to +15.0 %)",
     );
     is(
         Throughput,
         Worse,
         (0.881, 0.8, 0.95),
-        "The throughput of level-1 is 11.9 % lower than that of level-0 (−20.0 % to −5.0 %)",
+        "level-1 has a lower throughput than level-0: −11.9 % (−20.0 % to −5.0 %)",
     );
     is(
         Throughput,
@@ -66,19 +66,19 @@ fn a_difference_is_a_sentence_that_needs_no_glossary() {
         CpuPerRequest,
         Better,
         (0.061, 0.054, 0.068),
-        "The CPU per request of level-1 is 0.0610 times that of level-0 (0.0540 to 0.0680)",
+        "level-1 has a lower CPU per request than level-0: ×0.0610 (×0.0540 to ×0.0680)",
     );
     is(
         PeakMemory,
         Worse,
         (1.38, 1.30, 1.46),
-        "The peak memory of level-1 is 38.0 % higher than that of level-0 (+30.0 % to +46.0 %)",
+        "level-1 has a higher peak memory than level-0: +38.0 % (+30.0 % to +46.0 %)",
     );
     is(
         P99,
         Worse,
         (1.38, 1.30, 1.46),
-        "The p99 response time of level-1 is 38.0 % longer than that of level-0 (+30.0 % to +46.0 %)",
+        "level-1 has a longer p99 response time than level-0: +38.0 % (+30.0 % to +46.0 %)",
     );
 }
 
@@ -88,7 +88,7 @@ fn what_is_open_is_not_called_anything_else() {
     assert_eq!(state, State::Open);
     assert_eq!(
         text,
-        "It is inconclusive whether the throughput of level-1 is higher or lower than that of level-0 (+3.0 %, −5.0 % to +12.0 %)"
+        "Inconclusive: level-1 may have a higher or lower throughput than level-0 (+3.0 %, −5.0 % to +12.0 %)"
     );
     let mut record = kept();
     record.blocks.truncate(3);
@@ -115,7 +115,7 @@ fn a_run_that_broke_says_so_first() {
     record.ended = Some(Ended { reason: EndReason::ServiceFailed(words), seconds: 3.0 });
     let (state, text) = said(&record, &conclude(&record));
     assert_eq!(state, State::Broken);
-    let begin = "A service failed: api: ended with code 1 before it was ready; from 10 blocks up to then: the throughput of level-1 is ";
+    let begin = "A service failed: api: ended with code 1 before it was ready; from 10 blocks up to then: level-1 has a higher throughput ";
     assert!(text.starts_with(begin), "{text}");
     record.blocks.clear();
     let (_, text) = said(&record, &conclude(&record));
@@ -133,7 +133,7 @@ fn where_nothing_is_compared_the_figures_are_the_answer() {
     let (state, text) = said(&record, &conclude(&record));
     assert_eq!(state, State::Measured);
     assert!(text.starts_with("level-0: 2,0") && text.ends_with("; nothing is compared"), "{text}");
-    assert!(text.contains(" good responses a second, ") && text.contains("; level-1: "), "{text}");
+    assert!(text.contains(" successful responses, ") && text.contains("; level-1: "), "{text}");
 }
 
 #[test]
@@ -158,5 +158,5 @@ fn of_many_verdicts_the_kinds_are_counted_and_the_greatest_is_told() {
     // One answer each: the same two variants one after the other would be metrics of one comparison.
     (record.header.plan.comparisons[1].baseline, record.header.plan.comparisons[1].candidate) = (1, 0);
     let (_, text) = said(&record, &conclude(&record));
-    assert!(text.starts_with("Of 3 verdicts: 2 faster, 1 slower; the greatest difference: "), "{text}");
+    assert!(text.starts_with("3 verdicts: 2 faster, 1 slower; the greatest difference: "), "{text}");
 }
