@@ -110,6 +110,23 @@ describe('a report', () => {
     });
   });
 
+  it('is walked through with arrow keys, from the first figure to the last', async () => {
+    await on('factors', {}, async (page) => {
+      for (const [part, least] of [['#blocks .pictures .plot', 10], ['#trial .plot', 3]]) {
+        const plot = page.locator(part).first();
+        await plot.locator('.plot-area').focus();
+        const heard = new Set();
+        for (let press = 0; press < 60; press += 1) {
+          await page.keyboard.press('ArrowRight');
+          heard.add(await plot.locator('[aria-live]').innerText());
+        }
+        assert.ok(heard.size >= least, `${heard.size} figures of ${part}`);
+        await page.keyboard.press('End');
+        assert.equal(await plot.locator('[aria-live]').innerText(), [...heard].at(-1), 'arrows get to the end');
+      }
+    });
+  });
+
   it('is used with the keyboard alone', async () => {
     await on('factors', {}, async (page) => {
       await page.keyboard.press('Tab');

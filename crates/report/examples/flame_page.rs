@@ -9,6 +9,7 @@ use std::{env, fs, io};
 use proofload_report::flame;
 
 #[path = "../tests/report/explained.rs"]
+#[allow(dead_code, reason = "tests use all of it")]
 mod explained;
 
 fn main() -> io::Result<()> {
