@@ -65,6 +65,19 @@ describe('a report', () => {
     });
   });
 
+  it('has the words of an axis where its places are, at each width', async () => {
+    await on('sound', {}, async (page) => {
+      for (const width of WIDTHS) {
+        await page.setViewportSize({ width, height: 900 });
+        const [at, left, right] = await page.locator('.judged').evaluate((table) => {
+          const word = [...table.querySelectorAll('tfoot text')].find(({ textContent }) => textContent === 'no change').getBoundingClientRect();
+          return [table.querySelector('.no-change').getBoundingClientRect().left, word.left, word.right];
+        });
+        assert.ok(left - 2 <= at && at <= right + 2, `the line is at ${at}, its words from ${left} to ${right}, at ${width} px`);
+      }
+    });
+  });
+
   it('hides a variant and compares two', async () => {
     await on('factors', {}, async (page) => {
       const shown = () => page.locator('#blocks .plot-area').nth(1).getAttribute('data-lines').then(Number);
