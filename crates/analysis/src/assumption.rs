@@ -1,4 +1,4 @@
-//! What every result takes for granted, as values: each with what this record shows for or against it.
+//! The assumptions of every result, as values: each with what this record shows of it.
 //!
 //! Findings say what went wrong; assumptions say what must be right, whether or not it can be seen from here.
 

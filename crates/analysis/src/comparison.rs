@@ -1,18 +1,20 @@
 //! One candidate against its baseline: estimate, verdict, and what it would take to know more.
 
-use plan::{LookRule, Metric};
+use model::{Check, Finding, Metric, Unit};
+use plan::LookRule;
 use record::Record;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::{Error, Estimate, Resampling, Rule, Verdict};
+use stats::{Error, Estimate, Interval, Resampling, Rule, Verdict};
 
-use crate::crosscheck::{self, CrossCheck};
-use crate::difference::Difference;
 use crate::metric::{BlockFigures, metrics};
 use crate::no_success::{self, NoSuccess};
 use crate::rule;
-use model::{Check, Finding};
 
+/// Resamples of the bootstrap.
+const RESAMPLES: u32 = 2_000;
+/// Level of both intervals that are held against each other.
+const LEVEL: f64 = 0.95;
 /// Sign flips drawn where several comparisons are looked at once.
 const FLIPS: u32 = 9_999;
 
@@ -124,7 +126,7 @@ impl Judge<'_> {
             None => Outcome::Inconclusive,
         };
         let cross =
-            |estimate: &Estimate| crosscheck::of(ratios.as_deref()?, estimate, design.margin, self.record);
+            |estimate: &Estimate| cross_check(ratios.as_deref()?, estimate, design.margin, self.record);
         Comparison {
             label: asked.label.clone(),
             baseline: asked.baseline,
@@ -238,4 +240,75 @@ pub(crate) fn judged(verdict: Verdict) -> Outcome {
         Verdict::Equivalent => Outcome::Equivalent,
         Verdict::Inconclusive => Outcome::Inconclusive,
     }
+}
+
+/// Candidate less baseline, over blocks: what a proxy adds to a request, in microseconds and not in per cent. It tells what the ratio says
+/// once more and decides nothing. Of throughput there is none: requests per second do not add up.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct Difference {
+    /// What it is counted in.
+    pub unit: Unit,
+    /// Mean of the blocks' differences.
+    pub value: f64,
+    /// Lower end of its interval, by t with the critical value of the ratio's.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+impl Difference {
+    /// `None` where a block has no value, all differ by the same, or the metric is no cost.
+    pub(crate) fn of(
+        blocks: &[BlockFigures],
+        asked: &plan::Comparison,
+        metric: Metric,
+        critical_t: f64,
+    ) -> Option<Difference> {
+        let unit = metric.unit();
+        if unit == Unit::PerS {
+            return None;
+        }
+        let of = |block: &BlockFigures| block.difference(metric, asked.baseline, asked.candidate);
+        let d = blocks.iter().map(of).collect::<Option<Vec<f64>>>()?;
+        let mean = stats::MeanInterval::of(&d, critical_t)?;
+        Some(Difference { unit, value: mean.value, low: mean.low, high: mean.high })
+    }
+}
+
+/// What methods that assume less say to the blocks of an estimate. They qualify it; the verdict is the interval's alone.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct CrossCheck {
+    /// The ratio's interval by bootstrap-t over blocks, which bears skewed noise; 95 %, as if looked at once. `None` where
+    /// resamples have no spread.
+    pub bootstrap: Option<Interval>,
+    /// The same by t: the two differ where noise is skewed.
+    pub plain: Option<Interval>,
+    /// Whether signs alone, without any trust in how wide noise is, show a difference; it takes ten blocks at least. `None` where
+    /// the margin gives it no scale.
+    pub guard_rejects: Option<bool>,
+    /// Correlation of neighbouring blocks, from −1 to 1.
+    pub lag1: Option<f64>,
+}
+
+impl CrossCheck {
+    /// Whether the bootstrap finds no difference where the estimate's own interval, which is wider than 95 %, finds one.
+    pub fn contradicts(&self, estimate: &Estimate) -> bool {
+        let finds = estimate.low > 1.0 || estimate.high < 1.0;
+        finds && self.bootstrap.as_ref().is_some_and(|interval| interval.low <= 1.0 && interval.high >= 1.0)
+    }
+}
+
+fn cross_check(d: &[f64], estimate: &Estimate, margin: f64, record: &Record) -> Option<CrossCheck> {
+    let resampling = Resampling { seed: record.header.seed, resamples: RESAMPLES };
+    let bootstrap = stats::bootstrap_t(d, LEVEL, resampling).ok();
+    let plain_t = stats::plain_t(estimate.blocks, LEVEL).ok()?;
+    let plain = Estimate::of(d, plain_t).ok().map(|plain| Interval { low: plain.low, high: plain.high });
+    // The margin is the one width that is fixed before anything is seen.
+    let guard = stats::guard(d, margin.ln_1p(), stats::ALPHA).ok();
+    Some(CrossCheck {
+        bootstrap,
+        plain,
+        guard_rejects: guard.map(|guard| guard.rejects),
+        lag1: stats::lag1(d),
+    })
 }

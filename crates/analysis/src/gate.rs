@@ -1,5 +1,5 @@
-//! Whether a record keeps the limits of a gate. Intervals are held against limits, never point estimates: a limit is kept or broken
-//! where the whole interval says so, and else it is open.
+//! Whether a record passes the limits of a gate. Intervals are compared with limits, never point estimates: a limit passes or fails where the
+//! whole interval says so, and else it is inconclusive.
 //!
 //! Must not: judge what is void or has no end, or know exit codes.
 
@@ -23,14 +23,17 @@ pub use measured::Measured;
 #[serde(rename_all = "snake_case")]
 pub enum Ruling {
     /// The whole interval is on the right side of it.
-    Kept,
+    #[serde(rename = "kept")]
+    Pass,
     /// It lies within the interval, or nothing can be said.
-    Open,
+    #[serde(rename = "open")]
+    Inconclusive,
     /// The whole interval is on the wrong side of it.
-    Broken,
+    #[serde(rename = "broken")]
+    Fail,
 }
 
-/// One limit held against one comparison or variant.
+/// One limit and one comparison or variant that it is about.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
     /// The limit.
@@ -47,7 +50,7 @@ pub struct Judgement {
     pub ruling: Ruling,
     /// Why, where that is not what the interval says.
     pub reason: Option<String>,
-    /// For an open one: blocks in all that would decide it if value and spread stayed, where that can be said.
+    /// For an inconclusive one: blocks in all that would decide it if value and spread stayed, where that can be said.
     pub blocks_needed: Option<u32>,
 }
 
@@ -75,7 +78,7 @@ pub enum Unfit {
     Failed,
 }
 
-/// All limits of a gate, held against a record.
+/// All limits of a gate, judged from a record.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gate {
     /// Why nothing is judged, and the same in words; `None` where it is.
@@ -91,7 +94,7 @@ impl Gate {
     }
 }
 
-/// Holds these limits against a record of which `conclusion` was drawn.
+/// Judges these limits from a record of which `conclusion` was drawn.
 pub fn gated(record: &Record, conclusion: &Conclusion, entries: &[GateEntry]) -> Gate {
     match unfit(record, conclusion) {
         Some(unfit) => Gate { unfit: Some(unfit), judgements: Vec::new() },
@@ -99,10 +102,11 @@ pub fn gated(record: &Record, conclusion: &Conclusion, entries: &[GateEntry]) ->
     }
 }
 
-/// Whether going on would buy nothing for the record's own gate: no limit is open but for want of something to measure.
+/// Whether going on would buy nothing for the record's own gate: no limit is inconclusive but for want of something to measure.
 pub fn limits_settled(record: &Record, conclusion: &Conclusion) -> bool {
     let entries = &record.header.plan.gate;
-    let settled = |judgement: &Judgement| judgement.ruling != Ruling::Open || judgement.measured.is_none();
+    let settled =
+        |judgement: &Judgement| judgement.ruling != Ruling::Inconclusive || judgement.measured.is_none();
     entries.is_empty() || judgements(record, conclusion, entries).iter().all(settled)
 }
 
@@ -164,11 +168,11 @@ impl Bench<'_> {
             }
         };
         let (measured, ruling, reason) = match found {
-            Ok(measured) => (Some(measured), measured.against(&limit), None),
+            Ok(measured) => (Some(measured), measured.ruling(&limit), None),
             Err((ruling, reason)) => (None, ruling, Some(reason)),
         };
-        let open = measured.filter(|_| ruling == Ruling::Open);
-        let blocks_needed = open.and_then(|measured| self.blocks_needed(&measured, &limit, subject));
+        let inconclusive = measured.filter(|_| ruling == Ruling::Inconclusive);
+        let blocks_needed = inconclusive.and_then(|measured| self.blocks_needed(&measured, &limit, subject));
         Judgement {
             limit,
             subject,
@@ -184,20 +188,20 @@ impl Bench<'_> {
     /// Candidate over baseline: as the report has it where it gives a verdict, else from the gate's own family.
     fn change(&self, figure: Figure, index: usize) -> Found {
         let asked = &self.record.header.plan.comparisons[index];
-        self.has_success(asked.candidate, Ruling::Broken)?;
-        self.has_success(asked.baseline, Ruling::Open)?;
-        let open = |reason: &str| (Ruling::Open, reason.to_owned());
+        self.has_success(asked.candidate, Ruling::Fail)?;
+        self.has_success(asked.baseline, Ruling::Inconclusive)?;
+        let inconclusive = |reason: &str| (Ruling::Inconclusive, reason.to_owned());
         // Shares of failed requests are bounded by amounts alone.
-        let metric = figure.metric().ok_or_else(|| open("it is not compared"))?;
+        let metric = figure.metric().ok_or_else(|| inconclusive("it is not compared"))?;
         match family::with_verdict(self.conclusion, asked, metric) {
             Some(comparison) => match (&comparison.estimate, comparison.without_spread) {
                 (Some(estimate), _) => Ok(Measured::of(estimate)),
-                (None, Some(_)) => Err(open(NO_SPREAD)),
+                (None, Some(_)) => Err(inconclusive(NO_SPREAD)),
                 (None, None) => Err(self.too_early()),
             },
             None => {
                 let ratios = crate::comparison::ratios(self.blocks, asked, metric);
-                let ratios = ratios.ok_or_else(|| open("a trial has no value of it"))?;
+                let ratios = ratios.ok_or_else(|| inconclusive("a trial has no value of it"))?;
                 self.estimate(&ratios)
             }
         }
@@ -205,11 +209,11 @@ impl Bench<'_> {
 
     /// A variant's figure over its blocks.
     fn amount(&self, figure: Figure, index: usize) -> Found {
-        self.has_success(index, Ruling::Broken)?;
+        self.has_success(index, Ruling::Fail)?;
         let Some(metric) = figure.metric() else { return self.failed(index) };
         let values = self.blocks.iter().map(|block| block.sample(metric, index));
         let Some(values) = values.collect::<Option<Vec<_>>>().filter(|values| !values.is_empty()) else {
-            return Err((Ruling::Open, without_value(metric)));
+            return Err((Ruling::Inconclusive, without_value(metric)));
         };
         let logs: Vec<f64> = values.iter().map(|value| value.value.ln()).collect();
         let at_least = values.iter().any(|value| value.at_least);
@@ -228,15 +232,15 @@ impl Bench<'_> {
             return Err(self.too_early());
         }
         let found = measured::failed(self.record, index, &self.family);
-        found.ok_or_else(|| (Ruling::Open, "there were no requests".to_owned()))
+        found.ok_or_else(|| (Ruling::Inconclusive, "there were no requests".to_owned()))
     }
 
     fn estimate(&self, logs: &[f64]) -> Found {
         let critical_t = self.family.critical_t(logs.len()).ok_or_else(|| self.too_early())?;
         match stats::Estimate::of(logs, critical_t) {
             Ok(estimate) => Ok(Measured::of(&estimate)),
-            Err(stats::Error::NoSpread { .. }) => Err((Ruling::Open, NO_SPREAD.to_owned())),
-            Err(_) => Err((Ruling::Open, "the blocks are too far apart for an interval".to_owned())),
+            Err(stats::Error::NoSpread { .. }) => Err((Ruling::Inconclusive, NO_SPREAD.to_owned())),
+            Err(_) => Err((Ruling::Inconclusive, "the blocks are too far apart for an interval".to_owned())),
         }
     }
 
@@ -254,7 +258,7 @@ impl Bench<'_> {
         } else {
             "no interval before the end of the run".to_owned()
         };
-        (Ruling::Open, reason)
+        (Ruling::Inconclusive, reason)
     }
 
     fn blocks_needed(&self, measured: &Measured, limit: &Limit, subject: Subject) -> Option<u32> {

@@ -8,15 +8,11 @@ mod across;
 mod assumption;
 mod calibration;
 mod comparison;
-mod crosscheck;
-mod difference;
 mod effect;
 mod essentials;
 mod failure;
 mod gate;
 mod generators;
-mod grid;
-mod machines;
 mod metric;
 mod no_success;
 mod pointless;
@@ -30,25 +26,23 @@ pub mod checks;
 pub mod series;
 
 pub use aa::AaCheck;
-pub use across::{Across, MEMORY_TOLERANCE, Shift, across, differences, other_machine};
+pub use across::{
+    Across, MEMORY_TOLERANCE, Shift, across, differences, machine_mark, machines, other_machine,
+};
 pub use assumption::{Assumption, Standing};
 pub use calibration::{Calibration, Copies, Found, Noise, POWER, Steal};
-pub use comparison::{Comparison, Exploratory, Outcome};
-pub use crosscheck::CrossCheck;
-pub use difference::Difference;
+pub use comparison::{Comparison, CrossCheck, Difference, Exploratory, Outcome};
 pub use effect::{Effect, Kind};
 pub use essentials::{Compared, ESSENTIALS_VERSION, Essentials, Figure, plan_mark};
 pub use failure::{Failure, failures};
 pub use gate::{Gate, Judgement, Measured, Ruling, Unfit, gated, limits_settled};
 pub use generators::{GeneratorShare, generators};
-pub use grid::{Grid, grids};
-pub use machines::{machine_mark, machines};
 pub use metric::metrics;
 pub use model::{Check, Finding, Grade, Unit};
 pub use no_success::NoSuccess;
 pub use pointless::{fruitless, untreated, void_for_good};
 pub use rule::{rule, rule_of};
-pub use series::{Series, ratios_by_block, series};
+pub use series::{Grid, Series, grids, ratios_by_block, series};
 pub use service::{SERVING_SHARE_MIN, ServiceCost};
 pub use spread::Spread;
 pub use trend::{Asked, Dated, Line, LineOf, Point, Shifted, Stretch, TREND_SEED, Trend, trend};
@@ -83,7 +77,7 @@ pub struct Conclusion {
     pub aa: Option<AaCheck>,
     /// What qualifies or voids the result, the gravest first.
     pub findings: Vec<Finding>,
-    /// What the result takes for granted, and what this record shows of it.
+    /// The assumptions of the result, and what this record shows of them.
     pub assumptions: Vec<Assumption>,
     /// Each generator's share of the load, in their order; none where load came from the run's own process.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -161,9 +161,9 @@ fn code(gated: &Gated<'_>, conclusion: &Conclusion) -> ExitCode {
         (Some((Unfit::Failed, _)), _) => return exit::of_record(gated.record, conclusion),
         (Some((Unfit::Interrupted, _)), _) => INTERRUPTED,
         (Some((Unfit::Void | Unfit::Unfinished, _)), _) | (None, None) => VOID,
-        (None, Some(Ruling::Broken)) => BROKEN,
-        (None, Some(Ruling::Open)) if !gated.allow_open => OPEN,
-        (None, Some(Ruling::Open | Ruling::Kept)) => return ExitCode::SUCCESS,
+        (None, Some(Ruling::Fail)) => BROKEN,
+        (None, Some(Ruling::Inconclusive)) if !gated.allow_open => OPEN,
+        (None, Some(Ruling::Inconclusive | Ruling::Pass)) => return ExitCode::SUCCESS,
     };
     ExitCode::from(code)
 }

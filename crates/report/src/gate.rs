@@ -71,9 +71,9 @@ impl Gated<'_> {
     /// Whether the change may go in.
     pub fn passes(&self) -> bool {
         match self.gate.ruling() {
-            Some(Ruling::Kept) => true,
-            Some(Ruling::Open) => self.allow_open,
-            Some(Ruling::Broken) | None => false,
+            Some(Ruling::Pass) => true,
+            Some(Ruling::Inconclusive) => self.allow_open,
+            Some(Ruling::Fail) | None => false,
         }
     }
 
@@ -89,30 +89,31 @@ impl Gated<'_> {
             };
         }
         let of = |ruling| self.gate.judgements.iter().filter(|judgement| judgement.ruling == ruling).count();
-        let (passing, inconclusive, failing) = (of(Ruling::Kept), of(Ruling::Open), of(Ruling::Broken));
+        let (passing, inconclusive, failing) = (of(Ruling::Pass), of(Ruling::Inconclusive), of(Ruling::Fail));
         let all = passing + inconclusive + failing;
         let some = |some: usize, one: &str, many: &str| {
             let noun = if all == 1 { "limit" } else { "limits" };
             format!("{some} of {all} {noun} {}", if some == 1 { one } else { many })
         };
         match self.gate.ruling() {
-            Some(Ruling::Broken) if inconclusive > 0 => {
+            Some(Ruling::Fail) if inconclusive > 0 => {
                 format!("{}, {inconclusive} inconclusive", some(failing, "fails", "fail"))
             }
-            Some(Ruling::Broken) => some(failing, "fails", "fail"),
-            Some(Ruling::Open) => {
+            Some(Ruling::Fail) => some(failing, "fails", "fail"),
+            Some(Ruling::Inconclusive) => {
                 let passing = if self.allow_open { "; let pass by --allow-open" } else { "" };
                 let told = some(inconclusive, "is inconclusive", "are inconclusive");
                 format!("{told}, none fails{}{passing}", self.advice())
             }
-            Some(Ruling::Kept) | None if all == 1 => "the limit passes".to_owned(),
-            Some(Ruling::Kept) | None => format!("all {all} limits pass"),
+            Some(Ruling::Pass) | None if all == 1 => "the limit passes".to_owned(),
+            Some(Ruling::Pass) | None => format!("all {all} limits pass"),
         }
     }
 
     /// What would decide inconclusive limits.
     fn advice(&self) -> String {
-        let open = || self.gate.judgements.iter().filter(|judgement| judgement.ruling == Ruling::Open);
+        let open =
+            || self.gate.judgements.iter().filter(|judgement| judgement.ruling == Ruling::Inconclusive);
         let needed: Option<Vec<u32>> = open().map(|judgement| judgement.blocks_needed).collect();
         let blocks = open().filter_map(|judgement| Some(judgement.measured?.blocks)).max();
         match (needed.and_then(|needed| needed.into_iter().max()), blocks) {
@@ -150,17 +151,17 @@ impl Gated<'_> {
 /// What a limit came to, in a word.
 pub(crate) fn word_of(ruling: Ruling) -> &'static str {
     match ruling {
-        Ruling::Kept => "pass",
-        Ruling::Open => "inconclusive",
-        Ruling::Broken => "fail",
+        Ruling::Pass => "pass",
+        Ruling::Inconclusive => "inconclusive",
+        Ruling::Fail => "fail",
     }
 }
 
 fn tone(ruling: Ruling) -> Tone {
     match ruling {
-        Ruling::Kept => Tone::Good,
-        Ruling::Open => Tone::Doubtful,
-        Ruling::Broken => Tone::Bad,
+        Ruling::Pass => Tone::Good,
+        Ruling::Inconclusive => Tone::Doubtful,
+        Ruling::Fail => Tone::Bad,
     }
 }
 

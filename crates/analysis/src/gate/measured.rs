@@ -1,4 +1,4 @@
-//! What a limit is held against: a value with its interval, and on which side of the limit it lies.
+//! What is compared with a limit: a value with its interval, and on which side of the limit it lies.
 
 use plan::Limit;
 use record::{Record, Slice, Trial};
@@ -43,19 +43,19 @@ impl Measured {
         Measured { value: least, low: least, high: None, blocks, sd_log: None }
     }
 
-    /// Kept or broken where the whole interval is on one side.
-    pub(super) fn against(&self, limit: &Limit) -> Ruling {
+    /// Pass or fail where the whole interval is on one side.
+    pub(super) fn ruling(&self, limit: &Limit) -> Ruling {
         let bound = limit.bound.value();
         let (below, above) = (self.high.is_some_and(|high| high < bound), self.low > bound);
-        let (kept, broken) = if limit.figure.wants_more() {
+        let (pass, fail) = if limit.figure.wants_more() {
             (above, self.high.is_some_and(|high| high <= bound))
         } else {
             (below, self.low >= bound)
         };
-        match (kept, broken) {
-            (true, _) => Ruling::Kept,
-            (_, true) => Ruling::Broken,
-            _ => Ruling::Open,
+        match (pass, fail) {
+            (true, _) => Ruling::Pass,
+            (_, true) => Ruling::Fail,
+            _ => Ruling::Inconclusive,
         }
     }
 }

@@ -29,11 +29,11 @@ fn a_limit_is_kept_or_broken_by_the_interval_that_the_report_prints_and_open_wit
     let conclusion = conclude(&record);
     let estimate = conclusion.comparisons[0].estimate.expect("the kept record has one");
     let at = |ratio: f64| format!("throughput > {:+.6}%", (ratio - 1.0) * 100.0);
-    assert_eq!(ruling(&record, &at(estimate.low - 1e-6)), Ruling::Kept);
-    assert_eq!(ruling(&record, &at(estimate.low + 1e-6)), Ruling::Open);
-    assert_eq!(ruling(&record, &at(estimate.ratio)), Ruling::Open);
-    assert_eq!(ruling(&record, &at(estimate.high - 1e-6)), Ruling::Open);
-    assert_eq!(ruling(&record, &at(estimate.high + 1e-6)), Ruling::Broken);
+    assert_eq!(ruling(&record, &at(estimate.low - 1e-6)), Ruling::Pass);
+    assert_eq!(ruling(&record, &at(estimate.low + 1e-6)), Ruling::Inconclusive);
+    assert_eq!(ruling(&record, &at(estimate.ratio)), Ruling::Inconclusive);
+    assert_eq!(ruling(&record, &at(estimate.high - 1e-6)), Ruling::Inconclusive);
+    assert_eq!(ruling(&record, &at(estimate.high + 1e-6)), Ruling::Fail);
     let judged = gate(&record, &["throughput > -3%"]).judgements.remove(0);
     let measured = judged.measured.expect("an interval");
     assert_eq!(
@@ -46,7 +46,7 @@ fn a_limit_is_kept_or_broken_by_the_interval_that_the_report_prints_and_open_wit
     let shared = two.judgements[0].measured.expect("an interval");
     assert!(shared.low < alone.low && shared.high > alone.high, "{shared:?} {alone:?}");
     // In this record every trial has the very same peak.
-    assert_eq!((two.judgements[1].measured, two.ruling()), (None, Some(Ruling::Open)));
+    assert_eq!((two.judgements[1].measured, two.ruling()), (None, Some(Ruling::Inconclusive)));
 }
 
 #[test]
@@ -60,13 +60,13 @@ fn amounts_are_about_candidates_and_their_intervals_are_over_blocks() {
     let high = measured.high.expect("an end");
     assert!((measured.value / figure - 1.0).abs() < 1e-9 && measured.low < figure && figure < high);
     for (at, wanted) in
-        [(measured.low * 0.999, Ruling::Kept), (figure, Ruling::Open), (high * 1.001, Ruling::Broken)]
+        [(measured.low * 0.999, Ruling::Pass), (figure, Ruling::Inconclusive), (high * 1.001, Ruling::Fail)]
     {
         assert_eq!(ruling(&record, &format!("throughput > {at:.6}/s")), wanted, "{at}");
     }
     // Nobody has seen a failure, and yet nobody knows that there is none in a million.
-    assert_eq!(ruling(&record, "failed < 0.0001%"), Ruling::Open);
-    assert_eq!(ruling(&record, "failed < 5%"), Ruling::Kept);
+    assert_eq!(ruling(&record, "failed < 0.0001%"), Ruling::Inconclusive);
+    assert_eq!(ruling(&record, "failed < 5%"), Ruling::Pass);
 }
 
 #[test]
@@ -171,13 +171,10 @@ fn a_candidate_that_never_succeeds_breaks_every_limit_and_a_baseline_that_never_
         gate(&record, &["throughput > -3%", "throughput > 1/s", "failed < 1%"])
     };
     let candidate = without(1);
-    assert!(
-        candidate.judgements.iter().all(|judgement| judgement.ruling == Ruling::Broken),
-        "{candidate:#?}"
-    );
+    assert!(candidate.judgements.iter().all(|judgement| judgement.ruling == Ruling::Fail), "{candidate:#?}");
     let baseline = without(0);
     let rulings: Vec<Ruling> = baseline.judgements.iter().map(|judgement| judgement.ruling).collect();
-    assert_eq!(rulings, [Ruling::Open, Ruling::Kept, Ruling::Kept]);
+    assert_eq!(rulings, [Ruling::Inconclusive, Ruling::Pass, Ruling::Pass]);
     let reason = baseline.judgements[0].reason.as_deref().unwrap_or_default();
     assert!(reason.contains(&sound().header.plan.variants[0].name), "{reason}");
 }

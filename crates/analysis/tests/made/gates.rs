@@ -36,9 +36,9 @@ impl Course<'_> {
             let (ruling, took) = self.run(&mut maker);
             blocks += took;
             match ruling {
-                Ruling::Broken => broken += 1,
-                Ruling::Kept => kept += 1,
-                Ruling::Open => open += 1,
+                Ruling::Fail => broken += 1,
+                Ruling::Pass => kept += 1,
+                Ruling::Inconclusive => open += 1,
             }
         }
         Rates { broken: share(broken), kept: share(kept), open: share(open), blocks: share(blocks) }

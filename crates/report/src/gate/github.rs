@@ -19,7 +19,7 @@ impl Gated<'_> {
             let found = self.gate.judgements.iter().filter(move |judgement| judgement.ruling == ruling);
             found.take(SHOWN_MAX).map(move |judgement| annotation(kind, file, judgement))
         };
-        of(Ruling::Broken, "error").chain(of(Ruling::Open, "warning")).collect()
+        of(Ruling::Fail, "error").chain(of(Ruling::Inconclusive, "warning")).collect()
     }
 }
 
