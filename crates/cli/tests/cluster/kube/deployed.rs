@@ -254,7 +254,7 @@ fn what_cannot_be_loaded_is_told_before_anything_starts() {
         &namespace,
         &of(r#"service = "shop""#),
         3,
-        &[&place, "no pod stands behind it: none has app=nobody"],
+        &[&place, "no pod is behind it: none has app=nobody"],
     );
     refused(
         &namespace,
