@@ -34,7 +34,7 @@ impl Merging {
         self.slice.absorb(slice);
     }
 
-    /// The sum of all, with their threads and parts in the order of the generators, whoever came first.
+    /// The sum of all, with their threads and parts in the order of the generators, whichever came first.
     pub fn finish(mut self) -> (Slice, Vec<Part>) {
         self.arrived.sort_by_key(|arrived| arrived.index);
         let mut parts = Vec::with_capacity(self.arrived.len());
