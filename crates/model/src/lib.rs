@@ -13,8 +13,8 @@ mod metric;
 mod slice;
 
 pub use capture::{
-    AgentSeen, Capture, CaptureKind, CapturedProcess, CapturedService, NodeCounters, Pauses, ProfileFile,
-    ThreadUse,
+    Absence, AgentSeen, Capture, CaptureKind, CapturedProcess, CapturedService, Missing, NodeCounters, Pauses,
+    ProfileFile, ThreadUse,
 };
 pub use deployed::{Deployed, PodSeen};
 pub use event::{

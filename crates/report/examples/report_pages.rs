@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 use analysis::conclude;
-use explain::{Explanation, Kind};
+use explain::{Explanation, Kind, flame};
 use plan::{Comparison, Metric, Rate};
-use proofload_report::{flame, page};
+use proofload_report::page;
 use record::{ErrorCount, OpenLoop, Record, Slice};
 use stats::Latencies;
 
-#[path = "../tests/explained/mod.rs"]
+#[path = "../../explain/tests/explained/mod.rs"]
 mod explained;
 #[path = "../tests/records/mod.rs"]
 mod records;

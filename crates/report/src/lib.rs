@@ -1,4 +1,4 @@
-//! What people see of a record: text for a terminal, Markdown, JSON, CSV, a page, the verdict plot, flame graphs. Pure.
+//! What people see of a record: text for a terminal, Markdown, JSON, CSV, a page, the verdict plot. Pure.
 //!
 //! Every form of a report is drawn from one [`Sheet`], so that none can say what another does not. Nothing is
 //! concluded here; that is `audit`'s work.
@@ -19,7 +19,6 @@ mod spreadsheet;
 mod surveyed;
 mod text;
 
-pub mod flame;
 pub mod history;
 pub mod page;
 pub mod plot;

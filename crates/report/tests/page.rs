@@ -13,6 +13,7 @@ use record::Record;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+#[path = "../../explain/tests/explained/mod.rs"]
 mod explained;
 mod records;
 

@@ -7,6 +7,7 @@ use plan::Metric;
 use proofload_report::{json, schema};
 use serde_json::{Map, Value};
 
+#[path = "../../explain/tests/explained/mod.rs"]
 mod explained;
 mod records;
 

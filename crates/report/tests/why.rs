@@ -2,8 +2,8 @@
 
 use analysis::conclude;
 use explain::{
-    Change, Comparison, Cost, Doubt, Explanation, Frame, Interval, Kind, LineCost, Node, Package, Row,
-    Subject, Tax, Tree, Waiting, WorkerShare,
+    Change, Comparison, Cost, Doubt, DoubtKind, Explanation, Frame, Interval, Kind, LineCost, Node, Package,
+    Row, Subject, Tax, Tree, Waiting, WorkerShare,
 };
 use proofload_report::why::{self, Unit};
 use proofload_report::{Sheet, markdown, text};
@@ -132,7 +132,7 @@ fn explanation() -> Explanation {
         subjects: vec![baseline, variant],
         comparisons: vec![comparison],
         doubts: vec![Doubt {
-            check: "kernel_refuses".into(),
+            check: DoubtKind::PerfNotAllowed,
             evidence: "no native profiles: kernel.perf_event_paranoid is 3".into(),
             remedy: "sysctl kernel.perf_event_paranoid=1".into(),
         }],

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use record::CaptureKind;
 
 use super::compare_trees;
-use crate::{Explanation, Frame, Interval, Kind, Node, Tree, sums};
+use crate::{Explanation, Frame, Interval, Kind, Node, Tree, tree};
 pub(crate) use made::{Made, Worker, calls, function, packaged, plain_service, together};
 
 fn spin() -> Frame {
@@ -31,7 +31,7 @@ fn spinning() -> Made {
     let part = |pid: u32, share: f64, requests: u64| Worker {
         pid,
         requests: Some(requests),
-        ..Worker::with(sums::scaled(&whole, |_| share))
+        ..Worker::with(tree::scaled(&whole, |_| share))
     };
     made.rounds(1, &[part(100, 0.75, 75), part(200, 0.25, 25)]);
     made
@@ -258,7 +258,7 @@ fn a_leak_shows_in_the_heap() {
                 CaptureKind::Heap,
                 round,
                 variant,
-                &[Worker::with(sums::scaled(&calls(&[&keeps], 1.0), |_| bytes / 1e3))],
+                &[Worker::with(tree::scaled(&calls(&[&keeps], 1.0), |_| bytes / 1e3))],
             );
         }
     }
@@ -379,7 +379,7 @@ proptest! {
     fn twice_the_requests_in_twice_the_time_cost_the_same(tree in any_tree(), times in 2u64..50) {
         let mut made = Made::new();
         made.rounds(0, &[Worker::with(tree.clone())]);
-        let longer = Worker::with(sums::scaled(&tree, |_| times as f64));
+        let longer = Worker::with(tree::scaled(&tree, |_| times as f64));
         made.rounds(1, &[Worker { requests: Some(100 * times), ..longer }]);
         for capture in made.record.captures.iter_mut().filter(|capture| capture.variant == 1) {
             capture.requests *= times;

@@ -5,42 +5,29 @@ use explain::Interval;
 
 use crate::figure::{added_column, bytes, column, micros};
 
-/// What the values of a tree are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
-    /// Microseconds of CPU time per request.
-    MicrosPerRequest,
-    /// Nanoseconds of CPU time, all together.
-    Nanoseconds,
-    /// Bytes per request.
-    BytesPerRequest,
-    /// Bytes, all together.
-    Bytes,
+pub use explain::Unit;
+
+/// Figures in a unit.
+pub(crate) trait Shown: Sized + Copy {
+    /// Changes below this are none: half a microsecond in a hundred requests, and less than a byte.
+    fn least(self) -> f64;
+    /// A value as people read it.
+    fn show(self, value: f64) -> String;
+    /// What one is in microseconds or bytes.
+    fn scale(self) -> f64;
+    /// Values that stand below each other, a dash where there is none.
+    fn column(self, values: impl Iterator<Item = Option<f64>>) -> Vec<String>;
+    /// Both ends of intervals that stand below each other; a dash where one capture is all there is.
+    fn ranges<'a>(self, intervals: impl Iterator<Item = &'a Interval> + Clone) -> Vec<String>;
+    /// Differences that stand below each other, with their signs, and their intervals where they have one: with one capture both ends
+    /// are the value.
+    fn changes<'a>(self, differences: impl Iterator<Item = &'a Interval>) -> Vec<(String, Option<String>)>;
+    /// A difference in microseconds or bytes.
+    fn scaled(self, difference: &Interval) -> Difference;
 }
 
-impl Unit {
-    /// Its name for programs: the end of a field's name.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Unit::MicrosPerRequest => "us_per_request",
-            Unit::Nanoseconds => "ns",
-            Unit::BytesPerRequest => "bytes_per_request",
-            Unit::Bytes => "bytes",
-        }
-    }
-
-    /// What is counted, for headings.
-    pub(crate) fn of_what(self) -> &'static str {
-        match self {
-            Unit::MicrosPerRequest => "CPU time per request",
-            Unit::Nanoseconds => "CPU time",
-            Unit::BytesPerRequest => "bytes kept per request",
-            Unit::Bytes => "bytes kept",
-        }
-    }
-
-    /// Changes below this are none: half a microsecond in a hundred requests, and less than a byte.
-    pub(crate) fn least(self) -> f64 {
+impl Shown for Unit {
+    fn least(self) -> f64 {
         match self {
             Unit::MicrosPerRequest => 0.005,
             Unit::Nanoseconds => 5.0,
@@ -48,8 +35,7 @@ impl Unit {
         }
     }
 
-    /// A value as people read it.
-    pub(crate) fn show(self, value: f64) -> String {
+    fn show(self, value: f64) -> String {
         match self {
             // What is below the least that sampling tells is nothing.
             Unit::MicrosPerRequest | Unit::Nanoseconds if value.abs() < self.least() => "0 µs".to_owned(),
@@ -59,24 +45,17 @@ impl Unit {
         }
     }
 
-    /// What one is in microseconds or bytes.
     fn scale(self) -> f64 {
         if self == Unit::Nanoseconds { 1e-3 } else { 1.0 }
     }
 
-    fn is_time(self) -> bool {
-        matches!(self, Unit::MicrosPerRequest | Unit::Nanoseconds)
-    }
-
-    /// Values that stand below each other, a dash where there is none.
-    pub(crate) fn column(self, values: impl Iterator<Item = Option<f64>>) -> Vec<String> {
+    fn column(self, values: impl Iterator<Item = Option<f64>>) -> Vec<String> {
         let told = |value: f64| if value.abs() < self.least() { 0.0 } else { value * self.scale() };
         let unit = if self.is_time() { series::Unit::Microseconds } else { series::Unit::Bytes };
         column(unit, &values.map(|value| value.map(told)).collect::<Vec<_>>())
     }
 
-    /// Both ends of intervals that stand below each other; a dash where one capture is all there is.
-    pub(crate) fn ranges<'a>(self, intervals: impl Iterator<Item = &'a Interval> + Clone) -> Vec<String> {
+    fn ranges<'a>(self, intervals: impl Iterator<Item = &'a Interval> + Clone) -> Vec<String> {
         let known = |of: &&Interval| of.high > of.low;
         let ends = intervals.clone().filter(known).flat_map(|of| [Some(of.low.max(0.0)), Some(of.high)]);
         let ends = self.column(ends);
@@ -89,12 +68,7 @@ impl Unit {
         intervals.map(|of| if known(&of) { told.next() } else { None }.unwrap_or_else(dash)).collect()
     }
 
-    /// Differences that stand below each other, with their signs, and their intervals where they have one: with one capture both ends
-    /// are the value.
-    pub(crate) fn changes<'a>(
-        self,
-        differences: impl Iterator<Item = &'a Interval>,
-    ) -> Vec<(String, Option<String>)> {
+    fn changes<'a>(self, differences: impl Iterator<Item = &'a Interval>) -> Vec<(String, Option<String>)> {
         added_column(&differences.map(|difference| self.scaled(difference)).collect::<Vec<_>>())
     }
 

@@ -6,6 +6,7 @@ use explain::{Change, Comparison, Cost, Explanation, Frame, Kind, Subject, Waiti
 
 use super::columns::{Figures, beside, with_figures};
 use super::name::{function, harmless, place};
+use super::unit::Shown as _;
 use super::unit::percent;
 use super::{Table, Unit, Why, calls};
 use crate::figure::{count, signed};
