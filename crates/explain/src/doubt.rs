@@ -3,13 +3,11 @@
 //! A note is what one part saw, a doubt is what people read: notes of one kind on the same service in the same variant become one doubt,
 //! with the figures of the first and how many there are.
 
-use model::Absence;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use model::{Absence, Code, Finding};
+use serde::{Deserialize, Deserializer};
 
 /// What can make an explanation doubtful.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DoubtKind {
     /// A process has no agent.
     AgentMissing,
@@ -50,85 +48,63 @@ pub enum DoubtKind {
     /// Variants without a round in common.
     Unpaired,
     /// Anything else that could not be captured.
-    #[serde(other)]
     NotCaptured,
+}
+
+/// Each kind with its stable name, and with what it means and what to do.
+const TABLE: [(DoubtKind, &str, &str); 20] = [
+    (DoubtKind::AgentMissing, "agent_missing", "functions of JavaScript are unknown; threads are known, and compiled code where native profiles are allowed. Either it is \
+                 not Node.js, or its Node.js is older than 18, or it sets NODE_OPTIONS itself or closes descriptors that it does not \
+                 know: have it keep the NODE_OPTIONS that it was given"),
+    (DoubtKind::AgentLost, "agent_lost", "the process ended or closed the agent's socket while it was watched, and its CPU time is unexplained; see the service's \
+                 logs in the record"),
+    (DoubtKind::WorkerUnprofiled, "worker_unprofiled", "its JavaScript is unknown and its CPU time is unexplained; the profiles of the others may still be like its own"),
+    (DoubtKind::NodeTooOld, "node_too_old", "functions of JavaScript are unknown; threads are known, and compiled code where native profiles are allowed. Run it with \
+                 Node.js 18 or later; or profile it by hand with `node --cpu-prof`, which 12 has, and read that with `proofload profile \
+                 FILE`"),
+    (DoubtKind::ProfileCutOff, "profile_cut_off", "a part of the window or the whole profile is missing: the process may have ended, or the disk may be full; run it again"),
+    (DoubtKind::SamplesStretched, "samples_stretched", "other work shared the processor while profiles were taken, so the costs of functions are shares of what the thread \
+                 really ran; give services processors of their own for finer figures"),
+    (DoubtKind::ProfilerTax, "profiler_tax", "the profiler changed what it observed; costs are of the service with it, and functions that are called often look more \
+                 expensive than they are"),
+    (DoubtKind::NotSteady, "not_steady", "the windows of a trial are not alike, so comparing them is doubtful: the service was still warming up, or the machine \
+                 changed; a longer `design.warmup` helps with the first"),
+    (DoubtKind::TaxUnknown, "tax_unknown", "without a window that has no profiler in it its cost is not known; run the captures again"),
+    (DoubtKind::PerfNotAllowed, "perf_not_allowed", "compiled code and the kernel are known by thread only, not by function; allow it with \
+                 `sysctl kernel.perf_event_paranoid=1` or CAP_PERFMON, and run the captures again"),
+    (DoubtKind::Minified, "minified", "names and lines are those of the minified file; put its source map beside it to have those of the source"),
+    (DoubtKind::ProfileNote, "profile_note", "names or times are a little less exact than they could be; figures stand"),
+    (DoubtKind::NoRequests, "no_requests", "there was no successful response during the capture, so there is no cost per request; see the errors of the measured \
+                 part first"),
+    (DoubtKind::TooFewSamples, "too_few_samples", "shares of functions are uncertain by several per cent; capture longer, or load it with more connections"),
+    (DoubtKind::OneRound, "one_round", "one round cannot show chance, so differences have no interval; capture three rounds or more"),
+    (DoubtKind::Unexplained, "unexplained", "a part of the CPU time is in no profile, such as that of processes that were not profiled or had ended; what is missing \
+                 may be what differs"),
+    (DoubtKind::ExplainedTooMuch, "explained_too_much", "profiles claim more CPU time than the kernel counted; their clocks or their windows do not fit, so do not rely on the \
+                 amounts"),
+    (DoubtKind::VersionsDiffer, "versions_differ", "a different Node.js is a difference of its own, unless it is what the experiment varies"),
+    (DoubtKind::Unpaired, "unpaired", "the variants were not captured in the same rounds, so the difference has no interval"),
+    (DoubtKind::NotCaptured, "not_captured", "this part of the explanation is missing; the rest stands"),
+];
+
+impl Code for DoubtKind {
+    fn code(&self) -> &str {
+        TABLE.iter().find(|row| row.0 == *self).map_or("not_captured", |row| row.1)
+    }
+}
+
+/// One that a later version names is something that was not captured.
+impl<'de> Deserialize<'de> for DoubtKind {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<DoubtKind, D::Error> {
+        let name = std::borrow::Cow::<str>::deserialize(deserializer)?;
+        Ok(TABLE.iter().find(|row| row.1 == name).map_or(DoubtKind::NotCaptured, |row| row.0))
+    }
 }
 
 impl DoubtKind {
     /// What it means and what to do.
-    pub fn remedy(self) -> &'static str {
-        match self {
-            DoubtKind::AgentMissing => {
-                "functions of JavaScript are unknown; threads are known, and compiled code where native profiles are allowed. Either it is \
-                 not Node.js, or its Node.js is older than 18, or it sets NODE_OPTIONS itself or closes descriptors that it does not \
-                 know: have it keep the NODE_OPTIONS that it was given"
-            }
-            DoubtKind::AgentLost => {
-                "the process ended or closed the agent's socket while it was watched, and its CPU time is unexplained; see the service's \
-                 logs in the record"
-            }
-            DoubtKind::WorkerUnprofiled => {
-                "its JavaScript is unknown and its CPU time is unexplained; the profiles of the others may still be like its own"
-            }
-            DoubtKind::NodeTooOld => {
-                "functions of JavaScript are unknown; threads are known, and compiled code where native profiles are allowed. Run it with \
-                 Node.js 18 or later; or profile it by hand with `node --cpu-prof`, which 12 has, and read that with `proofload profile \
-                 FILE`"
-            }
-            DoubtKind::ProfileCutOff => {
-                "a part of the window or the whole profile is missing: the process may have ended, or the disk may be full; run it again"
-            }
-            DoubtKind::SamplesStretched => {
-                "other work shared the processor while profiles were taken, so the costs of functions are shares of what the thread \
-                 really ran; give services processors of their own for finer figures"
-            }
-            DoubtKind::ProfilerTax => {
-                "the profiler changed what it observed; costs are of the service with it, and functions that are called often look more \
-                 expensive than they are"
-            }
-            DoubtKind::NotSteady => {
-                "the windows of a trial are not alike, so comparing them is doubtful: the service was still warming up, or the machine \
-                 changed; a longer `design.warmup` helps with the first"
-            }
-            DoubtKind::TaxUnknown => {
-                "without a window that has no profiler in it its cost is not known; run the captures again"
-            }
-            DoubtKind::PerfNotAllowed => {
-                "compiled code and the kernel are known by thread only, not by function; allow it with \
-                 `sysctl kernel.perf_event_paranoid=1` or CAP_PERFMON, and run the captures again"
-            }
-            DoubtKind::Minified => {
-                "names and lines are those of the minified file; put its source map beside it to have those of the source"
-            }
-            DoubtKind::ProfileNote => {
-                "names or times are a little less exact than they could be; figures stand"
-            }
-            DoubtKind::NoRequests => {
-                "there was no successful response during the capture, so there is no cost per request; see the errors of the measured \
-                 part first"
-            }
-            DoubtKind::TooFewSamples => {
-                "shares of functions are uncertain by several per cent; capture longer, or load it with more connections"
-            }
-            DoubtKind::OneRound => {
-                "one round cannot show chance, so differences have no interval; capture three rounds or more"
-            }
-            DoubtKind::Unexplained => {
-                "a part of the CPU time is in no profile, such as that of processes that were not profiled or had ended; what is missing \
-                 may be what differs"
-            }
-            DoubtKind::ExplainedTooMuch => {
-                "profiles claim more CPU time than the kernel counted; their clocks or their windows do not fit, so do not rely on the \
-                 amounts"
-            }
-            DoubtKind::VersionsDiffer => {
-                "a different Node.js is a difference of its own, unless it is what the experiment varies"
-            }
-            DoubtKind::Unpaired => {
-                "the variants were not captured in the same rounds, so the difference has no interval"
-            }
-            DoubtKind::NotCaptured => "this part of the explanation is missing; the rest stands",
-        }
+    fn remedy(self) -> &'static str {
+        TABLE.iter().find(|row| row.0 == self).map_or("", |row| row.2)
     }
 
     /// What the absence of something in a capture means here.
@@ -169,15 +145,7 @@ impl Note {
 }
 
 /// Something that makes an explanation doubtful, or a part of it that is missing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Doubt {
-    /// Stable name, such as `agent_missing`.
-    pub check: DoubtKind,
-    /// What was seen, with its figures.
-    pub evidence: String,
-    /// What it means and what to do.
-    pub remedy: String,
-}
+pub type Doubt = Finding<DoubtKind>;
 
 /// All doubts of an explanation, in the order in which they came up.
 #[derive(Debug, Default)]
@@ -207,7 +175,7 @@ impl Doubts {
         let doubt = |Noted { whose, kind, text, more }: Noted| {
             let begin = if whose.is_empty() { String::new() } else { format!("{whose}: ") };
             let end = if more == 0 { String::new() } else { format!(" (and {more} more like it)") };
-            Doubt { check: kind, evidence: format!("{begin}{text}{end}"), remedy: kind.remedy().to_owned() }
+            Finding::note(kind, format!("{begin}{text}{end}"), kind.remedy())
         };
         self.0.into_iter().map(doubt).collect()
     }

@@ -1,4 +1,8 @@
-//! What the values of a tree are counted in.
+//! What the values of a tree are counted in, and how they are written.
+
+use model::quantity::{NONE, bytes, column, differences, micros};
+
+use crate::Interval;
 
 /// What the values of a tree are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,5 +65,64 @@ impl Unit {
             Unit::BytesPerRequest | Unit::Bytes => 1e3,
             Unit::Nanoseconds => 1.0,
         }
+    }
+
+    /// Changes below this are none: half a microsecond in a hundred requests, and less than a byte.
+    pub fn least(self) -> f64 {
+        match self {
+            Unit::MicrosPerRequest => 0.005,
+            Unit::Nanoseconds => 5.0,
+            Unit::BytesPerRequest | Unit::Bytes => 1.0,
+        }
+    }
+
+    /// A value as people read it.
+    pub fn show(self, value: f64) -> String {
+        match self.is_time() {
+            // What is below the least that sampling tells is nothing.
+            true if value.abs() < self.least() => "0 µs".to_owned(),
+            true => micros(value * self.scale()),
+            false => bytes(value),
+        }
+    }
+
+    /// What one is in microseconds or bytes.
+    fn scale(self) -> f64 {
+        if self == Unit::Nanoseconds { 1e-3 } else { 1.0 }
+    }
+
+    fn quantity(self) -> model::Unit {
+        if self.is_time() { model::Unit::Us } else { model::Unit::Bytes }
+    }
+
+    /// Values that stand below each other, a dash where there is none.
+    pub fn column(self, values: impl Iterator<Item = Option<f64>>) -> Vec<String> {
+        let shown = |value: f64| if value.abs() < self.least() { 0.0 } else { value * self.scale() };
+        column(self.quantity(), &values.map(|value| value.map(shown)).collect::<Vec<_>>())
+    }
+
+    /// Both ends of intervals that stand below each other; a dash where one capture is all there is.
+    pub fn ranges<'a>(self, intervals: impl Iterator<Item = &'a Interval> + Clone) -> Vec<String> {
+        let known = |of: &&Interval| of.high > of.low;
+        let ends = intervals.clone().filter(known).flat_map(|of| [Some(of.low.max(0.0)), Some(of.high)]);
+        let ends = self.column(ends);
+        let mut ranges = ends.chunks_exact(2).map(|ends| {
+            // One unit for both where it is one.
+            let unit = ends[1].rsplit(' ').next().unwrap_or_default();
+            format!("{} to {}", ends[0].strip_suffix(unit).unwrap_or(&ends[0]).trim_end(), ends[1])
+        });
+        intervals
+            .map(|of| if known(&of) { ranges.next() } else { None }.unwrap_or_else(|| NONE.to_owned()))
+            .collect()
+    }
+
+    /// Differences that stand below each other, with their signs, and their intervals where they have one: with one capture both ends
+    /// are the value.
+    pub fn changes<'a>(self, all: impl Iterator<Item = &'a Interval>) -> Vec<(String, Option<String>)> {
+        let scaled = |of: &Interval| {
+            let [value, low, high] = [of.value, of.low, of.high].map(|value| value * self.scale());
+            (value, (low.is_finite() && high.is_finite() && high > low).then_some((low, high)))
+        };
+        differences(self.quantity(), &all.map(scaled).collect::<Vec<_>>())
     }
 }

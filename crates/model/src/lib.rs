@@ -3,27 +3,30 @@
 //! Every other crate speaks in these types. Must not: read files or clocks, judge a measurement, or draw anything.
 
 mod capture;
-pub mod check;
+mod check;
 mod deployed;
 mod event;
 mod finding;
 mod generator;
 mod machine;
 mod metric;
+pub mod quantity;
 mod slice;
 
 pub use capture::{
     Absence, AgentSeen, Capture, CaptureKind, CapturedProcess, CapturedService, Missing, NodeCounters, Pauses,
     ProfileFile, ThreadUse,
 };
+pub use check::{Check, CheckRow, Subject};
 pub use deployed::{Deployed, PodSeen};
 pub use event::{
     Allocation, EndReason, Ended, Event, Prepared, ProcessSeen, RateChosen, ServiceStarted, TrialEnded,
     TrialStarted, WarmUp, Witness, WorkersLost,
 };
-pub use finding::{Finding, Grade};
+pub use finding::{Code, Evidence, Finding, Grade, Remedy};
 pub use generator::{Generator, GeneratorLost, GeneratorPart};
-pub use metric::Metric;
+pub use metric::{Loop, Metric, MetricRow};
+pub use quantity::{Quantity, Unit};
 pub use slice::{
     ContractFailure, EndpointCounts, ErrorCount, GeneratorUse, MachineUse, OpenLoop, ServiceUse, Slice,
     SliceKind, TcpUse,

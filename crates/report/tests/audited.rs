@@ -7,7 +7,7 @@ use proofload_report::Audited;
 
 fn study(name: &str) -> Audit {
     let path =
-        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../transcript/tests/corpus/studies").join(name);
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../foreign/tests/corpus/studies").join(name);
     let mut reader = Reader::new(name);
     reader.feed(&std::fs::read(path).unwrap());
     Audit::of(vec![reader.finish()])

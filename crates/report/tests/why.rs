@@ -131,11 +131,7 @@ fn explanation() -> Explanation {
         rounds: 3,
         subjects: vec![baseline, variant],
         comparisons: vec![comparison],
-        doubts: vec![Doubt {
-            check: DoubtKind::PerfNotAllowed,
-            evidence: "no native profiles: kernel.perf_event_paranoid is 3".into(),
-            remedy: "sysctl kernel.perf_event_paranoid=1".into(),
-        }],
+        doubts: vec![Doubt::note(DoubtKind::PerfNotAllowed, "no native profiles: kernel.perf_event_paranoid is 3", "sysctl kernel.perf_event_paranoid=1")],
     }
 }
 

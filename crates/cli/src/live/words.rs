@@ -76,7 +76,7 @@ pub fn so_far(compared: &Compared) -> Option<String> {
     Some(match &compared.so_far {
         SoFar::Nothing => return None,
         SoFar::Withheld => "nothing is shown before the end".to_owned(),
-        SoFar::Ratio(ratio) => format!("{} (no interval yet)", change_alone(*ratio)),
+        SoFar::Ratio(ratio) => format!("{} (no interval yet)", change_alone(*ratio, 0)),
         SoFar::Same(ratio) => format!("{} in every block, so no interval", factor(*ratio)),
         SoFar::Interval(estimate) => {
             let (value, interval) = change(estimate);

@@ -5,9 +5,10 @@ mod made;
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use record::CaptureKind;
+use model::{Absence, CaptureKind, Code as _, Missing};
 
 use super::compare_trees;
+use crate::doubt::{DoubtKind, Note};
 use crate::{Explanation, Frame, Interval, Kind, Node, Tree, tree};
 pub(crate) use made::{Made, Worker, calls, function, packaged, plain_service, together};
 
@@ -16,7 +17,7 @@ fn spin() -> Frame {
 }
 
 fn checks(explanation: &Explanation) -> Vec<&str> {
-    explanation.doubts.iter().map(|doubt| doubt.check.as_str()).collect()
+    explanation.doubts.iter().map(|doubt| doubt.check.code()).collect()
 }
 
 fn near(one: f64, other: f64) -> bool {
@@ -149,8 +150,7 @@ fn a_worker_without_a_profile_is_unexplained_and_told() {
     assert!(found.doubts[0].evidence.ends_with("(and 2 more like it)"));
     assert!(!found.subjects[0].workers[1].profiled);
     for capture in made.of(CaptureKind::Cpu) {
-        let why = "Node.js 16.20.2 is too old: at least 18 is needed";
-        capture.services[0].processes[1].agents[0].failed = Some(why.into());
+        capture.services[0].processes[1].agents[0].versions.insert("node".into(), "16.20.2".into());
     }
     assert_eq!(checks(&made.explained(0.0)), ["node_too_old", "unexplained"]);
 }
@@ -171,7 +171,7 @@ fn a_service_without_the_agent_is_told_and_its_threads_are_counted() {
         capture.services[0].processes[0].agents.clear();
         capture.services[0]
             .missing
-            .push("the kernel does not allow native profiles: kernel.perf_event_paranoid is 4".into());
+            .push(Missing::new(Absence::NativeStacks, "kernel.perf_event_paranoid is 4"));
     }
     let found = made.explained(0.0);
     assert_eq!(checks(&found), ["agent_missing", "perf_not_allowed", "unexplained"]);
@@ -200,7 +200,7 @@ fn a_profile_that_is_cut_off_is_a_doubt_and_no_failure() {
     for capture in made.of(CaptureKind::Cpu).filter(|capture| capture.variant == 1) {
         let agent = &mut capture.services[0].processes[0].agents[0];
         agent.profile =
-            agent.profile.take().map(|file| record::ProfileFile { path: "nowhere".into(), ..file });
+            agent.profile.take().map(|file| model::ProfileFile { path: "nowhere".into(), ..file });
     }
     let found = made.explained(200.0);
     assert_eq!(checks(&found), ["profile_cut_off", "unexplained"]);
@@ -233,7 +233,7 @@ fn too_little_to_go_by_is_told() {
     let mut made = Made::new();
     made.capture(1, 0, &[Worker::with(plain_service())]);
     made.capture(1, 1, &[Worker::with(plain_service())]);
-    made.notes.push("dist/app.js: minified, and there is no source map".into());
+    made.notes.push(Note::new(DoubtKind::Minified, "dist/app.js: minified, and there is no source map"));
     for capture in made.of(CaptureKind::Cpu).filter(|capture| capture.variant == 1) {
         (capture.requests, capture.errors) = (0, 50);
         capture.services[0].processes[0].agents[0].versions.insert("node".into(), "24.0.0".into());

@@ -105,7 +105,7 @@ fn on_a_machine_that_is_never_ours_blocks_count_once_dropping_them_does_not_help
     );
     let conclusion = conclude(&record);
     assert_eq!((reason(&record), conclusion.comparisons[0].outcome), (&EndReason::Decided, Outcome::Better));
-    let found: Vec<&str> = conclusion.findings.iter().map(|finding| finding.check).collect();
+    let found: Vec<&str> = conclusion.findings.iter().map(|finding| finding.check.name()).collect();
     assert_eq!(found, ["blocks_dropped", "steal"]);
 
     // Nor is one dropped for which there is no time any more, and whoever asks for it gets all of them.
@@ -130,7 +130,7 @@ fn what_was_measured_in_a_dropped_block_voids_nothing() {
     result.expect("a dropped block is no error");
     let conclusion = conclude(&record);
     assert_eq!((dropped(&record), conclusion.comparisons[0].outcome), (vec![3], Outcome::Better));
-    let found: Vec<&str> = conclusion.findings.iter().map(|finding| finding.check).collect();
+    let found: Vec<&str> = conclusion.findings.iter().map(|finding| finding.check.name()).collect();
     assert_eq!(found, ["blocks_dropped"]);
 }
 

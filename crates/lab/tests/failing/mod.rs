@@ -44,7 +44,7 @@ fn a_variant_that_never_answers_is_told_so_and_the_others_are_judged() {
         assert_eq!(comparison.no_success.as_deref(), Some(answer.as_str()));
         assert!(comparison.estimate.is_none() && comparison.ratio_so_far.is_none() && requests > 0);
         assert!(comparison.exploratory.is_empty());
-        let found: Vec<&str> = conclusion.findings.iter().map(|finding| finding.check).collect();
+        let found: Vec<&str> = conclusion.findings.iter().map(|finding| finding.check.name()).collect();
         assert_eq!(found, ["no_success"], "what only follows from it is not told as well: {looks:?}");
         assert!(!conclusion.is_void());
         let ended = if looks == LookRule::Once { &EndReason::LastLook } else { &EndReason::Decided };

@@ -32,7 +32,7 @@ fn dropped(record: &Record) -> Vec<u32> {
 }
 
 fn found(record: &Record) -> Vec<(&'static str, Grade)> {
-    conclude(record).findings.iter().map(|finding| (finding.check, finding.grade)).collect()
+    conclude(record).findings.iter().map(|finding| (finding.check.name(), finding.grade)).collect()
 }
 
 fn reason(record: &Record) -> &EndReason {

@@ -103,7 +103,7 @@ fn a_copy_that_is_slower_voids_the_run_and_one_that_is_not_does_not() {
         let conclusion = conclude(&record);
         let aa = conclusion.aa.as_ref().expect("it was asked for");
         assert!(aa.differs == differs && aa.estimate.is_some(), "{aa:?}");
-        assert_eq!(conclusion.findings.iter().any(|finding| finding.check == "aa_differs"), differs);
+        assert_eq!(conclusion.findings.iter().any(|finding| finding.check.name() == "aa_differs"), differs);
         assert_eq!(conclusion.is_void(), differs);
         let [comparison] = &conclusion.comparisons[..] else { panic!("the copy is no comparison") };
         assert_eq!(comparison.outcome, if differs { Outcome::Void } else { Outcome::Better });
@@ -179,8 +179,11 @@ fn a_variant_without_a_value_in_one_block_is_not_judged_by_its_other_blocks() {
     let (record, result, _folder) = run(brief(plan(2), 8), 6, &mut world);
     result.expect("a void run is no error");
     let conclusion = conclude(&record);
-    let said =
-        conclusion.findings.iter().find(|finding| finding.check == "value_missing").expect("it is said");
+    let said = conclusion
+        .findings
+        .iter()
+        .find(|finding| finding.check.name() == "value_missing")
+        .expect("it is said");
     assert!(said.evidence.contains("in 1 of 8 trials no response came within a window of 0.5 s"), "{said:?}");
     assert!(said.remedy.contains("design.slice"), "{said:?}");
     assert_eq!(conclusion.comparisons[0].outcome, Outcome::Void);

@@ -100,7 +100,7 @@ fn slow_services_get_slices_longer_than_their_responses_within_the_budget() {
         assert_within_budget(&record, &what);
         assert!(record.complete_blocks().count() >= least, "{what}: {:?}", record.ended);
         let conclusion = analysis::conclude(&record);
-        let missing = conclusion.findings.iter().any(|finding| finding.check == "value_missing");
+        let missing = conclusion.findings.iter().any(|finding| finding.check.name() == "value_missing");
         assert!(!missing || variants > 12, "{what}: {:?}", conclusion.findings);
     }
 }

@@ -10,7 +10,6 @@ use super::columns::beside;
 use super::long::{heavy, top_down};
 use super::name::{at_line, function, harmless, package, place};
 use super::text::table_text;
-use super::unit::Shown as _;
 use super::unit::percent;
 use super::words::{changes, functions, table};
 use super::{Table, Unit, calls};

@@ -3,7 +3,6 @@
 use explain::{Change, Interval};
 
 use super::Unit;
-use super::unit::Shown as _;
 use super::unit::dash;
 
 /// The figures of a change.

@@ -6,7 +6,6 @@ use super::columns::beside;
 use super::name::{at_line, both, function, harmless, place};
 use super::table::cut;
 use super::text::{doubts, method, reason_text, table_text};
-use super::unit::Shown as _;
 use super::unit::percent;
 use super::words::{US, called, costs, function_rows, several_services};
 use super::{Table, Unit, Why, calls};

@@ -6,7 +6,6 @@ use explain::{Change, Comparison, Cost, Explanation, Frame, Kind, Subject, Waiti
 
 use super::columns::{Figures, beside, with_figures};
 use super::name::{function, harmless, place};
-use super::unit::Shown as _;
 use super::unit::percent;
 use super::{Table, Unit, Why, calls};
 use crate::figure::{count, signed};
@@ -47,7 +46,7 @@ impl Why {
         let several = several_services(explanation);
         let alone = explanation.comparisons.is_empty();
         let spent = explanation.subjects.iter().filter(|_| alone).flat_map(|subject| spent(subject, several));
-        let doubt = |doubt: &explain::Doubt| (harmless_long(&doubt.evidence), harmless_long(&doubt.remedy));
+        let doubt = |doubt: &explain::Doubt| (harmless_long(doubt.evidence.as_str()), harmless_long(&doubt.remedy));
         Why {
             reasons: reasons.map(reason).collect(),
             spent: spent.collect(),

@@ -21,7 +21,7 @@ pub struct Made {
     pub record: Record,
     trees: BTreeMap<String, Tree>,
     native: BTreeMap<String, Vec<ThreadTree>>,
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 /// A process of Node.js in a window.

@@ -142,7 +142,7 @@ fn findings(variant: usize, plant: impl Fn(&mut Slice)) -> Vec<(&'static str, Gr
     let trials = record.blocks.iter_mut().flat_map(|block| &mut block.trials);
     let slices = trials.flat_map(|trial| &mut trial.slices).filter(|slice| slice.variant == variant);
     slices.for_each(plant);
-    conclude(&record).findings.iter().map(|finding| (finding.check, finding.grade)).collect()
+    conclude(&record).findings.iter().map(|finding| (finding.check.name(), finding.grade)).collect()
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn what_the_kernel_shows_of_a_disturbed_machine_becomes_a_finding() {
         // A tenth of both processors' time went to other guests.
         ("steal", |texts| put(&mut texts.stat, "0 7 9 0 0 0\ncpu0", "0 7 9 20 0 0\ncpu0")),
         ("throttled", |texts| put(&mut texts.quotas[0], "throttled_time 0", "throttled_time 100000000")),
-        ("strangers", |texts| put(&mut texts.stat, "cpu1 0 0 0 ", "cpu1 30 0 0 ")),
+        ("other_processes", |texts| put(&mut texts.stat, "cpu1 0 0 0 ", "cpu1 30 0 0 ")),
         ("paging", |texts| put(&mut texts.vmstat, "pswpin 100", "pswpin 200")),
     ];
     for (check, fault) in faults {
