@@ -53,37 +53,113 @@ pub enum DoubtKind {
 
 /// Each kind with its stable name, and with what it means and what to do.
 const TABLE: [(DoubtKind, &str, &str); 20] = [
-    (DoubtKind::AgentMissing, "agent_missing", "functions of JavaScript are unknown; threads are known, and compiled code where native profiles are allowed. Either it is \
+    (
+        DoubtKind::AgentMissing,
+        "agent_missing",
+        "functions of JavaScript are unknown; threads are known, and compiled code where native profiles are allowed. Either it is \
                  not Node.js, or its Node.js is older than 18, or it sets NODE_OPTIONS itself or closes descriptors that it does not \
-                 know: have it keep the NODE_OPTIONS that it was given"),
-    (DoubtKind::AgentLost, "agent_lost", "the process ended or closed the agent's socket while it was watched, and its CPU time is unexplained; see the service's \
-                 logs in the record"),
-    (DoubtKind::WorkerUnprofiled, "worker_unprofiled", "its JavaScript is unknown and its CPU time is unexplained; the profiles of the others may still be like its own"),
-    (DoubtKind::NodeTooOld, "node_too_old", "functions of JavaScript are unknown; threads are known, and compiled code where native profiles are allowed. Run it with \
+                 know: have it keep the NODE_OPTIONS that it was given",
+    ),
+    (
+        DoubtKind::AgentLost,
+        "agent_lost",
+        "the process ended or closed the agent's socket while it was watched, and its CPU time is unexplained; see the service's \
+                 logs in the record",
+    ),
+    (
+        DoubtKind::WorkerUnprofiled,
+        "worker_unprofiled",
+        "its JavaScript is unknown and its CPU time is unexplained; the profiles of the others may still be like its own",
+    ),
+    (
+        DoubtKind::NodeTooOld,
+        "node_too_old",
+        "functions of JavaScript are unknown; threads are known, and compiled code where native profiles are allowed. Run it with \
                  Node.js 18 or later; or profile it by hand with `node --cpu-prof`, which 12 has, and read that with `proofload profile \
-                 FILE`"),
-    (DoubtKind::ProfileCutOff, "profile_cut_off", "a part of the window or the whole profile is missing: the process may have ended, or the disk may be full; run it again"),
-    (DoubtKind::SamplesStretched, "samples_stretched", "other work shared the processor while profiles were taken, so the costs of functions are shares of what the thread \
-                 really ran; give services processors of their own for finer figures"),
-    (DoubtKind::ProfilerTax, "profiler_tax", "the profiler changed what it observed; costs are of the service with it, and functions that are called often look more \
-                 expensive than they are"),
-    (DoubtKind::NotSteady, "not_steady", "the windows of a trial are not alike, so comparing them is doubtful: the service was still warming up, or the machine \
-                 changed; a longer `design.warmup` helps with the first"),
-    (DoubtKind::TaxUnknown, "tax_unknown", "without a window that has no profiler in it its cost is not known; run the captures again"),
-    (DoubtKind::PerfNotAllowed, "perf_not_allowed", "compiled code and the kernel are known by thread only, not by function; allow it with \
-                 `sysctl kernel.perf_event_paranoid=1` or CAP_PERFMON, and run the captures again"),
-    (DoubtKind::Minified, "minified", "names and lines are those of the minified file; put its source map beside it to have those of the source"),
-    (DoubtKind::ProfileNote, "profile_note", "names or times are a little less exact than they could be; figures stand"),
-    (DoubtKind::NoRequests, "no_requests", "there was no successful response during the capture, so there is no cost per request; see the errors of the measured \
-                 part first"),
-    (DoubtKind::TooFewSamples, "too_few_samples", "shares of functions are uncertain by several per cent; capture longer, or load it with more connections"),
-    (DoubtKind::OneRound, "one_round", "one round cannot show chance, so differences have no interval; capture three rounds or more"),
-    (DoubtKind::Unexplained, "unexplained", "a part of the CPU time is in no profile, such as that of processes that were not profiled or had ended; what is missing \
-                 may be what differs"),
-    (DoubtKind::ExplainedTooMuch, "explained_too_much", "profiles claim more CPU time than the kernel counted; their clocks or their windows do not fit, so do not rely on the \
-                 amounts"),
-    (DoubtKind::VersionsDiffer, "versions_differ", "a different Node.js is a difference of its own, unless it is what the experiment varies"),
-    (DoubtKind::Unpaired, "unpaired", "the variants were not captured in the same rounds, so the difference has no interval"),
+                 FILE`",
+    ),
+    (
+        DoubtKind::ProfileCutOff,
+        "profile_cut_off",
+        "a part of the window or the whole profile is missing: the process may have ended, or the disk may be full; run it again",
+    ),
+    (
+        DoubtKind::SamplesStretched,
+        "samples_stretched",
+        "other work shared the processor while profiles were taken, so the costs of functions are shares of what the thread \
+                 really ran; give services processors of their own for finer figures",
+    ),
+    (
+        DoubtKind::ProfilerTax,
+        "profiler_tax",
+        "the profiler changed what it observed; costs are of the service with it, and functions that are called often look more \
+                 expensive than they are",
+    ),
+    (
+        DoubtKind::NotSteady,
+        "not_steady",
+        "the windows of a trial are not alike, so comparing them is doubtful: the service was still warming up, or the machine \
+                 changed; a longer `design.warmup` helps with the first",
+    ),
+    (
+        DoubtKind::TaxUnknown,
+        "tax_unknown",
+        "without a window that has no profiler in it its cost is not known; run the captures again",
+    ),
+    (
+        DoubtKind::PerfNotAllowed,
+        "perf_not_allowed",
+        "compiled code and the kernel are known by thread only, not by function; allow it with \
+                 `sysctl kernel.perf_event_paranoid=1` or CAP_PERFMON, and run the captures again",
+    ),
+    (
+        DoubtKind::Minified,
+        "minified",
+        "names and lines are those of the minified file; put its source map beside it to have those of the source",
+    ),
+    (
+        DoubtKind::ProfileNote,
+        "profile_note",
+        "names or times are a little less exact than they could be; figures stand",
+    ),
+    (
+        DoubtKind::NoRequests,
+        "no_requests",
+        "there was no successful response during the capture, so there is no cost per request; see the errors of the measured \
+                 part first",
+    ),
+    (
+        DoubtKind::TooFewSamples,
+        "too_few_samples",
+        "shares of functions are uncertain by several per cent; capture longer, or load it with more connections",
+    ),
+    (
+        DoubtKind::OneRound,
+        "one_round",
+        "one round cannot show chance, so differences have no interval; capture three rounds or more",
+    ),
+    (
+        DoubtKind::Unexplained,
+        "unexplained",
+        "a part of the CPU time is in no profile, such as that of processes that were not profiled or had ended; what is missing \
+                 may be what differs",
+    ),
+    (
+        DoubtKind::ExplainedTooMuch,
+        "explained_too_much",
+        "profiles claim more CPU time than the kernel counted; their clocks or their windows do not fit, so do not rely on the \
+                 amounts",
+    ),
+    (
+        DoubtKind::VersionsDiffer,
+        "versions_differ",
+        "a different Node.js is a difference of its own, unless it is what the experiment varies",
+    ),
+    (
+        DoubtKind::Unpaired,
+        "unpaired",
+        "the variants were not captured in the same rounds, so the difference has no interval",
+    ),
     (DoubtKind::NotCaptured, "not_captured", "this part of the explanation is missing; the rest stands"),
 ];
 

@@ -60,7 +60,11 @@ pub fn page(explanation: &Explanation, title: &str) -> String {
     if !explanation.doubts.is_empty() {
         page.body += "<h2>Notes</h2>\n<ul>\n";
         page.body.extend(explanation.doubts.iter().map(|doubt| {
-            format!("<li>{}. {}</li>\n", paragraph(doubt.evidence.as_str().trim_end_matches('.')), text(&doubt.remedy))
+            format!(
+                "<li>{}. {}</li>\n",
+                paragraph(doubt.evidence.as_str().trim_end_matches('.')),
+                text(&doubt.remedy)
+            )
         }));
         page.body += "</ul>\n";
     }

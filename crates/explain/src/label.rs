@@ -70,17 +70,17 @@ impl Frame {
     }
 
     /// Its name.
-    pub(crate) fn name(&self) -> String {
+    pub fn name(&self) -> String {
         if self.function.is_empty() { "(anonymous)".to_owned() } else { shown(&self.function) }
     }
 
     /// Where it stands: `pug-lexer@5.0.1 index.js:42`, `users.js:33`, `node:http:12`; the kind of code where no file is known.
-    pub(crate) fn place(&self) -> String {
+    pub fn place(&self) -> String {
         self.place_at(self.line)
     }
 
     /// Where one of its lines stands.
-    pub(crate) fn place_at(&self, line: u32) -> String {
+    pub fn place_at(&self, line: u32) -> String {
         let line = if line > 0 { format!(":{line}") } else { String::new() };
         match (&self.package, self.file.is_empty()) {
             (Some(package), true) => package.to_string(),
@@ -91,7 +91,7 @@ impl Frame {
     }
 
     /// Name and place in one, for a line of its own; the kind where the place does not tell it.
-    pub(crate) fn name_and_place(&self) -> String {
+    pub fn name_and_place(&self) -> String {
         let (name, place) = (self.name(), self.place());
         // `(garbage collector)` says all there is to say, and `(anonymous FILE:LINE)` the place.
         if self.kind == Kind::Gc || name.contains(&place) { name } else { format!("{name}  {place}") }

@@ -6,8 +6,8 @@
 //! describes them: each sample has the time until the next one, at most three times the median.
 
 use proofload_explain::{
-    CpuProfile, Cut, Frame, HeapProfile, Kind, Naming, Source, Tree, Window, cpu_tree, cpuprofile, folded,
-    heap_tree, merge,
+    CpuProfile, Cut, Frame, HeapProfile, Kind, Naming, Source, Tree, Unit, Window, cpu_tree, cpuprofile,
+    folded, heap_tree, merge,
 };
 
 const CPU: &[u8] = include_bytes!("data/auth.cpuprofile");
@@ -66,7 +66,7 @@ fn sums_are_those_of_an_independent_reader() {
     let top = whole.tree.functions();
     let top: Vec<&str> = top.iter().take(2).map(|it| &*whole.tree.frames[it.frame].function).collect();
     assert_eq!(top, ["(idle)", "pbkdf2Sync"]);
-    assert!(whole.notes.iter().any(|note| note.contains("lie in gaps")), "{:?}", whole.notes);
+    assert!(whole.notes.iter().any(|note| note.text.contains("lie in gaps")), "{:?}", whole.notes);
 }
 
 #[test]

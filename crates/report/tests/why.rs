@@ -131,7 +131,11 @@ fn explanation() -> Explanation {
         rounds: 3,
         subjects: vec![baseline, variant],
         comparisons: vec![comparison],
-        doubts: vec![Doubt::note(DoubtKind::PerfNotAllowed, "no native profiles: kernel.perf_event_paranoid is 3", "sysctl kernel.perf_event_paranoid=1")],
+        doubts: vec![Doubt::note(
+            DoubtKind::PerfNotAllowed,
+            "no native profiles: kernel.perf_event_paranoid is 3",
+            "sysctl kernel.perf_event_paranoid=1",
+        )],
     }
 }
 

@@ -2,7 +2,6 @@
 //!
 //! What is judged are names and orders of size. Where a figure is, the host must have left the machine to us; else it says so.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

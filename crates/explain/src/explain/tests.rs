@@ -4,8 +4,8 @@ mod made;
 
 use std::collections::BTreeMap;
 
-use proptest::prelude::*;
 use model::{Absence, CaptureKind, Code as _, Missing};
+use proptest::prelude::*;
 
 use super::compare_trees;
 use crate::doubt::{DoubtKind, Note};
@@ -150,9 +150,11 @@ fn a_worker_without_a_profile_is_unexplained_and_told() {
     assert!(found.doubts[0].evidence.ends_with("(and 2 more like it)"));
     assert!(!found.subjects[0].workers[1].profiled);
     for capture in made.of(CaptureKind::Cpu) {
-        capture.services[0].processes[1].agents[0].versions.insert("node".into(), "16.20.2".into());
+        let agent = &mut capture.services[0].processes[1].agents[0];
+        agent.versions.insert("node".into(), "16.20.2".into());
+        agent.failed = Some("at least 18 is needed".into());
     }
-    assert_eq!(checks(&made.explained(0.0)), ["node_too_old", "unexplained"]);
+    assert_eq!(checks(&made.explained(0.0)), ["node_too_old", "unexplained", "versions_differ"]);
 }
 
 #[test]

@@ -134,7 +134,7 @@ fn minified_code_is_named_as_it_was_written_where_there_is_a_map() {
     assert_eq!(shown(&frame), "handle | src/a.ts:3 | application");
     assert_eq!(namer.line(&call, &frame, 1), None, "all of the file is in this line");
     assert_eq!(namer.line(&call, &frame, 2), Some(10));
-    assert_eq!(namer.notes(), Vec::<String>::new());
+    assert!(namer.notes().is_empty());
 
     // Without one, it is told once, however many functions there are.
     let bundle = |column| CallFrame::at("e", "/srv/app/dist/b.min.js", 1, column);
@@ -142,7 +142,7 @@ fn minified_code_is_named_as_it_was_written_where_there_is_a_map() {
     namer.name(&bundle(901), None);
     assert_eq!(namer.line(&bundle(900), &frame, 1), None);
     assert_eq!(namer.notes().len(), 1);
-    assert!(namer.notes()[0].starts_with("dist/b.min.js: minified"), "{:?}", namer.notes());
+    assert!(namer.notes()[0].text.starts_with("dist/b.min.js: minified"), "{:?}", namer.notes());
     namer.name(&CallFrame::at("e", "/srv/app/dist/broken.js", 1, 0), None);
-    assert!(namer.notes()[1].contains("dist/broken.js ("), "{:?}", namer.notes());
+    assert!(namer.notes()[1].text.contains("dist/broken.js ("), "{:?}", namer.notes());
 }

@@ -42,7 +42,7 @@ fn a_cpuprofile_is_read_back_as_what_it_was() {
     let text = cpuprofile(&tree(), Unit::Nanoseconds).to_string();
     let profile = CpuProfile::read(text.as_bytes()).expect("ours");
     let back = cpu_tree(&profile, None, &Naming { directory: "/srv", source: &Nowhere });
-    assert_eq!(back.notes, Vec::<String>::new());
+    assert!(back.notes.is_empty());
     assert_eq!(back.capped_ns, 0.0, "sums are no gaps");
     let of = |frame: &Frame| {
         back.tree.functions().iter().find(|it| back.tree.frames[it.frame] == *frame).map(|it| it.self_value)

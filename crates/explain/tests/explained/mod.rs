@@ -287,7 +287,11 @@ pub fn full() -> Explanation {
     explanation.subjects = subjects.collect();
     let story = "The cache answers nine of ten log-ins, and pbkdf2Sync is called for the others alone.";
     explanation.comparisons.push(comparison(2, "profiles explain 96 % of −195 µs/request", story));
-    explanation.doubts.push(Doubt::note(DoubtKind::PerfNotAllowed, "there is no native profile of api: perf_event_paranoid is 3", "sysctl kernel.perf_event_paranoid=1 allows it; without it, native code has the name of its caller"));
+    explanation.doubts.push(Doubt::note(
+        DoubtKind::PerfNotAllowed,
+        "there is no native profile of api: perf_event_paranoid is 3",
+        "sysctl kernel.perf_event_paranoid=1 allows it; without it, native code has the name of its caller",
+    ));
     explanation
 }
 

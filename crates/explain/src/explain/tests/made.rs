@@ -225,7 +225,11 @@ impl Made {
 
 impl Profiles for Made {
     fn cpu(&self, file: &ProfileFile, _: Window, _: &str) -> Result<Cut, Note> {
-        let tree = self.trees.get(&file.path).cloned().ok_or_else(|| Note::new(DoubtKind::ProfileCutOff, "cut off"))?;
+        let tree = self
+            .trees
+            .get(&file.path)
+            .cloned()
+            .ok_or_else(|| Note::new(DoubtKind::ProfileCutOff, "cut off"))?;
         Ok(Cut {
             busy_ns: tree.total(),
             covered_ns: WINDOW_NS as f64,
