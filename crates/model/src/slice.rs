@@ -9,7 +9,7 @@ use stats::Latencies;
 use crate::GeneratorPart;
 
 /// Whether a slice counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SliceKind {
     /// Load before the service is taken to be steady; never part of an estimate.

@@ -7,7 +7,7 @@ use clap::Args;
 use model::Metric;
 use report::history::{Listed, Trended};
 
-use super::{known, marked, synchronised};
+use super::{gathered, known, marked};
 use crate::exit::Failed;
 use crate::{print, records};
 
@@ -41,7 +41,7 @@ pub struct TrendArgs {
 /// # Errors
 /// If there is no such experiment, variant, machine or figure, or stdout cannot be written.
 pub fn run(args: &TrendArgs) -> anyhow::Result<ExitCode> {
-    let history = synchronised()?;
+    let history = gathered()?;
     known(&history, &args.experiment)?;
     let all = marked(&history);
     let of_it: Vec<(&Listed<'_>, &Essentials)> = all

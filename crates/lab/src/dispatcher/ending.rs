@@ -5,7 +5,7 @@ use analysis::{Comparison, Conclusion, Finding, Outcome};
 use record::{EndReason, WriteError};
 
 use super::LabError;
-use crate::world::Failure;
+use crate::environment::Failure;
 
 /// Why no comparison can have an answer that it does not have yet, whatever further blocks show; `None` while one can.
 pub(super) fn void_for_good(conclusion: &Conclusion) -> Option<String> {

@@ -7,8 +7,8 @@
 use analysis::NoSuccess;
 use record::{Event, Slice};
 
-use super::{Dispatcher, Notice, treatment};
-use crate::world::Failure;
+use super::{Dispatcher, treatment};
+use crate::environment::Failure;
 
 /// Variants that are named before the others are only counted.
 const NAMED_MAX: usize = 3;
@@ -17,7 +17,6 @@ impl Dispatcher<'_> {
     /// Keeps a slice, and judges what is left to find out if nothing in it succeeded.
     pub(super) fn keep_slice(&mut self, slice: Slice) -> Result<(), Failure> {
         let (variant, fruitless, failing) = (slice.variant, slice.ok == 0, slice.ok < slice.answered);
-        self.notify(&Notice::SliceDone(&slice));
         self.keep(Event::Slice(Box::new(slice)))?;
         // The first says more than that nothing succeeded.
         let untreated = if failing { treatment::not_applied(self.writer.record(), variant) } else { None };
