@@ -2,7 +2,7 @@
 
 use load::Slice;
 
-use crate::generators::Part;
+use super::Part;
 
 /// The sum so far.
 #[derive(Debug, Default)]

@@ -2,7 +2,8 @@
 //! the questions to agents that have answered already.
 
 use model::{Absence, AgentSeen, CapturedProcess, Missing, NodeCounters, ProfileFile, ThreadUse};
-use services::{Agent, Attended, ProcessThreads, Role, Take, ThreadCpu};
+use remote::services::ServiceHandle;
+use services::{Agent, ProcessThreads, Role, Take, ThreadCpu};
 
 use super::super::processes::cut_at;
 use super::Folder;
@@ -20,7 +21,7 @@ type Taken = Result<Take, String>;
 
 /// What is known of a service in a window.
 pub(super) struct Observation<'a> {
-    pub service: &'a Attended,
+    pub service: &'a ServiceHandle,
     pub before: &'a [ProcessThreads],
     pub after: &'a [ProcessThreads],
     /// Whether agents were to capture.
