@@ -10,6 +10,7 @@ use explain::flame::{page, page_of_trees, svg, svg_difference};
 use explain::{Explanation, Frame, Kind, Node, Package, Tree, Unit};
 use sha2::{Digest as _, Sha256};
 
+#[allow(dead_code, reason = "tests of reports use all of it")]
 mod explained;
 
 use explained::{Grown, frame, full, service, simple, subject, vast};

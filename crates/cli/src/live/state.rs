@@ -201,7 +201,7 @@ impl State {
 }
 
 fn label(label: &str, metric: Option<plan::Metric>) -> String {
-    metric.map_or_else(|| label.to_owned(), |metric| format!("{label}, {}", report::metric_name(metric)))
+    metric.map_or_else(|| label.to_owned(), |metric| format!("{label}, {}", metric.row().title))
 }
 
 fn so_far(comparison: &Comparison, withheld: bool) -> SoFar {
@@ -226,14 +226,14 @@ pub struct Timed {
     pub percent: f64,
     /// Microseconds.
     pub us: f64,
-    /// Whether that is a lower bound, because requests got no answer.
+    /// Whether that is a lower bound, because requests got no response.
     pub at_least: bool,
 }
 
 /// What is shown of a slice.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figures {
-    /// Good responses per second of its window.
+    /// Successful responses per second of its window.
     pub rate_per_s: f64,
     /// At each of [`PERCENT`], where that rests on enough requests: response times in open loop, in closed loop service times.
     pub times: [Option<Timed>; PERCENT.len()],
@@ -292,7 +292,7 @@ impl Failures {
         self.requests += slice.due();
         self.failed += slice.failed();
         let unsent = slice.open.as_ref().map_or(0, |open| open.unsent);
-        self.add("no answer in time", slice.timed_out + slice.unfinished + unsent);
+        self.add("no response in time", slice.timed_out + slice.unfinished + unsent);
         for failure in &slice.contract_failures {
             self.add(&format!("{} {}", failure.what, failure.example), failure.count);
         }

@@ -1,6 +1,5 @@
 //! A made-up explanation that looks like a real one: a log-in service by Express behind a proxy of its own, which hashes passwords
 //! on the main thread, in the thread pool, or asks a cache first. The same at every run.
-#![allow(dead_code, reason = "each test file is a crate of its own")]
 
 use std::collections::BTreeMap;
 
