@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use record::{Block, EndReason, Record, Slice, SliceKind, Trial};
 
 use crate::no_success::{self, fruitless};
-use model::{Finding, Grade};
+use model::{Cause, Finding, Grade, Phase};
 
 mod cluster;
 mod deployed;
@@ -232,21 +232,22 @@ fn too_few_blocks(record: &Record) -> Vec<Finding> {
 
 fn errors(record: &Record) -> Vec<Finding> {
     each_variant(record, |index, name, slices| {
-        let (due, failed) = (total(slices, Slice::due), total(slices, Slice::failed));
+        let (due, failed) =
+            (total(slices, |slice| slice.counts.due()), total(slices, |slice| slice.counts.failed()));
         let share = failed as f64 / due.max(1) as f64;
         if share <= FAILED_SHARE_MAX {
             return None;
         }
-        let seen = slices.iter().flat_map(|slice| &slice.contract_failures).next();
+        let seen = slices.iter().flat_map(|slice| &slice.counts.contract_failures).next();
         let example =
-            seen.map(|seen| format!("; for example {}: {}", seen.what, seen.example)).unwrap_or_default();
+            seen.map(|seen| format!("; for example {}: {}", seen.kind, seen.example)).unwrap_or_default();
         Some(Finding {
             check: "errors",
             grade: Grade::Void,
             evidence: format!(
                 "{name}: {failed} of {due} requests ({}) got no expected response; {} timed out{}{example}",
                 percent(share),
-                total(slices, |s| s.timed_out),
+                total(slices, |s| s.counts.timed_out),
                 lost(slices),
             ),
             remedy: format!(
@@ -261,10 +262,10 @@ fn errors(record: &Record) -> Vec<Finding> {
 
 /// Of what requests died, by cause and phase: `; 2 × reset (head)`. Connections that ended while idle took none with them.
 fn lost(slices: &[&Slice]) -> String {
-    let mut causes: BTreeMap<(&str, &str), u64> = BTreeMap::new();
-    let errors = slices.iter().flat_map(|slice| &slice.errors);
-    for error in errors.filter(|error| error.phase != "idle" && error.cause != "timeout") {
-        *causes.entry((&error.phase, &error.cause)).or_default() += error.count;
+    let mut causes: BTreeMap<(Phase, Cause), u64> = BTreeMap::new();
+    let errors = slices.iter().flat_map(|slice| &slice.counts.errors);
+    for error in errors.filter(|error| error.phase != Phase::Idle && error.cause != Cause::Timeout) {
+        *causes.entry((error.phase, error.cause)).or_default() += error.count;
     }
     causes.iter().map(|((phase, cause), count)| format!("; {count} × {cause} ({phase})")).collect()
 }
@@ -297,10 +298,10 @@ fn idle_not_idle(record: &Record) -> Vec<Finding> {
     let told = |slice: &&Slice| slice.kind != SliceKind::Measured || slice.machine.idle_trials_cpu_ns > 0;
     let slices: Vec<&Slice> = trials(record)
         .flat_map(|trial| &trial.slices)
-        .filter(|slice| slice.turns == 1 && slice.sent > 0)
+        .filter(|slice| slice.turns == 1 && slice.counts.sent > 0)
         .filter(told)
         .collect();
-    let wall = total(&slices, |s| s.window_ns + s.drain_ns) as f64;
+    let wall = total(&slices, |s| s.counts.window_ns + s.counts.drain_ns) as f64;
     let share = total(&slices, |s| s.machine.idle_trials_cpu_ns) as f64 / wall.max(1.0);
     if share <= IDLE_SHARE_MAX {
         return vec![];

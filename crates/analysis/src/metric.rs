@@ -42,12 +42,16 @@ pub(crate) struct Figures {
 impl Figures {
     pub fn of(trial: &Trial) -> Figures {
         let sum = |of: fn(&record::Slice) -> u64| trial.measured().map(of).sum::<u64>() as f64;
-        let mut opens = trial.measured().filter_map(|slice| slice.open.as_ref()).peekable();
+        let mut opens = trial.measured().filter_map(|slice| slice.counts.open.as_ref()).peekable();
         let response =
             opens.peek().is_some().then(|| Quantiles::of(&few_merged(opens.map(|open| &open.response))));
         Figures {
-            throughput_per_s: sum(|slice| slice.ok_in_window) / sum(|slice| slice.window_ns) * 1e9,
-            cpu_us_per_request: sum(record::Slice::services_cpu_ns) / sum(|slice| slice.ok) / 1e3,
+            throughput_per_s: sum(|slice| slice.counts.successful_in_window)
+                / sum(|slice| slice.counts.window_ns)
+                * 1e9,
+            cpu_us_per_request: sum(record::Slice::services_cpu_ns)
+                / sum(|slice| slice.counts.successful)
+                / 1e3,
             peak_rss_bytes: trial.ended.as_ref().map(|ended| ended.peak_rss_bytes),
             response,
         }

@@ -26,7 +26,7 @@ impl Spread {
         let succeeded: Vec<bool> = succeeded.collect();
         let counted = |trial: &&Trial| succeeded[trial.variant()];
         // The first block may have had other slices.
-        let alike = |slice: &Slice| (slice.window_ns as f64 / 1e9 / slice_s - 1.0).abs() < ALIKE;
+        let alike = |slice: &Slice| (slice.counts.window_ns as f64 / 1e9 / slice_s - 1.0).abs() < ALIKE;
         let blocks = record.complete_blocks();
         let log = |slice: &Slice| log_value(slice, metric);
         for block in blocks.filter(|block| block.trials.iter().flat_map(Trial::measured).all(alike)) {
@@ -67,12 +67,12 @@ impl Spread {
 /// The logarithm of a slice's value; `None` where it has none.
 pub(crate) fn log_value(slice: &Slice, metric: Metric) -> Option<f64> {
     let value = match metric {
-        Metric::Throughput => slice.ok_in_window as f64 / slice.window_ns as f64,
-        Metric::CpuPerRequest => slice.services_cpu_ns() as f64 / slice.ok as f64,
+        Metric::Throughput => slice.counts.successful_in_window as f64 / slice.counts.window_ns as f64,
+        Metric::CpuPerRequest => slice.services_cpu_ns() as f64 / slice.counts.successful as f64,
         // A process has one peak.
         Metric::PeakMemory => return None,
         Metric::P50 | Metric::P90 | Metric::P99 | Metric::P999 => {
-            slice.open.as_ref()?.response.quantile(metric.quantile()?)?.ns() as f64
+            slice.counts.open.as_ref()?.response.quantile(metric.quantile()?)?.ns() as f64
         }
     };
     (value.is_finite() && value > 0.0).then(|| value.ln())

@@ -4,8 +4,10 @@
 
 mod capture;
 pub mod check;
+mod counts;
 mod deployed;
 mod event;
+mod failure;
 mod finding;
 mod generator;
 mod machine;
@@ -16,15 +18,17 @@ pub use capture::{
     AgentSeen, Capture, CaptureKind, CapturedProcess, CapturedService, NodeCounters, Pauses, ProfileFile,
     ThreadUse,
 };
+pub use counts::{
+    BUCKET_NS, ContentSeen, Counts, EndpointCounts, EndpointOutcome, GeneratorUse, OpenLoop, Windows,
+};
 pub use deployed::{Deployed, PodSeen};
 pub use event::{
     Allocation, EndReason, Ended, Event, Prepared, ProcessSeen, RateChosen, ServiceStarted, TrialEnded,
     TrialStarted, WarmUp, Witness, WorkersLost,
 };
+pub use failure::{Cause, ContractFailure, ErrorCount, FailureKind, OsError, Phase, Unknown};
 pub use finding::{Finding, Grade};
 pub use generator::{Generator, GeneratorLost, GeneratorPart};
+pub use machine::{MachineUse, TcpUse};
 pub use metric::Metric;
-pub use slice::{
-    ContractFailure, EndpointCounts, ErrorCount, GeneratorUse, MachineUse, OpenLoop, ServiceUse, Slice,
-    SliceKind, TcpUse,
-};
+pub use slice::{ServiceUse, Slice, SliceKind};

@@ -64,7 +64,9 @@ fn ended(record: &Record) -> impl Iterator<Item = &Block> {
 fn counts(block: &Block, variant: usize) -> (u64, u64) {
     let trial = block.trials.iter().find(|trial| trial.variant() == variant);
     let slices = trial.into_iter().flat_map(|trial| trial.measured());
-    slices.fold((0, 0), |(due, failed), slice: &Slice| (due + slice.due(), failed + slice.failed()))
+    slices.fold((0, 0), |(due, failed), slice: &Slice| {
+        (due + slice.counts.due(), failed + slice.counts.failed())
+    })
 }
 
 fn unit(unit: Unit) -> &'static str {

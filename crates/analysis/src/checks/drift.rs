@@ -116,8 +116,8 @@ pub(super) fn log_figure<'a>(slices: impl Iterator<Item = &'a Slice>, metric: Me
     let (mut above, mut below) = (0, 0);
     for slice in slices {
         let (more, of) = match metric {
-            Metric::Throughput => (slice.ok_in_window, slice.window_ns),
-            _ => (slice.services_cpu_ns(), slice.ok),
+            Metric::Throughput => (slice.counts.successful_in_window, slice.counts.window_ns),
+            _ => (slice.services_cpu_ns(), slice.counts.successful),
         };
         above += more;
         below += of;

@@ -33,7 +33,7 @@ pub struct LateBegin<'a> {
 
 /// The generator of a slice that surely began later than it may, the latest of several; `None` where all began together.
 pub fn late_begin(slice: &Slice) -> Option<LateBegin<'_>> {
-    let window_ns = slice.window_ns;
+    let window_ns = slice.counts.window_ns;
     let by_ns = |part: &GeneratorPart| after_first_ns(slice, part).saturating_sub(part.clock_error_ns);
     let late = slice.generators.iter().map(|part| LateBegin { part, by_ns: by_ns(part), window_ns });
     late.max_by_key(|late| late.by_ns).filter(|late| late.by_ns > late_max_ns(window_ns))
@@ -52,7 +52,7 @@ fn late_max_ns(window_ns: u64) -> u64 {
 pub(super) fn saturated(record: &Record) -> Vec<Finding> {
     each_variant(record, |index, name, slices| {
         let (generator, share) = busiest(slices);
-        let wall = total(slices, |s| s.window_ns + s.drain_ns).max(1) as f64;
+        let wall = total(slices, |s| s.counts.window_ns + s.counts.drain_ns).max(1) as f64;
         let busy = total(slices, Slice::services_cpu_ns) as f64 / wall;
         if share <= GENERATOR_SHARE_MAX {
             return None;
@@ -100,7 +100,7 @@ fn busiest(slices: &[&Slice]) -> (Option<String>, f64) {
         Some((name, share)) => (Some(name.to_owned()), share),
         None => {
             let shares: Vec<f64> =
-                slices.iter().filter_map(|slice| slice.generator.busiest_share()).collect();
+                slices.iter().filter_map(|slice| slice.counts.generator.busiest_share()).collect();
             (None, shares.iter().sum::<f64>() / shares.len().max(1) as f64)
         }
     }
@@ -192,16 +192,17 @@ fn began_late(record: &Record) -> Option<Finding> {
 /// Part of a slice's load that was not there because generators were late: all of them have about as much of it.
 fn missing_share(slice: &Slice) -> f64 {
     let missing_ns: u64 = slice.generators.iter().map(|part| after_first_ns(slice, part)).sum();
-    missing_ns as f64 / (slice.generators.len().max(1) as f64 * slice.window_ns.max(1) as f64)
+    missing_ns as f64 / (slice.generators.len().max(1) as f64 * slice.counts.window_ns.max(1) as f64)
 }
 
 fn clocks_unknown(record: &Record) -> Option<Finding> {
     let unknown = |slice: &&Slice| {
-        slice.generators.iter().any(|part| part.clock_error_ns > late_max_ns(slice.window_ns))
+        slice.generators.iter().any(|part| part.clock_error_ns > late_max_ns(slice.counts.window_ns))
     };
     let slices = shared_slices(record).count();
     let hit: Vec<&Slice> = shared_slices(record).filter(unknown).collect();
-    let parts = hit.iter().flat_map(|slice| slice.generators.iter().map(|part| (part, slice.window_ns)));
+    let parts =
+        hit.iter().flat_map(|slice| slice.generators.iter().map(|part| (part, slice.counts.window_ns)));
     let (worst, window_ns) = parts.max_by_key(|(part, _)| part.clock_error_ns)?;
     Some(Finding {
         check: "generators_apart",

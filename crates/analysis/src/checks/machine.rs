@@ -203,7 +203,7 @@ impl<'a> Fetched<'a> {
         let slices: Vec<&Slice> = block.trials.iter().filter(of_variant).flat_map(Trial::measured).collect();
         let services = slices.iter().flat_map(|slice| &slice.services);
         let bytes: u64 = services.map(|service| service.read_bytes).sum();
-        let wall_ns: u64 = slices.iter().map(|slice| slice.window_ns + slice.drain_ns).sum();
+        let wall_ns: u64 = slices.iter().map(|slice| slice.counts.window_ns + slice.counts.drain_ns).sum();
         (wall_ns > 0).then_some(Self { block, bytes, wall_ns })
     }
 

@@ -27,14 +27,14 @@ pub(crate) fn without_value(record: &Record, blocks: &[BlockFigures]) -> Vec<Fin
 /// Responses that came after the window: nothing is wrong with them, but they take longer than a slice.
 fn late(record: &Record, index: usize, metric: Metric, finding: &Finding) -> Option<Finding> {
     let trials: Vec<&Trial> = record.complete_blocks().filter_map(|block| trial(block, index)).collect();
-    let is_late = |trial: &&&Trial| trial.measured().all(|slice| slice.ok_in_window == 0);
+    let is_late = |trial: &&&Trial| trial.measured().all(|slice| slice.counts.successful_in_window == 0);
     let late: Vec<&&Trial> = trials.iter().filter(is_late).collect();
     let slices = || late.iter().flat_map(|trial| trial.measured());
-    if metric != Metric::Throughput || slices().all(|slice| slice.ok == 0) {
+    if metric != Metric::Throughput || slices().all(|slice| slice.counts.successful == 0) {
         return None;
     }
-    let window_s = slices().map(|slice| slice.window_ns).max()? as f64 / 1e9;
-    let took_s = merged(slices().map(|slice| &slice.latency)).quantile(0.5)?.ns() as f64 / 1e9;
+    let window_s = slices().map(|slice| slice.counts.window_ns).max()? as f64 / 1e9;
+    let took_s = merged(slices().map(|slice| &slice.counts.latency)).quantile(0.5)?.ns() as f64 / 1e9;
     Some(Finding {
         evidence: format!(
             "{}: in {} of {} trials no response came within a window of {window_s:.1} s; half of them took {took_s:.1} s or \

@@ -21,7 +21,7 @@ pub const LAG_SHARE_MAX: f64 = 0.1;
 pub const LAG_SHARE_VOID: f64 = 0.5;
 
 fn opens<'a>(slices: &[&'a Slice]) -> Vec<&'a OpenLoop> {
-    slices.iter().filter_map(|slice| slice.open.as_deref()).collect()
+    slices.iter().filter_map(|slice| slice.counts.open.as_deref()).collect()
 }
 
 /// What is wrong with a latency only qualifies CPU per request.
@@ -43,7 +43,7 @@ pub(super) fn rate_not_kept(record: &Record) -> Vec<Finding> {
         if sent >= SENT_SHARE_MIN && queued <= QUEUED_SHARE_MAX {
             return None;
         }
-        let due_per_s = due as f64 / (total(slices, |slice| slice.window_ns) as f64 / 1e9);
+        let due_per_s = due as f64 / (total(slices, |slice| slice.counts.window_ns) as f64 / 1e9);
         let capacity = record.rate.as_ref().and_then(|rate| rate.capacities_per_s.get(index));
         let capacity = capacity.filter(|per_s| **per_s > 0.0);
         let capacity = capacity.map(|per_s| format!("; its capacity was {per_s:.0}/s")).unwrap_or_default();

@@ -43,7 +43,7 @@ pub(super) fn cores_shared(record: &Record) -> Vec<Finding> {
 /// The share of so many processors' time that the generator's threads used, window and drain together.
 fn taken_share(slices: &[&Slice], processors: usize) -> f64 {
     let used_ns = total(slices, Slice::client_cpu_here_ns);
-    let wall_ns = total(slices, |slice| slice.window_ns + slice.drain_ns);
+    let wall_ns = total(slices, |slice| slice.counts.window_ns + slice.counts.drain_ns);
     used_ns as f64 / (wall_ns.max(1) as f64 * processors as f64)
 }
 

@@ -6,7 +6,7 @@ use plan::{Factor, Plan, Variant};
 use record::{Record, Trial, Witness};
 
 use super::total;
-use model::{Finding, Grade};
+use model::{FailureKind, Finding, Grade};
 
 /// Share of responses without a declared header from which on the effect was not applied, rather than lost now and then.
 pub const UNTREATED_SHARE_MIN: f64 = 0.95;
@@ -64,14 +64,15 @@ fn not_applied(record: &Record, index: usize, variant: &Variant) -> Option<Findi
 /// What the load's responses lacked; outer `None` where there were none.
 fn in_load<'a>(variant: &'a Variant, trials: &[&Trial]) -> Option<Option<Failing<'a>>> {
     let slices: Vec<_> = trials.iter().flat_map(|trial| &trial.slices).collect();
-    let of = total(&slices, |slice| slice.answered);
+    let of = total(&slices, |slice| slice.counts.responses);
     if of == 0 {
         return None;
     }
     let failing = |(header, accepted): (&'a String, &'a Vec<String>)| {
-        let what = format!("header {header}");
-        let failures = slices.iter().flat_map(|slice| &slice.contract_failures);
-        let failures: Vec<_> = failures.filter(|failure| failure.what.eq_ignore_ascii_case(&what)).collect();
+        let failures = slices.iter().flat_map(|slice| &slice.counts.contract_failures);
+        let failures: Vec<_> = failures
+            .filter(|failure| matches!(&failure.kind, FailureKind::Header(name) if name.eq_ignore_ascii_case(header)))
+            .collect();
         let failed = failures.iter().map(|failure| failure.count).sum();
         let instead = failures.first()?.example.clone();
         Some(Failing { header, accepted, failed, of, instead })
@@ -154,8 +155,8 @@ fn body_bytes(trials: &[&Trial]) -> Option<u64> {
     let seen = trials.iter().flat_map(|trial| &trial.started.witnesses);
     let longest = seen.filter_map(|witness| witness.decoded_bytes).max();
     let slices: Vec<_> = trials.iter().flat_map(|trial| &trial.slices).collect();
-    let answered = total(&slices, |slice| slice.answered);
-    longest.or_else(|| (answered > 0).then(|| total(&slices, |slice| slice.body_bytes) / answered))
+    let answered = total(&slices, |slice| slice.counts.responses);
+    longest.or_else(|| (answered > 0).then(|| total(&slices, |slice| slice.counts.body_bytes) / answered))
 }
 
 fn is_coding(failing: &Failing<'_>) -> bool {

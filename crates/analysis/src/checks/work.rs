@@ -75,7 +75,9 @@ pub(super) fn different_bodies(record: &Record) -> Vec<Finding> {
 /// Bytes of body for each response of the load; `None` where nothing succeeded.
 fn sent_bytes(record: &Record, variant: usize) -> Option<f64> {
     let slices = measured(record, variant);
-    let per = || total(&slices, |s| s.body_bytes) as f64 / total(&slices, |s| s.answered).max(1) as f64;
+    let per = || {
+        total(&slices, |s| s.counts.body_bytes) as f64 / total(&slices, |s| s.counts.responses).max(1) as f64
+    };
     (!fruitless(&slices)).then(per)
 }
 

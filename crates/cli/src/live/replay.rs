@@ -50,7 +50,7 @@ fn trials(record: &Record, block: &Block, tell: &mut dyn FnMut(&Notice<'_>, f64)
     for index in 0..most {
         let doing = if index == 0 { Doing::WarmingUp } else { Doing::Measuring };
         tell(&Notice::Trial(doing, name(block.order[0])), within_s);
-        within_s += slices(index).map(|slice| slice.window_ns as f64 / 1e9).sum::<f64>();
+        within_s += slices(index).map(|slice| slice.counts.window_ns as f64 / 1e9).sum::<f64>();
         slices(index).for_each(|slice| tell(&Notice::SliceDone(slice), within_s));
     }
 }

@@ -2,7 +2,7 @@
 
 use lab::{Doing, Notice, Progress};
 use ratatui_core::buffer::Buffer;
-use record::{ContractFailure, Record, Slice};
+use record::{ContractFailure, FailureKind, Record, Slice};
 
 use super::drawing::{View, draw};
 use super::keys::{Shown, Wish};
@@ -83,14 +83,10 @@ fn what_is_wrong_is_shown_with_the_most_frequent_cause() {
         |_| (),
         |slice| {
             slice.machine.steal_share = 0.08;
-            slice.ok -= 20;
-            slice.timed_out = 3;
-            let what = |what: &str, count, example: &str| ContractFailure {
-                what: what.into(),
-                count,
-                example: example.into(),
-            };
-            slice.contract_failures = vec![what("status", 17, "503")];
+            slice.counts.successful -= 20;
+            slice.counts.timed_out = 3;
+            let failure = ContractFailure { kind: FailureKind::Status, count: 17, example: "503".into() };
+            slice.counts.contract_failures = vec![failure];
         },
     );
     let paused = Shown { wish: Wish::Pause, ..KEYS };

@@ -27,7 +27,7 @@ fn a_slower_service_is_found_slower_and_every_request_is_accounted_for() {
         for trial in &block.trials {
             let name = &record.header.plan.variants[trial.variant()].name;
             let log = &logs[&format!("block-{:02}-{name}-api.log", block.number)];
-            let sent: u64 = trial.slices.iter().map(|slice| slice.sent).sum();
+            let sent: u64 = trial.slices.iter().map(|slice| slice.counts.sent).sum();
             let counted = log.lines().find_map(|line| line.strip_prefix("requests ")?.parse::<u64>().ok());
             // Beside the load there are at most two looks at a response before it.
             let looks = counted.and_then(|counted| counted.checked_sub(sent));

@@ -16,7 +16,8 @@ const NAMED_MAX: usize = 3;
 impl Dispatcher<'_> {
     /// Keeps a slice, and judges what is left to find out if nothing in it succeeded.
     pub(super) fn keep_slice(&mut self, slice: Slice) -> Result<(), Failure> {
-        let (variant, fruitless, failing) = (slice.variant, slice.ok == 0, slice.ok < slice.answered);
+        let (variant, fruitless, failing) =
+            (slice.variant, slice.counts.successful == 0, slice.counts.successful < slice.counts.responses);
         self.notify(&Notice::SliceDone(&slice));
         self.keep(Event::Slice(Box::new(slice)))?;
         // The first says more than that nothing succeeded.

@@ -4,14 +4,12 @@
 //! That needs no second trial to be seen: to go on would measure something else for as long as the budget lasts.
 
 use plan::{Load, Variant};
-use record::{Record, Slice};
+use record::{FailureKind, Record, Slice};
 
 /// Fewer answers than this may be those of a cache that is not filled yet.
 const ANSWERS_MIN: u64 = 20;
 /// Share of a variant's answers that lack the header where it is missing by rule and not now and then.
 const MISSING_SHARE_MIN: f64 = 0.99;
-/// How `ContractFailure::what` begins where a header is not as expected.
-const HEADER: &str = "header ";
 
 /// What is missing in this variant's answers so far, what came instead, and what to do; `None` where nothing is, or it cannot be told
 /// yet.
@@ -20,7 +18,7 @@ pub(super) fn not_applied(record: &Record, index: usize) -> Option<String> {
     let blocks = record.blocks.iter().filter(|block| block.dropped.is_none());
     let trials = blocks.flat_map(|block| &block.trials).filter(|trial| trial.variant() == index);
     let slices: Vec<&Slice> = trials.flat_map(|trial| &trial.slices).collect();
-    let answered: u64 = slices.iter().map(|slice| slice.answered).sum();
+    let answered: u64 = slices.iter().map(|slice| slice.counts.responses).sum();
     let missing = variant.expect.headers.keys().filter_map(|name| Missing::of(&slices, name));
     let most = missing.max_by_key(|missing| missing.count)?;
     let by_rule = most.count as f64 >= MISSING_SHARE_MIN * answered as f64;
@@ -36,10 +34,10 @@ struct Missing<'a> {
 
 impl<'a> Missing<'a> {
     fn of(slices: &[&'a Slice], name: &'a str) -> Option<Missing<'a>> {
-        let failures = slices.iter().flat_map(|slice| &slice.contract_failures);
-        let of_it = failures.filter(|failure| {
-            failure.what.strip_prefix(HEADER).is_some_and(|of| of.eq_ignore_ascii_case(name))
-        });
+        let failures = slices.iter().flat_map(|slice| &slice.counts.contract_failures);
+        let of_it = failures.filter(
+            |failure| matches!(&failure.kind, FailureKind::Header(of) if of.eq_ignore_ascii_case(name)),
+        );
         let mut of_it = of_it.peekable();
         let came = of_it.peek()?.example.as_str();
         Some(Missing { name, count: of_it.map(|failure| failure.count).sum(), came })
@@ -53,7 +51,8 @@ impl<'a> Missing<'a> {
         let of_all =
             if *count == answered { format!("all {count}") } else { format!("{count} of {answered}") };
         let cause = if *name == "content-encoding" {
-            let body_bytes = slices.iter().map(|slice| slice.body_bytes).sum::<u64>() / answered.max(1);
+            let body_bytes =
+                slices.iter().map(|slice| slice.counts.body_bytes).sum::<u64>() / answered.max(1);
             coding(wanted, &offers(&variant.load), body_bytes)
         } else {
             "see whether what the level sets reaches the service; its output lies in the record's logs"

@@ -11,7 +11,7 @@
 //! ──► {"prepare":{"number":1,"until":{"elapsed":{"secs":10,"nanos":0}}}}
 //! ◄── {"prepared":{"number":1}}
 //! ──► {"run":{"number":1,"start_at_ns":91234567890}}
-//! ◄── {"slice":{"number":1,"late_ns":0,"steal_share":0.0,"slice":{…}}}
+//! ◄── {"slice":{"number":1,"late_ns":0,"steal_share":0.0,"counts":{…}}}
 //! ──► "rest"                                           until the next begin
 //! ◄── "resting"
 //! ──► "end"                                            or the end of stdin
@@ -19,7 +19,8 @@
 //! ```
 //! Times are those of the generator's own CLOCK_MONOTONIC: who wants load knows how far it is from the own one, from the pings.
 
-use load::{LoadSpec, Slice, Until};
+use load::{LoadSpec, Until};
+use model::Counts;
 use serde::{Deserialize, Serialize};
 
 /// Version of what is said. Both sides must have the same: they are the same program.
@@ -101,7 +102,7 @@ pub enum Answer {
         /// Share of the machine's CPU time that its host gave to others meanwhile, 0 to 1; `None` where the kernel does not say.
         steal_share: Option<f64>,
         /// What came of it.
-        slice: Box<Slice>,
+        counts: Box<Counts>,
     },
     /// The answer to [`Order::Rest`]: no connection is open.
     Resting,

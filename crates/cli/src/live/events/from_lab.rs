@@ -160,7 +160,7 @@ fn ended_slice(slice: &record::Slice, variant: String, withheld: bool) -> SliceE
             SliceKind::Measured => Kind::Measured,
             SliceKind::Capacity => Kind::Capacity,
         },
-        window_s: slice.window_ns as f64 / 1e9,
+        window_s: slice.counts.window_ns as f64 / 1e9,
         turns: slice.turns,
         rate_per_s: (!withheld).then_some(rate_per_s),
         quantiles: times.into_iter().flatten().filter(|_| !withheld).map(quantile).collect(),
