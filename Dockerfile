@@ -8,8 +8,8 @@ COPY . .
 # Static with the C library of the build, and no other: nothing else has to be in the image. A target is named so that the flag is
 # for the program alone and not for what helps to build it.
 RUN target="$(rustc -vV | sed -n 's/^host: //p')" \
-    && RUSTFLAGS="-C target-feature=+crt-static" cargo build --release --locked -p proofload --target "$target" \
-    && install -D --strip "target/$target/release/proofload" /image/proofload \
+    && RUSTFLAGS="-C target-feature=+crt-static" cargo build --profile dist --locked -p proofload --target "$target" \
+    && install -D --strip "target/$target/dist/proofload" /image/proofload \
     && install -D --mode 644 /etc/ssl/certs/ca-certificates.crt /image/etc/ssl/certs/ca-certificates.crt
 
 FROM scratch

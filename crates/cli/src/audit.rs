@@ -84,7 +84,7 @@ fn unknown(files: &[(Transcript, Vec<Run>)]) -> Failed {
         };
         format!("{}: {what}", file.file)
     });
-    let known: Vec<&str> = Tool::ALL.into_iter().map(Tool::name).collect();
+    let known: Vec<&str> = Tool::all().map(Tool::name).collect();
     Failed::usage(said.collect::<Vec<_>>().join("\n")).hint(format!("known are {}", known.join(", ")))
 }
 

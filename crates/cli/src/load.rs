@@ -26,10 +26,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use foreign::{Difference, Tool};
 use load::{LoadError, LoadSpec};
 
 use crate::exit::{self, Failed};
-use crate::habits::{Difference, Tool};
 use crate::print;
 use hdr::Clocks;
 use runner::Runner;
@@ -37,6 +38,13 @@ use url::Url;
 
 /// The longest a connection may take to open.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The tools whose command lines are understood, by their names.
+fn compatible() -> impl TypedValueParser<Value = Tool> {
+    PossibleValuesParser::new(Tool::compatible().map(Tool::name)).try_map(|name| {
+        Tool::compatible().find(|tool| tool.name() == name).ok_or("not a tool whose command lines are known")
+    })
+}
 
 /// Flags of `load`.
 #[derive(Debug, Args)]
@@ -56,7 +64,7 @@ pub struct LoadArgs {
     #[command(flatten)]
     output: flags::Output,
     /// Do what a command line of another tool means, and say what differs: --as wrk -- -t2 -c64 URL
-    #[arg(long = "as", value_enum, value_name = "TOOL", help_heading = "Other tools")]
+    #[arg(long = "as", value_parser = compatible(), value_name = "TOOL", help_heading = "Other tools")]
     tool: Option<Tool>,
     /// With --as: that tool's command line, just as it is
     #[arg(last = true, requires = "tool", value_name = "ARGUMENTS", help_heading = "Other tools")]

@@ -12,7 +12,6 @@ mod exit;
 mod explain;
 mod gate;
 mod generate;
-mod habits;
 mod history;
 mod hosts;
 mod live;

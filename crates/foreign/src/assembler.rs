@@ -8,9 +8,10 @@ use crate::draft::{Draft, Taken};
 use crate::heading::{Heading, Headings};
 use crate::json::Collector;
 use crate::line::{self, Line};
-use crate::run::{Lines, Run, Tool};
+use crate::run::{Lines, Run};
 use crate::source::RUNS_MAX;
-use crate::{shell, tools, words};
+use crate::tools::{self, Beginning, Tool};
+use crate::{shell, words};
 
 /// So many lines of something else end a run: a program may log in between.
 const FOREIGN_MAX: u32 = 200;
@@ -105,8 +106,8 @@ impl Assembler {
         if self.goes_on(text, number) || self.belongs(text, number) {
             return;
         }
-        if let Some((tool, certain)) = tools::begins(text).or_else(|| self.refused(text)) {
-            self.open(tool, certain, number);
+        if let Some((tool, beginning)) = tools::begins(text).or_else(|| self.refused(text)) {
+            self.open(tool, beginning.certain, number);
             self.belongs(text, number);
         } else if !text.is_empty() && !self.json.is_open() {
             self.around(text, number);
@@ -157,8 +158,10 @@ impl Assembler {
         let heading = underlined.or_else(|| Heading::of(text, self.in_code));
         let heading = heading.or_else(|| Heading::bare(text).filter(|_| bare));
         // A run that is under way may print lines that look like headings.
-        let running =
-            self.open.as_ref().is_some_and(|open| !open.draft.whole && open.draft.run.tool == Tool::K6);
+        let running = self
+            .open
+            .as_ref()
+            .is_some_and(|open| !open.draft.whole && open.draft.run.tool.facts().prints_headings);
         if let Some(heading) = heading.filter(|_| !running) {
             self.close();
             self.headings.set(heading);
@@ -202,15 +205,10 @@ impl Assembler {
     }
 
     /// A tool that could not even connect prints no more than that.
-    fn refused(&self, text: &str) -> Option<(Tool, bool)> {
-        let wrk = self.command.as_ref().is_some_and(|command| matches!(command.tool, Tool::Wrk | Tool::Wrk2));
-        let refused = text.starts_with("unable to connect to ") && wrk && self.open.is_none();
-        let ab = text.starts_with("apr_") && self.open.is_none();
-        match () {
-            () if refused => Some((Tool::Wrk, true)),
-            () if ab => Some((Tool::Ab, true)),
-            () => None,
-        }
+    fn refused(&self, text: &str) -> Option<(Tool, Beginning)> {
+        let commanded = self.command.as_ref().map(|command| command.tool);
+        let tool = self.open.is_none().then(|| tools::fails_alone(text, commanded)).flatten()?;
+        Some((tool, Beginning { certain: true, first: true }))
     }
 
     fn open(&mut self, tool: Tool, certain: bool, number: u64) {
@@ -289,8 +287,7 @@ fn title(value: &serde_json::Value) -> Option<String> {
 
 /// Whether a command line may be the one that made this run: what both tell must not differ.
 fn fits(run: &Run, command: &Command) -> bool {
-    let wrk = |tool: Tool| matches!(tool, Tool::Wrk | Tool::Wrk2);
-    let same_tool = run.tool == command.tool || (wrk(run.tool) && wrk(command.tool));
+    let same_tool = run.tool == command.tool || run.tool.prints_as(command.tool);
     let asked = &command.options.load;
     let agrees =
         |one: Option<u64>, other: Option<u64>| one.zip(other).is_none_or(|(one, other)| one == other);

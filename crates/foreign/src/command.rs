@@ -1,8 +1,11 @@
-//! Command lines of load generators, in a shell or in prose: `$ wrk -t12 …`, "I ran `ab -k -c 20 …`".
+//! Command lines of load generators, in a shell or in prose: `$ wrk -t12 …`, "I ran `ab -k -c 20 …`"; and what their flags ask for.
+//!
+//! It reads the flags that matter to an audit, as the table of each tool has them, and steps over all others.
 
-use crate::options::{self, Options};
-use crate::run::Tool;
+use crate::number::{self, Lone};
+use crate::run::Load;
 use crate::shell;
+use crate::tools::{Meaning, Tool};
 
 /// Longer command lines are cut.
 pub const COMMAND_CHARS_MAX: usize = 400;
@@ -38,10 +41,10 @@ pub fn find(text: &str) -> Option<Command> {
         let next = words.get(place + 1).map(|(_, next)| *next)?;
         is_argument(tool, next).then_some((*at, tool))
     })?;
-    let start = if tool == Tool::Vegeta && prompted.is_some() { 0 } else { at };
+    let start = if tool.facts().reads_pipe && prompted.is_some() { 0 } else { at };
     let found = line.get(start..)?.trim_start_matches(['`', '(', '"', '\'', '*']);
     let text = ended(found, tool);
-    let options = options::read(tool, &text);
+    let options = read(tool, &text);
     let tool = if tool == Tool::Wrk && options.load.rate_per_s.is_some() { Tool::Wrk2 } else { tool };
     Some(Command { tool, options, text })
 }
@@ -51,7 +54,7 @@ fn tool_named(word: &str) -> Option<Tool> {
     let bare = word.trim_matches(['`', '(', ')', '"', '\'', '*', ':']);
     let name = bare.rsplit(['/', '\\']).next()?;
     let name = name.strip_suffix(".exe").unwrap_or(name);
-    Tool::ALL.into_iter().find(|tool| tool.name() == name)
+    Tool::all().find(|tool| tool.name() == name)
 }
 
 fn is_argument(tool: Tool, word: &str) -> bool {
@@ -59,23 +62,151 @@ fn is_argument(tool: Tool, word: &str) -> bool {
         .strip_prefix('-')
         .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic() || c == '-'));
     let address = word.trim_start_matches(['"', '\'', '<']).starts_with("http");
-    let verb = match tool {
-        Tool::Vegeta => matches!(word, "attack" | "report"),
-        Tool::K6 => word == "run",
-        _ => false,
-    };
-    option || address || verb
+    option || address || tool.facts().verbs.contains(&word)
 }
 
 /// Up to where the command ends: a closing quote of prose, a pipe, a redirection.
 fn ended(text: &str, tool: Tool) -> String {
     let mut end = text.find('`').unwrap_or(text.len());
-    if tool != Tool::Vegeta {
+    if !tool.facts().reads_pipe {
         let stops = [" |", " >", " 2>", " &&", " ;", "; "];
         end = stops.iter().filter_map(|stop| text.find(stop)).fold(end, usize::min);
     }
     let kept = text.get(..end).unwrap_or(text).trim_end_matches(['&', ' ', '.', ',', '*', '_', '\\']);
     kept.chars().filter(|c| !c.is_control()).take(COMMAND_CHARS_MAX).collect()
+}
+
+/// What a command line asks for.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Options {
+    /// The address.
+    pub url: Option<String>,
+    /// The load.
+    pub load: Load,
+}
+
+/// Reads a command line, the tool's name first.
+fn read(tool: Tool, command: &str) -> Options {
+    let words = split(command);
+    let mut options = Options { url: address(&words), ..Options::default() };
+    let (mut at, mut each) = (0, false);
+    while let Some(word) = words.get(at) {
+        at += 1;
+        let Some((name, attached)) = flag(tool, word) else { continue };
+        let Some((_, meaning)) = tool.facts().flags.iter().find(|(known, _)| *known == name) else {
+            continue;
+        };
+        let takes_value = !matches!(meaning, Meaning::Keep | Meaning::Close | Meaning::NoCompression);
+        let value = match attached {
+            Some(value) => value,
+            None if takes_value => {
+                at += 1;
+                words.get(at - 1).cloned().unwrap_or_default()
+            }
+            None => String::new(),
+        };
+        options.load.set(*meaning, &value);
+        if matches!(meaning, Meaning::Rate | Meaning::RateEach) {
+            each = *meaning == Meaning::RateEach;
+        }
+    }
+    // Given for each connection; over all of them it is a rate like any other.
+    if each && let (Some(rate), Some(connections)) = (options.load.rate_per_s, options.load.connections) {
+        options.load.rate_per_s = Some(rate * connections as f64);
+    }
+    options
+}
+
+impl Load {
+    fn set(&mut self, meaning: Meaning, value: &str) {
+        let count = || number::count(value).map(|(value, _)| value);
+        match meaning {
+            Meaning::Connections => self.connections = count(),
+            Meaning::Threads => self.threads = count(),
+            Meaning::Requests => self.requests = count(),
+            Meaning::Pipelining => self.pipelining = count(),
+            Meaning::Duration => self.duration_s = seconds(value),
+            Meaning::Rate | Meaning::RateEach => self.rate_per_s = rate(value),
+            Meaning::Keep => self.keep_alive = Some(value != "false"),
+            Meaning::Close => self.keep_alive = Some(false),
+            Meaning::NoCompression => self.accept_encoding = Some(String::new()),
+            Meaning::Header => {
+                if let Some((name, value)) = value.split_once([':', '='])
+                    && name.trim().eq_ignore_ascii_case("accept-encoding")
+                {
+                    self.accept_encoding = Some(value.trim().to_owned());
+                }
+            }
+        }
+    }
+}
+
+/// Seconds; a bare number is seconds in every one of these tools.
+fn seconds(value: &str) -> Option<f64> {
+    let us =
+        number::micros(value, Lone::Decimal).or_else(|| Some(number::figure(value, Lone::Decimal)? * 1e6));
+    us.map(|us| us / 1e6)
+}
+
+/// Requests per second: `2000`, `2k`, `100/1s`, `50/m`.
+fn rate(value: &str) -> Option<f64> {
+    let (number, per) = value.split_once('/').unwrap_or((value, "1s"));
+    let per = if per.starts_with(|c: char| c.is_ascii_digit()) { per.to_owned() } else { format!("1{per}") };
+    let (count, _) = number::count(number)?;
+    let per_s = number::micros(&per, Lone::Decimal)? / 1e6;
+    (count > 0 && per_s > 0.0).then_some(count as f64 / per_s)
+}
+
+/// The name of a flag and the value that is attached to it.
+fn flag(tool: Tool, word: &str) -> Option<(String, Option<String>)> {
+    let owned = |text: &str| text.to_owned();
+    if let Some(long) = word.strip_prefix("--") {
+        return Some(match long.split_once('=') {
+            Some((name, value)) => (owned(name), Some(owned(value))),
+            None => (owned(long), None),
+        });
+    }
+    let short =
+        word.strip_prefix('-').filter(|short| short.starts_with(|c: char| c.is_ascii_alphabetic()))?;
+    // Go's tools take long names behind one dash.
+    if tool.facts().long_behind_one_dash && short.len() > 1 {
+        return Some(match short.split_once('=') {
+            Some((name, value)) => (owned(name), Some(owned(value))),
+            None => (owned(short), None),
+        });
+    }
+    let mut chars = short.chars();
+    let letter = chars.next()?.to_string();
+    let rest = chars.as_str().trim_start_matches('=');
+    Some((letter, (!rest.is_empty()).then(|| owned(rest))))
+}
+
+fn address(words: &[String]) -> Option<String> {
+    let is_address = |word: &&String| word.contains("://");
+    words.iter().rev().find(is_address).map(|word| word.trim_matches(['<', '>', ',', ')']).to_owned())
+}
+
+/// Words as a shell splits them, quotes taken off.
+fn split(command: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let mut quote = None;
+    for c in command.chars() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (None, '"' | '\'') => quote = Some(c),
+            (None, c) if c.is_whitespace() => {
+                if !word.is_empty() {
+                    words.push(std::mem::take(&mut word));
+                }
+            }
+            (_, c) => word.push(c),
+        }
+    }
+    if !word.is_empty() {
+        words.push(word);
+    }
+    words
 }
 
 #[cfg(test)]
@@ -113,5 +244,25 @@ mod tests {
         {
             assert_eq!(find(prose), None, "{prose}");
         }
+    }
+
+    #[test]
+    fn flags_are_read_as_each_tool_means_them() {
+        let wrk = read(Tool::Wrk, "wrk -t12 -c 400 -d2m -H 'Accept-Encoding: gzip' http://127.0.0.1:3000/a");
+        assert_eq!((wrk.load.threads, wrk.load.connections), (Some(12), Some(400)));
+        assert_eq!((wrk.load.duration_s, wrk.load.accept_encoding.as_deref()), (Some(120.0), Some("gzip")));
+        assert_eq!(wrk.url.as_deref(), Some("http://127.0.0.1:3000/a"));
+        let ab = read(Tool::Ab, "ab -k -c 20 -n 250 http://127.0.0.1/");
+        assert_eq!(
+            (ab.load.keep_alive, ab.load.connections, ab.load.requests),
+            (Some(true), Some(20), Some(250))
+        );
+        let h2load = read(Tool::H2load, "h2load --h1 -c10 --rps=50 -D 5 http://127.0.0.1/");
+        assert_eq!((h2load.load.rate_per_s, h2load.load.duration_s), (Some(500.0), Some(5.0)));
+        let vegeta =
+            read(Tool::Vegeta, "echo GET http://127.0.0.1/ | vegeta attack -rate=100/1s -duration=5s");
+        assert_eq!((vegeta.load.rate_per_s, vegeta.load.duration_s), (Some(100.0), Some(5.0)));
+        let wild = read(Tool::Wrk, "wrk -c -t nan -d '1e999 -R");
+        assert_eq!((wild.load.threads, wild.load.duration_s, wild.load.rate_per_s), (None, None, None));
     }
 }

@@ -6,6 +6,7 @@
 mod assembler;
 mod command;
 mod compare;
+mod compatibility;
 mod draft;
 pub mod figure;
 mod findings;
@@ -15,7 +16,6 @@ mod json;
 mod label;
 mod line;
 mod number;
-mod options;
 mod run;
 mod shell;
 mod source;
@@ -23,10 +23,12 @@ mod tools;
 mod words;
 
 pub use compare::{Comparison, Pick, Sides, compare, pick};
+pub use compatibility::{Came, Difference, Refusal, Translation, When};
 pub use findings::{About, Case, Finding, Grade, HAND_MAX, HAND_MEDIAN, HAND_WIDE, all as findings};
 pub use group::{Group, Pooled, groups};
-pub use run::{Failures, Latency, Lines, Load, Quantile, Run, Tool};
+pub use run::{Failures, Latency, Lines, Load, Quantile, Run};
 pub use source::{LINE_BYTES_MAX, RUNS_MAX, Reader, Transcript};
+pub use tools::Tool;
 
 use serde::Serialize;
 

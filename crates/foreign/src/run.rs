@@ -2,59 +2,8 @@
 
 use serde::Serialize;
 
-/// A load generator whose output is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Tool {
-    /// wrk 3 and 4
-    Wrk,
-    /// wrk2
-    Wrk2,
-    /// ApacheBench
-    Ab,
-    /// oha
-    Oha,
-    /// autocannon
-    Autocannon,
-    /// hey
-    Hey,
-    /// h2load, of nghttp2
-    H2load,
-    /// Grafana k6
-    K6,
-    /// vegeta
-    Vegeta,
-}
-
-impl Tool {
-    /// All of them, in the order in which pages list them.
-    pub const ALL: [Tool; 9] = [
-        Tool::Wrk,
-        Tool::Wrk2,
-        Tool::Ab,
-        Tool::Oha,
-        Tool::Autocannon,
-        Tool::Hey,
-        Tool::H2load,
-        Tool::K6,
-        Tool::Vegeta,
-    ];
-
-    /// What it is called on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Tool::Wrk => "wrk",
-            Tool::Wrk2 => "wrk2",
-            Tool::Ab => "ab",
-            Tool::Oha => "oha",
-            Tool::Autocannon => "autocannon",
-            Tool::Hey => "hey",
-            Tool::H2load => "h2load",
-            Tool::K6 => "k6",
-            Tool::Vegeta => "vegeta",
-        }
-    }
-}
+use crate::tools::Divides;
+pub use crate::tools::Tool;
 
 /// Lines of a file, counted from 1, both ends within.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
@@ -220,10 +169,12 @@ impl Run {
     /// Connections that the tool really opened: wrk gives each thread as many as go without a rest.
     pub fn connections_opened(&self) -> Option<u64> {
         let asked = self.load.connections?;
-        match (self.tool, self.load.threads) {
-            (Tool::Wrk | Tool::Wrk2, Some(threads)) if threads > 0 => Some(asked / threads * threads),
-            _ => Some(asked),
-        }
+        let threads = self.load.threads.filter(|threads| *threads > 0);
+        Some(match (self.tool.facts().divides, threads) {
+            (Divides::ConnectionsByThreads, Some(threads)) => asked / threads * threads,
+            (Divides::ConnectionsByThreads, None)
+            | (Divides::RequestsByConnections | Divides::Nothing, _) => asked,
+        })
     }
 
     /// Bytes of a response, the header included where the tool counts it.

@@ -4,7 +4,7 @@
 use super::tree::File;
 use super::{Finding, Tree};
 
-const FILE_LINES_MAX: usize = 400;
+const FILE_LINES_MAX: usize = 600;
 const FUNCTION_LINES_MAX: usize = 70;
 const GENERATED_WITHIN_LINES: usize = 5;
 const SOURCE_EXTENSIONS: [&str; 9] = ["rs", "js", "cjs", "mjs", "ts", "css", "pug", "py", "sh"];

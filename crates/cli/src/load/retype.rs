@@ -1,15 +1,15 @@
-//! `load --as TOOL`: the other tool's command line typed again as ours. What it means is `habits`' business; this reads what was
-//! typed, tells what it became, and says which differences mattered in a run.
+//! `load --as TOOL`: the other tool's command line typed again as ours. What it means is known in `foreign`; this reads
+//! what was typed, tells what it became, and says which differences mattered in a run.
 
 use std::env;
 use std::thread;
 
 use clap::{Args, Command, FromArgMatches};
+use foreign::{Came, Difference, Tool};
 use model::Counts;
 
 use super::LoadArgs;
 use crate::exit::Failed;
-use crate::habits::{self, Came, Difference, Tool};
 use crate::print;
 
 /// Our flags for the command line after `--`, and how the figures differ from what that tool would show.
@@ -20,17 +20,23 @@ pub fn retype(args: &LoadArgs, tool: Tool) -> anyhow::Result<(LoadArgs, Vec<Diff
     if args.theirs.is_empty() || args.url.is_some() {
         let name = tool.name();
         let problem = format!("--as {name}: all of {name}'s command line goes after --, the URL too");
-        let hint = format!("proofload load --as {name} -- {}", tool.example());
+        let hint = format!("proofload load --as {name} -- {}", tool.example().unwrap_or_default());
         return Err(Failed::usage(problem).hint(hint).into());
     }
-    let mut translation = habits::translate(tool, &args.theirs)?;
+    let mut translation = tool.translate(&args.theirs).map_err(|refusal| {
+        let failed = Failed::usage(refusal.problem);
+        match refusal.hint {
+            Some(hint) => failed.hint(hint),
+            None => failed,
+        }
+    })?;
     // After the program's name and "load".
     let typed = env::args_os().skip(2).map(|argument| argument.to_string_lossy().into_owned());
     let url = translation.arguments.pop();
     let mut arguments = translation.arguments;
-    arguments.extend(habits::given_before(typed));
+    arguments.extend(given_before(typed));
     arguments.extend(url);
-    print::talk(&format!("proofload load {}", habits::shown(&arguments)));
+    print::talk(&format!("proofload load {}", report::shell_line(&arguments)));
     let matches = parser().try_get_matches_from(arguments);
     let args = matches.and_then(|matches| LoadArgs::from_arg_matches(&matches));
     Ok((args.map_err(|error| refused(&error, tool))?, translation.differences))
@@ -63,4 +69,40 @@ fn refused(error: &clap::Error, tool: Tool) -> Failed {
     let problem = text.split("\n\nUsage:").next().unwrap_or(&text);
     let problem = problem.strip_prefix("error: ").unwrap_or(problem).trim_end();
     Failed::usage(problem).hint(format!("above stands what {}'s command line became", tool.name()))
+}
+
+/// The flags that stand before `--` but for `--as` and its value: they stay in force. `typed` is all that follows `load`.
+fn given_before(typed: impl Iterator<Item = String>) -> Vec<String> {
+    let mut given = Vec::new();
+    let mut typed = typed.take_while(|argument| argument != "--");
+    while let Some(argument) = typed.next() {
+        if argument == "--as" {
+            typed.next();
+        } else if !argument.starts_with("--as=") {
+            given.push(argument);
+        }
+    }
+    given
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_before_the_dashes_stay_and_those_after_are_not_ours() {
+        let given = |line: &str| given_before(line.split(' ').map(str::to_owned));
+        assert_eq!(given("--as wrk --json -c 8 -- -t2 --as ab -- u"), ["--json", "-c", "8"]);
+        assert_eq!(given("--driver readiness --as=ab -- -k u"), ["--driver", "readiness"]);
+    }
+
+    #[test]
+    fn a_shown_command_line_can_be_typed() {
+        let words =
+            ["-H", "It's: a", "http://[::1]/?a=b&c", "", "--body", "@a/b.json", "$HOME"].map(str::to_owned);
+        assert_eq!(
+            report::shell_line(&words),
+            r"-H 'It'\''s: a' 'http://[::1]/?a=b&c' '' --body @a/b.json '$HOME'"
+        );
+    }
 }

@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use foreign::Difference;
 use load::{Arrivals, Generator, LoadSpec, Process, Until};
 use report::{rate, seconds};
 
@@ -17,7 +18,6 @@ use super::series::{Capacity, Series};
 use super::setup::Setup;
 use super::text::{quantile, shown};
 use super::watch::{Part, Watch};
-use crate::habits::Difference;
 use crate::print;
 
 /// How long capacity is loaded before it is measured: connections, caches and compilers warm up a first time.

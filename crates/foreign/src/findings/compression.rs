@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{About, Case, Finding, Grade, finding};
 use crate::figure::bytes;
-use crate::run::{Run, Tool};
+use crate::run::Run;
 use crate::source::Transcript;
 use crate::words::{self, Compression};
 
@@ -57,8 +57,7 @@ struct Moved<'r> {
 
 impl<'r> Moved<'r> {
     fn of(index: usize, run: &'r Run) -> Option<Self> {
-        // Go's client asks for gzip by itself and counts what it has unpacked.
-        if run.tool == Tool::Vegeta && run.load.accept_encoding.is_none() {
+        if run.tool.facts().counts_unpacked_bytes && run.load.accept_encoding.is_none() {
             return None;
         }
         let size = run.bytes_per_response().filter(|size| *size > 0.0)?;
@@ -114,14 +113,9 @@ impl Run {
     fn asks_for_no_coding(&self) -> bool {
         match &self.load.accept_encoding {
             Some(coding) => coding.is_empty() || coding == "identity",
-            None => sends_none(self.tool),
+            None => !self.tool.facts().sends_accept_encoding,
         }
     }
-}
-
-/// Tools that send no Accept-Encoding unless a header flag gives one. Checked on the wire: docs/audit.md has the versions.
-fn sends_none(tool: Tool) -> bool {
-    matches!(tool, Tool::Wrk | Tool::Wrk2 | Tool::Ab | Tool::Autocannon | Tool::H2load | Tool::K6)
 }
 
 fn remedy(runs: &[Run], cases: &[Case]) -> String {

@@ -4,7 +4,7 @@ use super::latency::FAILED_SHARE_MAX;
 use super::{About, Case, Finding, Grade, Seen, above, cases, finding, graded, share};
 use crate::figure::{count, digits, many, share as percent};
 use crate::run::Run;
-use crate::run::Tool;
+use crate::tools::RateOf;
 
 fn is_void(case: &Case) -> bool {
     above(case, "failed_share", FAILED_SHARE_MAX)
@@ -17,8 +17,7 @@ pub fn statuses(runs: &[Run]) -> Vec<Finding> {
         let requests = run.requests.unwrap_or(bad);
         let failed = share(bad, requests);
         let mut evidence = format!("{} of {} ({})", count(bad), many(requests, "response"), percent(failed));
-        // vegeta's throughput counts successes alone.
-        if let Some(rate) = run.rate().filter(|_| run.tool != Tool::Vegeta) {
+        if let Some(rate) = run.rate().filter(|_| run.tool.facts().rate_of != RateOf::Successes) {
             evidence +=
                 &format!("; {}/s without them, not {}/s", digits(rate * (1.0 - failed)), digits(rate));
         }

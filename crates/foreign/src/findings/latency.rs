@@ -2,7 +2,8 @@
 
 use super::{About, Finding, Grade, Seen, above, cases, finding, graded, share};
 use crate::figure::{count, digits, many, micros, share as percent};
-use crate::run::{Run, Tool};
+use crate::run::Run;
+use crate::tools::Pace;
 
 /// From this share of timeouts on, what is left is not worth the name of a sample.
 const ALL: f64 = 0.999;
@@ -20,7 +21,7 @@ const KEPT_UP: f64 = 0.99;
 /// Timeouts, the requests they are among, and their share. Some tools count a request that timed out, others do not.
 fn timeouts_of(run: &Run) -> (u64, u64, f64) {
     let timeouts = run.failures.timeouts.unwrap_or(0);
-    let counted = matches!(run.tool, Tool::Wrk | Tool::Wrk2 | Tool::Oha | Tool::Vegeta | Tool::K6);
+    let counted = run.tool.facts().counts_timeouts;
     let requests = run.requests.unwrap_or(0);
     let all = if counted { requests.max(timeouts) } else { requests.saturating_add(timeouts) };
     (timeouts, all, share(timeouts, all))
@@ -87,22 +88,17 @@ fn wait(run: &Run) -> String {
 }
 
 fn remedy(runs: &[Run]) -> String {
-    let timed_out =
-        |tool: Tool| runs.iter().any(|run| run.tool == tool && run.failures.timeouts.unwrap_or(0) > 0);
-    let how = if timed_out(Tool::Wrk) {
-        "wrk counts a response that took more than 2 s (--timeout) as a timeout, leaves it out of every latency, and counts \
-         it in Requests/sec all the same. "
-    } else {
-        "What took longer than the tool's limit is in no percentile, so these look better than what users saw. "
-    };
+    let mut timed_out = runs.iter().filter(|run| run.failures.timeouts.unwrap_or(0) > 0);
+    let how = timed_out.find_map(|run| run.tool.facts().late_responses).unwrap_or(
+        "What took longer than the tool's limit is in no percentile, so these look better than what users saw. ",
+    );
     format!("{how}Ask for fewer connections or for a rate, and set the limit above the slowest response.")
 }
 
 /// Open loop: the tool could not send as it should.
 pub fn fell_behind(runs: &[Run]) -> Option<Finding> {
     let cases = cases(runs, |run| {
-        // vegeta prints the rate it reached, k6 that of its iterations.
-        let told = !matches!(run.tool, Tool::Vegeta | Tool::K6);
+        let told = run.tool.facts().pace == Pace::Responses;
         let (asked, rate) = (run.load.rate_per_s.filter(|_| told)?, run.rate()?);
         let evidence = format!("{}/s asked for, {}/s done", digits(asked), digits(rate));
         if rate < KEPT_UP * asked {
@@ -152,7 +148,7 @@ pub fn tail(runs: &[Run]) -> Option<Finding> {
 /// Closed loop: the mean latency is connections / throughput, and nothing beside it.
 pub fn little(runs: &[Run]) -> Option<Finding> {
     let cases = cases(runs, |run| {
-        if run.is_open_loop() || run.tool == Tool::Vegeta || run.tool == Tool::K6 {
+        if run.is_open_loop() || run.tool.facts().pace != Pace::Responses {
             return None;
         }
         let (connections, rate, mean) = (run.connections_opened()?, run.rate()?, run.latency.mean_us?);

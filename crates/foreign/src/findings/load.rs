@@ -2,7 +2,8 @@
 
 use super::{About, Finding, Grade, Seen, above, cases, finding, graded};
 use crate::figure::{count, digits, many, seconds, share as percent};
-use crate::run::{Run, Tool};
+use crate::run::Run;
+use crate::tools::{Divides, Pace, RateOf};
 
 /// A runtime compiles and caches fill during the first seconds: Proofload's own warm-ups take 2 to 6 s.
 const SECONDS_MIN: f64 = 10.0;
@@ -34,7 +35,7 @@ pub fn start_up(runs: &[Run]) -> Vec<Finding> {
     let cases = cases(runs, |run| {
         let (requests, connections) =
             (run.requests?, run.connections_opened().filter(|connections| *connections > 0)?);
-        let open = run.is_open_loop() || run.tool == Tool::Vegeta || run.abort.is_some();
+        let open = run.is_open_loop() || run.tool.facts().pace == Pace::Rate || run.abort.is_some();
         let each = requests as f64 / connections as f64;
         if open || run.rounded || requests == 0 || each >= REQUESTS_PER_CONNECTION_MIN {
             return None;
@@ -69,8 +70,8 @@ pub fn short(runs: &[Run]) -> Option<Finding> {
 
 /// wrk opens the same number of connections on each thread, hey the same number of requests on each connection.
 pub fn uneven(runs: &[Run]) -> Option<Finding> {
-    let cases = cases(runs, |run| match run.tool {
-        Tool::Wrk | Tool::Wrk2 => {
+    let cases = cases(runs, |run| match run.tool.facts().divides {
+        Divides::ConnectionsByThreads => {
             let (connections, threads) =
                 (run.load.connections?, run.load.threads.filter(|threads| *threads > 0)?);
             let opened = connections / threads * threads;
@@ -86,7 +87,7 @@ pub fn uneven(runs: &[Run]) -> Option<Finding> {
                 Seen::new(evidence, [("opened", opened as f64), ("asked", connections as f64)])
             }
         }
-        Tool::Hey => {
+        Divides::RequestsByConnections => {
             let (asked, clients) = (run.load.requests?, run.load.connections.filter(|clients| *clients > 0)?);
             let sent = asked / clients * clients;
             let evidence = format!(
@@ -101,7 +102,7 @@ pub fn uneven(runs: &[Run]) -> Option<Finding> {
                 Seen::new(evidence, [("sent", sent as f64), ("asked", asked as f64)])
             }
         }
-        _ => None,
+        Divides::Nothing => None,
     });
     finding(
         "uneven",
@@ -118,18 +119,16 @@ pub fn new_connections(runs: &[Run]) -> Option<Finding> {
         let asked_to_close = run.load.keep_alive == Some(false);
         let requests = run.requests.filter(|requests| *requests > 0)?;
         let whole = !run.truncated && run.abort.is_none();
-        match (run.tool, run.keep_alive_requests) {
-            (Tool::Ab, None) if whole && run.load.keep_alive != Some(true) => Seen::new(
+        match (run.tool.facts().http_1_0, run.keep_alive_requests) {
+            (true, None) if whole && run.load.keep_alive != Some(true) => Seen::new(
                 format!("{} for {}", many(requests, "connection"), many(requests, "request")),
                 [("kept", 0.0)],
             ),
-            (Tool::Ab, Some(kept)) if (kept as f64) < 0.9 * requests as f64 => {
+            (true, Some(kept)) if (kept as f64) < 0.9 * requests as f64 => {
                 let evidence = format!("asked to be kept, {} of {} were", count(kept), count(requests));
                 Seen::new(evidence, [("kept", kept as f64)])
             }
-            (tool, _) if tool != Tool::Ab && asked_to_close => {
-                Seen::new("as asked for".to_owned(), [("kept", 0.0)])
-            }
+            (false, _) if asked_to_close => Seen::new("as asked for".to_owned(), [("kept", 0.0)]),
             _ => None,
         }
     });
@@ -145,7 +144,8 @@ pub fn new_connections(runs: &[Run]) -> Option<Finding> {
 
 /// ab's protocol.
 pub fn http_1_0(runs: &[Run]) -> Option<Finding> {
-    let cases = cases(runs, |run| if run.tool == Tool::Ab { Seen::new(String::new(), []) } else { None });
+    let cases =
+        cases(runs, |run| if run.tool.facts().http_1_0 { Seen::new(String::new(), []) } else { None });
     finding(
         "http_1_0",
         (Grade::Note, About::Run),
@@ -159,8 +159,7 @@ pub fn http_1_0(runs: &[Run]) -> Option<Finding> {
 /// Requests, seconds and rate that do not go together.
 pub fn contradicting(runs: &[Run]) -> Option<Finding> {
     let cases = cases(runs, |run| {
-        // vegeta's rate is of successes, autocannon's a mean of samples.
-        let own = matches!(run.tool, Tool::Vegeta | Tool::Autocannon);
+        let own = run.tool.facts().rate_of != RateOf::Responses;
         let exact = !run.rounded && !own && run.abort.is_none();
         let (requests, length) =
             (run.requests.filter(|_| exact)?, run.duration_s.filter(|length| *length > 0.0)?);

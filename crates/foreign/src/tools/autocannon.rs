@@ -2,10 +2,65 @@
 
 use serde_json::Value;
 
-use super::{at, between, count_at};
+use super::{Beginning, Facts, Meaning, RateOf, Reader, Tool, at, between, count_at};
 use crate::draft::{Draft, Taken, keep};
 use crate::number::{self, Kilo, Lone};
-use crate::run::{Run, Tool};
+use crate::run::Run;
+
+/// Reads what autocannon prints.
+pub struct Autocannon;
+
+static FACTS: Facts = Facts {
+    flags: &[
+        ("c", Meaning::Connections),
+        ("connections", Meaning::Connections),
+        ("d", Meaning::Duration),
+        ("duration", Meaning::Duration),
+        ("a", Meaning::Requests),
+        ("amount", Meaning::Requests),
+        ("w", Meaning::Threads),
+        ("workers", Meaning::Threads),
+        ("p", Meaning::Pipelining),
+        ("pipelining", Meaning::Pipelining),
+        ("R", Meaning::Rate),
+        ("overallRate", Meaning::Rate),
+        ("r", Meaning::RateEach),
+        ("connectionRate", Meaning::RateEach),
+        ("H", Meaning::Header),
+        ("headers", Meaning::Header),
+    ],
+    rate_of: RateOf::Samples,
+    ..Facts::USUAL
+};
+
+impl Reader for Autocannon {
+    fn facts(&self) -> &'static Facts {
+        &FACTS
+    }
+
+    fn begins(&self, text: &str) -> Option<Beginning> {
+        match text {
+            // Of `Running 10s test @ …` the line after it tells whether it is wrk's.
+            _ if text.starts_with("Running ") && text.contains(" @ ") && !text.contains(" test @ ") => {
+                Beginning::FIRST
+            }
+            _ if is_table(text) || is_total(text) => Beginning::LATER,
+            _ => None,
+        }
+    }
+
+    fn take(&self, text: &str, draft: &mut Draft) -> Taken {
+        take(text, draft)
+    }
+
+    fn json(&self, value: &Value) -> Option<Run> {
+        from_json(value)
+    }
+
+    fn json_keys(&self) -> &'static [&'static str] {
+        &["\"p97_5\"", "\"latency\""]
+    }
+}
 
 /// A row of its tables.
 pub fn is_table(text: &str) -> bool {
@@ -37,7 +92,7 @@ pub fn instead_of_wrk(text: &str, draft: &mut Draft) -> Option<Taken> {
     Some(take(text, draft))
 }
 
-pub fn take(text: &str, draft: &mut Draft) -> Taken {
+fn take(text: &str, draft: &mut Draft) -> Taken {
     if is_frame(text) || is_start(text, draft) {
         return Taken::Ours;
     }
@@ -141,7 +196,7 @@ fn total(text: &str, draft: &mut Draft) -> Taken {
     taken
 }
 
-pub fn from_json(value: &Value) -> Option<Run> {
+fn from_json(value: &Value) -> Option<Run> {
     at(value, &["latency", "p97_5"]).or_else(|| at(value, &["latency", "average"]))?;
     at(value, &["requests", "average"])?;
     let mut draft = Draft::new(Tool::Autocannon);

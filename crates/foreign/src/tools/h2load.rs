@@ -1,10 +1,50 @@
 //! h2load, of nghttp2. It prints no quantiles in most versions; of times it tells minimum, maximum, mean and deviation.
 
-use super::between;
+use super::{Beginning, Facts, Meaning, Reader, between};
 use crate::draft::{Draft, Taken, add, keep};
 use crate::number::{self, Kilo, Lone};
 
-pub fn take(text: &str, draft: &mut Draft) -> Taken {
+/// Reads what h2load prints.
+pub struct H2load;
+
+static FACTS: Facts = Facts {
+    flags: &[
+        ("c", Meaning::Connections),
+        ("clients", Meaning::Connections),
+        ("n", Meaning::Requests),
+        ("requests", Meaning::Requests),
+        ("t", Meaning::Threads),
+        ("threads", Meaning::Threads),
+        ("D", Meaning::Duration),
+        ("duration", Meaning::Duration),
+        ("m", Meaning::Pipelining),
+        ("max-concurrent-streams", Meaning::Pipelining),
+        ("rps", Meaning::RateEach),
+        ("H", Meaning::Header),
+        ("header", Meaning::Header),
+    ],
+    ..Facts::USUAL
+};
+
+impl Reader for H2load {
+    fn facts(&self) -> &'static Facts {
+        &FACTS
+    }
+
+    fn begins(&self, text: &str) -> Option<Beginning> {
+        match text {
+            "starting benchmark..." => Beginning::FIRST,
+            _ if text.starts_with("finished in ") && text.contains("req/s") => Beginning::LATER,
+            _ => None,
+        }
+    }
+
+    fn take(&self, text: &str, draft: &mut Draft) -> Taken {
+        take(text, draft)
+    }
+}
+
+fn take(text: &str, draft: &mut Draft) -> Taken {
     if let Some(rest) = text.strip_prefix("finished in ") {
         return finished(rest, draft);
     }

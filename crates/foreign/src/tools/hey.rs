@@ -1,10 +1,44 @@
 //! hey. It prints neither address nor connections, and its requests per second are of responses with any status.
 
-use super::percent;
+use super::{Beginning, Divides, Facts, Meaning, Reader, oha, percent};
 use crate::draft::{Draft, Part, Taken, add, keep};
 use crate::number::{self, Lone};
+use crate::tools;
 
-pub fn take(text: &str, draft: &mut Draft) -> Taken {
+/// Reads what hey prints.
+pub struct Hey;
+
+static FACTS: Facts = Facts {
+    flags: &[
+        ("c", Meaning::Connections),
+        ("n", Meaning::Requests),
+        ("z", Meaning::Duration),
+        ("q", Meaning::RateEach),
+        ("H", Meaning::Header),
+        ("disable-keepalive", Meaning::Close),
+        ("disable-compression", Meaning::NoCompression),
+    ],
+    long_behind_one_dash: true,
+    sends_accept_encoding: true,
+    divides: Divides::RequestsByConnections,
+    ..Facts::USUAL
+};
+
+impl Reader for Hey {
+    fn facts(&self) -> &'static Facts {
+        &FACTS
+    }
+
+    fn begins(&self, text: &str) -> Option<Beginning> {
+        if text == "Summary:" { Beginning::FIRST_OF_SEVERAL } else { None }
+    }
+
+    fn take(&self, text: &str, draft: &mut Draft) -> Taken {
+        if oha::instead_of_hey(text, draft) { tools::take(text, draft) } else { take(text, draft) }
+    }
+}
+
+fn take(text: &str, draft: &mut Draft) -> Taken {
     match text {
         "Summary:" => return if draft.run.requests_per_s.is_some() { Taken::Again } else { Taken::Ours },
         "Response time histogram:" | "Details (average, fastest, slowest):" => draft.part = Part::Skipped,

@@ -4,10 +4,53 @@
 
 use serde_json::Value;
 
-use super::at;
+use super::{Beginning, Facts, Meaning, Pace, Reader, Tool, at};
 use crate::draft::{Draft, Taken, keep};
 use crate::number::{self, Kilo, Lone};
-use crate::run::{Run, Tool};
+use crate::run::Run;
+
+/// Reads what k6 prints.
+pub struct K6;
+
+static FACTS: Facts = Facts {
+    flags: &[
+        ("u", Meaning::Connections),
+        ("vus", Meaning::Connections),
+        ("d", Meaning::Duration),
+        ("duration", Meaning::Duration),
+    ],
+    verbs: &["run"],
+    counts_timeouts: true,
+    pace: Pace::Script,
+    prints_headings: true,
+    ..Facts::USUAL
+};
+
+impl Reader for K6 {
+    fn facts(&self) -> &'static Facts {
+        &FACTS
+    }
+
+    fn begins(&self, text: &str) -> Option<Beginning> {
+        match text {
+            _ if text.starts_with("execution: local") => Beginning::FIRST,
+            _ if is_metric(text) => Beginning::LATER,
+            _ => None,
+        }
+    }
+
+    fn take(&self, text: &str, draft: &mut Draft) -> Taken {
+        take(text, draft)
+    }
+
+    fn json(&self, value: &Value) -> Option<Run> {
+        from_json(value)
+    }
+
+    fn json_keys(&self) -> &'static [&'static str] {
+        &["\"http_req_duration\""]
+    }
+}
 
 /// `http_reqs......................: 180    4.36938/s`, the mark of a threshold before it or not.
 pub fn is_metric(text: &str) -> bool {
@@ -22,7 +65,7 @@ fn metric(text: &str) -> Option<(&str, &str)> {
     (word && name.trim_end().ends_with(['.', '…'])).then_some((bare, value.trim()))
 }
 
-pub fn take(text: &str, draft: &mut Draft) -> Taken {
+fn take(text: &str, draft: &mut Draft) -> Taken {
     let Some((name, value)) = metric(text) else { return other(text, draft) };
     let words: Vec<&str> = value.split_whitespace().collect();
     let first = words.first().copied().unwrap_or_default();
@@ -120,7 +163,7 @@ fn other(text: &str, draft: &mut Draft) -> Taken {
     if known { Taken::Ours } else { Taken::Foreign }
 }
 
-pub fn from_json(value: &Value) -> Option<Run> {
+fn from_json(value: &Value) -> Option<Run> {
     let metrics = value.get("metrics")?;
     metrics.get("http_reqs")?;
     let mut draft = Draft::new(Tool::K6);

@@ -2,10 +2,52 @@
 
 use serde_json::Value;
 
-use super::{at, count_at, percent};
+use super::{Beginning, Facts, Meaning, Reader, Tool, at, count_at, percent};
 use crate::draft::{Draft, Part, Taken, add, keep};
 use crate::number::{self, Kilo, Lone};
-use crate::run::{Run, Tool};
+use crate::run::Run;
+
+/// Reads what oha prints.
+pub struct Oha;
+
+static FACTS: Facts = Facts {
+    flags: &[
+        ("c", Meaning::Connections),
+        ("n", Meaning::Requests),
+        ("z", Meaning::Duration),
+        ("q", Meaning::Rate),
+        ("p", Meaning::Pipelining),
+        ("H", Meaning::Header),
+        ("disable-keepalive", Meaning::Close),
+        ("disable-compression", Meaning::NoCompression),
+    ],
+    sends_accept_encoding: true,
+    counts_timeouts: true,
+    ..Facts::USUAL
+};
+
+impl Reader for Oha {
+    fn facts(&self) -> &'static Facts {
+        &FACTS
+    }
+
+    fn begins(&self, text: &str) -> Option<Beginning> {
+        // `Summary:` is hey's too, and the line after it tells.
+        if text.starts_with("Success rate:") { Beginning::LATER } else { None }
+    }
+
+    fn take(&self, text: &str, draft: &mut Draft) -> Taken {
+        take(text, draft)
+    }
+
+    fn json(&self, value: &Value) -> Option<Run> {
+        from_json(value)
+    }
+
+    fn json_keys(&self) -> &'static [&'static str] {
+        &["\"successRate\"", "\"summary\""]
+    }
+}
 
 /// What oha says of requests under way when `-z` ends; they are no fault of the service.
 const DEADLINE: &str = "aborted due to deadline";
@@ -20,7 +62,7 @@ pub fn instead_of_hey(text: &str, draft: &mut Draft) -> bool {
     oha
 }
 
-pub fn take(text: &str, draft: &mut Draft) -> Taken {
+fn take(text: &str, draft: &mut Draft) -> Taken {
     match text {
         "Summary:" => return if draft.run.requests_per_s.is_some() { Taken::Again } else { Taken::Ours },
         "Response time distribution:" | "Latency distribution:" => draft.part = Part::Quantiles,
@@ -94,7 +136,7 @@ fn error(count: u64, cause: &str, draft: &mut Draft) {
     }
 }
 
-pub fn from_json(value: &Value) -> Option<Run> {
+fn from_json(value: &Value) -> Option<Run> {
     let statuses = value.get("statusCodeDistribution")?.as_object()?;
     value.get("summary")?.get("successRate")?;
     let mut draft = Draft::new(Tool::Oha);

@@ -2,13 +2,62 @@
 
 use serde_json::Value;
 
-use super::{at, count_at};
+use super::{Beginning, Facts, Meaning, Pace, RateOf, Reader, Tool, at, count_at, starts};
 use crate::draft::{Draft, Part, Taken, keep};
 use crate::number::{self, Lone};
-use crate::run::{Run, Tool};
+use crate::run::Run;
+
+/// Reads what vegeta prints.
+pub struct Vegeta;
+
+static FACTS: Facts = Facts {
+    flags: &[
+        ("rate", Meaning::Rate),
+        ("duration", Meaning::Duration),
+        ("header", Meaning::Header),
+        ("keepalive", Meaning::Keep),
+    ],
+    long_behind_one_dash: true,
+    verbs: &["attack", "report"],
+    reads_pipe: true,
+    sends_accept_encoding: true,
+    // Go's client asks for gzip by itself and counts what it has unpacked.
+    counts_unpacked_bytes: true,
+    counts_timeouts: true,
+    rate_of: RateOf::Successes,
+    pace: Pace::Rate,
+    ..Facts::USUAL
+};
+
+impl Reader for Vegeta {
+    fn facts(&self) -> &'static Facts {
+        &FACTS
+    }
+
+    fn begins(&self, text: &str) -> Option<Beginning> {
+        let row = |titles: &[&str]| starts(text, titles) && text.contains('[') && text.contains("total, ");
+        match text {
+            _ if text.starts_with("Requests") && text.contains("[total, rate") => Beginning::FIRST_OF_SEVERAL,
+            _ if row(&["Requests", "Duration", "Latencies"]) => Beginning::LATER,
+            _ => None,
+        }
+    }
+
+    fn take(&self, text: &str, draft: &mut Draft) -> Taken {
+        take(text, draft)
+    }
+
+    fn json(&self, value: &Value) -> Option<Run> {
+        from_json(value)
+    }
+
+    fn json_keys(&self) -> &'static [&'static str] {
+        &["\"bytes_in\"", "\"latencies\""]
+    }
+}
 
 /// `Requests      [total, rate, throughput]  1200, 120.00, 65.87`: names in brackets, figures in their order.
-pub fn take(text: &str, draft: &mut Draft) -> Taken {
+fn take(text: &str, draft: &mut Draft) -> Taken {
     if text.starts_with("Error Set:") {
         draft.part = Part::Errors;
         draft.whole = true;
@@ -74,7 +123,7 @@ fn count_status(code: &str, count: u64, status: &mut u64, other: &mut u64) {
     }
 }
 
-pub fn from_json(value: &Value) -> Option<Run> {
+fn from_json(value: &Value) -> Option<Run> {
     at(value, &["bytes_in", "total"])?;
     let mut draft = Draft::new(Tool::Vegeta);
     draft.run.requests = count_at(value, &["requests"]);

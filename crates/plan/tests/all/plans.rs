@@ -191,7 +191,7 @@ fn several_metrics_are_judged_the_first_first_and_a_latency_among_them_sets_the_
 
 #[test]
 fn several_requests_share_what_the_load_says_and_one_may_be_judged() {
-    let plan = plan(include_str!("mix.toml"));
+    let plan = plan(include_str!("../mix.toml"));
     let load = &plan.variants[0].load;
     let sent: Vec<(&str, u32, &str, &str)> = load
         .requests

@@ -1,9 +1,7 @@
 //! What is promised before a run, a true difference found with 80 %, against simulated runs. Seeded, so that it cannot fail by chance.
 
-mod simulation;
-
+use crate::simulation::{Boundary, Noise, share};
 use proofload_stats::{Looks, Rule, blocks_for, effect_found};
-use simulation::{Boundary, Noise, share};
 
 /// Enough that 80 % is known to ±0.6 % (two standard errors).
 const PATHS: u32 = 20_000;

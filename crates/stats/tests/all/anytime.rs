@@ -1,10 +1,8 @@
 //! What the anytime-valid and the joint methods promise, by simulation. Seeded, so that it cannot fail by chance.
 //! `examples/resampling_rates.rs` does the same with many more runs.
 
-mod simulation;
-
+use crate::simulation::{Boundary, Noise, share};
 use proofload_stats::{ALPHA, Resampling, guard, max_t, sequence_t};
-use simulation::{Boundary, Noise, share};
 
 const LAST: u32 = 200;
 

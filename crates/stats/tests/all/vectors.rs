@@ -74,7 +74,7 @@ struct Censored {
 }
 
 fn vectors() -> Vectors {
-    serde_json::from_str(include_str!("vectors/vectors.json")).expect("kept with the tests")
+    serde_json::from_str(include_str!("../vectors/vectors.json")).expect("kept with the tests")
 }
 
 /// Equal to within a relative error, or to within the same absolute one below 1.

@@ -1,11 +1,9 @@
 //! The interval log in the eyes of another program: `reader/read.js` reads it with hdr-histogram-js, and every figure
 //! must be ours. Needs Node.js and the packages that `make setup` installs.
 
-mod simulation;
-
+use crate::simulation::Noise;
 use proofload_stats::{HIGHEST_NS, IntervalLog, Latencies, Tag};
 use serde::Deserialize;
-use simulation::Noise;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

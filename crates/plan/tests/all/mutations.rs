@@ -7,9 +7,9 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 /// Uses every key of the file.
-const FULL: &str = include_str!("full.toml");
+const FULL: &str = include_str!("../full.toml");
 /// But those of several requests, which are another way to say what some of those say.
-const MIX: &str = include_str!("mix.toml");
+const MIX: &str = include_str!("../mix.toml");
 
 /// What is inserted: pieces of the language, of this file, and of neither.
 const FRAGMENTS: &[&str] = &[

@@ -1,9 +1,7 @@
 //! The promise itself: how often a run without any difference finds one. Seeded, so that it cannot fail by chance.
 
-mod simulation;
-
+use crate::simulation::{Boundary, Noise, share, shares_crossed_by_end};
 use proofload_stats::{ALPHA, Looks, plain_t};
-use simulation::{Boundary, Noise, share, shares_crossed_by_end};
 
 /// Enough that 5 % is known to ±0.1 % (two standard errors).
 const PATHS: u32 = 200_000;

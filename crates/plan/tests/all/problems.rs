@@ -50,7 +50,7 @@ fn a_file_that_is_no_text_is_explained() {
 
 #[test]
 fn windows_line_ends_and_a_byte_order_mark_change_no_place() {
-    let unix = include_str!("bad/several_at_once.toml");
+    let unix = include_str!("../bad/several_at_once.toml");
     let windows = unix.replace('\n', "\r\n");
     assert_eq!(read(windows.as_bytes()), read(unix.as_bytes()));
     assert_eq!(read(format!("\u{feff}{windows}").as_bytes()), read(unix.as_bytes()));

@@ -1,6 +1,6 @@
 //! Command lines of other tools, as people have them, and what they become.
 
-use super::*;
+use proofload_foreign::{Came, Tool, Translation};
 
 fn words(line: &str) -> Vec<String> {
     // One level of quotes is enough here.
@@ -12,8 +12,15 @@ fn words(line: &str) -> Vec<String> {
     words.collect()
 }
 
+/// A command line as it would be typed; one level of quotes is enough here too.
+fn shown(arguments: &[String]) -> String {
+    let quoted =
+        |argument: &String| if argument.contains(' ') { format!("'{argument}'") } else { argument.clone() };
+    arguments.iter().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
 fn translated(tool: Tool, line: &str) -> Translation {
-    translate(tool, &words(line)).unwrap_or_else(|failed| panic!("{line}: {failed}"))
+    tool.translate(&words(line)).unwrap_or_else(|refusal| panic!("{line}: {refusal:?}"))
 }
 
 /// The differences that are told of a run without trouble.
@@ -24,12 +31,9 @@ fn told(tool: Tool, line: &str, came: &Came) -> String {
 }
 
 fn refused(tool: Tool, line: &str) -> String {
-    match translate(tool, &words(line)) {
+    match tool.translate(&words(line)) {
         Ok(translation) => panic!("{line} became {}", shown(&translation.arguments)),
-        Err(failed) => {
-            assert_eq!(failed.code, crate::exit::USAGE, "{line}");
-            format!("{failed}; {}", failed.hint.as_deref().unwrap_or_default())
-        }
+        Err(refusal) => format!("{}; {}", refusal.problem, refusal.hint.unwrap_or_default()),
     }
 }
 
@@ -182,18 +186,4 @@ fn a_difference_from_ab_is_told_where_it_makes_one() {
         assert!(told.contains(expected), "{line}: {told}");
     }
     assert!(!told(Tool::Ab, "-r u", &Came { lost: 1, ..fine }).contains("Without -r"));
-}
-
-#[test]
-fn flags_before_the_dashes_stay_and_those_after_are_not_ours() {
-    let given = |line: &str| given_before(words(line).into_iter());
-    assert_eq!(given("--as wrk --json -c 8 -- -t2 --as ab -- u"), ["--json", "-c", "8"]);
-    assert_eq!(given("--driver readiness --as=ab -- -k u"), ["--driver", "readiness"]);
-}
-
-#[test]
-fn a_shown_command_line_can_be_typed() {
-    let words =
-        ["-H", "It's: a", "http://[::1]/?a=b&c", "", "--body", "@a/b.json", "$HOME"].map(str::to_owned);
-    assert_eq!(shown(&words), r"-H 'It'\''s: a' 'http://[::1]/?a=b&c' '' --body @a/b.json '$HOME'");
 }

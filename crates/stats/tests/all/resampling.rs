@@ -73,7 +73,7 @@ struct Band {
 }
 
 fn vectors() -> Vectors {
-    serde_json::from_str(include_str!("vectors/resampling.json")).expect("kept with the tests")
+    serde_json::from_str(include_str!("../vectors/resampling.json")).expect("kept with the tests")
 }
 
 /// Equal to within a relative error, or to within the same absolute one below 1.

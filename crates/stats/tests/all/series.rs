@@ -43,7 +43,7 @@ struct Neighbours {
 }
 
 fn vectors() -> Vectors {
-    serde_json::from_str(include_str!("vectors/series.json")).expect("kept with the tests")
+    serde_json::from_str(include_str!("../vectors/series.json")).expect("kept with the tests")
 }
 
 /// Equal to within a relative error, also where both are tiny.

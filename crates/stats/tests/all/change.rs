@@ -3,10 +3,7 @@
 use proofload_stats::{CHANGE_LEVEL, Measured, RESAMPLES_MAX, RESAMPLES_MIN, Resampling, changes, suspect};
 use serde::Deserialize;
 
-#[path = "simulation/mod.rs"]
-mod simulation;
-
-use simulation::Noise;
+use crate::simulation::Noise;
 
 #[derive(Deserialize)]
 struct Vectors {
@@ -25,7 +22,7 @@ struct Row {
 #[test]
 fn places_and_p_values_are_those_of_numpy() {
     let vectors: Vectors =
-        serde_json::from_str(include_str!("vectors/change.json")).expect("kept with the tests");
+        serde_json::from_str(include_str!("../vectors/change.json")).expect("kept with the tests");
     assert!(vectors.rows.iter().any(|row| row.p < 0.01) && vectors.rows.iter().any(|row| row.p > 0.1));
     for row in vectors.rows {
         let point = |(value, error): (&f64, &f64)| Measured { value: *value, standard_error: *error };

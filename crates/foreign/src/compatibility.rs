@@ -1,0 +1,262 @@
+//! Other tools' command lines as they are: which of `proofload load`'s means the same, and what of the figures differs.
+//!
+//! Each tool's own file says what its options mean; here is what they share. Pure: arguments go in, arguments and sentences come
+//! out. It parses none of our own flags, runs nothing and prints nothing.
+
+use crate::tools::Tool;
+
+/// Why a command line cannot be translated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// What is wrong, the tool's name first.
+    pub problem: String,
+    /// What to do instead.
+    pub hint: Option<String>,
+}
+
+impl Refusal {
+    pub(crate) fn new(tool: Tool, problem: impl std::fmt::Display) -> Refusal {
+        Refusal { problem: format!("{}: {problem}", tool.name()), hint: None }
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Refusal {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+/// A command line of `proofload load`, and how it differs from the one that it stands for.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Translation {
+    /// As one would type them, the URL last.
+    pub arguments: Vec<String>,
+    /// Each of them one difference.
+    pub differences: Vec<Difference>,
+}
+
+/// A difference, and in which runs it makes one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// One sentence or two.
+    pub text: String,
+    /// Where it is worth reading.
+    pub when: When,
+}
+
+/// What a difference needs in order to matter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// Nothing.
+    Always,
+    /// Requests timed out.
+    TimedOut,
+    /// Some answers were not good.
+    NotGood,
+    /// Connections were lost with a request on them.
+    Lost,
+    /// More than so many requests were answered.
+    AnsweredOver(u64),
+    /// The machine has fewer processors than this.
+    ProcessorsBelow(u64),
+}
+
+/// What of a run decides which differences matter.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Came {
+    /// Requests that timed out.
+    pub timed_out: u64,
+    /// Responses that were not successful.
+    pub not_good: u64,
+    /// Requests whose connection was lost.
+    pub lost: u64,
+    /// Responses.
+    pub answered: u64,
+    /// Processors of this machine.
+    pub processors: u64,
+}
+
+impl When {
+    /// Whether it was so in this run.
+    pub fn met(self, came: &Came) -> bool {
+        match self {
+            When::Always => true,
+            When::TimedOut => came.timed_out > 0,
+            When::NotGood => came.not_good > 0,
+            When::Lost => came.lost > 0,
+            When::AnsweredOver(requests) => came.answered > requests,
+            When::ProcessorsBelow(threads) => came.processors < threads,
+        }
+    }
+}
+
+impl Translation {
+    pub(crate) fn flag(&mut self, name: &str) {
+        self.arguments.push(name.to_owned());
+    }
+
+    pub(crate) fn flag_with(&mut self, name: &str, value: impl ToString) {
+        self.arguments.extend([name.to_owned(), value.to_string()]);
+    }
+
+    /// None of these tools checks a certificate.
+    pub(crate) fn unchecked_tls(&mut self, url: &str) {
+        if url.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://")) {
+            self.flag("--insecure");
+        }
+    }
+
+    pub(crate) fn differs(&mut self, when: When, text: impl Into<String>) {
+        self.differences.push(Difference { text: text.into(), when });
+    }
+}
+
+/// Whether one of these header lines has this name.
+pub(crate) fn has_header(headers: &[String], name: &str) -> bool {
+    let named = |line: &String| {
+        line.split_once(':').is_some_and(|(given, _)| given.trim().eq_ignore_ascii_case(name))
+    };
+    headers.iter().any(named)
+}
+
+/// The options of a program.
+pub(crate) struct Grammar {
+    /// Short options, a colon after each that takes a value, as getopt(3) wants them: `c:L`.
+    pub short: &'static str,
+    /// Long options, each with the short one that it stands for. One that stands for none of `short` does not exist.
+    pub long: &'static [(&'static str, char)],
+    /// Whether options may come after what is none (GNU), or the first such ends them (POSIX).
+    pub permutes: bool,
+}
+
+/// What a command line says, in its order.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Given {
+    /// Each option with its value; an empty one where it takes none.
+    pub options: Vec<(char, String)>,
+    /// Everything that is no option.
+    pub plain: Vec<String>,
+}
+
+/// Reads a command line.
+///
+/// # Errors
+/// The first option that is unknown, ambiguous, or has no value where it needs one, or one where it takes none.
+pub(crate) fn getopt(grammar: &Grammar, arguments: &[String]) -> Result<Given, String> {
+    let mut given = Given { options: Vec::new(), plain: Vec::new() };
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        if argument == "--" {
+            break;
+        } else if let Some(long) = argument.strip_prefix("--") {
+            given.options.push(grammar.long(long, &mut rest)?);
+        } else if let Some(cluster) = argument.strip_prefix('-').filter(|cluster| !cluster.is_empty()) {
+            grammar.short(cluster, &mut rest, &mut given.options)?;
+        } else {
+            given.plain.push(argument.clone());
+            if !grammar.permutes {
+                break;
+            }
+        }
+    }
+    given.plain.extend(rest.cloned());
+    Ok(given)
+}
+
+impl Grammar {
+    /// `--name`, `--name=value`, `--name value`, or the beginning of a name that no other begins with.
+    fn long<'a>(
+        &self,
+        text: &str,
+        rest: &mut impl Iterator<Item = &'a String>,
+    ) -> Result<(char, String), String> {
+        let (name, value) =
+            text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value.to_owned())));
+        let known = self.long.iter().filter_map(|(long, key)| Some((*long, *key, self.takes_value(*key)?)));
+        let begun: Vec<_> = known.filter(|(long, ..)| long.starts_with(name)).collect();
+        let exact = begun.iter().find(|(long, ..)| *long == name);
+        let &(long, key, takes_value) = match (exact, begun.as_slice()) {
+            (Some(found), _) | (None, [found]) => found,
+            (None, []) => return Err(format!("there is no option --{name}")),
+            (None, several) => {
+                let names: Vec<_> = several.iter().map(|(long, ..)| format!("--{long}")).collect();
+                return Err(format!("--{name} could be {}", names.join(" or ")));
+            }
+        };
+        let value = match (takes_value, value) {
+            (true, Some(value)) => value,
+            (true, None) => rest.next().cloned().ok_or_else(|| format!("--{long} needs a value"))?,
+            (false, None) => String::new(),
+            (false, Some(value)) => return Err(format!("--{long} takes no value, but has {value:?}")),
+        };
+        Ok((key, value))
+    }
+
+    /// What follows one dash: options without a value, and at the end perhaps one whose value is glued to it or comes next.
+    fn short<'a>(
+        &self,
+        cluster: &str,
+        rest: &mut impl Iterator<Item = &'a String>,
+        options: &mut Vec<(char, String)>,
+    ) -> Result<(), String> {
+        let mut letters = cluster.chars();
+        while let Some(key) = letters.next() {
+            if !self.takes_value(key).ok_or_else(|| format!("there is no option -{key}"))? {
+                options.push((key, String::new()));
+                continue;
+            }
+            let glued = letters.as_str();
+            let value = if glued.is_empty() { rest.next().cloned() } else { Some(glued.to_owned()) };
+            options.push((key, value.ok_or_else(|| format!("-{key} needs a value"))?));
+            break;
+        }
+        Ok(())
+    }
+
+    /// Whether a short option takes a value; `None` where there is no such option.
+    fn takes_value(&self, key: char) -> Option<bool> {
+        let at = self.short.find(key).filter(|_| key != ':')?;
+        Some(self.short[at + key.len_utf8()..].starts_with(':'))
+    }
+}
+
+/// wrk's units of a count: each 1000 times the one before it.
+const COUNTS: [&str; 6] = ["", "k", "m", "g", "t", "p"];
+
+/// A count with wrk's units, of either case: `400`, `1k`, `2M`.
+pub(crate) fn metric(text: &str) -> Option<u64> {
+    let (number, unit) = split_unit(text)?;
+    let power = COUNTS.iter().position(|name| unit.eq_ignore_ascii_case(name))?;
+    number.checked_mul(1000u64.checked_pow(u32::try_from(power).ok()?)?)
+}
+
+/// Seconds with wrk's units, of either case: `30`, `30s`, `2m`, `1h`.
+pub(crate) fn seconds(text: &str) -> Option<u64> {
+    let (number, unit) = split_unit(text)?;
+    let scale = match unit.to_ascii_lowercase().as_str() {
+        "" | "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        _ => return None,
+    };
+    number.checked_mul(scale)
+}
+
+/// A whole number and nothing else.
+pub(crate) fn whole(text: &str) -> Option<u64> {
+    split_unit(text).filter(|(_, unit)| unit.is_empty()).map(|(number, _)| number)
+}
+
+/// A time as `proofload load` reads it, in its largest whole unit.
+pub(crate) fn period(seconds: u64) -> String {
+    match seconds {
+        s if s > 0 && s.is_multiple_of(3600) => format!("{}h", s / 3600),
+        s if s > 0 && s.is_multiple_of(60) => format!("{}m", s / 60),
+        s => format!("{s}s"),
+    }
+}
+
+fn split_unit(text: &str) -> Option<(u64, &str)> {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let number = text[..end].parse().ok()?;
+    Some((number, &text[end..]))
+}

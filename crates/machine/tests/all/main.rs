@@ -1,0 +1,4 @@
+//! What is made of a machine's kernel files.
+
+mod hazards;
+mod watching;

@@ -1,0 +1,8 @@
+//! Experiment files: what they become, and what is said of bad ones.
+
+mod against;
+mod mutations;
+mod plans;
+mod problems;
+mod schema;
+mod templates;
