@@ -13,7 +13,7 @@ STUDIES += json-data-large-short=4m express-tuning=4m express-checklist=7m rever
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help setup build web web-check demo studies bench-engine bench-open-loop bench-memory bench-proxy bench-agent bench-fleet
-.PHONY: truth-setup truth-simulated truth-aa truth-planted truth-by-hand truth-variance truth-validity test test-cluster fuzz check
+.PHONY: truth-setup truth-simulated truth-aa truth-planted truth-by-hand truth-variance truth-validity test test-cluster fuzz check check-slow
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -123,11 +123,17 @@ fuzz: ## both readers against a minute each of made-up bytes (cargo install carg
 			-max_total_time=$(FUZZ_SECONDS) -max_len=4096 -dict=fuzz/$$target.dict || exit 1; \
 	done
 
-# The tests with a cluster are part of it where that is built already; where they are skipped, that is said.
+# Tests that take minutes are named in the code: #[ignore = "slow: make check-slow"].
+check-slow: ## end-to-end tests that take minutes (about 6), and those with hosts and a real Kubernetes (root; about 12)
+	scripts/setup
+	cargo test --locked -p proofload --test end_to_end -- --ignored
+	@$(MAKE) --no-print-directory test-cluster
+
+# The slow tests are part of it where the cluster is built already; where they are skipped, that is said.
 check: ## what CI runs: format, lints, house rules, all tests
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo xtask tidy
 	@$(MAKE) --no-print-directory web-check
 	@$(MAKE) --no-print-directory test
-	@if scripts/cluster/cluster.py ready; then $(MAKE) --no-print-directory test-cluster; fi
+	@if scripts/cluster/cluster.py ready; then $(MAKE) --no-print-directory check-slow; fi

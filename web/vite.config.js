@@ -6,7 +6,7 @@ export default defineConfig({
   publicDir: false,
   build: {
     // What browsers of the last two years run, so that the page stays small.
-    target: ['chrome119', 'firefox121', 'safari17.4'],
+    target: ['chrome123', 'firefox121', 'safari17.5'],
     modulePreload: false,
     cssCodeSplit: false,
     reportCompressedSize: false,

@@ -41,14 +41,11 @@ function checked(whole, script, style) {
     if (times !== 1) throw new Error(`${place} stands in the page ${times} times, it must be there once`);
   }
   // The binary fills in wherever there are two braces; a browser ends or forgets a script at these.
-  for (const part of ['{{', '</script', '<!--', 'innerHTML', 'outerHTML', 'insertAdjacentHTML', 'document.write', 'eval(', 'new Function', 'import(']) {
-    if (script.includes(part)) throw new Error(`${part} is in the script`);
-  }
-  for (const part of ['{{', '</style', '@import', 'url(']) {
-    if (style.includes(part)) throw new Error(`${part} is in the style`);
-  }
-  for (const part of [' src=', '<link', 'style="', ' onclick']) {
-    if (whole.replace(script.trim(), () => '').includes(part)) throw new Error(`${part} is in the page`);
+  const markup = ['innerHTML', 'outerHTML', 'insertAdjacentHTML', 'document.write', 'eval(', 'new Function', 'import('];
+  const forbidden = { script: ['{{', '</script', '<!--', ...markup], style: ['{{', '</style', '@import', 'url('], page: [' src=', '<link', 'style="', ' onclick'] };
+  for (const [name, text] of Object.entries({ script, style, page: whole.replace(script.trim(), '') })) {
+    const part = forbidden[name].find((one) => text.includes(one));
+    if (part !== undefined) throw new Error(`${part} is in the ${name}`);
   }
   return whole;
 }

@@ -1,15 +1,20 @@
-// How the page makes its elements. Text from a record goes in as text alone, never as markup: nothing here takes markup.
+// How the page makes its elements. Text from a record goes in as text alone, never as markup: nothing here takes markup, and
+// nothing sets a style attribute, so that the page's policy forbids both.
 
 export type Child = Node | string | null;
 type Attributes = Record<string, string | number | boolean | null>;
 
 /** An element with attributes and children. Attributes that are `null` or `false`, and children that are `null`, are left out. */
-export function element<Tag extends keyof HTMLElementTagNameMap>(
-  tag: Tag,
-  attributes: Attributes = {},
-  ...children: Child[]
-): HTMLElementTagNameMap[Tag] {
-  const made = document.createElement(tag);
+export function element<Tag extends keyof HTMLElementTagNameMap>(tag: Tag, attributes: Attributes = {}, ...children: Child[]): HTMLElementTagNameMap[Tag] {
+  return filled(document.createElement(tag), attributes, children);
+}
+
+/** Likewise of a drawing. */
+export function svg<Tag extends keyof SVGElementTagNameMap>(tag: Tag, attributes: Attributes = {}, ...children: Child[]): SVGElementTagNameMap[Tag] {
+  return filled(document.createElementNS('http://www.w3.org/2000/svg', tag), attributes, children);
+}
+
+function filled<Made extends Element>(made: Made, attributes: Attributes, children: readonly Child[]): Made {
   for (const [name, value] of Object.entries(attributes)) {
     if (value !== null && value !== false) made.setAttribute(name, value === true ? '' : String(value));
   }
@@ -48,4 +53,35 @@ export function pairs(list: readonly (readonly [string, Child])[]): HTMLElement 
 
 export function paragraph(text: string, kind: string | null = null): HTMLElement {
   return element('p', { class: kind }, text);
+}
+
+/** A sign by which something is known without its colour. Screen readers leave it out: the word stands beside it. */
+export function sign(text: string): HTMLElement {
+  return element('span', { class: 'sign', 'aria-hidden': 'true' }, text);
+}
+
+/** A command to take away, with a button that copies it. Where a browser forbids that it is selected, so that a key copies it. */
+export function command(text: string): HTMLElement {
+  const code = element('code', {}, text);
+  const status = element('span', { role: 'status', class: 'faint' });
+  const copied = async (): Promise<void> => {
+    try {
+      await navigator.clipboard.writeText(text);
+      status.textContent = 'Copied';
+    } catch {
+      getSelection()?.selectAllChildren(code);
+      // Deprecated, and the only way in browsers that keep the clipboard from files.
+      status.textContent = document.execCommand('copy') ? 'Copied' : 'Selected: Ctrl+C copies it';
+    }
+  };
+  const copy = button('Copy', () => void copied(), { 'aria-label': `Copy ${text}` });
+  return element('div', { class: 'command' }, element('pre', {}, code), copy, status);
+}
+
+/** Calls `act` with `true` before the page is printed, and with `false` afterwards. */
+export function onPaper(act: (paper: boolean) => void): void {
+  addEventListener('beforeprint', () => act(true));
+  addEventListener('afterprint', () => act(false));
+  // Where a browser shows what would be printed, it tells nothing else.
+  matchMedia('print').addEventListener('change', ({ matches }) => act(matches));
 }

@@ -2,26 +2,31 @@
 
 import './style/page.css';
 import './style/parts.css';
-import './charts/charts.css';
-import './style/narrow.css';
-import './style/paper.css';
-import { element, paragraph } from './elements';
+import './style/charts.css';
+import './style/media.css';
+import { element, onPaper, paragraph } from './elements';
 import type { PageData } from './model';
 import { pageOf } from './page';
-import { unfoldForPaper } from './paper';
 
 const VERSION = 1;
 
-function draw(): void {
-  const text = document.getElementById('data')?.textContent ?? '';
-  const data = JSON.parse(text) as PageData;
-  if (data.page_version !== VERSION) throw new Error(`its data are of version ${data.page_version}, and it reads ${VERSION}`);
-  document.body.prepend(...pageOf(data));
-  unfoldForPaper();
+/** Paper is white and has no folds. Tables behind pictures stay away: the picture is on the paper. */
+function adaptToPaper(): void {
+  let opened: HTMLDetailsElement[] = [];
+  onPaper((paper) => {
+    document.documentElement.classList.toggle('paper', paper);
+    if (paper) opened.push(...document.querySelectorAll<HTMLDetailsElement>('details:not([open]):not(.behind)'));
+    for (const one of opened) one.open = paper;
+    if (!paper) opened = [];
+  });
 }
 
 try {
-  draw();
+  const data = JSON.parse(document.getElementById('data')?.textContent ?? '') as PageData;
+  if (data.page_version !== VERSION) throw new Error(`its data are of version ${data.page_version}, and it reads ${VERSION}`);
+  // Charts look at the colours of paper once these are there.
+  adaptToPaper();
+  document.body.prepend(...pageOf(data));
 } catch (error) {
   document.body.prepend(
     element(

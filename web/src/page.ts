@@ -3,36 +3,20 @@
 
 import { element, present } from './elements';
 import type { PageData } from './model';
-import { answerOf } from './parts/answer';
-import { blocksOf, memoryOf } from './parts/blocks';
-import { comparedOf } from './parts/compared';
-import { contentsOf } from './parts/contents';
-import { errorsOf } from './parts/errors';
+import { blocksOf, errorsOf, memoryOf } from './parts/blocks';
+import { comparedOf, contentsOf, legendOf } from './parts/choice';
+import { answerOf, doubtsOf, variantsOf, verdictsOf, voidingOf } from './parts/conclusion';
 import { factorsOf } from './parts/factors';
-import { doubtsOf, voidingOf } from './parts/findings';
-import { legendOf } from './parts/legend';
-import { assumptionsOf, machineOf, methodOf, planOf } from './parts/method';
-import { repeatOf } from './parts/repeat';
+import { assumptionsOf, machineOf, methodOf, planOf, repeatOf, whyOf } from './parts/ground';
 import { timesOf } from './parts/times';
 import { trialOf } from './parts/trial';
-import { variantsOf } from './parts/variants';
-import { verdictsOf } from './parts/verdicts';
-import { whyOf } from './parts/why';
-import { Choice, shownAtFirst } from './view';
+import { View } from './view';
 
 /** All that stands in the body. */
 export function pageOf(data: PageData): HTMLElement[] {
-  const compared = data.verdicts.map(({ baseline, candidate }) => [baseline, candidate] as const);
-  const view = new Choice(data.variants.length, shownAtFirst(data.variants.length, compared));
+  const view = new View(data.variants.length, data.verdicts.map(({ baseline, candidate }) => [baseline, candidate] as const));
   const conclusion = present([answerOf(data), voidingOf(data), verdictsOf(data), doubtsOf(data), variantsOf(data)]);
-  const pictures = present([
-    blocksOf(data, view),
-    timesOf(data, view),
-    trialOf(data, view),
-    factorsOf(data, view),
-    memoryOf(data, view),
-    errorsOf(data, view),
-  ]);
+  const pictures = present([blocksOf(data, view), timesOf(data, view), trialOf(data), factorsOf(data), memoryOf(data), errorsOf(data)]);
   const ground = present([whyOf(data), assumptionsOf(data), methodOf(data), machineOf(data), planOf(data), repeatOf(data)]);
   const legend = pictures.length > 0 ? legendOf(data, view) : null;
   const evidence = element('div', { class: 'evidence' }, legend, legend === null ? null : comparedOf(data, view), ...pictures);

@@ -41,10 +41,11 @@ export function urlOf(name) {
   return pathToFileURL(join(PAGES, `${name}.html`)).href;
 }
 
-/** A page that has been opened, with all that it did and should not have done. */
-export async function opened(browser, name, { width = 1440, height = 900, ...settings } = {}) {
+/** A page that has been opened, with all that it did and should not have done; `before` runs in it before its own script. */
+export async function opened(browser, name, { width = 1440, height = 900, before, ...settings } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, reducedMotion: 'reduce', ...settings });
   const page = await context.newPage();
+  if (before) await page.addInitScript(before);
   const faults = [];
   page.on('console', (message) => ['error', 'warning'].includes(message.type()) && faults.push(`console: ${message.text()}`));
   page.on('pageerror', (error) => faults.push(`error: ${error.message}`));

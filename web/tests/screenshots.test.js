@@ -40,19 +40,22 @@ describe('the page looks as it did', () => {
 });
 
 async function picture({ record, at, name, ...settings }) {
-  const { page, end } = await opened(browser, record, settings);
-  await page.evaluate(async () => {
-    // The same fonts on every machine, through the page's own variables: its policy lets in no other style.
-    document.documentElement.style.setProperty('--sans', '"DejaVu Sans"');
-    document.documentElement.style.setProperty('--mono', '"DejaVu Sans Mono"');
-    await document.fonts.ready;
-  });
+  const { page, end } = await opened(browser, record, { ...settings, before: sameFonts });
+  await page.evaluate(() => document.fonts.ready);
   if (at) await page.locator(at).first().evaluate((one) => one.scrollIntoView({ block: 'start', behavior: 'instant' }));
   // Charts draw in the next frame.
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
   const made = await page.screenshot({ animations: 'disabled', caret: 'hide' });
   await end();
   return made;
+}
+
+/** The same fonts on every machine, through the page's own variables: its policy lets in no other style. Charts are drawn after that. */
+function sameFonts() {
+  addEventListener('DOMContentLoaded', () => {
+    document.documentElement.style.setProperty('--sans', '"DejaVu Sans"');
+    document.documentElement.style.setProperty('--mono', '"DejaVu Sans Mono"');
+  });
 }
 
 /** The share of pixels that differ. */

@@ -102,6 +102,6 @@ fn share_found(check: &str, run: Run, size: f64, make: fn(&mut Maker, Run, f64) 
 }
 
 fn found(record: &Record) -> Vec<&'static str> {
-    let checks = conclude(record).findings.into_iter().map(|finding| finding.check);
+    let checks = conclude(record).findings.into_iter().map(|finding| finding.check.name());
     checks.filter(|check| CHECKS.contains(check)).collect()
 }

@@ -9,7 +9,7 @@ use stats::Estimate;
 use crate::comparison::ratios;
 use crate::metric::BlockFigures;
 use crate::rule;
-use model::{Finding, Grade};
+use model::{Check, Finding, Grade};
 
 /// The check errs in 1 of 100 experiments: 5 % shared among this many.
 const SHARES: usize = 5;
@@ -47,7 +47,7 @@ pub(crate) fn finding(aa: &AaCheck) -> Option<Finding> {
     let estimate = aa.estimate.as_ref().filter(|_| aa.differs)?;
     let percent = |ratio: f64| (ratio - 1.0) * 100.0;
     Some(Finding {
-        check: "aa_differs",
+        check: Check::AaDiffers,
         grade: Grade::Void,
         evidence: format!(
             "{}: {} differs by {:+.1} % ({:+.1} % to {:+.1} %), and the two are the same",
@@ -56,7 +56,7 @@ pub(crate) fn finding(aa: &AaCheck) -> Option<Finding> {
             percent(estimate.ratio),
             percent(estimate.low),
             percent(estimate.high)
-        ),
+        ).into(),
         remedy: "the machine makes up differences of this size, or the copies share something that the one takes from the \
                  other (a port, a file, a cache); no difference of this run may be believed"
             .into(),

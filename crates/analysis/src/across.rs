@@ -10,7 +10,7 @@ use stats::{Welch, welch};
 
 use crate::metric::BlockFigures;
 use crate::{Conclusion, conclude};
-use model::{Finding, Grade};
+use model::{Check, Finding, Grade};
 
 /// Two machines whose memory differs by less, as a share, may be one: kernels keep a little more or less for themselves.
 pub const MEMORY_TOLERANCE: f64 = 0.02;
@@ -129,16 +129,20 @@ fn metrics(before: &Record, after: &Record) -> Vec<Metric> {
 
 /// The check that voids a variant, if one does.
 fn void_of(conclusion: &Conclusion, variant: usize) -> Option<&'static str> {
-    conclusion.findings.iter().find(|finding| finding.voids(variant, variant)).map(|finding| finding.check)
+    conclusion
+        .findings
+        .iter()
+        .find(|finding| finding.voids(variant, variant))
+        .map(|finding| finding.check.name())
 }
 
 /// What tells the machines of two records apart.
 pub fn other_machine(before: &Record, after: &Record) -> Option<Finding> {
     let differences = differences(&before.header.environment, &after.header.environment);
     (!differences.is_empty()).then(|| Finding {
-        check: "other_machine",
+        check: Check::OtherMachine,
         grade: Grade::Void,
-        evidence: format!("the two were not measured on the same machine and software: {}", differences.join("; ")),
+        evidence: format!("the two were not measured on the same machine and software: {}", differences.join("; ")).into(),
         remedy: "absolute figures of one say nothing beside those of the other; what each found between its own variants \
                  stands. To compare two states of a service, make variants of them and run both here, in one experiment"
             .into(),

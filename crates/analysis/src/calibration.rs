@@ -8,7 +8,7 @@ use serde::Serialize;
 use stats::{BLOCKS_MAX, BLOCKS_MIN, Estimate, Looks, Rule, lag1, plain_t};
 
 use crate::comparison::ratios;
-use crate::metric::{BlockFigures, metrics};
+use crate::metric::{self, BlockFigures, metrics};
 use crate::rule::rule_of;
 use crate::spread::{Spread, mean};
 
@@ -103,13 +103,13 @@ impl Calibration {
         // Dropped or not, it is the one that watched the warm-up.
         let first = record.blocks.iter().find(|block| block.seconds.is_some());
         let first_block_s = first.and_then(|block| block.seconds).unwrap_or(block_s);
-        let noise = |metric: &Metric| {
-            let mut noise = Noise::of(record, &figures, copies, *metric)?;
+        let noise = |metric: Metric| {
+            let mut noise = Noise::of(record, &figures, copies, metric)?;
             let found = |budget_s| Found::of(budget_s, (first_block_s, block_s), noise.sd_log);
             noise.found = BUDGETS_S.into_iter().map(found).collect();
             Some(noise)
         };
-        let metrics = metrics(record).iter().filter_map(noise).collect();
+        let metrics = metrics(record).filter_map(noise).collect();
         Some(Calibration { blocks, block_s, first_block_s, metrics, steal: Steal::of(record) })
     }
 
@@ -131,8 +131,7 @@ impl Noise {
         let blocks = u32::try_from(d.len()).ok()?;
         let estimate = Estimate::of(&d, plain_t(blocks, LEVEL).ok()?).ok()?;
         let Estimate { ratio, low, high, sd_log, .. } = estimate;
-        let has_slices = matches!(metric, Metric::Throughput | Metric::CpuPerRequest);
-        let slice_s = slice_s(record).filter(|_| has_slices);
+        let slice_s = slice_s(record).filter(|_| metric::is_of_sums(metric));
         let spread = slice_s.map(|slice_s| Spread::of(record, metric, slice_s));
         let components = spread.as_ref().and_then(Spread::components);
         Some(Noise {

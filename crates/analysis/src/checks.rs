@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use record::{Block, EndReason, Record, Slice, SliceKind, Trial};
 
 use crate::no_success::{self, fruitless};
-use model::{Cause, Finding, Grade, Phase};
+use model::{Cause, Check, Finding, Grade, Phase};
 
 mod cluster;
 mod deployed;
@@ -160,9 +160,9 @@ fn percent(share: f64) -> String {
 
 fn damage(record: &Record) -> Vec<Finding> {
     let finding = |text: &String| Finding {
-        check: "damage",
+        check: Check::Damage,
         grade: Grade::Warning,
-        evidence: format!("part of the record could not be read: {text}"),
+        evidence: format!("part of the record could not be read: {text}").into(),
         remedy: "what could be read counts; keep the folder as it is if you want to look further".into(),
         variants: vec![],
     };
@@ -174,9 +174,9 @@ fn ended_void(record: &Record) -> Vec<Finding> {
         return vec![];
     };
     vec![Finding {
-        check: "pointless",
+        check: Check::Pointless,
         grade: Grade::Void,
-        evidence: format!("the run was stopped because going on was pointless: {why}"),
+        evidence: format!("the run was stopped because going on was pointless: {why}").into(),
         remedy: "change what it names, then run again; the services' output lies in the record's logs".into(),
         variants: vec![],
     }]
@@ -189,9 +189,9 @@ fn left_over(record: &Record) -> Vec<Finding> {
         return vec![];
     }
     vec![Finding {
-        check: "left_over",
+        check: Check::LeftOver,
         grade: Grade::Void,
-        evidence: format!("processes outlived their trial: {}", leftovers.join(", ")),
+        evidence: format!("processes outlived their trial: {}", leftovers.join(", ")).into(),
         remedy: "they ran on beside later trials; end them by hand and run again".into(),
         variants: vec![],
     }]
@@ -205,9 +205,10 @@ fn too_few_blocks(record: &Record) -> Vec<Finding> {
         return vec![];
     }
     vec![Finding {
-        check: "too_few_blocks",
+        check: Check::TooFewBlocks,
         grade: Grade::Void,
-        evidence: format!("{blocks} complete blocks; no verdict is given from fewer than {BLOCKS_MIN}"),
+        evidence: format!("{blocks} complete blocks; no verdict is given from fewer than {BLOCKS_MIN}")
+            .into(),
         remedy: match record.ended.as_ref().map(|ended| &ended.reason) {
             Some(EndReason::BudgetTooSmall { needed_s }) => {
                 let design = &record.header.plan.design;
@@ -220,6 +221,7 @@ fn too_few_blocks(record: &Record) -> Vec<Finding> {
                 });
                 let latency = latency.unwrap_or_default();
                 format!("the budget does not hold them; run it with --budget {needed_s}s or more{latency}")
+                    .into()
             }
             Some(EndReason::BudgetSpent) => {
                 "`proofload check` says how long the blocks take; set the budget by that".into()
@@ -242,19 +244,21 @@ fn errors(record: &Record) -> Vec<Finding> {
         let example =
             seen.map(|seen| format!("; for example {}: {}", seen.kind, seen.example)).unwrap_or_default();
         Some(Finding {
-            check: "errors",
+            check: Check::Errors,
             grade: Grade::Void,
             evidence: format!(
                 "{name}: {failed} of {due} requests ({}) got no expected response; {} timed out{}{example}",
                 percent(share),
                 total(slices, |s| s.counts.timed_out),
                 lost(slices),
-            ),
+            )
+            .into(),
             remedy: format!(
                 "failed requests cost a service other work than successful ones, so rates above {} do not \
                  compare; lower load.connections, raise load.timeout, or correct what `expect` says",
                 percent(FAILED_SHARE_MAX)
-            ),
+            )
+            .into(),
             variants: vec![index],
         })
     })
@@ -278,14 +282,14 @@ fn steal(record: &Record) -> Vec<Finding> {
         return vec![];
     }
     vec![Finding {
-        check: "steal",
+        check: Check::Steal,
         grade: Grade::Warning,
         evidence: format!(
             "the host gave more than {} of the CPU time to others in {disturbed} of {} slices, {} at the most",
             percent(STEAL_SHARE_MAX),
             slices.len(),
             percent(most)
-        ),
+        ).into(),
         remedy:
             "blocks spread this over all variants, so it widens the intervals; a quieter machine narrows them"
                 .into(),
@@ -307,12 +311,13 @@ fn idle_not_idle(record: &Record) -> Vec<Finding> {
         return vec![];
     }
     vec![Finding {
-        check: "idle_not_idle",
+        check: Check::IdleNotIdle,
         grade: Grade::Warning,
         evidence: format!(
             "trials that should have been idle used {} of a core while others were loaded",
             percent(share)
-        ),
+        )
+        .into(),
         remedy:
             "the services work without requests (timers, collectors); each variant is disturbed by the others"
                 .into(),
@@ -325,12 +330,13 @@ fn killed(record: &Record) -> Vec<Finding> {
     let killed: Vec<&str> = ended.flat_map(|ended| &ended.killed).map(String::as_str).collect();
     let Some(first) = killed.first() else { return vec![] };
     vec![Finding {
-        check: "killed",
+        check: Check::Killed,
         grade: Grade::Note,
         evidence: format!(
             "{first} did not end on SIGTERM in time and was killed ({} times in all)",
             killed.len()
-        ),
+        )
+        .into(),
         remedy: "let the service end on SIGTERM, or set its stop_timeout longer".into(),
         variants: vec![],
     }]

@@ -8,10 +8,10 @@ use stats::{Error, Estimate, Resampling, Rule, Verdict};
 
 use crate::crosscheck::{self, CrossCheck};
 use crate::difference::Difference;
-use crate::metric::{BlockFigures, direction, metrics};
+use crate::metric::{BlockFigures, metrics};
 use crate::no_success::{self, NoSuccess};
 use crate::rule;
-use model::Finding;
+use model::{Check, Finding};
 
 /// Sign flips drawn where several comparisons are looked at once.
 const FLIPS: u32 = 9_999;
@@ -106,7 +106,7 @@ impl Judge<'_> {
         let design = &self.record.header.plan.design;
         // What never was what it is called did not fail to succeed either.
         let untreated = |finding: &Finding| {
-            finding.check == "treatment_not_applied" && finding.voids(asked.baseline, asked.candidate)
+            finding.check == Check::TreatmentNotApplied && finding.voids(asked.baseline, asked.candidate)
         };
         let untreated = self.findings.iter().any(untreated);
         let no_success = self.no_success(asked).filter(|_| !untreated);
@@ -120,7 +120,7 @@ impl Judge<'_> {
             // Whatever else is wrong: that nothing came back needs no second block to be true.
             _ if no_success.is_some() => Outcome::NoSuccess,
             _ if void => Outcome::Void,
-            Some(estimate) => judged(stats::judge(estimate, design.margin, direction(metric))),
+            Some(estimate) => judged(stats::judge(estimate, design.margin, metric.row().direction)),
             None => Outcome::Inconclusive,
         };
         let cross =
@@ -165,8 +165,7 @@ impl Judge<'_> {
     /// The metrics without a verdict, once for each comparison: with its first metric.
     fn exploratory(&self, asked: &plan::Comparison, metric: Metric) -> Vec<Exploratory> {
         let design = &self.record.header.plan.design;
-        let others =
-            metrics(self.record).iter().copied().filter(|other| design.metrics().all(|m| m != *other));
+        let others = metrics(self.record).filter(|other| design.metrics().all(|m| m != *other));
         let estimate = |metric| {
             let estimate = self.estimate(&ratios(self.blocks, asked, metric)?)?.ok()?;
             let difference = self.difference(asked, metric, &estimate);

@@ -2,21 +2,11 @@
 //!
 //! It tells what the ratio says once more and decides nothing. Of throughput there is none: requests per second do not add up.
 
-use plan::Metric;
+use model::{Metric, Unit};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::metric::BlockFigures;
-
-/// What a difference is counted in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Unit {
-    /// Microseconds.
-    Us,
-    /// Bytes.
-    Bytes,
-}
 
 /// Candidate less baseline, over blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
@@ -39,11 +29,10 @@ impl Difference {
         metric: Metric,
         critical_t: f64,
     ) -> Option<Difference> {
-        let unit = match metric {
-            Metric::Throughput => return None,
-            Metric::PeakMemory => Unit::Bytes,
-            Metric::CpuPerRequest | Metric::P50 | Metric::P90 | Metric::P99 | Metric::P999 => Unit::Us,
-        };
+        let unit = metric.unit();
+        if unit == Unit::PerS {
+            return None;
+        }
         let of = |block: &BlockFigures| block.difference(metric, asked.baseline, asked.candidate);
         let d = blocks.iter().map(of).collect::<Option<Vec<f64>>>()?;
         let mean = stats::MeanInterval::of(&d, critical_t)?;

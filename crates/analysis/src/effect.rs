@@ -7,7 +7,7 @@ use serde::Serialize;
 use stats::{Contrast, Estimate, Factor};
 
 use crate::comparison::{Outcome, judged};
-use crate::metric::{BlockFigures, direction};
+use crate::metric::BlockFigures;
 use crate::rule;
 use model::{Finding, Grade};
 
@@ -97,7 +97,7 @@ impl Family<'_> {
         let estimate = if shown { self.estimate(contrast, design.metric) } else { None };
         let outcome = match &estimate {
             _ if self.void => Outcome::Void,
-            Some(estimate) => judged(stats::judge(estimate, design.margin, direction(design.metric))),
+            Some(estimate) => judged(stats::judge(estimate, design.margin, design.metric.row().direction)),
             None => Outcome::Inconclusive,
         };
         let kind = if contrast.terms.len() == 1 { Kind::Main } else { Kind::Interaction };
@@ -105,9 +105,7 @@ impl Family<'_> {
     }
 
     fn estimate(&self, contrast: &Contrast, metric: Metric) -> Option<Estimate> {
-        let value = |block: &BlockFigures, cell: &Option<usize>| {
-            block.variants.get((*cell)?)?.as_ref()?.value(metric)
-        };
+        let value = |block: &BlockFigures, cell: &Option<usize>| block.value(metric, (*cell)?);
         let row = |block: &BlockFigures| self.cells.iter().map(|cell| value(block, cell)).collect();
         let rows: Vec<Vec<Option<f64>>> = self.blocks.iter().map(row).collect();
         let values = contrast.values(&rows).ok().filter(|values| values.left_out == 0)?;

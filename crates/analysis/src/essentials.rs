@@ -99,7 +99,7 @@ impl Essentials {
         let graded = |grade| conclusion.findings.iter().filter(move |finding| finding.grade == grade);
         let mut void: Vec<String> = Vec::new();
         for finding in graded(Grade::Void) {
-            let number = finding.number().unwrap_or(finding.check).to_owned();
+            let number = finding.check.number().to_owned();
             if !void.contains(&number) {
                 void.push(number);
             }
@@ -160,13 +160,13 @@ fn figures(record: &Record, conclusion: &Conclusion) -> Vec<Figure> {
     let of = |variant: usize| {
         let figure = {
             let blocks = &blocks;
-            move |metric: &Metric| {
+            move |metric: Metric| {
                 let logs: Vec<f64> =
-                    blocks.iter().filter_map(|block| block.log_value(*metric, variant)).collect();
-                figure(&plan.variants[variant].name, *metric, &logs)
+                    blocks.iter().filter_map(|block| block.log_value(metric, variant)).collect();
+                figure(&plan.variants[variant].name, metric, &logs)
             }
         };
-        metrics(record).iter().filter_map(figure).collect::<Vec<_>>()
+        metrics(record).filter_map(figure).collect::<Vec<_>>()
     };
     shown.flat_map(of).collect()
 }

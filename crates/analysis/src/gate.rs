@@ -123,8 +123,8 @@ fn unfit(record: &Record, conclusion: &Conclusion) -> Option<(Unfit, String)> {
         _ => {}
     }
     let void = conclusion.findings.iter().find(|finding| finding.grade == Grade::Void)?;
-    let number = void.number().map(|number| format!("{number}: ")).unwrap_or_default();
-    Some((Unfit::Void, format!("the measurement is void: {number}{}", void.evidence)))
+    let number = void.check.number();
+    Some((Unfit::Void, format!("the measurement is void: {number}: {}", void.evidence)))
 }
 
 fn judgements(record: &Record, conclusion: &Conclusion, entries: &[GateEntry]) -> Vec<Judgement> {
@@ -207,7 +207,7 @@ impl Bench<'_> {
     fn amount(&self, figure: Figure, index: usize) -> Found {
         self.has_success(index, Ruling::Broken)?;
         let Some(metric) = figure.metric() else { return self.failed(index) };
-        let values = self.blocks.iter().map(|block| measured::bounded(block, metric, index));
+        let values = self.blocks.iter().map(|block| block.sample(metric, index));
         let Some(values) = values.collect::<Option<Vec<_>>>().filter(|values| !values.is_empty()) else {
             return Err((Ruling::Open, without_value(metric)));
         };

@@ -11,7 +11,7 @@ use record::{Record, Slice, SliceKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use model::{Finding, Grade};
+use model::{Check, Finding, Grade};
 
 /// Ways to fail that are told apart.
 const WAYS_MAX: usize = 3;
@@ -51,9 +51,9 @@ pub(crate) fn findings(record: &Record) -> Vec<Finding> {
     let variants = record.header.plan.variants.iter().enumerate();
     let finding = |(index, variant): (usize, &plan::Variant)| {
         Some(Finding {
-            check: "no_success",
+            check: Check::NoSuccess,
             grade: Grade::Warning,
-            evidence: format!("{}: {}", variant.name, measured(record, index)?.answer),
+            evidence: format!("{}: {}", variant.name, measured(record, index)?.answer).into(),
             remedy: "if it cannot do better that is the answer, and there is no number beside it; else see its output in the \
                      record's logs, load.timeout, and what `expect` says"
                 .into(),

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use plan::Metric;
+use model::{Metric, Unit};
 use record::{Block, Record};
 
 use crate::comparison::Comparison;
@@ -29,40 +29,6 @@ pub struct Series {
     pub values: Vec<Vec<Option<f64>>>,
 }
 
-/// What the values of a series are counted in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
-    /// Expected responses per second.
-    PerSecond,
-    /// Microseconds.
-    Microseconds,
-    /// Bytes.
-    Bytes,
-}
-
-impl Unit {
-    /// That of a metric's values.
-    pub fn of(metric: Metric) -> Unit {
-        match metric {
-            Metric::Throughput => Unit::PerSecond,
-            Metric::PeakMemory => Unit::Bytes,
-            Metric::CpuPerRequest | Metric::P50 | Metric::P90 | Metric::P99 | Metric::P999 => {
-                Unit::Microseconds
-            }
-        }
-    }
-}
-
-/// What reports print above a metric's column.
-pub fn heading(metric: Metric) -> &'static str {
-    match metric {
-        Metric::Throughput => "throughput",
-        Metric::CpuPerRequest => "CPU/request",
-        Metric::PeakMemory => "peak memory",
-        Metric::P50 | Metric::P90 | Metric::P99 | Metric::P999 => metric.name(),
-    }
-}
-
 /// Every metric that a record has figures of, in the order in which reports have them.
 pub fn series(record: &Record) -> Vec<Series> {
     let ended: Vec<&Block> = record.blocks.iter().filter(|block| block.seconds.is_some()).collect();
@@ -70,22 +36,21 @@ pub fn series(record: &Record) -> Vec<Series> {
     let numbers = |blocks: &mut dyn Iterator<Item = &&Block>| blocks.map(|block| block.number).collect();
     let blocks: Vec<u32> = numbers(&mut ended.iter());
     let dropped: Vec<u32> = numbers(&mut ended.iter().filter(|block| block.dropped.is_some()));
-    let empty = |metric: &Metric| Series {
-        metric: heading(*metric).to_owned(),
-        of: *metric,
-        unit: Unit::of(*metric),
+    let empty = |metric: Metric| Series {
+        metric: metric.row().heading.to_owned(),
+        of: metric,
+        unit: metric.unit(),
         blocks: blocks.clone(),
         dropped: dropped.clone(),
         values: vec![Vec::with_capacity(blocks.len()); variants],
     };
-    let metrics = metrics(record);
-    let mut all: Vec<Series> = metrics.iter().map(empty).collect();
+    let mut all: Vec<Series> = metrics(record).map(empty).collect();
     for block in &ended {
         for variant in 0..variants {
             // One trial's histograms at a time: there may be ten thousand blocks.
             let figures = trial(block, variant).map(Figures::of);
-            for (series, metric) in all.iter_mut().zip(metrics) {
-                let value = figures.as_ref().and_then(|figures| figures.value(*metric));
+            for series in &mut all {
+                let value = figures.as_ref().and_then(|figures| figures.value(series.of));
                 series.values[variant].push(value);
             }
         }

@@ -3,10 +3,11 @@
 //! What a pass over all variants has in common (the machine's speed of the moment) cancels in a log-ratio, so it is taken out
 //! first. Blind to which variant is ahead; decides nothing.
 
-use plan::Metric;
+use model::Metric;
 use record::{Record, Slice, Trial};
 use stats::Components;
 
+use crate::metric::log_over;
 use crate::no_success;
 
 /// Slices whose length differs from the others' by more than this share vary differently.
@@ -28,7 +29,7 @@ impl Spread {
         // The first block may have had other slices.
         let alike = |slice: &Slice| (slice.counts.window_ns as f64 / 1e9 / slice_s - 1.0).abs() < ALIKE;
         let blocks = record.complete_blocks();
-        let log = |slice: &Slice| log_value(slice, metric);
+        let log = |slice: &Slice| log_over(metric, std::iter::once(slice));
         for block in blocks.filter(|block| block.trials.iter().flat_map(Trial::measured).all(alike)) {
             let logs = |trial: &&Trial| trial.measured().map(log).collect::<Option<Vec<f64>>>();
             let counted: Vec<&Trial> = block.trials.iter().filter(counted).collect();
@@ -62,20 +63,6 @@ impl Spread {
         let lags: Vec<f64> = self.0.iter().flatten().filter_map(|slices| stats::lag1(slices)).collect();
         mean(&lags)
     }
-}
-
-/// The logarithm of a slice's value; `None` where it has none.
-pub(crate) fn log_value(slice: &Slice, metric: Metric) -> Option<f64> {
-    let value = match metric {
-        Metric::Throughput => slice.counts.successful_in_window as f64 / slice.counts.window_ns as f64,
-        Metric::CpuPerRequest => slice.services_cpu_ns() as f64 / slice.counts.successful as f64,
-        // A process has one peak.
-        Metric::PeakMemory => return None,
-        Metric::P50 | Metric::P90 | Metric::P99 | Metric::P999 => {
-            slice.counts.open.as_ref()?.response.quantile(metric.quantile()?)?.ns() as f64
-        }
-    };
-    (value.is_finite() && value > 0.0).then(|| value.ln())
 }
 
 pub(crate) fn mean(values: &[f64]) -> Option<f64> {

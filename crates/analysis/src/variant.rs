@@ -110,7 +110,7 @@ impl Variant {
             .filter(|_| is_started),
             peak_rss_bytes: median(trials.iter().filter_map(|t| Some(t.ended.as_ref()?.peak_rss_bytes)))
                 .filter(|_| is_started),
-            response_time: Metric::LATENCIES.iter().filter_map(|of| response_time(&figures, *of)).collect(),
+            response_time: Metric::latencies().filter_map(|of| response_time(&figures, of)).collect(),
             body_bytes_per_response: per(
                 sum(|slice| slice.counts.body_bytes),
                 sum(|slice| slice.counts.responses),
@@ -130,9 +130,9 @@ impl Variant {
 
 /// `None` where a trial has too few requests: what the others have is then another quantity.
 fn response_time(figures: &[&Figures], metric: Metric) -> Option<ResponseTime> {
-    let quantiles = figures.iter().map(|figures| figures.quantile(metric)).collect::<Option<Vec<_>>>()?;
-    let us = geometric_mean(quantiles.iter().map(|quantile| quantile.ns() as f64 / 1e3))?;
-    Some(ResponseTime { metric, us, at_least: quantiles.iter().any(|quantile| !quantile.is_exact()) })
+    let samples = figures.iter().map(|figures| figures.sample(metric)).collect::<Option<Vec<_>>>()?;
+    let us = geometric_mean(samples.iter().map(|sample| sample.value))?;
+    Some(ResponseTime { metric, us, at_least: samples.iter().any(|sample| sample.at_least) })
 }
 
 fn geometric_mean(values: impl Iterator<Item = f64>) -> Option<f64> {

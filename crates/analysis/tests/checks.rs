@@ -29,7 +29,7 @@ fn ends(record: &mut Record) -> impl Iterator<Item = &mut TrialEnded> {
 
 /// The checks that speak of a record, with their grades.
 fn found(record: &Record) -> Vec<(&'static str, Grade)> {
-    conclude(record).findings.iter().map(|finding| (finding.check, finding.grade)).collect()
+    conclude(record).findings.iter().map(|finding| (finding.check.name(), finding.grade)).collect()
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn opens(record: &mut Record, variant: usize) -> impl Iterator<Item = &mut OpenL
 fn a_longer_response_time_is_worse_and_throughput_is_not_compared() {
     let conclusion = conclude(&open(Metric::P99));
     // The fixture's bodies are those of the counts that it had.
-    assert!(conclusion.findings.iter().all(|finding| finding.check == "different_bodies"));
+    assert!(conclusion.findings.iter().all(|finding| finding.check.name() == "different_bodies"));
     let comparison = &conclusion.comparisons[0];
     assert_eq!(comparison.outcome, Outcome::Worse);
     let ratio = comparison.estimate.as_ref().expect("an estimate").ratio;
@@ -298,8 +298,8 @@ fn workers_that_do_nothing_are_counted_by_what_they_did() {
         cluster(&mut record, cpu);
         let conclusion = conclude(&record);
         let serving = conclusion.variants[1].services[0].serving;
-        let finding = conclusion.findings.into_iter().find(|finding| finding.check == "workers_idle");
-        (serving, finding.map(|finding| (finding.grade, finding.evidence)))
+        let finding = conclusion.findings.into_iter().find(|finding| finding.check.name() == "workers_idle");
+        (serving, finding.map(|finding| (finding.grade, finding.evidence.to_string())))
     };
     // A primary that only deals connections is none of them.
     assert_eq!(said(&[100, 95, 90, 80, 4]), (Some(4), None));
@@ -332,7 +332,7 @@ fn what_shared_processors_cost_is_bounded_by_what_the_client_used() {
     }
     let expected = used as f64 / wall as f64 / 2.0;
     let finding = conclude(&record).findings.remove(0);
-    assert_eq!((finding.check, finding.grade), ("cores_shared", Grade::Warning));
+    assert_eq!((finding.check.name(), finding.grade), ("cores_shared", Grade::Warning));
     assert!(finding.evidence.contains("services on 0, 1, generator on 0"), "{finding:?}");
     let told = finding.evidence.split("up to ").nth(1).and_then(|rest| rest.split(' ').next());
     let told: f64 = told.and_then(|told| told.parse().ok()).expect("a share");

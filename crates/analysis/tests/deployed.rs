@@ -68,7 +68,7 @@ fn end(trial: &mut Trial) -> &mut Vec<PodSeen> {
 
 fn found(record: &Record) -> Vec<(&'static str, Grade, String)> {
     let findings = conclude(record).findings.into_iter();
-    findings.map(|finding| (finding.check, finding.grade, finding.evidence)).collect()
+    findings.map(|finding| (finding.check.name(), finding.grade, finding.evidence.to_string())).collect()
 }
 
 /// What is said beside that the services ran already.

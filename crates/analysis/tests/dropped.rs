@@ -34,9 +34,9 @@ fn dropped(blocks: &[u32]) -> Record {
 fn a_dropped_block_is_told_with_its_figures_and_has_no_part_in_anything_else() {
     let conclusion = conclude(&dropped(&[3]));
     let [finding] = &conclusion.findings[..] else { panic!("{:?}", conclusion.findings) };
-    assert_eq!((finding.check, finding.grade), ("blocks_dropped", Grade::Warning));
+    assert_eq!((finding.check.name(), finding.grade), ("blocks_dropped", Grade::Warning));
     assert_eq!(
-        finding.evidence,
+        finding.evidence.as_str(),
         "1 of 10 blocks were dropped: in block 3 the host gave 30 % of the CPU time to others"
     );
     let comparison = &conclusion.comparisons[0];
@@ -52,7 +52,7 @@ fn where_too_few_are_left_there_is_no_verdict_and_it_is_the_machine_that_is_name
     let record = dropped(&[1, 2, 3, 4, 5, 6]);
     let said = |record: &Record, check: &str| {
         let findings = conclude(record).findings;
-        findings.into_iter().find(|finding| finding.check == check).expect("it is found")
+        findings.into_iter().find(|finding| finding.check.name() == check).expect("it is found")
     };
     assert!(said(&record, "blocks_dropped").evidence.ends_with("; and so on"));
     assert!(said(&record, "too_few_blocks").evidence.starts_with("4 complete blocks"));

@@ -223,5 +223,5 @@ fn a_gate_that_is_open_keeps_a_run_going_and_one_without_limits_ends_none() {
     let open = gate(&record, &[&format!("throughput > {:+.6}%", (estimate.low - 1.0) * 100.0 + 0.01)]);
     let needed = open.judgements[0].blocks_needed;
     assert!(needed.is_none_or(|needed| needed > conclusion.blocks), "{needed:?}");
-    assert!(Figure::ALL.iter().all(|figure| Figure::named(figure.name()) == Some(*figure)));
+    assert!(Figure::all().all(|figure| Figure::named(figure.name()) == Some(figure)));
 }

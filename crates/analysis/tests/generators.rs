@@ -51,11 +51,11 @@ fn lost(block: u32, why: &str) -> GeneratorLost {
 }
 
 fn found(record: &Record) -> Vec<(&'static str, Grade)> {
-    conclude(record).findings.iter().map(|finding| (finding.check, finding.grade)).collect()
+    conclude(record).findings.iter().map(|finding| (finding.check.name(), finding.grade)).collect()
 }
 
 fn evidence(record: &Record) -> String {
-    conclude(record).findings.first().expect("a finding").evidence.clone()
+    conclude(record).findings.first().expect("a finding").evidence.to_string()
 }
 
 #[test]

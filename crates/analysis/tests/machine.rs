@@ -29,11 +29,11 @@ fn tcp(slice: &mut Slice) -> &mut TcpUse {
 
 /// The checks that speak of a record, with their grades.
 fn found(record: &Record) -> Vec<(&'static str, Grade)> {
-    conclude(record).findings.iter().map(|finding| (finding.check, finding.grade)).collect()
+    conclude(record).findings.iter().map(|finding| (finding.check.name(), finding.grade)).collect()
 }
 
 fn evidence(record: &Record) -> String {
-    conclude(record).findings.first().expect("a finding").evidence.clone()
+    conclude(record).findings.first().expect("a finding").evidence.to_string()
 }
 
 fn service(name: &str, needs: &[&str]) -> Service {
@@ -80,7 +80,7 @@ fn each_planted_fault_of_the_machine_is_found_and_nothing_else() {
         ("throttled", |record| {
             all(record).for_each(|slice| slice.machine.throttled_ns = slice.counts.window_ns / 50)
         }),
-        ("strangers", |record| {
+        ("other_processes", |record| {
             all(record).for_each(|slice| slice.machine.strangers_cpu_ns = slice.counts.window_ns / 10)
         }),
         ("spin_varies", |record| spin(record, |block| if block <= 4 { 266 } else { 300 })),
@@ -177,7 +177,7 @@ fn what_slices_in_turns_tell_together_counts_once_and_blames_nobody_for_another(
     // Of two slices in turns each tells what happened in the time of both: 8 % of one is 4 % of both.
     let mut record = sound();
     all(&mut record).for_each(|slice| slice.machine.strangers_cpu_ns = 500_000_000 * 8 / 100);
-    assert_eq!(found(&record), [("strangers", Grade::Warning)]);
+    assert_eq!(found(&record), [("other_processes", Grade::Warning)]);
     in_turns(&mut record);
     assert_eq!(found(&record), []);
 

@@ -25,17 +25,19 @@ const CHECKS: [&str; 10] = [
 fn found(record: &Record) -> Vec<&'static str> {
     let findings = conclude(record).findings;
     assert!(
-        findings.iter().all(|finding| finding.grade == Grade::Warning || !CHECKS.contains(&finding.check))
+        findings
+            .iter()
+            .all(|finding| finding.grade == Grade::Warning || !CHECKS.contains(&finding.check.name()))
     );
-    findings.iter().map(|finding| finding.check).filter(|check| CHECKS.contains(check)).collect()
+    findings.iter().map(|finding| finding.check.name()).filter(|check| CHECKS.contains(check)).collect()
 }
 
 fn evidence(record: &Record, check: &str) -> String {
     let findings = conclude(record).findings;
     findings
         .into_iter()
-        .find(|finding| finding.check == check)
-        .map(|finding| finding.evidence)
+        .find(|finding| finding.check.name() == check)
+        .map(|finding| finding.evidence.to_string())
         .unwrap_or_default()
 }
 
@@ -119,7 +121,7 @@ fn a_warm_up_that_is_inside_is_told_once_for_each_variant() {
     }
     let findings = conclude(&record).findings;
     let of = |check: &str| {
-        let finding = findings.iter().find(|finding| finding.check == check);
+        let finding = findings.iter().find(|finding| finding.check.name() == check);
         finding.map(|finding| finding.variants.clone())
     };
     assert_eq!((of("warm_up_inside"), of("never_steady")), (Some(vec![1]), Some(vec![0])));
@@ -218,7 +220,7 @@ fn a_pause_that_both_make_is_told_instead() {
 fn responses_that_are_counted_in_lockstep_are_told() {
     let steps = |record: &Record| {
         let findings = conclude(record).findings;
-        findings.iter().filter(|finding| finding.check == "throughput_in_steps").count()
+        findings.iter().filter(|finding| finding.check.name() == "throughput_in_steps").count()
     };
     // Five of 100 ms in half a second, or four.
     assert_eq!(steps(&waiting(0.1, [100.5, 101.5])), 2);

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
+use model::Metric;
 use plan::{
-    Arrivals, Design, Launcher, Load, LookRule, Metric, Plan, Rate, Request, Service, Subject, Variant,
-    Workers,
+    Arrivals, Design, Launcher, Load, LookRule, Plan, Rate, Request, Service, Subject, Variant, Workers,
 };
 use report::{rate, seconds, share};
 use stats::Rule;
@@ -170,18 +170,12 @@ fn sent(load: &Load) -> String {
 
 /// Every metric that gets a verdict.
 fn judged_by(design: &Design) -> String {
-    let metric = |metric| match metric {
-        Metric::Throughput => "throughput (expected responses per second, more is better)".to_owned(),
-        Metric::CpuPerRequest => "CPU time of the services per expected response (less is better)".to_owned(),
-        Metric::PeakMemory => "peak memory of the services (less is better)".to_owned(),
-        latency => {
-            let of = design.endpoint.as_ref().map(|endpoint| format!(" of {}", endpoint.name));
-            format!(
-                "{} of the response time{}, from when a request was due (less is better)",
-                latency.name(),
-                of.unwrap_or_default()
-            )
-        }
+    let metric = |metric: Metric| {
+        let row = metric.row();
+        let of = design.endpoint.as_ref().filter(|_| metric.quantile().is_some());
+        let of = of.map(|endpoint| format!(" of {}", endpoint.name)).unwrap_or_default();
+        let better = if metric.wants_more() { "more" } else { "less" };
+        format!("{}{of} ({}, {better} is better)", row.title, row.meaning)
     };
     let metrics: Vec<String> = design.metrics().map(metric).collect();
     metrics.join(", and by ")

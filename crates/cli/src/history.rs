@@ -1,20 +1,22 @@
-//! `proofload history`: records as a list, one in short, an experiment over time. What lies where is `history`'s work, how it looks `report`'s.
+//! `proofload history`: records as a list, one in short, an experiment over time. How it looks is `report`'s work.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use analysis::{Essentials, machine_mark, machines};
 use clap::{Args, Subcommand};
-use history::{Entry, History};
 use report::history::{List, Listed, Short};
 
 use crate::exit::Failed;
 use crate::{print, records};
+use gather::{Entry, Gathered, gather};
 
 mod folder;
+mod gather;
 mod since;
 mod trend;
-mod watch;
+
+pub use gather::keep;
 
 /// Records that a list shows where nothing else is asked for.
 const LIMIT: usize = 40;
@@ -70,8 +72,8 @@ const AFTER_HELP: &str = "\
   proofload history trend keep-alive             its ratios over time, and where they change
   proofload history trend keep-alive --metric cpu_per_request --variant keep --csv
 
-Everything is read from the records below ./records, or below --records DIR. An index beside them, history.sqlite, only saves
-time: delete it whenever you like.
+Everything is read from the records below ./records, or below --records DIR. The file summary.json in each only saves time:
+delete it whenever you like.
 
 Exit codes: 0 all well; 2 no such record or experiment; 6 the folder of records cannot be read.";
 
@@ -90,7 +92,7 @@ pub fn run(args: &HistoryArgs) -> anyhow::Result<ExitCode> {
 
 fn list(args: &ListArgs) -> anyhow::Result<ExitCode> {
     let since = args.since.as_deref().map(since::since).transpose()?;
-    let history = synchronised()?;
+    let history = gathered()?;
     if let Some(experiment) = &args.experiment {
         known(&history, experiment)?;
     }
@@ -131,11 +133,10 @@ fn show(args: &ShowArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// All records, with what is to be said of the index told.
-fn synchronised() -> anyhow::Result<History> {
+/// All records. What is wrong with keeping their summaries is told.
+fn gathered() -> anyhow::Result<Gathered> {
     let root = records::root();
-    let mut watch = watch::Watch::new();
-    let history = history::synchronise(root, &mut |progress| watch.show(progress)).map_err(|error| {
+    let gathered = gather(root).map_err(|error| {
         let missing = error.kind() == std::io::ErrorKind::NotFound;
         let message = format!("{}: the folder of records cannot be read: {error}", root.display());
         let hint = "`proofload run` makes it; --records DIR or PROOFLOAD_RECORDS name another";
@@ -144,15 +145,17 @@ fn synchronised() -> anyhow::Result<History> {
             hint: Some(hint.to_owned()),
             code: if missing { crate::exit::USAGE } else { crate::exit::SELF },
         }
-    });
-    watch.finish();
-    let history = history?;
-    history.notes.iter().for_each(|note| print::talk(&format!("note: {note}")));
-    Ok(history)
+    })?;
+    if let Some(why) = &gathered.unkept {
+        print::talk(&format!(
+            "note: {why}: the summary cannot be kept; such records are read each time, which takes longer"
+        ));
+    }
+    Ok(gathered)
 }
 
 /// Each record with the letters of its machine among all, the oldest first, so that letters stay when records are added.
-fn marked(history: &History) -> Vec<Listed<'_>> {
+fn marked(history: &Gathered) -> Vec<Listed<'_>> {
     let readable = history.entries.iter().filter_map(|entry| entry.found.as_deref().ok());
     let mut numbers = machines(readable.map(|found| &found.environment)).into_iter();
     let mut marked = Vec::with_capacity(history.entries.len());
@@ -173,7 +176,7 @@ fn listed_of(entry: &Entry, machine: Option<String>) -> Listed<'_> {
 
 /// # Errors
 /// If no record is of that experiment.
-fn known(history: &History, experiment: &str) -> Result<(), Failed> {
+fn known(history: &Gathered, experiment: &str) -> Result<(), Failed> {
     let names =
         history.entries.iter().filter_map(|entry| Some(entry.found.as_ref().ok()?.experiment.as_str()));
     let mut names: Vec<&str> = names.collect();

@@ -1,6 +1,6 @@
 //! What is shown while an experiment runs: a view that renews itself on a terminal, plain lines elsewhere, events for other programs.
 //!
-//! All three are drawn from one fold over the lab's notices ([`Screen`]). Must not: hold the lab up, or take time within a slice that
+//! All three are drawn from one fold over what the lab tells ([`State`]). Must not: hold the lab up, or take time within a slice that
 //! could be taken between two.
 
 mod bar;
@@ -9,11 +9,7 @@ mod events;
 mod keys;
 mod logs;
 mod parts;
-mod plain;
-#[cfg(test)]
-mod replay;
-mod screen;
-mod slice;
+mod state;
 mod surface;
 mod terminal;
 #[cfg(test)]
@@ -26,15 +22,15 @@ use std::path::PathBuf;
 
 use anstream::AutoStream;
 use anstream::ColorChoice;
-use lab::{Notice, Progress, Stop};
+use lab::{Stop, Update};
 use record::{Header, Record};
 use serde_json::Value;
 
 use crate::print;
 use events::Stream;
-use plain::Plain;
-use screen::Screen;
+use state::State;
 use view::View;
+use words::Plain;
 
 pub use terminal::leave;
 
@@ -51,20 +47,20 @@ enum Form {
     /// A view that renews itself.
     View(View),
     /// Lines.
-    Plain(Screen, Plain),
+    Plain(State, Plain),
     /// Nothing but what is said: the terminal has the events.
-    Events(Screen),
+    Events(State),
 }
 
 /// Tells something without disturbing what renews itself, from any thread.
 #[derive(Debug, Clone)]
-pub struct Teller(Option<view::Voice>);
+pub struct Teller(Option<view::Handle>);
 
 impl Teller {
     /// Tells that the run stops.
     pub fn stopping(&self, text: &str) {
         match &self.0 {
-            Some(voice) => voice.stopping(text),
+            Some(view) => view.stopping(text),
             None => print::talk(text),
         }
     }
@@ -76,44 +72,44 @@ impl Live {
     /// # Errors
     /// If no thread can be had.
     pub fn begin(header: &Header, record: PathBuf, stop: Stop, events: bool) -> io::Result<Live> {
-        let screen = Screen::of(&header.plan);
+        let state = State::of(header.clone());
         let stream = events.then(Stream::begin).transpose()?;
         if let Some(stream) = &stream {
             stream.send(&events::started(header, &record));
         }
         // Where both go to one terminal, a view would stand in the midst of the events.
         let form = if events && io::stdout().is_terminal() {
-            Form::Events(screen)
+            Form::Events(state)
         } else if can_renew() {
             let styled = AutoStream::choice(&io::stderr()) != ColorChoice::Never;
-            Form::View(View::begin(screen, record.join("logs"), stop, styled)?)
+            Form::View(View::begin(state, record.join("logs"), stop, styled)?)
         } else {
-            Form::Plain(screen, Plain::default())
+            Form::Plain(state, Plain::default())
         };
         Ok(Live { form, events: stream })
     }
 
     /// Takes in what just happened.
-    pub fn show(&mut self, progress: &Progress<'_>) {
+    pub fn show(&mut self, update: &Update<'_>) {
         match &mut self.form {
             Form::View(view) => {
-                view.take_in(progress);
-                if let Some(text) = words::said(progress) {
-                    view.voice().say(&text);
+                view.take_in(update);
+                if let Some(text) = words::said(update.news) {
+                    view.handle().say(&text);
                 }
             }
-            Form::Plain(screen, plain) => {
-                screen.take_in(progress);
-                if let Some(line) = plain.line(screen, progress) {
+            Form::Plain(state, plain) => {
+                state.take_in(update);
+                if let Some(line) = plain.line(state, update) {
                     print::talk(&line);
                 }
             }
-            Form::Events(screen) => screen.take_in(progress),
+            Form::Events(state) => state.take_in(update),
         }
         let Some(stream) = &self.events else { return };
         let lines = match &self.form {
-            Form::View(view) => view.with_screen(|screen| events::of(screen, progress)),
-            Form::Plain(screen, _) | Form::Events(screen) => events::of(screen, progress),
+            Form::View(view) => view.with_state(|state| events::of(state, update)),
+            Form::Plain(state, _) | Form::Events(state) => events::of(state, update),
         };
         lines.iter().for_each(|line| stream.send(line));
     }
@@ -121,7 +117,7 @@ impl Live {
     /// What tells something beside what renews itself.
     pub fn teller(&self) -> Teller {
         match &self.form {
-            Form::View(view) => Teller(Some(view.voice())),
+            Form::View(view) => Teller(Some(view.handle())),
             Form::Plain(..) | Form::Events(_) => Teller(None),
         }
     }
@@ -155,9 +151,4 @@ pub fn gate_event(record: &Record, gate: Value) -> String {
 fn can_renew() -> bool {
     let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
     io::stderr().is_terminal() && !dumb && terminal::size().is_some()
-}
-
-/// Whether this notice is shown at once; what others bring is shown along with the next.
-fn is_worth_drawing(notice: &Notice<'_>) -> bool {
-    !matches!(notice, Notice::SliceDone(_) | Notice::BlockStarted(_))
 }

@@ -103,7 +103,7 @@ enum Command {
     Compare(compare::CompareArgs),
     /// List the records, show one in short, or an experiment over time with the changes of its level
     ///
-    /// Found below ./records, or where --records says. The index history.sqlite beside them only saves time.
+    /// Found below ./records, or where --records says. The file summary.json in each only saves time.
     History(history::HistoryArgs),
     /// Open a record's report page in the browser, or tell where it is where there is no desktop
     Open(open::OpenArgs),

@@ -4,9 +4,8 @@ use std::cmp::Reverse;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use record::Record;
+use record::{Folder, Record};
 use serde::Deserialize;
 
 use crate::exit::Failed;
@@ -131,8 +130,7 @@ struct Named {
 
 impl Shelf {
     fn of(root: &Path) -> Shelf {
-        let entries = fs::read_dir(root).into_iter().flatten().flatten();
-        let mut kept: Vec<Kept> = entries.filter_map(|entry| Kept::of(entry.path())).collect();
+        let mut kept: Vec<Kept> = Folder::all(root).unwrap_or_default().into_iter().map(Kept::of).collect();
         kept.sort_by_cached_key(|kept| Reverse((kept.created.clone(), kept.name.clone())));
         Shelf { root: root.to_owned(), kept }
     }
@@ -216,17 +214,15 @@ impl Shelf {
 }
 
 impl Kept {
-    /// `None` where there is no header. One that cannot be read is kept: the newest record must not be silently another.
-    fn of(directory: PathBuf) -> Option<Kept> {
-        let header = directory.join("record.json");
-        let written = fs::metadata(&header).ok()?.modified().unwrap_or(UNIX_EPOCH);
-        let head: Option<Head> = fs::read(&header).ok().and_then(|text| serde_json::from_slice(&text).ok());
+    /// One whose header cannot be read is kept too: the newest record must not be silently another.
+    fn of(folder: Folder) -> Kept {
+        let text = fs::read(folder.directory.join("record.json")).ok();
+        let head: Option<Head> = text.and_then(|text| serde_json::from_slice(&text).ok());
         let (created, experiment) = match head {
             Some(head) => (head.created, Some(head.plan.name)),
-            None => (utc(written), None),
+            None => (folder.changed_utc(), None),
         };
-        let name = directory.file_name()?.to_string_lossy().into_owned();
-        Some(Kept { name, directory, created, experiment })
+        Kept { name: folder.name, directory: folder.directory, created, experiment }
     }
 
     fn is_of(&self, experiment: &str) -> bool {
@@ -246,10 +242,6 @@ pub fn alike<'n>(word: &str, names: impl Iterator<Item = &'n str>) -> Vec<&'n st
 fn back(word: &str) -> (&str, usize) {
     let apart = word.rsplit_once('~').and_then(|(name, back)| Some((name, back.parse().ok()?)));
     apart.unwrap_or((word, 0))
-}
-
-fn utc(time: SystemTime) -> String {
-    jiff::Timestamp::try_from(time).unwrap_or_default().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::{env, fs};
 
 use ::explain::Explanation;
 use clap::Args;
-use lab::{Helpers, LabError, Rig, Stop};
+use lab::{Helpers, LabError, RealEnvironment, Stop, Update};
 use plan::Plan;
 use record::{Environment, Header, Record, WriteError, Writer};
 use report::REPORT_PAGE;
@@ -18,7 +18,7 @@ use crate::against::{self, AgainstArgs};
 use crate::exit::{self, Failed};
 use crate::live::Live;
 use crate::report::Format;
-use crate::{GENERATE, WARDEN, elsewhere, explain, gate, print, problems, records, signals};
+use crate::{GENERATE, WARDEN, elsewhere, explain, gate, history, print, problems, records, signals};
 
 /// What is told when a signal asks to stop.
 const STOPPING: &str =
@@ -172,11 +172,12 @@ pub fn carry(course: Course<'_>) -> anyhow::Result<(Record, Result<(), LabError>
         wish.request();
         teller.stopping(STOPPING);
     })?;
-    let mut rig = Rig::new(plan, helpers, directory, stop).with(attendants).loading(deployed);
-    let mut watch = |progress: &lab::Progress<'_>| live.show(progress);
+    let mut environment =
+        RealEnvironment::new(plan, helpers, directory, stop).with(attendants).loading(deployed);
+    let mut watch = |update: &Update<'_>| live.show(update);
     let (mut record, result) = match course.how {
-        How::Measured => lab::run(writer, &mut rig, &mut watch),
-        How::CapturesOnly { rounds } => lab::capture_only(writer, &mut rig, rounds, &mut watch),
+        How::Measured => lab::run(writer, &mut environment, &mut watch),
+        How::CapturesOnly { rounds } => lab::capture_only(writer, &mut environment, rounds, &mut watch),
     };
     live.clear();
     let explanation = explain::keep(&record);
@@ -207,6 +208,7 @@ pub fn failed(error: LabError) -> Failed {
 /// Leaves the report in the record's folder too. Where the disk is full the report on stdout must do.
 fn keep_reports(record: &Record, explanation: Option<&Explanation>) {
     let conclusion = analysis::conclude(record);
+    history::keep(record, &conclusion);
     // The page first: the text says where it lies.
     for (name, format) in [
         (REPORT_PAGE, Format::Html),

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use analysis::catalogue::{self, ALL, Entry};
 use clap::Args;
+use model::Check;
 use report::validity;
 
 use crate::exit::Failed;
@@ -26,34 +26,34 @@ pub struct ValidityArgs {
 /// If there is no such check, or stdout cannot be written.
 pub fn run(args: &ValidityArgs) -> anyhow::Result<ExitCode> {
     let asked = args.checks.iter().map(|word| find(word)).collect::<Result<Vec<_>, _>>()?;
-    let entries = if asked.is_empty() { ALL.iter().collect() } else { asked };
+    let checks = if asked.is_empty() { Check::ALL.to_vec() } else { asked };
     let text = if args.json {
-        format!("{:#}\n", validity::as_json(&entries))
+        format!("{:#}\n", validity::as_json(&checks))
     } else if args.checks.is_empty() {
         validity::list(print::width())
     } else {
-        validity::explained(&entries, print::width())
+        validity::explained(&checks, print::width())
     };
     print::data(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn find(word: &str) -> Result<&'static Entry, Failed> {
+fn find(word: &str) -> Result<Check, Failed> {
     let hint = || match near(word).as_slice() {
         [] => "`proofload validity` lists all of them".to_owned(),
         near => format!("there is {}; `proofload validity` lists all of them", near.join(", ")),
     };
-    catalogue::find(word)
+    Check::find(word)
         .ok_or_else(|| Failed::usage(format!("no check has the number or the name `{word}`")).hint(hint()))
 }
 
 /// Checks that may have been meant: names with about a third of the letters wrong, or with the word in them.
 fn near(word: &str) -> Vec<String> {
     let word = word.to_lowercase().replace('-', "_");
-    let meant = |entry: &&Entry| {
-        let allowed = word.len().max(entry.check.len()).div_ceil(3);
-        word.len() > 2
-            && (entry.check.contains(&word) || strsim::damerau_levenshtein(&word, entry.check) <= allowed)
+    let meant = |check: &&Check| {
+        let name = check.name();
+        let allowed = word.len().max(name.len()).div_ceil(3);
+        word.len() > 2 && (name.contains(&word) || strsim::damerau_levenshtein(&word, name) <= allowed)
     };
-    ALL.iter().filter(meant).map(|entry| format!("{} {}", entry.number, entry.check)).collect()
+    Check::ALL.iter().filter(meant).map(|check| format!("{} {}", check.number(), check.name())).collect()
 }

@@ -6,23 +6,23 @@ use analysis::Conclusion;
 use plan::{LookRule, Plan};
 use record::{EndReason, Ended, Event, Record, SliceKind, WriteError, Writer};
 
+use crate::environment::{Environment, Failure, OpenSpec, SliceSpec, Start, Turn};
 use crate::schedule::{Schedule, live_together, take_turns};
 use crate::tuning::{self, BLOCKS_MIN, Settings};
-use crate::world::{Failure, OpenSpec, SliceSpec, Start, Turn, World};
 
 mod capturing;
 mod dropping;
 mod ending;
 mod generators;
-mod notice;
 mod pausing;
 mod prepare;
 mod rate;
 mod settling;
 mod slices;
 mod treatment;
+mod update;
 
-pub use notice::{Doing, Notice, Progress};
+pub use update::{Doing, News, Progress, Update};
 
 /// A run that could not be carried through. The record lies on disk with everything up to then.
 #[derive(Debug, thiserror::Error)]
@@ -46,10 +46,10 @@ pub enum LabError {
 /// If a service fails or the record cannot be written. All trials are stopped in every case.
 pub fn run(
     writer: Writer,
-    world: &mut dyn World,
-    watch: &mut dyn FnMut(&Progress<'_>),
+    environment: &mut dyn Environment,
+    watch: &mut dyn FnMut(&Update<'_>),
 ) -> (Record, Result<(), LabError>) {
-    let mut dispatcher = Dispatcher::new(writer, world, watch);
+    let mut dispatcher = Dispatcher::new(writer, environment, watch);
     let result = dispatcher.carry_through();
     (dispatcher.writer.into_record(), result)
 }
@@ -62,11 +62,11 @@ pub fn run(
 /// an agent, is missing in the record, with the reason.
 pub fn capture_only(
     writer: Writer,
-    world: &mut dyn World,
+    environment: &mut dyn Environment,
     rounds: u32,
-    watch: &mut dyn FnMut(&Progress<'_>),
+    watch: &mut dyn FnMut(&Update<'_>),
 ) -> (Record, Result<(), LabError>) {
-    let mut dispatcher = Dispatcher::new(writer, world, watch);
+    let mut dispatcher = Dispatcher::new(writer, environment, watch);
     let result = dispatcher.capture_alone(rounds);
     (dispatcher.writer.into_record(), result)
 }
@@ -76,8 +76,8 @@ struct Dispatcher<'a> {
     schedule: Schedule,
     settings: Settings,
     writer: Writer,
-    world: &'a mut dyn World,
-    watch: &'a mut dyn FnMut(&Progress<'_>),
+    environment: &'a mut dyn Environment,
+    watch: &'a mut dyn FnMut(&Update<'_>),
     began_s: f64,
     /// For how long the run was paused since then.
     paused_s: f64,
@@ -91,19 +91,19 @@ struct Dispatcher<'a> {
 impl<'a> Dispatcher<'a> {
     fn new(
         writer: Writer,
-        world: &'a mut dyn World,
-        watch: &'a mut dyn FnMut(&Progress<'_>),
+        environment: &'a mut dyn Environment,
+        watch: &'a mut dyn FnMut(&Update<'_>),
     ) -> Dispatcher<'a> {
         let plan = writer.record().header.plan.clone();
         let schedule = Schedule::new(writer.record().header.seed, plan.variants.len());
         let settings = Settings::first(&plan);
-        let began_s = world.now_s();
+        let began_s = environment.now_s();
         Dispatcher {
             plan,
             schedule,
             settings,
             writer,
-            world,
+            environment,
             watch,
             began_s,
             paused_s: 0.0,
@@ -126,11 +126,7 @@ impl Dispatcher<'_> {
             Ok(reason) => (reason, Ok(())),
             Err(failure) => ending::of_failure(failure)?,
         };
-        if let EndReason::Void(why) = &reason {
-            self.notify(&Notice::Pointless(why));
-        }
-        let seconds = self.elapsed_s();
-        self.writer.append(Event::Ended(Ended { reason: reason.clone(), seconds }))?;
+        self.end(reason.clone())?;
         // Only now: whatever becomes of it, the record has its end.
         self.explain(&reason);
         result
@@ -163,7 +159,7 @@ impl Dispatcher<'_> {
     /// Tells what follows from all blocks so far, and whether the run ends with it.
     fn judge_block(&mut self) -> Option<EndReason> {
         let conclusion = analysis::conclude(self.writer.record());
-        self.notify(&Notice::BlockDone(&conclusion));
+        self.tell(News::Progress(Progress::Concluded(&conclusion)));
         match ending::void_for_good(&conclusion) {
             Some(why) => Some(EndReason::Void(why)),
             None => self.end_now(&conclusion),
@@ -202,7 +198,6 @@ impl Dispatcher<'_> {
         let began_s = self.elapsed_s();
         let order = self.schedule.order(self.block);
         self.keep(Event::BlockStarted { block: self.block, order: order.clone() })?;
-        self.notify(&Notice::BlockStarted(&order));
         if live_together(&self.plan) {
             self.run_together(&order)?;
         } else {
@@ -254,10 +249,10 @@ impl Dispatcher<'_> {
         for number in 0..self.settings.slices {
             self.pause_if_wanted()?;
             let order = self.schedule.turns(self.block, number, self.settings.turns());
-            self.notify_trial(Doing::Measuring, order[0]);
+            self.tell_trial(Doing::Measuring, order[0]);
             let turn_s = self.settings.slice_s / f64::from(self.settings.turns());
             let turn = Turn { seconds: turn_s, lead_s: self.settings.lead_s };
-            for slice in self.world.take_turns(&order, turn)? {
+            for slice in self.environment.take_turns(&order, turn)? {
                 self.keep_slice(slice)?;
             }
         }
@@ -266,11 +261,11 @@ impl Dispatcher<'_> {
 
     fn start(&mut self, variant: usize) -> Result<(), Failure> {
         self.pause_if_wanted()?;
-        self.notify_trial(Doing::Starting, variant);
+        self.tell_trial(Doing::Starting, variant);
         let padding_bytes = self.schedule.padding_bytes(self.block)[variant];
         let requests_seed = self.schedule.requests_seed(self.block);
         let wanted = Start { block: self.block, variant, padding_bytes, requests_seed, capture: None };
-        let started = self.world.start(wanted)?;
+        let started = self.environment.start(wanted)?;
         self.living.push(variant);
         self.keep(Event::TrialStarted(started))
     }
@@ -288,15 +283,15 @@ impl Dispatcher<'_> {
             SliceKind::Measured => Doing::Measuring,
             SliceKind::Capacity => Doing::MeasuringCapacity,
         };
-        self.notify_trial(doing, variant);
-        let slice = self.world.load(variant, SliceSpec { kind, seconds, open })?;
+        self.tell_trial(doing, variant);
+        let slice = self.environment.load(variant, SliceSpec { kind, seconds, open })?;
         self.keep_slice(slice)
     }
 
     fn stop_all(&mut self) -> Result<(), Failure> {
         let mut result = Ok(());
         while let Some(variant) = self.living.pop() {
-            if let Some(ended) = self.world.stop(variant) {
+            if let Some(ended) = self.environment.stop(variant) {
                 // Go on stopping the others whatever the disk says.
                 result = result.and(self.keep(Event::TrialEnded(ended)));
             }
@@ -310,33 +305,43 @@ impl Dispatcher<'_> {
         Some(self.settings.block_s(self.plan.variants.len(), &costs))
     }
 
+    /// Keeps an event, and tells it.
     fn keep(&mut self, event: Event) -> Result<(), Failure> {
+        self.tell(News::Event(&event));
         Ok(self.writer.append(event)?)
     }
 
+    /// Keeps the end of the run.
+    fn end(&mut self, reason: EndReason) -> Result<(), WriteError> {
+        let ended = Event::Ended(Ended { reason, seconds: self.elapsed_s() });
+        self.tell(News::Event(&ended));
+        self.writer.append(ended)
+    }
+
     fn elapsed_s(&mut self) -> f64 {
-        self.world.now_s() - self.began_s - self.paused_s
+        self.environment.now_s() - self.began_s - self.paused_s
     }
 
     fn left_s(&mut self) -> f64 {
         self.plan.design.budget.as_secs_f64() - self.elapsed_s()
     }
 
-    fn notify_trial(&mut self, doing: Doing, variant: usize) {
-        let name = self.plan.variants[variant].name.clone();
-        self.notify(&Notice::Trial(doing, &name));
+    fn tell_trial(&mut self, doing: Doing, variant: usize) {
+        self.tell(News::Progress(Progress::Trial { doing, variant }));
     }
 
-    fn notify(&mut self, notice: &Notice<'_>) {
-        let left_s = self.left_s().max(0.0);
-        let (planned, kept) = (self.writer.record().blocks_planned, self.blocks_kept());
-        let by_blocks = planned
-            .zip(self.settled_block_s())
-            .map(|(blocks, block_s)| f64::from(blocks.saturating_sub(kept)) * block_s);
+    fn tell(&mut self, news: News<'_>) {
+        let left_s = self.captures_left_s.unwrap_or_else(|| self.most_left_s());
         let elapsed_s = self.elapsed_s();
-        let left_s = by_blocks.map_or(left_s, |by_blocks| by_blocks.min(left_s));
-        let left_s = self.captures_left_s.unwrap_or(left_s);
-        let (block, dropped) = (self.block, self.blocks_dropped());
-        (self.watch)(&Progress { block, dropped, blocks_planned: planned, elapsed_s, left_s, notice });
+        (self.watch)(&Update { elapsed_s, left_s, news });
+    }
+
+    /// Seconds that the run may still take at the most: by the budget, or by the blocks where their number is settled.
+    fn most_left_s(&mut self) -> f64 {
+        let left_s = self.left_s().max(0.0);
+        let planned = self.writer.record().blocks_planned.zip(self.settled_block_s());
+        let by_blocks =
+            planned.map(|(blocks, block_s)| f64::from(blocks.saturating_sub(self.blocks_kept())) * block_s);
+        by_blocks.map_or(left_s, |by_blocks| by_blocks.min(left_s))
     }
 }

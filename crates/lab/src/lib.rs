@@ -1,28 +1,30 @@
 //! The lab: runs a plan block by block, decides when to stop, and writes the record.
 //!
 //! One dispatcher owns all state. What touches the outside (services, load, the clock) stands behind
-//! [`World`], so a seeded simulation runs the same dispatcher as a real experiment. The lab draws no
-//! conclusion of its own: after each block it asks `audit`, as every later report does.
+//! [`Environment`], so a seeded simulation runs the same dispatcher as a real experiment. The lab draws no
+//! conclusion of its own: after each block it asks `analysis`, as every later report does.
 
 mod apart;
 mod attendants;
 mod deployed;
 mod dispatcher;
 mod disturbance;
+mod environment;
 mod explaining;
-mod rig;
+mod real;
 mod schedule;
 mod stop;
 mod tuning;
-mod world;
 
 pub use attendants::{Attendants, AttendantsError, Reached};
 pub use deployed::{DeployedError, DeployedServices};
-pub use dispatcher::{Doing, LabError, Notice, Progress, capture_only, run};
+pub use dispatcher::{Doing, LabError, News, Progress, Update, capture_only, run};
 pub use disturbance::{GROSS_STEAL_SHARE, GROSS_STRANGERS_SHARE, GROSS_THROTTLED_SHARE, PAUSED_MAX_S, Taken};
+pub use environment::{
+    CaptureSpec, Connected, Connecting, Environment, Failure, Lost, OpenSpec, SliceSpec, Start, Turn,
+};
 pub use explaining::{ROUNDS, TRIALS, VARIANTS_MAX, explained};
-pub use rig::{Helpers, Rig, spin_ns};
+pub use real::{Helpers, RealEnvironment, spin_ns};
 pub use schedule::{Schedule, draw_seed, live_together, take_turns};
 pub use stop::Stop;
 pub use tuning::{Settings, block_seconds_guess, capacity_seconds_guess};
-pub use world::{CaptureSpec, Connected, Connecting, Failure, Lost, OpenSpec, SliceSpec, Start, Turn, World};

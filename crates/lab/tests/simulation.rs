@@ -1,9 +1,10 @@
-//! The dispatcher over a simulated world: planted effects are found, nothing is found where nothing is, and
+//! The dispatcher over a simulated environment: planted effects are found, nothing is found where nothing is, and
 //! whatever goes wrong everything is stopped and the record opens.
 
 mod calibration;
 mod captured;
 mod disturbed;
+mod environment;
 mod failing;
 mod generators;
 mod latency;
@@ -11,40 +12,33 @@ mod mix;
 mod paused;
 mod rules;
 mod slices;
-mod world;
 
 use std::fs;
 use std::path::Path;
 
+use environment::{Fault, Simulated, finished, plan, reason, run, with_data};
 use proofload_lab::{LabError, Schedule};
-use record::{EndReason, Record};
-use world::{Fault, Simulated, plan, run, with_data};
-
-fn reason(record: &Record) -> &EndReason {
-    &record.ended.as_ref().expect("the run ended").reason
-}
+use record::EndReason;
 
 #[test]
 fn a_planted_effect_is_found_and_its_interval_holds_it() {
-    let mut world = Simulated::new(7, &[0.0, 0.20]);
-    let (record, result, _folder) = run(plan(2), 7, &mut world);
-    result.expect("nothing went wrong");
+    let mut environment = Simulated::new(7, &[0.0, 0.20]);
+    let record = finished(plan(2), 7, &mut environment);
     let conclusion = analysis::conclude(&record);
     let comparison = &conclusion.comparisons[0];
     let estimate = comparison.estimate.as_ref().expect("six blocks give an estimate");
     assert_eq!(comparison.outcome, analysis::Outcome::Better);
     assert_eq!(reason(&record), &EndReason::Decided);
     assert!(estimate.low < 0.20_f64.exp() && 0.20_f64.exp() < estimate.high, "{estimate:?}");
-    assert!(world.living.is_empty());
+    assert!(environment.living.is_empty());
 }
 
 #[test]
 fn nothing_is_found_where_nothing_is() {
     let runs = 60;
     let wrong = (0..runs).filter(|seed| {
-        let mut world = Simulated::new(*seed, &[0.0, 0.0]);
-        let (record, result, _folder) = run(plan(2), *seed, &mut world);
-        result.expect("nothing went wrong");
+        let mut environment = Simulated::new(*seed, &[0.0, 0.0]);
+        let record = finished(plan(2), *seed, &mut environment);
         matches!(
             analysis::conclude(&record).comparisons[0].outcome,
             analysis::Outcome::Better | analysis::Outcome::Worse
@@ -56,9 +50,8 @@ fn nothing_is_found_where_nothing_is() {
 
 #[test]
 fn every_block_has_each_variant_once_with_its_slices_in_mirrored_pairs() {
-    let mut world = Simulated::new(3, &[0.0, 0.1, 0.0]);
-    let (record, result, _folder) = run(plan(3), 3, &mut world);
-    result.expect("nothing went wrong");
+    let mut environment = Simulated::new(3, &[0.0, 0.1, 0.0]);
+    let record = finished(plan(3), 3, &mut environment);
     for block in record.complete_blocks() {
         let mut variants: Vec<usize> = block.trials.iter().map(record::Trial::variant).collect();
         variants.sort_unstable();
@@ -75,9 +68,8 @@ fn every_block_has_each_variant_once_with_its_slices_in_mirrored_pairs() {
 
 #[test]
 fn the_budget_is_kept() {
-    let mut world = Simulated::new(5, &[0.0, 0.001]);
-    let (record, result, _folder) = run(plan(2), 5, &mut world);
-    result.expect("nothing went wrong");
+    let mut environment = Simulated::new(5, &[0.0, 0.001]);
+    let record = finished(plan(2), 5, &mut environment);
     let ended = record.ended.as_ref().expect("the run ended");
     assert!(ended.seconds <= record.header.plan.design.budget.as_secs_f64() * 1.02, "{ended:?}");
     assert!(matches!(ended.reason, EndReason::BudgetSpent | EndReason::LastLook | EndReason::Decided));
@@ -85,8 +77,8 @@ fn the_budget_is_kept() {
 
 #[test]
 fn data_is_made_before_the_first_block_and_outside_of_the_budget() {
-    let mut world = Simulated::new(7, &[0.0, 0.20]);
-    let (record, result, folder) = run(with_data(plan(2)), 7, &mut world);
+    let mut environment = Simulated::new(7, &[0.0, 0.20]);
+    let (record, result, folder) = run(with_data(plan(2)), 7, &mut environment);
     result.expect("nothing went wrong");
     assert_eq!(reason(&record), &EndReason::Decided, "making it took longer than the budget");
     let names: Vec<&str> = record.prepared.iter().map(|prepared| prepared.name.as_str()).collect();
@@ -98,11 +90,10 @@ fn data_is_made_before_the_first_block_and_outside_of_the_budget() {
 #[test]
 fn a_budget_too_small_for_a_verdict_is_said_and_not_overspent() {
     for seconds in [15, 19] {
-        let mut world = Simulated::new(5, &[0.0, 0.5]);
+        let mut environment = Simulated::new(5, &[0.0, 0.5]);
         let mut plan = plan(2);
         plan.design.budget = std::time::Duration::from_secs(seconds);
-        let (record, result, _folder) = run(plan, 5, &mut world);
-        result.expect("a void run is no error");
+        let record = finished(plan, 5, &mut environment);
         let conclusion = analysis::conclude(&record);
         let said: Vec<&str> = conclusion.findings.iter().map(|finding| finding.evidence.as_str()).collect();
         assert!(said.iter().any(|said| said.contains("no verdict is given from fewer than 6")), "{said:?}");
@@ -119,13 +110,13 @@ fn whatever_fails_everything_is_stopped_and_the_end_is_kept() {
         (Fault::NoData, EndReason::PreparationFailed("no space left".into())),
         (Fault::Interrupt(3), EndReason::Interrupted),
     ] {
-        let mut world = Simulated::new(1, &[0.0, 0.0]);
-        world.fault = Some(fault);
-        let (record, result, folder) = run(with_data(plan(2)), 1, &mut world);
+        let mut environment = Simulated::new(1, &[0.0, 0.0]);
+        environment.fault = Some(fault);
+        let (record, result, folder) = run(with_data(plan(2)), 1, &mut environment);
         assert_eq!(reason(&record), &expected);
         assert_eq!(result.is_ok(), expected == EndReason::Interrupted);
         assert!(!matches!(result, Err(LabError::Record(_))));
-        assert!(world.living.is_empty(), "{fault:?}");
+        assert!(environment.living.is_empty(), "{fault:?}");
         let opened = record::open(&folder.path().join("record")).expect("it opens");
         assert!(opened == record, "{fault:?}: the record on disk is not the one in memory");
     }
@@ -133,10 +124,9 @@ fn whatever_fails_everything_is_stopped_and_the_end_is_kept() {
 
 #[test]
 fn a_service_that_never_succeeds_voids_the_run_at_once() {
-    let mut world = Simulated::new(1, &[0.0, 0.0]);
-    world.fault = Some(Fault::AllFail);
-    let (record, result, _folder) = run(plan(2), 1, &mut world);
-    result.expect("a void run is no error");
+    let mut environment = Simulated::new(1, &[0.0, 0.0]);
+    environment.fault = Some(Fault::AllFail);
+    let record = finished(plan(2), 1, &mut environment);
     let why = "no request succeeded; level-0: 0 of 100 succeeded: status 500; level-1: 0 of 100 succeeded: status 500";
     assert_eq!(reason(&record), &EndReason::Void(why.into()));
     assert_eq!(record.complete_blocks().count(), 0);
@@ -145,8 +135,8 @@ fn a_service_that_never_succeeds_voids_the_run_at_once() {
 
 #[test]
 fn the_record_opens_wherever_it_was_cut_off() {
-    let mut world = Simulated::new(2, &[0.0, 0.3]);
-    let (record, result, folder) = run(plan(2), 2, &mut world);
+    let mut environment = Simulated::new(2, &[0.0, 0.3]);
+    let (record, result, folder) = run(plan(2), 2, &mut environment);
     result.expect("nothing went wrong");
     let events = folder.path().join("record/events.jsonl");
     let whole = fs::read(&events).expect("the events are there");
@@ -173,8 +163,8 @@ fn the_record_opens_wherever_it_was_cut_off() {
 #[test]
 #[ignore = "writes into the tree: cargo test -p proofload-lab -- --ignored"]
 fn make_the_kept_record() {
-    let mut world = Simulated::new(11, &[0.0, 0.25]);
-    let (_, result, folder) = run(plan(2), 11, &mut world);
+    let mut environment = Simulated::new(11, &[0.0, 0.25]);
+    let (_, result, folder) = run(plan(2), 11, &mut environment);
     result.expect("nothing went wrong");
     let kept = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1"));
     fs::create_dir_all(kept).expect("a folder for the record");

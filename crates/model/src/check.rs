@@ -1,11 +1,13 @@
 //! Every check, with the number under which docs/validity.md explains it.
 //!
 //! Printed reports name numbers, so a number stays with its check for good: a new check takes the next free one, whatever its
-//! subject, and that of a check that is gone stays empty. Must not: look at a record, or say what a finding says.
+//! subject, and that of a check that is gone stays empty. A new check is a row here, and the function that makes its findings in
+//! `analysis`. Must not: look at a record, or say what a finding says.
 
 use Subject::{Client, Design, Lab, Machine, Network, Service, Treatment, Work};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use crate::finding::Code;
 use crate::finding::Grade::{self, Note, Void, Warning};
 
 /// What a check is about, in the order in which people read of it.
@@ -46,19 +48,40 @@ impl Subject {
     }
 }
 
-/// A check as it is listed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Entry {
-    /// Its number, for example `V8`.
-    pub number: &'static str,
-    /// Its stable name, for example `errors`; that of [`crate::Finding::check`].
-    pub check: &'static str,
+/// All that is known of a check.
+#[derive(Debug)]
+pub struct CheckRow {
     /// What it is about.
     pub subject: Subject,
     /// The grades that its findings may have, the gravest first.
     pub grades: &'static [Grade],
     /// What it finds, in a few words.
     pub title: &'static str,
+    /// Whether it is about variants beside each other: of two that it names either may be compared with a third.
+    pub of_pairs: bool,
+    /// Whether it ends a run when it voids every comparison: it looks at trials one by one, and what voided one is not outweighed by any
+    /// number of others. The shares and means of other checks may still come right.
+    pub ends_run: bool,
+    /// The name that it had in earlier versions.
+    pub formerly: Option<&'static str>,
+}
+
+impl CheckRow {
+    const fn of_pairs(self) -> CheckRow {
+        CheckRow { of_pairs: true, ..self }
+    }
+
+    const fn ending_run(self) -> CheckRow {
+        CheckRow { ends_run: true, ..self }
+    }
+
+    const fn formerly(self, name: &'static str) -> CheckRow {
+        CheckRow { formerly: Some(name), ..self }
+    }
+}
+
+const fn row(subject: Subject, grades: &'static [Grade], title: &'static str) -> CheckRow {
+    CheckRow { subject, grades, title, of_pairs: false, ends_run: false, formerly: None }
 }
 
 const VOID: &[Grade] = &[Void];
@@ -66,79 +89,142 @@ const WARNING: &[Grade] = &[Warning];
 const EITHER: &[Grade] = &[Void, Warning];
 const NOTE: &[Grade] = &[Note];
 
-/// All checks, by subject.
-pub static ALL: [Entry; 51] = [
-    entry("V1", "treatment_not_applied", Treatment, VOID, "What a variant is called never happened"),
-    entry("V2", "environment_lost", Treatment, VOID, "A variable did not reach the process"),
-    entry("V3", "stale_server", Treatment, VOID, "Somebody else listened on the port"),
-    entry("V4", "profiler_on", Treatment, VOID, "A profiler ran along"),
-    entry("V5", "nothing_observable", Treatment, WARNING, "Two variants that differ in nothing"),
-    entry("V6", "different_work", Work, EITHER, "The variants did different work"),
-    entry("V7", "different_bodies", Work, WARNING, "Responses of different size"),
-    entry("V8", "errors", Work, VOID, "Too many requests failed"),
-    entry("V9", "no_success", Work, WARNING, "Not one request succeeded"),
-    entry("V10", "value_missing", Work, VOID, "A trial without a value"),
-    entry("V11", "generator_saturated", Client, EITHER, "The load generator was at its limit"),
-    entry("V12", "rate_not_kept", Client, EITHER, "Requests were not sent when they were due"),
-    entry("V13", "client_late", Client, EITHER, "The load generator sent late"),
-    entry("V48", "generator_lost", Client, EITHER, "A load generator was lost"),
-    entry("V49", "generators_apart", Client, EITHER, "Load generators that did not begin together"),
-    entry("V14", "cores_shared", Client, WARNING, "Generator and services on the same cores"),
-    entry("V15", "service_not_saturated", Service, WARNING, "Nobody was at the limit"),
-    entry("V46", "throughput_in_steps", Service, WARNING, "Throughput that moves in steps"),
-    entry("V16", "workers_idle", Service, EITHER, "Workers that did nothing"),
-    entry("V17", "workers_lost", Service, VOID, "Workers ended while they were measured"),
-    entry("V50", "pods_changed", Service, EITHER, "The pods behind a Service changed"),
-    entry("V18", "workers_uneven", Service, WARNING, "One worker had most of the work"),
-    entry("V19", "too_many_workers", Service, WARNING, "More workers than cores"),
-    entry("V20", "never_steady", Service, WARNING, "Never seen steady"),
-    entry("V21", "warm_up_inside", Service, WARNING, "Warm-up inside the figures"),
-    entry("V22", "leak", Service, WARNING, "Memory that only grows"),
-    entry("V23", "killed", Service, NOTE, "A service that had to be killed"),
-    entry("V51", "already_running", Service, NOTE, "A service that was not started"),
-    entry("V24", "same_stall", Network, WARNING, "The same stall in every response"),
-    entry("V25", "upstream_connections", Network, WARNING, "A proxy that opens a connection per request"),
-    entry("V26", "connection_churn", Network, WARNING, "Connections that are not kept"),
-    entry("V27", "ports_exhausted", Network, EITHER, "No local ports left"),
-    entry("V28", "backlog_full", Network, EITHER, "The line before accept() was full"),
-    entry("V29", "steal", Machine, WARNING, "The host gave time to others"),
-    entry("V30", "throttled", Machine, WARNING, "Held back by a quota"),
-    entry("V31", "strangers", Machine, WARNING, "Others used the machine"),
-    entry("V32", "spin_varies", Machine, WARNING, "The processor's speed changed"),
-    entry("V33", "paging", Machine, WARNING, "Memory was read back from disk"),
-    entry("V34", "disk_reads", Machine, WARNING, "Some trials read from disk, others from memory"),
-    entry("V35", "idle_not_idle", Machine, WARNING, "Services worked while others were measured"),
-    entry("V47", "other_machine", Machine, VOID, "Records of two machines side by side"),
-    entry("V36", "too_few_blocks", Design, VOID, "Fewer than six blocks"),
-    entry("V37", "quantile_unresolved", Design, VOID, "Too few requests for the quantile"),
-    entry("V38", "order_effect", Design, WARNING, "The place in the block counts"),
-    entry("V39", "drift", Design, WARNING, "It was not the same all along"),
-    entry("V40", "autocorrelated", Design, WARNING, "Blocks resemble their neighbours"),
-    entry("V41", "aa_differs", Design, VOID, "The baseline differs from its own copy"),
-    entry("V42", "pointless", Lab, VOID, "Stopped, because going on was pointless"),
-    entry("V43", "blocks_dropped", Lab, WARNING, "Blocks that count for nothing"),
-    entry("V44", "left_over", Lab, VOID, "Processes outlived their trial"),
-    entry("V45", "damage", Lab, WARNING, "Part of the record cannot be read"),
-];
+/// Makes the checks, each with its number, its name and its row, and the list of them all.
+macro_rules! checks {
+    ($($check:ident = $number:literal, $name:literal: $row:expr;)+) => {
+        /// A validity check; its row says what it finds.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[expect(missing_docs, reason = "their rows say what they find")]
+        pub enum Check {
+            $(#[serde(rename = $name)] $check,)+
+        }
 
-const fn entry(
-    number: &'static str,
-    check: &'static str,
-    subject: Subject,
-    grades: &'static [Grade],
-    title: &'static str,
-) -> Entry {
-    Entry { number, check, subject, grades, title }
+        impl Check {
+            /// All checks, by subject.
+            pub const ALL: &[Check] = &[$(Check::$check),+];
+
+            /// The number under which docs/validity.md explains it, for example `V8`.
+            pub fn number(self) -> &'static str {
+                match self { $(Check::$check => $number,)+ }
+            }
+
+            /// Its stable name, for example `errors`.
+            pub fn name(self) -> &'static str {
+                match self { $(Check::$check => $name,)+ }
+            }
+
+            /// All else that is known of it.
+            pub fn row(self) -> &'static CheckRow {
+                match self {
+                    $(Check::$check => {
+                        static ROW: CheckRow = $row;
+                        &ROW
+                    })+
+                }
+            }
+        }
+    };
 }
 
-/// The check that people mean by a word: its number as it is printed (`V8`, `v8`), the figure alone, or its name.
-pub fn find(word: &str) -> Option<&'static Entry> {
-    let figure = word.strip_prefix(['V', 'v']).unwrap_or(word);
-    let meant = |entry: &&Entry| entry.check == word || entry.number.strip_prefix('V') == Some(figure);
-    ALL.iter().find(meant)
+checks! {
+    TreatmentNotApplied = "V1", "treatment_not_applied": row(Treatment, VOID, "What a variant is called never happened").ending_run();
+    EnvironmentLost = "V2", "environment_lost": row(Treatment, VOID, "A variable did not reach the process").ending_run();
+    StaleServer = "V3", "stale_server": row(Treatment, VOID, "Another process listened on the port").ending_run();
+    ProfilerOn = "V4", "profiler_on": row(Treatment, VOID, "A profiler ran along").ending_run();
+    NothingObservable = "V5", "nothing_observable": row(Treatment, WARNING, "Two variants that differ in nothing");
+    DifferentWork = "V6", "different_work": row(Work, EITHER, "The variants did different work").of_pairs();
+    DifferentBodies = "V7", "different_bodies": row(Work, WARNING, "Responses of different size");
+    Errors = "V8", "errors": row(Work, VOID, "Too many requests failed");
+    NoSuccess = "V9", "no_success": row(Work, WARNING, "Not one request succeeded");
+    ValueMissing = "V10", "value_missing": row(Work, VOID, "A trial without a value");
+    GeneratorSaturated = "V11", "generator_saturated": row(Client, EITHER, "The load generator was at its limit");
+    RateNotKept = "V12", "rate_not_kept": row(Client, EITHER, "Requests were not sent when they were due");
+    ClientLate = "V13", "client_late": row(Client, EITHER, "The load generator sent late");
+    GeneratorLost = "V48", "generator_lost": row(Client, EITHER, "A load generator was lost");
+    GeneratorsApart = "V49", "generators_apart": row(Client, EITHER, "Load generators that did not begin together");
+    CoresShared = "V14", "cores_shared": row(Client, WARNING, "Generator and services on the same cores");
+    ServiceNotSaturated = "V15", "service_not_saturated": row(Service, WARNING, "Neither side was at its limit");
+    ThroughputInSteps = "V46", "throughput_in_steps": row(Service, WARNING, "Throughput that moves in steps");
+    WorkersIdle = "V16", "workers_idle": row(Service, EITHER, "Workers that did nothing");
+    WorkersLost = "V17", "workers_lost": row(Service, VOID, "Workers ended while they were measured").ending_run();
+    PodsChanged = "V50", "pods_changed": row(Service, EITHER, "The pods behind a Service changed").ending_run();
+    WorkersUneven = "V18", "workers_uneven": row(Service, WARNING, "One worker had most of the work");
+    TooManyWorkers = "V19", "too_many_workers": row(Service, WARNING, "More workers than cores");
+    NeverSteady = "V20", "never_steady": row(Service, WARNING, "Never seen steady");
+    WarmUpInside = "V21", "warm_up_inside": row(Service, WARNING, "Warm-up inside the figures");
+    Leak = "V22", "leak": row(Service, WARNING, "Memory that only grows");
+    Killed = "V23", "killed": row(Service, NOTE, "A service that had to be killed");
+    AlreadyRunning = "V51", "already_running": row(Service, NOTE, "A service that was not started");
+    SameStall = "V24", "same_stall": row(Network, WARNING, "The same stall in every response");
+    UpstreamConnections = "V25", "upstream_connections": row(Network, WARNING, "A proxy that opens a connection per request");
+    ConnectionChurn = "V26", "connection_churn": row(Network, WARNING, "Connections that are not kept");
+    PortsExhausted = "V27", "ports_exhausted": row(Network, EITHER, "No local ports left");
+    BacklogFull = "V28", "backlog_full": row(Network, EITHER, "The accept queue was full");
+    Steal = "V29", "steal": row(Machine, WARNING, "CPU steal");
+    Throttled = "V30", "throttled": row(Machine, WARNING, "Held back by a quota");
+    OtherProcesses = "V31", "other_processes": row(Machine, WARNING, "Other processes used the machine").formerly("strangers");
+    SpinVaries = "V32", "spin_varies": row(Machine, WARNING, "The processor's speed changed");
+    Paging = "V33", "paging": row(Machine, WARNING, "Memory was read back from disk");
+    DiskReads = "V34", "disk_reads": row(Machine, WARNING, "Some trials read from disk, others from memory");
+    IdleNotIdle = "V35", "idle_not_idle": row(Machine, WARNING, "Services worked while others were measured");
+    OtherMachine = "V47", "other_machine": row(Machine, VOID, "Records of two machines side by side");
+    TooFewBlocks = "V36", "too_few_blocks": row(Design, VOID, "Fewer than six blocks");
+    QuantileUnresolved = "V37", "quantile_unresolved": row(Design, VOID, "Too few requests for the quantile");
+    OrderEffect = "V38", "order_effect": row(Design, WARNING, "The place in the block counts");
+    Drift = "V39", "drift": row(Design, WARNING, "It was not the same all along");
+    Autocorrelated = "V40", "autocorrelated": row(Design, WARNING, "Blocks resemble their neighbours");
+    AaDiffers = "V41", "aa_differs": row(Design, VOID, "The baseline differs from its own copy");
+    Pointless = "V42", "pointless": row(Lab, VOID, "Stopped, because going on was pointless");
+    BlocksDropped = "V43", "blocks_dropped": row(Lab, WARNING, "Blocks that count for nothing");
+    LeftOver = "V44", "left_over": row(Lab, VOID, "Processes outlived their trial").ending_run();
+    Damage = "V45", "damage": row(Lab, WARNING, "Part of the record cannot be read");
 }
 
-/// The check of this name.
-pub(crate) fn named(check: &str) -> Option<&'static Entry> {
-    ALL.iter().find(|entry| entry.check == check)
+impl Check {
+    /// The check that people mean by a word: its number as it is printed (`V8`, `v8`), the figure alone, or its name.
+    pub fn find(word: &str) -> Option<Check> {
+        let figure = word.strip_prefix(['V', 'v']).unwrap_or(word);
+        let meant = |check: &Check| {
+            check.name() == word
+                || check.row().formerly == Some(word)
+                || check.number().strip_prefix('V') == Some(figure)
+        };
+        Check::ALL.iter().copied().find(meant)
+    }
+}
+
+impl Code for Check {
+    const OF_VARIANTS: bool = true;
+
+    fn code(&self) -> &str {
+        self.name()
+    }
+
+    fn section(&self) -> Option<&'static str> {
+        Some(self.number())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn numbers_and_names_belong_to_one_check_each() {
+        let numbers: BTreeSet<&str> = Check::ALL.iter().map(|check| check.number()).collect();
+        let names: BTreeSet<&str> = Check::ALL.iter().map(|check| check.name()).collect();
+        assert_eq!((numbers.len(), names.len()), (Check::ALL.len(), Check::ALL.len()));
+        let subjects: Vec<Subject> = Check::ALL.iter().map(|check| check.row().subject).collect();
+        assert!(subjects.is_sorted(), "the list is by subject");
+    }
+
+    #[test]
+    fn a_check_is_found_by_its_number_or_any_of_its_names() {
+        for word in ["V31", "v31", "31", "other_processes", "strangers"] {
+            assert_eq!(Check::find(word), Some(Check::OtherProcesses), "{word}");
+        }
+        assert_eq!([Check::find("V0"), Check::find(""), Check::find("V")], [None; 3]);
+    }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Capture, Deployed, Generator, GeneratorLost, PodSeen, Slice};
 
-/// One thing that happened.
+/// One thing that happened: what is kept, and what whoever watches is told.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
@@ -296,4 +296,38 @@ pub enum EndReason {
     ServiceFailed(String),
     /// Data that services need could not be made, or they could not be built; the text says why.
     PreparationFailed(String),
+}
+
+impl EndReason {
+    /// Its name in records and events.
+    pub fn name(&self) -> &'static str {
+        match self {
+            EndReason::Decided => "decided",
+            EndReason::LastLook => "last_look",
+            EndReason::BudgetSpent => "budget_spent",
+            EndReason::BudgetTooSmall { .. } => "budget_too_small",
+            EndReason::Measured => "measured",
+            EndReason::Interrupted => "interrupted",
+            EndReason::Void(_) => "void",
+            EndReason::GeneratorFailed(_) => "generator_failed",
+            EndReason::ServiceFailed(_) => "service_failed",
+            EndReason::PreparationFailed(_) => "preparation_failed",
+        }
+    }
+
+    /// What went wrong, in words; `None` where nothing did.
+    pub fn why(&self) -> Option<&str> {
+        match self {
+            EndReason::Void(why)
+            | EndReason::GeneratorFailed(why)
+            | EndReason::ServiceFailed(why)
+            | EndReason::PreparationFailed(why) => Some(why),
+            EndReason::Decided
+            | EndReason::LastLook
+            | EndReason::BudgetSpent
+            | EndReason::BudgetTooSmall { .. }
+            | EndReason::Measured
+            | EndReason::Interrupted => None,
+        }
+    }
 }

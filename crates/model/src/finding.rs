@@ -1,90 +1,312 @@
-//! A finding: the result of one validity check, with its evidence in numbers.
+//! A finding: what a check saw, with its figures as values, and what to do about it.
+//!
+//! One type for all that Proofload has to say of a measurement or of what it depends on: checks of records, hazards of machines, other
+//! tools' output, caveats of a slice, doubts about an explanation. They differ in the [`Code`] by which they are known.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::check::named;
+use crate::check::Check;
+use crate::quantity::Quantity;
 
 /// How grave a finding is, the gravest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Grade {
-    /// No conclusion may be drawn.
+    /// No conclusion may be drawn from the figures that it is about.
     Void,
-    /// The conclusion stands, with this in mind.
+    /// They stand, with this in mind.
     Warning,
     /// Good to know.
     Note,
+    /// As it should be. Told only where everything is told that was looked at.
+    Fine,
 }
 
-/// The result of one check that found something.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
-    /// Stable name of the check, for example `errors`; one of the [catalogue].
-    pub check: &'static str,
+/// By what findings of one kind are known.
+pub trait Code {
+    /// Whether its findings are about variants of a plan.
+    const OF_VARIANTS: bool = false;
+
+    /// Its stable name, for example `errors`.
+    fn code(&self) -> &str;
+
+    /// The number under which docs/validity.md explains it, where it has one: `V8`.
+    fn section(&self) -> Option<&'static str> {
+        None
+    }
+}
+
+impl Code for &'static str {
+    fn code(&self) -> &str {
+        self
+    }
+}
+
+/// What was seen: a sentence, and its figures as values. See [`evidence!`](crate::evidence).
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Evidence {
+    sentence: String,
+    figures: BTreeMap<Cow<'static, str>, Quantity>,
+}
+
+impl Evidence {
+    /// A sentence, and those of its figures that programs may want, by name.
+    pub fn new(
+        sentence: impl Into<String>,
+        figures: impl IntoIterator<Item = (&'static str, Quantity)>,
+    ) -> Evidence {
+        let figures = figures.into_iter().map(|(name, quantity)| (Cow::Borrowed(name), quantity)).collect();
+        Evidence { sentence: sentence.into(), figures }
+    }
+
+    /// The sentence.
+    pub fn as_str(&self) -> &str {
+        &self.sentence
+    }
+
+    /// A figure by its name.
+    pub fn figure(&self, name: &str) -> Option<Quantity> {
+        self.figures.get(name).copied()
+    }
+
+    /// Its figures by name.
+    pub fn figures(&self) -> impl Iterator<Item = (&str, Quantity)> {
+        self.figures.iter().map(|(name, quantity)| (name.as_ref(), *quantity))
+    }
+
+    /// The same with other words around it: `proxied: 12 of 300 requests failed`.
+    #[must_use]
+    pub fn reworded(self, words: impl FnOnce(&str) -> String) -> Evidence {
+        Evidence { sentence: words(&self.sentence), ..self }
+    }
+}
+
+impl std::ops::Deref for Evidence {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.sentence
+    }
+}
+
+impl fmt::Display for Evidence {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(&self.sentence)
+    }
+}
+
+impl From<String> for Evidence {
+    fn from(sentence: String) -> Evidence {
+        Evidence::new(sentence, [])
+    }
+}
+
+impl From<&str> for Evidence {
+    fn from(sentence: &str) -> Evidence {
+        Evidence::new(sentence, [])
+    }
+}
+
+/// Composes evidence: the words as for `format!`, then behind a semicolon the figures in them by name, each a
+/// [`Quantity`](crate::Quantity).
+///
+/// ```
+/// use proofload_model::{Quantity, evidence};
+/// let variant = "proxied";
+/// let seen = evidence!("{variant}: {failed} of {requests} requests failed";
+///     failed = Quantity::count(12_u64), requests = Quantity::count(3000_u64));
+/// assert_eq!(seen.as_str(), "proxied: 12 of 3,000 requests failed");
+/// assert_eq!(seen.figure("failed"), Some(Quantity::count(12_u64)));
+/// ```
+#[macro_export]
+macro_rules! evidence {
+    ($words:literal $(, $argument:expr)* $(,)? $(; $($name:ident = $quantity:expr),+ $(,)?)?) => {{
+        $($(let $name: $crate::Quantity = $quantity;)+)?
+        $crate::Evidence::new(format!($words $(, $argument)*), [$($((stringify!($name), $name)),+)?])
+    }};
+}
+
+/// What a finding means and what to do.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Remedy {
+    /// In words; empty where there is nothing to do.
+    pub text: Cow<'static, str>,
+    /// The command that does it, where there is one.
+    pub command: Option<Cow<'static, str>>,
+}
+
+impl Remedy {
+    /// The same with the command that does it.
+    #[must_use]
+    pub fn by(self, command: impl Into<Cow<'static, str>>) -> Remedy {
+        Remedy { command: Some(command.into()), ..self }
+    }
+}
+
+impl std::ops::Deref for Remedy {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.text
+    }
+}
+
+impl fmt::Display for Remedy {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(&self.text)
+    }
+}
+
+impl<T: Into<Cow<'static, str>>> From<T> for Remedy {
+    fn from(text: T) -> Remedy {
+        Remedy { text: text.into(), command: None }
+    }
+}
+
+/// What one check saw.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding<C = Check> {
+    /// Which check.
+    pub check: C,
     /// How grave it is.
     pub grade: Grade,
-    /// What was found, in one sentence, with its figures.
-    pub evidence: String,
+    /// What was found.
+    pub evidence: Evidence,
     /// What it means and what to do.
-    pub remedy: String,
-    /// The variants it is about; empty means all.
+    pub remedy: Remedy,
+    /// The variants it is about, by place in the plan; empty means all.
     pub variants: Vec<usize>,
+}
+
+impl<C> Finding<C> {
+    /// A finding about everything.
+    pub fn new(
+        check: C,
+        grade: Grade,
+        evidence: impl Into<Evidence>,
+        remedy: impl Into<Remedy>,
+    ) -> Finding<C> {
+        Finding { check, grade, evidence: evidence.into(), remedy: remedy.into(), variants: Vec::new() }
+    }
+
+    /// One that forbids conclusions.
+    pub fn void(check: C, evidence: impl Into<Evidence>, remedy: impl Into<Remedy>) -> Finding<C> {
+        Finding::new(check, Grade::Void, evidence, remedy)
+    }
+
+    /// One to have in mind.
+    pub fn warning(check: C, evidence: impl Into<Evidence>, remedy: impl Into<Remedy>) -> Finding<C> {
+        Finding::new(check, Grade::Warning, evidence, remedy)
+    }
+
+    /// One that is good to know.
+    pub fn note(check: C, evidence: impl Into<Evidence>, remedy: impl Into<Remedy>) -> Finding<C> {
+        Finding::new(check, Grade::Note, evidence, remedy)
+    }
+
+    /// That something is as it should be.
+    pub fn fine(check: C, evidence: impl Into<Evidence>) -> Finding<C> {
+        Finding::new(check, Grade::Fine, evidence, "")
+    }
+
+    /// The same about these variants alone.
+    #[must_use]
+    pub fn about(self, variants: impl Into<Vec<usize>>) -> Finding<C> {
+        Finding { variants: variants.into(), ..self }
+    }
 }
 
 impl Finding {
     /// Whether this finding forbids a comparison of these two variants.
     pub fn voids(&self, baseline: usize, candidate: usize) -> bool {
         let concerns = |variant| self.variants.is_empty() || self.variants.contains(&variant);
-        // Of two that do different work either may be compared with others.
-        let of_a_pair = self.check == "different_work";
-        let hit = if of_a_pair {
-            concerns(baseline) && concerns(candidate)
-        } else {
-            concerns(baseline) || concerns(candidate)
+        let hit = match self.check.row().of_pairs {
+            true => concerns(baseline) && concerns(candidate),
+            false => concerns(baseline) || concerns(candidate),
         };
         self.grade == Grade::Void && hit
     }
-
-    /// The number under which docs/validity.md explains it, for example `V8`.
-    pub fn number(&self) -> Option<&'static str> {
-        named(self.check).map(|entry| entry.number)
-    }
 }
 
-/// A finding as other programs get it: the number is the catalogue's, and no field.
-#[derive(Serialize, JsonSchema)]
+/// A finding as other programs get it.
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Finding")]
-struct Told<'a> {
+struct Form<'a> {
     /// Under which docs/validity.md explains it, such as `V8`.
-    number: Option<&'static str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    number: Option<Cow<'a, str>>,
     /// Stable name of the check, such as `errors`.
-    check: &'static str,
+    check: Cow<'a, str>,
     /// How grave it is.
+    #[serde(default = "warning")]
     grade: Grade,
     /// What was found, in one sentence, with its figures.
-    evidence: &'a str,
+    evidence: Cow<'a, str>,
+    /// Those figures by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    figures: BTreeMap<Cow<'a, str>, Quantity>,
     /// What it means and what to do.
-    remedy: &'a str,
+    remedy: Cow<'a, str>,
+    /// The command that does it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    command: Option<Cow<'a, str>>,
     /// Places of the variants it is about among `variants`; empty means all.
-    variants: &'a [usize],
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    variants: Option<Vec<usize>>,
 }
 
-impl Serialize for Finding {
+/// The grade of what was told before there were grades.
+fn warning() -> Grade {
+    Grade::Warning
+}
+
+impl<C: Code> Serialize for Finding<C> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Finding { check, grade, evidence, remedy, variants } = self;
-        Told { number: self.number(), check, grade: *grade, evidence, remedy, variants }.serialize(serializer)
+        let form = Form {
+            number: check.section().map(Cow::Borrowed),
+            check: Cow::Borrowed(check.code()),
+            grade: *grade,
+            evidence: Cow::Borrowed(&evidence.sentence),
+            figures: evidence.figures().map(|(name, quantity)| (Cow::Borrowed(name), quantity)).collect(),
+            remedy: Cow::Borrowed(&remedy.text),
+            command: remedy.command.as_deref().map(Cow::Borrowed),
+            variants: C::OF_VARIANTS.then(|| variants.clone()),
+        };
+        form.serialize(serializer)
     }
 }
 
-impl JsonSchema for Finding {
+impl<'de, C: Deserialize<'de>> Deserialize<'de> for Finding<C> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        use serde::de::IntoDeserializer;
+        let form = Form::deserialize(deserializer)?;
+        let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
+        let code: serde::de::value::CowStrDeserializer<'_, D::Error> = form.check.into_deserializer();
+        Ok(Finding {
+            check: C::deserialize(code)?,
+            grade: form.grade,
+            evidence: Evidence {
+                sentence: form.evidence.into_owned(),
+                figures: form.figures.into_iter().map(|(name, figure)| (owned(name), figure)).collect(),
+            },
+            remedy: Remedy { text: owned(form.remedy), command: form.command.map(owned) },
+            variants: form.variants.unwrap_or_default(),
+        })
+    }
+}
+
+impl<C> JsonSchema for Finding<C> {
     fn schema_name() -> Cow<'static, str> {
-        Told::schema_name()
+        Form::schema_name()
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        Told::json_schema(generator)
+        Form::json_schema(generator)
     }
 }

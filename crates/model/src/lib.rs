@@ -3,7 +3,7 @@
 //! Every other crate speaks in these types. Must not: read files or clocks, judge a measurement, or draw anything.
 
 mod capture;
-pub mod check;
+mod check;
 mod counts;
 mod deployed;
 mod event;
@@ -12,12 +12,14 @@ mod finding;
 mod generator;
 mod machine;
 mod metric;
+pub mod quantity;
 mod slice;
 
 pub use capture::{
     AgentSeen, Capture, CaptureKind, CapturedProcess, CapturedService, NodeCounters, Pauses, ProfileFile,
     ThreadUse,
 };
+pub use check::{Check, CheckRow, Subject};
 pub use counts::{
     BUCKET_NS, ContentSeen, Counts, EndpointCounts, EndpointOutcome, GeneratorUse, OpenLoop, Windows,
 };
@@ -27,8 +29,9 @@ pub use event::{
     TrialStarted, WarmUp, Witness, WorkersLost,
 };
 pub use failure::{Cause, ContractFailure, ErrorCount, FailureKind, OsError, Phase, Unknown};
-pub use finding::{Finding, Grade};
+pub use finding::{Code, Evidence, Finding, Grade, Remedy};
 pub use generator::{Generator, GeneratorLost, GeneratorPart};
 pub use machine::{MachineUse, TcpUse};
-pub use metric::Metric;
+pub use metric::{Loop, Metric, MetricRow};
+pub use quantity::{Quantity, Unit};
 pub use slice::{ServiceUse, Slice, SliceKind};

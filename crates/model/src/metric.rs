@@ -1,56 +1,202 @@
-//! The metrics by which variants are compared: one table of what is known of each.
+//! The metrics by which variants are compared: one table, a row for each, of all that is known of them.
+//!
+//! A new metric is a row here, and the function that takes its value from a trial in `analysis`. Must not: compute a value.
 
 use serde::{Deserialize, Serialize};
+use stats::Direction;
 
-/// A figure by which variants are compared.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Metric {
+use crate::quantity::Unit;
+
+/// In which loops a metric has values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loop {
+    /// In closed loop only: in open loop it is given.
+    Closed,
+    /// In open loop only: in closed loop it follows from the number of connections.
+    Open,
+    /// In both.
+    Either,
+}
+
+/// All that is known of a metric.
+#[derive(Debug)]
+pub struct MetricRow {
+    /// In sentences: `p99 response time`.
+    pub title: &'static str,
+    /// Above a column: `CPU/request`.
+    pub heading: &'static str,
+    /// What it measures: `expected responses per second`.
+    pub meaning: &'static str,
+    /// What it is counted in.
+    pub unit: Unit,
+    /// Whether more or less of it is better.
+    pub direction: Direction,
+    /// The verdict on a candidate that is better: `faster`.
+    pub better: &'static str,
+    /// The verdict on one that is worse: `slower`.
+    pub worse: &'static str,
+    /// Where its value is a greater number: `higher`, `longer`.
+    pub more: &'static str,
+    /// Where it is a smaller one: `lower`, `shorter`.
+    pub less: &'static str,
+    /// The loops in which it has values.
+    pub loops: Loop,
+    /// Which quantile of the response time it is, 0.99 for p99; `None` where it is no latency.
+    pub quantile: Option<f64>,
+    /// Whether it is a figure of the service's processes, and not of its responses: of what runs in a cluster nobody knows it.
+    pub of_processes: bool,
+}
+
+/// Makes the metrics, each with its name and its row, and the list of them all.
+macro_rules! metrics {
+    ($($(#[doc = $doc:literal])+ $metric:ident = $name:literal: $row:expr;)+) => {
+        /// A figure by which variants are compared.
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
+        )]
+        pub enum Metric {
+            $($(#[doc = $doc])+ #[serde(rename = $name)] $metric,)+
+        }
+
+        impl Metric {
+            /// All metrics, in the order in which reports have them.
+            pub const ALL: &[Metric] = &[$(Metric::$metric),+];
+
+            /// Its name, as the experiment file has it.
+            pub fn name(self) -> &'static str {
+                match self { $(Metric::$metric => $name,)+ }
+            }
+
+            /// All that is known of it.
+            pub fn row(self) -> &'static MetricRow {
+                match self {
+                    $(Metric::$metric => {
+                        static ROW: MetricRow = $row;
+                        &ROW
+                    })+
+                }
+            }
+        }
+    };
+}
+
+metrics! {
     /// Successful responses per second in closed loop; more is better.
-    Throughput,
+    Throughput = "throughput": MetricRow {
+        title: "throughput",
+        heading: "throughput",
+        meaning: "expected responses per second",
+        unit: Unit::PerS,
+        direction: Direction::HigherIsBetter,
+        better: "faster",
+        worse: "slower",
+        more: "higher",
+        less: "lower",
+        loops: Loop::Closed,
+        quantile: None,
+        of_processes: false,
+    };
     /// CPU time of all of the variant's services per successful response; less is better.
-    CpuPerRequest,
+    CpuPerRequest = "cpu_per_request": MetricRow {
+        title: "CPU per request",
+        heading: "CPU/request",
+        meaning: "CPU time of the services per expected response",
+        unit: Unit::Us,
+        direction: Direction::LowerIsBetter,
+        better: "cheaper",
+        worse: "more expensive",
+        more: "higher",
+        less: "lower",
+        loops: Loop::Either,
+        quantile: None,
+        of_processes: true,
+    };
     /// Peak resident memory of all of the variant's processes; less is better.
-    PeakMemory,
+    PeakMemory = "peak_memory": MetricRow {
+        title: "peak memory",
+        heading: "peak memory",
+        meaning: "peak resident memory of the services",
+        unit: Unit::Bytes,
+        direction: Direction::LowerIsBetter,
+        better: "less memory",
+        worse: "more memory",
+        more: "higher",
+        less: "lower",
+        loops: Loop::Either,
+        quantile: None,
+        of_processes: true,
+    };
     /// Median response time, from when a request was due, in open loop; less is better.
-    P50,
+    P50 = "p50": response_time("p50 response time", "p50", 0.5);
     /// 90th percentile of the response time in open loop; less is better.
-    P90,
+    P90 = "p90": response_time("p90 response time", "p90", 0.9);
     /// 99th percentile of the response time in open loop; less is better.
-    P99,
+    P99 = "p99": response_time("p99 response time", "p99", 0.99);
     /// 99.9th percentile of the response time in open loop; less is better.
-    #[serde(rename = "p99.9")]
-    P999,
+    P999 = "p99.9": response_time("p99.9 response time", "p99.9", 0.999);
+}
+
+/// The row of a quantile of the response time.
+const fn response_time(title: &'static str, heading: &'static str, quantile: f64) -> MetricRow {
+    MetricRow {
+        title,
+        heading,
+        meaning: "response time, from when a request was due",
+        unit: Unit::Us,
+        direction: Direction::LowerIsBetter,
+        better: "faster",
+        worse: "slower",
+        more: "longer",
+        less: "shorter",
+        loops: Loop::Open,
+        quantile: Some(quantile),
+        of_processes: false,
+    }
 }
 
 impl Metric {
-    /// The metrics that are quantiles of the response time.
-    pub const LATENCIES: [Metric; 4] = [Metric::P50, Metric::P90, Metric::P99, Metric::P999];
+    /// The metric of that name.
+    pub fn named(name: &str) -> Option<Metric> {
+        Metric::ALL.iter().copied().find(|metric| metric.name() == name)
+    }
 
-    /// Which quantile of the response time it is, 0.99 for p99; `None` where it is no latency.
-    pub fn quantile(self) -> Option<f64> {
-        match self {
-            Metric::Throughput | Metric::CpuPerRequest | Metric::PeakMemory => None,
-            Metric::P50 => Some(0.5),
-            Metric::P90 => Some(0.9),
-            Metric::P99 => Some(0.99),
-            Metric::P999 => Some(0.999),
+    /// The metrics that are quantiles of the response time.
+    pub fn latencies() -> impl Iterator<Item = Metric> {
+        Metric::ALL.iter().copied().filter(|metric| metric.quantile().is_some())
+    }
+
+    /// The metrics that have values in a loop that is open, or closed.
+    pub fn of_loop(open: bool) -> impl Iterator<Item = Metric> {
+        Metric::ALL.iter().copied().filter(move |metric| metric.exists_in(open))
+    }
+
+    /// Whether it has values in a loop that is open, or closed.
+    pub fn exists_in(self, open: bool) -> bool {
+        match self.row().loops {
+            Loop::Closed => !open,
+            Loop::Open => open,
+            Loop::Either => true,
         }
     }
 
-    /// Its name, as the experiment file has it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Metric::Throughput => "throughput",
-            Metric::CpuPerRequest => "cpu_per_request",
-            Metric::PeakMemory => "peak_memory",
-            Metric::P50 => "p50",
-            Metric::P90 => "p90",
-            Metric::P99 => "p99",
-            Metric::P999 => "p99.9",
-        }
+    /// Which quantile of the response time it is, 0.99 for p99; `None` where it is no latency.
+    pub fn quantile(self) -> Option<f64> {
+        self.row().quantile
+    }
+
+    /// What it is counted in.
+    pub fn unit(self) -> Unit {
+        self.row().unit
+    }
+
+    /// Whether more of it is better.
+    pub fn wants_more(self) -> bool {
+        self.row().direction == Direction::HigherIsBetter
+    }
+
+    /// Whether it is a figure of the service's processes; see [`MetricRow::of_processes`].
+    pub fn is_of_processes(self) -> bool {
+        self.row().of_processes
     }
 
     /// Requests that a trial has to be planned for, so that it has those that the metric wants: for a quantile q ten
@@ -60,9 +206,21 @@ impl Metric {
         let least = |q: f64| 10.0 / (1.0 - q);
         self.quantile().map_or(0.0, |q| (least(q) + 5.0 * least(q).sqrt() + 10.0).ceil())
     }
+}
 
-    /// Whether it is a figure of the service's processes, and not of its responses: of what runs in a cluster nobody knows it.
-    pub fn is_of_processes(self) -> bool {
-        matches!(self, Metric::CpuPerRequest | Metric::PeakMemory)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_files_and_known_once() {
+        for metric in Metric::ALL {
+            assert_eq!(Metric::named(metric.name()), Some(*metric));
+            let same = |other: &&Metric| other.row().title == metric.row().title;
+            assert_eq!(Metric::ALL.iter().filter(same).count(), 1, "{metric:?}");
+        }
+        let closed: Vec<&str> = Metric::of_loop(false).map(Metric::name).collect();
+        assert_eq!(closed, ["throughput", "cpu_per_request", "peak_memory"]);
+        assert_eq!(Metric::latencies().count(), 4);
     }
 }

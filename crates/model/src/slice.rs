@@ -1,11 +1,12 @@
 //! What one window of load on one trial gave: what the engine counted, and what it cost the service.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Counts, GeneratorPart, MachineUse, Windows};
 
 /// Whether a slice counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SliceKind {
     /// Load before the service is taken to be steady; never part of an estimate.

@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+use ::model::Loop;
+
 use crate::check::clipped;
 use crate::factor::{Grid, VARIANTS_MAX};
 use crate::file;
@@ -88,20 +90,20 @@ fn metrics(site: &mut Site<'_>, design: &file::Design) -> Vec<Metric> {
 
 /// Whether no one loop has figures of all these metrics.
 fn has_both_loops(metrics: &[Metric]) -> bool {
-    metrics.contains(&Metric::Throughput) && metrics.iter().any(|metric| metric.quantile().is_some())
+    [true, false].iter().all(|open| metrics.iter().any(|metric| !metric.exists_in(*open)))
 }
 
 /// The rate of an open loop; `None` for a closed one.
 fn rate(site: &mut Site<'_>, design: &file::Design, metrics: &[Metric]) -> Option<Rate> {
     let rate = match design.rate {
-        _ if metrics.contains(&Metric::Throughput) => None,
+        _ if metrics.iter().any(|metric| !metric.exists_in(true)) => None,
         Some(RateOrShare::PerSecond(per_s)) => Some(Rate::PerSecond(per_s)),
         Some(RateOrShare::Share(share)) => Some(Rate::ShareOfCapacity(share.0)),
-        None => metrics.iter().find_map(|metric| metric.quantile()).map(|_| RATE_DEFAULT),
+        None => metrics.iter().any(|metric| !metric.exists_in(false)).then_some(RATE_DEFAULT),
     };
     // A metric that could not be read stands here as the default one.
     if rate.is_none() && site.source.complete && !has_both_loops(metrics) {
-        let closed = metrics.iter().find(|metric| **metric == Metric::Throughput);
+        let closed = metrics.iter().find(|metric| !metric.exists_in(true));
         report_open_loop_keys(site, *closed.unwrap_or(&metrics[0]));
     }
     rate
@@ -109,12 +111,12 @@ fn rate(site: &mut Site<'_>, design: &file::Design, metrics: &[Metric]) -> Optio
 
 /// Keys that say how an open loop is to be, where the loop is closed.
 fn report_open_loop_keys(site: &mut Site<'_>, metric: Metric) {
-    let hint = match metric {
-        Metric::Throughput => {
+    let hint = match metric.row().loops {
+        Loop::Closed => {
             "throughput is what closed loop measures; at a given rate it would only be that rate. Leave this out, or \
              choose a metric such as \"p99\""
         }
-        _ => "leave this out, or set `rate`",
+        Loop::Open | Loop::Either => "leave this out, or set `rate`",
     };
     for key in ["rate", "arrivals"].into_iter().filter(|key| site.tree.entry(&["design", key]).is_some()) {
         let message = format!(

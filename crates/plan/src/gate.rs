@@ -28,16 +28,9 @@ pub enum Figure {
 
 impl Figure {
     /// All of them, in the order in which the file's reference has them.
-    pub const ALL: [Figure; 8] = [
-        Figure::Metric(Metric::Throughput),
-        Figure::Metric(Metric::CpuPerRequest),
-        Figure::Metric(Metric::PeakMemory),
-        Figure::Metric(Metric::P50),
-        Figure::Metric(Metric::P90),
-        Figure::Metric(Metric::P99),
-        Figure::Metric(Metric::P999),
-        Figure::Failed,
-    ];
+    pub fn all() -> impl Iterator<Item = Figure> + Clone {
+        Metric::ALL.iter().copied().map(Figure::Metric).chain([Figure::Failed])
+    }
 
     /// Its name, as the experiment file has it.
     pub fn name(self) -> &'static str {
@@ -49,7 +42,7 @@ impl Figure {
 
     /// The figure of that name.
     pub fn named(name: &str) -> Option<Figure> {
-        Figure::ALL.into_iter().find(|figure| figure.name() == name)
+        Figure::all().find(|figure| figure.name() == name)
     }
 
     /// The metric that it is, if it is one.
@@ -62,7 +55,15 @@ impl Figure {
 
     /// Whether more of it is better, so that a limit is a lower one.
     pub fn wants_more(self) -> bool {
-        self == Figure::Metric(Metric::Throughput)
+        self.metric().is_some_and(Metric::wants_more)
+    }
+
+    /// What it is counted in.
+    pub fn unit(self) -> ::model::Unit {
+        match self {
+            Figure::Metric(metric) => metric.unit(),
+            Figure::Failed => ::model::Unit::Share,
+        }
     }
 }
 
@@ -116,12 +117,13 @@ impl Unit {
         }
     }
 
-    fn measures(self, figure: Figure) -> bool {
-        match figure {
-            Figure::Failed => self == Unit::Percent,
-            Figure::Metric(Metric::Throughput) => self == Unit::PerSecond,
-            Figure::Metric(Metric::PeakMemory) => matches!(self, Unit::Kb | Unit::Mb | Unit::Gb),
-            Figure::Metric(_) => matches!(self, Unit::Us | Unit::Ms | Unit::S),
+    /// What figures written in it are counted in.
+    fn counts(self) -> ::model::Unit {
+        match self {
+            Unit::PerSecond => ::model::Unit::PerS,
+            Unit::Us | Unit::Ms | Unit::S => ::model::Unit::Us,
+            Unit::Kb | Unit::Mb | Unit::Gb => ::model::Unit::Bytes,
+            Unit::Percent => ::model::Unit::Share,
         }
     }
 }
@@ -236,11 +238,7 @@ impl Plan {
 }
 
 fn is_measured(figure: Figure, open_loop: bool) -> bool {
-    match figure {
-        Figure::Metric(Metric::Throughput) => !open_loop,
-        Figure::Metric(metric) => open_loop || metric.quantile().is_none(),
-        Figure::Failed => true,
-    }
+    figure.metric().is_none_or(|metric| metric.exists_in(open_loop))
 }
 
 #[cfg(test)]

@@ -170,6 +170,17 @@ impl Record {
         self.blocks.iter().filter(|block| block.seconds.is_some() && block.dropped.is_none())
     }
 
+    /// How many blocks count.
+    pub fn blocks_kept(&self) -> u32 {
+        u32::try_from(self.complete_blocks().count()).unwrap_or(u32::MAX)
+    }
+
+    /// How many blocks count for nothing.
+    pub fn blocks_dropped(&self) -> u32 {
+        let dropped = self.blocks.iter().filter(|block| block.dropped.is_some());
+        u32::try_from(dropped.count()).unwrap_or(u32::MAX)
+    }
+
     fn start_trial(&mut self, started: TrialStarted) {
         let known = started.variant < self.header.plan.variants.len();
         match self.block_mut(started.block).filter(|_| known) {

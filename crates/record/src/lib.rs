@@ -7,6 +7,7 @@
 //!   events.jsonl      one line for each thing that happened, in order; each line is complete or absent
 //!   logs/             the services' own output, bounded
 //!   profiles/         what was captured to explain the difference, where that was asked for
+//!   summary.json      what a list of many records shows of this one; it can be made again
 //!   explanation.json  what follows from it; like a report, it can be made again
 //!   report.html       the report as a page; .txt, .md and .json beside it
 //! ```
@@ -19,6 +20,7 @@ mod deployed;
 mod environment;
 mod fold;
 mod reader;
+mod summary;
 mod writer;
 
 pub use environment::Environment;
@@ -31,6 +33,7 @@ pub use model::{
     ThreadUse, TrialEnded, TrialStarted, WarmUp, Witness, WorkersLost,
 };
 pub use reader::{OpenError, is_being_written, open};
+pub use summary::{Folder, SUMMARY};
 pub use writer::{WriteError, Writer};
 
 use plan::Plan;

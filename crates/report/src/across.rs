@@ -1,6 +1,5 @@
 //! Two records side by side, as people read them, and as JSON. Pure; what may be compared is `audit`'s business.
 
-use analysis::series::Unit;
 use analysis::{Across, Shift};
 use record::Record;
 use serde_json::{Value, json};
@@ -38,9 +37,15 @@ impl Compared<'_> {
             out += &format!("{}\n\n", table(&HEADS.map(str::to_owned), rows.iter(), 2));
         }
         for finding in &self.across.findings {
-            out += &remark(finding.grade, finding.number(), &finding.evidence, &finding.remedy, width);
+            out += &remark(
+                finding.grade,
+                Some(finding.check.number()),
+                finding.evidence.as_str(),
+                &finding.remedy.text,
+                width,
+            );
         }
-        let numbers = self.across.findings.iter().map(analysis::Finding::number);
+        let numbers = self.across.findings.iter().map(|finding| Some(finding.check.number()));
         out += &explained(explained_by(numbers).as_deref(), width);
         for line in &self.across.left_out {
             out += &wrapped(&format!("not compared: {line}"), "", "  ", width);
@@ -81,7 +86,7 @@ fn rows(shifts: &[Shift]) -> Vec<Vec<String>> {
         let alike = shifts.iter().filter(|other| other.metric == shift.metric);
         let values: Vec<_> = alike.clone().flat_map(|of| [Some(of.before), Some(of.after)]).collect();
         let place = alike.take_while(|other| !std::ptr::eq(*other, shift)).count();
-        let cells = column(Unit::of(shift.metric), &values);
+        let cells = column(shift.metric.unit(), &values);
         (cells[2 * place].clone(), cells[2 * place + 1].clone())
     };
     shifts.iter().map(|shift| row(shift, of_metric(shift))).collect()

@@ -1,6 +1,6 @@
 //! A calibration as people read it, and as JSON: how far apart copies came out, and what that lets one find. Pure.
 
-use analysis::{Calibration, Conclusion, Copies, Finding, Noise};
+use analysis::{Calibration, Conclusion, Copies, Noise};
 use anstyle::AnsiColor;
 use comfy_table::{CellAlignment, Table, TableStyle};
 use plan::Plan;
@@ -41,9 +41,15 @@ impl Calibrated<'_> {
             out += &format!("\n{}\n\n", table(calibration));
         }
         for finding in &self.conclusion.findings {
-            out += &remark(finding.grade, finding.number(), &finding.evidence, &finding.remedy, width);
+            out += &remark(
+                finding.grade,
+                Some(finding.check.number()),
+                finding.evidence.as_str(),
+                &finding.remedy.text,
+                width,
+            );
         }
-        let numbers = self.conclusion.findings.iter().map(Finding::number);
+        let numbers = self.conclusion.findings.iter().map(|finding| Some(finding.check.number()));
         out += &explained(explained_by(numbers).as_deref(), width);
         if !self.conclusion.findings.is_empty() {
             out.push('\n');

@@ -61,5 +61,6 @@ pub(crate) fn grade(grade: Grade) -> (Style, &'static str) {
         Grade::Void => (AnsiColor::Red.on_default().bold(), "void"),
         Grade::Warning => (AnsiColor::Yellow.on_default().bold(), "warning"),
         Grade::Note => (FAINT, "note"),
+        Grade::Fine => (AnsiColor::Green.on_default(), "fine"),
     }
 }

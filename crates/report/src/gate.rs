@@ -2,12 +2,13 @@
 
 use analysis::{Gate, Judgement, Measured, Ruling, Unfit};
 use anstyle::{AnsiColor, Style};
-use plan::{Bound, Figure, Metric};
+use model::Unit;
+use plan::{Bound, Figure};
 use record::Record;
 use serde_json::{Value, json};
 
 use crate::drawing::{BOLD, FAINT, named, table, wrapped};
-use crate::figure::{bytes, count, interval, micros, rate};
+use crate::figure::{count, interval, small_share};
 use crate::markdown::escaped;
 
 mod github;
@@ -223,10 +224,8 @@ fn figures(judgement: &Judgement, measured: &Measured) -> (String, String) {
         return interval(measured.value, measured.low, high);
     }
     let figure = |value: f64| match limit.figure {
-        Figure::Failed => percent(value),
-        Figure::Metric(Metric::Throughput) => rate(value),
-        Figure::Metric(Metric::PeakMemory) => bytes(value),
-        Figure::Metric(_) => micros(value),
+        Figure::Failed => small_share(value),
+        Figure::Metric(metric) => metric.unit().text(value),
     };
     match measured.high {
         Some(high) => (figure(measured.value), format!("{} to {}", figure(measured.low), figure(high))),
@@ -234,24 +233,15 @@ fn figures(judgement: &Judgement, measured: &Measured) -> (String, String) {
     }
 }
 
-/// A small share as per cent, with three digits that count.
-fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent == 0.0 {
-        return "0 %".to_owned();
-    }
-    let decimals = (2.0 - percent.log10().floor()).clamp(0.0, 6.0) as usize;
-    format!("{percent:.decimals$} %")
-}
-
 fn judgement_json(judgement: &Judgement) -> Value {
     let limit = &judgement.limit;
-    let unit = match (limit.bound, limit.figure) {
-        (Bound::Change(_), _) => "ratio",
-        (_, Figure::Failed) => "share",
-        (_, Figure::Metric(Metric::Throughput)) => "per_s",
-        (_, Figure::Metric(Metric::PeakMemory)) => "bytes",
-        (_, Figure::Metric(_)) => "us",
+    let unit = match (limit.bound, limit.figure.unit()) {
+        (Bound::Change(_), _) | (Bound::Amount(..), Unit::Ratio) => "ratio",
+        (Bound::Amount(..), Unit::PerS) => "per_s",
+        (Bound::Amount(..), Unit::Us) => "us",
+        (Bound::Amount(..), Unit::Bytes) => "bytes",
+        (Bound::Amount(..), Unit::Share) => "share",
+        (Bound::Amount(..), Unit::Count | Unit::Number) => "count",
     };
     json!({
         "limit": limit.to_string(),

@@ -66,6 +66,7 @@ fn finding(finding: &Remark) -> String {
         Grade::Void => "Void",
         Grade::Warning => "Warning",
         Grade::Note => "Note",
+        Grade::Fine => "Fine",
     };
     let number = finding.number.map(|number| format!(" {number}")).unwrap_or_default();
     let (evidence, remedy) = (escaped(&finding.evidence), escaped(&finding.remedy));

@@ -137,7 +137,9 @@ impl Sheet {
             parts: parts::parts(conclusion),
             why: None,
             findings: conclusion.findings.iter().map(remark).collect(),
-            explained_by: explained_by(conclusion.findings.iter().map(Finding::number)),
+            explained_by: explained_by(
+                conclusion.findings.iter().map(|finding| Some(finding.check.number())),
+            ),
             method: method::method(record, conclusion),
             assumptions: assumptions(conclusion),
             place: method::place(record),
@@ -191,9 +193,9 @@ fn assumptions(conclusion: &Conclusion) -> Vec<Assumption> {
 fn remark(finding: &Finding) -> Remark {
     Remark {
         grade: finding.grade,
-        number: finding.number(),
-        evidence: finding.evidence.clone(),
-        remedy: finding.remedy.clone(),
+        number: Some(finding.check.number()),
+        evidence: finding.evidence.to_string(),
+        remedy: finding.remedy.to_string(),
     }
 }
 

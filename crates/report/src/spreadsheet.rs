@@ -2,7 +2,7 @@
 //!
 //! RFC 4180 with line feeds alone. Numbers are whole: as many digits as it takes to read the same number again.
 
-use analysis::series::Unit;
+use model::Unit;
 use plan::Variant;
 use record::{Block, Record, Slice};
 
@@ -69,11 +69,14 @@ fn counts(block: &Block, variant: usize) -> (u64, u64) {
     })
 }
 
-fn unit(unit: Unit) -> &'static str {
+pub(crate) fn unit(unit: Unit) -> &'static str {
     match unit {
-        Unit::PerSecond => "1/s",
-        Unit::Microseconds => "us",
+        Unit::PerS => "1/s",
+        Unit::Us => "us",
         Unit::Bytes => "bytes",
+        Unit::Share => "share",
+        Unit::Ratio => "ratio",
+        Unit::Count | Unit::Number => "",
     }
 }
 

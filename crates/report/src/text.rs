@@ -80,7 +80,7 @@ pub fn so_far(conclusion: &Conclusion) -> Vec<String> {
             (None, Some(ratio)) => format!("{} in every block, so no interval", factor(ratio)),
             // Even a ratio would be a look.
             (None, None) if conclusion.awaits_look => "nothing is shown before the end".to_owned(),
-            (None, None) => format!("{} (no interval yet)", change_alone(comparison.ratio_so_far?)),
+            (None, None) => format!("{} (no interval yet)", change_alone(comparison.ratio_so_far?, 0)),
         };
         let metric = if several { format!(", {}", metric_name(comparison.metric)) } else { String::new() };
         Some(format!("{}{metric}: {so_far}", comparison.label))

@@ -3,7 +3,7 @@
 //!
 //! Must not: explain anything itself, or read more of Markdown than the page uses: headings, paragraphs, lists, links, bold words.
 
-use analysis::catalogue::{ALL, Entry, Subject};
+use model::{Check, Subject};
 use serde_json::{Value, json};
 
 use crate::drawing::{BOLD, FAINT, grade, wrapped};
@@ -32,17 +32,18 @@ pub(crate) fn explained_by<'a>(numbers: impl Iterator<Item = Option<&'a str>>) -
 
 /// All checks, by subject, in lines of at most `width` columns where that can be.
 pub fn list(width: usize) -> String {
-    let widest = ALL.iter().map(|entry| entry.check.len()).max().unwrap_or(0);
+    let widest = Check::ALL.iter().map(|check| check.name().len()).max().unwrap_or(0);
     let mut out = String::new();
     let mut subject: Option<Subject> = None;
-    for entry in &ALL {
-        if subject != Some(entry.subject) {
+    for check in Check::ALL {
+        let row = check.row();
+        if subject != Some(row.subject) {
             let gap = if subject.is_some() { "\n" } else { "" };
-            out += &format!("{gap}{BOLD}{}{BOLD:#}\n", entry.subject.heading());
-            subject = Some(entry.subject);
+            out += &format!("{gap}{BOLD}{}{BOLD:#}\n", row.subject.heading());
+            subject = Some(row.subject);
         }
-        let Entry { number, check, title, .. } = entry;
-        let line = format!("{number:>4}  {:<15}  {check:<widest$}  {title}", grades(entry));
+        let (number, name, title) = (check.number(), check.name(), row.title);
+        let line = format!("{number:>4}  {:<15}  {name:<widest$}  {title}", grades(*check));
         out += &wrapped(&line, "", "      ", width);
     }
     let notes = [GRADES, "one of them explained, by its number or name: proofload validity V8"];
@@ -51,43 +52,43 @@ pub fn list(width: usize) -> String {
 }
 
 /// What the page says of these checks, in lines of at most `width` columns where that can be.
-pub fn explained(entries: &[&Entry], width: usize) -> String {
-    let one = |entry: &&Entry| drawn(section(entry).unwrap_or_default(), width);
-    entries.iter().map(one).collect::<Vec<_>>().join("\n")
+pub fn explained(checks: &[Check], width: usize) -> String {
+    let one = |check: &Check| drawn(section(*check).unwrap_or_default(), width);
+    checks.iter().map(one).collect::<Vec<_>>().join("\n")
 }
 
 /// What the page says of a check, by its number, as paragraphs of plain text without the heading; empty where there is no such check.
 pub(crate) fn paragraphs(number: &str) -> Vec<String> {
-    let entry = ALL.iter().find(|entry| entry.number == number);
-    let section = entry.and_then(section).unwrap_or_default();
+    let check = Check::ALL.iter().find(|check| check.number() == number);
+    let section = check.and_then(|check| section(*check)).unwrap_or_default();
     let paragraphs = section.split("\n\n").filter(|paragraph| !paragraph.starts_with("### "));
     paragraphs.flat_map(items).map(|item| without_links(&item).replace("**", "")).collect()
 }
 
 /// The same for other programs: each check with its section in Markdown.
-pub fn as_json(entries: &[&Entry]) -> Value {
-    let one = |entry: &&Entry| {
+pub fn as_json(checks: &[Check]) -> Value {
+    let one = |check: &Check| {
         json!({
-            "number": entry.number,
-            "check": entry.check,
-            "subject": entry.subject,
-            "grades": entry.grades,
-            "title": entry.title,
-            "text": section(entry),
+            "number": check.number(),
+            "check": check.name(),
+            "subject": check.row().subject,
+            "grades": check.row().grades,
+            "title": check.row().title,
+            "text": section(*check),
         })
     };
-    json!({ "validity_version": VERSION, "checks": entries.iter().map(one).collect::<Vec<_>>() })
+    json!({ "validity_version": VERSION, "checks": checks.iter().map(one).collect::<Vec<_>>() })
 }
 
 /// The grades a check may have: `void or warning`.
-fn grades(entry: &Entry) -> String {
-    let names = entry.grades.iter().map(|of| grade(*of).1);
+fn grades(check: Check) -> String {
+    let names = check.row().grades.iter().map(|of| grade(*of).1);
     names.collect::<Vec<_>>().join(" or ")
 }
 
 /// A check's section of the page, with its heading; `None` where it has none, which a test forbids.
-fn section(entry: &Entry) -> Option<&'static str> {
-    let anchor = format!("<a id=\"{}\"></a>", entry.number.to_lowercase());
+fn section(check: Check) -> Option<&'static str> {
+    let anchor = format!("<a id=\"{}\"></a>", check.number().to_lowercase());
     let (_, rest) = PAGE.split_once(&anchor)?;
     let end = ["\n<a id=\"", "\n## "].iter().filter_map(|next| rest.find(next)).min();
     Some(rest[..end.unwrap_or(rest.len())].trim())

@@ -6,8 +6,7 @@ use foreign::{Audit, Reader};
 use proofload_report::Audited;
 
 fn study(name: &str) -> Audit {
-    let path =
-        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../transcript/tests/corpus/studies").join(name);
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../foreign/tests/corpus/studies").join(name);
     let mut reader = Reader::new(name);
     reader.feed(&std::fs::read(path).unwrap());
     Audit::of(vec![reader.finish()])

@@ -1,44 +1,53 @@
 // What each factor does on average, and what two of them do to each other.
 
-import { effectsPlot, interactionPlot } from '../charts/index';
+import { judgedTable, ratioOf } from '../cells';
+import type { Chart } from '../chart';
 import { element, paragraph, section, type Child } from '../elements';
-import type { Effects, Interaction, PageData, Table } from '../model';
-import { Column } from '../numbers';
-import { Chooser, pictureOf, type Picture } from '../picture';
-import type { View } from '../view';
-import { capital } from './blocks';
+import type { Effects, Interaction, PageData } from '../model';
+import { capital, figure } from '../numbers';
+import { Chooser } from '../pictures';
 
-export function factorsOf(data: PageData, view: View): HTMLElement | null {
-  const parts: Child[] = data.effects === null ? [] : effectsOf(data, data.effects, view);
-  const interactions = data.interactions.map((one, index): Picture => ({
-    heading: nameOf(one),
-    notes: ['Parallel lines: what one factor does, it does whatever the other is. Means over trials and over the other factors.'],
-    draw: () => interactionPlot(data, view, index),
-    table: () => interactionTable(one),
-  }));
-  if (interactions.length > 0) parts.push(new Chooser('Interaction', interactions, data.interactions.map(nameOf)).host);
+const PARALLEL = 'Parallel lines: what one factor does, it does whatever the other is. Means over trials and over the other factors.';
+
+export function factorsOf({ effects, interactions, margin }: PageData): HTMLElement | null {
+  const parts: Child[] = effects === null ? [] : effectsOf(effects, margin);
+  const pictures = interactions.map((one) => ({ heading: nameOf(one), notes: [PARALLEL], chart: () => interactionChart(one) }));
+  if (pictures.length > 0) parts.push(new Chooser('Interaction', pictures, interactions.map(nameOf)).host);
   return parts.length === 0 ? null : section('factors', 'Effects of factors', ...parts);
 }
 
-function effectsOf(data: PageData, effects: Effects, view: View): Child[] {
-  const rows = effects.lines.map(({ word, detail, label }) => [label, word, detail]);
-  const picture: Picture = {
-    heading: effects.heading,
-    notes: effects.note === null ? [] : [effects.note],
-    draw: () => effectsPlot(data, view),
-    table: () => ({ heading: '', columns: ['effect', 'verdict', 'estimate and interval'], names: 3, rows }),
-  };
-  if (effects.lines.length === 0) return effects.note === null ? [] : [paragraph(effects.note)];
-  return [effects.lines.some(({ ratio }) => ratio !== null) ? pictureOf(picture) : element('div', {}, paragraph(effects.note ?? effects.heading))];
+function effectsOf({ heading, lines, note }: Effects, margin: number): Child[] {
+  const said = note === null ? [] : [paragraph(note, 'note')];
+  if (lines.length === 0) return said;
+  const rows = lines.map((line) => ({ ...line, also: [], ratio: ratioOf(line) }));
+  const main = rows.filter(({ interaction }) => !interaction);
+  const groups = [['main effects', main], ['interactions', rows.filter((row) => !main.includes(row))]] as const;
+  return [element('h3', {}, heading), ...judgedTable(groups.filter(([, of]) => of.length > 0), margin, 'Effect'), ...said];
 }
 
 function nameOf({ metric, across, lines }: Interaction): string {
   return `${capital(metric)} by ${across[0]} and ${lines[0]}`;
 }
 
-function interactionTable({ unit, across, lines, values }: Interaction): Table {
-  const column = new Column(unit, values.flat());
-  const corner = column.head(`${lines[0]} \\ ${across[0]}`);
-  const rows = lines[1].map((level, line) => [level, ...across[1].map((_, at) => column.cell(values[line]?.[at]))]);
-  return { heading: '', columns: [corner, ...across[1]], names: 1, rows };
+/** On a log axis lines are parallel where neither factor changes what the other does, because effects are ratios. */
+function interactionChart(one: Interaction): Chart {
+  const [across, levels] = one.across;
+  const columns = levels.map((_, column) => column);
+  const fitting = (text: string): string => (text.length > 18 ? `${text.slice(0, 17)}…` : text);
+  const lines = one.lines[1].map((level, variant) => {
+    const heights = one.values[variant] ?? [];
+    const tell = (column: number) => ({ value: heights[column] ?? null, text: figure(one.unit, heights[column]) });
+    return { variant, name: `${one.lines[0]}: ${level}`, heights, tell };
+  });
+  // A metric that is nowhere 0 is shown as ratios are.
+  const log = one.values.flat().every((value) => value === null || value > 0);
+  return {
+    label: nameOf(one),
+    summary: () => `A line for each level of ${one.lines[0]}: ${one.lines[1].join(', ')}.`,
+    axis: { name: across, ticks: () => columns, labels: (places) => places.map((at) => fitting(levels[at] ?? '')) },
+    columns,
+    air: 0.35,
+    panels: [{ axis: { name: one.metric, unit: one.unit, log }, height: 280, lines }],
+    title: (column) => `${across}: ${levels[column] ?? ''}`,
+  };
 }

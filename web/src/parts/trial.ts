@@ -1,54 +1,119 @@
-// A trial of each variant from its start to its end, warm-up included.
+// A trial of each variant from its start to its end, warm-up included, as panels that share their time.
 
-import { timeLine } from '../charts/index';
-import { figure, seconds } from '../charts/format';
+import type { Chart, Line, Panel } from '../chart';
 import { section } from '../elements';
-import type { PageData, Table, TimeLine } from '../model';
-import { Column, count, counted } from '../numbers';
-import { Chooser, type Picture } from '../picture';
-import type { View } from '../view';
+import type { PageData, TimeLine, Unit } from '../model';
+import { counted, figure, seconds } from '../numbers';
+import { Chooser } from '../pictures';
 
-export function trialOf(data: PageData, view: View): HTMLElement | null {
-  const lines = data.time_lines.filter(({ at_s: at }) => at.length > 0);
-  if (lines.length === 0) return null;
-  const name = (line: TimeLine): string => data.variants[line.variant]?.name ?? '';
-  const pictures = lines.map((line): Picture => ({
-    heading: name(line),
+export function trialOf({ time_lines: lines, variants }: PageData): HTMLElement | null {
+  const there = lines.filter(({ at_s: at }) => at.length > 0);
+  if (there.length === 0) return null;
+  const names = there.map(({ variant }) => variants[variant]?.name ?? '');
+  const pictures = there.map((line, index) => ({
+    heading: names[index] ?? '',
     notes: notesOf(line),
-    draw: () => timeLine(data, view, line.variant),
-    table: () => tableOf(line),
+    chart: () => trialChart(line, names[index] ?? ''),
   }));
-  const chooser = new Chooser('Variant', pictures, lines.map(name));
-  return section('trial', 'A trial, start to end', chooser.host);
+  return section('trial', 'A trial, start to end', new Chooser('Variant', pictures, names).host);
 }
 
-function notesOf(line: TimeLine): string[] {
-  const slices = line.at_s.length - line.warm_up;
-  const notes = [`The trial of block ${line.block}: ${counted(line.warm_up, 'point')} of warm-up, shaded, which count for nothing, then ${counted(slices, 'point')} that count.`];
-  const delay = line.loop_delay_us;
+function notesOf({ at_s: at, warm_up: warm, block, loop_delay_us: delay }: TimeLine): string[] {
+  const count = counted(at.length - warm, 'point');
+  const notes = [`The trial of block ${block}: ${counted(warm, 'point')} of warm-up, shaded, which count for nothing, then ${count} that count.`];
   if (delay !== null) {
-    notes.push(`Event-loop delay, in captures apart from this trial: median ${figure('microseconds', delay[0])}, p99 ${figure('microseconds', delay[1])}.`);
+    const [median, p99] = delay.map((us) => figure('microseconds', us));
+    notes.push(`Event-loop delay, in captures apart from this trial: median ${median}, p99 ${p99}.`);
   }
   return notes;
 }
 
-function tableOf(line: TimeLine): Table {
-  const rate = new Column('per_second', line.rate_per_s);
-  const time = new Column('microseconds', line.p99_us);
-  const cores = new Column('cores', line.cores);
-  const memory = new Column('bytes', line.rss_bytes);
-  const stolen = new Column('share', line.steal_share);
-  const rows = line.at_s.map((at, point) => [
-    seconds(at),
-    point < line.warm_up ? 'warm-up' : 'counts',
-    rate.cell(line.rate_per_s[point]),
-    ...[line.p50_us, line.p90_us, line.p99_us].map((values) => time.cell(values[point])),
-    count(line.failed[point] ?? 0),
-    cores.cell(line.cores[point]),
-    memory.cell(line.rss_bytes[point]),
-    stolen.cell(line.steal_share[point]),
-  ]);
-  const times = ['p50', 'p90', 'p99'].map((name) => time.head(name));
-  const columns = ['at', 'part', rate.head('responses'), ...times, 'failed', 'cores', memory.head('memory'), stolen.head('taken by the host')];
-  return { heading: '', columns, names: 2, rows };
+/** One figure of a trial, point by point. */
+interface Track {
+  name: string;
+  values: readonly (number | null)[];
+  kind?: Line['kind'];
+}
+
+interface Shown {
+  name: string;
+  unit: Unit;
+  tracks: Track[];
+  /** Said instead where all of it is 0. */
+  none?: string;
+  log?: boolean;
+  height: number;
+}
+
+function shownOf(trial: TimeLine): Shown[] {
+  const most = Math.max(...trial.p99_us.map((us) => us ?? 0));
+  const least = Math.min(...trial.p50_us.map((us) => us ?? Infinity));
+  const tail = (name: string, values: Track['values']): Track => ({ name, values, kind: 'edge' });
+  const times = [{ name: 'p50', values: trial.p50_us }, tail('p90', trial.p90_us), tail('p99', trial.p99_us)];
+  return [
+    { name: 'expected responses', unit: 'per_second', tracks: [{ name: 'rate', values: trial.rate_per_s }], height: 90 },
+    // Where the tail is so far from the middle a linear axis would flatten the middle.
+    { name: 'response time: median, shaded to 90 and 99 %', unit: 'microseconds', tracks: times, log: least > 0 && most > 20 * least, height: 130 },
+    { name: 'requests that failed', unit: 'count', tracks: [{ name: 'failed', values: trial.failed, kind: 'area' }], none: 'No request failed.', height: 70 },
+    { name: 'CPU of the services', unit: 'cores', tracks: [{ name: 'CPU', values: trial.cores }], height: 75 },
+    { name: 'memory of the services', unit: 'bytes', tracks: [{ name: 'memory', values: trial.rss_bytes }], height: 75 },
+    { name: 'CPU steal', unit: 'share', tracks: [{ name: 'steal', values: trial.steal_share, kind: 'area' }], none: 'There was no CPU steal.', height: 70 },
+  ];
+}
+
+function trialChart(trial: TimeLine, name: string): Chart {
+  const { columns, points } = stepsOf(trial);
+  const last = trial.at_s.length - 1;
+  const end = (trial.at_s[last] ?? 0) + (trial.lasts_s[last] ?? 0);
+  const warm = trial.warm_up > 0 ? (trial.at_s[trial.warm_up] ?? end) : 0;
+  const all = shownOf(trial).map((shown) => ({ shown, values: shown.tracks.flatMap(({ values }) => values).filter((value) => value !== null) }));
+  const isNothing = ({ shown, values }: (typeof all)[number]): boolean => shown.none !== undefined && values.every((value) => value === 0);
+  const panels = all.filter((one) => one.values.length > 0 && !isNothing(one)).map(({ shown }, index, { length }): Panel => ({
+    axis: { name: shown.name, unit: shown.unit, log: shown.log ?? false, zero: true },
+    height: shown.height + (index === length - 1 ? 26 : 0),
+    lines: shown.tracks.map((track) => lineOf(trial.variant, shown.unit, track, points)),
+    shades: warm > 0 ? [{ axis: 'x', from: 0, to: warm, ink: '--plot-warm' }] : [],
+    bands: shown.tracks.length > 1 ? [[2, 1], [1, 0]] : [],
+  }));
+  return {
+    label: `Time line of a trial of ${name}`,
+    summary: () => `Block ${trial.block}, ${seconds(end)}, of them ${seconds(warm)} of warm-up.`,
+    axis: { name: 'seconds since the first slice', domain: [0, end] },
+    columns,
+    panels,
+    title: (column) => {
+      const point = points[column] ?? 0;
+      return `${seconds(trial.at_s[point] ?? 0)}${point < trial.warm_up ? ', warm-up' : ''}`;
+    },
+    // Of the two columns of a point the first.
+    told: points.flatMap((point, column) => (point !== null && points[column - 1] !== point ? [column] : [])),
+    zooms: true,
+    notes: all.filter(isNothing).map(({ shown }) => shown.none ?? ''),
+  };
+}
+
+function lineOf(variant: number, unit: Unit, { name, values, kind }: Track, points: readonly (number | null)[]): Line {
+  const valueAt = (column: number): number | null => values[points[column] ?? -1] ?? null;
+  const tell = (column: number) => ({ value: valueAt(column), text: figure(unit, valueAt(column)) });
+  const line: Line = { variant, name, heights: points.map((_, column) => valueAt(column)), marked: [], tell };
+  return kind === undefined ? line : { ...line, kind };
+}
+
+/**
+ * A column at the begin and one at the end of each point, because it is level for as long as it lasted: what lies between two is not
+ * made up. Where nothing was measured between two lies a column of no point, so that a gap stays a gap.
+ */
+export function stepsOf({ at_s: at, lasts_s: lasts }: Pick<TimeLine, 'at_s' | 'lasts_s'>): { columns: number[]; points: (number | null)[] } {
+  const [columns, points]: [number[], (number | null)[]] = [[], []];
+  at.forEach((from, point) => {
+    const before = columns.at(-1);
+    // Slices follow each other with a breath in between that no reader would call a gap.
+    if (before !== undefined && from - before > 0.25 * Math.max(lasts[point] ?? 0, lasts[point - 1] ?? 0)) {
+      columns.push((before + from) / 2);
+      points.push(null);
+    }
+    columns.push(Math.max(from, before ?? from), from + (lasts[point] ?? 0));
+    points.push(point, point);
+  });
+  return { columns, points };
 }

@@ -7,7 +7,7 @@ use record::{Record, Trial};
 use super::{percent, trials};
 use crate::no_success;
 use crate::service::{Work, median, workers};
-use model::{Finding, Grade};
+use model::{Check, Finding, Grade};
 
 /// Part of the busiest process's CPU time from which on a process counts as a worker where nobody asked for a number: helpers of a
 /// program, such as the first process of a cluster, use less.
@@ -44,12 +44,12 @@ pub(super) fn too_many_workers(record: &Record) -> Vec<Finding> {
             return None;
         }
         Some(Finding {
-            check: "too_many_workers",
+            check: Check::TooManyWorkers,
             grade: Grade::Warning,
             evidence: format!(
                 "{name}: {serving} processes of {service} did the work on {cpus} processor{}",
                 if cpus == 1 { "" } else { "s" }
-            ),
+            ).into(),
             remedy: "they take turns on it, which costs switches and memory and gives no more throughput (what long requests hold up may get \
                      through earlier); what workers do for the service where there is room for them cannot be seen here. Ask for no more than \
                      there are (`workers = \"cores\"`), or give services more (`cpus = \"shared\"`, a larger machine)"
@@ -84,14 +84,14 @@ pub(super) fn workers_uneven(record: &Record) -> Vec<Finding> {
         }
         let shares: Vec<String> = work.shares(asked).into_iter().map(percent).collect();
         Some(Finding {
-            check: "workers_uneven",
+            check: Check::WorkersUneven,
             grade: Grade::Warning,
             evidence: format!(
                 "{name}: of the work of {service} its {asked} workers did {} (CPU time, median of {} trials); evenly it would be {} each",
                 shares.join(", "),
                 works.len(),
                 percent(1.0 / f64::from(asked)),
-            ),
+            ).into(),
             remedy: "connections are dealt to workers when they are opened, and stay there: some workers have many and some few, and requests \
                      wait at one while others idle. More load.connections even it out; so does Node.js's round robin, where the service \
                      turned it off (NODE_CLUSTER_SCHED_POLICY)"

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use record::{Deployed, PodSeen, Record, Trial};
 
 use super::trials;
-use model::{Finding, Grade};
+use model::{Check, Finding, Grade};
 
 /// Changes that are told; of more there are only so many.
 const TOLD_MAX: usize = 2;
@@ -45,10 +45,10 @@ fn changed(record: &Record, index: usize, name: &str) -> Option<Finding> {
     let seen = seen(record, index);
     let place = &deployed(record, index).next()?.place;
     let changes = Changes::of(&seen);
-    let finding = |grade, evidence: String, remedy: &str| Finding {
-        check: "pods_changed",
+    let finding = |grade, evidence: String, remedy: &'static str| Finding {
+        check: Check::PodsChanged,
         grade,
-        evidence: format!("{name}: {evidence}"),
+        evidence: format!("{name}: {evidence}").into(),
         remedy: remedy.into(),
         variants: vec![index],
     };
@@ -226,13 +226,13 @@ pub(super) fn already_running(record: &Record) -> Vec<Finding> {
         return vec![];
     }
     vec![Finding {
-        check: "already_running",
+        check: Check::AlreadyRunning,
         grade: Grade::Note,
         evidence: format!(
             "{} {} not started by Proofload, but ran already",
             places.join(" and "),
             if places.len() == 1 { "was" } else { "were" }
-        ),
+        ).into(),
         remedy: "what its processes carried from trial to trial (memory, caches, compiled code) is in every figure, and other users' requests \
                  may be; intervals tell how figures vary in time, not how they would with other processes of the same program. CPU time \
                  and memory are not known, nor whether it was at its limit"
@@ -266,12 +266,12 @@ pub(super) fn same_pods(record: &Record) -> Vec<Finding> {
         let ready = || other.pods.iter().filter(|pod| pod.ready);
         let (shared, all) = (ready().filter(is_there).count(), ready().count());
         (shared > 0).then(|| Finding {
-            check: "nothing_observable",
+            check: Check::NothingObservable,
             grade: Grade::Warning,
             evidence: format!(
                 "{}: {shared} of the {all} pods behind {} stand behind {}, too",
                 comparison.label, other.place, one.place
-            ),
+            ).into(),
             remedy: "requests to both are answered by the same processes; see whether one selector says too little (kubectl get services \
                      --output wide)"
                 .into(),

@@ -2,13 +2,13 @@
 //!
 //! Says nothing of the ratios, from which it cancels as long as it is slow against a block.
 
-use plan::Metric;
-use record::{Record, Slice, Trial};
+use record::{Record, Trial};
 
 use super::order::{chance, change};
 use super::{SERIES_ALPHA, trials};
+use crate::metric::{self, log_over};
 use crate::no_success;
-use model::{Finding, Grade};
+use model::{Check, Finding, Grade};
 
 /// The change of the baseline's figure, up or down, from which on the first and the last blocks are of two worlds.
 pub const DRIFT_MIN: f64 = 0.1;
@@ -63,7 +63,7 @@ fn of_variant(record: &Record, index: usize, alpha: f64) -> Option<(f64, Finding
     let large = |drift: &Drift| drift.size(values.len()).abs() > DRIFT_MIN.ln_1p() && drift.p() <= alpha;
     let found = [step, trend].into_iter().flatten().filter(large);
     let drift = found.min_by(|one, other| one.p().total_cmp(&other.p()))?;
-    let what = if record.is_open_loop() { "CPU per request" } else { "throughput" };
+    let what = metric::pace(record).row().title;
     let told = match &drift {
         Drift::Step(step) => {
             format!("{what} changed by {} after block {}", change(step.difference), numbers[step.after - 1])
@@ -77,7 +77,7 @@ fn of_variant(record: &Record, index: usize, alpha: f64) -> Option<(f64, Finding
         }
     };
     let finding = Finding {
-        check: "drift",
+        check: Check::Drift,
         grade: Grade::Warning,
         evidence: format!(
             "{}, which others are compared with: {told} (blocks {} to {}; by chance in {})",
@@ -85,7 +85,7 @@ fn of_variant(record: &Record, index: usize, alpha: f64) -> Option<(f64, Finding
             numbers.first()?,
             numbers.last()?,
             chance(drift.p()),
-        ),
+        ).into(),
         remedy: "blocks take it out of the ratios, which compare what ran at the same time; but the absolute figures are a mean of \
                  two worlds, so do not quote them nor hold them against another run's. Look for what else began or ended on this \
                  machine or its host (steal, frequency, temperature, a credit that was used up)"
@@ -105,23 +105,7 @@ fn series(record: &Record, index: usize) -> Option<(Vec<u32>, Vec<f64>)> {
     let counted = |trial: &&Trial| trial.variant() == index && !(watched && trial.started.block == 1);
     let trials: Vec<&Trial> = trials(record).filter(counted).collect();
     let slices = trials.iter().map(|trial| trial.measured().count()).min()?;
-    let metric = if record.is_open_loop() { Metric::CpuPerRequest } else { Metric::Throughput };
-    let value = |trial: &&Trial| log_figure(trial.measured().take(slices), metric);
+    let value = |trial: &&Trial| log_over(metric::pace(record), trial.measured().take(slices));
     let values = trials.iter().map(value).collect::<Option<Vec<f64>>>()?;
     Some((trials.iter().map(|trial| trial.started.block).collect(), values))
-}
-
-/// The logarithm of good responses per second, or of CPU time per good response, over these slices together.
-pub(super) fn log_figure<'a>(slices: impl Iterator<Item = &'a Slice>, metric: Metric) -> Option<f64> {
-    let (mut above, mut below) = (0, 0);
-    for slice in slices {
-        let (more, of) = match metric {
-            Metric::Throughput => (slice.counts.successful_in_window, slice.counts.window_ns),
-            _ => (slice.services_cpu_ns(), slice.counts.successful),
-        };
-        above += more;
-        below += of;
-    }
-    let value = above as f64 / below as f64;
-    (value.is_finite() && value > 0.0).then(|| value.ln())
 }

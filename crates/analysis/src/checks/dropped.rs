@@ -4,7 +4,7 @@
 
 use record::Record;
 
-use model::{Finding, Grade};
+use model::{Check, Finding, Grade};
 
 /// Blocks whose reason is told; of more there are only so many.
 const TOLD_MAX: usize = 3;
@@ -21,9 +21,9 @@ pub(super) fn blocks(record: &Record) -> Vec<Finding> {
     let told = told.collect::<Vec<_>>().join("; ");
     let more = if dropped.len() > TOLD_MAX { "; and so on" } else { "" };
     vec![Finding {
-        check: "blocks_dropped",
+        check: Check::BlocksDropped,
         grade: Grade::Warning,
-        evidence: format!("{} of {complete} blocks were dropped: {told}{more}", dropped.len()),
+        evidence: format!("{} of {complete} blocks were dropped: {told}{more}", dropped.len()).into(),
         remedy: "they count for nothing, by a rule that does not see what was measured, so that the result stands; it rests on fewer \
                  blocks than there was time for, and a quieter machine decides more"
             .into(),

@@ -10,7 +10,7 @@ use record::{EndReason, GeneratorLost, GeneratorPart, Record, Slice, Trial};
 use super::{
     BLOCKS_MIN, GENERATOR_SHARE_MAX, SERVICE_BUSY_MIN, STEAL_SHARE_MAX, each_variant, percent, total, trials,
 };
-use model::{Finding, Grade};
+use model::{Check, Finding, Grade};
 
 /// A generator may begin so much later than the first of them, in nanoseconds, however short the window: less is within what threads wait
 /// for a processor on a machine that is not quite idle.
@@ -70,12 +70,12 @@ pub(super) fn saturated(record: &Record) -> Vec<Finding> {
         };
         let thread = generator.map_or("a generator thread".to_owned(), |name| format!("a thread of {name}"));
         Some(Finding {
-            check: "generator_saturated",
+            check: Check::GeneratorSaturated,
             grade: if idle { Grade::Void } else { Grade::Warning },
             evidence: format!(
                 "{name}: {thread} was busy {} of the time while {services}",
                 percent(share)
-            ),
+            ).into(),
             remedy: if record.is_open_loop() {
                 "a client at its limit sees responses late, and response times look longer; give it more threads \
                  (load.threads) and cores"
@@ -132,9 +132,9 @@ pub(super) fn lost(record: &Record) -> Vec<Finding> {
     let more = if lost.len() > TOLD_MAX { "; and so on" } else { "" };
     let times = if lost.len() == 1 { "once".to_owned() } else { format!("{} times", lost.len()) };
     vec![Finding {
-        check: "generator_lost",
+        check: Check::GeneratorLost,
         grade: if failed && few { Grade::Void } else { Grade::Warning },
-        evidence: format!("a load generator was lost {times}: {}{more}", told_of.join("; ")),
+        evidence: format!("a load generator was lost {times}: {}{more}", told_of.join("; ")).into(),
         remedy: if failed {
             "the run ended with it; see on its machine whether memory ran out (dmesg), somebody ended it, or the network broke, and run again"
         } else {
@@ -167,7 +167,7 @@ fn began_late(record: &Record) -> Option<Finding> {
     let missing = counted.iter().map(|slice| missing_share(slice)).sum::<f64>() / counted.len().max(1) as f64;
     let void = missing > LATE_SHARE;
     Some(Finding {
-        check: "generators_apart",
+        check: Check::GeneratorsApart,
         grade: if void { Grade::Void } else { Grade::Warning },
         evidence: format!(
             "{} began {:.0} ms after the others in a window of {:.0} ms, and in {} of {slices} slices some generator was late; of the load \
@@ -177,7 +177,7 @@ fn began_late(record: &Record) -> Option<Finding> {
             worst.window_ns as f64 / 1e6,
             late.len(),
             percent(missing),
-        ),
+        ).into(),
         remedy: if void {
             "what was measured is for too long not the load that was asked for; end what else runs on that machine, or leave it out"
         } else {
@@ -205,7 +205,7 @@ fn clocks_unknown(record: &Record) -> Option<Finding> {
         hit.iter().flat_map(|slice| slice.generators.iter().map(|part| (part, slice.counts.window_ns)));
     let (worst, window_ns) = parts.max_by_key(|(part, _)| part.clock_error_ns)?;
     Some(Finding {
-        check: "generators_apart",
+        check: Check::GeneratorsApart,
         grade: Grade::Warning,
         evidence: format!(
             "the clock of {} could be compared with ours to ±{:.1} ms only, in windows of {:.0} ms; so it went in {} of {slices} slices",
@@ -213,7 +213,7 @@ fn clocks_unknown(record: &Record) -> Option<Finding> {
             worst.clock_error_ns as f64 / 1e6,
             window_ns as f64 / 1e6,
             hit.len()
-        ),
+        ).into(),
         remedy: "whether it began with the others cannot be told better than that: the way to it takes long, or its machine is busy; use one \
                  that is nearer, or longer slices (design.slice)"
             .into(),
@@ -232,14 +232,14 @@ pub(super) fn steal_elsewhere(record: &Record) -> Vec<Finding> {
         let disturbed = shares.iter().filter(|share| **share > STEAL_SHARE_MAX).count();
         let most = shares.iter().copied().fold(0.0, f64::max);
         (disturbed > 0).then(|| Finding {
-            check: "steal",
+            check: Check::Steal,
             grade: Grade::Warning,
             evidence: format!(
                 "the host of {name} gave more than {} of the CPU time to others in {disturbed} of {} slices, {} at the most",
                 percent(STEAL_SHARE_MAX),
                 shares.len(),
                 percent(most)
-            ),
+            ).into(),
             remedy: "a generator that is held back sends and sees late; blocks spread this over all variants, so it widens the intervals; a \
                      quieter machine narrows them"
                 .into(),

@@ -10,7 +10,7 @@ use super::order::chance;
 use super::{SERIES_ALPHA, trials};
 use crate::no_success;
 use crate::service::median;
-use model::{Finding, Grade};
+use model::{Check, Finding, Grade};
 
 /// Fewest slices of a trial in which a slope after the first third can be seen: three points of it.
 pub const LEAK_SLICES_MIN: usize = 5;
@@ -69,7 +69,7 @@ fn of_service((index, name): (usize, &str), service: &str, trials: &[&Trial], al
     }
     let mb = |bytes: f64| bytes / 1e6;
     Some(Finding {
-        check: "leak",
+        check: Check::Leak,
         grade: Grade::Warning,
         evidence: format!(
             "{name}: after the first third of a trial the memory of {service} rises by {per_request:.0} bytes a request, {:.0} MB a \
@@ -78,13 +78,13 @@ fn of_service((index, name): (usize, &str), service: &str, trials: &[&Trial], al
             rises.len(),
             mb(peak),
             chance(effect.p / 2.0),
-        ),
+        ).into(),
         remedy: format!(
             "at this pace it doubles in {:.1} minutes of load, and the figures are those of a process that has just begun. If it goes on \
              it is a leak, if not a heap that had not been collected yet: measure longer trials (design.slices), or look at what holds \
              the memory",
             peak / per_minute
-        ),
+        ).into(),
         variants: vec![index],
     })
 }

@@ -6,7 +6,7 @@
 use record::{Record, Trial, WorkersLost};
 
 use super::trials;
-use model::{Finding, Grade};
+use model::{Check, Finding, Grade};
 
 /// A finding for each variant that lost workers in a measured trial.
 pub(super) fn workers(record: &Record) -> Vec<Finding> {
@@ -24,13 +24,14 @@ fn lost_by(record: &Record, index: usize, name: &str) -> Option<Finding> {
     let of =
         had.and_then(|started| started.workers).map_or(String::new(), |workers| format!(" of {workers}"));
     Some(Finding {
-        check: "workers_lost",
+        check: Check::WorkersLost,
         grade: Grade::Void,
         evidence: format!(
             "{name}: {service} lost {lost}{of} workers in block {}; so it went in {} of its trials",
             trial.started.block,
             hit.len()
-        ),
+        )
+        .into(),
         remedy: "find out in the service's log why its workers end, and run again".into(),
         variants: vec![index],
     })

@@ -7,7 +7,7 @@ use record::{Block, Record, Slice, Trial};
 
 use super::stretch::{self, Stretch};
 use super::{BLOCKS_MIN, percent};
-use model::{Finding, Grade};
+use model::{Check, Finding};
 
 /// Share of the measured time in which a quota may hold the services back. A quota that is met at all is met in every period of
 /// 100 ms, so that a clean run has none of it.
@@ -27,8 +27,8 @@ pub const DISK_RATIO_MAX: f64 = 10.0;
 /// Bytes a second below which storage is not worth a word: a slow disk gives a hundred times as much.
 pub const DISK_BYTES_PER_S_MIN: f64 = 1e6;
 
-fn warning(check: &'static str, evidence: String, remedy: &str) -> Finding {
-    Finding { check, grade: Grade::Warning, evidence, remedy: remedy.into(), variants: vec![] }
+fn warning(check: Check, evidence: String, remedy: &'static str) -> Finding {
+    Finding::warning(check, evidence, remedy)
 }
 
 fn wall_ns(stretches: &[Stretch<'_>]) -> f64 {
@@ -48,7 +48,7 @@ pub(super) fn throttled(record: &Record) -> Vec<Finding> {
             stretches.len()
         )
     };
-    if share > THROTTLED_SHARE_MAX { vec![warning("throttled", evidence(), THROTTLED)] } else { vec![] }
+    if share > THROTTLED_SHARE_MAX { vec![warning(Check::Throttled, evidence(), THROTTLED)] } else { vec![] }
 }
 
 const THROTTLED: &str = "what was measured is rather the quota than the service, with pauses of up to 100 ms; lift it (cpu.max, \
@@ -74,7 +74,7 @@ fn strangers_on(record: &Record, stretches: &[Stretch<'_>], host: Option<&str>) 
             on(host)
         )
     };
-    (share > STRANGERS_SHARE_MAX).then(|| warning("strangers", evidence(), STRANGERS))
+    (share > STRANGERS_SHARE_MAX).then(|| warning(Check::OtherProcesses, evidence(), STRANGERS))
 }
 
 /// The machines of a run: this one, and those that services ran on.
@@ -131,7 +131,7 @@ fn spin_varies_on(record: &Record, host: Option<&str>) -> Option<Finding> {
             on(host),
         )
     };
-    (share > SPIN_SPREAD_MAX).then(|| warning("spin_varies", evidence(), SPIN))
+    (share > SPIN_SPREAD_MAX).then(|| warning(Check::SpinVaries, evidence(), SPIN))
 }
 
 const SPIN: &str = "the processors changed their speed: frequency, heat, or a neighbour on the same core. Comparisons within blocks hold, \
@@ -155,7 +155,7 @@ pub(super) fn paging(record: &Record) -> Vec<Finding> {
             "in {seconds:.1} s {swapped} pages were read back from swap, and services waited for storage at {faults} page faults"
         )
     };
-    if per_s > PAGING_PER_S_MAX { vec![warning("paging", evidence(), PAGING)] } else { vec![] }
+    if per_s > PAGING_PER_S_MAX { vec![warning(Check::Paging, evidence(), PAGING)] } else { vec![] }
 }
 
 const PAGING: &str = "memory is short, and each such page costs as much as many requests, for whoever happens to need it; end what else \
@@ -184,7 +184,7 @@ fn fetched_now_and_then(record: &Record, index: usize, name: &str) -> Option<Fin
         most.block.order.len(),
         median.bytes as f64 / 1e6,
     );
-    Some(Finding { variants: vec![index], ..warning("disk_reads", evidence, DISK) })
+    Some(Finding { variants: vec![index], ..warning(Check::DiskReads, evidence, DISK) })
 }
 
 const DISK: &str = "some trials found in the page cache what others had to fetch, so order decides; read the data once before the run, \

@@ -5,10 +5,10 @@
 use plan::Metric;
 use record::{Record, Trial};
 
-use crate::metric::{BlockFigures, Figures, trial};
+use crate::metric::{BlockFigures, trial};
 use crate::no_success;
 use crate::variant::merged;
-use model::{Finding, Grade};
+use model::{Check, Finding, Grade};
 
 /// A finding for each variant and metric without a value in some block.
 pub(crate) fn without_value(record: &Record, blocks: &[BlockFigures]) -> Vec<Finding> {
@@ -42,7 +42,7 @@ fn late(record: &Record, index: usize, metric: Metric, finding: &Finding) -> Opt
             record.header.plan.variants[index].name,
             late.len(),
             trials.len(),
-        ),
+        ).into(),
         remedy: LATE.into(),
         ..finding.clone()
     })
@@ -55,14 +55,14 @@ fn missing(name: &str, index: usize, metric: Metric, blocks: &[BlockFigures]) ->
     let (check, why, remedy) = match metric.quantile() {
         Some(q) => {
             let figures = first.variants.get(index).and_then(Option::as_ref);
-            let bounded = figures.is_some_and(|figures| figures.quantile(metric).is_some());
-            let count = figures.map_or(0, Figures::response_times);
+            let bounded = figures.is_some_and(|figures| figures.sample(metric).is_some());
+            let count = figures.map_or(0, |figures| figures.response_times);
             let few = || format!("{count} requests are too few, it wants {:.0}", 10.0 / (1.0 - q));
             let bound = || "requests without an answer leave only a lower bound of it".to_owned();
             let (why, remedy) = if bounded { (bound(), BOUNDED) } else { (few(), FEW) };
-            ("quantile_unresolved", why, remedy)
+            (Check::QuantileUnresolved, why, remedy)
         }
-        None => ("value_missing", "nothing was measured, or nothing succeeded".to_owned(), UNMEASURED),
+        None => (Check::ValueMissing, "nothing was measured, or nothing succeeded".to_owned(), UNMEASURED),
     };
     Some(Finding {
         check,
@@ -73,7 +73,8 @@ fn missing(name: &str, index: usize, metric: Metric, blocks: &[BlockFigures]) ->
             blocks.len(),
             metric.name(),
             first.number
-        ),
+        )
+        .into(),
         remedy: remedy.into(),
         variants: vec![index],
     })

@@ -7,7 +7,7 @@ use record::{Record, Slice};
 
 use super::stretch::{self, Stretch};
 use super::{FAILED_SHARE_MAX, measured, total, trials};
-use model::{Cause, Finding, Grade, Phase};
+use model::{Cause, Check, Finding, Grade, Phase};
 
 /// Connections opened among services for each response from which on they are not reused: with a pool there are hundreds of responses
 /// to each, without one there is one or more.
@@ -53,18 +53,18 @@ fn opened_for_each(record: &Record, index: usize, variant: &plan::Variant) -> Op
         return None;
     }
     Some(Finding {
-        check: "upstream_connections",
+        check: Check::UpstreamConnections,
         grade: Grade::Warning,
         evidence: format!(
             "{}: its services opened {opened} connections for {answered} responses, {:.2} for each",
             variant.name,
             opened as f64 / answered as f64
-        ),
+        ).into(),
         remedy: format!(
             "{} does not keep its connections to what it needs, and opening one costs as much as a small request; nginx needs `keepalive` \
              in `upstream`, `proxy_http_version 1.1` and `proxy_set_header Connection \"\"`, Node.js an http.Agent with keepAlive",
             before.join(", ")
-        ),
+        ).into(),
         variants: vec![index],
     })
 }
@@ -145,9 +145,9 @@ fn without_ports(record: &Record, index: usize, variant: &plan::Variant) -> Opti
         / total(&slices, |slice| slice.counts.due()).max(1) as f64;
     let void = refused > 0 || failed > FAILED_SHARE_MAX;
     Some(Finding {
-        check: "ports_exhausted",
+        check: Check::PortsExhausted,
         grade: if void { Grade::Void } else { Grade::Warning },
-        evidence: format!("{}: {}", variant.name, told.join(", and ")),
+        evidence: format!("{}: {}", variant.name, told.join(", and ")).into(),
         remedy: "who closes a connection keeps its port for a minute, so that this measures how fast ports come back; keep connections \
                  (HTTP keep-alive, and a proxy's to its upstream), or widen net.ipv4.ip_local_port_range"
             .into(),
@@ -214,7 +214,7 @@ fn held_up(record: &Record, held: &Held, variants: Vec<usize>) -> Finding {
     let name = |index: &usize| record.header.plan.variants.get(*index).map(|variant| variant.name.as_str());
     let names: Vec<&str> = variants.iter().filter_map(name).collect();
     Finding {
-        check: "backlog_full",
+        check: Check::BacklogFull,
         grade: if held.is_void() { Grade::Void } else { Grade::Warning },
         evidence: format!(
             "{}: listening sockets dropped {} attempts to connect during {} requests, {} of them because the line before accept() was \
@@ -224,7 +224,7 @@ fn held_up(record: &Record, held: &Held, variants: Vec<usize>) -> Finding {
             held.due,
             held.overflows,
             held.sent_again
-        ),
+        ).into(),
         remedy: "who is dropped tries again after 1, 3 and 7 s, and that wait is what was measured; give listen() a longer backlog (and \
                  net.core.somaxconn), keep connections, or open fewer (load.connections)"
             .into(),
@@ -265,7 +265,7 @@ fn churn(record: &Record, index: usize, variant: &plan::Variant) -> Option<Findi
         .flat_map(|trial| &trial.started.witnesses)
         .any(|witness| witness.headers.iter().any(|(name, value)| says_close(name, value)));
     Some(Finding {
-        check: "connection_churn",
+        check: Check::ConnectionChurn,
         grade: Grade::Warning,
         evidence: format!(
             "{}: {} connections were asked for and {} opened, one for every {:.1} responses{}",
@@ -274,7 +274,7 @@ fn churn(record: &Record, index: usize, variant: &plan::Variant) -> Option<Findi
             total(&slices, |slice| slice.counts.connections_opened),
             answered as f64 / total(&slices, |slice| slice.counts.connections_opened) as f64,
             if closes { "; it answers `connection: close`" } else { "" },
-        ),
+        ).into(),
         remedy: "the service closes connections, and opening one costs as much as a small request; let it keep them (nginx \
                  keepalive_requests, Node.js keepAliveTimeout and maxRequestsPerSocket), or mind that this is part of every figure"
             .into(),

@@ -12,7 +12,7 @@ use record::{ProcessSeen, Record, ServiceStarted, Trial, Witness};
 
 use super::treatment::trials;
 use super::{percent, total};
-use model::{Finding, Grade};
+use model::{Check, Finding, Grade};
 
 /// Relative difference in CPU time per request from which on variants do differ, whatever else was seen. Identical services come out
 /// up to 3 % apart on a shared host with two cores.
@@ -71,14 +71,14 @@ pub(super) fn nothing_observable(record: &Record) -> Vec<Finding> {
             None => String::new(),
         };
         Some(Finding {
-            check: "nothing_observable",
+            check: Check::NothingObservable,
             grade: Grade::Warning,
             evidence: format!(
                 "{}: the plan changes {asked}, yet both ran the same processes ({}) with the same variables and gave the same \
                  answers{cpu}",
                 comparison.label,
                 one.commands(),
-            ),
+            ).into(),
             remedy: "what is varied may never have reached the service: see whether a script or wrapper drops it, and let the variants \
                      show it, in a header or their output for example"
                 .into(),

@@ -7,7 +7,7 @@ use stats::Latencies;
 
 use super::{each_variant, percent, total};
 use crate::variant::merged;
-use model::{Finding, Grade};
+use model::{Check, Finding, Grade};
 
 /// Share of the requests due that has to be sent in the window for the load to be what was asked for.
 pub const SENT_SHARE_MIN: f64 = 0.99;
@@ -48,14 +48,14 @@ pub(super) fn rate_not_kept(record: &Record) -> Vec<Finding> {
         let capacity = capacity.filter(|per_s| **per_s > 0.0);
         let capacity = capacity.map(|per_s| format!("; its capacity was {per_s:.0}/s")).unwrap_or_default();
         Some(Finding {
-            check: "rate_not_kept",
+            check: Check::RateNotKept,
             grade: graver_for_latency(record),
             evidence: format!(
                 "{name}: of {due_per_s:.0} requests due per second {} were sent in time, and {} found no connection \
                  free{capacity}",
                 percent(sent),
                 percent(queued),
-            ),
+            ).into(),
             remedy: if queued > QUEUED_SHARE_MAX {
                 "it was overloaded or had too few connections, so this is the length of a queue and not its latency; \
                  set load.connections higher, or design.rate lower"
@@ -82,7 +82,7 @@ pub(super) fn client_late(record: &Record) -> Vec<Finding> {
         }
         let void = share > LAG_SHARE_VOID;
         Some(Finding {
-            check: "client_late",
+            check: Check::ClientLate,
             grade: if void { graver_for_latency(record) } else { Grade::Warning },
             evidence: format!(
                 "{name}: with a connection free the client sent up to {:.2} ms late (p99), {} of the response time of \
@@ -91,7 +91,7 @@ pub(super) fn client_late(record: &Record) -> Vec<Finding> {
                 percent(share),
                 response_ns as f64 / 1e6,
                 latest(slices),
-            ),
+            ).into(),
             remedy: if void {
                 "what was measured is rather the client than the service; give it a core of its own, or end what else \
                  runs on this machine"

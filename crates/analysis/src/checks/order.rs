@@ -10,7 +10,7 @@ use stats::Effect;
 use super::{SERIES_ALPHA, percent};
 use crate::comparison::ratios;
 use crate::metric::BlockFigures;
-use model::{Finding, Grade};
+use model::{Check, Finding, Grade};
 
 /// Part of the margin above which a difference that is none of the variants' may turn a verdict.
 pub const MARGIN_SHARE_MIN: f64 = 0.5;
@@ -48,7 +48,7 @@ fn order_effect(record: &Record, blocks: &[BlockFigures]) -> Option<Finding> {
         return None;
     }
     Some(Finding {
-        check: "order_effect",
+        check: Check::OrderEffect,
         grade: Grade::Warning,
         evidence: format!(
             "whatever the variant, {} of the one that is started last in its block differs by {:+.1} % from that of the first (t \
@@ -57,7 +57,7 @@ fn order_effect(record: &Record, blocks: &[BlockFigures]) -> Option<Finding> {
             whole * 100.0,
             chance(p),
             rows.len(),
-        ),
+        ).into(),
         remedy: "the order is drawn anew for each block, so this widens the intervals and favours nobody in the long run; in few blocks \
                  one variant may have had the better places more often. What comes first leaves something behind (a cache, a hot \
                  processor, connections), or is warmed up longer ago: set design.warmup longer, or ask for more blocks"
@@ -97,23 +97,25 @@ fn autocorrelated(record: &Record, blocks: &[BlockFigures]) -> Option<Finding> {
         asked.filter_map(found).max_by(|one, other| one.0.strength().total_cmp(&other.0.strength()))?;
     let (ratios, count) = (format!("{}: the blocks' ratios of {}", asked.label, metric.name()), blocks.len());
     Some(Finding {
-        check: "autocorrelated",
+        check: Check::Autocorrelated,
         grade: Grade::Warning,
         evidence: match alike {
             Alike::Neighbours { lag1, critical } => format!(
                 "{ratios} resemble those of their neighbours, with a correlation of {lag1:+.2} over {count} blocks; by chance it is above \
                  {critical:+.2} in {}",
                 chance(alpha)
-            ),
+            )
+            .into(),
             Alike::Trend { slope, p } => format!(
                 "{ratios} go one way, by {} a block and {} from the first to the last of {count}; by chance in {}",
                 change(slope),
                 change(slope * (count - 1) as f64),
                 chance(p)
-            ),
+            )
+            .into(),
         },
         remedy: "intervals take blocks for independent, and are narrower here than they may be: something slow favours one variant for \
-                 blocks on end. End what else runs on this machine, look at `steal` and `strangers`, and run again; a verdict that \
+                 blocks on end. End what else runs on this machine, look at `steal` and `other_processes`, and run again; a verdict that \
                  stands in both runs is worth more than this one alone"
             .into(),
         variants: vec![asked.baseline, asked.candidate],

@@ -7,7 +7,7 @@ use plan::{Service, Variant};
 use record::{ProcessSeen, Record, ServiceStarted, Trial};
 
 use super::treatment::trials;
-use model::{Finding, Grade};
+use model::{Check, Finding, Grade};
 
 /// Variables that are kept of every process, beside those that the experiment sets: they change from outside what runs.
 pub const WATCHED_VARIABLES: [&str; 11] = [
@@ -46,7 +46,7 @@ pub(super) fn environment_lost(record: &Record) -> Vec<Finding> {
             None => format!("no {variable}"),
         };
         Some(Finding {
-            check: "environment_lost",
+            check: Check::EnvironmentLost,
             grade: Grade::Void,
             evidence: format!(
                 "{}: the experiment sets {variable}={wanted} for {service}, and its process ran with {seen} ({}, pid {}), so in {} of \
@@ -56,7 +56,7 @@ pub(super) fn environment_lost(record: &Record) -> Vec<Finding> {
                 process.pid,
                 lost.len(),
                 trials.len(),
-            ),
+            ).into(),
             remedy: "the variable is lost or overwritten on the way, by a wrapper or a script; start the program itself, or set the \
                      variable where it is set last"
                 .into(),
@@ -129,7 +129,7 @@ pub(super) fn stale_server(record: &Record) -> Vec<Finding> {
         let hit: Vec<_> = ended.iter().filter(|ended| !ended.strangers_listening.is_empty()).collect();
         let first = hit.first()?;
         Some(Finding {
-            check: "stale_server",
+            check: Check::StaleServer,
             grade: Grade::Void,
             evidence: format!(
                 "{}: somebody else listened where the load was sent to: {} (block {}; so in {} of {} trials)",
@@ -138,7 +138,8 @@ pub(super) fn stale_server(record: &Record) -> Vec<Finding> {
                 first.block,
                 hit.len(),
                 ended.len(),
-            ),
+            )
+            .into(),
             remedy: "it may have answered in the service's place; end it, see what starts it, and run again"
                 .into(),
             variants: vec![index],

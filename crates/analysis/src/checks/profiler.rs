@@ -7,7 +7,7 @@ use plan::Variant;
 use record::{ProcessSeen, Record, Trial};
 
 use super::treatment::trials;
-use model::{Finding, Grade};
+use model::{Check, Finding, Grade};
 
 /// Flags of Node.js and V8 that cost time; those that only choose a port, a folder or an interval are none.
 const NODE_FLAGS: [&str; 7] = [
@@ -90,9 +90,9 @@ pub(super) fn profiler_on(record: &Record) -> Vec<Finding> {
             format!(", so in {} of {} trials", hits.len(), trials.len())
         };
         Some(Finding {
-            check: "profiler_on",
+            check: Check::ProfilerOn,
             grade: Grade::Void,
-            evidence: format!("{}: {service} ran with {how}{often}", variant.name),
+            evidence: format!("{}: {service} ran with {how}{often}", variant.name).into(),
             remedy: "profilers, debuggers and tracers take time of their own, and not of every variant alike; switch it off, and \
                      profile in runs of their own"
                 .into(),

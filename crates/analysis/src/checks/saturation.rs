@@ -11,7 +11,7 @@ use record::{Record, ServiceUse, Slice, Trial};
 use super::{GENERATOR_SHARE_MAX, measured, percent, total, trials};
 use crate::no_success;
 use crate::variant::merged;
-use model::{Finding, Grade};
+use model::{Check, Finding, Grade};
 
 /// Part of what services could have used below which they were not what limited the throughput. Services at their limit used 0.88
 /// of it and more here, whatever the host took; what lies between is left alone.
@@ -77,7 +77,7 @@ fn not_saturated(record: &Record, waiting: &Waiting) -> Finding {
     };
     let name = record.header.plan.variants.get(waiting.index).map_or("", |variant| variant.name.as_str());
     Finding {
-        check: "service_not_saturated",
+        check: Check::ServiceNotSaturated,
         grade: Grade::Warning,
         evidence: format!(
             "{name}: its services kept {cores} busy and the generator {} of one, with {connections} connections and {} \
@@ -86,7 +86,7 @@ fn not_saturated(record: &Record, waiting: &Waiting) -> Finding {
             digits(*per_s),
             digits(f64::from(*connections) / per_s * 1e3),
             digits(*cpu_ms),
-        ),
+        ).into(),
         remedy: "its throughput is that of waiting (a timer, a lock, a disk, another machine, too few connections), so what requests cost \
                  hardly shows in it; raise load.connections until throughput rises no more, or judge `cpu_per_request`, or a quantile of \
                  the response time, which is in open loop"
@@ -110,7 +110,7 @@ pub(super) fn same_stall(record: &Record) -> Vec<Finding> {
             return None;
         }
         Some(Finding {
-            check: "same_stall",
+            check: Check::SameStall,
             grade: Grade::Warning,
             evidence: format!(
                 "{}: half of the responses took {} ms and more in the one, {} ms in the other, with services that were busy for {:.2} and \
@@ -120,7 +120,7 @@ pub(super) fn same_stall(record: &Record) -> Vec<Finding> {
                 digits(other),
                 baseline.cores,
                 candidate.cores,
-            ),
+            ).into(),
             remedy: if nagle {
                 "40 ms is what Nagle's algorithm and a delayed acknowledgement take together: a response is written in two pieces, and the \
                  second waits until the first is acknowledged. Set TCP_NODELAY in the service, or write head and body at once; until then \
@@ -150,7 +150,7 @@ pub(super) fn throughput_in_steps(record: &Record) -> Vec<Finding> {
             return None;
         }
         Some(Finding {
-            check: "throughput_in_steps",
+            check: Check::ThroughputInSteps,
             grade: Grade::Warning,
             evidence: format!(
                 "{}: each connection got {:.1} responses in a window, of {} to {} ms (p10 to p90), and all begin a window together: \
@@ -160,7 +160,7 @@ pub(super) fn throughput_in_steps(record: &Record) -> Vec<Finding> {
                 digits(low),
                 digits(high),
                 percent(step),
-            ),
+            ).into(),
             remedy: "a small difference in how long a response takes shows as a whole step or not at all, the same in every block; \
                      judge the response time itself, which is in open loop (`metric = \"p50\"` with a rate)"
                 .into(),

@@ -3,7 +3,7 @@
 use record::{Record, Slice, Trial};
 
 use super::{measured, percent, total, trials};
-use model::{Finding, Grade};
+use model::{Check, Finding, Grade};
 
 /// One finding for all variants, with what the client took at the most.
 pub(super) fn cores_shared(record: &Record) -> Vec<Finding> {
@@ -19,13 +19,13 @@ pub(super) fn cores_shared(record: &Record) -> Vec<Finding> {
     let most = most
         .map(|(share, name)| format!(": the client took up to {} of their time ({name})", percent(share)));
     vec![Finding {
-        check: "cores_shared",
+        check: Check::CoresShared,
         grade: Grade::Warning,
         evidence: format!(
             "generator and services shared processors{}{}",
             where_to(&services, &trial.started.generator_cpus),
             most.unwrap_or_default()
-        ),
+        ).into(),
         remedy: match record.header.plan.design.cpus {
             plan::Cpus::Shared => {
                 "that much less was left for the service at the most, and a variant that is easier on the client gains by it; \

@@ -6,7 +6,7 @@ use plan::{Factor, Plan, Variant};
 use record::{Record, Trial, Witness};
 
 use super::total;
-use model::{FailureKind, Finding, Grade};
+use model::{Check, FailureKind, Finding, Grade};
 
 /// Share of responses without a declared header from which on the effect was not applied, rather than lost now and then.
 pub const UNTREATED_SHARE_MIN: f64 = 0.95;
@@ -41,7 +41,7 @@ fn not_applied(record: &Record, index: usize, variant: &Variant) -> Option<Findi
         None => "the experiment declares".to_owned(),
     };
     Some(Finding {
-        check: "treatment_not_applied",
+        check: Check::TreatmentNotApplied,
         grade: Grade::Void,
         evidence: format!(
             "{}: {declared} {} {}, and {} of {} responses had {} instead{}",
@@ -55,8 +55,9 @@ fn not_applied(record: &Record, index: usize, variant: &Variant) -> Option<Findi
                 other => other,
             },
             circumstances(variant, &failing, &trials),
-        ),
-        remedy: remedy(variant, &failing, &trials),
+        )
+        .into(),
+        remedy: remedy(variant, &failing, &trials).into(),
         variants: vec![index],
     })
 }
@@ -208,19 +209,18 @@ pub(super) fn trials(record: &Record, variant: usize) -> Vec<&Trial> {
 
 /// Leaves out what only repeats a graver finding about the same variants in other words.
 pub(super) fn said_once(findings: Vec<Finding>) -> Vec<Finding> {
-    let about = |check: &str| -> Vec<usize> {
+    let about = |check: Check| -> Vec<usize> {
         let of = findings.iter().filter(|finding| finding.check == check);
         of.flat_map(|finding| &finding.variants).copied().collect()
     };
-    let (untreated, lost) = (about("treatment_not_applied"), about("environment_lost"));
-    let repeats = |finding: &Finding| match finding.check {
-        "errors" | "no_success" => {
-            !finding.variants.is_empty() && finding.variants.iter().all(|variant| untreated.contains(variant))
+    let (untreated, lost) = (about(Check::TreatmentNotApplied), about(Check::EnvironmentLost));
+    let repeats = |finding: &Finding| {
+        let of = &finding.variants;
+        if matches!(finding.check, Check::Errors | Check::NoSuccess) {
+            return !of.is_empty() && of.iter().all(|variant| untreated.contains(variant));
         }
-        "nothing_observable" => {
-            finding.variants.iter().any(|variant| untreated.contains(variant) || lost.contains(variant))
-        }
-        _ => false,
+        let repeats = |variant| untreated.contains(variant) || lost.contains(variant);
+        finding.check == Check::NothingObservable && of.iter().any(repeats)
     };
     let repeated: Vec<bool> = findings.iter().map(repeats).collect();
     findings

@@ -9,10 +9,10 @@ use record::{Record, Slice, Trial};
 use stats::Effect;
 
 use super::order::{MARGIN_SHARE_MIN, chance};
-use super::{SERIES_ALPHA, drift, trials};
+use super::{SERIES_ALPHA, trials};
+use crate::metric::{log_over, of_slices};
 use crate::no_success;
-use crate::spread::{log_value, mean};
-use model::{Finding, Grade};
+use model::{Check, Finding, Grade};
 
 /// A trial of one slice is seen by its counts of 100 ms where a third of them has so many at least.
 pub const THIRD_BUCKETS_MIN: usize = 4;
@@ -53,13 +53,13 @@ pub(super) fn never_steady(record: &Record) -> Vec<Finding> {
     }
     let named: Vec<&str> = unsteady.iter().map(|(_, name)| *name).collect();
     vec![Finding {
-        check: "never_steady",
+        check: Check::NeverSteady,
         grade: Grade::Warning,
         evidence: format!(
             "{}: not seen steady within the {:.1} s of warm-up that the trials get",
             named.join(", "),
             warm_up.seconds
-        ),
+        ).into(),
         remedy: "warm-up may be inside the figures, for all variants alike; give a larger budget, or set design.warmup"
             .into(),
         variants: unsteady.iter().map(|(index, _)| *index).collect(),
@@ -81,12 +81,7 @@ fn of_variant(record: &Record, variant: usize) -> Option<Change> {
     if no_success::measured(record, variant).is_some() {
         return None;
     }
-    let metric = match record.header.plan.design.metric {
-        // A process has one peak: its work shows whether it is steady.
-        Metric::PeakMemory if record.is_open_loop() => Metric::CpuPerRequest,
-        Metric::PeakMemory => Metric::Throughput,
-        metric => metric,
-    };
+    let metric = of_slices(record.header.plan.design.metric, record);
     // The block that watched the warm-up had a longer one than all later ones.
     let watched = record.warm_up.as_ref().is_some_and(|warm_up| warm_up.measured);
     let counted =
@@ -103,13 +98,7 @@ fn of_trial(trial: &Trial, metric: Metric) -> Option<f64> {
         return of_counts(slice).filter(|_| metric == Metric::Throughput);
     }
     let third = slices.len().div_ceil(3);
-    let value = |slices: &[&Slice]| match metric {
-        Metric::Throughput | Metric::CpuPerRequest => drift::log_figure(slices.iter().copied(), metric),
-        _ => {
-            let logs: Option<Vec<f64>> = slices.iter().map(|slice| log_value(slice, metric)).collect();
-            mean(&logs?)
-        }
-    };
+    let value = |slices: &[&Slice]| log_over(metric, slices.iter().copied());
     let last = slices.len().checked_sub(third)?;
     Some(value(&slices[last..])? - value(slices.get(..third)?)?)
 }
@@ -134,10 +123,10 @@ fn of_counts(slice: &Slice) -> Option<f64> {
 
 fn finding(record: &Record, change: &Change) -> Finding {
     let percent = change.effect.value.exp_m1() * 100.0;
-    let rises = (percent > 0.0) == (change.metric == Metric::Throughput);
+    let rises = (percent > 0.0) == change.metric.wants_more();
     let plan = &record.header.plan;
     Finding {
-        check: "warm_up_inside",
+        check: Check::WarmUpInside,
         grade: Grade::Warning,
         evidence: format!(
             "{}: {} of the last third of a trial differs by {percent:+.1} % from that of the first ({} trials, t {:+.1}, by chance in {})",
@@ -146,7 +135,7 @@ fn finding(record: &Record, change: &Change) -> Finding {
             change.trials,
             change.effect.t,
             chance(change.effect.p),
-        ),
+        ).into(),
         remedy: if rises {
             "it still became faster while it was measured, so its figures are those of a service that is not warm yet, and variants may \
              differ in how far they are; set design.warmup longer, or give a larger budget"

@@ -6,7 +6,7 @@ use record::{Record, Witness};
 
 use super::treatment::{accept_encoding, is_expected, trials, values};
 use super::{BODY_BYTES_TOLERANCE, fruitless, measured, total};
-use model::{Finding, Grade};
+use model::{Check, Finding, Grade};
 
 /// Contents that differ by fewer bytes than this are not called different work, however short they are: another order of words in a
 /// greeting is none.
@@ -20,9 +20,9 @@ pub(super) fn different_work(record: &Record) -> Vec<Finding> {
         let difference = pair.requests().find_map(|(one, other)| pair.difference(&one, &other))?;
         let void = difference.void;
         Some(Finding {
-            check: "different_work",
+            check: Check::DifferentWork,
             grade: if void { Grade::Void } else { Grade::Warning },
-            evidence: format!("{}: {}", comparison.label, difference.evidence),
+            evidence: format!("{}: {}", comparison.label, difference.evidence).into(),
             remedy: if void {
                 "they do different work, so how fast they are says nothing about what is varied; have both answer alike, or say that \
                  the answer is what you vary: by load.path, or expect.body_bytes in the levels"
@@ -61,9 +61,10 @@ pub(super) fn different_bodies(record: &Record) -> Vec<Finding> {
             return None;
         }
         Some(Finding {
-            check: "different_bodies",
+            check: Check::DifferentBodies,
             grade: Grade::Warning,
-            evidence: format!("{}: {candidate:.0} bytes a response against {baseline:.0}", comparison.label),
+            evidence: format!("{}: {candidate:.0} bytes a response against {baseline:.0}", comparison.label)
+                .into(),
             remedy: "the two send different amounts; if that is not what you vary, they do different work"
                 .into(),
             variants: vec![comparison.baseline, comparison.candidate],

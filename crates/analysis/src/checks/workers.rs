@@ -5,7 +5,7 @@ use record::{Record, Trial};
 use super::percent;
 use crate::no_success;
 use crate::service::{Work, workers};
-use model::{Finding, Grade};
+use model::{Check, Finding, Grade};
 
 /// Of the trials of a variant, the part with one serving process from which on the variant is another than was asked for.
 const ALONE_SHARE_VOID: f64 = 0.5;
@@ -52,7 +52,7 @@ fn of_service(
         more => format!(", and fewer than asked for in {more} more"),
     };
     Some(Finding {
-        check: "workers_idle",
+        check: Check::WorkersIdle,
         grade: if void { Grade::Void } else { Grade::Warning },
         evidence: format!(
             "{}: {least} of {} workers of {service} did {} of its work in {} of {} trials{others}",
@@ -61,7 +61,7 @@ fn of_service(
             percent(done as f64 / all.max(1) as f64),
             worst.len(),
             seen.len(),
-        ),
+        ).into(),
         remedy: if void {
             "one process did what several were asked to do, so this is not what it is called; see in the record's logs whether the \
              workers started and share the port, and whether load.connections reaches them all"

@@ -1,13 +1,13 @@
 //! What a limit is held against: a value with its interval, and on which side of the limit it lies.
 
-use plan::{Limit, Metric};
+use plan::Limit;
 use record::{Record, Slice, Trial};
 use serde::Serialize;
-use stats::{Estimate, MeanInterval, Quantile};
+use stats::{Estimate, MeanInterval};
 
 use super::Ruling;
 use super::family::Family;
-use crate::metric::{BlockFigures, trial};
+use crate::metric::trial;
 
 /// A figure with its interval: a ratio, or an amount in responses per second, µs, bytes or as a share.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -58,25 +58,6 @@ impl Measured {
             _ => Ruling::Open,
         }
     }
-}
-
-/// A block's value, or what it is at least.
-pub(super) struct Bounded {
-    pub value: f64,
-    pub at_least: bool,
-}
-
-/// `None` where the block has no value above 0, or too few requests for a quantile.
-pub(super) fn bounded(block: &BlockFigures, metric: Metric, variant: usize) -> Option<Bounded> {
-    let figures = block.variants.get(variant)?.as_ref()?;
-    if metric.quantile().is_none() {
-        return Some(Bounded { value: figures.value(metric)?, at_least: false });
-    }
-    let (ns, at_least) = match figures.quantile(metric)? {
-        Quantile::Exact(ns) => (ns, false),
-        Quantile::AtLeast(ns) => (ns, true),
-    };
-    (ns > 0).then_some(Bounded { value: ns as f64 / 1e3, at_least })
 }
 
 /// The share of a variant's requests that failed: the wider of Wilson's interval, which takes requests as independent, and of that by t

@@ -4,23 +4,12 @@ use std::process::ExitCode;
 
 use analysis::{Asked, Dated, Essentials, Trend};
 use clap::Args;
-use plan::Metric;
+use model::Metric;
 use report::history::{Listed, Trended};
 
-use super::{known, marked, synchronised};
+use super::{gathered, known, marked};
 use crate::exit::Failed;
 use crate::{print, records};
-
-/// All metrics that a record may have figures of.
-const METRICS: [Metric; 7] = [
-    Metric::Throughput,
-    Metric::CpuPerRequest,
-    Metric::PeakMemory,
-    Metric::P50,
-    Metric::P90,
-    Metric::P99,
-    Metric::P999,
-];
 
 /// Flags of `history trend`.
 #[derive(Debug, Args)]
@@ -52,7 +41,7 @@ pub struct TrendArgs {
 /// # Errors
 /// If there is no such experiment, variant, machine or figure, or stdout cannot be written.
 pub fn run(args: &TrendArgs) -> anyhow::Result<ExitCode> {
-    let history = synchronised()?;
+    let history = gathered()?;
     known(&history, &args.experiment)?;
     let all = marked(&history);
     let of_it: Vec<(&Listed<'_>, &Essentials)> = all
@@ -93,8 +82,8 @@ pub fn run(args: &TrendArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn metric(text: &str) -> Result<Metric, String> {
-    let named = METRICS.into_iter().find(|metric| metric.name() == text);
-    named.ok_or_else(|| format!("the metrics are {}", METRICS.map(Metric::name).join(", ")))
+    let names = || Metric::ALL.iter().map(|metric| metric.name()).collect::<Vec<_>>().join(", ");
+    Metric::named(text).ok_or_else(|| format!("the metrics are {}", names()))
 }
 
 fn no_machine(asked: &str, marks: &[&str]) -> Failed {

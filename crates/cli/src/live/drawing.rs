@@ -1,4 +1,4 @@
-//! The live view as lines of text with styles: from a screen and the size of a terminal to a buffer of cells. Pure.
+//! The live view as lines of text with styles: from a state and the size of a terminal to a buffer of cells. Pure.
 //!
 //! Whatever does not fit is cut or counted, the most telling kept longest: where the run is, comparisons, variants.
 
@@ -9,7 +9,7 @@ use ratatui_core::text::{Line, Span};
 use report::{count, seconds, share};
 
 use super::keys::{Shown, Wish};
-use super::screen::Screen;
+use super::state::State;
 use super::{parts, words};
 
 /// From this height on parts have an empty line between them.
@@ -26,22 +26,22 @@ pub(super) const BAD: Style = Style::new().fg(Color::Red);
 
 /// What is drawn.
 #[derive(Debug, Clone, Copy)]
-pub struct View<'a> {
-    /// What the run has shown so far.
-    pub screen: &'a Screen,
+pub struct Frame<'a> {
+    /// The run so far.
+    pub state: &'a State,
     /// What the user wants to see, and to be done.
     pub shown: &'a Shown,
     /// The last lines of the services' logs, where they are shown.
     pub logs: &'a [String],
-    /// Seconds since the screen took in its last notice.
+    /// Seconds since the state took in its last update.
     pub since_s: f64,
 }
 
 /// Draws a view for a terminal of so many columns and rows. The buffer has as many rows as are needed, at most one less than the
 /// terminal, and leaves the last column free: what is written there wraps on some terminals.
-pub fn draw(view: View<'_>, columns: u16, rows: u16) -> Buffer {
+pub fn draw(frame: Frame<'_>, columns: u16, rows: u16) -> Buffer {
     let width = usize::from(columns.saturating_sub(1)).max(1);
-    let lines = lines(view, width, usize::from(rows.saturating_sub(1)).max(1));
+    let lines = lines(frame, width, usize::from(rows.saturating_sub(1)).max(1));
     let height = u16::try_from(lines.len()).unwrap_or(u16::MAX);
     let width = u16::try_from(width).unwrap_or(u16::MAX);
     let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
@@ -51,15 +51,15 @@ pub fn draw(view: View<'_>, columns: u16, rows: u16) -> Buffer {
     buffer
 }
 
-fn lines(view: View<'_>, width: usize, height: usize) -> Vec<Line<'static>> {
-    let mut head = vec![title(view.screen, width), place(view, width), doing(view)];
-    let mut foot = alerts(view.screen);
-    foot.extend(extra(view, height));
-    foot.push(keys(view.shown, width));
+fn lines(frame: Frame<'_>, width: usize, height: usize) -> Vec<Line<'static>> {
+    let mut head = vec![title(frame.state, width), place(frame, width), doing(frame)];
+    let mut foot = alerts(frame.state);
+    foot.extend(extra(frame, height));
+    foot.push(keys(frame.shown, width));
     let airy = height >= AIRY_ROWS;
     let gaps = if airy { 3 } else { 0 };
     let room = height.saturating_sub(head.len() + foot.len() + gaps);
-    let body = parts::Body::of(view.screen, width).within(room);
+    let body = parts::Body::of(frame.state, width).within(room);
     for part in [body.comparisons, body.variants] {
         if airy && !part.is_empty() {
             head.push(Line::default());
@@ -78,29 +78,25 @@ fn lines(view: View<'_>, width: usize, height: usize) -> Vec<Line<'static>> {
     head
 }
 
-fn title(screen: &Screen, width: usize) -> Line<'static> {
-    let question = screen.question.clone().unwrap_or_default();
-    let room = width.saturating_sub(parts::columns(&screen.experiment) + 2);
+fn title(state: &State, width: usize) -> Line<'static> {
+    let (name, question) = (state.plan().name.clone(), state.plan().question.clone().unwrap_or_default());
+    let room = width.saturating_sub(parts::columns(&name) + 2);
     Line::from(vec![
-        Span::styled(screen.experiment.clone(), BOLD),
+        Span::styled(name, BOLD),
         Span::raw("  "),
         Span::styled(parts::cut(&question, room), FAINT),
     ])
 }
 
 /// Which block, how long it took, how long it may still take; and the time once more as a bar, where there is room.
-fn place(view: View<'_>, width: usize) -> Line<'static> {
-    let mut place = view.screen.place;
-    if !view.screen.paused {
-        place.elapsed_s += view.since_s;
-        place.left_s = (place.left_s - view.since_s).max(0.0);
-    }
-    let text = words::position(&place);
+fn place(frame: Frame<'_>, width: usize) -> Line<'static> {
+    let (elapsed_s, left_s) = frame.state.times(frame.since_s);
+    let text = words::position(frame.state, frame.since_s);
     let room = width.saturating_sub(parts::columns(&text) + 2).min(30);
-    if width < TIME_BAR_FROM || room < 8 || place.left_s <= 0.0 {
+    if width < TIME_BAR_FROM || room < 8 || left_s <= 0.0 {
         return Line::from(parts::cut(&text, width));
     }
-    let share = place.elapsed_s / (place.elapsed_s + place.left_s);
+    let share = elapsed_s / (elapsed_s + left_s);
     let done = (share * room as f64).round() as usize;
     Line::from(vec![
         Span::raw(text),
@@ -110,23 +106,23 @@ fn place(view: View<'_>, width: usize) -> Line<'static> {
     ])
 }
 
-fn doing(view: View<'_>) -> Line<'static> {
-    let View { screen, shown, since_s, .. } = view;
+fn doing(frame: Frame<'_>) -> Line<'static> {
+    let Frame { state, shown, since_s, .. } = frame;
     match shown.wish {
         Wish::Stop => Line::styled("stopping: services are ended, then the report is drawn", WARN),
-        _ if screen.paused => {
+        _ if state.paused => {
             let text =
                 format!("paused for {}: nothing is measured; p goes on", seconds(since_s.floor().max(1.0)));
             Line::styled(text, WARN)
         }
-        Wish::Pause => Line::styled(format!("{}; pausing when that is done", screen.doing), WARN),
-        Wish::None => Line::from(screen.doing.clone()),
+        Wish::Pause => Line::styled(format!("{}; pausing when that is done", state.doing), WARN),
+        Wish::None => Line::from(state.doing.clone()),
     }
 }
 
 /// What is wrong, in lines of its own; that nothing is, in one.
-fn alerts(screen: &Screen) -> Vec<Line<'static>> {
-    let failures = &screen.failures;
+fn alerts(state: &State) -> Vec<Line<'static>> {
+    let failures = &state.failures;
     let mut lines = Vec::new();
     if failures.failed > 0 {
         let ways = failures.most_frequent();
@@ -138,25 +134,25 @@ fn alerts(screen: &Screen) -> Vec<Line<'static>> {
         let text = format!("none in {} requests", count(failures.requests));
         lines.push(Line::styled(format!("errors  {text}"), FAINT));
     }
-    if screen.steal_share > STEAL_TOLD {
-        let text = format!("the host gave {} of the CPU time to others", share(screen.steal_share));
+    if state.steal_share > STEAL_TOLD {
+        let text = format!("{} of the CPU time", share(state.steal_share));
         lines.push(Line::from(vec![Span::styled("steal   ", FAINT), Span::styled(text, WARN)]));
     }
     lines
 }
 
 /// What is shown only when it is asked for: help, logs.
-fn extra(view: View<'_>, height: usize) -> Vec<Line<'static>> {
+fn extra(frame: Frame<'_>, height: usize) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
-    if view.shown.help {
+    if frame.shown.help {
         lines.extend(HELP.iter().map(|(key, text)| {
             Line::from(vec![Span::styled(format!("{key:<8}"), BOLD), Span::styled(*text, FAINT)])
         }));
     }
-    if view.shown.logs {
+    if frame.shown.logs {
         lines.push(Line::styled("the services' last words, from the record's logs", FAINT));
         let room = (height / 3).max(3);
-        let logs = &view.logs[view.logs.len().saturating_sub(room)..];
+        let logs = &frame.logs[frame.logs.len().saturating_sub(room)..];
         lines.extend(logs.iter().map(|line| Line::from(format!("  {line}"))));
         if logs.is_empty() {
             lines.push(Line::styled("  nothing so far", FAINT));

@@ -1,10 +1,543 @@
 //! A run as events for other programs: one JSON object a line, versioned, as docs/events.md tells.
+//!
+//! What the record keeps is told in its own types where they fit a line. Lines go out from a thread of their own: whoever reads slowly, or
+//! not any more, holds nothing up.
 
-mod form;
-mod from_lab;
-mod stream;
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+
+use analysis::{Comparison, Conclusion, Outcome};
+use lab::{Doing, News, Progress, Update};
+use plan::{LookRule, Metric, Plan};
+use record::{EndReason, Event, Generator, Header, Record, Slice, SliceKind};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+use services::Preparing;
+
+use super::state::{Figures, State, Timed};
+use super::words;
+
+/// Version of this form; events and fields may be added within a version, never renamed or removed.
+const VERSION: u32 = 1;
+
+/// One line.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Line {
+    /// Version of this form, in the first line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    events_version: Option<u32>,
+    /// What happened.
+    #[serde(flatten)]
+    what: What,
+    /// Seconds since the run began, without those in which it was paused.
+    elapsed_s: f64,
+}
+
+/// What happened. Ratios are candidate over baseline, shares are parts of 1.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(tag = "event", rename_all = "snake_case")]
+enum What {
+    /// The run begins; always the first line.
+    Started(Started),
+    /// Generators are being connected: told as it begins, and about once a second.
+    Connecting {
+        /// Those that are waited for, in words.
+        waiting: Vec<String>,
+        /// For how long so far.
+        for_s: f64,
+    },
+    /// All generators are there, for the first time or once more.
+    Connected {
+        /// Who they are, in their order.
+        generators: Vec<Generator>,
+    },
+    /// A generator is gone.
+    GeneratorLost {
+        /// Number of the block under way, or of the last one; 0 before the first.
+        block: u32,
+        /// Its name.
+        generator: String,
+        /// What became of it, and what it last said.
+        why: String,
+    },
+    /// Data that services need is not there yet: told as it begins, and about once a second.
+    Preparing {
+        /// Its name in the experiment.
+        name: String,
+        /// What is being done about it.
+        doing: PreparingNow,
+        /// For how long it has been made.
+        for_s: f64,
+    },
+    /// Data that services need is there.
+    Prepared {
+        /// Its name in the experiment.
+        name: String,
+        /// Whether it was made just now; otherwise it was found.
+        made: bool,
+        /// How long that took.
+        took_s: f64,
+        /// Size of its files.
+        size_bytes: u64,
+    },
+    /// The rate that all variants get in open loop is settled.
+    RateChosen {
+        /// Requests due per second.
+        rate_per_s: f64,
+        /// The share of the slowest variant's capacity that was asked for; null where it was a rate.
+        capacity_share: Option<f64>,
+    },
+    /// A block begins.
+    BlockStarted {
+        /// Its number, from 1.
+        block: u32,
+        /// The variants in the order in which they are started.
+        order: Vec<String>,
+    },
+    /// Work on a trial begins.
+    Trial {
+        /// Number of the block; 0 before the first.
+        block: u32,
+        /// The variant; of those that take turns, the one whose turn is first.
+        variant: String,
+        /// What is done.
+        doing: Doing,
+    },
+    /// A slice ended.
+    Slice(SliceEnded),
+    /// A block is complete and counts.
+    BlockEnded {
+        /// Its number.
+        block: u32,
+        /// Blocks that count so far.
+        blocks: u32,
+        /// Blocks that were dropped so far.
+        blocks_dropped: u32,
+        /// Blocks that count in all at the most; null until that is settled.
+        blocks_planned: Option<u32>,
+        /// Seconds that the run may still take at the most.
+        left_s: f64,
+    },
+    /// What is known of a comparison after a block that counts.
+    Estimate(Estimated),
+    /// A block counts for nothing. Another takes its place.
+    BlockDropped {
+        /// Its number.
+        block: u32,
+        /// Why, in words with figures.
+        why: String,
+    },
+    /// The run waits, because the user wants it to.
+    Paused {
+        /// Number of the block under way, or of the last one.
+        block: u32,
+    },
+    /// It goes on.
+    Resumed {
+        /// Number of the block under way, or of the last one.
+        block: u32,
+        /// For how long it had waited.
+        paused_s: f64,
+    },
+    /// Captures of what explains the result begin.
+    Explaining {
+        /// Variants that are explained.
+        variants: usize,
+        /// Passes over them.
+        rounds: u32,
+        /// About how long that takes.
+        about_s: f64,
+    },
+    /// A window of load begins in which something is captured.
+    Capturing {
+        /// Number of the round, from 1.
+        round: u32,
+        /// The variant.
+        variant: String,
+        /// What is captured.
+        what: String,
+    },
+    /// Something that people are told in a sentence.
+    Notice {
+        /// The sentence.
+        text: String,
+    },
+    /// The run is over, and its record closed.
+    Ended {
+        /// Why: as in the record: `decided`, `interrupted` and so on; `record_failed` where the record could not be written.
+        reason: String,
+        /// The same in words, where there is more to say.
+        text: Option<String>,
+        /// Of a budget that was too small: one that is enough.
+        needed_s: Option<u64>,
+    },
+    /// The report; the last line unless there is a gate.
+    Report {
+        /// What `proofload report --json` prints of the record.
+        report: Value,
+    },
+    /// What the limits came to, where the run has a gate; the last line then.
+    Gate {
+        /// What `proofload gate --json` prints of the record.
+        gate: Value,
+    },
+}
+
+/// How a run begins.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct Started {
+    /// Version of Proofload.
+    proofload: String,
+    /// The experiment's name.
+    experiment: String,
+    /// Its question.
+    question: Option<String>,
+    /// The record's folder.
+    record: String,
+    /// Seed of every random choice.
+    seed: u64,
+    /// Time that the run may take.
+    budget_s: f64,
+    /// The smallest relative difference that matters.
+    margin_share: f64,
+    /// Metrics that get a verdict, the first deciding how much is measured.
+    metrics: Vec<Metric>,
+    /// Whether requests are due at a rate (`open`), or follow each other (`closed`).
+    #[serde(rename = "loop")]
+    load_loop: Loop,
+    /// Whether figures that tell who is ahead are withheld until the end, because the experiment looks once.
+    withheld: bool,
+    /// The variants' names.
+    variants: Vec<String>,
+    /// What is compared.
+    comparisons: Vec<Asked>,
+}
+
+/// A comparison that is asked for.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct Asked {
+    /// Reads as "candidate against baseline".
+    label: String,
+    /// The baseline's name.
+    baseline: String,
+    /// The candidate's name.
+    candidate: String,
+}
+
+/// How requests follow each other.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Loop {
+    /// Each connection sends its next request when the last one is done.
+    Closed,
+    /// Requests are due at times fixed beforehand.
+    Open,
+}
+
+/// What is done about data.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum PreparingNow {
+    /// Another run is making it.
+    Waiting,
+    /// It is being made.
+    Making,
+}
+
+/// A slice of a trial.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct SliceEnded {
+    /// Number of the block; 0 before the first.
+    block: u32,
+    /// The variant.
+    variant: String,
+    /// Whether it counts.
+    kind: SliceKind,
+    /// Length of its window, of all its turns together.
+    window_s: f64,
+    /// Windows that it is the sum of.
+    turns: u32,
+    /// Good responses per second; null where figures are withheld.
+    rate_per_s: Option<f64>,
+    /// Response times in open loop, in closed loop service times: the quantiles that rest on enough requests. Empty where figures are
+    /// withheld.
+    quantiles: Vec<SliceQuantile>,
+    /// Requests that there were to send; null where figures are withheld.
+    requests: Option<u64>,
+    /// Requests that did not end in an expected response.
+    failed: u64,
+    /// Share of the CPU time that the host gave to others meanwhile.
+    steal_share: f64,
+}
+
+/// A quantile of the times of a slice.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct SliceQuantile {
+    /// Which.
+    percent: f64,
+    /// Microseconds.
+    us: f64,
+    /// Whether that is a lower bound, because requests got no answer.
+    at_least: bool,
+}
+
+/// What is known of a comparison.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct Estimated {
+    /// Number of the block after which that is known.
+    block: u32,
+    /// Reads as "candidate against baseline".
+    comparison: String,
+    /// The metric.
+    metric: Metric,
+    /// Blocks that it rests on.
+    blocks: u32,
+    /// Whether figures are withheld until the end, because the experiment looks once. Then there are none.
+    withheld: bool,
+    /// Candidate over baseline; null where there is nothing to compare.
+    ratio: Option<f64>,
+    /// Ends of the interval; null where there are too few blocks for one, or no spread between them.
+    low: Option<f64>,
+    /// The upper end.
+    high: Option<f64>,
+    /// What it would be called if the run ended now; null before there is an interval.
+    outcome: Option<Outcome>,
+    /// Blocks in all that would decide it, where that can be told.
+    blocks_needed: Option<u32>,
+    /// What became of the side that never succeeded, in words.
+    no_success: Option<String>,
+}
+
+/// The first line.
+pub fn started(header: &Header, directory: &Path) -> Line {
+    let Plan { name, question, variants, comparisons, design, .. } = &header.plan;
+    let called = |index: usize| variants.get(index).map(|variant| variant.name.clone()).unwrap_or_default();
+    let asked = |asked: &plan::Comparison| Asked {
+        label: asked.label.clone(),
+        baseline: called(asked.baseline),
+        candidate: called(asked.candidate),
+    };
+    let started = Started {
+        proofload: header.proofload.clone(),
+        experiment: name.clone(),
+        question: question.clone(),
+        record: directory.display().to_string(),
+        seed: header.seed,
+        budget_s: design.budget.as_secs_f64(),
+        margin_share: design.margin,
+        metrics: design.metrics().collect(),
+        load_loop: if design.rate.is_some() { Loop::Open } else { Loop::Closed },
+        withheld: design.looks == LookRule::Once,
+        variants: (0..variants.len()).map(called).collect(),
+        comparisons: comparisons.iter().map(asked).collect(),
+    };
+    Line { events_version: Some(VERSION), what: What::Started(started), elapsed_s: 0.0 }
+}
+
+/// The lines that follow from an update, which `state` has taken in.
+pub fn of(state: &State, update: &Update<'_>) -> Vec<Line> {
+    let told = match update.news {
+        News::Event(event) => happened(state, event).into_iter().collect(),
+        News::Progress(Progress::Concluded(conclusion)) => concluded(state, conclusion),
+        News::Progress(progress) => under_way(state, progress).into_iter().collect(),
+    };
+    let line = |what| Line { events_version: None, what, elapsed_s: update.elapsed_s };
+    told.into_iter().map(line).collect()
+}
+
+/// How the run ended; of one whose record could not be written, that.
+pub fn ended(record: &Record) -> Line {
+    let reason = record.ended.as_ref().map(|ended| &ended.reason);
+    let needed_s = match reason {
+        Some(EndReason::BudgetTooSmall { needed_s }) => Some(*needed_s),
+        _ => None,
+    };
+    let text = reason.and_then(EndReason::why).map(str::to_owned);
+    let reason = reason.map_or("record_failed", EndReason::name).to_owned();
+    afterwards(record, What::Ended { reason, text, needed_s })
+}
+
+/// The last line of a run.
+pub fn report(record: &Record, report: Value) -> Line {
+    afterwards(record, What::Report { report })
+}
+
+/// What follows it where there is a gate.
+pub fn gate(record: &Record, gate: Value) -> Line {
+    afterwards(record, What::Gate { gate })
+}
+
+fn afterwards(record: &Record, what: What) -> Line {
+    let elapsed_s = record.ended.as_ref().map_or(0.0, |ended| ended.seconds);
+    Line { events_version: None, what, elapsed_s }
+}
+
+/// The line of an event; `None` of those that only the record has.
+fn happened(state: &State, event: &Event) -> Option<What> {
+    Some(match event {
+        Event::GeneratorsConnected(generators) => What::Connected { generators: generators.clone() },
+        Event::GeneratorLost(lost) => What::GeneratorLost {
+            block: lost.block,
+            generator: lost.generator.clone(),
+            why: lost.why.clone(),
+        },
+        Event::Prepared(prepared) => What::Prepared {
+            name: prepared.name.clone(),
+            made: prepared.made,
+            took_s: prepared.seconds,
+            size_bytes: prepared.bytes,
+        },
+        Event::RateChosen(chosen) => {
+            What::RateChosen { rate_per_s: chosen.per_s, capacity_share: chosen.share }
+        }
+        Event::BlockStarted { block, order } => {
+            let order = order.iter().map(|index| state.name(*index).to_owned()).collect();
+            What::BlockStarted { block: *block, order }
+        }
+        Event::Slice(slice) => What::Slice(slice_ended(state, slice)),
+        Event::BlockDropped { block, why } => What::BlockDropped { block: *block, why: why.clone() },
+        Event::Paused { block, seconds } => What::Resumed { block: *block, paused_s: *seconds },
+        Event::Ended(_) => What::Notice { text: words::said(News::Event(event))? },
+        Event::TrialStarted(_)
+        | Event::TrialEnded(_)
+        | Event::BlockEnded { .. }
+        | Event::WarmUpChosen(_)
+        | Event::SlicesChosen(_)
+        | Event::BlocksChosen { .. }
+        | Event::Captured(_) => return None,
+    })
+}
+
+fn under_way(state: &State, progress: Progress<'_>) -> Option<What> {
+    Some(match progress {
+        Progress::Connecting(connecting) => {
+            What::Connecting { waiting: connecting.waiting.to_vec(), for_s: connecting.for_now.as_secs_f64() }
+        }
+        Progress::Preparing { name, doing } => {
+            let (doing, for_s) = match doing {
+                Preparing::Waiting => (PreparingNow::Waiting, 0.0),
+                Preparing::Making(for_now) => (PreparingNow::Making, for_now.as_secs_f64()),
+            };
+            What::Preparing { name: name.to_owned(), doing, for_s }
+        }
+        Progress::Trial { doing, variant } => {
+            What::Trial { block: state.block(), variant: state.name(variant).to_owned(), doing }
+        }
+        Progress::Pausing => What::Paused { block: state.block() },
+        Progress::Explaining { variants, rounds, seconds } => {
+            What::Explaining { variants, rounds, about_s: seconds }
+        }
+        Progress::Capturing { round, kind, variant } => What::Capturing {
+            round,
+            variant: state.name(variant).to_owned(),
+            what: words::captured(kind).to_owned(),
+        },
+        Progress::NotExplained(_) => What::Notice { text: words::said(News::Progress(progress))? },
+        Progress::Concluded(_) => return None,
+    })
+}
+
+fn slice_ended(state: &State, slice: &Slice) -> SliceEnded {
+    let withheld = state.is_withheld();
+    let Figures { rate_per_s, times, requests, failed } = Figures::of(slice);
+    let quantile =
+        |timed: Timed| SliceQuantile { percent: timed.percent, us: timed.us, at_least: timed.at_least };
+    SliceEnded {
+        block: slice.block,
+        variant: state.name(slice.variant).to_owned(),
+        kind: slice.kind,
+        window_s: slice.counts.window_ns as f64 / 1e9,
+        turns: slice.turns,
+        rate_per_s: (!withheld).then_some(rate_per_s),
+        quantiles: times.into_iter().flatten().filter(|_| !withheld).map(quantile).collect(),
+        // How many there were tells the rate of a closed loop.
+        requests: (!withheld).then_some(requests),
+        failed,
+        steal_share: slice.machine.steal_share_max(),
+    }
+}
+
+fn concluded(state: &State, conclusion: &Conclusion) -> Vec<What> {
+    let ended = What::BlockEnded {
+        block: state.block(),
+        blocks: conclusion.blocks,
+        blocks_dropped: state.record.blocks_dropped(),
+        blocks_planned: state.record.blocks_planned,
+        left_s: state.left_s,
+    };
+    let estimate = |comparison| What::Estimate(estimated(state.block(), conclusion, comparison));
+    std::iter::once(ended).chain(conclusion.comparisons.iter().map(estimate)).collect()
+}
+
+fn estimated(block: u32, conclusion: &Conclusion, comparison: &Comparison) -> Estimated {
+    let estimate = comparison.estimate.as_ref();
+    let known = estimate.is_some() || matches!(comparison.outcome, Outcome::NoSuccess | Outcome::Void);
+    let ratio = estimate.map(|estimate| estimate.ratio);
+    Estimated {
+        block,
+        comparison: comparison.label.clone(),
+        metric: comparison.metric,
+        blocks: conclusion.blocks,
+        withheld: conclusion.awaits_look,
+        ratio: ratio.or(comparison.without_spread).or(comparison.ratio_so_far),
+        low: estimate.map(|estimate| estimate.low),
+        high: estimate.map(|estimate| estimate.high),
+        outcome: known.then_some(comparison.outcome),
+        blocks_needed: comparison.blocks_needed,
+        no_success: comparison.no_success.clone(),
+    }
+}
+
+/// Events on their way out.
+#[derive(Debug)]
+pub struct Stream {
+    lines: Sender<Vec<u8>>,
+    thread: JoinHandle<io::Result<()>>,
+}
+
+impl Stream {
+    /// Begins to write.
+    ///
+    /// # Errors
+    /// If no thread can be had.
+    pub fn begin() -> io::Result<Stream> {
+        let (lines, received) = channel();
+        let thread =
+            thread::Builder::new().name("events".into()).spawn(move || write_all(&received, io::stdout()))?;
+        Ok(Stream { lines, thread })
+    }
+
+    /// Sends a line.
+    pub fn send(&self, line: &Line) {
+        // Plain structs with text keys and finite numbers cannot fail to become JSON.
+        let mut text = serde_json::to_vec(line).unwrap_or_default();
+        text.push(b'\n');
+        // A writer that has ended tells why at the end.
+        let _ = self.lines.send(text);
+    }
+
+    /// Waits until all is written.
+    ///
+    /// # Errors
+    /// If stdout could not be written, but for a reader that went away: `| head` is no error.
+    pub fn finish(self) -> io::Result<()> {
+        drop(self.lines);
+        match self.thread.join() {
+            Ok(Err(error)) if error.kind() != ErrorKind::BrokenPipe => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn write_all(lines: &Receiver<Vec<u8>>, mut out: impl Write) -> io::Result<()> {
+    for line in lines {
+        out.write_all(&line).and_then(|()| out.flush())?;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests;
-
-pub use from_lab::{ended, gate, of, report, started};
-pub use stream::Stream;

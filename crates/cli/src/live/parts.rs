@@ -7,8 +7,7 @@ use report::{micros, rate, share};
 
 use super::bar::{Drawn, Mark, axis, sparkline};
 use super::drawing::{BAD, BOLD, FAINT, WARN};
-use super::screen::{Compared, Screen, SoFar, Trace};
-use super::slice::PERCENT;
+use super::state::{Compared, PERCENT, SoFar, State, Trace};
 use super::words;
 
 /// From this width on a comparison has all in one line.
@@ -37,23 +36,23 @@ pub struct Body {
 
 impl Body {
     /// All there is to show, however long.
-    pub fn of(screen: &Screen, width: usize) -> Body {
+    pub fn of(state: &State, width: usize) -> Body {
         let lines_each = if width >= ONE_LINE_FROM { 1 } else { 2 };
-        let labels = screen.comparisons.iter().map(|compared| columns(&compared.label));
+        let labels = state.comparisons.iter().map(|compared| columns(&compared.label));
         let widest = labels.max().unwrap_or(0).min(NAME_MAX);
-        let mut comparisons: Vec<Line> = screen
+        let mut comparisons: Vec<Line> = state
             .comparisons
             .iter()
-            .flat_map(|compared| comparison(compared, screen.margin, (width, widest)))
+            .flat_map(|compared| comparison(compared, state.plan().design.margin, (width, widest)))
             .collect();
         if !comparisons.is_empty() {
-            comparisons.push(legend(screen));
+            comparisons.push(legend(state));
         }
-        let table = Table::of(screen, width);
+        let table = Table::of(state, width);
         let mut variants = vec![table.heading()];
-        variants.extend(screen.variants.iter().map(|trace| table.line(trace)));
-        let mut latest: Vec<usize> = (0..screen.variants.len()).collect();
-        latest.sort_by_key(|index| std::cmp::Reverse(screen.variants[*index].touched));
+        variants.extend(state.variants.iter().map(|trace| table.line(trace)));
+        let mut latest: Vec<usize> = (0..state.variants.len()).collect();
+        latest.sort_by_key(|index| std::cmp::Reverse(state.variants[*index].touched));
         Body { comparisons, variants, lines_each, latest }
     }
 
@@ -157,21 +156,23 @@ fn standing(compared: &Compared, room: usize) -> Option<String> {
         (Outcome::Better, _) => vec!["better".to_owned()],
         (Outcome::Worse, _) => vec!["worse".to_owned()],
         (Outcome::Equivalent, _) => vec!["equivalent".to_owned()],
-        (Outcome::Inconclusive, Some(blocks)) => {
-            vec![
-                format!("open; about {blocks} blocks would decide"),
-                format!("open, about {blocks} blocks"),
-                "open".into(),
-            ]
+        (Outcome::Inconclusive, needed) => {
+            let about = |blocks| {
+                [
+                    format!("inconclusive; about {blocks} blocks would decide"),
+                    format!("needs about {blocks} blocks"),
+                ]
+            };
+            let told = needed.map(about).into_iter().flatten();
+            told.chain(["inconclusive".to_owned(), "unclear".to_owned()]).collect()
         }
-        (Outcome::Inconclusive, None) => vec!["open".to_owned()],
         (Outcome::NoSuccess | Outcome::Void, _) => Vec::new(),
     };
     words.into_iter().find(|words| columns(words) <= room)
 }
 
-fn legend(screen: &Screen) -> Line<'static> {
-    let margin = share(screen.margin);
+fn legend(state: &State) -> Line<'static> {
+    let margin = share(state.plan().design.margin);
     Line::styled(format!("  │ no difference  ┊ margin {margin}  ● estimate  ━ interval"), FAINT)
 }
 
@@ -189,8 +190,8 @@ struct Table {
 }
 
 impl Table {
-    fn of(screen: &Screen, width: usize) -> Table {
-        let longest = screen.variants.iter().map(|trace| columns(&trace.name)).max().unwrap_or(0);
+    fn of(state: &State, width: usize) -> Table {
+        let longest = state.variants.iter().map(|trace| columns(&trace.name)).max().unwrap_or(0);
         let longest = longest.max("variant".len()).min(NAME_MAX);
         // Name, then twice: two blanks, a sparkline, a figure.
         let rest = |columns: usize| width.saturating_sub(longest.min(width / 3) + columns * (2 + FIGURE));
@@ -198,8 +199,8 @@ impl Table {
         let columns = if both { 2 } else { 1 };
         let spark = (rest(columns) / columns).clamp(*SPARK.start(), *SPARK.end());
         let name = longest.min(width.saturating_sub(columns * (2 + FIGURE + spark)).max(8));
-        let (open_loop, withheld) = (screen.open_loop, screen.withheld);
-        Table { name, spark, both, percent: percent(screen), open_loop, withheld }
+        let (open_loop, withheld) = (state.record.is_open_loop(), state.is_withheld());
+        Table { name, spark, both, percent: percent(state), open_loop, withheld }
     }
 
     fn heading(&self) -> Line<'static> {
@@ -238,11 +239,11 @@ impl Table {
 
 /// The quantile of times that is shown: in closed loop the median; in open loop the highest that all slices so far have enough
 /// requests for.
-fn percent(screen: &Screen) -> f64 {
-    let slices = || screen.variants.iter().flat_map(|trace| &trace.slices);
+fn percent(state: &State) -> f64 {
+    let slices = || state.variants.iter().flat_map(|trace| &trace.slices);
     let known = |percent: &f64| slices().all(|slice| slice.requests == 0 || slice.us(*percent).is_some());
     let highest = PERCENT.iter().rev().copied().find(known);
-    highest.filter(|_| screen.open_loop).unwrap_or(PERCENT[0])
+    highest.filter(|_| state.record.is_open_loop()).unwrap_or(PERCENT[0])
 }
 
 /// Columns that a text takes on a terminal.

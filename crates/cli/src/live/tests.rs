@@ -1,21 +1,78 @@
 //! What people see while a run goes on, from a kept record told once more.
 
-use lab::{Doing, Notice, Progress};
-use ratatui_core::buffer::Buffer;
-use record::{ContractFailure, FailureKind, Record, Slice};
+use std::path::Path;
 
-use super::drawing::{View, draw};
+use analysis::conclude;
+use lab::{Doing, News, Progress, Update};
+use ratatui_core::buffer::Buffer;
+use record::{Block, ContractFailure, Event, FailureKind, Record, Slice};
+
+use super::drawing::{Frame, draw};
 use super::keys::{Shown, Wish};
-use super::plain::Plain;
-use super::replay::{kept, replay, screen};
-use super::screen::Screen;
+use super::state::State;
+use super::words::Plain;
 
 const KEYS: Shown = Shown { keys: true, wish: Wish::None, logs: false, help: false };
 
-fn shown(screen: &Screen, shown: &Shown, (columns, rows): (u16, u16)) -> String {
+/// The record that other crates' tests read, too: two variants, the second 25 % faster.
+pub fn kept() -> Record {
+    record::open(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1")))
+        .expect("the kept record opens")
+}
+
+/// Tells the first blocks of a record once more, as the lab would have told it.
+pub fn replay(record: &Record, blocks: usize, tell: &mut dyn FnMut(&Update<'_>)) {
+    let (mut so_far, mut elapsed_s) = (record.clone(), 0.0);
+    so_far.ended = None;
+    for (index, block) in record.blocks.iter().take(blocks).enumerate() {
+        let mut told = |news: News<'_>, elapsed_s: f64| {
+            let left_s = record.header.plan.design.budget.as_secs_f64() - elapsed_s;
+            tell(&Update { elapsed_s, left_s, news });
+        };
+        if let Some(blocks) = record.blocks_planned.filter(|_| index == 3) {
+            told(News::Event(&Event::BlocksChosen { blocks }), elapsed_s);
+        }
+        trials(block, &mut |news, within_s| told(news, elapsed_s + within_s));
+        elapsed_s += block.seconds.unwrap_or(0.0);
+        so_far.blocks = record.blocks[..=index].to_vec();
+        told(News::Progress(Progress::Concluded(&conclude(&so_far))), elapsed_s);
+    }
+}
+
+fn trials(block: &Block, tell: &mut dyn FnMut(News<'_>, f64)) {
+    let mut within_s = 0.0;
+    let (number, order) = (block.number, block.order.clone());
+    tell(News::Event(&Event::BlockStarted { block: number, order }), within_s);
+    for trial in &block.trials {
+        tell(trial_news(Doing::Starting, trial.variant()), within_s);
+    }
+    let slices = |index: usize| block.trials.iter().filter_map(move |trial| trial.slices.get(index));
+    let most = block.trials.iter().map(|trial| trial.slices.len()).max().unwrap_or(0);
+    for index in 0..most {
+        let doing = if index == 0 { Doing::WarmingUp } else { Doing::Measuring };
+        tell(trial_news(doing, block.order[0]), within_s);
+        within_s += slices(index).map(|slice| slice.counts.window_ns as f64 / 1e9).sum::<f64>();
+        for slice in slices(index) {
+            tell(News::Event(&Event::Slice(Box::new(slice.clone()))), within_s);
+        }
+    }
+}
+
+fn trial_news(doing: Doing, variant: usize) -> News<'static> {
+    News::Progress(Progress::Trial { doing, variant })
+}
+
+/// The state after the first blocks of a record.
+fn state(record: &Record, blocks: usize) -> State {
+    let mut state = State::of(record.header.clone());
+    replay(record, blocks, &mut |update| state.take_in(update));
+    state
+}
+
+fn shown(state: &State, shown: &Shown, (columns, rows): (u16, u16)) -> String {
     let logs =
         ["block-07-level-0-api: listening on 4711".to_owned(), "block-07-level-0-api: 表 é".to_owned()];
-    text(&draw(View { screen, shown, logs: &logs, since_s: 1.2 }, columns, rows))
+    text(&draw(Frame { state, shown, logs: &logs, since_s: 1.2 }, columns, rows))
 }
 
 fn text(buffer: &Buffer) -> String {
@@ -23,16 +80,10 @@ fn text(buffer: &Buffer) -> String {
     (0..buffer.area.height).map(|at| row(at).trim_end().to_owned() + "\n").collect()
 }
 
-fn at(screen: &Screen, notice: &Notice<'_>, tell: &mut dyn FnMut(&Progress<'_>)) {
-    let place = screen.place;
-    tell(&Progress {
-        block: place.block,
-        dropped: place.dropped,
-        blocks_planned: place.planned,
-        elapsed_s: place.elapsed_s,
-        left_s: place.left_s,
-        notice,
-    });
+/// Takes in something more, with no time passed.
+fn at(state: &mut State, progress: Progress<'_>) {
+    let news = News::Progress(progress);
+    state.take_in(&Update { elapsed_s: state.elapsed_s, left_s: state.left_s, news });
 }
 
 /// The record with another plan, and every slice changed.
@@ -46,33 +97,31 @@ fn other(change: impl Fn(&mut Record), slice: impl Fn(&mut Slice)) -> Record {
 
 #[test]
 fn the_view_at_sixty_eighty_and_a_hundred_and_twenty_columns() {
-    let mut screen = screen(&kept(), 7);
-    at(&screen.clone(), &Notice::Trial(Doing::Measuring, "level-0"), &mut |progress| {
-        screen.take_in(progress)
-    });
+    let mut state = state(&kept(), 7);
+    at(&mut state, Progress::Trial { doing: Doing::Measuring, variant: 0 });
     for columns in [60, 80, 120] {
-        insta::assert_snapshot!(format!("{columns}_columns"), shown(&screen, &KEYS, (columns, 30)));
+        insta::assert_snapshot!(format!("{columns}_columns"), shown(&state, &KEYS, (columns, 30)));
     }
     // Narrower than it is made for: cut, and no panic.
     for columns in 1..60 {
-        let text = shown(&screen, &KEYS, (columns, 24));
+        let text = shown(&state, &KEYS, (columns, 24));
         assert!(text.lines().all(|line| line.chars().count() < usize::from(columns).max(2)), "{text}");
     }
 }
 
 #[test]
 fn before_there_is_an_interval_and_where_nothing_may_be_shown() {
-    let begun = Screen::of(&kept().header.plan);
+    let begun = State::of(kept().header);
     insta::assert_snapshot!("begun", shown(&begun, &KEYS, (80, 24)));
-    insta::assert_snapshot!("no_interval_yet", shown(&screen(&kept(), 3), &KEYS, (80, 24)));
+    insta::assert_snapshot!("no_interval_yet", shown(&state(&kept(), 3), &KEYS, (80, 24)));
     let once = other(|record| record.header.plan.design.looks = plan::LookRule::Once, |_| ());
-    let text = shown(&screen(&once, 8), &KEYS, (80, 24));
+    let text = shown(&state(&once, 8), &KEYS, (80, 24));
     insta::assert_snapshot!("withheld", text);
     let mut plain = Plain::default();
-    let mut screen = Screen::of(&once.header.plan);
-    replay(&once, 8, &mut |progress| {
-        screen.take_in(progress);
-        let line = plain.line(&screen, progress).unwrap_or_default();
+    let mut state = State::of(once.header.clone());
+    replay(&once, 8, &mut |update| {
+        state.take_in(update);
+        let line = plain.line(&state, update).unwrap_or_default();
         assert!(!line.contains("level-0 ") && !line.contains('%'), "{line}");
     });
 }
@@ -90,20 +139,17 @@ fn what_is_wrong_is_shown_with_the_most_frequent_cause() {
         },
     );
     let paused = Shown { wish: Wish::Pause, ..KEYS };
-    let mut screen = screen(&record, 6);
-    let going_to = shown(&screen, &paused, (80, 24));
-    at(&screen.clone(), &Notice::Paused, &mut |progress| screen.take_in(progress));
-    let stopping = shown(&screen, &Shown { wish: Wish::Stop, ..KEYS }, (80, 24));
-    insta::assert_snapshot!(
-        "wrong",
-        format!("{going_to}\n{}\n{stopping}", shown(&screen, &paused, (80, 24)))
-    );
+    let mut state = state(&record, 6);
+    let going_to = shown(&state, &paused, (80, 24));
+    at(&mut state, Progress::Pausing);
+    let stopping = shown(&state, &Shown { wish: Wish::Stop, ..KEYS }, (80, 24));
+    insta::assert_snapshot!("wrong", format!("{going_to}\n{}\n{stopping}", shown(&state, &paused, (80, 24))));
 }
 
 #[test]
 fn help_and_logs_are_shown_when_asked_for_and_whatever_there_is_the_keys_stay() {
     let all = Shown { help: true, logs: true, ..KEYS };
-    insta::assert_snapshot!("help_and_logs", shown(&screen(&kept(), 7), &all, (80, 40)));
+    insta::assert_snapshot!("help_and_logs", shown(&state(&kept(), 7), &all, (80, 40)));
     let many = other(
         |record| {
             let plan = &mut record.header.plan;
@@ -114,11 +160,11 @@ fn help_and_logs_are_shown_when_asked_for_and_whatever_there_is_the_keys_stay() 
         },
         |_| (),
     );
-    let screen = screen(&many, 2);
-    insta::assert_snapshot!("many", shown(&screen, &KEYS, (80, 24)));
+    let state = state(&many, 2);
+    insta::assert_snapshot!("many", shown(&state, &KEYS, (80, 24)));
     for rows in 1..40 {
         for shown_keys in [&KEYS, &all] {
-            let text = shown(&screen, shown_keys, (70, rows));
+            let text = shown(&state, shown_keys, (70, rows));
             assert!(text.lines().count() <= usize::from(rows.max(2) - 1), "{rows}: {text}");
             assert!(text.lines().last().is_some_and(|line| line.starts_with("q stop")), "{rows}: {text}");
         }
@@ -128,11 +174,11 @@ fn help_and_logs_are_shown_when_asked_for_and_whatever_there_is_the_keys_stay() 
 #[test]
 fn plain_lines_come_once_a_block_and_now_and_then() {
     let record = kept();
-    let (mut screen, mut plain, mut lines) =
-        (Screen::of(&record.header.plan), Plain::default(), String::new());
-    replay(&record, 7, &mut |progress| {
-        screen.take_in(progress);
-        lines.extend(plain.line(&screen, progress).map(|line| line + "\n"));
+    let (mut state, mut plain, mut lines) =
+        (State::of(record.header.clone()), Plain::default(), String::new());
+    replay(&record, 7, &mut |update| {
+        state.take_in(update);
+        lines.extend(plain.line(&state, update).map(|line| line + "\n"));
     });
     insta::assert_snapshot!("plain", lines);
 }

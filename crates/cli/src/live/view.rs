@@ -1,6 +1,6 @@
 //! The live view at work: one small thread that draws it, reads keys, and waits for the rest of the time.
 //!
-//! The lab's thread only folds notices in and wakes it, so that a terminal that stands still holds up nothing that is measured. Within
+//! The lab's thread only folds updates in and wakes it, so that a terminal that stands still holds up nothing that is measured. Within
 //! a slice it draws once a second: the time passes, nothing else.
 
 use std::io::{self, Read, Write};
@@ -10,17 +10,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use lab::{Progress, Stop};
+use lab::{News, Stop, Update};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, getpid, kill_process};
 use signal_hook::consts::SIGWINCH;
 use signal_hook::low_level::{pipe, unregister};
 
-use super::drawing::{self, draw};
+use super::drawing::{Frame, draw};
 use super::keys::{Act, Shown, Wish, keys};
-use super::screen::Screen;
+use super::state::State;
 use super::surface::Surface;
-use super::{is_worth_drawing, logs, terminal};
+use super::{logs, terminal};
 use crate::signals;
 
 /// Without news it is drawn so often: the time passes.
@@ -31,25 +31,25 @@ const AT_MOST_EVERY: Duration = Duration::from_millis(100);
 /// The live view.
 #[derive(Debug)]
 pub struct View {
-    voice: Voice,
+    handle: Handle,
     thread: Option<JoinHandle<()>>,
 }
 
 /// Tells the view's thread something.
 #[derive(Debug, Clone)]
-pub struct Voice(Arc<Shared>);
+pub struct Handle(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    state: Mutex<State>,
+    inner: Mutex<Inner>,
     /// Wakes the thread by any byte. Never waits: where many bytes lie already, one more tells nothing new.
     wake: UnixStream,
 }
 
 #[derive(Debug)]
-struct State {
-    screen: Screen,
-    /// When the screen took in its last notice.
+struct Inner {
+    state: State,
+    /// When the state took in its last update.
     noticed: Instant,
     shown: Shown,
     /// What is to be said above the view.
@@ -58,7 +58,7 @@ struct State {
 }
 
 /// What the thread has for itself.
-struct Hand {
+struct Painter {
     shared: Arc<Shared>,
     woken: UnixStream,
     stop: Stop,
@@ -69,30 +69,30 @@ struct Hand {
     drawn: Option<Instant>,
 }
 
-impl Voice {
+impl Handle {
     /// Says a text above the view; on stderr where there is no view any more.
     pub fn say(&self, text: &str) {
-        let mut state = self.0.state();
-        if state.ended {
-            drop(state);
+        let mut inner = self.0.lock();
+        if inner.ended {
+            drop(inner);
             return crate::print::talk(text);
         }
-        state.said.push(text.to_owned());
-        drop(state);
+        inner.said.push(text.to_owned());
+        drop(inner);
         self.0.wake();
     }
 
     /// Says likewise that the run stops, and shows it: whether that came by a key or by a signal.
     pub fn stopping(&self, text: &str) {
-        self.0.state().shown.wish = Wish::Stop;
+        self.0.lock().shown.wish = Wish::Stop;
         self.say(text);
     }
 }
 
 impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
         // Whatever a panic elsewhere left half done is only shown.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn wake(&self) {
@@ -105,49 +105,51 @@ impl View {
     ///
     /// # Errors
     /// If no thread or socket can be had.
-    pub fn begin(screen: Screen, logs: PathBuf, stop: Stop, styled: bool) -> io::Result<View> {
+    pub fn begin(state: State, logs: PathBuf, stop: Stop, styled: bool) -> io::Result<View> {
         let (wake, woken) = UnixStream::pair()?;
         for end in [&wake, &woken] {
             end.set_nonblocking(true)?;
         }
         let keys = io::IsTerminal::is_terminal(&io::stdin());
         let shown = Shown { keys, ..Shown::default() };
-        let state = State { screen, noticed: Instant::now(), shown, said: Vec::new(), ended: false };
-        let shared = Arc::new(Shared { state: Mutex::new(state), wake });
+        let inner = Inner { state, noticed: Instant::now(), shown, said: Vec::new(), ended: false };
+        let shared = Arc::new(Shared { inner: Mutex::new(inner), wake });
         let surface = Surface::new(styled);
-        let mut hand = Hand { shared: Arc::clone(&shared), woken, stop, logs, surface, keys, drawn: None };
+        let mut painter =
+            Painter { shared: Arc::clone(&shared), woken, stop, logs, surface, keys, drawn: None };
         terminal::leave_on_panic();
         signals::on_suspend(terminal::leave)?;
-        let thread = thread::Builder::new().name("view".into()).spawn(move || hand.work())?;
-        Ok(View { voice: Voice(shared), thread: Some(thread) })
+        let thread = thread::Builder::new().name("view".into()).spawn(move || painter.work())?;
+        Ok(View { handle: Handle(shared), thread: Some(thread) })
     }
 
     /// Takes in what just happened.
-    pub fn take_in(&self, progress: &Progress<'_>) {
-        let mut state = self.voice.0.state();
-        state.screen.take_in(progress);
-        state.noticed = Instant::now();
-        drop(state);
-        if is_worth_drawing(progress.notice) {
-            self.voice.0.wake();
+    pub fn take_in(&self, update: &Update<'_>) {
+        let mut inner = self.handle.0.lock();
+        inner.state.take_in(update);
+        inner.noticed = Instant::now();
+        drop(inner);
+        // What happened is shown along with what is done next.
+        if let News::Progress(_) = update.news {
+            self.handle.0.wake();
         }
     }
 
-    /// Looks at the screen.
-    pub fn with_screen<T>(&self, look: impl FnOnce(&Screen) -> T) -> T {
-        look(&self.voice.0.state().screen)
+    /// Looks at the state.
+    pub fn with_state<T>(&self, look: impl FnOnce(&State) -> T) -> T {
+        look(&self.handle.0.lock().state)
     }
 
     /// What says something above the view.
-    pub fn voice(&self) -> Voice {
-        self.voice.clone()
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
     }
 
     /// Takes the view away and puts the terminal back.
     pub fn end(&mut self) {
         let Some(thread) = self.thread.take() else { return };
-        self.voice.0.state().ended = true;
-        self.voice.0.wake();
+        self.handle.0.lock().ended = true;
+        self.handle.0.wake();
         // One that panicked has put the terminal back already.
         let _ = thread.join();
     }
@@ -159,11 +161,11 @@ impl Drop for View {
     }
 }
 
-impl Hand {
+impl Painter {
     fn work(&mut self) {
         // Without it a new size is seen a second later.
         let resized = self.shared.wake.try_clone().and_then(|wake| pipe::register(SIGWINCH, wake));
-        while !self.shared.state().ended {
+        while !self.shared.lock().ended {
             self.follow_the_shell();
             if terminal::is_taken() {
                 self.draw();
@@ -199,21 +201,21 @@ impl Hand {
 
     fn draw(&mut self) {
         let Some((columns, rows)) = terminal::size() else { return };
-        let wants_logs = self.shared.state().shown.logs;
+        let wants_logs = self.shared.lock().shown.logs;
         let logs = if wants_logs { logs::last_lines(&self.logs) } else { Vec::new() };
         let (buffer, said) = {
-            let mut state = self.shared.state();
-            let said = std::mem::take(&mut state.said);
-            let since_s = state.noticed.elapsed().as_secs_f64();
-            let view = drawing::View { screen: &state.screen, shown: &state.shown, logs: &logs, since_s };
-            (draw(view, columns, rows), said)
+            let mut inner = self.shared.lock();
+            let said = std::mem::take(&mut inner.said);
+            let since_s = inner.noticed.elapsed().as_secs_f64();
+            let frame = Frame { state: &inner.state, shown: &inner.shown, logs: &logs, since_s };
+            (draw(frame, columns, rows), said)
         };
         put(&self.surface.paint(&said, &buffer, columns));
         self.drawn = Some(Instant::now());
     }
 
     fn say_plainly(&mut self) {
-        let said = std::mem::take(&mut self.shared.state().said);
+        let said = std::mem::take(&mut self.shared.lock().said);
         said.iter().for_each(|text| crate::print::talk(text));
     }
 
@@ -233,7 +235,7 @@ impl Hand {
         }
         // News come in twos and threes: what comes within a moment is drawn together.
         let rest = self.drawn.map(|drawn| AT_MOST_EVERY.saturating_sub(drawn.elapsed()));
-        if let Some(rest) = rest.filter(|rest| !rest.is_zero() && !self.shared.state().ended) {
+        if let Some(rest) = rest.filter(|rest| !rest.is_zero() && !self.shared.lock().ended) {
             thread::sleep(rest);
         }
         let mut bytes = [0; 64];
@@ -250,7 +252,7 @@ impl Hand {
             Err(_) => return self.keys = false,
         };
         for key in keys(&bytes[..count]) {
-            let act = self.shared.state().shown.press(key);
+            let act = self.shared.lock().shown.press(key);
             match act {
                 Some(Act::SetPaused(paused)) => self.stop.set_paused(paused),
                 // The very same as a Ctrl-C, so that there is one way to stop.

@@ -1,10 +1,10 @@
-//! Windows that the real rig captures of real services, without the run around them: what each kind of window must have, whatever the
+//! Windows that the real environment captures of real services, without the run around them: what each kind of window must have, whatever the
 //! service is started as.
 
 use std::fs;
 use std::io::Write;
 
-use lab::{CaptureSpec, Helpers, Rig, SliceSpec, Start, Stop, World};
+use lab::{CaptureSpec, Environment, Helpers, RealEnvironment, SliceSpec, Start, Stop};
 use record::{AgentSeen, Capture, CaptureKind, CapturedService, SliceKind};
 
 use crate::place::{Place, SERVICE};
@@ -22,20 +22,26 @@ fn captured(place: &Place, service: &str, load: &str) -> Vec<Capture> {
     fs::create_dir_all(place.record().join("logs")).expect("a folder for logs");
     let warden =
         services::Warden { command: vec![env!("CARGO_BIN_EXE_proofload").into(), "__warden".into()] };
-    let mut rig =
-        Rig::new(plan, Helpers { warden, generate: &["generate"] }, place.record(), Stop::default());
+    let mut environment = RealEnvironment::new(
+        plan,
+        Helpers { warden, generate: &["generate"] },
+        place.record(),
+        Stop::default(),
+    );
     let start = Start { block: 1, variant: 0, padding_bytes: 7, requests_seed: 1, capture: Some(1) };
-    rig.start(start).expect("it starts");
-    rig.load(0, SliceSpec { kind: SliceKind::WarmUp, seconds: 0.3, open: None }).expect("it is warmed up");
+    environment.start(start).expect("it starts");
+    environment
+        .load(0, SliceSpec { kind: SliceKind::WarmUp, seconds: 0.3, open: None })
+        .expect("it is warmed up");
     let spec = |kind| CaptureSpec { round: 1, kind, seconds: 0.6, open: None };
     let mut captures: Vec<Capture> =
-        KINDS.iter().map(|kind| rig.capture(0, spec(*kind)).expect("it is captured")).collect();
-    match rig.capture(0, spec(CaptureKind::Native)) {
+        KINDS.iter().map(|kind| environment.capture(0, spec(*kind)).expect("it is captured")).collect();
+    match environment.capture(0, spec(CaptureKind::Native)) {
         Ok(capture) => captures.push(capture),
         // Not every kernel lets everybody.
         Err(why) => assert!(why.to_string().starts_with("no native stacks: "), "{why}"),
     }
-    let ended = rig.stop(0).expect("it lived");
+    let ended = environment.stop(0).expect("it lived");
     assert_eq!((ended.killed, ended.leftovers), (Vec::<String>::new(), Vec::<String>::new()));
     captures
 }

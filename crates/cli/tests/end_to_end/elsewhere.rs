@@ -1,4 +1,4 @@
-//! Services on other machines, as the rig has them, with this very program attending to them at the other end of two pipes: what of a
+//! Services on other machines, as runs have them, with this very program attending to them at the other end of two pipes: what of a
 //! trial is known here, and what happens when one of the machines is gone. That they are reached by SSH is another test's business.
 
 use std::collections::BTreeMap;
@@ -6,7 +6,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use lab::{Attendants, CaptureSpec, Failure, Helpers, Reached, Rig, SliceSpec, Start, Stop, World};
+use lab::{
+    Attendants, CaptureSpec, Environment, Failure, Helpers, Reached, RealEnvironment, SliceSpec, Start, Stop,
+};
 use plan::Plan;
 use record::{CaptureKind, SliceKind};
 
@@ -47,8 +49,8 @@ budget = "60s"
     path
 }
 
-/// A rig whose machines elsewhere are programs on this one, and their numbers.
-fn rig(place: &Place, plan: Plan) -> (Rig, BTreeMap<String, u32>) {
+/// An environment whose machines elsewhere are programs on this one, and their numbers.
+fn environment(place: &Place, plan: Plan) -> (RealEnvironment, BTreeMap<String, u32>) {
     fs::create_dir_all(place.record().join("logs")).expect("a folder for logs");
     let warden =
         services::Warden { command: vec![env!("CARGO_BIN_EXE_proofload").into(), "__warden".into()] };
@@ -72,7 +74,7 @@ fn rig(place: &Place, plan: Plan) -> (Rig, BTreeMap<String, u32>) {
     let numbers =
         numbers.iter().map(|(host, file)| (host.clone(), number(file).expect("a number"))).collect();
     let helpers = Helpers { warden, generate: &["generate"] };
-    (Rig::new(plan, helpers, place.record(), Stop::default()).with(attendants), numbers)
+    (RealEnvironment::new(plan, helpers, place.record(), Stop::default()).with(attendants), numbers)
 }
 
 fn started(capture: Option<u32>) -> Start {
@@ -83,8 +85,8 @@ fn started(capture: Option<u32>) -> Start {
 fn a_trial_on_two_other_machines_is_known_here_as_one_of_this_machine_is() {
     let place = Place::new();
     let plan = plan::read(&experiment(&place)).expect("a plan");
-    let (mut rig, _) = rig(&place, plan);
-    let trial = rig.start(started(None)).expect("it starts");
+    let (mut environment, _) = environment(&place, plan);
+    let trial = environment.start(started(None)).expect("it starts");
     let hosts: Vec<Option<&str>> = trial.services.iter().map(|service| service.host.as_deref()).collect();
     assert_eq!(hosts, [Some(DB), Some(API)]);
     let api = &trial.services[1];
@@ -94,7 +96,7 @@ fn a_trial_on_two_other_machines_is_known_here_as_one_of_this_machine_is() {
     assert!(!api.cpus.is_empty() && !trial.cpus_shared && trial.witnesses[0].status == 200);
 
     let spec = SliceSpec { kind: SliceKind::Measured, seconds: 0.3, open: None };
-    let slice = rig.load(0, spec).expect("it is loaded");
+    let slice = environment.load(0, spec).expect("it is loaded");
     let cpu_ns = |name: &str| {
         let used = slice.services.iter().find(|used| used.service == name).expect("both are told");
         (used.cpu_ns, used.processes)
@@ -112,7 +114,7 @@ fn a_trial_on_two_other_machines_is_known_here_as_one_of_this_machine_is() {
     assert!(there.spin_ns.is_some() && there.tcp.is_none() && slice.machine.tcp.is_some(), "{there:?}");
     assert!(there.cpu_pressure_share.is_some() == slice.machine.cpu_pressure_share.is_some());
 
-    let ended = rig.stop(0).expect("it lived");
+    let ended = environment.stop(0).expect("it lived");
     assert_eq!((ended.killed, ended.leftovers), (Vec::<String>::new(), Vec::<String>::new()));
     assert!(ended.peak_rss_bytes_by_service.values().all(|bytes| *bytes > 10_000_000));
     assert_eq!(ended.processes_by_service["api"].len(), 1);
@@ -121,7 +123,7 @@ fn a_trial_on_two_other_machines_is_known_here_as_one_of_this_machine_is() {
     let counted = said.lines().find_map(|line| line.strip_prefix("requests ")?.parse::<u64>().ok());
     assert_eq!(counted, Some(slice.counts.sent + 2), "two looks before the load: {said}");
     assert!(logs["block-01-only-db.log"].starts_with("requests 0"), "{logs:?}");
-    drop(rig);
+    drop(environment);
     assert_eq!(place.left_running(), Vec::<String>::new());
 }
 
@@ -129,13 +131,13 @@ fn a_trial_on_two_other_machines_is_known_here_as_one_of_this_machine_is() {
 fn threads_of_services_elsewhere_are_captured_and_what_cannot_be_had_of_them_is_told() {
     let place = Place::new();
     let plan = plan::read(&experiment(&place)).expect("a plan");
-    let (mut rig, _) = rig(&place, plan);
-    rig.start(started(Some(1))).expect("it starts");
+    let (mut environment, _) = environment(&place, plan);
+    environment.start(started(Some(1))).expect("it starts");
     for (kind, said) in
         [(CaptureKind::Cpu, "no agent is loaded"), (CaptureKind::Native, "sampled here alone")]
     {
         let spec = CaptureSpec { round: 1, kind, seconds: 0.2, open: None };
-        let capture = rig.capture(0, spec).expect("it is captured");
+        let capture = environment.capture(0, spec).expect("it is captured");
         assert!(capture.requests > 0 && capture.services.len() == 2, "{capture:?}");
         for service in &capture.services {
             assert!(service.missing.iter().any(|missing| missing.contains(said)), "{service:?}");
@@ -144,27 +146,27 @@ fn threads_of_services_elsewhere_are_captured_and_what_cannot_be_had_of_them_is_
         let threads_ns: u64 = api.processes[0].threads.iter().map(|thread| thread.cpu_ns).sum();
         assert!(threads_ns.abs_diff(api.cpu_ns) < api.cpu_ns / 10 + 25_000_000, "{api:?}");
     }
-    rig.stop(0).expect("it lived");
+    environment.stop(0).expect("it lived");
 }
 
 #[test]
 fn a_machine_that_is_gone_is_named_with_its_services_and_nothing_stays() {
     let place = Place::new();
     let plan = plan::read(&experiment(&place)).expect("a plan");
-    let (mut rig, numbers) = rig(&place, plan);
-    rig.start(started(None)).expect("it starts");
+    let (mut environment, numbers) = environment(&place, plan);
+    environment.start(started(None)).expect("it starts");
     let kill = Command::new("kill").args(["-KILL", &numbers[API].to_string()]).status();
     assert!(kill.expect("kill starts").success());
     let spec = SliceSpec { kind: SliceKind::Measured, seconds: 0.1, open: None };
-    let failure = rig.load(0, spec).expect_err("its machine is gone");
+    let failure = environment.load(0, spec).expect_err("its machine is gone");
     let Failure::Service(said) = &failure else { panic!("{failure:?}") };
     assert!(said.starts_with("ssh://bench-1: the connection is lost"), "{said}");
     assert!(said.ends_with("service api, which ran there, ends by itself"), "{said}");
-    let ended = rig.stop(0).expect("it lived");
+    let ended = environment.stop(0).expect("it lived");
     assert!(ended.leftovers.iter().any(|left| left.starts_with("nobody knows whether api has ended")));
     let logs: Vec<String> = place.logs().into_iter().map(|(name, _)| name).collect();
     assert_eq!(logs, ["block-01-only-db.log"], "that of the machine that is still there");
-    drop(rig);
+    drop(environment);
     let gone = std::time::Instant::now() + std::time::Duration::from_secs(10);
     while !place.left_running().is_empty() && std::time::Instant::now() < gone {
         std::thread::sleep(std::time::Duration::from_millis(20));

@@ -124,6 +124,7 @@ fn captures(place: &Place, kind: CaptureKind) -> Vec<Capture> {
 }
 
 #[test]
+#[ignore = "slow: make check-slow"]
 fn hashing_in_the_handler_is_named_with_its_line_and_told_from_hashing_in_the_pool() {
     let place = Place::new();
     let service =
@@ -186,6 +187,7 @@ fn line_of(file: &Path, what: &str) -> usize {
 }
 
 #[test]
+#[ignore = "slow: make check-slow"]
 fn templates_compiled_for_each_request_and_compression_are_named() {
     let place = Place::new();
     let service = format!(
@@ -261,6 +263,7 @@ fn each_of_four_workers_under_pm2_has_a_profile_and_its_share_of_the_requests() 
 }
 
 #[test]
+#[ignore = "slow: make check-slow"]
 fn planted_work_and_a_planted_leak_are_found_with_their_size_and_another_profiler_sees_the_same() {
     let place = Place::new();
     let profiles = place.path("cpu-prof");

@@ -5,6 +5,7 @@ use std::fs;
 use crate::place::{Place, SERVICE, stderr, stdout};
 
 #[test]
+#[ignore = "slow: make check-slow"]
 fn connections_that_rested_while_others_had_their_turn_are_opened_anew() {
     let place = Place::new();
     // Answers take 0.4 s, and turns five times as long: whoever waits for the other's turn is idle for two seconds.

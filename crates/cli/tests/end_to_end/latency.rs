@@ -34,6 +34,7 @@ blocks = 6
 }
 
 #[test]
+#[ignore = "slow: make check-slow"]
 fn a_service_that_answers_later_is_found_slower_at_a_common_rate() {
     let place = Place::new();
     let experiment = experiment(&place);

@@ -27,6 +27,7 @@ budget = "120s"
 }
 
 #[test]
+#[ignore = "slow: make check-slow"]
 fn the_latency_of_a_rare_request_is_judged_by_that_request_alone() {
     let place = Place::new();
     let load = r#"
@@ -86,6 +87,7 @@ requests = [{ name = "fast", path = "/", weight = 4 }, { name = "slow", path = "
 }
 
 #[test]
+#[ignore = "slow: make check-slow"]
 fn responses_that_take_longer_than_a_slice_are_told_and_longer_slices_measure_them() {
     let load = "[load]\nconnections = 4\ntimeout = \"20s\"\n";
     let factors = r#"

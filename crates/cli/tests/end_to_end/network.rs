@@ -35,6 +35,7 @@ blocks = 6
 }
 
 #[test]
+#[ignore = "slow: make check-slow"]
 fn a_link_is_made_for_each_trial_and_its_delay_is_in_every_answer() {
     if !rustix::process::geteuid().is_root() {
         // Not by a macro: the test runner would keep to itself what a passing test prints.

@@ -89,6 +89,7 @@ fn a_service_that_fails_is_told_with_its_last_words() {
 }
 
 #[test]
+#[ignore = "slow: make check-slow"]
 fn services_that_only_answer_wrongly_are_told_so_instead_of_any_number_and_others_are_judged() {
     let modes = [
         ("500", "succeeded: status 500"),

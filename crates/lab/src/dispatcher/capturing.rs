@@ -4,13 +4,13 @@
 //! missing, with the reason.
 
 use analysis::Outcome;
-use record::{Capture, CaptureKind, CapturedService, EndReason, Ended, Event, SliceKind};
+use record::{Capture, CaptureKind, CapturedService, EndReason, Event, SliceKind};
 
-use super::{Dispatcher, Doing, LabError, Notice, ending};
+use super::{Dispatcher, Doing, LabError, News, Progress, ending};
+use crate::environment::{CaptureSpec, Failure, OpenSpec, SliceSpec, Start};
 use crate::explaining::{Captures, ROUNDS, TRIALS};
 use crate::schedule::Schedule;
 use crate::tuning;
-use crate::world::{CaptureSpec, Failure, OpenSpec, SliceSpec, Start};
 
 /// A trial of a round.
 #[derive(Debug, Clone, Copy)]
@@ -36,7 +36,7 @@ impl Dispatcher<'_> {
         };
         self.captures_left_s = None;
         if let Err(why) = outcome {
-            self.notify(&Notice::NotExplained(&why));
+            self.tell(News::Progress(Progress::NotExplained(&why)));
         }
     }
 
@@ -73,8 +73,7 @@ impl Dispatcher<'_> {
             Ok(()) => (EndReason::Measured, Ok(())),
             Err(failure) => ending::of_failure(failure)?,
         };
-        let seconds = self.elapsed_s();
-        self.writer.append(Event::Ended(Ended { reason, seconds }))?;
+        self.end(reason)?;
         result
     }
 
@@ -83,7 +82,8 @@ impl Dispatcher<'_> {
         let captures = Captures::of(self.writer.record(), trial_s);
         let mut left_s = captures.seconds(rounds);
         self.captures_left_s = Some(left_s);
-        self.notify(&Notice::Explaining { variants: captures.variants.len(), rounds, seconds: left_s });
+        let variants = captures.variants.len();
+        self.tell(News::Progress(Progress::Explaining { variants, rounds, seconds: left_s }));
         for round in 1..=rounds {
             let order = self.schedule.order(Schedule::block_of_round(round));
             for variant in order.into_iter().filter(|variant| captures.variants.contains(variant)) {
@@ -108,7 +108,7 @@ impl Dispatcher<'_> {
         let mut left = kinds;
         let outcome = self.capture_windows(at, &mut left, captures);
         // Whatever happened, nothing is left behind; how such a trial ended is nobody's figure.
-        self.world.stop(at.variant);
+        self.environment.stop(at.variant);
         let why = match outcome {
             Ok(()) => return Ok(()),
             Err(failure @ (Failure::Interrupted | Failure::Record(_))) => return Err(failure),
@@ -134,33 +134,32 @@ impl Dispatcher<'_> {
         let block = Schedule::block_of_round(round);
         let padding_bytes = self.schedule.padding_bytes(block)[variant];
         let requests_seed = self.schedule.requests_seed(block);
-        self.connected()?;
-        self.notify_trial(Doing::Starting, variant);
-        self.world.start(Start {
+        self.connect_for_captures()?;
+        self.tell_trial(Doing::Starting, variant);
+        self.environment.start(Start {
             block: round,
             variant,
             padding_bytes,
             requests_seed,
             capture: Some(number),
         })?;
-        self.notify_trial(Doing::WarmingUp, variant);
+        self.tell_trial(Doing::WarmingUp, variant);
         if captures.warm_up_s > 0.0 {
             let spec = SliceSpec { kind: SliceKind::WarmUp, seconds: captures.warm_up_s, open: None };
-            self.world.load(variant, spec)?;
+            self.environment.load(variant, spec)?;
         }
         if let Some(open) = self.open_of_round(round, 0) {
             let spec =
                 SliceSpec { kind: SliceKind::WarmUp, seconds: self.settings.settle_s, open: Some(open) };
-            self.world.load(variant, spec)?;
+            self.environment.load(variant, spec)?;
         }
-        let name = self.plan.variants[variant].name.clone();
         let mut window = 0;
         while let Some((kind, rest)) = left.split_first() {
             window += 1;
-            self.notify(&Notice::Capturing { round, kind: *kind, variant: &name });
+            self.tell(News::Progress(Progress::Capturing { round, kind: *kind, variant }));
             let open = self.open_of_round(round, number * 100 + window);
             let spec = CaptureSpec { round, kind: *kind, seconds: captures.window_s(*kind), open };
-            let capture = self.world.capture(variant, spec)?;
+            let capture = self.environment.capture(variant, spec)?;
             self.keep(Event::Captured(Box::new(capture)))?;
             *left = rest;
         }

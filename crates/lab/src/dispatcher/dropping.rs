@@ -3,12 +3,12 @@
 
 use record::{Block, Event};
 
-use super::{Dispatcher, Notice};
+use super::Dispatcher;
 use crate::apart;
 use crate::disturbance::Taken;
+use crate::environment::Failure;
 use crate::schedule::take_turns;
 use crate::tuning::{self, BLOCKS_MIN};
-use crate::world::Failure;
 
 /// So many blocks may be dropped whatever their share.
 const DROPPED_MIN: u32 = 3;
@@ -21,8 +21,7 @@ impl Dispatcher<'_> {
         if !self.is_replaceable() {
             return Ok(false);
         }
-        self.keep(Event::BlockDropped { block: self.block, why: why.clone() })?;
-        self.notify(&Notice::BlockDropped(&why));
+        self.keep(Event::BlockDropped { block: self.block, why })?;
         Ok(true)
     }
 
@@ -38,12 +37,7 @@ impl Dispatcher<'_> {
 
     /// Blocks that are complete and count.
     pub(super) fn blocks_kept(&self) -> u32 {
-        u32::try_from(self.writer.record().complete_blocks().count()).unwrap_or(u32::MAX)
-    }
-
-    pub(super) fn blocks_dropped(&self) -> u32 {
-        let blocks = self.writer.record().blocks.iter();
-        u32::try_from(blocks.filter(|block| block.dropped.is_some()).count()).unwrap_or(u32::MAX)
+        self.writer.record().blocks_kept()
     }
 
     /// Why a block should count for nothing: what was taken from it, where such blocks are to be dropped, or generators that did not
@@ -60,7 +54,7 @@ impl Dispatcher<'_> {
 
     /// Whether one more block may be dropped, with so many others that count.
     pub(super) fn may_drop_one_more(&self, others: u32) -> bool {
-        is_spared(self.blocks_dropped(), others, self.was_quiet())
+        is_spared(self.writer.record().blocks_dropped(), others, self.was_quiet())
     }
 
     /// Whether a block before this one had nothing the matter.

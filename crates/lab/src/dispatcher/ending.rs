@@ -5,24 +5,12 @@ use analysis::{Comparison, Conclusion, Finding, Outcome};
 use record::{EndReason, WriteError};
 
 use super::LabError;
-use crate::world::Failure;
-
-/// Checks that look at trials one by one: what voided one trial is not outweighed by any number of others. The shares and means of
-/// other checks may still come right.
-const FOR_GOOD: [&str; 7] = [
-    "left_over",
-    "workers_lost",
-    "pods_changed",
-    "treatment_not_applied",
-    "environment_lost",
-    "stale_server",
-    "profiler_on",
-];
+use crate::environment::Failure;
 
 /// Why no comparison can have an answer that it does not have yet, whatever further blocks show; `None` while one can.
 pub(super) fn void_for_good(conclusion: &Conclusion) -> Option<String> {
     let found: Vec<&Finding> =
-        conclusion.findings.iter().filter(|finding| FOR_GOOD.contains(&finding.check)).collect();
+        conclusion.findings.iter().filter(|finding| finding.check.row().ends_run).collect();
     let voids = |finding: &Finding, asked: &Comparison| finding.voids(asked.baseline, asked.candidate);
     let is_open = |asked: &Comparison| {
         asked.outcome != Outcome::NoSuccess && !found.iter().any(|finding| voids(finding, asked))

@@ -5,8 +5,8 @@
 
 use record::{Event, GeneratorLost};
 
-use super::{Dispatcher, Notice, Progress};
-use crate::world::{Connected, Connecting, Failure, Lost};
+use super::{Dispatcher, News, Progress, Update};
+use crate::environment::{Connected, Connecting, Failure, Lost};
 
 impl Dispatcher<'_> {
     /// Has all generators there, and keeps who they are and who was gone. One that was lost is tried for once.
@@ -23,23 +23,24 @@ impl Dispatcher<'_> {
     }
 
     /// The same for captures, of which nothing is kept but what was captured.
-    pub(super) fn connected(&mut self) -> Result<Connected, Failure> {
-        let (block, dropped) = (self.block, self.blocks_dropped());
-        let blocks_planned = self.writer.record().blocks_planned;
+    pub(super) fn connect_for_captures(&mut self) -> Result<(), Failure> {
+        let Connected { generators, lost } = self.connected()?;
+        for lost in &lost {
+            self.tell(News::Event(&lost_in(self.block, lost)));
+        }
+        if !generators.is_empty() {
+            self.tell(News::Event(&Event::GeneratorsConnected(generators)));
+        }
+        Ok(())
+    }
+
+    fn connected(&mut self) -> Result<Connected, Failure> {
         let (elapsed_s, left_s) = (self.elapsed_s(), self.left_s().max(0.0));
         let watch = &mut *self.watch;
         let mut tell = |connecting: Connecting<'_>| {
-            let notice = &Notice::Connecting(connecting);
-            watch(&Progress { block, dropped, blocks_planned, elapsed_s, left_s, notice });
+            watch(&Update { elapsed_s, left_s, news: News::Progress(Progress::Connecting(connecting)) });
         };
-        let connected = self.world.connect(&mut tell)?;
-        for lost in &connected.lost {
-            self.notify(&Notice::GeneratorLost(lost));
-        }
-        if !connected.generators.is_empty() {
-            self.notify(&Notice::Connected(&connected.generators));
-        }
-        Ok(connected)
+        self.environment.connect(&mut tell)
     }
 
     /// Gives up the block under way, in which these were lost: it counts for nothing, and another takes its place.
@@ -49,15 +50,13 @@ impl Dispatcher<'_> {
     pub(super) fn abandon_block(&mut self, lost: &[Lost]) -> Result<(), Failure> {
         let may_go_on = self.may_drop_one_more(self.blocks_kept());
         self.stop_all()?;
-        lost.iter().for_each(|lost| self.notify(&Notice::GeneratorLost(lost)));
         self.keep_lost(lost)?;
         let why = text(lost);
         self.keep(Event::BlockDropped { block: self.block, why: why.clone() })?;
-        self.notify(&Notice::BlockDropped(&why));
         if may_go_on {
             return Ok(());
         }
-        let blocks = self.blocks_dropped();
+        let blocks = self.writer.record().blocks_dropped();
         Err(Failure::Generator(format!("{why}; {blocks} blocks were dropped by now, too many to go on")))
     }
 
@@ -68,12 +67,12 @@ impl Dispatcher<'_> {
     }
 
     fn keep_lost(&mut self, lost: &[Lost]) -> Result<(), Failure> {
-        let block = self.block;
-        lost.iter().try_for_each(|Lost { generator, why }| {
-            let (generator, why) = (generator.clone(), why.clone());
-            self.keep(Event::GeneratorLost(GeneratorLost { block, generator, why }))
-        })
+        lost.iter().try_for_each(|lost| self.keep(lost_in(self.block, lost)))
     }
+}
+
+fn lost_in(block: u32, Lost { generator, why }: &Lost) -> Event {
+    Event::GeneratorLost(GeneratorLost { block, generator: generator.clone(), why: why.clone() })
 }
 
 fn text(lost: &[Lost]) -> String {

@@ -4,8 +4,8 @@
 
 use record::Event;
 
-use super::{Dispatcher, Notice, Progress};
-use crate::world::Failure;
+use super::{Dispatcher, News, Progress, Update};
+use crate::environment::Failure;
 
 impl Dispatcher<'_> {
     /// Has all of it made; then the run begins.
@@ -14,15 +14,13 @@ impl Dispatcher<'_> {
         for step in self.plan.prepare.clone() {
             let watch = &mut *self.watch;
             let mut tell = |preparing| {
-                let notice = &Notice::Preparing(&step.name, preparing);
-                let (block, dropped, elapsed_s) = (0, 0, 0.0);
-                watch(&Progress { block, dropped, blocks_planned: None, elapsed_s, left_s, notice });
+                let news = News::Progress(Progress::Preparing { name: &step.name, doing: preparing });
+                watch(&Update { elapsed_s: 0.0, left_s, news });
             };
-            let prepared = self.world.prepare(&step, &mut tell)?;
-            self.notify(&Notice::Prepared(&prepared));
+            let prepared = self.environment.prepare(&step, &mut tell)?;
             self.keep(Event::Prepared(prepared))?;
         }
-        (self.began_s, self.paused_s) = (self.world.now_s(), 0.0);
+        (self.began_s, self.paused_s) = (self.environment.now_s(), 0.0);
         Ok(())
     }
 }

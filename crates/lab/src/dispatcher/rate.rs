@@ -6,9 +6,9 @@
 use plan::Rate;
 use record::{Event, SliceKind};
 
-use super::{Dispatcher, Notice};
+use super::Dispatcher;
+use crate::environment::{Failure, OpenSpec};
 use crate::tuning;
-use crate::world::{Failure, OpenSpec};
 
 impl Dispatcher<'_> {
     /// Settles rate and length of trials; nothing in closed loop.
@@ -24,7 +24,6 @@ impl Dispatcher<'_> {
             return Err(Failure::Pointless(why.into()));
         };
         self.settings = self.settings.at_rate(&self.plan.design, chosen.per_s);
-        self.notify(&Notice::RateChosen(&chosen));
         let per_s = chosen.per_s;
         self.keep(Event::RateChosen(chosen))?;
         self.judge_trial(per_s)

@@ -6,8 +6,8 @@ use plan::LookRule;
 use record::{Event, WarmUp};
 
 use super::Dispatcher;
+use crate::environment::Failure;
 use crate::tuning::{self, BLOCKS_MIN};
-use crate::world::Failure;
 
 /// The block after which slices and blocks are settled from measurements, of those that count.
 const SETTLED_AFTER: u32 = 3;

@@ -7,8 +7,8 @@
 use analysis::NoSuccess;
 use record::{Event, Slice};
 
-use super::{Dispatcher, Notice, treatment};
-use crate::world::Failure;
+use super::{Dispatcher, treatment};
+use crate::environment::Failure;
 
 /// Variants that are named before the others are only counted.
 const NAMED_MAX: usize = 3;
@@ -18,7 +18,6 @@ impl Dispatcher<'_> {
     pub(super) fn keep_slice(&mut self, slice: Slice) -> Result<(), Failure> {
         let (variant, fruitless, failing) =
             (slice.variant, slice.counts.successful == 0, slice.counts.successful < slice.counts.responses);
-        self.notify(&Notice::SliceDone(&slice));
         self.keep(Event::Slice(Box::new(slice)))?;
         // The first says more than that nothing succeeded.
         let untreated = if failing { treatment::not_applied(self.writer.record(), variant) } else { None };

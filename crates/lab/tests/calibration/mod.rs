@@ -1,11 +1,11 @@
-//! A calibration in the simulated world, whose spreads are known: it gives them back, and what follows from them.
+//! A calibration in the simulated environment, whose spreads are known: it gives them back, and what follows from them.
 
 use std::time::Duration;
 
 use analysis::Calibration;
 use plan::Metric;
 
-use crate::world::{BETWEEN_SD, Simulated, WITHIN_SD, plan, run};
+use crate::environment::{BETWEEN_SD, Simulated, WITHIN_SD, finished, plan};
 
 /// Whether a figure lies within a share of what it should be.
 fn near(found: f64, expected: f64, share: f64) -> bool {
@@ -22,9 +22,8 @@ fn a_calibration_gives_back_the_spreads_of_the_world() {
     calibration.design.warmup = Some(Duration::from_secs(1));
     calibration.design.slice = Some(Duration::from_millis(200));
     calibration.design.slices = Some(6);
-    let mut world = Simulated::new(4, &[0.0, 0.0]);
-    let (record, result, _folder) = run(calibration, 4, &mut world);
-    result.expect("nothing went wrong");
+    let mut environment = Simulated::new(4, &[0.0, 0.0]);
+    let record = finished(calibration, 4, &mut environment);
     let blocks = record.complete_blocks().count();
     let found = Calibration::of(&record).expect("there are blocks enough");
     assert_eq!(found.blocks as usize, blocks);
@@ -63,8 +62,7 @@ fn found_block_s(record: &record::Record) -> f64 {
 fn five_blocks_give_no_calibration() {
     let mut calibration = plan(2).calibration(0).expect("there is a variant 0");
     calibration.design.blocks = Some(6);
-    let (mut record, result, _folder) = run(calibration, 1, &mut Simulated::new(1, &[0.0, 0.0]));
-    result.expect("nothing went wrong");
+    let mut record = finished(calibration, 1, &mut Simulated::new(1, &[0.0, 0.0]));
     assert!(Calibration::of(&record).is_some());
     record.blocks.truncate(5);
     assert_eq!(Calibration::of(&record), None);

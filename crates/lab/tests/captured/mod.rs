@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use analysis::{Outcome, conclude};
 use plan::{Metric, Plan, Rate};
-use proofload_lab::{LabError, Notice, ROUNDS, Schedule, TRIALS, VARIANTS_MAX, capture_only, explained};
+use proofload_lab::{
+    LabError, News, Progress, ROUNDS, Schedule, TRIALS, VARIANTS_MAX, capture_only, explained,
+};
 use record::{Capture, CaptureKind, EndReason, Record};
 
-use crate::world::{Fault, Simulated, begun, plan, run, watched, with_copy};
+use crate::environment::{Fault, Simulated, begun, plan, reason, run, watched, with_copy};
 
 fn asked(variants: usize) -> Plan {
     let mut plan = plan(variants);
@@ -16,22 +18,18 @@ fn asked(variants: usize) -> Plan {
     plan
 }
 
-fn reason(record: &Record) -> &EndReason {
-    &record.ended.as_ref().expect("the run ended").reason
-}
-
 /// Runs it with this fault; what was said of captures that are not made, and what was told before they began.
-fn captured(plan: Plan, world: &mut Simulated) -> (Record, Vec<String>, Vec<f64>) {
+fn captured(plan: Plan, environment: &mut Simulated) -> (Record, Vec<String>, Vec<f64>) {
     let (mut said, mut told) = (Vec::new(), Vec::new());
-    let mut watch = |progress: &proofload_lab::Progress<'_>| match progress.notice {
-        Notice::NotExplained(why) => said.push((*why).to_owned()),
-        Notice::Explaining { seconds, .. } => told.push(*seconds),
+    let mut watch = |update: &proofload_lab::Update<'_>| match update.news {
+        News::Progress(Progress::NotExplained(why)) => said.push(why.to_owned()),
+        News::Progress(Progress::Explaining { seconds, .. }) => told.push(seconds),
         _ => {}
     };
-    let (record, result, folder) = watched(plan, 7, world, &mut watch);
+    let (record, result, folder) = watched(plan, 7, environment, &mut watch);
     let failed = matches!(reason(&record), EndReason::ServiceFailed(_));
     assert_eq!(result.is_err(), failed, "captures fail no run");
-    assert!(world.living.is_empty());
+    assert!(environment.living.is_empty());
     assert!(record::open(&folder.path().join("record")).expect("it opens") == record);
     (record, said, told)
 }
@@ -44,8 +42,8 @@ fn missing(captures: &[Capture]) -> Vec<(u32, usize, CaptureKind)> {
 
 #[test]
 fn each_variant_is_captured_once_a_round_in_an_order_from_the_seed_after_the_result_and_beside_the_budget() {
-    let mut world = Simulated::new(7, &[0.0, 0.2, 0.0]);
-    let (record, said, told) = captured(asked(3), &mut world);
+    let mut environment = Simulated::new(7, &[0.0, 0.2, 0.0]);
+    let (record, said, told) = captured(asked(3), &mut environment);
     assert_eq!(said, Vec::<String>::new());
     let mut expected = Vec::new();
     for round in 1..=ROUNDS {
@@ -59,14 +57,14 @@ fn each_variant_is_captured_once_a_round_in_an_order_from_the_seed_after_the_res
     let orders: Vec<Vec<usize>> =
         (1..20).map(|round| Schedule::new(7, 3).order(Schedule::block_of_round(round))).collect();
     assert!(orders.iter().any(|order| *order != orders[0]), "the order is drawn anew for each round");
-    let trials = world.starts.iter().filter(|start| start.capture.is_some()).count();
+    let trials = environment.starts.iter().filter(|start| start.capture.is_some()).count();
     assert_eq!(trials, 3 * 3 * TRIALS.len());
     // The trials of captures are in no block.
     let in_blocks: usize = record.blocks.iter().map(|block| block.trials.len()).sum();
-    assert_eq!(in_blocks + trials, world.starts.len());
+    assert_eq!(in_blocks + trials, environment.starts.len());
     let ended = record.ended.as_ref().expect("the run ended");
     let last_ns = record.captures.last().expect("a capture").end_ns as f64;
-    // The world's clock begins at 1000 s.
+    // The environment's clock begins at 1000 s.
     let (captures_s, told_s) = (last_ns / 1e9 - 1000.0 - ended.seconds, told[0]);
     assert!(ended.seconds <= record.header.plan.design.budget.as_secs_f64() * 1.02);
     assert!(
@@ -91,8 +89,8 @@ fn without_being_asked_nothing_is_captured_and_the_result_is_the_same_with_it() 
 fn of_a_run_with_too_few_blocks_it_is_said_how_to_have_profiles_all_the_same() {
     let mut short = asked(2);
     short.design.budget = Duration::from_secs(19);
-    let mut world = Simulated::new(5, &[0.0, 0.5]);
-    let (record, said, told) = captured(short, &mut world);
+    let mut environment = Simulated::new(5, &[0.0, 0.5]);
+    let (record, said, told) = captured(short, &mut environment);
     let hint = format!("; proofload profile {} shows", record.header.experiment);
     assert!(said.len() == 1 && said[0].contains(&hint), "{said:?} after {:?}", record.ended);
     assert_eq!((told.len(), record.captures.len()), (0, 0));
@@ -111,11 +109,11 @@ fn a_run_that_spent_its_budget_is_explained_and_one_without_a_result_is_not() {
         (Fault::AllFail, "the run came to no result"),
         (Fault::LosesWorker(1), "the run came to no result"),
     ] {
-        let mut world = Simulated::new(7, &[0.0, 0.2]);
-        world.fault = Some(fault);
-        let (record, said, told) = captured(asked(2), &mut world);
+        let mut environment = Simulated::new(7, &[0.0, 0.2]);
+        environment.fault = Some(fault);
+        let (record, said, told) = captured(asked(2), &mut environment);
         assert_eq!((said, told.len(), record.captures.len()), (vec![why.to_owned()], 0, 0), "{fault:?}");
-        assert!(world.starts.iter().all(|start| start.capture.is_none()), "{fault:?}");
+        assert!(environment.starts.iter().all(|start| start.capture.is_none()), "{fault:?}");
     }
 }
 
@@ -137,9 +135,9 @@ fn what_cannot_be_captured_is_kept_as_missing_and_leaves_the_verdict_and_the_oth
             "variant 1 does not start with an agent",
         ),
     ] {
-        let mut world = Simulated::new(7, &[0.0, 0.2]);
-        world.fault = Some(fault);
-        let (record, said, _) = captured(asked(2), &mut world);
+        let mut environment = Simulated::new(7, &[0.0, 0.2]);
+        environment.fault = Some(fault);
+        let (record, said, _) = captured(asked(2), &mut environment);
         assert_eq!((reason(&record), said.len()), (&EndReason::Decided, 0), "{fault:?}");
         assert_eq!(conclude(&record).comparisons[0].outcome, Outcome::Better, "{fault:?}");
         assert_eq!(record.captures.len(), 30, "each capture is made or missing: {fault:?}");
@@ -151,9 +149,9 @@ fn what_cannot_be_captured_is_kept_as_missing_and_leaves_the_verdict_and_the_oth
 
 #[test]
 fn an_interrupt_keeps_what_there_is_and_the_end_that_the_run_had() {
-    let mut world = Simulated::new(7, &[0.0, 0.2]);
-    world.fault = Some(Fault::InterruptCaptured(2));
-    let (record, said, _) = captured(asked(2), &mut world);
+    let mut environment = Simulated::new(7, &[0.0, 0.2]);
+    environment.fault = Some(Fault::InterruptCaptured(2));
+    let (record, said, _) = captured(asked(2), &mut environment);
     assert_eq!((reason(&record), record.captures.len()), (&EndReason::Decided, 10));
     assert_eq!(said, ["interrupted; what was captured before is kept"]);
     assert!(record.captures.iter().all(|capture| capture.round == 1) && missing(&record.captures).is_empty());
@@ -163,12 +161,12 @@ fn an_interrupt_keeps_what_there_is_and_the_end_that_the_run_had() {
 fn at_a_rate_every_variant_gets_the_same_arrivals_in_a_window_and_new_ones_in_the_next() {
     let mut plan = asked(2);
     (plan.design.metric, plan.design.rate) = (Metric::P90, Some(Rate::PerSecond(400.0)));
-    let mut world = Simulated::new(7, &[0.0, 0.0]);
-    world.slower = vec![0.0, 0.3];
-    let (record, _, _) = captured(plan, &mut world);
+    let mut environment = Simulated::new(7, &[0.0, 0.0]);
+    environment.slower = vec![0.0, 0.3];
+    let (record, _, _) = captured(plan, &mut environment);
     assert_eq!(record.captures.len(), 30);
     let mut seeds: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
-    for (variant, spec) in &world.captures {
+    for (variant, spec) in &environment.captures {
         let open = spec.open.expect("it is at a rate");
         assert!((open.rate_per_s - 400.0).abs() < 1e-9);
         seeds.entry(open.seed).or_default().push(*variant);
@@ -180,10 +178,10 @@ fn at_a_rate_every_variant_gets_the_same_arrivals_in_a_window_and_new_ones_in_th
 #[test]
 fn where_responses_are_few_windows_are_longer_for_all() {
     // About 8 a second, of which twenty take 2.5 s.
-    let mut world = Simulated::new(7, &[0.0, -5.5]);
-    let (_, said, _) = captured(asked(2), &mut world);
+    let mut environment = Simulated::new(7, &[0.0, -5.5]);
+    let (_, said, _) = captured(asked(2), &mut environment);
     assert_eq!(said, Vec::<String>::new());
-    let plain: Vec<f64> = world
+    let plain: Vec<f64> = environment
         .captures
         .iter()
         .filter(|(_, spec)| spec.kind == CaptureKind::Plain)
@@ -209,10 +207,10 @@ fn of_many_variants_those_that_are_compared_are_explained_and_never_a_copy() {
 
 #[test]
 fn captures_alone_measure_no_block_and_end_with_what_fails() {
-    let alone = |world: &mut Simulated| {
+    let alone = |environment: &mut Simulated| {
         let (writer, _folder) = begun(plan(2), 7);
-        let (record, result) = capture_only(writer, world, 2, &mut |_| {});
-        assert!(record.blocks.is_empty() && world.living.is_empty());
+        let (record, result) = capture_only(writer, environment, 2, &mut |_| {});
+        assert!(record.blocks.is_empty() && environment.living.is_empty());
         (record, result)
     };
     let (record, result) = alone(&mut Simulated::new(7, &[0.0, 0.2]));
@@ -222,13 +220,13 @@ fn captures_alone_measure_no_block_and_end_with_what_fails() {
     let longest = record.captures.iter().map(|capture| capture.end_ns - capture.start_ns).max();
     assert!(longest.is_some_and(|ns| ns < 10_000_000_000), "{longest:?}");
 
-    let mut world = Simulated::new(7, &[0.0, 0.2]);
-    world.fault = Some(Fault::NeverStartsCaptured);
-    let (record, result) = alone(&mut world);
+    let mut environment = Simulated::new(7, &[0.0, 0.2]);
+    environment.fault = Some(Fault::NeverStartsCaptured);
+    let (record, result) = alone(&mut environment);
     assert!(matches!(result, Err(LabError::Service(_))), "{result:?}");
     assert!(matches!(reason(&record), EndReason::ServiceFailed(_)), "{:?}", reason(&record));
-    world.fault = Some(Fault::InterruptCaptured(2));
-    let (record, result) = alone(&mut world);
+    environment.fault = Some(Fault::InterruptCaptured(2));
+    let (record, result) = alone(&mut environment);
     assert!(result.is_ok() && reason(&record) == &EndReason::Interrupted);
     assert!(!record.captures.is_empty(), "what was captured is kept");
 }

@@ -3,38 +3,30 @@
 use std::time::Duration;
 
 use analysis::{Outcome, conclude};
-use proofload_lab::{Notice, Taken};
-use record::{Block, EndReason, Environment, MachineUse, Record, Slice};
+use proofload_lab::{News, Taken};
+use record::{Block, EndReason, Environment, Event, MachineUse, Record, Slice};
 use stats::Looks;
 
-use crate::world::{Fault, Simulated, plan, run, watched};
+use crate::environment::{Fault, Simulated, dropped, finished, plan, reason, run, watched};
 
 fn stolen(share: f64) -> MachineUse {
     MachineUse { steal_share: share, ..MachineUse::default() }
-}
-
-fn dropped(record: &Record) -> Vec<u32> {
-    record.blocks.iter().filter(|block| block.dropped.is_some()).map(|block| block.number).collect()
 }
 
 fn kept(record: &Record) -> u32 {
     record.complete_blocks().count() as u32
 }
 
-fn reason(record: &Record) -> &EndReason {
-    &record.ended.as_ref().expect("the run ended").reason
-}
-
 #[test]
 fn blocks_that_the_host_took_are_replaced_and_the_verdict_is_that_of_the_others() {
-    let mut world = Simulated::new(7, &[0.0, 0.20]);
-    world.machine = |block| stolen(if block % 3 == 2 { 0.31 } else { 0.05 });
+    let mut environment = Simulated::new(7, &[0.0, 0.20]);
+    environment.machine = |block| stolen(if block % 3 == 2 { 0.31 } else { 0.05 });
     let mut plan = plan(2);
     plan.design.budget = Duration::from_secs(600);
     let mut told = Vec::new();
-    let (record, result, folder) = watched(plan, 7, &mut world, &mut |progress| {
-        if let Notice::BlockDropped(why) = progress.notice {
-            told.push((progress.block, why.to_string()));
+    let (record, result, folder) = watched(plan, 7, &mut environment, &mut |update| {
+        if let News::Event(Event::BlockDropped { block, why }) = update.news {
+            told.push((*block, why.clone()));
         }
     });
     result.expect("a dropped block is no error");
@@ -56,13 +48,12 @@ fn blocks_that_the_host_took_are_replaced_and_the_verdict_is_that_of_the_others(
 
 #[test]
 fn a_fixed_number_of_blocks_is_of_those_that_count() {
-    let mut world = Simulated::new(3, &[0.0, 0.0]);
-    world.machine = |block| stolen(if block <= 2 { 0.5 } else { 0.0 });
+    let mut environment = Simulated::new(3, &[0.0, 0.0]);
+    environment.machine = |block| stolen(if block <= 2 { 0.5 } else { 0.0 });
     let mut plan = plan(2);
     (plan.design.blocks, plan.design.budget) = (Some(8), Duration::from_secs(1200));
     (plan.design.looks, plan.design.margin) = (plan::LookRule::Once, 0.0001);
-    let (record, result, _folder) = run(plan, 3, &mut world);
-    result.expect("a dropped block is no error");
+    let record = finished(plan, 3, &mut environment);
     assert_eq!((reason(&record), kept(&record), record.blocks.len()), (&EndReason::LastLook, 8, 10));
     assert!(conclude(&record).comparisons[0].estimate.is_some());
 }
@@ -76,10 +67,9 @@ fn what_the_first_blocks_settle_is_settled_also_where_they_are_dropped() {
         |block| stolen(if block <= 3 { 0.3 } else { 0.0 }),
     ];
     for machine in disturbed {
-        let mut world = Simulated::new(5, &[0.0, 0.3]);
-        world.machine = machine;
-        let (record, result, _folder) = run(plan(2), 5, &mut world);
-        result.expect("a dropped block is no error");
+        let mut environment = Simulated::new(5, &[0.0, 0.3]);
+        environment.machine = machine;
+        let record = finished(plan(2), 5, &mut environment);
         let (warm_up, first) = (record.warm_up.as_ref(), sound.warm_up.as_ref());
         let (warm_up, first) = (warm_up.expect("it was settled"), first.expect("it was settled"));
         // The watch is that of the first block, whether it counts or not; what room there is for it may differ.
@@ -94,10 +84,9 @@ fn what_the_first_blocks_settle_is_settled_also_where_they_are_dropped() {
 
 #[test]
 fn on_a_machine_that_is_never_ours_blocks_count_once_dropping_them_does_not_help() {
-    let mut world = Simulated::new(2, &[0.0, 0.9]);
-    world.machine = |_| stolen(0.4);
-    let (record, result, _folder) = run(plan(2), 2, &mut world);
-    result.expect("a disturbed run is no error");
+    let mut environment = Simulated::new(2, &[0.0, 0.9]);
+    environment.machine = |_| stolen(0.4);
+    let record = finished(plan(2), 2, &mut environment);
     let numbers = dropped(&record);
     assert!(
         numbers.starts_with(&[1, 2, 3]) && numbers.len() as u32 <= 3.max(kept(&record) / 2),
@@ -105,7 +94,7 @@ fn on_a_machine_that_is_never_ours_blocks_count_once_dropping_them_does_not_help
     );
     let conclusion = conclude(&record);
     assert_eq!((reason(&record), conclusion.comparisons[0].outcome), (&EndReason::Decided, Outcome::Better));
-    let found: Vec<&str> = conclusion.findings.iter().map(|finding| finding.check).collect();
+    let found: Vec<&str> = conclusion.findings.iter().map(|finding| finding.check.name()).collect();
     assert_eq!(found, ["blocks_dropped", "steal"]);
 
     // Nor is one dropped for which there is no time any more, and whoever asks for it gets all of them.
@@ -113,24 +102,23 @@ fn on_a_machine_that_is_never_ours_blocks_count_once_dropping_them_does_not_help
     short.design.blocks = Some(6);
     let sound = run(short.clone(), 2, &mut Simulated::new(2, &[0.0, 0.9])).0;
     short.design.budget = Duration::from_secs_f64(sound.ended.expect("it ended").seconds + 1.0);
-    let (record, ..) = run(short, 2, &mut world);
+    let (record, ..) = run(short, 2, &mut environment);
     assert_eq!((kept(&record), conclude(&record).comparisons[0].outcome), (6, Outcome::Better));
     let mut asked = plan(2);
     asked.design.drop_disturbed = false;
-    let (record, ..) = run(asked, 2, &mut world);
+    let (record, ..) = run(asked, 2, &mut environment);
     assert_eq!((dropped(&record).len(), conclude(&record).comparisons[0].outcome), (0, Outcome::Better));
 }
 
 #[test]
 fn what_was_measured_in_a_dropped_block_voids_nothing() {
-    let mut world = Simulated::new(7, &[0.0, 0.4]);
-    world.fault = Some(Fault::Silent(3));
-    world.machine = |block| stolen(if block == 3 { 0.9 } else { 0.0 });
-    let (record, result, _folder) = run(plan(2), 7, &mut world);
-    result.expect("a dropped block is no error");
+    let mut environment = Simulated::new(7, &[0.0, 0.4]);
+    environment.fault = Some(Fault::Silent(3));
+    environment.machine = |block| stolen(if block == 3 { 0.9 } else { 0.0 });
+    let record = finished(plan(2), 7, &mut environment);
     let conclusion = conclude(&record);
     assert_eq!((dropped(&record), conclusion.comparisons[0].outcome), (vec![3], Outcome::Better));
-    let found: Vec<&str> = conclusion.findings.iter().map(|finding| finding.check).collect();
+    let found: Vec<&str> = conclusion.findings.iter().map(|finding| finding.check.name()).collect();
     assert_eq!(found, ["blocks_dropped"]);
 }
 
@@ -192,7 +180,7 @@ fn each_way_of_losing_time_has_its_bound_and_is_counted_once() {
     }
     // A fifth of the processors, and not of one of them.
     assert_eq!(of(true, 6, others), None);
-    // The generator alone is pinned in this world, to one of them.
+    // The generator alone is pinned in this environment, to one of them.
     assert_eq!(of(true, 0, others), Some("other programs used 100 % of the processors' time".to_owned()));
     assert_eq!(
         Taken::of(&Block { trials: Vec::new(), ..block(|_| ()) }, true, &with_cpus(2)),

@@ -7,14 +7,13 @@ use analysis::{Conclusion, Outcome, conclude};
 use plan::{LookRule, Metric, Plan, Rate};
 use record::{EndReason, Record};
 
-use crate::world::{Fault, Simulated, plan, run};
+use crate::environment::{Fault, Simulated, finished, plan, reason};
 
 fn failing(plan: Plan, fault: Fault, effects: &[f64]) -> (Record, Conclusion) {
-    let mut world = Simulated::new(7, effects);
-    world.fault = Some(fault);
-    let (record, result, _folder) = run(plan, 7, &mut world);
-    result.expect("that a variant fails is no error");
-    assert!(world.living.is_empty());
+    let mut environment = Simulated::new(7, effects);
+    environment.fault = Some(fault);
+    let record = finished(plan, 7, &mut environment);
+    assert!(environment.living.is_empty());
     let conclusion = conclude(&record);
     (record, conclusion)
 }
@@ -23,10 +22,6 @@ fn long(variants: usize) -> Plan {
     let mut plan = plan(variants);
     plan.design.budget = Duration::from_secs(1200);
     plan
-}
-
-fn reason(record: &Record) -> &EndReason {
-    &record.ended.as_ref().expect("the run ended").reason
 }
 
 #[test]
@@ -44,7 +39,7 @@ fn a_variant_that_never_answers_is_told_so_and_the_others_are_judged() {
         assert_eq!(comparison.no_success.as_deref(), Some(answer.as_str()));
         assert!(comparison.estimate.is_none() && comparison.ratio_so_far.is_none() && requests > 0);
         assert!(comparison.exploratory.is_empty());
-        let found: Vec<&str> = conclusion.findings.iter().map(|finding| finding.check).collect();
+        let found: Vec<&str> = conclusion.findings.iter().map(|finding| finding.check.name()).collect();
         assert_eq!(found, ["no_success"], "what only follows from it is not told as well: {looks:?}");
         assert!(!conclusion.is_void());
         let ended = if looks == LookRule::Once { &EndReason::LastLook } else { &EndReason::Decided };

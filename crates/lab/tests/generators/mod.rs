@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use analysis::{Grade, Outcome, conclude};
 use plan::{Generators, Plan};
-use proofload_lab::{LabError, Notice};
-use record::{EndReason, Record};
+use proofload_lab::{LabError, News};
+use record::{EndReason, Event, Record};
 
-use crate::world::{Fault, Simulated, begun, plan, run, watched};
+use crate::environment::{Fault, Simulated, begun, dropped, finished, plan, reason, run, watched};
 
 /// Two variants, and a generator here and one elsewhere.
 fn shared() -> Plan {
@@ -21,28 +21,20 @@ fn shared() -> Plan {
     plan
 }
 
-fn world(seed: u64, effect: f64) -> Simulated {
-    let mut world = Simulated::new(seed, &[0.0, effect]);
-    world.generators = true;
-    world
-}
-
-fn dropped(record: &Record) -> Vec<u32> {
-    record.blocks.iter().filter(|block| block.dropped.is_some()).map(|block| block.number).collect()
+fn environment(seed: u64, effect: f64) -> Simulated {
+    let mut environment = Simulated::new(seed, &[0.0, effect]);
+    environment.generators = true;
+    environment
 }
 
 fn found(record: &Record) -> Vec<(&'static str, Grade)> {
-    conclude(record).findings.iter().map(|finding| (finding.check, finding.grade)).collect()
-}
-
-fn reason(record: &Record) -> &EndReason {
-    &record.ended.as_ref().expect("the run ended").reason
+    conclude(record).findings.iter().map(|finding| (finding.check.name(), finding.grade)).collect()
 }
 
 #[test]
 fn trials_follow_one_another_and_each_slice_says_who_had_which_part_of_it() {
-    let mut world = world(7, 0.2);
-    let (record, result, folder) = run(shared(), 7, &mut world);
+    let mut environment = environment(7, 0.2);
+    let (record, result, folder) = run(shared(), 7, &mut environment);
     result.expect("nothing went wrong");
     assert_eq!((reason(&record), found(&record)), (&EndReason::Decided, vec![]));
     assert_eq!(record.generators.len(), 2);
@@ -56,7 +48,7 @@ fn trials_follow_one_another_and_each_slice_says_who_had_which_part_of_it() {
     assert_eq!(names, ["local 1", "ssh://b"]);
     assert!((shares[0].share - 0.5).abs() < 0.01 && shares[1].host.as_deref() == Some("host"), "{shares:?}");
     // Each is connected once, and looked for before each block.
-    assert_eq!(world.connects as usize, record.blocks.len() + 1);
+    assert_eq!(environment.connects as usize, record.blocks.len() + 1);
     let opened = record::open(&folder.path().join("record")).expect("it opens");
     assert!(opened == record, "the record on disk is not the one in memory");
 }
@@ -66,13 +58,15 @@ fn a_block_in_which_a_generator_is_lost_is_given_up_and_another_takes_its_place(
     for loses in
         [(|block| block == 1) as fn(u32) -> bool, |block| block == 3, |block| block == 2 || block == 6]
     {
-        let mut world = world(7, 0.2);
-        world.fault = Some(Fault::LosesGenerator(loses));
+        let mut environment = environment(7, 0.2);
+        environment.fault = Some(Fault::LosesGenerator(loses));
         let mut said = Vec::new();
         let (record, result, folder) =
-            watched(shared(), 7, &mut world, &mut |progress| match progress.notice {
-                Notice::GeneratorLost(lost) => said.push(lost.why.clone()),
-                Notice::Connected(generators) => said.push(format!("{} there", generators.len())),
+            watched(shared(), 7, &mut environment, &mut |update| match update.news {
+                News::Event(Event::GeneratorLost(lost)) => said.push(lost.why.clone()),
+                News::Event(Event::GeneratorsConnected(generators)) => {
+                    said.push(format!("{} there", generators.len()))
+                }
                 _ => {}
             });
         result.expect("a lost generator that comes back is no error");
@@ -91,7 +85,7 @@ fn a_block_in_which_a_generator_is_lost_is_given_up_and_another_takes_its_place(
         assert!(warm_up.measured && warm_up.steady_after_s.iter().all(Option::is_some), "{warm_up:?}");
         assert_eq!(said.iter().filter(|said| said.ends_with("there")).count(), 1 + lost.len());
         assert_eq!(said.len(), 1 + 2 * lost.len());
-        assert!(world.living.is_empty());
+        assert!(environment.living.is_empty());
         let opened = record::open(&folder.path().join("record")).expect("it opens");
         assert!(opened == record, "the record on disk is not the one in memory");
     }
@@ -100,13 +94,13 @@ fn a_block_in_which_a_generator_is_lost_is_given_up_and_another_takes_its_place(
 #[test]
 fn one_that_is_lost_for_good_ends_the_run_with_what_there_is() {
     for (block, grade, outcome) in [(3, Grade::Void, Outcome::Void), (9, Grade::Warning, Outcome::Better)] {
-        let mut world = world(7, 0.2);
-        world.fault = Some(Fault::LosesGeneratorForGood(block));
+        let mut environment = environment(7, 0.2);
+        environment.fault = Some(Fault::LosesGeneratorForGood(block));
         let mut plan = shared();
         plan.design.budget = Duration::from_secs(3600);
         // One look at the end, so that nothing else ends the run.
         (plan.design.looks, plan.design.blocks) = (plan::LookRule::Once, Some(20));
-        let (record, result, folder) = run(plan, 7, &mut world);
+        let (record, result, folder) = run(plan, 7, &mut environment);
         let why = "generator ssh://b ended before it had answered, and could not be had back: no route";
         assert_eq!(reason(&record), &EndReason::GeneratorFailed(why.into()));
         assert!(matches!(result, Err(LabError::Generator(said)) if said == why));
@@ -115,7 +109,7 @@ fn one_that_is_lost_for_good_ends_the_run_with_what_there_is() {
         assert_eq!(lost, [block, block], "when it went, and that it did not come back");
         assert!(found(&record).contains(&("generator_lost", grade)), "{:?}", found(&record));
         assert_eq!(conclude(&record).comparisons[0].outcome, outcome);
-        assert!(world.living.is_empty());
+        assert!(environment.living.is_empty());
         let opened = record::open(&folder.path().join("record")).expect("it opens");
         assert!(opened == record, "the record on disk is not the one in memory");
     }
@@ -123,9 +117,9 @@ fn one_that_is_lost_for_good_ends_the_run_with_what_there_is() {
 
 #[test]
 fn one_that_is_lost_all_the_time_ends_the_run_too() {
-    let mut world = world(7, 0.2);
-    world.fault = Some(Fault::LosesGenerator(|_| true));
-    let (record, result, _folder) = run(shared(), 7, &mut world);
+    let mut environment = environment(7, 0.2);
+    environment.fault = Some(Fault::LosesGenerator(|_| true));
+    let (record, result, _folder) = run(shared(), 7, &mut environment);
     assert!(
         matches!(result, Err(LabError::Generator(said)) if said.contains("4 blocks were dropped by now"))
     );
@@ -134,29 +128,28 @@ fn one_that_is_lost_all_the_time_ends_the_run_too() {
 
 #[test]
 fn one_that_was_gone_between_two_blocks_costs_none() {
-    let mut world = world(7, 0.2);
-    world.fault = Some(Fault::FindsGeneratorGone(3));
-    let (record, result, _folder) = run(shared(), 7, &mut world);
-    result.expect("it came back");
+    let mut environment = environment(7, 0.2);
+    environment.fault = Some(Fault::FindsGeneratorGone(3));
+    let record = finished(shared(), 7, &mut environment);
     assert_eq!((dropped(&record), found(&record)), (vec![], vec![("generator_lost", Grade::Warning)]));
 }
 
 #[test]
 fn nothing_starts_where_generators_cannot_be_had() {
-    let mut world = world(7, 0.2);
-    world.fault = Some(Fault::NoGenerators);
-    let (record, result, _folder) = run(shared(), 7, &mut world);
+    let mut environment = environment(7, 0.2);
+    environment.fault = Some(Fault::NoGenerators);
+    let (record, result, _folder) = run(shared(), 7, &mut environment);
     assert!(matches!(result, Err(LabError::Generator(said)) if said == "ssh://b: no route"));
     assert_eq!(reason(&record), &EndReason::GeneratorFailed("ssh://b: no route".into()));
-    assert!(world.starts.is_empty() && record.blocks.is_empty());
+    assert!(environment.starts.is_empty() && record.blocks.is_empty());
 }
 
 #[test]
 fn a_block_for_which_a_generator_came_late_is_dropped_whoever_wants_disturbed_ones_kept() {
     for drop_disturbed in [true, false] {
-        let mut world = world(5, 0.3);
+        let mut environment = environment(5, 0.3);
         // 1 % of a window of 2 s is 20 ms, and of what clocks cannot tell nobody is accused.
-        world.late = |block| match block {
+        environment.late = |block| match block {
             2 => (80_000_000, 40_000_000),
             4 => (80_000_000, 70_000_000),
             5 => (19_000_000, 0),
@@ -164,8 +157,7 @@ fn a_block_for_which_a_generator_came_late_is_dropped_whoever_wants_disturbed_on
         };
         let mut plan = shared();
         plan.design.drop_disturbed = drop_disturbed;
-        let (record, result, _folder) = run(plan, 5, &mut world);
-        result.expect("a late generator is no error");
+        let record = finished(plan, 5, &mut environment);
         assert_eq!(dropped(&record), [2]);
         let why = record.blocks[1].dropped.as_deref().expect("it was dropped");
         assert!(why.starts_with("ssh://b began 40 ms after the others, in a window of "), "{why}");
@@ -177,10 +169,9 @@ fn a_block_for_which_a_generator_came_late_is_dropped_whoever_wants_disturbed_on
 
 #[test]
 fn one_that_is_always_late_voids_what_it_had_its_part_in() {
-    let mut world = world(5, 0.3);
-    world.late = |_| (200_000_000, 0);
-    let (record, result, _folder) = run(shared(), 5, &mut world);
-    result.expect("a void run is no error");
+    let mut environment = environment(5, 0.3);
+    environment.late = |_| (200_000_000, 0);
+    let record = finished(shared(), 5, &mut environment);
     assert!(dropped(&record).len() >= 3 && record.complete_blocks().count() >= 6, "{:?}", dropped(&record));
     assert!(found(&record).contains(&("generators_apart", Grade::Void)), "{:?}", found(&record));
     assert_eq!(conclude(&record).comparisons[0].outcome, Outcome::Void);
@@ -188,11 +179,11 @@ fn one_that_is_always_late_voids_what_it_had_its_part_in() {
 
 #[test]
 fn captures_have_generators_back_and_say_nothing_of_it_in_the_record() {
-    let mut world = world(7, 0.9);
+    let mut environment = environment(7, 0.9);
     let (writer, _folder) = begun(shared(), 7);
-    let (record, result) = proofload_lab::capture_only(writer, &mut world, 1, &mut |_| {});
+    let (record, result) = proofload_lab::capture_only(writer, &mut environment, 1, &mut |_| {});
     result.expect("nothing went wrong");
     assert_eq!((record.generators.len(), record.generators_lost.len()), (2, 0));
     // Before anything, and before each of two trials of two variants.
-    assert_eq!(world.connects, 5);
+    assert_eq!(environment.connects, 5);
 }

@@ -1,13 +1,13 @@
-//! The dispatcher over a simulated world in open loop: the rate is that of the slowest variant and common to all, trials are
+//! The dispatcher over a simulated environment in open loop: the rate is that of the slowest variant and common to all, trials are
 //! long enough for the quantile, and a planted difference in latency is found, with the right sign, where there is one.
 
 use std::time::Duration;
 
 use analysis::Outcome;
 use plan::{Metric, Plan, Rate};
-use record::{EndReason, Record, SliceKind};
+use record::{EndReason, SliceKind};
 
-use crate::world::{Simulated, plan, run};
+use crate::environment::{Simulated, finished, plan, reason};
 
 fn latency_plan(metric: Metric, rate: Rate) -> Plan {
     let mut plan = plan(2);
@@ -16,16 +16,11 @@ fn latency_plan(metric: Metric, rate: Rate) -> Plan {
     plan
 }
 
-fn reason(record: &Record) -> &EndReason {
-    &record.ended.as_ref().expect("the run ended").reason
-}
-
 #[test]
 fn a_planted_difference_in_latency_is_found_though_throughput_says_the_opposite() {
-    let mut world = Simulated::new(7, &[0.0, 0.30]);
-    world.slower = vec![0.0, 0.20];
-    let (record, result, _folder) = run(latency_plan(Metric::P99, Rate::ShareOfCapacity(0.6)), 7, &mut world);
-    result.expect("nothing went wrong");
+    let mut environment = Simulated::new(7, &[0.0, 0.30]);
+    environment.slower = vec![0.0, 0.20];
+    let record = finished(latency_plan(Metric::P99, Rate::ShareOfCapacity(0.6)), 7, &mut environment);
     let conclusion = analysis::conclude(&record);
     assert_eq!(conclusion.findings, []);
     let comparison = &conclusion.comparisons[0];
@@ -38,17 +33,16 @@ fn a_planted_difference_in_latency_is_found_though_throughput_says_the_opposite(
     let shown = conclusion.variants[0].response_time.iter().find(|shown| shown.metric == Metric::P99);
     let p99_us = shown.expect("every trial has it").us;
     assert!((4500.0..7000.0).contains(&p99_us), "{p99_us}");
-    assert!(world.living.is_empty());
+    assert!(environment.living.is_empty());
 }
 
 #[test]
 fn no_difference_in_latency_is_found_where_there_is_none() {
     let wrong = (0..16).filter(|seed| {
-        let mut world = Simulated::new(*seed, &[0.0, 0.30]);
+        let mut environment = Simulated::new(*seed, &[0.0, 0.30]);
         let mut plan = latency_plan(Metric::P50, Rate::PerSecond(400.0));
         plan.design.budget = Duration::from_secs(90);
-        let (record, result, _folder) = run(plan, *seed, &mut world);
-        result.expect("nothing went wrong");
+        let record = finished(plan, *seed, &mut environment);
         matches!(analysis::conclude(&record).comparisons[0].outcome, Outcome::Better | Outcome::Worse)
     });
     // 5 % of 16 is less than one; more than four come once in a thousand such tests, and the seeds are fixed.
@@ -57,9 +51,8 @@ fn no_difference_in_latency_is_found_where_there_is_none() {
 
 #[test]
 fn the_rate_is_a_share_of_the_slowest_and_variants_of_a_block_get_the_same_arrivals() {
-    let mut world = Simulated::new(3, &[0.0, -0.7]);
-    let (record, result, _folder) = run(latency_plan(Metric::P90, Rate::ShareOfCapacity(0.5)), 3, &mut world);
-    result.expect("nothing went wrong");
+    let mut environment = Simulated::new(3, &[0.0, -0.7]);
+    let record = finished(latency_plan(Metric::P90, Rate::ShareOfCapacity(0.5)), 3, &mut environment);
     let rate = record.rate.as_ref().expect("the rate was settled");
     let [first, second] = rate.capacities_per_s[..] else { panic!("two variants: {rate:?}") };
     assert!(first > 1.5 * second && (rate.per_s - second / 2.0).abs() < 1e-6, "{rate:?}");
@@ -70,7 +63,11 @@ fn the_rate_is_a_share_of_the_slowest_and_variants_of_a_block_get_the_same_arriv
     assert!(record.warm_up.as_ref().is_some_and(|warm_up| warm_up.measured), "block 1 is the one watched");
     for block in record.complete_blocks() {
         let of = |variant| {
-            world.arrivals.iter().filter(move |of| of.0 == variant && of.1 == block.number).map(|of| of.2)
+            environment
+                .arrivals
+                .iter()
+                .filter(move |of| of.0 == variant && of.1 == block.number)
+                .map(|of| of.2)
         };
         assert!(of(0).eq(of(1)) && of(0).all(|open| open.rate_per_s == rate.per_s), "block {}", block.number);
         // Warm-up to the limit, then the common rate, of which the first slice does not count.
@@ -82,15 +79,14 @@ fn the_rate_is_a_share_of_the_slowest_and_variants_of_a_block_get_the_same_arriv
             assert_eq!(kinds[..3], expected);
         }
     }
-    let seeds: Vec<u64> = world.arrivals.iter().map(|of| of.2.seed).collect();
+    let seeds: Vec<u64> = environment.arrivals.iter().map(|of| of.2.seed).collect();
     assert!(seeds.iter().any(|seed| *seed != seeds[0]), "each block draws arrivals anew");
 }
 
 #[test]
 fn trials_are_as_long_as_the_quantile_wants() {
-    let mut world = Simulated::new(5, &[0.0, 0.0]);
-    let (record, result, _folder) = run(latency_plan(Metric::P99, Rate::PerSecond(100.0)), 5, &mut world);
-    result.expect("nothing went wrong");
+    let mut environment = Simulated::new(5, &[0.0, 0.0]);
+    let record = finished(latency_plan(Metric::P99, Rate::PerSecond(100.0)), 5, &mut environment);
     assert!(record.complete_blocks().count() >= 6, "{:?}", record.ended);
     for trial in record.complete_blocks().flat_map(|block| &block.trials) {
         let due: u64 = trial.measured().map(|slice| slice.counts.due()).sum();
@@ -101,10 +97,9 @@ fn trials_are_as_long_as_the_quantile_wants() {
 
 #[test]
 fn what_the_budget_or_the_slices_cannot_hold_is_said_before_the_first_block() {
-    let mut world = Simulated::new(5, &[0.0, 0.0]);
+    let mut environment = Simulated::new(5, &[0.0, 0.0]);
     let plan = latency_plan(Metric::P999, Rate::ShareOfCapacity(0.01));
-    let (record, result, _folder) = run(plan, 5, &mut world);
-    result.expect("a void run is no error");
+    let record = finished(plan, 5, &mut environment);
     let needed_s = match reason(&record) {
         EndReason::BudgetTooSmall { needed_s } => *needed_s,
         other => panic!("{other:?}"),
@@ -117,7 +112,6 @@ fn what_the_budget_or_the_slices_cannot_hold_is_said_before_the_first_block() {
 
     let mut plan = latency_plan(Metric::P99, Rate::ShareOfCapacity(0.1));
     (plan.design.slices, plan.design.slice) = (Some(2), Some(Duration::from_millis(500)));
-    let (record, result, _folder) = run(plan, 5, &mut world);
-    result.expect("a void run is no error");
+    let record = finished(plan, 5, &mut environment);
     assert!(matches!(reason(&record), EndReason::Void(why) if why.contains("p99 wants 1169 requests")));
 }

@@ -3,16 +3,15 @@
 use plan::{Endpoint, Metric, Rate};
 use record::{EndReason, Trial};
 
-use crate::world::{Simulated, plan, run};
+use crate::environment::{Simulated, finished, plan};
 
 #[test]
 fn variants_of_a_block_draw_the_same_requests_and_blocks_others() {
-    let mut world = Simulated::new(3, &[0.0, 0.2, 0.1]);
-    let (record, result, _folder) = run(plan(3), 3, &mut world);
-    result.expect("nothing went wrong");
+    let mut environment = Simulated::new(3, &[0.0, 0.2, 0.1]);
+    let record = finished(plan(3), 3, &mut environment);
     let blocks = record.complete_blocks().count();
     let mut seeds: Vec<(u32, u64)> =
-        world.starts.iter().map(|start| (start.block, start.requests_seed)).collect();
+        environment.starts.iter().map(|start| (start.block, start.requests_seed)).collect();
     seeds.sort_unstable();
     seeds.dedup();
     assert_eq!(seeds.len(), blocks, "one seed a block: {seeds:?}");
@@ -28,8 +27,7 @@ fn a_trial_has_requests_enough_of_the_endpoint_that_is_judged() {
     (plan.design.metric, plan.design.rate) = (Metric::P90, Some(Rate::PerSecond(400.0)));
     plan.design.endpoint = Some(Endpoint { name: "auth".into(), share: 0.02 });
     plan.design.budget = std::time::Duration::from_secs(1200);
-    let (record, result, _folder) = run(plan.clone(), 5, &mut Simulated::new(5, &[0.0, 0.0]));
-    result.expect("nothing went wrong");
+    let record = finished(plan.clone(), 5, &mut Simulated::new(5, &[0.0, 0.0]));
     assert!(record.complete_blocks().count() >= 6, "{:?}", record.ended);
     for trial in record.complete_blocks().flat_map(|block| &block.trials) {
         let due: u64 = Trial::measured(trial).map(|slice| slice.counts.due()).sum();
@@ -38,8 +36,7 @@ fn a_trial_has_requests_enough_of_the_endpoint_that_is_judged() {
     }
 
     plan.design.budget = std::time::Duration::from_secs(60);
-    let (record, result, _folder) = run(plan, 5, &mut Simulated::new(5, &[0.0, 0.0]));
-    result.expect("a void run is no error");
+    let record = finished(plan, 5, &mut Simulated::new(5, &[0.0, 0.0]));
     assert!(
         matches!(record.ended.expect("it ended").reason, EndReason::BudgetTooSmall { needed_s } if needed_s > 200)
     );

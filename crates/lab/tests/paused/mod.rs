@@ -1,14 +1,10 @@
 //! Runs that the user has wait: the budget does not run meanwhile, and what may have cooled down counts for nothing.
 
 use analysis::Outcome;
-use proofload_lab::{Notice, PAUSED_MAX_S};
-use record::{EndReason, Record};
+use proofload_lab::{News, PAUSED_MAX_S, Progress};
+use record::{EndReason, Event, Record};
 
-use crate::world::{Simulated, plan, run, watched};
-
-fn dropped(record: &Record) -> Vec<u32> {
-    record.blocks.iter().filter(|block| block.dropped.is_some()).map(|block| block.number).collect()
-}
+use crate::environment::{Simulated, dropped, finished, plan, run, watched};
 
 /// Whether there was one pause, so long.
 fn close(pauses_s: &[f64], seconds: f64) -> bool {
@@ -22,20 +18,20 @@ fn slices(record: &Record) -> usize {
 #[test]
 fn a_pause_takes_no_time_and_changes_nothing_but_the_block_that_it_was_long_in() {
     let (sound, ..) = run(plan(2), 7, &mut Simulated::new(7, &[0.0, 0.0]));
-    let mut world = Simulated::new(7, &[0.0, 0.0]);
+    let mut environment = Simulated::new(7, &[0.0, 0.0]);
     // In the middle of the second block: longer than the budget.
     let first_s = sound.blocks[0].seconds.expect("it is complete");
-    world.pauses = vec![(first_s + sound.blocks[1].seconds.expect("it is complete") / 2.0, 1e4)];
+    environment.pauses = vec![(first_s + sound.blocks[1].seconds.expect("it is complete") / 2.0, 1e4)];
     let mut told = Vec::new();
-    let (record, result, folder) = watched(plan(2), 7, &mut world, &mut |progress| match progress.notice {
-        Notice::Paused => told.push((progress.block, progress.elapsed_s)),
-        Notice::Resumed { seconds } => told.push((progress.block, progress.elapsed_s + seconds)),
+    let (record, result, folder) = watched(plan(2), 7, &mut environment, &mut |update| match update.news {
+        News::Progress(Progress::Pausing) => told.push((0, update.elapsed_s)),
+        News::Event(Event::Paused { block, seconds }) => told.push((*block, update.elapsed_s + seconds)),
         _ => {}
     });
     result.expect("a pause is no error");
     assert!(close(&record.pauses_s, 1e4), "{:?}", record.pauses_s);
     let [(before, at_s), (after, later_s)] = told[..] else { panic!("{told:?}") };
-    assert!((before, after) == (2, 2) && (later_s - at_s - 1e4).abs() < 1e-6, "{told:?}");
+    assert!((before, after) == (0, 2) && (later_s - at_s - 1e4).abs() < 1e-6, "{told:?}");
     assert_eq!(dropped(&record), [2]);
     let why = record.blocks[1].dropped.as_deref();
     assert_eq!(why, Some("the run was paused for 10000 s while services lived"));
@@ -50,10 +46,9 @@ fn a_short_pause_and_one_between_blocks_or_before_the_first_drop_nothing() {
     let (sound, ..) = run(plan(2), 3, &mut Simulated::new(3, &[0.0, 0.2]));
     let first_s = sound.blocks[0].seconds.expect("it is complete");
     for (at_s, seconds) in [(1.0, PAUSED_MAX_S - 0.5), (first_s - 0.01, 60.0), (0.0, 60.0)] {
-        let mut world = Simulated::new(3, &[0.0, 0.2]);
-        world.pauses = vec![(at_s, seconds)];
-        let (record, result, _folder) = run(plan(2), 3, &mut world);
-        result.expect("a pause is no error");
+        let mut environment = Simulated::new(3, &[0.0, 0.2]);
+        environment.pauses = vec![(at_s, seconds)];
+        let record = finished(plan(2), 3, &mut environment);
         assert!(
             close(&record.pauses_s, seconds) && dropped(&record).is_empty(),
             "at {at_s} s: {:?}",
@@ -66,10 +61,9 @@ fn a_short_pause_and_one_between_blocks_or_before_the_first_drop_nothing() {
 
 #[test]
 fn who_stops_a_paused_run_has_the_pause_in_the_record_and_nothing_left_running() {
-    let mut world = Simulated::new(3, &[0.0, 0.2]);
-    world.pauses = vec![(5.0, -30.0)];
-    let (record, result, _folder) = run(plan(2), 3, &mut world);
-    result.expect("who stops early has what there is");
+    let mut environment = Simulated::new(3, &[0.0, 0.2]);
+    environment.pauses = vec![(5.0, -30.0)];
+    let record = finished(plan(2), 3, &mut environment);
     assert_eq!(record.ended.as_ref().map(|ended| &ended.reason), Some(&EndReason::Interrupted));
-    assert!(close(&record.pauses_s, 30.0) && world.living.is_empty(), "{:?}", record.pauses_s);
+    assert!(close(&record.pauses_s, 30.0) && environment.living.is_empty(), "{:?}", record.pauses_s);
 }

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use analysis::{Conclusion, Outcome, conclude};
 use plan::{Factor, LookRule, Metric, Plan};
-use proofload_lab::Notice;
+use proofload_lab::{News, Progress};
 use record::{EndReason, Record};
 use stats::{Looks, SEQUENCE_G, plain_t, sequence_t};
 
-use crate::world::{Fault, Simulated, plan, run, watched, with_copy};
+use crate::environment::{Fault, Simulated, finished, plan, reason, watched, with_copy};
 
 fn looking(variants: usize, looks: LookRule) -> Plan {
     let mut plan = plan(variants);
@@ -23,10 +23,6 @@ fn brief(mut plan: Plan, blocks: u32) -> Plan {
     (plan.design.slice, plan.design.slices) = (Some(Duration::from_millis(500)), Some(2));
     (plan.design.blocks, plan.design.margin) = (Some(blocks), 0.0001);
     plan
-}
-
-fn reason(record: &Record) -> &EndReason {
-    &record.ended.as_ref().expect("the run ended").reason
 }
 
 fn blocks(record: &Record) -> u32 {
@@ -45,9 +41,8 @@ fn tells(conclusion: &Conclusion) -> bool {
 fn always_ends_after_any_block_with_the_interval_of_the_sequence() {
     let mut between_looks = 0;
     for seed in 0..6 {
-        let mut world = Simulated::new(seed, &[0.0, 0.12]);
-        let (record, result, _folder) = run(looking(2, LookRule::Always), seed, &mut world);
-        result.expect("nothing went wrong");
+        let mut environment = Simulated::new(seed, &[0.0, 0.12]);
+        let record = finished(looking(2, LookRule::Always), seed, &mut environment);
         let comparison = &conclude(&record).comparisons[0];
         let estimate = comparison.estimate.as_ref().expect("six blocks or more");
         let expected = sequence_t(estimate.blocks, SEQUENCE_G, 0.05).expect("valid").expect("finite");
@@ -63,11 +58,11 @@ fn always_ends_after_any_block_with_the_interval_of_the_sequence() {
 fn once_shows_nothing_before_its_end_and_judges_comparisons_together() {
     let mut plan = looking(4, LookRule::Once);
     plan.design.blocks = Some(14);
-    let mut world = Simulated::new(4, &[0.0, 0.5, 0.5, 0.0]);
+    let mut environment = Simulated::new(4, &[0.0, 0.5, 0.5, 0.0]);
     let mut told = 0;
     let (record, result, _folder) =
-        watched(with_copy(plan), 4, &mut Simulated::new(4, &[0.0, 0.5, 0.5, 0.0, 0.0]), &mut |progress| {
-            if let Notice::BlockDone(conclusion) = progress.notice {
+        watched(with_copy(plan), 4, &mut Simulated::new(4, &[0.0, 0.5, 0.5, 0.0, 0.0]), &mut |update| {
+            if let News::Progress(Progress::Concluded(conclusion)) = update.news {
                 told += u32::from(tells(conclusion));
             }
         });
@@ -86,8 +81,7 @@ fn once_shows_nothing_before_its_end_and_judges_comparisons_together() {
     // More blocks than fit: those that fit, and an interval for so many.
     let mut plan = looking(2, LookRule::Once);
     (plan.design.blocks, plan.design.budget) = (Some(120), Duration::from_secs(60));
-    let (record, result, _folder) = run(plan, 5, &mut world);
-    result.expect("nothing went wrong");
+    let record = finished(plan, 5, &mut environment);
     let estimate = conclude(&record).comparisons[0].estimate.expect("six blocks or more");
     assert!((6..60).contains(&blocks(&record)), "{}", blocks(&record));
     assert_eq!(estimate.critical_t, plain_t(blocks(&record), 0.95).expect("valid"));
@@ -97,13 +91,12 @@ fn once_shows_nothing_before_its_end_and_judges_comparisons_together() {
 #[test]
 fn a_copy_that_is_slower_voids_the_run_and_one_that_is_not_does_not() {
     for (copy, differs) in [(0.0, false), (-0.9, true)] {
-        let mut world = Simulated::new(3, &[0.0, 0.4, copy]);
-        let (record, result, _folder) = run(with_copy(plan(2)), 3, &mut world);
-        result.expect("nothing went wrong");
+        let mut environment = Simulated::new(3, &[0.0, 0.4, copy]);
+        let record = finished(with_copy(plan(2)), 3, &mut environment);
         let conclusion = conclude(&record);
         let aa = conclusion.aa.as_ref().expect("it was asked for");
         assert!(aa.differs == differs && aa.estimate.is_some(), "{aa:?}");
-        assert_eq!(conclusion.findings.iter().any(|finding| finding.check == "aa_differs"), differs);
+        assert_eq!(conclusion.findings.iter().any(|finding| finding.check.name() == "aa_differs"), differs);
         assert_eq!(conclusion.is_void(), differs);
         let [comparison] = &conclusion.comparisons[..] else { panic!("the copy is no comparison") };
         assert_eq!(comparison.outcome, if differs { Outcome::Void } else { Outcome::Better });
@@ -114,9 +107,8 @@ fn a_copy_that_is_slower_voids_the_run_and_one_that_is_not_does_not() {
 #[test]
 fn the_copy_raises_no_false_alarm_in_a_fair_world() {
     let alarms = (0..200).filter(|seed| {
-        let mut world = Simulated::new(*seed, &[0.0, 0.0, 0.0]);
-        let (record, result, _folder) = run(brief(with_copy(plan(2)), 10), *seed, &mut world);
-        result.expect("nothing went wrong");
+        let mut environment = Simulated::new(*seed, &[0.0, 0.0, 0.0]);
+        let record = finished(brief(with_copy(plan(2)), 10), *seed, &mut environment);
         conclude(&record).aa.expect("it was asked for").differs
     });
     // 1 % of 200 is 2; with that rate more than 6 come once in 200 such tests, and the seeds are fixed.
@@ -137,9 +129,8 @@ fn planted_effects_of_two_factors_are_found_with_their_interaction() {
     }
     let mut plan = brief(with_copy(four), 22);
     (plan.design.looks, plan.design.margin) = (LookRule::Once, 0.01);
-    let mut world = Simulated::new(9, &[&cells[..], &[0.0]].concat());
-    let (record, result, _folder) = run(plan, 9, &mut world);
-    result.expect("nothing went wrong");
+    let mut environment = Simulated::new(9, &[&cells[..], &[0.0]].concat());
+    let record = finished(plan, 9, &mut environment);
     let conclusion = conclude(&record);
     assert_eq!((conclusion.comparisons.len(), conclusion.effects.len()), (3, 3));
     for (effect, truth) in conclusion.effects.iter().zip([0.3_f64, -0.05, 0.3]) {
@@ -155,9 +146,8 @@ fn planted_effects_of_two_factors_are_found_with_their_interaction() {
 fn each_of_several_metrics_has_a_verdict_with_a_wider_interval() {
     let mut plan = plan(2);
     plan.design.co_primary = vec![Metric::CpuPerRequest];
-    let mut world = Simulated::new(2, &[0.0, 0.4]);
-    let (mut record, result, _folder) = run(plan, 2, &mut world);
-    result.expect("nothing went wrong");
+    let mut environment = Simulated::new(2, &[0.0, 0.4]);
+    let mut record = finished(plan, 2, &mut environment);
     let both = conclude(&record).comparisons;
     let metrics: Vec<Metric> = both.iter().map(|comparison| comparison.metric).collect();
     assert_eq!(metrics, [Metric::Throughput, Metric::CpuPerRequest]);
@@ -174,13 +164,15 @@ fn each_of_several_metrics_has_a_verdict_with_a_wider_interval() {
 
 #[test]
 fn a_variant_without_a_value_in_one_block_is_not_judged_by_its_other_blocks() {
-    let mut world = Simulated::new(6, &[0.0, 0.4]);
-    world.fault = Some(Fault::Silent(2));
-    let (record, result, _folder) = run(brief(plan(2), 8), 6, &mut world);
-    result.expect("a void run is no error");
+    let mut environment = Simulated::new(6, &[0.0, 0.4]);
+    environment.fault = Some(Fault::Silent(2));
+    let record = finished(brief(plan(2), 8), 6, &mut environment);
     let conclusion = conclude(&record);
-    let said =
-        conclusion.findings.iter().find(|finding| finding.check == "value_missing").expect("it is said");
+    let said = conclusion
+        .findings
+        .iter()
+        .find(|finding| finding.check.name() == "value_missing")
+        .expect("it is said");
     assert!(said.evidence.contains("in 1 of 8 trials no response came within a window of 0.5 s"), "{said:?}");
     assert!(said.remedy.contains("design.slice"), "{said:?}");
     assert_eq!(conclusion.comparisons[0].outcome, Outcome::Void);
@@ -191,8 +183,7 @@ fn a_variant_without_a_value_in_one_block_is_not_judged_by_its_other_blocks() {
 fn blocks_that_all_give_the_same_have_a_ratio_and_no_verdict() {
     let mut plan = brief(plan(2), 8);
     plan.design.metric = Metric::PeakMemory;
-    let (record, result, _folder) = run(plan, 6, &mut Simulated::new(6, &[0.0, 0.4]));
-    result.expect("nothing went wrong");
+    let record = finished(plan, 6, &mut Simulated::new(6, &[0.0, 0.4]));
     let conclusion = conclude(&record);
     let comparison = &conclusion.comparisons[0];
     assert_eq!((comparison.outcome, comparison.without_spread), (Outcome::Inconclusive, Some(1.0)));
@@ -204,8 +195,7 @@ fn a_margin_that_is_none_makes_nothing_equivalent_and_breaks_nothing() {
     for margin in [0.0, -2.0, f64::NAN, f64::INFINITY] {
         let mut plan = brief(plan(2), 7);
         plan.design.margin = margin;
-        let (mut record, result, _folder) = run(plan, 6, &mut Simulated::new(6, &[0.0, 0.4]));
-        result.expect("nothing went wrong");
+        let mut record = finished(plan, 6, &mut Simulated::new(6, &[0.0, 0.4]));
         // JSON has no such numbers; the plan in memory may.
         record.header.plan.design.margin = margin;
         let comparison = &conclude(&record).comparisons[0];

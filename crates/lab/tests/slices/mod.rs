@@ -8,7 +8,7 @@ use plan::{Launcher, Metric, Plan, Rate, Ready, Service};
 use proofload_lab::Settings;
 use record::{EndReason, Record, Trial};
 
-use crate::world::{Simulated, plan, run};
+use crate::environment::{Simulated, finished, plan};
 
 fn with_port(mut plan: Plan) -> Plan {
     let service = Service {
@@ -65,8 +65,7 @@ fn slices_are_made_of_turns_where_trials_live_together_in_closed_loop_and_nowher
     for (what, variants, in_turns) in [("2", 2, true), ("12", 12, true), ("13", 13, false)] {
         let mut plan = plan(variants);
         plan.design.budget = Duration::from_secs(600);
-        let (record, result, _folder) = run(plan, 5, &mut Simulated::new(5, &vec![0.0; variants]));
-        result.expect("nothing went wrong");
+        let record = finished(plan, 5, &mut Simulated::new(5, &vec![0.0; variants]));
         assert_within_budget(&record, what);
         assert!(
             lengths(&record).iter().all(|length| (0.499..5.1).contains(length)),
@@ -79,8 +78,7 @@ fn slices_are_made_of_turns_where_trials_live_together_in_closed_loop_and_nowher
         );
     }
     for (what, plan) in [("port", with_port(plan(2))), ("open loop", at_rate(plan(2)))] {
-        let (record, result, _folder) = run(plan, 5, &mut Simulated::new(5, &[0.0, 0.0]));
-        result.expect("nothing went wrong");
+        let record = finished(plan, 5, &mut Simulated::new(5, &[0.0, 0.0]));
         assert_within_budget(&record, what);
         assert!(lengths(&record).iter().all(|length| *length >= 0.499), "{what}");
         assert!(turns(&record).iter().all(|turns| *turns == 1), "{what}");
@@ -92,15 +90,14 @@ fn slow_services_get_slices_longer_than_their_responses_within_the_budget() {
     for (variants, budget_s, least) in [(2, 300, 6), (4, 1200, 6), (12, 3600, 6), (13, 3600, 6), (2, 60, 0)] {
         let mut plan = plan(variants);
         plan.design.budget = Duration::from_secs(budget_s);
-        let mut world = Simulated::new(5, &vec![0.0; variants]);
-        world.response_s = 2.0;
-        let (record, result, _folder) = run(plan, 5, &mut world);
-        result.expect("nothing went wrong");
+        let mut environment = Simulated::new(5, &vec![0.0; variants]);
+        environment.response_s = 2.0;
+        let record = finished(plan, 5, &mut environment);
         let what = format!("{variants} variants, {budget_s} s");
         assert_within_budget(&record, &what);
         assert!(record.complete_blocks().count() >= least, "{what}: {:?}", record.ended);
         let conclusion = analysis::conclude(&record);
-        let missing = conclusion.findings.iter().any(|finding| finding.check == "value_missing");
+        let missing = conclusion.findings.iter().any(|finding| finding.check.name() == "value_missing");
         assert!(!missing || variants > 12, "{what}: {:?}", conclusion.findings);
     }
 }
@@ -109,8 +106,7 @@ fn slow_services_get_slices_longer_than_their_responses_within_the_budget() {
 fn one_variant_alone_is_measured_for_longer_than_two_slices() {
     let mut plan = plan(1);
     plan.design.blocks = Some(8);
-    let (record, result, _folder) = run(plan, 5, &mut Simulated::new(5, &[0.0]));
-    result.expect("nothing went wrong");
+    let record = finished(plan, 5, &mut Simulated::new(5, &[0.0]));
     let allocation = record.allocation.as_ref().expect("it was settled");
     let within_sd = allocation.within_sd.expect("it was measured");
     assert!((0.01..0.03).contains(&within_sd), "{allocation:?}");
@@ -118,8 +114,7 @@ fn one_variant_alone_is_measured_for_longer_than_two_slices() {
 
 #[test]
 fn the_spread_within_trials_is_what_was_planted_also_where_the_machine_wavers() {
-    let (record, result, _folder) = run(plan(4), 8, &mut Simulated::new(8, &[0.0, 0.1, -0.3, 0.0]));
-    result.expect("nothing went wrong");
+    let record = finished(plan(4), 8, &mut Simulated::new(8, &[0.0, 0.1, -0.3, 0.0]));
     let allocation = record.allocation.expect("it was settled");
     let within_sd = allocation.within_sd.expect("it was measured");
     // 0.02 of slices, and a little for counts that are whole numbers.
@@ -157,8 +152,7 @@ fn without_a_warm_up_trials_are_measured_at_once() {
         let mut plan = plan(variants);
         plan.design.warmup = Some(Duration::ZERO);
         plan.design.budget = Duration::from_secs(600);
-        let (record, result, _folder) = run(plan, 5, &mut Simulated::new(5, &vec![0.0; variants]));
-        result.expect("nothing went wrong");
+        let record = finished(plan, 5, &mut Simulated::new(5, &vec![0.0; variants]));
         assert!(record.complete_blocks().count() >= 6, "{variants}: {:?}", record.ended);
         let mut slices = record.blocks.iter().flat_map(|block| &block.trials).flat_map(|trial| &trial.slices);
         assert!(slices.all(|slice| slice.kind == record::SliceKind::Measured), "{variants}");

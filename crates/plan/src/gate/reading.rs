@@ -1,7 +1,8 @@
 //! From a written bound to a limit of a figure: whether relation, sign and unit are ones that this figure can have.
 
+use ::model::Unit as Quantity;
+
 use super::{Bound, Figure, FormError, Limit, LimitText, TextForm, Unit};
-use crate::model::Metric;
 use crate::problem::did_you_mean;
 use crate::text_form::Relation;
 
@@ -13,7 +14,7 @@ pub(super) fn limit(text: &str) -> Result<Limit, String> {
     let at = text.find(['<', '>']).unwrap_or(text.len());
     let (name, written) = (text[..at].trim(), text[at..].trim());
     let Some(figure) = Figure::named(name) else {
-        let hint = did_you_mean(name, "figures", Figure::ALL.map(Figure::name));
+        let hint = did_you_mean(name, "figures", Figure::all().map(Figure::name));
         return Err(format!("there is no figure `{name}`; a limit is written \"p99 < 50ms\": {hint}"));
     };
     let limit = LimitText::read(written).and_then(|text| Limit::new(figure, text));
@@ -76,7 +77,7 @@ fn check_amount(figure: Figure, number: f64, unit: Unit) -> Result<(), FormError
     if unit == Unit::Percent && figure != Figure::Failed {
         return error("is a change without a sign".to_owned());
     }
-    if !unit.measures(figure) {
+    if unit.counts() != figure.unit() {
         return error(format!("is in {}, which it is not measured in", unit.name()));
     }
     if number <= 0.0 {
@@ -90,21 +91,24 @@ fn check_amount(figure: Figure, number: f64, unit: Unit) -> Result<(), FormError
 
 /// What a limit of the figure looks like.
 fn expected(figure: Figure) -> (&'static str, &'static str) {
-    match figure {
-        Figure::Failed => {
+    match figure.unit() {
+        Quantity::Share => {
             ("expected a share such as \"< 0.1%\"", "a share of all requests, in %: \"< 0.1%\"")
         }
-        Figure::Metric(Metric::Throughput) => (
+        Quantity::PerS => (
             "expected a limit such as \"> -3%\"",
             "a change against the baseline has a sign: \"> -3%\"; an amount is in /s: \"> 1000/s\"",
         ),
-        Figure::Metric(Metric::PeakMemory) => (
+        Quantity::Bytes => (
             "expected a limit such as \"< 200MB\"",
             "a change against the baseline has a sign: \"< +5%\"; an amount is in kB, MB or GB: \"< 200MB\"",
         ),
-        Figure::Metric(_) => (
+        Quantity::Us => (
             "expected a limit such as \"< 50ms\"",
             "a change against the baseline has a sign: \"< +5%\"; an amount is in us, ms or s: \"< 50ms\"",
         ),
+        Quantity::Ratio | Quantity::Count | Quantity::Number => {
+            ("expected a limit such as \"< +5%\"", "a change against the baseline has a sign: \"< +5%\"")
+        }
     }
 }

@@ -63,12 +63,13 @@ fn what_is_no_limit_says_why_and_what_would_be_one() {
 }
 
 fn any_limit() -> impl Strategy<Value = Limit> {
-    let figure = proptest::sample::select(&Figure::ALL[..]);
+    let figure = proptest::sample::select(Figure::all().collect::<Vec<_>>());
     (figure, any::<bool>(), 1u32..999_999, 0u32..4, any::<proptest::sample::Index>()).prop_map(
         |(figure, change, digits, decimals, unit)| {
             let number = f64::from(digits) / 10_f64.powi(decimals as i32);
             let thousandths = f64::from(digits % 99_998 + 1) / 1e3;
-            let units: Vec<Unit> = Unit::ALL.into_iter().filter(|unit| unit.measures(figure)).collect();
+            let units: Vec<Unit> =
+                Unit::ALL.into_iter().filter(|unit| unit.counts() == figure.unit()).collect();
             let bound = match figure {
                 Figure::Failed => Bound::Amount(thousandths, Unit::Percent),
                 _ if change => Bound::Change((f64::from(digits) - 98_999.0) / 1e3),

@@ -188,6 +188,6 @@ fn metric_place(site: &Site<'_>, metric: Metric) -> Span {
         let item = site.tree.item(&at, *index);
         item.is_some_and(|item| item.value == Value::String(metric.name().to_owned()))
     };
-    let index = (0..Figure::ALL.len()).find(is_it).unwrap_or(0);
+    let index = (0..Figure::all().count()).find(is_it).unwrap_or(0);
     site.tree.item_place(&at, index)
 }

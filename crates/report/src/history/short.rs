@@ -38,7 +38,7 @@ impl Short<'_> {
         if !essentials.void.is_empty() {
             out += &wrapped(&format!("void by {}", essentials.void.join(", ")), "  ", "  ", width);
         }
-        let numbers = self.conclusion.findings.iter().map(analysis::Finding::number);
+        let numbers = self.conclusion.findings.iter().map(|finding| Some(finding.check.number()));
         out += &explained(explained_by(numbers).as_deref(), width);
         out.push('\n');
         for (name, line) in self.lines(&essentials) {

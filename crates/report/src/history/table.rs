@@ -59,10 +59,8 @@ fn row(trend: &Trend, line: &Line, index: usize) -> [String; 14] {
 }
 
 fn unit(of: LineOf, metric: Metric) -> &'static str {
-    match (of, metric) {
-        (LineOf::Ratio, _) => "ratio",
-        (_, Metric::Throughput) => "1/s",
-        (_, Metric::PeakMemory) => "bytes",
-        _ => "us",
+    match of {
+        LineOf::Ratio => "ratio",
+        LineOf::Figure => crate::spreadsheet::unit(metric.unit()),
     }
 }

@@ -2,7 +2,6 @@
 
 use analysis::{Line, LineOf, Point, Shifted, TREND_SEED, Trend};
 use anstyle::{AnsiColor, Style};
-use plan::Metric;
 use record::Environment;
 use serde_json::{Value, json};
 use stats::{CHANGE_LEVEL, CHANGE_SIDE_MIN};
@@ -13,7 +12,7 @@ use super::grid::{clean, cut_end};
 use super::words::minute;
 use super::{VERSION, table};
 use crate::drawing::{BOLD, FAINT, wrapped};
-use crate::figure::{bytes, interval, micros, rate, share, signed};
+use crate::figure::{change_alone, interval, share};
 use crate::sheet::{machine_line, metric_name};
 
 /// Columns of the time, and two before it.
@@ -177,10 +176,7 @@ impl Trended<'_> {
 
     fn changed(&self, line: &Line, change: &Shifted, indent: &str) -> String {
         let ratio = change.after / change.before;
-        let size = match ratio {
-            0.5..=2.0 => signed((ratio - 1.0) * 100.0, 1),
-            _ => format!("×{ratio:.2}"),
-        };
+        let size = change_alone(ratio, 1);
         let from = &self.trend.records[line.points[change.at].record].name;
         // The name last: it is what may be cut.
         clean(&format!("{indent}{size} from here on (p = {:.4}): {from}", change.p))
@@ -192,11 +188,7 @@ impl Trended<'_> {
 
     /// A point's value and its interval, as figures.
     fn told(&self, line: &Line, point: &Point) -> (String, String) {
-        let figure = |value: f64| match self.trend.metric {
-            Metric::Throughput => rate(value),
-            Metric::PeakMemory => bytes(value),
-            _ => micros(value),
-        };
+        let figure = |value: f64| self.trend.metric.unit().text(value);
         match (line.of, point.interval) {
             (LineOf::Ratio, Some((low, high))) => interval(point.value, low, high),
             (LineOf::Ratio, None) => (format!("×{:.2}", point.value), String::new()),

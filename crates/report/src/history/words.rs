@@ -2,7 +2,7 @@
 
 use analysis::{Compared, Essentials, Outcome};
 use anstyle::{AnsiColor, Style};
-use plan::Metric;
+use model::{Loop, Metric};
 use record::EndReason;
 
 use super::Listed;
@@ -80,12 +80,13 @@ fn one(compared: &Compared, outcome: Outcome) -> Summary {
     let Some(estimate) = &compared.estimate else { return Summary::alike(style(outcome), word) };
     let (value, interval) = change(estimate);
     // Of throughput, and where the word tells the metric, it is not told again.
-    let told = match compared.metric {
-        Metric::Throughput => String::new(),
-        Metric::CpuPerRequest | Metric::PeakMemory if word != "equivalent" && word != "inconclusive" => {
-            String::new()
-        }
-        metric => format!(" {}", metric.name()),
+    let row = compared.metric.row();
+    let alone = Metric::ALL.iter().filter(|other| other.row().better == row.better).count() == 1;
+    let decided = !matches!(outcome, Outcome::Equivalent | Outcome::Inconclusive);
+    let told = match row.loops {
+        Loop::Closed => String::new(),
+        Loop::Open | Loop::Either if decided && alone => String::new(),
+        Loop::Open | Loop::Either => format!(" {}", compared.metric.name()),
     };
     Summary::of(style(outcome), format!("{word} {value} ({interval}){told}"), format!("{word} {value}{told}"))
 }

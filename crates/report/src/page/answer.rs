@@ -129,8 +129,8 @@ fn told(clauses: &[Clause]) -> String {
 fn void(conclusion: &Conclusion) -> String {
     let gravest = conclusion.findings.iter().find(|finding| finding.grade == Grade::Void);
     let told = |finding: &Finding| {
-        let number = finding.number().map(|number| format!(" ({number})")).unwrap_or_default();
-        format!(": {}{number}", in_one_line(&finding.evidence))
+        let number = finding.check.number();
+        format!(": {} ({number})", in_one_line(finding.evidence.as_str()))
     };
     format!("no conclusion may be drawn{}", gravest.map(told).unwrap_or_default())
 }

@@ -1,8 +1,9 @@
-//! One verdict as a clause of the answer: "production serves 14.1 times the requests of development (12.3 to 16.3)".
+//! One verdict as a clause of the answer: "the throughput of production is 14.1 times that of development (12.3 to 16.3)".
 //!
 //! Must not: round otherwise than the other forms of a report do.
 
 use analysis::{Comparison, Outcome};
+use model::MetricRow;
 use plan::{Factor, Metric, Plan, Variant};
 
 use crate::figure::{change, share};
@@ -27,17 +28,18 @@ pub(super) struct Clause {
 
 pub(super) fn clause(plan: &Plan, comparison: &Comparison, judged: &Judged) -> Clause {
     let sides = Sides::of(plan, comparison);
-    let words = Words::of(comparison.metric);
+    let MetricRow { title, more, less, .. } = comparison.metric.row();
     let (text, begins_with_name) = match comparison.outcome {
         Outcome::Void => (format!("no conclusion may be drawn about {}", sides.label), false),
         Outcome::NoSuccess => (format!("{}, so there is nothing to compare", judged.detail), true),
         Outcome::Inconclusive => {
-            let (candidate, baseline, open) = (&sides.candidate, &sides.baseline, words.open);
-            let text = format!("whether {candidate} {} {open} {baseline}", words.does);
-            (format!("{}it is open {text}{}", sides.context, seen(comparison, judged)), sides.has_context())
+            let Sides { candidate, baseline, context, .. } = &sides;
+            let text =
+                format!("whether the {title} of {candidate} is {more} or {less} than that of {baseline}");
+            (format!("{context}it is inconclusive {text}{}", seen(comparison, judged)), sides.has_context())
         }
-        Outcome::Equivalent => (equivalent(plan, comparison, &sides, &words), true),
-        Outcome::Better | Outcome::Worse => (differs(comparison, judged, &sides, &words), true),
+        Outcome::Equivalent => (equivalent(plan, comparison, &sides), true),
+        Outcome::Better | Outcome::Worse => (differs(comparison, judged, &sides), sides.has_context()),
     };
     let answered = matches!(comparison.outcome, Outcome::Better | Outcome::Worse);
     let ratio = comparison.estimate.as_ref().filter(|_| answered).map(|estimate| estimate.ratio);
@@ -70,30 +72,28 @@ fn seen(comparison: &Comparison, judged: &Judged) -> String {
     }
 }
 
-fn equivalent(plan: &Plan, comparison: &Comparison, sides: &Sides, words: &Words) -> String {
+fn equivalent(plan: &Plan, comparison: &Comparison, sides: &Sides) -> String {
     let interval = comparison.estimate.as_ref().map(|estimate| format!(" ({})", change(estimate).1));
     let Sides { candidate, baseline, context, .. } = sides;
-    let (same, margin) = (words.same, share(plan.design.margin));
-    format!("{context}{candidate} and {baseline} {same}, within {margin}{}", interval.unwrap_or_default())
+    let (title, margin) = (comparison.metric.row().title, share(plan.design.margin));
+    format!(
+        "{context}{candidate} and {baseline} have the same {title}, within {margin}{}",
+        interval.unwrap_or_default()
+    )
 }
 
-fn differs(comparison: &Comparison, judged: &Judged, sides: &Sides, words: &Words) -> String {
+fn differs(comparison: &Comparison, judged: &Judged, sides: &Sides) -> String {
     let Sides { candidate, baseline, context, label } = sides;
     let Some(estimate) = &comparison.estimate else { return format!("{label}: {}", judged.detail) };
+    let MetricRow { title, more, less, .. } = comparison.metric.row();
     let (value, interval) = change(estimate);
     let interval = interval.replace('×', "");
-    if let Some(times) = value.strip_prefix('×') {
-        return format!("{context}{candidate} {} {baseline} ({interval})", words.times.replace("{}", times));
-    }
-    match (value.strip_prefix('+'), value.strip_prefix('−')) {
-        (Some(more), _) => {
-            format!("{context}{candidate} {} {baseline} ({interval})", words.more.replace("{}", more))
-        }
-        (_, Some(less)) => {
-            format!("{context}{candidate} {} {baseline} ({interval})", words.less.replace("{}", less))
-        }
-        _ => format!("{label}: {value} ({interval})"),
-    }
+    let word = if estimate.ratio > 1.0 { more } else { less };
+    let how = match (value.strip_prefix('×'), value.trim_start_matches(['+', '−', '±'])) {
+        (Some(times), _) => format!("{times} times"),
+        (None, size) => format!("{size} {word} than"),
+    };
+    format!("{context}the {title} of {candidate} is {how} that of {baseline} ({interval})")
 }
 
 /// What is compared with what, and where.
@@ -133,77 +133,5 @@ impl Sides {
 
     fn has_context(&self) -> bool {
         !self.context.is_empty()
-    }
-}
-
-/// What a metric is in a sentence; `{}` stands for a factor or a share.
-struct Words {
-    /// Between two names.
-    times: String,
-    more: String,
-    less: String,
-    /// Of one whose difference is open, before the other: the verb, and the rest.
-    does: &'static str,
-    open: &'static str,
-    /// After two names.
-    same: &'static str,
-}
-
-impl Words {
-    fn of(metric: Metric) -> Words {
-        let latency = |times: &str, open, same| Words {
-            times: format!("has {{}} times the {times} of"),
-            more: format!("has a {times} {{}} longer than"),
-            less: format!("has a {times} {{}} shorter than"),
-            does: "has",
-            open,
-            same,
-        };
-        let cost = |what: &str, open, same| Words {
-            times: format!("needs {{}} times the {what} of"),
-            more: format!("needs {{}} more {what} than"),
-            less: format!("needs {{}} less {what} than"),
-            does: "needs",
-            open,
-            same,
-        };
-        match metric {
-            Metric::Throughput => Words {
-                times: "serves {} times the requests of".to_owned(),
-                more: "serves {} more requests than".to_owned(),
-                less: "serves {} fewer requests than".to_owned(),
-                does: "serves",
-                open: "more or fewer requests than",
-                same: "serve equally many requests",
-            },
-            Metric::CpuPerRequest => cost(
-                "CPU time per request",
-                "more or less CPU time per request than",
-                "need equally much CPU time per request",
-            ),
-            Metric::PeakMemory => {
-                cost("peak memory", "more or less peak memory than", "need equally much peak memory")
-            }
-            Metric::P50 => latency(
-                "p50 response time",
-                "a longer or shorter p50 response time than",
-                "have equal p50 response times",
-            ),
-            Metric::P90 => latency(
-                "p90 response time",
-                "a longer or shorter p90 response time than",
-                "have equal p90 response times",
-            ),
-            Metric::P99 => latency(
-                "p99 response time",
-                "a longer or shorter p99 response time than",
-                "have equal p99 response times",
-            ),
-            Metric::P999 => latency(
-                "p99.9 response time",
-                "a longer or shorter p99.9 response time than",
-                "have equal p99.9 response times",
-            ),
-        }
     }
 }

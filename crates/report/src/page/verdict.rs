@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use analysis::{Comparison, Conclusion, Series};
 use plan::Metric;
-use stats::{Direction, Estimate};
+use stats::Estimate;
 
 use super::bounds::{FINDINGS_MAX, NUMBERS_MAX, evenly, rounded};
 use super::model::{EffectLine, Effects, Finding, Grade, Outcome, Ratio, Unit, Verdict};
@@ -68,7 +68,7 @@ fn verdict(comparison: &Comparison, judged: &Judged) -> Verdict {
         baseline: comparison.baseline,
         candidate: comparison.candidate,
         metric: metric(comparison.metric).0,
-        more_is_better: analysis::direction(comparison.metric) == Direction::HigherIsBetter,
+        more_is_better: comparison.metric.wants_more(),
         outcome: outcome(judged.outcome),
         word: judged.verdict.clone(),
         detail: judged.detail.clone(),
@@ -80,13 +80,14 @@ fn verdict(comparison: &Comparison, judged: &Judged) -> Verdict {
 
 /// What a metric is called in pictures, as above the columns of tables, and its unit.
 pub(super) fn metric(metric: Metric) -> (String, Unit) {
-    let (name, unit) = match metric {
-        Metric::Throughput => ("throughput", Unit::PerSecond),
-        Metric::CpuPerRequest => ("CPU/request", Unit::Microseconds),
-        Metric::PeakMemory => ("peak memory", Unit::Bytes),
-        Metric::P50 | Metric::P90 | Metric::P99 | Metric::P999 => (metric.name(), Unit::Microseconds),
+    let unit = match metric.unit() {
+        model::Unit::PerS => Unit::PerSecond,
+        model::Unit::Us => Unit::Microseconds,
+        model::Unit::Bytes => Unit::Bytes,
+        model::Unit::Share => Unit::Share,
+        model::Unit::Count | model::Unit::Ratio | model::Unit::Number => Unit::Count,
     };
-    (name.to_owned(), unit)
+    (metric.row().heading.to_owned(), unit)
 }
 
 fn outcome(outcome: analysis::Outcome) -> Outcome {
@@ -148,6 +149,6 @@ fn grade(grade: analysis::Grade) -> Grade {
     match grade {
         analysis::Grade::Void => Grade::Void,
         analysis::Grade::Warning => Grade::Warning,
-        analysis::Grade::Note => Grade::Note,
+        analysis::Grade::Note | analysis::Grade::Fine => Grade::Note,
     }
 }

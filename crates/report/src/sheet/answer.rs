@@ -87,17 +87,13 @@ fn undecided(comparison: &Comparison, conclusion: &Conclusion, margin: f64) -> S
 }
 
 pub(crate) fn verdict(outcome: Outcome, metric: Metric) -> &'static str {
-    match (outcome, metric) {
-        (Outcome::Better, Metric::CpuPerRequest) => "cheaper",
-        (Outcome::Worse, Metric::CpuPerRequest) => "dearer",
-        (Outcome::Better, Metric::PeakMemory) => "smaller",
-        (Outcome::Worse, Metric::PeakMemory) => "larger",
-        (Outcome::Better, _) => "faster",
-        (Outcome::Worse, _) => "slower",
-        (Outcome::Equivalent, _) => "equivalent",
-        (Outcome::Inconclusive, _) => "inconclusive",
-        (Outcome::NoSuccess, _) => "no success",
-        (Outcome::Void, _) => "void",
+    match outcome {
+        Outcome::Better => metric.row().better,
+        Outcome::Worse => metric.row().worse,
+        Outcome::Equivalent => "equivalent",
+        Outcome::Inconclusive => "inconclusive",
+        Outcome::NoSuccess => "no success",
+        Outcome::Void => "void",
     }
 }
 
@@ -112,13 +108,5 @@ fn metric_of(metric: Metric, design: &Design) -> String {
 
 /// What a metric is called in a sentence.
 pub fn metric_name(metric: Metric) -> &'static str {
-    match metric {
-        Metric::Throughput => "throughput",
-        Metric::CpuPerRequest => "CPU per request",
-        Metric::PeakMemory => "peak memory",
-        Metric::P50 => "p50 response time",
-        Metric::P90 => "p90 response time",
-        Metric::P99 => "p99 response time",
-        Metric::P999 => "p99.9 response time",
-    }
+    metric.row().title
 }

@@ -1,8 +1,7 @@
 //! The table of variants: what each one did, for showing. Column by column, because a column has one unit.
 
-use analysis::series::{Unit, heading};
 use analysis::{Conclusion, Variant};
-use plan::Metric;
+use model::{Metric, Unit};
 use record::Record;
 
 use super::Row;
@@ -16,7 +15,9 @@ pub(super) fn table(record: &Record, conclusion: &Conclusion) -> (Vec<String>, V
     let mut columns = vec![("variant", names(conclusion))];
     // In open loop throughput and cores are what the rate makes them, and have no column.
     if record.is_open_loop() {
-        columns.extend(quantiles(record).map(|metric| (heading(metric), response_times(conclusion, metric))));
+        columns.extend(
+            quantiles(record).map(|metric| (metric.row().heading, response_times(conclusion, metric))),
+        );
     } else {
         columns.push(figures(conclusion, Metric::Throughput, |variant| variant.throughput_per_s));
     }
@@ -57,7 +58,7 @@ fn figures(
     of: impl Fn(&Variant) -> Option<f64>,
 ) -> (&'static str, Vec<String>) {
     let values: Vec<_> = conclusion.variants.iter().map(of).collect();
-    (heading(metric), column(Unit::of(metric), &values))
+    (metric.row().heading, column(metric.unit(), &values))
 }
 
 /// A dash is "not measured"; a zero would be a figure.
@@ -68,7 +69,7 @@ fn each(conclusion: &Conclusion, of: impl Fn(&Variant) -> Option<String>) -> Vec
 /// The quantiles of the response time that have a column: the usual ones, and the one that is judged.
 fn quantiles(record: &Record) -> impl Iterator<Item = Metric> {
     let judged = record.header.plan.design.metric;
-    Metric::LATENCIES.into_iter().filter(move |of| *of != Metric::P999 || judged == Metric::P999)
+    Metric::latencies().filter(move |of| *of != Metric::P999 || judged == Metric::P999)
 }
 
 fn response_times(conclusion: &Conclusion, metric: Metric) -> Vec<String> {
@@ -77,7 +78,7 @@ fn response_times(conclusion: &Conclusion, metric: Metric) -> Vec<String> {
     let found: Vec<_> = conclusion.variants.iter().map(found).collect();
     let values: Vec<_> = found.iter().map(|found| Some(found.as_ref()?.us)).collect();
     let bounded = found.iter().map(|found| found.is_some_and(|found| found.at_least));
-    let told = column(Unit::of(metric), &values).into_iter().zip(bounded);
+    let told = column(metric.unit(), &values).into_iter().zip(bounded);
     told.map(|(figure, bounded)| if bounded { format!("≥ {figure}") } else { figure }).collect()
 }
 

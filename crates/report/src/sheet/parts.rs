@@ -1,8 +1,9 @@
 //! Variants taken apart: what each service cost, and what came of each of several requests. And the load: what each generator had to do
 //! with it. Tables of their own, where there is something to tell apart.
 
-use analysis::series::Unit;
 use analysis::{Conclusion, Endpoint, GeneratorShare, ServiceCost, Variant};
+
+use model::Unit;
 
 use super::Row;
 use crate::figure::{column, count, share};
@@ -81,7 +82,7 @@ fn generators(all: &[GeneratorShare]) -> Part {
 fn services(variants: &[Variant]) -> Part {
     let columns = ["variant", "service", "CPU/request", "share", "peak memory", "processes serving"];
     let costs = || variants.iter().flat_map(|variant| &variant.services);
-    let mut cpu = of_all(Unit::Microseconds, costs().map(|cost| cost.cpu_us_per_request));
+    let mut cpu = of_all(Unit::Us, costs().map(|cost| cost.cpu_us_per_request));
     let mut peak = of_all(Unit::Bytes, costs().map(|cost| cost.peak_rss_bytes.map(|peak| peak as f64)));
     let mut row = |cost: &ServiceCost| {
         vec![
@@ -117,7 +118,7 @@ fn serving(cost: &ServiceCost) -> String {
 fn endpoints(variants: &[Variant]) -> Part {
     let columns = ["variant", "request", "sent", "successes", "failed"];
     let endpoints = variants.iter().flat_map(|variant| &variant.endpoints);
-    let mut successes = of_all(Unit::PerSecond, endpoints.map(|endpoint| endpoint.ok_per_s));
+    let mut successes = of_all(Unit::PerS, endpoints.map(|endpoint| endpoint.ok_per_s));
     let mut row = |endpoint: &Endpoint| {
         let part = if endpoint.failed > 0 {
             format!(" ({})", share(endpoint.failed as f64 / endpoint.sent.max(1) as f64))

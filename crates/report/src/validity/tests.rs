@@ -4,8 +4,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use analysis::catalogue::ALL;
-
 use super::*;
 
 /// What each section has, in this order.
@@ -13,28 +11,28 @@ const LABELS: [&str; 4] = ["**Seen.**", "**Why.**", "**What to do.**", "**Thresh
 
 #[test]
 fn each_check_has_its_section_and_each_section_its_check() {
-    for entry in &ALL {
-        let text = section(entry).unwrap_or_default();
-        let head = format!("### {}. {}\n\n`{}`, {}.", entry.number, entry.title, entry.check, grades(entry));
+    for check in Check::ALL {
+        let text = section(*check).unwrap_or_default();
+        let (number, name, title) = (check.number(), check.name(), check.row().title);
+        let head = format!("### {number}. {title}\n\n`{name}`, {}.", grades(*check));
         assert!(
             text.starts_with(&head),
             "docs/validity.md wants a section of its own that begins with\n{head}\n\n{text}"
         );
         let places: Vec<Option<usize>> = LABELS.iter().map(|label| text.find(label)).collect();
-        assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{}: {LABELS:?}", entry.number);
-        let (number, anchor) = (entry.number, entry.number.to_lowercase());
-        let row =
-            format!("| [{number}](#{anchor}) | {} | `{}` | {} |\n", grades(entry), entry.check, entry.title);
+        assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{number}: {LABELS:?}");
+        let anchor = number.to_lowercase();
+        let row = format!("| [{number}](#{anchor}) | {} | `{name}` | {title} |\n", grades(*check));
         assert!(PAGE.contains(&row), "the list at the head of docs/validity.md wants\n{row}");
     }
-    assert_eq!(PAGE.matches("<a id=\"v").count(), ALL.len(), "a section of no check");
-    assert_eq!(PAGE.matches("\n| [V").count(), ALL.len(), "a row of no check");
+    assert_eq!(PAGE.matches("<a id=\"v").count(), Check::ALL.len(), "a section of no check");
+    assert_eq!(PAGE.matches("\n| [V").count(), Check::ALL.len(), "a row of no check");
 }
 
 #[test]
 fn subjects_are_the_headings_of_the_page_in_its_order() {
     let headings: Vec<&str> = PAGE.lines().filter_map(|line| line.strip_prefix("## ")).collect();
-    let subjects: BTreeSet<Subject> = ALL.iter().map(|entry| entry.subject).collect();
+    let subjects: BTreeSet<Subject> = Check::ALL.iter().map(|check| check.row().subject).collect();
     let subjects: Vec<&str> = subjects.into_iter().map(Subject::heading).collect();
     let of_checks: Vec<&str> =
         headings.iter().copied().filter(|heading| subjects.contains(heading)).collect();
@@ -62,7 +60,7 @@ fn thresholds_are_told_as_they_are() {
     let mut known = Vec::new();
     let crates = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
     // Which blocks are dropped is decided while the run goes on, by the lab.
-    ["audit/src", "lab/src"].iter().for_each(|folder| constants(&crates.join(folder), &mut known));
+    ["analysis/src", "lab/src"].iter().for_each(|folder| constants(&crates.join(folder), &mut known));
     let mut told = 0;
     for code in PAGE.split('`').skip(1).step_by(2) {
         let Some((name, value)) = code.split_once(" = ") else { continue };
@@ -83,10 +81,10 @@ fn thresholds_are_told_as_they_are() {
 
 #[test]
 fn a_section_is_plain_text_in_a_terminal() {
-    for entry in &ALL {
-        let text = anstream::adapter::strip_str(&explained(&[entry], 72)).to_string();
+    for check in Check::ALL {
+        let text = anstream::adapter::strip_str(&explained(&[*check], 72)).to_string();
         for mark in ["](", "**", "```", "\n|", "\n#", "<a "] {
-            assert!(!text.contains(mark), "{}: `{mark}` is left in\n{text}", entry.number);
+            assert!(!text.contains(mark), "{}: `{mark}` is left in\n{text}", check.number());
         }
         assert!(text.lines().all(|line| line.chars().count() <= 72), "{text}");
     }
@@ -103,11 +101,11 @@ fn a_section_is_plain_text_in_a_terminal() {
 
 #[test]
 fn a_section_is_plain_paragraphs_in_a_page() {
-    for entry in &ALL {
-        let paragraphs = paragraphs(entry.number);
-        assert!(paragraphs.len() >= LABELS.len(), "{}: {paragraphs:?}", entry.number);
+    for check in Check::ALL {
+        let paragraphs = paragraphs(check.number());
+        assert!(paragraphs.len() >= LABELS.len(), "{}: {paragraphs:?}", check.number());
         for paragraph in &paragraphs {
-            assert!(!paragraph.is_empty() && !paragraph.contains('\n'), "{}: {paragraph}", entry.number);
+            assert!(!paragraph.is_empty() && !paragraph.contains('\n'), "{}: {paragraph}", check.number());
             assert!(!["](", "**", "<a "].iter().any(|mark| paragraph.contains(mark)), "{paragraph}");
         }
     }

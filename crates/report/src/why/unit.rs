@@ -1,9 +1,8 @@
 //! What the values of a profile are counted in, and how they are written.
 
-use analysis::{Difference, series};
 use explain::Interval;
 
-use crate::figure::{added_column, bytes, column, micros};
+use crate::figure::{bytes, column, differences, micros};
 
 /// What the values of a tree are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,14 +63,17 @@ impl Unit {
         if self == Unit::Nanoseconds { 1e-3 } else { 1.0 }
     }
 
-    fn is_time(self) -> bool {
-        matches!(self, Unit::MicrosPerRequest | Unit::Nanoseconds)
+    fn quantity(self) -> model::Unit {
+        match self {
+            Unit::MicrosPerRequest | Unit::Nanoseconds => model::Unit::Us,
+            Unit::BytesPerRequest | Unit::Bytes => model::Unit::Bytes,
+        }
     }
 
     /// Values that stand below each other, a dash where there is none.
     pub(crate) fn column(self, values: impl Iterator<Item = Option<f64>>) -> Vec<String> {
         let told = |value: f64| if value.abs() < self.least() { 0.0 } else { value * self.scale() };
-        let unit = if self.is_time() { series::Unit::Microseconds } else { series::Unit::Bytes };
+        let unit = self.quantity();
         column(unit, &values.map(|value| value.map(told)).collect::<Vec<_>>())
     }
 
@@ -93,16 +95,13 @@ impl Unit {
     /// are the value.
     pub(crate) fn changes<'a>(
         self,
-        differences: impl Iterator<Item = &'a Interval>,
+        all: impl Iterator<Item = &'a Interval>,
     ) -> Vec<(String, Option<String>)> {
-        added_column(&differences.map(|difference| self.scaled(difference)).collect::<Vec<_>>())
-    }
-
-    fn scaled(self, difference: &Interval) -> Difference {
-        let unit = if self.is_time() { analysis::Unit::Us } else { analysis::Unit::Bytes };
-        let of = |value: f64| value * self.scale();
-        let Interval { value, low, high } = *difference;
-        Difference { unit, value: of(value), low: of(low), high: of(high) }
+        let scaled = |of: &Interval| {
+            let [value, low, high] = [of.value, of.low, of.high].map(|value| value * self.scale());
+            (value, (low.is_finite() && high.is_finite() && high > low).then_some((low, high)))
+        };
+        differences(self.quantity(), &all.map(scaled).collect::<Vec<_>>())
     }
 }
 

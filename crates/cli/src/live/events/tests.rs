@@ -1,14 +1,9 @@
 //! The lines of a kept record told once more, and their schema.
 
 use std::fs;
-use std::path::Path;
 
-use serde_json::Value;
-
-use super::form::Line;
-use super::{ended, gate, of, report, started};
-use crate::live::replay::{kept, replay};
-use crate::live::screen::Screen;
+use super::*;
+use crate::live::tests::{kept, replay};
 
 fn docs(file: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(file)
@@ -23,11 +18,11 @@ fn schema() -> Value {
 /// The first lines of each event, with what differs from machine to machine as it is.
 fn lines(record: &record::Record, blocks: usize) -> Vec<Value> {
     let value = |line: &Line| serde_json::to_value(line).expect("it is JSON");
-    let mut screen = Screen::of(&record.header.plan);
+    let mut state = State::of(record.header.clone());
     let mut lines = vec![value(&started(&record.header, Path::new("records/simulated")))];
-    replay(record, blocks, &mut |progress| {
-        screen.take_in(progress);
-        lines.extend(of(&screen, progress).iter().map(value));
+    replay(record, blocks, &mut |update| {
+        state.take_in(update);
+        lines.extend(of(&state, update).iter().map(value));
     });
     lines.push(value(&ended(record)));
     lines.push(value(&report(record, serde_json::json!({ "report_version": 1 }))));

@@ -1,0 +1,162 @@
+//! What is gathered follows what lies there, whatever became of summaries.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use super::*;
+
+const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1");
+
+/// A folder with copies of the kept record, each made a day after the one before.
+struct Shelf(tempfile::TempDir);
+
+impl Shelf {
+    fn of(names: &[&str]) -> Shelf {
+        let shelf = Shelf(tempfile::tempdir().expect("a folder"));
+        names.iter().zip(1..).for_each(|(name, day)| shelf.add(name, day));
+        shelf
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn add(&self, name: &str, day: u32) {
+        let (to, from) = (self.path(name), Path::new(KEPT));
+        fs::create_dir(&to).expect("a folder");
+        fs::copy(from.join("events.jsonl"), to.join("events.jsonl")).expect("a copy");
+        let header = fs::read_to_string(from.join("record.json")).expect("the header");
+        let header = header.replacen("2026-01-01T", &format!("2026-01-{day:02}T"), 1);
+        fs::write(to.join("record.json"), header).expect("a file");
+    }
+
+    fn gathered(&self) -> Gathered {
+        gather(self.0.path()).expect("it can be listed")
+    }
+
+    /// Records that were read.
+    fn read(&self) -> usize {
+        let Gathered { read, unkept, .. } = self.gathered();
+        assert_eq!(unkept, None);
+        read
+    }
+}
+
+fn names(gathered: &Gathered) -> Vec<&str> {
+    gathered.entries.iter().map(|entry| entry.name.as_str()).collect()
+}
+
+#[test]
+fn what_is_new_changed_or_gone_is_followed_and_nothing_else_is_read() {
+    let shelf = Shelf::of(&["b", "a", "größe"]);
+    fs::create_dir(shelf.path("no-record")).expect("a folder");
+    // What older versions left beside the records is nobody's business.
+    fs::write(shelf.path("history.sqlite"), "SQLite format 3").expect("a file");
+    let first = shelf.gathered();
+    assert_eq!((names(&first), first.read), (vec!["b", "a", "größe"], 3));
+    let essentials = first.entries[0].found.as_ref().expect("it can be read");
+    assert!(
+        essentials.blocks == 10 && essentials.compared[0].estimate.is_some() && !first.entries[0].running
+    );
+    let second = shelf.gathered();
+    assert_eq!((&second.entries, second.read), (&first.entries, 0), "by its summary it is the same");
+
+    shelf.add("c", 9);
+    fs::remove_dir_all(shelf.path("a")).expect("it goes");
+    // A block less, as while a run goes on.
+    let events = fs::read_to_string(shelf.path("b/events.jsonl")).expect("the events");
+    let ended = events.rfind("{\"ended\"").expect("it ended");
+    fs::write(shelf.path("b/events.jsonl"), &events[..ended]).expect("a file");
+    let changed = shelf.gathered();
+    assert_eq!((names(&changed), changed.read), (vec!["b", "größe", "c"], 2));
+    assert_eq!(changed.entries[0].found.as_ref().expect("it can be read").ended, None);
+    assert_eq!(shelf.read(), 0);
+}
+
+#[test]
+fn a_run_that_has_ended_leaves_its_summary() {
+    let shelf = Shelf::of(&["a"]);
+    let record = record::open(&shelf.path("a")).expect("it opens");
+    keep(&record, &analysis::conclude(&record));
+    let kept = shelf.gathered();
+    fs::remove_file(shelf.path("a").join(record::SUMMARY)).expect("it goes");
+    let read = shelf.gathered();
+    assert_eq!((kept.read, read.read, &kept.entries), (0, 1, &read.entries));
+}
+
+#[test]
+fn records_that_cannot_be_read_are_listed_with_what_is_wrong() {
+    let shelf = Shelf::of(&["sound", "cut", "newer", "contradictory"]);
+    let edit = |name: &str, change: &dyn Fn(String) -> String| {
+        let path = shelf.path(name).join("record.json");
+        let text = fs::read_to_string(&path).expect("the header");
+        fs::write(&path, change(text)).expect("a file");
+    };
+    edit("cut", &|text| text[..text.len() / 2].to_owned());
+    edit("newer", &|text| text.replacen("\"version\": 1", "\"version\": 99", 1));
+    edit("contradictory", &|text| text.replacen("\"candidate\": 1", "\"candidate\": 77", 1));
+    for read in [4, 2] {
+        let gathered = shelf.gathered();
+        assert_eq!(gathered.read, read, "of what does not open no summary is kept");
+        let found: BTreeMap<&str, Option<&str>> = gathered
+            .entries
+            .iter()
+            .map(|entry| (entry.name.as_str(), entry.found.as_ref().err().map(String::as_str)))
+            .collect();
+        assert_eq!(found["sound"], None);
+        assert!(found["cut"].is_some_and(|why| why.contains("record.json")), "{found:?}");
+        assert!(found["newer"].is_some_and(|why| why.contains("99")), "{found:?}");
+        assert_eq!(found.len(), 4, "and the last, whatever is made of it");
+    }
+}
+
+#[test]
+fn a_summary_that_is_damaged_or_of_another_version_is_made_again() {
+    let spoil: [fn(String) -> String; 5] = [
+        |_| "my notes, which happen to have this name\n".repeat(99),
+        |text| text[..text.len() / 2].to_owned(),
+        |_| String::new(),
+        |text| text.replacen("essentials ", "essentials 9", 1),
+        |text| text.replacen("\"experiment\":", "\"tampered\":", 1),
+    ];
+    let shelf = Shelf::of(&["a", "b"]);
+    let first = shelf.gathered();
+    for change in spoil {
+        let summary = shelf.path("b").join(record::SUMMARY);
+        let text = fs::read_to_string(&summary).expect("a summary");
+        fs::write(&summary, change(text)).expect("a file");
+        let second = shelf.gathered();
+        assert_eq!((&second.entries, second.read), (&first.entries, 1));
+        assert_eq!(shelf.read(), 0, "and then it is sound");
+    }
+}
+
+#[test]
+fn where_no_summary_can_be_kept_everything_is_read_and_that_is_told() {
+    let shelf = Shelf::of(&["a", "b"]);
+    // Whoever is root may write anywhere, but not a file over a folder.
+    fs::create_dir(shelf.path("a").join(record::SUMMARY)).expect("a folder in its place");
+    fs::set_permissions(shelf.path("a"), fs::Permissions::from_mode(0o555)).expect("it is ours");
+    for read in [2, 1] {
+        let gathered = shelf.gathered();
+        assert_eq!((names(&gathered), gathered.read), (vec!["a", "b"], read));
+        assert!(gathered.unkept.as_ref().is_some_and(|why| why.contains("/a: ")), "{gathered:?}");
+    }
+    fs::set_permissions(shelf.path("a"), fs::Permissions::from_mode(0o755)).expect("it is ours");
+}
+
+#[test]
+fn many_at_once_find_the_same_and_leave_sound_summaries() {
+    let names: Vec<String> = (0..12).map(|number| format!("r{number:02}")).collect();
+    let shelf = Shelf::of(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    let all: Vec<Gathered> = thread::scope(|scope| {
+        let at_once: Vec<_> = (0..4).map(|_| scope.spawn(|| shelf.gathered())).collect();
+        at_once.into_iter().map(|one| one.join().expect("no panic")).collect()
+    });
+    for gathered in &all {
+        assert_eq!((&gathered.entries, &gathered.unkept), (&all[0].entries, &None));
+    }
+    assert_eq!(shelf.read(), 0);
+}

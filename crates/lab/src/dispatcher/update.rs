@@ -1,0 +1,88 @@
+//! What a run tells whoever watches it: events as the record keeps them, and what is under way, which nobody keeps.
+
+use analysis::Conclusion;
+use record::{CaptureKind, Event};
+use schemars::JsonSchema;
+use serde::Serialize;
+use services::Preparing;
+
+use crate::environment::Connecting;
+
+/// News of a run.
+#[derive(Debug)]
+pub struct Update<'a> {
+    /// Seconds since the run began, without those in which it was paused.
+    pub elapsed_s: f64,
+    /// Seconds that the run may still take at the most; of captures about how long they take.
+    pub left_s: f64,
+    /// What is new.
+    pub news: News<'a>,
+}
+
+/// What is new.
+#[derive(Debug, Clone, Copy)]
+pub enum News<'a> {
+    /// Something happened. The record has it, or gets it now; while captures are made it may have no place for it.
+    Event(&'a Event),
+    /// Something is under way.
+    Progress(Progress<'a>),
+}
+
+/// What is under way.
+#[derive(Debug, Clone, Copy)]
+pub enum Progress<'a> {
+    /// Generators are being connected: told as it begins, and about once a second.
+    Connecting(Connecting<'a>),
+    /// Data is not there yet: told as it begins, and about once a second.
+    Preparing {
+        /// Its name in the experiment.
+        name: &'a str,
+        /// What is done about it.
+        doing: Preparing,
+    },
+    /// Work on a trial begins. Where trials take turns, measuring is told once for all of them, with the variant whose turn is first.
+    Trial {
+        /// What is done.
+        doing: Doing,
+        /// Index of the variant in the plan.
+        variant: usize,
+    },
+    /// What follows from all blocks so far, after one that counts.
+    Concluded(&'a Conclusion),
+    /// The run waits, because the user wants it to. [`Event::Paused`] ends that.
+    Pausing,
+    /// The run has its result, and captures of what explains it begin, on top of the budget.
+    Explaining {
+        /// How many variants are explained.
+        variants: usize,
+        /// Passes over them.
+        rounds: u32,
+        /// About how long that takes.
+        seconds: f64,
+    },
+    /// A window of load begins in which something is captured.
+    Capturing {
+        /// Number of the round, from 1.
+        round: u32,
+        /// What is captured.
+        kind: CaptureKind,
+        /// Index of the variant in the plan.
+        variant: usize,
+    },
+    /// Nothing is explained, or nothing more: why. The result stays what it is.
+    NotExplained(&'a str),
+}
+
+/// What is done with a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Doing {
+    /// Its services are being started.
+    Starting,
+    /// Its capacity is being measured, before the first block.
+    MeasuringCapacity,
+    /// It is being warmed up.
+    WarmingUp,
+    /// A slice of it is being measured.
+    Measuring,
+}

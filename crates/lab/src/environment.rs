@@ -1,0 +1,201 @@
+//! What the dispatcher needs of the outside: to start a trial, load it, stop it, and know the time.
+
+use std::time::Duration;
+
+use plan::{Arrivals, Preparation};
+use record::{Capture, CaptureKind, Generator, Prepared, Slice, SliceKind, TrialEnded, TrialStarted};
+use services::Preparing;
+
+/// Which trial to start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Start {
+    /// Number of the block.
+    pub block: u32,
+    /// Index of the variant in the plan.
+    pub variant: usize,
+    /// Length of a variable that only pads the environment, so that memory layout differs between trials.
+    pub padding_bytes: usize,
+    /// Decides which of several requests is sent when, in closed loop: the same for all variants of a block.
+    pub requests_seed: u64,
+    /// For a trial that is captured, and not measured: its number in the round, from 1. `block` is then the number of the round.
+    pub capture: Option<u32>,
+}
+
+/// Which slice to make of a living trial.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SliceSpec {
+    /// What it is for.
+    pub kind: SliceKind,
+    /// Length of its window.
+    pub seconds: f64,
+    /// When requests are due; `None` is closed loop.
+    pub open: Option<OpenSpec>,
+}
+
+/// Which window to capture of a living trial that was started for it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CaptureSpec {
+    /// Number of the round, from 1.
+    pub round: u32,
+    /// What to capture.
+    pub kind: CaptureKind,
+    /// Length of the window of load.
+    pub seconds: f64,
+    /// When requests are due; `None` is closed loop.
+    pub open: Option<OpenSpec>,
+}
+
+/// An open loop. Two trials with the same one get the same arrivals.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct OpenSpec {
+    /// Requests due per second.
+    pub rate_per_s: f64,
+    /// How they are spread in time.
+    pub arrivals: Arrivals,
+    /// Decides the times of those at random, and which of several requests is sent at each.
+    pub seed: u64,
+}
+
+/// How the turns of a slice are made.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Turn {
+    /// Length of the window of each, in seconds.
+    pub seconds: f64,
+    /// Load before the window that throughput is not counted in, in seconds: so long, and up to as long again, different from turn to
+    /// turn; 0 for none. See [`Turn::lead_ns`].
+    pub lead_s: f64,
+}
+
+impl Turn {
+    /// Length of the lead of the turn of this number, in nanoseconds: whole tenths of a second.
+    ///
+    /// All connections begin a turn together. Where they share what they wait for, as a link, their responses come together too: none
+    /// for a while, then all at once. A window from the begin on would miss the last of them, and so up to a response of each
+    /// connection, which makes the slowest variant look slower still. A window of fixed length that begins anywhere between two
+    /// responses counts as many as there are, on average (renewal theory). Multiples of the golden section fall evenly.
+    pub fn lead_ns(&self, number: usize) -> u64 {
+        let part = (number as f64 * 0.618_033_988_749_895).fract();
+        (self.lead_s * (1.0 + part) * 10.0).round() as u64 * 100_000_000
+    }
+}
+
+/// Generators that are being connected, as it goes on.
+#[derive(Debug, Clone, Copy)]
+pub struct Connecting<'a> {
+    /// Which are waited for, in words.
+    pub waiting: &'a [String],
+    /// For how long so far.
+    pub for_now: Duration,
+}
+
+/// What came of connecting.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Connected {
+    /// All generators that there are, if that changed; empty where it did not, and where load comes from this process.
+    pub generators: Vec<Generator>,
+    /// Those that were gone, and of whom nobody was told yet.
+    pub lost: Vec<Lost>,
+}
+
+/// A generator that is gone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lost {
+    /// Its name.
+    pub generator: String,
+    /// What became of it, and what it last said; names it.
+    pub why: String,
+}
+
+/// Why a step could not be done.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// A service did not start, or died; the text is complete, with its last output.
+    #[error("{0}")]
+    Service(String),
+    /// Data that services need could not be made; the text is complete, with the last output.
+    #[error("{0}")]
+    Preparation(String),
+    /// The load generator could not work, or had no way to the services.
+    #[error("{0}")]
+    Generator(String),
+    /// Generators were lost meanwhile, at least one. Others may take their places: see [`Environment::connect`].
+    #[error("{}", lost_text(.0))]
+    GeneratorsLost(Vec<Lost>),
+    /// Going on is pointless; the text says why.
+    #[error("{0}")]
+    Pointless(String),
+    /// The budget does not hold enough blocks for a verdict.
+    #[error("the budget is too small, {needed_s} s would do")]
+    BudgetTooSmall {
+        /// A budget that is enough, in seconds.
+        needed_s: u64,
+    },
+    /// The user asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+    /// The record could not be written.
+    #[error(transparent)]
+    Record(#[from] record::WriteError),
+}
+
+fn lost_text(lost: &[Lost]) -> String {
+    lost.iter().map(|lost| lost.why.as_str()).collect::<Vec<_>>().join("; ")
+}
+
+/// The outside, as the dispatcher uses it. At most one trial of each variant lives at a time, and at most one in all where load comes
+/// from other processes.
+pub trait Environment {
+    /// Seconds since any fixed point.
+    fn now_s(&mut self) -> f64;
+
+    /// Whether the user wants the run to wait before the next slice.
+    fn is_pause_wanted(&mut self) -> bool;
+
+    /// Waits until the user wants to go on, while whatever lives stays as it is.
+    ///
+    /// # Errors
+    /// If the user interrupts.
+    fn wait_for_user(&mut self) -> Result<(), Failure>;
+
+    /// Connects all generators that are processes of their own, or those of them that are gone once more. Nothing where there are none.
+    /// `watch` hears what takes time.
+    ///
+    /// # Errors
+    /// If one cannot be had, or the user interrupts.
+    fn connect(&mut self, watch: &mut dyn FnMut(Connecting<'_>)) -> Result<Connected, Failure>;
+
+    /// Makes data that services need, or finds it made. `watch` hears what takes time.
+    ///
+    /// # Errors
+    /// If it cannot be made, or the user interrupts.
+    fn prepare(&mut self, step: &Preparation, watch: &mut dyn FnMut(Preparing)) -> Result<Prepared, Failure>;
+
+    /// Starts a variant's services and waits until they are ready.
+    ///
+    /// # Errors
+    /// If one does not get ready, or the user interrupts.
+    fn start(&mut self, start: Start) -> Result<TrialStarted, Failure>;
+
+    /// Loads a living trial, while the other living ones stay idle.
+    ///
+    /// # Errors
+    /// If a service dies meanwhile, the generator cannot work, or the user interrupts.
+    fn load(&mut self, variant: usize, wanted: SliceSpec) -> Result<Slice, Failure>;
+
+    /// Loads living trials turn by turn, each turn closed loop on the trial that `order` names. Gives one measured
+    /// slice, the sum of its turns, for each variant in `order`, in order of their first turns.
+    ///
+    /// # Errors
+    /// As [`Environment::load`].
+    fn take_turns(&mut self, order: &[usize], turn: Turn) -> Result<Vec<Slice>, Failure>;
+
+    /// Loads a living trial once, and captures something from before the load until all that was sent is done. What could not be
+    /// captured is told in what comes of it.
+    ///
+    /// # Errors
+    /// As [`Environment::load`].
+    fn capture(&mut self, variant: usize, wanted: CaptureSpec) -> Result<Capture, Failure>;
+
+    /// Stops a living trial; `None` if it does not live.
+    fn stop(&mut self, variant: usize) -> Option<TrialEnded>;
+}

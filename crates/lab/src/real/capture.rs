@@ -1,0 +1,221 @@
+//! A window of load in which something is captured: agents begin while the services are idle, then there is load, and they end when all
+//! that was sent is answered.
+//!
+//! Between two looks at what threads have used there is the load and nothing else. What could not be had is told in words; only what
+//! makes the load itself impossible is a failure.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use record::{Capture, CaptureKind, CapturedService, SliceKind};
+use rustix::time::{ClockId, clock_gettime};
+use services::{Agent, AgentHost, Arming, Attended, ProcessThreads, TargetError, Wanted};
+
+use self::native::Native;
+use self::told::{Came, Told};
+use super::processes::cut_at;
+use super::services::{check_alive, failed_on};
+use super::{Living, RealEnvironment, file_name};
+use crate::environment::{CaptureSpec, Failure, SliceSpec};
+
+mod native;
+mod told;
+
+/// Between two samples of the CPU profiler: what V8's own tools take, and little enough to leave a service as it is.
+const CPU_INTERVAL_US: u32 = 1000;
+/// How long a Node.js service may take to say hello once it is ready and warmed up.
+const HELLO_PATIENCE: Duration = Duration::from_secs(2);
+/// Of a variant's name in a file's name, in bytes.
+const NAME_BYTES_MAX: usize = 80;
+
+/// What the services of a trial had used by one moment, each with the whole of its processes.
+struct Look(Vec<(u64, Vec<ProcessThreads>)>);
+
+impl Look {
+    fn at(services: &mut [Attended]) -> Result<Look, Failure> {
+        let look = |service: &mut Attended| Ok((service.sample()?.cpu_ns, service.threads()?));
+        let looks = services.iter_mut().map(look).collect::<Result<_, TargetError>>();
+        looks.map(Look).map_err(|error| failed_on(error, services.iter()))
+    }
+}
+
+impl RealEnvironment {
+    /// One window of load on a living trial, and what was captured in it.
+    pub(super) fn captured(&mut self, variant: usize, wanted: CaptureSpec) -> Result<Capture, Failure> {
+        let folder = self.profiles_of_round(wanted.round)?;
+        self.wait_for_agents(variant)?;
+        let armings = self.arm(variant, wanted.kind, &folder)?;
+        // To begin a profile may take so long that connections would be too old.
+        self.renew_generator(variant, wanted.open)?;
+        let native = self.begin_stacks(variant, wanted.kind)?;
+        let before = Look::at(&mut self.living_of(variant)?.services)?;
+        let start_ns = now_ns();
+        let spec = SliceSpec { kind: SliceKind::Measured, seconds: wanted.seconds, open: wanted.open };
+        let slice = self.loaded(variant, spec)?;
+        let end_ns = now_ns();
+        let services = &mut self.living_of(variant)?.services;
+        let after = Look::at(services)?;
+        services.iter_mut().try_for_each(check_alive)?;
+        let mut stacks = native.stop();
+        let came = self.disarm(variant, armings)?;
+        let (directories, name) = (self.directories(variant), self.name_in_files(variant));
+        let services = &self.living_of(variant)?.services;
+        let looks = before.0.into_iter().zip(after.0).zip(came);
+        let told = services.iter().zip(looks).map(|(attended, ((before, after), came))| {
+            let directory = directories.get(attended.name()).cloned().unwrap_or_default();
+            let (armed, folder) = (wanted_of(wanted.kind).is_some(), &folder);
+            let told = Told { attended, before: &before.1, after: &after.1, armed, came, folder };
+            let mut service = CapturedService {
+                service: attended.name().to_owned(),
+                directory,
+                cpu_ns: after.0.saturating_sub(before.0),
+                missing: told.missing(),
+                processes: told.processes(),
+            };
+            match attended.host() {
+                None => stacks.keep(&mut service, folder, &name),
+                Some(host) if wanted.kind == CaptureKind::Native => {
+                    service
+                        .missing
+                        .push(format!("it runs on {host}, and native stacks are sampled here alone"));
+                }
+                Some(_) => {}
+            }
+            service
+        });
+        Ok(Capture {
+            round: wanted.round,
+            variant,
+            kind: wanted.kind,
+            start_ns,
+            end_ns,
+            requests: slice.counts.successful,
+            errors: slice.counts.responses.saturating_sub(slice.counts.successful)
+                + slice.counts.timed_out
+                + slice.counts.broken,
+            services: told.collect(),
+        })
+    }
+
+    fn living_of(&mut self, variant: usize) -> Result<&mut Living, Failure> {
+        let living = self.living.iter_mut().find(|living| living.variant == variant);
+        living.ok_or_else(|| Failure::Generator(format!("variant {variant} does not live")))
+    }
+
+    /// The folder of a round's profiles, by its place in the record and on disk.
+    fn profiles_of_round(&self, round: u32) -> Result<Folder, Failure> {
+        let inside = format!("{}/round-{round}", record::PROFILES);
+        let path = self.record.join(&inside);
+        fs::create_dir_all(&path).map_err(|error| {
+            Failure::Generator(format!("{}: cannot make the folder of profiles: {error}", path.display()))
+        })?;
+        Ok(Folder { inside, path })
+    }
+
+    /// Where a variant's services have their code.
+    fn directories(&self, variant: usize) -> BTreeMap<String, String> {
+        let services = self.plan.variants[variant].services.iter();
+        services.map(|service| (service.name.clone(), service.directory.display().to_string())).collect()
+    }
+
+    /// Gives Node.js services the time to say hello. Others have nobody who would.
+    fn wait_for_agents(&mut self, variant: usize) -> Result<(), Failure> {
+        let stop = self.stop.clone();
+        for service in &self.living_of(variant)?.services {
+            let Some(host) = service.agent() else { continue };
+            let is_node = || service.threads().is_ok_and(|threads| threads.iter().any(told::is_node));
+            if host.agents().is_empty() && is_node() {
+                host.wait_for_agents(HELLO_PATIENCE, &|| stop.is_requested());
+            }
+        }
+        if self.stop.is_requested() { Err(Failure::Interrupted) } else { Ok(()) }
+    }
+
+    /// Has the agents of every service begin, where the capture is theirs.
+    fn arm(
+        &mut self,
+        variant: usize,
+        kind: CaptureKind,
+        folder: &Folder,
+    ) -> Result<Vec<Option<Arming>>, Failure> {
+        let Some(wanted) = wanted_of(kind) else {
+            return Ok(self.living_of(variant)?.services.iter().map(|_| None).collect());
+        };
+        let stop = self.stop.clone();
+        let name = self.name_in_files(variant);
+        let arm = |service: &Attended| {
+            let file = |agent: &Agent| folder.path.join(profile_name(&name, service.name(), agent, kind));
+            Some(service.agent()?.arm(wanted, &file, &|| stop.is_requested()))
+        };
+        Ok(self.living_of(variant)?.services.iter().map(arm).collect())
+    }
+
+    /// Begins to sample stacks of all processes, where they are what is captured.
+    fn begin_stacks(&mut self, variant: usize, kind: CaptureKind) -> Result<Native, Failure> {
+        let services = &self.living_of(variant)?.services;
+        let pids: Vec<u32> = services
+            .iter()
+            .filter_map(|service| service.here())
+            .flat_map(|service| service.processes(&[]))
+            .map(|process| process.id.pid)
+            .collect();
+        native::start(kind, &pids).map_err(Failure::Generator)
+    }
+
+    fn name_in_files(&self, variant: usize) -> String {
+        let mut name = file_name(&self.plan.variants[variant].name);
+        cut_at(&mut name, NAME_BYTES_MAX);
+        name
+    }
+
+    /// Has them end: what came of it, by service.
+    fn disarm(&mut self, variant: usize, armings: Vec<Option<Arming>>) -> Result<Vec<Vec<Came>>, Failure> {
+        let stop = self.stop.clone();
+        let services = &self.living_of(variant)?.services;
+        let disarm = |(service, arming): (&Attended, Option<Arming>)| {
+            let host: Option<&AgentHost> = service.agent();
+            let came = host.zip(arming).map(|(host, arming)| host.disarm(arming, &|| stop.is_requested()));
+            came.unwrap_or_default()
+        };
+        Ok(services.iter().zip(armings).map(disarm).collect())
+    }
+}
+
+/// The folder of a round's profiles.
+struct Folder {
+    /// Relative to the record.
+    inside: String,
+    path: PathBuf,
+}
+
+impl Folder {
+    /// A file in it, as the record names it.
+    fn named(&self, file: &Path) -> String {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        format!("{}/{name}", self.inside)
+    }
+}
+
+/// What agents are asked for; `None` where it is not theirs.
+fn wanted_of(kind: CaptureKind) -> Option<Wanted> {
+    match kind {
+        CaptureKind::Plain | CaptureKind::Native => None,
+        CaptureKind::Counters => Some(Wanted::Counters),
+        CaptureKind::Cpu => Some(Wanted::Cpu { interval_us: CPU_INTERVAL_US }),
+        CaptureKind::Heap => Some(Wanted::Heap),
+    }
+}
+
+/// `VARIANT-SERVICE-PID.cpuprofile`; of a worker thread with its number behind that of the process.
+fn profile_name(variant: &str, service: &str, agent: &Agent, kind: CaptureKind) -> String {
+    let thread = if agent.thread == 0 { String::new() } else { format!("-{}", agent.thread) };
+    let ending = if kind == CaptureKind::Heap { "heapprofile" } else { "cpuprofile" };
+    format!("{variant}-{service}-{}{thread}.{ending}", agent.pid)
+}
+
+fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
+}

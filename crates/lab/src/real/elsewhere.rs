@@ -1,0 +1,355 @@
+//! Generators that are processes of their own, on this machine and on others: a fleet behind channels, for the whole run.
+//!
+//! It connects, gives loads, and tells who is gone; whether a run can do without is not its business.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use load::{LoadSpec, Until};
+use plan::Plan;
+use record::{Counts, Generator, GeneratorPart};
+use remote::generators::{Fleet, FleetError, Ran, Remote};
+use remote::{Channel, HostError, Waiting, Wanted};
+
+use crate::environment::{Connected, Connecting, Failure, Lost};
+use crate::stop::Stop;
+
+/// Connections for which a thread of a generator on another machine is worth having: with few of them requests that are due would wait
+/// for one of their own thread while others are free.
+const CONNECTIONS_PER_THREAD: u32 = 32;
+
+/// The generators of a plan, connected or still to be.
+pub(super) struct Elsewhere {
+    plan: Arc<Plan>,
+    /// Name of the run.
+    run: String,
+    /// What this program is told to be where it generates load.
+    arguments: &'static [&'static str],
+    stop: Stop,
+    fleet: Option<Fleet>,
+    /// What keeps each there, in the order of the generators. After the fleet, which ends them first.
+    kept: Vec<Kept>,
+    /// Why those are gone that are, by their places.
+    gone: BTreeMap<usize, String>,
+}
+
+struct Kept {
+    _keeper: Box<dyn Any + Send>,
+    /// Number of its process, where that is a child of ours.
+    process: Option<u32>,
+}
+
+/// How a load is divided.
+pub(super) struct Division<'a> {
+    /// Threads of each generator, where the plan says so.
+    pub threads: Option<u32>,
+    /// Processors of those on this machine.
+    pub cpus: &'a [usize],
+}
+
+impl Elsewhere {
+    /// `None` where load comes from this process.
+    pub fn of(
+        plan: &Arc<Plan>,
+        run: String,
+        arguments: &'static [&'static str],
+        stop: &Stop,
+    ) -> Option<Elsewhere> {
+        let (plan, stop) = (Arc::clone(plan), stop.clone());
+        let (fleet, kept, gone) = (None, Vec::new(), BTreeMap::new());
+        let elsewhere = !plan.generators.is_here();
+        elsewhere.then(|| Elsewhere { plan, run, arguments, stop, fleet, kept, gone })
+    }
+
+    /// Has all generators there.
+    pub fn connect(&mut self, watch: &mut dyn FnMut(Connecting<'_>)) -> Result<Connected, Failure> {
+        match self.fleet.take() {
+            None => self.connect_all(watch),
+            Some(mut fleet) => {
+                let mended = self.mend(&mut fleet, watch);
+                self.fleet = Some(fleet);
+                mended
+            }
+        }
+    }
+
+    fn connect_all(&mut self, watch: &mut dyn FnMut(Connecting<'_>)) -> Result<Connected, Failure> {
+        let channels = self.opened(watch, remote::generators)?;
+        let (remotes, kept): (Vec<Remote>, Vec<Kept>) = channels.into_iter().map(taken).unzip();
+        // They are dropped with the fleet where it cannot be had.
+        let fleet = Fleet::connect(remotes).map_err(|errors| Failure::Generator(sentences(&errors)))?;
+        let generators = generators(&fleet);
+        (self.fleet, self.kept) = (Some(fleet), kept);
+        Ok(Connected { generators, lost: Vec::new() })
+    }
+
+    /// Has those back that are gone, each tried for once.
+    fn mend(
+        &mut self,
+        fleet: &mut Fleet,
+        watch: &mut dyn FnMut(Connecting<'_>),
+    ) -> Result<Connected, Failure> {
+        let missing = fleet.missing();
+        let lost = self.lost_of(fleet);
+        if missing.is_empty() {
+            return Ok(Connected { generators: Vec::new(), lost });
+        }
+        let mut given_up = Vec::new();
+        let names = fleet.generators();
+        for places in remote::together(&self.plan.generators, &missing) {
+            match self.have_back(fleet, &places, watch) {
+                Ok(()) => {}
+                Err(Failure::Generator(why)) => given_up.extend(places.iter().map(|place| {
+                    let first = self.gone.get(place).cloned().unwrap_or_default();
+                    let why = format!("{first}, and could not be had back: {why}");
+                    Lost { generator: names[*place].name.clone(), why }
+                })),
+                Err(failure) => return Err(failure),
+            }
+        }
+        if given_up.is_empty() {
+            Ok(Connected { generators: generators(fleet), lost })
+        } else {
+            Err(Failure::GeneratorsLost(given_up))
+        }
+    }
+
+    /// Puts others in the places of those that are gone.
+    fn have_back(
+        &mut self,
+        fleet: &mut Fleet,
+        places: &[usize],
+        watch: &mut dyn FnMut(Connecting<'_>),
+    ) -> Result<(), Failure> {
+        let channels = self.opened(watch, |wanted, waiting| remote::again(wanted, places, waiting))?;
+        let (remotes, kept): (Vec<Remote>, Vec<Kept>) = channels.into_iter().map(taken).unzip();
+        // First, so that what is left of the lost ones is gone before others work beside it.
+        places.iter().zip(kept).for_each(|(place, kept)| self.kept[*place] = kept);
+        for (place, remote) in places.iter().zip(remotes) {
+            fleet.replace(*place, remote).map_err(|error| Failure::Generator(error.to_string()))?;
+            self.gone.remove(place);
+        }
+        Ok(())
+    }
+
+    fn opened<T>(
+        &self,
+        watch: &mut dyn FnMut(Connecting<'_>),
+        open: impl FnOnce(&Wanted<'_>, &mut Waiting<'_>) -> Result<T, Vec<HostError>>,
+    ) -> Result<T, Failure> {
+        let here = || generate_here(self.arguments);
+        let (generators, run, arguments) = (&self.plan.generators, self.run.as_str(), self.arguments);
+        let wanted = Wanted { generators, run, arguments, here: &here };
+        let mut watch = |waiting: &[String], for_now: Duration| watch(Connecting { waiting, for_now });
+        let cancelled = || self.stop.is_requested();
+        let mut waiting = Waiting { cancelled: &cancelled, watch: &mut watch };
+        open(&wanted, &mut waiting).map_err(|errors| {
+            if self.stop.is_requested() { Failure::Interrupted } else { Failure::Generator(told(&errors)) }
+        })
+    }
+
+    /// Compares clocks, which drift apart.
+    pub fn compare_clocks(&mut self) -> Result<(), Failure> {
+        self.all(Fleet::compare_clocks)
+    }
+
+    /// Gives each its part of a load, in place of what it had before.
+    pub fn give(&mut self, spec: &LoadSpec, division: &Division<'_>) -> Result<(), Failure> {
+        let local = self.plan.generators.local;
+        self.all(|fleet| {
+            let specs = divided(spec, division, local, &fleet.generators());
+            fleet.give(specs)
+        })
+    }
+
+    /// One window of all of them together. It ends early when the user wants no more.
+    pub fn run(&mut self, until: Until) -> Result<(Counts, Vec<GeneratorPart>), Failure> {
+        let stop = self.stop.clone();
+        let local = usize::try_from(self.plan.generators.local).unwrap_or(usize::MAX);
+        let Ran { counts, parts, lost } = self.fleet()?.run(until, &|| stop.is_requested());
+        if self.stop.is_requested() {
+            return Err(Failure::Interrupted);
+        }
+        if !lost.is_empty() {
+            return Err(self.lost(lost));
+        }
+        let parts = parts.into_iter().enumerate().map(|(place, part)| kept_part(part, place < local));
+        Ok((counts, parts.collect()))
+    }
+
+    /// Has all connections closed. Whoever is lost meanwhile is missed by the next call.
+    pub fn rest(&mut self) {
+        if let Some(fleet) = &mut self.fleet {
+            fleet.rest();
+        }
+    }
+
+    /// Processes of generators on this machine.
+    pub fn processes(&self) -> impl Iterator<Item = u32> {
+        self.kept.iter().filter_map(|kept| kept.process)
+    }
+
+    fn fleet(&mut self) -> Result<&mut Fleet, Failure> {
+        self.fleet.as_mut().ok_or_else(|| Failure::Generator("the generators are not connected".into()))
+    }
+
+    fn all(&mut self, call: impl FnOnce(&mut Fleet) -> Result<(), Vec<FleetError>>) -> Result<(), Failure> {
+        let done = call(self.fleet()?);
+        done.map_err(|errors| match errors.iter().find_map(refusal) {
+            // Another in its place would refuse it too.
+            Some(why) => Failure::Generator(why),
+            None => self.lost(errors),
+        })
+    }
+
+    fn lost(&mut self, errors: Vec<FleetError>) -> Failure {
+        Failure::GeneratorsLost(self.named(errors))
+    }
+
+    /// Those of whom nobody was told yet.
+    fn lost_of(&mut self, fleet: &mut Fleet) -> Vec<Lost> {
+        let names = fleet.generators();
+        let errors = fleet.take_lost();
+        self.remember(&names, &errors);
+        errors.iter().map(lost).collect()
+    }
+
+    fn named(&mut self, errors: Vec<FleetError>) -> Vec<Lost> {
+        let names = self.fleet.as_ref().map(Fleet::generators).unwrap_or_default();
+        self.remember(&names, &errors);
+        errors.iter().map(lost).collect()
+    }
+
+    fn remember(&mut self, generators: &[remote::generators::Generator], errors: &[FleetError]) {
+        for error in errors {
+            let place = generators.iter().position(|generator| generator.name == error.generator());
+            self.gone.extend(place.map(|place| (place, error.to_string())));
+        }
+    }
+}
+
+/// This program as a generator, in a group of its own: a Ctrl-C is for the run to hear, which then ends it in good order.
+fn generate_here(arguments: &[&str]) -> Command {
+    let mut command = Command::new("/proc/self/exe");
+    command.args(arguments).process_group(0);
+    command
+}
+
+fn taken(channel: Channel) -> (Remote, Kept) {
+    let process = channel.process();
+    let Channel { name, input, output, keeper } = channel;
+    (Remote::new(name, input, output), Kept { _keeper: keeper, process })
+}
+
+fn generators(fleet: &Fleet) -> Vec<Generator> {
+    let told =
+        |remote::generators::Generator { name, host, processors }| Generator { name, host, processors };
+    fleet.generators().into_iter().map(told).collect()
+}
+
+/// The parts of a load, in the order of the generators: those on this machine have its processors, one after the other.
+fn divided(
+    spec: &LoadSpec,
+    division: &Division<'_>,
+    local: u32,
+    generators: &[remote::generators::Generator],
+) -> Vec<LoadSpec> {
+    let cpus = u32::try_from(division.cpus.len()).unwrap_or(u32::MAX);
+    let threads = |place: u32, connections: u32| {
+        let processors = generators.get(place as usize).map_or(1, |generator| generator.processors);
+        let elsewhere = || processors.min(connections / CONNECTIONS_PER_THREAD);
+        let fitting = || if place < local { cpus / local.max(1) } else { elsewhere() };
+        division.threads.unwrap_or_else(fitting).max(1)
+    };
+    let count = u32::try_from(generators.len()).unwrap_or(u32::MAX);
+    let mut next = 0;
+    let mut place = |(index, spec): (u32, LoadSpec)| {
+        let cpus = if index < local { division.cpus } else { &[] };
+        let first = next;
+        next += spec.threads as usize;
+        let taken = (first..next).filter_map(|thread| cpus.get(thread % cpus.len().max(1)).copied());
+        LoadSpec { cpus: taken.collect(), ..spec }
+    };
+    (0..).zip(spec.divided_among(count, threads)).map(&mut place).collect()
+}
+
+fn kept_part(part: remote::generators::Part, here: bool) -> GeneratorPart {
+    GeneratorPart {
+        name: part.name,
+        here,
+        late_ns: part.late_ns,
+        clock_error_ns: part.clock_error_ns,
+        busiest_share: part.busiest_share,
+        cpu_ns: part.cpu_ns,
+        steal_share: part.steal_share,
+        sent: part.sent,
+        connections_opened: part.opened,
+        lag_p99_ns: part.lag_p99_ns,
+    }
+}
+
+fn lost(error: &FleetError) -> Lost {
+    Lost { generator: error.generator().to_owned(), why: error.to_string() }
+}
+
+/// What a generator could not be told to do; `None` where it is gone.
+fn refusal(error: &FleetError) -> Option<String> {
+    matches!(error, FleetError::Refused { .. }).then(|| error.to_string())
+}
+
+fn sentences(errors: &[FleetError]) -> String {
+    errors.iter().map(FleetError::to_string).collect::<Vec<_>>().join("\n  ")
+}
+
+/// What could not be had, each with its hint.
+fn told(errors: &[HostError]) -> String {
+    let one = |error: &HostError| {
+        let hint = error.hint().map(|hint| format!("\n  hint: {hint}")).unwrap_or_default();
+        format!("generator {error}{hint}")
+    };
+    errors.iter().map(one).collect::<Vec<_>>().join("\n  ")
+}
+
+#[cfg(test)]
+mod tests {
+    use load::{Address, Request};
+
+    use super::*;
+
+    fn generator(processors: u32) -> remote::generators::Generator {
+        remote::generators::Generator { name: "g".into(), host: "h".into(), processors }
+    }
+
+    fn parts(
+        connections: u32,
+        threads: Option<u32>,
+        generators: &[remote::generators::Generator],
+    ) -> Vec<(u32, u32, Vec<usize>)> {
+        let address = Address::Tcp("127.0.0.1:1".parse().expect("an address"));
+        let spec = LoadSpec { connections, ..LoadSpec::new(address, vec![Request::new("GET", "/", "a")]) };
+        let division = Division { threads, cpus: &[6, 7] };
+        let parts = divided(&spec, &division, 2, generators);
+        parts.into_iter().map(|part| (part.connections, part.threads, part.cpus)).collect()
+    }
+
+    #[test]
+    fn those_here_share_the_clients_processors_and_others_use_their_own_as_far_as_connections_go() {
+        let all = [generator(8), generator(8), generator(8), generator(2)];
+        assert_eq!(
+            parts(400, None, &all),
+            [(100, 1, vec![6]), (100, 1, vec![7]), (100, 3, vec![]), (100, 2, vec![])]
+        );
+        assert_eq!(
+            parts(402, Some(2), &all),
+            [(101, 2, vec![6, 7]), (101, 2, vec![6, 7]), (100, 2, vec![]), (100, 2, vec![])]
+        );
+        // Few connections are no reason for threads that have one each.
+        assert!(
+            parts(8, None, &all).iter().all(|(connections, threads, _)| (*connections, *threads) == (2, 1))
+        );
+    }
+}

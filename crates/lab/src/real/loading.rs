@@ -1,0 +1,199 @@
+//! What loads a trial: threads of this process, or generators that are processes of their own. Both do the same to a service.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use load::{Address, Arrivals, Contract, Generator, LoadSpec, Process, Rate, Until};
+use plan::{Plan, Variant};
+use record::{Counts, GeneratorPart, MachineUse, Slice};
+use services::Network;
+
+use super::elsewhere::{Division, Elsewhere};
+use super::keeping::kept;
+use super::requests::requests;
+use super::services::check_alive;
+use super::{RealEnvironment, network};
+use crate::environment::{Failure, OpenSpec, SliceSpec};
+use crate::stop::Stop;
+
+/// Connections that were idle for so long are opened anew before a window. Many servers close such (gunicorn after 2 s, Node.js after
+/// 5 s), and a request that is sent just then is lost: by our pause, and not by the service.
+const IDLE_MAX: Duration = Duration::from_secs(1);
+
+/// What loads a trial.
+pub(super) enum Loader {
+    /// Threads of this process.
+    Here(Generator),
+    /// The fleet, which has one load at a time.
+    Elsewhere,
+}
+
+/// What a trial is to be loaded with.
+pub(super) struct Wanted<'a> {
+    pub plan: &'a Plan,
+    pub variant: &'a Variant,
+    /// Where the entry listens.
+    pub address: SocketAddr,
+    pub open: Option<OpenSpec>,
+    /// Of which request is sent when, in closed loop.
+    pub seed: u64,
+}
+
+impl RealEnvironment {
+    /// Gets ready what loads a trial from now on. Connections are opened by its first window.
+    pub(super) fn loader(
+        &mut self,
+        wanted: &Wanted<'_>,
+        network: Option<&Network>,
+    ) -> Result<Loader, Failure> {
+        let spec = spec(wanted, &self.division.generator);
+        self.begun(spec, wanted.variant.load.threads, network)
+    }
+
+    /// Whatever generators there are, with this to do from now on, on so many threads of each if that is said.
+    pub(super) fn begun(
+        &mut self,
+        spec: LoadSpec,
+        threads: Option<u32>,
+        network: Option<&Network>,
+    ) -> Result<Loader, Failure> {
+        match &mut self.elsewhere {
+            Some(elsewhere) => {
+                let division = Division { threads, cpus: &self.division.generator };
+                elsewhere.give(&spec, &division).map(|()| Loader::Elsewhere)
+            }
+            None => {
+                let start = || Generator::start(spec).map_err(|error| Failure::Generator(error.to_string()));
+                network::at_client(network, start).map(Loader::Here)
+            }
+        }
+    }
+
+    /// Gets generators elsewhere ready for a trial to come.
+    pub(super) fn compare_clocks(&mut self) -> Result<(), Failure> {
+        self.elsewhere.as_mut().map_or(Ok(()), |elsewhere| elsewhere.compare_clocks())
+    }
+
+    /// Has the connections of a trial closed, so that a service that waits for that can end at once.
+    pub(super) fn unload(&mut self, loader: Loader) {
+        match (loader, &mut self.elsewhere) {
+            (Loader::Here(generator), _) => drop(generator),
+            (Loader::Elsewhere, elsewhere) => elsewhere.iter_mut().for_each(|elsewhere| elsewhere.rest()),
+        }
+    }
+
+    /// One window of load, without what services and machine used meanwhile.
+    pub(super) fn loaded(&mut self, variant: usize, wanted: SliceSpec) -> Result<Slice, Failure> {
+        let until = Until::Elapsed(Duration::from_secs_f64(wanted.seconds));
+        let made = self.window(variant, until);
+        let living = self.living.iter_mut().find(|living| living.variant == variant);
+        let living = living.ok_or_else(|| no_such(variant))?;
+        living.idle_since = Some(Instant::now());
+        living.services.iter_mut().try_for_each(check_alive)?;
+        if self.stop.is_requested() {
+            return Err(Failure::Interrupted);
+        }
+        let (counts, generators) = made?;
+        let endpoint = self.plan.design.endpoint.as_ref().map(|endpoint| endpoint.name.as_str());
+        Ok(Slice {
+            block: living.block,
+            variant,
+            kind: wanted.kind,
+            turns: 1,
+            connections: self.plan.variants[variant].load.connections,
+            counts: kept(counts, endpoint),
+            generators,
+            services: Vec::new(),
+            machine: MachineUse::default(),
+        })
+    }
+
+    fn window(&mut self, variant: usize, until: Until) -> Result<(Counts, Vec<GeneratorPart>), Failure> {
+        let living = self.living.iter_mut().find(|living| living.variant == variant);
+        let loader = &mut living.ok_or_else(|| no_such(variant))?.loader;
+        ran(loader, &mut self.elsewhere, &self.stop, until)
+    }
+
+    /// One window of a load that belongs to no living trial.
+    pub(super) fn run(
+        &mut self,
+        loader: &mut Loader,
+        until: Until,
+    ) -> Result<(Counts, Vec<GeneratorPart>), Failure> {
+        ran(loader, &mut self.elsewhere, &self.stop, until)
+    }
+
+    /// Gives a trial a generator for the window to come: of a closed loop the one it has, unless its connections were idle while other
+    /// trials had their turn; of an open loop a new one, for at a low rate they are idle also within a slice. Those of a new one are
+    /// opened before the window.
+    pub(super) fn renew_generator(&mut self, variant: usize, open: Option<OpenSpec>) -> Result<(), Failure> {
+        let Some(index) = self.living.iter().position(|living| living.variant == variant) else {
+            return Err(no_such(variant));
+        };
+        let living = &mut self.living[index];
+        if open.is_none() && living.idle_since.is_none_or(|since| since.elapsed() < IDLE_MAX) {
+            return Ok(());
+        }
+        let (address, seed, network) = (living.address, living.requests_seed, living.network.take());
+        let plan = self.plan.clone();
+        let wanted = Wanted { plan: &plan, variant: &plan.variants[variant], address, open, seed };
+        let renewed = self.loader(&wanted, network.as_ref());
+        let living = &mut self.living[index];
+        living.network = network;
+        (living.loader, living.idle_since) = (renewed?, None);
+        living.requests_seed = seed.wrapping_add(1);
+        Ok(())
+    }
+}
+
+fn ran(
+    loader: &mut Loader,
+    elsewhere: &mut Option<Elsewhere>,
+    stop: &Stop,
+    until: Until,
+) -> Result<(Counts, Vec<GeneratorPart>), Failure> {
+    match (loader, elsewhere) {
+        (Loader::Here(generator), _) => {
+            stop.watch(generator.interrupt());
+            Ok((generator.run(until), Vec::new()))
+        }
+        (Loader::Elsewhere, Some(elsewhere)) => elsewhere.run(until),
+        (Loader::Elsewhere, None) => Err(Failure::Generator("the generators are not connected".into())),
+    }
+}
+
+/// The whole load, as threads of this process would do it on these processors.
+fn spec(wanted: &Wanted<'_>, cpus: &[usize]) -> LoadSpec {
+    let Wanted { plan, variant, address, open, seed } = wanted;
+    let load = &variant.load;
+    let threads = load.threads.unwrap_or(u32::try_from(cpus.len()).unwrap_or(1));
+    LoadSpec {
+        connections: load.connections,
+        threads: threads.clamp(1, load.connections),
+        cpus: cpus.to_vec(),
+        timeout: load.timeout,
+        // At a rate each slice has a seed of its own, or all would begin with the same requests.
+        seed: open.map_or(*seed, |open| open.seed),
+        arrivals: open.map_or(Arrivals::Closed, arrivals),
+        connect_timeout: network::connect_timeout(load, &plan.generators),
+        contract: Contract {
+            status: variant.expect.status.clone(),
+            headers: variant.expect.headers.clone().into_iter().collect(),
+            body_bytes: variant.expect.body_bytes,
+            content: None,
+        },
+        ..LoadSpec::new(Address::Tcp(*address), requests(load, &address.to_string()))
+    }
+}
+
+fn arrivals(open: OpenSpec) -> Arrivals {
+    let process = match open.arrivals {
+        plan::Arrivals::Constant => Process::Constant,
+        plan::Arrivals::Poisson => Process::Poisson,
+    };
+    Arrivals::Open { rate: Rate::Constant(open.rate_per_s), process, seed: open.seed }
+}
+
+fn no_such(variant: usize) -> Failure {
+    Failure::Generator(format!("variant {variant} does not live"))
+}

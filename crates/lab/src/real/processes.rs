@@ -1,0 +1,179 @@
+//! The processes of a trial's services in the record's words, and whoever else listens on their ports.
+//!
+//! It keeps what was seen and judges nothing. Of environments it keeps only what the experiment is about, or what turns profilers on:
+//! the rest is nobody's business.
+
+use std::collections::BTreeMap;
+use std::thread;
+use std::time::Duration;
+
+use plan::Plan;
+use record::{ProcessSeen, ServiceStarted};
+use services::{Attended, Listening, Sight, TargetError};
+
+use super::RealEnvironment;
+use super::keeping::cpu_source;
+use super::services::failed_at;
+use crate::environment::Failure;
+
+/// Processes of a service that are kept.
+const PROCESSES_MAX: usize = 64;
+/// Of a command line, in bytes.
+const COMMAND_BYTES_MAX: usize = 512;
+/// Between two looks at somebody else's socket. A worker that ends just then may be taken for a stranger, but not twice.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// What is kept of the environments of a service's processes.
+#[derive(Default)]
+pub(super) struct Watch {
+    names: Vec<String>,
+    /// Values that the plan gives variables of these names, and the words of its commands: nobody's secret, for the plan is kept.
+    given: Vec<(String, String)>,
+}
+
+impl Watch {
+    /// The variables that any variant sets for this service, by `env` or in its command, and those that change what runs from outside.
+    pub fn of(plan: &Plan, service: &str) -> Watch {
+        let services = plan.variants.iter().flat_map(|variant| &variant.services);
+        let services: Vec<&plan::Service> = services.filter(|other| other.name == service).collect();
+        let words =
+            services.iter().flat_map(|service| &service.command).flat_map(|word| word.split_whitespace());
+        let set = services.iter().flat_map(|service| service.env.clone());
+        let mut given: Vec<(String, String)> = set.chain(words.filter_map(assigned)).collect();
+        given.sort_unstable();
+        given.dedup();
+        let watched = analysis::checks::WATCHED_VARIABLES.map(str::to_owned);
+        let mut names: Vec<String> = given.iter().map(|(name, _)| name.clone()).chain(watched).collect();
+        names.sort_unstable();
+        names.dedup();
+        Watch { names, given }
+    }
+
+    /// A variable as it is kept. What came from elsewhere, the shell that Proofload was started in for example, may be a secret.
+    fn told(&self, name: &str, value: &str) -> String {
+        let given = self.given.iter().filter(|(given, literal)| given == name && !literal.is_empty());
+        let watched = analysis::checks::WATCHED_VARIABLES.contains(&name);
+        let known =
+            watched || value.is_empty() || given.into_iter().any(|(_, literal)| value.contains(literal));
+        if known { value.to_owned() } else { "(another value)".to_owned() }
+    }
+}
+
+/// The variable that a word such as `NODE_ENV=production` sets, and to what.
+fn assigned(word: &str) -> Option<(String, String)> {
+    let (name, value) = word.trim_matches(['\'', '"', '(', ')', ';']).split_once('=')?;
+    let value = value.trim_matches(['\'', '"']);
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    (!name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit()) && name.chars().all(plain))
+        .then(|| (name.to_owned(), value.to_owned()))
+}
+
+impl RealEnvironment {
+    /// A service that is ready, with its processes. To be called where its network is.
+    pub(super) fn started(&self, service: &mut Attended) -> Result<ServiceStarted, Failure> {
+        let nothing = Watch::default();
+        let watch = self.watches.get(service.name()).unwrap_or(&nothing);
+        let host = service.host().map(str::to_owned);
+        let there = host.as_deref().and_then(|host| self.attendants.at(host));
+        let name = service.name().to_owned();
+        let lost = |error| failed_at(error, &[&name]);
+        Ok(ServiceStarted {
+            service: name.clone(),
+            pid: service.pid(),
+            port: service.address().port(),
+            cpus: there.map_or(&self.division.services[..], |there| there.attendant.cpus()).to_vec(),
+            cpu_source: cpu_source(service.sample().map_err(lost)?.cpu_source).to_owned(),
+            workers: service.workers(),
+            processes: kept(&sight(service, watch).map_err(lost)?, watch),
+            host,
+        })
+    }
+}
+
+/// The processes of each service, and in words who else listens on their ports. To be called where the services' network is.
+pub(super) fn at_end(
+    services: &[Attended],
+    watches: &BTreeMap<String, Watch>,
+) -> (BTreeMap<String, Vec<ProcessSeen>>, Vec<String>) {
+    let (mut processes, mut strangers) = (BTreeMap::new(), Vec::new());
+    for service in services {
+        let nothing = Watch::default();
+        let watch = watches.get(service.name()).unwrap_or(&nothing);
+        // What ran on a machine that is lost is seen by nobody.
+        let Ok(sight) = sight(service, watch) else { continue };
+        if matches!(sight.listening, Listening::Theirs(_)) {
+            thread::sleep(LOOK_AGAIN);
+            if let Ok(Listening::Theirs(stranger)) = service.listening() {
+                strangers.push(format!(
+                    "{stranger} on port {} of {}",
+                    service.address().port(),
+                    service.name()
+                ));
+            }
+        }
+        processes.insert(service.name().to_owned(), kept(&sight, watch));
+    }
+    (processes, strangers)
+}
+
+fn sight(service: &Attended, watch: &Watch) -> Result<Sight, TargetError> {
+    service.sight(&watch.names.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+fn kept(sight: &Sight, watch: &Watch) -> Vec<ProcessSeen> {
+    let told = |(name, value): (&String, &String)| (name.clone(), watch.told(name, value));
+    let kept = |process: &services::ProcessInfo| {
+        let mut command = process.argv.join(" ");
+        cut_at(&mut command, COMMAND_BYTES_MAX);
+        ProcessSeen {
+            pid: process.id.pid,
+            parent: process.ppid,
+            command,
+            listens: sight.listeners.contains(&process.id.pid),
+            marked: process.marked,
+            environment: process.environ.iter().map(told).collect(),
+        }
+    };
+    sight.processes.iter().take(PROCESSES_MAX).map(kept).collect()
+}
+
+/// Cuts a text to so many bytes, or a few less where a character stands there.
+pub(super) fn cut_at(text: &mut String, bytes: usize) {
+    let whole = |at: &usize| text.is_char_boundary(*at);
+    let at = (0..=bytes.min(text.len())).rev().find(whole).unwrap_or(0);
+    text.truncate(at);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_variables_of_every_variant_are_looked_for_in_all_of_them() {
+        let text = r#"name = "x"
+[services.api]
+command = ["sh", "-c", "(POOL=4 exec node server.js --size=3)"]
+[services.other]
+command = ["x"]
+env = { SECRET = "1" }
+[factors.mode]
+a = { api.env.MODE = "a" }
+b = { api.command = ["env", "LD_PRELOAD=j.so", "-u", "GONE", "node", "a=/b"] }
+"#;
+        let text = text.replace("[services.api]", "entry = \"api\"\n[services.api]");
+        let plan = plan::parse(&text, std::path::Path::new("/")).expect("a plan");
+        let watch = Watch::of(&plan, "api");
+        let found = &watch.names;
+        for name in ["POOL", "MODE", "LD_PRELOAD", "NODE_OPTIONS"] {
+            assert!(found.iter().any(|found| found == name), "{name}: {found:?}");
+        }
+        assert!(found.iter().all(|found| found != "SECRET" && !found.contains("size")), "{found:?}");
+        assert_eq!(found.iter().filter(|name| *name == "LD_PRELOAD").count(), 1);
+        // What the plan does not say is not told: it may come from the user's own shell.
+        assert_eq!((watch.told("MODE", "a"), watch.told("POOL", "4")), ("a".into(), "4".into()));
+        assert_eq!(
+            (watch.told("MODE", "hunter2"), watch.told("NODE_ENV", "x")),
+            ("(another value)".into(), "x".into())
+        );
+    }
+}

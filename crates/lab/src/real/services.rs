@@ -1,0 +1,251 @@
+//! The services of a trial from their start to their end, each on its machine.
+//!
+//! It starts, asks and stops in the order that the plan gives, and decides nothing else. Where they listen follows from who asks for them.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::time::Duration;
+
+use plan::{Service, Variant};
+use record::{TrialEnded, WorkersLost};
+use services::{AgentHost, Attended, Distant, Placement, Ports, TargetError};
+
+use super::deployed::pods_kept;
+use super::{LOGS, LOOPBACK, Living, RealEnvironment, file_name, network, processes};
+use crate::attendants::Machine;
+use crate::environment::{Failure, Start};
+
+/// How long a connection to an entry on another machine may take to open before it counts as out of reach.
+const REACH_PATIENCE: Duration = Duration::from_secs(5);
+
+type Addresses = BTreeMap<String, IpAddr>;
+
+impl RealEnvironment {
+    /// Starts all services of a variant, those that are needed first. `entry` is where the entry must listen if it runs here.
+    pub(super) fn start_services(
+        &self,
+        start: Start,
+        variant: &Variant,
+        entry: IpAddr,
+    ) -> Result<Vec<Attended>, Failure> {
+        let addresses = self.addresses(variant, entry)?;
+        let ports = self.ports(variant)?;
+        let mut services = Vec::with_capacity(variant.services.len());
+        for service in &variant.services {
+            let log = format!("{}-{}-{}.log", place(start), file_name(&variant.name), service.name);
+            let mut placement = Placement::new(self.record.join(LOGS).join(log));
+            placement.padding_bytes = start.padding_bytes;
+            placement.address = addresses[&service.name];
+            placement.addresses.clone_from(&addresses);
+            services.push(match &service.host {
+                None => self.start_here(start, service, &ports, placement)?,
+                Some(host) => self.start_there(host, service, &ports, &placement)?,
+            });
+        }
+        // Where no load comes from here, this machine need not reach it.
+        if let Some(entry) =
+            services.last().filter(|entry| entry.host().is_some() && self.plan.generators.local > 0)
+        {
+            check_reach(entry)?;
+        }
+        Ok(services)
+    }
+
+    fn start_here(
+        &self,
+        start: Start,
+        service: &Service,
+        ports: &Ports,
+        mut placement: Placement,
+    ) -> Result<Attended, Failure> {
+        placement.agent = start.capture.map(|_| AgentHost::new()).transpose().map_err(no_agent)?;
+        placement.cpus.clone_from(&self.division.services);
+        placement.values.clone_from(&self.values);
+        let cancelled = || self.stop.is_requested();
+        let running =
+            services::start(&self.warden, service, ports, &placement, &cancelled).map_err(failed)?;
+        Ok(Attended::Here(Box::new(running)))
+    }
+
+    fn start_there(
+        &self,
+        host: &str,
+        service: &Service,
+        ports: &Ports,
+        placement: &Placement,
+    ) -> Result<Attended, Failure> {
+        let attendant = &self.machine(host)?.attendant;
+        let cancelled = || self.stop.is_requested();
+        let distant = Distant::start(attendant, service, ports, placement, &cancelled);
+        Ok(Attended::There(Box::new(distant.map_err(|error| failed_at(error, &[&service.name]))?)))
+    }
+
+    fn machine(&self, host: &str) -> Result<&Machine, Failure> {
+        self.attendants.at(host).ok_or_else(|| Failure::Service(format!("{host}: nobody has reached it")))
+    }
+
+    /// Where each service listens: on loopback, unless somebody asks for it from another machine, or the plan says where.
+    fn addresses(&self, variant: &Variant, entry: IpAddr) -> Result<Addresses, Failure> {
+        let address = |service: &Service| match (&service.address, &service.host) {
+            (Some(address), _) => Ok(*address),
+            (None, None) if service.name == variant.entry => Ok(entry),
+            (None, Some(host)) if variant.is_asked_from_elsewhere(service) => {
+                let nobody = || Failure::Service(format!("{host}: nobody knows its address"));
+                self.machine(host)?.address.ok_or_else(nobody)
+            }
+            (None, _) => Ok(LOOPBACK),
+        };
+        variant.services.iter().map(|service| Ok((service.name.clone(), address(service)?))).collect()
+    }
+
+    /// Free ports for all services, each on its machine.
+    fn ports(&self, variant: &Variant) -> Result<Ports, Failure> {
+        let mut hosts: Vec<Option<&str>> =
+            variant.services.iter().map(|service| service.host.as_deref()).collect();
+        hosts.sort_unstable();
+        hosts.dedup();
+        let mut ports = Ports::default();
+        for host in hosts {
+            let there = variant.services.iter().filter(|service| service.host.as_deref() == host);
+            let there: Vec<Service> = there.cloned().collect();
+            let chosen = match host {
+                None => Ports::choose(&there, LOOPBACK, rand::random()),
+                Some(host) => self.machine(host)?.attendant.choose(&there, LOOPBACK, rand::random()),
+            };
+            ports = ports.and(chosen.map_err(failed)?);
+        }
+        Ok(ports)
+    }
+
+    /// Stops the services of a trial, and tells what was seen of them at the end.
+    pub(super) fn stopped(&mut self, living: Living) -> TrialEnded {
+        let Living { block, variant, services, loader, network, loaded, .. } = living;
+        let workers_lost = services.iter().filter_map(workers_lost).collect();
+        let look = || Ok(processes::at_end(&services, &self.watches));
+        // Who cannot get there has nothing to tell of it; the rest is told all the same.
+        let look = network::at_services(network.as_ref(), look);
+        let (processes_by_service, strangers_listening) = look.unwrap_or_default();
+        let pods = loaded.and_then(|loaded| loaded.deployed.look().ok());
+        // The connections go first, so that a service that waits for them to close can end at once.
+        self.unload(loader);
+        let peak = |service: &Attended| Some((service.name().to_owned(), service.peak_memory().ok()?));
+        let peak_rss_bytes_by_service: BTreeMap<String, u64> = services.iter().filter_map(peak).collect();
+        let mut ended = TrialEnded {
+            block,
+            variant,
+            peak_rss_bytes: peak_rss_bytes_by_service.values().sum(),
+            peak_rss_bytes_by_service,
+            killed: Vec::new(),
+            leftovers: Vec::new(),
+            output_dropped_bytes: 0,
+            workers_lost,
+            processes_by_service,
+            strangers_listening,
+            pods: pods.map(|behind| pods_kept(behind.pods)),
+        };
+        // The entry first, then what it needs.
+        for service in services.into_iter().rev() {
+            let name = service.name().to_owned();
+            let stopped = service.stop();
+            ended.leftovers.extend(stopped.leftovers.into_iter().map(|leftover| leftover.description));
+            ended.output_dropped_bytes += stopped.output_dropped_bytes;
+            if stopped.killed > 0 {
+                ended.killed.push(name);
+            }
+        }
+        ended
+    }
+}
+
+impl Living {
+    /// The machine that its entry runs on; `None` is this one.
+    pub(super) fn entry_host(&self) -> Option<&str> {
+        self.services.last().and_then(Attended::host)
+    }
+}
+
+/// An entry that is ready on its own machine and cannot be reached from this one would fail by every request.
+fn check_reach(entry: &Attended) -> Result<(), Failure> {
+    let address: SocketAddr = entry.address();
+    let Err(error) = TcpStream::connect_timeout(&address, REACH_PATIENCE) else { return Ok(()) };
+    Err(Failure::Service(format!(
+        "service {}: it is ready on {}, and this machine cannot connect to it at {address}: {error}\n  hint: a firewall may stand between \
+         the two; `services.{}.address` names another address of that machine",
+        entry.name(),
+        entry.host().unwrap_or_default(),
+        entry.name()
+    )))
+}
+
+/// A target's error with the service's last words and a hint, as people need it.
+pub(super) fn failed(error: TargetError) -> Failure {
+    if matches!(error, TargetError::Cancelled { .. }) {
+        return Failure::Interrupted;
+    }
+    let hint = error.hint().map(|hint| format!("\n  hint: {hint}"));
+    Failure::Service(format!(
+        "{error}{}{}",
+        last_words(error.tail().unwrap_or_default()),
+        hint.unwrap_or_default()
+    ))
+}
+
+/// The same; where a machine is lost it names the services that ran there.
+pub(super) fn failed_at(error: TargetError, services: &[&str]) -> Failure {
+    if !matches!(error, TargetError::HostLost { .. }) {
+        return failed(error);
+    }
+    let what = match services {
+        [] => String::new(),
+        [one] => format!("; service {one}, which ran there, ends by itself"),
+        several => format!("; services {}, which ran there, end by themselves", several.join(", ")),
+    };
+    Failure::Service(format!("{error}{what}"))
+}
+
+/// The same of those of these services that run on a machine that is lost.
+pub(super) fn failed_on<'a>(error: TargetError, services: impl Iterator<Item = &'a Attended>) -> Failure {
+    let TargetError::HostLost { host, .. } = &error else { return failed(error) };
+    let mut there: Vec<&str> =
+        services.filter(|service| service.host() == Some(host)).map(Attended::name).collect();
+    there.sort_unstable();
+    there.dedup();
+    failed_at(error, &there)
+}
+
+/// A service that ended while it was loaded is a failure, however many requests it answered.
+pub(super) fn check_alive(service: &mut Attended) -> Result<(), Failure> {
+    let Some(exit) = service.exited() else { return Ok(()) };
+    let on = service.host().map(|host| format!(" on {host}")).unwrap_or_default();
+    Err(Failure::Service(format!(
+        "service {}{on} ended with {exit} while it was loaded{}",
+        service.name(),
+        last_words(&service.tail())
+    )))
+}
+
+/// A service that goes on with fewer workers, or with new ones, is not what was to be measured.
+fn workers_lost(service: &Attended) -> Option<WorkersLost> {
+    let lost = service.workers_lost().ok()?;
+    (lost > 0).then(|| WorkersLost { service: service.name().to_owned(), lost })
+}
+
+pub(super) fn last_words(tail: &str) -> String {
+    if tail.is_empty() {
+        return String::new();
+    }
+    let lines: String = tail.lines().map(|line| format!("\n    {line}")).collect();
+    format!("\n  its last output:{lines}")
+}
+
+fn no_agent(error: std::io::Error) -> Failure {
+    Failure::Service(format!("the agent's folder cannot be made: {error}"))
+}
+
+/// How the names of a trial's logs begin.
+fn place(start: Start) -> String {
+    match start.capture {
+        None => format!("block-{:02}", start.block),
+        Some(number) => format!("round-{:02}-{number}", start.block),
+    }
+}

@@ -1,0 +1,218 @@
+//! Everything that is read right before a window of load and right after it, and what a slice gets of the difference.
+//!
+//! Nothing here happens within a window, nor between two turns. Machines elsewhere look while this one does, at most a way there and back
+//! away from the load.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use record::{MachineUse, ServiceUse, Slice};
+use services::{Attendant, Attended, First, HostView, Running, Sample, ServiceView, Viewing};
+
+use super::elsewhere::Elsewhere;
+use super::keeping::{Sampled, uses};
+use super::machine::{Look, TcpCounters};
+use super::services::{check_alive, failed_on};
+use super::{Living, RealEnvironment, network};
+use crate::environment::Failure;
+
+/// What services and machines had counted by one moment.
+pub(super) struct View {
+    services: Vec<Sampled>,
+    /// By variant, of those that are loaded: TCP in the network of its entry.
+    tcp: BTreeMap<usize, TcpCounters>,
+    /// Of this machine; `None` where nothing of the run is at work here, so that what it does is nobody's business.
+    machine: Option<Look>,
+    /// Of each machine elsewhere on which services live.
+    hosts: BTreeMap<String, Host>,
+}
+
+struct Host {
+    machine: Look,
+    spin_ns: Option<u64>,
+}
+
+impl RealEnvironment {
+    /// Right before these variants are loaded: the machine last, so that what looking costs is little of what it counts.
+    pub(super) fn view_before(&mut self, loaded: &[usize]) -> Result<View, Failure> {
+        let attendants = self.at_work();
+        let asked = self.ask(&attendants, First::Services)?;
+        let samples = self.sample();
+        let seen = self.finish(asked)?;
+        let services = self.joined(samples, &seen)?;
+        let (tcp, machine) = (self.tcp(loaded, &seen), self.look());
+        Ok(View { services, tcp, machine, hosts: self.hosts(&seen) })
+    }
+
+    /// Right after it: the machine first.
+    pub(super) fn view_after(&mut self, loaded: &[usize]) -> Result<View, Failure> {
+        let attendants = self.at_work();
+        let asked = self.ask(&attendants, First::Machine)?;
+        let (machine, mut tcp) = (self.look(), self.tcp(loaded, &BTreeMap::new()));
+        let samples = self.sample();
+        let seen = self.finish(asked)?;
+        tcp.extend(self.tcp_elsewhere(loaded, &seen));
+        let services = self.joined(samples, &seen)?;
+        Ok(View { services, tcp, machine, hosts: self.hosts(&seen) })
+    }
+
+    /// Those who attend to living services.
+    fn at_work(&self) -> Vec<Arc<Attendant>> {
+        let mut attendants: Vec<Arc<Attendant>> = Vec::new();
+        for service in self.living.iter().flat_map(|living| &living.services) {
+            if let Attended::There(distant) = service
+                && !attendants.iter().any(|known| Arc::ptr_eq(known, distant.attendant()))
+            {
+                attendants.push(Arc::clone(distant.attendant()));
+            }
+        }
+        attendants
+    }
+
+    fn ask<'a>(&self, attendants: &'a [Arc<Attendant>], first: First) -> Result<Vec<Viewing<'a>>, Failure> {
+        let ask = |attendant: &'a Arc<Attendant>| attendant.view(first, first == First::Services);
+        attendants.iter().map(ask).collect::<Result<_, _>>().map_err(|error| self.lost(error))
+    }
+
+    fn finish(&self, asked: Vec<Viewing<'_>>) -> Result<BTreeMap<String, HostView>, Failure> {
+        let finish = |viewing: Viewing<'_>| Ok((viewing.host().to_owned(), viewing.finish()?));
+        asked.into_iter().map(finish).collect::<Result<_, _>>().map_err(|error| self.lost(error))
+    }
+
+    /// What every living service here has used so far, in the order of [`RealEnvironment::living`]; `None` of those elsewhere.
+    fn sample(&mut self) -> Vec<Option<Sample>> {
+        let services = self.living.iter_mut().flat_map(|living| &mut living.services);
+        let sampled = services.map(|service| match service {
+            Attended::Here(running) => Some(running.sample()),
+            Attended::There(_) => None,
+        });
+        sampled.collect()
+    }
+
+    /// The same with those elsewhere, as their machines saw them. One that ended there is a failure, and told by nothing else.
+    fn joined(
+        &mut self,
+        samples: Vec<Option<Sample>>,
+        seen: &BTreeMap<String, HostView>,
+    ) -> Result<Vec<Sampled>, Failure> {
+        let services = self.living.iter_mut().flat_map(|living| {
+            let variant = living.variant;
+            living.services.iter_mut().map(move |service| (variant, service))
+        });
+        let joined = services.zip(samples).map(|((variant, service), sample)| {
+            let sample = sample.map_or_else(|| seen_there(service, seen), Ok)?;
+            let host = service.host().map(str::to_owned);
+            Ok(Sampled { variant, service: service.name().to_owned(), host, sample })
+        });
+        joined.collect()
+    }
+
+    fn look(&self) -> Option<Look> {
+        let services = || self.living.iter().flat_map(|living| &living.services).filter_map(Attended::here);
+        if self.plan.generators.local == 0 && services().next().is_none() {
+            return None;
+        }
+        let at_ns = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let generators = || self.elsewhere.iter().flat_map(Elsewhere::processes);
+        let helpers_ns = || {
+            services().map(Running::warden_cpu_ns).sum::<u64>()
+                + generators().filter_map(services::process_cpu_ns).sum::<u64>()
+        };
+        Some(Look::now(at_ns, &self.cpus, &self.quota_files, helpers_ns))
+    }
+
+    fn hosts(&self, seen: &BTreeMap<String, HostView>) -> BTreeMap<String, Host> {
+        let cpus = |host: &str| self.attendants.at(host).map(|there| there.attendant.cpus());
+        let host = |(host, view): (&String, &HostView)| {
+            let machine = Look::there(view, cpus(host).unwrap_or_default());
+            (host.clone(), Host { machine, spin_ns: view.spin_ns })
+        };
+        seen.iter().map(host).collect()
+    }
+
+    /// Loopback is one network for all trials; a link is a trial's own. An entry elsewhere has its machine's.
+    fn tcp(&self, loaded: &[usize], seen: &BTreeMap<String, HostView>) -> BTreeMap<usize, TcpCounters> {
+        let here = TcpCounters::read();
+        let counted = |living: &&Living| {
+            let there = || network::at_services(living.network.as_ref(), || Ok(TcpCounters::read()));
+            if living.network.is_none() { here } else { there().ok().flatten() }
+        };
+        let living = self.living.iter().filter(|living| loaded.contains(&living.variant));
+        // Of a cluster's nodes nothing is told.
+        let living = living.filter(|living| living.entry_host().is_none() && living.loaded.is_none());
+        let counted = living.filter_map(|living| Some((living.variant, counted(&living)?)));
+        counted.chain(self.tcp_elsewhere(loaded, seen)).collect()
+    }
+
+    fn tcp_elsewhere(
+        &self,
+        loaded: &[usize],
+        seen: &BTreeMap<String, HostView>,
+    ) -> BTreeMap<usize, TcpCounters> {
+        let living = self.living.iter().filter(|living| loaded.contains(&living.variant));
+        let counted = |living: &Living| TcpCounters::of(&seen.get(living.entry_host()?)?.tcp);
+        living.filter_map(|living| Some((living.variant, counted(living)?))).collect()
+    }
+
+    /// The files of the quotas that may hold us and the living services back.
+    pub(super) fn find_quotas(&mut self) {
+        let services = self.living.iter().flat_map(|living| &living.services);
+        let pids: Vec<u32> = services.filter_map(|service| service.here()).map(Running::pid).collect();
+        self.quota_files = services::quota_files(&pids);
+    }
+
+    /// A machine that is lost, with what ran there.
+    fn lost(&self, error: services::TargetError) -> Failure {
+        failed_on(error, self.living.iter().flat_map(|living| &living.services))
+    }
+}
+
+/// What a service elsewhere had used when its machine was seen.
+fn seen_there(service: &mut Attended, seen: &BTreeMap<String, HostView>) -> Result<Sample, Failure> {
+    let sample = match service {
+        Attended::Here(_) => None,
+        Attended::There(distant) => {
+            let view = seen.get(distant.attendant().host());
+            let is_it = |found: &&ServiceView| found.number == distant.number();
+            let found = view.and_then(|view| view.services.iter().find(is_it));
+            found.map(|found| {
+                distant.saw(found);
+                found.sample.clone()
+            })
+        }
+    };
+    check_alive(service)?;
+    sample.ok_or_else(|| {
+        Failure::Service(format!("service {}: its machine tells nothing of it", service.name()))
+    })
+}
+
+/// Fills in what services and machines used between two views, during which a slice was made, alone or in turns with others.
+pub(super) fn fill(slices: &mut [Slice], before: &View, after: &View, spin_ns: Option<u64>) {
+    let used_on = |host: Option<&str>| {
+        cpu_ns(&uses(&before.services, &after.services, |of| of.host.as_deref() == host))
+    };
+    let here = before.machine.as_ref().zip(after.machine.as_ref());
+    let machine = here.map(|(before, after)| before.until(after, used_on(None))).unwrap_or_default();
+    let spin_ns = spin_ns.filter(|_| here.is_some());
+    let there = |(host, before): (&String, &Host)| {
+        let machine = before.machine.until(&after.hosts.get(host)?.machine, used_on(Some(host)));
+        Some((host.clone(), MachineUse { spin_ns: before.spin_ns, ..machine }))
+    };
+    let hosts: BTreeMap<String, MachineUse> = before.hosts.iter().filter_map(there).collect();
+    for slice in slices {
+        slice.services = uses(&before.services, &after.services, |of| of.variant == slice.variant);
+        let tcp = before.tcp.get(&slice.variant).zip(after.tcp.get(&slice.variant));
+        let tcp = tcp.map(|(before, after)| before.until(after));
+        slice.machine = MachineUse { spin_ns, tcp, hosts: hosts.clone(), ..machine.clone() };
+    }
+}
+
+/// CPU time of the services of all variants but the one that was loaded.
+pub(super) fn idle_cpu_ns(before: &View, after: &View, loaded: usize) -> u64 {
+    cpu_ns(&uses(&before.services, &after.services, |of| of.variant != loaded))
+}
+
+fn cpu_ns(uses: &[ServiceUse]) -> u64 {
+    uses.iter().map(|used| used.cpu_ns).sum()
+}

@@ -1,0 +1,182 @@
+//! What each request of a load gets before any load: responses looked at whole, so that they can be held against what was declared and
+//! against those of other variants.
+//!
+//! It sends a few requests and judges nothing. A method that may change what later answers are is not sent.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use load::{Fetched, Request};
+use record::Witness;
+use services::Network;
+
+use super::processes::cut_at;
+use super::requests::requests;
+use super::{RealEnvironment, network};
+use crate::environment::Failure;
+
+/// Requests of a mix that are looked at.
+const REQUESTS_MAX: usize = 8;
+/// The longest that all looks at a trial may take together, and the longest that one waits unless the load gives up earlier.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// After a response that took longer there is no second look, and none at later trials of the variant.
+const SLOW: Duration = Duration::from_secs(1);
+/// Who waits longer than this for a response expects so much work behind it that a few more would show in what is measured, the peak
+/// of memory for one; and what is given up after [`PATIENCE`] would still be at work when the load begins.
+const TIMEOUT_MAX: Duration = Duration::from_secs(30);
+/// Of a header's value, in bytes.
+const VALUE_BYTES_MAX: usize = 256;
+
+impl RealEnvironment {
+    /// What the requests of a trial's load get, unless its variant is known to take long.
+    pub(super) fn witnesses(
+        &mut self,
+        variant: usize,
+        address: SocketAddr,
+        network: Option<&Network>,
+    ) -> Result<Vec<Witness>, Failure> {
+        // Who asks for no warm-up measures what the first request costs.
+        let cold = self.plan.design.warmup.is_some_and(|warmup| warmup.is_zero());
+        if cold || self.slow.contains(&variant) {
+            return Ok(Vec::new());
+        }
+        let cancelled = || self.stop.is_requested();
+        let seen = || Ok(look(&self.plan.variants[variant].load, address, &cancelled));
+        let looks = network::at_client(network, seen)?;
+        if looks.slow {
+            self.slow.insert(variant);
+        }
+        Ok(looks.witnesses)
+    }
+}
+
+/// What was seen of a trial.
+struct Looks {
+    witnesses: Vec<Witness>,
+    /// Whether it took so long that later trials of the variant are better left alone.
+    slow: bool,
+}
+
+/// Looks at the responses to a load's requests. `cancelled` is asked before each.
+fn look(load: &plan::Load, address: SocketAddr, cancelled: &dyn Fn() -> bool) -> Looks {
+    let (began, mut witnesses) = (Instant::now(), Vec::new());
+    if load.timeout > TIMEOUT_MAX {
+        return Looks { witnesses, slow: false };
+    }
+    let requests = requests(load, &address.to_string());
+    for request in requests.iter().filter(|request| is_harmless(request)).take(REQUESTS_MAX) {
+        let left = PATIENCE.saturating_sub(began.elapsed()).min(load.timeout);
+        if cancelled() || left.is_zero() {
+            break;
+        }
+        witnesses.extend(witness(request, address, left));
+    }
+    Looks { witnesses, slow: began.elapsed() > SLOW.min(load.timeout / 2) }
+}
+
+fn is_harmless(request: &Request) -> bool {
+    matches!(request.method.as_str(), "GET" | "HEAD")
+}
+
+/// Without an answer there is nothing to tell: the load will show what is wrong.
+fn witness(request: &Request, address: SocketAddr, timeout: Duration) -> Option<Witness> {
+    let began = Instant::now();
+    let first = load::fetch(address, request, timeout).ok()?;
+    let quick = began.elapsed() <= SLOW;
+    let second = if quick { load::fetch(address, request, timeout.min(SLOW)).ok() } else { None };
+    Some(told(request, first, second.as_ref()))
+}
+
+fn told(request: &Request, first: Fetched, second: Option<&Fetched>) -> Witness {
+    let accept = request.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("accept-encoding"));
+    let accept: Vec<&str> = accept.map(|(_, value)| value.as_str()).collect();
+    let headers = first.headers.into_iter();
+    let repeats = second.is_some_and(|second| first.decoded.is_some() && second.decoded == first.decoded);
+    Witness {
+        request: request.title().into_owned(),
+        accept_encoding: (!accept.is_empty()).then(|| accept.join(", ")),
+        status: first.status,
+        headers: headers.map(|(name, value)| header_told(name.to_ascii_lowercase(), value)).collect(),
+        body_bytes: first.body_bytes,
+        decoded_bytes: first.decoded.map(|(bytes, _)| bytes),
+        decoded_sha256: first.decoded.map(|(_, digest)| digest.to_string()),
+        repeats,
+    }
+}
+
+/// A header as it is kept: without what may be the key to somebody's session.
+fn header_told(name: String, mut value: String) -> (String, String) {
+    if name == "set-cookie" {
+        value = "(not kept)".to_owned();
+    }
+    cut_at(&mut value, VALUE_BYTES_MAX);
+    (name, value)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// A server that answers each connection with the next of these bodies.
+    fn server(bodies: &'static [&'static str]) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("its address");
+        std::thread::spawn(move || {
+            for body in bodies {
+                let (mut stream, _) = listener.accept().expect("a connection");
+                let mut head = [0; 4096];
+                let _ = stream.read(&mut head);
+                let answer = format!(
+                    "HTTP/1.1 200 OK\r\nX-Long: {}\r\nContent-Length: {}\r\n\r\n{body}",
+                    "é".repeat(200),
+                    body.len()
+                );
+                let _ = stream.write_all(answer.as_bytes());
+            }
+        });
+        address
+    }
+
+    fn load(method: &str, timeout: Duration) -> plan::Load {
+        let text = "name = \"x\"\n[services.api]\ncommand = [\"x\"]\n[load]\nheaders = { Accept-Encoding = \"gzip\" }";
+        let plan = plan::parse(text, std::path::Path::new("/")).expect("a plan");
+        let mut load = plan.variants[0].load.clone();
+        (load.method, load.timeout) = (method.into(), timeout);
+        load
+    }
+
+    #[test]
+    fn a_request_is_sent_twice_and_what_differs_does_not_repeat() {
+        let patient = load("GET", Duration::from_secs(30));
+        for (bodies, repeats) in [(&["same", "same"], true), (&["this", "that"], false)] {
+            let looks = look(&patient, server(bodies), &|| false);
+            let [witness] = &looks.witnesses[..] else { panic!("one request: {:?}", looks.witnesses) };
+            assert_eq!((witness.repeats, witness.decoded_bytes, witness.status), (repeats, Some(4), 200));
+            assert_eq!(
+                (witness.accept_encoding.as_deref(), witness.request.as_str()),
+                (Some("gzip"), "GET /")
+            );
+            assert_eq!(witness.headers[0], ("x-long".to_owned(), "é".repeat(128)));
+        }
+    }
+
+    #[test]
+    fn what_changes_things_or_may_take_long_is_not_sent_and_nothing_is_after_the_user_stopped() {
+        // Whoever connects to it would wait for ever.
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("its address");
+        listener.set_nonblocking(true).expect("a socket");
+        let short = Duration::from_millis(200);
+        for (method, timeout, stopped) in
+            [("POST", short, false), ("GET", Duration::from_secs(31), false), ("GET", short, true)]
+        {
+            assert!(look(&load(method, timeout), address, &|| stopped).witnesses.is_empty());
+            assert!(listener.accept().is_err(), "{method} was sent");
+        }
+        assert!(look(&load("GET", short), address, &|| false).witnesses.is_empty());
+        assert!(listener.accept().is_ok());
+    }
+}

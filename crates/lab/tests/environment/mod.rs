@@ -1,0 +1,505 @@
+//! An environment without processes: a clock that only the environment moves, rates and response times drawn from a seed.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use plan::{Plan, Preparation};
+use proofload_lab::{
+    CaptureSpec, Connected, Connecting, Environment, Failure, LabError, Lost, OpenSpec, SliceSpec, Start,
+    Turn, Update,
+};
+use rand::RngExt;
+use rand_pcg::Pcg64;
+use record::{
+    Capture, CaptureKind, CapturedService, ContractFailure, Counts, EndReason, Environment as Machine,
+    FailureKind, Generator, GeneratorPart, GeneratorUse, Header, MachineUse, OpenLoop, Prepared, Record,
+    ServiceUse, Slice, SliceKind, TrialEnded, TrialStarted, WorkersLost, Writer,
+};
+use services::Preparing;
+use stats::Latencies;
+
+mod plans;
+
+pub use plans::{plan, with_copy, with_data};
+
+/// Responses per second of a variant without effect.
+const BASE_RATE: f64 = 2000.0;
+/// What the clock shows when a run begins.
+const BEGAN_S: f64 = 1000.0;
+/// The time-out of the plan's load.
+const TIMEOUT_S: f64 = 5.0;
+/// Spread between processes, and between slices of one.
+pub const BETWEEN_SD: f64 = 0.05;
+pub const WITHIN_SD: f64 = 0.02;
+
+/// Something that goes wrong.
+#[derive(Debug, Clone, Copy)]
+pub enum Fault {
+    DiesInBlock(u32),
+    NeverStarts,
+    NoData,
+    Interrupt(u32),
+    AllFail,
+    /// Variant 1 gives nothing within the windows of one block.
+    Silent(u32),
+    /// All requests of this variant time out.
+    TimesOut(usize),
+    /// All requests of variant 1 get status 500 in one block.
+    Breaks(u32),
+    /// All answers of this variant are fine but for a header.
+    Plain(usize),
+    /// This variant loses a worker in its first trial.
+    LosesWorker(usize),
+    /// Variant 1 dies in this round while this is captured.
+    DiesCaptured(u32, CaptureKind),
+    /// Variant 1 does not start with what captures.
+    NeverStartsCaptured,
+    /// The user stops in this round.
+    InterruptCaptured(u32),
+    /// The second generator is lost in the measured slices of these blocks, and comes back each time.
+    LosesGenerator(fn(u32) -> bool),
+    /// It is lost in this block for good.
+    LosesGeneratorForGood(u32),
+    /// It was gone between blocks, and came back, before this one.
+    FindsGeneratorGone(u32),
+    /// None of the generators can be had.
+    NoGenerators,
+}
+
+pub struct Simulated {
+    random: Pcg64,
+    clock_s: f64,
+    /// Effect of each variant on log throughput.
+    effects: Vec<f64>,
+    /// Effect of each variant on log response time.
+    pub slower: Vec<f64>,
+    /// The arrivals that each slice in open loop was asked for, by variant and block.
+    pub arrivals: Vec<(usize, u32, OpenSpec)>,
+    /// The trials that were started.
+    pub starts: Vec<Start>,
+    /// The windows that were captured, by variant.
+    pub captures: Vec<(usize, CaptureSpec)>,
+    pub fault: Option<Fault>,
+    /// When the user pauses the run, in seconds of its clock, and for how long; below 0: to stop it then.
+    pub pauses: Vec<(f64, f64)>,
+    /// What the machine does in each slice of a block.
+    pub machine: fn(u32) -> MachineUse,
+    /// How much later than the first the second generator begins in a block, in nanoseconds, and how wrong that may be.
+    pub late: fn(u32) -> (u64, u64),
+    /// Times that generators were connected.
+    pub connects: u32,
+    /// Why the second generator is gone.
+    gone: Option<String>,
+    /// How long a response takes: what is in flight when a slice ends.
+    pub response_s: f64,
+    /// Whether load comes from two generators that are processes of their own.
+    pub generators: bool,
+    /// Variant, block, and the luck of its process.
+    pub living: Vec<(usize, u32, f64)>,
+}
+
+impl Simulated {
+    pub fn new(seed: u64, effects: &[f64]) -> Simulated {
+        Simulated {
+            random: Pcg64::new(u128::from(seed), 99),
+            clock_s: BEGAN_S,
+            effects: effects.to_vec(),
+            slower: vec![0.0; effects.len()],
+            arrivals: Vec::new(),
+            starts: Vec::new(),
+            captures: Vec::new(),
+            fault: None,
+            pauses: Vec::new(),
+            machine: |_| MachineUse::default(),
+            late: |_| (0, 0),
+            connects: 0,
+            gone: None,
+            response_s: 0.005,
+            generators: false,
+            living: Vec::new(),
+        }
+    }
+
+    /// A normal variate, by the sum of twelve uniform ones: good to three sigma, which is all that is needed.
+    fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.random.random::<f64>()).sum::<f64>() - 6.0
+    }
+}
+
+impl Environment for Simulated {
+    fn now_s(&mut self) -> f64 {
+        self.clock_s
+    }
+
+    fn is_pause_wanted(&mut self) -> bool {
+        self.pauses.first().is_some_and(|(at_s, _)| BEGAN_S + at_s <= self.clock_s)
+    }
+
+    fn wait_for_user(&mut self) -> Result<(), Failure> {
+        let (_, seconds) = self.pauses.remove(0);
+        self.clock_s += seconds.abs();
+        if seconds > 0.0 { Ok(()) } else { Err(Failure::Interrupted) }
+    }
+
+    fn connect(&mut self, watch: &mut dyn FnMut(Connecting<'_>)) -> Result<Connected, Failure> {
+        if !self.generators {
+            return Ok(Connected::default());
+        }
+        let names = ["local 1".to_owned(), "ssh://b".to_owned()];
+        self.connects += 1;
+        let block = self.starts.last().map_or(0, |start| start.block);
+        let lost = |why: &str| vec![Lost { generator: names[1].clone(), why: why.to_owned() }];
+        match (self.fault, self.gone.take()) {
+            (Some(Fault::NoGenerators), _) => Err(Failure::Generator("ssh://b: no route".into())),
+            (Some(Fault::LosesGeneratorForGood(_)), Some(why)) => {
+                Err(Failure::GeneratorsLost(lost(&format!("{why}, and could not be had back: no route"))))
+            }
+            (Some(Fault::FindsGeneratorGone(before)), _) if before == block + 1 => Ok(Connected {
+                generators: generators(&names),
+                lost: lost("generator ssh://b ended between two windows"),
+            }),
+            (_, gone) if gone.is_some() || self.connects == 1 => {
+                watch(Connecting { waiting: &names[1..], for_now: Duration::ZERO });
+                self.clock_s += 2.0;
+                Ok(Connected { generators: generators(&names), lost: Vec::new() })
+            }
+            _ => Ok(Connected::default()),
+        }
+    }
+
+    fn prepare(&mut self, step: &Preparation, watch: &mut dyn FnMut(Preparing)) -> Result<Prepared, Failure> {
+        watch(Preparing::Making(Duration::ZERO));
+        // Longer than any budget here.
+        self.clock_s += 1e4;
+        if matches!(self.fault, Some(Fault::NoData)) {
+            return Err(Failure::Preparation("no space left".into()));
+        }
+        Ok(Prepared { name: step.name.clone(), key: "0".repeat(64), made: true, seconds: 1e4, bytes: 1 })
+    }
+
+    fn start(&mut self, start: Start) -> Result<TrialStarted, Failure> {
+        self.clock_s += 0.4;
+        self.starts.push(start);
+        if matches!(self.fault, Some(Fault::NeverStarts)) && start.variant == 1 {
+            return Err(Failure::Service("variant 1 does not start".into()));
+        }
+        if matches!(self.fault, Some(Fault::NeverStartsCaptured))
+            && start.capture.is_some()
+            && start.variant == 1
+        {
+            return Err(Failure::Service("variant 1 does not start with an agent".into()));
+        }
+        let luck = self.normal() * BETWEEN_SD;
+        self.living.push((start.variant, start.block, luck));
+        Ok(TrialStarted {
+            block: start.block,
+            variant: start.variant,
+            start_s: 0.4,
+            padding_bytes: start.padding_bytes,
+            services: Vec::new(),
+            generator_cpus: vec![0],
+            cpus_shared: false,
+            witnesses: Vec::new(),
+            deployed: None,
+        })
+    }
+
+    fn load(&mut self, variant: usize, wanted: SliceSpec) -> Result<Slice, Failure> {
+        let SliceSpec { kind, seconds, open } = wanted;
+        let began_s = self.clock_s;
+        // Generators elsewhere have to agree on a begin first.
+        let agreeing_s = if self.generators { 0.175 } else { 0.0 };
+        self.clock_s += seconds + self.response_s + 0.025 + agreeing_s;
+        let (_, block, luck) = *self.living.iter().find(|living| living.0 == variant).expect("it lives");
+        let luck = luck + self.normal() * WITHIN_SD;
+        let mut made = match self.fault {
+            Some(Fault::DiesInBlock(dies)) if dies == block && variant == 1 => {
+                return Err(Failure::Service("variant 1 died".into()));
+            }
+            Some(Fault::Interrupt(at)) if at == block => return Err(Failure::Interrupted),
+            Some(fault) if kind == SliceKind::Measured && fault.loses_generator(block) => {
+                let why = "generator ssh://b ended before it had answered".to_owned();
+                self.gone = Some(why.clone());
+                return Err(Failure::GeneratorsLost(vec![Lost { generator: "ssh://b".into(), why }]));
+            }
+            Some(Fault::AllFail) => slice(variant, block, kind, 0, seconds),
+            Some(Fault::Breaks(at)) if at == block && variant == 1 => slice(variant, block, kind, 0, seconds),
+            Some(Fault::Plain(of)) if of == variant => plain(slice(variant, block, kind, 0, seconds)),
+            Some(Fault::TimesOut(of)) if of == variant => {
+                self.clock_s += TIMEOUT_S;
+                timed_out(slice(variant, block, kind, 0, seconds), open)
+            }
+            _ => match open {
+                None => {
+                    let ok = BASE_RATE * (self.effects[variant] + luck).exp() * seconds;
+                    slice(variant, block, kind, ok as u64, seconds)
+                }
+                Some(open) => {
+                    self.arrivals.push((variant, block, open));
+                    let ok = (open.rate_per_s * seconds) as u64;
+                    let mut slice = slice(variant, block, kind, ok, seconds);
+                    slice.counts.open =
+                        Some(Box::new(open_loop(open.rate_per_s, ok, self.slower[variant] + luck)));
+                    slice
+                }
+            },
+        };
+        made.counts.started_ns = (began_s * 1e9) as u64;
+        made.machine = (self.machine)(block);
+        if self.generators {
+            made.generators = parts(made.counts.sent, (self.late)(block));
+        }
+        if made.counts.timed_out == 0 {
+            made.counts.drain_ns = (self.response_s * 1e9) as u64;
+        }
+        if seconds <= self.response_s
+            || matches!(self.fault, Some(Fault::Silent(at)) if at == block && variant == 1)
+        {
+            // Responses came, after the window.
+            made.counts.successful_in_window = 0;
+        }
+        Ok(made)
+    }
+
+    fn take_turns(&mut self, order: &[usize], turn: Turn) -> Result<Vec<Slice>, Failure> {
+        let mut variants = order.to_vec();
+        variants.sort_unstable();
+        variants.dedup();
+        let slice = |variant: usize| {
+            let turns = order.iter().filter(|of| **of == variant).count();
+            let seconds = turn.seconds * turns as f64;
+            let slice = self.load(variant, SliceSpec { kind: SliceKind::Measured, seconds, open: None })?;
+            Ok(Slice { turns: turns as u32, ..slice })
+        };
+        variants.into_iter().map(slice).collect()
+    }
+
+    fn capture(&mut self, variant: usize, wanted: CaptureSpec) -> Result<Capture, Failure> {
+        let CaptureSpec { round, kind, seconds, .. } = wanted;
+        assert_eq!(self.living.len(), 1, "who is captured is alone");
+        match self.fault {
+            Some(Fault::DiesCaptured(of, what)) if (of, what, 1) == (round, kind, variant) => {
+                return Err(Failure::Service("variant 1 died".into()));
+            }
+            Some(Fault::InterruptCaptured(of)) if of == round => return Err(Failure::Interrupted),
+            _ => {}
+        }
+        let start_ns = (self.clock_s * 1e9) as u64;
+        self.clock_s += seconds;
+        self.captures.push((variant, wanted));
+        let service = CapturedService {
+            service: "api".into(),
+            directory: "/".into(),
+            cpu_ns: (seconds * 0.99e9) as u64,
+            processes: Vec::new(),
+            missing: Vec::new(),
+        };
+        let end_ns = (self.clock_s * 1e9) as u64;
+        let (requests, services) = ((BASE_RATE * seconds) as u64, vec![service]);
+        Ok(Capture { round, variant, kind, start_ns, end_ns, requests, errors: 0, services })
+    }
+
+    fn stop(&mut self, variant: usize) -> Option<TrialEnded> {
+        let index = self.living.iter().position(|living| living.0 == variant)?;
+        let (_, block, _) = self.living.remove(index);
+        self.clock_s += 0.05;
+        let lost = matches!(self.fault, Some(Fault::LosesWorker(of)) if of == variant && block == 1);
+        Some(TrialEnded {
+            block,
+            variant,
+            peak_rss_bytes: 90_000_000,
+            peak_rss_bytes_by_service: BTreeMap::from([("api".to_owned(), 90_000_000)]),
+            killed: Vec::new(),
+            leftovers: Vec::new(),
+            output_dropped_bytes: 0,
+            workers_lost: lost.then(|| WorkersLost { service: "api".into(), lost: 1 }).into_iter().collect(),
+            processes_by_service: BTreeMap::new(),
+            strangers_listening: Vec::new(),
+            pods: None,
+        })
+    }
+}
+
+impl Fault {
+    fn loses_generator(self, block: u32) -> bool {
+        match self {
+            Fault::LosesGenerator(of) => of(block),
+            Fault::LosesGeneratorForGood(of) => of == block,
+            _ => false,
+        }
+    }
+}
+
+fn generators(names: &[String]) -> Vec<Generator> {
+    names.iter().map(|name| Generator { name: name.clone(), host: "host".into(), processors: 2 }).collect()
+}
+
+/// Two generators, of which the second began later.
+fn parts(sent: u64, (late_ns, clock_error_ns): (u64, u64)) -> Vec<GeneratorPart> {
+    let first =
+        GeneratorPart { name: "local 1".into(), here: true, sent: sent / 2, ..GeneratorPart::default() };
+    let second = GeneratorPart {
+        name: "ssh://b".into(),
+        late_ns,
+        clock_error_ns,
+        sent: sent - sent / 2,
+        ..GeneratorPart::default()
+    };
+    vec![first, second]
+}
+
+/// The slice as if each answer had lacked a header.
+fn plain(slice: Slice) -> Slice {
+    let failure = ContractFailure {
+        kind: FailureKind::Header("content-encoding".into()),
+        count: slice.counts.responses,
+        example: "absent".into(),
+    };
+    let status = BTreeMap::from([(200, slice.counts.responses)]);
+    Slice { counts: Counts { status, contract_failures: vec![failure], ..slice.counts }, ..slice }
+}
+
+/// The slice as if nobody had answered in time.
+fn timed_out(slice: Slice, open: Option<OpenSpec>) -> Slice {
+    let open = open.map(|open| {
+        let due = (open.rate_per_s * slice.counts.window_ns as f64 / 1e9) as u64;
+        let mut response = Latencies::new();
+        (0..due).for_each(|_| response.censor((TIMEOUT_S * 1e9) as u64));
+        Box::new(OpenLoop { queued: due / 2, response, ..open_loop(open.rate_per_s, due, 0.0) })
+    });
+    let sent = open.as_ref().map_or(slice.counts.sent, |open| open.intended);
+    let counts = Counts {
+        sent,
+        timed_out: sent,
+        responses: 0,
+        drain_ns: (TIMEOUT_S * 1e9) as u64,
+        status: BTreeMap::new(),
+        open,
+        ..slice.counts
+    };
+    Slice { counts, ..slice }
+}
+
+/// Response times from 1 ms on, exponential as those of a queue, all of them stretched by a factor.
+fn open_loop(rate_per_s: f64, intended: u64, log: f64) -> OpenLoop {
+    let mut response = Latencies::new();
+    let mut schedule_lag = Latencies::new();
+    for index in 0..intended {
+        let share = (index as f64 + 0.5) / intended as f64;
+        response.record(((1.0 - (1.0 - share).ln()) * 1e6 * log.exp()) as u64);
+        schedule_lag.record(20_000);
+    }
+    OpenLoop { rate_per_s, intended, sent_in_window: intended, unsent: 0, queued: 0, response, schedule_lag }
+}
+
+fn slice(variant: usize, block: u32, kind: SliceKind, ok: u64, seconds: f64) -> Slice {
+    let sent = if ok == 0 { 100 } else { ok };
+    let buckets = (seconds * 10.0).round() as u64;
+    // The first half second of a warm-up is slow.
+    let bucket = |index: u64| match kind {
+        SliceKind::WarmUp if index < 5 => ok / buckets / 4,
+        _ => ok / buckets,
+    };
+    let mut latency = Latencies::new();
+    latency.record(4_000_000);
+    Slice {
+        block,
+        variant,
+        kind,
+        turns: 1,
+        connections: 32,
+        counts: Counts {
+            window_ns: (seconds * 1e9) as u64,
+            drain_ns: 5_000_000,
+            sent,
+            responses: sent,
+            successful: ok,
+            successful_in_window: ok,
+            status: BTreeMap::from([(if ok == 0 { 500 } else { 200 }, sent)]),
+            wire_bytes: sent * 1300,
+            body_bytes: sent * 1000,
+            latency: latency.clone(),
+            first_byte: latency,
+            successful_per_100_ms: (0..buckets).map(|index| bucket(index) as u32).collect(),
+            connections_alive: 32,
+            generator: GeneratorUse {
+                driver: "simulated".into(),
+                cpu_ns: vec![(seconds * 2e8) as u64],
+                run_delay_ns: vec![0],
+                wall_ns: vec![(seconds * 1e9) as u64],
+            },
+            ..Counts::default()
+        },
+        generators: Vec::new(),
+        services: vec![ServiceUse {
+            service: "api".into(),
+            cpu_ns: (seconds * 0.99e9) as u64,
+            run_delay_ns: 0,
+            rss_bytes: 80_000_000,
+            processes: 1,
+            threads: 11,
+            switches_voluntary: 10,
+            switches_involuntary: 10,
+            cpu_by_process_ns: Vec::new(),
+            major_faults: 0,
+            read_bytes: 0,
+        }],
+        machine: MachineUse::default(),
+    }
+}
+
+/// Runs a plan in a fresh folder, which lives as long as its handle.
+pub fn run(
+    plan: Plan,
+    seed: u64,
+    environment: &mut Simulated,
+) -> (Record, Result<(), LabError>, tempfile::TempDir) {
+    watched(plan, seed, environment, &mut |_| {})
+}
+
+/// The same of a run in which nothing goes wrong: also one that is void, or ends early, is no error.
+pub fn finished(plan: Plan, seed: u64, environment: &mut Simulated) -> Record {
+    let (record, result, _folder) = run(plan, seed, environment);
+    result.expect("it is no error");
+    record
+}
+
+/// Why a run ended.
+pub fn reason(record: &Record) -> &EndReason {
+    &record.ended.as_ref().expect("the run ended").reason
+}
+
+/// Numbers of the blocks that count for nothing.
+pub fn dropped(record: &Record) -> Vec<u32> {
+    record.blocks.iter().filter(|block| block.dropped.is_some()).map(|block| block.number).collect()
+}
+
+/// The same with somebody watching.
+pub fn watched(
+    plan: Plan,
+    seed: u64,
+    environment: &mut Simulated,
+    watch: &mut dyn FnMut(&Update<'_>),
+) -> (Record, Result<(), LabError>, tempfile::TempDir) {
+    let (writer, folder) = begun(plan, seed);
+    let (record, result) = proofload_lab::run(writer, environment, watch);
+    (record, result, folder)
+}
+
+/// A record in which nothing has happened yet.
+pub fn begun(plan: Plan, seed: u64) -> (Writer, tempfile::TempDir) {
+    let folder = tempfile::tempdir().expect("a folder for the record");
+    let header = Header {
+        version: record::VERSION,
+        proofload: "0.0.0".into(),
+        created: "2026-01-01T00:00:00Z".into(),
+        experiment: "simulated.toml".into(),
+        command: vec!["proofload".into()],
+        seed,
+        plan,
+        environment: Machine { cpus: 2, ..Machine::default() },
+    };
+    let directory = folder.path().join("record");
+    let writer = Writer::create(&directory, header, "name = \"simulated\"\n").expect("the record is made");
+    (writer, folder)
+}

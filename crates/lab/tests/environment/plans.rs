@@ -1,0 +1,93 @@
+//! Plans for the simulated environment.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use plan::{
+    Arrivals, Building, Comparison, Cpus, Design, Expect, Factor, Generators, Load, LookRule, Metric, Plan,
+    Preparation, Variant,
+};
+
+/// A plan of one factor whose first level is the baseline.
+pub fn plan(variants: usize) -> Plan {
+    let names: Vec<String> = (0..variants).map(|index| format!("level-{index}")).collect();
+    let variant = |name: &String| Variant {
+        name: name.clone(),
+        levels: BTreeMap::from([("setting".to_owned(), name.clone())]),
+        services: Vec::new(),
+        entry: "api".into(),
+        load: Load {
+            method: "GET".into(),
+            path: "/".into(),
+            headers: Vec::new(),
+            body: String::new(),
+            requests: Vec::new(),
+            connections: 32,
+            threads: None,
+            timeout: Duration::from_secs(5),
+            network: None,
+        },
+        expect: Expect { status: vec![200], headers: BTreeMap::new(), body_bytes: None },
+    };
+    let comparison = |candidate: usize| Comparison {
+        baseline: 0,
+        candidate,
+        label: format!("level-{candidate} against level-0"),
+    };
+    Plan {
+        name: "simulated".into(),
+        question: Some("Does the setting matter?".into()),
+        variants: names.iter().map(variant).collect(),
+        factors: vec![Factor { name: "setting".into(), levels: names }],
+        comparisons: (1..variants).map(comparison).collect(),
+        aa: None,
+        prepare: Vec::new(),
+        building: Building::default(),
+        against: None,
+        generators: Generators::default(),
+        design: Design {
+            metric: Metric::Throughput,
+            co_primary: Vec::new(),
+            endpoint: None,
+            cpus: Cpus::Separate,
+            margin: 0.03,
+            budget: Duration::from_secs(300),
+            seed: None,
+            warmup: None,
+            slice: None,
+            slices: None,
+            blocks: None,
+            looks: LookRule::Planned,
+            drop_disturbed: true,
+            explain: false,
+            rate: None,
+            arrivals: Arrivals::Poisson,
+        },
+        gate: Vec::new(),
+    }
+}
+
+/// The plan with data to be made first.
+pub fn with_data(mut plan: Plan) -> Plan {
+    plan.prepare.push(Preparation {
+        name: "zips".into(),
+        command: vec!["make".into(), "{output}".into()],
+        directory: "/".into(),
+        env: BTreeMap::new(),
+        inputs: Vec::new(),
+        space_bytes: None,
+        timeout: Duration::from_secs(600),
+        mark: None,
+    });
+    plan
+}
+
+/// The plan with a copy of its first variant as the last.
+pub fn with_copy(mut plan: Plan) -> Plan {
+    let mut copy = plan.variants[0].clone();
+    copy.name.push_str(" (again)");
+    plan.variants.push(copy);
+    let candidate = plan.variants.len() - 1;
+    plan.aa = Some(Comparison { baseline: 0, candidate, label: "level-0 against itself".into() });
+    plan
+}

@@ -1,0 +1,100 @@
+// What came of it: the question with its answer, what forbids or doubts it, the verdicts, and the variants' figures.
+
+import { judgedTable } from '../cells';
+import { command, element, fold, paragraph, present, section, sign, type Child } from '../elements';
+import { swatch } from '../looks';
+import type { Finding, Grade, PageData, State } from '../model';
+import { moment, share } from '../numbers';
+import { filterOf, tableOf } from '../tables';
+
+/** What is said of a state before the answer, with a sign that needs no colour. */
+const STATES: Record<State, readonly [sign: string, words: string]> = {
+  decided: ['✓', 'Decided'],
+  open: ['…', 'Inconclusive'],
+  void: ['✕', 'Void'],
+  measured: ['–', 'Measured, nothing is compared'],
+  broken: ['!', 'The run broke off'],
+};
+
+export function answerOf(data: PageData): HTMLElement {
+  const [mark, words] = STATES[data.state];
+  const facts = present([
+    data.experiment === data.title ? null : `Experiment ${data.experiment}`,
+    moment(data.created),
+    data.verdicts.length > 0 ? `differences below ${share(data.margin)} do not matter here` : null,
+    `Proofload ${data.proofload}`,
+  ]);
+  const sentence = /[.!?…]$/.test(data.answer) ? data.answer : `${data.answer}.`;
+  return element(
+    'section',
+    { id: 'answer', 'aria-labelledby': 'question', tabindex: -1, class: `answer ${data.state}` },
+    element('h1', { id: 'question' }, data.title),
+    element('div', { class: 'said' }, element('p', { class: 'state' }, sign(mark), words), paragraph(sentence, 'sentence')),
+    element('p', { class: 'faint facts' }, ...facts.map((fact) => element('span', {}, fact))),
+  );
+}
+
+export function verdictsOf({ verdicts, margin }: PageData): HTMLElement | null {
+  const rows = verdicts.map((verdict) => ({ ...verdict, label: verdict.comparison }));
+  return rows.length === 0 ? null : section('verdicts', 'Verdicts', ...judgedTable([[null, rows]], margin, 'Comparison'));
+}
+
+export function variantsOf({ figures, parts }: PageData): HTMLElement | null {
+  if (figures.rows.length === 0) return null;
+  const folds = parts.map((part) => fold(part.heading, tableOf(part)));
+  return section(
+    'variants',
+    'Figures of the variants',
+    paragraph('Means over the blocks that count; what each rests on is below.', 'faint'),
+    tableOf(figures, { mark: swatch, called: 'variants', label: 'Figures of the variants' }),
+    folds.length > 0 ? element('div', { class: 'folds' }, ...folds) : null,
+  );
+}
+
+const EVIDENCE_AT_FIRST = 4;
+const GRADES: Record<Grade, readonly [sign: string, word: string]> = { void: ['✕', 'Void'], warning: ['!', 'Warning'], note: ['i', 'Note'] };
+
+/** What makes the result invalid, for the top of the page; `null` where nothing does. */
+export function voidingOf(data: PageData): HTMLElement | null {
+  return findingsOf(data, 'voids', 'What forbids a conclusion', (grade) => grade === 'void');
+}
+
+/** What else was found. */
+export function doubtsOf(data: PageData): HTMLElement | null {
+  return findingsOf(data, 'findings', 'Findings', (grade) => grade !== 'void');
+}
+
+/** Those of one check stand together, so that what is said of the check is said once. */
+function findingsOf(data: PageData, id: string, heading: string, wanted: (grade: Grade) => boolean): HTMLElement | null {
+  const groups = new Map<string, Finding[]>();
+  for (const one of data.findings.filter(({ grade }) => wanted(grade))) {
+    const key = `${one.grade} ${one.number ?? one.evidence}`;
+    groups.set(key, [...(groups.get(key) ?? []), one]);
+  }
+  const made = [...groups.values()].flatMap((group) => group.slice(0, 1).map((first) => articleOf(first, group, data.explained_by)));
+  return made.length === 0 ? null : section(id, heading, ...made);
+}
+
+function articleOf(first: Finding, group: readonly Finding[], explainedBy: string | null): HTMLElement {
+  const remedies = [...new Set(group.map(({ remedy }) => remedy))].filter((remedy) => remedy !== '');
+  const [mark, word] = GRADES[first.grade];
+  return element(
+    'article',
+    { class: `finding ${first.grade}` },
+    element('h3', {}, sign(mark), present([word, first.number]).join(' ')),
+    element('div', {}, ...evidenceOf(group), ...remedies.map((remedy) => paragraph(remedy, 'remedy')), explanationOf(first, explainedBy)),
+  );
+}
+
+function evidenceOf(group: readonly Finding[]): Child[] {
+  const texts = group.map(({ evidence }) => evidence);
+  if (texts.length === 1) return texts.map((text) => paragraph(text));
+  const lines = texts.map((text) => element('li', {}, text));
+  const filter = filterOf({ elements: lines, texts, called: 'places', first: EVIDENCE_AT_FIRST });
+  return [element('ul', {}, ...lines), filter?.host ?? null];
+}
+
+function explanationOf({ explanation }: Finding, explainedBy: string | null): Child {
+  const told = explanation.length > 0 ? explanation.map((text) => paragraph(text)) : explainedBy === null ? [] : [command(explainedBy)];
+  return told.length === 0 ? null : fold('Why, and what else may be done', ...told);
+}
