@@ -53,7 +53,8 @@ bench-open-loop: build ## how well we and wrk2, h2load, oha and autocannon keep 
 bench-memory: build ## whether we and oha need more memory for more requests, measured here in about 5 minutes
 	python3 bench/engine/memory.py --install --proofload $(BINARY)
 
-bench-proxy: build ## what a reverse proxy costs per request, ours of Node and nginx, measured here in about 10 minutes
+bench-proxy: build ## what a reverse proxy costs per request: undici, http-proxy-3, nginx, measured here in about 10 minutes
+	scripts/setup reverse-proxy
 	cd bench/proxy && npm ci --no-audit --no-fund --loglevel=error
 	python3 bench/proxy/compare.py --proofload $(BINARY)
 

@@ -1,17 +1,18 @@
-// Proofload's agent: loaded by NODE_OPTIONS=--require before an unmodified service, in each of its processes and worker threads. It
-// connects to the socket in PROOFLOAD_AGENT, says what it is in, and captures what it is told to. README.md has the protocol.
+// Proofload's agent. NODE_OPTIONS=--require loads it before an unmodified service, in each of its processes and worker threads. It
+// connects to the socket in PROOFLOAD_AGENT, reports which process it is in, and captures what the lab asks for. README.md has the
+// protocol.
 //
-// It must never break or fail the service, nor print anything: without its socket it does nothing, and whatever fails in here ends the
-// agent and nothing else. Unarmed it has one connection, which keeps no process alive, and no timer. It takes what it needs when it is
-// loaded, for services replace globals. Its syntax is that of Node.js 12, and it names modules without a prefix: a Node.js that is too
-// old to be profiled must still start its service, and say hello.
+// It must never break the service or print anything. Without its socket it does nothing, and an error in here ends the agent and nothing
+// else. Unarmed it has one connection, which keeps no process alive, and no timer. It takes what it needs when it is loaded, because
+// services replace globals. Its syntax is that of Node.js 12, and it names modules without a prefix: a Node.js that is too old to be
+// profiled must still start its service and send a hello.
 'use strict';
 
-// Who looks through the modules of a service finds its own.
+// A service that looks through its modules must find only its own.
 delete require.cache[__filename];
 const address = process.env.PROOFLOAD_AGENT;
 const MARK = Symbol.for('proofload.agent');
-// Once for each thread, also where it is asked for twice; and no socket has a longer path. (CommonJS is the body of a function.)
+// Once for each thread, also where it is required twice. No socket has a longer path. (A CommonJS module is the body of a function.)
 if (!address || address.length > 107 || process[MARK]) return;
 
 const proc = process;
@@ -34,25 +35,25 @@ const { performance, PerformanceObserver, monitorEventLoopDelay } = load('perf_h
 const loopUse = attempt(() => performance.eventLoopUtilization.bind(performance));
 const { node, v8, uv, openssl } = proc.versions;
 const scriptAtStart = proc.argv[1];
-// The console and its methods as the service finds them.
+// The console and its methods before the service replaces any.
 const { console: shown } = globalThis;
 const methods = { ...shown };
 
 const OLDEST_MAJOR = 18;
-// Below 50 µs V8's sampler does little else, and above a second nothing is left to be seen.
+// Below 50 µs V8 does little but sample, and above a second there are too few samples.
 const INTERVAL_US = { least: 50, usual: 1000, most: 1000000 };
-// Bytes allocated from one sample of the heap to the next, on average: what V8 takes by default.
+// Bytes allocated between two samples of the heap, on average: V8's default.
 const HEAP_INTERVAL_BYTES = 32768;
 const LOOP_RESOLUTION_MS = 20;
-// A small task for the thread pool now and then, at odd times so that it keeps step with nothing.
+// A small task for the thread pool now and then, at random times so that it is not in step with anything.
 const PROBE_MS = { least: 20, spread: 60 };
 const COLLECTIONS = new Map([[1, 'scavenge'], [4, 'mark_sweep_compact'], [8, 'incremental'], [16, 'weak_callbacks']]);
-const ANSWERS = ['http.server.response.finish', 'http2.server.stream.finish'];
+const RESPONSES = ['http.server.response.finish', 'http2.server.stream.finish'];
 const LINE_CHARS_MAX = 1 << 16;
-// Elements of a profile's list that become text at once, and about what is written of it between two turns of the event loop.
+// Elements of a profile's list that become text at once, and about how much is written between two turns of the event loop.
 const PIECE = 1000;
 const TURN_CHARS = 1 << 18;
-// Programs that start services and are none. PM2's containers, in which services run, are not among them.
+// Programs that start services and are not services. PM2's containers are not among them: services run in them.
 const TOOL = new RegExp(
   '/(npm/bin/np[mx]-cli\\.js|(yarn/bin/yarn|yarn/lib/cli)\\.js|\\.yarn/releases/yarn-[^/]+\\.c?js|corepack/dist/[^/]+\\.js' +
     '|pnpm/(bin|dist)/pn(pm|px)\\.[cm]?js|pm2/(bin/pm2(-dev|-docker|-runtime)?|lib/Daemon\\.js|lib/binaries/[^/]+\\.js))$',
@@ -60,12 +61,12 @@ const TOOL = new RegExp(
 const PM2_CONTAINER = /\/pm2\/lib\/ProcessContainer(Fork)?\.js$/;
 
 let socket = null;
-let inode; // the socket's, by which it is known
+let inode; // the socket's, which identifies it
 let pending = ''; // the line that has begun to arrive
-let told = null; // the role that the lab knows
+let reported = null; // the role that the lab knows
 let [armed, leaveForks] = [null, null];
 
-/** What `work` gives; where it fails what `otherwise` gives, which is nothing unless it is said. */
+/** The result of `work`, or of `otherwise` where it throws: undefined by default. */
 function attempt(work, otherwise = () => undefined) {
   try {
     return work();
@@ -74,14 +75,14 @@ function attempt(work, otherwise = () => undefined) {
   }
 }
 
-/** `work` as a callback: what fails in it ends the agent. */
+/** `work` as a callback: an error in it ends the agent. */
 const guarded = (work) => (...parameters) => { attempt(() => work(...parameters), drop); };
 
 function connect() {
   socket = net.connect({ path: address });
   socket.unref();
   socket.setEncoding('utf8');
-  socket.on('error', () => {}); // it is closed next
+  socket.on('error', () => {}); // 'close' follows
   socket.on('close', guarded(drop));
   socket.on('data', guarded(received));
   socket.on('connect', guarded(() => {
@@ -90,7 +91,7 @@ function connect() {
   }));
 }
 
-/** Whether the descriptor is still the socket's: a service may have closed what it did not know, and got another by that number. */
+/** Whether the descriptor is still the socket's: a service may have closed it, and may have another file by that number. */
 function isOurs() {
   return inode === undefined || attempt(() => fstatSync(socket._handle.fd).ino) === inode;
 }
@@ -101,13 +102,13 @@ function send(message) {
   else drop();
 }
 
-/** Lets go of everything: nobody will ask again. */
+/** Ends the agent. */
 function drop() {
   if (armed !== null) attempt(() => release().cancel());
   if (leaveForks !== null) attempt(leaveForks);
   const left = socket;
   if (left === null) return;
-  // To close what is somebody else's by now would break the service. All that can be done is not to read from it.
+  // If the descriptor is the service's by now, closing it would break the service. The agent can only stop reading.
   const close = isOurs() ? () => left.destroy() : () => left._handle.readStop();
   socket = null;
   attempt(close);
@@ -118,36 +119,36 @@ function received(text) {
   const lines = (pending + text).split('\n');
   pending = lines.pop();
   if (pending.length > LINE_CHARS_MAX || !isOurs()) drop();
-  else lines.forEach(obey);
+  else lines.forEach(execute);
 }
 
-function obey(line) {
+function execute(line) {
   const order = attempt(() => parse(line)) || {};
-  tellRole();
+  reportRole();
   if (order.type === 'arm') arm(order);
   if (order.type === 'disarm') disarm(order);
 }
 
 function hello() {
   const { pid, ppid, execArgv, env } = proc;
-  told = role();
+  reported = role();
   return {
-    v: 1, type: 'hello', pid, ppid, thread: threadId, role: told,
+    v: 1, type: 'hello', pid, ppid, thread: threadId, role: reported,
     threadId: attempt(() => Number(basename(readlinkSync('/proc/thread-self')))) || null,
-    clusterId: (told === 'worker' && attempt(() => require('cluster').worker.id)) || null,
+    clusterId: (reported === 'worker' && attempt(() => require('cluster').worker.id)) || null,
     pm2: (env.pm_id !== undefined && env.name) || null,
     versions: { node, v8, uv, openssl }, ...settings(),
     execArgv, main: main(), monotonicNs: String(now()),
   };
 }
 
-/** What is set for the process as it sees it by now: a service may read a file of settings, or set them itself. */
+/** The process's settings at this moment: a service may set them itself, or read them from a file. */
 function settings() {
   const { NODE_ENV: nodeEnv = null, UV_THREADPOOL_SIZE: uvThreadpoolSize = null } = proc.env;
   return { nodeEnv, uvThreadpoolSize };
 }
 
-/** The file that it runs. PM2 runs a file of its own, which runs that of the service. */
+/** The file that the process runs. PM2 runs a file of its own, which runs that of the service. */
 function main() {
   const script = proc.argv[1];
   return (PM2_CONTAINER.test(script) && proc.env.pm_exec_path) || script || null;
@@ -155,13 +156,13 @@ function main() {
 
 function role() {
   if (!isMainThread) return 'thread';
-  // Corepack, once it runs, changes what it seems to run.
-  if (told === 'tool' || isTool(scriptAtStart) || isTool(main())) return 'tool';
+  // Corepack changes argv once it runs.
+  if (reported === 'tool' || isTool(scriptAtStart) || isTool(main())) return 'tool';
   if (isChild()) return 'worker';
-  return told === 'primary' || isPrimary() ? 'primary' : 'service';
+  return reported === 'primary' || isPrimary() ? 'primary' : 'service';
 }
 
-/** Whether Node.js has loaded this module of its own. To load `cluster` would fix its policy before the service may have set it. */
+/** Whether Node.js has loaded this module of its own. Loading `cluster` would fix its policy before the service can set it. */
 function hasLoaded(name) {
   return isArray(proc.moduleLoadList) && proc.moduleLoadList.includes(`NativeModule ${name}`);
 }
@@ -170,14 +171,14 @@ const isChild = () => hasLoaded('internal/cluster/child');
 const isPrimary = () => hasLoaded('internal/cluster/primary') && keys(require('cluster').workers).length > 0;
 const isTool = (script) => Boolean(script) && (TOOL.test(script) || TOOL.test(attempt(() => realpathSync(script))));
 
-function tellRole() {
-  if (told !== 'service' || role() === told) return;
-  told = role();
+function reportRole() {
+  if (reported !== 'service' || role() === reported) return;
+  reported = role();
   if (leaveForks !== null) leaveForks();
-  send({ type: 'role', role: told });
+  send({ type: 'role', role: reported });
 }
 
-/** Listens to a channel of Node.js's own, until what it gives is called. */
+/** Listens to a diagnostics channel of Node.js. Returns what ends that. */
 function listen(name, listener) {
   const channel = channels.channel(name);
   channel.subscribe(listener);
@@ -190,7 +191,7 @@ function arm(order) {
     const refusal = refused(order);
     if (refusal !== null) throw new Error(refusal);
     const capture = kind === 'counters' ? counters() : profile(order);
-    armed = { id, kind, file, capture, answers: countAnswers(), startNs: now() };
+    armed = { id, kind, file, capture, responses: countResponses(), startNs: now() };
     send({ type: 'armed', id, ...settings() });
   } catch (error) {
     failed(id, kind, error);
@@ -199,7 +200,7 @@ function arm(order) {
 
 function refused({ kind, file, intervalUs = INTERVAL_US.usual }) {
   const { least, most } = INTERVAL_US;
-  if (told === 'tool') return 'this process starts services and is none';
+  if (reported === 'tool') return 'this process starts services and is not one';
   if (parseInt(node, 10) < OLDEST_MAJOR) return `Node.js ${node} is too old: at least ${OLDEST_MAJOR} is needed`;
   if (armed !== null) return `already armed: ${armed.kind}, id ${stringify(armed.id)}`;
   if (!['cpu', 'heap', 'counters'].includes(kind)) return `kind: ${stringify(kind)} is none of cpu, heap, counters`;
@@ -215,33 +216,33 @@ function failed(id = null, kind = null, error) {
 
 function disarm({ id }) {
   if (armed === null || armed.id !== id) return failed(id, null, new Error('nothing is armed with this id'));
-  const { kind, file, startNs, answers } = armed;
-  const message = { type: 'captured', id, kind, ...answers.counted(), startNs: String(startNs), endNs: String(now()) };
+  const { kind, file, startNs, responses } = armed;
+  const message = { type: 'captured', id, kind, ...responses.counted(), startNs: String(startNs), endNs: String(now()) };
   const done = guarded((error, result) => (error ? failed(id, kind, error) : send({ ...message, ...result })));
   return attempt(() => release().stop(done, file), done);
 }
 
-/** Ends all that an armed agent has but its capture, which the caller then stops or cancels. */
+/** Ends what an armed agent has except for its capture, which the caller stops or cancels. */
 function release() {
-  const { capture, answers } = armed;
+  const { capture, responses } = armed;
   armed = null;
-  answers.stop();
+  responses.stop();
   return capture;
 }
 
-/** Counts what is answered, of which Node.js tells at no cost while nobody listens. */
-function countAnswers() {
-  const counts = ANSWERS.map(() => 0);
-  const leave = ANSWERS.map((name, index) => listen(name, () => { counts[index] += 1; }));
+/** Counts responses by diagnostics channels, which cost nothing while nobody listens. */
+function countResponses() {
+  const counts = RESPONSES.map(() => 0);
+  const leave = RESPONSES.map((name, index) => listen(name, () => { counts[index] += 1; }));
   const counted = () => {
     const requests = counts[0] + counts[1];
     if (counts[1] > 0 || !hasLoaded('internal/http2/core')) return { requests };
-    return { requests, notes: [`requests over HTTP/2, if there were any, are not counted: Node.js ${node} told of none`] };
+    return { requests, notes: [`requests over HTTP/2, if there were any, are not counted: Node.js ${node} does not report them`] };
   };
   return { counted, stop: () => leave.forEach((end) => end()) };
 }
 
-/** A profile of V8's, which is of this thread alone. */
+/** A profile by V8, of this thread only. */
 function profile({ kind, intervalUs = INTERVAL_US.usual }) {
   if (inspector === null) throw new Error('this Node.js was built without its inspector');
   const session = new inspector.Session();
@@ -266,8 +267,8 @@ function profile({ kind, intervalUs = INTERVAL_US.usual }) {
 }
 
 /**
- * Gives the service's console Node.js's own methods, until what it gives is called: while a session is connected the usual ones go to V8's
- * console first, which notes the stack, and that takes longer than to write. What the service put in their place stays.
+ * Gives the service's console Node.js's own methods. Returns what undoes that. While a session is connected the usual methods call V8's
+ * console first, which takes the stack, and that takes longer than writing the line. Methods that the service replaced stay.
  */
 function takeConsole() {
   const plain = keys(methods).filter((name) => Console.prototype[name]).map((name) => [name, Console.prototype[name].bind(shown)]);
@@ -276,22 +277,22 @@ function takeConsole() {
   return () => plain.forEach(([name, method]) => swap(name, method, methods[name]));
 }
 
-/** Within one thread the inspector answers before it returns. */
+/** Within one thread the inspector responds before `post` returns. */
 function post(session, method, parameters = {}) {
-  let answer = [new Error(`${method} was not answered`)];
-  session.post(method, parameters, (...given) => { answer = given; });
-  if (answer[0]) throw answer[0];
-  return answer[1];
+  let [error, result] = [new Error(`${method} got no response`)];
+  session.post(method, parameters, (...response) => { [error, result] = response; });
+  if (error) throw error;
+  return result;
 }
 
-/** Writes a profile, some of it in each turn of the event loop, and under its name only once it is whole. */
+/** Writes a profile, a part of it in each turn of the event loop. The file gets its name once it is whole. */
 function write(file, whole, done) {
   const part = `${file}.${proc.pid}-${threadId}.part`;
   const descriptor = openSync(part, 'w');
   const rest = pieces(whole);
   const turn = () => {
     try {
-      if (socket === null) throw new Error('the lab has gone');
+      if (socket === null) throw new Error('the lab is gone');
       let [text, piece] = ['', rest.next()];
       for (; !piece.done && text.length < TURN_CHARS; piece = rest.next()) text += piece.value;
       writeFileSync(descriptor, text + (piece.value || ''));
@@ -309,7 +310,7 @@ function write(file, whole, done) {
   turn();
 }
 
-/** The JSON text of an object, its lists cut into pieces: in one string a profile may be more than V8 allows. */
+/** The JSON text of an object, its lists in pieces: V8 may not allow the text of a profile in one string. */
 function* pieces(object) {
   let lead = '{';
   for (const key of keys(object)) {
@@ -325,7 +326,7 @@ function* pieces(object) {
 
 function counters() {
   const delay = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS });
-  // Node.js tells how long it was from one timer to the next, which is not how late it was.
+  // Node.js measures the time from one timer to the next, not how late the timer was.
   const late = (ns) => max(0, round(ns) - LOOP_RESOLUTION_MS * 1e6) || 0;
   const [collections, pool, before] = [countCollections(), probePool(), loopUse()];
   delay.enable();
@@ -338,7 +339,7 @@ function counters() {
       loop_delay_p50_ns: late(delay.percentile(50)), loop_delay_p99_ns: late(delay.percentile(99)),
       heap_used_bytes: heapUsed, external_bytes: external,
     };
-    // Of a collection Node.js tells in the next turn of the event loop.
+    // Node.js reports a collection in the next turn of the event loop.
     setImmediate(guarded(() => {
       cancel();
       done(null, { counters: { ...measured, gc: collections.byKind, pool_wait: pool.waits() } });
@@ -364,8 +365,8 @@ function countCollections() {
 }
 
 /**
- * How long small tasks waited for the thread pool. An answer waits for the event loop too, so the time counts from when the loop has
- * gone round twice since the task was asked for: an answer that is there by then had nothing to wait for.
+ * How long small tasks waited for the thread pool. A result waits for the event loop too, so the time counts from the second turn of the
+ * loop after the task was started: a result that is there by then did not wait for the pool.
  */
 function probePool() {
   const { randomBytes } = load('crypto') || {};
@@ -385,7 +386,7 @@ function probePool() {
     }));
   });
   const wait = () => { timer = setTimeout(ask, PROBE_MS.least + random() * PROBE_MS.spread).unref(); };
-  // A task that still waits has waited for so long at least.
+  // A task that still waits has waited at least this long.
   const stop = () => [clearTimeout(timer), finish()];
   if (randomBytes) wait();
   return { waits: () => waits, stop };
@@ -394,6 +395,6 @@ function probePool() {
 attempt(() => {
   defineProperty(proc, MARK, { value: true });
   connect();
-  // Node.js 20 tells of each child process that is about to be, and the first one of a cluster makes this process a primary.
-  if (isMainThread && !isChild()) leaveForks = listen('child_process', () => setImmediate(guarded(tellRole)));
+  // Node.js 20 reports each child process that is about to start. The first one of a cluster makes this process a primary.
+  if (isMainThread && !isChild()) leaveForks = listen('child_process', () => setImmediate(guarded(reportRole)));
 });

@@ -15,7 +15,7 @@ from pathlib import Path
 from markdown import Outcome, others_line
 from processes import BODIES, Server, compile_programs, run
 from rounds import (NGINX, Patience, add_options, add_patience, chosen, circumstances, command, conduct, missing, order,
-                    positive, publish, quietest)
+                    positive, publish, quietest, run_as_json, tools_as_json)
 from summary import median_interval
 from table import BASELINE, scenario_table, scenario_title, summary_of
 from tools import Load, all_tools
@@ -73,14 +73,8 @@ def others(results: dict) -> str:
 
 def as_json(results: dict) -> list:
     return [{"body_bytes": len(BODIES[path]), "connections": connections,
-             "tools": {name: tool_as_json(name, outcome) for name in outcome.runs}}
+             "tools": tools_as_json(outcome, run_as_json, summary_of)}
             for (path, connections), outcome in results.items()]
-
-
-def tool_as_json(name: str, outcome: Outcome) -> dict:
-    runs = [{"round": number + 1, **one._asdict(), "own": one.own._asdict()}
-            for number, one in sorted(outcome.runs[name].items())]
-    return {"note": outcome.notes.get(name), "figures": summary_of(outcome, name), "rounds": runs}
 
 
 if __name__ == "__main__":

@@ -15,7 +15,8 @@ from pathlib import Path
 from markdown import Outcome
 from memory_table import body_table
 from processes import BODIES, Server, compile_programs, run
-from rounds import NGINX, add_options, chosen, circumstances, command, conduct, missing, order, positive, publish
+from rounds import (NGINX, add_options, chosen, circumstances, command, conduct, missing, order, positive, publish,
+                    run_as_json, tools_as_json)
 from tools import Load, all_tools
 
 CONNECTIONS = 400
@@ -62,14 +63,8 @@ def title(scenario: tuple) -> str:
 
 def as_json(results: dict) -> list:
     return [{"body_bytes": len(BODIES[path]), "connections": CONNECTIONS, "seconds": seconds,
-             "tools": {name: tool_as_json(name, outcome) for name in outcome.runs}}
+             "tools": tools_as_json(outcome, run_as_json)}
             for (path, seconds), outcome in results.items()]
-
-
-def tool_as_json(name: str, outcome: Outcome) -> dict:
-    rounds = [{"round": number + 1, **one._asdict(), "own": one.own._asdict()}
-              for number, one in sorted(outcome.runs[name].items())]
-    return {"note": outcome.notes.get(name), "rounds": rounds}
 
 
 if __name__ == "__main__":

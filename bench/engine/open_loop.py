@@ -19,7 +19,7 @@ from open_loop_table import Pace, rate_table, summary_of, targets_line
 from processes import Failed, Server, compile_programs, run
 from recorder import record
 from rounds import (NGINX, Patience, add_options, add_patience, chosen, circumstances, command, conduct, missing, order,
-                    positive, progress, publish, quietest)
+                    positive, progress, publish, quietest, run_as_json, tools_as_json)
 from tools import Load, all_tools, open_loop_tools
 
 PATH = "/small"
@@ -92,15 +92,13 @@ def others(results: dict) -> str:
 
 def as_json(results: dict) -> list:
     return [{"rate_per_s": rate, "share_of_capacity": share, "connections": CONNECTIONS,
-             "tools": {name: tool_as_json(name, outcome) for name in outcome.runs}}
+             "tools": tools_as_json(outcome, pace_as_json, summary_of)}
             for (rate, share), outcome in results.items()]
 
 
-def tool_as_json(name: str, outcome: Outcome) -> dict:
-    rounds = [{"round": number + 1, "due": pace.due, "run": {**pace.run._asdict(), "own": pace.run.own._asdict()},
-               "recorded": {**pace.recorded._asdict(), "lag": pace.recorded.lag._asdict()}}
-              for number, pace in sorted(outcome.runs[name].items())]
-    return {"note": outcome.notes.get(name), "figures": summary_of(outcome, name), "rounds": rounds}
+def pace_as_json(pace: Pace) -> dict:
+    return {"due": pace.due, "run": run_as_json(pace.run),
+            "recorded": {**pace.recorded._asdict(), "lag": pace.recorded.lag._asdict()}}
 
 
 if __name__ == "__main__":

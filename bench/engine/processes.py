@@ -83,8 +83,7 @@ class Pinned:
 
     def __init__(self, folder: Path):
         self.folder = folder
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
 
     def start(self, report: str, command: list) -> None:
         self.process = subprocess.Popen(_measured(self.folder / report, SERVER_CORE, signal.SIGTERM, command))
@@ -180,8 +179,10 @@ def attend(tool: Tool, load: Load, server: Pinned) -> Attended:
     command = _measured(report, CLIENT_CORE, signal.SIGKILL, [tool.find(), *tool.arguments(load)])
     server_before, busy_before = server.cpu_us(), _busy_us()
     start = time.monotonic()
-    output, complaint = _output_of(command, load.seconds + GRACE_SECONDS)
+    code, output, complaint = ended(command, load.seconds + GRACE_SECONDS)
     wall_us = (time.monotonic() - start) * 1_000_000
+    if code != 0:
+        raise Failed(f"not measured: {complaint[-200:].strip()}")
     server_us, busy = server.cpu_us() - server_before, _busy_us()
     used = json.loads(report.read_text())
     if used["exit_status"] != 0:
@@ -225,19 +226,19 @@ def _measured(report: Path, core: int, death_signal: signal.Signals, command: li
     return [str(BENCH_TOOLS / "bin" / "measure"), str(report), str(core), str(int(death_signal)), *command]
 
 
-def _output_of(command: list, seconds_max: float) -> tuple:
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            output, complaint = process.communicate(timeout=seconds_max)
-        except BaseException as error:
-            process.kill()
-            process.wait()
-            if isinstance(error, subprocess.TimeoutExpired):
-                raise Failed(f"not done after {seconds_max} s") from error
-            raise
-    if process.returncode != 0:
-        raise Failed(f"not measured: {complaint[-200:].strip()}")
-    return output, complaint
+def ended(command: list, seconds_max: float) -> tuple:
+    """Exit code, output and errors of a command. Raises `Failed` where it takes longer than that."""
+    try:
+        # Also where we are interrupted, `run` kills the command.
+        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds_max)
+    except subprocess.TimeoutExpired as error:
+        raise Failed(f"{command[0]} was not done after {seconds_max} s") from error
+    return done.returncode, done.stdout, done.stderr
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return probe.getsockname()[1]
 
 
 def child_of(parent: int) -> int:

@@ -17,8 +17,8 @@ from datetime import date
 from pathlib import Path
 from typing import Callable
 
-from markdown import DISTURBED_SHARE
-from processes import Failed, is_quiet
+from markdown import DISTURBED_SHARE, Outcome
+from processes import Failed, Run, is_quiet
 from tools import AUTOCANNON, OHA_INSTALL, REPOSITORY, all_tools
 
 NGINX = shutil.which("nginx") or "/usr/sbin/nginx"
@@ -184,6 +184,18 @@ def processor() -> str:
         if line.startswith("model name"):
             return line.partition(":")[2].strip()
     return platform.machine()
+
+
+def tools_as_json(outcome: Outcome, form: Callable, summary: Callable = None) -> dict:
+    """What came of one scenario, by tool: its note, `summary(outcome, tool)` and `form(run)` of each round."""
+    figures = (lambda name: {"figures": summary(outcome, name)}) if summary else lambda name: {}
+    return {name: {"note": outcome.notes.get(name), **figures(name),
+                   "rounds": [{"round": number + 1, **form(one)} for number, one in sorted(runs.items())]}
+            for name, runs in outcome.runs.items()}
+
+
+def run_as_json(run: Run) -> dict:
+    return {**run._asdict(), "own": run.own._asdict()}
 
 
 def publish(tables: list, facts: dict, scenarios: list, file: Path) -> None:

@@ -18,7 +18,8 @@ from statistics import median
 
 ROOM = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOM.parent / "engine"))
-from markdown import aligned  # noqa: E402 (its room is not ours)
+from markdown import aligned  # noqa: E402 (the path is set above)
+from rounds import processor  # noqa: E402
 
 REPOSITORY = ROOM.parent.parent
 GENERATORS = [10, 100, 300, 1000, 3000]
@@ -83,12 +84,6 @@ def facts(options: argparse.Namespace, all_measured: list) -> list:
             f"- {options.windows} windows of a second each; the median and, in brackets, the lowest and highest, without the first",
             *[f"- a slice: {requests[0]:,} requests, {lines[0] / 1000:,.1f} kB as it is sent" for _ in lines[:1]],
             f"- load average: {os.getloadavg()[0]:.2f} after"]
-
-
-def processor() -> str:
-    names = (line.partition(":")[2].strip() for line in Path("/proc/cpuinfo").read_text().splitlines()
-             if line.startswith("model name"))
-    return next(names, platform.machine())
 
 
 def main() -> None:

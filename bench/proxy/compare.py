@@ -5,7 +5,7 @@ The proxies are on core 0, where one at a time is loaded; the origin and the loa
 starts every proxy afresh and warms it up. Then they are loaded in short turns, in orders drawn from the seed, so that
 whatever else the machine does falls on all alike; the CPU time of a proxy's processes over its turns is divided by their
 requests. A proxy is compared with nginx, with connections kept, within the round. Needs nginx, node and two processors;
-`npm ci` in this folder for undici.
+`npm ci` in this folder for http-proxy-3.
 """
 
 import argparse
@@ -13,7 +13,6 @@ import json
 import os
 import random
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -24,7 +23,8 @@ from pathlib import Path
 
 ROOM = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOM.parent / "engine"))
-from summary import estimate, ratios  # noqa: E402 (its room is not ours)
+from processes import free_port  # noqa: E402 (the path is set above)
+from summary import estimate, ratios  # noqa: E402
 
 ROOT = ROOM.parent.parent
 TARGETS = ROOT / "targets"
@@ -53,8 +53,7 @@ def nginx(template: str):
 
 PROXIES = {
     "reverse-proxy": node(TARGETS / "reverse-proxy" / "server.js"),
-    "undici": node(ROOM / "programs" / "undici.js"),
-    "node-http": node(ROOM / "programs" / "node-http.js"),
+    "http-proxy-3": node(ROOM / "programs" / "http-proxy.js"),
     "nginx-pool": nginx("nginx-pool.conf.tmpl"),
     "nginx-bare": nginx("nginx-bare.conf.tmpl"),
 }
@@ -98,11 +97,6 @@ class Started:
 
 def children_of(pid: int) -> list:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return probe.getsockname()[1]
 
 
 def load(options: argparse.Namespace, url: str, requests: int) -> None:
@@ -167,8 +161,13 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--connections", type=int, default=64, help="[64]")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=lambda text: text.split(","), default=list(PROXIES), help="some, by name")
+    parser.add_argument("--also", metavar="NAME=PROGRAM", action="append", default=[],
+                        help="another Node proxy, say of an older commit")
     parser.add_argument("--json", type=Path, help="writes the figures of each round into this file")
     options = parser.parse_args()
+    for name, _, program in (also.partition("=") for also in options.also):
+        PROXIES[name] = node(Path(program))
+        options.only = [*options.only, name]
     if BASELINE not in options.only:
         options.only.append(BASELINE)
     return options

@@ -89,11 +89,6 @@ def _serve_as_they_come(ports: Path, over: threading.Event) -> None:
         server.server_close()
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return probe.getsockname()[1]
-
-
 @contextmanager
 def busy_loops(count: int = BUSY_LOOPS) -> Iterator[None]:
     """So many processes that do nothing and want a processor each."""

@@ -8,13 +8,12 @@ what follows from them is for tables.py.
 
 import argparse
 import random
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 from effects import EFFECTS, calibration_in, variables
-from reuse import CLIENT_CORE, Failed, Load, all_tools, positive
+from reuse import CLIENT_CORE, Failed, Load, all_tools, ended, positive
 from study import add_options, command, conduct, in_rounds, read
 from variance import Process, Treatment, steal
 
@@ -85,14 +84,10 @@ def wrk_rate(port: int, seconds: int) -> float:
     if not wrk.find():
         raise Failed(f"wrk is missing: {wrk.install}")
     line = ["taskset", "-c", str(CLIENT_CORE), wrk.find(), *wrk.arguments(Load(port, "/", CONNECTIONS, seconds))]
-    # `run` ends it where we are interrupted.
-    try:
-        done = subprocess.run(line, capture_output=True, text=True, timeout=seconds + GRACE_S)
-    except subprocess.TimeoutExpired as error:
-        raise Failed(f"wrk was not done after {error.timeout} s") from error
-    if done.returncode != 0 or "Non-2xx" in done.stdout or "Socket errors" in done.stdout:
-        raise Failed(f"wrk: {(done.stderr or done.stdout)[-300:].strip()}")
-    count = wrk.count(done.stdout)
+    code, output, errors = ended(line, seconds + GRACE_S)
+    if code != 0 or "Non-2xx" in output or "Socket errors" in output:
+        raise Failed(f"wrk: {(errors or output)[-300:].strip()}")
+    count = wrk.count(output)
     return count.responses / count.seconds
 
 

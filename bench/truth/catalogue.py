@@ -16,18 +16,11 @@ REFUSED, PREVENTED = "refused", "prevented"
 # How a fault is planted beside the experiment instead of in it: see beside.py.
 STALE_SERVER, PORT_TAKEN, BUSY_LOOPS, ORPHAN = "stale server", "port taken", "busy loops", "orphan"
 
-# All names that findings have. What the first ones say of a run without a fault may well be true: of the machine.
+# Faults and checks that lines of earlier studies know by another name.
+RENAMED_FAULTS = {"strangers": "other-processes"}
+RENAMED_CHECKS = {"strangers": "other_processes"}
+# What these report of a run without a fault may well be true: of the machine.
 OF_THE_HOST = ("blocks_dropped", "spin_varies", "steal", "throttled")
-CHECKS = (
-    *OF_THE_HOST, "aa_differs", "already_running", "autocorrelated", "backlog_full", "client_late",
-    "connection_churn", "cores_shared", "damage", "different_bodies", "different_work", "disk_reads", "drift",
-    "environment_lost", "errors", "generator_lost", "generator_saturated", "generators_apart", "idle_not_idle", "killed", "leak", "left_over",
-    "never_steady", "no_success", "nothing_observable", "order_effect", "other_machine", "paging", "pods_changed", "pointless", "ports_exhausted",
-    "profiler_on", "quantile_unresolved", "rate_not_kept", "same_stall", "service_not_saturated", "stale_server",
-    "strangers", "throughput_in_steps", "too_few_blocks", "too_many_workers",
-    "treatment_not_applied", "upstream_connections", "value_missing", "warm_up_inside", "workers_idle",
-    "workers_lost", "workers_uneven",
-)
 # What is not planted here, and why.
 NOT_COVERED = {
     "blocks_dropped, spin_varies, steal, throttled":
@@ -264,8 +257,8 @@ FAULTS = {
         "5 ms before every answer, 16 connections", ("service_not_saturated",), WARNING, planted=env(DELAY_MS="5")),
     "cores-shared": Fault(
         "client and service on the same cores", ("cores_shared",), WARNING, planted=design(cpus="shared")),
-    "strangers": Fault(
-        "two busy loops beside it", ("strangers",), WARNING, beside=BUSY_LOOPS),
+    "other-processes": Fault(
+        "two busy loops beside it", ("other_processes",), WARNING, beside=BUSY_LOOPS),
     "client-late": Fault(
         "two busy loops beside an open loop", ("client_late",), WARNING, sound=AT_A_RATE, beside=BUSY_LOOPS,
         seconds=32),

@@ -9,8 +9,8 @@ from reuse import Failed
 
 # The shortest comparison there is. The budget is not what ends it, but for a host that takes nearly everything.
 AA_BUDGET_S = 300
-AA_SHORT = "warmup = \"500ms\"\nslices = 2\nblocks = 6"
-WARM = "warmup = \"2s\""
+AA_SHORT = {"warmup": "500ms", "slices": 2, "blocks": 6}
+WARM = {"warmup": "2s"}
 # Requests per second for quantiles. Far below what the service can do on any machine, so that what is seen is the
 # service's own time and not a queue.
 RATE = 1000
@@ -25,7 +25,7 @@ class Effect(NamedTuple):
     percent: Optional[float] = None
     variables: Optional[dict] = None
     rate: Optional[int] = None
-    design: str = WARM
+    design: dict = WARM
 
     @property
     def margin_share(self) -> float:

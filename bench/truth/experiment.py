@@ -4,21 +4,21 @@ The record goes with its temporary folder. It must not judge.
 """
 
 import json
-import subprocess
 import tempfile
 from pathlib import Path
 from typing import Iterable, NamedTuple, Optional
 
 from effects import Effect
-from reuse import ROOT, Failed
+from reuse import ROOT, Failed, ended
 from study import parsed
+from toml_writer import toml_text
 
 SERVICE = ROOT / "targets" / "planted"
 CONNECTIONS = 16
 # At a rate they only have to suffice: if the machine stands still for 0.1 s, each request due then wants one.
 CONNECTIONS_AT_A_RATE = 128
 GRACE_S = 60  # beyond the budget: services stop, the report is drawn
-ANSWERED = (0, 4)  # a void measurement is an answer too
+REPORTED = (0, 4)  # exit codes with a report: an invalid measurement has one too
 ESTIMATE = ("ratio", "low", "high", "sd_log", "blocks")
 
 
@@ -30,34 +30,18 @@ class Variants(NamedTuple):
 
 
 def file_text(name: str, variants: Variants, effect: Effect) -> str:
-    """The experiment file. A string of JSON is one of TOML as long as it is plain."""
-    levels = [f"{level} = {{ {', '.join(f'planted.env.{key} = {json.dumps(value)}' for key, value in sides.items())} }}"
-              for level, sides in zip(("without", "with"), variants)]
-    rate = [f"rate = {effect.rate}"] if effect.rate else []
-    return "\n".join([
-        f"name = {json.dumps(name)}",
-        "[services.planted]",
-        f"directory = {json.dumps(str(SERVICE))}",
-        'command = ["node", "server.js"]',
-        'ready = "/healthz"',
-        'env = { PORT = "{port}", NODE_ENV = "production" }',
-        "[factors.effect]",
-        *levels,
-        "[load]",
-        f"connections = {CONNECTIONS_AT_A_RATE if effect.rate else CONNECTIONS}",
-        "[design]",
-        f"metric = {json.dumps(effect.metric)}",
-        f"margin = {json.dumps(effect.margin)}",
-        f'budget = "{minutes_and_seconds(effect.budget_s)}"',
-        effect.design,
-        *rate,
-    ]) + "\n"
-
-
-def minutes_and_seconds(seconds: int) -> str:
-    """As the experiment file writes it: no part of it may be zero."""
-    parts = [f"{value}{unit}" for value, unit in zip(divmod(seconds, 60), "ms") if value]
-    return "".join(parts)
+    """The experiment file."""
+    levels = {level: {"planted": {"env": side}} for level, side in zip(("without", "with"), variants)}
+    rate = {"rate": effect.rate} if effect.rate else {}
+    return toml_text({
+        "name": name,
+        "services": {"planted": {"directory": str(SERVICE), "command": ["node", "server.js"], "ready": "/healthz",
+                                 "env": {"PORT": "{port}", "NODE_ENV": "production"}}},
+        "factors": {"effect": levels},
+        "load": {"connections": CONNECTIONS_AT_A_RATE if effect.rate else CONNECTIONS},
+        "design": {"metric": effect.metric, "margin": effect.margin, "budget": f"{effect.budget_s}s", **effect.design,
+                   **rate},
+    })
 
 
 def run(proofload: str, name: str, variants: Variants, effect: Effect, seed: int) -> dict:
@@ -67,44 +51,25 @@ def run(proofload: str, name: str, variants: Variants, effect: Effect, seed: int
         file.write_text(file_text(name, variants, effect))
         command = [proofload, "run", str(file), "--json", "--seed", str(seed), "--out", str(record)]
         output = output_of(command, effect.budget_s + GRACE_S)
-        try:
-            report = report_in(output)
-            events = parsed((record / "events.jsonl").read_text().splitlines())
-        except (ValueError, OSError) as error:
-            raise Failed(f"the report or the record cannot be read: {error}") from error
+        report, events = report_and_events(output, record)
     return {"metric": effect.metric, "margin": effect.margin, "budget_s": effect.budget_s,
             "variables": variants.candidate, **kept(report, events)}
 
 
-def report_in(output: str) -> dict:
-    """The report in what `run --json` printed: the last of its events. Raises `ValueError` where there is none."""
-    lines = output.splitlines()
-    last = json.loads(lines[-1]) if lines else {}
-    if last.get("event") != "report":
-        raise ValueError("the last event is no report")
-    return last["report"]
+def report_and_events(output: str, record: Path) -> tuple:
+    """The report, which `run --json` prints as its last event, and the record's events. Raises `Failed`."""
+    try:
+        last = json.loads(output.splitlines()[-1])
+        return last["report"], parsed((record / "events.jsonl").read_text().splitlines())
+    except (LookupError, ValueError, OSError) as error:
+        raise Failed(f"the report or the record cannot be read: {error!r}") from error
 
 
 def output_of(command: list, seconds_max: float) -> str:
-    code, output, talk = ended(command, seconds_max)
-    if code not in ANSWERED:
-        raise Failed(f"proofload ended with {code}: {talk[-500:].strip()}")
+    code, output, errors = ended(command, seconds_max)
+    if code not in REPORTED:
+        raise Failed(f"proofload ended with {code}: {errors[-500:].strip()}")
     return output
-
-
-def ended(command: list, seconds_max: float) -> tuple:
-    """Its exit code, what it printed and what it said. Raises `Failed` where it does not end in time."""
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            output, talk = process.communicate(timeout=seconds_max)
-        except BaseException as error:
-            # Its warden ends the services when it is gone.
-            process.kill()
-            process.wait()
-            if isinstance(error, subprocess.TimeoutExpired):
-                raise Failed(f"proofload was not done after {seconds_max} s") from error
-            raise
-    return process.returncode, output, talk
 
 
 def kept(report: dict, events: Iterable[dict]) -> dict:

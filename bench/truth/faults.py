@@ -9,8 +9,8 @@ import argparse
 import json
 import os
 import random
-import re
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -19,16 +19,15 @@ from pathlib import Path
 from typing import Optional
 
 import beside
-from catalogue import BUSY_LOOPS, CHECKS, FAULTS, ORPHAN, PORT_TAKEN, PREVENTED, REFUSED, STALE_SERVER, Fault
-from experiment import ANSWERED, ended, kept, report_in
-from reuse import ROOT, Failed, progress
-from study import Step, add_options, add_proofload, command, conduct, parsed
+from catalogue import BUSY_LOOPS, FAULTS, ORPHAN, PORT_TAKEN, PREVENTED, REFUSED, STALE_SERVER, Fault
+from experiment import REPORTED, kept, report_and_events
+from reuse import Failed, ended, free_port, progress
+from study import Step, add_options, add_proofload, command, conduct
 from toml_writer import toml_text
 
 KINDS = {"sound": False, "fault": True}
 SECONDS_MAX = 240  # the budget of an experiment and what it takes to end
 NOT_STARTED = 3  # exit code
-AUDIT = ROOT / "crates" / "audit" / "src"
 
 
 def parse_options() -> argparse.Namespace:
@@ -44,7 +43,7 @@ def parse_options() -> argparse.Namespace:
 
 def study(options: argparse.Namespace) -> None:
     chosen = {name: FAULTS[name] for name in options.only if can_run(name, FAULTS[name])}
-    checks = implemented(AUDIT)
+    checks = implemented(options.proofload)
 
     def attempt(step: Step) -> dict:
         return {"checks": checks, **run(options.proofload, chosen[step.effect], step, step.seed(options.seed))}
@@ -59,11 +58,10 @@ def can_run(name: str, fault: Fault) -> bool:
     return False
 
 
-def implemented(sources: Path) -> list:
-    """Those checks that the sources of the audit name: one that is not there cannot raise a false alarm."""
-    text = "".join(file.read_text() for file in sources.rglob("*.rs"))
-    words = set(re.findall(r'"([a-z_]+)"', text))
-    return [check for check in CHECKS if check in words]
+def implemented(proofload: str) -> list:
+    """The checks that this proofload has: one that it does not have cannot raise a false alarm."""
+    listed = subprocess.run([proofload, "validity", "--json"], capture_output=True, text=True, check=True)
+    return sorted(check["check"] for check in json.loads(listed.stdout)["checks"])
 
 
 def steps(chosen: dict, kinds: list, count: int, seed: int) -> list:
@@ -83,7 +81,7 @@ def run(proofload: str, fault: Fault, step: Step, seed: int) -> dict:
     faulty = KINDS[step.kind]
     beside.await_few_closing()
     with tempfile.TemporaryDirectory(prefix="bench-truth-") as folder:
-        known = {"@folder": folder, "@port": beside.free_port(), "@now_ms": round(time.time() * 1000),
+        known = {"@folder": folder, "@port": free_port(), "@now_ms": round(time.time() * 1000),
                  "@seconds": 1_000_000 + os.getpid()}
         file, record = Path(folder) / f"{step.effect}.toml", Path(folder) / "record"
         file.write_text(toml_text(filled(fault.experiment(step.effect, faulty), known)))
@@ -95,7 +93,7 @@ def run(proofload: str, fault: Fault, step: Step, seed: int) -> dict:
         beside.end(left or [])
         if code == NOT_STARTED and faulty:
             return {"findings": [[REFUSED, "void", reason(talk)]], "exit": code}
-        if code not in ANSWERED:
+        if code not in REPORTED:
             raise Failed(f"proofload ended with {code}: {talk[-500:].strip()}")
         return {**said(output, record), "exit": code, **prevented(left)}
 
@@ -126,11 +124,7 @@ def filled(value: object, known: dict) -> object:
 
 def said(output: str, record: Path) -> dict:
     """What the report says, with the evidence of its findings."""
-    try:
-        report = report_in(output)
-        events = parsed((record / "events.jsonl").read_text().splitlines())
-    except (ValueError, OSError) as error:
-        raise Failed(f"the report or the record cannot be read: {error}") from error
+    report, events = report_and_events(output, record)
     findings = [[finding["check"], finding["grade"], finding["evidence"]] for finding in report["findings"]]
     return {**kept(report, events), "findings": findings}
 

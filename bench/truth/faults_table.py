@@ -4,15 +4,13 @@
     python3 bench/truth/faults_table.py FILE...
 """
 
-import argparse
 import sys
 from collections import Counter
-from pathlib import Path
 from typing import Sequence
 
-from catalogue import FAULTS, GRADES, NOT_COVERED, NOTE, OF_THE_HOST, PREVENTED, Fault
+from catalogue import FAULTS, GRADES, NOT_COVERED, NOTE, OF_THE_HOST, PREVENTED, RENAMED_CHECKS, RENAMED_FAULTS, Fault
 from reuse import section
-from study import duration, read
+from study import duration, print_tables
 from tables import ABSENT, shown
 from tally import Share
 
@@ -92,8 +90,17 @@ def not_covered() -> str:
     return "\n".join(f"- not planted: {checks}: {why}" for checks, why in NOT_COVERED.items())
 
 
+def renamed(line: dict) -> dict:
+    """With the names of today."""
+    effect = line.get("effect")
+    check_of = lambda name: RENAMED_CHECKS.get(name, name)
+    return {**line, "effect": RENAMED_FAULTS.get(effect, effect),
+            "checks": [check_of(check) for check in line.get("checks", [])],
+            "findings": [[check_of(check), *more] for check, *more in line.get("findings", [])]}
+
+
 def drawn(lines: Sequence[dict]) -> str:
-    known = [line for line in lines if line.get("effect") in FAULTS]
+    known = [line for line in map(renamed, lines) if line.get("effect") in FAULTS]
     faulty, sound = ([line for line in known if line["kind"] == kind] for kind in ("fault", "sound"))
     parts = [faults_table(faulty)] if faulty else []
     parts += [alarms_table(sound)] if sound else []
@@ -101,16 +108,5 @@ def drawn(lines: Sequence[dict]) -> str:
     return "\n\n".join([*parts, f"{not_covered()}\n- time in all: {duration(seconds)}"]) if parts else ""
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="of faults.py")
-    text = drawn([line for file in parser.parse_args().files for line in read(file)])
-    if not text:
-        print("error: no run is finished in these files", file=sys.stderr)
-        return 1
-    print(text)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(print_tables(__doc__.splitlines()[0], "of faults.py", drawn))

@@ -8,9 +8,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(1, str(ROOT / "bench" / "engine"))
 
 from markdown import aligned, section  # noqa: E402
-from processes import CLIENT_CORE, SERVER_CORE, Failed  # noqa: E402
+from processes import CLIENT_CORE, SERVER_CORE, Failed, ended, free_port  # noqa: E402
 from rounds import positive, progress  # noqa: E402
 from tools import Load, all_tools  # noqa: E402
 
-__all__ = ["CLIENT_CORE", "ROOT", "SERVER_CORE", "Failed", "Load", "aligned", "all_tools", "positive", "progress",
-           "section"]
+__all__ = ["CLIENT_CORE", "ROOT", "SERVER_CORE", "Failed", "Load", "aligned", "all_tools", "ended", "free_port",
+           "positive", "progress", "section"]

@@ -125,6 +125,18 @@ def append(file: Path, line: dict) -> None:
         out.write(json.dumps(line).encode() + b"\n")
 
 
+def print_tables(description: str, of: str, draw: Callable) -> int:
+    """The command of a table: prints what `draw(lines)` makes of the files that are named, which are `of` a study."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help=of)
+    text = draw([line for file in parser.parse_args().files for line in read(file)])
+    if not text:
+        print("error: nothing is finished in these files", file=sys.stderr)
+        return 1
+    print(text)
+    return 0
+
+
 def duration(seconds: float) -> str:
     minutes = round(seconds / 60)
     if minutes < 2:

@@ -4,15 +4,13 @@
     python3 bench/truth/tables.py FILE...
 """
 
-import argparse
 import sys
-from pathlib import Path
 from statistics import median
 from typing import Optional, Sequence
 
 from effects import EFFECTS, NONE
 from reuse import section
-from study import duration, read
+from study import duration, print_tables
 from tally import (BETTER, EQUIVALENT, WORSE, Share, by_larger_mean, by_t_test, covering, excluding_one, outcomes,
                    pooled_ratio, wrong)
 
@@ -135,16 +133,5 @@ def drawn(lines: Sequence[dict]) -> str:
     return "\n\n".join([*parts, "\n".join(notes)]) if parts else ""
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="of real_aa.py, planted.py and by_hand.py")
-    text = drawn([line for file in parser.parse_args().files for line in read(file)])
-    if not text:
-        print("error: no comparison is finished in these files", file=sys.stderr)
-        return 1
-    print(text)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(print_tables(__doc__.splitlines()[0], "of real_aa.py, planted.py and by_hand.py", drawn))

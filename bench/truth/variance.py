@@ -20,7 +20,7 @@ import subprocess
 import sys
 import time
 
-from reuse import CLIENT_CORE, ROOT, SERVER_CORE as SERVICE_CORE, Failed
+from reuse import CLIENT_CORE, ROOT, SERVER_CORE as SERVICE_CORE, Failed, free_port
 from study import command
 
 CONNECTIONS = 16
@@ -62,9 +62,7 @@ class Process:
 
     def __init__(self, service, treatment, more_env=None):
         self.treatment = treatment
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         padding = "x" * random.randrange(4096)
         env = {**os.environ, "PORT": str(self.port), "PROOFLOAD_PADDING": padding, "NODE_ENV": "production"}
         env.update(more_env or {})

@@ -4,15 +4,13 @@
     python3 bench/truth/variance_table.py FILE...
 """
 
-import argparse
 import sys
 from math import log, sqrt
-from pathlib import Path
 from statistics import mean, median, variance
 from typing import NamedTuple, Optional, Sequence
 
 from reuse import section
-from study import read
+from study import print_tables
 
 REFERENCE = "as it is"
 # Of a normal distribution the median distance from the middle is 1 / 1.4826 standard deviations.
@@ -107,16 +105,5 @@ def _reference_first(by_treatment: dict) -> dict:
     return {name: by_treatment[name] for name in names}
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="of variance.py")
-    drawn = tables([line for file in parser.parse_args().files for line in read(file)])
-    if not drawn:
-        print("error: no pair is finished in these files", file=sys.stderr)
-        return 1
-    print(drawn)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(print_tables(__doc__.splitlines()[0], "of variance.py", tables))

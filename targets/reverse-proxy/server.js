@@ -1,51 +1,61 @@
 'use strict';
 
-// A reverse proxy: what comes below a path prefix goes to an origin, without the prefix. As close to nginx as Node gets,
-// which means TCP on both sides and no more of HTTP than a proxy needs: node:http makes objects and strings of every
-// message, where most of it only has to be passed on. What it is told is in settings.js.
+// A reverse proxy made of what people deploy: node:http accepts requests, undici sends them to the origin. Requests
+// below a path prefix are forwarded without the prefix. settings.js lists the settings, forward.js does the forwarding.
 //
-// It must not log requests, for nginx beside it does not either, nor change a body.
+// It must not log requests, because the nginx that it is compared with does not, and must not change a body.
 
-const net = require('node:net');
-const { Client } = require('./client');
+const http = require('node:http');
+const { Pool } = require('undici');
+const { forward, refuse, respond } = require('./forward');
 const { SettingError, readSettings } = require('./settings');
-const { Pool } = require('./upstream');
 
 const BACKLOG = 4096;
-const CHECK_MS = 250;
 const STOP_GRACE_MS = 1000;
 
 function startProxy(settings) {
-  const clock = { nowMs: performance.now() };
-  const proxy = { settings, clock, pool: new Pool(settings, clock), clients: new Set(), stopping: false };
-  const server = net.createServer({ noDelay: true }, (socket) => proxy.clients.add(new Client(proxy, socket)));
-
-  // One timer for all time-outs, and a clock that is read nowhere else: a timer for each connection would be set anew
-  // with each request.
-  setInterval(() => {
-    clock.nowMs = performance.now();
-    proxy.pool.check(clock.nowMs);
-    for (const client of proxy.clients) client.check(clock.nowMs);
-  }, CHECK_MS).unref();
+  const pool = new Pool(settings.origin, {
+    connections: settings.connections,
+    connectTimeout: settings.connectTimeoutMs,
+    headersTimeout: settings.responseTimeoutMs,
+    bodyTimeout: settings.responseTimeoutMs,
+    // Also where the origin offers more.
+    keepAliveTimeout: settings.idleTimeoutMs,
+    keepAliveMaxTimeout: settings.idleTimeoutMs,
+    maxHeaderSize: settings.headBytes,
+  });
+  const { clientTimeoutMs, headBytes } = settings;
+  const options = {
+    keepAliveTimeout: clientTimeoutMs,
+    headersTimeout: clientTimeoutMs,
+    requestTimeout: 0, // a large body may take as long as it keeps coming
+    maxHeaderSize: headBytes,
+    requireHostHeader: false, // node:http would go on with the requests that follow: forward.js does not
+  };
+  const server = http.createServer(options, (req, res) => {
+    const { url, method } = req;
+    if (url === '/healthz' && (method === 'GET' || method === 'HEAD')) respond(res, 200);
+    else forward(pool, settings.prefix, req, res);
+  });
+  server.timeout = clientTimeoutMs;
+  server.on('connect', (req, socket) => refuse(socket, 405));
+  server.on('upgrade', (req, socket) => refuse(socket, 501));
 
   const { port, host, reusePort } = settings;
   server.listen({ port, host, backlog: BACKLOG, ...(reusePort ? { reusePort } : {}) }, () => {
     console.log(`listening on http://${host}:${server.address().port}`);
   });
-  return () => stopProxy(server, proxy);
+  return () => stopProxy(server, pool);
 }
 
-// Exchanges under way are finished; what is not after the grace is cut.
-function stopProxy(server, proxy) {
-  proxy.stopping = true;
-  // As a worker of a cluster it is held by the channel to the primary, too.
-  server.close(() => process.disconnect?.());
-  for (const client of proxy.clients) if (client.exchange === null) client.socket.destroy();
-  setTimeout(() => {
-    for (const client of proxy.clients) client.socket.destroy();
-    proxy.pool.dropIdle();
-  }, STOP_GRACE_MS).unref();
-  proxy.pool.dropIdle();
+// Requests under way are finished; connections that are still open after the grace period are closed.
+function stopProxy(server, pool) {
+  // The channel to the primary would keep a worker of a cluster alive.
+  server.close(() => {
+    pool.destroy();
+    process.disconnect?.();
+  });
+  setTimeout(() => server.closeAllConnections(), STOP_GRACE_MS).unref();
 }
 
 try {

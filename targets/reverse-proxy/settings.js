@@ -6,8 +6,8 @@
 //   PORT, HOST           where it listens                                            3000, 127.0.0.1
 //   PREFIX               the path whose requests are forwarded, without it           /api
 //   ORIGIN               where to, http://HOST:PORT                                  required
-//   IDLE_CONNECTIONS     connections to the origin kept while no request needs them  256
-//   IDLE_TIMEOUT_MS      for how long: less than the origin keeps them               4000
+//   CONNECTIONS          to the origin, at most: further requests wait for one       256
+//   IDLE_TIMEOUT_MS      until one is closed that no request needs                   4000
 //   CONNECT_TIMEOUT_MS   until the origin accepts a connection                       5000
 //   RESPONSE_TIMEOUT_MS  between two signs of life of the origin                     60000
 //   CLIENT_TIMEOUT_MS    between two signs of life of a client                       75000
@@ -19,14 +19,12 @@ const REUSE_PORT_SINCE = [23, 1];
 class SettingError extends Error {}
 
 function readSettings(env, nodeVersion = process.versions.node) {
-  const origin = readOrigin(env.ORIGIN);
   return {
     port: readNumber(env, 'PORT', 3000, 0, 65_535),
     host: (env.HOST ?? '127.0.0.1').replace(/^\[(.*)\]$/, '$1'),
     prefix: readPrefix(env.PREFIX ?? '/api'),
-    originHost: origin.host,
-    originPort: origin.port,
-    idleConnections: readNumber(env, 'IDLE_CONNECTIONS', 256, 0, 65_535),
+    origin: readOrigin(env.ORIGIN),
+    connections: readNumber(env, 'CONNECTIONS', 256, 1, 65_535),
     idleTimeoutMs: readNumber(env, 'IDLE_TIMEOUT_MS', 4000, 1, 3_600_000),
     connectTimeoutMs: readNumber(env, 'CONNECT_TIMEOUT_MS', 5000, 1, 3_600_000),
     responseTimeoutMs: readNumber(env, 'RESPONSE_TIMEOUT_MS', 60_000, 1, 3_600_000),
@@ -47,7 +45,7 @@ function readNumber(env, name, preset, min, max) {
 function readOrigin(text) {
   const match = /^http:\/\/(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+)(?::(\d{1,5}))?\/?$/.exec(text ?? '');
   if (match === null) throw new SettingError(`ORIGIN: ${text ?? 'missing'}, want http://HOST:PORT and no path`);
-  return { host: match[1].replace(/^\[(.*)\]$/, '$1'), port: Number(match[2] ?? 80) };
+  return match[0];
 }
 
 function readPrefix(text) {

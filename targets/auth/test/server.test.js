@@ -3,8 +3,8 @@
 const assert = require('node:assert/strict');
 const path = require('node:path');
 const test = require('node:test');
-const { testHabits } = require('../../habits');
-const { serviceFor } = require('../../service');
+const { testContract } = require('../../tests/contract');
+const { serviceFor } = require('../../tests/service');
 
 const ROUTES = ['/auth', '/auth2'];
 const directory = path.join(__dirname, '..');
@@ -61,4 +61,4 @@ test('while /auth2 is at work the service answers others', async (t) => {
   assert.notEqual(ended.at(-1), 'ping', ended.join(' '));
 });
 
-testHabits(directory, { path: '/ping' });
+testContract(directory, { path: '/ping' });

@@ -3,9 +3,9 @@
 const assert = require('node:assert/strict');
 const path = require('node:path');
 const test = require('node:test');
-const { testEncodings } = require('../../encodings');
-const { testHabits } = require('../../habits');
-const { serviceFor } = require('../../service');
+const { testEncodings } = require('../../tests/encodings');
+const { testContract } = require('../../tests/contract');
+const { serviceFor } = require('../../tests/service');
 
 const BODY_BYTES = 134_054;
 const directory = path.join(__dirname, '..');
@@ -31,5 +31,5 @@ test('the document is the same after a restart and in every NODE_ENV', async (t)
   assert.ok(JSON.parse(bodies[0]).products.length > 100);
 });
 
-testHabits(directory);
+testContract(directory);
 testEncodings(directory);

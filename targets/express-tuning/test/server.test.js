@@ -3,9 +3,9 @@
 const assert = require('node:assert/strict');
 const path = require('node:path');
 const test = require('node:test');
-const { testEncodings } = require('../../encodings');
-const { testHabits } = require('../../habits');
-const { serviceFor, startService } = require('../../service');
+const { testEncodings } = require('../../tests/encodings');
+const { testContract } = require('../../tests/contract');
+const { serviceFor, startService } = require('../../tests/service');
 
 const BODY_BYTES = 42_477;
 const directory = path.join(__dirname, '..');
@@ -73,4 +73,4 @@ test('LOGGER writes a line for each request, health aside, and loses none at the
 });
 
 testEncodings(directory, ['/', '/page']);
-testHabits(directory);
+testContract(directory);

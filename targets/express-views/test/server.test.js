@@ -3,8 +3,8 @@
 const assert = require('node:assert/strict');
 const path = require('node:path');
 const test = require('node:test');
-const { testHabits } = require('../../habits');
-const { serviceFor } = require('../../service');
+const { testContract } = require('../../tests/contract');
+const { serviceFor } = require('../../tests/service');
 
 const VOID_ELEMENTS = new Set(['meta', 'link', 'br', 'hr', 'img', 'input']);
 const directory = path.join(__dirname, '..');
@@ -48,4 +48,4 @@ test('development and production render the same page', async (t) => {
   assert.equal(await pageIn(t, 'development'), await pageIn(t, 'production'));
 });
 
-testHabits(directory);
+testContract(directory);

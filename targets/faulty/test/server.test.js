@@ -8,8 +8,8 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const test = require('node:test');
-const { serviceFor, startService } = require('../../service');
-const { talk } = require('../../wire');
+const { serviceFor, startService } = require('../../tests/service');
+const { talk } = require('../../tests/wire');
 
 const EARLY_MS = 5; // a timer may fire that much before its time
 const REQUEST = 'GET / HTTP/1.1\r\nHost: faulty\r\n\r\n';

@@ -4,8 +4,8 @@ const assert = require('node:assert/strict');
 const fs = require('node:fs');
 const test = require('node:test');
 const { setTimeout: pause } = require('node:timers/promises');
-const { startService, serviceFor } = require('../../service');
-const { dataFolder, directory } = require('../data-for-tests');
+const { startService, serviceFor } = require('../../tests/service');
+const { dataFolder, directory } = require('../../tests/json-data');
 
 const env = { DATA: dataFolder(), WORKERS: '3' };
 

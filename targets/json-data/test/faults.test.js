@@ -7,8 +7,8 @@ const assert = require('node:assert/strict');
 const { once } = require('node:events');
 const http = require('node:http');
 const test = require('node:test');
-const { serviceFor } = require('../../service');
-const { dataFolder, directory } = require('../data-for-tests');
+const { serviceFor } = require('../../tests/service');
+const { dataFolder, directory } = require('../../tests/json-data');
 
 const ROUTES = ['/data/large/stream/00000', '/data/large/promise/00000'];
 const GOOD = '[{"zipcode":"00000"},{"zipcode":"00001"}]';

@@ -5,7 +5,7 @@ const { createHash } = require('node:crypto');
 const fs = require('node:fs');
 const path = require('node:path');
 const test = require('node:test');
-const { generate, scratchFolder } = require('../data-for-tests');
+const { generate, scratchFolder } = require('../../tests/json-data');
 
 const MEGABYTE = 1_000_000;
 const RECORD_BYTES_MAX = 1000;

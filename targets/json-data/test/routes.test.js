@@ -5,9 +5,9 @@ const fs = require('node:fs');
 const path = require('node:path');
 const test = require('node:test');
 const { setTimeout: pause } = require('node:timers/promises');
-const { testHabits } = require('../../habits');
-const { serviceFor } = require('../../service');
-const { dataFolder, directory, scratchFolder } = require('../data-for-tests');
+const { testContract } = require('../../tests/contract');
+const { serviceFor } = require('../../tests/service');
+const { dataFolder, directory, scratchFolder } = require('../../tests/json-data');
 
 const DATA = dataFolder();
 const speakers = JSON.parse(fs.readFileSync(path.join(DATA, 'small.json')));
@@ -88,6 +88,6 @@ function nameOf(pid, fd) {
 }
 
 // With one worker the count of a worker is that of the service.
-testHabits(directory, { entry: 'bin/www', env: { DATA, WORKERS: '1' }, path: '/data/small/disk/promise/1' });
-testHabits(directory, { entry: 'bin/www-single', env: { DATA }, path: '/data/small/disk/stream/1' });
-testHabits(directory, { entry: 'upstream.js', env: { DATA }, path: '/small.json' });
+testContract(directory, { entry: 'bin/www', env: { DATA, WORKERS: '1' }, path: '/data/small/disk/promise/1' });
+testContract(directory, { entry: 'bin/www-single', env: { DATA }, path: '/data/small/disk/stream/1' });
+testContract(directory, { entry: 'upstream.js', env: { DATA }, path: '/small.json' });

@@ -3,8 +3,8 @@
 const assert = require('node:assert/strict');
 const path = require('node:path');
 const test = require('node:test');
-const { testHabits } = require('../../habits');
-const { serviceFor } = require('../../service');
+const { testContract } = require('../../tests/contract');
+const { serviceFor } = require('../../tests/service');
 
 const directory = path.join(__dirname, '..');
 
@@ -17,4 +17,4 @@ test('the response has 13 bytes and says so, and its connection is kept for long
   assert.equal(response.headers.get('keep-alive'), 'timeout=65');
 });
 
-testHabits(directory);
+testContract(directory);

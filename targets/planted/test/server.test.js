@@ -6,7 +6,7 @@
 const assert = require('node:assert/strict');
 const path = require('node:path');
 const test = require('node:test');
-const { serviceFor } = require('../../service');
+const { serviceFor } = require('../../tests/service');
 
 const EARLY_MS = 5; // a timer may fire that much before its time
 const directory = path.join(__dirname, '..');

@@ -13,7 +13,7 @@ const os = require('node:os');
 const path = require('node:path');
 const test = require('node:test');
 const { setTimeout: sleep } = require('node:timers/promises');
-const { listenFor } = require('../../wire');
+const { listenFor } = require('../../tests/wire');
 
 const directory = path.join(__dirname, '..');
 

@@ -1,7 +1,7 @@
 'use strict';
 
-// What the targets with the switch COMPRESSION promise, as tests on the wire: unlike fetch these undo no coding unseen.
-// What the content is, is tested by each target's own tests.
+// What the targets with the switch COMPRESSION promise, tested on the wire, because fetch decodes responses unseen. The
+// content is for each target's own tests.
 
 const assert = require('node:assert/strict');
 const { once } = require('node:events');

@@ -5,7 +5,7 @@
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
 const test = require('node:test');
-const { AGENT, fixture, labFor, serviceFor, start, traces } = require('../fixtures/lab.cjs');
+const { AGENT, fixture, labFor, serviceFor, start, traces } = require('./fixtures/lab.cjs');
 
 async function outcome(t, args, env) {
   const ended = await start(t, args, env).ended;

@@ -1,14 +1,14 @@
 'use strict';
 
-// The data sets that the tests run on: made by the program that makes the real ones, in a folder that goes with the
-// test process. Only the large one is smaller.
+// The data sets for the tests of json-data. The same program makes them as makes the real ones, in a folder that is removed
+// with the test process. Only the large one is smaller.
 
 const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 
-const directory = __dirname;
+const directory = path.join(__dirname, '../json-data');
 
 /** An empty folder that is removed when this process ends. */
 function scratchFolder() {
@@ -17,7 +17,7 @@ function scratchFolder() {
   return folder;
 }
 
-/** Runs generate.js: gives its exit code as `status`, and what it said as `stderr`. */
+/** Runs generate.js; returns its exit code as `status` and its messages as `stderr`. */
 function generate(...words) {
   return spawnSync(process.execPath, ['generate.js', ...words], { cwd: directory, encoding: 'utf8' });
 }

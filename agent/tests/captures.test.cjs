@@ -7,7 +7,7 @@ const fs = require('node:fs');
 const http2 = require('node:http2');
 const test = require('node:test');
 const { setTimeout: wait } = require('node:timers/promises');
-const { fixture, labFor, serviceFor, start, traces } = require('../fixtures/lab.cjs');
+const { fixture, labFor, serviceFor, start, traces } = require('./fixtures/lab.cjs');
 
 /** A service, and its agent. */
 async function profiled(t, name = 'server.cjs') {

@@ -1,7 +1,7 @@
 'use strict';
 
-// Runs one target as its own process, for that target's tests: the service is judged as the lab sees it, over
-// HTTP and by its exit, never by requiring its modules. It must not know anything of a particular target.
+// Runs one target as a process of its own, for its tests. They judge the service as the lab does, over HTTP and by its
+// exit code, and never require its modules. This file must not know a particular target.
 
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
@@ -10,9 +10,9 @@ const { createInterface } = require('node:readline');
 /**
  * Starts `entry` of `directory` on a free port.
  *
- * `env` is laid over a copy of our own environment from which NODE_ENV is taken, so that a test says itself what it
- * means. The answer has its `origin`, its `pid`, `get(path)` → fetch's Response, `nextLine()`, which waits for the next line
- * that it prints, and `stop()`, which sends SIGTERM and gives the exit code (null if a signal ended the process).
+ * `env` is added to a copy of our own environment without NODE_ENV, which each test sets itself. The result has its
+ * `origin`, its `pid`, `get(path)` → fetch's Response, `nextLine()`, which waits for the next line of its output, and
+ * `stop()`, which sends SIGTERM and returns the exit code (null if a signal ended the process).
  */
 async function startService(directory, env = {}, entry = 'server.js') {
   const { NODE_ENV, ...inherited } = process.env;
@@ -47,7 +47,7 @@ async function announcedOrigin(child, nextLine) {
   throw new Error(`${child.spawnargs.join(' ')} ended without announcing its address`);
 }
 
-/** Starts a service for the length of one test, and stops it after the test however that ended. */
+/** Starts a service for one test, and stops it after the test whether it passed or not. */
 async function serviceFor(test, directory, env, entry) {
   const service = await startService(directory, env, entry);
   test.after(() => service.stop());

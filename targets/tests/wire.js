@@ -1,13 +1,13 @@
 'use strict';
 
-// HTTP byte for byte, for tests of what a client library would not send, or would not show. It must not judge anything.
+// HTTP byte for byte, for tests of what a client library would not send or not show. It must not judge anything.
 
 const { once } = require('node:events');
 const net = require('node:net');
 
 /**
- * Sends `bytes` to the service at `url` and gives what comes back, as latin1 text: until the service closes the
- * connection, or until `isWhole(text)`. A connection that is reset gives what came before.
+ * Sends `bytes` to the service at `url` and returns what comes back as latin1 text: until the service closes the
+ * connection, or until `isWhole(text)`. Of a connection that is reset it returns what came before the reset.
  */
 async function talk(url, bytes, isWhole = () => false) {
   const { hostname, port } = new URL(url);
@@ -18,11 +18,11 @@ async function talk(url, bytes, isWhole = () => false) {
     if (isWhole(text)) socket.destroy();
   });
   socket.write(bytes, 'latin1');
-  await once(socket, 'close').catch(() => {}); // a reset is an end too
+  await once(socket, 'close').catch(() => {}); // a reset ends it too
   return text;
 }
 
-/** Has `server`, of node:http or node:net, listen for the length of one test; gives its URL. */
+/** Lets `server`, of node:http or node:net, listen for one test; returns its URL. */
 async function listenFor(test, server) {
   const sockets = new Set();
   server.on('connection', (socket) => {

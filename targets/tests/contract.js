@@ -1,7 +1,7 @@
 'use strict';
 
-// The habits that every target shares and the lab relies on, as tests: health, an own count of requests, a clean end.
-// What a target answers is tested by its own tests.
+// What every target promises and the lab relies on, as tests: a health check, a count of requests, a clean end. The
+// responses of a target are for its own tests.
 
 const assert = require('node:assert/strict');
 const { once } = require('node:events');
@@ -9,9 +9,9 @@ const net = require('node:net');
 const test = require('node:test');
 const { serviceFor, startService } = require('./service');
 
-/** Registers the tests of the habits for the target in `directory`, started by `entry`, which counts requests to `path`. */
-function testHabits(directory, { entry = 'server.js', env = {}, path = '/' } = {}) {
-  test(`${entry}: health answers 200 and is not counted, the count tells the requests to ${path}`, async (t) => {
+/** Registers these tests for the target in `directory`, started by `entry`, which counts requests to `path`. */
+function testContract(directory, { entry = 'server.js', env = {}, path = '/' } = {}) {
+  test(`${entry}: health answers 200 and is not counted, the count is that of requests to ${path}`, async (t) => {
     const service = await serviceFor(t, directory, env, entry);
     assert.equal((await service.get('/healthz')).status, 200);
     assert.deepEqual(await (await service.get('/count')).json(), { requests: 0 });
@@ -22,7 +22,7 @@ function testHabits(directory, { entry = 'server.js', env = {}, path = '/' } = {
   test(`${entry}: SIGTERM ends the service cleanly, even when a client never finishes its request`, async () => {
     const service = await startService(directory, env, entry);
     const socket = net.connect(new URL(service.origin).port, '127.0.0.1');
-    socket.on('error', () => {}); // being cut off is what this client is here for
+    socket.on('error', () => {}); // the service is to cut this client off
     await once(socket, 'connect');
     socket.write('GET / HTTP/1.1\r\n');
     await (await service.get(path)).arrayBuffer();
@@ -31,4 +31,4 @@ function testHabits(directory, { entry = 'server.js', env = {}, path = '/' } = {
   });
 }
 
-module.exports = { testHabits };
+module.exports = { testContract };

@@ -7,7 +7,7 @@ const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 const test = require('node:test');
-const { AGENT, fixture, labFor, serviceFor, start } = require('../fixtures/lab.cjs');
+const { AGENT, fixture, labFor, serviceFor, start } = require('./fixtures/lab.cjs');
 
 test('a service says which process and thread it is, its versions, and what is set for it', async (t) => {
   const lab = await labFor(t);
@@ -79,7 +79,7 @@ test('npm, found by a link, is a tool and is not profiled', async (t) => {
   const agent = await lab.agent();
   assert.equal(agent.hello.role, 'tool');
   const { type, reason } = await agent.arm({ id: 1, kind: 'cpu', file: lab.file('npm.cpuprofile') });
-  assert.deepEqual([type, reason], ['failed', 'this process starts services and is none']);
+  assert.deepEqual([type, reason], ['failed', 'this process starts services and is not one']);
 });
 
 const pm2 = path.join(__dirname, '../../targets/node_modules/pm2/bin/pm2');
