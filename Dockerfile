@@ -1,12 +1,12 @@
-# Proofload as a container image: one static program, and the authorities that it trusts. It is what generators in a cluster run as
+# Proofload as a container image: one static program and the certificate authorities that it trusts. Generators in a cluster run it
 # (docs/many-machines.md):
 #
 #   docker build --tag registry.example/proofload:0.1.0 . && docker push registry.example/proofload:0.1.0
 FROM rust:1.95-bookworm AS build
 WORKDIR /source
 COPY . .
-# Static with the C library of the build, and no other: nothing else has to be in the image. A target is named so that the flag is
-# for the program alone and not for what helps to build it.
+# Statically linked, so that the image needs nothing else. The target is named so that the flag applies to the program and not to build
+# scripts.
 RUN target="$(rustc -vV | sed -n 's/^host: //p')" \
     && RUSTFLAGS="-C target-feature=+crt-static" cargo build --profile dist --locked -p proofload --target "$target" \
     && install -D --strip "target/$target/dist/proofload" /image/proofload \
@@ -14,6 +14,6 @@ RUN target="$(rustc -vV | sed -n 's/^host: //p')" \
 
 FROM scratch
 COPY --from=build /image/ /
-# Nobody, as a number: Kubernetes can tell that it is not root.
+# Not root, as a number, so that Kubernetes can check it.
 USER 65532:65532
 ENTRYPOINT ["/proofload"]

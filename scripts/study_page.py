@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fills a study's page: words from docs/studies/*.md.in, every figure from the records of its experiments.
+"""Fills a study's page: text from docs/studies/*.md.in, every figure from the records of its experiments.
 
     scripts/study_page.py auth RECORD [RECORD ...]     writes docs/studies/auth.md
 
@@ -13,7 +13,7 @@ comparison or an effect as its report prints it:
     {{report EXPERIMENT}}                         the whole report, as Markdown
     {{run EXPERIMENT}}                            command, date, machine
 
-It must not know a study, and no figure may be written by hand. A reference that leads nowhere is an error.
+It must not know a particular study. An unknown reference is an error.
 """
 
 import argparse
@@ -31,7 +31,7 @@ VOID = 4
 
 
 class Dangling(Exception):
-    """A reference that leads nowhere."""
+    """An unknown reference."""
 
 
 def main() -> int:

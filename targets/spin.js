@@ -1,10 +1,10 @@
 'use strict';
 
-// Work that nothing can spare: turns of a loop each of which needs the one before. For services that have to cost something; it must not wait.
+// CPU work that a compiler cannot remove: each turn of a loop needs the one before. It must not wait.
 
 let sink = 0;
 
-/** Makes so many turns. */
+/** Runs so many turns. */
 function turn(times) {
   let state = 2463534242;
   for (let index = 0; index < times; index += 1) {
@@ -15,7 +15,7 @@ function turn(times) {
   sink ^= state;
 }
 
-/** What came of all turns: who tells it keeps the compiler from leaving them out. */
+/** The result of all turns. Its use keeps the compiler from removing them. */
 const spun = () => sink;
 
 module.exports = { spun, turn };

@@ -1,6 +1,6 @@
 'use strict';
 
-// A lab that hears agents and never arms one, for agent-tax.toml. It has a port as well, for Proofload to see that it is there.
+// A lab that accepts agents and never arms one, for agent-tax.toml. It also listens on a port, so that Proofload sees that it is ready.
 
 const fs = require('node:fs');
 const net = require('node:net');

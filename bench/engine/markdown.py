@@ -1,4 +1,4 @@
-"""What all tables here share: rows drawn as Markdown that reads in a terminal too, footnotes, and units.
+"""What all tables here share: rows as Markdown that is readable in a terminal too, footnotes, and units.
 
 Pure: text in, text out.
 """
@@ -14,7 +14,7 @@ DISTURBED_SHARE = 0.2
 
 
 class Outcome(NamedTuple):
-    """What came of one scenario: `runs` by tool and round, and `notes` on what went wrong, by tool."""
+    """The results of one scenario: `runs` by tool and round, and `notes` on what went wrong, by tool."""
 
     runs: dict
     notes: dict
@@ -35,17 +35,17 @@ def marked(name: str, notes: Sequence[str], footnotes: list) -> str:
 
 
 def differing_counts(runs: Sequence, connections: int) -> str:
-    """A note where a tool counted other than nginx."""
+    """A note if a tool's count differs from nginx's."""
     shares = [counts_differ(run.own.responses, run.server_count, connections) for run in runs]
     shares = [share for share in shares if share is not None]
     if not shares:
         return ""
     worst = max(shares, key=abs)
-    return f"counts other than nginx in {len(shares)} of {len(runs)} rounds, at worst by {worst:+.2%}"
+    return f"its count differs from nginx's in {len(shares)} of {len(runs)} rounds, at worst by {worst:+.2%}"
 
 
 def others_line(shares: Sequence[float]) -> str:
-    """How much else ran beside the server and the clients, by run."""
+    """How much CPU time other processes used, by run."""
     if not shares:
         return "nothing was measured"
     disturbed = sum(share > DISTURBED_SHARE for share in shares)
@@ -55,14 +55,14 @@ def others_line(shares: Sequence[float]) -> str:
 
 
 def microseconds(value: float) -> str:
-    """As a reader would write it: three digits or more, and milliseconds once there are ten of them."""
+    """Three digits or more, and milliseconds from 10 ms on."""
     if value >= 10_000:
         return f"{value / 1000:,.0f} ms"
     return f"{value:,.0f} µs" if value >= 100 else f"{value:.1f} µs"
 
 
 def aligned(rows: list) -> str:
-    """The first column is text and set left, all others are figures and set right."""
+    """The first column is text, aligned left; all others are figures, aligned right."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = ["| " + " | ".join(_padded(row, widths)) + " |" for row in rows]
     rule = "|" + "|".join(("-" * (width + 2) if column == 0 else "-" * (width + 1) + ":")

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Measures whether a load generator needs more memory the more requests it makes, on this machine.
 
-One nginx on core 0, one client at a time on core 1, over loopback, closed loop. The same load for ever longer, and the
-peak of the client's resident memory. How busy the machine is changes how many requests are made, not what they need, so
-it does not wait for quiet. Needs nginx, a C compiler and two processors. docs/benchmarks.md explains it.
+One nginx on core 0, one client at a time on core 1, over loopback, closed loop. The same load for longer and longer,
+and the peak of the client's resident memory. A busy machine changes how many requests are made, not what they need, so it
+does not wait for a quiet one. Needs nginx, a C compiler and two processors. docs/benchmarks.md explains it.
 """
 
 import argparse

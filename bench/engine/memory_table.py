@@ -1,4 +1,4 @@
-"""Draws what memory was needed for how many requests as tables. Pure: it must not measure."""
+"""Tables of the memory needed for how many requests. Pure: it must not measure."""
 
 from statistics import median
 

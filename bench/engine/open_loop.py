@@ -3,8 +3,8 @@
 
 Core 0 serves, one client at a time sends from core 1, over loopback. First proofload's closed loop finds what the pair
 of nginx and one client can do; the rates are shares of that. Each round runs every tool twice at every rate, in an
-order drawn from the seed: against nginx, which counts, and against a server of ours that notes when each request was
-sent. Needs nginx, a C compiler and two processors; tools that are missing are named with the command that installs
+order drawn from the seed: against nginx, which counts, and against a server of this bench that records when each
+request was sent. Needs nginx, a C compiler and two processors; tools that are missing are named with the command that installs
 them. docs/benchmarks.md explains it.
 """
 
@@ -58,7 +58,7 @@ def measure_and_print(options: argparse.Namespace) -> None:
 
 
 def capacity_of(options: argparse.Namespace, server: Server, patience: Patience) -> tuple:
-    """What the pair can do, and who says so."""
+    """The capacity of the pair, and where it comes from."""
     if options.capacity:
         return options.capacity, "as asked for"
     closed = next(tool for tool in all_tools(options.proofload) if tool.name == "proofload")

@@ -1,4 +1,4 @@
-"""Draws how well rates were kept as tables. Pure: it must not measure."""
+"""Tables of how well rates were kept. Pure: it must not measure."""
 
 from statistics import median
 from typing import Callable, NamedTuple
@@ -13,7 +13,7 @@ LAG_P99_US_MAX = 200
 
 
 class Pace(NamedTuple):
-    """One tool at one rate in one round: against nginx, and against the server that notes when requests are sent."""
+    """One tool at one rate in one round: against nginx, and against the server that records when requests are sent."""
 
     run: Run
     recorded: Recorded

@@ -1,6 +1,6 @@
-"""What is started: a server on one core, one load generator at a time on another; and what both used.
+"""The processes: a server on one core, one load generator at a time on another, and what both used.
 
-Loopback only, and each process is ended by its id. It must not summarise.
+Loopback only; each process is ended by its id. It must not summarise.
 """
 
 import json
@@ -13,7 +13,7 @@ import urllib.request
 from pathlib import Path
 from typing import Callable, NamedTuple
 
-from tools import BENCH_TOOLS, ROOM, Count, Load, Tool
+from tools import BENCH_TOOLS, HERE, Count, Load, Tool
 
 SERVER_CORE = 0
 CLIENT_CORE = 1
@@ -53,7 +53,7 @@ http {{
 
 
 class Run(NamedTuple):
-    """One tool under one load, once. `server_count` is what nginx counted, and the one that figures are made of."""
+    """One tool under one load, once. `server_count` is nginx's count, of which the figures are made."""
 
     client_us: int
     server_us: int
@@ -64,16 +64,16 @@ class Run(NamedTuple):
 
 
 class Failed(Exception):
-    """A run that gave no figures, and why."""
+    """Why a run has no figures."""
 
 
 def compile_programs() -> None:
-    """Compiles what is in programs/ into target/bench-tools/bin. A floor that does not compile is a missing tool."""
+    """Compiles programs/ into target/bench-tools/bin. A floor that does not compile counts as a missing tool."""
     folder = BENCH_TOOLS / "bin"
     folder.mkdir(parents=True, exist_ok=True)
     for source, program in PROGRAMS.items():
         command = ["cc", "-O2", "-Wall", "-Wextra", "-std=gnu11", "-o", str(folder / program)]
-        result = subprocess.run([*command, str(ROOM / "programs" / source)], capture_output=True, text=True)
+        result = subprocess.run([*command, str(HERE / "programs" / source)], capture_output=True, text=True)
         if result.returncode != 0 and not program.startswith("floor"):
             raise Failed(f"{source} does not compile: {result.stderr}")
 
@@ -89,7 +89,7 @@ class Pinned:
         self.process = subprocess.Popen(_measured(self.folder / report, SERVER_CORE, signal.SIGTERM, command))
 
     def end(self) -> None:
-        # The server ends its workers, and the launcher ends with the server. If not, its death ends the server.
+        # The server ends its workers, and the launcher ends with the server. Otherwise killing the launcher ends the server.
         try:
             os.kill(child_of(self.process.pid), signal.SIGTERM)
             self.process.wait(START_SECONDS_MAX)
@@ -134,7 +134,7 @@ class Server(Pinned):
         return self
 
     def requests(self) -> int:
-        """All requests that nginx was ever sent, the one that asks included."""
+        """All requests that nginx has received, this one included."""
         return int(self._get("/status").split()[9])
 
     def _await_ready(self) -> None:
@@ -152,18 +152,18 @@ class Server(Pinned):
     def _check_bodies(self) -> None:
         for path, body in BODIES.items():
             if self._get(path) != body:
-                raise Failed(f"nginx does not answer {path} with the {len(body)} bytes it should")
+                raise Failed(f"nginx does not respond to {path} with the {len(body)} bytes that it should")
 
     def _get(self, path: str) -> bytes:
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=START_SECONDS_MAX) as response:
                 return response.read()
         except OSError as error:
-            raise Failed(f"nginx does not answer {path}: {error}") from error
+            raise Failed(f"nginx does not respond to {path}: {error}") from error
 
 
-class Attended(NamedTuple):
-    """One tool under one load, once: what it said, and what it, the server and others used meanwhile."""
+class Measured(NamedTuple):
+    """One tool under one load, once: its output, and what it, the server and other processes used meanwhile."""
 
     output: str
     client_us: int
@@ -172,7 +172,7 @@ class Attended(NamedTuple):
     rss_max_kb: int
 
 
-def attend(tool: Tool, load: Load, server: Pinned) -> Attended:
+def run_measured(tool: Tool, load: Load, server: Pinned) -> Measured:
     """Runs the tool once and takes the readings before and after. Raises `Failed`."""
     report = server.folder / "client.json"
     report.unlink(missing_ok=True)
@@ -190,24 +190,24 @@ def attend(tool: Tool, load: Load, server: Pinned) -> Attended:
     client_us = used["user_us"] + used["system_us"]
     others_us = max(busy[CLIENT_CORE] - busy_before[CLIENT_CORE] - client_us,
                     busy[SERVER_CORE] - busy_before[SERVER_CORE] - server_us)
-    return Attended(output, client_us, server_us, max(0, others_us) / wall_us, used["rss_max_kb"])
+    return Measured(output, client_us, server_us, max(0, others_us) / wall_us, used["rss_max_kb"])
 
 
 def run(tool: Tool, load: Load, server: Server) -> Run:
     """Runs the tool once against nginx. Raises `Failed`."""
     requests_before = server.requests()
-    attended = attend(tool, load, server)
+    measured = run_measured(tool, load, server)
     time.sleep(SETTLE_SECONDS)
-    # The question is a request too.
+    # Asking for the count is a request too.
     server_count = server.requests() - requests_before - 1
     if server_count <= 0:
         raise Failed("it sent no request")
-    return Run(attended.client_us, attended.server_us, attended.others_share, attended.rss_max_kb, server_count,
-               said(tool.count, attended.output))
+    return Run(measured.client_us, measured.server_us, measured.others_share, measured.rss_max_kb, server_count,
+               read_output(tool.count, measured.output))
 
 
-def said(reading: Callable, output: str):
-    """What `reading` finds in a tool's output. Raises `Failed` where it does not."""
+def read_output(reading: Callable, output: str):
+    """What `reading` finds in a tool's output. Raises `Failed` if it finds nothing."""
     try:
         return reading(output)
     except (ValueError, KeyError, TypeError) as error:
@@ -227,9 +227,9 @@ def _measured(report: Path, core: int, death_signal: signal.Signals, command: li
 
 
 def ended(command: list, seconds_max: float) -> tuple:
-    """Exit code, output and errors of a command. Raises `Failed` where it takes longer than that."""
+    """Exit code, output and errors of a command. Raises `Failed` if it takes longer."""
     try:
-        # Also where we are interrupted, `run` kills the command.
+        # `run` kills the command also when this program is interrupted.
         done = subprocess.run(command, capture_output=True, text=True, timeout=seconds_max)
     except subprocess.TimeoutExpired as error:
         raise Failed(f"{command[0]} was not done after {seconds_max} s") from error

@@ -1,6 +1,6 @@
-"""When a load generator sent, noted from outside: the same run again, against a server of ours that notes it.
+"""When a load generator sent: the same run again, against a server of this bench that records when each request was sent.
 
-Loopback only, and the server is ended by its id. What the notes say is for schedule.py.
+Loopback only; the server is ended by its id. schedule.py evaluates the records.
 """
 
 import socket
@@ -9,13 +9,13 @@ from array import array
 from pathlib import Path
 from typing import NamedTuple, Optional
 
-from processes import START_SECONDS_MAX, Failed, Pinned, attend, child_of, said
+from processes import START_SECONDS_MAX, Failed, Pinned, child_of, read_output, run_measured
 from schedule import Lag, lag
 from tools import BENCH_TOOLS, Load, Tool
 
 
 class Recorded(NamedTuple):
-    """One tool at one rate, once. `own_p99_us` is what the tool itself says about its lateness, if anything."""
+    """One tool at one rate, once. `own_p99_us` is the lateness that the tool itself reports, if any."""
 
     lag: Lag
     own_p99_us: Optional[float]
@@ -63,9 +63,9 @@ class Recorder(Pinned):
 def record(tool: Tool, load: Load, folder: Path) -> Recorded:
     """Runs the tool once, and compares when it sent with its schedule. Raises `Failed`."""
     with Recorder(folder) as recorder:
-        attended = attend(tool, load._replace(port=recorder.port), recorder)
+        measured = run_measured(tool, load._replace(port=recorder.port), recorder)
         sent_ns = recorder.sent_ns()
     if not sent_ns:
         raise Failed("it sent no request")
-    own_p99_us = tool.schedule_lag_p99_us and said(tool.schedule_lag_p99_us, attended.output)
-    return Recorded(lag(sent_ns, load.rate), own_p99_us, len(sent_ns), attended.others_share)
+    own_p99_us = tool.schedule_lag_p99_us and read_output(tool.schedule_lag_p99_us, measured.output)
+    return Recorded(lag(sent_ns, load.rate), own_p99_us, len(sent_ns), measured.others_share)

@@ -1,4 +1,4 @@
-"""What all measurements here share: their options, rounds in a drawn order, a quiet machine, and the circumstances.
+"""What all measurements here share: options, rounds in random order, a quiet machine, and the circumstances.
 
 It must not know what is measured.
 """
@@ -25,7 +25,7 @@ NGINX = shutil.which("nginx") or "/usr/sbin/nginx"
 
 
 def add_options(parser: argparse.ArgumentParser, rounds: int) -> None:
-    """Those that every measurement has."""
+    """The options of every measurement."""
     parser.add_argument("--rounds", type=positive, default=rounds, help=f"how often each tool runs [{rounds}]")
     parser.add_argument("--seed", type=int, default=1, help="of the order [1]")
     parser.add_argument("--only", metavar="TOOL,...", help="these tools and no others")
@@ -66,7 +66,7 @@ def command(options: argparse.Namespace, measure_and_print: Callable) -> int:
     if len(os.sched_getaffinity(0)) < 2 or not os.access(NGINX, os.X_OK):
         print("error: two processors and nginx are needed\n hint: apt-get install nginx", file=sys.stderr)
         return 2
-    # So that what is started is ended then, too.
+    # So that started processes are ended, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         measure_and_print(options)
@@ -81,7 +81,7 @@ def command(options: argparse.Namespace, measure_and_print: Callable) -> int:
 
 
 def install_missing() -> None:
-    """What needs no rights: a failure is a row of the table, not the end."""
+    """Installs what needs no rights. A failure is a note in the table."""
     have = {tool.name for tool in all_tools("proofload") if tool.find()}
     wanted = [("oha", OHA_INSTALL.split(), REPOSITORY),
               ("autocannon", ["npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"], AUTOCANNON.parent.parent)]
@@ -97,7 +97,7 @@ def missing(tools: list) -> dict:
 
 
 def order(options: argparse.Namespace, scenarios: list, tools: list) -> list:
-    """Round by round, all scenarios; within each the tools in an order of its own, so that drift hits all alike."""
+    """Round by round, all scenarios; within each the tools in a new random order, so that drift hits all alike."""
     source = random.Random(options.seed)
     steps = []
     for number in range(options.rounds):
@@ -109,7 +109,7 @@ def order(options: argparse.Namespace, scenarios: list, tools: list) -> list:
 def conduct(steps: list, results: dict, title: Callable, attempt: Callable) -> None:
     """Fills `results`, outcomes by scenario, with what `attempt(tool, scenario)` returns, step by step.
 
-    A step that fails is a note, and the next one goes on. An interruption ends it with what there is.
+    A step that fails becomes a note. An interruption ends it with the results so far.
     """
     try:
         for done, (number, scenario, tool) in enumerate(steps):
@@ -124,7 +124,7 @@ def conduct(steps: list, results: dict, title: Callable, attempt: Callable) -> N
 
 
 class Patience:
-    """Time that may be spent on waiting for others, over the whole run."""
+    """Time that the whole run may wait for a quiet machine."""
 
     def __init__(self, seconds: float):
         self.left_seconds = seconds
@@ -137,7 +137,7 @@ class Patience:
 
 
 def quietest(attempt: Callable, patience: Patience):
-    """Attempts when the machine is quiet, and again if it was not: by what others did, never by the figures."""
+    """Attempts when the machine is quiet, and again if it was not. Only other processes decide that, never the figures."""
     while patience.left_seconds > 0 and not patience.spend(is_quiet):
         pass
     best = attempt()
@@ -167,7 +167,7 @@ def circumstances(rounds: str, tools: list, load_before: tuple, more: dict) -> d
 
 
 def priority() -> dict:
-    """What is started inherits it."""
+    """Started processes inherit it."""
     ordinary = os.sched_getscheduler(0) == os.SCHED_OTHER
     return {} if ordinary else {"priority": "real-time: others run only where server and client leave a core idle"}
 
@@ -187,7 +187,7 @@ def processor() -> str:
 
 
 def tools_as_json(outcome: Outcome, form: Callable, summary: Callable = None) -> dict:
-    """What came of one scenario, by tool: its note, `summary(outcome, tool)` and `form(run)` of each round."""
+    """The results of one scenario by tool: a note, `summary(outcome, tool)`, and `form(run)` of each round."""
     figures = (lambda name: {"figures": summary(outcome, name)}) if summary else lambda name: {}
     return {name: {"note": outcome.notes.get(name), **figures(name),
                    "rounds": [{"round": number + 1, **form(one)} for number, one in sorted(runs.items())]}

@@ -1,4 +1,4 @@
-"""How far requests were from an even schedule, judged by when they were sent and nothing else.
+"""How far requests were from an even schedule, judged only by when they were sent.
 
 Pure: numbers in, numbers out. It must not know a tool, a file or a clock.
 """
@@ -10,7 +10,7 @@ SHARE = 0.99
 
 
 class Lag(NamedTuple):
-    """How late requests were, in microseconds, under the start that is kindest to the sender."""
+    """How late requests were, in microseconds, for the start that is best for the sender."""
 
     p50_us: float
     p99_us: float
@@ -18,7 +18,7 @@ class Lag(NamedTuple):
 
 
 def lag(sent_ns: Sequence[int], rate_per_s: float) -> Lag:
-    """The i-th request to be sent was due at `start + i / rate_per_s`. Nobody outside of the sender knows the start.
+    """The i-th request to be sent was due at `start + i / rate_per_s`. Only the sender knows the start.
 
     It is taken to be the one with the narrowest band after it that holds 99 % of the requests; the width of that band
     is the p99. The 1 % outside of it may be early: their distance counts as if they were late. So a sender that is

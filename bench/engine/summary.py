@@ -1,4 +1,4 @@
-"""What many rounds say together: medians, ratios, and an interval that assumes no distribution.
+"""Summaries of many rounds: medians, ratios, and an interval that assumes no distribution.
 
 Pure: numbers in, numbers out. It must not know a tool, a file or a clock.
 """
@@ -53,7 +53,7 @@ def estimate(values: Sequence[float]) -> Estimate:
 
 
 def ratios(tool: dict, baseline: dict) -> list:
-    """Value over baseline, round by round; rounds in which either is missing do not count."""
+    """Value over baseline, round by round; rounds without one of them do not count."""
     return [tool[number] / baseline[number] for number in sorted(tool) if baseline.get(number)]
 
 

@@ -11,7 +11,7 @@ import unittest
 from array import array
 from pathlib import Path
 
-ROOM = Path(__file__).resolve().parent
+HERE = Path(__file__).resolve().parent
 REQUEST = b"GET /small HTTP/1.1\r\nHost: localhost\r\n\r\n"
 ANSWER_END = b"\r\n\r\nHello world\n"
 STOPPED_SECONDS = 0.3
@@ -23,7 +23,7 @@ class Arrivals(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         program, self.notes = Path(folder.name) / "arrivals", Path(folder.name) / "notes"
-        subprocess.run(["cc", "-std=gnu11", "-o", program, ROOM / "programs" / "arrivals.c"], check=True)
+        subprocess.run(["cc", "-std=gnu11", "-o", program, HERE / "programs" / "arrivals.c"], check=True)
         with socket.create_server(("127.0.0.1", 0)) as probe:
             port = probe.getsockname()[1]
         self.server = subprocess.Popen([program, str(port), self.notes])

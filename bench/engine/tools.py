@@ -1,4 +1,4 @@
-"""The load generators: what each is called, how it is installed, how it is started, and what it says it did.
+"""The load generators: the name of each, how it is installed and started, and how its output is read.
 
 A table. It must not start anything but `--version`, and must not judge.
 """
@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable, NamedTuple, Optional
 
-ROOM = Path(__file__).resolve().parent
-REPOSITORY = ROOM.parent.parent
+HERE = Path(__file__).resolve().parent
+REPOSITORY = HERE.parent.parent
 BENCH_TOOLS = REPOSITORY / "target" / "bench-tools"
-AUTOCANNON = ROOM / "node_modules" / "autocannon"
+AUTOCANNON = HERE / "node_modules" / "autocannon"
 OHA_VERSION = "1.16.0"
 
-# ab sets memory aside for as many requests as -n says, and -t alone would end it after 50,000. No machine of today
-# sends more than this with one thread.
+# ab allocates memory for as many requests as -n says, and with -t alone it ends after 50,000. No machine sends more than
+# this with one thread.
 AB_RATE_MAX = 500_000
 
 
@@ -35,7 +35,7 @@ class Load(NamedTuple):
 
 
 class Count(NamedTuple):
-    """What a tool says it did: whole responses, and the time it took for them."""
+    """A tool's own count: whole responses, and the time that they took."""
 
     responses: int
     seconds: float
@@ -47,9 +47,9 @@ class Tool:
     program: str
     arguments: Callable[[Load], list]
     count: Callable[[str], Count]
-    version: Optional[Callable[[str], str]]  # none for the floors, which are ours
+    version: Optional[Callable[[str], str]]  # none for the floors, which are part of this bench
     install: str
-    schedule_lag_p99_us: Optional[Callable[[str], Optional[float]]] = None  # its own, where it says any
+    schedule_lag_p99_us: Optional[Callable[[str], Optional[float]]] = None  # its own, if it prints one
 
     def find(self) -> Optional[str]:
         return shutil.which(self.program)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Measures what it costs to hear so many generators and to merge their slices, on this machine.
+"""Measures what it costs to receive the slices of so many generators and to merge them, on this machine.
 
 Each number of generators gets a fresh process (crates/remote/examples/merge.rs), so that its peak of memory is its own, and
-another one that simulates the generators. They all send a slice at the end of the same second, which is the worst that a
-window can end with. Where something ends (memory, threads, descriptors) its row says what. docs/many-machines.md explains it.
+another one that simulates the generators. They all send a slice at the end of the same second, which is the worst case. If
+something runs out (memory, threads, descriptors), the row says what. docs/many-machines.md explains it.
 """
 
 import argparse
@@ -16,15 +16,15 @@ from datetime import date
 from pathlib import Path
 from statistics import median
 
-ROOM = Path(__file__).resolve().parent
-sys.path.insert(0, str(ROOM.parent / "engine"))
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "engine"))
 from markdown import aligned  # noqa: E402 (the path is set above)
 from rounds import processor  # noqa: E402
 
-REPOSITORY = ROOM.parent.parent
+REPOSITORY = HERE.parent.parent
 GENERATORS = [10, 100, 300, 1000, 3000]
 HEADER = ["generators", "CPU for a second", "merged after", "the slowest", "begun in", "peak memory", "threads", "descriptors"]
-# A process for that many seconds more than windows has come to nothing.
+# A process that takes this much longer than its windows has failed.
 EXTRA_SECONDS_MAX = 120
 
 
@@ -52,7 +52,7 @@ def numbers(text: str) -> list:
 
 
 def measured(program: str, generators: int, windows: int) -> dict:
-    """What the example says, or `{"generators": …, "ended": why}`."""
+    """The example's output, or `{"generators": …, "ended": why}`."""
     command = [program, str(generators), str(windows)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=2 * windows + EXTRA_SECONDS_MAX)

@@ -21,12 +21,12 @@ import urllib.request
 from contextlib import ExitStack
 from pathlib import Path
 
-ROOM = Path(__file__).resolve().parent
-sys.path.insert(0, str(ROOM.parent / "engine"))
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "engine"))
 from processes import free_port  # noqa: E402 (the path is set above)
 from summary import estimate, ratios  # noqa: E402
 
-ROOT = ROOM.parent.parent
+ROOT = HERE.parent.parent
 TARGETS = ROOT / "targets"
 BASELINE = "nginx-pool"
 PROXY_CORE, OTHERS_CORE = "0", "1"
@@ -53,7 +53,7 @@ def nginx(template: str):
 
 PROXIES = {
     "reverse-proxy": node(TARGETS / "reverse-proxy" / "server.js"),
-    "http-proxy-3": node(ROOM / "programs" / "http-proxy.js"),
+    "http-proxy-3": node(HERE / "programs" / "http-proxy.js"),
     "nginx-pool": nginx("nginx-pool.conf.tmpl"),
     "nginx-bare": nginx("nginx-bare.conf.tmpl"),
 }

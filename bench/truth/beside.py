@@ -1,6 +1,6 @@
-"""What is planted beside an experiment, not in it: servers on its ports, and loops that keep processors busy.
+"""What is planted beside an experiment: servers on its ports, and loops that keep processors busy.
 
-Loopback only. Each is a context that ends what it began, by its id. It must not know what is measured.
+Loopback only. Each is a context that ends what it started, by its id. It must not know what is measured.
 """
 
 import os
@@ -17,7 +17,7 @@ from typing import Iterator
 from reuse import Failed
 
 BODY = b"Hello, world!"
-# After the service is found ready, which takes it some milliseconds: a server that was there before is refused.
+# After the service is ready, which takes some milliseconds: a server that was there before is refused.
 STALE_AFTER_S = 0.5
 LOOK_AGAIN_S = 0.05
 BUSY_LOOPS = 2
@@ -25,7 +25,7 @@ CLOSING_MAX = 1000
 CLOSING_PATIENCE_S = 90  # a connection closes for 60 s
 
 
-class Answers(BaseHTTPRequestHandler):
+class Responses(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
@@ -40,7 +40,7 @@ class Answers(BaseHTTPRequestHandler):
 
 
 class StaleServer(ThreadingHTTPServer):
-    """Answers on a port of 127.0.0.1, which it shares with whoever lets it."""
+    """Responds on a port of 127.0.0.1, which it shares with any process that allows that."""
 
     daemon_threads = True
 
@@ -51,7 +51,7 @@ class StaleServer(ThreadingHTTPServer):
 
 @contextmanager
 def stale_server(port: int) -> Iterator[None]:
-    with StaleServer(("127.0.0.1", port), Answers) as server:
+    with StaleServer(("127.0.0.1", port), Responses) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         try:
             yield
@@ -61,7 +61,7 @@ def stale_server(port: int) -> Iterator[None]:
 
 @contextmanager
 def stale_servers(ports: Path) -> Iterator[None]:
-    """One on each port that comes to stand in the file `ports`, a little after it came."""
+    """A stale server on each port that is appended to the file `ports`, a little later."""
     over = threading.Event()
     watcher = threading.Thread(target=_serve_as_they_come, args=(ports, over), daemon=True)
     watcher.start()
@@ -80,7 +80,7 @@ def _serve_as_they_come(ports: Path, over: threading.Event) -> None:
             due.setdefault(port, time.monotonic() + STALE_AFTER_S)
         for port in [port for port, when in due.items() if port not in servers and when <= time.monotonic()]:
             try:
-                servers[port] = StaleServer(("127.0.0.1", port), Answers)
+                servers[port] = StaleServer(("127.0.0.1", port), Responses)
             except OSError:
                 continue  # the service does not share it yet
             threading.Thread(target=servers[port].serve_forever, daemon=True).start()
@@ -91,7 +91,7 @@ def _serve_as_they_come(ports: Path, over: threading.Event) -> None:
 
 @contextmanager
 def busy_loops(count: int = BUSY_LOOPS) -> Iterator[None]:
-    """So many processes that do nothing and want a processor each."""
+    """So many processes that keep a processor busy each."""
     loops = []
     try:
         for _ in range(count):
@@ -124,7 +124,7 @@ def end(processes: list) -> None:
 
 
 def await_few_closing() -> None:
-    """Waits until the connections of an earlier experiment are gone. Raises `Failed` where they do not go."""
+    """Waits until the connections of an earlier experiment are gone. Raises `Failed` if they stay."""
     until = time.monotonic() + CLOSING_PATIENCE_S
     while closing(Path("/proc/net/sockstat").read_text()) > CLOSING_MAX:
         if time.monotonic() > until:

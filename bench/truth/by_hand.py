@@ -3,7 +3,7 @@
 
 Side A is the service as it is; side B the same (--effect none), or with turns of a loop planted (--effect spin-10, by
 the calibration that planted.py made, or --spin). Service on core 0, wrk on core 1, loopback only. All rates are kept;
-what follows from them is for tables.py.
+tables.py evaluates them.
 """
 
 import argparse
@@ -59,7 +59,7 @@ def study(options: argparse.Namespace) -> None:
 
 
 def compare(env: dict, seconds: int, seed: int) -> dict:
-    """Both sides, one after the other, as a hand would."""
+    """Both sides, one after the other, as people do."""
     random.seed(seed)
     begun, (stolen, of) = time.monotonic(), steal()
     baseline = side({}, seconds)
@@ -79,7 +79,7 @@ def side(env: dict, seconds: int) -> list:
 
 
 def wrk_rate(port: int, seconds: int) -> float:
-    """Responses per second. Raises `Failed` where not all of them were good."""
+    """Responses per second. Raises `Failed` if not all were successful."""
     wrk = next(tool for tool in all_tools("proofload") if tool.name == "wrk")
     if not wrk.find():
         raise Failed(f"wrk is missing: {wrk.install}")

@@ -1,6 +1,6 @@
 """One comparison by the lab: an experiment file, `proofload run`, and what is kept of its report and record.
 
-The record goes with its temporary folder. It must not judge.
+The record is in a temporary folder and is deleted. It must not judge.
 """
 
 import json
@@ -15,15 +15,15 @@ from toml_writer import toml_text
 
 SERVICE = ROOT / "targets" / "planted"
 CONNECTIONS = 16
-# At a rate they only have to suffice: if the machine stands still for 0.1 s, each request due then wants one.
+# At a rate they only have to be enough: if the machine stops for 0.1 s, each request due then needs one.
 CONNECTIONS_AT_A_RATE = 128
-GRACE_S = 60  # beyond the budget: services stop, the report is drawn
+GRACE_S = 60  # beyond the budget: services stop, the report is made
 REPORTED = (0, 4)  # exit codes with a report: an invalid measurement has one too
 ESTIMATE = ("ratio", "low", "high", "sd_log", "blocks")
 
 
 class Variants(NamedTuple):
-    """What the service of either side has in its environment."""
+    """The environment of each side's service."""
 
     baseline: dict
     candidate: dict
@@ -45,7 +45,7 @@ def file_text(name: str, variants: Variants, effect: Effect) -> str:
 
 
 def run(proofload: str, name: str, variants: Variants, effect: Effect, seed: int) -> dict:
-    """Runs it and returns what is kept. Raises `Failed` where there is no report."""
+    """Runs it and returns what is kept. Raises `Failed` if there is no report."""
     with tempfile.TemporaryDirectory(prefix="bench-truth-") as folder:
         file, record = Path(folder) / f"{name}.toml", Path(folder) / "record"
         file.write_text(file_text(name, variants, effect))
@@ -73,7 +73,7 @@ def output_of(command: list, seconds_max: float) -> str:
 
 
 def kept(report: dict, events: Iterable[dict]) -> dict:
-    """Of a report with one comparison and of its record's events."""
+    """What is kept of a report with one comparison and of its record's events."""
     (comparison,) = report["comparisons"]
     measured = [event["slice"] for event in events if event.get("slice", {}).get("kind") == "measured"]
     exploratory = {one["metric"]: one.get("estimate") for one in comparison["exploratory"]}

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Plants faults of measurements on real services, and looks whether the checks find them and keep quiet without them.
+"""Plants faults of measurements on real services, and tests whether the checks find them, and find nothing without them.
 
 Each fault of catalogue.py is run by `proofload run` as often as asked, and its sound experiment as often as that.
-Service on core 0, client on core 1, loopback only, but for what says otherwise. What was found is for faults_table.py.
+Service on core 0, client on core 1, loopback only, unless a fault says otherwise. faults_table.py shows what was found.
 """
 
 import argparse
@@ -65,7 +65,7 @@ def implemented(proofload: str) -> list:
 
 
 def steps(chosen: dict, kinds: list, count: int, seed: int) -> list:
-    """Each fault with and without, in an order drawn for each round; those that litter come last."""
+    """Each fault with and without, in a random order in each round; those that leave something behind come last."""
     source = random.Random(seed)
     result = []
     for number in range(count):
@@ -77,7 +77,7 @@ def steps(chosen: dict, kinds: list, count: int, seed: int) -> list:
 
 
 def run(proofload: str, fault: Fault, step: Step, seed: int) -> dict:
-    """One run and what is kept of it. Raises `Failed` where it says nothing."""
+    """One run and what is kept of it. Raises `Failed` if there is no report."""
     faulty = KINDS[step.kind]
     beside.await_few_closing()
     with tempfile.TemporaryDirectory(prefix="bench-truth-") as folder:
@@ -88,14 +88,14 @@ def run(proofload: str, fault: Fault, step: Step, seed: int) -> dict:
         arguments = [proofload, "run", str(file), "--json", "--seed", str(seed), "--out", str(record)]
         planted = fault.beside if faulty else None
         with planted_beside(planted, known):
-            code, output, talk = ended(arguments, SECONDS_MAX)
+            code, output, errors = ended(arguments, SECONDS_MAX)
         left = beside.sleepers(str(known["@seconds"])) if planted == ORPHAN else None
         beside.end(left or [])
         if code == NOT_STARTED and faulty:
-            return {"findings": [[REFUSED, "void", reason(talk)]], "exit": code}
+            return {"findings": [[REFUSED, "void", reason(errors)]], "exit": code}
         if code not in REPORTED:
-            raise Failed(f"proofload ended with {code}: {talk[-500:].strip()}")
-        return {**said(output, record), "exit": code, **prevented(left)}
+            raise Failed(f"proofload ended with {code}: {errors[-500:].strip()}")
+        return {**reported(output, record), "exit": code, **prevented(left)}
 
 
 def planted_beside(what: Optional[str], known: dict) -> AbstractContextManager:
@@ -109,7 +109,7 @@ def planted_beside(what: Optional[str], known: dict) -> AbstractContextManager:
 
 
 def filled(value: object, known: dict) -> object:
-    """With what is known now: a text that is nothing but its name becomes the value itself, if that is a port."""
+    """With the known values filled in. A text that is only `@port` becomes the number."""
     if isinstance(value, dict):
         return {key: filled(one, known) for key, one in value.items()}
     if isinstance(value, list):
@@ -122,21 +122,21 @@ def filled(value: object, known: dict) -> object:
     return value
 
 
-def said(output: str, record: Path) -> dict:
-    """What the report says, with the evidence of its findings."""
+def reported(output: str, record: Path) -> dict:
+    """The report, with the evidence of its findings."""
     report, events = report_and_events(output, record)
     findings = [[finding["check"], finding["grade"], finding["evidence"]] for finding in report["findings"]]
     return {**kept(report, events), "findings": findings}
 
 
 def prevented(left: Optional[list]) -> dict:
-    """Whether what was to outlive its trial did, where something was."""
+    """Whether a process that was to outlive its trial was ended."""
     return {} if left is None else {PREVENTED: not left}
 
 
-def reason(talk: str) -> str:
-    lines = [line.strip() for line in talk.splitlines() if line.strip()]
-    return next((line for line in lines if line.startswith("error")), lines[-1] if lines else "nothing was said")
+def reason(errors: str) -> str:
+    lines = [line.strip() for line in errors.splitlines() if line.strip()]
+    return next((line for line in lines if line.startswith("error")), lines[-1] if lines else "no message")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws what faults.py found as Markdown: how many faults the checks find, and how often they speak without one.
+"""Tables of faults.py's results: how many faults the checks find, and how often they report one that is not there.
 
     python3 bench/truth/faults_table.py FILE...
 """
@@ -20,7 +20,7 @@ ALL = "all checks"
 
 
 def found_at(line: dict) -> dict:
-    """The gravest grade of each check that spoke."""
+    """The gravest grade of each check with a finding."""
     grades = {}
     for check, grade, *_ in line["findings"]:
         if check not in grades or GRADES.index(grade) < GRADES.index(grades[check]):
@@ -29,7 +29,7 @@ def found_at(line: dict) -> dict:
 
 
 def is_found(line: dict, fault: Fault) -> bool:
-    """Whether a check that is to find it did, as gravely as it should. What was prevented needs no finding."""
+    """Whether an expected check found it, as gravely as it should. What was prevented needs no finding."""
     if PREVENTED in fault.checks and line.get(PREVENTED):
         return True
     grades = found_at(line)
@@ -37,7 +37,7 @@ def is_found(line: dict, fault: Fault) -> bool:
 
 
 def alarms(line: dict, fault: Fault) -> dict:
-    """The warnings and worse of a run without the fault, but for what is true of it."""
+    """The warnings and worse of a run without the fault, except for those that are true."""
     return {check: grade for check, grade in found_at(line).items() if grade != NOTE and check not in fault.of_sound}
 
 
@@ -57,7 +57,7 @@ def fault_row(name: str, runs: Sequence[dict]) -> list:
 
 
 def others(runs: Sequence[dict], fault: Fault) -> str:
-    """What else spoke, and in how many runs if not in all. Another grade than the one expected is told as well."""
+    """Other findings, and in how many runs if not in all. A grade other than expected counts too."""
     counts = Counter(f"{check} ({grade})" for line in runs for check, grade in found_at(line).items()
                      if check not in fault.checks or GRADES.index(grade) > GRADES.index(fault.grade))
     told = [f"{what}" if count == len(runs) else f"{what} in {count}" for what, count in sorted(counts.items())]
@@ -65,7 +65,7 @@ def others(runs: Sequence[dict], fault: Fault) -> str:
 
 
 def alarms_table(lines: Sequence[dict]) -> str:
-    """A check that a sound run passes is one clean check; one that is true of it is none."""
+    """Each check of a sound run counts once, except for those that are true of it."""
     asked, fired, where, gravest = Counter(), Counter(), {}, {}
     for line in lines:
         fault = FAULTS[line["effect"]]
@@ -82,7 +82,7 @@ def alarms_table(lines: Sequence[dict]) -> str:
     rows = [ALARMS_HEADER, *[row[check] for check in row if check not in OF_THE_HOST],
             [ALL, "", shown(total) if total.of else ABSENT, f"{len(lines)} runs"]]
     rows += [[f"{check}, of the host", *row[check][1:]] for check in row if check in OF_THE_HOST]
-    notes = ["- What is said of the host may be true, and does not count as false. Notes do not count either."]
+    notes = ["- Findings about the host may be true, and do not count as false. Notes do not count either."]
     return section("Sound experiments", rows, notes)
 
 

@@ -53,7 +53,7 @@ def study(options: argparse.Namespace) -> None:
 
 
 def calibrate(proofload: str, pairs: int, seed: int) -> dict:
-    """The line that says how many turns make one per cent. Raises `Failed` where the loop is not seen."""
+    """The line that says how many turns make one per cent. Raises `Failed` if the loop costs nothing."""
     random.seed(seed)
     measured = []
     for number in range(pairs):
@@ -77,7 +77,7 @@ def calibration_of(measured: list) -> dict:
 
 
 def pair(proofload: str) -> tuple:
-    """CPU time per request without and with the loop, in slices A B B A: what the minute does hits both."""
+    """CPU time per request without and with the loop, in slices A B B A, so that drift hits both."""
     used = ([], [])
     processes = []
     try:

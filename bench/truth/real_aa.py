@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares a service with itself, by `proofload run`, many times: how often does the lab see what is not there?
+"""Compares a service with itself, by `proofload run`, many times: how often does the lab see a difference that is not there?
 
 Both variants are the same program; they differ in a variable that it does not read. Closed loop, 16 connections, six
 blocks. Service on core 0, client on core 1, loopback only.

@@ -1,4 +1,4 @@
-"""What comes from bench/engine, by name: one place that knows where it is. It must not do anything itself."""
+"""What the studies use of bench/engine. It must not do anything itself."""
 
 import sys
 from pathlib import Path

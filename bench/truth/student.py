@@ -1,4 +1,4 @@
-"""Student's t distribution and the test that people make by hand with it.
+"""Student's t distribution and the t-test that people use by hand.
 
 Pure: numbers in, numbers out.
 """
@@ -23,7 +23,7 @@ class Test(NamedTuple):
 def welch(first: Sequence[float], second: Sequence[float]) -> Test:
     """Welch's t-test of whether two means differ, the variances being what they are.
 
-    Welch, *Biometrika* 34, 1947. Each side needs two values or more. Values that do not vary at all leave no doubt.
+    Welch, *Biometrika* 34, 1947. Each side needs two values or more. Values that do not vary at all have p 0 or 1.
     """
     parts = [variance(side) / len(side) for side in (first, second)]
     difference = mean(second) - mean(first)

@@ -1,4 +1,4 @@
-"""What all studies here share: their options, steps that are kept as they come, and going on where one was left.
+"""What all studies here share: options, steps that are kept as they finish, and resuming.
 
 A file has one JSON line for each finished comparison. It must not know what is compared.
 """
@@ -19,7 +19,7 @@ FAILURES_IN_A_ROW_MAX = 3
 
 
 class Step(NamedTuple):
-    """One comparison to come. `seconds` is about how long it takes, to tell the time left."""
+    """One comparison to come. `seconds` is about how long it takes, for the time left."""
 
     kind: str
     effect: str
@@ -31,17 +31,17 @@ class Step(NamedTuple):
         return self.kind, self.effect, self.number
 
     def seed(self, base: int) -> int:
-        """The same for the same comparison of the same study, whichever were made before it."""
+        """The same for the same comparison of the same study, whatever ran before it."""
         return random.Random(f"{base} {self.key}").randrange(2**31)
 
 
 def add_options(parser: argparse.ArgumentParser, count: int, flag: str = "--count") -> None:
-    """Those that every study has."""
+    """The options of every study."""
     parser.add_argument(flag, dest="count", metavar="N", type=positive, default=count,
                         help=f"comparisons, of each effect [{count}]")
     parser.add_argument("--seed", type=int, default=20261121, help="of all that is drawn [20261121]")
     parser.add_argument("--out", metavar="FILE", type=Path, required=True,
-                        help="JSON lines are appended here; what it has already is not done again")
+                        help="JSON lines are appended here; what it already has is not repeated")
 
 
 def add_proofload(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +50,7 @@ def add_proofload(parser: argparse.ArgumentParser) -> None:
 
 
 def command(study: Callable) -> int:
-    """Runs `study()`, ends what it started when it is told to end, and turns what goes wrong into an exit code."""
+    """Runs `study()`, ends what it started on SIGTERM, and turns errors into an exit code."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         if len(os.sched_getaffinity(0)) < 2:
@@ -60,7 +60,7 @@ def command(study: Callable) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        progress("interrupted: the same command goes on where this ended\n")
+        progress("interrupted: the same command resumes here\n")
         return 130
     return 0
 
@@ -76,7 +76,7 @@ def in_rounds(kind: str, seconds: dict, count: int, seed: int) -> list:
 def conduct(file: Path, steps: list, attempt: Callable) -> None:
     """Appends what `attempt(step)` returns, a dict, for each step that the file does not have.
 
-    A step that fails is told and left for the next time. Raises `Failed` where several fail in a row.
+    A step that fails is reported and left for the next time. Raises `Failed` if several fail in a row.
     """
     have = {(line.get("kind"), line.get("effect"), line.get("number")) for line in read(file)}
     left = [step for step in steps if step.key not in have]
@@ -98,12 +98,12 @@ def conduct(file: Path, steps: list, attempt: Callable) -> None:
 
 
 def read(file: Path) -> list:
-    """The lines of a file that may not be there yet."""
+    """The lines of a file, which may not exist yet."""
     return parsed(file.read_text().splitlines()) if file.exists() else []
 
 
 def parsed(lines: Iterable[str]) -> list:
-    """One dict for each line. A line that was cut off by an interruption is left out."""
+    """One dict for each line, without a line that an interruption cut off."""
     found = []
     for line in lines:
         try:
@@ -116,7 +116,7 @@ def parsed(lines: Iterable[str]) -> list:
 def append(file: Path, line: dict) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     with open(file, "a+b") as out:
-        # What was cut off must not swallow this line, too.
+        # A line that was cut off must not swallow this one.
         end = out.seek(0, os.SEEK_END)
         if end:
             out.seek(end - 1)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws what real_aa.py, planted.py and by_hand.py found as Markdown: how often each method is wrong, and its time.
+"""Tables of what real_aa.py, planted.py and by_hand.py found: how often each method is wrong, and its time.
 
     python3 bench/truth/tables.py FILE...
 """

@@ -1,4 +1,4 @@
-"""What many comparisons say together: how often they were wrong, and whether their intervals held the truth.
+"""Summaries of many comparisons: how often they were wrong, and whether their intervals contain the truth.
 
 Pure: lines in, numbers out. It must not know a file, a clock or a table.
 """
@@ -11,7 +11,7 @@ from student import welch
 
 Z = NormalDist().inv_cdf(0.975)
 ALPHA = 0.05
-# From fewer runs their own mean is too much of one run's to be taken as the truth for it.
+# With fewer runs, one run has too much weight in the mean that stands for the truth.
 RUNS_FOR_TRUTH_MIN = 5
 BETTER, WORSE, EQUIVALENT, NONE = "better", "worse", "equivalent", "none"
 
@@ -44,7 +44,7 @@ def pooled_ratio(estimates: Sequence[Optional[dict]]) -> Optional[float]:
 
 
 def covering(estimates: Sequence[Optional[dict]], truth: Optional[float]) -> Optional[Share]:
-    """How many of the intervals hold the truth. Runs without an interval do not count."""
+    """How many of the intervals contain the truth. Runs without an interval do not count."""
     present = [one for one in estimates if one]
     if truth is None or not present:
         return None
@@ -61,7 +61,7 @@ def excluding_one(estimates: Sequence[Optional[dict]]) -> Optional[Share]:
 
 
 def by_larger_mean(line: dict, share: float = 0.0) -> str:
-    """What a line of the hand method says, if the larger mean wins, by more than `share` of the baseline's."""
+    """The verdict by hand if the larger mean wins, by more than `share` of the baseline's."""
     ratio = mean(line["candidate_rates"]) / mean(line["baseline_rates"])
     if 1 / (1 + share) <= ratio <= 1 + share:
         return NONE
@@ -76,14 +76,14 @@ def by_t_test(line: dict) -> str:
 
 
 class Wrong(NamedTuple):
-    """Of so many answers: where nothing was planted `false_difference`, else `wrong_sign` and `missed`."""
+    """Wrong verdicts: `false_difference` if nothing was planted, else `wrong_sign` and `missed`."""
 
     false_difference: Share
     wrong_sign: Share
     missed: Share
 
 
-def wrong(answers: Sequence[str]) -> Wrong:
+def wrong(verdicts: Sequence[str]) -> Wrong:
     """Every planted effect is for the worse."""
-    better, worse, n = answers.count(BETTER), answers.count(WORSE), len(answers)
+    better, worse, n = verdicts.count(BETTER), verdicts.count(WORSE), len(verdicts)
     return Wrong(Share(better + worse, n), Share(better, n), Share(n - better - worse, n))

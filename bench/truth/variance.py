@@ -1,13 +1,12 @@
 """Where the variance between identical Node processes comes from, and what each remedy buys.
 
-Two processes of one and the same service live side by side and are loaded by turns, A B B A, as in the lab. What
-differs between them though nothing was changed is the noise that every comparison has to bear. Each treatment takes
-away one thing that may cause it; where the noise falls, that was a cause.
+Two processes of the same service run side by side and are loaded in turns, A B B A, as in the lab. The difference between
+them is the noise of every comparison. Each treatment removes one possible cause; if the noise falls, it was a cause.
 
     python3 bench/truth/variance.py --proofload target/release/proofload --out variance.jsonl
     python3 bench/truth/variance_table.py variance.jsonl
 
-Appends a line for each slice as it comes, so that an interrupted study is not lost.
+Appends a line for each finished slice, so that an interrupted study is not lost.
 """
 
 import argparse
@@ -126,11 +125,11 @@ def finished(child):
         child.kill()
         child.wait()
         raise
-    if child.returncode not in (0, 4):  # one that it calls void is counted all the same
+    if child.returncode not in (0, 4):  # an invalid one counts all the same
         raise Failed(f"proofload load ended with {child.returncode}")
     said = json.loads(out)
     if said["requests"]["ok"] == 0:
-        raise Failed("the service answered nothing")
+        raise Failed("the service did not respond")
     return said["requests"]["ok_in_window"] / said["window_s"], said["requests"]["ok"]
 
 
@@ -188,7 +187,7 @@ def pair(args, name, number, out):
             first = random.randrange(2)
             order += [first, 1 - first, 1 - first, first]
         if treatment.duet:
-            # Twice as long, for each has half of the machine.
+            # Twice as long, because each has half of the machine.
             for turn in range(slices):
                 slices = measure_duet(args.proofload, processes, turn % 2 == 1, 2 * treatment.slice_s)
                 for which, slice_ in enumerate(slices):

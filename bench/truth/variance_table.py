@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws what variance.py measured: how much two processes of one service differ under each treatment.
+"""Tables of what variance.py measured: how much two processes of one service differ under each treatment.
 
     python3 bench/truth/variance_table.py FILE...
 """
@@ -47,7 +47,7 @@ class Spread(NamedTuple):
 
     @property
     def costs(self) -> tuple:
-        """Variance times time, which is the time that a comparison takes to be as sure, but for a factor."""
+        """Variance times time, proportional to the time that a comparison takes for the same precision."""
         return self.rms**2 * self.seconds, self.by_median**2 * self.seconds
 
 
@@ -68,7 +68,7 @@ def pairs_of(lines: Sequence[dict]) -> dict:
 
 
 def spread(pairs: Sequence[Pair], metric: str) -> Spread:
-    """What differs between the processes is noise, so the true log ratio is 0 and no mean is taken off."""
+    """The processes are alike, so the true log ratio is 0 and no mean is subtracted."""
     of_process, of_slice = METRICS[metric], OF_A_SLICE[metric]
     ratios = [log(of_process(pair.second) / of_process(pair.first)) for pair in pairs]
     inner = [variance([log(of_slice(one)) for one in side])

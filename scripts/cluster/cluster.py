@@ -3,18 +3,18 @@
 network namespace of its own. As root; nothing of it is left after `down`.
 
     scripts/cluster/cluster.py run -- COMMAND       all of it around a command: build, up, COMMAND, down
-    scripts/cluster/cluster.py ready                whether that takes no building first; if not, why
-    scripts/cluster/cluster.py build                the one program that it consists of, kept in the cache
-    scripts/cluster/cluster.py up [NODES]           two, if nothing is said
+    scripts/cluster/cluster.py ready                whether it is built already; if not, why
+    scripts/cluster/cluster.py build                its one program, kept in the cache
+    scripts/cluster/cluster.py up [NODES]           two by default
     scripts/cluster/cluster.py down
-    scripts/cluster/cluster.py image NAME PROGRAM   gives all nodes an image with PROGRAM as its entry point, or the one of an archive
+    scripts/cluster/cluster.py image NAME PROGRAM   gives all nodes an image with PROGRAM as its entry point, or that of an archive
     scripts/cluster/cluster.py crash N              node N is gone, as by a power cut
-    scripts/cluster/cluster.py restart N            and is there again
+    scripts/cluster/cluster.py restart N            node N is there again
     scripts/cluster/cluster.py stop-api             ends the API server; nodes and pods go on
     scripts/cluster/cluster.py start-api            starts it again
-    scripts/cluster/cluster.py restart-controllers  has controllers and scheduler look for it at once
+    scripts/cluster/cluster.py restart-controllers  lets controllers and scheduler connect to it at once
     scripts/cluster/cluster.py kubectl WORDS...     as administrator
-    scripts/cluster/cluster.py inside COMMAND       in the control plane's network, with the clients' KUBECONFIG
+    scripts/cluster/cluster.py inside COMMAND       in the control plane's network, with the clients' KUBECONFIG and kubectl
 """
 
 import fcntl
@@ -45,7 +45,7 @@ SYSCTLS = ["vm.overcommit_memory", "vm.panic_on_oom", "kernel.panic", "kernel.pa
 
 
 def main(words: list[str]) -> int:
-    """Does what the first word says."""
+    """Runs the command."""
     match words:
         case ["run", "--", *command] if command:
             return around(command)
@@ -83,7 +83,7 @@ def main(words: list[str]) -> int:
 
 
 def around(command: list[str]) -> int:
-    """Runs a command while the cluster is there. Only one at a time on a machine."""
+    """Runs a command while the cluster is up. Only one at a time on a machine."""
     if lacking := what_is_missing():
         raise Failed(lacking)
     build()
@@ -97,12 +97,21 @@ def around(command: list[str]) -> int:
 
 
 def environment() -> dict[str, str]:
-    """What a client finds its cluster by."""
-    return {**os.environ, "KUBECONFIG": str(identities.kubeconfig_of(identities.CLIENTS))}
+    """The environment by which a client finds the cluster, and its kubectl."""
+    path = f"{STATE / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
+    return {**os.environ, "PATH": path, "KUBECONFIG": str(identities.kubeconfig_of(identities.CLIENTS))}
+
+
+def give_kubectl() -> None:
+    """The cluster's own kubectl, as a command."""
+    command = STATE / "bin" / "kubectl"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec {program()} kubectl "$@"\n')
+    command.chmod(0o755)
 
 
 def ready() -> int:
-    """Whether the cluster comes up in seconds here. What is skipped otherwise is said so that nobody overlooks it."""
+    """Whether the cluster starts in seconds here. If not, the skipped tests are reported clearly."""
     lacking = what_is_missing()
     if not lacking and not program().exists():
         lacking = "its program is not built yet, which takes some ten minutes: make test-cluster"
@@ -154,6 +163,7 @@ def up(count: int) -> None:
     STATE.chmod(0o700)
     (STATE / "nodes").write_text(str(count))
     (STATE / "sysctl").write_text(run("sysctl", *SYSCTLS))
+    give_kubectl()
     network.make(count)
     identities.make(count)
     image.pause(node.PAUSE, STATE / "pause.tar")
@@ -198,7 +208,7 @@ def give_image(name: str, source: Path) -> None:
 
 
 def down() -> None:
-    """Ends everything and removes what it left. What is not there is no error."""
+    """Ends everything and removes what it left, if there is anything."""
     if not STATE.exists():
         return
     count = len(nodes())
@@ -213,7 +223,7 @@ def down() -> None:
 
 
 if __name__ == "__main__":
-    # So that what is begun is also ended.
+    # So that started processes are ended.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         sys.exit(main(sys.argv[1:]))

@@ -10,7 +10,7 @@ from processes import Failed, inside, run, start, stop
 COMPONENTS = ["scheduler", "controllers", "apiserver", "etcd"]
 API_MAX_S = 60
 ETCD = "http://127.0.0.1:2379"
-# How soon a node that is gone is known to be, and how soon its pods are given up: in tests seconds, by default minutes.
+# How soon a node counts as gone, and how soon its pods are given up: seconds in tests, minutes by default.
 NODE_GONE_S = 12
 POD_GIVEN_UP_S = 3
 
@@ -26,8 +26,8 @@ def begin(program: str) -> None:
 
 
 def start_controllers(program: str) -> None:
-    """Starts what makes of objects what they say."""
-    # Each controller with credentials of its own: some are refused what the whole program may not do.
+    """Starts the controllers and the scheduler."""
+    # Each controller with credentials of its own, because some need rights that the whole program does not have.
     start("controllers", CONTROL, [
         program, "kube-controller-manager", f"--kubeconfig={kubeconfig_of('controllers')}", "--leader-elect=false",
         "--use-service-account-credentials", f"--service-account-private-key-file={KEYS}/accounts.key",
@@ -39,7 +39,7 @@ def start_controllers(program: str) -> None:
 
 
 def start_api(program: str) -> None:
-    """Starts the API server, and waits until it answers."""
+    """Starts the API server, and waits until it responds."""
     start("apiserver", CONTROL, [
         program, "kube-apiserver", f"--etcd-servers={ETCD}", "--secure-port=6443",
         f"--advertise-address={CONTROL_ADDRESS}", f"--service-cluster-ip-range={SERVICES}",
@@ -54,18 +54,18 @@ def start_api(program: str) -> None:
 
 
 def restart_controllers(program: str) -> None:
-    """Has them look for the API server at once: after a minute without it they wait for more than another."""
+    """Lets them connect to the API server at once: after a minute without it they would wait for more than another."""
     stop(["scheduler", "controllers"])
     start_controllers(program)
 
 
 def stop_api() -> None:
-    """Ends the API server alone. What is kept is in etcd."""
+    """Ends only the API server. etcd keeps the data."""
     stop(["apiserver"])
 
 
 def wait_until_ready(program: str) -> None:
-    """Until the API server says that it is."""
+    """Waits until the API server reports that it is ready."""
     until = time.monotonic() + API_MAX_S
     while "ok" not in kubectl(program, "get", "--raw=/readyz", quiet=True):
         if time.monotonic() > until:
@@ -79,5 +79,5 @@ def kubectl(program: str, *words: str, quiet: bool = False) -> str:
 
 
 def end() -> None:
-    """Ends it. Its data is thrown away, so nobody is asked to end in good order."""
+    """Kills it: its data is deleted anyway."""
     stop(COMPONENTS, signal.SIGKILL)

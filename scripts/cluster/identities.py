@@ -1,4 +1,4 @@
-"""Who is who in the cluster: an authority, a certificate for each component and user, and kubeconfigs."""
+"""Identities in the cluster: an authority, a certificate for each component and user, and kubeconfigs."""
 
 import json
 from pathlib import Path
@@ -37,7 +37,7 @@ def make(nodes: int) -> None:
 
 
 def kubeconfig_of(name: str) -> Path:
-    """The file with which somebody is let in."""
+    """The file by which a component or a user logs in."""
     return STATE / f"{name}.kubeconfig"
 
 
@@ -59,12 +59,10 @@ def key(name: str) -> None:
 
 
 def certificate(name: str, user: str, group: str, addresses: list[str]) -> None:
-    """A key, and what the authority says of it."""
+    """A key and its certificate, signed by the authority."""
     key(name)
-    request, extensions = KEYS / f"{name}.csr", KEYS / f"{name}.ext"
-    run("openssl", "req", "-new", "-key", str(KEYS / f"{name}.key"), "-subj", f"/O={group}/CN={user}", "-out", str(request))
-    names = f"subjectAltName={','.join(addresses)}\n" if addresses else ""
-    extensions.write_text(f"keyUsage=digitalSignature\nextendedKeyUsage=clientAuth,serverAuth\n{names}")
-    run("openssl", "x509", "-req", "-in", str(request), "-CA", str(KEYS / "authority.crt"), "-CAkey",
-        str(KEYS / "authority.key"), "-CAcreateserial", "-days", "30", "-extfile", str(extensions),
-        "-out", str(KEYS / f"{name}.crt"))
+    extensions = ["basicConstraints=critical,CA:FALSE", "keyUsage=digitalSignature", "extendedKeyUsage=clientAuth,serverAuth"]
+    extensions += [f"subjectAltName={','.join(addresses)}"] if addresses else []
+    run("openssl", "req", "-x509", "-new", "-key", str(KEYS / f"{name}.key"), "-subj", f"/O={group}/CN={user}", "-days", "30",
+        "-CA", str(KEYS / "authority.crt"), "-CAkey", str(KEYS / "authority.key"),
+        *(word for extension in extensions for word in ("-addext", extension)), "-out", str(KEYS / f"{name}.crt"))

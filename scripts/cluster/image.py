@@ -1,6 +1,6 @@
-"""Container images by hand, from programs of this machine: no registry and no builder is needed.
+"""Container images from programs of this machine, without a registry or a builder.
 
-What comes out is what the Dockerfile makes, with one difference: a program that is not static brings its libraries along.
+The result is that of the Dockerfile, with one difference: a program that is not static comes with its libraries.
 """
 
 import hashlib
@@ -57,7 +57,7 @@ def renamed(name: str, image: Path, out: Path) -> None:
 
 
 def pause(name: str, out: Path) -> None:
-    """What holds a pod's namespaces: a program that sleeps, this system's own."""
+    """The image that holds a pod's namespaces: this system's `sleep`."""
     sleep = shutil.which("sleep")
     if sleep is None:
         raise Failed("sleep is missing")
@@ -65,7 +65,7 @@ def pause(name: str, out: Path) -> None:
 
 
 def stripped(program: Path, folder: Path) -> Path:
-    """The program without what only debuggers read, where there is strip: a test's is a fifth of its size then."""
+    """The program without debug information, if there is strip: a test's program is then a fifth of its size."""
     lean = folder / program.name
     if shutil.which("strip") is None or subprocess.run(["strip", "--strip-debug", "-o", lean, program]).returncode != 0:
         return program
@@ -81,7 +81,7 @@ def libraries(program: Path) -> dict[str, Path]:
 
 
 def libraries_of(listing: str) -> dict[str, Path]:
-    """What ldd's listing names."""
+    """The libraries in ldd's output."""
     paths = re.findall(r"(/\S+) \(0x", listing)
     return {path: Path(path).resolve() for path in paths}
 
@@ -96,7 +96,7 @@ def packed(files: dict[str, Path]) -> bytes:
 
 
 def add(tar: tarfile.TarFile, name: str, content: bytes, mode: int) -> None:
-    """Puts a file into an archive; nobody's and of no date."""
+    """Puts a file into an archive, without owner and date."""
     member = tarfile.TarInfo(name)
     member.size, member.mode = len(content), mode
     tar.addfile(member, io.BytesIO(content))

@@ -9,7 +9,7 @@ from processes import inside, run
 
 
 def make(nodes: int) -> None:
-    """Makes the namespaces of so many nodes and the roads between them."""
+    """Makes the namespaces of so many nodes and the routes between them."""
     run("ip", "netns", "add", CONTROL)
     ip(CONTROL, "link set lo up")
     ip(CONTROL, "link add nodes type bridge")
@@ -33,23 +33,23 @@ def make(nodes: int) -> None:
 
 
 def forward(own: str) -> None:
-    """Has a node pass on what is for its pods, and show it to the rules of Services on the way from pod to pod."""
+    """Lets a node forward to its pods, and apply the rules of Services between pods."""
     run(*inside(own, ["sysctl", "-qw", "net.ipv4.ip_forward=1"]))
     run(*inside(own, ["sysctl", "-qw", "net.bridge.bridge-nf-call-iptables=1"]), quiet=True)
 
 
 def unplug(number: int) -> None:
-    """Takes a node off the network: nothing comes from it any more, not even the end of its connections."""
+    """Takes a node off the network: nothing comes from it, not even the end of its connections."""
     ip(CONTROL, f"link set node{number} down")
 
 
 def plug_in(number: int) -> None:
-    """The other way."""
+    """Puts a node back on the network."""
     ip(CONTROL, f"link set node{number} up")
 
 
 def remove(nodes: int) -> None:
-    """Removes the namespaces, and with them all that is in them."""
+    """Removes the namespaces with everything in them."""
     for name in [CONTROL, *(namespace(number) for number in range(1, nodes + 1))]:
         run("ip", "netns", "delete", name, quiet=True)
 

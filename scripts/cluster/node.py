@@ -20,7 +20,7 @@ CONTAINERD_MAX_S = 15
 
 
 def begin(number: int, program: str) -> None:
-    """Starts a node, which tells the control plane of itself."""
+    """Starts a node, which registers with the control plane."""
     folder(number).mkdir(parents=True, exist_ok=True)
     make_control_groups(number)
     write_containerd(number)
@@ -30,18 +30,18 @@ def begin(number: int, program: str) -> None:
 
 
 def start_containerd(number: int) -> None:
-    """Starts what runs containers, and waits for its socket to answer."""
+    """Starts containerd, and waits until it responds."""
     own = folder(number)
     start(f"containerd{number}", namespace(number), ["containerd", "--config", str(own / "containerd.toml")])
     until = time.monotonic() + CONTAINERD_MAX_S
     while subprocess.run([*ctr(number), "version"], capture_output=True).returncode != 0:
         if time.monotonic() > until:
-            raise Failed(f"containerd does not answer: {STATE}/logs/containerd{number}.log")
+            raise Failed(f"containerd does not respond: {STATE}/logs/containerd{number}.log")
         time.sleep(0.1)
 
 
 def start_kubelet(number: int, program: str) -> None:
-    """Starts what has pods run, and what leads Services to them."""
+    """Starts the kubelet and kube-proxy."""
     own, name = folder(number), node_name(number)
     start(f"kubelet{number}", namespace(number), [
         program, "kubelet", f"--config={own}/kubelet.json", f"--kubeconfig={kubeconfig_of(name)}",
@@ -60,14 +60,14 @@ def ctr(number: int) -> list[str]:
 
 
 def crash(number: int) -> None:
-    """Takes a node away as a power cut does: nobody hears of it, and nothing on it goes on."""
+    """Ends a node as a power cut does: it sends nothing more, and nothing on it runs."""
     network.unplug(number)
     stop([f"kubelet{number}", f"proxy{number}", f"containerd{number}"], signal.SIGKILL)
     kill_containers(number)
 
 
 def end(number: int) -> None:
-    """Ends all that a node is."""
+    """Ends everything of a node."""
     stop([f"kubelet{number}", f"proxy{number}"])
     kill_containers(number)
     stop([f"containerd{number}"])
@@ -88,7 +88,7 @@ def remove_group(group: Path) -> None:
 
 
 def kill_containers(number: int) -> None:
-    """Ends every process in the node's control group, and then the shims, which serve its containerd and nobody else's."""
+    """Ends every process in the node's control group, and then the shims of its containerd."""
     for _ in range(3):
         groups = [root / namespace(number) for root in control_group_roots()]
         lists = [path for group in groups for path in group.rglob("cgroup.procs")]
@@ -106,7 +106,7 @@ def is_shim(command_line: str, socket: str) -> bool:
 
 
 def read(path: Path) -> str:
-    """What a file of the kernel's says; nothing if it is gone."""
+    """The content of a kernel file; empty if it is gone."""
     try:
         return path.read_text()
     except OSError:
@@ -121,7 +121,7 @@ def unmount(below: Path) -> None:
 
 
 def control_group_roots() -> list[Path]:
-    """One for all controllers, or in version 1 one for each."""
+    """One for all controllers, or in cgroup version 1 one for each."""
     if (CGROUPS / "cgroup.controllers").exists():
         return [CGROUPS]
     # Some names are links to others, such as cpu to cpu,cpuacct.
@@ -147,7 +147,7 @@ def write_containerd(number: int) -> None:
                        "ranges": [[{"subnet": pod_network(number)}]]}}
     conflist = {"cniVersion": "0.4.0", "name": "pods", "plugins": [bridge]}
     (own / "cni" / "pods.conflist").write_text(json.dumps(conflist, indent=1))
-    # Without CAP_SYS_RESOURCE nobody may make a process less likely to be killed for its memory than we are.
+    # Without CAP_SYS_RESOURCE a process cannot get a lower OOM score than its parent.
     (own / "containerd.toml").write_text(f"""\
 version = 2
 root = "{own}/containers"
@@ -179,7 +179,7 @@ def write_kubelet(number: int) -> None:
         "authentication": {"anonymous": {"enabled": False}, "webhook": {"enabled": True},
                            "x509": {"clientCAFile": f"{KEYS}/authority.crt"}},
         "authorization": {"mode": "Webhook"}, "localStorageCapacityIsolation": False, "maxPods": PODS_MAX,
-        # Nothing is thrown out here because a machine that tests is full.
+        # A full disk or memory on the testing machine must not evict pods.
         "imageGCHighThresholdPercent": 100,
         "evictionHard": {what: "0%" for what in
                          ["memory.available", "nodefs.available", "nodefs.inodesFree", "imagefs.available"]},
@@ -191,7 +191,7 @@ def write_kubelet(number: int) -> None:
         "clientConnection": {"kubeconfig": str(kubeconfig_of("proxy"))}, "hostnameOverride": name,
         "clusterCIDR": "10.83.0.0/16", "bindAddress": address(number), "healthzBindAddress": "",
         "metricsBindAddress": "127.0.0.1:10249",
-        # The table of connections belongs to the whole machine, and keeps its limits.
+        # The connection table belongs to the whole machine, whose limits stay.
         "conntrack": {"maxPerCore": 0, "min": 0, "tcpEstablishedTimeout": "0s", "tcpCloseWaitTimeout": "0s"},
     }
     (own / "proxy.json").write_text(json.dumps(proxy, indent=1))

@@ -1,4 +1,4 @@
-"""Where everything of the test cluster is: its folder, its cache, its addresses."""
+"""Folders, cache and addresses of the test cluster."""
 
 import os
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""Programs that outlive the script that started them, and are ended by their id alone.
+"""Programs that outlive the script that started them, and are ended by their id.
 
-An id is kept with the time at which its process began, so that one which the kernel gave to another since is let be.
+An id is kept with the start time of its process, so that a later process with the same id is left alone.
 """
 
 import os
@@ -23,7 +23,7 @@ def inside(namespace: str, command: list[str]) -> list[str]:
 
 
 def start(name: str, namespace: str, command: list[str]) -> None:
-    """Starts a program; what it says is in a log of its name."""
+    """Starts a program; its output goes to a log of its name."""
     IDS.mkdir(parents=True, exist_ok=True)
     LOGS.mkdir(parents=True, exist_ok=True)
     with open(LOGS / f"{name}.log", "ab") as log:
@@ -33,7 +33,7 @@ def start(name: str, namespace: str, command: list[str]) -> None:
 
 
 def stop(names: list[str], first: signal.Signals = signal.SIGTERM) -> None:
-    """Ends programs: asks them all, waits, and ends those that are left."""
+    """Ends programs: sends all a signal, waits, and kills those that are left."""
     ids = {name: identity(name) for name in names}
     tell([pid for pid in ids.values() if pid], first)
     until = time.monotonic() + PATIENCE_S
@@ -45,7 +45,7 @@ def stop(names: list[str], first: signal.Signals = signal.SIGTERM) -> None:
 
 
 def identity(name: str) -> int | None:
-    """The id of a program of ours that still runs."""
+    """The id of a program that this module started and that still runs."""
     try:
         pid, start_ticks = (IDS / name).read_text().split()
     except FileNotFoundError:
@@ -54,7 +54,7 @@ def identity(name: str) -> int | None:
 
 
 def tell(pids: list[int], what: signal.Signals) -> None:
-    """Sends a signal to those that are still there."""
+    """Sends a signal to those that still run."""
     for pid in pids:
         try:
             os.kill(pid, what)
@@ -72,7 +72,7 @@ def began(pid: int) -> str | None:
 
 
 def run(*command: str, quiet: bool = False) -> str:
-    """Runs a command to its end and gives its output; an error if it fails, unless `quiet`."""
+    """Runs a command to its end and returns its output. Raises `Failed` if it fails, unless `quiet`."""
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0 and not quiet:
         raise Failed(f"{' '.join(command)}: {done.stderr.strip() or done.stdout.strip() or done.returncode}")
@@ -80,4 +80,4 @@ def run(*command: str, quiet: bool = False) -> str:
 
 
 class Failed(Exception):
-    """Something that has to be told, and ends the script."""
+    """An error that ends the script with a message."""

@@ -1,8 +1,8 @@
 'use strict';
 
-// A log-in service as many are: a password is hashed for each request, by the call that blocks (/auth) or by the one that does not
-// (/auth2), and /ping is what else such a service has to answer. It reads PORT, HOST and KEEP_ALIVE_S. It is there to be measured: a real
-// service must not take passwords in a query string, which ends up in every log on the way.
+// A common log-in service: it hashes a password for each request, by the call that blocks (/auth) or by the one that does not (/auth2).
+// /ping stands for everything else that such a service does. It reads PORT, HOST and KEEP_ALIVE_S. It is only there to be measured: a
+// real service must not take passwords in a query string, which ends up in every log on the way.
 
 const express = require('express');
 const { addUser, checkAsync, checkSync } = require('./users');
@@ -20,8 +20,7 @@ app.get('/healthz', (req, res) => {
   res.sendStatus(200);
 });
 
-// Requests to the three routes that get load, which this process has answered or begun to: what a load generator's own
-// count is checked against.
+// Requests to the three routes under load that this process has received, to check a load generator's own count.
 app.get('/count', (req, res) => {
   res.json({ requests });
 });
@@ -58,11 +57,11 @@ const server = app.listen(Number(process.env.PORT ?? 3000), HOST, (error) => {
   console.log(`listening on http://${HOST}:${server.address().port}`);
 });
 
-// After so long without a request Node closes a connection, 5 s if nobody says otherwise. A busy event loop counts time in
-// which a request lay unread, and then resets the connection.
+// After this time without a request Node closes a connection; 5 s by default. A busy event loop also counts the time in which
+// a request is not yet read, and then resets the connection.
 if (process.env.KEEP_ALIVE_S) server.keepAliveTimeout = Number(process.env.KEEP_ALIVE_S) * 1000;
 
-// Requests under way are finished; connections that a client keeps open are cut after the grace.
+// Requests under way are finished; connections that are still open after the grace period are closed.
 process.once('SIGTERM', () => {
   server.close();
   setTimeout(() => server.closeAllConnections(), STOP_GRACE_MS).unref();

@@ -1,6 +1,6 @@
 'use strict';
 
-// The document that the API answers: a product catalogue, the same in every process and on every machine, whose
+// The document that the API returns: a product catalogue, the same in every process and on every machine, whose
 // JSON text has an exact size. Nothing here looks at the clock, the environment or real randomness.
 
 // The size of the response in a public comparison of Express configurations, so that results can be set beside it.

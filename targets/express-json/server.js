@@ -1,7 +1,7 @@
 'use strict';
 
-// A JSON API as small as they come: one document, built at start, serialised by Express for each request.
-// It reads PORT, HOST and COMPRESSION; what NODE_ENV changes is what Express itself makes of it.
+// A minimal JSON API: one document, built at start, serialised by Express for each request. It reads PORT, HOST and
+// COMPRESSION; only Express itself reads NODE_ENV.
 
 const { constants } = require('node:zlib');
 const compression = require('compression');
@@ -38,7 +38,7 @@ app.get('/healthz', (req, res) => {
   res.sendStatus(200);
 });
 
-// Requests to `/` that this process has answered or begun to: what a load generator's own count is checked against.
+// Requests to `/` that this process has received, to check a load generator's own count.
 app.get('/count', (req, res) => {
   res.json({ requests });
 });
@@ -48,13 +48,13 @@ const server = app.listen(Number(process.env.PORT ?? 3000), HOST, (error) => {
   console.log(`listening on http://${HOST}:${server.address().port}`);
 });
 
-// Requests under way are finished; connections that a client keeps open are cut after the grace.
+// Requests under way are finished; connections that are still open after the grace period are closed.
 process.once('SIGTERM', () => {
   server.close();
   setTimeout(() => server.closeAllConnections(), STOP_GRACE_MS).unref();
 });
 
-// The value that a variable names, of which the first is the default. A slip of the pen must not be measured as that.
+// The value that a variable names; the first is the default. A typing error must not be measured as the default.
 function chosen(variable, values) {
   const name = process.env[variable] ?? Object.keys(values)[0];
   if (Object.hasOwn(values, name)) return values[name];

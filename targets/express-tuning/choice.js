@@ -2,7 +2,7 @@
 
 // Reads a switch from the environment. It must not know which switches there are.
 
-/** The value that `variable` names, of which the first is the default. A slip of the pen must not be measured as that. */
+/** The value that `variable` names; the first is the default. A typing error must not be measured as the default. */
 function chosen(variable, values) {
   const name = process.env[variable] ?? Object.keys(values)[0];
   if (Object.hasOwn(values, name)) return values[name];

@@ -1,6 +1,6 @@
 'use strict';
 
-// COMPRESSION: whether, and how hard, responses are compressed. Gives middleware and nothing else.
+// COMPRESSION: whether and how hard responses are compressed. Returns middleware.
 
 const { constants } = require('node:zlib');
 const compression = require('compression');
@@ -8,7 +8,7 @@ const { chosen } = require('./choice');
 
 /**
  * By default gzip at zlib's level 6 and Brotli at 4. `level: 9`, which is often written for "best", leaves Brotli at 4; here
- * `best` is the top of either scale, 9 and 11. Which of the two is used is for the client's Accept-Encoding to say.
+ * `best` is the top of both scales, 9 and 11. The client's Accept-Encoding decides which of the two is used.
  */
 const compressor = () =>
   chosen('COMPRESSION', {

@@ -1,12 +1,12 @@
 'use strict';
 
-// LOGGER: a line on standard output for each request that was answered, by whom, or none. Gives middleware and nothing else.
+// LOGGER: which logger writes a line to standard output for each response, or none. Returns middleware.
 
 const pino = require('pino');
 const { chosen } = require('./choice');
 
-// console.log writes each line before it returns. pino would, too: asked for as its guide has it for speed, it gathers 4 KB
-// and writes them when the event loop gets to it. What is gathered is written before the process ends.
+// console.log writes each line before it returns, and so does pino by default. With the settings that its guide gives for
+// speed it buffers 4 KB and writes them later. The rest of the buffer is written before the process ends.
 const ASYNCHRONOUS = { dest: 1, minLength: 4096, sync: false };
 
 const LOGGERS = {

@@ -1,8 +1,8 @@
 'use strict';
 
 // A station's departures as JSON (/) and as a page (/page), with the items of a tuning check-list as switches: NODE_ENV,
-// COMPRESSION=off|default|best, WORK=none|sync|async, LOGGER=none|console|pino; besides, PORT and HOST. Processes and proxies
-// are for whoever starts it.
+// COMPRESSION=off|default|best, WORK=none|sync|async, LOGGER=none|console|pino; also PORT and HOST. Whoever starts it
+// chooses processes and proxies.
 
 const path = require('node:path');
 const express = require('express');
@@ -25,7 +25,7 @@ app.get('/healthz', (req, res) => {
   res.sendStatus(200);
 });
 
-// Requests to `/` and `/page` that this process has answered or begun to: what a load generator's own count is checked against.
+// Requests to `/` and `/page` that this process has received, to check a load generator's own count.
 app.get('/count', (req, res) => {
   res.json({ requests });
 });
@@ -51,7 +51,7 @@ const server = app.listen(Number(process.env.PORT ?? 3000), HOST, (error) => {
   console.log(`listening on http://${HOST}:${server.address().port}`);
 });
 
-// Requests under way are finished; connections that a client keeps open are cut after the grace.
+// Requests under way are finished; connections that are still open after the grace period are closed.
 process.once('SIGTERM', () => {
   server.close();
   setTimeout(() => server.closeAllConnections(), STOP_GRACE_MS).unref();

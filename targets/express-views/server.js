@@ -32,7 +32,7 @@ app.get('/healthz', (req, res) => {
   res.sendStatus(200);
 });
 
-// Requests to `/` that this process has answered or begun to: what a load generator's own count is checked against.
+// Requests to `/` that this process has received, to check a load generator's own count.
 app.get('/count', (req, res) => {
   res.json({ requests });
 });
@@ -42,7 +42,7 @@ const server = app.listen(Number(process.env.PORT ?? 3000), '127.0.0.1', (error)
   console.log(`listening on http://127.0.0.1:${server.address().port}`);
 });
 
-// Requests under way are finished; connections that a client keeps open are cut after the grace.
+// Requests under way are finished; connections that are still open after the grace period are closed.
 process.once('SIGTERM', () => {
   server.close();
   setTimeout(() => server.closeAllConnections(), STOP_GRACE_MS).unref();

@@ -1,20 +1,20 @@
 'use strict';
 
-// The faults, each switched on by a variable and off without it. It must not listen or answer.
+// The faults, each switched on by a variable. It must not listen or respond.
 //
-//   BODY_BYTES      length of the answer; 1,000 without it
-//   LETTER          what the answer consists of; x without it
-//   ERROR_SHARE     share of the answers with status 500, drawn at random
-//   DELAY_MS        time that each answer waits without using a processor
-//   DELAY_WORKER    the worker of a cluster whose answers wait, by its number from 1; all without it
+//   BODY_BYTES      length of the response; 1,000 by default
+//   LETTER          what the response consists of; x by default
+//   ERROR_SHARE     share of the responses with status 500, at random
+//   DELAY_MS        time that each response waits without using a processor
+//   DELAY_WORKER    the worker of a cluster whose responses wait, by its number from 1; all by default
 //   CLOSE_AFTER     requests after which a connection is closed
-//   BACKLOG         connections that may wait in line for accept()
+//   BACKLOG         connections that may wait for accept()
 //   LEAK_BYTES      what the process keeps of each request
 //   SLOW_REQUESTS   so many of its first requests cost more
-//   DRIFT_SINCE     time in milliseconds since 1970 from which on requests cost more with every second
-//   FIRST_FILE      of two processes the first, which makes this file, is slow; the second takes the file away
-//   BUSY_SHARE      share of a core that it uses without a request
-//   ORPHAN_S        seconds that a child in a session of its own sleeps, whatever becomes of us
+//   DRIFT_SINCE     time in milliseconds since 1970; from then on requests cost more with every second
+//   FIRST_FILE      of two processes the first is slow and makes this file; the second removes it
+//   BUSY_SHARE      share of a core that it uses without any request
+//   ORPHAN_S        seconds that a child in a session of its own sleeps, also after this process has ended
 //   CRASH_AFTER_MS  time from its first request until worker 1 of a cluster ends
 
 const { spawn } = require('node:child_process');
@@ -22,7 +22,7 @@ const cluster = require('node:cluster');
 const fs = require('node:fs');
 const { turn } = require('../spin');
 
-// 50,000 turns take some 0.1 ms, a few times what a request costs otherwise.
+// 50,000 turns take about 0.1 ms, a few times what a request costs otherwise.
 const SLOW_TURNS = 50_000;
 const FIRST_TURNS = 20_000;
 const DRIFT_TURNS_PER_S = 2000;
@@ -45,17 +45,17 @@ const kept = [];
 const requestsOf = new WeakMap();
 let requests = 0;
 
-/** Whatever happens without a request. */
+/** The faults that need no request. */
 function begin() {
   const busyMs = number('BUSY_SHARE') * BUSY_EVERY_MS;
   if (busyMs > 0) setInterval(() => spinUntil(performance.now() + busyMs), BUSY_EVERY_MS).unref();
   if (process.env.ORPHAN_S) spawn('sleep', [process.env.ORPHAN_S], { detached: true, stdio: 'ignore' }).unref();
 }
 
-/** What a request does beside being answered. */
+/** The faults of each request. */
 function onRequest() {
   requests += 1;
-  // Filled, or the kernel would never give the pages.
+  // Filled, because the kernel maps no page before it is written.
   if (leakBytes > 0) kept.push(Buffer.alloc(leakBytes, 1));
   const crashes = requests === 1 && crashAfterMs > 0 && cluster.worker?.id === 1;
   if (crashes) setTimeout(() => process.exit(1), crashAfterMs).unref();
@@ -64,8 +64,8 @@ function onRequest() {
   turn(slow + drifted + (isFirst ? FIRST_TURNS : 0));
 }
 
-/** Status, header fields and body of the next answer on a connection. */
-function answerOn(socket) {
+/** Status, headers and body of the next response on a connection. */
+function responseOn(socket) {
   const headers = { 'Content-Type': 'text/plain', 'Content-Length': body.length };
   const count = (requestsOf.get(socket) ?? 0) + 1;
   if (closeAfter > 0) requestsOf.set(socket, count);
@@ -88,4 +88,4 @@ function spinUntil(end) {
   while (performance.now() < end) turn(1000);
 }
 
-module.exports = { answerOn, begin, delayMs, listening, onRequest };
+module.exports = { responseOn, begin, delayMs, listening, onRequest };

@@ -1,12 +1,12 @@
 'use strict';
 
-// A plain service of node:http into which faults of a measurement can be planted, for the study of whether they are
-// found. Without a variable it has none, and it must not have one that faults.js does not name.
+// A plain node:http service into which faults of a measurement can be planted, for the study of whether the checks find
+// them. Without a variable it has no fault, and it must not have one that faults.js does not name.
 //
 //   PORT, HOST  where it listens
 
 const http = require('node:http');
-const { answerOn, begin, delayMs, listening, onRequest } = require('./faults');
+const { responseOn, begin, delayMs, listening, onRequest } = require('./faults');
 
 const STOP_GRACE_MS = 1000;
 const HEALTH = { status: 200, headers: { 'Content-Length': 2 }, body: 'OK' };
@@ -15,9 +15,9 @@ function handle(req, res) {
   req.resume();
   if (req.url === '/healthz') return send(res, HEALTH);
   onRequest();
-  const answer = answerOn(req.socket);
-  if (delayMs > 0) return setTimeout(() => send(res, answer), delayMs);
-  return send(res, answer);
+  const response = responseOn(req.socket);
+  if (delayMs > 0) return setTimeout(() => send(res, response), delayMs);
+  return send(res, response);
 }
 
 function send(res, { status, headers, body }) {
@@ -32,9 +32,9 @@ server.listen({ port: Number(PORT), host: HOST, ...listening }, () => {
 });
 begin();
 
-// Requests under way are finished; connections that a client keeps open are cut after the grace.
+// Requests under way are finished; connections that are still open after the grace period are closed.
 process.once('SIGTERM', () => {
-  // As a worker of a cluster it is held by the channel to the primary, too.
+  // The channel to the primary would keep a worker of a cluster alive.
   server.close(() => process.disconnect?.());
   setTimeout(() => server.closeAllConnections(), STOP_GRACE_MS).unref();
 });

@@ -24,16 +24,15 @@ app.get('/healthz', (req, res) => {
   res.sendStatus(200);
 });
 
-// Requests to the data routes that this process has answered or begun to: what a load generator's own count is checked
-// against.
+// Requests to the data routes that this process has received, to check a load generator's own count.
 app.get('/count', (req, res) => {
   res.json({ requests });
 });
 
-// A source that cannot be read fails its request and nothing else. Express knows an error handler by its four
+// A source that cannot be read fails its request and nothing else. Express recognises an error handler by its four
 // parameters.
 app.use((error, req, res, next) => {
-  if (res.destroyed) return; // the client has gone, and the reading was stopped because of that
+  if (res.destroyed) return; // the client is gone, which stopped the reading
   const code = error.code ?? error.name;
   console.error(`${req.originalUrl}: ${code}: ${error.message}`);
   if (res.headersSent) {

@@ -12,7 +12,7 @@ const { zipcodeRecords } = require('./sets/zipcodes');
 const USAGE = 'usage: node generate.js FOLDER [--bytes 2GB]   (a number, or one with kB, MB or GB; at least 2)';
 const UNITS = { '': 1, kB: 1e3, MB: 1e6, GB: 1e9 };
 const BYTES_MIN = '[]'.length;
-const PIECE_BYTES = 1 << 20; // long enough that calls cost nothing, and still nothing beside the file
+const PIECE_BYTES = 1 << 20; // long enough that calls cost little, and small beside the file
 const EXIT_USAGE = 2;
 
 async function main() {
@@ -69,7 +69,7 @@ function* pieces(texts) {
   yield piece;
 }
 
-// Each piece is on its way to the disk before the next one is made: a slow disk slows us and fills no memory.
+// Each piece is written before the next one is made: a slow disk slows this down and fills no memory.
 async function writeWhole(file, texts) {
   const part = `${file}.part`;
   let written = 0;

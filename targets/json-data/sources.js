@@ -1,13 +1,12 @@
 'use strict';
 
-// Where JSON comes from: a file or a URL, each as a stream of bytes and as one value. Nothing here looks at what the
-// JSON says.
+// Where JSON comes from: a file or a URL, each as a stream of bytes and as one value. It must not look into the JSON.
 
 const fs = require('node:fs');
 const http = require('node:http');
 const { json } = require('node:stream/consumers');
 
-/** The file at `path`: `open(signal)` promises an async iterable of its bytes, `json(signal)` what it says. */
+/** The file at `path`: `open(signal)` promises an async iterable of its bytes, `json(signal)` its value. */
 function fileSource(path) {
   return {
     open: async (signal) => fs.createReadStream(path, { signal }),
@@ -34,7 +33,7 @@ function get(url, signal) {
       if (response.statusCode === 200) {
         resolve(response);
       } else {
-        response.resume(); // or its connection would stay taken
+        response.resume(); // or its connection would not become free
         reject(new Error(`${url} answered ${response.statusCode}`));
       }
     });

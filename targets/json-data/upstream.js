@@ -1,16 +1,15 @@
 'use strict';
 
-// The service that the application reads from over the network: the data sets as they lie in the folder DATA, sent from
-// the disk piece by piece. It is plain Node and frugal, so that it adds little to what is measured of the application. It
-// reads HOST and PORT.
+// The service that the application reads from over the network: the data sets in the folder DATA, sent from the disk piece
+// by piece. It is plain Node and cheap, so that it adds little to the cost of the application. It reads HOST and PORT.
 
 const fs = require('node:fs');
 const http = require('node:http');
 const path = require('node:path');
 
 const STOP_GRACE_MS = 1000;
-// Longer than clients keep a connection that they do not use. Who closes first must be the client, or a request is sent
-// on a connection that is just being closed.
+// Longer than clients keep an idle connection. The client must close first, or it sends a request over a connection that is
+// just being closed.
 const KEEP_ALIVE_MS = 65_000;
 const PIECE_BYTES = 1 << 16;
 const DOCUMENTS = new Set(['/small.json', '/large.json']);
@@ -32,8 +31,8 @@ const server = http.createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (req, res)
   }
 });
 
-// One buffer serves the whole of an answer, so that two gigabytes leave no garbage: a stream would make a new buffer for
-// each piece, and tens of megabytes of them before they are collected.
+// One buffer for the whole response, so that two gigabytes leave no garbage: a stream would allocate a buffer for each piece,
+// tens of megabytes before they are collected.
 async function send(file, res) {
   const handle = await fs.promises.open(file);
   try {
@@ -59,10 +58,10 @@ function sent(bytes, res) {
 }
 
 function fail(error, res) {
-  if (res.destroyed) return; // the client has gone
+  if (res.destroyed) return; // the client is gone
   console.error(error.message);
   if (res.headersSent) {
-    res.destroy(); // an answer that breaks off must not look like a whole one
+    res.destroy(); // a response that is cut off must not look whole
   } else {
     res.writeHead(500).end();
   }
@@ -73,7 +72,7 @@ server.listen(Number(process.env.PORT ?? 3001), process.env.HOST ?? '127.0.0.1',
   console.log(`listening on http://${address}:${port}`);
 });
 
-// Requests under way are finished; connections that a client keeps open are cut after the grace.
+// Requests under way are finished; connections that are still open after the grace period are closed.
 process.once('SIGTERM', () => {
   server.close();
   setTimeout(() => server.closeAllConnections(), STOP_GRACE_MS).unref();

@@ -1,7 +1,7 @@
 'use strict';
 
-// The service that a proxy stands before: node:http alone, and a response of 13 bytes, so that whatever a proxy adds is
-// large beside it. It must not do anything that would hide a proxy's cost, neither work of its own nor a log.
+// The service behind the proxies: node:http alone, and a response of 13 bytes, so that the cost of a proxy is large beside
+// it. It must not do anything that would hide a proxy's cost, neither work of its own nor a log.
 //
 //   PORT, HOST  where it listens
 
@@ -10,13 +10,13 @@ const http = require('node:http');
 const BODY = Buffer.from('Hello, world!');
 const STOP_GRACE_MS = 1000;
 
-// Longer than any proxy keeps a connection to us: who closes first must be the one that sends requests, for else a
-// request may be under way to a connection that is just being closed, and is lost.
+// Longer than any proxy keeps a connection to us. The proxy must close first, or a request is lost that it sends over a
+// connection that is just being closed.
 const KEEP_ALIVE_MS = 65_000;
 
 let requests = 0;
 
-function answer(res, body) {
+function respond(res, body) {
   res.writeHead(200, { 'Content-Type': 'text/plain', 'Content-Length': body.length });
   res.end(body);
 }
@@ -31,10 +31,10 @@ function handle(req, res) {
   switch (req.url) {
     case '/':
       requests += 1;
-      return answer(res, BODY);
+      return respond(res, BODY);
     case '/healthz':
-      return answer(res, Buffer.from('OK'));
-    // Requests to `/` that this process has answered: what a load generator's own count is checked against.
+      return respond(res, Buffer.from('OK'));
+    // Requests to `/` that this process has responded to, to check a load generator's own count.
     case '/count':
       return count(res);
     default:
@@ -49,9 +49,9 @@ server.listen({ port: Number(PORT), host: HOST, backlog: 4096 }, () => {
   console.log(`listening on http://${HOST}:${server.address().port}`);
 });
 
-// Requests under way are finished; connections that a client keeps open are cut after the grace.
+// Requests under way are finished; connections that are still open after the grace period are closed.
 process.once('SIGTERM', () => {
-  // As a worker of a cluster it is held by the channel to the primary, too.
+  // The channel to the primary would keep a worker of a cluster alive.
   server.close(() => process.disconnect?.());
   setTimeout(() => server.closeAllConnections(), STOP_GRACE_MS).unref();
 });

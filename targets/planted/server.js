@@ -1,9 +1,9 @@
 'use strict';
 
-// An Express service into which a difference can be planted, for the tests of whether it is found:
+// An Express service into which a difference can be planted, for tests of whether it is found:
 //   SPIN        turns of a loop that each request costs beside its work
-//   DELAY_MS    time that each answer waits without using a processor
-//   TAIL_SHARE  share of the answers that wait TAIL_MS, drawn at random
+//   DELAY_MS    time that each response waits without using a processor
+//   TAIL_SHARE  share of the responses that wait TAIL_MS, at random
 //   HOLD_MB     memory that the process holds from its start
 
 const express = require('express');
@@ -16,7 +16,7 @@ const delayMs = number('DELAY_MS');
 const tailShare = number('TAIL_SHARE');
 const tailMs = number('TAIL_MS');
 
-// Filled, or the kernel would never give the pages.
+// Filled, because the kernel maps no page before it is written.
 const held = Array.from({ length: number('HOLD_MB') }, () => Buffer.alloc(1 << 20, 1));
 
 const orders = Array.from({ length: 20 }, (_, index) => ({

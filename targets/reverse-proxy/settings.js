@@ -1,7 +1,7 @@
 'use strict';
 
-// The environment as checked settings. A value that cannot be meant stops the start, with the variable, the value and
-// the limit in the message. It must not open anything.
+// The environment as checked settings. An invalid value prevents the start, with the variable, the value and the limit in
+// the message. It must not open anything.
 //
 //   PORT, HOST           where it listens                                            3000, 127.0.0.1
 //   PREFIX               the path whose requests are forwarded, without it           /api
@@ -9,10 +9,10 @@
 //   CONNECTIONS          to the origin, at most: further requests wait for one       256
 //   IDLE_TIMEOUT_MS      until one is closed that no request needs                   4000
 //   CONNECT_TIMEOUT_MS   until the origin accepts a connection                       5000
-//   RESPONSE_TIMEOUT_MS  between two signs of life of the origin                     60000
-//   CLIENT_TIMEOUT_MS    between two signs of life of a client                       75000
-//   HEAD_BYTES           of a request or a response before its body                  16384
-//   REUSE_PORT           1: each process accepts for itself (Node.js 23.1, Linux)    0
+//   RESPONSE_TIMEOUT_MS  without a byte from the origin                              60000
+//   CLIENT_TIMEOUT_MS    without a byte on a client's connection                     75000
+//   HEAD_BYTES           of a request or a response, without its body                16384
+//   REUSE_PORT           1: each process accepts by itself (Node.js 23.1, Linux)     0
 
 const REUSE_PORT_SINCE = [23, 1];
 
@@ -41,7 +41,7 @@ function readNumber(env, name, preset, min, max) {
   return value;
 }
 
-// Without a path of its own: then no target, whatever it has of `..`, leaves what the origin offers to everyone.
+// Without a path: so no `..` in a request can reach more than the origin offers to everyone.
 function readOrigin(text) {
   const match = /^http:\/\/(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+)(?::(\d{1,5}))?\/?$/.exec(text ?? '');
   if (match === null) throw new SettingError(`ORIGIN: ${text ?? 'missing'}, want http://HOST:PORT and no path`);

@@ -137,7 +137,10 @@ export function judgedTable(groups: readonly (readonly [heading: string | null, 
     'table',
     { class: 'judged', role: 'table' },
     element('thead', {}, element('tr', {}, ...heads.map((name) => element('th', { scope: 'col' }, name)))),
-    ...bodies.map(({ heading, rows }) => element('tbody', { role: 'rowgroup' }, heading === null ? null : headingOf(heading, heads.length), ...rows)),
+    ...bodies.map(({ heading, rows }) => {
+      const group = element('th', { role: 'rowheader', scope: 'rowgroup', colspan: heads.length, class: 'group' }, heading);
+      return element('tbody', { role: 'rowgroup' }, heading === null ? null : element('tr', { role: 'row' }, group), ...rows);
+    }),
     axis === null ? null : footOf(3, axis.foot()),
   );
   const texts = bodies.flatMap(({ judged }) => judged.map(({ label, word, detail }) => `${label} ${word} ${detail}`));
@@ -150,10 +153,6 @@ export function judgedTable(groups: readonly (readonly [heading: string | null, 
 /** What is void shows no number, even where the record should have one. */
 export function ratioOf({ outcome, ratio }: Pick<Judged, 'outcome' | 'ratio'>): Ratio | null {
   return outcome === 'void' || outcome === 'no_success' ? null : ratio;
-}
-
-function headingOf(heading: string, columns: number): HTMLElement {
-  return element('tr', { role: 'row' }, element('th', { role: 'rowheader', scope: 'rowgroup', colspan: columns, class: 'group' }, heading));
 }
 
 function rowOf(judged: Judged, axis: CellAxis | null): HTMLElement {

@@ -122,6 +122,8 @@ class Frame {
   #plots: uPlot[] = [];
   #width = 0;
   #plain = false;
+  /** The column that the cursor is on. */
+  #column: number | null = null;
   /** Index of the line the cursor is on, in the first panel. */
   #lane = 0;
 
@@ -206,7 +208,7 @@ class Frame {
         y: false,
         drag: { x: zooms, y: false, dist: 8, setScale: zooms },
         focus: { prox: many > 1 && panels.length === 1 ? 1e6 : -1 },
-        points: { size: 9, width: 1.5, fill: () => colour('--page'), stroke: () => colour('--text') },
+        points: { one: this.#plain, size: 9, width: 1.5, fill: () => colour('--page'), stroke: () => colour('--text') },
         sync: { key: this.#key, scales: ['x', null], setSeries: false },
       },
       hooks: {
@@ -229,7 +231,7 @@ class Frame {
   #whole(): [number, number] {
     const { axis, columns, air = 0 } = this.#chart;
     const [low = 0, high = 1] = [columns[0], columns.at(-1)];
-    return axis.domain ?? [low - air, Math.max(high + air, low + air + 1e-9)];
+    return axis.domain ?? (axis.log ? rangeOf(axis, low, high) : [low - air, Math.max(high + air, low + air + 1e-9)]);
   }
 
   #shown(low: number | null, high: number | null): [number, number] {
@@ -244,7 +246,8 @@ class Frame {
     const [first, last] = this.#whole();
     const [min, max] = [Math.max(first, low), Math.min(last, high)];
     if (max - min < (last - first) * LEAST_SHARE) return;
-    this.#plots.forEach((plot) => plot.setScale('x', { min, max }));
+    // In a batch, so that places are right at once.
+    this.#plots.forEach((plot) => plot.batch(() => plot.setScale('x', { min, max })));
   }
 
   #zoomed(plot: uPlot): void {
@@ -288,6 +291,7 @@ class Frame {
 
   /** What the tip says of all lines at a column: the largest first, the cursor's own strong, and of many those around it. */
   #tell(column: number | null): void {
+    this.#column = column;
     this.#tip.hidden = column === null;
     const plot = this.#plots[0];
     if (column === null || plot === undefined) return;
@@ -340,7 +344,6 @@ class Frame {
     const plot = this.#plots[0];
     const { columns, panels } = this.#chart;
     if (plot === undefined || columns.length === 0) return false;
-    const from = plot.cursor.left == null || plot.cursor.left < 0 ? null : (plot.cursor.idx ?? null);
     if (key === 'Escape') return this.#point(null), true;
     const across = { ArrowUp: -1, ArrowDown: 1 }[key];
     const along = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10, Home: -Infinity, End: Infinity }[key];
@@ -349,7 +352,7 @@ class Frame {
     const lanes = lines.flatMap((line, index) => (line.tell && !this.view?.hidden(line.variant) ? [index] : []));
     if (across !== undefined) this.#lane = lanes.at((lanes.indexOf(this.#lane) + across) % lanes.length) ?? 0;
     else if (!lanes.includes(this.#lane)) this.#lane = lanes[0] ?? 0;
-    const column = from === null ? (along === Infinity ? columns.length - 1 : 0) : this.#next(plot, from, along ?? 0);
+    const column = this.#next(plot, this.#column, along ?? 0);
     // What is shown moves along where keys lead the cursor out of it.
     const [place, width] = [plot.valToPos(columns[column] ?? 0, 'x'), plot.over.clientWidth];
     if (place < -1 || place > width + 1) this.#zoom(plot.posToVal(place - width / 2, 'x'), plot.posToVal(place + width / 2, 'x'));
@@ -364,17 +367,17 @@ class Frame {
   }
 
   /** The column so many steps on. A step is one column, or where they lie closer together than can be seen, some. */
-  #next(plot: uPlot, from: number, steps: number): number {
-    const { columns } = this.#chart;
-    const at = (column: number): number => plot.valToPos(columns[column] ?? 0, 'x');
-    const direction = Math.sign(steps);
-    let column = from;
-    for (let step = Math.min(Math.abs(steps), columns.length); step > 0; step -= 1) {
-      const begin = at(column);
-      do column += direction;
-      while (column > 0 && column < columns.length - 1 && Math.abs(at(column) - begin) < 4);
+  #next(plot: uPlot, from: number | null, steps: number): number {
+    const { columns, told = [...columns.keys()] } = this.#chart;
+    const last = told.length - 1;
+    const at = (stop: number): number => plot.valToPos(columns[told[stop] ?? 0] ?? 0, 'x');
+    let stop = from === null ? 0 : told.findLastIndex((column) => column <= from);
+    for (let step = from === null && steps < Infinity ? 0 : Math.min(Math.abs(steps), last); step > 0; step -= 1) {
+      const begin = at(stop);
+      do stop += Math.sign(steps);
+      while (stop > 0 && stop < last && Math.abs(at(stop) - begin) < 4);
     }
-    return Math.min(columns.length - 1, Math.max(0, column));
+    return told[Math.min(last, Math.max(0, stop))] ?? 0;
   }
 }
 

@@ -101,13 +101,9 @@ export function seriesOf({ variant, kind, heights, marked }: Line, plain: boolea
       width: kind === 'marks' ? 1.25 : 0.75,
       fill: kind === 'marks' ? () => colour('--page') : own,
       stroke: kind === 'marks' ? own : () => colour('--page'),
-      paths: (plot, series, first, last, chosen) => marksOf(plot, series, chosen ?? range(first, last), variant),
+      paths: (plot, series, first, last, chosen) => marksOf(plot, series, chosen ?? [...plot.data[0].keys()].slice(first, last + 1), variant),
     },
   };
-}
-
-function range(first: number, last: number): number[] {
-  return Array.from({ length: last - first + 1 }, (_, index) => first + index);
 }
 
 /** A variant's marks at some columns. */

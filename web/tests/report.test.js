@@ -65,6 +65,19 @@ describe('a report', () => {
     });
   });
 
+  it('has the words of an axis where its places are, at each width', async () => {
+    await on('sound', {}, async (page) => {
+      for (const width of WIDTHS) {
+        await page.setViewportSize({ width, height: 900 });
+        const [at, left, right] = await page.locator('.judged').evaluate((table) => {
+          const word = [...table.querySelectorAll('tfoot text')].find(({ textContent }) => textContent === 'no change').getBoundingClientRect();
+          return [table.querySelector('.no-change').getBoundingClientRect().left, word.left, word.right];
+        });
+        assert.ok(left - 2 <= at && at <= right + 2, `the line is at ${at}, its words from ${left} to ${right}, at ${width} px`);
+      }
+    });
+  });
+
   it('hides a variant and compares two', async () => {
     await on('factors', {}, async (page) => {
       const shown = () => page.locator('#blocks .plot-area').nth(1).getAttribute('data-lines').then(Number);
@@ -107,6 +120,23 @@ describe('a report', () => {
       assert.match(await plot.locator('[aria-live]').innerText(), /\d/);
       await page.keyboard.press('0');
       await reset.waitFor({ state: 'hidden' });
+    });
+  });
+
+  it('is walked through with arrow keys, from the first figure to the last', async () => {
+    await on('factors', {}, async (page) => {
+      for (const [part, least] of [['#blocks .pictures .plot', 10], ['#trial .plot', 3]]) {
+        const plot = page.locator(part).first();
+        await plot.locator('.plot-area').focus();
+        const heard = new Set();
+        for (let press = 0; press < 60; press += 1) {
+          await page.keyboard.press('ArrowRight');
+          heard.add(await plot.locator('[aria-live]').innerText());
+        }
+        assert.ok(heard.size >= least, `${heard.size} figures of ${part}`);
+        await page.keyboard.press('End');
+        assert.equal(await plot.locator('[aria-live]').innerText(), [...heard].at(-1), 'arrows get to the end');
+      }
     });
   });
 

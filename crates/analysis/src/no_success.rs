@@ -26,12 +26,12 @@ pub struct NoSuccess {
 }
 
 /// What became of a variant's requests in all slices so far, whatever they were for; `None` where there were none, or one succeeded.
-pub fn never_succeeded(record: &Record, variant: usize) -> Option<NoSuccess> {
+pub(crate) fn never_succeeded(record: &Record, variant: usize) -> Option<NoSuccess> {
     of(record, variant, |_| true)
 }
 
 /// The same for those slices alone in which none succeeded, be there others; `None` where there are none.
-pub fn fruitless_slices(record: &Record, variant: usize) -> Option<NoSuccess> {
+pub(crate) fn fruitless_slices(record: &Record, variant: usize) -> Option<NoSuccess> {
     of(record, variant, |slice| slice.counts.successful == 0)
 }
 

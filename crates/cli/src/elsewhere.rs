@@ -1,21 +1,18 @@
-//! What a plan's services are where they are not processes of this machine: other machines, reached for a run, and what runs already.
+//! A plan's services that are no processes of this machine: on other machines, which are reached for a run, or running already.
 
-use lab::{Attendants, AttendantsError, DeployedError, DeployedServices, Reached};
+use lab::{DeployedError, DeployedServices, Reached, RemoteHosts, RemoteHostsError};
 use plan::Plan;
 use remote::Program;
 
 use crate::exit::{self, Failed};
 use crate::hosts::CopyWatch;
-use crate::print;
-
-/// The subcommand that attends there.
-const ATTEND: &str = "attend";
+use crate::{REMOTE_AGENT, print};
 
 /// Reaches every host of a plan. Without any it does nothing.
 ///
 /// # Errors
 /// If one cannot be reached, or services cannot be started there.
-pub fn open(plan: &Plan) -> Result<Attendants, Failed> {
+pub fn open(plan: &Plan) -> Result<RemoteHosts, Failed> {
     let mut program = None;
     let mut reach = |host: &str| {
         print::talk(&format!("reaching {host}"));
@@ -28,15 +25,15 @@ pub fn open(plan: &Plan) -> Result<Attendants, Failed> {
         };
         let mut copying = CopyWatch::default();
         let channel =
-            remote::ssh::open_watched(host, program, &[ATTEND], &mut |copied| copying.show(copied))?;
+            remote::ssh::open_watched(host, program, &[REMOTE_AGENT], &mut |copied| copying.show(copied))?;
         let address = plan.wants_address_of(host).then(|| remote::address(host)).transpose()?;
         Ok(Reached { channel, address })
     };
-    let attendants = Attendants::open(plan, &mut reach).map_err(|error| failed(&error))?;
-    for (host, process) in attendants.ended() {
-        print::talk(&format!("ended on {host}: {process}, left by a run that was killed"));
+    let hosts = RemoteHosts::open(plan, &mut reach).map_err(|error| failed(&error))?;
+    for (host, process) in hosts.ended() {
+        print::talk(&format!("ended on {host}: {process}, which a killed run had left"));
     }
-    Ok(attendants)
+    Ok(hosts)
 }
 
 /// Finds whatever a plan loads that runs already. Without any it does nothing.
@@ -61,6 +58,6 @@ pub fn deployed(plan: &Plan) -> Result<DeployedServices, Failed> {
     Ok(found)
 }
 
-fn failed(error: &AttendantsError) -> Failed {
+fn failed(error: &RemoteHostsError) -> Failed {
     Failed { message: error.to_string(), hint: error.hint(), code: exit::SERVICE }
 }

@@ -1,7 +1,6 @@
 //! The binary `proofload`: flags, what is printed, exit codes. Everything else is the other crates' work.
 
 mod against;
-mod attend;
 mod audit;
 mod calibrate;
 mod check;
@@ -11,7 +10,6 @@ mod env;
 mod exit;
 mod explain;
 mod gate;
-mod generate;
 mod history;
 mod hosts;
 mod live;
@@ -21,6 +19,7 @@ mod print;
 mod problems;
 mod profile;
 mod records;
+mod remote_agent;
 mod report;
 mod run;
 mod schema;
@@ -36,7 +35,7 @@ use clap::{Parser, Subcommand};
 /// The hidden subcommand under which this binary guards a service; see `target`.
 pub const WARDEN: &str = "__warden";
 /// The subcommand under which this binary generates load for another; see [`generate`].
-pub const GENERATE: &str = "generate";
+pub const REMOTE_AGENT: &str = "remote-agent";
 
 /// An HTTP performance lab.
 ///
@@ -126,16 +125,12 @@ enum Command {
     /// Processors, frequency, steal, clock, memory, limits, rights and what else is running, the worst first, each with its figures
     /// and the command that helps. Changes nothing, takes two seconds.
     Env(env::EnvArgs),
-    /// Generate load for a Proofload elsewhere, as it says on stdin, and tell what came of it on stdout
+    /// Generate load or run services for a Proofload on another machine
     ///
-    /// What Proofload starts on other machines. One JSON object a line, both ways; docs/formats.md has them. Ends with stdin.
-    Generate(generate::GenerateArgs),
-    /// Start, sample and stop services for a Proofload elsewhere, as it says on stdin
-    ///
-    /// What Proofload starts on the hosts of `services.NAME.host`. One JSON object a line, both ways. Ends with stdin, and all services
+    /// Proofload starts it there. Messages go over stdin and stdout, as docs/formats.md has them. It ends with stdin, and whatever runs
     /// with it.
-    #[command(hide = true)]
-    Attend(attend::AttendArgs),
+    #[command(hide = true, alias = "generate")]
+    RemoteAgent(remote_agent::RemoteAgentArgs),
     /// Look at other machines that load may come from, by SSH: who is reached, what is there, how well clocks agree
     ///
     /// Changes nothing there unless asked to: --put puts this program there, --remove takes every version of it away.
@@ -169,8 +164,7 @@ fn main() -> ExitCode {
         Command::Audit(args) => audit::run(&args),
         Command::Validity(args) => validity::run(&args),
         Command::Env(args) => env::run(&args),
-        Command::Generate(args) => generate::run(&args),
-        Command::Attend(args) => attend::run(&args),
+        Command::RemoteAgent(args) => remote_agent::run(&args),
         Command::Hosts(args) => hosts::run(&args),
         Command::Schema(args) => schema::run(&args),
     };

@@ -18,7 +18,7 @@ use crate::against::{self, AgainstArgs};
 use crate::exit::{self, Failed};
 use crate::live::Live;
 use crate::report::Format;
-use crate::{GENERATE, WARDEN, elsewhere, explain, gate, history, print, problems, records, signals};
+use crate::{REMOTE_AGENT, WARDEN, elsewhere, explain, gate, history, print, problems, records, signals};
 
 /// What is told when a signal asks to stop.
 const STOPPING: &str =
@@ -156,15 +156,15 @@ pub fn carry(course: Course<'_>) -> anyhow::Result<(Record, Result<(), LabError>
     check_networks(&course.plan)?;
     check_address(&course.plan)?;
     let deployed = elsewhere::deployed(&course.plan)?;
-    let attendants = elsewhere::open(&course.plan)?;
+    let remote_hosts = elsewhere::open(&course.plan)?;
     let mut header = header(course.experiment, course.plan);
-    header.environment.hosts = attendants.environments();
+    header.environment.hosts = remote_hosts.environments();
     let writer = Writer::create(course.directory, header, &course.text).map_err(unwritable)?;
     let directory = writer.record().directory.clone();
     print::talk(&format!("record: {}", records::typed(&directory).display()));
     let plan = writer.record().header.plan.clone();
     end_orphans();
-    let helpers = Helpers { warden: services::Warden::of_this_program(WARDEN), generate: &[GENERATE] };
+    let helpers = Helpers { warden: services::Warden::of_this_program(WARDEN), generate: &[REMOTE_AGENT] };
     let stop = Stop::default();
     let mut live = Live::begin(&writer.record().header, directory.clone(), stop.clone(), course.events)?;
     let (wish, teller) = (stop.clone(), live.teller());
@@ -173,7 +173,7 @@ pub fn carry(course: Course<'_>) -> anyhow::Result<(Record, Result<(), LabError>
         teller.stopping(STOPPING);
     })?;
     let mut environment =
-        RealEnvironment::new(plan, helpers, directory, stop).with(attendants).loading(deployed);
+        RealEnvironment::new(plan, helpers, directory, stop).with(remote_hosts).loading(deployed);
     let mut watch = |update: &Update<'_>| live.show(update);
     let (mut record, result) = match course.how {
         How::Measured => lab::run(writer, &mut environment, &mut watch),

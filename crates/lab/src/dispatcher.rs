@@ -4,7 +4,7 @@
 
 use analysis::Conclusion;
 use plan::{LookRule, Plan};
-use record::{EndReason, Ended, Event, Record, SliceKind, WriteError, Writer};
+use record::{EndReason, Ended, Event, Record, Slice, SliceKind, WriteError, Writer};
 
 use crate::environment::{Environment, Failure, OpenSpec, SliceSpec, Start, Turn};
 use crate::schedule::{Schedule, live_together, take_turns};
@@ -18,8 +18,6 @@ mod pausing;
 mod prepare;
 mod rate;
 mod settling;
-mod slices;
-mod treatment;
 mod update;
 
 pub use update::{Doing, News, Progress, Update};
@@ -160,7 +158,7 @@ impl Dispatcher<'_> {
     fn judge_block(&mut self) -> Option<EndReason> {
         let conclusion = analysis::conclude(self.writer.record());
         self.tell(News::Progress(Progress::Concluded(&conclusion)));
-        match ending::void_for_good(&conclusion) {
+        match analysis::void_for_good(&conclusion) {
             Some(why) => Some(EndReason::Void(why)),
             None => self.end_now(&conclusion),
         }
@@ -286,6 +284,20 @@ impl Dispatcher<'_> {
         self.tell_trial(doing, variant);
         let slice = self.environment.load(variant, SliceSpec { kind, seconds, open })?;
         self.keep_slice(slice)
+    }
+
+    /// Keeps a slice. Where something failed in it, going on may be pointless.
+    fn keep_slice(&mut self, slice: Slice) -> Result<(), Failure> {
+        let (variant, fruitless, failing) =
+            (slice.variant, slice.counts.successful == 0, slice.counts.successful < slice.counts.responses);
+        self.keep(Event::Slice(Box::new(slice)))?;
+        let record = self.writer.record();
+        // The first says more than that nothing succeeded.
+        let untreated = if failing { analysis::untreated(record, variant) } else { None };
+        match untreated.or_else(|| if fruitless { analysis::fruitless(record) } else { None }) {
+            Some(why) => Err(Failure::Pointless(why)),
+            None => Ok(()),
+        }
     }
 
     fn stop_all(&mut self) -> Result<(), Failure> {

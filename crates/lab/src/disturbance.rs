@@ -1,5 +1,5 @@
 //! How much of a block's time was taken from the run, by the machine's counters and by pauses that the user made, and when that is too
-//! much. Pure.
+//! much; and whether generators that load together began together. Pure.
 //!
 //! Must not: look at anything that belongs to a variant (counts, times, errors, what services used), or treat variants unlike. Where
 //! two variants do not differ they could change places and the very same blocks would be dropped, so that dropping makes no
@@ -7,18 +7,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use analysis::checks::late_begin;
 use record::{Block, Environment, MachineUse, Slice, Trial};
 
-/// Share of the CPU time that the host may give to others in a block that counts.
+/// CPU steal in a block that counts, at the most, as a share of the CPU time.
 ///
 /// Turns of 20 ms make moderate steal fall on all variants alike, and a block dropped is a block to be measured anew. Where the host
 /// took 36 % the ratios of two copies scattered by 8.4 %, where it took little by 2.4 to 4.6 % (`docs/decisions/0010-turns.md`): such a
 /// block brings the noise of three to twelve others. A fifth is half way there.
 pub const GROSS_STEAL_SHARE: f64 = 0.2;
 
-/// Share of the processors' time that programs which are no part of the run may use in a block that counts. Not below that of
+/// Share of the processors' time that other processes may use in a block that counts. Not below that of
 /// steal: steal is time that was wanted, of theirs some may be time that nobody wanted.
-pub const GROSS_STRANGERS_SHARE: f64 = 0.2;
+pub const GROSS_OTHERS_SHARE: f64 = 0.2;
 
 /// Time that control groups may be held back in a block that counts, as a share of its windows. The kernel adds up the processors'
 /// times, so with two of them it is a tenth on each.
@@ -31,12 +32,12 @@ pub const PAUSED_MAX_S: f64 = 3.0;
 /// What was taken from a block, as shares of its measured time.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Taken {
-    /// Of all CPU time, 0 to 1: what the host gave to other virtual machines.
-    pub by_host: f64,
+    /// Of all CPU time, 0 to 1: CPU steal.
+    pub by_steal: f64,
     /// The same of the machine of each generator elsewhere, by its name.
-    pub by_hosts: BTreeMap<String, f64>,
-    /// Of the time of the processors that the run could use, 0 to 1: what other programs used of it.
-    pub by_strangers: f64,
+    pub steal_elsewhere: BTreeMap<String, f64>,
+    /// Of the time of the processors that the run could use, 0 to 1: what other processes used of it.
+    pub by_others: f64,
     /// Of the windows, from 0 (above 1 where several processors were held back): what a quota of CPU time cost.
     pub by_quota: f64,
     /// For how long the user had it wait while its trials lived, in seconds.
@@ -67,9 +68,9 @@ impl Taken {
                 Some(_) => machines.cpus_of(host),
             };
             Taken {
-                by_host: stolen_ns / total_ns,
-                by_hosts: if host.is_none() { elsewhere(&slices) } else { BTreeMap::new() },
-                by_strangers: share(|machine| machine.strangers_cpu_ns) / processors as f64,
+                by_steal: stolen_ns / total_ns,
+                steal_elsewhere: if host.is_none() { elsewhere(&slices) } else { BTreeMap::new() },
+                by_others: share(|machine| machine.strangers_cpu_ns) / processors as f64,
                 by_quota: share(|machine| machine.throttled_ns),
                 paused_s: block.paused_s,
             }
@@ -80,9 +81,9 @@ impl Taken {
     /// The worse of each figure.
     fn worse(self, other: Taken) -> Taken {
         Taken {
-            by_host: self.by_host.max(other.by_host),
-            by_hosts: self.by_hosts,
-            by_strangers: self.by_strangers.max(other.by_strangers),
+            by_steal: self.by_steal.max(other.by_steal),
+            steal_elsewhere: self.steal_elsewhere,
+            by_others: self.by_others.max(other.by_others),
             by_quota: self.by_quota.max(other.by_quota),
             paused_s: self.paused_s,
         }
@@ -92,27 +93,38 @@ impl Taken {
     pub fn why(&self) -> Option<String> {
         let percent = |share: f64| format!("{:.0} %", share * 100.0);
         let all = [
-            (self.by_host > GROSS_STEAL_SHARE)
-                .then(|| format!("the host gave {} of the CPU time to others", percent(self.by_host))),
-            (self.by_strangers > GROSS_STRANGERS_SHARE).then(|| {
-                format!("other programs used {} of the processors' time", percent(self.by_strangers))
-            }),
+            (self.by_steal > GROSS_STEAL_SHARE).then(|| format!("CPU steal was {}", percent(self.by_steal))),
+            (self.by_others > GROSS_OTHERS_SHARE)
+                .then(|| format!("other processes used {} of the processors' time", percent(self.by_others))),
             (self.by_quota > GROSS_THROTTLED_SHARE).then(|| {
                 format!("a quota of CPU time held the run back for {} of the time", percent(self.by_quota))
             }),
             (self.paused_s > PAUSED_MAX_S)
                 .then(|| format!("the run was paused for {:.0} s while services lived", self.paused_s)),
         ];
-        let elsewhere = self.by_hosts.iter().filter(|(_, share)| **share > GROSS_STEAL_SHARE);
-        let elsewhere = elsewhere.map(|(name, share)| {
-            format!("the host of {name} gave {} of the CPU time to others", percent(*share))
-        });
+        let elsewhere = self.steal_elsewhere.iter().filter(|(_, share)| **share > GROSS_STEAL_SHARE);
+        let elsewhere = elsewhere
+            .map(|(name, share)| format!("CPU steal was {} on the machine of {name}", percent(*share)));
         let causes: Vec<String> = all.into_iter().flatten().chain(elsewhere).collect();
         (!causes.is_empty()).then(|| causes.join(", and "))
     }
 }
 
-/// What the hosts of generators elsewhere gave to others, by name: a client that is held back is no better than a service that is.
+/// Why a block whose generators did not begin together counts for nothing, in words with figures: the latest begin in it; `None` where all
+/// began together. A slice for whose first part some were not there yet is none of all of them. When a generator begins is settled before the
+/// first request is sent, so that what is dropped for it is dropped for all variants alike.
+pub fn begun_apart(block: &Block) -> Option<String> {
+    let slices = block.trials.iter().flat_map(Trial::measured);
+    let late = slices.filter_map(late_begin).max_by_key(|late| late.by_ns)?;
+    Some(format!(
+        "{} began {:.0} ms after the others, in a window of {:.0} ms",
+        late.part.name,
+        late.by_ns as f64 / 1e6,
+        late.window_ns as f64 / 1e6
+    ))
+}
+
+/// CPU steal on the machines of generators elsewhere, by name: a client that is held back is no better than a service that is.
 fn elsewhere(slices: &[&Slice]) -> BTreeMap<String, f64> {
     let mut times: BTreeMap<String, (f64, f64)> = BTreeMap::new();
     for slice in slices {

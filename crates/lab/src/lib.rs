@@ -4,27 +4,26 @@
 //! [`Environment`], so a seeded simulation runs the same dispatcher as a real experiment. The lab draws no
 //! conclusion of its own: after each block it asks `analysis`, as every later report does.
 
-mod apart;
-mod attendants;
 mod deployed;
 mod dispatcher;
 mod disturbance;
 mod environment;
 mod explaining;
 mod real;
+mod remote_hosts;
 mod schedule;
 mod stop;
 mod tuning;
 
-pub use attendants::{Attendants, AttendantsError, Reached};
 pub use deployed::{DeployedError, DeployedServices};
 pub use dispatcher::{Doing, LabError, News, Progress, Update, capture_only, run};
-pub use disturbance::{GROSS_STEAL_SHARE, GROSS_STRANGERS_SHARE, GROSS_THROTTLED_SHARE, PAUSED_MAX_S, Taken};
+pub use disturbance::{GROSS_OTHERS_SHARE, GROSS_STEAL_SHARE, GROSS_THROTTLED_SHARE, PAUSED_MAX_S, Taken};
 pub use environment::{
     CaptureSpec, Connected, Connecting, Environment, Failure, Lost, OpenSpec, SliceSpec, Start, Turn,
 };
 pub use explaining::{ROUNDS, TRIALS, VARIANTS_MAX, explained};
 pub use real::{Helpers, RealEnvironment, spin_ns};
+pub use remote_hosts::{Reached, RemoteHosts, RemoteHostsError};
 pub use schedule::{Schedule, draw_seed, live_together, take_turns};
 pub use stop::Stop;
 pub use tuning::{Settings, block_seconds_guess, capacity_seconds_guess};

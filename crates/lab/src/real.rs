@@ -22,7 +22,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use ::services::{Attended, Division, Network, Preparing, Warden};
+use ::remote::services::ServiceHandle;
+use ::services::{Division, Network, Preparing, Warden};
 use plan::{Cpus, Plan, Preparation};
 use record::{Capture, Prepared, Slice, SliceKind, TrialEnded, TrialStarted};
 
@@ -32,9 +33,9 @@ use self::loading::{Loader, Wanted};
 use self::machine::spin;
 pub use self::machine::spin::time_ns as spin_ns;
 use self::watching::{fill, idle_cpu_ns};
-use crate::attendants::Attendants;
 use crate::deployed::DeployedServices;
 use crate::environment::{CaptureSpec, Connected, Connecting, Environment, Failure, SliceSpec, Start, Turn};
+use crate::remote_hosts::RemoteHosts;
 use crate::stop::Stop;
 
 /// The address on which services are expected.
@@ -71,7 +72,7 @@ pub struct RealEnvironment {
     began: Instant,
     living: Vec<Living>,
     /// The machines that services run on beside this one.
-    attendants: Attendants,
+    remote_hosts: RemoteHosts,
     /// What is loaded as it stands.
     deployed: DeployedServices,
     /// By service: what is kept of the environments of its processes.
@@ -84,7 +85,7 @@ pub struct RealEnvironment {
 struct Living {
     variant: usize,
     block: u32,
-    services: Vec<Attended>,
+    services: Vec<ServiceHandle>,
     /// Where the entry listens.
     address: SocketAddr,
     loader: Loader,
@@ -111,7 +112,7 @@ impl RealEnvironment {
         let watches = names.map(|name| (name.clone(), processes::Watch::of(&plan, name))).collect();
         let (values, quota_files, slow) = (BTreeMap::new(), ::services::quota_files(&[]), BTreeSet::new());
         let (began, living) = (Instant::now(), Vec::new());
-        let (attendants, deployed) = (Attendants::default(), DeployedServices::default());
+        let (remote_hosts, deployed) = (RemoteHosts::default(), DeployedServices::default());
         RealEnvironment {
             plan,
             elsewhere,
@@ -124,7 +125,7 @@ impl RealEnvironment {
             values,
             began,
             living,
-            attendants,
+            remote_hosts,
             deployed,
             watches,
             slow,
@@ -133,8 +134,8 @@ impl RealEnvironment {
 
     /// The same with the machines that the plan's services run on beside this one.
     #[must_use]
-    pub fn with(self, attendants: Attendants) -> RealEnvironment {
-        RealEnvironment { attendants, ..self }
+    pub fn with(self, remote_hosts: RemoteHosts) -> RealEnvironment {
+        RealEnvironment { remote_hosts, ..self }
     }
 
     /// The same with what the plan loads that runs already.
@@ -181,7 +182,7 @@ impl Environment for RealEnvironment {
         let mut services = network::at_services(network.as_ref(), start_all)?;
         let start_s = began.elapsed().as_secs_f64();
         // The entry is last, because everything it needs is started before it.
-        let entry = services.last().map(Attended::address);
+        let entry = services.last().map(ServiceHandle::address);
         let entry = loaded.as_ref().map(|loaded| loaded.behind.address).or(entry);
         let address =
             entry.ok_or_else(|| Failure::Service(format!("{}: no service to load", variant.name)))?;

@@ -188,7 +188,7 @@ pub fn capacity_seconds_guess(design: &Design, variants: usize) -> f64 {
     }
 }
 
-/// Good responses per second in the second half of a slice: 0 where nothing succeeded, `None` where responses came too late to
+/// Successful responses per second in the second half of a slice: 0 where nothing succeeded, `None` where responses came too late to
 /// tell.
 pub fn capacity_per_s(slice: &record::Slice) -> Option<f64> {
     if slice.counts.successful == 0 {

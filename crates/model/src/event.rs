@@ -103,7 +103,7 @@ pub struct TrialStarted {
     /// Whether generator and services share processors: because there is one only, or because the design says so.
     pub cpus_shared: bool,
     /// What the requests of the load got before any load, the first eight of them whose method is GET or HEAD: each was sent twice, or
-    /// once where the answer took more than a second. What got no whole answer is left out, and so is a variant that was slow in an
+    /// once where the response took more than a second. What got no whole response is left out, and so is a variant that was slow in an
     /// earlier block, and one whose time-out is above 30 s; empty also in records that do not say.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub witnesses: Vec<Witness>,
@@ -202,7 +202,7 @@ pub struct TrialEnded {
     /// The processes of each service when the load had ended, as in [`ServiceStarted::processes`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub processes_by_service: BTreeMap<String, Vec<ProcessSeen>>,
-    /// Others that listened on a service's port when the load had ended, in words.
+    /// Other processes that listened on a service's port when the load had ended, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub strangers_listening: Vec<String>,
     /// The pods behind what was not started, when the load had ended; `None` also where they could not be looked at.
@@ -226,7 +226,7 @@ pub struct RateChosen {
     pub per_s: f64,
     /// The share of the slowest variant's capacity that was asked for; `None` where it was a rate.
     pub share: Option<f64>,
-    /// Good responses per second of each variant in closed loop, over the same connections, 0 where there were none; empty where
+    /// Successful responses per second of each variant in closed loop, over the same connections, 0 where there were none; empty where
     /// it was a rate.
     pub capacities_per_s: Vec<f64>,
 }

@@ -16,7 +16,11 @@ use std::time::{Duration, Instant};
 
 use load::{Address, Arrivals, LoadSpec, Process, Rate, Request, Until};
 use model::{Counts, EndpointCounts, EndpointOutcome, GeneratorUse, OpenLoop};
-use proofload_remote::generators::{Answer, Fleet, FleetError, Order, Remote, VERSION};
+use proofload_remote::Channel;
+use proofload_remote::generators::{Fleet, FleetError};
+use proofload_remote::protocol::{
+    GeneratorRequest, GeneratorResponse, Request as Message, Response, VERSION,
+};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
@@ -51,7 +55,7 @@ fn measure(generators: u32, windows: usize) -> Result<(), Box<dyn Error>> {
 fn beside<T>(
     folder: &Path,
     generators: u32,
-    of: impl FnOnce(Vec<Remote>) -> Result<T, Box<dyn Error>>,
+    of: impl FnOnce(Vec<Channel>) -> Result<T, Box<dyn Error>>,
 ) -> Result<T, Box<dyn Error>> {
     let socket = folder.join("generators");
     let listener = UnixListener::bind(&socket)?;
@@ -59,7 +63,7 @@ fn beside<T>(
     let mut simulation = Command::new(std::env::current_exe()?);
     let mut simulation = simulation.arg("simulate").arg(generators.to_string()).arg(&socket).spawn()?;
     let remotes = (0..generators).map(|index| remote(index, accepted(&listener, &mut simulation)?));
-    let remotes = remotes.collect::<io::Result<Vec<Remote>>>();
+    let remotes = remotes.collect::<io::Result<Vec<Channel>>>();
     let result = remotes.map_err(Into::into).and_then(of);
     if result.is_err() {
         simulation.kill()?;
@@ -83,11 +87,11 @@ fn accepted(listener: &UnixListener, simulation: &mut Child) -> io::Result<UnixS
     }
 }
 
-fn remote(index: u32, stream: UnixStream) -> io::Result<Remote> {
-    Ok(Remote::new(format!("generator {index}"), stream.try_clone()?, stream))
+fn remote(index: u32, stream: UnixStream) -> io::Result<Channel> {
+    Ok(Channel::new(format!("generator {index}"), stream.try_clone()?, stream, ()))
 }
 
-fn measured(remotes: Vec<Remote>, windows: usize) -> Result<serde_json::Value, Box<dyn Error>> {
+fn measured(remotes: Vec<Channel>, windows: usize) -> Result<serde_json::Value, Box<dyn Error>> {
     let generators = u32::try_from(remotes.len())?;
     let began = Instant::now();
     let mut fleet = Fleet::connect(remotes).map_err(lost)?;
@@ -155,23 +159,29 @@ fn serve(index: u64, stream: &UnixStream, answer_text: &str) -> io::Result<()> {
     let mut output = stream;
     for line_read in BufReader::new(stream).lines() {
         let text = match serde_json::from_str(&line_read?)? {
-            Order::Hello { .. } => {
+            Message::Hello { .. } => {
                 let host = format!("host-{index}");
-                text(&Answer::Ready { version: VERSION, proofload: "0".into(), host, processors: 1 })?
+                text(&Response::Ready { version: VERSION, proofload: "0".into(), host, processors: 1 })?
             }
-            Order::Begin { .. } => text(&Answer::Begun)?,
-            Order::Rest => text(&Answer::Resting)?,
-            Order::Ping(ping) => {
-                text(&Answer::Pong { ping, clock_ns: now(ClockId::Monotonic).as_nanos() as u64 })?
+            Message::Ping(ping) => {
+                text(&Response::Pong { ping, clock_ns: now(ClockId::Monotonic).as_nanos() as u64 })?
             }
-            Order::Prepare { number, .. } => text(&Answer::Prepared { number })?,
-            Order::Run { number, start_at_ns } => {
+            Message::Generator(GeneratorRequest::Begin { .. }) => {
+                text(&Response::Generator(GeneratorResponse::Begun))?
+            }
+            Message::Generator(GeneratorRequest::Rest) => {
+                text(&Response::Generator(GeneratorResponse::Resting))?
+            }
+            Message::Generator(GeneratorRequest::Prepare { number, .. }) => {
+                text(&Response::Generator(GeneratorResponse::Prepared { number }))?
+            }
+            Message::Generator(GeneratorRequest::Run { number, start_at_ns }) => {
                 let end = Duration::from_nanos(start_at_ns) + WINDOW;
                 thread::sleep(end.saturating_sub(now(ClockId::Monotonic)));
                 filled(answer_text, number, start_at_ns)
             }
-            Order::Beat => continue,
-            Order::End => return Ok(()),
+            Message::Heartbeat => continue,
+            Message::Cancel | Message::Services(_) | Message::End => return Ok(()),
         };
         output.write_all(line(&text).as_bytes())?;
     }
@@ -183,12 +193,13 @@ const NUMBER: u64 = 4_242_424_242_424_242_001;
 const STARTED_NS: u64 = 4_242_424_242_424_242_002;
 
 fn answer(seed: u64) -> io::Result<String> {
-    text(&Answer::Slice {
+    let counts = Box::new(counts(seed));
+    text(&Response::Generator(GeneratorResponse::Slice {
         number: NUMBER,
         late_ns: 0,
         steal_share: Some(0.0),
-        counts: Box::new(counts(seed)),
-    })
+        counts,
+    }))
 }
 
 fn filled(answer: &str, number: u64, started_ns: u64) -> String {
@@ -237,7 +248,7 @@ fn counts(seed: u64) -> Counts {
     counts
 }
 
-fn text(answer: &Answer) -> io::Result<String> {
+fn text(answer: &Response) -> io::Result<String> {
     Ok(serde_json::to_string(answer)?)
 }
 

@@ -1,4 +1,4 @@
-//! One program elsewhere as the two ends of its lines, and what keeps it there.
+//! One program on another machine, as its stdin and stdout, and what keeps it there.
 
 use std::any::Any;
 use std::io::{Read, Write};
@@ -28,6 +28,17 @@ impl std::fmt::Debug for Channel {
 }
 
 impl Channel {
+    /// Of two ends and what keeps them.
+    pub fn new(
+        name: impl Into<String>,
+        input: impl Write + Send + 'static,
+        output: impl Read + Send + 'static,
+        keeper: impl Any + Send,
+    ) -> Channel {
+        let name = name.into();
+        Channel { name, input: Box::new(input), output: Box::new(output), keeper: Box::new(keeper) }
+    }
+
     /// The number of its process, where that is a child of this one.
     pub fn process(&self) -> Option<u32> {
         self.keeper.downcast_ref::<Ended>().map(|child| child.0.id())
@@ -44,7 +55,7 @@ pub fn here(name: impl Into<String>, mut command: Command) -> Result<Channel, Ho
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(failed)?;
     let missing = || failed(std::io::Error::other("it has no stdin or no stdout"));
     let (input, output) = child.stdin.take().zip(child.stdout.take()).ok_or_else(missing)?;
-    Ok(Channel { input: Box::new(input), output: Box::new(output), keeper: Box::new(Ended(child)), name })
+    Ok(Channel::new(name, input, output, Ended(child)))
 }
 
 /// A child that is not left behind: it has seen the end of its stdin by now, or is made to end.

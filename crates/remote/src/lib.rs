@@ -1,15 +1,24 @@
-//! This same program on other machines: reached, put there, started, and gone when nobody needs it any more.
+//! This same program on other machines: put there, started, spoken with, and gone when nobody needs it any more.
 //!
-//! What comes of it is always the same: a [`Channel`], which is the stdin and stdout of one `proofload` elsewhere. What is said over it is
-//! none of this crate's business. Nothing is configured on the other machine and nothing listens there: who may log in may load.
+//! ```text
+//!   generators · services      what a run wants of other machines
+//!          protocol            frames, messages, heartbeats, the agent
+//!   child · ssh · kubernetes   transports: each is a Channel, the stdin and stdout of one proofload there
+//! ```
+//! Nothing is configured on the other machine and nothing listens there: who may log in may load. This crate must not judge what was
+//! measured, or decide whether a run goes on without a machine.
 
 mod address;
 mod channel;
+mod clock;
 mod error;
 pub mod generators;
 pub mod kubernetes;
+mod last_lines;
 mod open;
 mod program;
+pub mod protocol;
+pub mod services;
 pub mod ssh;
 
 pub use address::address;
@@ -17,3 +26,4 @@ pub use channel::{Channel, here};
 pub use error::HostError;
 pub use open::{Waiting, Wanted, again, generators, together};
 pub use program::Program;
+pub use protocol::{AgentHost, ServeError, serve};

@@ -13,7 +13,6 @@ mod destination;
 mod facts;
 mod fault;
 mod talk;
-mod words;
 
 pub use facts::{Facts, Kept, State};
 pub use fault::{Fault, Remedy};
@@ -21,8 +20,8 @@ pub use fault::{Fault, Remedy};
 use connection::Output;
 use destination::Destination;
 use talk::{At, Said, Talk};
-use words::last;
 
+use crate::last_lines::last;
 use crate::{Channel, HostError, Program};
 
 /// Pieces in which a program is sent, so that its progress can be told.
@@ -175,8 +174,7 @@ impl Login {
         }
         let (input, stdout, connection, words, rest) = self.talk.become_program(arguments);
         let output = Output::new(rest, stdout, &connection, words);
-        let (input, output) = (Box::new(input), Box::new(output));
-        Ok(Channel { name: self.name, input, output, keeper: Box::new(connection) })
+        Ok(Channel::new(self.name, input, output, connection))
     }
 
     /// Takes away every program that Proofload has put there and that does not run, and the folder with the last one.

@@ -8,10 +8,12 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use load::{Address, Arrivals, LoadSpec, Process, Rate, Request, Until};
-use proofload_remote::generators::{Fleet, FleetError, Host, Order, Remote, ServeError, VERSION, serve};
+use proofload_remote::generators::{Fleet, FleetError};
+use proofload_remote::protocol::{GeneratorRequest, Request as Message, VERSION};
+use proofload_remote::{AgentHost, Channel, ServeError, serve};
 
 /// Longer than any of these tests.
-const LEASE: Duration = Duration::from_secs(600);
+const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// A server that answers every request, and counts them and its open connections. Its threads end with their connections.
 struct Server {
@@ -56,25 +58,33 @@ fn answer(mut stream: TcpStream, counter: &AtomicU64) {
     }
 }
 
-fn host(name: &str) -> Host {
-    let cpu_and_steal = || Some((0, 0));
-    Host { proofload: "0.0.0".into(), name: name.into(), processors: 1, cpu_and_steal, lease: LEASE }
+fn host(name: &str) -> AgentHost {
+    AgentHost {
+        proofload: "0.0.0".into(),
+        name: name.into(),
+        processors: 1,
+        timeout: TIMEOUT,
+        cpu_and_steal: || Some((0, 0)),
+        warden: services::Warden { command: Vec::new() },
+        about: |_| serde_json::Value::Null,
+        spin_ns: || None,
+    }
 }
 
 /// A generator on threads of its own.
-fn generator(name: &str) -> Remote {
-    let (orders, input) = io::pipe().unwrap();
-    let (output, answers) = io::pipe().unwrap();
+fn generator(name: &str) -> Channel {
+    let (requests, input) = io::pipe().unwrap();
+    let (output, responses) = io::pipe().unwrap();
     let host = host(name);
-    std::thread::spawn(move || serve(BufReader::new(orders), answers, &host));
-    Remote::new(name, input, output)
+    std::thread::spawn(move || serve(requests, responses, host));
+    Channel::new(name, input, output, ())
 }
 
 const NEVER: &dyn Fn() -> bool = &|| false;
 
 /// A fleet that has its load.
-fn begun(remotes: Vec<Remote>, specs: Vec<LoadSpec>) -> Fleet {
-    let mut fleet = Fleet::connect(remotes).unwrap();
+fn begun(channels: Vec<Channel>, specs: Vec<LoadSpec>) -> Fleet {
+    let mut fleet = Fleet::connect(channels).unwrap();
     fleet.compare_clocks().unwrap();
     fleet.give(specs).unwrap();
     fleet
@@ -131,12 +141,12 @@ fn a_fleet_is_given_one_load_after_another_and_leaves_no_connection_open() {
 #[test]
 fn a_generator_that_goes_is_named_the_others_count_and_another_takes_its_place() {
     let server = Server::start();
-    let mut remotes: Vec<Remote> = vec![generator("stays")];
+    let mut remotes: Vec<Channel> = vec![generator("stays")];
     // It says that it is ready, answers pings, prepares, and is gone when it should run.
     let (orders, input) = io::pipe().unwrap();
     let (output, answers) = io::pipe().unwrap();
     std::thread::spawn(move || goes_at_run(BufReader::new(orders), answers));
-    remotes.push(Remote::new("goes", input, output));
+    remotes.push(Channel::new("goes", input, output, ()));
     let mut fleet = begun(remotes, server.spec().divided(2, 1));
     let ran = fleet.run(Until::Requests(10), NEVER);
     assert_eq!((ran.counts.sent, ran.parts.len()), (10, 1));
@@ -144,7 +154,7 @@ fn a_generator_that_goes_is_named_the_others_count_and_another_takes_its_place()
     assert_eq!(fleet.missing(), [1]);
     // It was told, and is told no more.
     assert!(fleet.take_lost().is_empty());
-    let nobody = Remote::new("nobody", io::sink(), io::empty());
+    let nobody = Channel::new("nobody", io::sink(), io::empty(), ());
     assert!(matches!(fleet.replace(1, nobody), Err(FleetError::Gone { name, .. }) if name == "nobody"));
     assert_eq!(fleet.missing(), [1]);
     fleet.replace(1, generator("comes")).unwrap();
@@ -162,13 +172,13 @@ fn goes_at_run(mut orders: impl io::BufRead, mut answers: impl Write) -> io::Res
         line.clear();
         orders.read_line(&mut line)?;
         let answer = if line.contains("hello") {
-            r#"{"ready":{"version":3,"proofload":"0","host":"h","processors":1}}"#.to_owned()
+            r#"{"ready":{"version":4,"proofload":"0","host":"h","processors":1}}"#.to_owned()
         } else if line.contains("begin") {
-            r#""begun""#.to_owned()
+            r#"{"generator":"begun"}"#.to_owned()
         } else if let Some(number) = line.strip_prefix("{\"ping\":") {
             format!("{{\"pong\":{{\"ping\":{},\"clock_ns\":5}}}}", number.trim_end_matches(['}', '\n']))
         } else if line.contains("prepare") {
-            r#"{"prepared":{"number":1}}"#.to_owned()
+            r#"{"generator":{"prepared":{"number":1}}}"#.to_owned()
         } else {
             return Ok(());
         };
@@ -181,12 +191,12 @@ fn what_cannot_begin_says_why_and_by_whom_all_of_them_at_once() {
     let server = Server::start();
     let mut fleet = Fleet::connect(vec![generator("a")]).unwrap();
     let errors = fleet.give(vec![LoadSpec { connections: 0, ..server.spec() }]).unwrap_err();
-    assert!(matches!(&errors[..], [FleetError::Refused { by_specification: true, .. }]), "{errors:?}");
+    assert!(matches!(&errors[..], [FleetError::Refused { by_request: true, .. }]), "{errors:?}");
     assert_eq!(errors[0].to_string(), "generator a: load.connections: 0 is too few, at least 1");
     // Whoever is gone is no part of a later load, and that is told.
     assert_eq!(fleet.missing(), [0]);
 
-    let speaks = |name: &str, text: &'static [u8]| Remote::new(name, io::sink(), text);
+    let speaks = |name: &str, text: &'static [u8]| Channel::new(name, io::sink(), text, ());
     let errors = Fleet::connect(vec![
         speaks("b", b"Last login: Sun Nov 22\n"),
         generator("well"),
@@ -195,8 +205,8 @@ fn what_cannot_begin_says_why_and_by_whom_all_of_them_at_once() {
     ]);
     let said: Vec<String> = errors.unwrap_err().iter().map(FleetError::to_string).collect();
     assert!(said[0].contains("generator b: ") && said[0].contains("Last login"), "{said:?}");
-    assert!(said[1].contains("speaks version 7 of the protocol (proofload 9.9), here it is 3"), "{said:?}");
-    assert_eq!((said[2].as_str(), said.len()), ("generator d ended before it had answered", 3));
+    assert!(said[1].contains("speaks version 7 of the protocol (proofload 9.9), here it is 4"), "{said:?}");
+    assert_eq!((said[2].as_str(), said.len()), ("generator d ended before it had responded", 3));
 }
 
 #[test]
@@ -217,55 +227,58 @@ fn is_quiet(server: &Server) -> bool {
     server.requests.load(Ordering::SeqCst) == before
 }
 
-/// A generator with a short lease: its stdin, its stdout, and how it ended.
-fn leased(lease: Duration) -> (io::PipeWriter, io::PipeReader, Receiver<Result<(), ServeError>>) {
+/// A generator with a short timeout: its stdin, its stdout, and how it ended.
+fn with_timeout(timeout: Duration) -> (io::PipeWriter, io::PipeReader, Receiver<Result<(), ServeError>>) {
     let (orders, input) = io::pipe().unwrap();
     let (output, answers) = io::pipe().unwrap();
-    let host = Host { lease, ..host("a") };
+    let host = AgentHost { timeout, ..host("a") };
     let (to, ended) = channel();
-    std::thread::spawn(move || to.send(serve(BufReader::new(orders), answers, &host)));
+    std::thread::spawn(move || to.send(serve(orders, answers, host)));
     (input, output, ended)
 }
 
-fn order(order: &Order) -> String {
-    format!("{}\n", serde_json::to_string(order).unwrap())
+fn line(request: &Message) -> String {
+    format!("{}\n", serde_json::to_string(request).unwrap())
 }
 
 #[test]
 fn a_generator_that_hears_nothing_ends_itself_also_within_a_window_and_with_an_output_that_nobody_reads() {
-    const LEASE: Duration = Duration::from_millis(1500);
+    const TIMEOUT: Duration = Duration::from_millis(1500);
     let server = Server::start();
-    let (mut input, output, ended) = leased(LEASE);
+    let (mut input, output, ended) = with_timeout(TIMEOUT);
     // As long as nobody has said anything others are still being made ready.
-    assert!(ended.recv_timeout(2 * LEASE).is_err(), "it went before it was told anything");
-    for said in [
-        Order::Hello { version: VERSION },
-        Order::Begin { spec: Box::new(server.spec()) },
-        Order::Prepare { number: 1, until: Until::Elapsed(Duration::from_secs(600)) },
-        Order::Run { number: 1, start_at_ns: 0 },
+    assert!(ended.recv_timeout(2 * TIMEOUT).is_err(), "it went before it was told anything");
+    for request in [
+        Message::Hello { version: VERSION },
+        Message::Generator(GeneratorRequest::Begin { spec: Box::new(server.spec()) }),
+        Message::Generator(GeneratorRequest::Prepare {
+            number: 1,
+            until: Until::Elapsed(Duration::from_secs(600)),
+        }),
+        Message::Generator(GeneratorRequest::Run { number: 1, start_at_ns: 0 }),
     ] {
-        input.write_all(order(&said).as_bytes()).unwrap();
+        input.write_all(line(&request).as_bytes()).unwrap();
     }
     for _ in 0..4 {
-        std::thread::sleep(LEASE / 3);
-        input.write_all(b"\"beat\"\n").unwrap();
+        std::thread::sleep(TIMEOUT / 3);
+        input.write_all(b"\"heartbeat\"\n").unwrap();
     }
     assert!(ended.try_recv().is_err() && server.requests.load(Ordering::SeqCst) > 0);
     // A pong for each of so many pings fills the pipe, and whoever writes waits.
-    input.write_all(order(&Order::Ping(1)).repeat(5_000).as_bytes()).unwrap();
+    input.write_all(line(&Message::Ping(1)).repeat(5_000).as_bytes()).unwrap();
     let ending = ended.recv_timeout(Duration::from_secs(20)).expect("it ends");
-    assert!(matches!(ending, Err(ServeError::Silent { lease: LEASE })), "{ending:?}");
+    assert!(matches!(ending, Err(ServeError::TimedOut { timeout: TIMEOUT })), "{ending:?}");
     assert!((0..20).any(|_| is_quiet(&server)), "it still sends");
     drop((input, output));
 }
 
 #[test]
-fn a_line_that_takes_longer_than_the_lease_is_no_silence() {
-    const LEASE: Duration = Duration::from_secs(2);
-    let (mut input, output, ended) = leased(LEASE);
-    for byte in order(&Order::Hello { version: VERSION }).bytes() {
+fn a_line_that_takes_longer_than_the_timeout_is_no_silence() {
+    const TIMEOUT: Duration = Duration::from_secs(2);
+    let (mut input, output, ended) = with_timeout(TIMEOUT);
+    for byte in line(&Message::Hello { version: VERSION }).bytes() {
         input.write_all(&[byte]).unwrap();
-        std::thread::sleep(LEASE / 20);
+        std::thread::sleep(TIMEOUT / 20);
     }
     let (mut answer, mut output) = (String::new(), BufReader::new(output));
     io::BufRead::read_line(&mut output, &mut answer).unwrap();

@@ -7,11 +7,6 @@ pub(crate) fn monotonic_ns() -> u64 {
     read_ns(ClockId::Monotonic)
 }
 
-/// CPU time of all threads that this process has or had.
-pub(crate) fn process_cpu_ns() -> u64 {
-    read_ns(ClockId::ProcessCPUTime)
-}
-
 fn read_ns(clock: ClockId) -> u64 {
     let time = clock_gettime(clock);
     u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)

@@ -10,8 +10,6 @@
 //! This crate knows processes. It must not know about load, statistics or records.
 
 mod agent;
-mod attend;
-mod attended;
 mod clock;
 mod command;
 mod cpus;
@@ -45,17 +43,13 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
 pub use agent::{Agent, AgentHost, Arming, Role, Take, Wanted};
-pub use attend::{
-    ATTEND_VERSION, AttendHost, Attendant, Distant, First, HostView, ServiceView, Viewing, attend,
-};
-pub use attended::Attended;
 pub use command::WITHHELD;
 pub use cpus::{Division, cpus_allowed, divide, siblings};
 pub use error::TargetError;
 pub use message::{Exit, Leftover};
 pub use network::{Network, NetworkError, Visit, can_be_made as networks_can_be_made};
 pub use orphans::{end_orphans, orphans};
-pub use ports::Ports;
+pub use ports::{Ports, check_address};
 pub use prepare::{Cache, Place, PrepareError, Prepared, Preparing, placeholders as prepared_placeholders};
 pub use probe::Seen;
 pub use process::{ProcessId, ProcessInfo, cpu_ns as process_cpu_ns, ticks_to_ns};

@@ -129,7 +129,7 @@ pub(crate) fn check_free(service: &str, address: SocketAddr) -> Result<(), Targe
 ///
 /// # Errors
 /// [`TargetError::AddressMissing`] where this machine has no such address.
-pub(crate) fn check_address(service: &str, address: IpAddr) -> Result<(), TargetError> {
+pub fn check_address(service: &str, address: IpAddr) -> Result<(), TargetError> {
     match is_missing(&TcpListener::bind((address, 0))) {
         true => Err(TargetError::AddressMissing { service: service.to_owned(), address }),
         false => Ok(()),

@@ -1,7 +1,7 @@
 'use strict';
 
-// The six routes: a JSON source, small or large, from the disk or the network, read by streaming or as a whole. What is
-// found is the same either way, and so is the answer.
+// The six routes: a JSON source, small or large, from the disk or the network, read as a stream or as a whole. Both ways
+// find the same, and respond the same.
 
 const path = require('node:path');
 const express = require('express');
@@ -17,18 +17,17 @@ function dataRoutes({ folder, upstream }) {
   const byZipcode = ({ zipcode }) => (place) => place.zipcode === zipcode;
 
   const router = express.Router();
-  router.get('/small/net/stream/:speakerId', answer(findByStream, smallNet, bySpeaker));
-  router.get('/small/net/promise/:speakerId', answer(findByPromise, smallNet, bySpeaker));
-  router.get('/small/disk/stream/:speakerId', answer(findByStream, smallDisk, bySpeaker));
-  router.get('/small/disk/promise/:speakerId', answer(findByPromise, smallDisk, bySpeaker));
-  router.get('/large/stream/:zipcode', answer(findByStream, largeNet, byZipcode));
-  router.get('/large/promise/:zipcode', answer(findByPromise, largeNet, byZipcode));
+  router.get('/small/net/stream/:speakerId', respond(findByStream, smallNet, bySpeaker));
+  router.get('/small/net/promise/:speakerId', respond(findByPromise, smallNet, bySpeaker));
+  router.get('/small/disk/stream/:speakerId', respond(findByStream, smallDisk, bySpeaker));
+  router.get('/small/disk/promise/:speakerId', respond(findByPromise, smallDisk, bySpeaker));
+  router.get('/large/stream/:zipcode', respond(findByStream, largeNet, byZipcode));
+  router.get('/large/promise/:zipcode', respond(findByPromise, largeNet, byZipcode));
   return router;
 }
 
-// A request whose client has gone must not read on: what is left of two gigabytes would be read for nobody, beside the
-// requests that came after it.
-function answer(find, source, matcher) {
+// A request whose client is gone must stop reading: the rest of two gigabytes would be read for nobody, beside later requests.
+function respond(find, source, matcher) {
   return async (req, res) => {
     const abort = new AbortController();
     res.once('close', () => {

@@ -1,6 +1,6 @@
 'use strict';
 
-// What goes through the proxy comes out as it went in, but for what belongs to one connection alone.
+// What goes through the proxy stays as it is, except for what belongs to one connection.
 
 const assert = require('node:assert/strict');
 const { createHash, randomBytes } = require('node:crypto');
@@ -22,7 +22,7 @@ async function proxyFor(t, handle, env = {}) {
   return serviceFor(t, directory, { ORIGIN, ...env });
 }
 
-/** An origin that says `bytes` to each request, and the proxy before it. */
+/** An origin that responds with `bytes` to each request, and the proxy before it. */
 async function proxyForBytes(t, bytes) {
   const server = net.createServer((socket) => socket.on('data', () => socket.write(bytes, 'latin1')));
   return serviceFor(t, directory, { ORIGIN: await listenFor(t, server) });
@@ -47,7 +47,7 @@ test('ten megabytes come down whole, with a length and in chunks', async (t) => 
   }
 });
 
-test('ten megabytes go up whole, with a length and in chunks, and are answered', async (t) => {
+test('ten megabytes go up whole, with a length and in chunks, and get a response', async (t) => {
   const proxy = await proxyFor(t, async (req, res) => {
     res.end(`${req.headers['content-length'] ?? req.headers['transfer-encoding']} ${await hashOf(req)}`);
   });

@@ -1,7 +1,6 @@
 'use strict';
 
-// Requests that two readers could read in two ways are refused before the origin sees a byte of them, and so is what
-// follows on their connection.
+// Requests that two readers could read in two ways are refused, and so is what follows on their connection.
 
 const assert = require('node:assert/strict');
 const http = require('node:http');
@@ -60,7 +59,7 @@ test('what could be read in two ways is refused with all that follows it, and is
     const text = await talk(proxy.origin, request + hidden, (soFar) => soFar.includes('\n\n') || soFar.endsWith('\n'));
     assert.ok(text.startsWith(`HTTP/1.1 ${status} `), `${name}: ${text}`);
     assert.match(text, /\r\nConnection: close\r\n/, name);
-    assert.equal(text.match(/HTTP\/1/g).length, 1, `${name}: one answer`);
+    assert.equal(text.match(/HTTP\/1/g).length, 1, `${name}: one response`);
   }
   assert.deepEqual(seen, []);
   assert.equal((await proxy.get('/api/after')).status, 200);

@@ -1,6 +1,6 @@
 'use strict';
 
-// Both configurations of nginx, rendered as the lab does it: nginx takes them without a word, and they do what the Node
+// Both configurations of nginx, rendered as the lab does: nginx accepts them without a warning, and they do what the Node
 // proxy is compared with.
 
 const assert = require('node:assert/strict');

@@ -82,8 +82,8 @@ function trialChart(trial: TimeLine, name: string): Chart {
     columns,
     panels,
     title: (column) => {
-      const point = points[column] ?? 0;
-      return `${seconds(trial.at_s[point] ?? 0)}${point < trial.warm_up ? ', warm-up' : ''}`;
+      const at = columns[column] ?? 0;
+      return `${seconds(at)}${at < warm ? ', warm-up' : ''}`;
     },
     // Of the two columns of a point the first.
     told: points.flatMap((point, column) => (point !== null && points[column - 1] !== point ? [column] : [])),

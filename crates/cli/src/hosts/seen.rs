@@ -43,10 +43,11 @@ impl There {
         if self.facts.state != State::There {
             return Ok(self);
         }
-        let channel = login.start(&["generate"])?;
-        let clock = remote::generators::compare_clocks(channel.input, channel.output).map_err(|error| {
+        let channel = login.start(&[crate::REMOTE_AGENT])?;
+        let host = channel.name.clone();
+        let clock = remote::generators::compare_clocks(channel).map_err(|error| {
             let fault = Fault::Ended { at: "while clocks were compared", words: error.to_string() };
-            HostError::Ssh { host: channel.name, fault: Box::new(fault) }
+            HostError::Ssh { host, fault: Box::new(fault) }
         })?;
         Ok(There { clock: Some(clock), ..self })
     }

@@ -260,7 +260,7 @@ struct SliceEnded {
     window_s: f64,
     /// Windows that it is the sum of.
     turns: u32,
-    /// Good responses per second; null where figures are withheld.
+    /// Successful responses per second; null where figures are withheld.
     rate_per_s: Option<f64>,
     /// Response times in open loop, in closed loop service times: the quantiles that rest on enough requests. Empty where figures are
     /// withheld.
@@ -269,7 +269,7 @@ struct SliceEnded {
     requests: Option<u64>,
     /// Requests that did not end in an expected response.
     failed: u64,
-    /// Share of the CPU time that the host gave to others meanwhile.
+    /// CPU steal meanwhile, as a share of the CPU time.
     steal_share: f64,
 }
 
@@ -280,7 +280,7 @@ struct SliceQuantile {
     percent: f64,
     /// Microseconds.
     us: f64,
-    /// Whether that is a lower bound, because requests got no answer.
+    /// Whether that is a lower bound, because requests got no response.
     at_least: bool,
 }
 

@@ -226,14 +226,14 @@ pub struct Timed {
     pub percent: f64,
     /// Microseconds.
     pub us: f64,
-    /// Whether that is a lower bound, because requests got no answer.
+    /// Whether that is a lower bound, because requests got no response.
     pub at_least: bool,
 }
 
 /// What is shown of a slice.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figures {
-    /// Good responses per second of its window.
+    /// Successful responses per second of its window.
     pub rate_per_s: f64,
     /// At each of [`PERCENT`], where that rests on enough requests: response times in open loop, in closed loop service times.
     pub times: [Option<Timed>; PERCENT.len()],
@@ -296,7 +296,7 @@ impl Failures {
         self.requests += slice.counts.due();
         self.failed += slice.counts.failed();
         let unsent = slice.counts.open.as_ref().map_or(0, |open| open.unsent);
-        self.add("no answer in time", slice.counts.timed_out + slice.counts.unfinished + unsent);
+        self.add("no response in time", slice.counts.timed_out + slice.counts.unfinished + unsent);
         for failure in &slice.counts.contract_failures {
             self.add(&format!("{} {}", failure.kind, failure.example), failure.count);
         }

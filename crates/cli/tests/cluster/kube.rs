@@ -8,7 +8,7 @@ mod service;
 use std::time::{Duration, Instant};
 
 use load::{Arrivals, LoadSpec, Process, Rate, Until};
-use remote::generators::{Fleet, FleetError, Ran, Remote};
+use remote::generators::{Fleet, FleetError, Ran};
 use remote::kubernetes::ClusterError;
 use remote::{Channel, HostError};
 
@@ -35,7 +35,7 @@ fn pods(namespace: &Namespace, pods: u32) -> plan::Kubernetes {
 fn open(cluster: &plan::Kubernetes) -> Result<Vec<Channel>, HostError> {
     let mut told = Vec::new();
     let mut tell = |words| told.push(words);
-    let opened = remote::kubernetes::open(cluster, "Test: Größe/1", &["generate"], &mut tell, NEVER);
+    let opened = remote::kubernetes::open(cluster, "Test: Größe/1", &["remote-agent"], &mut tell, NEVER);
     assert!(!told.is_empty() || opened.is_err(), "nobody was told how far it is");
     opened
 }
@@ -54,12 +54,10 @@ fn refusal(namespace: &Namespace, cluster: &plan::Kubernetes, words: &[&str]) ->
     error
 }
 
-/// Generators of these channels, and what keeps them.
-fn begin(channels: Vec<Channel>, spec: &LoadSpec) -> (Fleet, Vec<Box<dyn std::any::Any + Send>>) {
+/// Generators of these channels.
+fn begin(channels: Vec<Channel>, spec: &LoadSpec) -> Fleet {
     let specs = spec.divided(channels.len() as u32, 1);
-    let (remotes, keepers) =
-        channels.into_iter().map(|c| (Remote::new(c.name, c.input, c.output), c.keeper)).unzip();
-    (crate::begun(remotes, specs), keepers)
+    crate::begun(channels, specs)
 }
 
 fn names(channels: &[Channel]) -> Vec<String> {
@@ -93,7 +91,7 @@ fn pods_on_both_nodes_load_a_service_and_both_sides_count_the_same() {
             "{where_they_run:?}"
         );
     }
-    let (mut fleet, keepers) = begin(channels, &spec(&service, 8, 201.0));
+    let mut fleet = begin(channels, &spec(&service, 8, 201.0));
     let ran = fleet.run(Until::Elapsed(Duration::from_secs(2)), NEVER);
     assert!(ran.lost.is_empty(), "{:?}", ran.lost);
     assert_eq!((ran.counts.due(), ran.parts.len()), (402, 4));
@@ -101,7 +99,7 @@ fn pods_on_both_nodes_load_a_service_and_both_sides_count_the_same() {
     // A second window of the same pods, and then nothing of them.
     let again = fleet.run(Until::Requests(10), NEVER);
     assert_eq!((again.counts.sent, again.parts.len()), (40, 4));
-    drop((fleet, keepers));
+    drop(fleet);
     namespace.is_empty_within(Duration::from_secs(10));
 }
 
@@ -113,13 +111,17 @@ fn a_node_that_is_gone_is_told_within_seconds_and_the_other_counts() {
     let service = Service::start();
     let channels = open(&pods(&namespace, 2)).expect("two pods");
     let victim = names(&channels).into_iter().find(|name| name.ends_with("@n2")).expect("one on each node");
-    let (mut fleet, keepers) = begin(channels, &spec(&service, 4, 40.0));
+    let mut fleet = begin(channels, &spec(&service, 4, 40.0));
     let (ran, took) = run_while(&mut fleet, 4, || script(&["crash", "2"]));
     assert_eq!(ran.parts.len(), 1, "{:?}", ran.lost);
-    assert!(matches!(&ran.lost[..], [FleetError::Silent { name, .. }] if *name == victim), "{:?}", ran.lost);
+    assert!(
+        matches!(&ran.lost[..], [FleetError::TimedOut { name, .. }] if *name == victim),
+        "{:?}",
+        ran.lost
+    );
     assert!(took < Duration::from_secs(15), "told after {took:?}");
     assert_eq!(ran.counts.sent + ran.counts.open.as_ref().map_or(0, |open| open.unsent), 80);
-    drop((fleet, keepers));
+    drop(fleet);
     script(&["restart", "2"]);
     namespace.is_empty_within(Duration::from_secs(30));
 }
@@ -191,9 +193,10 @@ fn what_cannot_be_had_is_told_in_the_clusters_words_and_nothing_stays() {
 fn a_program_that_fails_at_once_is_told_with_what_it_said() {
     control_network();
     let namespace = Namespace::new("crashes");
-    let opened = remote::kubernetes::open(&pods(&namespace, 2), "x", &["generate-not"], &mut |_| {}, NEVER);
+    let opened =
+        remote::kubernetes::open(&pods(&namespace, 2), "x", &["remote-agent-not"], &mut |_| {}, NEVER);
     let error = opened.expect_err("there is no such subcommand").to_string();
-    assert!(error.contains("exit code 2") && error.contains("generate-not"), "{error}");
+    assert!(error.contains("exit code 2") && error.contains("remote-agent-not"), "{error}");
     namespace.is_empty_within(Duration::from_secs(10));
 }
 
@@ -206,7 +209,7 @@ fn who_does_not_want_them_any_more_waits_for_nothing() {
     let cluster = plan::Kubernetes { resources: hungry, ..pods(&namespace, 1) };
     let began = Instant::now();
     let cancelled = || began.elapsed() > Duration::from_secs(3);
-    let opened = remote::kubernetes::open(&cluster, "x", &["generate"], &mut |_| {}, &cancelled);
+    let opened = remote::kubernetes::open(&cluster, "x", &["remote-agent"], &mut |_| {}, &cancelled);
     assert!(matches!(opened, Err(HostError::Cluster(ClusterError::Cancelled))), "{opened:?}");
     assert!(began.elapsed() < Duration::from_secs(8), "after {:?}", began.elapsed());
     namespace.is_empty_within(Duration::from_secs(10));

@@ -8,11 +8,12 @@ mod services;
 mod ssh;
 
 use load::LoadSpec;
-use remote::generators::{Fleet, Remote};
+use remote::Channel;
+use remote::generators::Fleet;
 
 /// These as one fleet, which knows their clocks and has this to do.
-fn begun(remotes: Vec<Remote>, specs: Vec<LoadSpec>) -> Fleet {
-    let mut fleet = Fleet::connect(remotes).expect("all are there");
+fn begun(channels: Vec<Channel>, specs: Vec<LoadSpec>) -> Fleet {
+    let mut fleet = Fleet::connect(channels).expect("all are there");
     fleet.compare_clocks().expect("all answer");
     fleet.give(specs).expect("all begin");
     fleet

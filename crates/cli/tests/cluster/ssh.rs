@@ -22,7 +22,7 @@ fn own() -> Program {
 /// A generator on a host, and whether the program was copied there.
 fn generator(host: &str, program: &Program) -> Result<(Channel, bool), HostError> {
     let mut copied = false;
-    let channel = ssh::open_watched(host, program, &["generate"], &mut |_| copied = true)?;
+    let channel = ssh::open_watched(host, program, &["remote-agent"], &mut |_| copied = true)?;
     Ok((channel, copied))
 }
 

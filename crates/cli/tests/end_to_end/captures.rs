@@ -24,7 +24,7 @@ fn captured(place: &Place, service: &str, load: &str) -> Vec<Capture> {
         services::Warden { command: vec![env!("CARGO_BIN_EXE_proofload").into(), "__warden".into()] };
     let mut environment = RealEnvironment::new(
         plan,
-        Helpers { warden, generate: &["generate"] },
+        Helpers { warden, generate: &["remote-agent"] },
         place.record(),
         Stop::default(),
     );

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use lab::{
-    Attendants, CaptureSpec, Environment, Failure, Helpers, Reached, RealEnvironment, SliceSpec, Start, Stop,
+    CaptureSpec, Environment, Failure, Helpers, Reached, RealEnvironment, RemoteHosts, SliceSpec, Start, Stop,
 };
 use plan::Plan;
 use record::{CaptureKind, SliceKind};
@@ -55,11 +55,11 @@ fn environment(place: &Place, plan: Plan) -> (RealEnvironment, BTreeMap<String, 
     let warden =
         services::Warden { command: vec![env!("CARGO_BIN_EXE_proofload").into(), "__warden".into()] };
     let mut numbers = BTreeMap::new();
-    let attendants = Attendants::open(&plan, &mut |host| {
+    let remote_hosts = RemoteHosts::open(&plan, &mut |host| {
         let number = place.path(host.trim_start_matches("ssh://"));
         // So that its number is known: the shell becomes the program.
         let mut shell = Command::new("/bin/sh");
-        shell.args(["-c", "echo $$ >\"$0\"; exec \"$1\" attend"]).arg(&number);
+        shell.args(["-c", "echo $$ >\"$0\"; exec \"$1\" remote-agent"]).arg(&number);
         shell
             .arg(env!("CARGO_BIN_EXE_proofload"))
             .env("PROOFLOAD_TEST_PLACE", place.path("x").parent().expect("the place"));
@@ -67,14 +67,14 @@ fn environment(place: &Place, plan: Plan) -> (RealEnvironment, BTreeMap<String, 
         numbers.insert(host.to_owned(), number);
         Ok(Reached { channel, address: Some("127.0.0.1".parse().expect("an address")) })
     });
-    let attendants = attendants.expect("both attend");
-    let environments = attendants.environments();
+    let remote_hosts = remote_hosts.expect("both are there");
+    let environments = remote_hosts.environments();
     assert!(environments.values().all(|machine| machine.cpus > 0 && machine.runtimes.contains_key("node")));
     let number = |file: &std::path::PathBuf| fs::read_to_string(file).expect("a number").trim().parse();
     let numbers =
         numbers.iter().map(|(host, file)| (host.clone(), number(file).expect("a number"))).collect();
-    let helpers = Helpers { warden, generate: &["generate"] };
-    (RealEnvironment::new(plan, helpers, place.record(), Stop::default()).with(attendants), numbers)
+    let helpers = Helpers { warden, generate: &["remote-agent"] };
+    (RealEnvironment::new(plan, helpers, place.record(), Stop::default()).with(remote_hosts), numbers)
 }
 
 fn started(capture: Option<u32>) -> Start {

@@ -92,7 +92,7 @@ fn a_generator_that_is_killed_costs_its_block_and_is_named() {
         thread::sleep(Duration::from_millis(5));
     }
     let generators: Vec<String> =
-        place.left_running().into_iter().filter(|process| process.ends_with("generate ")).collect();
+        place.left_running().into_iter().filter(|process| process.ends_with("remote-agent ")).collect();
     assert_eq!(generators.len(), 2, "{generators:?}");
     let pid = generators[1].split(':').next().expect("its number");
     assert!(Command::new("kill").args(["-KILL", pid]).status().expect("kill starts").success());

@@ -4,8 +4,7 @@
 use record::{Block, Event};
 
 use super::Dispatcher;
-use crate::apart;
-use crate::disturbance::Taken;
+use crate::disturbance::{Taken, begun_apart};
 use crate::environment::Failure;
 use crate::schedule::take_turns;
 use crate::tuning::{self, BLOCKS_MIN};
@@ -44,7 +43,7 @@ impl Dispatcher<'_> {
     /// begin together.
     fn fault_of(&self, block: &Block) -> Option<String> {
         let taken = if self.plan.design.drop_disturbed { self.taken_from(block).why() } else { None };
-        taken.or_else(|| apart::why(block))
+        taken.or_else(|| begun_apart(block))
     }
 
     fn taken_from(&self, block: &Block) -> Taken {

@@ -1,26 +1,9 @@
-//! What ends a run before its rule does: what a failure makes of its record and tells its caller, and findings that no further block
-//! can heal. Pure.
+//! What a failure makes of a run's record, and tells its caller. Pure.
 
-use analysis::{Comparison, Conclusion, Finding, Outcome};
 use record::{EndReason, WriteError};
 
 use super::LabError;
 use crate::environment::Failure;
-
-/// Why no comparison can have an answer that it does not have yet, whatever further blocks show; `None` while one can.
-pub(super) fn void_for_good(conclusion: &Conclusion) -> Option<String> {
-    let found: Vec<&Finding> =
-        conclusion.findings.iter().filter(|finding| finding.check.row().ends_run).collect();
-    let voids = |finding: &Finding, asked: &Comparison| finding.voids(asked.baseline, asked.candidate);
-    let is_open = |asked: &Comparison| {
-        asked.outcome != Outcome::NoSuccess && !found.iter().any(|finding| voids(finding, asked))
-    };
-    if conclusion.comparisons.iter().any(is_open) {
-        return None;
-    }
-    let first = found.iter().find(|finding| conclusion.comparisons.iter().any(|asked| voids(finding, asked)));
-    first.map(|finding| format!("{}; {}", finding.evidence, finding.remedy))
-}
 
 /// How a run ends after `failure`: as the record keeps it, and as the caller is told.
 ///

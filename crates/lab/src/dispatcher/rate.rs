@@ -37,7 +37,7 @@ impl Dispatcher<'_> {
         Some(OpenSpec { rate_per_s, arrivals: self.plan.design.arrivals, seed })
     }
 
-    /// Good responses per second of each variant, measured on fresh processes one after the other, in a block 0 that never
+    /// Successful responses per second of each variant, measured on fresh processes one after the other, in a block 0 that never
     /// ends and so never counts.
     fn capacities(&mut self) -> Result<Vec<Option<f64>>, Failure> {
         let order = self.schedule.order(self.block);

@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use record::{Capture, CaptureKind, CapturedService, SliceKind};
+use remote::services::ServiceHandle;
 use rustix::time::{ClockId, clock_gettime};
-use services::{Agent, AgentHost, Arming, Attended, ProcessThreads, TargetError, Wanted};
+use services::{Agent, AgentHost, Arming, ProcessThreads, TargetError, Wanted};
 
 use self::native::Native;
 use self::told::{Came, Told};
@@ -34,8 +35,8 @@ const NAME_BYTES_MAX: usize = 80;
 struct Look(Vec<(u64, Vec<ProcessThreads>)>);
 
 impl Look {
-    fn at(services: &mut [Attended]) -> Result<Look, Failure> {
-        let look = |service: &mut Attended| Ok((service.sample()?.cpu_ns, service.threads()?));
+    fn at(services: &mut [ServiceHandle]) -> Result<Look, Failure> {
+        let look = |service: &mut ServiceHandle| Ok((service.sample()?.cpu_ns, service.threads()?));
         let looks = services.iter_mut().map(look).collect::<Result<_, TargetError>>();
         looks.map(Look).map_err(|error| failed_on(error, services.iter()))
     }
@@ -145,7 +146,7 @@ impl RealEnvironment {
         };
         let stop = self.stop.clone();
         let name = self.name_in_files(variant);
-        let arm = |service: &Attended| {
+        let arm = |service: &ServiceHandle| {
             let file = |agent: &Agent| folder.path.join(profile_name(&name, service.name(), agent, kind));
             Some(service.agent()?.arm(wanted, &file, &|| stop.is_requested()))
         };
@@ -174,7 +175,7 @@ impl RealEnvironment {
     fn disarm(&mut self, variant: usize, armings: Vec<Option<Arming>>) -> Result<Vec<Vec<Came>>, Failure> {
         let stop = self.stop.clone();
         let services = &self.living_of(variant)?.services;
-        let disarm = |(service, arming): (&Attended, Option<Arming>)| {
+        let disarm = |(service, arming): (&ServiceHandle, Option<Arming>)| {
             let host: Option<&AgentHost> = service.agent();
             let came = host.zip(arming).map(|(host, arming)| host.disarm(arming, &|| stop.is_requested()));
             came.unwrap_or_default()

@@ -1,8 +1,7 @@
-//! Generators that are processes of their own, on this machine and on others: a fleet behind channels, for the whole run.
+//! Generators that are processes of their own, on this machine and on others: a fleet for the whole run.
 //!
-//! It connects, gives loads, and tells who is gone; whether a run can do without is not its business.
+//! It connects, gives loads, and names those that are gone; whether a run can do without is not its business.
 
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -12,8 +11,8 @@ use std::time::Duration;
 use load::{LoadSpec, Until};
 use plan::Plan;
 use record::{Counts, Generator, GeneratorPart};
-use remote::generators::{Fleet, FleetError, Ran, Remote};
-use remote::{Channel, HostError, Waiting, Wanted};
+use remote::generators::{Fleet, FleetError, Ran};
+use remote::{HostError, Waiting, Wanted};
 
 use crate::environment::{Connected, Connecting, Failure, Lost};
 use crate::stop::Stop;
@@ -31,16 +30,8 @@ pub(super) struct Elsewhere {
     arguments: &'static [&'static str],
     stop: Stop,
     fleet: Option<Fleet>,
-    /// What keeps each there, in the order of the generators. After the fleet, which ends them first.
-    kept: Vec<Kept>,
     /// Why those are gone that are, by their places.
     gone: BTreeMap<usize, String>,
-}
-
-struct Kept {
-    _keeper: Box<dyn Any + Send>,
-    /// Number of its process, where that is a child of ours.
-    process: Option<u32>,
 }
 
 /// How a load is divided.
@@ -60,9 +51,9 @@ impl Elsewhere {
         stop: &Stop,
     ) -> Option<Elsewhere> {
         let (plan, stop) = (Arc::clone(plan), stop.clone());
-        let (fleet, kept, gone) = (None, Vec::new(), BTreeMap::new());
+        let (fleet, gone) = (None, BTreeMap::new());
         let elsewhere = !plan.generators.is_here();
-        elsewhere.then(|| Elsewhere { plan, run, arguments, stop, fleet, kept, gone })
+        elsewhere.then(|| Elsewhere { plan, run, arguments, stop, fleet, gone })
     }
 
     /// Has all generators there.
@@ -79,11 +70,9 @@ impl Elsewhere {
 
     fn connect_all(&mut self, watch: &mut dyn FnMut(Connecting<'_>)) -> Result<Connected, Failure> {
         let channels = self.opened(watch, remote::generators)?;
-        let (remotes, kept): (Vec<Remote>, Vec<Kept>) = channels.into_iter().map(taken).unzip();
-        // They are dropped with the fleet where it cannot be had.
-        let fleet = Fleet::connect(remotes).map_err(|errors| Failure::Generator(sentences(&errors)))?;
+        let fleet = Fleet::connect(channels).map_err(|errors| Failure::Generator(sentences(&errors)))?;
         let generators = generators(&fleet);
-        (self.fleet, self.kept) = (Some(fleet), kept);
+        self.fleet = Some(fleet);
         Ok(Connected { generators, lost: Vec::new() })
     }
 
@@ -126,11 +115,8 @@ impl Elsewhere {
         watch: &mut dyn FnMut(Connecting<'_>),
     ) -> Result<(), Failure> {
         let channels = self.opened(watch, |wanted, waiting| remote::again(wanted, places, waiting))?;
-        let (remotes, kept): (Vec<Remote>, Vec<Kept>) = channels.into_iter().map(taken).unzip();
-        // First, so that what is left of the lost ones is gone before others work beside it.
-        places.iter().zip(kept).for_each(|(place, kept)| self.kept[*place] = kept);
-        for (place, remote) in places.iter().zip(remotes) {
-            fleet.replace(*place, remote).map_err(|error| Failure::Generator(error.to_string()))?;
+        for (place, channel) in places.iter().zip(channels) {
+            fleet.replace(*place, channel).map_err(|error| Failure::Generator(error.to_string()))?;
             self.gone.remove(place);
         }
         Ok(())
@@ -190,7 +176,7 @@ impl Elsewhere {
 
     /// Processes of generators on this machine.
     pub fn processes(&self) -> impl Iterator<Item = u32> {
-        self.kept.iter().filter_map(|kept| kept.process)
+        self.fleet.iter().flat_map(Fleet::processes)
     }
 
     fn fleet(&mut self) -> Result<&mut Fleet, Failure> {
@@ -237,12 +223,6 @@ fn generate_here(arguments: &[&str]) -> Command {
     let mut command = Command::new("/proc/self/exe");
     command.args(arguments).process_group(0);
     command
-}
-
-fn taken(channel: Channel) -> (Remote, Kept) {
-    let process = channel.process();
-    let Channel { name, input, output, keeper } = channel;
-    (Remote::new(name, input, output), Kept { _keeper: keeper, process })
 }
 
 fn generators(fleet: &Fleet) -> Vec<Generator> {

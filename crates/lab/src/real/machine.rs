@@ -6,8 +6,9 @@
 use std::path::PathBuf;
 
 use record::MachineUse;
+use remote::services::HostView;
 use rustix::time::{ClockId, clock_gettime};
-use services::{HostView, MachineTexts as Texts};
+use services::MachineTexts as Texts;
 
 mod counters;
 pub(super) mod spin;

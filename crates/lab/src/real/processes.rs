@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use plan::Plan;
 use record::{ProcessSeen, ServiceStarted};
-use services::{Attended, Listening, Sight, TargetError};
+use remote::services::ServiceHandle;
+use services::{Listening, Sight, TargetError};
 
 use super::RealEnvironment;
 use super::keeping::cpu_source;
@@ -70,18 +71,18 @@ fn assigned(word: &str) -> Option<(String, String)> {
 
 impl RealEnvironment {
     /// A service that is ready, with its processes. To be called where its network is.
-    pub(super) fn started(&self, service: &mut Attended) -> Result<ServiceStarted, Failure> {
+    pub(super) fn started(&self, service: &mut ServiceHandle) -> Result<ServiceStarted, Failure> {
         let nothing = Watch::default();
         let watch = self.watches.get(service.name()).unwrap_or(&nothing);
         let host = service.host().map(str::to_owned);
-        let there = host.as_deref().and_then(|host| self.attendants.at(host));
+        let there = host.as_deref().and_then(|host| self.remote_hosts.at(host));
         let name = service.name().to_owned();
         let lost = |error| failed_at(error, &[&name]);
         Ok(ServiceStarted {
             service: name.clone(),
             pid: service.pid(),
             port: service.address().port(),
-            cpus: there.map_or(&self.division.services[..], |there| there.attendant.cpus()).to_vec(),
+            cpus: there.map_or(&self.division.services[..], |there| there.host.cpus()).to_vec(),
             cpu_source: cpu_source(service.sample().map_err(lost)?.cpu_source).to_owned(),
             workers: service.workers(),
             processes: kept(&sight(service, watch).map_err(lost)?, watch),
@@ -92,7 +93,7 @@ impl RealEnvironment {
 
 /// The processes of each service, and in words who else listens on their ports. To be called where the services' network is.
 pub(super) fn at_end(
-    services: &[Attended],
+    services: &[ServiceHandle],
     watches: &BTreeMap<String, Watch>,
 ) -> (BTreeMap<String, Vec<ProcessSeen>>, Vec<String>) {
     let (mut processes, mut strangers) = (BTreeMap::new(), Vec::new());
@@ -116,7 +117,7 @@ pub(super) fn at_end(
     (processes, strangers)
 }
 
-fn sight(service: &Attended, watch: &Watch) -> Result<Sight, TargetError> {
+fn sight(service: &ServiceHandle, watch: &Watch) -> Result<Sight, TargetError> {
     service.sight(&watch.names.iter().map(String::as_str).collect::<Vec<_>>())
 }
 

@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use plan::{Service, Variant};
 use record::{TrialEnded, WorkersLost};
-use services::{AgentHost, Attended, Distant, Placement, Ports, TargetError};
+use remote::services::{RemoteService, ServiceHandle};
+use services::{AgentHost, Placement, Ports, TargetError};
 
 use super::deployed::pods_kept;
 use super::{LOGS, LOOPBACK, Living, RealEnvironment, file_name, network, processes};
-use crate::attendants::Machine;
 use crate::environment::{Failure, Start};
+use crate::remote_hosts::Machine;
 
 /// How long a connection to an entry on another machine may take to open before it counts as out of reach.
 const REACH_PATIENCE: Duration = Duration::from_secs(5);
@@ -27,7 +28,7 @@ impl RealEnvironment {
         start: Start,
         variant: &Variant,
         entry: IpAddr,
-    ) -> Result<Vec<Attended>, Failure> {
+    ) -> Result<Vec<ServiceHandle>, Failure> {
         let addresses = self.addresses(variant, entry)?;
         let ports = self.ports(variant)?;
         let mut services = Vec::with_capacity(variant.services.len());
@@ -57,14 +58,14 @@ impl RealEnvironment {
         service: &Service,
         ports: &Ports,
         mut placement: Placement,
-    ) -> Result<Attended, Failure> {
+    ) -> Result<ServiceHandle, Failure> {
         placement.agent = start.capture.map(|_| AgentHost::new()).transpose().map_err(no_agent)?;
         placement.cpus.clone_from(&self.division.services);
         placement.values.clone_from(&self.values);
         let cancelled = || self.stop.is_requested();
         let running =
             services::start(&self.warden, service, ports, &placement, &cancelled).map_err(failed)?;
-        Ok(Attended::Here(Box::new(running)))
+        Ok(ServiceHandle::Here(Box::new(running)))
     }
 
     fn start_there(
@@ -73,15 +74,15 @@ impl RealEnvironment {
         service: &Service,
         ports: &Ports,
         placement: &Placement,
-    ) -> Result<Attended, Failure> {
-        let attendant = &self.machine(host)?.attendant;
+    ) -> Result<ServiceHandle, Failure> {
+        let machine = &self.machine(host)?.host;
         let cancelled = || self.stop.is_requested();
-        let distant = Distant::start(attendant, service, ports, placement, &cancelled);
-        Ok(Attended::There(Box::new(distant.map_err(|error| failed_at(error, &[&service.name]))?)))
+        let remote = RemoteService::start(machine, service, ports, placement, &cancelled);
+        Ok(ServiceHandle::There(Box::new(remote.map_err(|error| failed_at(error, &[&service.name]))?)))
     }
 
     fn machine(&self, host: &str) -> Result<&Machine, Failure> {
-        self.attendants.at(host).ok_or_else(|| Failure::Service(format!("{host}: nobody has reached it")))
+        self.remote_hosts.at(host).ok_or_else(|| Failure::Service(format!("{host}: nobody has reached it")))
     }
 
     /// Where each service listens: on loopback, unless somebody asks for it from another machine, or the plan says where.
@@ -110,7 +111,7 @@ impl RealEnvironment {
             let there: Vec<Service> = there.cloned().collect();
             let chosen = match host {
                 None => Ports::choose(&there, LOOPBACK, rand::random()),
-                Some(host) => self.machine(host)?.attendant.choose(&there, LOOPBACK, rand::random()),
+                Some(host) => self.machine(host)?.host.choose(&there, LOOPBACK, rand::random()),
             };
             ports = ports.and(chosen.map_err(failed)?);
         }
@@ -128,7 +129,7 @@ impl RealEnvironment {
         let pods = loaded.and_then(|loaded| loaded.deployed.look().ok());
         // The connections go first, so that a service that waits for them to close can end at once.
         self.unload(loader);
-        let peak = |service: &Attended| Some((service.name().to_owned(), service.peak_memory().ok()?));
+        let peak = |service: &ServiceHandle| Some((service.name().to_owned(), service.peak_memory().ok()?));
         let peak_rss_bytes_by_service: BTreeMap<String, u64> = services.iter().filter_map(peak).collect();
         let mut ended = TrialEnded {
             block,
@@ -160,12 +161,12 @@ impl RealEnvironment {
 impl Living {
     /// The machine that its entry runs on; `None` is this one.
     pub(super) fn entry_host(&self) -> Option<&str> {
-        self.services.last().and_then(Attended::host)
+        self.services.last().and_then(ServiceHandle::host)
     }
 }
 
 /// An entry that is ready on its own machine and cannot be reached from this one would fail by every request.
-fn check_reach(entry: &Attended) -> Result<(), Failure> {
+fn check_reach(entry: &ServiceHandle) -> Result<(), Failure> {
     let address: SocketAddr = entry.address();
     let Err(error) = TcpStream::connect_timeout(&address, REACH_PATIENCE) else { return Ok(()) };
     Err(Failure::Service(format!(
@@ -204,17 +205,20 @@ pub(super) fn failed_at(error: TargetError, services: &[&str]) -> Failure {
 }
 
 /// The same of those of these services that run on a machine that is lost.
-pub(super) fn failed_on<'a>(error: TargetError, services: impl Iterator<Item = &'a Attended>) -> Failure {
+pub(super) fn failed_on<'a>(
+    error: TargetError,
+    services: impl Iterator<Item = &'a ServiceHandle>,
+) -> Failure {
     let TargetError::HostLost { host, .. } = &error else { return failed(error) };
     let mut there: Vec<&str> =
-        services.filter(|service| service.host() == Some(host)).map(Attended::name).collect();
+        services.filter(|service| service.host() == Some(host)).map(ServiceHandle::name).collect();
     there.sort_unstable();
     there.dedup();
     failed_at(error, &there)
 }
 
 /// A service that ended while it was loaded is a failure, however many requests it answered.
-pub(super) fn check_alive(service: &mut Attended) -> Result<(), Failure> {
+pub(super) fn check_alive(service: &mut ServiceHandle) -> Result<(), Failure> {
     let Some(exit) = service.exited() else { return Ok(()) };
     let on = service.host().map(|host| format!(" on {host}")).unwrap_or_default();
     Err(Failure::Service(format!(
@@ -225,7 +229,7 @@ pub(super) fn check_alive(service: &mut Attended) -> Result<(), Failure> {
 }
 
 /// A service that goes on with fewer workers, or with new ones, is not what was to be measured.
-fn workers_lost(service: &Attended) -> Option<WorkersLost> {
+fn workers_lost(service: &ServiceHandle) -> Option<WorkersLost> {
     let lost = service.workers_lost().ok()?;
     (lost > 0).then(|| WorkersLost { service: service.name().to_owned(), lost })
 }

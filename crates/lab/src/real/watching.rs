@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use record::{MachineUse, ServiceUse, Slice};
-use services::{Attendant, Attended, First, HostView, Running, Sample, ServiceView, Viewing};
+use remote::services::{First, HostView, PendingView, RemoteHost, ServiceHandle, ServiceView};
+use services::{Running, Sample};
 
 use super::elsewhere::Elsewhere;
 use super::keeping::{Sampled, uses};
@@ -35,8 +36,8 @@ struct Host {
 impl RealEnvironment {
     /// Right before these variants are loaded: the machine last, so that what looking costs is little of what it counts.
     pub(super) fn view_before(&mut self, loaded: &[usize]) -> Result<View, Failure> {
-        let attendants = self.at_work();
-        let asked = self.ask(&attendants, First::Services)?;
+        let hosts = self.at_work();
+        let asked = self.ask(&hosts, First::Services)?;
         let samples = self.sample();
         let seen = self.finish(asked)?;
         let services = self.joined(samples, &seen)?;
@@ -46,8 +47,8 @@ impl RealEnvironment {
 
     /// Right after it: the machine first.
     pub(super) fn view_after(&mut self, loaded: &[usize]) -> Result<View, Failure> {
-        let attendants = self.at_work();
-        let asked = self.ask(&attendants, First::Machine)?;
+        let hosts = self.at_work();
+        let asked = self.ask(&hosts, First::Machine)?;
         let (machine, mut tcp) = (self.look(), self.tcp(loaded, &BTreeMap::new()));
         let samples = self.sample();
         let seen = self.finish(asked)?;
@@ -56,26 +57,26 @@ impl RealEnvironment {
         Ok(View { services, tcp, machine, hosts: self.hosts(&seen) })
     }
 
-    /// Those who attend to living services.
-    fn at_work(&self) -> Vec<Arc<Attendant>> {
-        let mut attendants: Vec<Arc<Attendant>> = Vec::new();
+    /// The other machines with living services.
+    fn at_work(&self) -> Vec<Arc<RemoteHost>> {
+        let mut hosts: Vec<Arc<RemoteHost>> = Vec::new();
         for service in self.living.iter().flat_map(|living| &living.services) {
-            if let Attended::There(distant) = service
-                && !attendants.iter().any(|known| Arc::ptr_eq(known, distant.attendant()))
+            if let ServiceHandle::There(remote) = service
+                && !hosts.iter().any(|known| Arc::ptr_eq(known, remote.host()))
             {
-                attendants.push(Arc::clone(distant.attendant()));
+                hosts.push(Arc::clone(remote.host()));
             }
         }
-        attendants
+        hosts
     }
 
-    fn ask<'a>(&self, attendants: &'a [Arc<Attendant>], first: First) -> Result<Vec<Viewing<'a>>, Failure> {
-        let ask = |attendant: &'a Arc<Attendant>| attendant.view(first, first == First::Services);
-        attendants.iter().map(ask).collect::<Result<_, _>>().map_err(|error| self.lost(error))
+    fn ask<'a>(&self, hosts: &'a [Arc<RemoteHost>], first: First) -> Result<Vec<PendingView<'a>>, Failure> {
+        let ask = |host: &'a Arc<RemoteHost>| host.view(first, first == First::Services);
+        hosts.iter().map(ask).collect::<Result<_, _>>().map_err(|error| self.lost(error))
     }
 
-    fn finish(&self, asked: Vec<Viewing<'_>>) -> Result<BTreeMap<String, HostView>, Failure> {
-        let finish = |viewing: Viewing<'_>| Ok((viewing.host().to_owned(), viewing.finish()?));
+    fn finish(&self, asked: Vec<PendingView<'_>>) -> Result<BTreeMap<String, HostView>, Failure> {
+        let finish = |viewing: PendingView<'_>| Ok((viewing.host().to_owned(), viewing.finish()?));
         asked.into_iter().map(finish).collect::<Result<_, _>>().map_err(|error| self.lost(error))
     }
 
@@ -83,8 +84,8 @@ impl RealEnvironment {
     fn sample(&mut self) -> Vec<Option<Sample>> {
         let services = self.living.iter_mut().flat_map(|living| &mut living.services);
         let sampled = services.map(|service| match service {
-            Attended::Here(running) => Some(running.sample()),
-            Attended::There(_) => None,
+            ServiceHandle::Here(running) => Some(running.sample()),
+            ServiceHandle::There(_) => None,
         });
         sampled.collect()
     }
@@ -108,7 +109,8 @@ impl RealEnvironment {
     }
 
     fn look(&self) -> Option<Look> {
-        let services = || self.living.iter().flat_map(|living| &living.services).filter_map(Attended::here);
+        let services =
+            || self.living.iter().flat_map(|living| &living.services).filter_map(ServiceHandle::here);
         if self.plan.generators.local == 0 && services().next().is_none() {
             return None;
         }
@@ -122,7 +124,7 @@ impl RealEnvironment {
     }
 
     fn hosts(&self, seen: &BTreeMap<String, HostView>) -> BTreeMap<String, Host> {
-        let cpus = |host: &str| self.attendants.at(host).map(|there| there.attendant.cpus());
+        let cpus = |host: &str| self.remote_hosts.at(host).map(|there| there.host.cpus());
         let host = |(host, view): (&String, &HostView)| {
             let machine = Look::there(view, cpus(host).unwrap_or_default());
             (host.clone(), Host { machine, spin_ns: view.spin_ns })
@@ -168,15 +170,15 @@ impl RealEnvironment {
 }
 
 /// What a service elsewhere had used when its machine was seen.
-fn seen_there(service: &mut Attended, seen: &BTreeMap<String, HostView>) -> Result<Sample, Failure> {
+fn seen_there(service: &mut ServiceHandle, seen: &BTreeMap<String, HostView>) -> Result<Sample, Failure> {
     let sample = match service {
-        Attended::Here(_) => None,
-        Attended::There(distant) => {
-            let view = seen.get(distant.attendant().host());
-            let is_it = |found: &&ServiceView| found.number == distant.number();
+        ServiceHandle::Here(_) => None,
+        ServiceHandle::There(remote) => {
+            let view = seen.get(remote.host().name());
+            let is_it = |found: &&ServiceView| found.number == remote.number();
             let found = view.and_then(|view| view.services.iter().find(is_it));
             found.map(|found| {
-                distant.saw(found);
+                remote.update(found);
                 found.sample.clone()
             })
         }

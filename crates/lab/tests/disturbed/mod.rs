@@ -32,7 +32,7 @@ fn blocks_that_the_host_took_are_replaced_and_the_verdict_is_that_of_the_others(
     result.expect("a dropped block is no error");
     let numbers = dropped(&record);
     assert!(numbers.starts_with(&[2, 5]) && numbers.iter().all(|number| number % 3 == 2), "{numbers:?}");
-    let why = "the host gave 31 % of the CPU time to others";
+    let why = "CPU steal was 31 %";
     assert!(told.iter().all(|(_, said)| said == why) && told.len() == numbers.len(), "{told:?}");
     // It ends at a look, of those that count.
     assert_eq!(reason(&record), &EndReason::Decided);
@@ -140,7 +140,7 @@ fn nothing_that_belongs_to_a_variant_has_a_part_in_the_decision() {
     let machine = MachineUse { throttled_ns: 9_000_000, strangers_cpu_ns: 7_000_000, ..stolen(0.1) };
     let whole = block(|slice| slice.machine = machine.clone());
     let taken = Taken::of(&whole, true, &with_cpus(2));
-    assert!(taken.by_host > 0.0 && taken.by_quota > 0.0 && taken.by_strangers > 0.0, "{taken:?}");
+    assert!(taken.by_steal > 0.0 && taken.by_quota > 0.0 && taken.by_others > 0.0, "{taken:?}");
     let failed = block(|slice| {
         slice.machine = machine.clone();
         (slice.counts.successful, slice.counts.successful_in_window, slice.counts.responses) = (0, 0, 0);
@@ -173,7 +173,7 @@ fn each_way_of_losing_time_has_its_bound_and_is_counted_once() {
         assert_eq!(of(turns, 2, |_| stolen(0.19)), None);
         assert_eq!(of(turns, 2, |ns| MachineUse { strangers_cpu_ns: ns * 38 / 100, ..stolen(0.0) }), None);
         assert_eq!(of(turns, 2, |ns| MachineUse { throttled_ns: ns * 19 / 100, ..stolen(0.0) }), None);
-        let half = Some("other programs used 50 % of the processors' time".to_owned());
+        let half = Some("other processes used 50 % of the processors' time".to_owned());
         assert_eq!(of(turns, 2, others), half);
         let all = Some("a quota of CPU time held the run back for 100 % of the time".to_owned());
         assert_eq!(of(turns, 2, held), all);
@@ -181,7 +181,7 @@ fn each_way_of_losing_time_has_its_bound_and_is_counted_once() {
     // A fifth of the processors, and not of one of them.
     assert_eq!(of(true, 6, others), None);
     // The generator alone is pinned in this environment, to one of them.
-    assert_eq!(of(true, 0, others), Some("other programs used 100 % of the processors' time".to_owned()));
+    assert_eq!(of(true, 0, others), Some("other processes used 100 % of the processors' time".to_owned()));
     assert_eq!(
         Taken::of(&Block { trials: Vec::new(), ..block(|_| ()) }, true, &with_cpus(2)),
         Taken::default()
@@ -199,11 +199,11 @@ fn what_is_taken_on_any_machine_that_services_run_on_counts_as_of_that_machine()
         });
         Taken::of(&block, true, &machines).why()
     };
-    let host = Some("the host gave 30 % of the CPU time to others".to_owned());
+    let host = Some("CPU steal was 30 %".to_owned());
     assert_eq!(taken(|_| stolen(0.3)), host);
     // Half of this machine's processors, and an eighth of those there.
     assert_eq!(taken(|ns| MachineUse { strangers_cpu_ns: ns, ..stolen(0.0) }), None);
-    let quarter = Some("other programs used 25 % of the processors' time".to_owned());
+    let quarter = Some("other processes used 25 % of the processors' time".to_owned());
     assert_eq!(taken(|ns| MachineUse { strangers_cpu_ns: 2 * ns, ..stolen(0.0) }), quarter);
     let quota = taken(|ns| MachineUse { throttled_ns: ns / 2, ..stolen(0.0) });
     assert_eq!(quota, Some("a quota of CPU time held the run back for 50 % of the time".to_owned()));

@@ -8,16 +8,23 @@
 //! Of several pings the one with the shortest way there and back is taken: it leaves least room for error (Cristian, Probabilistic clock
 //! synchronization, Distributed Computing 3, 1989; NTP's clock filter does the same, RFC 5905, section 10).
 
-use rustix::time::{ClockId, clock_gettime};
+use std::io::{self, BufReader};
 
-/// A ping and its answer, in nanoseconds.
+use crate::Channel;
+use crate::clock::monotonic_ns;
+use crate::protocol::{Request, Response, read, write};
+
+/// Pings for [`compare_clocks`]. The first ones may meet a program that is still starting.
+const PINGS: u64 = 16;
+
+/// A ping and its response, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ping {
     /// When it was sent, by our clock.
     pub sent_ns: u64,
     /// When it was answered, by theirs.
     pub clock_ns: u64,
-    /// When the answer came, by our clock.
+    /// When the response came, by our clock.
     pub received_ns: u64,
 }
 
@@ -50,10 +57,26 @@ impl ClockOffset {
     }
 }
 
-/// CLOCK_MONOTONIC in nanoseconds.
-pub(crate) fn monotonic_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+/// How far the clock of the agent behind a channel is ahead of ours. The agent ends with that.
+///
+/// # Errors
+/// If it goes, or sends something else.
+pub fn compare_clocks(channel: Channel) -> io::Result<ClockOffset> {
+    let Channel { mut input, output, .. } = channel;
+    let mut output = BufReader::new(output);
+    let mut pings = Vec::new();
+    for number in 0..PINGS {
+        let sent_ns = monotonic_ns();
+        write(input.as_mut(), &Request::Ping(number))?;
+        match read(&mut output)? {
+            Some(Response::Pong { ping, clock_ns }) if ping == number => {
+                pings.push(Ping { sent_ns, clock_ns, received_ns: monotonic_ns() });
+            }
+            Some(other) => return Err(io::Error::new(io::ErrorKind::InvalidData, format!("{other:?}"))),
+            None => return Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
+    ClockOffset::of(&pings).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
 }
 
 fn clamped(ns: i128) -> u64 {

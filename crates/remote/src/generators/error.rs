@@ -1,7 +1,6 @@
-//! What can go wrong with generators elsewhere, which each error names, and why one of them ends early.
+//! What can go wrong with generators on other machines. Each error names one.
 
 use std::io;
-use std::time::Duration;
 
 /// Why a fleet could not begin, or a generator is lost.
 #[derive(Debug, thiserror::Error)]
@@ -14,7 +13,7 @@ pub enum FleetError {
         /// What happened.
         source: io::Error,
     },
-    /// A generator ended without a word.
+    /// A generator ended without saying why.
     #[error("generator {name} ended {when}")]
     Gone {
         /// The generator.
@@ -22,9 +21,9 @@ pub enum FleetError {
         /// Before what: `before it was ready`.
         when: &'static str,
     },
-    /// A generator did not answer in time.
-    #[error("generator {name} did not answer within {seconds} s {when}")]
-    Silent {
+    /// A generator did not respond in time.
+    #[error("generator {name} did not respond within {seconds} s {when}")]
+    TimedOut {
         /// The generator.
         name: String,
         /// How long it was waited for.
@@ -40,7 +39,7 @@ pub enum FleetError {
         /// What it said.
         message: String,
         /// Whether the specification is to blame, and not the machine.
-        by_specification: bool,
+        by_request: bool,
     },
     /// A generator speaks another version.
     #[error(
@@ -64,23 +63,9 @@ impl FleetError {
         match self {
             FleetError::Channel { name, .. }
             | FleetError::Gone { name, .. }
-            | FleetError::Silent { name, .. }
+            | FleetError::TimedOut { name, .. }
             | FleetError::Refused { name, .. }
             | FleetError::Version { name, .. } => name,
         }
     }
-}
-
-/// Why a generator ends without having been told to.
-#[derive(Debug, thiserror::Error)]
-pub enum ServeError {
-    /// Its answers cannot be written.
-    #[error("{0}")]
-    Unwritable(#[from] io::Error),
-    /// Whoever gives orders has said nothing for so long.
-    #[error("nothing came for {} s", .lease.as_secs())]
-    Silent {
-        /// How long that may be.
-        lease: Duration,
-    },
 }

@@ -3,7 +3,7 @@
 //! A fleet outlives what it loads: it is given one load after another. What happens to one of its generators is told and no reason to stop
 //! by itself: whether a window without it counts is for the caller to say, and so is whether another takes its place.
 //!
-//! There may be a thousand: what is done for each answer must not grow with their number.
+//! There may be a thousand: what is done for each response must not grow with their number.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -12,31 +12,30 @@ use std::time::Duration;
 use load::{LoadSpec, Until};
 use model::Counts;
 
-use crate::generators::beat::Beat;
-use crate::generators::clock::monotonic_ns;
-use crate::generators::member::{Member, Part, SILENCE_MAX};
-use crate::generators::merging::Merging;
-use crate::generators::remote::Heard;
-use crate::generators::{Answer, ClockOffset, FleetError, Order, Ping, Remote, VERSION};
+use super::member::{Member, Part, SILENCE_MAX};
+use super::merging::Merging;
+use super::{ClockOffset, FleetError, Ping};
+use crate::Channel;
+use crate::clock::monotonic_ns;
+use crate::protocol::{
+    Connection, GeneratorRequest, GeneratorResponse, Heartbeat, Message, QUEUE_MAX, Request, Response,
+    VERSION,
+};
 
 /// Pings for an offset, one after the other.
 const PINGS: u64 = 8;
 /// Groups of generators that are pinged one after the other, at most: a thousand in a row would take a minute over a long way.
 const PING_GROUPS_MAX: usize = 64;
-/// Generators in a group, at least. Answers that come together wait for each other here, and seem to come from farther away: the
+/// Generators in a group, at least. Responses that come together wait for each other here, and seem to come from farther away: the
 /// more, the less is known of clocks.
 const PINGED_TOGETHER: usize = 4;
-/// Answers that may wait to be taken in. Their readers wait then, and whoever writes them.
-const HEARD_MAX: usize = 1024;
 /// How long a generator may take to say that it is there, to begin a load, and to end one.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How often it is pinged while it is waited for.
 const PING_EVERY: Duration = Duration::from_secs(1);
-/// How often all are told that we are there. One that hears nothing for [`crate::generators::Host::lease`] ends.
-const BEAT: Duration = Duration::from_secs(10);
-/// How often it is looked at who is silent.
+/// How often late ones are looked for.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// Time between the order and the agreed begin, at least; beside it, twice the longest way there and back.
+/// Time between the request and the agreed begin, at least; beside it, twice the longest way there and back.
 const LEAD_MIN_NS: u64 = 50_000_000;
 
 /// Generators that load one service together. Dropping it ends them.
@@ -45,15 +44,15 @@ pub struct Fleet {
     members: Vec<Member>,
     /// By the number of its channel, the place of each.
     places: BTreeMap<u64, usize>,
-    heard: Receiver<Heard>,
-    /// For those who are still to come.
-    to: SyncSender<Heard>,
+    messages: Receiver<Message>,
+    /// For connections that are still to come.
+    to: SyncSender<Message>,
     /// Number of the last channel.
     channels: u64,
     /// Number of the last window.
     windows: u64,
     connect_timeout: Duration,
-    beat: Beat,
+    heartbeat: Heartbeat,
 }
 
 /// A generator as it presented itself.
@@ -79,21 +78,28 @@ pub struct Ran {
 }
 
 impl Fleet {
-    /// Takes up these channels, and waits until a generator says at each of them that it is there. Clocks are not compared yet, and nothing
+    /// Takes these channels, and waits until a generator says at each of them that it is there. Clocks are not compared yet, and nothing
     /// is to be loaded.
     ///
     /// # Errors
     /// All that are not there: before a load a missing generator is a mistake to be mended, and no misfortune.
-    pub fn connect(remotes: Vec<Remote>) -> Result<Fleet, Vec<FleetError>> {
-        let (to, heard) = sync_channel(HEARD_MAX);
-        let unheard =
-            |source| remotes.first().map(|first| first.broken(source)).into_iter().collect::<Vec<_>>();
-        let beat = Beat::every(BEAT).map_err(unheard)?;
-        let (channels, windows, connect_timeout) = (0, 0, Duration::ZERO);
-        let (members, places) = (Vec::with_capacity(remotes.len()), BTreeMap::new());
-        let mut fleet = Fleet { members, places, heard, to, channels, windows, connect_timeout, beat };
-        for remote in remotes {
-            let member = fleet.greeted(remote);
+    pub fn connect(channels: Vec<Channel>) -> Result<Fleet, Vec<FleetError>> {
+        let (to, messages) = sync_channel(QUEUE_MAX);
+        let failed = |name: &str, source| vec![FleetError::Channel { name: name.to_owned(), source }];
+        let first = channels.first().map(|channel| channel.name.clone()).unwrap_or_default();
+        let heartbeat = Heartbeat::new().map_err(|error| failed(&first, error))?;
+        let mut fleet = Fleet {
+            members: Vec::with_capacity(channels.len()),
+            places: BTreeMap::new(),
+            messages,
+            to,
+            channels: 0,
+            windows: 0,
+            connect_timeout: Duration::ZERO,
+            heartbeat,
+        };
+        for channel in channels {
+            let member = fleet.greeted(channel).map_err(|error| vec![error])?;
             fleet.places.insert(fleet.channels, fleet.members.len());
             fleet.members.push(member);
         }
@@ -109,6 +115,11 @@ impl Fleet {
             processors: member.processors,
         };
         self.members.iter().map(told).collect()
+    }
+
+    /// Processes of generators on this machine.
+    pub fn processes(&self) -> impl Iterator<Item = u32> {
+        self.members.iter().filter_map(|member| member.connection.process)
     }
 
     /// Compares clocks, anew each time: they drift apart.
@@ -130,17 +141,21 @@ impl Fleet {
         self.connect_timeout = specs.first().map_or(Duration::ZERO, |spec| spec.connect_timeout);
         let mut waited = BTreeSet::new();
         for (index, spec) in specs.into_iter().enumerate().take(self.members.len()) {
-            self.members[index].tell(&Order::Begin { spec: Box::new(spec) });
+            self.members[index].send(&Request::Generator(GeneratorRequest::Begin { spec: Box::new(spec) }));
             waited.extend(Some(index).filter(|index| self.members[*index].alive));
         }
-        self.gather(waited, PATIENCE, &|| false, |_, _, answer| matches!(answer, Answer::Begun));
+        self.gather(waited, PATIENCE, &|| false, |_, _, response| {
+            matches!(response, Response::Generator(GeneratorResponse::Begun))
+        });
         self.none_lost()
     }
 
-    /// Has all connections closed, and waits until they are. Whoever is lost meanwhile is told of by the next call that can.
+    /// Has all connections closed, and waits until they are. The next call that can tells who is lost meanwhile.
     pub fn rest(&mut self) {
-        let waited = self.tell_all(|_| Order::Rest);
-        self.gather(waited, PATIENCE, &|| false, |_, _, answer| matches!(answer, Answer::Resting));
+        let waited = self.send_all(|_| GeneratorRequest::Rest);
+        self.gather(waited, PATIENCE, &|| false, |_, _, response| {
+            matches!(response, Response::Generator(GeneratorResponse::Resting))
+        });
     }
 
     /// How wrong the agreed begin is at most for the worst of them, in nanoseconds.
@@ -154,16 +169,22 @@ impl Fleet {
     pub fn run(&mut self, until: Until, stopped: &dyn Fn() -> bool) -> Ran {
         self.windows += 1;
         let number = self.windows;
-        let waited = self.tell_all(|_| Order::Prepare { number, until });
-        let prepared = |answer: &Answer| matches!(answer, Answer::Prepared { number: of } if *of == number);
-        self.gather(waited, self.connect_timeout + SILENCE_MAX, stopped, |_, _, answer| prepared(&answer));
+        let waited = self.send_all(|_| GeneratorRequest::Prepare { number, until });
+        self.gather(waited, self.connect_timeout + SILENCE_MAX, stopped, |_, _, response| {
+            matches!(response, Response::Generator(GeneratorResponse::Prepared { number: of }) if of == number)
+        });
         let start_ns = monotonic_ns() + LEAD_MIN_NS + 4 * self.clock_error_ns_max();
         let offsets: Vec<ClockOffset> = self.members.iter().map(|member| member.offset).collect();
-        let waited =
-            self.tell_all(|index| Order::Run { number, start_at_ns: offsets[index].theirs(start_ns) });
+        let waited = self
+            .send_all(|index| GeneratorRequest::Run { number, start_at_ns: offsets[index].theirs(start_ns) });
         let mut merging = Merging::default();
-        self.gather(waited, Duration::MAX, stopped, |index, member, answer| match answer {
-            Answer::Slice { number: of, late_ns, steal_share, mut counts } if of == number => {
+        self.gather(waited, Duration::MAX, stopped, |index, member, response| match response {
+            Response::Generator(GeneratorResponse::Slice {
+                number: of,
+                late_ns,
+                steal_share,
+                mut counts,
+            }) if of == number => {
                 counts.started_ns = offsets[index].ours(counts.started_ns);
                 merging.take(index, member.part(late_ns, steal_share, &counts), *counts);
                 true
@@ -174,48 +195,45 @@ impl Fleet {
         Ran { counts, parts, lost: self.take_lost() }
     }
 
-    /// Those that are gone, by their places, once whatever came from any is heard.
+    /// Those that are gone, by their places, once whatever came from any is taken in.
     pub fn missing(&mut self) -> Vec<usize> {
-        while let Ok(heard) = self.heard.try_recv() {
-            self.take_in(heard, &BTreeSet::new());
+        while let Ok(message) = self.messages.try_recv() {
+            self.take_in(message, &BTreeSet::new());
         }
         (0..self.members.len()).filter(|index| !self.members[*index].alive).collect()
     }
 
-    /// Why generators are gone of which nobody was told yet.
+    /// Why generators are gone. Each is told once.
     pub fn take_lost(&mut self) -> Vec<FleetError> {
         self.members.iter_mut().filter_map(|member| member.lost.take()).collect()
     }
 
-    /// Puts another in the place of one that is gone.
+    /// Puts another in the place of one that is gone, of which nothing is left then.
     ///
     /// # Errors
     /// If it is not there either; the place stays empty then.
-    pub fn replace(&mut self, index: usize, remote: Remote) -> Result<(), FleetError> {
+    pub fn replace(&mut self, index: usize, channel: Channel) -> Result<(), FleetError> {
         self.places.retain(|_, place| *place != index);
-        self.members[index] = self.greeted(remote);
+        self.members[index] = self.greeted(channel)?;
         self.places.insert(self.channels, index);
         self.await_ready(BTreeSet::from([index]));
         self.members[index].lost.take().map_or(Ok(()), Err)
     }
 
-    /// A channel whose answers are read from now on, and at which a generator was asked whether it is there.
-    fn greeted(&mut self, mut remote: Remote) -> Member {
+    /// A channel whose responses are read from now on, and that got a greeting.
+    fn greeted(&mut self, channel: Channel) -> Result<Member, FleetError> {
         self.channels += 1;
-        let listens = remote.listen(self.channels, self.to.clone());
-        remote.hears(&self.beat);
-        let mut member = Member::new(remote);
-        match listens {
-            Ok(()) => member.tell(&Order::Hello { version: VERSION }),
-            Err(error) => member.lose(error),
-        }
-        member
+        let name = channel.name.clone();
+        let connection = Connection::open(channel, self.channels, self.to.clone(), &self.heartbeat);
+        let mut member = Member::new(connection.map_err(|source| FleetError::Channel { name, source })?);
+        member.send(&Request::Hello { version: VERSION });
+        Ok(member)
     }
 
     fn await_ready(&mut self, mut waited: BTreeSet<usize>) {
         waited.retain(|index| self.members[*index].alive);
-        self.gather(waited, PATIENCE, &|| false, |_, member, answer| match answer {
-            Answer::Ready { version, proofload, host, processors } => {
+        self.gather(waited, PATIENCE, &|| false, |_, member, response| match response {
+            Response::Ready { version, proofload, host, processors } => {
                 (member.host, member.processors) = (host, processors);
                 if version != VERSION {
                     let name = member.name();
@@ -232,14 +250,14 @@ impl Fleet {
         for number in 0..PINGS {
             let tell = |index: &usize| {
                 let sent_ns = monotonic_ns();
-                self.members[*index].tell(&Order::Ping(number));
+                self.members[*index].send(&Request::Ping(number));
                 (*index, sent_ns)
             };
             let sent_ns: BTreeMap<usize, u64> = group.iter().map(tell).collect();
             let waited = group.iter().copied().collect();
-            self.gather(waited, SILENCE_MAX, &|| false, |index, member, answer| match answer {
-                Answer::Pong { ping, clock_ns } if ping == number => {
-                    let ping = Ping { sent_ns: sent_ns[&index], clock_ns, received_ns: member.heard_ns };
+            self.gather(waited, SILENCE_MAX, &|| false, |index, member, response| match response {
+                Response::Pong { ping, clock_ns } if ping == number => {
+                    let ping = Ping { sent_ns: sent_ns[&index], clock_ns, received_ns: member.last_ns };
                     pings.entry(index).or_default().push(ping);
                     true
                 }
@@ -258,50 +276,48 @@ impl Fleet {
         if lost.is_empty() { Ok(()) } else { Err(lost) }
     }
 
-    /// Tells all that are there, and gives those who were told.
-    fn tell_all(&mut self, order: impl Fn(usize) -> Order) -> BTreeSet<usize> {
-        self.members.iter_mut().enumerate().for_each(|(index, member)| member.tell(&order(index)));
+    /// Sends to all that are there, and returns their places.
+    fn send_all(&mut self, request: impl Fn(usize) -> GeneratorRequest) -> BTreeSet<usize> {
+        let all = self.members.iter_mut().enumerate();
+        all.for_each(|(index, member)| member.send(&Request::Generator(request(index))));
         (0..self.members.len()).filter(|index| self.members[*index].alive).collect()
     }
 
-    /// Takes in what came: from whom, and what, if that is an answer. Nobody's word is that of one whose place was taken.
-    fn take_in(&mut self, heard: Heard, waited: &BTreeSet<usize>) -> Option<(usize, Option<Answer>)> {
-        let index = *self.places.get(&heard.from)?;
+    /// Takes in a message: from which place, and what, if that is a response. One from a channel that was replaced is dropped.
+    fn take_in(&mut self, message: Message, waited: &BTreeSet<usize>) -> Option<(usize, Option<Response>)> {
+        let index = *self.places.get(&message.from)?;
         let member = &mut self.members[index];
-        member.heard_ns = heard.at_ns;
-        Some((index, member.heard(heard.answer, waited.contains(&index))))
+        member.last_ns = message.at_ns;
+        Some((index, member.take(message.response, waited.contains(&index))))
     }
 
-    /// Waits until each of `waited` has given what `take` accepts, is lost, or has been waited for too long. Those who are silent while
-    /// they are pinged are lost.
+    /// Waits until each of `waited` has sent what `take` accepts, is lost, or is late. One that sends nothing while it is pinged is lost.
     fn gather(
         &mut self,
         mut waited: BTreeSet<usize>,
         longest: Duration,
         stopped: &dyn Fn() -> bool,
-        mut take: impl FnMut(usize, &mut Member, Answer) -> bool,
+        mut take: impl FnMut(usize, &mut Member, Response) -> bool,
     ) {
         let began_ns = monotonic_ns();
         let (mut looked_ns, mut pinged_ns) = (began_ns, began_ns);
         waited.retain(|index| self.members[*index].alive);
-        waited.iter().for_each(|index| self.members[*index].heard_ns = began_ns);
+        waited.iter().for_each(|index| self.members[*index].last_ns = began_ns);
         while !waited.is_empty() {
-            match self.heard.recv_timeout(LOOK_EVERY) {
-                Ok(heard) => {
-                    let came = self.take_in(heard, &waited);
-                    let (index, answer) = came.unzip();
-                    let taken = index.zip(answer.flatten());
-                    let done =
-                        taken.is_some_and(|(index, answer)| take(index, &mut self.members[index], answer));
-                    // Who has answered, and who never will.
+            match self.messages.recv_timeout(LOOK_EVERY) {
+                Ok(message) => {
+                    let (index, response) = self.take_in(message, &waited).unzip();
+                    let taken = index.zip(response.flatten());
+                    let done = taken
+                        .is_some_and(|(index, response)| take(index, &mut self.members[index], response));
                     if let Some(index) = index.filter(|index| done || !self.members[*index].alive) {
                         waited.remove(&index);
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => {}
-                // Never, for we hold a sender ourselves; then nobody else would answer.
+                // Never, for we hold a sender ourselves; then nothing else would come.
                 Err(RecvTimeoutError::Disconnected) => {
-                    waited.iter().for_each(|index| self.members[*index].lose_quietly(true));
+                    waited.iter().for_each(|index| self.members[*index].lose_gone(true));
                     waited.clear();
                 }
             }
@@ -315,18 +331,19 @@ impl Fleet {
             }
             looked_ns = now_ns;
             for index in &waited {
-                self.members[*index].lose_if_silent(now_ns, began_ns, longest);
+                self.members[*index].lose_if_late(now_ns, began_ns, longest);
             }
             waited.retain(|index| self.members[*index].alive);
             if now_ns.saturating_sub(pinged_ns) > PING_EVERY.as_nanos() as u64 {
                 pinged_ns = now_ns;
-                waited.iter().for_each(|index| self.members[*index].tell(&Order::Ping(u64::MAX)));
+                waited.iter().for_each(|index| self.members[*index].send(&Request::Ping(u64::MAX)));
             }
         }
     }
 }
 
 impl Drop for Fleet {
+    /// All of them, before any is waited for.
     fn drop(&mut self) {
         self.members.iter_mut().for_each(Member::end);
     }

@@ -1,13 +1,13 @@
-//! One generator of a fleet as its lines show it: whether it is there, how far its clock is, and why it is lost. Pure but for the lines
-//! that it is told.
+//! One generator of a fleet: whether it is there, how far its clock is, and why it is lost.
 
 use std::io;
 use std::time::Duration;
 
 use model::Counts;
 
-use crate::generators::clock::monotonic_ns;
-use crate::generators::{Answer, ClockOffset, FleetError, Order, Remote};
+use super::{ClockOffset, FleetError};
+use crate::clock::monotonic_ns;
+use crate::protocol::{Blame, Connection, Failed, Request, Response};
 
 /// How long one may be silent while it is pinged every second. A network that is gone for 5 s may take TCP 2.4 s more, for it waits
 /// twice as long after each attempt; and what carries the channel, which notices after 9 s, has better words for it.
@@ -15,13 +15,13 @@ pub(crate) const SILENCE_MAX: Duration = Duration::from_secs(11);
 
 #[derive(Debug)]
 pub(crate) struct Member {
-    pub remote: Remote,
+    pub connection: Connection,
     pub offset: ClockOffset,
     /// What its machine calls itself, and how many processors it has.
     pub host: String,
     pub processors: u32,
     /// When something last came from it, by our clock.
-    pub heard_ns: u64,
+    pub last_ns: u64,
     /// Why it is gone, until it is told.
     pub lost: Option<FleetError>,
     pub alive: bool,
@@ -53,14 +53,14 @@ pub struct Part {
 }
 
 impl Member {
-    pub fn new(remote: Remote) -> Member {
+    pub fn new(connection: Connection) -> Member {
         let offset = ClockOffset { ns: 0, error_ns: 0 };
-        let (host, heard_ns) = (String::new(), monotonic_ns());
-        Member { remote, offset, host, processors: 1, heard_ns, lost: None, alive: true }
+        let (host, last_ns) = (String::new(), monotonic_ns());
+        Member { connection, offset, host, processors: 1, last_ns, lost: None, alive: true }
     }
 
     pub fn name(&self) -> String {
-        self.remote.name.clone()
+        self.connection.name.clone()
     }
 
     pub fn part(&self, late_ns: u64, steal_share: Option<f64>, counts: &Counts) -> Part {
@@ -82,58 +82,61 @@ impl Member {
         }
     }
 
-    pub fn tell(&mut self, order: &Order) {
+    pub fn send(&mut self, request: &Request) {
         if self.alive
-            && let Err(error) = self.remote.tell(order)
+            && let Err(error) = self.connection.send(request)
         {
-            self.lose(error);
+            self.lose(self.broken(error));
         }
     }
 
-    /// What came from it, if that is an answer and not its end.
-    pub fn heard(&mut self, answer: io::Result<Option<Answer>>, waited: bool) -> Option<Answer> {
-        match answer {
-            Ok(Some(Answer::Failed { message, by_specification })) => {
+    /// What came from it, if that is a response and not its end.
+    pub fn take(&mut self, came: io::Result<Option<Response>>, waited: bool) -> Option<Response> {
+        match came {
+            Ok(Some(Response::Failed(Failed { message, blame, .. }))) => {
                 let name = self.name();
-                self.lose(FleetError::Refused { name, message, by_specification });
+                self.lose(FleetError::Refused { name, message, by_request: blame == Blame::Request });
+                self.connection.end();
             }
-            Ok(Some(Answer::Ended) | None) => self.lose_quietly(waited),
-            Ok(Some(answer)) => return Some(answer),
-            Err(error) => self.lose(self.remote.broken(error)),
+            Ok(Some(Response::Ended) | None) => self.lose_gone(waited),
+            Ok(Some(response)) => return Some(response),
+            Err(error) => self.lose(self.broken(error)),
         }
         None
     }
 
+    fn broken(&self, source: io::Error) -> FleetError {
+        FleetError::Channel { name: self.name(), source }
+    }
+
     pub fn lose(&mut self, error: FleetError) {
-        // What is told of one that is lost already is the same loss again.
+        // What comes of one that is lost already is the same loss again.
         if self.alive {
             self.alive = false;
             self.lost = Some(error);
         }
     }
 
-    /// One that ends while nothing is asked of it is missed when something is.
-    pub fn lose_quietly(&mut self, waited: bool) {
-        let when = if waited { "before it had answered" } else { "between two windows" };
+    pub fn lose_gone(&mut self, waited: bool) {
+        let when = if waited { "before it had responded" } else { "between two windows" };
         self.lose(FleetError::Gone { name: self.name(), when });
     }
 
-    pub fn lose_if_silent(&mut self, now_ns: u64, began_ns: u64, longest: Duration) {
-        let silent = Duration::from_nanos(now_ns.saturating_sub(self.heard_ns));
+    pub fn lose_if_late(&mut self, now_ns: u64, began_ns: u64, longest: Duration) {
+        let silent = Duration::from_nanos(now_ns.saturating_sub(self.last_ns));
         let waited = Duration::from_nanos(now_ns.saturating_sub(began_ns));
         let (limit, when) = if silent > SILENCE_MAX {
             (SILENCE_MAX, "while it was pinged every second")
         } else if waited > longest {
-            (longest, "with what was asked of it")
+            (longest, "to a request")
         } else {
             return;
         };
-        self.lose(FleetError::Silent { name: self.name(), seconds: limit.as_secs(), when });
+        self.lose(FleetError::TimedOut { name: self.name(), seconds: limit.as_secs(), when });
     }
 
-    /// It may be gone already, and then there is nobody to tell.
     pub fn end(&mut self) {
-        let _ = self.remote.tell(&Order::End);
+        self.connection.end();
         self.alive = false;
     }
 }

@@ -2,7 +2,7 @@
 
 use model::{Counts, GeneratorUse, Windows};
 
-use crate::generators::Part;
+use super::Part;
 
 /// The sum so far.
 #[derive(Debug, Default)]

@@ -1,30 +1,15 @@
 //! What is asked of the API server: all requests, each with a limit of time, and its answers as errors that say what is wrong.
 
-use std::future::Future;
-use std::time::Duration;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 
-use k8s_openapi::api::authorization::v1::{
-    ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
-};
-use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{Event, Pod};
-use kube::api::{
-    Api, AttachParams, AttachedProcess, DeleteParams, ListParams, PostParams, PropagationPolicy,
-};
-use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
-use kube::{Client, Config};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 
 use super::error::ClusterError;
-use super::job::CONTAINER;
-
-mod services;
-
-/// How long an answer may take.
-const ANSWER_MAX: Duration = Duration::from_secs(10);
-/// How long a connection may take.
-const CONNECT_MAX: Duration = Duration::from_secs(5);
-/// What is read from a pod at once.
-const CHUNK_BYTES: usize = 64 << 10;
+use super::http::{self, Response};
+use super::kubectl::{self, Cluster, Proxy};
+use super::objects::{AccessReview, EndpointSlice, Event, Job, List, Pod, Service, Status};
 
 /// What somebody has to be allowed to do in a namespace, and the file that allows it.
 pub(super) struct Rights {
@@ -64,48 +49,39 @@ pub(super) struct Namespace {
     pub name: String,
     server: String,
     rights: &'static Rights,
-    client: Client,
-    jobs: Api<Job>,
-    pods: Api<Pod>,
-    events: Api<Event>,
+    proxy: Arc<Proxy>,
 }
 
 impl Namespace {
-    /// By the kubeconfig as kubectl finds it, or as the pod that we run in.
-    pub(super) fn find(
+    /// Finds it as `kubectl` does, and whether all that will be done there is allowed: what may not be deleted must not be made.
+    ///
+    /// # Errors
+    /// If there is no such context, the API server does not answer, or rights are missing.
+    pub fn find(
+        context: Option<&str>,
         name: Option<&str>,
-        config: Config,
         rights: &'static Rights,
     ) -> Result<Namespace, ClusterError> {
-        let server = config.cluster_url.to_string().trim_end_matches('/').to_owned();
-        let name = name.map_or_else(|| config.default_namespace.clone(), str::to_owned);
-        let client =
-            Client::try_from(config).map_err(|error| ClusterError::Config { why: deepest(&error) })?;
-        let jobs = Api::namespaced(client.clone(), &name);
-        let pods = Api::namespaced(client.clone(), &name);
-        let events = Api::namespaced(client.clone(), &name);
-        Ok(Namespace { name, server, rights, client, jobs, pods, events })
+        let Cluster { server, namespace } = kubectl::cluster(context)?;
+        let name = name.map_or(namespace, str::to_owned);
+        let namespace = Namespace { name, server, rights, proxy: Proxy::of(context)? };
+        namespace.check_rights()?;
+        Ok(namespace)
     }
 
-    /// Whether all that will be done here is allowed, asked before anything is made: what may not be deleted must not be made.
-    pub(super) async fn check_rights(&self) -> Result<(), ClusterError> {
-        let reviews: Api<SelfSubjectAccessReview> = Api::all(self.client.clone());
+    fn check_rights(&self) -> Result<(), ClusterError> {
         let mut missing = Vec::new();
         for (verb, group, resource, subresource) in self.rights.all {
-            let attributes = ResourceAttributes {
-                namespace: Some(self.name.clone()),
-                verb: Some(verb.to_string()),
-                group: Some(group.to_string()),
-                resource: Some(resource.to_string()),
-                subresource: Some(subresource.to_string()),
-                ..Default::default()
-            };
-            let spec =
-                SelfSubjectAccessReviewSpec { resource_attributes: Some(attributes), ..Default::default() };
-            let review = SelfSubjectAccessReview { spec, ..Default::default() };
-            let asked = self.ask("who may do what", reviews.create(&PostParams::default(), &review)).await;
-            match asked {
-                Ok(review) if review.status.as_ref().is_some_and(|status| status.allowed) => {}
+            let attributes = json!({
+                "namespace": self.name, "verb": verb, "group": group, "resource": resource, "subresource": subresource,
+            });
+            let review = json!({
+                "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
+                "spec": { "resourceAttributes": attributes },
+            });
+            let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+            match self.send::<AccessReview>("who may do what", "POST", path, Some(&review)) {
+                Ok(review) if review.status.allowed => {}
                 Ok(_) => missing.push(right(verb, group, resource, subresource)),
                 // Who may not even ask will hear of it from what is refused.
                 Err(ClusterError::Forbidden { .. }) => return Ok(()),
@@ -116,109 +92,142 @@ impl Namespace {
         if missing.is_empty() { Ok(()) } else { Err(ClusterError::Rights { namespace, missing, role }) }
     }
 
-    pub(super) async fn create(&self, job: &Job) -> Result<Job, ClusterError> {
-        self.ask("the Job", self.jobs.create(&PostParams::default(), job)).await
+    pub fn create(&self, job: &Value) -> Result<Job, ClusterError> {
+        self.send("the Job", "POST", &self.path("/apis/batch/v1", "jobs"), Some(job))
     }
 
     /// Deletes a Job and, in the background, its pods. One that is not there is deleted.
-    pub(super) async fn delete(&self, name: &str) -> Result<(), ClusterError> {
-        let with_pods =
-            DeleteParams { propagation_policy: Some(PropagationPolicy::Background), ..Default::default() };
-        let deletion = async {
-            match self.jobs.delete(name, &with_pods).await {
-                Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
-                deleted => deleted.map(drop),
-            }
-        };
-        self.ask("the end of the Job", deletion).await
-    }
-
-    pub(super) async fn pods_of(&self, job: &str) -> Result<Vec<Pod>, ClusterError> {
-        let of_job = ListParams::default().labels(&format!("batch.kubernetes.io/job-name={job}"));
-        Ok(self.ask("a list of its pods", self.pods.list(&of_job)).await?.items)
-    }
-
-    /// A pod by its name; `None` where it is gone.
-    pub(super) async fn pod(&self, name: &str) -> Result<Option<Pod>, ClusterError> {
-        let by_name = ListParams::default().fields(&format!("metadata.name={name}"));
-        Ok(self.ask("one of its pods", self.pods.list(&by_name)).await?.items.into_iter().next())
-    }
-
-    /// Why the cluster made no more pods for a Job, where it says so.
-    pub(super) async fn refusal(&self, job: &str) -> Result<Option<String>, ClusterError> {
-        let of_job = format!("involvedObject.kind=Job,involvedObject.name={job},reason=FailedCreate");
-        let events = self.ask("events", self.events.list(&ListParams::default().fields(&of_job))).await?;
-        Ok(events.items.into_iter().filter_map(|event| event.message).next_back())
-    }
-
-    pub(super) async fn attach(&self, pod: &str) -> Result<AttachedProcess, ClusterError> {
-        let both = AttachParams::default().container(CONTAINER).stdin(true).stdout(true).stderr(true);
-        let both = both.max_stdin_buf_size(CHUNK_BYTES).max_stdout_buf_size(CHUNK_BYTES);
-        self.ask("to be attached to", self.pods.attach(pod, &both)).await
-    }
-
-    async fn ask<T>(
-        &self,
-        what: &'static str,
-        request: impl Future<Output = kube::Result<T>>,
-    ) -> Result<T, ClusterError> {
-        match tokio::time::timeout(ANSWER_MAX, request).await {
-            Ok(answer) => answer.map_err(|error| self.told(what, error)),
-            Err(_) => Err(ClusterError::Unreachable {
-                server: self.server.clone(),
-                why: format!("{what}: nothing came within {} s", ANSWER_MAX.as_secs()),
-            }),
+    pub fn delete(&self, name: &str) -> Result<(), ClusterError> {
+        let path = format!("{}/{name}", self.path("/apis/batch/v1", "jobs"));
+        let with_pods = json!({ "propagationPolicy": "Background" });
+        match self.exchange("the end of the Job", "DELETE", &path, Some(&with_pods))? {
+            Response { status: 404, .. } => Ok(()),
+            response => self.read::<Value>("the end of the Job", response).map(drop),
         }
     }
 
-    /// What an error means here.
-    fn told(&self, what: &'static str, error: kube::Error) -> ClusterError {
+    pub fn pods_of(&self, job: &str) -> Result<Vec<Pod>, ClusterError> {
+        self.pods("a list of its pods", "labelSelector", &format!("batch.kubernetes.io/job-name={job}"))
+    }
+
+    /// A pod by its name; `None` where it is gone.
+    pub fn pod(&self, name: &str) -> Result<Option<Pod>, ClusterError> {
+        let pods = self.pods("one of its pods", "fieldSelector", &format!("metadata.name={name}"))?;
+        Ok(pods.into_iter().next())
+    }
+
+    /// The pods that a Service's selector chooses.
+    pub fn pods_selected(&self, selector: &str) -> Result<Vec<Pod>, ClusterError> {
+        self.pods("the pods of the Service", "labelSelector", selector)
+    }
+
+    fn pods(&self, what: &'static str, by: &str, selector: &str) -> Result<Vec<Pod>, ClusterError> {
+        self.list(what, &format!("{}?{by}={}", self.path("/api/v1", "pods"), encoded(selector)))
+    }
+
+    /// Why the cluster made no more pods for a Job, where it says so.
+    pub fn refusal(&self, job: &str) -> Result<Option<String>, ClusterError> {
+        let of_job = format!("involvedObject.kind=Job,involvedObject.name={job},reason=FailedCreate");
+        let path = format!("{}?fieldSelector={}", self.path("/api/v1", "events"), encoded(&of_job));
+        let events: Vec<Event> = self.list("events", &path)?;
+        Ok(events.into_iter().filter_map(|event| event.message).next_back())
+    }
+
+    /// A Service by its name; `None` where there is none.
+    pub fn service(&self, name: &str) -> Result<Option<Service>, ClusterError> {
+        let path = format!("{}/{}", self.path("/api/v1", "services"), encoded(name));
+        match self.exchange("the Service", "GET", &path, None)? {
+            Response { status: 404, .. } => Ok(None),
+            response => self.read("the Service", response).map(Some),
+        }
+    }
+
+    /// The names of all Services; none where they may not be listed, which nothing but a hint asks for.
+    pub fn service_names(&self) -> Vec<String> {
+        let services: Result<Vec<Service>, _> =
+            self.list("a list of Services", &self.path("/api/v1", "services"));
+        services.unwrap_or_default().into_iter().map(|service| service.metadata.name).collect()
+    }
+
+    /// Where a Service leads to.
+    pub fn endpoints(&self, service: &str) -> Result<Vec<EndpointSlice>, ClusterError> {
+        let of_it = encoded(&format!("kubernetes.io/service-name={service}"));
+        let slices = self.path("/apis/discovery.k8s.io/v1", "endpointslices");
+        self.list("the endpoints of the Service", &format!("{slices}?labelSelector={of_it}"))
+    }
+
+    /// A connection to `kubectl proxy`, and the path there at which a pod's container is attached to.
+    pub fn attach_point(&self, pod: &str, container: &str) -> Result<(UnixStream, String), ClusterError> {
+        let pod = format!("{}/{pod}", self.path("/api/v1", "pods"));
+        let path = format!("{pod}/attach?container={container}&stdin=true&stdout=true&stderr=true");
+        let stream = self.proxy.connect().map_err(|error| self.unreachable(error.to_string()))?;
+        Ok((stream, path))
+    }
+
+    fn path(&self, api: &str, resource: &str) -> String {
+        format!("{api}/namespaces/{}/{resource}", encoded(&self.name))
+    }
+
+    fn list<T: DeserializeOwned>(&self, what: &'static str, path: &str) -> Result<Vec<T>, ClusterError> {
+        Ok(self.send::<List<T>>(what, "GET", path, None)?.items)
+    }
+
+    fn send<T: DeserializeOwned>(
+        &self,
+        what: &'static str,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<T, ClusterError> {
+        let response = self.exchange(what, method, path, body)?;
+        self.read(what, response)
+    }
+
+    fn exchange(
+        &self,
+        what: &'static str,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Response, ClusterError> {
+        let body = body.map(Value::to_string);
+        let exchanged = self
+            .proxy
+            .connect()
+            .and_then(|stream| http::exchange(stream, method, path, body.as_deref().map(str::as_bytes)));
+        exchanged.map_err(|error| self.unreachable(format!("{what}: {error}")))
+    }
+
+    fn read<T: DeserializeOwned>(&self, what: &'static str, response: Response) -> Result<T, ClusterError> {
+        if !(200..300).contains(&response.status) {
+            return Err(self.refused(what, response.status, &response.body));
+        }
+        serde_json::from_slice(&response.body)
+            .map_err(|error| self.unreachable(format!("{what}: not understood: {error}")))
+    }
+
+    /// What a response that is no success means. What is no object of Kubernetes comes from `kubectl proxy`, which did not get there.
+    pub fn refused(&self, what: &'static str, code: u16, body: &[u8]) -> ClusterError {
         let (server, namespace) = (self.server.clone(), self.name.clone());
-        let status = match error {
-            kube::Error::Api(status) => status,
-            error => return ClusterError::Unreachable { server, why: deepest(&error) },
+        let Ok(Status { message, details }) = serde_json::from_slice(body) else {
+            return self.unreachable(String::from_utf8_lossy(body).trim().to_owned());
         };
-        let message = status.message.clone();
-        let of_namespace = status.details.as_ref().is_some_and(|details| details.kind == "namespaces");
-        match status.code {
+        match code {
             401 => ClusterError::Unauthorized { server, message },
             // What RBAC says has "cannot" in it; a quota and other admission are 403, too.
             403 if message.contains(" cannot ") => {
                 ClusterError::Forbidden { namespace, message, role: self.rights.role }
             }
             // There, and not ready.
-            429 | 503 | 504 => ClusterError::Unreachable { server, why: message },
-            404 if of_namespace => ClusterError::Namespace { server, namespace },
+            429 | 503 | 504 => self.unreachable(message),
+            404 if details.kind == "namespaces" => ClusterError::Namespace { server, namespace },
             _ => ClusterError::Refused { what, message },
         }
     }
-}
 
-/// The kubeconfig as kubectl finds it; where there is none, the cluster whose pod we are.
-pub(super) async fn config(context: Option<&str>) -> Result<Config, ClusterError> {
-    let mut config = match Kubeconfig::read() {
-        Ok(file) => of_file(file, context).await?,
-        Err(KubeconfigError::FindPath) => inside("HOME is not set".into())?,
-        Err(KubeconfigError::ReadConfig(error, path)) => inside(format!("{}: {error}", path.display()))?,
-        Err(error) => return Err(ClusterError::Config { why: error.to_string() }),
-    };
-    config.connect_timeout = Some(CONNECT_MAX);
-    Ok(config)
-}
-
-async fn of_file(file: Kubeconfig, context: Option<&str>) -> Result<Config, ClusterError> {
-    let known: Vec<String> = file.contexts.iter().map(|context| context.name.clone()).collect();
-    let asked = context.map(str::to_owned).or_else(|| file.current_context.clone()).unwrap_or_default();
-    if !known.contains(&asked) {
-        return Err(ClusterError::Context { name: asked, known });
+    pub fn unreachable(&self, why: String) -> ClusterError {
+        ClusterError::Unreachable { server: self.server.clone(), why }
     }
-    let options = KubeConfigOptions { context: Some(asked), ..Default::default() };
-    let config = Config::from_custom_kubeconfig(file, &options).await;
-    config.map_err(|error| ClusterError::Config { why: error.to_string() })
-}
-
-fn inside(why: String) -> Result<Config, ClusterError> {
-    Config::incluster().map_err(|_| ClusterError::Unknown { why })
 }
 
 fn right(verb: &str, group: &str, resource: &str, subresource: &str) -> String {
@@ -227,11 +236,26 @@ fn right(verb: &str, group: &str, resource: &str, subresource: &str) -> String {
     format!("{verb} {resource}{slash}{subresource}{dot}{group}")
 }
 
-/// The innermost cause, which is what went wrong; those around it say where in the program.
-fn deepest(error: &dyn std::error::Error) -> String {
-    let mut cause = error;
-    while let Some(source) = cause.source() {
-        cause = source;
+/// A text as part of a URL (RFC 3986, section 2.1).
+fn encoded(text: &str) -> String {
+    let byte = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    text.bytes().map(byte).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn selectors_and_rights_are_written_as_kubernetes_wants_them() {
+        assert_eq!(encoded("a.io/b=c d,é"), "a.io%2Fb%3Dc%20d%2C%C3%A9");
+        assert_eq!(right("create", "", "pods", "attach"), "create pods/attach");
+        assert_eq!(
+            right("list", "discovery.k8s.io", "endpointslices", ""),
+            "list endpointslices.discovery.k8s.io"
+        );
     }
-    cause.to_string()
 }

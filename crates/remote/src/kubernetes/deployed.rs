@@ -4,10 +4,9 @@
 
 use std::net::SocketAddr;
 
-use k8s_openapi::api::core::v1::Service;
-
-use super::api::{self, Namespace, OF_SERVICES};
+use super::api::{Namespace, OF_SERVICES};
 use super::error::ClusterError;
+use super::objects::Service;
 use crate::HostError;
 
 mod see;
@@ -16,7 +15,6 @@ mod see;
 pub struct Deployed {
     wanted: plan::Deployed,
     namespace: Namespace,
-    runtime: tokio::runtime::Runtime,
 }
 
 /// Where a Service is found, and what stood behind it at one moment.
@@ -68,15 +66,9 @@ impl Deployed {
     /// # Errors
     /// If there is no such cluster, or rights are missing.
     pub fn find(wanted: &plan::Deployed) -> Result<Deployed, HostError> {
-        let failed = |source| HostError::NotStarted { host: "kubernetes".into(), source };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
-        let namespace = runtime.block_on(async {
-            let config = api::config(wanted.context.as_deref()).await?;
-            let namespace = Namespace::find(wanted.namespace.as_deref(), config, &OF_SERVICES)?;
-            namespace.check_rights().await?;
-            Ok::<_, ClusterError>(namespace)
-        })?;
-        Ok(Deployed { wanted: wanted.clone(), namespace, runtime })
+        let namespace =
+            Namespace::find(wanted.context.as_deref(), wanted.namespace.as_deref(), &OF_SERVICES)?;
+        Ok(Deployed { wanted: wanted.clone(), namespace })
     }
 
     /// What it is called: `kubernetes://NAMESPACE/SERVICE`.
@@ -89,13 +81,11 @@ impl Deployed {
     /// # Errors
     /// If it is not there, cannot be loaded, or the API server does not answer, also when asked again.
     pub fn look(&self) -> Result<Behind, ClusterError> {
-        self.runtime.block_on(async {
-            match self.looked().await {
-                // A connection that was idle for minutes may have been closed by whatever stands between.
-                Err(ClusterError::Unreachable { .. }) => self.looked().await,
-                looked => looked,
-            }
-        })
+        match self.looked() {
+            // A connection that was idle for minutes may have been closed by whatever stands between.
+            Err(ClusterError::Unreachable { .. }) => self.looked(),
+            looked => looked,
+        }
     }
 
     /// Why a Service cannot be loaded that this was seen of; `None` where it can.
@@ -122,23 +112,23 @@ impl Deployed {
         Some(ClusterError::Service { service: self.place(), why, hint })
     }
 
-    async fn looked(&self) -> Result<Behind, ClusterError> {
+    fn looked(&self) -> Result<Behind, ClusterError> {
         let name = &self.wanted.service;
-        let Some(service) = self.namespace.service(name).await? else { return Err(self.missing().await) };
+        let Some(service) = self.namespace.service(name)? else { return Err(self.missing()) };
         let found = see::address(&self.place(), &service, self.wanted.port.as_ref())?;
-        let slices = self.namespace.endpoints(name).await?;
+        let slices = self.namespace.endpoints(name)?;
         let selector = selector(&service);
         let pods = match selector.as_str() {
             "" => Vec::new(),
-            selector => self.namespace.pods_selected(selector).await?,
+            selector => self.namespace.pods_selected(selector)?,
         };
         let pods = see::pods(&found, &slices, &pods);
         Ok(Behind { address: found.address, pods, selector })
     }
 
-    async fn missing(&self) -> ClusterError {
+    fn missing(&self) -> ClusterError {
         let (name, namespace) = (&self.wanted.service, &self.namespace.name);
-        let known = self.namespace.service_names().await;
+        let known = self.namespace.service_names();
         let hint = match &known[..] {
             [] => format!("kubectl get services --namespace {namespace}"),
             known => plan::did_you_mean(name, "Services there", known.iter().map(String::as_str)),
@@ -149,7 +139,6 @@ impl Deployed {
 
 /// `app=shop,tier=web`.
 fn selector(service: &Service) -> String {
-    let selector = service.spec.as_ref().and_then(|spec| spec.selector.as_ref());
-    let pairs = selector.into_iter().flatten().map(|(key, value)| format!("{key}={value}"));
+    let pairs = service.spec.selector.iter().map(|(key, value)| format!("{key}={value}"));
     pairs.collect::<Vec<_>>().join(",")
 }

@@ -3,12 +3,12 @@
 /// What went wrong, with which cluster.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ClusterError {
+    /// The program that speaks with clusters is not there.
+    #[error("kubectl is missing here")]
+    NoKubectl,
     /// There is neither a kubeconfig nor a pod that we run in.
-    #[error("no Kubernetes cluster is known here: {why}")]
-    Unknown {
-        /// What was looked for.
-        why: String,
-    },
+    #[error("no Kubernetes cluster is known here: the kubeconfig has no context, and this is no pod")]
+    Unknown,
     /// A context that the kubeconfig does not have.
     #[error("the kubeconfig has no context {name:?}")]
     Context {
@@ -160,7 +160,11 @@ impl ClusterError {
     pub fn hint(&self) -> Option<String> {
         use ClusterError::*;
         let hint = match self {
-            Unknown { .. } => {
+            NoKubectl => {
+                "Proofload reaches clusters by kubectl, as it reaches hosts by ssh: https://kubernetes.io/docs/tasks/tools/"
+                    .into()
+            }
+            Unknown => {
                 "KUBECONFIG names the file, or it is ~/.kube/config; kubectl cluster-info uses the same one"
                     .into()
             }

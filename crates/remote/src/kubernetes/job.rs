@@ -4,26 +4,18 @@
 //! leaves the others alone (`backoffLimitPerIndex`). All of it goes away by itself: a pod ends with its stdin, the Job is deleted some
 //! time after its last pod has ended, and whatever goes wrong with that, there is a deadline.
 
-use std::collections::BTreeMap;
-
-use k8s_openapi::api::batch::v1::{Job, JobSpec};
-use k8s_openapi::api::core::v1::{
-    Capabilities, Container, PodSecurityContext, PodSpec, PodTemplateSpec, ResourceRequirements,
-    SeccompProfile, SecurityContext, TopologySpreadConstraint,
-};
-use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use serde_json::{Value, json};
 
 /// The name of the container that is attached to.
 pub(super) const CONTAINER: &str = "generator";
 /// How long a Job stays when all its pods have ended and nobody has deleted it.
-const KEPT_SECONDS: i32 = 30;
+const KEPT_SECONDS: u32 = 30;
 /// How long pods live at most, whatever happens: longer than any run, and not for ever. A node that lost its cluster keeps to it, too.
-const LIFE_SECONDS_MAX: i64 = 24 * 3600;
+const LIFE_SECONDS_MAX: u32 = 24 * 3600;
 /// How long a pod that is deleted has to end by itself; it does so at once.
-const GRACE_SECONDS: i64 = 2;
+const GRACE_SECONDS: u32 = 2;
 /// The user that the image has, which is nobody on the nodes.
-const USER: i64 = 65532;
+const USER: u32 = 65532;
 /// What of a run's name becomes part of the Job's; with what stands around it and an index it is a host name of under 63 letters.
 const RUN_LETTERS_MAX: usize = 30;
 
@@ -54,113 +46,79 @@ pub(super) fn name(run: &str, random: u32) -> String {
 }
 
 /// The Job as the API takes it.
-pub(super) fn manifest(wanted: &Wanted) -> Job {
+pub(super) fn manifest(wanted: &Wanted) -> Value {
     let labels = labels(&wanted.name);
-    let pods = i32::try_from(wanted.cluster.pods).unwrap_or(i32::MAX);
-    let metadata = ObjectMeta {
-        name: Some(wanted.name.clone()),
-        labels: Some(labels.clone()),
-        annotations: Some(pairs(&[("proofload/run", &wanted.run)])),
-        ..Default::default()
-    };
-    let kept = [
-        ("cluster-autoscaler.kubernetes.io/safe-to-evict", "false"),
-        ("karpenter.sh/do-not-disrupt", "true"),
-    ];
-    let template = PodTemplateSpec {
-        metadata: Some(ObjectMeta {
-            labels: Some(labels),
-            annotations: Some(pairs(&kept)),
-            ..Default::default()
-        }),
-        spec: Some(pod(wanted)),
-    };
-    let spec = JobSpec {
-        completion_mode: Some("Indexed".into()),
-        completions: Some(pods),
-        parallelism: Some(pods),
-        backoff_limit_per_index: Some(0),
-        ttl_seconds_after_finished: Some(KEPT_SECONDS),
-        active_deadline_seconds: Some(LIFE_SECONDS_MAX),
-        template,
-        ..Default::default()
-    };
-    Job { metadata, spec: Some(spec), status: None }
+    let kept = json!({
+        "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
+        "karpenter.sh/do-not-disrupt": "true",
+    });
+    json!({
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": { "name": wanted.name, "labels": labels, "annotations": { "proofload/run": wanted.run } },
+        "spec": {
+            "completionMode": "Indexed",
+            "completions": wanted.cluster.pods,
+            "parallelism": wanted.cluster.pods,
+            "backoffLimitPerIndex": 0,
+            "ttlSecondsAfterFinished": KEPT_SECONDS,
+            "activeDeadlineSeconds": LIFE_SECONDS_MAX,
+            "template": { "metadata": { "labels": labels, "annotations": kept }, "spec": pod(wanted) },
+        },
+    })
 }
 
-fn pod(wanted: &Wanted) -> PodSpec {
-    let spread = TopologySpreadConstraint {
-        max_skew: 1,
-        topology_key: "kubernetes.io/hostname".into(),
-        when_unsatisfiable: "ScheduleAnyway".into(),
-        label_selector: Some(LabelSelector {
-            match_labels: Some(labels(&wanted.name)),
-            ..Default::default()
-        }),
-        ..Default::default()
-    };
-    PodSpec {
-        containers: vec![container(wanted)],
-        restart_policy: Some("Never".into()),
-        node_selector: Some(wanted.cluster.node_selector.clone()),
-        topology_spread_constraints: Some(vec![spread]),
-        automount_service_account_token: Some(false),
-        enable_service_links: Some(false),
-        active_deadline_seconds: Some(LIFE_SECONDS_MAX),
-        termination_grace_period_seconds: Some(GRACE_SECONDS),
-        security_context: Some(PodSecurityContext {
-            run_as_non_root: Some(true),
-            run_as_user: Some(USER),
-            run_as_group: Some(USER),
-            seccomp_profile: Some(SeccompProfile { type_: "RuntimeDefault".into(), localhost_profile: None }),
-            ..Default::default()
-        }),
-        ..Default::default()
-    }
+fn pod(wanted: &Wanted) -> Value {
+    json!({
+        "containers": [container(wanted)],
+        "restartPolicy": "Never",
+        "nodeSelector": wanted.cluster.node_selector,
+        "topologySpreadConstraints": [{
+            "maxSkew": 1,
+            "topologyKey": "kubernetes.io/hostname",
+            "whenUnsatisfiable": "ScheduleAnyway",
+            "labelSelector": { "matchLabels": labels(&wanted.name) },
+        }],
+        "automountServiceAccountToken": false,
+        "enableServiceLinks": false,
+        "activeDeadlineSeconds": LIFE_SECONDS_MAX,
+        "terminationGracePeriodSeconds": GRACE_SECONDS,
+        "securityContext": {
+            "runAsNonRoot": true,
+            "runAsUser": USER,
+            "runAsGroup": USER,
+            "seccompProfile": { "type": "RuntimeDefault" },
+        },
+    })
 }
 
-fn container(wanted: &Wanted) -> Container {
-    let resources: BTreeMap<String, Quantity> = wanted
-        .cluster
-        .resources
-        .iter()
-        .map(|(what, amount)| (what.clone(), Quantity(amount.clone())))
-        .collect();
-    Container {
-        name: CONTAINER.into(),
-        image: Some(wanted.cluster.image.clone()),
-        args: Some(wanted.arguments.clone()),
-        stdin: Some(true),
+fn container(wanted: &Wanted) -> Value {
+    let resources = &wanted.cluster.resources;
+    json!({
+        "name": CONTAINER,
+        "image": wanted.cluster.image,
+        "args": wanted.arguments,
+        "stdin": true,
         // Its stdin ends when whoever attached is gone, and does not wait for another.
-        stdin_once: Some(true),
-        // What it said at last comes with its state, so that nobody needs the right to read logs.
-        termination_message_policy: Some("FallbackToLogsOnError".into()),
-        resources: Some(ResourceRequirements {
-            requests: Some(resources.clone()),
-            limits: Some(resources),
-            ..Default::default()
-        }),
-        security_context: Some(SecurityContext {
-            allow_privilege_escalation: Some(false),
-            read_only_root_filesystem: Some(true),
-            capabilities: Some(Capabilities { drop: Some(vec!["ALL".into()]), add: None }),
-            ..Default::default()
-        }),
-        ..Default::default()
-    }
+        "stdinOnce": true,
+        // Its last output comes with its state, so that nobody needs the right to read logs.
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "resources": { "requests": resources, "limits": resources },
+        "securityContext": {
+            "allowPrivilegeEscalation": false,
+            "readOnlyRootFilesystem": true,
+            "capabilities": { "drop": ["ALL"] },
+        },
+    })
 }
 
-fn labels(name: &str) -> BTreeMap<String, String> {
-    pairs(&[
-        ("app.kubernetes.io/name", "proofload"),
-        ("app.kubernetes.io/component", "generator"),
-        ("app.kubernetes.io/managed-by", "proofload"),
-        ("app.kubernetes.io/instance", name),
-    ])
-}
-
-fn pairs(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
-    pairs.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
+fn labels(name: &str) -> Value {
+    json!({
+        "app.kubernetes.io/name": "proofload",
+        "app.kubernetes.io/component": "generator",
+        "app.kubernetes.io/managed-by": "proofload",
+        "app.kubernetes.io/instance": name,
+    })
 }
 
 #[cfg(test)]

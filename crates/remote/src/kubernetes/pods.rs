@@ -1,16 +1,15 @@
-//! What a Job's pods are about, read from the cluster's objects; and when all are there, or when it is time to give up. Pure: it is fed
-//! with what was seen and the time.
+//! How far the pods of a Job are, as the cluster lists them; and when all run, or when it is time to give up. Pure: it takes lists and
+//! the time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, Pod};
-
 use super::error::ClusterError;
+use super::objects::{ContainerState, Pod, Terminated};
 
 /// A pod as far as it matters here.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct PodView {
     /// Its completion index.
     pub index: u32,
     /// Its name.
@@ -24,16 +23,16 @@ pub(super) struct Seen {
 /// How far a pod is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum State {
-    /// Not made yet, for the reason given, such as `ContainerCreating`.
-    Waiting(String),
+    /// It is being made.
+    Waiting,
     /// Its program runs.
     Running,
     /// No node takes it; what the scheduler says.
-    Homeless(String),
+    Unscheduled(String),
     /// Its image is not there: reason and message.
-    Imageless(String, String),
+    ImageMissing(String, String),
     /// It cannot be made: reason and message.
-    Unmade(String, String),
+    NotCreated(String, String),
     /// It has ended, in these words.
     Ended(String),
 }
@@ -49,12 +48,11 @@ const IMAGE_REASONS: [&str; 6] = [
 ];
 
 /// Reads a pod; `None` where it is none of an Indexed Job.
-pub(super) fn see(pod: &Pod) -> Option<Seen> {
+pub(super) fn view(pod: &Pod) -> Option<PodView> {
     const INDEX: &str = "batch.kubernetes.io/job-completion-index";
-    let index = pod.metadata.annotations.as_ref()?.get(INDEX)?.parse().ok()?;
-    let name = pod.metadata.name.clone()?;
-    let node = pod.spec.as_ref().and_then(|spec| spec.node_name.clone()).unwrap_or_default();
-    Some(Seen { index, name, node, state: state(pod) })
+    let index = pod.metadata.annotations.get(INDEX)?.parse().ok()?;
+    let (name, node) = (pod.metadata.name.clone(), pod.spec.node_name.clone());
+    Some(PodView { index, name, node, state: state(pod) })
 }
 
 fn state(pod: &Pod) -> State {
@@ -66,19 +64,14 @@ fn state(pod: &Pod) -> State {
         return State::Running;
     }
     if let Some(waiting) = container.and_then(|state| state.waiting.as_ref()) {
-        let reason = waiting.reason.clone().unwrap_or_default();
-        let message = waiting.message.clone().unwrap_or_default();
+        let (reason, message) = (waiting.reason.clone(), waiting.message.clone());
         return match reason.as_str() {
-            "ContainerCreating" | "PodInitializing" | "" => State::Waiting(reason),
-            known if IMAGE_REASONS.contains(&known) => State::Imageless(reason, message),
-            _ => State::Unmade(reason, message),
+            "ContainerCreating" | "PodInitializing" | "" => State::Waiting,
+            known if IMAGE_REASONS.contains(&known) => State::ImageMissing(reason, message),
+            _ => State::NotCreated(reason, message),
         };
     }
-    let unplaced = condition(pod, "PodScheduled", "False");
-    match unplaced {
-        Some(message) => State::Homeless(message),
-        None => State::Waiting(String::new()),
-    }
+    condition(pod, "PodScheduled", "False").map_or(State::Waiting, State::Unscheduled)
 }
 
 /// How a pod ended.
@@ -100,56 +93,49 @@ impl Ending {
     }
 
     /// One that was not in order.
-    pub(super) fn told(how: impl Into<String>) -> Ending {
+    pub(super) fn of(how: impl Into<String>) -> Ending {
         Ending { how: how.into(), last: String::new(), well: false }
     }
 }
 
-/// How a pod ended, once it has; with the words of whoever ended it.
+/// How a pod ended, once it has, in the cluster's words.
 pub(super) fn ending(pod: &Pod) -> Option<Ending> {
     if let Some(message) = condition(pod, "DisruptionTarget", "True") {
-        return Some(Ending::told(format!("the cluster took it away: {message}")));
+        return Some(Ending::of(format!("the cluster took it away: {message}")));
     }
     if pod.metadata.deletion_timestamp.is_some() {
-        return Some(Ending::told("somebody deleted the pod"));
+        return Some(Ending::of("somebody deleted the pod"));
     }
     if let Some(ended) = container(pod).and_then(|state| state.terminated.as_ref()) {
-        let last = ended.message.clone().unwrap_or_default();
-        return Some(Ending { how: exit(ended), last, well: ended.exit_code == 0 });
+        return Some(Ending { how: exit(ended), last: ended.message.clone(), well: ended.exit_code == 0 });
     }
-    let status = pod.status.as_ref()?;
-    let failed = status.phase.as_deref() == Some("Failed");
-    failed.then(|| Ending::told(joined(status.reason.as_deref(), status.message.as_deref())))
+    let status = &pod.status;
+    (status.phase == "Failed").then(|| Ending::of(joined(&status.reason, &status.message)))
 }
 
-fn exit(ended: &ContainerStateTerminated) -> String {
+fn exit(ended: &Terminated) -> String {
     let code = ended.exit_code;
-    match (ended.reason.as_deref(), code) {
-        (Some("OOMKilled"), _) => {
-            format!("it needed more memory than its limit (OOMKilled, exit code {code})")
-        }
+    match (ended.reason.as_str(), code) {
+        ("OOMKilled", _) => format!("it needed more memory than its limit (OOMKilled, exit code {code})"),
         (_, 137) => format!("it was killed (exit code {code})"),
-        (Some(reason), _) if !matches!(reason, "Error" | "Completed") => {
-            format!("{reason}, exit code {code}")
-        }
-        _ => format!("exit code {code}"),
+        ("Error" | "Completed" | "", _) => format!("exit code {code}"),
+        (reason, _) => format!("{reason}, exit code {code}"),
     }
 }
 
 fn container(pod: &Pod) -> Option<&ContainerState> {
-    pod.status.as_ref()?.container_statuses.as_ref()?.first()?.state.as_ref()
+    pod.status.container_statuses.first().map(|container| &container.state)
 }
 
 /// What a condition says where it has this status.
 fn condition(pod: &Pod, kind: &str, status: &str) -> Option<String> {
-    let conditions = pod.status.as_ref()?.conditions.as_ref()?;
-    let met = conditions.iter().find(|condition| condition.type_ == kind && condition.status == status)?;
-    Some(joined(met.reason.as_deref(), met.message.as_deref()))
+    let mut conditions = pod.status.conditions.iter();
+    let met = conditions.find(|condition| condition.kind == kind && condition.status == status)?;
+    Some(joined(&met.reason, &met.message))
 }
 
-fn joined(reason: Option<&str>, message: Option<&str>) -> String {
-    let parts = [reason, message].into_iter().flatten().filter(|part| !part.is_empty());
-    parts.collect::<Vec<_>>().join(": ")
+fn joined(reason: &str, message: &str) -> String {
+    [reason, message].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ")
 }
 
 /// Waits for all pods of a Job, and knows when that is in vain.
@@ -167,7 +153,7 @@ pub(super) enum Step {
     /// Look again; how far it is, in words.
     Wait(String),
     /// All are running, in the order of their index.
-    Open(Vec<Seen>),
+    Open(Vec<PodView>),
     /// Give up.
     Broken(ClusterError),
 }
@@ -181,8 +167,8 @@ impl Barrier {
     }
 
     /// What follows from the pods seen `now`, which is the time since the Job was made, and from why the cluster made no more of them.
-    pub(super) fn step(&mut self, now: Duration, pods: &[Seen], refusal: Option<&str>) -> Step {
-        let running: BTreeMap<u32, &Seen> =
+    pub(super) fn step(&mut self, now: Duration, pods: &[PodView], refusal: Option<&str>) -> Step {
+        let running: BTreeMap<u32, &PodView> =
             pods.iter().filter(|pod| pod.state == State::Running).map(|pod| (pod.index, pod)).collect();
         if running.len() as u64 == u64::from(self.wanted) {
             return Step::Open(running.into_values().cloned().collect());
@@ -211,7 +197,7 @@ impl Barrier {
         now.saturating_sub(since) >= trouble.patience
     }
 
-    fn worst(&self, pods: &[Seen], refusal: Option<&str>) -> Option<Trouble> {
+    fn worst(&self, pods: &[PodView], refusal: Option<&str>) -> Option<Trouble> {
         let of_pods = pods.iter().filter_map(|pod| self.trouble_of(pod, pods));
         let refused =
             refusal.filter(|_| (pods.len() as u64) < u64::from(self.wanted)).map(|message| Trouble {
@@ -222,24 +208,24 @@ impl Barrier {
         of_pods.chain(refused).min_by_key(|trouble| trouble.patience)
     }
 
-    fn trouble_of(&self, pod: &Seen, pods: &[Seen]) -> Option<Trouble> {
+    fn trouble_of(&self, pod: &PodView, pods: &[PodView]) -> Option<Trouble> {
         let (name, node) = (pod.name.clone(), pod.node.clone());
         let (kind, patience_s, error) = match &pod.state {
-            State::Waiting(_) | State::Running => return None,
+            State::Waiting | State::Running => return None,
             State::Ended(how) => ("ended", 0, ClusterError::Ended { pod: name, node, how: how.clone() }),
-            State::Imageless(reason, message) => {
+            State::ImageMissing(reason, message) => {
                 let (image, reason, message) = (self.image.clone(), reason.clone(), message.clone());
                 // A registry may be busy for once; the node tries again after ten seconds.
                 let patience_s =
                     if matches!(reason.as_str(), "InvalidImageName" | "ErrImageNeverPull") { 0 } else { 15 };
                 ("image", patience_s, ClusterError::Image { image, pod: name, reason, message })
             }
-            State::Unmade(reason, message) => {
+            State::NotCreated(reason, message) => {
                 let (reason, message) = (reason.clone(), message.clone());
-                ("unmade", 3, ClusterError::Container { pod: name, node, reason, message })
+                ("not created", 3, ClusterError::Container { pod: name, node, reason, message })
             }
-            State::Homeless(message) => {
-                let count = pods.iter().filter(|pod| matches!(pod.state, State::Homeless(_))).count();
+            State::Unscheduled(message) => {
+                let count = pods.iter().filter(|pod| matches!(pod.state, State::Unscheduled(_))).count();
                 let (wanted, message) = (self.wanted, message.clone());
                 // A pod that leaves may make room, such as one of the run before.
                 ("unschedulable", 10, ClusterError::Unschedulable { count, wanted, message })
@@ -257,17 +243,17 @@ struct Trouble {
 }
 
 /// `6 of 8 pods are running, 1 is being made, 1 has no node`.
-fn words(wanted: u32, pods: &[Seen]) -> String {
+fn words(wanted: u32, pods: &[PodView]) -> String {
     let count = |of: fn(&State) -> bool| pods.iter().filter(|pod| of(&pod.state)).count();
     let running = count(|state| *state == State::Running);
-    let homeless = count(|state| matches!(state, State::Homeless(_)));
+    let unscheduled = count(|state| matches!(state, State::Unscheduled(_)));
     let ended = count(|state| matches!(state, State::Ended(_)));
-    let made = pods.len() - running - homeless - ended;
+    let made = pods.len() - running - unscheduled - ended;
     let indexes: BTreeSet<u32> = pods.iter().map(|pod| pod.index).collect();
     let missing = (wanted as usize).saturating_sub(indexes.len());
     let mut parts = vec![format!("{running} of {wanted} pods are running")];
     let others =
-        [(made, "being made"), (homeless, "without a node"), (ended, "ended"), (missing, "not there yet")];
+        [(made, "being made"), (unscheduled, "without a node"), (ended, "ended"), (missing, "not there yet")];
     parts
         .extend(others.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")));
     parts.join(", ")

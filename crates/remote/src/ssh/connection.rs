@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::Fault;
 use super::destination::Destination;
-use super::words::{Words, last};
+use crate::last_lines::{LastLines, last};
 
 /// What is asked of every connection, whatever `~/.ssh/config` says of the host. Everything else is as it says there.
 const OPTIONS: [&str; 12] = [
@@ -53,7 +53,7 @@ struct Process(Mutex<Child>);
 pub(super) fn start(
     destination: &Destination,
     remote: &str,
-) -> Result<(Connection, (ChildStdin, ChildStdout), Words), Fault> {
+) -> Result<(Connection, (ChildStdin, ChildStdout), LastLines), Fault> {
     let failed = |source| Fault::NoSsh { source };
     let mut command = Command::new("ssh");
     command.arg("-T");
@@ -70,7 +70,7 @@ pub(super) fn start(
     let stderr = child.stderr.take();
     let connection = Connection(Arc::new(Process(Mutex::new(child))));
     let (ends, stderr) = ends.zip(stderr).ok_or_else(missing)?;
-    let words = Words::of(stderr).map_err(failed)?;
+    let words = LastLines::of(stderr).map_err(failed)?;
     Ok((connection, ends, words))
 }
 
@@ -107,7 +107,7 @@ pub(super) struct Output {
     rest: io::Cursor<Vec<u8>>,
     stdout: ChildStdout,
     process: Arc<Process>,
-    words: Words,
+    words: LastLines,
 }
 
 impl Read for Output {
@@ -122,7 +122,12 @@ impl Read for Output {
 
 impl Output {
     /// What comes on `stdout` after `rest`; `words` is what was said beside it.
-    pub(super) fn new(rest: Vec<u8>, stdout: ChildStdout, connection: &Connection, words: Words) -> Output {
+    pub(super) fn new(
+        rest: Vec<u8>,
+        stdout: ChildStdout,
+        connection: &Connection,
+        words: LastLines,
+    ) -> Output {
         Output { rest: io::Cursor::new(rest), stdout, process: connection.0.clone(), words }
     }
 

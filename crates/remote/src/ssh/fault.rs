@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::words::last;
+use crate::last_lines::last;
 
 /// What went wrong.
 #[derive(Debug, thiserror::Error)]

@@ -20,9 +20,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::connection::{self, Connection};
 use super::destination::Destination;
-use super::words::{Words, last, printable};
 use super::{Fault, quoted};
 use crate::Program;
+use crate::last_lines::{LastLines, last, printable};
 
 const SCRIPT: &str = include_str!("there.sh");
 /// For a login, and for whatever is asked afterwards.
@@ -41,7 +41,7 @@ pub(super) struct Talk {
     input: ChildStdin,
     output: ChildStdout,
     connection: Connection,
-    words: Words,
+    words: LastLines,
     mark: String,
     /// What was read and is no whole line yet.
     rest: Vec<u8>,
@@ -139,7 +139,7 @@ impl Talk {
     pub(super) fn become_program(
         mut self,
         arguments: &[&str],
-    ) -> (ChildStdin, ChildStdout, Connection, Words, Vec<u8>) {
+    ) -> (ChildStdin, ChildStdout, Connection, LastLines, Vec<u8>) {
         let words: Vec<String> = arguments.iter().map(|argument| quoted(argument)).collect();
         // From now on stderr is the program's, and what the login said belongs to nothing.
         self.words.forget();

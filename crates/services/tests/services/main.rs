@@ -4,7 +4,6 @@
 
 mod agents;
 mod deaths;
-mod elsewhere;
 mod endings;
 mod launchers;
 mod pm2;
@@ -12,3 +11,8 @@ mod samples;
 mod scratch;
 mod stage;
 mod starts;
+
+/// A program that is a warden.
+const WARDEN: &str = env!("CARGO_BIN_EXE_proofload-warden");
+/// The programs that tests start.
+const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures");

@@ -1,6 +1,6 @@
 //! Where a test plays: a folder, services with a mark of the test's own, and a look behind the curtain at the end.
 //!
-//! The look uses nothing of the crate: what it is to prove cannot be the proof.
+//! The look uses nothing of the crate: what it is to prove cannot be the proof. The tests of services on other machines have it, too.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -108,11 +108,11 @@ impl Drop for Stage {
 }
 
 pub fn fixtures() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
+    crate::FIXTURES.into()
 }
 
 pub fn warden() -> Warden {
-    Warden { command: vec![env!("CARGO_BIN_EXE_proofload-warden").into()] }
+    Warden { command: vec![crate::WARDEN.into()] }
 }
 
 pub fn ports(service: &Service) -> Ports {

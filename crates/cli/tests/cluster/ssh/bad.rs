@@ -104,7 +104,7 @@ fn a_disk_that_cannot_have_the_program_is_told_and_nothing_is_left_on_it() {
                 others_write();
             }
         };
-        ssh::open_watched("h1", &program, &["generate"], begun).expect_err("there is no room")
+        ssh::open_watched("h1", &program, &["remote-agent"], begun).expect_err("there is no room")
     });
     says(&error.to_string(), &["no room for the program in /root/.cache/proofload/bin"]);
     hosts.on(1, "test -z \"$(ls -A /root/.cache/proofload/bin)\" && umount /root/.cache");

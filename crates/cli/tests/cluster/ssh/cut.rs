@@ -4,8 +4,7 @@
 use std::time::{Duration, Instant};
 
 use load::{LoadSpec, Until};
-use remote::Channel;
-use remote::generators::{Fleet, Remote};
+use remote::generators::Fleet;
 
 use super::server::Server;
 use super::{generator, own};
@@ -17,17 +16,15 @@ const NEVER: &dyn Fn() -> bool = &|| false;
 const LEASE: Duration = Duration::from_secs(60);
 const A_LITTLE: Duration = Duration::from_secs(8);
 
-/// A fleet of one, with what keeps it.
-fn fleet(host: u32, spec: &LoadSpec) -> (Fleet, Box<dyn std::any::Any + Send>) {
-    let Channel { name, input, output, keeper } =
-        generator(&format!("h{host}"), &own()).expect("it is reached").0;
-    (begun(vec![Remote::new(name, input, output)], vec![spec.clone()]), keeper)
+/// A fleet of one.
+fn fleet(host: u32, spec: &LoadSpec) -> Fleet {
+    begun(vec![generator(&format!("h{host}"), &own()).expect("it is reached").0], vec![spec.clone()])
 }
 
 /// Generators on a host, as they were started.
 fn generators(hosts: &Hosts, host: u32) -> Vec<String> {
     let mut processes = hosts.processes(host);
-    processes.retain(|command| command.contains("/proofload-") && command.contains("generate"));
+    processes.retain(|command| command.contains("/proofload-") && command.contains("remote-agent"));
     processes
 }
 
@@ -42,7 +39,7 @@ fn a_generator_whose_network_is_cut_for_good_is_gone_after_a_minute_whether_it_w
         (server, waits, loads, stays)
     });
     let (ran, cut) = hosts.within(|| {
-        let (hosts, loads) = (&hosts, &mut loads.0);
+        let (hosts, loads) = (&hosts, &mut loads);
         std::thread::scope(|scope| {
             let window = scope.spawn(|| loads.run(Until::Elapsed(Duration::from_secs(600)), NEVER));
             assert!(within(A_LITTLE, || server.requests() > 100), "nothing is loaded");
@@ -64,7 +61,7 @@ fn a_generator_whose_network_is_cut_for_good_is_gone_after_a_minute_whether_it_w
     }
     let over = (LEASE + A_LITTLE).saturating_sub(cut.elapsed());
     std::thread::sleep(over);
-    let ran = hosts.within(|| stays.0.run(Until::Requests(20), NEVER));
+    let ran = hosts.within(|| stays.run(Until::Requests(20), NEVER));
     assert!(ran.lost.is_empty() && ran.counts.sent == 20, "{ran:?}");
     drop(stays);
     assert!(hosts.is_quiet_within(3, Duration::from_secs(5)), "{:?}", hosts.processes(3));

@@ -6,8 +6,6 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use load::Until;
-use remote::Channel;
-use remote::generators::Remote;
 
 use super::server::Server;
 use super::{generator, own};
@@ -22,14 +20,13 @@ const SERVER: &str = "PROOFLOAD_TEST_SERVER";
 #[ignore = "started by another test"]
 fn loads_until_it_is_killed() {
     let Ok(address) = std::env::var(SERVER) else { return };
-    let Channel { name, input, output, keeper } = generator("h1", &own()).expect("h1 is reached").0;
+    let channel = generator("h1", &own()).expect("h1 is reached").0;
     let request = load::Request::new("GET", "/", &address);
     let address = load::Address::Tcp(address.parse().expect("an address"));
     let spec = load::LoadSpec { connections: 4, ..load::LoadSpec::new(address, vec![request]) };
-    let mut fleet = begun(vec![Remote::new(name, input, output)], vec![spec]);
+    let mut fleet = begun(vec![channel], vec![spec]);
     let _ = writeln!(std::io::stdout(), "\nit loads");
     fleet.run(Until::Elapsed(Duration::from_secs(60)), &|| false);
-    drop((fleet, keeper));
 }
 
 #[test]

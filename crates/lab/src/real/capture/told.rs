@@ -2,7 +2,8 @@
 //! to agents that have answered already.
 
 use record::{AgentSeen, CapturedProcess, NodeCounters, ProfileFile, ThreadUse};
-use services::{Agent, Attended, ProcessThreads, Role, Take, ThreadCpu};
+use remote::services::ServiceHandle;
+use services::{Agent, ProcessThreads, Role, Take, ThreadCpu};
 
 use super::super::processes::cut_at;
 use super::Folder;
@@ -19,7 +20,7 @@ pub(super) type Came = (Agent, Result<Take, String>);
 
 /// What is known of a service in a window.
 pub(super) struct Told<'a> {
-    pub attended: &'a Attended,
+    pub attended: &'a ServiceHandle,
     pub before: &'a [ProcessThreads],
     pub after: &'a [ProcessThreads],
     /// Whether agents were to capture.

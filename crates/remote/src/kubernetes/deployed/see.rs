@@ -2,12 +2,11 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use k8s_openapi::api::core::v1::{self, Service};
-use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 use plan::ServicePort;
 
 use super::Pod;
 use crate::kubernetes::error::ClusterError;
+use crate::kubernetes::objects::{self, ContainerStatus, Endpoint, EndpointSlice, Service};
 
 /// Where a Service is found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,13 +27,13 @@ pub(super) fn address(
 ) -> Result<Found, ClusterError> {
     let refused =
         |why: String, hint: String| Err(ClusterError::Service { service: place.to_owned(), why, hint });
-    let spec = service.spec.clone().unwrap_or_default();
-    if spec.type_.as_deref() == Some("ExternalName") {
-        let name = spec.external_name.unwrap_or_default();
+    let spec = &service.spec;
+    if spec.kind == "ExternalName" {
+        let name = &spec.external_name;
         let hint = "load that from outside: proofload load takes any URL".to_owned();
         return refused(format!("it is another name of {name}, and has no address of its own"), hint);
     }
-    let Some(ip) = spec.cluster_ip.as_deref().and_then(|ip| ip.parse::<IpAddr>().ok()) else {
+    let Ok(ip) = spec.cluster_ip.parse::<IpAddr>() else {
         let hint =
             "a second Service with the same selector and without `clusterIP: None` can be loaded".to_owned();
         return refused(
@@ -42,14 +41,14 @@ pub(super) fn address(
             hint,
         );
     };
-    let ports = spec.ports.unwrap_or_default();
-    let is_wanted = |port: &&v1::ServicePort| match wanted {
+    let ports = &spec.ports;
+    let is_wanted = |port: &&objects::ServicePort| match wanted {
         None => ports.len() == 1,
-        Some(ServicePort::Number(number)) => port.port == i32::from(*number),
+        Some(ServicePort::Number(number)) => port.port == *number,
         Some(ServicePort::Name(name)) => port.name.as_ref() == Some(name),
     };
-    let named: Vec<&v1::ServicePort> = ports.iter().filter(is_wanted).collect();
-    let all: Vec<String> = ports.iter().map(told).collect();
+    let named: Vec<&objects::ServicePort> = ports.iter().filter(is_wanted).collect();
+    let all: Vec<String> = ports.iter().map(name_and_number).collect();
     // One number may be that of TCP and of UDP.
     let Some(port) = named.iter().find(|port| is_tcp(port)) else {
         let hint =
@@ -60,7 +59,7 @@ pub(super) fn address(
                 refused(format!("its port {} is of {protocol}, and load goes over TCP", port.port), hint)
             }
             (None, Some(wanted)) => {
-                refused(format!("it has no port {wanted}"), port_hint(wanted, &ports).unwrap_or(hint))
+                refused(format!("it has no port {wanted}"), port_hint(wanted, ports).unwrap_or(hint))
             }
             (None, None) => refused(
                 "which of its ports is meant is not said".into(),
@@ -68,23 +67,22 @@ pub(super) fn address(
             ),
         };
     };
-    let number = u16::try_from(port.port).unwrap_or(0);
-    Ok(Found { address: SocketAddr::new(ip, number), port: port.name.clone().unwrap_or_default() })
+    Ok(Found { address: SocketAddr::new(ip, port.port), port: port.name.clone().unwrap_or_default() })
 }
 
-fn is_tcp(port: &v1::ServicePort) -> bool {
+fn is_tcp(port: &objects::ServicePort) -> bool {
     port.protocol.as_deref().is_none_or(|protocol| protocol == "TCP")
 }
 
 /// The one that was probably meant.
-fn port_hint(wanted: &ServicePort, ports: &[v1::ServicePort]) -> Option<String> {
+fn port_hint(wanted: &ServicePort, ports: &[objects::ServicePort]) -> Option<String> {
     let ServicePort::Name(name) = wanted else { return None };
     let known: Vec<&str> = ports.iter().filter_map(|port| port.name.as_deref()).collect();
     (!known.is_empty()).then(|| plan::did_you_mean(name, "its ports", known))
 }
 
 /// `http (80)`, `53 (UDP)`.
-fn told(port: &v1::ServicePort) -> String {
+fn name_and_number(port: &objects::ServicePort) -> String {
     let protocol = if is_tcp(port) {
         String::new()
     } else {
@@ -97,13 +95,12 @@ fn told(port: &v1::ServicePort) -> String {
 }
 
 /// The pods that a Service's port leads to, by name.
-pub(super) fn pods(found: &Found, slices: &[EndpointSlice], known: &[v1::Pod]) -> Vec<Pod> {
+pub(super) fn pods(found: &Found, slices: &[EndpointSlice], known: &[objects::Pod]) -> Vec<Pod> {
     let family = if found.address.is_ipv4() { "IPv4" } else { "IPv6" };
     let mut pods: Vec<Pod> = Vec::new();
     for slice in slices.iter().filter(|slice| slice.address_type == family) {
-        let ports = slice.ports.iter().flatten();
-        let port = ports.filter(|port| port.name.as_deref().unwrap_or_default() == found.port);
-        let Some(port) = port.filter_map(|port| u16::try_from(port.port?).ok()).next() else { continue };
+        let port = slice.ports.iter().filter(|port| port.name.as_deref().unwrap_or_default() == found.port);
+        let Some(port) = port.filter_map(|port| port.port).next() else { continue };
         pods.extend(slice.endpoints.iter().filter_map(|endpoint| pod(endpoint, port, known)));
     }
     pods.sort();
@@ -112,34 +109,30 @@ pub(super) fn pods(found: &Found, slices: &[EndpointSlice], known: &[v1::Pod]) -
     pods
 }
 
-fn pod(endpoint: &Endpoint, port: u16, known: &[v1::Pod]) -> Option<Pod> {
+fn pod(endpoint: &Endpoint, port: u16, known: &[objects::Pod]) -> Option<Pod> {
     let ip: IpAddr = endpoint.addresses.first()?.parse().ok()?;
     let address = SocketAddr::new(ip, port).to_string();
-    let target = endpoint.target_ref.as_ref().filter(|target| target.kind.as_deref() == Some("Pod"));
-    let uid = target.and_then(|target| target.uid.clone()).unwrap_or_default();
-    let of_uid = known.iter().find(|pod| pod.metadata.uid.as_ref() == Some(&uid));
-    let status =
-        of_uid.and_then(|pod| pod.status.as_ref()).and_then(|status| status.container_statuses.as_ref());
-    let mut images: Vec<String> = status.into_iter().flatten().map(image).collect();
+    let target = endpoint.target_ref.as_ref().filter(|target| target.kind == "Pod");
+    let uid = target.map(|target| target.uid.clone()).unwrap_or_default();
+    let of_uid = known.iter().find(|pod| pod.metadata.uid == uid && !uid.is_empty());
+    let containers = of_uid.map(|pod| &pod.status.container_statuses);
+    let mut images: Vec<String> = containers.into_iter().flatten().map(image).collect();
     images.sort();
     images.dedup();
-    let restarts = |all: &Vec<v1::ContainerStatus>| {
-        all.iter().map(|one| u32::try_from(one.restart_count).unwrap_or(0)).sum()
-    };
     Some(Pod {
-        name: target.and_then(|target| target.name.clone()).unwrap_or_else(|| address.clone()),
+        name: target.map_or_else(|| address.clone(), |target| target.name.clone()),
         uid,
         node: endpoint.node_name.clone(),
         // Who does not say is ready, says the specification.
-        ready: endpoint.conditions.as_ref().and_then(|conditions| conditions.ready).unwrap_or(true),
-        restarts: status.map(restarts),
+        ready: endpoint.conditions.ready.unwrap_or(true),
+        restarts: containers.map(|all| all.iter().map(|one| one.restart_count).sum()),
         images,
         address,
     })
 }
 
 /// By its name and its digest, where the node knows that: of images that were pulled it tells both, of others the digest alone.
-fn image(container: &v1::ContainerStatus) -> String {
+fn image(container: &ContainerStatus) -> String {
     let (name, id) = (&container.image, &container.image_id);
     match id.as_str() {
         "" => name.clone(),

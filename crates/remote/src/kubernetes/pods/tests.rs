@@ -1,12 +1,11 @@
 //! What is concluded of pods as a cluster lists them, from made-up lists.
 
-use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
 
 use super::*;
 
 /// A pod as the API gives it.
-fn pod(index: u32, status: Value) -> Seen {
+fn pod(index: u32, status: Value) -> PodView {
     let name = format!("proofload-x-{index}-abcde");
     let metadata =
         json!({"name": name, "annotations": {"batch.kubernetes.io/job-completion-index": index.to_string()}});
@@ -14,7 +13,7 @@ fn pod(index: u32, status: Value) -> Seen {
         "metadata": metadata, "spec": {"nodeName": "n1", "containers": []}, "status": status,
     }))
     .unwrap();
-    see(&pod).unwrap()
+    view(&pod).unwrap()
 }
 
 fn container(state: Value) -> Value {

@@ -98,7 +98,7 @@ fn pods_are_those_of_the_port_and_of_its_family_each_once_with_what_the_cluster_
         {"name": "app", "image": "shop:2", "imageID": "shop@sha256:12", "ready": true, "restartCount": 2},
         {"name": "side", "image": "side:1", "imageID": "sha256:34", "ready": true, "restartCount": 1}]);
     let known = json!({"metadata": {"uid": "uid-of-a"}, "spec": {"containers": []}, "status": {"containerStatuses": containers}});
-    let known: v1::Pod = serde_json::from_value(known).unwrap();
+    let known: objects::Pod = serde_json::from_value(known).unwrap();
     let pods = pods(&found, &slices, &[known]);
     let told: Vec<(&str, &str, bool, Option<u32>)> =
         pods.iter().map(|pod| (pod.name.as_str(), pod.address.as_str(), pod.ready, pod.restarts)).collect();

@@ -1,32 +1,28 @@
-//! A service in the lab's hands, wherever it runs: the lab asks the same things of both, and gets the same answers.
+//! A service, on this machine or on another one: the same questions to both, with the same answers.
 //!
-//! What is asked of another machine takes a way there and back, and fails where the machine is lost; what is asked here never does.
+//! A question to another machine takes a round trip, and fails where the machine is lost; one to this machine never does.
 
 use std::net::SocketAddr;
 
-use crate::agent::AgentHost;
-use crate::attend::Distant;
-use crate::error::TargetError;
-use crate::message::Exit;
-use crate::running::{Listening, Running, Sight, Stopped};
-use crate::sample::Sample;
-use crate::threads::ProcessThreads;
+use ::services::{AgentHost, Exit, Listening, ProcessThreads, Running, Sample, Sight, Stopped, TargetError};
+
+use super::RemoteService;
 
 /// A service that was started and became ready. Dropping it stops it.
 #[derive(Debug)]
-pub enum Attended {
+pub enum ServiceHandle {
     /// On this machine.
     Here(Box<Running>),
     /// On another one.
-    There(Box<Distant>),
+    There(Box<RemoteService>),
 }
 
-impl Attended {
+impl ServiceHandle {
     /// The service's name in the experiment.
     pub fn name(&self) -> &str {
         match self {
             Self::Here(running) => running.name(),
-            Self::There(distant) => distant.name(),
+            Self::There(remote) => remote.name(),
         }
     }
 
@@ -34,7 +30,7 @@ impl Attended {
     pub fn host(&self) -> Option<&str> {
         match self {
             Self::Here(_) => None,
-            Self::There(distant) => Some(distant.attendant().host()),
+            Self::There(remote) => Some(remote.host().name()),
         }
     }
 
@@ -42,7 +38,7 @@ impl Attended {
     pub fn address(&self) -> SocketAddr {
         match self {
             Self::Here(running) => running.address(),
-            Self::There(distant) => distant.address(),
+            Self::There(remote) => remote.address(),
         }
     }
 
@@ -50,7 +46,7 @@ impl Attended {
     pub fn pid(&self) -> u32 {
         match self {
             Self::Here(running) => running.pid(),
-            Self::There(distant) => distant.pid(),
+            Self::There(remote) => remote.pid(),
         }
     }
 
@@ -71,7 +67,7 @@ impl Attended {
     pub fn workers(&self) -> Option<u32> {
         match self {
             Self::Here(running) => running.workers(),
-            Self::There(distant) => distant.workers(),
+            Self::There(remote) => remote.workers(),
         }
     }
 
@@ -79,7 +75,7 @@ impl Attended {
     pub fn exited(&mut self) -> Option<Exit> {
         match self {
             Self::Here(running) => running.exited(),
-            Self::There(distant) => distant.exited().map(|(exit, _)| *exit),
+            Self::There(remote) => remote.exited().map(|(exit, _)| *exit),
         }
     }
 
@@ -87,9 +83,9 @@ impl Attended {
     pub fn tail(&self) -> String {
         match self {
             Self::Here(running) => running.tail(),
-            Self::There(distant) => match distant.exited() {
+            Self::There(remote) => match remote.exited() {
                 Some((_, tail)) => tail.clone(),
-                None => distant.tail(),
+                None => remote.tail(),
             },
         }
     }
@@ -101,62 +97,62 @@ impl Attended {
     pub fn sample(&mut self) -> Result<Sample, TargetError> {
         match self {
             Self::Here(running) => Ok(running.sample()),
-            Self::There(distant) => distant.sample(),
+            Self::There(remote) => remote.sample(),
         }
     }
 
     /// Its processes and who listens on its port.
     ///
     /// # Errors
-    /// As [`Attended::sample`].
+    /// As [`ServiceHandle::sample`].
     pub fn sight(&self, variables: &[&str]) -> Result<Sight, TargetError> {
         match self {
             Self::Here(running) => Ok(running.sight(variables)),
-            Self::There(distant) => distant.sight(variables),
+            Self::There(remote) => remote.sight(variables),
         }
     }
 
     /// Whose socket answers on its port now.
     ///
     /// # Errors
-    /// As [`Attended::sample`].
+    /// As [`ServiceHandle::sample`].
     pub fn listening(&self) -> Result<Listening, TargetError> {
         match self {
             Self::Here(running) => Ok(running.listening()),
-            Self::There(distant) => distant.listening(),
+            Self::There(remote) => remote.listening(),
         }
     }
 
     /// Its processes and what each of their threads has used so far, parents first.
     ///
     /// # Errors
-    /// As [`Attended::sample`].
+    /// As [`ServiceHandle::sample`].
     pub fn threads(&self) -> Result<Vec<ProcessThreads>, TargetError> {
         match self {
             Self::Here(running) => Ok(running.threads()),
-            Self::There(distant) => distant.threads(),
+            Self::There(remote) => remote.threads(),
         }
     }
 
     /// Peak resident memory of its processes in bytes.
     ///
     /// # Errors
-    /// As [`Attended::sample`].
+    /// As [`ServiceHandle::sample`].
     pub fn peak_memory(&self) -> Result<u64, TargetError> {
         match self {
             Self::Here(running) => Ok(running.peak_memory()),
-            Self::There(distant) => distant.peak_memory(),
+            Self::There(remote) => remote.peak_memory(),
         }
     }
 
     /// How many of its workers are gone, also if others have taken their places.
     ///
     /// # Errors
-    /// As [`Attended::sample`].
+    /// As [`ServiceHandle::sample`].
     pub fn workers_lost(&self) -> Result<u32, TargetError> {
         match self {
             Self::Here(running) => Ok(running.workers_lost()),
-            Self::There(distant) => distant.workers_lost(),
+            Self::There(remote) => remote.workers_lost(),
         }
     }
 
@@ -164,7 +160,7 @@ impl Attended {
     pub fn stop(self) -> Stopped {
         match self {
             Self::Here(running) => running.stop(),
-            Self::There(distant) => distant.stop(),
+            Self::There(remote) => remote.stop(),
         }
     }
 }

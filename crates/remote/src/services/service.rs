@@ -1,4 +1,4 @@
-//! One service on another machine, in Proofload's hands: what [`crate::Running`] is here.
+//! One service on another machine: what [`::services::Running`] is here.
 
 use std::fs;
 use std::io;
@@ -7,26 +7,25 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::services::{
+    Exit, Leftover, Listening, Placement, Ports, ProcessThreads, Sample, Sight, Stopped, TargetError,
+};
 use plan::Service;
 
-use super::attendant::{Attendant, PATIENCE};
-use super::{Answer, Begun, Order, ServiceView, Started, kept_log};
-use crate::error::TargetError;
-use crate::message::{Exit, Leftover};
-use crate::running::{Listening, Sight, Stopped};
-use crate::sample::Sample;
-use crate::threads::ProcessThreads;
-use crate::{Placement, Ports};
+use super::host::{PATIENCE, RemoteHost};
+use super::log;
+use super::message::{ServiceView, ServicesRequest, ServicesResponse, StartService, Started};
+use crate::protocol::Response;
 
 /// A service that was started on another machine and became ready there. Dropping it stops it.
 #[derive(Debug)]
-pub struct Distant {
-    attendant: Arc<Attendant>,
+pub struct RemoteService {
+    host: Arc<RemoteHost>,
     name: String,
     number: u64,
     address: SocketAddr,
     started: Started,
-    /// How it ended, as the last look showed, with its last words.
+    /// How it ended, as of the last view, with its last lines.
     exited: Option<(Exit, String)>,
     /// Where its log goes once it has ended.
     log: PathBuf,
@@ -34,21 +33,21 @@ pub struct Distant {
     is_stopped: bool,
 }
 
-impl Distant {
-    /// Starts a service there and waits until it is ready, as [`crate::start`] does here. Of the `placement` the CPUs count for nothing,
+impl RemoteService {
+    /// Starts a service there and waits until it is ready, as [`::services::start`] does here. Of the `placement` the CPUs count for nothing,
     /// for it may use all there are, and no agent is loaded. Its log is written here when it has ended.
     ///
     /// # Errors
-    /// [`TargetError::There`] with what [`crate::start`] said there, and [`TargetError::HostLost`]; nothing of it is left then.
+    /// [`TargetError::There`] with what [`::services::start`] said there, and [`TargetError::HostLost`]; nothing of it is left then.
     pub fn start(
-        attendant: &Arc<Attendant>,
+        host: &Arc<RemoteHost>,
         service: &Service,
         ports: &Ports,
         placement: &Placement,
         cancelled: &dyn Fn() -> bool,
-    ) -> Result<Distant, TargetError> {
-        let number = attendant.number();
-        let begun = Begun {
+    ) -> Result<RemoteService, TargetError> {
+        let number = host.number();
+        let wanted = StartService {
             number,
             service: service.clone(),
             ports: ports.clone(),
@@ -60,9 +59,9 @@ impl Distant {
         };
         // It waits so long for the service and for its workers, and gives it so long to end where it has to.
         let patience = service.ready_timeout * 2 + service.stop_timeout + PATIENCE * 2;
-        match attendant.hear(&Order::Start(Box::new(begun)), patience, cancelled)? {
-            Answer::Started(started) => Ok(Distant {
-                attendant: Arc::clone(attendant),
+        match host.exchange(ServicesRequest::Start(Box::new(wanted)), patience, cancelled)? {
+            Response::Services(ServicesResponse::Started(started)) => Ok(RemoteService {
+                host: Arc::clone(host),
                 name: service.name.clone(),
                 number,
                 address: SocketAddr::new(placement.address, started.port),
@@ -72,12 +71,12 @@ impl Distant {
                 stop_patience: service.stop_timeout + PATIENCE,
                 is_stopped: false,
             }),
-            Answer::Failed(failed) => {
+            Response::Failed(failed) => {
                 // Why it did not start matters more than why that could not be written.
-                let _ = failed.log.as_deref().map(|log| keep(log, &placement.log));
-                Err(attendant.failed(failed))
+                let _ = failed.log.as_deref().map(|log| write_log(log, &placement.log));
+                Err(host.failed(failed))
             }
-            _ => Err(attendant.lost("it answered a start with something else".to_owned())),
+            _ => Err(host.lost("it sent something else than a start".to_owned())),
         }
     }
 
@@ -87,8 +86,8 @@ impl Distant {
     }
 
     /// The machine it runs on.
-    pub fn attendant(&self) -> &Arc<Attendant> {
-        &self.attendant
+    pub fn host(&self) -> &Arc<RemoteHost> {
+        &self.host
     }
 
     /// Which it is among the services of its machine.
@@ -111,13 +110,13 @@ impl Distant {
         self.started.workers
     }
 
-    /// How it had ended by the last look, with its last words.
+    /// How it had ended by the last view, with its last lines.
     pub fn exited(&self) -> Option<&(Exit, String)> {
         self.exited.as_ref()
     }
 
-    /// Takes in what a look at its machine told of it.
-    pub fn saw(&mut self, view: &ServiceView) {
+    /// Takes in what a view of its machine has of it.
+    pub fn update(&mut self, view: &ServiceView) {
         if view.exited.is_some() {
             self.exited.clone_from(&view.exited);
         }
@@ -128,22 +127,22 @@ impl Distant {
     /// # Errors
     /// If the machine is lost; so have all questions to it.
     pub fn sample(&mut self) -> Result<Sample, TargetError> {
-        let view = self.ask(&Order::Sample(self.number), |answer| match answer {
-            Answer::Sampled(view) => Some(*view),
+        let view = self.ask(ServicesRequest::Sample(self.number), |response| match response {
+            ServicesResponse::Sampled(view) => Some(*view),
             _ => None,
         })?;
-        self.saw(&view);
+        self.update(&view);
         Ok(view.sample)
     }
 
     /// All that can be seen of it.
     ///
     /// # Errors
-    /// As [`Distant::sample`].
+    /// As [`RemoteService::sample`].
     pub fn sight(&self, variables: &[&str]) -> Result<Sight, TargetError> {
         let variables = variables.iter().map(|name| (*name).to_owned()).collect();
-        self.ask(&Order::Sight { number: self.number, variables }, |answer| match answer {
-            Answer::Sighted(sight) => Some(sight),
+        self.ask(ServicesRequest::Sight { number: self.number, variables }, |response| match response {
+            ServicesResponse::Sighted(sight) => Some(sight),
             _ => None,
         })
     }
@@ -151,10 +150,10 @@ impl Distant {
     /// Whose socket answers on its port.
     ///
     /// # Errors
-    /// As [`Distant::sample`].
+    /// As [`RemoteService::sample`].
     pub fn listening(&self) -> Result<Listening, TargetError> {
-        self.ask(&Order::Listening(self.number), |answer| match answer {
-            Answer::Listened(listening) => Some(listening),
+        self.ask(ServicesRequest::Listening(self.number), |response| match response {
+            ServicesResponse::Listened(listening) => Some(listening),
             _ => None,
         })
     }
@@ -162,10 +161,10 @@ impl Distant {
     /// Its processes and what each of their threads has used.
     ///
     /// # Errors
-    /// As [`Distant::sample`].
+    /// As [`RemoteService::sample`].
     pub fn threads(&self) -> Result<Vec<ProcessThreads>, TargetError> {
-        self.ask(&Order::Threads(self.number), |answer| match answer {
-            Answer::Threaded(threads) => Some(threads),
+        self.ask(ServicesRequest::Threads(self.number), |response| match response {
+            ServicesResponse::Threaded(threads) => Some(threads),
             _ => None,
         })
     }
@@ -173,10 +172,10 @@ impl Distant {
     /// Peak resident memory of its processes in bytes.
     ///
     /// # Errors
-    /// As [`Distant::sample`].
+    /// As [`RemoteService::sample`].
     pub fn peak_memory(&self) -> Result<u64, TargetError> {
-        self.ask(&Order::PeakMemory(self.number), |answer| match answer {
-            Answer::PeakMemory(bytes) => Some(bytes),
+        self.ask(ServicesRequest::PeakMemory(self.number), |response| match response {
+            ServicesResponse::PeakMemory(bytes) => Some(bytes),
             _ => None,
         })
     }
@@ -184,24 +183,24 @@ impl Distant {
     /// How many of its workers are gone.
     ///
     /// # Errors
-    /// As [`Distant::sample`].
+    /// As [`RemoteService::sample`].
     pub fn workers_lost(&self) -> Result<u32, TargetError> {
-        self.ask(&Order::WorkersLost(self.number), |answer| match answer {
-            Answer::WorkersLost(lost) => Some(lost),
+        self.ask(ServicesRequest::WorkersLost(self.number), |response| match response {
+            ServicesResponse::WorkersLost(lost) => Some(lost),
             _ => None,
         })
     }
 
     /// The last 20 lines of its output; empty where they cannot be had.
     pub fn tail(&self) -> String {
-        let tail = self.ask(&Order::Tail(self.number), |answer| match answer {
-            Answer::Tail(tail) => Some(tail),
+        let tail = self.ask(ServicesRequest::Tail(self.number), |response| match response {
+            ServicesResponse::Tail(tail) => Some(tail),
             _ => None,
         });
         tail.unwrap_or_default()
     }
 
-    /// Stops it and fetches its log. Where its machine is lost it ends by itself, and what is left of it nobody knows here.
+    /// Stops it and fetches its log. Where its machine is lost it ends by itself, and nobody here knows what is left of it.
     pub fn stop(mut self) -> Stopped {
         self.end().unwrap_or_else(|error| Stopped {
             exit: None,
@@ -217,22 +216,26 @@ impl Distant {
 
     fn end(&mut self) -> Result<Stopped, TargetError> {
         self.is_stopped = true;
-        let order = Order::Stop(self.number);
-        let (stopped, log) = self.attendant.ask(&order, self.stop_patience, |answer| match answer {
-            Answer::Stopped { stopped, log } => Some((stopped, log)),
+        let request = ServicesRequest::Stop(self.number);
+        let (stopped, log) = self.host.ask(request, self.stop_patience, |response| match response {
+            ServicesResponse::Stopped { stopped, log } => Some((stopped, log)),
             _ => None,
         })?;
         // A disk that is full here is told by whatever else is written to it.
-        let _ = keep(&log, &self.log);
+        let _ = write_log(&log, &self.log);
         Ok(stopped)
     }
 
-    fn ask<T>(&self, order: &Order, pick: impl FnOnce(Answer) -> Option<T>) -> Result<T, TargetError> {
-        self.attendant.ask(order, PATIENCE, pick)
+    fn ask<T>(
+        &self,
+        request: ServicesRequest,
+        pick: impl FnOnce(ServicesResponse) -> Option<T>,
+    ) -> Result<T, TargetError> {
+        self.host.ask(request, PATIENCE, pick)
     }
 }
 
-impl Drop for Distant {
+impl Drop for RemoteService {
     fn drop(&mut self) {
         if !self.is_stopped {
             let _ = self.end();
@@ -241,6 +244,6 @@ impl Drop for Distant {
 }
 
 /// Writes a log that came from there.
-fn keep(log: &str, path: &Path) -> io::Result<()> {
-    kept_log::decoded(log).and_then(|bytes| fs::write(path, bytes))
+fn write_log(text: &str, path: &Path) -> io::Result<()> {
+    log::decoded(text).and_then(|bytes| fs::write(path, bytes))
 }

@@ -1,53 +1,68 @@
-//! `proofload generate`: a generator that is told everything on stdin and tells everything on stdout; see docs/formats.md.
+//! `proofload remote-agent`: what Proofload starts on other machines, to generate load or to run services there. Requests come on stdin,
+//! responses go to stdout; see docs/formats.md.
 
 use std::fs;
-use std::io::{self, BufReader};
+use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use remote::generators::{Host, ServeError};
+use plan::Service;
+use record::Environment;
+use remote::{AgentHost, ServeError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde_json::Value;
+use services::Warden;
 
-use crate::attend::LEASE;
+use crate::WARDEN;
 use crate::exit::{Failed, SELF};
 
-/// Flags of `generate`. What to do comes on stdin.
+/// A heartbeat comes every ten seconds. After this long without one the other side is dead.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Flags of `remote-agent`. What to do comes on stdin.
 #[derive(Debug, Args)]
-pub struct GenerateArgs {
+pub struct RemoteAgentArgs {
     /// End if nothing comes on stdin for so long at the beginning: whoever started it may be gone without its stdin having been
     /// closed, as where nobody ever attached to a pod's
     #[arg(long, value_name = "TIME", value_parser = plan::duration, default_value = "1h")]
     first_order_within: Duration,
 }
 
-/// Serves until stdin ends, or is silent for a minute once there was something.
+/// Serves until stdin ends, or nothing comes for a minute once there was something; then ends whatever is left.
 ///
 /// # Errors
 /// If stdout cannot be written, or nothing comes on stdin any more.
-pub fn run(args: &GenerateArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &RemoteAgentArgs) -> anyhow::Result<ExitCode> {
     if !anything_comes(args.first_order_within)? {
         let message = format!("nothing came on stdin within {} s", args.first_order_within.as_secs());
-        return Err(failed(message, "whoever started this generator is gone").into());
+        return Err(failed(message).into());
     }
     let uname = rustix::system::uname();
-    let host = Host {
+    let host = AgentHost {
         proofload: env!("CARGO_PKG_VERSION").to_owned(),
         name: uname.nodename().to_string_lossy().into_owned(),
         processors: std::thread::available_parallelism().map_or(1, |many| many.get() as u32),
+        timeout: TIMEOUT,
         cpu_and_steal,
-        lease: LEASE,
+        warden: Warden::of_this_program(WARDEN),
+        about,
+        spin_ns: lab::spin_ns,
     };
-    let served = remote::generators::serve(BufReader::new(io::stdin()), io::stdout(), &host);
-    served.map_err(|error| {
-        let end = if matches!(error, ServeError::Silent { .. }) { "stdin" } else { "stdout" };
-        failed(format!("{end}: {error}"), "whoever wanted this load is gone")
+    remote::serve(io::stdin(), io::stdout(), host).map_err(|error| {
+        let end = if matches!(error, ServeError::TimedOut { .. }) { "stdin" } else { "stdout" };
+        failed(format!("{end}: {error}"))
     })?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn failed(message: String, hint: &str) -> Failed {
-    Failed { message, hint: Some(hint.to_owned()), code: SELF }
+/// What a record keeps of this machine.
+fn about(services: &[Service]) -> Value {
+    serde_json::to_value(Environment::look_for(services)).unwrap_or_default()
+}
+
+fn failed(message: String) -> Failed {
+    Failed { message, hint: Some("the Proofload that started this agent is gone".to_owned()), code: SELF }
 }
 
 /// Whether stdin has something to read, or its end, within so long.

@@ -1,6 +1,6 @@
 //! The machines that a plan's services run on beside this one: each reached once, for the whole run.
 //!
-//! It knows how to speak to those who attend there, and not how they are reached: that comes in from outside.
+//! It speaks with the agents there, and does not know how they are reached: the caller brings that.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -8,10 +8,11 @@ use std::sync::Arc;
 
 use plan::Plan;
 use record::Environment;
+use remote::services::RemoteHost;
 use remote::{Channel, HostError};
-use services::{Attendant, TargetError};
+use services::TargetError;
 
-/// A program `proofload attend` on another machine, as whoever reaches it hands it over.
+/// A `proofload remote-agent` on another machine.
 #[derive(Debug)]
 pub struct Reached {
     /// Its stdin and stdout.
@@ -22,7 +23,7 @@ pub struct Reached {
 
 /// Why a machine cannot be had.
 #[derive(Debug, thiserror::Error)]
-pub enum AttendantsError {
+pub enum RemoteHostsError {
     /// It was not reached.
     #[error(transparent)]
     Host(#[from] HostError),
@@ -31,31 +32,31 @@ pub enum AttendantsError {
     Services(#[from] TargetError),
 }
 
-impl AttendantsError {
+impl RemoteHostsError {
     /// What to do about it, where that is known.
     pub fn hint(&self) -> Option<String> {
         match self {
-            AttendantsError::Host(error) => error.hint(),
-            AttendantsError::Services(error) => error.hint(),
+            RemoteHostsError::Host(error) => error.hint(),
+            RemoteHostsError::Services(error) => error.hint(),
         }
     }
 }
 
 /// All of them, by host; none by default. Dropping it ends what is left there.
 #[derive(Debug, Default)]
-pub struct Attendants {
+pub struct RemoteHosts {
     machines: BTreeMap<String, Machine>,
 }
 
 /// One of them.
 #[derive(Debug)]
 pub(crate) struct Machine {
-    pub attendant: Arc<Attendant>,
+    pub host: Arc<RemoteHost>,
     /// Where services listen that are asked for from other machines.
     pub address: Option<IpAddr>,
 }
 
-impl Attendants {
+impl RemoteHosts {
     /// Reaches every host of a plan, and has it look whether its services could be started there.
     ///
     /// # Errors
@@ -63,20 +64,20 @@ impl Attendants {
     pub fn open(
         plan: &Plan,
         reach: &mut dyn FnMut(&str) -> Result<Reached, HostError>,
-    ) -> Result<Attendants, AttendantsError> {
+    ) -> Result<RemoteHosts, RemoteHostsError> {
         let mut machines = BTreeMap::new();
         for (host, services) in plan.hosts() {
             let Reached { channel, address } = reach(host)?;
-            let Channel { input, output, keeper, .. } = channel;
-            let attendant = Arc::new(Attendant::open(host, input, output, keeper, &services)?);
-            machines.insert(host.to_owned(), Machine { attendant, address });
+            let channel = Channel { name: host.to_owned(), ..channel };
+            let there = Arc::new(RemoteHost::open(channel, &services)?);
+            machines.insert(host.to_owned(), Machine { host: there, address });
         }
-        Ok(Attendants { machines })
+        Ok(RemoteHosts { machines })
     }
 
     /// What each is, for the record.
     pub fn environments(&self) -> BTreeMap<String, Environment> {
-        let told = |machine: &Machine| serde_json::from_value(machine.attendant.about().clone());
+        let told = |machine: &Machine| serde_json::from_value(machine.host.about().clone());
         // One that describes itself in other words is the same machine to itself, at least.
         let each = self.machines.iter();
         each.map(|(host, machine)| (host.clone(), told(machine).unwrap_or_default())).collect()
@@ -85,7 +86,7 @@ impl Attendants {
     /// What killed runs had left on them and was ended now: host, command and number.
     pub fn ended(&self) -> Vec<(String, String)> {
         let of = |(host, machine): (&String, &Machine)| -> Vec<(String, String)> {
-            machine.attendant.ended().iter().map(|process| (host.clone(), process.clone())).collect()
+            machine.host.ended().iter().map(|process| (host.clone(), process.clone())).collect()
         };
         self.machines.iter().flat_map(of).collect()
     }

@@ -1,5 +1,11 @@
-//! Services on another machine, played by a program of our own at the other end of two pipes: what they tell, how they end, and what
-//! becomes of them when nobody gives orders any more.
+//! Services on another machine, played by a program of our own at the other end of two pipes: what is known of them, how they end, and
+//! what becomes of them when nobody is there any more.
+
+extern crate services as proofload_services;
+
+#[path = "../../services/tests/services/stage.rs"]
+#[allow(dead_code)]
+mod stage;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -8,14 +14,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plan::{Ready, Service};
-use proofload_services::{
-    Attendant, Attended, Distant, Exit, First, Listening, MachineTexts, Ports, TargetError,
-};
+use proofload_remote::Channel;
+use proofload_remote::protocol::VERSION;
+use proofload_remote::services::{First, RemoteHost, RemoteService, ServiceHandle};
+use services::{Exit, Listening, MachineTexts, Ports, TargetError};
 
 use crate::stage::{LOOPBACK, PATIENCE, Stage, get, scratch_folders, signal, wait_until, with_env};
 
+/// A program that is an agent or a warden.
+const WARDEN: &str = env!("CARGO_BIN_EXE_proofload-remote-agent");
+const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../services/tests/fixtures");
 const HOST: &str = "ssh://there";
-/// What becomes of services whose attendant dies becomes of them in this time, on a busy machine too.
+/// Services whose agent dies are gone in this time, on a busy machine too.
 const SOON: Duration = Duration::from_secs(10);
 
 /// The process at the other end; it ends with the test.
@@ -28,30 +38,29 @@ impl Drop for Keeper {
     }
 }
 
-fn attend(lease_ms: u64) -> Child {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_proofload-warden"));
-    command.args(["attend", &lease_ms.to_string()]).stdin(Stdio::piped()).stdout(Stdio::piped());
+fn agent(timeout_ms: u64) -> Child {
+    let mut command = Command::new(WARDEN);
+    command.args(["agent", &timeout_ms.to_string()]).stdin(Stdio::piped()).stdout(Stdio::piped());
     command.spawn().unwrap()
 }
 
-fn opened(mut child: Child, services: &[&Service]) -> Result<(Arc<Attendant>, u32), TargetError> {
+fn opened(mut child: Child, services: &[&Service]) -> Result<(Arc<RemoteHost>, u32), TargetError> {
     let (input, output, pid) = (child.stdin.take().unwrap(), child.stdout.take().unwrap(), child.id());
-    let attendant =
-        Attendant::open(HOST, Box::new(input), Box::new(output), Box::new(Keeper(child)), services)?;
-    Ok((Arc::new(attendant), pid))
+    let host = RemoteHost::open(Channel::new(HOST, input, output, Keeper(child)), services)?;
+    Ok((Arc::new(host), pid))
 }
 
-/// Who attends to these services, and the number of its process.
-fn there(services: &[&Service]) -> (Arc<Attendant>, u32) {
-    opened(attend(60_000), services).unwrap()
+/// An agent for these services, and the number of its process.
+fn there(services: &[&Service]) -> (Arc<RemoteHost>, u32) {
+    opened(agent(60_000), services).unwrap()
 }
 
-fn start(stage: &Stage, attendant: &Arc<Attendant>, service: &Service) -> Result<Distant, TargetError> {
+fn start(stage: &Stage, host: &Arc<RemoteHost>, service: &Service) -> Result<RemoteService, TargetError> {
     // Tests run side by side: each searches from another port on.
     let folder = stage.folder.path().to_string_lossy().into_owned();
     let random = folder.bytes().fold(5, |sum: u64, byte| sum.wrapping_mul(31) + u64::from(byte));
-    let ports = attendant.choose(std::slice::from_ref(service), LOOPBACK, random)?;
-    Distant::start(attendant, service, &ports, &stage.placement(), &|| false)
+    let ports = host.choose(std::slice::from_ref(service), LOOPBACK, random)?;
+    RemoteService::start(host, service, &ports, &stage.placement(), &|| false)
 }
 
 #[test]
@@ -59,20 +68,20 @@ fn a_service_elsewhere_tells_what_one_here_tells_and_its_log_comes_back() {
     let stage = Stage::new();
     let mut service = stage.shell("echo \"hello from $AT\"; exec node server.js");
     service.env.insert("AT".to_owned(), "{api.address}:{port} {scratch}".to_owned());
-    let (attendant, _) = there(&[&service]);
-    assert_eq!((attendant.host(), attendant.about().as_u64()), (HOST, Some(1)));
-    let distant = start(&stage, &attendant, &service).unwrap();
-    let (pid, address) = (distant.pid(), distant.address());
-    let mut attended = Attended::There(Box::new(distant));
-    assert_eq!((attended.name(), attended.host(), attended.workers()), ("api", Some(HOST), None));
+    let (host, _) = there(&[&service]);
+    assert_eq!((host.name(), host.about().as_u64()), (HOST, Some(1)));
+    let remote = start(&stage, &host, &service).unwrap();
+    let (pid, address) = (remote.pid(), remote.address());
+    let mut handle = ServiceHandle::There(Box::new(remote));
+    assert_eq!((handle.name(), handle.host(), handle.workers()), ("api", Some(HOST), None));
 
     // One that nobody waits for is not taken for the answer to the next question.
-    drop(attendant.view(First::Services, false).unwrap());
-    let before = attendant.view(First::Services, true).unwrap().finish().unwrap();
+    drop(host.view(First::Services, false).unwrap());
+    let before = host.view(First::Services, true).unwrap().finish().unwrap();
     for _ in 0..20 {
         get(address, "/burn/5");
     }
-    let after = attendant.view(First::Machine, false).unwrap().finish().unwrap();
+    let after = host.view(First::Machine, false).unwrap().finish().unwrap();
     let cpu_ns = after.services[0].sample.cpu_ns - before.services[0].sample.cpu_ns;
     assert!((90_000_000..5_000_000_000).contains(&cpu_ns), "20 requests of 5 ms took {cpu_ns} ns");
     assert!(after.at_ns > before.at_ns && after.ours_ns.1 >= before.ours_ns.0);
@@ -80,18 +89,18 @@ fn a_service_elsewhere_tells_what_one_here_tells_and_its_log_comes_back() {
     assert!(after.machine.stat.starts_with("cpu ") && after.tcp.snmp.contains("ActiveOpens"), "{after:?}");
     assert!(MachineTexts::read(&[]).stat.lines().count() == after.machine.stat.lines().count());
 
-    let sight = attended.sight(&["STAGE"]).unwrap();
+    let sight = handle.sight(&["STAGE"]).unwrap();
     assert_eq!((sight.listening, sight.listeners.as_slice()), (Listening::Ours, [pid].as_slice()));
     assert!(sight.processes[0].marked && sight.processes[0].environ.contains_key("STAGE"));
-    assert_eq!(attended.listening().unwrap(), Listening::Ours);
-    assert!(attended.threads().unwrap()[0].threads.len() > 1);
-    assert!(attended.peak_memory().unwrap() > 10_000_000);
-    assert_eq!((attended.workers_lost().unwrap(), attended.exited()), (0, None));
-    assert!(attended.sample().unwrap().cpu_ns >= after.services[0].sample.cpu_ns);
-    assert!(attended.tail().starts_with("hello from "), "{}", attended.tail());
+    assert_eq!(handle.listening().unwrap(), Listening::Ours);
+    assert!(handle.threads().unwrap()[0].threads.len() > 1);
+    assert!(handle.peak_memory().unwrap() > 10_000_000);
+    assert_eq!((handle.workers_lost().unwrap(), handle.exited()), (0, None));
+    assert!(handle.sample().unwrap().cpu_ns >= after.services[0].sample.cpu_ns);
+    assert!(handle.tail().starts_with("hello from "), "{}", handle.tail());
     assert!(!stage.path("log").exists(), "its log is there and nowhere else");
 
-    let stopped = attended.stop();
+    let stopped = handle.stop();
     assert_eq!((stopped.exit, stopped.killed), (Some(Exit::Signal(libc::SIGTERM)), 0));
     let log = fs::read_to_string(stage.path("log")).unwrap();
     assert!(log.starts_with(&format!("hello from {address} /")), "{log}");
@@ -102,19 +111,19 @@ fn a_service_elsewhere_tells_what_one_here_tells_and_its_log_comes_back() {
 fn why_a_service_does_not_start_there_is_told_with_all_that_it_said() {
     let stage = Stage::new();
     let service = stage.shell("echo no such table; printf '\\377'; exit 3");
-    let (attendant, _) = there(&[&service]);
-    let error = start(&stage, &attendant, &service).unwrap_err();
+    let (host, _) = there(&[&service]);
+    let error = start(&stage, &host, &service).unwrap_err();
     assert!(
         error.to_string().starts_with("on ssh://there: service api ended with status 3 after "),
         "{error}"
     );
     assert!(error.tail().unwrap().starts_with("no such table"), "{error:?}");
     assert_eq!(fs::read(stage.path("log")).unwrap(), b"no such table\n\xff");
-    let error = start(&stage, &attendant, &stage.service(&["no-such-program"])).unwrap_err();
+    let error = start(&stage, &host, &stage.service(&["no-such-program"])).unwrap_err();
     assert!(error.to_string().ends_with("service api: command not found: no-such-program"), "{error}");
     assert!(error.hint().unwrap().contains("env.PATH"), "{error:?}");
-    // After all that it still attends.
-    start(&stage, &attendant, &stage.service(&["node", "server.js"])).unwrap();
+    // The agent is still there.
+    start(&stage, &host, &stage.service(&["node", "server.js"])).unwrap();
 }
 
 #[test]
@@ -125,7 +134,7 @@ fn what_cannot_be_there_is_told_before_anything_starts() {
         address: address.map(|address| address.parse().unwrap()),
         ..stage.service(&["true"])
     };
-    let refused = |service: Service| opened(attend(60_000), &[&service]).unwrap_err();
+    let refused = |service: Service| opened(agent(60_000), &[&service]).unwrap_err();
     let error = refused(service("/no/such/folder", None));
     assert_eq!(error.to_string(), "on ssh://there: service api: no such directory: /no/such/folder");
     assert!(error.hint().unwrap().contains("that host"), "{error:?}");
@@ -133,19 +142,19 @@ fn what_cannot_be_there_is_told_before_anything_starts() {
     let error = refused(service("/", Some("192.0.2.7")));
     assert!(error.to_string().ends_with("192.0.2.7 is no address of the machine that it runs on"), "{error}");
     let home = service("~", None);
-    opened(attend(60_000), &[&home]).unwrap();
+    opened(agent(60_000), &[&home]).unwrap();
 }
 
 #[test]
 fn ports_are_chosen_where_they_are_needed() {
     let stage = Stage::new();
     let service = stage.service(&["node", "server.js"]);
-    let (attendant, _) = there(&[&service]);
-    let first = start(&stage, &attendant, &service).unwrap();
-    let second = start(&stage, &attendant, &service).unwrap();
+    let (host, _) = there(&[&service]);
+    let first = start(&stage, &host, &service).unwrap();
+    let second = start(&stage, &host, &service).unwrap();
     assert_ne!(first.address().port(), second.address().port(), "the same search, and one is taken");
     let fixed = Service { port: Some(first.address().port()), ..service };
-    let error = attendant.choose(&[fixed], LOOPBACK, 0).unwrap_err();
+    let error = host.choose(&[fixed], LOOPBACK, 0).unwrap_err();
     let owner = format!("is taken by node server.js (pid {})", first.pid());
     assert!(error.to_string().starts_with("on ssh://there: service api: port "), "{error}");
     assert!(error.to_string().ends_with(&owner), "{error}");
@@ -156,16 +165,16 @@ fn ports_are_chosen_where_they_are_needed() {
 fn a_service_that_ended_there_is_seen_at_the_next_look() {
     let stage = Stage::new();
     let service = stage.shell("echo out of luck; exec node server.js");
-    let (attendant, _) = there(&[&service]);
-    let mut distant = start(&stage, &attendant, &service).unwrap();
-    signal(distant.pid(), libc::SIGKILL);
+    let (host, _) = there(&[&service]);
+    let mut remote = start(&stage, &host, &service).unwrap();
+    signal(remote.pid(), libc::SIGKILL);
     let ended = || {
-        let view = attendant.view(First::Machine, false).unwrap().finish().unwrap();
+        let view = host.view(First::Machine, false).unwrap().finish().unwrap();
         view.services.into_iter().find(|seen| seen.exited.is_some())
     };
     assert!(wait_until(PATIENCE, || ended().is_some()));
-    distant.saw(&ended().unwrap());
-    let (exit, tail) = distant.exited().cloned().unwrap();
+    remote.update(&ended().unwrap());
+    let (exit, tail) = remote.exited().cloned().unwrap();
     assert_eq!((exit, tail.as_str()), (Exit::Signal(libc::SIGKILL), "out of luck"));
 }
 
@@ -174,15 +183,15 @@ fn a_start_there_can_be_cancelled() {
     let stage = Stage::new();
     let mut service = with_env(stage.service(&["node", "server.js"]), &[("SILENT", "1")]);
     service.ready = Ready::Http("/".to_owned());
-    let (attendant, _) = there(&[&service]);
-    let ports = attendant.choose(std::slice::from_ref(&service), LOOPBACK, 777_777).unwrap();
+    let (host, _) = there(&[&service]);
+    let ports = host.choose(std::slice::from_ref(&service), LOOPBACK, 777_777).unwrap();
     let is_up = || !stage.alive().is_empty();
-    let error = Distant::start(&attendant, &service, &ports, &stage.placement(), &is_up).unwrap_err();
+    let error = RemoteService::start(&host, &service, &ports, &stage.placement(), &is_up).unwrap_err();
     assert!(matches!(error, TargetError::Cancelled { .. }), "{error}");
     assert!(stage.alive().is_empty());
     // The wish was for that start alone.
     service.env.remove("SILENT");
-    start(&stage, &attendant, &service).unwrap();
+    start(&stage, &host, &service).unwrap();
 }
 
 /// A service with a daemon and a folder of its own.
@@ -191,23 +200,23 @@ fn family(stage: &Stage) -> Service {
 }
 
 #[test]
-fn whoever_attends_may_be_killed_and_nothing_stays() {
+fn the_agent_may_be_killed_and_nothing_stays() {
     let stage = Stage::new();
     let service = family(&stage);
-    let (attendant, pid) = there(&[&service]);
-    let distant = start(&stage, &attendant, &service).unwrap();
+    let (host, pid) = there(&[&service]);
+    let remote = start(&stage, &host, &service).unwrap();
     assert!(wait_until(PATIENCE, || stage.alive().len() == 2));
     signal(pid, libc::SIGKILL);
     assert!(stage.wait_until_empty(SOON), "{:?}", stage.alive());
     assert!(wait_until(SOON, || scratch_folders(pid).is_empty()), "{:?}", scratch_folders(pid));
-    let error = distant.sight(&[]).unwrap_err();
+    let error = remote.sight(&[]).unwrap_err();
     assert!(error.to_string().starts_with("ssh://there: the connection is lost"), "{error}");
-    let Err(error) = attendant.view(First::Machine, false).and_then(|viewing| viewing.finish()) else {
+    let Err(error) = host.view(First::Machine, false).and_then(|viewing| viewing.finish()) else {
         panic!("nobody can have seen anything")
     };
     assert!(matches!(error, TargetError::HostLost { .. }), "{error}");
     // Nobody can know, so nobody says that all is well.
-    let stopped = distant.stop();
+    let stopped = remote.stop();
     assert!(
         stopped.exit.is_none() && stopped.leftovers[0].description.contains("ssh://there"),
         "{stopped:?}"
@@ -216,10 +225,10 @@ fn whoever_attends_may_be_killed_and_nothing_stays() {
 
 #[test]
 fn a_connection_that_closes_or_says_nothing_any_more_ends_everything_there() {
-    for lease_ms in [60_000, 700] {
+    for timeout_ms in [60_000, 700] {
         let stage = Stage::new();
         let service = family(&stage);
-        let mut child = attend(lease_ms);
+        let mut child = agent(timeout_ms);
         let mut input = child.stdin.take().unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap());
         let mut answer = |order: &serde_json::Value| {
@@ -229,24 +238,29 @@ fn a_connection_that_closes_or_says_nothing_any_more_ends_everything_there() {
             serde_json::from_str::<serde_json::Value>(&line).unwrap()
         };
         let service = serde_json::to_value(&service).unwrap();
-        let begun = answer(&serde_json::json!({ "begin": { "version": 1, "services": [service] } }));
-        assert_eq!(begun["ready"]["version"], 1, "{begun}");
-        let chosen = answer(&serde_json::json!({
-            "choose": { "services": [service], "address": "127.0.0.1", "random": 9000 + lease_ms }
-        }));
-        let mut order = serde_json::json!({ "start": {
+        let ready = answer(&serde_json::json!({ "hello": { "version": VERSION } }));
+        assert_eq!(ready["ready"]["version"], VERSION, "{ready}");
+        let begun = answer(&serde_json::json!({ "services": { "begin": { "services": [service] } } }));
+        assert_eq!(begun["services"]["begun"]["about"], 1, "{begun}");
+        let chosen = answer(&serde_json::json!({ "services": {
+            "choose": { "services": [service], "address": "127.0.0.1", "random": 9000 + timeout_ms }
+        } }));
+        let mut order = serde_json::json!({ "services": { "start": {
             "number": 1, "service": service, "address": "127.0.0.1", "addresses": {}, "padding_bytes": 0, "group": true, "values": {}
-        } });
-        order["start"]["ports"] = chosen["chosen"]["ports"].clone();
+        } } });
+        order["services"]["start"]["ports"] = chosen["services"]["chosen"]["ports"].clone();
         let keeper = Keeper(child);
-        if lease_ms == 700 {
+        if timeout_ms == 700 {
             // The start itself may take longer than the silence that is allowed.
             let told = answer(&order);
-            assert!(told["started"].is_object() || told["failed"]["cancelled"] == true, "{told}");
+            assert!(
+                told["services"]["started"].is_object() || told["failed"]["blame"] == "cancelled",
+                "{told}"
+            );
             assert!(stage.wait_until_empty(SOON), "{:?}", stage.alive());
             drop(input);
         } else {
-            assert!(answer(&order)["started"]["pid"].is_u64());
+            assert!(answer(&order)["services"]["started"]["pid"].is_u64());
             assert!(wait_until(PATIENCE, || stage.alive().len() == 2));
             drop(input);
             assert!(stage.wait_until_empty(SOON), "{:?}", stage.alive());
@@ -259,10 +273,10 @@ fn a_connection_that_closes_or_says_nothing_any_more_ends_everything_there() {
 fn dropping_all_that_is_held_of_a_machine_ends_what_runs_there() {
     let stage = Stage::new();
     let service = family(&stage);
-    let (attendant, pid) = there(&[&service]);
-    let distant = start(&stage, &attendant, &service).unwrap();
-    drop(attendant);
-    drop(distant);
+    let (host, pid) = there(&[&service]);
+    let remote = start(&stage, &host, &service).unwrap();
+    drop(host);
+    drop(remote);
     assert!(stage.alive().is_empty(), "{:?}", stage.alive());
     assert_eq!(scratch_folders(pid), [] as [&str; 0]);
 }
@@ -278,16 +292,7 @@ fn another_program_or_another_version_at_the_other_end_is_told() {
     assert!(banner.contains("\"Welcome to bench-1!\""), "{banner}");
     assert!(lost("exit 1").starts_with("ssh://there: the connection is lost"));
     let older = lost(
-        r#"read line; echo '{"failed":{"message":"version 1 of the conversation is asked for"}}'; cat >/dev/null"#,
+        r#"read line; echo '{"ready":{"version":3,"proofload":"0.0.9","host":"h","processors":1}}'; cat >/dev/null"#,
     );
-    assert!(older.starts_with("on ssh://there: version 1 "), "{older}");
-    // A number that is not ours is refused in words, by the real thing.
-    let mut child = attend(60_000);
-    let (mut input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-    writeln!(input, r#"{{"begin":{{"version":7,"services":[]}}}}"#).unwrap();
-    let mut line = String::new();
-    BufReader::new(output).read_line(&mut line).unwrap();
-    assert!(line.contains("version 7 of the conversation is asked for"), "{line}");
-    drop(input);
-    child.wait().unwrap();
+    assert!(older.contains("version 3 of the protocol (proofload 0.0.9), here it is 4"), "{older}");
 }

@@ -13,17 +13,17 @@ use base64::engine::general_purpose::STANDARD;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::Errno;
 
-/// A file without a place.
+/// A file without a name.
 #[derive(Debug)]
-pub(super) struct KeptLog(File);
+pub(crate) struct MemoryLog(File);
 
-impl KeptLog {
+impl MemoryLog {
     /// A new one, empty.
     ///
     /// # Errors
     /// If there is no memory or no descriptor left.
-    pub fn new() -> io::Result<KeptLog> {
-        Ok(KeptLog(File::from(made()?)))
+    pub fn new() -> io::Result<MemoryLog> {
+        Ok(MemoryLog(File::from(made()?)))
     }
 
     /// Where a child of ours finds it.
@@ -31,7 +31,7 @@ impl KeptLog {
         format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd()).into()
     }
 
-    /// All that is in it, in base64; what cannot be read is not there.
+    /// All of it in base64, as far as it can be read.
     pub fn encoded(mut self) -> String {
         let mut bytes = Vec::new();
         if self.0.rewind().is_ok() {
@@ -50,10 +50,10 @@ fn made() -> io::Result<OwnedFd> {
     }
 }
 
-/// What [`KeptLog::encoded`] gave, as it was.
+/// What [`MemoryLog::encoded`] gave, as it was.
 ///
 /// # Errors
 /// If it is no such text.
-pub(super) fn decoded(text: &str) -> io::Result<Vec<u8>> {
+pub(crate) fn decoded(text: &str) -> io::Result<Vec<u8>> {
     STANDARD.decode(text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }

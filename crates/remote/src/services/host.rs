@@ -1,0 +1,285 @@
+//! An agent on another machine that runs services: requests go out one after the other, and each has a time limit. When one is over, as
+//! when the channel ends, the machine is lost and stays so.
+
+use std::io;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use ::services::{Ports, TargetError};
+use plan::Service;
+
+use super::message::{Begun, First, HostView, ServicesRequest, ServicesResponse};
+use crate::Channel;
+use crate::protocol::{Blame, Connection, Failed, Heartbeat, Message, QUEUE_MAX, Request, Response, VERSION};
+
+/// How long a response may take that takes no time in itself: a slow network and a busy machine.
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a machine may take to end everything. It goes on with that also when nobody waits.
+const END_PATIENCE: Duration = Duration::from_secs(20);
+/// How often it is asked whether what is waited for is cancelled.
+const GLANCE: Duration = Duration::from_millis(20);
+const OTHER_RESPONSE: &str = "its response is to another request";
+
+/// Another machine with an agent that runs services. Dropping it ends those that are left there.
+#[derive(Debug)]
+pub struct RemoteHost {
+    begun: Begun,
+    connection: Connection,
+    responses: Mutex<Responses>,
+    /// Numbers of services.
+    numbers: AtomicU64,
+    _heartbeat: Heartbeat,
+}
+
+#[derive(Debug)]
+struct Responses {
+    messages: Receiver<Message>,
+    /// Responses on their way that nobody waits for any more.
+    unwanted: u32,
+    /// Why nothing comes any more.
+    lost: Option<String>,
+}
+
+impl RemoteHost {
+    /// Greets the agent at the other end of a channel. `services` are all that may be started there.
+    ///
+    /// # Errors
+    /// [`TargetError::HostLost`] if there is no agent of our version, [`TargetError::There`] if services could not be started there.
+    pub fn open(channel: Channel, services: &[&Service]) -> Result<RemoteHost, TargetError> {
+        let host = channel.name.clone();
+        let no_thread = |error: io::Error| TargetError::HostLost {
+            host: host.clone(),
+            reason: format!("no thread for its channel: {error}"),
+        };
+        let (to, messages) = sync_channel(QUEUE_MAX);
+        let heartbeat = Heartbeat::new().map_err(no_thread)?;
+        let connection = Connection::open(channel, 0, to, &heartbeat).map_err(no_thread)?;
+        let mut host = RemoteHost {
+            begun: Begun::default(),
+            connection,
+            responses: Mutex::new(Responses { messages, unwanted: 0, lost: None }),
+            numbers: AtomicU64::new(0),
+            _heartbeat: heartbeat,
+        };
+        host.greet()?;
+        host.begun = host.begin(services)?;
+        Ok(host)
+    }
+
+    fn greet(&self) -> Result<(), TargetError> {
+        match self.request(&Request::Hello { version: VERSION }, PATIENCE, &|| false)? {
+            Response::Ready { version: VERSION, .. } => Ok(()),
+            Response::Ready { version, proofload, .. } => Err(self.lost(format!(
+                "it speaks version {version} of the protocol (proofload {proofload}), here it is {VERSION}"
+            ))),
+            Response::Failed(failed) => Err(self.failed(failed)),
+            _ => Err(self.lost(OTHER_RESPONSE.to_owned())),
+        }
+    }
+
+    fn begin(&self, services: &[&Service]) -> Result<Begun, TargetError> {
+        // Texts of templates come with the start of a service.
+        let plain = |service: &&Service| Service { templates: Default::default(), ..(*service).clone() };
+        let services = services.iter().map(plain).collect();
+        self.ask(ServicesRequest::Begin { services }, PATIENCE, |response| match response {
+            ServicesResponse::Begun(begun) => Some(begun),
+            _ => None,
+        })
+    }
+
+    /// The machine, as people know it: `ssh://bench-1`.
+    pub fn name(&self) -> &str {
+        &self.connection.name
+    }
+
+    /// Processors that its services may use.
+    pub fn cpus(&self) -> &[usize] {
+        &self.begun.cpus
+    }
+
+    /// What describes it, as the program there has it.
+    pub fn about(&self) -> &serde_json::Value {
+        &self.begun.about
+    }
+
+    /// What runs that were killed had left there, and was ended: a command and a number each.
+    pub fn ended(&self) -> &[String] {
+        &self.begun.ended
+    }
+
+    /// Chooses ports there, as [`Ports::choose`] does here.
+    ///
+    /// # Errors
+    /// As that does; and if the machine is lost.
+    pub fn choose(&self, services: &[Service], address: IpAddr, random: u64) -> Result<Ports, TargetError> {
+        let request = ServicesRequest::Choose { services: services.to_vec(), address, random };
+        self.ask(request, PATIENCE, |response| match response {
+            ServicesResponse::Chosen { ports } => Some(ports),
+            _ => None,
+        })
+    }
+
+    /// Requests what its services and the machine have used, and does not wait: several machines look at the same time.
+    ///
+    /// # Errors
+    /// If the machine is lost.
+    pub fn view(&self, first: First, spin: bool) -> Result<PendingView<'_>, TargetError> {
+        let responses = self.responses();
+        self.send(&Request::Services(ServicesRequest::View { first, spin }))?;
+        Ok(PendingView { host: self, responses, is_finished: false })
+    }
+
+    /// The number of the next service.
+    pub(super) fn number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Sends a request and waits for its response.
+    pub(super) fn ask<T>(
+        &self,
+        request: ServicesRequest,
+        patience: Duration,
+        pick: impl FnOnce(ServicesResponse) -> Option<T>,
+    ) -> Result<T, TargetError> {
+        let picked = match self.exchange(request, patience, &|| false)? {
+            Response::Failed(failed) => return Err(self.failed(failed)),
+            Response::Services(response) => pick(response),
+            _ => None,
+        };
+        picked.ok_or_else(|| self.lost(OTHER_RESPONSE.to_owned()))
+    }
+
+    /// The same, whatever the response is; `cancelled` is asked every 20 ms, and true breaks off what was requested.
+    pub(super) fn exchange(
+        &self,
+        request: ServicesRequest,
+        patience: Duration,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<Response, TargetError> {
+        self.request(&Request::Services(request), patience, cancelled)
+    }
+
+    fn request(
+        &self,
+        request: &Request,
+        patience: Duration,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<Response, TargetError> {
+        let mut responses = self.responses();
+        if let Some(reason) = &responses.lost {
+            return Err(self.lost(reason.clone()));
+        }
+        self.send(request)?;
+        let cancel = || cancelled().then(|| drop(self.send(&Request::Cancel))).is_some();
+        responses.next(patience, cancel).map_err(|reason| self.lost(reason))
+    }
+
+    pub(super) fn failed(&self, failed: Failed) -> TargetError {
+        let Failed { message, blame, tail, hint, .. } = failed;
+        let host = self.name().to_owned();
+        match blame {
+            Blame::Cancelled => TargetError::Cancelled { service: host },
+            Blame::Request | Blame::Machine => {
+                let (message, tail) = (message.into(), tail.unwrap_or_default().into());
+                TargetError::There { host, message, tail, hint: hint.map(Into::into) }
+            }
+        }
+    }
+
+    pub(super) fn lost(&self, reason: String) -> TargetError {
+        TargetError::HostLost { host: self.name().to_owned(), reason }
+    }
+
+    fn send(&self, request: &Request) -> Result<(), TargetError> {
+        self.connection.send(request).map_err(|error| self.lost(format!("the connection is lost: {error}")))
+    }
+
+    fn responses(&self) -> MutexGuard<'_, Responses> {
+        self.responses.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A view that was requested of a machine.
+pub struct PendingView<'a> {
+    host: &'a RemoteHost,
+    responses: MutexGuard<'a, Responses>,
+    is_finished: bool,
+}
+
+impl PendingView<'_> {
+    /// The machine.
+    pub fn host(&self) -> &str {
+        self.host.name()
+    }
+
+    /// Waits for it.
+    ///
+    /// # Errors
+    /// If the machine is lost.
+    pub fn finish(mut self) -> Result<HostView, TargetError> {
+        self.is_finished = true;
+        match self.responses.next(PATIENCE, || false) {
+            Ok(Response::Services(ServicesResponse::Viewed(view))) => Ok(*view),
+            Ok(Response::Failed(failed)) => Err(self.host.failed(failed)),
+            Ok(_) => Err(self.host.lost(OTHER_RESPONSE.to_owned())),
+            Err(reason) => Err(self.host.lost(reason)),
+        }
+    }
+}
+
+impl Drop for PendingView<'_> {
+    /// Where another machine is lost nobody waits for what this one saw.
+    fn drop(&mut self) {
+        self.responses.unwanted += u32::from(!self.is_finished);
+    }
+}
+
+impl Responses {
+    /// The next one, unless it takes longer than `patience`. `cancel` breaks off what was requested, and returns whether it did.
+    ///
+    /// # Errors
+    /// Why nothing comes any more.
+    fn next(&mut self, patience: Duration, cancel: impl Fn() -> bool) -> Result<Response, String> {
+        if let Some(reason) = &self.lost {
+            return Err(reason.clone());
+        }
+        let deadline = Instant::now() + patience;
+        let mut is_cancelled = false;
+        let reason = loop {
+            match self.messages.recv_timeout(GLANCE).map(|message| message.response) {
+                Ok(Ok(Some(_))) if self.unwanted > 0 => self.unwanted -= 1,
+                Ok(Ok(Some(response))) => return Ok(response),
+                Ok(Ok(None)) | Err(RecvTimeoutError::Disconnected) => {
+                    break "the connection is lost".to_owned();
+                }
+                Ok(Err(error)) => break format!("the connection is lost: {error}"),
+                Err(RecvTimeoutError::Timeout) if Instant::now() >= deadline => {
+                    break format!("it has not responded for {} s", patience.as_secs());
+                }
+                Err(RecvTimeoutError::Timeout) => is_cancelled = is_cancelled || cancel(),
+            }
+        };
+        // A response that comes later would be taken for that to another request.
+        self.lost = Some(reason.clone());
+        Err(reason)
+    }
+}
+
+impl Drop for RemoteHost {
+    fn drop(&mut self) {
+        self.connection.end();
+        let deadline = Instant::now() + END_PATIENCE;
+        let responses = self.responses();
+        // Until the channel ends: then the other side has gone, and so has everything below it.
+        while responses.lost.is_none() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match responses.messages.recv_timeout(left).map(|message| message.response) {
+                Ok(Ok(Some(_))) => {}
+                Ok(_) | Err(_) => break,
+            }
+        }
+    }
+}

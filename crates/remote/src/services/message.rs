@@ -1,0 +1,169 @@
+//! The messages to services on another machine and from them.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use plan::Service;
+use serde::{Deserialize, Serialize};
+
+use ::services::{
+    Exit, Listening, MachineTexts, Ports, ProcessThreads, Sample, Sight, Startup, Stopped, TcpTexts,
+};
+
+/// A request to services. Numbers are those of [`StartService`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ServicesRequest {
+    /// Comes first, and once: all services that may be started.
+    Begin {
+        /// Without the texts of their templates.
+        services: Vec<Service>,
+    },
+    /// Choose ports for services that will listen on an address.
+    Choose {
+        /// Those of one variant.
+        services: Vec<Service>,
+        /// Where they will listen.
+        address: IpAddr,
+        /// Where the search begins.
+        random: u64,
+    },
+    /// Start a service and wait until it is ready.
+    Start(Box<StartService>),
+    /// Read what services and machine have used so far.
+    View {
+        /// In which order.
+        first: First,
+        /// Whether to time a fixed piece of arithmetic.
+        spin: bool,
+    },
+    /// Read what one service has used so far.
+    Sample(u64),
+    /// Read its processes, with these of their variables.
+    Sight {
+        /// Which service.
+        number: u64,
+        /// Names.
+        variables: Vec<String>,
+    },
+    /// Whose socket listens on its port?
+    Listening(u64),
+    /// What have its threads used?
+    Threads(u64),
+    /// What is the peak of its memory?
+    PeakMemory(u64),
+    /// How many of its workers are gone?
+    WorkersLost(u64),
+    /// What are its last lines?
+    Tail(u64),
+    /// Stop it.
+    Stop(u64),
+}
+
+/// A service to start, and where.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct StartService {
+    /// Its number from now on.
+    pub number: u64,
+    /// What it is.
+    pub service: Service,
+    /// Of all services of its variant.
+    pub ports: Ports,
+    /// This and what follows: see [`::services::Placement`].
+    pub address: IpAddr,
+    #[allow(missing_docs)]
+    pub addresses: BTreeMap<String, IpAddr>,
+    #[allow(missing_docs)]
+    pub padding_bytes: usize,
+    #[allow(missing_docs)]
+    pub group: bool,
+    #[allow(missing_docs)]
+    pub values: BTreeMap<String, String>,
+}
+
+/// In which order a machine is looked at: what is nearest to the load comes nearest to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum First {
+    /// Before the load: the machine last.
+    Services,
+    /// After it: the machine first.
+    Machine,
+}
+
+/// A response from services, each to the request of its name.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)]
+pub enum ServicesResponse {
+    Begun(Begun),
+    Chosen {
+        ports: Ports,
+    },
+    Started(Box<Started>),
+    Viewed(Box<HostView>),
+    Sampled(Box<ServiceView>),
+    Sighted(Sight),
+    Listened(Listening),
+    Threaded(Vec<ProcessThreads>),
+    PeakMemory(u64),
+    WorkersLost(u32),
+    Tail(String),
+    /// With its log in base64.
+    Stopped {
+        stopped: Stopped,
+        log: String,
+    },
+}
+
+/// What is known of the machine before any service starts.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Begun {
+    /// Processors that its services may use.
+    pub cpus: Vec<usize>,
+    /// Describes the machine, as the program there does it.
+    pub about: serde_json::Value,
+    /// What runs that were killed had left there, and was ended: a command and a number each.
+    pub ended: Vec<String>,
+}
+
+/// A service that is ready.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Started {
+    /// Number of its first process.
+    pub pid: u32,
+    /// Where it listens.
+    pub port: u16,
+    /// How long it took.
+    pub startup: Startup,
+    /// Workers that it has.
+    pub workers: Option<u32>,
+}
+
+/// What another machine and its services had counted by one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostView {
+    /// When, on the CLOCK_MONOTONIC of that machine.
+    pub at_ns: u64,
+    /// Its services.
+    pub services: Vec<ServiceView>,
+    /// The machine.
+    pub machine: MachineTexts,
+    /// TCP in its network.
+    pub tcp: TcpTexts,
+    /// CPU time of Proofload itself there, its wardens included: before the machine was looked at, and after.
+    pub ours_ns: (u64, u64),
+    /// CPU time of a fixed piece of arithmetic, where that was asked for.
+    pub spin_ns: Option<u64>,
+}
+
+/// One service in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServiceView {
+    /// Which it is; see [`RemoteService::number`](super::RemoteService::number).
+    pub number: u64,
+    /// What it has used so far.
+    pub sample: Sample,
+    /// How it ended, if it has, and the last lines of its output.
+    pub exited: Option<(Exit, String)>,
+}
