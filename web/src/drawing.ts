@@ -20,8 +20,8 @@ export function rangeOf({ domain, log, zero }: Axis, low: number | null, high: n
   if (low === null || high === null) return log ? [1, 10] : [0, 1];
   // A little air, so that no line runs on the frame.
   if (log) return [low / Math.max(1.02, (high / low) ** 0.03), high * Math.max(1.02, (high / low) ** 0.03)];
-  const air = (high - low) * 0.06 || Math.abs(high) * 0.02 || 1;
   const fromZero = low >= 0 && (zero || low < 0.3 * high || high === 0);
+  const air = (fromZero ? high : high - low) * 0.06 || Math.abs(high) * 0.02 || 1;
   return [fromZero ? 0 : low - air, high + air];
 }
 
@@ -64,7 +64,7 @@ export function colour(variable: string): string {
 }
 
 export function tinted(variable: string, strength: number): string {
-  return `color-mix(in srgb, ${colour(variable)} ${strength * 100}%, transparent)`;
+  return colour(variable).replace('rgb(', 'rgba(').replace(')', `, ${strength})`);
 }
 
 export function shade(plot: uPlot, { axis, from, to, ink, strength = 1 }: Shade): void {

@@ -49,8 +49,7 @@ pub fn run(args: &AuditArgs) -> anyhow::Result<ExitCode> {
     };
     let void = comparison.as_ref().map_or_else(|| audit.is_void(), |comparison| comparison.answer.is_void());
     let audited = Audited { audit: &audit, comparison };
-    let text = if args.json { format!("{:#}\n", audited.json()) } else { audited.text(print::width()) };
-    print::data(&text)?;
+    print::report(&audited, print::form(args.json), None)?;
     Ok(ExitCode::from(if void { exit::VOID } else { 0 }))
 }
 

@@ -59,11 +59,7 @@ pub fn run(args: &CalibrateArgs) -> anyhow::Result<ExitCode> {
         calibration: Calibration::of(&record).filter(|_| !conclusion.is_void()),
         experiment: &experiment,
     };
-    if args.json {
-        print::data(&format!("{:#}\n", calibrated.json()))?;
-    } else {
-        print::data(&calibrated.text(print::width()))?;
-    }
+    print::report(&calibrated, print::form(args.json), None)?;
     run::end(result, exit::of_record(&record, &conclusion))
 }
 

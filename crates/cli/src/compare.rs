@@ -31,8 +31,7 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
     let (before, after) = (records::opened(&args.before)?, records::opened(&args.after)?);
     let across = analysis::across(&before, &after);
     let compared = Compared { before: &before, after: &after, across: &across };
-    let text = if args.json { format!("{:#}\n", compared.json()) } else { compared.text(print::width()) };
-    print::data(&text)?;
+    print::report(&compared, print::form(args.json), None)?;
     let void = across.findings.iter().any(|finding| finding.grade == Grade::Void);
     Ok(if void { ExitCode::from(VOID) } else { ExitCode::SUCCESS })
 }

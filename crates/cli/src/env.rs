@@ -55,8 +55,7 @@ pub fn run(args: &EnvArgs) -> anyhow::Result<ExitCode> {
         hazards: &hazards,
         calibration: calibration.as_ref().map(|(record, calibration)| (record, calibration)),
     };
-    let text = if args.json { format!("{:#}\n", surveyed.json()) } else { surveyed.text(print::width()) };
-    print::data(&text)?;
+    print::report(&surveyed, print::form(args.json), None)?;
     Ok(ExitCode::SUCCESS)
 }
 

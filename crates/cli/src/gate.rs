@@ -1,17 +1,16 @@
-//! `proofload gate`, and what `run --gate` does with a record once it is there: limits kept, broken or open, as an exit code.
+//! `proofload gate`, and what `run --gate` does with a record once it is there: limits that pass, fail or are inconclusive, as an exit code.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use analysis::{Conclusion, Gate, Ruling, Unfit};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use plan::{Bound, GateEntry, Limit, Plan};
 use record::Record;
-use report::Gated;
+use report::{Form, Gated, Report};
 
 use crate::exit::{self, BROKEN, Failed, INTERRUPTED, OPEN, VOID};
-use crate::report::{Format, Look, drawn};
-use crate::{explain, live, print, records};
+use crate::{live, print, records};
 
 mod github;
 
@@ -23,23 +22,11 @@ pub struct GateArgs {
     #[command(flatten)]
     flags: Flags,
     /// Form of what is printed
-    #[arg(long, value_enum, default_value_t = Form::Text)]
-    format: Form,
+    #[arg(long, value_parser = print::forms(), default_value = "text")]
+    format: &'static Form,
     /// The same as --format json
     #[arg(long)]
     json: bool,
-}
-
-/// The form of a gate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Form {
-    /// For a terminal
-    Text,
-    /// For a pull request
-    #[value(alias = "md")]
-    Markdown,
-    /// For other programs
-    Json,
 }
 
 /// Flags that say which limits there are, and what becomes of the answer.
@@ -51,7 +38,7 @@ pub struct Flags {
     /// A limit besides those of the file, for example "p99 < 50ms" or "throughput > -3%"; may be given several times
     #[arg(long = "limit", value_name = "LIMIT", value_parser = plan::limit)]
     limits: Vec<Limit>,
-    /// Let pass what is open: exit code 0 where the interval is too wide to tell. Nobody has shown then that the limit is kept
+    /// Let pass what is inconclusive: exit code 0 where the interval is too wide to tell. Nobody has shown then that the limit holds
     #[arg(long)]
     allow_open: bool,
     /// No step summary and no annotations where GitHub Actions runs it
@@ -90,14 +77,10 @@ pub fn run(args: &GateArgs) -> anyhow::Result<ExitCode> {
     let conclusion = analysis::conclude(&record);
     let gate = analysis::gated(&record, &conclusion, &plan.gate);
     let gated = Gated { record: &record, gate: &gate, allow_open: args.flags.allow_open };
-    let form = if args.json { Form::Json } else { args.format };
-    print::data(&match form {
-        Form::Text => gated.text(print::width()),
-        Form::Markdown => gated.markdown(),
-        Form::Json => format!("{:#}\n", gated.json()),
-    })?;
+    let form = if args.json { &report::JSON } else { args.format };
+    print::report(&gated, form, None)?;
     if !args.flags.no_github {
-        github::tell(&gated, &conclusion, form == Form::Text)?;
+        github::tell(&gated, &conclusion, *form == report::TEXT)?;
     }
     Ok(code(&gated, &conclusion))
 }
@@ -112,12 +95,11 @@ pub fn after_run(record: &Record, flags: &Flags, json: bool) -> anyhow::Result<E
     let gated = Gated { record, gate: &gate, allow_open: flags.allow_open };
     if json {
         // The report was the last event of the run itself.
-        print::data(&live::gate_event(record, gated.json()))?;
+        print::data(&live::gate_event(record, gated.data()))?;
     } else {
-        let explanation = explain::kept(&record.directory);
-        let look = Look { width: print::width(), ..Look::default() };
-        let report = drawn((record, &conclusion, explanation.as_ref()), Format::Text, &look)?;
-        print::data(&format!("{}\n{}", String::from_utf8_lossy(&report), gated.text(print::width())))?;
+        crate::report::print(record)?;
+        print::data("\n")?;
+        print::report(&gated, &report::TEXT, None)?;
     }
     if !flags.no_github {
         github::tell(&gated, &conclusion, !json)?;

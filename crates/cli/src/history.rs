@@ -109,7 +109,9 @@ fn list(args: &ListArgs) -> anyhow::Result<ExitCode> {
     if shown.is_empty() {
         print::talk(&format!("no record below {} fits", records::root().display()));
     }
-    print::data(&if args.json { format!("{:#}\n", list.json()) } else { list.text(print::width()) })?;
+    if args.json || !shown.is_empty() {
+        print::report(&list, print::form(args.json), None)?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -129,7 +131,7 @@ fn show(args: &ShowArgs) -> anyhow::Result<ExitCode> {
         running: record.ended.is_none() && record::is_being_written(&record.directory),
         files: &folder::files(&record.directory),
     };
-    print::data(&if args.json { format!("{:#}\n", short.json()) } else { short.text(print::width()) })?;
+    print::report(&short, print::form(args.json), None)?;
     Ok(ExitCode::SUCCESS)
 }
 

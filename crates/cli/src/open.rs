@@ -9,7 +9,7 @@ use ::report::REPORT_PAGE;
 use clap::Args;
 
 use crate::exit::{self, Failed};
-use crate::report::{self, Format};
+use crate::report;
 use crate::{explain, print, records};
 
 /// Flags of `open`.
@@ -62,7 +62,7 @@ fn page(asked: &Path) -> anyhow::Result<PathBuf> {
     if !path.is_file() || is_older(&path, &record.directory.join("events.jsonl")) && record.ended.is_none() {
         let conclusion = analysis::conclude(&record);
         let explanation = explain::kept(&record.directory);
-        let drawn = report::write((&record, &conclusion, explanation.as_ref()), Format::Html, &path);
+        let drawn = report::write((&record, &conclusion, explanation.as_ref()), &::report::HTML, &path);
         drawn.map_err(|error| Failed {
             message: format!("{}: cannot write the page: {error}", path.display()),
             hint: Some("`proofload report RECORD --html --out FILE` writes it elsewhere".to_owned()),

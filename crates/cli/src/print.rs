@@ -6,6 +6,9 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anstream::AutoStream;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use report::plot::Ground;
+use report::{Form, Look, Report};
 
 use crate::exit::{self, Failed};
 
@@ -44,6 +47,40 @@ pub fn put(file: Option<&Path>, data: &[u8]) -> Result<(), Failed> {
     fs::write(path, plain(data)).map_err(|error| unwritable(&path.display().to_string(), &error))?;
     talk(&format!("written: {}", path.display()));
     Ok(())
+}
+
+/// Prints a report in a form: to a file without colours, or on stdout.
+///
+/// # Errors
+/// If it has no such form, or cannot be written there.
+pub fn report(report: &dyn Report, form: &Form, file: Option<&Path>) -> anyhow::Result<()> {
+    let width = if file.is_some() { WIDTH } else { width() };
+    Ok(put(file, &drawn(report, form, Look { width, ground: Ground::Light })?)?)
+}
+
+/// A report in a form. Text has its colours.
+///
+/// # Errors
+/// If it has no such form.
+pub fn drawn(report: &dyn Report, form: &Form, look: Look) -> Result<Vec<u8>, Failed> {
+    let none = || {
+        let message = format!("--format {}: there is no such form of it, or no memory for it", form.name);
+        Failed::usage(message).hint("--format text, md and json are there for every report")
+    };
+    report::render(report, form, look).ok_or_else(none)
+}
+
+/// JSON where a flag asks for it, else text.
+pub fn form(json: bool) -> &'static Form {
+    if json { &report::JSON } else { &report::TEXT }
+}
+
+/// What `--format` takes: the names of all forms.
+pub fn forms() -> impl TypedValueParser<Value = &'static Form> {
+    let names = report::FORMS
+        .into_iter()
+        .map(|form| PossibleValue::new(form.name).aliases(form.aliases.iter().copied()).help(form.about));
+    PossibleValuesParser::new(names).try_map(|name| Form::named(&name).ok_or("no such form"))
 }
 
 /// Text without colours; what is no text stays as it is.

@@ -7,12 +7,11 @@ use std::process::ExitCode;
 
 use ::explain::Explanation;
 use analysis::Conclusion;
-use anyhow::Context;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use machine::Facts;
 use record::{Environment, Record};
-use report::plot::{self, Ground};
-use report::{REPORT_PAGE, Sheet};
+use report::plot::Ground;
+use report::{Form, Look, Measured, REPORT_PAGE};
 
 use crate::exit::{self, Failed};
 use crate::{explain, print, records};
@@ -24,8 +23,8 @@ pub struct ReportArgs {
     #[arg(help = records::HELP)]
     record: PathBuf,
     /// Form of the report
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_parser = print::forms(), default_value = "text")]
+    format: &'static Form,
     /// The same as --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
@@ -51,42 +50,22 @@ For other programs:
 
 What the fields are is in docs/formats.md. The exit code is that of the run: 0, or 4 where the measurement is void.";
 
-/// A report's form.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// For a terminal
-    Text,
-    /// For a pull request
-    #[value(name = "md", alias = "markdown")]
-    Markdown,
-    /// For other programs
-    Json,
-    /// For a browser: one page that needs nothing but itself
-    Html,
-    /// Figures of every block, for spreadsheets
-    Csv,
-    /// The verdict plot, for pages
-    Svg,
-    /// The verdict plot, for pasting
-    Png,
-}
-
 /// Opens the record and prints it.
 ///
 /// # Errors
 /// If there is no such record, or the report cannot be written.
 pub fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
-    let format = match (args.json, args.html) {
-        (true, _) => Format::Json,
-        (_, true) => Format::Html,
+    let form = match (args.json, args.html) {
+        (true, _) => &report::JSON,
+        (_, true) => &report::HTML,
         _ => args.format,
     };
-    if args.dark && !matches!(format, Format::Svg | Format::Png) {
+    if args.dark && !form.has_ground {
         let message = "--dark: only the plot has a ground";
         return Err(Failed::usage(message).hint("add --format svg or --format png").into());
     }
-    if format == Format::Png && args.out.is_none() && io::stdout().is_terminal() {
-        let message = "--format png: a picture is no text for a terminal";
+    if form.is_binary && args.out.is_none() && io::stdout().is_terminal() {
+        let message = format!("--format {}: a picture is no text for a terminal", form.name);
         return Err(Failed::usage(message)
             .hint("name a file with --out, or send it on with `|` or `>`")
             .into());
@@ -95,99 +74,50 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     let conclusion = analysis::conclude(&record);
     let explanation = explain::kept(&record.directory);
     let out = args.out.as_deref();
+    let here = here();
+    let measured =
+        Measured { here: Some(&here), ..measured((&record, &conclusion, explanation.as_ref()), out) };
     let look = Look {
         width: if out.is_some() { print::WIDTH } else { print::width() },
         ground: if args.dark { Ground::Dark } else { Ground::Light },
-        here: Some(here()),
-        path: args.out.clone(),
     };
-    print::put(out, &drawn((&record, &conclusion, explanation.as_ref()), format, &look)?)?;
+    print::put(out, &print::drawn(&measured, form, look)?)?;
     Ok(exit::of_record(&record, &conclusion))
 }
 
-/// Prints a record in one form and gives its exit code.
+/// Prints the report of a record that was measured here and gives its exit code.
 ///
 /// # Errors
 /// If stdout cannot be written.
-pub fn print(record: &Record, format: Format) -> anyhow::Result<ExitCode> {
+pub fn print(record: &Record) -> anyhow::Result<ExitCode> {
     let conclusion = analysis::conclude(record);
     let explanation = explain::kept(&record.directory);
-    let look = Look { width: print::width(), ..Look::default() };
-    print::put(None, &drawn((record, &conclusion, explanation.as_ref()), format, &look)?)?;
+    print::report(&measured((record, &conclusion, explanation.as_ref()), None), &report::TEXT, None)?;
     Ok(exit::of_record(record, &conclusion))
-}
-
-/// How a report is to look.
-#[derive(Debug)]
-pub struct Look {
-    /// Columns of text.
-    pub width: usize,
-    /// What the plot stands on.
-    pub ground: Ground,
-    /// The machine that it is read on; `None` where that is the one that it was measured on.
-    pub here: Option<Environment>,
-    /// The file that it becomes; `None` for stdout. A page links to the flame graphs where they lie beside it.
-    pub path: Option<PathBuf>,
-}
-
-impl Default for Look {
-    fn default() -> Look {
-        Look { width: print::WIDTH, ground: Ground::Light, here: None, path: None }
-    }
 }
 
 /// A record with all that a report is drawn from.
 pub type Drawn<'a> = (&'a Record, &'a Conclusion, Option<&'a Explanation>);
 
+/// What is reported of a record, in a file or on stdout: a page links to the flame graphs where they lie beside it.
+pub fn measured<'a>((record, conclusion, explanation): Drawn<'a>, path: Option<&Path>) -> Measured<'a> {
+    let beside = path.is_some_and(|path| is_in(path, &record.directory));
+    Measured {
+        // Older records have none.
+        has_page: record.directory.join(REPORT_PAGE).is_file(),
+        has_flames: beside && record.directory.join(explain::FLAME).is_file(),
+        ..Measured::new(record, conclusion, explanation)
+    }
+}
+
 /// Writes the report in one form to a file, without colours.
 ///
 /// # Errors
 /// If the system refuses.
-pub fn write(of: Drawn<'_>, format: Format, path: &Path) -> anyhow::Result<()> {
-    let look = Look { path: Some(path.to_owned()), ..Look::default() };
-    Ok(fs::write(path, print::plain(&drawn(of, format, &look)?))?)
-}
-
-/// The report in one form, with what its captures explain. Text has its colours.
-///
-/// # Errors
-/// If there is no memory for a picture.
-pub fn drawn(of: Drawn<'_>, format: Format, look: &Look) -> anyhow::Result<Vec<u8>> {
-    let (record, conclusion, explanation) = of;
-    Ok(match format {
-        Format::Text => report::text(&sheet(of, look), look.width).into_bytes(),
-        Format::Markdown => report::markdown(&sheet(of, look)).into_bytes(),
-        Format::Json => format!("{:#}\n", report::json(record, conclusion, explanation)).into_bytes(),
-        Format::Html => page(of, look.path.as_deref()).into_bytes(),
-        Format::Csv => report::csv(record).into_bytes(),
-        Format::Svg => plot::svg(record, conclusion, look.ground).into_bytes(),
-        Format::Png => {
-            plot::png(record, conclusion, look.ground).context("--format png: no memory for the picture")?
-        }
-    })
-}
-
-fn sheet((record, conclusion, explanation): Drawn<'_>, look: &Look) -> Sheet {
-    let mut sheet = Sheet::new(record, conclusion);
-    if let Some(here) = &look.here {
-        sheet = sheet.read_on(record, here);
-    }
-    if let Some(explanation) = explanation {
-        sheet = sheet.explained(record, explanation);
-    }
-    // Older records have none.
-    if record.directory.join(REPORT_PAGE).is_file() { sheet.with_page(record) } else { sheet }
-}
-
-/// The page as it will lie at a path, or wherever stdout leads.
-fn page((record, conclusion, explanation): Drawn<'_>, path: Option<&Path>) -> String {
-    let mut data = report::page_data(record, conclusion, explanation);
-    let beside = path.is_some_and(|path| is_in(path, &record.directory));
-    let linked = beside && record.directory.join(explain::FLAME).is_file();
-    if let Some(why) = data.why.as_mut().filter(|_| !linked) {
-        why.flame_page = None;
-    }
-    report::page::page_of(&data)
+pub fn write(of: Drawn<'_>, form: &Form, path: &Path) -> anyhow::Result<()> {
+    let look = Look { width: print::WIDTH, ground: Ground::Light };
+    let page = print::drawn(&measured(of, Some(path)), form, look)?;
+    Ok(fs::write(path, print::plain(&page))?)
 }
 
 fn is_in(path: &Path, directory: &Path) -> bool {

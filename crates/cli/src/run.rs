@@ -11,13 +11,12 @@ use clap::Args;
 use lab::{Helpers, LabError, RealEnvironment, Stop, Update};
 use plan::Plan;
 use record::{Environment, Header, Record, WriteError, Writer};
-use report::REPORT_PAGE;
+use report::{Measured, REPORT_PAGE, Report};
 use serde_json::Value;
 
 use crate::against::{self, AgainstArgs};
 use crate::exit::{self, Failed};
 use crate::live::Live;
-use crate::report::Format;
 use crate::{REMOTE_AGENT, WARDEN, elsewhere, explain, gate, history, print, problems, records, signals};
 
 /// What is told when a signal asks to stop.
@@ -100,7 +99,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         // The last event was the report.
         exit::of_record(&record, &analysis::conclude(&record))
     } else {
-        crate::report::print(&record, Format::Text)?
+        crate::report::print(&record)?
     };
     end(result, code)
 }
@@ -210,14 +209,14 @@ fn keep_reports(record: &Record, explanation: Option<&Explanation>) {
     let conclusion = analysis::conclude(record);
     history::keep(record, &conclusion);
     // The page first: the text says where it lies.
-    for (name, format) in [
-        (REPORT_PAGE, Format::Html),
-        ("report.txt", Format::Text),
-        ("report.md", Format::Markdown),
-        ("report.json", Format::Json),
+    for (name, form) in [
+        (REPORT_PAGE, &::report::HTML),
+        ("report.txt", &::report::TEXT),
+        ("report.md", &::report::MARKDOWN),
+        ("report.json", &::report::JSON),
     ] {
         let path = record.directory.join(name);
-        if let Err(error) = crate::report::write((record, &conclusion, explanation), format, &path) {
+        if let Err(error) = crate::report::write((record, &conclusion, explanation), form, &path) {
             print::talk(&format!("{}: not written: {error}", path.display()));
         }
     }
@@ -225,7 +224,7 @@ fn keep_reports(record: &Record, explanation: Option<&Explanation>) {
 
 /// What `report --json` prints of a record.
 fn report_as_json(record: &Record, explanation: Option<&Explanation>) -> Value {
-    ::report::json(record, &analysis::conclude(record), explanation)
+    Measured::new(record, &analysis::conclude(record), explanation).data()
 }
 
 fn adjust(plan: &mut Plan, args: &RunArgs) {

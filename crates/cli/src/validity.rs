@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use model::Check;
-use report::validity;
+use report::validity::Explained;
 
 use crate::exit::Failed;
 use crate::print;
@@ -25,16 +25,8 @@ pub struct ValidityArgs {
 /// # Errors
 /// If there is no such check, or stdout cannot be written.
 pub fn run(args: &ValidityArgs) -> anyhow::Result<ExitCode> {
-    let asked = args.checks.iter().map(|word| find(word)).collect::<Result<Vec<_>, _>>()?;
-    let checks = if asked.is_empty() { Check::ALL.to_vec() } else { asked };
-    let text = if args.json {
-        format!("{:#}\n", validity::as_json(&checks))
-    } else if args.checks.is_empty() {
-        validity::list(print::width())
-    } else {
-        validity::explained(&checks, print::width())
-    };
-    print::data(&text)?;
+    let checks = args.checks.iter().map(|word| find(word)).collect::<Result<Vec<_>, _>>()?;
+    print::report(&Explained { checks: &checks }, print::form(args.json), None)?;
     Ok(ExitCode::SUCCESS)
 }
 

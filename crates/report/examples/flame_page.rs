@@ -8,7 +8,8 @@ use std::{env, fs, io};
 
 use proofload_report::flame;
 
-#[path = "../tests/explained/mod.rs"]
+#[path = "../tests/report/explained.rs"]
+#[allow(dead_code, reason = "tests use all of it")]
 mod explained;
 
 fn main() -> io::Result<()> {

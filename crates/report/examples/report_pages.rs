@@ -9,13 +9,16 @@ use std::{env, fs, io};
 use analysis::conclude;
 use explain::{Explanation, Kind};
 use plan::{Comparison, Metric, Rate};
-use proofload_report::{flame, page};
+use proofload_report::page::page_of;
+use proofload_report::{Measured, Report, flame};
 use record::{ErrorCount, OpenLoop, Record, Slice};
 use stats::Latencies;
 
-#[path = "../tests/explained/mod.rs"]
+#[path = "../tests/report/explained.rs"]
+#[allow(dead_code, reason = "tests use all of it")]
 mod explained;
-#[path = "../tests/records/mod.rs"]
+#[path = "../tests/report/records.rs"]
+#[allow(dead_code, reason = "tests use all of it")]
 mod records;
 
 use records::{factorial, kept};
@@ -31,7 +34,7 @@ fn main() -> io::Result<()> {
     for place in words {
         let name = place.file_name().unwrap_or_default().to_string_lossy();
         let record = record::open(&place).map_err(io::Error::other)?;
-        write(folder, &name, &page(&record, &conclude(&record), None))?;
+        write(folder, &name, &page(&record, None))?;
     }
     let reports = [
         ("sound", kept()),
@@ -42,12 +45,17 @@ fn main() -> io::Result<()> {
         ("largest", of_variants((0..200).map(|index| format!("level-{index}")), 50)),
     ];
     for (name, record) in &reports {
-        write(folder, name, &page(record, &conclude(record), None))?;
+        write(folder, name, &page(record, None))?;
     }
     let (factors, full) = (answering(factorial(2, 0.0)), explained::full());
-    write(folder, "factors", &page(&factors, &conclude(&factors), Some(&full)))?;
+    write(folder, "factors", &page(&factors, Some(&full)))?;
     write(folder, "flame", &flame::page(&full, "Log-in: three ways to hash"))?;
     write(folder, "flame-hostile", &flame::page(&hostile_profile(), HOSTILE))
+}
+
+fn page(record: &Record, explanation: Option<&Explanation>) -> String {
+    let page = Measured::new(record, &conclude(record), explanation).page();
+    page.as_ref().map(page_of).unwrap_or_default()
 }
 
 fn write(folder: &Path, name: &str, text: &str) -> io::Result<()> {

@@ -1,12 +1,13 @@
-//! Two records side by side, as people read them, and as JSON. Pure; what may be compared is `audit`'s business.
+//! Two records side by side, as people read them, and as JSON. Pure; what may be compared is `analysis`'s business.
 
 use analysis::{Across, Shift};
+use model::quantity::{Quantity, interval};
+use plan::Metric;
 use record::Record;
 use serde_json::{Value, json};
 
-use crate::drawing::{BOLD, FAINT, explained, named, remark, table, wrapped};
-use crate::figure::{column, interval};
-use crate::sheet::metric_name;
+use crate::document::{Block, Cell, Column, Document, Fit, Line, Table, Tone};
+use crate::form::Report;
 use crate::validity::explained_by;
 
 /// Version of the JSON form; fields may be added within a version, never renamed or removed.
@@ -23,46 +24,38 @@ pub struct Compared<'a> {
     pub across: &'a Across,
 }
 
-impl Compared<'_> {
-    /// All of it, in lines of at most `width` columns where that can be.
-    pub fn text(&self, width: usize) -> String {
-        let mut out = format!("{BOLD}{}{BOLD:#}\n\n", self.title());
-        for (name, record) in [("before", self.before), ("after", self.after)] {
-            let line = format!("{}, {}", record.header.created, record.directory.display());
-            out += &named(FAINT, name, &line, width);
-        }
-        out.push('\n');
-        if !self.across.shifts.is_empty() {
-            let rows = rows(&self.across.shifts);
-            out += &format!("{}\n\n", table(&HEADS.map(str::to_owned), rows.iter(), 2));
-        }
-        for finding in &self.across.findings {
-            out += &remark(
-                finding.grade,
-                Some(finding.check.number()),
-                finding.evidence.as_str(),
-                &finding.remedy.text,
-                width,
-            );
-        }
-        let numbers = self.across.findings.iter().map(|finding| Some(finding.check.number()));
-        out += &explained(explained_by(numbers).as_deref(), width);
-        for line in &self.across.left_out {
-            out += &wrapped(&format!("not compared: {line}"), "", "  ", width);
-        }
-        if !self.across.shifts.is_empty() {
-            out += &wrapped(APART, "", "", width);
-        }
-        out
-    }
+/// What every comparison of two runs takes as given.
+const APART: &str = "The intervals hold 95 % for all lines together, as far as blocks tell. The runs were not interleaved: what else \
+                     changed on this machine between them (neighbours on the host, temperature, updates) is inside. A \
+                     difference that matters deserves one experiment with both as variants.";
 
-    fn title(&self) -> &str {
+impl Report for Compared<'_> {
+    fn document(&self) -> Document {
+        let Across { findings, shifts, left_out, .. } = self.across;
+        let of = |name, record: &Record| {
+            Line::new(name, format!("{}, {}", record.header.created, record.directory.display()))
+        };
+        let mut blocks = vec![Block::Lines(vec![of("before", self.before), of("after", self.after)])];
+        // One table a metric, for figures of one metric have one unit, in both records and in all variants.
+        let compared = |metric: &&Metric| shifts.iter().any(|shift| shift.metric == **metric);
+        blocks.extend(Metric::ALL.iter().filter(compared).map(|metric| Block::Table(table(*metric, shifts))));
+        let remarks = findings.iter().map(Into::into).collect();
+        blocks.push(Block::Findings(remarks, explained_by(findings.iter())));
+        blocks.extend(
+            left_out.iter().map(|line| Block::Paragraph(Tone::Plain, format!("not compared: {line}"))),
+        );
+        if !shifts.is_empty() {
+            blocks.push(Block::Paragraph(Tone::Faint, APART.to_owned()));
+        }
         let plan = &self.after.header.plan;
-        plan.question.as_ref().unwrap_or(&plan.name)
+        Document {
+            title: plan.question.as_ref().unwrap_or(&plan.name).clone(),
+            headline: None,
+            blocks: blocks.into_iter().filter(|block| !block.is_empty()).collect(),
+        }
     }
 
-    /// The same for programs.
-    pub fn json(&self) -> Value {
+    fn data(&self) -> Value {
         let of = |record: &Record| json!({ "record": record.directory.display().to_string(), "created": record.header.created });
         json!({
             "compare_version": VERSION,
@@ -73,35 +66,22 @@ impl Compared<'_> {
     }
 }
 
-/// What every comparison of two runs takes for granted.
-const APART: &str = "The intervals hold 95 % for all lines together, as far as blocks tell. The runs were not interleaved: what else \
-                     changed on this machine between them (neighbours on the host, temperature, updates) is inside. A \
-                     difference that matters deserves one experiment with both as variants.";
-
-const HEADS: [&str; 7] = ["variant", "metric", "before", "after", "change", "interval", "blocks"];
-
-/// Figures of one metric have one unit, in both records and in all variants.
-fn rows(shifts: &[Shift]) -> Vec<Vec<String>> {
-    let of_metric = |shift: &Shift| {
-        let alike = shifts.iter().filter(|other| other.metric == shift.metric);
-        let values: Vec<_> = alike.clone().flat_map(|of| [Some(of.before), Some(of.after)]).collect();
-        let place = alike.take_while(|other| !std::ptr::eq(*other, shift)).count();
-        let cells = column(shift.metric.unit(), &values);
-        (cells[2 * place].clone(), cells[2 * place + 1].clone())
-    };
-    shifts.iter().map(|shift| row(shift, of_metric(shift))).collect()
-}
-
-fn row(shift: &Shift, (before, after): (String, String)) -> Vec<String> {
-    let change = shift.ratio.map(|ratio| interval(ratio.ratio, ratio.low, ratio.high));
-    let (change, interval) = change.unwrap_or_else(|| ("–".into(), "too few blocks".into()));
-    vec![
-        shift.variant.clone(),
-        metric_name(shift.metric).to_owned(),
-        before,
-        after,
-        change,
-        interval,
-        format!("{} and {}", shift.blocks.0, shift.blocks.1),
-    ]
+fn table(metric: Metric, shifts: &[Shift]) -> Table {
+    let figures = ["before", "after", "change", "interval", "blocks"];
+    let columns = [Column::text("variant", Fit::Wrapped)].into_iter().chain(figures.map(Column::figure));
+    let mut table = Table::new(metric.row().title, columns.collect());
+    let figure = |value| Quantity { value, unit: metric.unit() };
+    let of_metric: Vec<&Shift> = shifts.iter().filter(|shift| shift.metric == metric).collect();
+    for shift in of_metric {
+        let (change, ends) = shift.ratio.map(|ratio| interval(ratio.ratio, ratio.low, ratio.high)).unzip();
+        table.push(vec![
+            Cell::text(&shift.variant),
+            Cell::Figure(figure(shift.before)),
+            Cell::Figure(figure(shift.after)),
+            Cell::optional(change),
+            Cell::Text(ends.unwrap_or_else(|| "too few blocks".to_owned())),
+            Cell::Text(format!("{} and {}", shift.blocks.0, shift.blocks.1)),
+        ]);
+    }
+    table
 }

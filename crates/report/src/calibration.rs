@@ -1,22 +1,23 @@
 //! A calibration as people read it, and as JSON: how far apart copies came out, and what that lets one find. Pure.
 
 use analysis::{Calibration, Conclusion, Copies, Noise};
-use anstyle::AnsiColor;
-use comfy_table::{CellAlignment, Table, TableStyle};
+use model::quantity::{interval, share, signed, span};
 use plan::Plan;
 use record::Record;
+use serde::Serialize;
 use serde_json::{Value, json};
-use stats::Estimate;
 
-use crate::drawing::{BOLD, FAINT, RULE, explained, named, remark, wrapped};
-use crate::figure::{change, seconds, share};
-use crate::sheet::metric_name;
+use crate::document::{Answer, Block, Cell, Column, Document, Fit, Line, Table, Tone, Verdict};
+use crate::form::Report;
 use crate::validity::explained_by;
-
-mod advice;
 
 /// Version of the JSON form; fields may be added within a version, never renamed or removed.
 const VERSION: u32 = 1;
+/// Budgets are named in steps of so many seconds, and leave a tenth of room.
+const BUDGET_STEP_S: f64 = 30.0;
+const BUDGET_ROOM: f64 = 1.1;
+/// Standard deviations of the correlation of independent blocks beyond which it is taken for real.
+const LAG1_SDS: f64 = 2.0;
 
 /// A calibration with what it was made for.
 #[derive(Debug)]
@@ -31,46 +32,35 @@ pub struct Calibrated<'a> {
     pub experiment: &'a Plan,
 }
 
-impl Calibrated<'_> {
-    /// The whole result, in lines of at most `width` columns where that can be.
-    pub fn text(&self, width: usize) -> String {
+/// What finds the margin in the experiment's metric.
+#[derive(Debug, Clone, Copy, Serialize)]
+struct MarginFound {
+    blocks: u32,
+    budget_s: f64,
+}
+
+impl Report for Calibrated<'_> {
+    fn document(&self) -> Document {
+        let findings = &self.conclusion.findings;
+        let mut blocks = Vec::new();
+        if let Some(calibration) = &self.calibration {
+            blocks.extend([self.alike(calibration), Block::Table(table(calibration))]);
+        }
+        let remarks = findings.iter().map(Into::into).collect();
+        blocks.push(Block::Findings(remarks, explained_by(findings.iter())));
+        let mut lines = self.calibration.as_ref().map(lines).unwrap_or_default();
+        lines.push(Line::new("record", self.record.directory.display().to_string()));
+        blocks.extend([Block::Lines(lines), Block::Steps(self.steps())]);
         let plan = &self.record.header.plan;
-        let mut out = format!("{BOLD}{}{BOLD:#}\n\n", plan.question.as_deref().unwrap_or(&plan.name));
-        if let Some(calibration) = &self.calibration {
-            out += &self.alike(calibration, width);
-            out += &format!("\n{}\n\n", table(calibration));
+        Document {
+            title: plan.question.as_ref().unwrap_or(&plan.name).clone(),
+            headline: None,
+            blocks: blocks.into_iter().filter(|block| !block.is_empty()).collect(),
         }
-        for finding in &self.conclusion.findings {
-            out += &remark(
-                finding.grade,
-                Some(finding.check.number()),
-                finding.evidence.as_str(),
-                &finding.remedy.text,
-                width,
-            );
-        }
-        let numbers = self.conclusion.findings.iter().map(|finding| Some(finding.check.number()));
-        out += &explained(explained_by(numbers).as_deref(), width);
-        if !self.conclusion.findings.is_empty() {
-            out.push('\n');
-        }
-        if let Some(calibration) = &self.calibration {
-            calibration
-                .metrics
-                .iter()
-                .for_each(|noise| out += &named(FAINT, "noise", &noise_line(noise), width));
-            out += &named(FAINT, "cost", &cost_line(calibration), width);
-            out += &named(FAINT, "steal", &steal_line(calibration), width);
-        }
-        out += &named(FAINT, "record", &self.record.directory.display().to_string(), width);
-        for step in advice::steps(self) {
-            out += &named(FAINT, "next", &step, width);
-        }
-        out
     }
 
-    /// The same for other programs; `calibration` is null where there may be no figures.
-    pub fn json(&self) -> Value {
+    /// `calibration` is null where there may be no figures.
+    fn data(&self) -> Value {
         let header = &self.record.header;
         let variant = header.plan.variants.first().map(|variant| variant.name.as_str());
         json!({
@@ -85,75 +75,140 @@ impl Calibrated<'_> {
             "environment": header.environment,
             "metric": self.experiment.design.metric,
             "margin": self.experiment.design.margin,
-            "margin_found": advice::margin_found(self),
+            "margin_found": self.margin_found(),
             "findings": self.conclusion.findings,
             "calibration": self.calibration,
         })
     }
+}
 
+impl Calibrated<'_> {
     /// Whether the two came out alike, in the metric of the experiment.
-    fn alike(&self, calibration: &Calibration, width: usize) -> String {
+    fn alike(&self, calibration: &Calibration) -> Block {
+        let metric = self.experiment.design.metric.row().title;
         let Some(noise) = calibration.noise(self.experiment.design.metric) else {
-            let name = metric_name(self.experiment.design.metric);
-            return wrapped(
-                &format!("no figure of {name}: not every block has one that varies"),
-                "",
-                "",
-                width,
-            );
+            let text = format!("no figure of {metric}: not every block has one that varies");
+            return Block::Paragraph(Tone::Plain, text);
         };
-        let (style, word, meaning) = match noise.copies.differ {
-            false => (AnsiColor::Green.on_default().bold(), "ALIKE", "no more than chance"),
+        let (tone, word, meaning) = match noise.copies.differ {
+            false => (Tone::Good, "alike", "no more than chance"),
             true => (
-                AnsiColor::Red.on_default().bold(),
-                "DIFFERENT",
+                Tone::Bad,
+                "different",
                 "more than chance, and they are the same; one calibration in twenty shows this without any reason",
             ),
         };
-        let text = format!(
-            "{word}  the copies differ by {} {}: {meaning}",
-            copies(&noise.copies),
-            metric_name(noise.metric)
-        );
-        wrapped(&text, "", "    ", width).replacen(word, &format!("{style}{word}{style:#}"), 1)
+        let subject = format!("the copies differ by {} {metric}: {meaning}", copies(&noise.copies));
+        let verdict = Verdict { tone, word: word.to_owned(), detail: String::new() };
+        Block::Answers(vec![Answer { subject, verdicts: vec![verdict], notes: Vec::new() }])
+    }
+
+    /// What to do next, each a sentence or a command with its reason.
+    fn steps(&self) -> Vec<String> {
+        let Some(calibration) = &self.calibration else { return Vec::new() };
+        let design = &self.experiment.design;
+        let file = &self.record.header.experiment;
+        let Some(noise) = calibration.noise(design.metric) else { return Vec::new() };
+        let mut steps = Vec::new();
+        if noise.copies.differ {
+            steps.push(format!(
+                "calibrate again: if the copies differ again, this machine favours one of them, and no difference of that size \
+                 may be believed; `aa = true` in the design then keeps watch: proofload calibrate {file}"
+            ));
+        }
+        let by_chance = LAG1_SDS / f64::from(calibration.blocks).sqrt();
+        if let Some(lag1) = noise.blocks_lag1.filter(|lag1| *lag1 > by_chance) {
+            steps.push(format!(
+                "blocks resemble their neighbours ({lag1:+.2}, by chance up to {by_chance:.2}): something on this machine comes \
+                 and goes over minutes, and intervals are narrower than they should be; end it, or measure at another time"
+            ));
+        }
+        let asked = self.estimates();
+        let of = if asked > 1 { format!(", where {asked} estimates share the 5 %") } else { String::new() };
+        let margin = format!("the margin ({}) in {}{of}", share(design.margin), design.metric.row().title);
+        steps.push(match self.margin_found() {
+            Some(MarginFound { blocks, budget_s }) => format!(
+                "to find a true difference of {margin}, in 8 of 10 runs, takes about {blocks} blocks: proofload run {file} \
+                 --budget {}",
+                span(budget_s)
+            ),
+            None => format!(
+                "no run is long enough to find a true difference of {margin}; the longest finds {}: quieten the machine, give \
+                 trials more slices (design.slices), or ask for less (design.margin)",
+                noise.least_difference(design, asked).map(difference).unwrap_or_default()
+            ),
+        });
+        steps
+    }
+
+    /// `None` where no run finds the margin, or nothing is known.
+    fn margin_found(&self) -> Option<MarginFound> {
+        let (calibration, plan) = (self.calibration.as_ref()?, self.experiment);
+        let noise = calibration.noise(plan.design.metric)?;
+        let blocks = noise.blocks_to_find(plan.design.margin, &plan.design, self.estimates())?;
+        let run_s = calibration.run_s(blocks, plan.variants.len()) * BUDGET_ROOM;
+        Some(MarginFound { blocks, budget_s: (run_s / BUDGET_STEP_S).ceil().max(2.0) * BUDGET_STEP_S })
+    }
+
+    /// Estimates of the experiment that share the chance to err; one where it compares nothing.
+    fn estimates(&self) -> usize {
+        let plan = self.experiment;
+        (plan.comparisons.len() * plan.design.metrics().count()).max(1)
     }
 }
 
 fn copies(copies: &Copies) -> String {
-    let Copies { ratio, low, high, .. } = *copies;
-    // Digits depend on the interval alone.
-    let (value, interval) = change(&Estimate { blocks: 0, ratio, low, high, sd_log: 0.0, critical_t: 0.0 });
+    let (value, interval) = interval(copies.ratio, copies.low, copies.high);
     format!("{value} ({interval})")
 }
 
 /// What each budget finds.
-fn table(calibration: &Calibration) -> String {
-    let mut table = Table::new();
-    let mut columns = vec!["found in 8 of 10 runs".to_owned()];
-    if let Some(first) = calibration.metrics.first() {
-        let column =
-            |found: &analysis::Found| format!("{}: {} blocks", seconds(found.budget_s), found.blocks);
-        columns.extend(first.found.iter().map(column));
-    }
-    columns.push("the copies here".to_owned());
-    table.load_style(TableStyle::new().header_separator(RULE)).set_header(&columns);
+fn table(calibration: &Calibration) -> Table {
+    let found = calibration.metrics.first().map(|first| first.found.as_slice()).unwrap_or_default();
+    let budget = |found: &analysis::Found| {
+        Column::figure(format!("{}: {} blocks", span(found.budget_s), found.blocks))
+    };
+    let mut columns = vec![Column::text("found in 8 of 10 runs", Fit::Whole)];
+    columns.extend(found.iter().map(budget));
+    columns.push(Column::figure("the copies here"));
+    let mut table = Table::new("", columns);
     for noise in &calibration.metrics {
-        let mut cells = vec![metric_name(noise.metric).to_owned()];
-        cells.extend(noise.found.iter().map(|found| found.difference.map_or("–".to_owned(), difference)));
-        cells.push(copies(&noise.copies));
-        table.add_row(&cells);
+        let mut cells = vec![Cell::text(noise.metric.row().title)];
+        cells.extend(noise.found.iter().map(|found| Cell::optional(found.difference.map(difference))));
+        cells.push(Cell::Text(copies(&noise.copies)));
+        table.push(cells);
     }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table.to_string()
+    table
 }
 
 fn difference(share: f64) -> String {
-    match share * 100.0 {
-        p if p < 10.0 => format!("{p:.1} %"),
-        p => format!("{p:.0} %"),
-    }
+    let percent = share * 100.0;
+    if percent < 10.0 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
+}
+
+/// What the noise is made of, and what it cost to find out.
+fn lines(calibration: &Calibration) -> Vec<Line> {
+    let mut lines: Vec<Line> =
+        calibration.metrics.iter().map(|noise| Line::new("noise", noise_line(noise))).collect();
+    lines.push(Line::new(
+        "cost",
+        format!(
+            "a block of both copies took {}, the first one {}; {} blocks",
+            span(calibration.block_s),
+            span(calibration.first_block_s),
+            calibration.blocks
+        ),
+    ));
+    let steal = calibration.steal;
+    lines.push(Line::new(
+        "CPU steal",
+        format!(
+            "other virtual machines took {} of the CPU time of slices, {} of the worst one",
+            share(steal.mean_share),
+            share(steal.max_share)
+        ),
+    ));
+    lines
 }
 
 fn noise_line(noise: &Noise) -> String {
@@ -161,29 +216,11 @@ fn noise_line(noise: &Noise) -> String {
     spread.extend(noise.processes_sd.map(|sd| format!("{} between processes", share(sd))));
     spread.extend(noise.slices_sd.map(|sd| format!("{} between slices of one", share(sd))));
     let lags = [("blocks", noise.blocks_lag1), ("slices", noise.slices_lag1)];
-    let lags = lags.iter().filter_map(|(of, lag)| Some(format!("{of} {:+.2}", (*lag)?)));
+    let lags = lags.iter().filter_map(|(of, lag)| Some(format!("{of} {}", signed((*lag)? * 100.0, 0))));
     let lags: Vec<String> = lags.collect();
     let lags = match lags.is_empty() {
         true => String::new(),
-        false => format!("; neighbours correlate: {}", lags.join(", ")).replace('-', "−"),
+        false => format!("; neighbours correlate: {}", lags.join(", ")),
     };
-    format!("{}: σ {}{lags}", metric_name(noise.metric), spread.join(", "))
-}
-
-fn cost_line(calibration: &Calibration) -> String {
-    format!(
-        "a block of both copies took {}, the first one {}; {} blocks",
-        seconds(calibration.block_s),
-        seconds(calibration.first_block_s),
-        calibration.blocks
-    )
-}
-
-fn steal_line(calibration: &Calibration) -> String {
-    let steal = calibration.steal;
-    format!(
-        "other virtual machines took {} of the CPU time of slices, {} of the worst one",
-        share(steal.mean_share),
-        share(steal.max_share)
-    )
+    format!("{}: σ {}{lags}", noise.metric.row().title, spread.join(", "))
 }

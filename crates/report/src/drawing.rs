@@ -1,23 +1,48 @@
-//! What every text for a terminal is drawn with: styles, margins, wrapped lines, findings.
+//! What every text for a terminal is drawn with: styles, margins, wrapped lines.
 //!
 //! Must not: know what is said.
 
 use analysis::Grade;
 use anstyle::{AnsiColor, Style};
-use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
+
+use crate::document::{Remark, Tone};
 
 pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const FAINT: Style = Style::new().dimmed();
-/// One line below the headings is all the frame a table needs.
-pub(crate) const RULE: LineStyle = LineStyle::none().fill('─').junction('─');
-/// Columns of the names before lines of the method.
-const MARGIN: usize = 11;
+/// Columns of names before lines.
+pub(crate) const NAMES: usize = 9;
+
+impl Tone {
+    /// How it looks on a terminal.
+    pub(crate) fn style(self) -> Style {
+        match self {
+            Tone::Good => AnsiColor::Green.on_default().bold(),
+            Tone::Bad => AnsiColor::Red.on_default().bold(),
+            Tone::Same => AnsiColor::Cyan.on_default().bold(),
+            Tone::Doubtful => AnsiColor::Yellow.on_default().bold(),
+            Tone::Notable => AnsiColor::Magenta.on_default().bold(),
+            Tone::Plain => Style::new(),
+            Tone::Strong => BOLD,
+            Tone::Faint => FAINT,
+        }
+    }
+}
+
+/// A text in a style; nothing in none.
+pub(crate) fn styled(style: Style, text: &str) -> String {
+    format!("{style}{text}{style:#}")
+}
 
 /// A line with its name in the margin.
 pub(crate) fn named(style: Style, name: &str, line: &str, width: usize) -> String {
-    let margin = " ".repeat(MARGIN);
+    in_margin((style, name, NAMES), line, width)
+}
+
+/// The same with so many columns for names.
+pub(crate) fn in_margin((style, name, names): (Style, &str, usize), line: &str, width: usize) -> String {
+    let margin = " ".repeat(names + 2);
     let wrapped = wrapped(line, &margin, &margin, width);
-    format!("{style}{name:>9}{style:#}  {}", wrapped.trim_start())
+    format!("{style}{name:>names$}{style:#}  {}", wrapped.trim_start())
 }
 
 pub(crate) fn wrapped(text: &str, first: &str, rest: &str, width: usize) -> String {
@@ -26,41 +51,28 @@ pub(crate) fn wrapped(text: &str, first: &str, rest: &str, width: usize) -> Stri
     textwrap::fill(text, options.break_words(false)) + "\n"
 }
 
-/// A finding: its evidence with its grade and number, and below it what to do.
-pub(crate) fn remark(of: Grade, number: Option<&str>, evidence: &str, remedy: &str, width: usize) -> String {
-    let (style, name) = grade(of);
-    let head = number.map_or_else(|| name.to_owned(), |number| format!("{name} {number}"));
+/// A finding: what was found with its grade and number, where, and what to do.
+pub(crate) fn finding(remark: &Remark, width: usize) -> String {
+    let style = Tone::from(remark.grade).style();
+    let head = remark.head();
     // The grade is inside what is wrapped, so that it counts; its colour is put on afterwards.
-    let evidence = wrapped(&format!("{head}: {evidence}"), "", "  ", width);
-    let evidence = evidence.replacen(&head, &format!("{style}{head}{style:#}"), 1);
-    format!("{evidence}{FAINT}{}{FAINT:#}", wrapped(remedy, "  ", "  ", width))
+    let statement = wrapped(&format!("{head}: {}", remark.statement), "", "  ", width);
+    let mut out = statement.replacen(&head, &styled(style, &head), 1);
+    out.extend(remark.cases.iter().map(|case| wrapped(case, "  ", "    ", width)));
+    if !remark.remedy.is_empty() {
+        out += &styled(FAINT, &wrapped(&remark.remedy, "  ", "  ", width));
+    }
+    out
 }
 
-/// The line below findings that says where they are explained; nothing where there are none.
-pub(crate) fn explained(command: Option<&str>, width: usize) -> String {
-    let Some(command) = command else { return String::new() };
-    let line = wrapped(&format!("why, and what else may be done: {command}"), "  ", "    ", width);
-    format!("{FAINT}{line}{FAINT:#}")
-}
-
-/// A table whose first `names` columns are text; the others are figures.
-pub fn table<'a>(columns: &[String], rows: impl Iterator<Item = &'a Vec<String>>, names: usize) -> String {
-    let mut table = Table::new();
-    table.load_style(TableStyle::new().header_separator(RULE)).set_header(columns);
-    for row in rows {
-        table.add_row(row);
-    }
-    for column in table.column_iter_mut().skip(names) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table.to_string()
-}
-
-pub(crate) fn grade(grade: Grade) -> (Style, &'static str) {
-    match grade {
-        Grade::Void => (AnsiColor::Red.on_default().bold(), "void"),
-        Grade::Warning => (AnsiColor::Yellow.on_default().bold(), "warning"),
-        Grade::Note => (FAINT, "note"),
-        Grade::Fine => (AnsiColor::Green.on_default(), "fine"),
-    }
+/// The same of its parts.
+pub(crate) fn remark(of: Grade, mark: Option<&str>, evidence: &str, remedy: &str, width: usize) -> String {
+    let remark = Remark {
+        grade: of,
+        mark: mark.map(str::to_owned),
+        statement: evidence.to_owned(),
+        cases: Vec::new(),
+        remedy: remedy.to_owned(),
+    };
+    finding(&remark, width)
 }

@@ -1,21 +1,18 @@
-//! A gate as people read it, as JSON, and as what GitHub's runner understands. Pure; what is kept or broken `audit` has judged.
+//! A gate as people read it, as JSON, and as what GitHub's runner understands. Pure; which limits pass `analysis` has judged.
 
 use analysis::{Gate, Judgement, Measured, Ruling, Unfit};
-use anstyle::{AnsiColor, Style};
-use model::Unit;
+use model::quantity::{Quantity, Unit, count, interval, small_share};
 use plan::{Bound, Figure};
 use record::Record;
 use serde_json::{Value, json};
 
-use crate::drawing::{BOLD, FAINT, named, table, wrapped};
-use crate::figure::{count, interval, small_share};
-use crate::markdown::escaped;
+use crate::document::{Answer, Block, Cell, Column, Document, Fit, Line, Table, Tone, Verdict};
+use crate::form::Report;
 
 mod github;
 
 /// Version of the JSON form; fields may be added within a version, never renamed or removed.
 const VERSION: u32 = 1;
-const HEADS: [&str; 5] = ["limit", "of", "", "measured", "interval"];
 /// Reasons of single limits that are told below the table.
 const REASONS_MAX: usize = 10;
 
@@ -26,69 +23,51 @@ pub struct Gated<'a> {
     pub record: &'a Record,
     /// What its limits came to.
     pub gate: &'a Gate,
-    /// Whether limits that are open are let pass.
+    /// Whether limits that are inconclusive are let pass.
     pub allow_open: bool,
 }
 
-impl Gated<'_> {
-    /// All of it, in lines of at most `width` columns where that can be.
-    pub fn text(&self, width: usize) -> String {
-        let mut out = format!("{BOLD}Gate{BOLD:#}\n\n");
-        if !self.gate.judgements.is_empty() {
-            let rows: Vec<Vec<String>> =
-                self.gate.judgements.iter().map(|judgement| row(judgement).into()).collect();
-            out += &format!("{}\n\n", table(&HEADS.map(str::to_owned), rows.iter(), 3));
-        }
-        for reason in self.reasons() {
-            out += &wrapped(&reason, "", "  ", width);
-        }
-        let (word, rest) = self.conclusion();
-        let line = wrapped(&format!("{}: {rest}", word.to_uppercase()), "", "  ", width);
-        let style = self.style();
-        out += &line.replacen(&word.to_uppercase(), &format!("{style}{}{style:#}", word.to_uppercase()), 1);
-        out.push('\n');
-        out + &named(FAINT, "measured", &self.place(), width)
-            + &named(FAINT, "record", &self.record.directory.display().to_string(), width)
+impl Report for Gated<'_> {
+    fn document(&self) -> Document {
+        let ruling = self.gate.ruling();
+        let word = ruling.map_or("not judged", word_of);
+        let verdict =
+            Verdict { tone: ruling.map_or(Tone::Bad, tone), word: word.to_owned(), detail: String::new() };
+        let columns = vec![
+            Column::text("limit", Fit::Whole),
+            Column::text("of", Fit::Wrapped),
+            Column::text("", Fit::Whole),
+            Column::figure("measured"),
+            Column::figure("interval"),
+        ];
+        let mut table = Table::new("", columns);
+        self.gate.judgements.iter().for_each(|judgement| table.push(row(judgement)));
+        let reasons = self.reasons().into_iter().map(|reason| Block::Paragraph(Tone::Plain, reason));
+        let answer = Answer { subject: self.conclusion(), verdicts: vec![verdict], notes: Vec::new() };
+        let place = vec![
+            Line::new("measured", self.place()),
+            Line::new("record", self.record.directory.display().to_string()),
+        ];
+        let blocks = [Block::Answers(vec![answer]), Block::Table(table)].into_iter().chain(reasons);
+        let blocks = blocks.chain([Block::Lines(place)]).filter(|block| !block.is_empty());
+        Document { title: format!("Gate: {word}"), headline: None, blocks: blocks.collect() }
     }
 
-    /// The same for a pull request, to stand below a report.
-    pub fn markdown(&self) -> String {
-        let (word, rest) = self.conclusion();
-        let mut out = format!("### Gate: {word}\n\n");
-        if !self.gate.judgements.is_empty() {
-            out += "| limit | of | | measured | interval |\n|---|---|---|--:|--:|\n";
-            for judgement in &self.gate.judgements {
-                let mut cells = row(judgement).map(|cell| escaped(&cell));
-                if judgement.ruling != Ruling::Kept {
-                    cells[2] = format!("**{}**", cells[2]);
-                }
-                out += &format!("| {} |\n", cells.join(" | "));
-            }
-            out.push('\n');
-        }
-        for reason in self.reasons() {
-            out += &format!("- {}\n", escaped(&reason));
-        }
-        if !self.reasons().is_empty() {
-            out.push('\n');
-        }
-        out + &format!("{}. Measured {}.\n", escaped(&capitalised(&rest)), escaped(&self.place()))
-    }
-
-    /// The same for programs.
-    pub fn json(&self) -> Value {
+    fn data(&self) -> Value {
         let unfit = self.gate.unfit.as_ref();
         json!({
             "gate_version": VERSION,
             "record": self.record.directory.display().to_string(),
-            "outcome": self.outcome(),
+            "outcome": self.gate.ruling().map_or_else(|| json!("not_judged"), |ruling| json!(ruling)),
             "passes": self.passes(),
             "allow_open": self.allow_open,
             "not_judged": unfit.map(|(unfit, reason)| json!({ "because": unfit, "reason": reason })),
             "limits": self.gate.judgements.iter().map(judgement_json).collect::<Vec<_>>(),
         })
     }
+}
 
+impl Gated<'_> {
     /// Whether the change may go in.
     pub fn passes(&self) -> bool {
         match self.gate.ruling() {
@@ -98,45 +77,40 @@ impl Gated<'_> {
         }
     }
 
-    fn outcome(&self) -> &'static str {
-        self.gate.ruling().map_or("not_judged", word_of)
-    }
-
-    fn style(&self) -> Style {
-        self.gate.ruling().map_or(AnsiColor::Red.on_default().bold(), look)
-    }
-
-    /// The word for all of it, and the sentence behind it.
-    fn conclusion(&self) -> (&'static str, String) {
+    /// The sentence behind the word for all of it.
+    fn conclusion(&self) -> String {
         if let Some((unfit, reason)) = &self.gate.unfit {
-            let what = match unfit {
-                Unfit::Void => "",
+            return match unfit {
+                Unfit::Void => reason.clone(),
                 Unfit::Unfinished | Unfit::Interrupted => {
-                    "no limit is held against a run that did not end by its rule: "
+                    format!("no limit is judged by a run that did not end by its rule: {reason}")
                 }
-                Unfit::Failed => "no limit is held against a run that failed: ",
+                Unfit::Failed => format!("no limit is judged by a run that failed: {reason}"),
             };
-            return ("not judged", format!("{what}{reason}"));
         }
         let of = |ruling| self.gate.judgements.iter().filter(|judgement| judgement.ruling == ruling).count();
-        let (kept, open, broken) = (of(Ruling::Kept), of(Ruling::Open), of(Ruling::Broken));
-        let all = kept + open + broken;
-        let rest = match self.gate.ruling() {
-            Some(Ruling::Broken) if open > 0 => {
-                format!("{}, and {} open", are(broken, all, "broken"), is_or_are(open))
+        let (passing, inconclusive, failing) = (of(Ruling::Kept), of(Ruling::Open), of(Ruling::Broken));
+        let all = passing + inconclusive + failing;
+        let some = |some: usize, one: &str, many: &str| {
+            let noun = if all == 1 { "limit" } else { "limits" };
+            format!("{some} of {all} {noun} {}", if some == 1 { one } else { many })
+        };
+        match self.gate.ruling() {
+            Some(Ruling::Broken) if inconclusive > 0 => {
+                format!("{}, {inconclusive} inconclusive", some(failing, "fails", "fail"))
             }
-            Some(Ruling::Broken) => are(broken, all, "broken"),
+            Some(Ruling::Broken) => some(failing, "fails", "fail"),
             Some(Ruling::Open) => {
                 let passing = if self.allow_open { "; let pass by --allow-open" } else { "" };
-                format!("{}, none broken{}{passing}", are(open, all, "open"), self.advice())
+                let told = some(inconclusive, "is inconclusive", "are inconclusive");
+                format!("{told}, none fails{}{passing}", self.advice())
             }
-            _ if all == 1 => "the limit is kept".to_owned(),
-            _ => format!("all {all} limits are kept"),
-        };
-        (self.gate.ruling().map_or("not judged", word_of), rest)
+            Some(Ruling::Kept) | None if all == 1 => "the limit passes".to_owned(),
+            Some(Ruling::Kept) | None => format!("all {all} limits pass"),
+        }
     }
 
-    /// What would decide open limits.
+    /// What would decide inconclusive limits.
     fn advice(&self) -> String {
         let open = || self.gate.judgements.iter().filter(|judgement| judgement.ruling == Ruling::Open);
         let needed: Option<Vec<u32>> = open().map(|judgement| judgement.blocks_needed).collect();
@@ -154,18 +128,14 @@ impl Gated<'_> {
     fn reasons(&self) -> Vec<String> {
         let told = |judgement: &Judgement| {
             let reason = judgement.reason.as_ref()?;
-            Some(format!(
-                "{}, {}: {}, because {reason}",
-                judgement.limit,
-                judgement.name,
-                word_of(judgement.ruling)
-            ))
+            let Judgement { limit, name, ruling, .. } = judgement;
+            Some(format!("{limit}, {name}: {}, because {reason}", word_of(*ruling)))
         };
         let mut reasons: Vec<String> = self.gate.judgements.iter().filter_map(told).collect();
         let more = reasons.len().saturating_sub(REASONS_MAX);
         reasons.truncate(REASONS_MAX);
         if more > 0 {
-            reasons.push(format!("and {more} more of this kind; JSON has them"));
+            reasons.push(format!("and {more} more of this kind; see the JSON"));
         }
         reasons
     }
@@ -177,55 +147,52 @@ impl Gated<'_> {
     }
 }
 
-/// "2 of 5 limits are broken".
-fn are(some: usize, all: usize, what: &str) -> String {
-    let noun = if all == 1 { "limit" } else { "limits" };
-    format!("{some} of {all} {noun} {} {what}", if some == 1 { "is" } else { "are" })
-}
-
-fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
-}
-
-fn is_or_are(some: usize) -> String {
-    if some == 1 { "1 is".to_owned() } else { format!("{some} are") }
-}
-
+/// What a limit came to, in a word.
 pub(crate) fn word_of(ruling: Ruling) -> &'static str {
     match ruling {
-        Ruling::Kept => "kept",
-        Ruling::Open => "open",
-        Ruling::Broken => "broken",
+        Ruling::Kept => "pass",
+        Ruling::Open => "inconclusive",
+        Ruling::Broken => "fail",
     }
 }
 
-fn look(ruling: Ruling) -> Style {
+fn tone(ruling: Ruling) -> Tone {
     match ruling {
-        Ruling::Kept => AnsiColor::Green,
-        Ruling::Open => AnsiColor::Yellow,
-        Ruling::Broken => AnsiColor::Red,
+        Ruling::Kept => Tone::Good,
+        Ruling::Open => Tone::Doubtful,
+        Ruling::Broken => Tone::Bad,
     }
-    .on_default()
-    .bold()
 }
 
-fn row(judgement: &Judgement) -> [String; 5] {
-    let dash = || "–".to_owned();
-    let (value, ends) =
-        judgement.measured.map_or_else(|| (dash(), dash()), |found| figures(judgement, &found));
-    [judgement.limit.to_string(), judgement.name.clone(), word_of(judgement.ruling).to_owned(), value, ends]
+fn row(judgement: &Judgement) -> Vec<Cell> {
+    let (value, ends) = judgement.measured.map(|found| figures(judgement, &found)).unzip();
+    vec![
+        Cell::Text(judgement.limit.to_string()),
+        Cell::text(&judgement.name),
+        Cell::Word(tone(judgement.ruling), word_of(judgement.ruling).to_owned()),
+        Cell::optional(value),
+        Cell::optional(ends),
+    ]
 }
 
-/// The value and its interval in the words of the limit's figure.
+/// What a limit's figure is counted in.
+fn unit(judgement: &Judgement) -> Unit {
+    match (judgement.limit.bound, judgement.limit.figure) {
+        (Bound::Change(_), _) => Unit::Ratio,
+        (_, Figure::Failed) => Unit::Share,
+        (_, Figure::Metric(metric)) => metric.unit(),
+    }
+}
+
+/// The value and its interval in the unit of the limit's figure.
 fn figures(judgement: &Judgement, measured: &Measured) -> (String, String) {
-    let limit = &judgement.limit;
-    if let (Bound::Change(_), Some(high)) = (limit.bound, measured.high) {
+    let unit = unit(judgement);
+    if let (Unit::Ratio, Some(high)) = (unit, measured.high) {
         return interval(measured.value, measured.low, high);
     }
-    let figure = |value: f64| match limit.figure {
-        Figure::Failed => small_share(value),
-        Figure::Metric(metric) => metric.unit().text(value),
+    let figure = |value: f64| match unit {
+        Unit::Share => small_share(value),
+        unit => Quantity { value, unit }.to_string(),
     };
     match measured.high {
         Some(high) => (figure(measured.value), format!("{} to {}", figure(measured.low), figure(high))),
@@ -235,20 +202,12 @@ fn figures(judgement: &Judgement, measured: &Measured) -> (String, String) {
 
 fn judgement_json(judgement: &Judgement) -> Value {
     let limit = &judgement.limit;
-    let unit = match (limit.bound, limit.figure.unit()) {
-        (Bound::Change(_), _) | (Bound::Amount(..), Unit::Ratio) => "ratio",
-        (Bound::Amount(..), Unit::PerS) => "per_s",
-        (Bound::Amount(..), Unit::Us) => "us",
-        (Bound::Amount(..), Unit::Bytes) => "bytes",
-        (Bound::Amount(..), Unit::Share) => "share",
-        (Bound::Amount(..), Unit::Count | Unit::Number) => "count",
-    };
     json!({
         "limit": limit.to_string(),
         "figure": limit.figure.name(),
         "relation": if limit.figure.wants_more() { ">" } else { "<" },
         "bound": limit.bound.value(),
-        "unit": unit,
+        "unit": unit(judgement),
         "subject": judgement.subject_word(),
         "name": judgement.name,
         "line": judgement.line,

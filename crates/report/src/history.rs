@@ -4,13 +4,9 @@
 
 use analysis::Essentials;
 
-mod drawn;
-mod grid;
 mod list;
 mod short;
-mod table;
 mod trend;
-mod words;
 
 pub use list::List;
 pub use short::Short;
@@ -32,4 +28,10 @@ pub struct Listed<'a> {
     pub running: bool,
     /// The letters of its machine among those of all records; `None` where it cannot be read.
     pub machine: Option<String>,
+}
+
+/// `2026-11-21 14:50` of `2026-11-21T14:50:57Z`.
+fn minute(created: &str) -> String {
+    let shown: String = created.chars().take(16).collect();
+    shown.replacen('T', " ", 1)
 }

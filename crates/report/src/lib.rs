@@ -1,22 +1,23 @@
 //! What people see of a record: text for a terminal, Markdown, JSON, CSV, a page, the verdict plot, flame graphs. Pure.
 //!
-//! Every form of a report is drawn from one [`Sheet`], so that none can say what another does not. Nothing is
-//! concluded here; that is `audit`'s work.
+//! Whatever is reported makes one [`Document`] of typed blocks, in which each word is chosen once; [`FORMS`] draw it and know nothing of
+//! what it says. Nothing is concluded here; that is the work of `analysis`.
 
 mod across;
-mod audited;
+mod axis;
 mod calibration;
+mod csv;
+mod document;
 mod drawing;
-mod figure;
+mod experiment;
+mod foreign;
+mod form;
 mod gate;
 mod html;
-mod json;
 mod markdown;
 mod names;
-mod sheet;
 mod shell;
-mod spreadsheet;
-mod surveyed;
+mod survey;
 mod text;
 
 pub mod flame;
@@ -26,18 +27,18 @@ pub mod plot;
 pub mod validity;
 pub mod why;
 
+pub use self::csv::{Field, Figures, csv};
+pub use self::foreign::Audited;
 pub use across::Compared;
-pub use audited::Audited;
 pub use calibration::Calibrated;
-pub use drawing::table;
-pub use figure::{bytes, change, change_alone, count, factor, rate, seconds, share};
+pub use document::{Answer, Block, Cell, Column, Document, Fit, Line, Remark, Row, Table, Tone, Verdict};
+pub use experiment::answer::so_far;
+pub use experiment::{Measured, REPORT_PAGE, schema};
+pub use form::{CSV, FORMS, Form, HTML, JSON, Look, MARKDOWN, PNG, Report, SVG, TEXT, render};
 pub use gate::Gated;
-pub use json::{json, schema};
 pub use markdown::markdown;
-pub use model::quantity::micros;
-pub use page::{page, page_data};
-pub use sheet::{Answer, EffectLine, Effects, Judged, Part, REPORT_PAGE, Remark, Row, Sheet, metric_name};
+pub use model::quantity::{bytes, change, change_alone, count, factor, micros, rate, share, span as seconds};
 pub use shell::shell_line;
-pub use spreadsheet::csv;
-pub use surveyed::Surveyed;
-pub use text::{so_far, text};
+pub use survey::Surveyed;
+pub use text::table::plain as table;
+pub use text::text;

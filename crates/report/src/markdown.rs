@@ -1,126 +1,201 @@
-//! A sheet as Markdown that fits a pull request comment: the answer in the first line, then the figures, then what qualifies them,
-//! and folded away how it was measured.
+//! A document as Markdown that fits a pull request comment: the answer in the first line, and folded away what most readers skip.
+//! Where it is too long lines are left out, from the end, and each place says how many.
+//!
+//! Texts are made harmless: no markup, no link, no formula, and nobody is called by them. Must not: know what is said.
 
-use analysis::{Assumption, Grade, Standing};
-
+use crate::document::{Answer, Block, Document, Fit, Line, Remark, Row, Table, Tone, Verdict};
 use crate::names::cut;
-use crate::sheet::{Answer, Effects, Part, Remark, Row, Sheet};
-use crate::why::Why;
 
-mod headline;
-mod room;
-
-use room::Section;
-
-/// Characters of one text that are shown: names and answers of services may have any number.
+/// Characters of one text that are shown: names and responses of services may have any number.
 const TEXT_MAX: usize = 1_000;
+/// Characters that GitHub takes in a comment.
+const CHARACTERS_MAX: usize = 65_536;
+/// Kept for a section's word on what was left out of it.
+const NOTE_MAX: usize = 120;
+/// Lines that a section keeps as long as others have more.
+const LINES_KEPT: usize = 25;
 
-/// The whole report, of no more characters than a comment on GitHub may have.
-pub fn markdown(sheet: &Sheet) -> String {
-    let title = format!("{}\n\n{}\n", headline::headline(&sheet.answers), escaped(&sheet.title));
-    let mut sections = vec![Section::whole(title)];
-    let alone = sheet.answers.len() == 1;
-    let answers = sheet.answers.iter().filter_map(|answer| answer_text(answer, alone));
-    sections.push(Section::lines("\n", answers, "").called("comparisons", 6));
-    sections.push(table("", &sheet.columns, &sheet.rows, 1).called("variants", 5));
-    sections.push(Section::lines("", findings(sheet), "").called("findings", 7));
-    sections.extend(sheet.effects.as_ref().map(|effects| effects_text(effects).called("effects", 4)));
-    sections.extend(sheet.parts.iter().map(|part| part_text(part).called("lines", 3)));
-    let why = sheet.why.as_ref().map(Why::markdown);
-    sections.push(Section::lines("", why.into_iter(), "").called("sections on where the time goes", 2));
-    sections.push(folded(sheet).called("lines", 1));
-    let record = sheet.place.iter().find(|(name, _)| name == "record").map(|(_, path)| escaped(path));
-    room::fit(sections, &record.unwrap_or_default())
+/// A part of the text, whose last lines may be left out.
+#[derive(Debug, Default)]
+struct Section {
+    opening: String,
+    lines: Vec<String>,
+    closing: String,
+    /// Lines that were left out.
+    gone: usize,
 }
 
-/// A comparison below the first line; nothing where it is alone and that line has said it all.
-fn answer_text(answer: &Answer, alone: bool) -> Option<String> {
-    if let ([one], [], true) = (answer.judged.as_slice(), answer.also.as_slice(), alone)
-        && one.estimate.as_ref() == Some(&one.detail)
-    {
-        return None;
+impl Section {
+    fn whole(text: String) -> Section {
+        Section { opening: text, ..Section::default() }
     }
-    let comparison = escaped(&answer.comparison);
-    let mut out = match answer.judged.as_slice() {
-        [one] => format!("- **{}**: {comparison}: {}", one.verdict, escaped(&one.detail)),
-        several => {
-            let lines =
-                several.iter().map(|one| format!("<br>**{}**: {}", one.verdict, escaped(&one.detail)));
-            format!("- {comparison}:{}", lines.collect::<String>())
+
+    fn lines(opening: impl Into<String>, lines: impl Iterator<Item = String>) -> Section {
+        Section { opening: opening.into(), lines: lines.collect(), ..Section::default() }
+    }
+
+    fn length(&self) -> usize {
+        let lines: usize = self.lines.iter().map(|line| length(line)).sum();
+        let note = if self.gone > 0 { NOTE_MAX } else { 0 };
+        length(&self.opening) + lines + note + length(&self.closing)
+    }
+
+    /// Leaves out its last lines until so many characters are gone, or only so many lines are left.
+    fn shorten(&mut self, over: usize, keep: usize) {
+        let mut room = over + NOTE_MAX;
+        while room > 0 && self.lines.len() > keep {
+            room = room.saturating_sub(self.lines.pop().map_or(0, |line| length(&line)));
+            self.gone += 1;
+        }
+    }
+
+    fn written(&self) -> String {
+        let note = match self.gone {
+            0 => String::new(),
+            gone => format!("\n… and {gone} more that a comment has no room for; `--format text` has all\n"),
+        };
+        format!("{}{}{note}{}", self.opening, self.lines.concat(), self.closing)
+    }
+}
+
+/// The whole document, of no more characters than a comment on GitHub may have.
+pub fn markdown(document: &Document) -> String {
+    let title = escaped(&document.title);
+    let title = match &document.headline {
+        Some(headline) => format!("### {}\n\n{title}\n", escaped(headline)),
+        None => format!("### {title}\n"),
+    };
+    let mut sections = vec![Section::whole(title)];
+    document.blocks.iter().for_each(|block| put(block, &mut sections));
+    fit(sections)
+}
+
+/// A block as one section or several.
+fn put(block: &Block, sections: &mut Vec<Section>) {
+    let section = match block {
+        Block::Heading(_, text) => Section::whole(format!("\n#### {}\n", escaped(text))),
+        Block::Paragraph(_, text) => Section::whole(format!("\n{}\n", escaped(text))),
+        Block::Answers(answers) => Section::lines("\n", answers.iter().map(answer)),
+        Block::Table(table) => self::table(table),
+        Block::Findings(all, command) => {
+            let command = command.iter().map(|command| {
+                // Numbers of checks alone: nothing in it is from outside.
+                format!("\nWhy, and what else may be done: `{command}`\n")
+            });
+            Section::lines("", all.iter().map(finding).chain(command))
+        }
+        Block::Lines(lines) => Section::lines("\n", lines.iter().map(line)),
+        // Who reads a pull request did not run it.
+        Block::Steps(_) => return,
+        Block::Folded(summary, blocks) => {
+            sections.push(Section::whole(format!("\n<details><summary>{}</summary>\n", escaped(summary))));
+            blocks.iter().for_each(|block| put(block, sections));
+            Section::whole("\n</details>\n".to_owned())
         }
     };
-    out.extend(answer.also.iter().map(|also| format!("<br>also {}, not judged", escaped(also))));
-    Some(out + "\n")
+    sections.push(section);
 }
 
-fn findings(sheet: &Sheet) -> impl Iterator<Item = String> {
-    let explained = sheet.explained_by.iter().map(|command| {
-        // Numbers of checks alone: nothing in it is from outside.
-        format!("\nWhy, and what else may be done: `{command}`\n")
+fn answer(answer: &Answer) -> String {
+    let subject = escaped(&answer.subject);
+    let verdict = |one: &Verdict| {
+        let detail =
+            if one.detail.is_empty() { String::new() } else { format!(": {}", escaped(&one.detail)) };
+        (format!("**{}**", escaped(&one.word)), detail)
+    };
+    let mut out = match answer.verdicts.as_slice() {
+        [one] => {
+            let (word, detail) = verdict(one);
+            format!("- {word}: {subject}{detail}")
+        }
+        several => {
+            let lines = several.iter().map(verdict).map(|(word, detail)| format!("<br>{word}{detail}"));
+            format!("- {subject}:{}", lines.collect::<String>())
+        }
+    };
+    out.extend(answer.notes.iter().map(|note| format!("<br>{}", escaped(note))));
+    out + "\n"
+}
+
+fn finding(remark: &Remark) -> String {
+    let head = capitalised(&escaped(&remark.head()));
+    let mut out = format!("\n> **{head}**: {}.", escaped(&remark.statement));
+    out.extend(remark.cases.iter().map(|case| format!("<br>{}", escaped(case))));
+    if !remark.remedy.is_empty() {
+        out += &format!(" {}", escaped(&remark.remedy));
+    }
+    out + "\n"
+}
+
+fn line(line: &Line) -> String {
+    let name = escaped(&line.name);
+    let name = if line.tone == Tone::Faint { name } else { format!("**{name}**") };
+    let detail = if line.detail.is_empty() { String::new() } else { format!(": {}", escaped(&line.detail)) };
+    let command = line.command.iter().map(|command| format!("<br>`{}`", command.replace('`', "'")));
+    format!("- {name}: {}{detail}{}\n", escaped(&line.text), command.collect::<String>())
+}
+
+/// A table; drawings are for terminals.
+fn table(table: &Table) -> Section {
+    let shown: Vec<usize> =
+        (0..table.columns.len()).filter(|at| table.columns[*at].fit != Fit::Drawing).collect();
+    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+    let headings = shown.iter().map(|at| escaped(&table.columns[*at].heading)).collect();
+    let rule = shown.iter().map(|at| match table.columns[*at].fit {
+        Fit::Figure => "--:|",
+        _ => "---|",
     });
-    sheet.findings.iter().map(finding).chain(explained)
-}
-
-fn finding(finding: &Remark) -> String {
-    let grade = match finding.grade {
-        Grade::Void => "Void",
-        Grade::Warning => "Warning",
-        Grade::Note => "Note",
-        Grade::Fine => "Fine",
+    let heading = match table.heading.as_str() {
+        "" => String::new(),
+        heading => format!("\n{}:\n", escaped(heading)),
     };
-    let number = finding.number.map(|number| format!(" {number}")).unwrap_or_default();
-    let (evidence, remedy) = (escaped(&finding.evidence), escaped(&finding.remedy));
-    format!("\n> **{grade}{number}**: {evidence}. {remedy}\n")
+    let mut texts = table.texts().into_iter();
+    let rows = table.rows.iter().map(|row| match row {
+        Row::Note(_, text) => line(vec![escaped(text)]),
+        Row::Cells(cells) => {
+            let texts = texts.next().unwrap_or_default();
+            let cell = |at: &usize| match &cells[*at] {
+                crate::document::Cell::Word(tone, _) if *tone != Tone::Good && *tone != Tone::Plain => {
+                    format!("**{}**", escaped(&texts[*at]))
+                }
+                // An indentation would be lost, and is none of the name.
+                _ => escaped(texts[*at].trim()),
+            };
+            line(shown.iter().map(cell).collect())
+        }
+    });
+    let rows: Vec<String> = rows.collect();
+    let opening = format!("{heading}\n{}|{}\n", line(headings), rule.collect::<String>());
+    Section::lines(opening, rows.into_iter())
 }
 
-fn effects_text(effects: &Effects) -> Section {
-    let line = |line: &crate::sheet::EffectLine| {
-        format!("- **{}**: {}: {}\n", line.verdict, escaped(&line.label), escaped(&line.detail))
-    };
-    let note = effects.note.iter().map(|note| format!("- {}\n", escaped(note)));
-    let heading = format!("\n{}:\n\n", escaped(&effects.heading));
-    Section::lines(&heading, effects.lines.iter().map(line).chain(note), "")
+/// As GitHub counts at worst: a character outside the first plane as two.
+fn length(text: &str) -> usize {
+    text.chars().map(char::len_utf16).sum()
 }
 
-fn part_text(part: &Part) -> Section {
-    table(&format!("\n{}:\n", escaped(&part.heading)), &part.columns, &part.rows, 2)
+/// All sections, the last shortened first: what stands above is needed more. A few lines of everything tell more than all of one.
+fn fit(mut sections: Vec<Section>) -> String {
+    let last_first = || (0..sections.len()).rev();
+    let order: Vec<(usize, usize)> =
+        [LINES_KEPT, 0].iter().flat_map(|keep| last_first().map(|at| (*keep, at))).collect();
+    for (keep, at) in order {
+        let total: usize = sections.iter().map(Section::length).sum();
+        if total <= CHARACTERS_MAX {
+            break;
+        }
+        sections[at].shorten(total - CHARACTERS_MAX, keep);
+    }
+    sections.iter().map(Section::written).collect()
 }
 
-/// A table whose first `names` columns are text; the others are figures.
-fn table(heading: &str, columns: &[String], rows: &[Row], names: usize) -> Section {
-    let line = |cells: &[String]| {
-        let cells: Vec<String> = cells.iter().map(|cell| escaped(cell)).collect();
-        format!("| {} |\n", cells.join(" | "))
-    };
-    let figures = columns.len().saturating_sub(names);
-    let rule = format!("|{}{}\n", "---|".repeat(names), "--:|".repeat(figures));
-    Section::lines(
-        &format!("{heading}\n{}{rule}", line(columns)),
-        rows.iter().map(|row| line(&row.cells)),
-        "",
-    )
+/// With a capital at its begin.
+pub(crate) fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// How it was measured, and what it takes for granted.
-fn folded(sheet: &Sheet) -> Section {
-    let named = |(name, line): &(String, String)| format!("- {name}: {}\n", escaped(line));
-    let assumption = |assumption: &Assumption| {
-        let standing = match assumption.standing {
-            Standing::Doubtful => "**doubtful**",
-            Standing::Unchecked => "unchecked",
-            Standing::Supported => "supported",
-        };
-        let (statement, evidence) = (escaped(&assumption.statement), escaped(&assumption.evidence));
-        format!("- {standing}: {statement}: {evidence}\n")
-    };
-    let lines = sheet.place.iter().map(named).chain(sheet.method.iter().map(named));
-    let lines = lines.chain(sheet.assumptions.iter().map(assumption));
-    let opening = "\n<details><summary>How it was measured, and what it takes for granted</summary>\n\n";
-    Section::lines(opening, lines, "\n</details>\n")
-}
-
-/// Text from an experiment file or a service's answer, made harmless in Markdown and the HTML inside it: no markup, no link, no
-/// formula, and nobody is called by it.
+/// Text from an experiment file or a service's response, made harmless in Markdown and the HTML inside it.
 pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut before = ' ';

@@ -26,7 +26,8 @@ pub(crate) fn line(text: &str) -> String {
     text.chars().map(one).collect()
 }
 
-fn harmless(c: char) -> char {
+/// A character that does not mislead, in its place.
+pub(crate) fn harmless(c: char) -> char {
     let misleads = c.is_control()
         || matches!(c, '\u{ad}' | '\u{61c}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' | '\u{180e}')
         || ('\u{200b}'..='\u{200f}').contains(&c)

@@ -4,9 +4,7 @@
 //! Here that value is filled and the page put together. Names come from experiment files and from services, and may be anything: none may
 //! become markup, style or script. Nothing is concluded here.
 
-mod answer;
 mod bounds;
-mod clause;
 mod command;
 mod latency;
 mod model;
@@ -18,26 +16,21 @@ mod verdict;
 pub use model::*;
 pub use variants::FLAME_PAGE;
 
-use analysis::Conclusion;
-use explain::Explanation;
+use ::model::quantity::count;
 use record::Record;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-use crate::figure::count;
+use crate::document;
+use crate::experiment::{Measured, headline, standing_word, state, tables};
 use crate::html::{elements, filled, in_script, markup, source_of};
 use crate::names;
-use crate::sheet::Sheet;
+use crate::why::Why;
 
 /// Built from `web/`, and kept here so that the binary can be built without Node.js.
 const TEMPLATE: &str = include_str!("page/page.html");
 
-/// The report of a record as a page, with what its captures explain.
-pub fn page(record: &Record, conclusion: &Conclusion, explanation: Option<&Explanation>) -> String {
-    page_of(&page_data(record, conclusion, explanation))
-}
-
-/// The page of a value that is filled already.
+/// The page of a value.
 pub fn page_of(data: &PageData) -> String {
     let text = embedded(data);
     let title = markup(&names::shown(&data.title));
@@ -67,68 +60,80 @@ fn policy() -> String {
     )
 }
 
-/// The value as JSON that can stand inside a script element. Characters that turn the direction of what follows, and controls, are shown as
-/// replacement characters: with them a name could look like another.
+/// The value as JSON that can stand inside a script element, in which no name can look like another.
 fn embedded(data: &PageData) -> String {
-    let misleads = |c: char| matches!(c, '\u{7f}'..='\u{9f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
     // Plain structs with finite numbers cannot fail to become JSON.
-    let json = serde_json::to_string(data).unwrap_or_else(|_| "null".to_owned());
-    let json: String = json.chars().map(|c| if misleads(c) { '\u{fffd}' } else { c }).collect();
-    in_script(&json)
+    let mut value = serde_json::to_value(data).unwrap_or(Value::Null);
+    clean(&mut value);
+    in_script(&value.to_string())
 }
 
-/// All that a page shows, from the record, its conclusion, and what its captures explain.
-pub fn page_data(record: &Record, conclusion: &Conclusion, explanation: Option<&Explanation>) -> PageData {
-    let sheet = Sheet::new(record, conclusion);
-    let sheet = match explanation {
-        Some(explanation) => sheet.explained(record, explanation),
-        None => sheet,
-    };
+/// Shows characters that mislead as replacement characters; lines stay lines.
+fn clean(value: &mut Value) {
+    let one = |c: char| if matches!(c, '\n' | '\t') { c } else { names::harmless(c) };
+    match value {
+        Value::String(text) if text.chars().any(|c| one(c) != c) => *text = text.chars().map(one).collect(),
+        Value::Array(all) => all.iter_mut().for_each(clean),
+        Value::Object(fields) => fields.values_mut().for_each(clean),
+        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// All that a page shows.
+pub(crate) fn data(of: &Measured<'_>) -> PageData {
+    let Measured { record, conclusion, .. } = *of;
     let (header, design) = (&record.header, &record.header.plan.design);
     let series = analysis::series(record);
     let mut left_out = unfinished(record);
-    left_out.extend(undrawn(conclusion));
-    let parts = sheet.parts.iter();
-    PageData {
+    left_out.extend(undrawn(conclusion.variants.len()));
+    let why = of.explanation.map(|explanation| variants::why(&Why::new(explanation)));
+    let data = PageData {
         page_version: PAGE_VERSION,
-        title: sheet.title.clone(),
+        title: of.title().to_owned(),
         experiment: header.plan.name.clone(),
         created: header.created.clone(),
         proofload: header.proofload.clone(),
-        answer: answer::sentence(record, conclusion, &sheet),
-        state: answer::state(record, conclusion),
-        verdicts: verdict::verdicts(conclusion, &sheet, &series, &mut left_out),
+        answer: headline(record, conclusion),
+        state: state(record, conclusion),
+        verdicts: verdict::verdicts(conclusion, design, &series, &mut left_out),
         margin: design.margin,
-        effects: verdict::effects(conclusion, &sheet),
-        findings: verdict::findings(conclusion, &sheet, &mut left_out),
-        explained_by: sheet.explained_by.clone(),
+        effects: verdict::effects(conclusion),
+        findings: verdict::findings(conclusion, &mut left_out),
+        explained_by: of.explained_by(),
         variants: variants::variants(record, conclusion),
-        figures: variants::table("Figures of the variants", &sheet.columns, 1, &sheet.rows),
-        parts: parts.map(|part| variants::table(&part.heading, &part.columns, 2, &part.rows)).collect(),
+        figures: Table {
+            heading: "Figures of the variants".to_owned(),
+            ..(&tables::variants(record, conclusion)).into()
+        },
+        parts: tables::parts(conclusion).iter().map(Into::into).collect(),
         series: series::by_block(&series, &mut left_out),
         latencies: latency::curves(record),
         interactions: series::interactions(record, conclusion, &series),
         time_lines: time_line::time_lines(record, &mut left_out),
         errors: variants::errors(record, conclusion, &mut left_out),
-        why: sheet.why.as_ref().map(variants::why),
-        method: sheet.method.clone(),
-        assumptions: sheet.assumptions.iter().map(assumption).collect(),
-        place: sheet.place.clone(),
-        next: sheet.next.clone(),
+        why: why.map(|why| WhySection { flame_page: of.has_flames.then(|| FLAME_PAGE.to_owned()), ..why }),
+        method: pairs(of.method()),
+        assumptions: of.assumptions().into_iter().map(assumption).collect(),
+        place: pairs(of.place()),
+        next: of.steps(),
         plan: plan_text(record, &mut left_out),
         command: command::given(header),
         repeat: command::again(header),
-        left_out,
-    }
+        left_out: Vec::new(),
+    };
+    PageData { left_out, ..data }
+}
+
+fn pairs(lines: Vec<document::Line>) -> Vec<(String, String)> {
+    lines.into_iter().map(|line| (line.name, line.text)).collect()
 }
 
 fn assumption(of: &analysis::Assumption) -> Assumption {
-    let standing = match of.standing {
-        analysis::Standing::Doubtful => "doubtful",
-        analysis::Standing::Unchecked => "unchecked",
-        analysis::Standing::Supported => "supported",
-    };
-    Assumption { standing: standing.to_owned(), text: of.statement.clone(), evidence: of.evidence.clone() }
+    Assumption {
+        standing: standing_word(of.standing).to_owned(),
+        text: of.statement.clone(),
+        evidence: of.evidence.clone(),
+    }
 }
 
 /// Blocks that broke off: they are in no figure.
@@ -139,8 +144,7 @@ fn unfinished(record: &Record) -> Vec<String> {
 }
 
 /// Variants without curves and time lines.
-fn undrawn(conclusion: &Conclusion) -> Option<String> {
-    let variants = conclusion.variants.len();
+fn undrawn(variants: usize) -> Option<String> {
     (variants > bounds::DRAWN_MAX).then(|| {
         let (drawn, all) = (bounds::DRAWN_MAX, count(variants as u64));
         format!("times and time lines: those of the first {drawn} of {all} variants are drawn")

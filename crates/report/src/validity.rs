@@ -3,87 +3,109 @@
 //!
 //! Must not: explain anything itself, or read more of Markdown than the page uses: headings, paragraphs, lists, links, bold words.
 
-use model::{Check, Subject};
+use analysis::{Check, Finding};
+use model::Subject;
 use serde_json::{Value, json};
 
-use crate::drawing::{BOLD, FAINT, grade, wrapped};
+use crate::document::{Block, Cell, Column, Document, Fit, Line, Table, Tone, grade_word};
+use crate::form::Report;
 
 /// The page as it lies in the repository.
 const PAGE: &str = include_str!("../../../docs/validity.md");
 /// Version of the JSON form; fields may be added within a version, never renamed or removed.
 const VERSION: u32 = 1;
 /// What stands below the list.
-const GRADES: &str = "void: a fault forbids the conclusion, whatever the figures say, and none is printed; warning: it stands, with this \
-                      in mind; note: good to know";
+const GRADES: &str = "invalid: a fault forbids the conclusion, whatever the figures say, and none is printed; warning: it stands, with \
+                      this in mind; note: good to know";
 
 /// The command that explains these findings, each once; `None` where there is none.
-pub(crate) fn explained_by<'a>(numbers: impl Iterator<Item = Option<&'a str>>) -> Option<String> {
+pub(crate) fn explained_by<'a>(findings: impl Iterator<Item = &'a Finding>) -> Option<String> {
     let mut command = "proofload validity".to_owned();
-    let mut told: Vec<&str> = Vec::new();
-    for number in numbers.flatten() {
-        if !told.contains(&number) {
-            told.push(number);
+    let mut told: Vec<Check> = Vec::new();
+    for Finding { check, .. } in findings {
+        if !told.contains(check) {
+            told.push(*check);
             command += " ";
-            command += number;
+            command += check.number();
         }
     }
     (!told.is_empty()).then_some(command)
 }
 
-/// All checks, by subject, in lines of at most `width` columns where that can be.
-pub fn list(width: usize) -> String {
-    let widest = Check::ALL.iter().map(|check| check.name().len()).max().unwrap_or(0);
-    let mut out = String::new();
-    let mut subject: Option<Subject> = None;
+/// Checks: all of them as a list, or some of them explained.
+#[derive(Debug)]
+pub struct Explained<'a> {
+    /// Those that are asked for; empty for the list.
+    pub checks: &'a [Check],
+}
+
+impl Report for Explained<'_> {
+    fn document(&self) -> Document {
+        if self.checks.is_empty() {
+            return list();
+        }
+        let title = |check: Check| format!("{}. {}", check.number(), check.row().title);
+        let heading = |check: Check| Block::Heading(Tone::Strong, title(check));
+        let lines = |check: Check| Block::Lines(lines(section(check).unwrap_or_default()));
+        match self.checks {
+            [one] => Document { title: title(*one), headline: None, blocks: vec![lines(*one)] },
+            several => Document {
+                title: "What these findings mean".to_owned(),
+                headline: None,
+                blocks: several.iter().flat_map(|check| [heading(*check), lines(*check)]).collect(),
+            },
+        }
+    }
+
+    /// Each check with its section in Markdown.
+    fn data(&self) -> Value {
+        let one = |check: &Check| {
+            json!({
+                "number": check.number(),
+                "check": check.name(),
+                "subject": check.row().subject,
+                "grades": check.row().grades,
+                "title": check.row().title,
+                "text": section(*check),
+            })
+        };
+        let checks = if self.checks.is_empty() { Check::ALL } else { self.checks };
+        let checks: Vec<Value> = checks.iter().map(one).collect();
+        json!({ "validity_version": VERSION, "checks": checks })
+    }
+}
+
+/// All checks, by subject.
+fn list() -> Document {
+    let mut tables: Vec<(Subject, Table)> = Vec::new();
     for check in Check::ALL {
         let row = check.row();
-        if subject != Some(row.subject) {
-            let gap = if subject.is_some() { "\n" } else { "" };
-            out += &format!("{gap}{BOLD}{}{BOLD:#}\n", row.subject.heading());
-            subject = Some(row.subject);
+        if tables.last().is_none_or(|(subject, _)| *subject != row.subject) {
+            let names = ["number", "grade", "name"].map(|name| Column::text(name, Fit::Whole));
+            let columns = names.into_iter().chain([Column::text("what it finds", Fit::Wrapped)]);
+            tables.push((row.subject, Table::new(row.subject.heading(), columns.collect())));
         }
-        let (number, name, title) = (check.number(), check.name(), row.title);
-        let line = format!("{number:>4}  {:<15}  {name:<widest$}  {title}", grades(*check));
-        out += &wrapped(&line, "", "      ", width);
+        if let Some((_, table)) = tables.last_mut() {
+            let cells = [check.number(), &grades(*check), check.name(), row.title].map(Cell::text);
+            table.push(cells.into());
+        }
     }
+    let mut blocks: Vec<Block> = tables.into_iter().map(|(_, table)| Block::Table(table)).collect();
     let notes = [GRADES, "one of them explained, by its number or name: proofload validity V8"];
-    let notes: String = notes.iter().map(|note| wrapped(note, "", "  ", width)).collect();
-    format!("{out}\n{FAINT}{notes}{FAINT:#}")
+    blocks.extend(notes.map(|note| Block::Paragraph(Tone::Faint, note.to_owned())));
+    Document { title: "Checks of validity".to_owned(), headline: None, blocks }
 }
 
-/// What the page says of these checks, in lines of at most `width` columns where that can be.
-pub fn explained(checks: &[Check], width: usize) -> String {
-    let one = |check: &Check| drawn(section(*check).unwrap_or_default(), width);
-    checks.iter().map(one).collect::<Vec<_>>().join("\n")
-}
-
-/// What the page says of a check, by its number, as paragraphs of plain text without the heading; empty where there is no such check.
-pub(crate) fn paragraphs(number: &str) -> Vec<String> {
-    let check = Check::ALL.iter().find(|check| check.number() == number);
-    let section = check.and_then(|check| section(*check)).unwrap_or_default();
+/// What the page says of a check, as paragraphs of plain text without the heading.
+pub(crate) fn paragraphs(check: Check) -> Vec<String> {
+    let section = section(check).unwrap_or_default();
     let paragraphs = section.split("\n\n").filter(|paragraph| !paragraph.starts_with("### "));
     paragraphs.flat_map(items).map(|item| without_links(&item).replace("**", "")).collect()
 }
 
-/// The same for other programs: each check with its section in Markdown.
-pub fn as_json(checks: &[Check]) -> Value {
-    let one = |check: &Check| {
-        json!({
-            "number": check.number(),
-            "check": check.name(),
-            "subject": check.row().subject,
-            "grades": check.row().grades,
-            "title": check.row().title,
-            "text": section(*check),
-        })
-    };
-    json!({ "validity_version": VERSION, "checks": checks.iter().map(one).collect::<Vec<_>>() })
-}
-
 /// The grades a check may have: `void or warning`.
 fn grades(check: Check) -> String {
-    let names = check.row().grades.iter().map(|of| grade(*of).1);
-    names.collect::<Vec<_>>().join(" or ")
+    check.row().grades.iter().map(|of| grade_word(*of)).collect::<Vec<_>>().join(" or ")
 }
 
 /// A check's section of the page, with its heading; `None` where it has none, which a test forbids.
@@ -94,19 +116,16 @@ fn section(check: Check) -> Option<&'static str> {
     Some(rest[..end.unwrap_or(rest.len())].trim())
 }
 
-/// Markdown as text for a terminal. Paragraphs are filled anew; what is in a list keeps its bullets.
-fn drawn(markdown: &str, width: usize) -> String {
-    let mut out = String::new();
-    for paragraph in markdown.split("\n\n") {
-        if !out.is_empty() {
-            out.push('\n');
-        }
-        match paragraph.strip_prefix("### ") {
-            Some(heading) => out += &format!("{BOLD}{heading}{BOLD:#}\n"),
-            None => items(paragraph).iter().for_each(|item| out += &filled(item, width)),
-        }
-    }
-    out
+/// The paragraphs of a section, each with the word that it begins with.
+fn lines(markdown: &str) -> Vec<Line> {
+    let paragraphs = markdown.split("\n\n").filter(|paragraph| !paragraph.starts_with("### "));
+    let line = |item: String| {
+        let text = without_links(&item);
+        let labelled = text.strip_prefix("**").and_then(|rest| rest.split_once(".**"));
+        let (name, text) = labelled.map_or(("", text.as_str()), |(label, rest)| (label, rest.trim()));
+        Line::new(name.to_lowercase(), text.replace("**", ""))
+    };
+    paragraphs.flat_map(items).map(line).collect()
 }
 
 /// A paragraph, or the items of a list, each in one line.
@@ -121,11 +140,6 @@ fn items(paragraph: &str) -> Vec<String> {
     items
 }
 
-fn filled(item: &str, width: usize) -> String {
-    let text = in_bold(&without_links(item));
-    wrapped(&text, "  ", if item.starts_with("- ") { "    " } else { "  " }, width)
-}
-
 /// Links as their text, and where they lead if that is another page: a terminal cannot follow them.
 fn without_links(text: &str) -> String {
     let mut out = text.to_owned();
@@ -136,13 +150,6 @@ fn without_links(text: &str) -> String {
         out = format!("{}{name}{page}{}", &out[..open], &out[middle + close + 1..]);
     }
     out
-}
-
-fn in_bold(text: &str) -> String {
-    let parts = text.split("**").enumerate();
-    parts
-        .map(|(at, part)| if at % 2 == 1 { format!("{BOLD}{part}{BOLD:#}") } else { part.to_owned() })
-        .collect()
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@
 mod alone;
 mod calls;
 mod columns;
+mod document;
 mod long;
-mod markdown;
 mod name;
 mod table;
 mod text;
@@ -15,6 +15,7 @@ mod unit;
 mod words;
 
 pub use alone::{difference, difference_json, of_tree, of_tree_json};
+pub use document::document;
 pub use long::subjects;
 pub use unit::Unit;
 
@@ -39,30 +40,8 @@ pub struct Why {
     pub(crate) doubts: Vec<(String, String)>,
 }
 
-/// The section for a terminal, in lines of at most `width` columns where that can be; with ANSI colours.
-pub fn text(explanation: &Explanation, width: usize) -> String {
-    text::section(&Why::new(explanation), width)
-}
-
-/// The section as Markdown.
-pub fn markdown(explanation: &Explanation) -> String {
-    markdown::section(&Why::new(explanation))
-}
-
 /// All of it, for programs: the field `why` of a report.
 pub fn json(explanation: &Explanation) -> Value {
     // Plain structs with text keys cannot fail to become JSON.
     serde_json::to_value(explanation).unwrap_or(Value::Null)
-}
-
-impl Why {
-    /// The section for a terminal.
-    pub(crate) fn text(&self, width: usize) -> String {
-        text::section(self, width)
-    }
-
-    /// The section as Markdown.
-    pub(crate) fn markdown(&self) -> String {
-        markdown::section(self)
-    }
 }

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use analysis::Conclusion;
-use report::Gated;
+use report::{Gated, Report, markdown};
 
 use crate::exit::Failed;
-use crate::report::{Format, Look, drawn};
+use crate::report::measured;
 use crate::{explain, print};
 
 /// The runner throws away the summary of a step that is larger than a mebibyte.
@@ -42,13 +42,12 @@ pub fn tell(gated: &Gated<'_>, conclusion: &Conclusion, stdout_is_free: bool) ->
 
 fn append(path: &Path, gated: &Gated<'_>, conclusion: &Conclusion) -> io::Result<()> {
     let explanation = explain::kept(&gated.record.directory);
-    let report = (gated.record, conclusion, explanation.as_ref());
-    let report = drawn(report, Format::Markdown, &Look::default()).map_err(io::Error::other)?;
-    let report = String::from_utf8_lossy(&report);
+    let report = markdown(&measured((gated.record, conclusion, explanation.as_ref()), None).document());
+    let gate = markdown(&gated.document());
     let there = fs::metadata(path).map_or(0, |file| file.len());
-    let text = format!("{report}\n{}\n", gated.markdown());
+    let text = format!("{report}\n{gate}\n");
     let fits = there + text.len() as u64 <= SUMMARY_BYTES_MAX;
-    let text = if fits { text } else { format!("{}\n", gated.markdown()) };
+    let text = if fits { text } else { format!("{gate}\n") };
     OpenOptions::new().create(true).append(true).open(path)?.write_all(text.as_bytes())
 }
 

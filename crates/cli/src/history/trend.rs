@@ -72,12 +72,8 @@ pub fn run(args: &TrendArgs) -> anyhow::Result<ExitCode> {
         elsewhere: of_it.len() - joined.len(),
         rows: args.limit,
     };
-    let text = match (args.json, args.csv) {
-        (true, _) => format!("{:#}\n", trended.json()),
-        (_, true) => trended.csv(),
-        _ => trended.text(print::width()),
-    };
-    print::data(&text)?;
+    let form = if args.csv { &report::CSV } else { print::form(args.json) };
+    print::report(&trended, form, None)?;
     Ok(ExitCode::SUCCESS)
 }
 

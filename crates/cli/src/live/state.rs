@@ -201,7 +201,7 @@ impl State {
 }
 
 fn label(label: &str, metric: Option<plan::Metric>) -> String {
-    metric.map_or_else(|| label.to_owned(), |metric| format!("{label}, {}", report::metric_name(metric)))
+    metric.map_or_else(|| label.to_owned(), |metric| format!("{label}, {}", metric.row().title))
 }
 
 fn so_far(comparison: &Comparison, withheld: bool) -> SoFar {

@@ -70,5 +70,5 @@ fn a_calibration_that_is_void_shows_no_figure() {
     let output = command.output().expect("proofload starts");
     assert_eq!(output.status.code(), Some(4), "{}{}", stdout(&output), stderr(&output));
     let said = stdout(&output);
-    assert!(said.contains("void V") && !said.contains("ALIKE") && !said.contains("noise"), "{said}");
+    assert!(said.contains("invalid V") && !said.contains("ALIKE") && !said.contains("noise"), "{said}");
 }

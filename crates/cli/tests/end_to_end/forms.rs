@@ -40,7 +40,7 @@ fn an_older_record_has_every_form_on_stdout_and_in_a_file() {
         );
     }
     let begin = |form: &str| fs::read(place.path(form)).expect("it is there");
-    assert!(begin("md").starts_with(b"### Faster: level-1 against level-0, +"));
+    assert!(begin("md").starts_with(b"### level-1 has a higher throughput than level-0: +"));
     assert!(
         begin("csv").starts_with(
             b"experiment,variant,factor.setting,block,dropped,metric,unit,value,requests,failed\n"

@@ -1,4 +1,4 @@
-//! What GitHub's runner makes annotations of: a line for each limit that is broken or open, at its line of the experiment file.
+//! What GitHub's runner makes annotations of: a line for each limit that fails or is inconclusive, at its line of the experiment file.
 //!
 //! Names come from an experiment file, perhaps a stranger's: nothing of them may end the line, or the property that it stands in.
 
@@ -10,7 +10,7 @@ use super::{Gated, figures, word_of};
 const SHOWN_MAX: usize = 10;
 
 impl Gated<'_> {
-    /// Workflow commands, a line each; none where all is kept. `file` is the experiment file as the repository has it.
+    /// Workflow commands, a line each; none where all passes. `file` is the experiment file as the repository has it.
     pub fn annotations(&self, file: Option<&str>) -> String {
         if let Some((_, reason)) = &self.gate.unfit {
             return command("error", &place(file, None), "the gate judged nothing", reason);
@@ -24,7 +24,7 @@ impl Gated<'_> {
 }
 
 fn annotation(kind: &str, file: Option<&str>, judgement: &Judgement) -> String {
-    let title = format!("{} is {}", judgement.limit, word_of(judgement.ruling));
+    let title = format!("{}: {}", judgement.limit, word_of(judgement.ruling));
     let said = match (&judgement.measured, &judgement.reason) {
         (Some(measured), _) => {
             let (value, interval) = figures(judgement, measured);

@@ -1,18 +1,15 @@
-//! Records, one a line, the newest first; columns go where the width does not hold them.
+//! Records, one a line, the newest first.
 
+use analysis::{Compared, Essentials, Outcome};
+use model::quantity::{change, many, span};
+use record::EndReason;
 use serde_json::{Value, json};
 
-use super::grid::{Cell, clean, cut, cut_end, lines, total, widths};
-use super::words::{Summary, last_cause, minute, summary};
-use super::{Listed, VERSION};
-use crate::drawing::{FAINT, wrapped};
-use crate::figure::seconds;
-use crate::sheet::machine_line;
+use super::{Listed, VERSION, minute};
+use crate::document::{Block, Cell, Column, Document, Fit, Line, Row, Table, Tone};
+use crate::experiment::{answer, machine_line};
+use crate::form::Report;
 
-/// Narrowest column of names that still tells them apart.
-const NAME_MIN: usize = 20;
-/// Widest verdict: one with an interval fits.
-const VERDICT_MAX: usize = 46;
 /// Letters of a commit that are shown.
 const COMMIT_LETTERS: usize = 7;
 
@@ -25,117 +22,46 @@ pub struct List<'a> {
     pub hidden: usize,
 }
 
-/// Which columns are shown beside name, verdict and machine.
-#[derive(Clone, Copy)]
-struct Layout {
-    when: bool,
-    source: bool,
-    length: bool,
-    blocks: bool,
-    long: bool,
-}
-
-impl List<'_> {
-    /// All of it, in lines of at most `width` columns.
-    pub fn text(&self, width: usize) -> String {
-        if self.records.is_empty() {
-            return String::new();
-        }
+impl Report for List<'_> {
+    fn document(&self) -> Document {
+        // The time is in most names already, and then goes first.
         let dated = self.records.iter().all(|listed| has_stamp(listed.name));
-        let layouts = layouts(dated);
-        // One long name must not cost all others their columns.
-        let most = (width * 2 / 5, VERDICT_MAX);
-        let fits = |layout: &&Layout| total(&widths(&self.rows(**layout, most))) <= width;
-        let layout = layouts.iter().find(fits).or(layouts.last());
-        let mut out = layout.map(|layout| lines(&self.fitted(*layout, most, width))).unwrap_or_default();
-        let older = format!("{} older not shown: --limit {}", self.hidden, self.hidden + self.records.len());
-        if self.hidden > 0 {
-            out += &format!("{FAINT}{}{FAINT:#}", wrapped(&older, "", "", width));
-        }
-        out + &self.unreadable(width) + &self.machines(width)
-    }
-
-    /// Names and verdicts are cut further where not even the narrowest layout fits.
-    fn fitted(&self, layout: Layout, most: (usize, usize), width: usize) -> Vec<Vec<Cell>> {
-        let rows = self.rows(layout, most);
-        let columns = widths(&rows);
-        let over = total(&columns).saturating_sub(width);
-        if over == 0 {
-            return rows;
-        }
-        let name = columns[0].saturating_sub(over).max(NAME_MIN.min(columns[0]));
-        let verdict_at = if layout.when { 2 } else { 1 };
-        let left = over.saturating_sub(columns[0] - name);
-        self.rows(layout, (name, columns[verdict_at].saturating_sub(left).max(1)))
-    }
-
-    /// What is wrong with each that cannot be read.
-    fn unreadable(&self, width: usize) -> String {
-        let wrong = self.records.iter().filter_map(|listed| Some((listed.name, listed.found.err()?)));
-        wrong
-            .map(|(name, why)| wrapped(&clean(&format!("{name}: {}", last_cause(why))), "", "  ", width))
-            .collect()
-    }
-
-    fn rows(&self, layout: Layout, (name, verdict): (usize, usize)) -> Vec<Vec<Cell>> {
-        let heads = [
-            (true, Cell::text("record")),
-            (layout.when, Cell::text("when (UTC)")),
-            (true, Cell::text("verdict")),
-            (layout.blocks, Cell::figure("blocks")),
-            (layout.length, Cell::figure("length")),
-            (true, Cell::text("on")),
-            (layout.source, Cell::text("source")),
+        let columns = vec![
+            Column::text("record", Fit::CutMiddle),
+            Column::text("when (UTC)", Fit::Whole).spare(if dated { 9 } else { 4 }),
+            Column::text("verdict", Fit::CutEnd),
+            Column::figure("blocks").spare(5),
+            Column::figure("length").spare(6),
+            Column::text("on", Fit::Whole),
+            Column::text("source", Fit::Whole).spare(8),
         ];
-        let chosen = |cells: [(bool, Cell); 7]| -> Vec<Cell> {
-            cells.into_iter().filter(|(shown, _)| *shown).map(|(_, cell)| cell).collect()
-        };
-        let head = chosen(heads.map(|(shown, cell)| (shown, cell.styled(FAINT))));
-        let row = |listed: &Listed<'_>| {
-            let Summary { style, long, short } = summary(listed);
-            let text = cut_end(if layout.long { &long } else { &short }, verdict);
-            let dash = || "–".to_owned();
-            let found = listed.found.ok();
-            let length = found.and_then(|found| Some(seconds(found.ended.as_ref()?.seconds)));
-            chosen([
-                (true, Cell::text(cut(listed.name, name))),
-                (layout.when, Cell::text(minute(listed.created))),
-                (true, Cell::text(text).styled(style)),
-                (layout.blocks, Cell::figure(found.map_or_else(dash, |found| found.blocks.to_string()))),
-                (layout.length, Cell::figure(length.unwrap_or_else(dash))),
-                (true, Cell::text(listed.machine.clone().unwrap_or_else(dash))),
-                (layout.source, Cell::text(source(listed).unwrap_or_else(dash))),
-            ])
-        };
-        std::iter::once(head).chain(self.records.iter().map(row)).collect()
-    }
-
-    /// What the letters stand for.
-    fn machines(&self, width: usize) -> String {
-        let mut known: Vec<(&str, String)> = Vec::new();
-        for listed in self.records {
-            let (Some(mark), Ok(found)) = (&listed.machine, listed.found) else { continue };
-            if !known.iter().any(|(other, _)| other == mark) {
-                known.push((mark, machine_line(&found.environment)));
-            }
+        let mut table = Table::new("", columns);
+        self.records.iter().for_each(|listed| table.push(row(listed)));
+        if self.hidden > 0 {
+            let text =
+                format!("{} older not shown: --limit {}", self.hidden, self.hidden + self.records.len());
+            table.rows.push(Row::Note(Tone::Faint, text));
         }
-        known.sort_by_key(|(mark, _)| (mark.len(), *mark));
-        let line = |(mark, text): &(&str, String)| {
-            let text = clean(text);
-            wrapped(&format!("on {mark}: {text}"), "", "  ", width)
-        };
-        let lines: String = known.iter().map(line).collect();
-        format!("{FAINT}{lines}{FAINT:#}")
+        let unreadable = self.records.iter().filter_map(|listed| {
+            Some(Block::Paragraph(Tone::Plain, format!("{}: {}", listed.name, listed.found.err()?)))
+        });
+        let machines = self.machines().into_iter().map(|(mark, text)| Line::new(format!("on {mark}"), text));
+        let machines = Block::Lines(machines.collect());
+        let blocks = std::iter::once(Block::Table(table)).chain(unreadable).chain([machines]);
+        Document {
+            title: many((self.records.len() + self.hidden) as u64, "record"),
+            headline: None,
+            blocks: blocks.filter(|block| !block.is_empty()).collect(),
+        }
     }
 
-    /// The same for programs.
-    pub fn json(&self) -> Value {
+    fn data(&self) -> Value {
         let one = |listed: &Listed<'_>| {
             let found = listed.found.ok();
             json!({
                 "record": listed.name,
                 "created": listed.created,
-                "in_words": summary(listed).long,
+                "in_words": summary(listed).1,
                 "running": listed.running,
                 "machine": listed.machine,
                 "unreadable": listed.found.err(),
@@ -150,26 +76,34 @@ impl List<'_> {
     }
 }
 
-/// From the widest to the narrowest. The time is in most names already, and then goes first.
-fn layouts(dated: bool) -> Vec<Layout> {
-    let all = Layout { when: true, source: true, length: true, blocks: true, long: true };
-    let mut layouts = vec![all];
-    let mut next = |change: fn(&mut Layout)| {
-        let mut layout = layouts[layouts.len() - 1];
-        change(&mut layout);
-        layouts.push(layout);
-    };
-    if dated {
-        next(|layout| layout.when = false);
+impl List<'_> {
+    /// What the letters stand for.
+    fn machines(&self) -> Vec<(&str, String)> {
+        let mut known: Vec<(&str, String)> = Vec::new();
+        for listed in self.records {
+            let (Some(mark), Ok(found)) = (&listed.machine, listed.found) else { continue };
+            if !known.iter().any(|(other, _)| other == mark) {
+                known.push((mark, machine_line(&found.environment)));
+            }
+        }
+        known.sort_by_key(|(mark, _)| (mark.len(), *mark));
+        known
     }
-    next(|layout| layout.source = false);
-    next(|layout| layout.length = false);
-    next(|layout| layout.blocks = false);
-    next(|layout| layout.long = false);
-    if !dated {
-        next(|layout| layout.when = false);
-    }
-    layouts
+}
+
+fn row(listed: &Listed<'_>) -> Vec<Cell> {
+    let (tone, summary) = summary(listed);
+    let found = listed.found.ok();
+    let length = found.and_then(|found| Some(span(found.ended.as_ref()?.seconds)));
+    vec![
+        Cell::text(listed.name),
+        Cell::Text(minute(listed.created)),
+        Cell::Word(tone, summary),
+        Cell::optional(found.map(|found| found.blocks.to_string())),
+        Cell::optional(length),
+        Cell::optional(listed.machine.clone()),
+        Cell::optional(source(listed)),
+    ]
 }
 
 /// Whether a name ends in the time at which it was made: `-20261121-145057`, maybe with a number behind it.
@@ -192,4 +126,82 @@ fn source(listed: &Listed<'_>) -> Option<String> {
         commit.trim_end_matches('+').chars().take(COMMIT_LETTERS).collect::<String>() + dirty
     });
     Some(commit.unwrap_or_else(|| format!("v{}", found.proofload)))
+}
+
+/// What came of a record, or why nothing did, in few words.
+fn summary(listed: &Listed<'_>) -> (Tone, String) {
+    let said = |tone, text: &str| (tone, text.to_owned());
+    let essentials = match listed.found {
+        Ok(essentials) => essentials,
+        Err(_) => return said(Tone::Bad, "unreadable"),
+    };
+    let blocks = many(essentials.blocks.into(), "block");
+    let Some(ended) = &essentials.ended else {
+        return match listed.running {
+            true => (Tone::Good, format!("running, {blocks} so far")),
+            false => (Tone::Faint, format!("cut off after {blocks}")),
+        };
+    };
+    match &ended.reason {
+        EndReason::ServiceFailed(_) => said(Tone::Bad, "a service failed"),
+        EndReason::PreparationFailed(_) => said(Tone::Bad, "no data"),
+        EndReason::GeneratorFailed(_) => said(Tone::Bad, "load failed"),
+        _ if essentials.compared.is_empty() && essentials.blocks == 0 && essentials.captures > 0 => {
+            said(Tone::Faint, "captures")
+        }
+        reason => verdicts(essentials, matches!(reason, EndReason::Interrupted)),
+    }
+}
+
+fn verdicts(essentials: &Essentials, interrupted: bool) -> (Tone, String) {
+    let judged: Vec<(&Compared, Outcome)> = essentials.judged().collect();
+    let decided = judged.iter().any(|(_, outcome)| !matches!(outcome, Outcome::Void | Outcome::Inconclusive));
+    let void = || {
+        let word = ["invalid"].into_iter().map(str::to_owned);
+        let numbers = essentials.void.join(", ");
+        let words = word.chain((!numbers.is_empty()).then_some(numbers));
+        (Tone::Bad, words.collect::<Vec<_>>().join(" "))
+    };
+    match judged.as_slice() {
+        [] if !essentials.void.is_empty() => void(),
+        _ if interrupted && !decided => (Tone::Faint, "interrupted".to_owned()),
+        [] => (Tone::Faint, "measured".to_owned()),
+        all if all.iter().all(|(_, outcome)| *outcome == Outcome::Void) => void(),
+        [(compared, outcome)] => (Tone::from(*outcome), one(compared, *outcome)),
+        several => counted(several),
+    }
+}
+
+fn one(compared: &Compared, outcome: Outcome) -> String {
+    let word = answer::word(outcome, compared.metric);
+    let estimate = compared.estimate.as_ref().map(|estimate| {
+        let (value, interval) = change(estimate);
+        format!(" {value} ({interval}) {}", compared.metric.name())
+    });
+    format!("{word}{}", estimate.unwrap_or_default())
+}
+
+/// Several verdicts by their words, those first that matter most.
+fn counted(judged: &[(&Compared, Outcome)]) -> (Tone, String) {
+    const ORDER: [Outcome; 6] = [
+        Outcome::Void,
+        Outcome::NoSuccess,
+        Outcome::Worse,
+        Outcome::Better,
+        Outcome::Equivalent,
+        Outcome::Inconclusive,
+    ];
+    let mut words: Vec<(Outcome, &str, usize)> = Vec::new();
+    for outcome in ORDER {
+        for (compared, _) in judged.iter().filter(|(_, of)| *of == outcome) {
+            let word = answer::word(outcome, compared.metric);
+            match words.iter_mut().find(|(_, known, _)| *known == word) {
+                Some((_, _, count)) => *count += 1,
+                None => words.push((outcome, word, 1)),
+            }
+        }
+    }
+    let text: Vec<String> = words.iter().map(|(_, word, count)| format!("{count} {word}")).collect();
+    let worst = words.first().map_or(Outcome::Inconclusive, |(outcome, _, _)| *outcome);
+    (worst.into(), text.join(", "))
 }

@@ -1,16 +1,15 @@
 //! One record in short: what came of it, what lies in its folder, what to do with it.
 
-use analysis::{Compared, Conclusion, Outcome};
+use analysis::{Compared, Conclusion, Essentials, Outcome};
+use model::quantity::{bytes, change, many, span};
 use record::Record;
 use serde_json::{Value, json};
 
-use super::grid::clean;
-use super::words::blocks;
-use super::{Essentials, VERSION};
-use crate::drawing::{BOLD, FAINT, explained, named, wrapped};
-use crate::figure::{bytes, change, seconds};
-use crate::sheet::{end_text, machine_line, metric_name, verdict_word};
-use crate::text::style;
+use super::VERSION;
+use crate::document::{Answer, Block, Document, Line, Tone, Verdict};
+use crate::experiment::{answer, end_text, machine_line};
+use crate::form::Report;
+use crate::shell::shell_line;
 use crate::validity::explained_by;
 
 /// A record and what lies in its folder.
@@ -26,67 +25,24 @@ pub struct Short<'a> {
     pub files: &'a [(String, u64)],
 }
 
-impl Short<'_> {
-    /// All of it, in lines of at most `width` columns where that can be.
-    pub fn text(&self, width: usize) -> String {
+impl Report for Short<'_> {
+    fn document(&self) -> Document {
         let essentials = Essentials::of(self.record, self.conclusion);
-        let title = essentials.question.as_ref().unwrap_or(&essentials.experiment);
-        let mut out = format!("{BOLD}{}{BOLD:#}\n\n", wrapped(&clean(title), "", "", width).trim_end());
-        for (compared, outcome) in essentials.judged() {
-            out += &verdict(compared, outcome, width);
-        }
+        let answers = essentials.judged().map(|(compared, outcome)| verdict(compared, outcome)).collect();
+        let mut blocks = vec![Block::Answers(answers)];
+        let explained =
+            explained_by(self.conclusion.findings.iter()).map(|command| format!("; {command} explains"));
         if !essentials.void.is_empty() {
-            out += &wrapped(&format!("void by {}", essentials.void.join(", ")), "  ", "  ", width);
+            let text = format!("invalid by {}{}", essentials.void.join(", "), explained.unwrap_or_default());
+            blocks.push(Block::Paragraph(Tone::Plain, text));
         }
-        let numbers = self.conclusion.findings.iter().map(|finding| Some(finding.check.number()));
-        out += &explained(explained_by(numbers).as_deref(), width);
-        out.push('\n');
-        for (name, line) in self.lines(&essentials) {
-            out += &named(FAINT, name, &clean(&line), width);
-        }
-        out
+        blocks.extend([Block::Lines(self.lines(&essentials)), Block::Steps(self.steps(&essentials))]);
+        blocks.retain(|block| !block.is_empty());
+        let title = essentials.question.unwrap_or(essentials.experiment);
+        Document { title, headline: None, blocks }
     }
 
-    fn lines(&self, essentials: &Essentials) -> Vec<(&'static str, String)> {
-        let directory = self.record.directory.display();
-        let end = match (&essentials.ended, self.running) {
-            (Some(ended), _) => format!("{} after {}", end_text(&ended.reason), seconds(ended.seconds)),
-            (None, true) => "unfinished: a run is writing it right now".to_owned(),
-            (None, false) => "unfinished: its run was killed, or broke off".to_owned(),
-        };
-        let mut lines = vec![
-            ("record", directory.to_string()),
-            (
-                "made",
-                format!(
-                    "{} by Proofload {}, seed {}",
-                    essentials.created, essentials.proofload, essentials.seed
-                ),
-            ),
-            ("run", format!("{}; {end}", blocks(essentials.blocks))),
-            ("machine", machine_line(&essentials.environment)),
-        ];
-        let commit =
-            essentials.environment.commit.as_ref().map(|commit| format!(", services at commit {commit}"));
-        lines.push(("plan", format!("mark {}{}", essentials.plan, commit.unwrap_or_default())));
-        lines.extend(essentials.damage.iter().map(|damage| ("damage", damage.clone())));
-        let files: Vec<String> =
-            self.files.iter().map(|(name, size)| format!("{name} {}", bytes(*size as f64))).collect();
-        lines.push(("files", files.join(", ")));
-        let experiment = &essentials.experiment;
-        lines.extend([
-            ("next", format!("the whole report: proofload report {directory}")),
-            ("next", format!("the same in a browser: proofload open {directory}")),
-            ("next", format!("over time: proofload history trend {}", quoted(experiment))),
-        ]);
-        if essentials.captures > 0 {
-            lines.push(("next", format!("where the CPU time goes: proofload profile {directory}")));
-        }
-        lines
-    }
-
-    /// The same for programs.
-    pub fn json(&self) -> Value {
+    fn data(&self) -> Value {
         let file = |(name, bytes): &(String, u64)| json!({ "name": name, "bytes": bytes });
         json!({
             "history_version": VERSION,
@@ -98,22 +54,50 @@ impl Short<'_> {
     }
 }
 
-fn verdict(compared: &Compared, outcome: Outcome, width: usize) -> String {
-    let word = verdict_word(outcome, compared.metric).to_uppercase();
-    let figure = compared.estimate.as_ref().map(|estimate| {
-        let (value, interval) = change(estimate);
-        format!(": {value} {} ({interval})", metric_name(compared.metric))
-    });
-    let line = format!("{word}  {}{}", clean(&compared.label), figure.unwrap_or_default());
-    let style = style(outcome);
-    wrapped(&line, "", "  ", width).replacen(&word, &format!("{style}{word}{style:#}"), 1)
+impl Short<'_> {
+    fn lines(&self, essentials: &Essentials) -> Vec<Line> {
+        let end = match (&essentials.ended, self.running) {
+            (Some(ended), _) => format!("{} after {}", end_text(&ended.reason), span(ended.seconds)),
+            (None, true) => "unfinished: a run is writing it right now".to_owned(),
+            (None, false) => "unfinished: its run was killed, or broke off".to_owned(),
+        };
+        let Essentials { created, proofload, seed, environment, plan, .. } = essentials;
+        let commit = environment.commit.as_ref().map(|commit| format!(", services at commit {commit}"));
+        let mut lines = vec![
+            Line::new("record", self.record.directory.display().to_string()),
+            Line::new("made", format!("{created} by Proofload {proofload}, seed {seed}")),
+            Line::new("run", format!("{}; {end}", many(essentials.blocks.into(), "block"))),
+            Line::new("machine", machine_line(environment)),
+            Line::new("plan", format!("mark {plan}{}", commit.unwrap_or_default())),
+        ];
+        lines.extend(essentials.damage.iter().map(|damage| Line::new("damage", damage)));
+        let files: Vec<String> =
+            self.files.iter().map(|(name, size)| format!("{name} {}", bytes(*size as f64))).collect();
+        lines.push(Line::new("files", files.join(", ")));
+        lines
+    }
+
+    fn steps(&self, essentials: &Essentials) -> Vec<String> {
+        let directory = self.record.directory.display();
+        let experiment = shell_line(std::slice::from_ref(&essentials.experiment));
+        let mut steps = vec![
+            format!("the whole report: proofload report {directory}"),
+            format!("the same in a browser: proofload open {directory}"),
+            format!("over time: proofload history trend {experiment}"),
+        ];
+        if essentials.captures > 0 {
+            steps.push(format!("where the CPU time goes: proofload profile {directory}"));
+        }
+        steps
+    }
 }
 
-/// As a shell takes it for one word.
-pub(super) fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
+fn verdict(compared: &Compared, outcome: Outcome) -> Answer {
+    let detail = compared.estimate.as_ref().map(|estimate| {
+        let (value, interval) = change(estimate);
+        format!("{value} {} ({interval})", compared.metric.row().title)
+    });
+    let word = answer::word(outcome, compared.metric).to_owned();
+    let verdict = Verdict { tone: outcome.into(), word, detail: detail.unwrap_or_default() };
+    Answer { subject: compared.label.clone(), verdicts: vec![verdict], notes: Vec::new() }
 }

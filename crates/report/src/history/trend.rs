@@ -1,27 +1,34 @@
-//! An experiment over time: each comparison with its intervals one below the other, each variant in a line, and where they change.
+//! An experiment over time: each comparison and each variant in a line, each comparison with its intervals one below the other, and
+//! where they change.
 
 use analysis::{Line, LineOf, Point, Shifted, TREND_SEED, Trend};
-use anstyle::{AnsiColor, Style};
+use model::quantity::{Quantity, Unit, change_alone, interval, many, share};
 use record::Environment;
 use serde_json::{Value, json};
 use stats::{CHANGE_LEVEL, CHANGE_SIDE_MIN};
-use textwrap::core::display_width;
 
-use super::drawn::Axis;
-use super::grid::{clean, cut_end};
-use super::words::minute;
-use super::{VERSION, table};
-use crate::drawing::{BOLD, FAINT, wrapped};
-use crate::figure::{change_alone, interval, share};
-use crate::sheet::{machine_line, metric_name};
+use super::{VERSION, minute};
+use crate::csv::{Field, Figures, unit_name};
+use crate::document::{Block, Cell, Column, Document, Fit, Row, Table, Tone};
+use crate::experiment::machine_line;
+use crate::form::Report;
 
-/// Columns of the time, and two before it.
-const WHEN: usize = 18;
-/// Widest picture of an interval: more is no more exact.
-const BAR_MAX: usize = 60;
-/// From so many columns on, intervals are told in figures too.
-const WIDE: usize = 96;
-const CHANGED: Style = AnsiColor::Magenta.on_default().bold();
+const HEADINGS: [&str; 14] = [
+    "of",
+    "name",
+    "metric",
+    "unit",
+    "record",
+    "created",
+    "value",
+    "low",
+    "high",
+    "standard_error_log",
+    "blocks",
+    "plan",
+    "change_ratio",
+    "change_p",
+];
 
 /// A trend and what it was drawn from.
 #[derive(Debug)]
@@ -38,34 +45,26 @@ pub struct Trended<'a> {
     pub rows: usize,
 }
 
-impl Trended<'_> {
-    /// All of it, in lines of at most `width` columns where that can be.
-    pub fn text(&self, width: usize) -> String {
-        let mut out = self.head(width);
-        let ratios = self.trend.lines.iter().filter(|line| line.of == LineOf::Ratio);
-        let figures: Vec<&Line> = self.trend.lines.iter().filter(|line| line.of == LineOf::Figure).collect();
-        let ratios: Vec<&Line> = ratios.collect();
-        for line in &ratios {
-            out += &format!("\n{}", self.rows_of(line, width));
-        }
-        if !figures.is_empty() {
-            let heading =
-                format!("Each variant's own {}, from the oldest record to the newest", self.metric());
-            out += &format!("\n{BOLD}{}{BOLD:#}\n", wrapped(&heading, "", "", width).trim_end());
-        }
-        for line in figures {
-            out += &if ratios.is_empty() { self.rows_of(line, width) } else { self.in_one(line, width) };
-        }
-        out + &self.notes(width)
+impl Report for Trended<'_> {
+    fn document(&self) -> Document {
+        let metric = self.metric();
+        let records = many(self.trend.records.len() as u64, "record");
+        let (mark, machine) = self.machine;
+        let mut blocks = vec![Block::Paragraph(Tone::Plain, format!("on {mark}: {}", machine_line(machine)))];
+        blocks.extend(self.left_out().map(|text| Block::Paragraph(Tone::Plain, text)));
+        blocks.push(Block::Table(self.overview()));
+        let is = |of| self.trend.lines.iter().filter(move |line| line.of == of);
+        // Figures of variants one below the other are shown where there are no ratios.
+        let ratios: Vec<&Line> = is(LineOf::Ratio).collect();
+        let shown = if ratios.is_empty() { is(LineOf::Figure).collect() } else { ratios };
+        blocks.extend(shown.into_iter().map(|line| Block::Table(self.table(line))));
+        blocks.extend(self.notes().into_iter().map(|note| Block::Paragraph(Tone::Faint, note)));
+        blocks.retain(|block| !block.is_empty());
+        let title = format!("{}: {metric} of {records}", self.experiment);
+        Document { title, headline: None, blocks }
     }
 
-    /// One row a point.
-    pub fn csv(&self) -> String {
-        table::csv(self.trend)
-    }
-
-    /// The same for programs.
-    pub fn json(&self) -> Value {
+    fn data(&self) -> Value {
         json!({
             "history_version": VERSION,
             "experiment": self.experiment,
@@ -77,145 +76,122 @@ impl Trended<'_> {
         })
     }
 
+    /// One row a point. Fields without a value are empty.
+    fn figures(&self) -> Option<Figures> {
+        let rows = self.trend.lines.iter();
+        let rows = rows.flat_map(|line| (0..line.points.len()).map(|index| self.fields(line, index)));
+        Some(Figures { headings: HEADINGS.map(str::to_owned).into(), rows: rows.collect() })
+    }
+}
+
+impl Trended<'_> {
     fn metric(&self) -> &'static str {
-        metric_name(self.trend.metric)
+        self.trend.metric.row().title
     }
 
-    fn head(&self, width: usize) -> String {
-        let Trend { records, void, unfinished, without, .. } = self.trend;
-        let (mark, machine) = self.machine;
-        let plural = if records.len() == 1 { "" } else { "s" };
-        let title = format!("{}: {} of {} record{plural}", self.experiment, self.metric(), records.len());
-        let mut out = format!("{BOLD}{}{BOLD:#}\n", wrapped(&clean(&title), "", "", width).trim_end());
-        out += &wrapped(&format!("on {mark}: {}", clean(&machine_line(machine))), "  ", "  ", width);
-        let metric = self.metric();
+    fn left_out(&self) -> Option<String> {
+        let Trend { void, unfinished, without, .. } = self.trend;
         let left_out = [
-            (*void, "void".to_owned()),
+            (*void, "invalid".to_owned()),
             (*unfinished, "unfinished".to_owned()),
-            (*without, format!("without {metric}")),
+            (*without, format!("without {}", self.metric())),
             (self.elsewhere, "of other machines or software".to_owned()),
         ];
         let told = left_out.iter().filter(|(count, _)| *count > 0);
         let told: Vec<String> = told.map(|(count, what)| format!("{count} {what}")).collect();
-        if !told.is_empty() {
-            out += &wrapped(&format!("left out: {}", told.join(", ")), "  ", "  ", width);
-        }
-        out
+        (!told.is_empty()).then(|| format!("left out: {}", told.join(", ")))
     }
 
-    /// A line's points one below the other.
-    fn rows_of(&self, line: &Line, width: usize) -> String {
-        let axis = Axis::of(&line.points);
-        let mut out = format!("{BOLD}{}{BOLD:#}\n", cut_end(&clean(&line.name), width));
-        out += &format!("  {}\n", self.in_characters(line, axis, width - 2));
+    /// Each line of points in one row, and where its level changes.
+    fn overview(&self) -> Table {
+        let columns = vec![
+            Column::text("", Fit::CutEnd),
+            Column::text("from the oldest to the newest", Fit::Drawing),
+            Column::figure("newest"),
+        ];
+        let mut table = Table::new("", columns);
+        for line in &self.trend.lines {
+            let newest = line.points.last().map(|point| self.told(line, point).0);
+            let values = line.points.iter().map(|point| point.value).collect();
+            let breaks = (0..line.points.len()).filter(|index| self.breaks(line, *index)).collect();
+            table.push(vec![Cell::text(&line.name), Cell::Course(values, breaks), Cell::optional(newest)]);
+            table.rows.extend(line.changes.iter().map(|change| self.changed(line, change)));
+        }
+        table
+    }
+
+    /// A line's points one below the other, the newest last.
+    fn table(&self, line: &Line) -> Table {
+        let columns = vec![
+            Column::text("when (UTC)", Fit::Whole),
+            Column::figure(self.metric()),
+            Column::figure("interval").spare(1),
+            Column::text("", Fit::Drawing),
+        ];
+        let mut table = Table::new(&line.name, columns);
         let hidden = line.points.len().saturating_sub(self.rows.max(1));
         if hidden > 0 {
-            let text = format!("  {hidden} earlier ones: --limit {}", line.points.len());
-            out += &format!("{FAINT}{}{FAINT:#}\n", cut_end(&text, width));
+            let text = format!("{hidden} earlier ones: --limit {}", line.points.len());
+            table.rows.push(Row::Note(Tone::Faint, text));
         }
-        let told: Vec<(String, String)> = line.points.iter().map(|point| self.told(line, point)).collect();
-        let widest = |of: fn(&(String, String)) -> &String| {
-            told.iter().map(|told| display_width(of(told))).max().unwrap_or(0)
-        };
-        let (values, intervals) = (widest(|told| &told.0), widest(|told| &told.1));
-        let intervals = if width >= WIDE { intervals + 2 } else { 0 };
-        let columns = width.saturating_sub(WHEN + 2 + values + intervals + 2).clamp(8, BAR_MAX);
-        for (index, (point, (value, interval))) in line.points.iter().zip(&told).enumerate().skip(hidden) {
-            out += &self.before(line, index, hidden, width);
-            let blanks = " ".repeat(values - display_width(value));
-            let interval = match intervals {
-                0 => String::new(),
-                room => format!("  {interval}{}", " ".repeat(room - 2 - display_width(interval))),
-            };
-            let when = minute(&self.trend.records[point.record].created);
-            let bar = axis.bar(point, columns, line.of == LineOf::Ratio);
-            let row = format!("  {when:16}  {blanks}{value}{interval}  {bar}");
-            out += &format!("{}\n", row.trim_end());
+        for (index, point) in line.points.iter().enumerate().skip(hidden) {
+            if index > hidden && self.is_other_plan(line, index) {
+                let text = "── another plan: nothing is joined across this line";
+                table.rows.push(Row::Note(Tone::Faint, text.to_owned()));
+            }
+            let changes = line.changes.iter().filter(|change| change.at == index);
+            table.rows.extend(changes.map(|change| self.changed(line, change)));
+            let (value, ends) = self.told(line, point);
+            let of = Quantity { value: point.value, unit: self.unit(line) };
+            table.push(vec![
+                Cell::Text(minute(&self.trend.records[point.record].created)),
+                Cell::Text(value),
+                Cell::Text(ends),
+                Cell::Interval(of, point.interval),
+            ]);
         }
-        out + &self.scale(line, axis, (WHEN + 2 + values + intervals + 2, columns))
+        table
     }
 
-    /// What is told before a point: that the plan changed, or the level.
-    fn before(&self, line: &Line, index: usize, first: usize, width: usize) -> String {
-        let mut out = String::new();
-        let record = line.points[index].record;
-        if index > first && self.stretch(record) != self.stretch(line.points[index - 1].record) {
-            let text = "  ── another plan: nothing is joined across this line";
-            out += &format!("{FAINT}{}{FAINT:#}\n", cut_end(text, width));
-        }
-        for change in line.changes.iter().filter(|change| change.at == index) {
-            out += &format!("{CHANGED}{}{CHANGED:#}\n", cut_end(&self.changed(line, change, "  ── "), width));
-        }
-        out
+    /// Whether something is new from a point on.
+    fn breaks(&self, line: &Line, index: usize) -> bool {
+        line.changes.iter().any(|change| change.at == index) || index > 0 && self.is_other_plan(line, index)
     }
 
-    /// A variant in one line, and its changes below.
-    fn in_one(&self, line: &Line, width: usize) -> String {
-        let axis = Axis::of(&line.points);
-        let newest = line.points.last().map(|point| self.told(line, point).0).unwrap_or_default();
-        let name = cut_end(&clean(&line.name), width / 3);
-        let room = width.saturating_sub(display_width(&name) + display_width(&newest) + 6);
-        let mut out = format!("  {name}  {}  {newest}\n", self.in_characters(line, axis, room));
-        for change in &line.changes {
-            out += &format!("{CHANGED}{}{CHANGED:#}\n", cut_end(&self.changed(line, change, "    "), width));
-        }
-        out
+    /// Whether a point's plan is not that of the one before.
+    fn is_other_plan(&self, line: &Line, index: usize) -> bool {
+        let stretch = |record: usize| self.trend.stretches.partition_point(|stretch| stretch.first <= record);
+        stretch(line.points[index].record) != stretch(line.points[index - 1].record)
     }
 
-    fn in_characters(&self, line: &Line, axis: Axis, columns: usize) -> String {
-        let new = |index: &usize| {
-            let points = &line.points;
-            let changed = line.changes.iter().any(|change| change.at == *index);
-            changed
-                || *index > 0
-                    && self.stretch(points[*index].record) != self.stretch(points[*index - 1].record)
-        };
-        let breaks: Vec<usize> = (0..line.points.len()).filter(new).collect();
-        axis.line(&line.points, &breaks, columns)
-    }
-
-    fn changed(&self, line: &Line, change: &Shifted, indent: &str) -> String {
-        let ratio = change.after / change.before;
-        let size = change_alone(ratio, 1);
+    fn changed(&self, line: &Line, change: &Shifted) -> Row {
+        let size = change_alone(change.after / change.before, 1);
         let from = &self.trend.records[line.points[change.at].record].name;
         // The name last: it is what may be cut.
-        clean(&format!("{indent}{size} from here on (p = {:.4}): {from}", change.p))
+        Row::Note(Tone::Notable, format!("── {size} from here on (p = {:.4}): {from}", change.p))
     }
 
-    fn stretch(&self, record: usize) -> usize {
-        self.trend.stretches.partition_point(|stretch| stretch.first <= record)
+    fn unit(&self, line: &Line) -> Unit {
+        match line.of {
+            LineOf::Ratio => Unit::Ratio,
+            LineOf::Figure => self.trend.metric.unit(),
+        }
     }
 
     /// A point's value and its interval, as figures.
     fn told(&self, line: &Line, point: &Point) -> (String, String) {
-        let figure = |value: f64| self.trend.metric.unit().text(value);
+        let unit = self.unit(line);
+        let figure = |value: f64| Quantity { value, unit }.to_string();
         match (line.of, point.interval) {
             (LineOf::Ratio, Some((low, high))) => interval(point.value, low, high),
-            (LineOf::Ratio, None) => (format!("×{:.2}", point.value), String::new()),
             (LineOf::Figure, Some((low, high))) => {
                 (figure(point.value), format!("{} to {}", figure(low), figure(high)))
             }
-            (LineOf::Figure, None) => (figure(point.value), String::new()),
+            (LineOf::Ratio | LineOf::Figure, None) => (figure(point.value), String::new()),
         }
     }
 
-    /// The ends of the axis, below it.
-    fn scale(&self, line: &Line, axis: Axis, (indent, columns): (usize, usize)) -> String {
-        let (low, high) = axis.ends();
-        let end = |value: f64| {
-            let point =
-                Point { record: 0, value, interval: Some((low, high)), standard_error: None, blocks: 0 };
-            self.told(line, &point).0
-        };
-        let (low, high) = (end(low), end(high));
-        let between = columns.saturating_sub(display_width(&low) + display_width(&high));
-        if between == 0 {
-            return String::new();
-        }
-        format!("{FAINT}{}{low}{}{high}{FAINT:#}\n", " ".repeat(indent), " ".repeat(between))
-    }
-
-    fn notes(&self, width: usize) -> String {
+    fn notes(&self) -> Vec<String> {
         let any = |of| self.trend.lines.iter().any(|line| line.of == of);
         let level = share(CHANGE_LEVEL);
         let changes = format!(
@@ -227,14 +203,35 @@ impl Trended<'_> {
                       machine is noisy.";
         let figures = "A variant's own figure holds whatever else changed on the machine between the runs: beside an older one \
                        it says less, and a change of all variants alike is mostly the machine's.";
-        let mut out = String::from("\n");
-        for (told, note) in
-            [(true, changes.as_str()), (any(LineOf::Ratio), ratios), (any(LineOf::Figure), figures)]
-        {
-            if told {
-                out += &format!("{FAINT}{}{FAINT:#}", wrapped(note, "", "", width));
-            }
-        }
-        out
+        let told = [
+            Some(changes),
+            any(LineOf::Ratio).then(|| ratios.to_owned()),
+            any(LineOf::Figure).then(|| figures.to_owned()),
+        ];
+        told.into_iter().flatten().collect()
+    }
+
+    fn fields(&self, line: &Line, index: usize) -> Vec<Field> {
+        let trend = self.trend;
+        let Point { record, value, interval, standard_error, blocks } = line.points[index];
+        let stamp = &trend.records[record];
+        let stretch = trend.stretches.iter().rfind(|stretch| stretch.first <= record);
+        let change = line.changes.iter().find(|change| change.at == index);
+        vec![
+            Field::Word(if line.of == LineOf::Ratio { "ratio" } else { "figure" }),
+            Field::Name(line.name.clone()),
+            Field::Word(trend.metric.name()),
+            Field::Word(unit_name(self.unit(line))),
+            Field::Name(stamp.name.clone()),
+            Field::Name(stamp.created.clone()),
+            Field::Figure(Some(value)),
+            Field::Figure(interval.map(|(low, _)| low)),
+            Field::Figure(interval.map(|(_, high)| high)),
+            Field::Figure(standard_error),
+            Field::Count(blocks.into()),
+            Field::Name(stretch.map(|stretch| stretch.plan.clone()).unwrap_or_default()),
+            Field::Figure(change.map(|change| change.after / change.before)),
+            Field::Figure(change.map(|change| change.p)),
+        ]
     }
 }

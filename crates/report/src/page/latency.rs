@@ -33,7 +33,7 @@ pub(super) fn curves(record: &Record) -> Vec<LatencyCurves> {
     ]
 }
 
-const CLOSED: &str = "in closed loop each connection waits for its answer before it asks again: these times follow from connections and \
+const CLOSED: &str = "in closed loop each connection waits for its response before it sends the next request: these times follow from connections and \
                       throughput, compare nothing, and are not what users wait";
 const OPEN: &str = "from sent to done: without the time in which a request was due and found no connection free, which users wait too";
 

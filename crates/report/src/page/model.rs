@@ -1,10 +1,14 @@
 //! What the report page is drawn from: one value, embedded in the page as JSON.
 //!
-//! Words and figures that stand in the other forms are taken from the same [`Sheet`](crate::Sheet), ready to show; only pictures have
-//! numbers of their own. Lengths are bounded: see [`bounds`](super::bounds).
+//! Words and figures that stand in the other forms come from the same functions, ready to show; only pictures have numbers of their own.
+//! Lengths are bounded: see [`bounds`](super::bounds).
 
+pub use analysis::{Grade, Outcome};
 use schemars::JsonSchema;
 use serde::Serialize;
+
+use crate::document::Fit;
+pub use crate::experiment::State;
 
 /// Version of this form; the script of a page reads its own alone, because it lies in the same file.
 pub const PAGE_VERSION: u32 = 1;
@@ -56,7 +60,7 @@ pub struct PageData {
     pub why: Option<WhySection>,
     /// How it was measured, each line a name and a text.
     pub method: Vec<(String, String)>,
-    /// What the result takes for granted.
+    /// What the result rests on, the doubtful first.
     pub assumptions: Vec<Assumption>,
     /// On which machine it was measured, and where the record lies.
     pub place: Vec<(String, String)>,
@@ -72,26 +76,10 @@ pub struct PageData {
     pub left_out: Vec<String>,
 }
 
-/// How a run stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum State {
-    /// Every comparison has a verdict.
-    Decided,
-    /// Some have none yet.
-    Open,
-    /// A finding voids some or all.
-    Void,
-    /// Nothing is compared.
-    Measured,
-    /// A service or preparation failed, or the run broke off.
-    Broken,
-}
-
 /// A verdict about one metric of one comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Verdict {
-    /// Reads as "candidate against baseline".
+    /// Reads as "candidate vs baseline".
     pub comparison: String,
     /// Index of the baseline among the variants.
     pub baseline: usize,
@@ -115,17 +103,10 @@ pub struct Verdict {
     pub also: Vec<String>,
 }
 
-/// What came of a comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the words of the glossary")]
-pub enum Outcome {
-    Better,
-    Worse,
-    Equivalent,
-    Inconclusive,
-    Void,
-    NoSuccess,
+impl From<&stats::Estimate> for Ratio {
+    fn from(of: &stats::Estimate) -> Ratio {
+        Ratio { estimate: of.ratio, low: of.low, high: of.high }
+    }
 }
 
 /// A ratio with its interval.
@@ -185,16 +166,6 @@ pub struct Finding {
     pub explanation: Vec<String>,
 }
 
-/// How grave a finding is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the words of the glossary")]
-pub enum Grade {
-    Void,
-    Warning,
-    Note,
-}
-
 /// A variant.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Variant {
@@ -238,6 +209,18 @@ pub struct BlockSeries {
     pub values: Vec<Vec<Option<f64>>>,
 }
 
+impl From<&crate::document::Table> for Table {
+    fn from(table: &crate::document::Table) -> Table {
+        let is_name = |column: &&crate::document::Column| column.fit != Fit::Figure;
+        Table {
+            heading: table.heading.clone(),
+            columns: table.columns.iter().map(|column| column.heading.clone()).collect(),
+            names: table.columns.iter().take_while(is_name).count(),
+            rows: table.texts(),
+        }
+    }
+}
+
 /// The unit of a picture's axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -249,6 +232,19 @@ pub enum Unit {
     Share,
     Count,
     Cores,
+}
+
+impl From<model::quantity::Unit> for Unit {
+    fn from(unit: model::quantity::Unit) -> Unit {
+        match unit {
+            model::quantity::Unit::PerS => Unit::PerSecond,
+            model::quantity::Unit::Us => Unit::Microseconds,
+            model::quantity::Unit::Bytes => Unit::Bytes,
+            model::quantity::Unit::Share | model::quantity::Unit::Ratio => Unit::Share,
+            model::quantity::Unit::Count => Unit::Count,
+            model::quantity::Unit::Number => Unit::Cores,
+        }
+    }
 }
 
 /// Times of all variants, of one kind.
@@ -319,7 +315,7 @@ pub struct TimeLine {
     pub cores: Vec<Option<f64>>,
     /// Resident memory of the services in bytes, after the slice.
     pub rss_bytes: Vec<u64>,
-    /// Share of the CPU time that the host gave to others.
+    /// CPU steal, as a share of the CPU time.
     pub steal_share: Vec<f64>,
     /// Event-loop delay of the captures of this variant in microseconds: median and p99, over the whole window; `None` without captures.
     pub loop_delay_us: Option<(f64, f64)>,
@@ -357,7 +353,7 @@ pub struct WhySection {
     pub flame_page: Option<String>,
 }
 
-/// What the result takes for granted.
+/// What the result rests on.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Assumption {
     /// `doubtful`, `unchecked` or `supported`.

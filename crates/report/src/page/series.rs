@@ -8,8 +8,7 @@ use record::Record;
 
 use super::bounds::{NUMBERS_MAX, evenly, rounded, shown};
 use super::model::{BlockSeries, Interaction};
-use super::verdict::metric;
-use crate::figure::count;
+use model::quantity::count;
 
 /// Each metric block by block, in at most so many blocks that all variants together stay within bounds.
 pub(super) fn by_block(all: &[Series], left_out: &mut Vec<String>) -> Vec<BlockSeries> {
@@ -28,7 +27,8 @@ pub(super) fn by_block(all: &[Series], left_out: &mut Vec<String>) -> Vec<BlockS
 }
 
 fn thinned(series: &Series, kept: &[usize]) -> BlockSeries {
-    let (metric, unit) = metric(series.of);
+    let metric = series.of.row().heading.to_owned();
+    let unit = series.of.unit().into();
     let blocks: Vec<u32> = kept.iter().map(|at| series.blocks[*at]).collect();
     let counts = series.counts();
     let dropped = kept.iter().filter(|at| !counts[**at]).map(|at| series.blocks[*at]).collect();
@@ -49,13 +49,12 @@ pub(super) fn interactions(record: &Record, conclusion: &Conclusion, all: &[Seri
 
 /// `None` where there is nothing to draw.
 fn interaction(plan: &Plan, grid: &Grid) -> Option<Interaction> {
-    let (metric, unit) = metric(grid.metric);
     let values = |row: &Vec<Option<f64>>| row.iter().map(|value| shown(*value)).collect();
     let named = |factor: &Factor| (factor.name.clone(), factor.levels.clone());
     let any = grid.values.iter().flatten().any(Option::is_some);
     any.then(|| Interaction {
-        metric,
-        unit,
+        metric: grid.metric.row().heading.to_owned(),
+        unit: grid.metric.unit().into(),
         across: named(&plan.factors[grid.across]),
         lines: named(&plan.factors[grid.lines]),
         values: grid.values.iter().map(values).collect(),

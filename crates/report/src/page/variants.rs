@@ -5,8 +5,8 @@ use record::Record;
 
 use super::bounds::ERROR_ROWS_MAX;
 use super::model::{ErrorRow, Table, Variant, WhySection};
-use crate::figure::count;
-use crate::sheet::Row;
+use model::quantity::count;
+
 use crate::why::{self, Why};
 
 /// The flame graphs' page, in the record's folder.
@@ -33,12 +33,6 @@ pub(super) fn variants(record: &Record, conclusion: &Conclusion) -> Vec<Variant>
         requests: of.requests,
     };
     conclusion.variants.iter().enumerate().map(one).collect()
-}
-
-/// A table of the sheet.
-pub(super) fn table(heading: &str, columns: &[String], names: usize, rows: &[Row]) -> Table {
-    let rows = rows.iter().map(|row| row.cells.clone()).collect();
-    Table { heading: heading.to_owned(), columns: columns.to_vec(), names, rows }
 }
 
 /// By variant, the most frequent first.

@@ -1,38 +1,22 @@
-//! Verdicts, effects and findings as the page has them: the sheet's words, with the numbers that bars are drawn from.
+//! Verdicts, effects and findings as the page has them: the words of the other forms, with the numbers that bars are drawn from.
 //!
-//! Must not: conclude, or put a number beside a void.
+//! Must not: conclude, or put a number beside what is invalid.
 
 use std::collections::BTreeSet;
 
-use analysis::{Comparison, Conclusion, Series};
-use plan::Metric;
-use stats::Estimate;
+use analysis::{Check, Comparison, Conclusion, Effect, Kind, Series};
+use model::quantity::{change, count};
+use plan::Design;
 
 use super::bounds::{FINDINGS_MAX, NUMBERS_MAX, evenly, rounded};
-use super::model::{EffectLine, Effects, Finding, Grade, Outcome, Ratio, Unit, Verdict};
-use crate::figure::count;
-use crate::sheet::{Answer, Judged, Sheet, comparisons_of_answers};
+use super::model::{EffectLine, Effects, Finding, Verdict};
+use crate::experiment::{answer, tables};
 use crate::validity::paragraphs;
-
-/// Each comparison with its words, once for each verdict that is told.
-pub(super) fn judged<'a>(
-    conclusion: &'a Conclusion,
-    sheet: &'a Sheet,
-) -> impl Iterator<Item = (&'a Comparison, &'a Judged)> {
-    answered(conclusion, sheet).flat_map(|(group, answer)| group.iter().zip(&answer.judged))
-}
-
-fn answered<'a>(
-    conclusion: &'a Conclusion,
-    sheet: &'a Sheet,
-) -> impl Iterator<Item = (&'a [Comparison], &'a Answer)> {
-    comparisons_of_answers(conclusion).zip(&sheet.answers)
-}
 
 /// All verdicts, in the order of the plan.
 pub(super) fn verdicts(
     conclusion: &Conclusion,
-    sheet: &Sheet,
+    design: &Design,
     series: &[Series],
     left_out: &mut Vec<String>,
 ) -> Vec<Verdict> {
@@ -40,17 +24,18 @@ pub(super) fn verdicts(
     let ratios_max = NUMBERS_MAX / conclusion.comparisons.len().max(1);
     let mut verdicts = Vec::new();
     let mut thinned = false;
-    for (group, answer) in answered(conclusion, sheet) {
-        for (index, (comparison, judged)) in group.iter().zip(&answer.judged).enumerate() {
+    for group in answer::groups(conclusion) {
+        let mut also = answer::also(group, design);
+        for comparison in answer::told(group) {
             if comparison.baseline.max(comparison.candidate) >= variants {
                 left_out.push(format!("{}: the plan has no such variants", comparison.label));
                 continue;
             }
             let ratios = analysis::ratios_by_block(series, comparison);
             thinned |= ratios.len() > ratios_max;
-            let also = if index == 0 { answer.also.clone() } else { Vec::new() };
             let blocks = evenly(ratios.len(), ratios_max).into_iter().map(|at| rounded(ratios[at])).collect();
-            verdicts.push(Verdict { also, blocks, ..verdict(comparison, judged) });
+            let verdict = verdict(comparison, conclusion, design);
+            verdicts.push(Verdict { also: std::mem::take(&mut also), blocks, ..verdict });
         }
     }
     if thinned {
@@ -62,93 +47,58 @@ pub(super) fn verdicts(
     verdicts
 }
 
-fn verdict(comparison: &Comparison, judged: &Judged) -> Verdict {
+fn verdict(comparison: &Comparison, conclusion: &Conclusion, design: &Design) -> Verdict {
     Verdict {
         comparison: comparison.label.clone(),
         baseline: comparison.baseline,
         candidate: comparison.candidate,
-        metric: metric(comparison.metric).0,
+        metric: comparison.metric.row().heading.to_owned(),
         more_is_better: comparison.metric.wants_more(),
-        outcome: outcome(judged.outcome),
-        word: judged.verdict.clone(),
-        detail: judged.detail.clone(),
-        ratio: comparison.estimate.as_ref().map(ratio),
+        outcome: comparison.outcome,
+        word: answer::word(comparison.outcome, comparison.metric).to_owned(),
+        detail: answer::detail(comparison, conclusion, design),
+        ratio: comparison.estimate.as_ref().map(Into::into),
         blocks: Vec::new(),
         also: Vec::new(),
     }
 }
 
-/// What a metric is called in pictures, as above the columns of tables, and its unit.
-pub(super) fn metric(metric: Metric) -> (String, Unit) {
-    let unit = match metric.unit() {
-        model::Unit::PerS => Unit::PerSecond,
-        model::Unit::Us => Unit::Microseconds,
-        model::Unit::Bytes => Unit::Bytes,
-        model::Unit::Share => Unit::Share,
-        model::Unit::Count | model::Unit::Ratio | model::Unit::Number => Unit::Count,
-    };
-    (metric.row().heading.to_owned(), unit)
-}
-
-fn outcome(outcome: analysis::Outcome) -> Outcome {
-    match outcome {
-        analysis::Outcome::Better => Outcome::Better,
-        analysis::Outcome::Worse => Outcome::Worse,
-        analysis::Outcome::Equivalent => Outcome::Equivalent,
-        analysis::Outcome::Inconclusive => Outcome::Inconclusive,
-        analysis::Outcome::NoSuccess => Outcome::NoSuccess,
-        analysis::Outcome::Void => Outcome::Void,
-    }
-}
-
-fn ratio(estimate: &Estimate) -> Ratio {
-    Ratio { estimate: estimate.ratio, low: estimate.low, high: estimate.high }
-}
-
 /// Main effects and interactions.
-pub(super) fn effects(conclusion: &Conclusion, sheet: &Sheet) -> Option<Effects> {
-    let of = sheet.effects.as_ref()?;
-    let line = |line: &crate::sheet::EffectLine| {
-        let effect = conclusion.effects.iter().find(|effect| effect.label == line.label);
+pub(super) fn effects(conclusion: &Conclusion) -> Option<Effects> {
+    let heading = tables::effects_heading(conclusion)?;
+    let (shown, note) = tables::shown_effects(conclusion);
+    let line = |effect: &Effect| {
+        let seen = effect.estimate.as_ref().map(change);
         EffectLine {
-            label: line.label.clone(),
-            interaction: line.kind == analysis::Kind::Interaction,
-            outcome: outcome(line.outcome),
-            word: line.verdict.clone(),
-            detail: line.detail.clone(),
-            ratio: effect.and_then(|effect| effect.estimate.as_ref()).map(ratio),
+            label: effect.label.clone(),
+            interaction: effect.kind == Kind::Interaction,
+            outcome: effect.outcome,
+            word: answer::effect_word(effect).to_owned(),
+            detail: seen
+                .map_or_else(|| "no estimate".to_owned(), |(value, ends)| format!("{value} ({ends})")),
+            ratio: effect.estimate.as_ref().map(Into::into),
         }
     };
-    let lines = of.lines.iter().map(line).collect();
-    Some(Effects { heading: of.heading.clone(), lines, note: of.note.clone() })
+    Some(Effects { heading, lines: shown.into_iter().map(line).collect(), note })
 }
 
 /// Findings, the gravest first, each explained where its number comes first.
-pub(super) fn findings(conclusion: &Conclusion, sheet: &Sheet, left_out: &mut Vec<String>) -> Vec<Finding> {
-    let mut explained: BTreeSet<&str> = BTreeSet::new();
-    let told = sheet.findings.iter().zip(&conclusion.findings).take(FINDINGS_MAX);
-    let finding = |(remark, finding): (&crate::sheet::Remark, &analysis::Finding)| {
-        let first = remark.number.filter(|number| explained.insert(number));
+pub(super) fn findings(conclusion: &Conclusion, left_out: &mut Vec<String>) -> Vec<Finding> {
+    let mut explained: BTreeSet<Check> = BTreeSet::new();
+    let finding = |finding: &analysis::Finding| {
+        let first = explained.insert(finding.check);
         Finding {
-            grade: grade(remark.grade),
-            number: remark.number.map(str::to_owned),
-            evidence: remark.evidence.clone(),
-            remedy: remark.remedy.clone(),
+            grade: finding.grade,
+            number: Some(finding.check.number().to_owned()),
+            evidence: finding.evidence.to_string(),
+            remedy: finding.remedy.to_string(),
             variants: finding.variants.clone(),
-            explanation: first.map(paragraphs).unwrap_or_default(),
+            explanation: if first { paragraphs(finding.check) } else { Vec::new() },
         }
     };
-    let all = sheet.findings.len();
+    let all = conclusion.findings.len();
     if all > FINDINGS_MAX {
         left_out.push(format!("findings: the gravest {FINDINGS_MAX} of {} are shown", count(all as u64)));
     }
-    told.map(finding).collect()
-}
-
-fn grade(grade: analysis::Grade) -> Grade {
-    match grade {
-        analysis::Grade::Void => Grade::Void,
-        analysis::Grade::Warning => Grade::Warning,
-        analysis::Grade::Note | analysis::Grade::Fine => Grade::Note,
-    }
+    conclusion.findings.iter().take(FINDINGS_MAX).map(finding).collect()
 }

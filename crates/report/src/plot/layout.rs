@@ -8,12 +8,13 @@
 //!   foot
 //! ```
 
-use super::axis::{Axis, Mark};
+use model::quantity::share;
+
 use super::drawing::{Drawing, Hold, Shape, Text};
 use super::font::Font;
 use super::palette::{Palette, Rgb};
-use super::rows::Row;
-use crate::figure::share;
+use super::{Plot, Row, Span};
+use crate::axis::{Axis, Mark};
 use crate::names::line;
 
 const WIDTH: f64 = 700.0;
@@ -31,19 +32,31 @@ const ROW: f64 = 54.0;
 /// More comparisons are counted, not drawn: nobody reads them off a picture.
 const ROWS_MAX: usize = 40;
 
-/// What is to be laid out.
-pub(super) struct Plot<'a> {
-    pub title: &'a str,
-    /// The metric of all rows; `None` where each says its own.
-    pub metric: Option<&'static str>,
-    pub rows: Vec<Row>,
-    pub margin: f64,
-    pub foot: Vec<String>,
+/// Narrowest axis, as a logarithm: where neither margin nor interval has any width.
+const NARROWEST: f64 = 0.01;
+/// An interval that reaches further than so many times what else is shown is cut off: its end is an arrow.
+const REACH: f64 = 4.0;
+/// Share of the axis that stays empty at either end.
+const EMPTY: f64 = 0.04;
+
+/// An axis that shows the margin and all intervals.
+fn axis(spans: &[Span], margin: f64) -> Axis {
+    let band = (1.0 + margin.max(0.0)).ln();
+    let furthest = spans.iter().map(|span| span.ratio.ln().abs()).fold(band, f64::max).max(NARROWEST / 2.0);
+    let limit = furthest * REACH;
+    let low = spans.iter().map(|span| span.low.ln()).fold(-band, f64::min).max(-limit);
+    let high = spans.iter().map(|span| span.high.ln()).fold(band, f64::max).min(limit);
+    Axis::between(low.exp(), high.exp(), NARROWEST).with_room(EMPTY)
+}
+
+/// Where a ratio lies in the picture; beyond the ends at the end.
+fn x(axis: Axis, ratio: f64) -> f64 {
+    AXIS.0 + axis.place(ratio).clamp(0.0, 1.0) * (AXIS.1 - AXIS.0)
 }
 
 /// What all intervals are drawn on.
-struct Ruler<'a> {
-    axis: &'a Axis,
+struct Ruler {
+    axis: Axis,
     /// Those whose names have room.
     marks: Vec<Mark>,
     margin: f64,
@@ -59,9 +72,9 @@ struct Sheet {
 }
 
 /// The whole plot.
-pub(super) fn laid_out(plot: &Plot<'_>, palette: &'static Palette) -> Drawing {
+pub(super) fn laid_out(plot: &Plot, palette: &'static Palette) -> Drawing {
     let mut sheet = Sheet { font: Font::new(), palette, shapes: Vec::new(), y: MARGIN };
-    for text in sheet.font.lines(&line(plot.title), TITLE_SIZE, RIGHT - MARGIN, TITLE_LINES) {
+    for text in sheet.font.lines(&line(&plot.title), TITLE_SIZE, RIGHT - MARGIN, TITLE_LINES) {
         sheet.y += TITLE_SIZE;
         sheet.text((MARGIN, sheet.y), TITLE_SIZE, palette.ink, &text);
         sheet.y += 6.0;
@@ -72,8 +85,8 @@ pub(super) fn laid_out(plot: &Plot<'_>, palette: &'static Palette) -> Drawing {
         sheet.small("nothing is compared in this record");
     }
     let spans: Vec<_> = shown.iter().filter_map(|row| row.span).collect();
-    let axis = (!spans.is_empty()).then(|| Axis::over(&spans, plot.margin, AXIS));
-    let ruler = axis.as_ref().map(|axis| Ruler { axis, marks: sheet.apart(axis), margin: plot.margin });
+    let axis = (!spans.is_empty()).then(|| self::axis(&spans, plot.margin));
+    let ruler = axis.map(|axis| Ruler { axis, marks: sheet.apart(axis), margin: plot.margin });
     for row in shown {
         sheet.row(row, ruler.as_ref());
     }
@@ -91,21 +104,15 @@ pub(super) fn laid_out(plot: &Plot<'_>, palette: &'static Palette) -> Drawing {
     }
     sheet.y += 8.0;
     plot.foot.iter().for_each(|text| sheet.small(text));
-    let told = |row: &Row| format!("{}: {}, {}", row.word, named(row), row.told);
+    let told = |row: &Row| format!("{}: {}, {}", row.word, line(&row.name), row.told);
     Drawing {
         width: WIDTH,
         height: (sheet.y + MARGIN).ceil(),
         ground: palette.ground,
-        title: line(plot.title),
+        title: line(&plot.title),
         description: shown.iter().map(told).collect::<Vec<_>>().join("\n"),
         shapes: sheet.shapes,
     }
-}
-
-/// A comparison with its metric, where that is not the same for all.
-fn named(row: &Row) -> String {
-    let metric = row.metric.map(|metric| format!(", {metric}")).unwrap_or_default();
-    format!("{}{metric}", line(&row.comparison))
 }
 
 impl Sheet {
@@ -130,31 +137,31 @@ impl Sheet {
     }
 
     /// What lies behind an interval: the margin, and the marks of the axis.
-    fn lane(&mut self, ruler: &Ruler<'_>, (top, height): (f64, f64)) {
+    fn lane(&mut self, ruler: &Ruler, (top, height): (f64, f64)) {
         let (palette, axis) = (self.palette, ruler.axis);
         if ruler.margin > 0.0 {
-            let (low, high) = (axis.x(1.0 / (1.0 + ruler.margin)), axis.x(1.0 + ruler.margin));
+            let (low, high) = (x(axis, 1.0 / (1.0 + ruler.margin)), x(axis, 1.0 + ruler.margin));
             self.area((low, top), (high - low, height), palette.band);
         }
         for Mark { ratio, .. } in &ruler.marks {
             let (width, fill) = if *ratio == 1.0 { (1.5, palette.one) } else { (1.0, palette.grid) };
-            self.area((axis.x(*ratio) - width / 2.0, top), (width, height), fill);
+            self.area((x(axis, *ratio) - width / 2.0, top), (width, height), fill);
         }
     }
 
     /// The names of the marks below all rows.
-    fn named(&mut self, ruler: &Ruler<'_>) {
+    fn named(&mut self, ruler: &Ruler) {
         for Mark { ratio, label } in &ruler.marks {
             // Those at the ends would reach over them.
             let half = self.font.width(label, SMALL_SIZE) / 2.0;
-            let x = ruler.axis.x(*ratio).clamp(MARGIN + half, AXIS.1 + MARGIN - half);
+            let x = x(ruler.axis, *ratio).clamp(MARGIN + half, AXIS.1 + MARGIN - half);
             self.held((x, self.y + 16.0), SMALL_SIZE, (self.palette.faint, Hold::Middle), label);
         }
         self.y += 26.0;
     }
 
     /// The marks whose names do not run into each other: from no difference outwards.
-    fn apart(&self, axis: &Axis) -> Vec<Mark> {
+    fn apart(&self, axis: Axis) -> Vec<Mark> {
         let marks = axis.marks();
         let (below, above): (Vec<Mark>, Vec<Mark>) = marks.into_iter().partition(|mark| mark.ratio < 1.0);
         let mut kept: Vec<Mark> = Vec::new();
@@ -162,7 +169,7 @@ impl Sheet {
             let room = |other: &Mark| {
                 let widths =
                     self.font.width(&mark.label, SMALL_SIZE) + self.font.width(&other.label, SMALL_SIZE);
-                (axis.x(mark.ratio) - axis.x(other.ratio)).abs() >= widths / 2.0 + 8.0
+                (x(axis, mark.ratio) - x(axis, other.ratio)).abs() >= widths / 2.0 + 8.0
             };
             if kept.iter().all(room) {
                 kept.push(mark);
@@ -171,11 +178,11 @@ impl Sheet {
         kept
     }
 
-    fn row(&mut self, row: &Row, ruler: Option<&Ruler<'_>>) {
+    fn row(&mut self, row: &Row, ruler: Option<&Ruler>) {
         let (palette, fill) = (self.palette, self.palette.of(row.outcome));
         let (label, lane) = (self.y + 20.0, self.y + 38.0);
         let word = self.font.width(&row.word, FIGURE_SIZE);
-        let named = self.font.cut(&named(row), LABEL_SIZE, RIGHT - MARGIN - word - 16.0);
+        let named = self.font.cut(&line(&row.name), LABEL_SIZE, RIGHT - MARGIN - word - 16.0);
         self.text((MARGIN, label), LABEL_SIZE, palette.ink, &named);
         self.held((RIGHT, label), FIGURE_SIZE, (fill, Hold::End), &row.word);
         let begin = match row.span.zip(ruler) {
@@ -192,11 +199,11 @@ impl Sheet {
     }
 
     /// A bar with its ends, which are arrows where it goes on beyond the axis, and the estimate on it.
-    fn interval(&mut self, axis: &Axis, (low, ratio, high): (f64, f64, f64), (y, fill): (f64, Rgb)) {
-        let (left, right) = (axis.x(low), axis.x(high));
+    fn interval(&mut self, axis: Axis, (low, ratio, high): (f64, f64, f64), (y, fill): (f64, Rgb)) {
+        let (left, right) = (x(axis, low), x(axis, high));
         self.area((left, y - 3.0), ((right - left).max(1.0), 6.0), fill);
         for (end, outwards) in [(low, -1.0), (high, 1.0)] {
-            let x = axis.x(end);
+            let x = x(axis, end);
             if axis.holds(end) {
                 self.area((x - 1.0, y - 8.0), (2.0, 16.0), fill);
             } else {
@@ -205,8 +212,22 @@ impl Sheet {
             }
         }
         // A ring of the ground's colour, so that it is seen on a bar that is shorter than it.
-        let x = axis.x(ratio);
+        let x = x(axis, ratio);
         self.shapes.push(Shape::Circle { x, y, radius: 6.5, fill: self.palette.ground });
         self.shapes.push(Shape::Circle { x, y, radius: 5.0, fill });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_without_end_does_not_squeeze_the_others() {
+        let wide = Span { ratio: 1.02, low: 1e-9, high: 1e9 };
+        let axis = axis(&[wide, Span { ratio: 1.1, low: 1.05, high: 1.15 }], 0.03);
+        assert!(!axis.holds(wide.low) && !axis.holds(wide.high));
+        assert_eq!((x(axis, wide.low), x(axis, wide.high)), AXIS);
+        assert!((x(axis, 1.15) - x(axis, 1.05)) > 40.0);
     }
 }

@@ -4,13 +4,15 @@ use explain::{Explanation, LineCost, Row, Subject, Tree, WorkerShare};
 
 use super::columns::beside;
 use super::name::{at_line, both, function, harmless, place};
-use super::table::cut;
 use super::text::{doubts, method, reason_text, table_text};
 use super::unit::percent;
 use super::words::{US, called, costs, function_rows, several_services};
 use super::{Table, Unit, Why, calls};
+use model::quantity::{count, micros};
+
+use crate::document::Fit;
 use crate::drawing::{BOLD, FAINT, wrapped};
-use crate::figure::{count, micros};
+use crate::text::table::cut;
 
 /// Rows of tables and trees.
 const FUNCTIONS_MAX: usize = 20;
@@ -147,7 +149,7 @@ fn caller_lines(
 ) {
     let Some(frame) = tree.frames.get(of.frame) else { return };
     let line = format!("{value:>11} {:>7}  {}{}", percent(of.value, whole), "  ".repeat(depth), both(frame));
-    *out += &(cut(&line, width, false) + "\n");
+    *out += &(cut(&line, width, Fit::CutEnd) + "\n");
     for caller in &of.callers {
         caller_lines(tree, caller, ("", of.value, depth + 1, width), out);
     }
@@ -171,7 +173,7 @@ pub(super) fn top_down(tree: &Tree, unit: Unit, width: usize) -> String {
         let Some(frame) = tree.frames.get(call.frame) else { continue };
         let chain = if call.left_out > 0 { format!("+{} ", call.left_out) } else { String::new() };
         let line = format!("{total:>11} {own:>11}  {}{chain}{}", "  ".repeat(call.depth), both(frame));
-        out += &(cut(&line, width, false) + "\n");
+        out += &(cut(&line, width, Fit::CutEnd) + "\n");
     }
     out + "\n"
 }

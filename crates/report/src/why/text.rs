@@ -1,20 +1,10 @@
-//! The section "Why" for a terminal.
+//! Parts of an explanation for a terminal.
 
 use analysis::Grade;
 
 use super::{Reason, Table, Why};
 use crate::drawing::{BOLD, FAINT, named, remark, wrapped};
-
-/// The section, ending in an empty line.
-pub(super) fn section(why: &Why, width: usize) -> String {
-    let mut out = format!("{BOLD}Why{BOLD:#}\n");
-    out.extend(why.reasons.iter().map(|reason| reason_text(reason, width)));
-    let tables = why.spent.iter().chain(&why.waiting);
-    out.extend(tables.map(|table| table_text(table, width)));
-    out += &method(&why.method, width);
-    out += &doubts(why, width);
-    out + "\n"
-}
+use crate::text::table::drawn;
 
 /// A comparison's reason: words first, figures below.
 pub(super) fn reason_text(reason: &Reason, width: usize) -> String {
@@ -29,7 +19,7 @@ pub(super) fn reason_text(reason: &Reason, width: usize) -> String {
 
 /// A table below its heading, with an empty line after it.
 pub(super) fn table_text(table: &Table, width: usize) -> String {
-    format!("{FAINT}{}{FAINT:#}\n{}\n\n", table.heading, table.draw(width))
+    drawn(&table.typed(), width) + "\n"
 }
 
 /// Lines with their names in the margin.

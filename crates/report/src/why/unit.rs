@@ -2,7 +2,7 @@
 
 use explain::Interval;
 
-use crate::figure::{bytes, column, differences, micros};
+use model::quantity::{bytes, column, differences, micros};
 
 /// What the values of a tree are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use super::columns::{Figures, beside, with_figures};
 use super::name::{function, harmless, place};
 use super::unit::percent;
 use super::{Table, Unit, Why, calls};
-use crate::figure::{count, signed};
+use model::quantity::{count, signed};
 
 /// Rows of tables in the section of a report.
 const FUNCTIONS_MAX: usize = 8;

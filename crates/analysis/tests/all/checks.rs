@@ -1,0 +1,387 @@
+//! Each check finds its fault where it is planted in a sound record, and nothing in the sound record itself.
+
+use plan::{LookRule, Metric, Rate};
+use proofload_analysis::{Grade, Outcome, Standing, Unit, conclude};
+use record::{
+    Cause, ContractFailure, EndReason, Ended, ErrorCount, FailureKind, OpenLoop, Phase, Record,
+    ServiceStarted, Slice, TrialEnded, WorkersLost,
+};
+use stats::Latencies;
+
+use crate::given::{found, slices_of, sound, trials_of};
+
+fn ends(record: &mut Record) -> impl Iterator<Item = &mut TrialEnded> {
+    trials_of(record, 0).filter_map(|trial| trial.ended.as_mut())
+}
+
+#[test]
+fn a_sound_record_has_an_answer_and_no_finding() {
+    let conclusion = conclude(&sound());
+    assert_eq!(conclusion.findings, []);
+    assert_eq!(conclusion.comparisons[0].outcome, Outcome::Better);
+    assert!(conclusion.is_decided() && !conclusion.is_void());
+}
+
+#[test]
+fn each_planted_fault_is_found_and_nothing_else() {
+    type Plant = fn(&mut Record);
+    let faults: [(&str, Grade, Plant); 10] = [
+        ("errors", Grade::Void, |record| {
+            slices_of(record, 1).for_each(|slice| slice.counts.successful -= slice.counts.successful / 500);
+        }),
+        ("generator_saturated", Grade::Void, |record| {
+            slices_of(record, 1).for_each(|slice| {
+                slice.counts.generator.cpu_ns = slice.counts.generator.wall_ns.clone();
+                slice.services[0].cpu_ns /= 2;
+            });
+        }),
+        ("generator_saturated", Grade::Warning, |record| {
+            slices_of(record, 1)
+                .for_each(|slice| slice.counts.generator.cpu_ns = slice.counts.generator.wall_ns.clone());
+        }),
+        ("cores_shared", Grade::Warning, |record| {
+            trials_of(record, 0).for_each(|trial| trial.started.cpus_shared = true);
+        }),
+        ("different_bodies", Grade::Warning, |record| {
+            slices_of(record, 1).for_each(|slice| slice.counts.body_bytes /= 2);
+        }),
+        ("steal", Grade::Warning, |record| {
+            slices_of(record, 0).for_each(|slice| slice.machine.steal_share = 0.03);
+        }),
+        ("idle_not_idle", Grade::Warning, |record| {
+            slices_of(record, 0)
+                .for_each(|slice| slice.machine.idle_trials_cpu_ns = slice.counts.window_ns / 20);
+        }),
+        ("left_over", Grade::Void, |record| {
+            ends(record).for_each(|end| end.leftovers.push("node server.js (pid 9)".into()));
+        }),
+        ("workers_lost", Grade::Void, |record| {
+            let lost = WorkersLost { service: "api".into(), lost: 1 };
+            ends(record).take(1).for_each(|end| end.workers_lost.push(lost.clone()));
+        }),
+        ("killed", Grade::Note, |record| ends(record).for_each(|end| end.killed.push("api".into()))),
+    ];
+    for (check, grade, plant) in faults {
+        let mut record = sound();
+        plant(&mut record);
+        assert_eq!(found(&record), [(check, grade)], "{check}");
+        let void = grade == Grade::Void;
+        let comparison = &conclude(&record).comparisons[0];
+        assert_eq!(comparison.outcome == Outcome::Void, void, "{check}");
+        assert_eq!(comparison.estimate.is_none(), void, "void prints instead of a number, never beside it");
+        assert_eq!(comparison.exploratory.is_empty(), void, "{check}");
+    }
+}
+
+#[test]
+fn what_nearly_is_a_fault_is_none() {
+    let mut record = sound();
+    slices_of(&mut record, 1).for_each(|slice| {
+        slice.counts.generator.cpu_ns =
+            slice.counts.generator.wall_ns.iter().map(|wall| wall * 84 / 100).collect();
+        slice.machine.steal_share = 0.019;
+        slice.machine.idle_trials_cpu_ns = slice.counts.window_ns / 200;
+        slice.counts.body_bytes -= slice.counts.body_bytes / 200;
+    });
+    assert_eq!(found(&record), []);
+}
+
+#[test]
+fn fewer_than_six_blocks_give_no_verdict_however_clear_they_are() {
+    let mut record = sound();
+    record.blocks.truncate(5);
+    assert_eq!(found(&record), [("too_few_blocks", Grade::Void)]);
+    assert_eq!(conclude(&record).comparisons[0].outcome, Outcome::Void);
+    // While the run goes on there is nothing to blame it for, and still no verdict.
+    record.ended = None;
+    assert_eq!(found(&record), []);
+    assert_eq!(conclude(&record).comparisons[0].outcome, Outcome::Inconclusive);
+    assert!(conclude(&record).comparisons[0].ratio_so_far.is_some_and(|ratio| ratio > 1.1));
+}
+
+#[test]
+fn no_rule_gives_a_verdict_from_fewer_than_six_blocks_nor_to_more_comparisons_than_share_its_error() {
+    assert_eq!(plan::VERDICTS_MAX, stats::COMPARISONS_MAX as usize);
+    for looks in [LookRule::Planned, LookRule::Always, LookRule::Once] {
+        for blocks in 0..=6 {
+            let mut record = sound();
+            record.header.plan.design.looks = looks;
+            (record.header.plan.design.blocks, record.blocks_planned) = (Some(6), Some(6));
+            record.header.plan.aa = Some(record.header.plan.comparisons[0].clone());
+            record.blocks.truncate(blocks);
+            let enough = blocks == 6;
+            let aa = conclude(&record).aa.expect("it was asked for");
+            assert!(enough || !aa.differs && aa.estimate.is_none(), "{looks:?}, {blocks}");
+            record.header.plan.aa = None;
+            let comparison = &conclude(&record).comparisons[0];
+            assert_eq!(comparison.estimate.is_some(), enough, "{looks:?}, {blocks}");
+            assert_eq!(comparison.outcome, if enough { Outcome::Better } else { Outcome::Void });
+        }
+        let mut record = sound();
+        record.header.plan.design.looks = looks;
+        // No file makes such a plan; records can be edited.
+        record.header.plan.design.co_primary = vec![Metric::CpuPerRequest; plan::VERDICTS_MAX];
+        let conclusion = conclude(&record);
+        assert!(conclusion.comparisons.iter().all(|one| one.estimate.is_none()), "{looks:?}");
+        assert!(!conclusion.is_decided());
+    }
+}
+
+#[test]
+fn what_nobody_saw_end_is_not_said_to_have_ended_by_its_rule() {
+    let kept = |record: &Record| {
+        let assumptions = conclude(record).assumptions;
+        assumptions.iter().find(|one| one.name == "looks_kept").expect("there is a comparison").standing
+    };
+    let mut record = sound();
+    assert_eq!(kept(&record), Standing::Supported);
+    record.ended = Some(Ended { reason: EndReason::Interrupted, seconds: 1.0 });
+    assert_eq!(kept(&record), Standing::Doubtful);
+    record.ended = None;
+    assert_eq!(kept(&record), Standing::Unchecked);
+    record.header.plan.design.looks = LookRule::Always;
+    assert_eq!(kept(&record), Standing::Supported);
+}
+
+#[test]
+fn a_warm_up_that_never_ended_and_a_pointless_run_are_said() {
+    let mut record = sound();
+    if let Some(warm_up) = &mut record.warm_up {
+        warm_up.steady_after_s[1] = None;
+    }
+    assert_eq!(found(&record), [("never_steady", Grade::Warning)]);
+
+    let mut record = sound();
+    record.ended = Some(Ended { reason: EndReason::Void("nothing answers".into()), seconds: 1.0 });
+    assert_eq!(found(&record), [("pointless", Grade::Void)]);
+}
+
+#[test]
+fn a_block_without_a_success_leaves_no_estimate() {
+    let mut silent = sound();
+    for slice in trials_of(&mut silent, 1).next().expect("a trial").slices.iter_mut() {
+        (slice.counts.successful, slice.counts.successful_in_window) = (0, 0);
+    }
+    let comparison = &conclude(&silent).comparisons[0];
+    assert!(comparison.estimate.is_none());
+    assert_eq!(comparison.outcome, Outcome::Void);
+}
+
+/// The sound record as if its measured slices had been in open loop, with 2,000 requests each of 1 to 5 ms; variant 1 takes
+/// half as long again.
+fn open(metric: Metric) -> Record {
+    let mut record = sound();
+    record.header.plan.design.metric = metric;
+    record.header.plan.design.rate = Some(Rate::PerSecond(4000.0));
+    for slice in record.blocks.iter_mut().flat_map(|b| &mut b.trials).flat_map(|t| &mut t.slices) {
+        // Blocks that all say the very same leave no interval.
+        let unit_ns = 1_000_000 + 5_000 * u64::from(slice.block) * (1 + slice.variant as u64);
+        let factor = if slice.variant == 1 { 1.5 } else { 1.0 };
+        let mut response = Latencies::new();
+        let mut schedule_lag = Latencies::new();
+        for index in 0..2000 {
+            response.record((factor * (unit_ns + 2000 * index) as f64) as u64);
+            schedule_lag.record(20_000);
+        }
+        (slice.counts.sent, slice.counts.successful, slice.counts.successful_in_window) = (2000, 2000, 2000);
+        slice.counts.open = Some(Box::new(OpenLoop {
+            rate_per_s: 4000.0,
+            intended: 2000,
+            sent_in_window: 2000,
+            unsent: 0,
+            queued: 0,
+            response,
+            schedule_lag,
+        }));
+    }
+    record
+}
+
+fn opens(record: &mut Record, variant: usize) -> impl Iterator<Item = &mut OpenLoop> {
+    slices_of(record, variant).filter_map(|slice| slice.counts.open.as_deref_mut())
+}
+
+#[test]
+fn a_longer_response_time_is_worse_and_throughput_is_not_compared() {
+    let conclusion = conclude(&open(Metric::P99));
+    // The fixture's bodies are those of the counts that it had.
+    assert!(conclusion.findings.iter().all(|finding| finding.check.name() == "different_bodies"));
+    let comparison = &conclusion.comparisons[0];
+    assert_eq!(comparison.outcome, Outcome::Worse);
+    let ratio = comparison.estimate.as_ref().expect("an estimate").ratio;
+    assert!((1.45..1.55).contains(&ratio), "{ratio}");
+    assert!(comparison.exploratory.iter().all(|other| other.metric != Metric::Throughput));
+}
+
+#[test]
+fn an_open_loop_that_was_not_what_was_asked_for_is_found() {
+    type Plant = fn(&mut Record);
+    let faults: [(&str, Metric, Grade, Plant); 7] = [
+        ("rate_not_kept", Metric::P99, Grade::Void, |record| {
+            opens(record, 1).for_each(|open| open.sent_in_window = 1970);
+        }),
+        ("rate_not_kept", Metric::P99, Grade::Void, |record| {
+            opens(record, 1).for_each(|open| open.queued = 30);
+        }),
+        ("rate_not_kept", Metric::CpuPerRequest, Grade::Warning, |record| {
+            opens(record, 1).for_each(|open| open.queued = 30);
+        }),
+        ("client_late", Metric::P99, Grade::Warning, |record| late(record, 1_000_000)),
+        ("client_late", Metric::P99, Grade::Void, |record| late(record, 5_000_000)),
+        ("quantile_unresolved", Metric::P999, Grade::Void, |_| {}),
+        ("quantile_unresolved", Metric::P99, Grade::Void, |record| {
+            opens(record, 1).for_each(|open| (0..30).for_each(|_| open.response.censor(1000)));
+        }),
+    ];
+    for (check, metric, grade, plant) in faults {
+        let mut record = open(metric);
+        plant(&mut record);
+        let found = found(&record);
+        assert!(found.contains(&(check, grade)), "{check}: {found:?}");
+        let void = conclude(&record).comparisons[0].outcome == Outcome::Void;
+        assert_eq!(void, grade == Grade::Void, "{check}");
+    }
+    let mut record = open(Metric::P99);
+    late(&mut record, 190_000);
+    opens(&mut record, 1).for_each(|open| open.response.censor(1000));
+    opens(&mut record, 1).for_each(|open| (open.sent_in_window, open.queued) = (1985, 15));
+    let checks = ["rate_not_kept", "client_late", "quantile_unresolved"];
+    assert!(!found(&record).iter().any(|(check, _)| checks.contains(check)));
+}
+
+fn late(record: &mut Record, lag_ns: u64) {
+    opens(record, 1).for_each(|open| (0..100).for_each(|_| open.schedule_lag.record(lag_ns)));
+}
+
+/// Has each trial of variant 1 ask for four workers, of which the CPU time of processes is what it is.
+fn cluster(record: &mut Record, cpu_by_process_ns: &[u64]) {
+    for trial in trials_of(record, 1) {
+        trial.started.services = vec![ServiceStarted {
+            service: "api".into(),
+            pid: 1,
+            port: 1,
+            cpus: vec![],
+            cpu_source: "processes".into(),
+            host: None,
+            workers: Some(4),
+            processes: vec![],
+        }];
+        for used in trial.slices.iter_mut().flat_map(|slice| &mut slice.services) {
+            used.processes = cpu_by_process_ns.len() as u32;
+            used.cpu_by_process_ns = cpu_by_process_ns.to_vec();
+        }
+    }
+}
+
+#[test]
+fn workers_that_do_nothing_are_counted_by_what_they_did() {
+    let said = |cpu: &[u64]| {
+        let mut record = sound();
+        cluster(&mut record, cpu);
+        let conclusion = conclude(&record);
+        let serving = conclusion.variants[1].services[0].serving;
+        let finding = conclusion.findings.into_iter().find(|finding| finding.check.name() == "workers_idle");
+        (serving, finding.map(|finding| (finding.grade, finding.evidence.to_string())))
+    };
+    // A primary that only deals connections is none of them.
+    assert_eq!(said(&[100, 95, 90, 80, 4]), (Some(4), None));
+    let (serving, told) = said(&[97, 1, 1, 1]);
+    let evidence = "level-1: 1 of 4 workers of api did 97 % of its work in 10 of 10 trials";
+    assert_eq!((serving, told), (Some(1), Some((Grade::Void, evidence.into()))));
+    let (serving, told) = said(&[50, 45, 5]);
+    assert_eq!((serving, told.map(|told| told.0)), (Some(3), Some(Grade::Warning)));
+    assert_eq!(said(&[]), (None, None), "a record that does not say accuses nobody");
+}
+
+#[test]
+fn what_shared_processors_cost_is_bounded_by_what_the_client_used() {
+    let mut record = sound();
+    trials_of(&mut record, 0).for_each(|trial| trial.started.cpus_shared = true);
+    let wall: u64 =
+        slices_of(&mut record, 1).map(|slice| slice.counts.window_ns + slice.counts.drain_ns).sum();
+    let used: u64 =
+        slices_of(&mut record, 1).map(|slice| slice.counts.generator.cpu_ns.iter().sum::<u64>()).sum();
+    for trial in trials_of(&mut record, 0) {
+        trial.started.services = vec![ServiceStarted {
+            service: "api".into(),
+            pid: 1,
+            port: 1,
+            cpus: vec![0, 1],
+            cpu_source: "processes".into(),
+            host: None,
+            workers: None,
+            processes: vec![],
+        }];
+    }
+    let expected = used as f64 / wall as f64 / 2.0;
+    let finding = conclude(&record).findings.remove(0);
+    assert_eq!((finding.check.name(), finding.grade), ("cores_shared", Grade::Warning));
+    assert!(finding.evidence.contains("services on 0, 1, generator on 0"), "{finding:?}");
+    let told = finding.evidence.split("up to ").nth(1).and_then(|rest| rest.split(' ').next());
+    let told: f64 = told.and_then(|told| told.parse().ok()).expect("a share");
+    assert!((told / 100.0 - expected).abs() < 0.01, "{finding:?}, expected {expected}");
+}
+
+#[test]
+fn a_difference_comes_in_the_metrics_own_unit_with_the_sign_of_the_ratio() {
+    let mut record = sound();
+    record.header.plan.design.metric = Metric::CpuPerRequest;
+    let conclusion = conclude(&record);
+    let (comparison, variants) = (&conclusion.comparisons[0], &conclusion.variants);
+    let us = |index: usize| variants[index].cpu_us_per_request.expect("it was measured");
+    let difference = comparison.difference.expect("there is an estimate");
+    assert_eq!(difference.unit, Unit::Us);
+    assert!((difference.value - (us(1) - us(0))).abs() < 5.0, "{difference:?}");
+    assert!(difference.low < difference.value && difference.value < difference.high && difference.high < 0.0);
+    assert!(
+        comparison
+            .exploratory
+            .iter()
+            .all(|other| other.metric != Metric::Throughput || other.difference.is_none())
+    );
+}
+
+#[test]
+fn what_became_of_requests_of_which_none_succeeded_is_told_in_one_line() {
+    type Plant = fn(&mut Slice);
+    let cases: [(&str, Plant); 4] = [
+        ("level-1: 0 of 42369 succeeded: status 503", |slice| {
+            slice.counts.status = [(503, slice.counts.sent)].into()
+        }),
+        ("level-1: no answer within 5 s (0 of 42369)", |slice| {
+            (slice.counts.timed_out, slice.counts.responses) = (slice.counts.sent, 0);
+            slice.counts.status.clear();
+        }),
+        ("level-1: 0 of 42369 succeeded: header content-encoding (absent)", |slice| {
+            slice.counts.contract_failures = vec![ContractFailure {
+                kind: FailureKind::Header("content-encoding".into()),
+                count: slice.counts.sent,
+                example: "absent".into(),
+            }];
+        }),
+        ("level-1: no request could be sent: connect refused (1024 times)", |slice| {
+            (slice.counts.sent, slice.counts.responses) = (0, 0);
+            slice.counts.status.clear();
+            slice.counts.errors =
+                vec![ErrorCount { phase: Phase::Connect, cause: Cause::Refused, count: 32 }];
+        }),
+    ];
+    for (answer, plant) in cases {
+        let mut record = sound();
+        slices_of(&mut record, 1).for_each(|slice| {
+            (slice.counts.successful, slice.counts.successful_in_window) = (0, 0);
+            plant(slice);
+        });
+        let conclusion = conclude(&record);
+        let comparison = &conclusion.comparisons[0];
+        assert_eq!(
+            (comparison.outcome, comparison.no_success.as_deref()),
+            (Outcome::NoSuccess, Some(answer))
+        );
+        assert_eq!(found(&record), [("no_success", Grade::Warning)]);
+        assert!(conclusion.is_decided() && conclusion.variants[1].throughput_per_s.is_none());
+        // Two blocks are enough for what is no estimate.
+        record.blocks.truncate(2);
+        assert_eq!(conclude(&record).comparisons[0].outcome, Outcome::NoSuccess, "{answer}");
+    }
+}

@@ -1,0 +1,186 @@
+//! Services that ran already: what their pods did is found where it is planted in a sound record, and nothing is said of what nobody knows.
+
+use std::path::Path;
+
+use proofload_analysis::{Grade, Outcome, conclude};
+use record::{Deployed, PodSeen, Record, Trial};
+
+use crate::given::{said, sound, trials};
+
+fn pod(name: &str, ready: bool, restarts: u32) -> PodSeen {
+    PodSeen {
+        name: name.into(),
+        uid: format!("uid-of-{name}"),
+        node: Some("n1".into()),
+        address: "10.83.101.2:8080".into(),
+        ready,
+        restarts: Some(restarts),
+        images: vec!["shop@sha256:12".into()],
+    }
+}
+
+/// The kept sound record, as if each of its variants had been a Service with two pods, and one more that is never ready.
+fn deployed() -> Record {
+    let mut record = sound();
+    for (index, variant) in record.header.plan.variants.iter_mut().enumerate() {
+        let text = format!("name = \"x\"\n[services.api]\nkubernetes = {{ service = \"shop-{index}\" }}\n");
+        let made = plan::parse(&text, Path::new(env!("CARGO_MANIFEST_DIR")))
+            .expect("it is an experiment")
+            .variants
+            .remove(0);
+        (variant.services, variant.entry) = (made.services, made.entry);
+    }
+    for trial in trials(&mut record) {
+        let variant = trial.variant();
+        let pods = vec![
+            pod(&format!("a-{variant}"), true, 0),
+            pod(&format!("b-{variant}"), true, 3),
+            pod("broken", false, 9),
+        ];
+        trial.started.services.clear();
+        trial.started.deployed = Some(Deployed {
+            service: "api".into(),
+            place: format!("kubernetes://prod/shop-{variant}"),
+            address: format!("10.84.0.{variant}:80"),
+            pods: pods.clone(),
+        });
+        trial.slices.iter_mut().for_each(|slice| slice.services.clear());
+        let ended = trial.ended.as_mut().expect("it was carried through");
+        (ended.peak_rss_bytes, ended.pods) = (0, Some(pods));
+        ended.peak_rss_bytes_by_service.clear();
+        ended.processes_by_service.clear();
+    }
+    record
+}
+
+/// The second variant's trials from this block on.
+fn second(record: &mut Record, from: u32) -> impl Iterator<Item = &mut Trial> {
+    trials(record).filter(move |trial| trial.variant() == 1 && trial.started.block >= from)
+}
+
+fn begin(trial: &mut Trial) -> &mut Vec<PodSeen> {
+    &mut trial.started.deployed.as_mut().expect("it was loaded").pods
+}
+
+fn end(trial: &mut Trial) -> &mut Vec<PodSeen> {
+    trial.ended.as_mut().and_then(|ended| ended.pods.as_mut()).expect("it was looked at")
+}
+
+/// What is said beside that the services ran already.
+fn only(record: &Record) -> (&'static str, Grade, String) {
+    let mut found = said(record);
+    found.retain(|(check, ..)| *check != "already_running");
+    assert_eq!(found.len(), 1, "{found:?}");
+    found.remove(0)
+}
+
+#[test]
+fn pods_that_stay_are_told_with_what_that_means_and_nobody_claims_to_know_their_cost() {
+    let record = deployed();
+    let conclusion = conclude(&record);
+    let [(check, grade, evidence)] = &said(&record)[..] else { panic!("one note: {:?}", said(&record)) };
+    assert_eq!((*check, *grade), ("already_running", Grade::Note));
+    assert!(
+        evidence.starts_with("kubernetes://prod/shop-0 (2 pods on n1) and kubernetes://prod/shop-1"),
+        "{evidence}"
+    );
+    assert!(conclusion.comparisons.iter().all(|comparison| comparison.outcome != Outcome::Void));
+    for variant in &conclusion.variants {
+        assert_eq!(
+            (variant.busy_cores, variant.peak_rss_bytes, variant.cpu_us_per_request),
+            (None, None, None)
+        );
+        assert!(variant.services.is_empty() && variant.throughput_per_s.is_some());
+    }
+    let explored = conclusion.comparisons.iter().flat_map(|comparison| &comparison.exploratory);
+    assert_eq!(explored.count(), 0);
+}
+
+#[test]
+fn a_change_within_a_trial_voids_its_variant() {
+    type Change = fn(&mut Vec<PodSeen>);
+    let changes: [(Change, &str); 4] = [
+        (|pods| drop(pods.remove(0)), "in block 3 a-1 went"),
+        (|pods| pods[1].restarts = Some(4), "in block 3 b-1 was started again"),
+        (|pods| pods[0].ready = false, "in block 3 a-1 was not ready any more"),
+        (|pods| pods.push(pod("c-1", true, 0)), "in block 3 c-1 came"),
+    ];
+    for (change, words) in changes {
+        let mut record = deployed();
+        // It stays so.
+        second(&mut record, 3).for_each(|trial| change(end(trial)));
+        second(&mut record, 4).for_each(|trial| change(begin(trial)));
+        let (check, grade, evidence) = only(&record);
+        assert_eq!((check, grade), ("pods_changed", Grade::Void), "{evidence}");
+        assert!(evidence.contains(words) && evidence.contains("so it went in 1 of "), "{evidence}");
+        assert!(conclude(&record).comparisons.iter().any(|comparison| comparison.outcome == Outcome::Void));
+    }
+}
+
+#[test]
+fn a_change_between_trials_is_a_warning_unless_a_pod_was_started_again() {
+    let mut replaced = deployed();
+    for trial in second(&mut replaced, 4) {
+        begin(trial)[0] = pod("c-1", true, 0);
+        end(trial)[0] = pod("c-1", true, 0);
+    }
+    let (check, grade, evidence) = only(&replaced);
+    assert_eq!((check, grade), ("pods_changed", Grade::Warning));
+    assert!(evidence.ends_with("changed between trials: before block 4 a-1 went, c-1 came"), "{evidence}");
+    // A cluster tells late of a program that died under load.
+    let mut restarted = deployed();
+    for trial in second(&mut restarted, 4) {
+        begin(trial)[0].restarts = Some(1);
+        end(trial)[0].restarts = Some(1);
+    }
+    assert_eq!(only(&restarted).1, Grade::Void);
+}
+
+#[test]
+fn pods_that_get_no_requests_may_do_what_they_like() {
+    let mut record = deployed();
+    for trial in second(&mut record, 1) {
+        end(trial)[2].restarts = Some(30);
+    }
+    for trial in second(&mut record, 4) {
+        drop((begin(trial).pop(), end(trial).pop()));
+    }
+    assert_eq!(said(&record).len(), 1, "{:?}", said(&record));
+}
+
+#[test]
+fn trials_at_whose_end_nobody_could_look_are_counted() {
+    let mut record = deployed();
+    second(&mut record, 1).take(2).for_each(|trial| trial.ended.as_mut().expect("it ended").pods = None);
+    let (check, grade, evidence) = only(&record);
+    assert_eq!((check, grade), ("pods_changed", Grade::Warning));
+    assert!(evidence.contains("at the end of 2 of "), "{evidence}");
+}
+
+#[test]
+fn two_services_with_the_same_pods_behind_them_are_told_as_such() {
+    let mut record = deployed();
+    for trial in second(&mut record, 1) {
+        begin(trial)[0] = pod("a-0", true, 0);
+        end(trial)[0] = pod("a-0", true, 0);
+    }
+    let (check, grade, evidence) = only(&record);
+    assert_eq!((check, grade), ("nothing_observable", Grade::Warning));
+    assert!(evidence.contains("1 of the 2 pods behind kubernetes://prod/shop-1 stand behind"), "{evidence}");
+}
+
+#[test]
+fn a_client_at_its_limit_is_taken_for_the_limit_where_nobody_knows_of_the_service() {
+    let mut record = deployed();
+    for slice in trials(&mut record).flat_map(|trial| &mut trial.slices) {
+        slice.counts.generator.cpu_ns = slice.counts.generator.wall_ns.clone();
+    }
+    let found = said(&record);
+    let voids: Vec<&String> = found
+        .iter()
+        .filter(|(check, ..)| *check == "generator_saturated")
+        .map(|(.., evidence)| evidence)
+        .collect();
+    assert!(!voids.is_empty() && voids[0].contains("nobody knows how busy the services were"), "{found:?}");
+    assert!(found.iter().any(|(check, grade, _)| (*check, *grade) == ("generator_saturated", Grade::Void)));
+}

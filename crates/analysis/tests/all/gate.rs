@@ -1,0 +1,225 @@
+//! That a gate keeps its promises: intervals against limits, nothing judged that must not be, and as few false alarms as it says.
+
+use crate::made::gates::Course;
+use crate::made::{give, slices, sound};
+use plan::{Figure, GateEntry};
+use proofload_analysis::{Gate, Ruling, Unfit, conclude, gated, limits_settled};
+use record::{EndReason, Ended, Record, SliceKind};
+use stats::Latencies;
+
+fn entry(limit: &str) -> GateEntry {
+    GateEntry { limit: plan::limit(limit).expect(limit), of: None, line: None }
+}
+
+fn gate(record: &Record, limits: &[&str]) -> Gate {
+    let entries: Vec<GateEntry> = limits.iter().map(|limit| entry(limit)).collect();
+    gated(record, &conclude(record), &entries)
+}
+
+/// The one ruling of one limit.
+fn ruling(record: &Record, limit: &str) -> Ruling {
+    let gate = gate(record, &[limit]);
+    assert_eq!((&gate.unfit, gate.judgements.len()), (&None, 1), "{limit}");
+    gate.judgements[0].ruling
+}
+
+#[test]
+fn a_limit_is_kept_or_broken_by_the_interval_that_the_report_prints_and_open_within_it() {
+    let record = sound();
+    let conclusion = conclude(&record);
+    let estimate = conclusion.comparisons[0].estimate.expect("the kept record has one");
+    let at = |ratio: f64| format!("throughput > {:+.6}%", (ratio - 1.0) * 100.0);
+    assert_eq!(ruling(&record, &at(estimate.low - 1e-6)), Ruling::Kept);
+    assert_eq!(ruling(&record, &at(estimate.low + 1e-6)), Ruling::Open);
+    assert_eq!(ruling(&record, &at(estimate.ratio)), Ruling::Open);
+    assert_eq!(ruling(&record, &at(estimate.high - 1e-6)), Ruling::Open);
+    assert_eq!(ruling(&record, &at(estimate.high + 1e-6)), Ruling::Broken);
+    let judged = gate(&record, &["throughput > -3%"]).judgements.remove(0);
+    let measured = judged.measured.expect("an interval");
+    assert_eq!(
+        (measured.value, measured.low, measured.high),
+        (estimate.ratio, estimate.low, Some(estimate.high))
+    );
+    // Another metric has no verdict in this experiment: its interval is the gate's own, and wider than one alone would be.
+    let alone = gate(&record, &["cpu_per_request < +900%"]).judgements[0].measured.expect("an interval");
+    let two = gate(&record, &["cpu_per_request < +900%", "peak_memory < +900%"]);
+    let shared = two.judgements[0].measured.expect("an interval");
+    assert!(shared.low < alone.low && shared.high > alone.high, "{shared:?} {alone:?}");
+    // In this record every trial has the very same peak.
+    assert_eq!((two.judgements[1].measured, two.ruling()), (None, Some(Ruling::Open)));
+}
+
+#[test]
+fn amounts_are_about_candidates_and_their_intervals_are_over_blocks() {
+    let record = sound();
+    let figure = conclude(&record).variants[1].throughput_per_s.expect("a figure");
+    let judged = gate(&record, &["throughput > 1/s"]).judgements;
+    let [judged] = &judged[..] else { panic!("{judged:?}") };
+    assert_eq!(judged.name, record.header.plan.variants[1].name);
+    let measured = judged.measured.expect("an interval");
+    let high = measured.high.expect("an end");
+    assert!((measured.value / figure - 1.0).abs() < 1e-9 && measured.low < figure && figure < high);
+    for (at, wanted) in
+        [(measured.low * 0.999, Ruling::Kept), (figure, Ruling::Open), (high * 1.001, Ruling::Broken)]
+    {
+        assert_eq!(ruling(&record, &format!("throughput > {at:.6}/s")), wanted, "{at}");
+    }
+    // Nobody has seen a failure, and yet nobody knows that there is none in a million.
+    assert_eq!(ruling(&record, "failed < 0.0001%"), Ruling::Open);
+    assert_eq!(ruling(&record, "failed < 5%"), Ruling::Kept);
+}
+
+#[test]
+fn failures_that_come_in_bursts_keep_no_limit_that_they_would_keep_if_they_were_independent() {
+    let share = |burst: bool| {
+        let mut record = sound();
+        let of_candidate: Vec<_> =
+            slices(&mut record, 1).filter(|slice| slice.kind == SliceKind::Measured).collect();
+        let every = of_candidate.len();
+        for (index, slice) in of_candidate.into_iter().enumerate() {
+            give(slice, 10_000);
+            let failed = if burst { if index == 0 { every as u64 } else { 0 } } else { 1 };
+            (slice.counts.successful, slice.counts.timed_out) = (10_000 - failed, failed);
+        }
+        gate(&record, &["failed < 1%"]).judgements[0].measured.expect("an interval")
+    };
+    let (burst, spread) = (share(true), share(false));
+    assert_eq!(burst.value, spread.value);
+    assert!(burst.high > spread.high.map(|high| high * 1.5), "{burst:?} {spread:?}");
+}
+
+/// The sound record in open loop, whose candidate has so many requests a slice without an answer for 2 s.
+fn unanswered(each: u64) -> Record {
+    let mut record = sound();
+    record.header.plan.design.metric = plan::Metric::P50;
+    record.header.plan.design.rate = Some(plan::Rate::PerSecond(1000.0));
+    for slice in
+        record.blocks.iter_mut().flat_map(|block| &mut block.trials).flat_map(|trial| &mut trial.slices)
+    {
+        let mut response = Latencies::new();
+        for index in 0..5000 {
+            response.record(1_000_000 + 10_000 * u64::from(slice.block) + 100 * index);
+        }
+        let censored = if slice.variant == 1 { each } else { 0 };
+        (0..censored).for_each(|_| response.censor(2_000_000_000));
+        slice.counts.open = Some(Box::new(record::OpenLoop {
+            rate_per_s: 1000.0,
+            intended: 5000 + censored,
+            sent_in_window: 5000 + censored,
+            unsent: 0,
+            queued: 0,
+            response,
+            schedule_lag: Latencies::new(),
+        }));
+    }
+    record
+}
+
+#[test]
+fn a_quantile_that_is_known_to_be_at_least_so_much_breaks_limits_and_keeps_none() {
+    // Findings aside: such a record is void for its errors, and its stop rule asks all the same.
+    let limits = |record: &Record, limit: &str| {
+        let mut record = record.clone();
+        record.header.plan.gate = vec![entry(limit)];
+        limits_settled(&record, &conclude(&record))
+    };
+    let record = unanswered(100);
+    assert!(limits(&record, "p99 < 50ms"), "each trial's p99 is 2 s or more");
+    assert!(!limits(&record, "p99 < 60s"), "nothing says that it ends below a minute");
+    assert!(limits(&unanswered(0), "p99 < 50ms") && limits(&unanswered(0), "p99 < 60s"));
+}
+
+fn ended(reason: EndReason) -> Record {
+    let mut record = sound();
+    let ended = record.ended.take().expect("the kept record has its end");
+    record.ended = Some(Ended { reason, ..ended });
+    record
+}
+
+#[test]
+fn nothing_is_judged_of_a_run_that_is_void_or_did_not_end_by_its_rule() {
+    let mut unfinished = sound();
+    unfinished.ended = None;
+    let mut void = sound();
+    slices(&mut void, 1).for_each(|slice| {
+        (slice.counts.successful, slice.counts.timed_out) =
+            (slice.counts.successful - slice.counts.successful / 10, slice.counts.successful / 10)
+    });
+    let mut few = sound();
+    few.blocks.truncate(4);
+    for (record, wanted, said) in [
+        (unfinished, Unfit::Unfinished, "was killed"),
+        (ended(EndReason::Interrupted), Unfit::Interrupted, "interrupted"),
+        (ended(EndReason::ServiceFailed("api: gone".into())), Unfit::Failed, "api: gone"),
+        (void, Unfit::Void, "V"),
+        (few, Unfit::Void, "blocks"),
+    ] {
+        let gate = gate(&record, &["throughput > -99%", "throughput > 1/s"]);
+        let (unfit, reason) = gate.unfit.clone().expect("it is unfit");
+        assert_eq!((unfit, gate.judgements.len(), gate.ruling()), (wanted, 0, None));
+        assert!(reason.contains(said), "{reason}");
+    }
+}
+
+#[test]
+fn a_candidate_that_never_succeeds_breaks_every_limit_and_a_baseline_that_never_does_leaves_changes_open() {
+    let without = |variant: usize| {
+        let mut record = sound();
+        for slice in slices(&mut record, variant) {
+            let sent = slice.counts.sent;
+            give(slice, 0);
+            (slice.counts.sent, slice.counts.timed_out) = (sent, sent);
+        }
+        gate(&record, &["throughput > -3%", "throughput > 1/s", "failed < 1%"])
+    };
+    let candidate = without(1);
+    assert!(
+        candidate.judgements.iter().all(|judgement| judgement.ruling == Ruling::Broken),
+        "{candidate:#?}"
+    );
+    let baseline = without(0);
+    let rulings: Vec<Ruling> = baseline.judgements.iter().map(|judgement| judgement.ruling).collect();
+    assert_eq!(rulings, [Ruling::Open, Ruling::Kept, Ruling::Kept]);
+    let reason = baseline.judgements[0].reason.as_deref().unwrap_or_default();
+    assert!(reason.contains(&sound().header.plan.variants[0].name), "{reason}");
+}
+
+/// Of so many simulated runs, whose candidate is so much faster, which part breaks and keeps the limit.
+fn rates(runs: u32, true_change: f64, limit: &str) -> (f64, f64) {
+    let course = Course { blocks: 10, between: 0.02, true_change, limit };
+    let rates = course.rates(7, runs);
+    (rates.broken, rates.kept)
+}
+
+#[test]
+fn of_unchanged_runs_at_most_one_in_forty_breaks_a_limit_at_no_change_and_none_one_with_a_margin() {
+    const RUNS: u32 = 250;
+    // Four standard errors of a share of 2.5 %.
+    let most = 0.025 + 4.0 * (0.025_f64 * 0.975 / f64::from(RUNS)).sqrt();
+    let (broken, kept) = rates(RUNS, 0.0, "throughput > +0%");
+    assert!(broken <= most && kept <= most, "{broken} broken, {kept} kept");
+    assert!(broken + kept > 0.01, "the simulation is blind");
+    let (broken, _) = rates(RUNS, 0.0, "throughput > -5%");
+    assert_eq!(broken, 0.0);
+    // A change of just the limit's size is on neither side of it.
+    let (broken, kept) = rates(RUNS, -0.05, "throughput > -5%");
+    assert!(broken <= most && kept <= most, "{broken} broken, {kept} kept");
+    let (broken, kept) = rates(100, -0.15, "throughput > -5%");
+    assert!(broken > 0.9 && kept == 0.0, "{broken} broken, {kept} kept");
+}
+
+#[test]
+fn a_gate_that_is_open_keeps_a_run_going_and_one_without_limits_ends_none() {
+    let mut record = sound();
+    let conclusion = conclude(&record);
+    assert!(conclusion.is_decided() && limits_settled(&record, &conclusion));
+    let estimate = conclusion.comparisons[0].estimate.expect("an estimate");
+    record.header.plan.gate = vec![entry(&format!("throughput > {:+.6}%", (estimate.ratio - 1.0) * 100.0))];
+    assert!(!limits_settled(&record, &conclusion));
+    record.header.plan.gate = vec![entry("throughput > -99%")];
+    assert!(limits_settled(&record, &conclusion));
+    let open = gate(&record, &[&format!("throughput > {:+.6}%", (estimate.low - 1.0) * 100.0 + 0.01)]);
+    let needed = open.judgements[0].blocks_needed;
+    assert!(needed.is_none_or(|needed| needed > conclusion.blocks), "{needed:?}");
+    assert!(Figure::all().all(|figure| Figure::named(figure.name()) == Some(figure)));
+}

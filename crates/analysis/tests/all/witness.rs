@@ -1,0 +1,380 @@
+//! What variants really are: each fault planted into the sound record is found by its check, and what only looks like one is not.
+
+use std::collections::BTreeMap;
+
+use plan::Variant;
+use proofload_analysis::{Finding, Grade, Outcome, conclude};
+use record::{ContractFailure, FailureKind, ProcessSeen, Record, ServiceStarted, TrialStarted, Witness};
+
+use crate::given::{found, map, service, slices_of, trials_of};
+
+fn starts(record: &mut Record, variant: usize) -> impl Iterator<Item = &mut TrialStarted> {
+    trials_of(record, variant).map(|trial| &mut trial.started)
+}
+
+fn witnesses(record: &mut Record, variant: usize) -> impl Iterator<Item = &mut Witness> {
+    starts(record, variant).flat_map(|started| &mut started.witnesses)
+}
+
+fn processes(record: &mut Record, variant: usize) -> impl Iterator<Item = &mut ProcessSeen> {
+    starts(record, variant).flat_map(|started| &mut started.services[0].processes)
+}
+
+fn only(record: &Record) -> Finding {
+    let mut findings = conclude(record).findings;
+    assert_eq!(findings.len(), 1, "{findings:?}");
+    findings.remove(0)
+}
+
+fn process(pid: u32, environment: &[(&str, &str)]) -> ProcessSeen {
+    ProcessSeen {
+        pid,
+        parent: 1,
+        command: "node server.js".into(),
+        listens: true,
+        marked: true,
+        environment: map(environment),
+    }
+}
+
+/// The sound record with all that can be seen of a variant: level 0 runs with MODE=a, level 1 with MODE=b, and they are as they were asked.
+fn sound() -> Record {
+    let mut record = crate::given::sound();
+    for (variant, mode) in ["a", "b"].into_iter().enumerate() {
+        let set = [("MODE", mode), ("PORT", "{port}"), ("TEXT", "{{x")];
+        record.header.plan.variants[variant].services = vec![service("api", &["node", "server.js"], &set)];
+        for (number, started) in starts(&mut record, variant).enumerate() {
+            let port = 4000 + number as u16;
+            let env = [("MODE", mode), ("PORT", &port.to_string()), ("TEXT", "{x")];
+            started.services = vec![ServiceStarted {
+                service: "api".into(),
+                pid: 7,
+                port,
+                cpus: vec![],
+                cpu_source: "processes".into(),
+                host: None,
+                workers: None,
+                processes: vec![process(7, &env)],
+            }];
+            started.witnesses = vec![Witness {
+                request: "GET /".into(),
+                accept_encoding: None,
+                status: 200,
+                headers: vec![
+                    ("content-type".into(), "text/plain".into()),
+                    ("date".into(), format!("now {number}")),
+                ],
+                body_bytes: 1000,
+                decoded_bytes: Some(1000),
+                decoded_sha256: Some("aa".repeat(32)),
+                repeats: true,
+            }];
+        }
+        for trial in trials_of(&mut record, variant) {
+            let seen = trial.started.services[0].processes.clone();
+            if let Some(ended) = &mut trial.ended {
+                ended.processes_by_service = [("api".to_owned(), seen)].into();
+            }
+        }
+    }
+    record
+}
+
+fn variant(record: &mut Record, index: usize) -> &mut Variant {
+    &mut record.header.plan.variants[index]
+}
+
+/// Has the plan start both alike.
+fn alike(record: &mut Record) {
+    let service = variant(record, 0).services.clone();
+    variant(record, 1).services = service;
+    processes(record, 1).for_each(|process| drop(process.environment.insert("MODE".into(), "a".into())));
+    for trial in trials_of(record, 1) {
+        trial.ended.as_mut().expect("it ended").processes_by_service.clear();
+    }
+}
+
+#[test]
+fn a_sound_record_that_tells_all_has_no_finding() {
+    assert_eq!(found(&sound()), []);
+    let mut same = sound();
+    alike(&mut same);
+    assert_eq!(found(&same), [], "the plan itself starts them alike: a calibration");
+}
+
+/// Level 1 is to be compressed, and no response is.
+fn uncompressed(record: &mut Record) {
+    let variant = variant(record, 1);
+    variant.expect.headers = [("content-encoding".to_owned(), vec!["gzip".to_owned()])].into();
+    slices_of(record, 1).for_each(|slice| {
+        let example = "absent".into();
+        let kind = FailureKind::Header("content-encoding".into());
+        slice.counts.contract_failures =
+            vec![ContractFailure { kind, count: slice.counts.responses, example }];
+        (slice.counts.successful, slice.counts.successful_in_window) = (0, 0);
+    });
+}
+
+#[test]
+fn compression_that_was_declared_and_not_negotiated_voids_and_is_said_once() {
+    let mut record = sound();
+    uncompressed(&mut record);
+    let finding = only(&record);
+    assert_eq!((finding.check.name(), finding.grade), ("treatment_not_applied", Grade::Void));
+    for part in [
+        "level-1: level level-1 of setting declares content-encoding gzip, and ",
+        "responses had none instead; the requests said no accept-encoding, and bodies have 1000 bytes",
+    ] {
+        assert!(finding.evidence.contains(part), "{}", finding.evidence);
+    }
+    assert!(finding.remedy.contains("set load.headers.accept-encoding"), "{}", finding.remedy);
+    let comparison = &conclude(&record).comparisons[0];
+    assert_eq!((comparison.outcome, &comparison.no_success), (Outcome::Void, &None));
+
+    let asks = ("Accept-Encoding".to_owned(), "br, gzip;q=0.5".to_owned());
+    variant(&mut record, 1).load.headers = vec![asks];
+    let remedy = only(&record).remedy;
+    assert!(remedy.contains("begins at 1024 bytes"), "{remedy}");
+    witnesses(&mut record, 1).for_each(|witness| witness.decoded_bytes = Some(1024));
+    assert!(found(&record).iter().any(|found| found.0 == "treatment_not_applied"));
+
+    // Before any load the first answer is enough.
+    record.blocks.truncate(1);
+    record.blocks[0].seconds = None;
+    trials_of(&mut record, 1).for_each(|trial| trial.slices.clear());
+    assert!(found(&record).contains(&("treatment_not_applied", Grade::Void)));
+    let coded = ("content-encoding".to_owned(), "GZIP".to_owned());
+    witnesses(&mut record, 1).for_each(|witness| witness.headers.push(coded.clone()));
+    assert!(!found(&record).iter().any(|found| found.0 == "treatment_not_applied"));
+}
+
+#[test]
+fn a_header_that_is_lost_now_and_then_is_an_error_and_no_lost_treatment() {
+    let mut record = sound();
+    uncompressed(&mut record);
+    slices_of(&mut record, 1).for_each(|slice| {
+        slice.counts.contract_failures[0].count = slice.counts.responses * 9 / 10;
+        slice.counts.successful = slice.counts.responses / 10;
+        slice.counts.successful_in_window = slice.counts.successful;
+    });
+    assert!(found(&record).contains(&("errors", Grade::Void)), "{:?}", found(&record));
+    assert!(!found(&record).iter().any(|found| found.0 == "treatment_not_applied"));
+}
+
+#[test]
+fn a_variable_that_did_not_arrive_is_found_in_the_process_that_serves() {
+    type Plant = fn(&mut ProcessSeen);
+    let cases: [(Option<&str>, Plant); 8] = [
+        (Some("no MODE (node server.js, pid 7)"), |process| drop(process.environment.remove("MODE"))),
+        (Some("MODE=bb "), |process| drop(process.environment.insert("MODE".into(), "bb".into()))),
+        (Some("TEXT={{x "), |process| drop(process.environment.insert("TEXT".into(), "{{x".into()))),
+        // It says nothing of variables: another environment, or a title written over it.
+        (None, |process| (process.marked, process.environment) = (false, BTreeMap::new())),
+        (None, |process| drop(process.environment.insert("MODE".into(), "c:b".into()))),
+        (None, |process| drop(process.environment.insert("PORT".into(), "80".into()))),
+        (None, |process| drop(process.environment.insert("OTHER".into(), "x".into()))),
+        (None, |process| process.pid = 8),
+    ];
+    for (said, plant) in cases {
+        let mut record = sound();
+        processes(&mut record, 1).for_each(plant);
+        match said {
+            None => assert_eq!(found(&record), []),
+            Some(said) => {
+                let finding = only(&record);
+                assert_eq!(
+                    (finding.check.name(), finding.grade),
+                    ("environment_lost", Grade::Void),
+                    "{said}"
+                );
+                assert!(finding.evidence.contains(said), "{}", finding.evidence);
+                assert!(finding.evidence.contains("in 10 of 10 trials"), "{}", finding.evidence);
+            }
+        }
+    }
+}
+
+#[test]
+fn of_a_cluster_primary_and_workers_are_judged_and_helpers_of_a_single_server_are_not() {
+    let lost = |workers: Option<u32>, listens: bool| {
+        let mut record = sound();
+        for started in starts(&mut record, 1) {
+            let service = &mut started.services[0];
+            service.workers = workers;
+            service.processes[0].listens = listens;
+            let mut child = ProcessSeen { parent: 7, listens: false, ..process(8, &[]) };
+            child.environment.insert("MODE".into(), "other".into());
+            service.processes.push(child);
+        }
+        found(&record)
+    };
+    assert_eq!(lost(None, true), [], "a child that a server starts with variables to its own liking");
+    assert_eq!(lost(Some(2), true), [("environment_lost", Grade::Void)]);
+    assert_eq!(lost(None, false), [("environment_lost", Grade::Void)], "nobody is known to listen");
+}
+
+#[test]
+fn another_server_on_the_port_voids() {
+    let mut record = sound();
+    let ended = trials_of(&mut record, 0).filter_map(|trial| trial.ended.as_mut());
+    ended.take(1).for_each(|ended| ended.strangers_listening.push("node old.js (pid 9)".into()));
+    let finding = only(&record);
+    assert_eq!((finding.check.name(), finding.grade), ("stale_server", Grade::Void));
+    assert!(finding.evidence.contains("node old.js (pid 9) (block 1; so in 1 of 10"), "{}", finding.evidence);
+}
+
+#[test]
+fn variants_alike_in_all_that_was_seen_are_told_unless_the_plan_starts_them_alike_or_something_differs() {
+    type Plant = fn(&mut Record);
+    let planted = |plant: Plant| {
+        let mut record = sound();
+        alike(&mut record);
+        variant(&mut record, 1).services[0].command = ["./start.sh", "fast"].map(str::to_owned).into();
+        // As alike as two copies come out.
+        let cost: Vec<(u64, u64)> = slices_of(&mut record, 0)
+            .map(|slice| (slice.services[0].cpu_ns, slice.counts.successful))
+            .collect();
+        for (slice, (cpu_ns, ok)) in slices_of(&mut record, 1).zip(cost) {
+            slice.services[0].cpu_ns =
+                (cpu_ns as f64 * 1.03 * slice.counts.successful as f64 / ok as f64) as u64;
+        }
+        plant(&mut record);
+        found(&record)
+    };
+    assert_eq!(planted(|_| {}), [("nothing_observable", Grade::Warning)]);
+    let silent: [Plant; 6] = [
+        |record| slices_of(record, 1).for_each(|slice| slice.services[0].cpu_ns *= 2),
+        |record| processes(record, 1).for_each(|process| process.command.push_str(" fast")),
+        |record| {
+            starts(record, 1)
+                .for_each(|started| started.services[0].processes.push(process(8, &[("MODE", "a")])));
+        },
+        |record| witnesses(record, 1).for_each(|witness| witness.headers[0].1 = "text/html".into()),
+        |record| starts(record, 1).for_each(|started| started.services[0].processes.clear()),
+        // What a shell sets cannot be seen.
+        |record| {
+            variant(record, 1).services[0].command = vec!["sh".into(), "-c".into(), "ulimit -n 99; x".into()]
+        },
+    ];
+    for (number, plant) in silent.into_iter().enumerate() {
+        let found = planted(plant);
+        assert!(!found.iter().any(|found| found.0 == "nothing_observable"), "case {number}: {found:?}");
+    }
+}
+
+#[test]
+fn different_answers_to_one_request_are_graded_by_what_the_plan_says_of_them() {
+    type Plant = fn(&mut Record);
+    let length = |bytes: u64| {
+        move |record: &mut Record| {
+            witnesses(record, 1).for_each(|witness| witness.decoded_bytes = Some(bytes))
+        }
+    };
+    let graded = |plant: &dyn Fn(&mut Record), declare: Plant| {
+        let mut record = sound();
+        plant(&mut record);
+        declare(&mut record);
+        found(&record)
+    };
+    let (void, warned) = ([("different_work", Grade::Void)], [("different_work", Grade::Warning)]);
+    assert_eq!(graded(&length(1100), |_| {}), void);
+    assert_eq!(graded(&length(1005), |_| {}), [], "within one per cent");
+    assert_eq!(graded(&length(1030), |_| {}), warned, "a few words more");
+    assert_eq!(graded(&length(1100), |record| variant(record, 1).load.path = "/other".into()), warned);
+    assert_eq!(graded(&length(1100), |record| variant(record, 1).expect.body_bytes = Some(1100)), warned);
+    let changing: Plant = |record| witnesses(record, 1).for_each(|witness| witness.repeats = false);
+    assert_eq!(graded(&length(1100), changing), [], "it is never the same");
+
+    let other_status = |record: &mut Record| {
+        for index in [0, 1] {
+            variant(record, index).expect.status = vec![200, 204];
+        }
+        witnesses(record, 1).for_each(|witness| witness.status = 204);
+    };
+    assert_eq!(graded(&other_status, |_| {}), void);
+    assert_eq!(graded(&other_status, |record| variant(record, 1).expect.status = vec![204]), []);
+
+    let other_hash = |record: &mut Record| {
+        witnesses(record, 1).for_each(|witness| witness.decoded_sha256 = Some("bb".repeat(32)));
+    };
+    assert_eq!(graded(&other_hash, |_| {}), warned);
+    let of_its_own: Plant = |record| {
+        for (number, witness) in witnesses(record, 1).enumerate() {
+            witness.decoded_sha256 = Some(format!("{number:064}"));
+        }
+    };
+    assert_eq!(graded(&other_hash, of_its_own), [], "each process says something of its own");
+}
+
+#[test]
+fn fewer_bytes_on_the_wire_are_no_other_work_where_a_declared_coding_explains_them() {
+    let coded = |declare: bool| {
+        let mut record = sound();
+        slices_of(&mut record, 1).for_each(|slice| slice.counts.body_bytes /= 2);
+        witnesses(&mut record, 1).for_each(|witness| {
+            witness.body_bytes = 500;
+            witness.headers.push(("content-encoding".into(), "gzip".into()));
+        });
+        if declare {
+            variant(&mut record, 1).expect.headers =
+                [("content-encoding".to_owned(), vec!["gzip".to_owned()])].into();
+        }
+        record
+    };
+    assert_eq!(found(&coded(true)), []);
+    assert_eq!(found(&coded(false)), [("different_bodies", Grade::Warning)], "nobody asked for it");
+    // What was seen before the load is not what the load got.
+    let mut record = coded(true);
+    slices_of(&mut record, 1).for_each(|slice| slice.counts.body_bytes /= 2);
+    assert_eq!(found(&record), [("different_bodies", Grade::Warning)]);
+}
+
+#[test]
+fn a_profiler_is_found_in_a_command_and_in_variables_and_what_resembles_one_is_not() {
+    let with = |command: &str, environment: &[(&str, &str)]| {
+        let mut record = sound();
+        for process in processes(&mut record, 1) {
+            process.command = command.into();
+            process.environment.extend(map(environment));
+        }
+        found(&record).contains(&("profiler_on", Grade::Void))
+    };
+    for command in [
+        "node --cpu-prof server.js",
+        "/usr/bin/node --require ./x.js --inspect=0 server.js",
+        "node --trace_gc server.js",
+        "node /app/node_modules/.bin/c8 node server.js",
+        "npm exec clinic doctor -- node server.js",
+        "perf record -g node server.js",
+        "python3 -m cProfile app.py",
+        "java -agentlib:jdwp=transport=dt_socket -jar app.jar",
+        "sh -c exec 0x server.js",
+        "strace -f node server.js",
+    ] {
+        assert!(with(command, &[]), "{command}");
+    }
+    for command in [
+        "node --max-old-space-size=99 --inspect-port=0 --trace-warnings server.js",
+        "node server.js --prof --inspect --trace-level=3",
+        "python3 -m http.server",
+        "java -jar app.jar -agentlib:jdwp",
+        "node server.js strace gdb",
+        "perf stat node server.js",
+    ] {
+        assert!(!with(command, &[]), "{command}");
+    }
+    let node = "node server.js";
+    assert!(with(node, &[("NODE_OPTIONS", "--no-warnings --heap-prof")]));
+    assert!(with(node, &[("NODE_V8_COVERAGE", "/tmp/c")]));
+    assert!(with(node, &[("JAVA_TOOL_OPTIONS", "-XX:StartFlightRecording")]));
+    assert!(!with(node, &[("NODE_OPTIONS", "--max-old-space-size=99"), ("NODE_V8_COVERAGE", "")]));
+
+    // What it costs is a question too; what all have is none.
+    let mut record = sound();
+    let profiled = ["node", "--cpu-prof", "server.js"].map(str::to_owned);
+    processes(&mut record, 1).for_each(|process| process.command = profiled.join(" "));
+    variant(&mut record, 1).services[0].command = profiled.clone().into();
+    assert_eq!(found(&record), []);
+    variant(&mut record, 0).services[0].command = profiled.into();
+    assert_eq!(found(&record), [("profiler_on", Grade::Void), ("profiler_on", Grade::Void)]);
+}

@@ -1,0 +1,112 @@
+//! The axis of ratios and of figures over time: logarithmic, so that twice as fast and half as fast lie equally far from no difference.
+//!
+//! Pictures, text and trends use this one.
+
+use model::quantity::signed;
+
+/// Up to this ratio of its ends an axis is told in per cent, and then in factors.
+const PERCENT_MAX: f64 = 3.0;
+/// Marks that are aimed at.
+const MARKS_MAX: f64 = 7.0;
+
+/// From values to places.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Axis {
+    /// Natural logarithms of its ends.
+    low: f64,
+    high: f64,
+}
+
+/// A mark of the axis.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mark {
+    pub ratio: f64,
+    pub label: String,
+}
+
+impl Axis {
+    /// From one value to another, which are above 0; longer where they are not so far apart as `shortest`, a difference of logarithms.
+    pub fn between(low: f64, high: f64, shortest: f64) -> Axis {
+        let (low, high) = (low.ln(), high.ln());
+        let short = ((shortest - (high - low)) / 2.0).max(0.0);
+        Axis { low: low - short, high: high + short }
+    }
+
+    /// The same with such a share of it empty at either end.
+    pub fn with_room(self, share: f64) -> Axis {
+        let room = (self.high - self.low) * share;
+        Axis { low: self.low - room, high: self.high + room }
+    }
+
+    /// Its ends, as the values that lie there.
+    pub fn ends(self) -> (f64, f64) {
+        (self.low.exp(), self.high.exp())
+    }
+
+    /// Where a value lies: from 0 to 1, or beyond.
+    pub fn place(self, value: f64) -> f64 {
+        (value.ln() - self.low) / (self.high - self.low)
+    }
+
+    /// Whether a value lies on it.
+    pub fn holds(self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value.ln())
+    }
+
+    /// The marks of an axis of ratios, in rising order; 1 is among them where it lies on the axis.
+    pub fn marks(self) -> Vec<Mark> {
+        if self.high - self.low < PERCENT_MAX.ln() { self.percents() } else { self.factors() }
+    }
+
+    fn percents(self) -> Vec<Mark> {
+        let (low, high) = (self.low.exp() - 1.0, self.high.exp() - 1.0);
+        let steps = (-5..2).flat_map(|power| [1.0, 2.0, 5.0].map(|digit| digit * 10_f64.powi(power)));
+        let step = steps.into_iter().find(|step| (high - low) / step <= MARKS_MAX).unwrap_or(1.0);
+        let decimals = (-(step * 100.0).log10().floor()).clamp(0.0, 3.0) as usize;
+        let places = (low / step).ceil() as i32..=(high / step).floor() as i32;
+        let mark = |place: i32| {
+            let change = f64::from(place) * step;
+            let label = if place == 0 { "0".to_owned() } else { signed(change * 100.0, decimals) };
+            Mark { ratio: 1.0 + change, label }
+        };
+        places.map(mark).collect()
+    }
+
+    fn factors(self) -> Vec<Mark> {
+        let powers = (self.low / 10_f64.ln()).floor() as i32..=(self.high / 10_f64.ln()).ceil() as i32;
+        let decades = (self.high - self.low) / 10_f64.ln();
+        let digits: &[f64] = if decades <= 2.5 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+        // Every power of ten, or every second, and so on; 1 stays.
+        let every = (decades / MARKS_MAX).ceil().max(1.0) as i32;
+        let ratios = powers
+            .filter(|power| power % every == 0)
+            .flat_map(|power| digits.iter().map(move |digit| digit * 10_f64.powi(power)));
+        ratios
+            .filter(|ratio| self.holds(*ratio))
+            .map(|ratio| Mark { ratio, label: format!("×{ratio}") })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(low: f64, high: f64) -> Vec<String> {
+        Axis::between(low, high, 0.0).marks().into_iter().map(|mark| mark.label).collect()
+    }
+
+    #[test]
+    fn marks_are_round_and_have_no_difference_among_them() {
+        assert_eq!(labels(0.96, 1.53), ["0", "+10 %", "+20 %", "+30 %", "+40 %", "+50 %"]);
+        assert_eq!(labels(0.9955, 1.0045), ["−0.4 %", "−0.2 %", "0", "+0.2 %", "+0.4 %"]);
+        assert_eq!(labels(0.19, 21.0), ["×0.2", "×0.5", "×1", "×2", "×5", "×10", "×20"]);
+    }
+
+    #[test]
+    fn without_any_width_there_is_still_an_axis() {
+        let axis = Axis::between(1.0, 1.0, 0.01);
+        assert!((axis.place(1.0) - 0.5).abs() < 1e-9);
+        assert!(axis.marks().iter().any(|mark| mark.label == "0"));
+    }
+}

@@ -1,0 +1,212 @@
+//! The report of an experiment: what its record and the conclusion say, in order. Nothing is concluded here; that is `analysis`'s work.
+
+use analysis::{Assumption, Conclusion, Grade, Outcome, Standing};
+use explain::Explanation;
+use record::{EndReason, Environment, Record};
+use serde_json::Value;
+
+use crate::csv::Figures;
+use crate::document::{Block, Document, Line, Tone};
+use crate::form::Report;
+use crate::page::{self, PageData};
+use crate::plot::Plot;
+use crate::validity::explained_by;
+use crate::why;
+
+pub(crate) mod answer;
+mod blocks;
+mod data;
+mod headline;
+mod method;
+pub(crate) mod tables;
+
+pub use data::schema;
+pub use headline::State;
+pub(crate) use headline::{headline, state};
+pub(crate) use method::{end_text, machine_line};
+
+/// The report as a page, in the record's folder.
+pub const REPORT_PAGE: &str = "report.html";
+
+/// A record and what is concluded of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Measured<'a> {
+    /// The record.
+    pub record: &'a Record,
+    /// What is concluded of it.
+    pub conclusion: &'a Conclusion,
+    /// What its captures tell; `None` where there are none.
+    pub explanation: Option<&'a Explanation>,
+    /// The machine that it is read on; `None` where that is the one that it was measured on.
+    pub here: Option<&'a Environment>,
+    /// Whether the record has a [`REPORT_PAGE`].
+    pub has_page: bool,
+    /// Whether the flame graphs' page lies beside the report's.
+    pub has_flames: bool,
+}
+
+impl<'a> Measured<'a> {
+    /// A record that is read where it was measured.
+    pub fn new(
+        record: &'a Record,
+        conclusion: &'a Conclusion,
+        explanation: Option<&'a Explanation>,
+    ) -> Measured<'a> {
+        Measured { record, conclusion, explanation, here: None, has_page: false, has_flames: true }
+    }
+
+    /// The question, or the experiment's name where the file asks none.
+    pub(crate) fn title(&self) -> &'a str {
+        let plan = &self.record.header.plan;
+        plan.question.as_ref().unwrap_or(&plan.name)
+    }
+
+    /// On which machines, and where the record lies. That it was measured elsewhere than where it is read belongs to it.
+    pub(crate) fn place(&self) -> Vec<Line> {
+        let mut place = method::place(self.record);
+        let Some(here) = self.here else { return place };
+        // Of other machines nothing is known where it is read.
+        let then = Environment { hosts: here.hosts.clone(), ..self.record.header.environment.clone() };
+        let differences = analysis::differences(&then, here);
+        if let Some(machine) = place.first_mut().filter(|_| !differences.is_empty()) {
+            machine.text += &format!("; not as where this is read: {}", differences.join("; "));
+        }
+        place
+    }
+
+    /// The gravest first, as with findings. Where all is void no result rests on anything, but what is doubtful may be the reason.
+    pub(crate) fn assumptions(&self) -> Vec<&'a Assumption> {
+        let void = self.conclusion.comparisons.iter().all(|comparison| comparison.outcome == Outcome::Void);
+        let told = |assumption: &&Assumption| !void || assumption.standing == Standing::Doubtful;
+        let mut sorted: Vec<&Assumption> = self.conclusion.assumptions.iter().filter(told).collect();
+        sorted.sort_by_key(|assumption| match assumption.standing {
+            Standing::Doubtful => 0,
+            Standing::Unchecked => 1,
+            Standing::Supported => 2,
+        });
+        sorted
+    }
+
+    pub(crate) fn method(&self) -> Vec<Line> {
+        method::method(self.record, self.conclusion)
+    }
+
+    /// The command that explains the findings; `None` where there are none.
+    pub(crate) fn explained_by(&self) -> Option<String> {
+        explained_by(self.conclusion.findings.iter())
+    }
+
+    /// What to do next, each a sentence or a command with its reason.
+    pub(crate) fn steps(&self) -> Vec<String> {
+        let directory = self.record.directory.display();
+        let mut steps = next(self.record, self.conclusion);
+        if self.explanation.is_some() {
+            steps.push(format!(
+                "to see where the time goes: {directory}/{}, or proofload profile {directory}",
+                page::FLAME_PAGE
+            ));
+        }
+        if self.has_page {
+            steps.push(format!("to look at it: {directory}/{REPORT_PAGE}"));
+        }
+        steps
+    }
+}
+
+impl Report for Measured<'_> {
+    fn document(&self) -> Document {
+        let Measured { record, conclusion, .. } = self;
+        let mut blocks = vec![Block::Answers(answer::answers(conclusion, &record.header.plan.design))];
+        blocks.extend(tables::effects(conclusion).map(Block::Table));
+        blocks.push(Block::Table(tables::variants(record, conclusion)));
+        let findings = conclusion.findings.iter().map(Into::into).collect();
+        blocks.push(Block::Findings(findings, self.explained_by()));
+        blocks.extend(tables::parts(conclusion).into_iter().map(Block::Table));
+        if let Some(explanation) = self.explanation {
+            let why = why::document(explanation);
+            blocks.push(Block::Heading(Tone::Strong, why.title));
+            blocks.extend(why.blocks);
+        }
+        let mut method = vec![Block::Lines([self.place(), self.method()].concat())];
+        let assumptions: Vec<Line> = self.assumptions().into_iter().map(assumption).collect();
+        if !assumptions.is_empty() {
+            method.push(Block::Heading(Tone::Strong, "Assumptions".to_owned()));
+            method.push(Block::Lines(assumptions));
+        }
+        blocks.push(Block::Folded("How it was measured, and assumptions".to_owned(), method));
+        blocks.push(Block::Steps(self.steps()));
+        Document {
+            title: self.title().to_owned(),
+            headline: Some(headline(record, conclusion)),
+            blocks: blocks.into_iter().filter(|block| !block.is_empty()).collect(),
+        }
+    }
+
+    fn data(&self) -> Value {
+        data::data(self.record, self.conclusion, self.explanation)
+    }
+
+    fn figures(&self) -> Option<Figures> {
+        Some(blocks::figures(self.record))
+    }
+
+    fn page(&self) -> Option<PageData> {
+        Some(page::data(self))
+    }
+
+    fn plot(&self) -> Option<Plot> {
+        Some(Plot::of(self))
+    }
+}
+
+fn assumption(of: &Assumption) -> Line {
+    let tone = if of.standing == Standing::Doubtful { Tone::Doubtful } else { Tone::Faint };
+    let line = Line::new(standing_word(of.standing), &of.statement);
+    Line { tone, detail: of.evidence.clone(), ..line }
+}
+
+/// How an assumption stands, in a word.
+pub(crate) fn standing_word(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Doubtful => "doubtful",
+        Standing::Unchecked => "unchecked",
+        Standing::Supported => "supported",
+    }
+}
+
+fn next(record: &Record, conclusion: &Conclusion) -> Vec<String> {
+    let mut steps = Vec::new();
+    let said_by = match record.ended.as_ref().map(|ended| &ended.reason) {
+        Some(EndReason::ServiceFailed(_)) => Some("the service"),
+        Some(EndReason::PreparationFailed(_)) => Some("its command"),
+        _ => None,
+    };
+    if let Some(who) = said_by {
+        steps.push(format!("look at what {who} said: {}", record.directory.join("logs").display()));
+        return steps;
+    }
+    if conclusion.is_void() {
+        steps.push("fix what makes it invalid, then run again".to_owned());
+        return steps;
+    }
+    let again = format!(
+        "proofload run {}{}",
+        record.header.experiment,
+        record.header.plan.against.as_ref().map(plan::Against::flags).unwrap_or_default()
+    );
+    let needed = conclusion.comparisons.iter().filter_map(|comparison| comparison.blocks_needed).max();
+    let blocks = record.complete_blocks().filter_map(|block| block.seconds);
+    let block_s = blocks.last().unwrap_or(0.0);
+    if let Some(needed) = needed.filter(|needed| *needed > conclusion.blocks) {
+        let minutes = (f64::from(needed) * block_s * 1.15 / 60.0).ceil().max(1.0);
+        steps.push(format!("to decide what is inconclusive: {again} --budget {minutes:.0}m"));
+    }
+    steps.push(format!("to see whether it holds: {again} --seed {}", record.header.seed + 1));
+    steps.push(format!("for a pull request: proofload report {} --format md", record.directory.display()));
+    steps
+}
+
+/// Findings of a grade, counted: `1 warning`.
+pub(crate) fn findings_of(conclusion: &Conclusion, grade: Grade) -> usize {
+    conclusion.findings.iter().filter(|finding| finding.grade == grade).count()
+}

@@ -1,0 +1,144 @@
+//! The answers: one a comparison, with a verdict for each metric that gets one, in words.
+
+use analysis::{Comparison, Conclusion, Difference, Effect, Exploratory, Kind, Outcome};
+use model::quantity::{change, change_alone, difference, factor, share};
+use plan::{Design, Metric};
+
+use crate::document::{Answer, Verdict};
+
+/// The sentence in place of a number where a finding forbids one.
+pub(crate) const VOID: &str = "no conclusion may be drawn, see the findings";
+
+/// Comparisons of the same two variants follow one another, once for each metric, and become one answer.
+pub(crate) fn groups(conclusion: &Conclusion) -> impl Iterator<Item = &[Comparison]> {
+    let same = |one: &Comparison, other: &Comparison| {
+        (one.baseline, one.candidate) == (other.baseline, other.candidate)
+    };
+    conclusion.comparisons.chunk_by(same)
+}
+
+/// The comparisons of a group that are told.
+pub(crate) fn told(group: &[Comparison]) -> &[Comparison] {
+    // What voids a comparison voids it for all metrics, and so does the want of any success.
+    let as_one = |outcome| group.iter().all(|comparison| comparison.outcome == outcome);
+    if as_one(Outcome::Void) || as_one(Outcome::NoSuccess) { &group[..1] } else { group }
+}
+
+/// Metrics of a group that are shown and not judged, each a sentence.
+pub(crate) fn also(group: &[Comparison], design: &Design) -> Vec<String> {
+    let sentence = |other: &Exploratory| {
+        let (value, interval) = change(&other.estimate);
+        format!(
+            "also {value} {} ({interval}){}, not judged",
+            metric_of(other.metric, design),
+            absolute(other.difference.as_ref())
+        )
+    };
+    group.iter().flat_map(|comparison| &comparison.exploratory).map(sentence).collect()
+}
+
+/// All answers, in the order of the plan.
+pub(super) fn answers(conclusion: &Conclusion, design: &Design) -> Vec<Answer> {
+    let verdict = |of: &Comparison| Verdict {
+        tone: of.outcome.into(),
+        word: word(of.outcome, of.metric).to_owned(),
+        detail: detail(of, conclusion, design),
+    };
+    let answer = |group: &[Comparison]| Answer {
+        subject: group[0].label.clone(),
+        verdicts: told(group).iter().map(verdict).collect(),
+        notes: also(group, design),
+    };
+    groups(conclusion).map(answer).collect()
+}
+
+/// The difference in the metric's own unit, after its ratio.
+fn absolute(of: Option<&Difference>) -> String {
+    let told = of.map(|of| difference(of.unit, of.value, of.low, of.high));
+    told.map(|(value, interval)| format!(", that is {value} ({interval})")).unwrap_or_default()
+}
+
+/// Estimate with metric and interval, and what else there is to say of it, or why there is none.
+pub(crate) fn detail(comparison: &Comparison, conclusion: &Conclusion, design: &Design) -> String {
+    let (metric, margin) = (metric_of(comparison.metric, design), design.margin);
+    let hint = match comparison.outcome {
+        Outcome::Void => return VOID.to_owned(),
+        Outcome::NoSuccess => return comparison.no_success.clone().unwrap_or_default(),
+        Outcome::Better | Outcome::Worse => String::new(),
+        Outcome::Equivalent => format!("; smaller than the margin of {}", share(margin)),
+        Outcome::Inconclusive => match comparison.blocks_needed {
+            Some(blocks) if blocks > conclusion.blocks => {
+                format!("; about {blocks} blocks would decide it at a margin of {}", share(margin))
+            }
+            _ => format!("; neither beyond chance nor within the margin of {}", share(margin)),
+        },
+    };
+    let Some(estimate) = &comparison.estimate else {
+        return without_estimate(comparison, conclusion, &metric);
+    };
+    let (value, interval) = change(estimate);
+    format!("{value} {metric} ({interval}){}{hint}", absolute(comparison.difference.as_ref()))
+}
+
+fn without_estimate(comparison: &Comparison, conclusion: &Conclusion, metric: &str) -> String {
+    match comparison.without_spread {
+        Some(ratio) => format!(
+            "every block gave exactly {} {metric}; without spread there is no interval and no verdict",
+            factor(ratio)
+        ),
+        None if conclusion.awaits_look => format!("no interval of {metric} before the end of the run"),
+        None => format!("no estimate of {metric} from {} blocks", conclusion.blocks),
+    }
+}
+
+/// Each comparison so far in a line of its own, for progress: a factor before there can be an interval.
+pub fn so_far(conclusion: &Conclusion) -> Vec<String> {
+    let comparisons = &conclusion.comparisons;
+    let several = comparisons.iter().any(|other| other.metric != comparisons[0].metric);
+    let line = |comparison: &Comparison| {
+        let so_far = match (&comparison.estimate, comparison.without_spread) {
+            _ if comparison.no_success.is_some() => comparison.no_success.clone()?,
+            (Some(estimate), _) => {
+                let (value, interval) = change(estimate);
+                format!("{value} ({interval})")
+            }
+            (None, Some(ratio)) => format!("{} in every block, so no interval", factor(ratio)),
+            // Even a ratio would be a look.
+            (None, None) if conclusion.awaits_look => "nothing is shown before the end".to_owned(),
+            (None, None) => format!("{} (no interval yet)", change_alone(comparison.ratio_so_far?, 0)),
+        };
+        let metric = if several { format!(", {}", comparison.metric.row().title) } else { String::new() };
+        Some(format!("{}{metric}: {so_far}", comparison.label))
+    };
+    comparisons.iter().filter_map(line).collect()
+}
+
+/// A verdict in a word.
+pub(crate) fn word(outcome: Outcome, metric: Metric) -> &'static str {
+    match outcome {
+        Outcome::Better => metric.row().better,
+        Outcome::Worse => metric.row().worse,
+        Outcome::Equivalent => "equivalent",
+        Outcome::Inconclusive => "inconclusive",
+        Outcome::NoSuccess => "no success",
+        Outcome::Void => "invalid",
+    }
+}
+
+/// An effect's verdict in a word. That two factors depend on each other is neither good nor bad.
+pub(crate) fn effect_word(effect: &Effect) -> &'static str {
+    match (effect.kind, effect.outcome) {
+        (Kind::Interaction, Outcome::Better | Outcome::Worse) => "interaction",
+        (Kind::Interaction, Outcome::Equivalent) => "no interaction",
+        (Kind::Interaction | Kind::Main, outcome) => word(outcome, effect.metric),
+    }
+}
+
+/// The metric's name, with the request that it is about where that is one of several.
+pub(crate) fn metric_of(metric: Metric, design: &Design) -> String {
+    let name = metric.row().title;
+    match design.endpoint.as_ref().filter(|_| metric.quantile().is_some()) {
+        Some(endpoint) => format!("{name} of {}", endpoint.name),
+        None => name.to_owned(),
+    }
+}

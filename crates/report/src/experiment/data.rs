@@ -1,0 +1,227 @@
+//! A conclusion as JSON: field names with units, one version number, for other programs; and the schema of it.
+
+use std::borrow::Cow;
+
+use analysis::Conclusion;
+use explain::Explanation;
+use plan::{Against, Arrivals};
+use record::{Deployed, Ended, Environment, Prepared, RateChosen, Record};
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
+use serde::Serialize;
+use serde_json::Value;
+use stats::{Band, Latencies, Quantile, Resampling};
+
+/// Version of this form; fields may be added within a version, never renamed or removed.
+const VERSION: u32 = 1;
+
+/// The quantiles given, in per cent.
+const PERCENT: [f64; 5] = [50.0, 75.0, 90.0, 99.0, 99.9];
+/// Draws of whole blocks for the bands of quantiles, and their level.
+const BAND_RESAMPLES: u32 = 1_000;
+const BAND_LEVEL: f64 = 0.95;
+/// More blocks than this are drawn as groups of neighbours: what drawing takes grows with them, and what it tells does not.
+const BAND_BLOCKS_MAX: usize = 200;
+
+/// The report of a record of Proofload. Fields are added within a version, never renamed or removed. Ratios are candidate over baseline:
+/// 1.1 is ten per cent more. Names of fields end in their unit. Null is "not known" or "not measured", never 0.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "Proofload report")]
+struct Report<'a> {
+    /// Version of this form.
+    report_version: u32,
+    /// Name of the experiment.
+    experiment: &'a str,
+    /// What it asks, where the file says so.
+    question: Option<&'a str>,
+    /// Folder of the record, as it was given.
+    record: String,
+    /// When the record was made, RFC 3339 in UTC.
+    created: &'a str,
+    /// Version of the Proofload that ran it.
+    proofload: &'a str,
+    /// Seed of every random choice of the run.
+    seed: u64,
+    /// How the run ended; null for one that was killed, or is still going on.
+    ended: Option<&'a Ended>,
+    /// The machine on which it was run.
+    environment: &'a Environment,
+    /// The commit with which the code of the working tree was compared; `None` where variants were compared with each other.
+    against: Option<&'a Against>,
+    /// The data that services were given; empty where they need none.
+    prepared: &'a [Prepared],
+    /// Services that ran already and were loaded as they stood, each as it was at its first trial; left out where all were started.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    deployed: Vec<&'a Deployed>,
+    #[serde(flatten)]
+    conclusion: &'a Conclusion,
+    /// From sent to done in closed loop, so it depends on the connections and compares nothing; empty in open loop.
+    closed_loop_latency: Vec<Latency<'a>>,
+    /// The common rate and what came of it; null in closed loop.
+    open_loop: Option<OpenLoop<'a>>,
+    /// What captures tell of the difference; null where nothing was captured.
+    why: Option<&'a Explanation>,
+}
+
+/// What open loop adds.
+#[derive(Serialize, JsonSchema)]
+struct OpenLoop<'a> {
+    /// How requests were spread in time.
+    arrivals: Arrivals,
+    /// The rate; null where the run ended before it was settled.
+    rate: Option<&'a RateChosen>,
+    /// From due to done, all trials of a variant together.
+    response_time: Vec<Latency<'a>>,
+    /// From sent to done.
+    service_time: Vec<Latency<'a>>,
+}
+
+/// Times of one variant.
+#[derive(Serialize, JsonSchema)]
+struct Latency<'a> {
+    /// Its name.
+    variant: &'a str,
+    /// Requests in it.
+    requests: u64,
+    /// Those of them without a response: their times are at least what they waited.
+    censored: u64,
+    /// Quantiles that at least ten requests lie beyond.
+    quantiles: Vec<LatencyQuantile>,
+}
+
+/// A quantile of times.
+#[derive(Serialize, JsonSchema)]
+struct LatencyQuantile {
+    /// Which one: 99 is p99.
+    percent: f64,
+    /// The time in microseconds.
+    us: f64,
+    /// True where the value is a lower bound, because requests were given up or unfinished.
+    at_least: bool,
+    /// How far it scatters when other blocks are drawn; null below six blocks, or where one has no request. Too narrow with few
+    /// blocks, and for display only.
+    band_us: Option<BandUs>,
+}
+
+/// The band of a quantile, in microseconds.
+#[derive(Serialize, JsonSchema)]
+struct BandUs {
+    /// Lower end.
+    low: f64,
+    /// Upper end; null where requests without a response leave it open.
+    high: Option<f64>,
+}
+
+/// JSON Schema (draft 2020-12) of the report, from the types that make it. Kept as `docs/report.schema.json`.
+pub fn schema() -> Value {
+    let one_line = RecursiveTransform(|schema: &mut schemars::Schema| {
+        if let Some(Value::String(description)) = schema.get_mut("description") {
+            // What is an absent value in Rust is null here, and there is no page to link to.
+            *description = description
+                .replace('\n', " ")
+                .replace("`None`", "null")
+                .replace("[`", "`")
+                .replace("`]", "`");
+        }
+    });
+    let settings = SchemaSettings::draft2020_12().for_serialize().with(|settings| {
+        settings.transforms.push(Box::new(one_line));
+    });
+    settings.into_generator().into_root_schema_for::<Report<'static>>().to_value()
+}
+
+/// The whole report, with what its captures explain.
+pub(super) fn data(record: &Record, conclusion: &Conclusion, why: Option<&Explanation>) -> Value {
+    let header = &record.header;
+    let service_time = latencies(conclusion, record, analysis::latencies);
+    let (open_loop, closed_loop_latency) = if record.is_open_loop() {
+        let response_time = latencies(conclusion, record, analysis::responses);
+        let arrivals = header.plan.design.arrivals;
+        (Some(OpenLoop { arrivals, rate: record.rate.as_ref(), response_time, service_time }), Vec::new())
+    } else {
+        (None, service_time)
+    };
+    let report = Report {
+        report_version: VERSION,
+        experiment: &header.plan.name,
+        question: header.plan.question.as_deref(),
+        record: record.directory.display().to_string(),
+        created: &header.created,
+        proofload: &header.proofload,
+        seed: header.seed,
+        ended: record.ended.as_ref(),
+        environment: &header.environment,
+        against: header.plan.against.as_ref(),
+        prepared: &record.prepared,
+        deployed: record.deployed(),
+        conclusion,
+        closed_loop_latency,
+        open_loop,
+        why,
+    };
+    // Plain structs with text keys and finite numbers cannot fail to become JSON.
+    serde_json::to_value(report).unwrap_or(Value::Null)
+}
+
+/// The times of each variant, from those of its blocks.
+fn latencies<'a>(
+    conclusion: &'a Conclusion,
+    record: &Record,
+    of: fn(&Record, usize) -> Vec<Latencies>,
+) -> Vec<Latency<'a>> {
+    let variants = conclusion.variants.iter().enumerate();
+    let seed = record.header.seed;
+    variants.map(|(index, variant)| summary(&variant.name, &of(record, index), seed)).collect()
+}
+
+fn summary<'a>(variant: &'a str, blocks: &[Latencies], seed: u64) -> Latency<'a> {
+    let mut all = Latencies::new();
+    blocks.iter().for_each(|block| all.merge(block));
+    // A quantile wants ten requests beyond it; one that rests on fewer is left out.
+    let shares = PERCENT.map(|percent| percent / 100.0);
+    let resolved: Vec<f64> = shares.into_iter().filter(|share| all.resolves(*share)).collect();
+    let resampling = Resampling { resamples: BAND_RESAMPLES, seed };
+    let bands = stats::quantile_bands(&grouped(blocks), &resolved, BAND_LEVEL, resampling);
+    let band = |index: usize| Some(band_us(bands.as_ref().ok()?.get(index)?));
+    let quantile = |(index, share): (usize, &f64)| {
+        let (ns, at_least) = match all.quantile(*share)? {
+            Quantile::Exact(ns) => (ns, false),
+            Quantile::AtLeast(ns) => (ns, true),
+        };
+        Some(LatencyQuantile { percent: PERCENT[index], us: us(ns), at_least, band_us: band(index) })
+    };
+    Latency {
+        variant,
+        requests: all.count(),
+        censored: all.censored(),
+        // Higher ones are left out first, so that places among the resolved are those among all.
+        quantiles: resolved.iter().enumerate().filter_map(quantile).collect(),
+    }
+}
+
+/// Neighbours together, where there are more than may be drawn.
+fn grouped(blocks: &[Latencies]) -> Cow<'_, [Latencies]> {
+    if blocks.len() <= BAND_BLOCKS_MAX {
+        return Cow::Borrowed(blocks);
+    }
+    let groups = blocks.chunks(blocks.len().div_ceil(BAND_BLOCKS_MAX)).map(|group| {
+        let mut all = Latencies::new();
+        group.iter().for_each(|block| all.merge(block));
+        all.pack();
+        all
+    });
+    Cow::Owned(groups.collect())
+}
+
+fn band_us(band: &Band) -> BandUs {
+    let high = match band.high {
+        Quantile::Exact(ns) => Some(us(ns)),
+        Quantile::AtLeast(_) => None,
+    };
+    BandUs { low: us(band.low_ns), high }
+}
+
+fn us(ns: u64) -> f64 {
+    ns as f64 / 1e3
+}

@@ -1,0 +1,264 @@
+//! The answer in one sentence, for somebody who reads nothing else: what the verdicts say, in words that need no glossary.
+//!
+//! Must not: say more than the verdicts do, or round otherwise than the other forms. What is invalid has no number, what is
+//! inconclusive is called so, and a run that did not end well says so first.
+
+use analysis::{Comparison, Conclusion, Finding, Grade, Outcome, Variant};
+use model::quantity::{Quantity, change, count, many, share};
+use plan::{Factor, Plan};
+use record::{EndReason, Record};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::answer;
+use crate::markdown::capitalised;
+
+/// Verdicts that are told one by one; of more only how many there are of a kind, and the greatest difference.
+const TOLD_MAX: usize = 2;
+/// Variants that are told one by one where nothing is compared.
+const MEASURED_MAX: usize = 3;
+/// Characters of a text from outside.
+const TEXT_MAX: usize = 300;
+
+/// How a run stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Every comparison has a verdict.
+    Decided,
+    /// Some have none yet.
+    Open,
+    /// A finding voids some or all.
+    Void,
+    /// Nothing is compared.
+    Measured,
+    /// A service or preparation failed, or the run broke off.
+    Broken,
+}
+
+/// A sentence or a part of one, and whether it begins with a name, which keeps its own first letter.
+#[derive(Debug, Clone, PartialEq)]
+struct Clause {
+    text: String,
+    begins_with_name: bool,
+}
+
+impl Clause {
+    fn words(text: String) -> Clause {
+        Clause { text, begins_with_name: false }
+    }
+
+    fn name(text: String) -> Clause {
+        Clause { text, begins_with_name: true }
+    }
+}
+
+/// How the run stands.
+pub(crate) fn state(record: &Record, conclusion: &Conclusion) -> State {
+    let is = |outcome| conclusion.comparisons.iter().any(|comparison| comparison.outcome == outcome);
+    let broken = match record.ended.as_ref().map(|ended| &ended.reason) {
+        None => true,
+        Some(reason) => failed(reason).is_some(),
+    };
+    match () {
+        () if broken => State::Broken,
+        () if is(Outcome::Void) || (conclusion.comparisons.is_empty() && conclusion.is_void()) => State::Void,
+        () if conclusion.comparisons.is_empty() => State::Measured,
+        () if is(Outcome::Inconclusive) => State::Open,
+        () => State::Decided,
+    }
+}
+
+/// What failed, where the run ended because of it.
+fn failed(reason: &EndReason) -> Option<String> {
+    let (what, text) = match reason {
+        EndReason::ServiceFailed(text) => ("a service failed", text),
+        EndReason::PreparationFailed(text) => ("data that services need could not be made", text),
+        EndReason::GeneratorFailed(text) => ("the load generator failed", text),
+        EndReason::Decided
+        | EndReason::LastLook
+        | EndReason::BudgetSpent
+        | EndReason::BudgetTooSmall { .. }
+        | EndReason::Measured
+        | EndReason::Interrupted
+        | EndReason::Void(_) => return None,
+    };
+    Some(format!("{what}: {}", in_one_line(text)))
+}
+
+fn in_one_line(text: &str) -> String {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    match line.char_indices().nth(TEXT_MAX) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
+}
+
+/// The sentence, without a full stop.
+pub(crate) fn headline(record: &Record, conclusion: &Conclusion) -> String {
+    let plan = &record.header.plan;
+    let told: Vec<&Comparison> = answer::groups(conclusion).flat_map(answer::told).collect();
+    let so_far = || up_to_then(plan, conclusion, &told);
+    let ended = record.ended.as_ref().map(|ended| &ended.reason);
+    let clause = match (state(record, conclusion), ended) {
+        (State::Broken, Some(reason)) => {
+            Clause::words(format!("{}; {}", failed(reason).unwrap_or_default(), so_far()))
+        }
+        (State::Broken, None) => Clause::words(format!(
+            "the run did not end by itself: it was killed, or is still going on; {}",
+            so_far()
+        )),
+        (State::Void, _) if told.iter().all(|one| one.outcome == Outcome::Void) => void(conclusion),
+        (State::Measured, _) => measured(conclusion),
+        (State::Decided | State::Open | State::Void, _) => sentence(plan, conclusion, &told),
+    };
+    if clause.begins_with_name { clause.text } else { capitalised(&clause.text) }
+}
+
+/// What had an answer when the run broke off.
+fn up_to_then(plan: &Plan, conclusion: &Conclusion, told: &[&Comparison]) -> String {
+    let blocks = many(conclusion.blocks.into(), "block");
+    let answered = |one: &&&Comparison| !matches!(one.outcome, Outcome::Inconclusive | Outcome::Void);
+    let answered: Vec<&Comparison> = told.iter().filter(answered).copied().collect();
+    match (conclusion.blocks, answered.is_empty()) {
+        (0, true) => "nothing had been measured".to_owned(),
+        (0, false) => format!("up to then: {}", sentence(plan, conclusion, &answered).text),
+        (_, true) => format!("there was no answer from {blocks}"),
+        (_, false) => format!("from {blocks} up to then: {}", sentence(plan, conclusion, &answered).text),
+    }
+}
+
+/// All verdicts one by one, or how many there are of a kind and the greatest difference.
+fn sentence(plan: &Plan, conclusion: &Conclusion, all: &[&Comparison]) -> Clause {
+    if all.len() <= TOLD_MAX {
+        let clauses: Vec<Clause> = all.iter().map(|one| clause(plan, conclusion, one)).collect();
+        let texts: Vec<&str> = clauses.iter().map(|one| one.text.as_str()).collect();
+        return Clause {
+            text: texts.join("; "),
+            begins_with_name: clauses.first().is_some_and(|one| one.begins_with_name),
+        };
+    }
+    let mut kinds: Vec<(&str, usize)> = Vec::new();
+    for one in all {
+        let word = answer::word(one.outcome, one.metric);
+        match kinds.iter_mut().find(|(known, _)| *known == word) {
+            Some((_, number)) => *number += 1,
+            None => kinds.push((word, 1)),
+        }
+    }
+    let kinds: Vec<String> = kinds.iter().map(|(word, number)| format!("{number} {word}")).collect();
+    let differs = |one: &&&Comparison| {
+        one.metric == plan.design.metric && matches!(one.outcome, Outcome::Better | Outcome::Worse)
+    };
+    let distance = |one: &Comparison| one.estimate.as_ref().map_or(0.0, |estimate| estimate.ratio.ln().abs());
+    let greatest = all.iter().filter(differs);
+    let greatest = greatest.max_by(|one, other| distance(one).total_cmp(&distance(other)));
+    let greatest =
+        greatest.map(|one| format!("; the greatest difference: {}", clause(plan, conclusion, one).text));
+    Clause::words(format!("{} verdicts: {}{}", all.len(), kinds.join(", "), greatest.unwrap_or_default()))
+}
+
+fn void(conclusion: &Conclusion) -> Clause {
+    let gravest = conclusion.findings.iter().find(|finding| finding.grade == Grade::Void);
+    let told =
+        |finding: &Finding| format!(": {} ({})", in_one_line(&finding.evidence), finding.check.number());
+    Clause::words(format!("no conclusion may be drawn{}", gravest.map(told).unwrap_or_default()))
+}
+
+/// What was seen where nothing is compared.
+fn measured(conclusion: &Conclusion) -> Clause {
+    let variants = &conclusion.variants;
+    if conclusion.blocks == 0 {
+        return Clause::words("nothing was measured".to_owned());
+    }
+    if variants.len() > MEASURED_MAX {
+        let number = count(variants.len() as u64);
+        return Clause::words(format!("{number} variants were measured, and nothing is compared"));
+    }
+    let alone = variants.len() == 1;
+    let of_one = |variant: &Variant| {
+        let name = if alone { String::new() } else { format!("{}: ", variant.name) };
+        format!("{name}{}", figures(variant))
+    };
+    let told: Vec<String> = variants.iter().map(of_one).collect();
+    Clause { text: format!("{}; nothing is compared", told.join("; ")), begins_with_name: !alone }
+}
+
+fn figures(variant: &Variant) -> String {
+    if let Some(without) = &variant.no_success {
+        return without.answer.clone();
+    }
+    let rate =
+        variant.throughput_per_s.map(|per_s| format!("{} successful responses", Quantity::per_s(per_s)));
+    let times = variant.response_time.iter().map(|found| {
+        let least = if found.at_least { "at least " } else { "" };
+        format!("{} {least}{}", found.metric.name(), Quantity::us(found.us))
+    });
+    let cpu = variant.cpu_us_per_request.map(|us| format!("{} of CPU time for each", Quantity::us(us)));
+    let parts: Vec<String> = rate.into_iter().chain(times).chain(cpu).collect();
+    if parts.is_empty() { "no figures".to_owned() } else { parts.join(", ") }
+}
+
+/// One verdict: "production has a higher throughput than development: ×14.1 (×12.3 to ×16.3)".
+fn clause(plan: &Plan, conclusion: &Conclusion, of: &Comparison) -> Clause {
+    let Sides { candidate, baseline, context } = Sides::of(plan, of);
+    let row = of.metric.row();
+    let metric = answer::metric_of(of.metric, &plan.design);
+    let seen = of.estimate.as_ref().map(change);
+    match (of.outcome, &of.estimate, seen) {
+        (Outcome::Void, ..) => Clause::words(format!("no conclusion may be drawn about {}", of.label)),
+        (Outcome::NoSuccess, ..) => {
+            let lost = of.no_success.as_deref().unwrap_or_default();
+            Clause::name(format!("{lost}, so there is nothing to compare"))
+        }
+        (Outcome::Inconclusive, _, Some((value, interval))) => Clause::words(format!(
+            "inconclusive: {context}{candidate} may have a {} or {} {metric} than {baseline} ({value}, {interval})",
+            row.more, row.less
+        )),
+        (Outcome::Equivalent, _, Some((_, interval))) => Clause::name(format!(
+            "{context}{candidate} and {baseline} have the same {metric}, within {} ({interval})",
+            share(plan.design.margin)
+        )),
+        (Outcome::Better | Outcome::Worse, Some(estimate), Some((value, interval))) => {
+            let word = if estimate.ratio > 1.0 { row.more } else { row.less };
+            Clause::name(format!(
+                "{context}{candidate} has a {word} {metric} than {baseline}: {value} ({interval})"
+            ))
+        }
+        (Outcome::Inconclusive | Outcome::Equivalent | Outcome::Better | Outcome::Worse, _, _) => {
+            let why = answer::detail(of, conclusion, &plan.design);
+            Clause::words(format!("inconclusive: {}: {why}", of.label))
+        }
+    }
+}
+
+/// What is compared with what, and what both have in common, such as `json: `.
+struct Sides {
+    candidate: String,
+    baseline: String,
+    context: String,
+}
+
+impl Sides {
+    /// By the levels in which the two differ; by their names where they differ in none.
+    fn of(plan: &Plan, asked: &Comparison) -> Sides {
+        let variant = |index: usize| plan.variants.get(index);
+        let level = |index: usize, factor: &Factor| variant(index)?.levels.get(&factor.name).cloned();
+        let (differ, alike): (Vec<&Factor>, Vec<&Factor>) = plan
+            .factors
+            .iter()
+            .partition(|factor| level(asked.candidate, factor) != level(asked.baseline, factor));
+        let joined = |index: usize, of: &[&Factor]| {
+            of.iter().filter_map(|factor| level(index, factor)).collect::<Vec<_>>().join(" · ")
+        };
+        // A record may have been edited: then there may be no such variants.
+        let name = |index: usize| variant(index).map_or_else(|| format!("#{index}"), |of| of.name.clone());
+        let called = |index: usize| if differ.is_empty() { name(index) } else { joined(index, &differ) };
+        let common = if differ.is_empty() { String::new() } else { joined(asked.candidate, &alike) };
+        let context = if common.is_empty() { common } else { format!("{common}: ") };
+        Sides { candidate: called(asked.candidate), baseline: called(asked.baseline), context }
+    }
+}
+
+#[cfg(test)]
+mod tests;

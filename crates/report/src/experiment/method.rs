@@ -1,0 +1,306 @@
+//! How it was measured, in words: blocks, interval, trials, load and machine.
+
+use std::collections::BTreeSet;
+
+use analysis::{AaCheck, Conclusion, DroppedBlock};
+use plan::{Arrivals, Load, Request};
+use record::{Deployed, EndReason, Environment, PodSeen, Prepared, RateChosen, Record};
+use stats::Rule;
+
+use model::quantity::{bytes, change, many, rate, share, span};
+
+use crate::document::Line;
+
+/// Each line a name and a text.
+pub(super) fn method(record: &Record, conclusion: &Conclusion) -> Vec<Line> {
+    let lines = [
+        ("blocks", Some(blocks_line(record, conclusion))),
+        ("compared", against_line(record)),
+        ("pauses", pauses_line(record)),
+        ("interval", interval_line(record, conclusion)),
+        ("effects", effects_line(conclusion)),
+        ("A/A", conclusion.aa.as_ref().map(|aa| aa_line(aa, conclusion))),
+        ("trial", trial_line(record)),
+        ("load", load_line(record)),
+        ("generators", generators_line(record)),
+        ("data", data_line(record)),
+    ];
+    lines.into_iter().filter_map(|(name, text)| Some(Line::new(name, text?))).collect()
+}
+
+/// With which commit the code here was compared, and what qualifies that.
+fn against_line(record: &Record) -> Option<String> {
+    let plan = &record.header.plan;
+    let against = plan.against.as_ref()?;
+    let built = plan.prepare.iter().filter(|step| step.mark.is_some());
+    let mut commands: Vec<String> = built.map(|step| step.command.join(" ").replace("{{", "{")).collect();
+    commands.dedup();
+    let built = if commands.is_empty() {
+        "nothing was built there".to_owned()
+    } else {
+        format!("built there by {}", commands.join("; "))
+    };
+    let parts = [against.describe(), built].into_iter().chain(against.notes.iter().cloned());
+    Some(parts.collect::<Vec<_>>().join("; "))
+}
+
+/// On which machines, and where it is kept.
+pub(super) fn place(record: &Record) -> Vec<Line> {
+    let environment = &record.header.environment;
+    let here = [Line::new("machine", machine_line(environment))];
+    let there = environment.hosts.iter().map(|(host, machine)| {
+        Line::new("machine", format!("{host}, for services: {}", machine_line(machine)))
+    });
+    let deployed = record.deployed().into_iter().map(|one| Line::new("service", deployed_line(one)));
+    let kept = [Line::new("record", record.directory.display().to_string())];
+    here.into_iter().chain(there).chain(deployed).chain(kept).collect()
+}
+
+/// What ran already, as it was at first: `kubernetes://prod/shop at 10.84.0.7:80: 2 pods ready on n1, n2, of shop@sha256:12`.
+fn deployed_line(deployed: &Deployed) -> String {
+    let ready: Vec<&PodSeen> = deployed.pods.iter().filter(|pod| pod.ready).collect();
+    let listed = |of: BTreeSet<&str>| of.into_iter().collect::<Vec<_>>().join(", ");
+    let nodes = listed(ready.iter().filter_map(|pod| pod.node.as_deref()).collect());
+    let images = listed(ready.iter().flat_map(|pod| &pod.images).map(String::as_str).collect());
+    let worded = |word: &str, what: String| if what.is_empty() { what } else { format!("{word} {what}") };
+    format!(
+        "{} at {}, which ran already: {} ready{}{}",
+        deployed.place,
+        deployed.address,
+        many(ready.len() as u64, "pod"),
+        worded(" on", nodes),
+        worded(", of", images),
+    )
+}
+
+fn blocks_line(record: &Record, conclusion: &Conclusion) -> String {
+    let end = match record.ended.as_ref() {
+        Some(ended) => format!("{} after {}", end_text(&ended.reason), span(ended.seconds)),
+        None => "the run did not end by itself: it was killed, or is still going on".to_owned(),
+    };
+    let processes = match record.header.plan.loads_deployed() {
+        true => "on processes that ran already",
+        false => "of fresh processes",
+    };
+    format!(
+        "{} {processes}{}, order random from seed {}; {end}",
+        conclusion.blocks,
+        dropped_text(&conclusion.blocks_dropped),
+        record.header.seed
+    )
+}
+
+/// What the machine did in the blocks that count for nothing; nothing where there are none.
+fn dropped_text(dropped: &[DroppedBlock]) -> String {
+    let Some(first) = dropped.first() else { return String::new() };
+    let so_on = if dropped.len() > 1 { ", and so on" } else { "" };
+    format!(", {} more dropped ({}{so_on})", dropped.len(), first.why)
+}
+
+/// That somebody had it wait is part of how it was measured.
+fn pauses_line(record: &Record) -> Option<String> {
+    let (times, all_s) = (record.pauses_s.len(), record.pauses_s.iter().sum::<f64>());
+    let times = if times == 1 { "once".to_owned() } else { format!("{times} times") };
+    let within = record.complete_blocks().filter(|block| block.paused_s > 0.0).count();
+    let within = match within {
+        0 => String::new(),
+        1 => "; 1 block that counts was paused while services lived".to_owned(),
+        many => format!("; {many} blocks that count were paused while services lived"),
+    };
+    (!record.pauses_s.is_empty()).then(|| {
+        format!("{times}, {} in all, by the user; the budget did not run meanwhile{within}", span(all_s))
+    })
+}
+
+fn interval_line(record: &Record, conclusion: &Conclusion) -> Option<String> {
+    let estimate = conclusion.comparisons.iter().find_map(|comparison| comparison.estimate.as_ref())?;
+    let rule = analysis::rule(record)?;
+    // The joint critical t cannot always be had; then each comparison has its share of the 5 %.
+    let shared = rule.critical_t(estimate.blocks) == Some(estimate.critical_t);
+    let confidence = match (rule, conclusion.comparisons.len()) {
+        (Rule::Planned(_), _) => "95 % for all looks and comparisons together".to_owned(),
+        (Rule::Always { .. }, 1) => "95 % however often it is looked at (confidence sequence)".to_owned(),
+        (Rule::Always { .. }, many) => {
+            format!(
+                "95 % for all {many} comparisons together, however often they are looked at (confidence sequence)"
+            )
+        }
+        (Rule::Once { .. }, 1) => "95 %, looked at once".to_owned(),
+        (Rule::Once { .. }, many) => {
+            let how = if shared { "each with its share of the 5 %" } else { "sign flips" };
+            format!("95 %, looked at once; {many} comparisons judged together ({how})")
+        }
+    };
+    Some(format!("estimate ± {:.2} standard errors over blocks: {confidence}", estimate.critical_t))
+}
+
+fn effects_line(conclusion: &Conclusion) -> Option<String> {
+    let any = conclusion.effects.iter().any(|effect| effect.estimate.is_some());
+    any.then(|| {
+        format!(
+            "95 % for all {} together, apart from the comparisons; they do not end the run. A\u{a0}×\u{a0}B: how much more A does \
+             where B is changed",
+            conclusion.effects.len()
+        )
+    })
+}
+
+fn aa_line(aa: &AaCheck, conclusion: &Conclusion) -> String {
+    let metric = aa.metric.row().title;
+    let found = match &aa.estimate {
+        Some(estimate) => {
+            let (value, interval) = change(estimate);
+            let word = if aa.differs { "differs, which it must not" } else { "no difference" };
+            format!("{value} {metric} ({interval}, at 99 %): {word}")
+        }
+        None if conclusion.awaits_look => "no interval before the end of the run".to_owned(),
+        None => format!("no estimate of {metric} from {} blocks", conclusion.blocks),
+    };
+    format!("{}: {found}", aa.label)
+}
+
+pub(crate) fn end_text(reason: &EndReason) -> &'static str {
+    match reason {
+        EndReason::Decided => "every comparison was decided",
+        EndReason::LastLook => "the last look was taken",
+        EndReason::BudgetSpent => "no further block fitted the budget",
+        EndReason::BudgetTooSmall { .. } => "stopped, because the budget holds too few blocks,",
+        EndReason::Measured => "ended as planned",
+        EndReason::Interrupted => "interrupted",
+        EndReason::Void(_) => "stopped as invalid",
+        EndReason::GeneratorFailed(_) => "stopped, because the load generator failed,",
+        EndReason::ServiceFailed(_) => "stopped, because a service failed,",
+        EndReason::PreparationFailed(_) => "stopped, because what it needs could not be made,",
+    }
+}
+
+/// Seconds to a tenth, and what is shorter than that as it is.
+fn tenths(length_s: f64) -> String {
+    if (0.001..0.095).contains(&length_s) { span(length_s) } else { format!("{length_s:.1} s") }
+}
+
+fn trial_line(record: &Record) -> Option<String> {
+    let warm_up = record.warm_up.as_ref()?;
+    let source = |measured, given| match (measured, given) {
+        (true, _) => "measured",
+        (false, true) => "as the file says",
+        (false, false) => "assumed: the budget leaves no time to measure it",
+    };
+    let design = &record.header.plan.design;
+    let allocation = record.allocation.as_ref();
+    let slices = allocation.map(|a| {
+        format!(
+            ", {} of {} ({})",
+            many(a.slices.into(), "slice"),
+            tenths(a.slice_s),
+            source(a.measured, design.slices.is_some())
+        )
+    });
+    let spread = allocation.and_then(|a| Some((a.between_sd?, a.within_sd?)));
+    let spread = spread.map(|(between, within)| {
+        format!("; spread between processes {}, between slices {}", share(between), share(within))
+    });
+    Some(format!(
+        "{} warm-up ({}){}{}",
+        tenths(warm_up.seconds),
+        source(warm_up.measured, design.warmup.is_some()),
+        slices.unwrap_or_default(),
+        spread.unwrap_or_default()
+    ))
+}
+
+pub(crate) fn machine_line(environment: &Environment) -> String {
+    let runtimes = environment.runtimes.iter().map(|(name, version)| format!("{name} {version}"));
+    let mut parts = vec![format!(
+        "{}, {} processors",
+        environment.cpu_model.as_deref().unwrap_or("unknown processor"),
+        environment.cpus
+    )];
+    parts.extend(environment.kernel.as_ref().map(|kernel| format!("Linux {kernel}")));
+    parts.extend(runtimes);
+    parts.join(", ")
+}
+
+/// What was sent, of the first variant: levels may set it otherwise.
+fn load_line(record: &Record) -> Option<String> {
+    let plan = &record.header.plan;
+    let load = &plan.variants.first()?.load;
+    let open = record.rate.as_ref().map(|chosen| open_loop(record, chosen));
+    // A run that ended while capacity was measured has no rate yet.
+    let pending = record.is_open_loop().then(|| "open loop".to_owned());
+    Some(format!(
+        "{}, {} connections, keep-alive, {}, timeout {}{}{}{}",
+        open.or(pending).unwrap_or_else(|| "closed loop".to_owned()),
+        load.connections,
+        sent(load),
+        span(load.timeout.as_secs_f64()),
+        load.network.as_ref().map(|link| format!(", over a link of {link}")).unwrap_or_default(),
+        plan.design.endpoint.as_ref().map_or(String::new(), |of| format!("; response times of {}", of.name)),
+        if record.is_open_loop() { "; warm-up in closed loop" } else { "" }
+    ))
+}
+
+/// Generators that are named before the others are only counted.
+const GENERATORS_NAMED_MAX: usize = 4;
+
+/// Where load came from, unless that is the run's own process; of the first variant how it was divided.
+fn generators_line(record: &Record) -> Option<String> {
+    let (generators, plan) = (&record.generators, &record.header.plan);
+    if generators.is_empty() {
+        return None;
+    }
+    let count = generators.len();
+    let mut names: Vec<&str> =
+        generators.iter().take(GENERATORS_NAMED_MAX).map(|generator| generator.name.as_str()).collect();
+    let rest = format!("and {} more", count.saturating_sub(names.len()));
+    if count > names.len() {
+        names.push(&rest);
+    }
+    let connections = plan.variants.first().map_or(0, |variant| variant.load.connections as usize);
+    let (each, more) = (connections / count, connections % count);
+    let each = if more == 0 { each.to_string() } else { format!("{} or {each}", each + 1) };
+    let reached = plan.generators.address.map(|address| format!("; the entry listened on {address}"));
+    Some(format!(
+        "{count} ({}) with {each} connections each, all begun at one agreed instant{}",
+        names.join(", "),
+        reached.unwrap_or_default()
+    ))
+}
+
+/// The request, or the several with their shares.
+fn sent(load: &Load) -> String {
+    if load.requests.is_empty() {
+        return format!("{} {}", load.method, load.path);
+    }
+    let part = |request: &Request| load.share_of(&request.name).map_or(String::new(), share);
+    let shared = load.requests.iter().map(|request| format!("{} of {}", part(request), request.name));
+    format!("{} requests at random ({})", load.requests.len(), shared.collect::<Vec<_>>().join(", "))
+}
+
+/// What services were given, so that a reader can tell whether two records had the same.
+fn data_line(record: &Record) -> Option<String> {
+    let of_one = |prepared: &Prepared| {
+        let how =
+            if prepared.made { format!("made in {}", span(prepared.seconds)) } else { "found".to_owned() };
+        let key: String = prepared.key.chars().take(12).collect();
+        format!("{} {} {how} (key {key}…)", prepared.name, bytes(prepared.bytes as f64))
+    };
+    let all: Vec<String> = record.prepared.iter().map(of_one).collect();
+    (!all.is_empty()).then(|| all.join("; "))
+}
+
+fn open_loop(record: &Record, chosen: &RateChosen) -> String {
+    let plan = &record.header.plan;
+    let capacities = plan.variants.iter().zip(&chosen.capacities_per_s);
+    // One that never succeeded has no capacity, and did not count.
+    let capacities = capacities.filter(|(_, per_s)| **per_s > 0.0);
+    let slowest = capacities.min_by(|(_, one), (_, other)| one.total_cmp(other));
+    let of = chosen.share.zip(slowest).map(|(part, (variant, per_s))| {
+        format!(" ({} of the slowest capacity: {} {})", share(part), variant.name, rate(*per_s))
+    });
+    let arrivals = match plan.design.arrivals {
+        Arrivals::Poisson => "Poisson arrivals",
+        Arrivals::Constant => "constant arrivals",
+    };
+    format!("open loop at {}{}, {arrivals}", rate(chosen.per_s), of.unwrap_or_default())
+}

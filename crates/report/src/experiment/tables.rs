@@ -1,0 +1,241 @@
+//! The tables: what each variant did, what each factor does, and variants and load taken apart where there is something to tell apart.
+
+use analysis::{Conclusion, Effect, Endpoint, GeneratorShare, Kind, Outcome, ServiceCost, Variant};
+use model::quantity::{Quantity, change, count, many, share, share_below};
+use plan::Metric;
+use record::Record;
+
+use super::answer::{VOID, effect_word};
+use crate::document::{Cell, Column, Fit, Row, Table, Tone};
+
+/// No failure among so many requests says enough by itself: with 95 % fewer than 0.13 % fail.
+const REQUESTS_TELLING: u64 = 3_000;
+/// Of more effects than this, interactions that are inconclusive are only counted.
+const EFFECTS_MAX: usize = 8;
+/// Generators that a table has room for.
+const GENERATORS_MAX: usize = 40;
+
+/// What each variant did. Figures of an invalid one are what was seen, and say so: they compare with nothing.
+pub(crate) fn variants(record: &Record, conclusion: &Conclusion) -> Table {
+    let open = record.is_open_loop();
+    let judged = record.header.plan.design.metric;
+    // In open loop throughput and cores are what the rate makes them, and have no column. Of the quantiles the usual ones have one,
+    // and the one that is judged.
+    let shown = |of: &Metric| *of != Metric::P999 || judged == Metric::P999;
+    let quantiles: Vec<Metric> = if open { Metric::latencies().filter(shown).collect() } else { Vec::new() };
+    let sizes = shows_size(conclusion);
+    let mut columns = vec![Column::text("variant", Fit::Whole)];
+    columns.extend(quantiles.iter().map(|metric| Column::figure(metric.row().heading)));
+    columns.extend((!open).then(|| Column::figure(Metric::Throughput.row().heading)));
+    columns.push(Column::figure(Metric::CpuPerRequest.row().heading));
+    columns.extend((!open).then(|| Column::figure("cores")));
+    columns.push(Column::figure(Metric::PeakMemory.row().heading));
+    columns.push(Column::figure("failed"));
+    columns.extend(sizes.then(|| Column::figure("body")));
+    let mut table = Table::new("", columns);
+    for (index, variant) in conclusion.variants.iter().enumerate() {
+        let mut cells = vec![Cell::text(name(conclusion, index, variant))];
+        cells.extend(quantiles.iter().map(|metric| response_time(variant, *metric)));
+        cells.extend((!open).then(|| Cell::figure(variant.throughput_per_s.map(Quantity::per_s))));
+        cells.push(Cell::figure(variant.cpu_us_per_request.map(Quantity::us)));
+        cells.extend((!open).then(|| Cell::optional(variant.busy_cores.map(|cores| format!("{cores:.2}")))));
+        cells.push(peak(variant.peak_rss_bytes));
+        cells.push(Cell::optional(variant.failed_share.map(|_| failed(variant))));
+        cells.extend(sizes.then(|| Cell::figure(variant.body_bytes_per_response.map(Quantity::bytes))));
+        table.push(cells);
+    }
+    table
+}
+
+fn name(conclusion: &Conclusion, index: usize, variant: &Variant) -> String {
+    let void = conclusion.findings.iter().any(|finding| finding.voids(index, index));
+    let mark = match variant.no_success {
+        Some(_) => " (no success)",
+        None if void => " (invalid)",
+        None => "",
+    };
+    format!("{}{mark}", variant.name)
+}
+
+fn response_time(variant: &Variant, metric: Metric) -> Cell {
+    match variant.response_time.iter().find(|found| found.metric == metric) {
+        Some(found) if found.at_least => Cell::AtLeast(Quantity::us(found.us)),
+        Some(found) => Cell::Figure(Quantity::us(found.us)),
+        None => Cell::Missing,
+    }
+}
+
+fn peak(bytes: Option<u64>) -> Cell {
+    Cell::figure(bytes.map(|bytes| Quantity::bytes(bytes as f64)))
+}
+
+/// Response sizes get a column only where they differ.
+fn shows_size(conclusion: &Conclusion) -> bool {
+    let sizes = conclusion.variants.iter().filter_map(|of| Some(of.body_bytes_per_response? as u64));
+    let mut sizes: Vec<u64> = sizes.collect();
+    sizes.dedup();
+    sizes.len() > 1
+}
+
+/// Beside a count that proves little, what the share may still be.
+fn failed(variant: &Variant) -> String {
+    let seen = format!("{} of {}", count(variant.failed), count(variant.requests));
+    let little = variant.failed > 0 || variant.requests < REQUESTS_TELLING;
+    match variant.failed_interval.as_ref().filter(|_| little && variant.no_success.is_none()) {
+        Some(interval) => format!("{seen} ({})", share_below(interval.high)),
+        None => seen,
+    }
+}
+
+/// What each factor does on average over the others, and what two do to each other; `None` with fewer than two factors.
+pub(crate) fn effects(conclusion: &Conclusion) -> Option<Table> {
+    let (shown, note) = shown_effects(conclusion);
+    let columns = vec![
+        Column::text("effect", Fit::Whole),
+        Column::figure("change"),
+        Column::figure("95 % interval"),
+        Column::text("factor", Fit::Wrapped),
+    ];
+    let mut table = Table::new(effects_heading(conclusion)?, columns);
+    for effect in shown {
+        let tone = match (effect.kind, effect.outcome) {
+            (Kind::Interaction, Outcome::Better | Outcome::Worse) => Tone::Notable,
+            (_, outcome) => outcome.into(),
+        };
+        let (value, interval) = effect.estimate.as_ref().map(change).unzip();
+        table.push(vec![
+            Cell::Word(tone, effect_word(effect).to_uppercase()),
+            Cell::optional(value),
+            Cell::optional(interval),
+            Cell::text(&effect.label),
+        ]);
+    }
+    table.rows.extend(note.map(|note| Row::Note(Tone::Faint, note)));
+    Some(table)
+}
+
+/// What effects are of, with the metric.
+pub(crate) fn effects_heading(conclusion: &Conclusion) -> Option<String> {
+    let metric = conclusion.effects.first()?.metric.row().title;
+    Some(format!("Effects of factors on {metric}, each averaged over the other factors"))
+}
+
+/// The effects that are told, main effects first; and why there are none, or what is not among them.
+pub(crate) fn shown_effects(conclusion: &Conclusion) -> (Vec<&Effect>, Option<String>) {
+    let all = &conclusion.effects;
+    if all.iter().all(|effect| effect.outcome == Outcome::Void) {
+        return (Vec::new(), Some(format!("invalid: {VOID}")));
+    }
+    if all.iter().all(|effect| effect.estimate.is_none()) {
+        let lost = conclusion.variants.iter().any(|variant| variant.no_success.is_some());
+        let reason = match (conclusion.awaits_look, lost) {
+            (true, _) => "no interval before the end of the run",
+            (false, true) => "no estimate: it takes a figure of every variant, and one had no success",
+            (false, false) => "no estimate",
+        };
+        return (Vec::new(), Some(reason.to_owned()));
+    }
+    let counted = |effect: &&Effect| {
+        let inconclusive = effect.kind == Kind::Interaction && effect.outcome == Outcome::Inconclusive;
+        all.len() > EFFECTS_MAX && inconclusive
+    };
+    let (hidden, shown): (Vec<&Effect>, Vec<&Effect>) = all.iter().partition(counted);
+    let more = many(hidden.len() as u64, "more interaction");
+    let are = if hidden.len() == 1 { "is" } else { "are" };
+    (shown, (!hidden.is_empty()).then(|| format!("{more} {are} inconclusive; see the JSON")))
+}
+
+/// Tables of services, of requests and of generators, where there are several.
+pub(crate) fn parts(conclusion: &Conclusion) -> Vec<Table> {
+    let variants = &conclusion.variants;
+    // One process is no more than what the table of variants tells.
+    let several = |variant: &Variant| {
+        variant.services.len() > 1 || variant.services.iter().any(|service| service.processes > 1)
+    };
+    let mut parts = Vec::new();
+    parts.extend(variants.iter().any(several).then(|| services(variants)));
+    parts.extend(variants.iter().any(|variant| variant.endpoints.len() > 1).then(|| endpoints(variants)));
+    parts.extend((!conclusion.generators.is_empty()).then(|| generators(&conclusion.generators)));
+    parts
+}
+
+/// Rows of variants: the name of each stands in the first of its rows only.
+fn rows(table: &mut Table, variant: &Variant, rows: impl Iterator<Item = Vec<Cell>>) {
+    for (index, cells) in rows.enumerate() {
+        let name = if index == 0 { variant.name.clone() } else { String::new() };
+        table.push([vec![Cell::Text(name)], cells].concat());
+    }
+}
+
+fn named(heading: &str, names: [&str; 2], figures: &[&str]) -> Table {
+    let names = names.map(|name| Column::text(name, Fit::Whole));
+    let figures = figures.iter().map(|figure| Column::figure(*figure));
+    Table::new(heading, names.into_iter().chain(figures).collect())
+}
+
+fn percent(part: f64) -> String {
+    format!("{:.0} %", part * 100.0)
+}
+
+fn services(variants: &[Variant]) -> Table {
+    let figures = ["CPU/request", "share", "peak memory", "processes serving"];
+    let mut table = named("Cost by service", ["variant", "service"], &figures);
+    let cells = |cost: &ServiceCost| {
+        vec![
+            Cell::text(&cost.service),
+            Cell::figure(cost.cpu_us_per_request.map(Quantity::us)),
+            Cell::optional(cost.cpu_share.map(percent)),
+            peak(cost.peak_rss_bytes),
+            Cell::Text(serving(cost)),
+        ]
+    };
+    variants.iter().for_each(|variant| rows(&mut table, variant, variant.services.iter().map(cells)));
+    table
+}
+
+/// Workers are named where they are not what the processes are: most have one more that deals them their connections.
+fn serving(cost: &ServiceCost) -> String {
+    let asked = cost.workers.map(|workers| format!(" ({})", many(workers.into(), "worker")));
+    let serving = cost.serving.map_or_else(|| "–".to_owned(), |serving| serving.to_string());
+    format!("{serving} of {}{}", cost.processes, asked.unwrap_or_default())
+}
+
+fn endpoints(variants: &[Variant]) -> Table {
+    let mut table = named("By request", ["variant", "request"], &["sent", "successful", "failed"]);
+    let cells = |endpoint: &Endpoint| {
+        let part = endpoint.failed as f64 / endpoint.sent.max(1) as f64;
+        let part = if endpoint.failed > 0 { format!(" ({})", share(part)) } else { String::new() };
+        vec![
+            Cell::text(&endpoint.name),
+            Cell::Text(count(endpoint.sent)),
+            Cell::figure(endpoint.ok_per_s.map(Quantity::per_s)),
+            Cell::Text(format!("{}{part}", count(endpoint.failed))),
+        ]
+    };
+    variants.iter().for_each(|variant| rows(&mut table, variant, variant.endpoints.iter().map(cells)));
+    table
+}
+
+fn generators(all: &[GeneratorShare]) -> Table {
+    let heading = match all.len().saturating_sub(GENERATORS_MAX) {
+        0 => "Load by generator".to_owned(),
+        rest => format!("Load by generator (and {rest} more in the JSON)"),
+    };
+    let figures = ["requests", "share", "busiest thread", "began late", "clock", "steal", "lost"];
+    let mut table = named(&heading, ["generator", "machine"], &figures);
+    let ms = |us: f64| format!("{:.2} ms", us / 1e3);
+    for one in all.iter().take(GENERATORS_MAX) {
+        table.push(vec![
+            Cell::text(&one.name),
+            Cell::optional(one.host.clone()),
+            Cell::Text(count(one.requests)),
+            Cell::Text(format!("{:.1} %", one.share * 100.0)),
+            Cell::optional(one.busiest_share.map(percent)),
+            Cell::Text(ms(one.late_us_max)),
+            Cell::Text(format!("±{}", ms(one.clock_error_us_max))),
+            Cell::optional(one.steal_share.map(percent)),
+            Cell::Text(count(one.lost.into())),
+        ]);
+    }
+    table
+}

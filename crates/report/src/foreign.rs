@@ -1,0 +1,351 @@
+//! What may be concluded of other tools' output, as people read it, and as JSON. Pure; nothing is concluded here, that is the crate
+//! `foreign`'s work.
+
+use foreign::{About, Audit, Case, Comparison, Finding, Group, Run, Sides, figure};
+use model::quantity::{Quantity, count, many};
+use serde_json::{Value, json};
+
+use crate::document::{Answer, Block, Cell, Column, Document, Fit, Remark, Row, Table, Tone, Verdict};
+use crate::form::Report;
+
+/// Version of the JSON form; fields may be added within a version, never renamed or removed.
+const VERSION: u32 = 1;
+/// Places of a finding that are told one by one.
+const CASES_MAX: usize = 5;
+/// Labels that are told one by one where they say the same.
+const LABELS_MAX: usize = 8;
+/// An interval from one rate to more than so many times it is not worth printing.
+const INTERVAL_MAX: f64 = 4.0;
+/// Longer labels stand in the table, and are told by their number there.
+const LABEL_SHORT: usize = 24;
+/// Runs in the table; a table that nobody reads to its end is no table.
+const ROWS_MAX: usize = 60;
+/// Between the headings that a label is made of.
+const BETWEEN: &str = " · ";
+/// Ways of loading that are told.
+const WAYS_MAX: usize = 4;
+
+/// An audit, and the comparison that was asked for.
+#[derive(Debug)]
+pub struct Audited<'a> {
+    /// What was read and what follows.
+    pub audit: &'a Audit,
+    /// The comparison, where one was asked for.
+    pub comparison: Option<Comparison>,
+}
+
+impl Report for Audited<'_> {
+    fn document(&self) -> Document {
+        let audit = self.audit;
+        let mut blocks: Vec<Block> =
+            ways(audit).into_iter().map(|way| Block::Paragraph(Tone::Faint, way)).collect();
+        blocks.push(Block::Table(runs(audit)));
+        for file in audit.files.iter().filter(|file| file.too_many_runs) {
+            let most = count(foreign::RUNS_MAX as u64);
+            let text = format!("{}: more than {most} runs, the rest was not read", file.file);
+            blocks.push(Block::Paragraph(Tone::Doubtful, text));
+        }
+        blocks.extend(self.comparison.as_ref().map(|comparison| Block::Answers(vec![answer(comparison)])));
+        let mut remarks: Vec<Remark> = Vec::new();
+        let mut said = "";
+        for finding in &audit.findings {
+            // Findings of one kind have one remedy, and once is enough.
+            let remedy = if finding.remedy == said { String::new() } else { finding.remedy.clone() };
+            remarks.push(Remark { remedy, ..remark(finding, audit) });
+            said = &finding.remedy;
+        }
+        blocks.push(Block::Findings(remarks, None));
+        blocks.push(Block::Heading(Tone::Strong, "What stands".to_owned()));
+        blocks.extend(self.stands().into_iter().map(|text| Block::Paragraph(Tone::Plain, text)));
+        if self.comparison.is_none() && audit.groups.len() > 1 {
+            let text = "--compare A B compares two labels (by name or number)";
+            blocks.push(Block::Steps(vec![text.to_owned()]));
+        }
+        blocks.retain(|block| !block.is_empty());
+        Document { title: self.title(), headline: None, blocks }
+    }
+
+    fn data(&self) -> Value {
+        json!({
+            "audit_version": VERSION,
+            "files": self.audit.files,
+            "runs": self.audit.runs,
+            "groups": self.audit.groups,
+            "findings": self.audit.findings,
+            "comparison": self.comparison,
+        })
+    }
+}
+
+impl Audited<'_> {
+    fn title(&self) -> String {
+        let runs = many(self.audit.runs.len() as u64, "run");
+        let labels = match self.audit.groups.len() {
+            all if all == self.audit.runs.len() => String::new(),
+            all => format!(" of {}", many(all as u64, "label")),
+        };
+        let [file] = self.audit.files.as_slice() else {
+            return format!("{runs}{labels} in {} files", self.audit.files.len());
+        };
+        format!("{runs}{labels} in {}", if file.file == "-" { "what was piped in" } else { &file.file })
+    }
+
+    /// What may be said all the same.
+    fn stands(&self) -> Vec<String> {
+        let lines: Vec<String> = self.audit.groups.iter().filter_map(|group| self.pooled(group)).collect();
+        if !lines.is_empty() {
+            return lines;
+        }
+        let void = |about: About| {
+            self.audit.findings.iter().any(|one| one.grade == foreign::Grade::Void && one.about == about)
+        };
+        let text = match self.audit.runs.len() {
+            1 if self.audit.is_void() => {
+                "What is invalid above says nothing; all else describes this one run."
+            }
+            1 => {
+                "The figures describe this one run. How far another would come out from it, one run cannot tell."
+            }
+            _ if void(About::Run) || void(About::Throughput) => {
+                "No difference between labels. What is not invalid above describes single runs."
+            }
+            _ => "The requests per second, as figures of single runs, and no difference between labels.",
+        };
+        vec![text.to_owned()]
+    }
+
+    /// The interval of a label's repeats, unless it is void.
+    fn pooled(&self, group: &Group) -> Option<String> {
+        let pooled = group.pooled?;
+        let voids = |finding: &Finding| {
+            finding.about != About::Comparison && finding.voids_throughput_of(&group.runs)
+        };
+        if self.audit.findings.iter().any(voids) {
+            return None;
+        }
+        let (mean, runs) = (figure::digits(pooled.rate_per_s), pooled.runs);
+        let (low, high) = (figure::digits(pooled.low_per_s), figure::digits(pooled.high_per_s));
+        Some(if pooled.high_per_s / pooled.low_per_s > INTERVAL_MAX {
+            format!(
+                "{}: {mean}/s on average of {runs} runs, too few or too far apart for an interval that says anything",
+                group.label
+            )
+        } else {
+            format!("{}: {mean}/s, {low} to {high} (95 % over {runs} runs)", group.label)
+        })
+    }
+}
+
+fn answer(comparison: &Comparison) -> Answer {
+    let verdict = match (&comparison.answer, comparison.answer.shown()) {
+        (Sides::Void { .. }, _) | (_, None) => {
+            Verdict { tone: Tone::Bad, word: "invalid".to_owned(), detail: "no ratio".to_owned() }
+        }
+        (_, Some(ratio)) => {
+            let detail = format!("{ratio} throughput");
+            Verdict { tone: Tone::Strong, word: "ratio".to_owned(), detail }
+        }
+    };
+    let reasons = match &comparison.answer {
+        Sides::Void { reasons } => reasons.as_slice(),
+        _ => &[],
+    };
+    Answer {
+        subject: format!("{} vs {}", comparison.candidate, comparison.baseline),
+        verdicts: vec![verdict],
+        notes: reasons.iter().chain(&comparison.worth).map(|note| format!("– {note}")).collect(),
+    }
+}
+
+fn remark(finding: &Finding, audit: &Audit) -> Remark {
+    let about = match finding.about {
+        About::Latency => Some("latency"),
+        About::Throughput => Some("throughput"),
+        About::Comparison => Some("comparison"),
+        About::Run => None,
+    };
+    Remark {
+        grade: match finding.grade {
+            foreign::Grade::Void => analysis::Grade::Void,
+            foreign::Grade::Warning => analysis::Grade::Warning,
+            foreign::Grade::Note => analysis::Grade::Note,
+        },
+        mark: about.filter(|_| finding.grade == foreign::Grade::Void).map(str::to_owned),
+        statement: finding.statement.clone(),
+        cases: case_lines(finding, audit),
+        remedy: String::new(),
+    }
+}
+
+/// Cases that say the same in one line, and no more lines than can be read.
+fn case_lines(finding: &Finding, audit: &Audit) -> Vec<String> {
+    let mut alike: Vec<(&str, Vec<&Case>)> = Vec::new();
+    for case in &finding.cases {
+        let place = alike.iter().position(|(evidence, _)| *evidence == case.evidence);
+        match place {
+            Some(at) => alike[at].1.push(case),
+            // Beyond what is told, nothing needs to be put together.
+            None if alike.len() <= CASES_MAX => alike.push((&case.evidence, vec![case])),
+            None => {}
+        }
+    }
+    // What holds for all runs, and has no figure, is said by the statement.
+    if let [("", cases)] = alike.as_slice()
+        && cases.len() == audit.runs.len()
+    {
+        return Vec::new();
+    }
+    let told: usize = alike.iter().take(CASES_MAX).map(|(_, cases)| cases.len()).sum();
+    let lines = alike.iter().take(CASES_MAX).map(|(evidence, cases)| case_line(evidence, cases, audit));
+    let rest = finding.cases.len().saturating_sub(told);
+    let more = (rest > 0).then(|| format!("and in {} more (--json lists them)", count(rest as u64)));
+    lines.chain(more).collect()
+}
+
+fn case_line(evidence: &str, cases: &[&Case], audit: &Audit) -> String {
+    let runs: Vec<&Run> =
+        cases.iter().flat_map(|case| &case.runs).filter_map(|at| audit.runs.get(*at)).collect();
+    let mut labels: Vec<String> = cases.iter().map(|case| short(&case.label, audit)).collect();
+    labels.dedup();
+    let names = match labels.as_slice() {
+        _ if audit.runs.len() == 1 => String::new(),
+        _ if runs.len() == audit.runs.len() && labels.len() > 1 => "all runs".to_owned(),
+        few if few.len() <= LABELS_MAX => few.join(", "),
+        many => format!("{} and {} more", many[..LABELS_MAX - 1].join(", "), many.len() - (LABELS_MAX - 1)),
+    };
+    let place = match runs.as_slice() {
+        [one] => format!(" (line {})", one.lines.first),
+        _ => String::new(),
+    };
+    let between = if names.is_empty() || evidence.is_empty() { "" } else { ": " };
+    format!("{names}{between}{evidence}{place}")
+}
+
+/// A label, or its number in the table where it is long.
+fn short(label: &str, audit: &Audit) -> String {
+    let number = audit.groups.iter().position(|group| group.label == label);
+    match number {
+        Some(at) if label.chars().count() > LABEL_SHORT => format!("#{}", at + 1),
+        _ => label.to_owned(),
+    }
+}
+
+/// What the tools were told to do, each way once.
+fn ways(audit: &Audit) -> Vec<String> {
+    let url = shared_url(audit);
+    let mut ways: Vec<String> = Vec::new();
+    for run in &audit.runs {
+        let way = way(run, url.as_deref());
+        if !ways.contains(&way) {
+            ways.push(way);
+            if ways.len() > WAYS_MAX {
+                ways[WAYS_MAX] = "and otherwise".to_owned();
+                break;
+            }
+        }
+    }
+    ways
+}
+
+/// The address that all runs have, as far as they have it in common.
+fn shared_url(audit: &Audit) -> Option<String> {
+    let mut urls = audit.runs.iter().map(|run| run.url.as_deref());
+    let first = urls.next()??;
+    let host = |url: &str| {
+        url.split_once("://").map(|(_, rest)| rest.split('/').next().unwrap_or_default().to_owned())
+    };
+    let mut same = true;
+    for url in urls {
+        let url = url?;
+        same &= url == first;
+        if host(url) != host(first) {
+            return None;
+        }
+    }
+    if same { Some(first.to_owned()) } else { host(first) }
+}
+
+fn way(run: &Run, url: Option<&str>) -> String {
+    let some = |value: Option<u64>, noun: &str| value.map(|value| many(value, noun));
+    let parts = [
+        Some(run.tool.name().to_owned()),
+        some(run.load.threads, "thread"),
+        some(run.load.connections, "connection"),
+        some(run.load.requests, "request"),
+        run.load.duration_s.map(figure::seconds),
+        run.load.rate_per_s.map(|rate| format!("at {}/s", figure::digits(rate))),
+        url.map(str::to_owned),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// All runs, or the first of very many. Columns in which nothing is known are left out.
+fn runs(audit: &Audit) -> Table {
+    let columns = vec![
+        Column::figure("#"),
+        Column::text("label", Fit::Wrapped),
+        Column::figure("req/s"),
+        Column::figure("requests"),
+        Column::figure("failed"),
+        Column::figure("mean"),
+        Column::figure("p99"),
+        // Findings tell of bytes where they matter.
+        Column::figure("bytes").spare(1),
+    ];
+    let mut table = Table::new("", columns);
+    let mut above: Vec<&str> = Vec::new();
+    for (index, group) in audit.groups.iter().enumerate() {
+        // Labels that are paths below headings stand below them.
+        let path: Vec<&str> = group.label.split(BETWEEN).collect();
+        let inner = path.len() - 1;
+        let shared = path.iter().take(inner).zip(&above).take_while(|(one, other)| one == other).count();
+        for (depth, part) in path.iter().enumerate().take(inner).skip(shared) {
+            let mut heading = vec![Cell::text(""); table.columns.len()];
+            heading[1] = Cell::Text("  ".repeat(depth) + part);
+            table.push(heading);
+        }
+        for (place, run) in group.runs.iter().filter_map(|at| audit.runs.get(*at)).enumerate() {
+            let (number, label) = match place {
+                0 => ((index + 1).to_string(), path[inner]),
+                _ => (String::new(), "  again"),
+            };
+            let label = "  ".repeat(inner) + label;
+            table.push([vec![Cell::Text(number), Cell::Text(label)], figures(run)].concat());
+        }
+        above = path;
+    }
+    let rest = table.rows.len().saturating_sub(ROWS_MAX);
+    table.rows.truncate(ROWS_MAX);
+    let known = |at: usize| {
+        table.cells().any(|cells| !matches!(&cells[at], Cell::Missing) && cells[at] != Cell::text(""))
+    };
+    let kept: Vec<bool> = (0..table.columns.len()).map(known).collect();
+    let mut of = kept.iter();
+    table.columns.retain(|_| of.next().copied().unwrap_or(false));
+    for row in &mut table.rows {
+        let mut of = kept.iter();
+        if let Row::Cells(cells) = row {
+            cells.retain(|_| of.next().copied().unwrap_or(false));
+        }
+    }
+    if rest > 0 {
+        table.rows.push(Row::Note(Tone::Faint, format!("and {rest} more runs (--json lists them)")));
+    }
+    table
+}
+
+fn figures(run: &Run) -> Vec<Cell> {
+    let failed = run.failures.total();
+    let told = [run.failures.timeouts, run.failures.status, run.failures.other].iter().any(Option::is_some);
+    let requests = run.requests.map(count);
+    // Each is printed as the tool has it, with a unit of its own: figures of other tools are of all sizes.
+    let us = |value: Option<f64>| Cell::optional(value.map(|us| Quantity::us(us).to_string()));
+    vec![
+        Cell::optional(run.rate().map(figure::digits)),
+        Cell::optional(requests.map(|count| if run.rounded { format!("≈ {count}") } else { count })),
+        Cell::optional((failed > 0 || told).then(|| count(failed))),
+        us(run.latency.mean_us),
+        us(run.latency.quantile(99.0)),
+        Cell::optional(run.bytes_per_response().map(|bytes| Quantity::bytes(bytes).to_string())),
+    ]
+}

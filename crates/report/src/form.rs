@@ -1,0 +1,120 @@
+//! The forms of a report: a table. A new form is a renderer of its own and a row here.
+
+use serde_json::Value;
+
+use crate::csv::{Figures, csv};
+use crate::document::Document;
+use crate::markdown::markdown;
+use crate::page::{PageData, page_of};
+use crate::plot::{Ground, Plot};
+use crate::text::text;
+
+/// Something that is reported: what people read of it, and what programs read.
+pub trait Report {
+    /// What people read.
+    fn document(&self) -> Document;
+
+    /// What programs read; see docs/formats.md.
+    fn data(&self) -> Value;
+
+    /// Its figures for spreadsheets; `None` where it has none.
+    fn figures(&self) -> Option<Figures> {
+        None
+    }
+
+    /// What its page shows; `None` where it has none.
+    fn page(&self) -> Option<PageData> {
+        None
+    }
+
+    /// Its verdicts as a picture; `None` where it has none.
+    fn plot(&self) -> Option<Plot> {
+        None
+    }
+}
+
+/// How a report is to look.
+#[derive(Debug, Clone, Copy)]
+pub struct Look {
+    /// Columns of text.
+    pub width: usize,
+    /// What a picture stands on.
+    pub ground: Ground,
+}
+
+/// A form: its name, other names of it, and what it is for.
+#[derive(Debug)]
+pub struct Form {
+    /// As flags have it.
+    pub name: &'static str,
+    /// Other names.
+    pub aliases: &'static [&'static str],
+    /// In a few words.
+    pub about: &'static str,
+    /// Whether it is no text.
+    pub is_binary: bool,
+    /// Whether it stands on a ground, light or dark.
+    pub has_ground: bool,
+    draw: fn(&dyn Report, Look) -> Option<Vec<u8>>,
+}
+
+const fn form(
+    name: &'static str,
+    about: &'static str,
+    draw: fn(&dyn Report, Look) -> Option<Vec<u8>>,
+) -> Form {
+    Form { name, aliases: &[], about, is_binary: false, has_ground: false, draw }
+}
+
+/// Text, the usual one.
+pub static TEXT: Form =
+    form("text", "For a terminal", |report, look| Some(text(&report.document(), look.width).into_bytes()));
+/// Markdown.
+pub static MARKDOWN: Form = Form {
+    aliases: &["markdown"],
+    ..form("md", "For a pull request", |report, _| Some(markdown(&report.document()).into_bytes()))
+};
+/// JSON.
+pub static JSON: Form =
+    form("json", "For other programs", |report, _| Some(format!("{:#}\n", report.data()).into_bytes()));
+/// One page of HTML.
+pub static HTML: Form = form("html", "For a browser: one page that needs nothing but itself", |report, _| {
+    Some(page_of(&report.page()?).into_bytes())
+});
+/// CSV.
+pub static CSV: Form =
+    form("csv", "Figures, for spreadsheets", |report, _| Some(csv(&report.figures()?).into_bytes()));
+/// The verdict plot, as text that browsers draw.
+pub static SVG: Form = Form {
+    has_ground: true,
+    ..form("svg", "The verdict plot, for pages", |report, look| {
+        Some(report.plot()?.svg(look.ground).into_bytes())
+    })
+};
+/// The same as pixels.
+pub static PNG: Form = Form {
+    has_ground: true,
+    is_binary: true,
+    ..form("png", "The verdict plot, for pasting", |report, look| report.plot()?.png(look.ground))
+};
+
+/// All forms.
+pub static FORMS: [&Form; 7] = [&TEXT, &MARKDOWN, &JSON, &HTML, &CSV, &SVG, &PNG];
+
+impl Form {
+    /// The form of that name.
+    pub fn named(name: &str) -> Option<&'static Form> {
+        FORMS.into_iter().find(|form| form.name == name || form.aliases.contains(&name))
+    }
+}
+
+impl PartialEq for Form {
+    fn eq(&self, other: &Form) -> bool {
+        self.name == other.name
+    }
+}
+
+/// A report in a form; `None` where it has no such form, or there is no memory for a picture. Text has its colours.
+pub fn render(report: &dyn Report, form: &Form, look: Look) -> Option<Vec<u8>> {
+    (form.draw)(report, look)
+}

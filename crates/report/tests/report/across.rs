@@ -1,0 +1,35 @@
+//! Two records side by side as they are read: figures where they may stand there, and what forbids them.
+
+use analysis::across;
+use proofload_report::Compared;
+use record::Record;
+
+use crate::records::kept;
+
+/// The kept record as two runs, the later with windows so many times as long for the same requests.
+fn runs(times: u64) -> (Record, Record) {
+    let (mut before, mut after) = (kept(), kept());
+    (before.directory, after.directory) = ("records/monday".into(), "records/tuesday".into());
+    let trials = after.blocks.iter_mut().flat_map(|block| &mut block.trials);
+    trials.flat_map(|trial| &mut trial.slices).for_each(|slice| slice.counts.window_ns *= times);
+    (before, after)
+}
+
+fn text(before: &Record, after: &Record) -> String {
+    let compared = Compared { before, after, across: &across(before, after) };
+    crate::plain(&compared, 100)
+}
+
+#[test]
+fn text_of_a_service_that_became_slower() {
+    let (before, after) = runs(2);
+    insta::assert_snapshot!(text(&before, &after));
+}
+
+#[test]
+fn text_of_two_machines_has_no_figure() {
+    let (mut before, mut after) = runs(1);
+    before.header.environment.cpu_model = Some("a processor".into());
+    after.header.environment.cpu_model = Some("another processor".into());
+    insta::assert_snapshot!(text(&before, &after));
+}

@@ -1,0 +1,42 @@
+//! What people read of an audit: the published studies on 80 columns.
+
+use std::path::PathBuf;
+
+use ::foreign::{Audit, Reader};
+use proofload_report::Audited;
+
+fn study(name: &str) -> Audit {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../foreign/tests/corpus/studies").join(name);
+    let mut reader = Reader::new(name);
+    reader.feed(&std::fs::read(path).unwrap());
+    Audit::of(vec![reader.finish()])
+}
+
+fn text(audit: &Audit, compare: Option<(usize, usize)>) -> String {
+    let comparison = compare.and_then(|(one, other)| ::foreign::compare(audit, one, other));
+    let text = crate::plain(&Audited { audit, comparison }, 80);
+    for line in text.lines() {
+        assert!(line.chars().count() <= 80, "{} columns: {line}", line.chars().count());
+    }
+    text
+}
+
+#[test]
+fn twelve_configurations_once() {
+    insta::assert_snapshot!(text(&study("express-modes.md"), Some((0, 1))));
+}
+
+#[test]
+fn every_request_timed_out() {
+    insta::assert_snapshot!(text(&study("data-endpoints.txt"), None));
+}
+
+#[test]
+fn repeats_with_an_interval() {
+    insta::assert_snapshot!(text(&study("reverse-proxy.md"), Some((1, 2))));
+}
+
+#[test]
+fn resets_and_shorts() {
+    insta::assert_snapshot!(text(&study("pbkdf2.md"), None) + "\n" + &text(&study("node-env.txt"), None));
+}

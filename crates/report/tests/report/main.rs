@@ -1,0 +1,25 @@
+//! Reports as people and programs read them.
+
+use proofload_report::{Report, text};
+
+mod across;
+mod conclusions;
+mod csv;
+mod explained;
+mod flame;
+mod foreign;
+mod forms;
+mod gate;
+mod history;
+mod page;
+mod parts;
+mod plot;
+mod records;
+mod schema;
+mod survey;
+mod why;
+
+/// The text of a report, without colours.
+fn plain(report: &dyn Report, width: usize) -> String {
+    anstream::adapter::strip_str(&text(&report.document(), width)).to_string()
+}

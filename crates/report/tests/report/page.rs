@@ -1,0 +1,419 @@
+//! The report page as a file that people open: it runs nothing but its own script, loads nothing, stays small, and says what is missing.
+
+use std::fs;
+use std::path::Path;
+
+use analysis::conclude;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use plan::Metric;
+use proofload_report::page::{Grade, Outcome, PageData, State, page_of, page_schema};
+use proofload_report::{Measured, Report};
+use record::Record;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use crate::records::{factorial, kept};
+
+const TEMPLATE: &str = include_str!("../../src/page/page.html");
+const HOSTILE: [&str; 8] = [
+    "</script><script>alert(1)</script>",
+    "</ScRiPt ><img src=x onerror=alert(1)>",
+    "<!--<script>",
+    "\"onload=\"alert(1)' x",
+    "a\u{2028}b\u{2029}c\u{0}]]>",
+    "\u{202e}gnp.exe \u{9b}31m",
+    "{{title}}{{data}}{{policy}}",
+    "ש👩\u{200d}💻 ü",
+];
+
+/// What stands between two texts of a page, the first time.
+fn between<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
+    text.split_once(from).and_then(|(_, rest)| rest.split_once(to)).expect("the page has it").0
+}
+
+fn embedded(page: &str) -> Value {
+    serde_json::from_str(between(page, "id=\"data\">", "</script>")).expect("the data are JSON")
+}
+
+fn data(record: &Record) -> PageData {
+    Measured::new(record, &conclude(record), None).page().expect("it has a page")
+}
+
+fn page(record: &Record) -> String {
+    page_of(&data(record))
+}
+
+/// Every text from outside is hostile.
+fn hostile(name: &str) -> Record {
+    let mut record = kept();
+    let plan = &mut record.header.plan;
+    (plan.name, plan.question) = (name.into(), Some(name.into()));
+    plan.factors[0].name = name.into();
+    for (index, variant) in plan.variants.iter_mut().enumerate() {
+        variant.name = format!("{name} {index}");
+        variant.levels = [(name.to_owned(), format!("{name} {index}"))].into();
+    }
+    plan.comparisons[0].label = format!("{name} 1 against {name} 0");
+    record.header.command = vec![name.into(), "run".into(), name.into()];
+    record.header.experiment = name.into();
+    record.experiment_text = Some(name.into());
+    record.directory = name.into();
+    record.damage = vec![name.into()];
+    record
+}
+
+#[test]
+fn the_template_keeps_to_what_the_page_is_put_together_with() {
+    for (mark, parent) in [
+        ("{{data}}", "<script type=\"application/json\" id=\"data\">"),
+        ("{{title}}", "<title>"),
+        ("{{policy}}", "content=\""),
+    ] {
+        assert_eq!(TEMPLATE.matches(mark).count(), 1, "{mark}");
+        assert!(TEMPLATE.contains(&format!("{parent}{mark}")), "{mark} is not behind {parent}");
+    }
+    assert!(TEMPLATE.contains("http-equiv=\"Content-Security-Policy\""));
+    // A browser hashes what it reads, in which every line ends in one way; and nothing may change it on its way through a terminal.
+    assert!(!TEMPLATE.contains(|c: char| c.is_control() && c != '\n' && c != '\t'), "a control character");
+}
+
+#[test]
+fn a_name_that_is_markup_does_nothing() {
+    let (scripts, comments) = (TEMPLATE.matches("<script").count(), TEMPLATE.matches("<!--").count());
+    for name in HOSTILE {
+        let record = hostile(name);
+        let page = page(&record);
+        assert_eq!(page.matches("<script").count(), scripts, "script elements with {name:?}");
+        assert_eq!(page.matches("</script").count(), TEMPLATE.matches("</script").count(), "{name:?}");
+        assert_eq!(page.to_lowercase().matches("<img").count(), TEMPLATE.matches("<img").count(), "{name:?}");
+        assert_eq!(page.matches("<!--").count(), comments, "{name:?}");
+        for part in ['\u{2028}', '\u{202e}', '\u{0}', '\u{9b}'] {
+            assert!(!page.contains(part) || TEMPLATE.contains(part), "{part:?} came through");
+        }
+        let title = embedded(&page)["title"].as_str().expect("a title").to_owned();
+        let misleads =
+            |c: char| c.is_control() || matches!(c, '\u{200d}' | '\u{202e}' | '\u{2028}' | '\u{2029}');
+        let shown = |c: char| if misleads(c) { '\u{fffd}' } else { c };
+        assert_eq!(
+            title,
+            name.chars().map(shown).collect::<String>(),
+            "names stay what they are, but for what misleads"
+        );
+    }
+    let record = hostile(HOSTILE[0]);
+    let page = page(&record);
+    assert!(page.contains("<title>&lt;/script&gt;&lt;script&gt;alert(1)"), "the title is text");
+}
+
+#[test]
+fn the_policy_lets_run_the_page_s_own_script_and_nothing_else() {
+    let record = kept();
+    let page = page(&record);
+    let policy = between(&page, "http-equiv=\"Content-Security-Policy\" content=\"", "\"");
+    assert!(policy.starts_with("default-src 'none'; "), "{policy}");
+    for (name, element) in [("script-src", "<script type=\"module\""), ("style-src", "<style")] {
+        let (_, element) = page.split_once(element).expect("the page has one");
+        let text = between(element, ">", "</");
+        let source = format!("{name} 'sha256-{}';", STANDARD.encode(Sha256::digest(text.as_bytes())));
+        assert!(policy.contains(&source), "{policy} has not {source}");
+    }
+    for part in ["unsafe", "http", "*"] {
+        assert!(!policy.contains(part), "{policy}");
+    }
+    for part in
+        ["img-src data:;", "base-uri 'none';", "form-action 'none';", "require-trusted-types-for 'script';"]
+    {
+        assert!(policy.contains(part), "{policy}");
+    }
+}
+
+#[test]
+fn the_page_refers_to_nothing_outside_of_itself() {
+    let record = kept();
+    // Namespaces of SVG and MathML are names, not addresses.
+    let page = page(&record).replace("http://www.w3.org/", "");
+    for part in ["http://", "https://", "//cdn", " src=\"", "@import", "<link", "sourceMappingURL"] {
+        assert!(!page.contains(part), "{part} is in the page");
+    }
+}
+
+#[test]
+fn the_kept_schema_is_the_one_in_use() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/src/page.schema.json");
+    let schema = page_schema();
+    if std::env::var_os("UPDATE_SCHEMA").is_some() {
+        let text = serde_json::to_string_pretty(&schema).expect("JSON");
+        fs::write(&path, text + "\n").expect("the schema is written");
+    }
+    let kept: Value = serde_json::from_slice(&fs::read(path).unwrap_or_default()).unwrap_or(Value::Null);
+    assert!(kept == schema, "web/src/page.schema.json is out of date: run this test with UPDATE_SCHEMA=1");
+}
+
+#[test]
+fn the_page_has_what_the_other_forms_have_and_numbers_for_its_pictures() {
+    let record = kept();
+    let data = data(&record);
+    let text = crate::records::as_text(&record).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(data.figures.rows.iter().flatten().all(|cell| text.contains(cell.as_str())), "{text}");
+    for (name, line) in data.method.iter().chain(&data.place) {
+        assert!(text.contains(line.as_str()), "{name}: {line}");
+    }
+    assert_eq!((data.state, data.left_out.as_slice()), (State::Decided, &[][..]));
+    let verdict = &data.verdicts[0];
+    assert!(text.contains(&verdict.detail) && verdict.also.iter().all(|also| text.contains(also)), "{text}");
+    assert_eq!((verdict.outcome, verdict.also.len()), (Outcome::Better, 1));
+    let ratio = verdict.ratio.expect("a ratio");
+    let mean = verdict.blocks.iter().map(|ratio| ratio.ln()).sum::<f64>() / verdict.blocks.len() as f64;
+    assert!((mean.exp() / ratio.estimate - 1.0).abs() < 1e-4, "the blocks are those of the estimate");
+    let metrics: Vec<&str> = data.series.iter().map(|series| series.metric.as_str()).collect();
+    assert_eq!(metrics, ["throughput", "CPU/request", "peak memory"]);
+    assert_eq!(data.series[0].blocks, (1..=10).collect::<Vec<u32>>());
+    assert_eq!(data.latencies.len(), 1);
+    assert!(data.latencies[0].note.is_some() && data.latencies[0].curves[1].points.len() > 5);
+    let lines: Vec<(usize, u32)> = data.time_lines.iter().map(|line| (line.variant, line.block)).collect();
+    assert_eq!(lines, [(0, 5), (1, 5)]);
+    assert!(data.time_lines.iter().all(|line| line.warm_up > 1 && line.warm_up < line.at_s.len()));
+    assert_eq!(data.repeat, "proofload run simulated.toml --seed 11");
+    assert_eq!(data.variants[1].levels, [("setting".to_owned(), "level-1".to_owned())]);
+}
+
+#[test]
+fn a_dropped_block_is_in_the_picture_and_in_no_ratio() {
+    let mut record = kept();
+    record.blocks[2].dropped = Some("the host gave 40 % of the CPU time to others".into());
+    let told = data(&record);
+    assert_eq!(told.series[0].dropped, [3]);
+    assert_eq!((told.series[0].blocks.len(), told.verdicts[0].blocks.len()), (10, 9));
+    assert!(told.series[0].values[0][2].is_some() && told.variants[0].trials == 9);
+}
+
+#[test]
+fn a_void_comparison_has_no_number_anywhere() {
+    let mut record = factorial(2, 0.0);
+    for slice in record.blocks.iter_mut().flat_map(|b| &mut b.trials).flat_map(|t| &mut t.slices) {
+        (slice.counts.successful, slice.counts.timed_out) =
+            (slice.counts.successful / 2, slice.counts.successful / 2);
+    }
+    let data = data(&record);
+    assert_eq!(data.state, State::Void);
+    for verdict in &data.verdicts {
+        assert_eq!((verdict.outcome, verdict.ratio), (Outcome::Void, None));
+        assert!(verdict.blocks.is_empty() && verdict.also.is_empty(), "{verdict:?}");
+    }
+    assert!(data.interactions.is_empty());
+    assert!(data.effects.is_some_and(|effects| effects.lines.is_empty()));
+    let first = &data.findings[0];
+    assert_eq!((first.grade, first.number.as_deref()), (Grade::Void, Some("V8")));
+    assert!(first.explanation.len() > 3, "{:?}", first.explanation);
+    let again = data.findings[1..].iter().filter(|finding| finding.number == first.number);
+    assert!(again.clone().count() > 0 && again.clone().all(|finding| finding.explanation.is_empty()));
+    let errors: Vec<(&str, u64)> = data.errors.iter().map(|row| (row.phase.as_str(), row.count)).collect();
+    assert!(
+        errors.len() == data.variants.len() && errors.iter().all(|row| row.0 == "time-out"),
+        "{errors:?}"
+    );
+}
+
+#[test]
+fn two_factors_have_their_means_over_trials_and_over_the_others() {
+    let record = factorial(4, 0.0);
+    let data = data(&record);
+    let of = |across: &str, lines: &str| {
+        let is = |grid: &&proofload_report::page::Interaction| {
+            (grid.across.0.as_str(), grid.lines.0.as_str(), grid.metric.as_str())
+                == (across, lines, "throughput")
+        };
+        data.interactions.iter().find(is).expect("it is there").values.clone()
+    };
+    let values = of("node_env", "body");
+    let value = |line: usize, across: usize| values[line][across].expect("a value");
+    // What the tests' records plant: ×1.4, ×0.7, and ×1.1 of both together; the copy of the baseline is not in it.
+    assert!((value(0, 1) / value(0, 0) / 1.4 - 1.0).abs() < 0.02, "{values:?}");
+    assert!((value(1, 1) / value(1, 0) / (1.4 * 1.1) - 1.0).abs() < 0.02, "{values:?}");
+    assert!((value(1, 0) / value(0, 0) / 0.7 - 1.0).abs() < 0.02, "{values:?}");
+    assert_eq!(data.interactions.len(), 6 * 3);
+    assert!(data.effects.is_some_and(|effects| effects.lines.iter().any(|line| line.interaction)));
+}
+
+#[test]
+fn before_the_one_look_the_page_shows_no_ratio() {
+    let mut record = factorial(2, 0.0);
+    record.header.plan.design.looks = plan::LookRule::Once;
+    record.ended = None;
+    let data = data(&record);
+    assert!(data.verdicts.iter().all(|verdict| verdict.ratio.is_none() && verdict.blocks.is_empty()));
+    assert!(data.interactions.is_empty());
+    assert_eq!(data.state, State::Broken);
+}
+
+#[test]
+fn captures_are_told_as_in_the_other_forms() {
+    let (record, explanation) = (kept(), crate::explained::full());
+    let conclusion = conclude(&record);
+    let page = Measured::new(&record, &conclusion, Some(&explanation)).page();
+    let why = page.and_then(|page| page.why).expect("there is an explanation");
+    assert_eq!(why.reasons.len(), explanation.comparisons.len());
+    assert_eq!(why.reasons[0].1[0], explanation.comparisons[0].reconciliation);
+    assert!(!why.tables.is_empty() && why.tables.iter().all(|table| !table.heading.is_empty()));
+    assert_eq!(why.flame_page.as_deref(), Some("flame.html"));
+}
+
+/// The kept record, cut off inside of an event, so many blocks in.
+fn broken_off(bytes_kept: impl Fn(&str) -> usize) -> Record {
+    let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1"));
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in ["record.json", "experiment.toml"] {
+        fs::copy(path.join(name), folder.path().join(name)).expect("a copy");
+    }
+    let events = fs::read_to_string(path.join("events.jsonl")).expect("events");
+    let kept = bytes_kept(&events);
+    if kept > 0 {
+        fs::write(folder.path().join("events.jsonl"), &events[..kept]).expect("events");
+    }
+    record::open(folder.path()).expect("it opens")
+}
+
+#[test]
+fn a_record_that_broke_off_gives_a_page_that_says_what_is_missing() {
+    let cut = broken_off(|events| events.find("{\"block_started\":{\"block\":8,").expect("block 8") + 4000);
+    let told = data(&cut);
+    assert_eq!(told.state, State::Broken);
+    assert!(told.answer.starts_with("The run did not end by itself"), "{}", told.answer);
+    assert!(told.findings.iter().any(|finding| finding.evidence.contains("cut off")), "{:?}", told.findings);
+    assert_eq!(told.left_out, ["block 8 has no end: it is in no figure"]);
+    assert_eq!(told.series[0].blocks.len(), 7);
+
+    let first =
+        broken_off(|events| events.match_indices("{\"slice\":").nth(1).expect("a second slice").0 + 90);
+    let told = data(&first);
+    assert!(told.series[0].blocks.is_empty() && told.latencies[0].curves[0].points.is_empty());
+    assert_eq!(told.time_lines.len(), 1, "what there is of the first block");
+
+    let empty = broken_off(|_| 0);
+    let told = data(&empty);
+    assert!(told.answer.ends_with("nothing had been measured"), "{}", told.answer);
+    assert!(told.findings.iter().any(|finding| finding.evidence.contains("events.jsonl is missing")));
+    assert!(told.time_lines.is_empty() && told.plan.is_some());
+    for record in [cut, first, empty] {
+        assert_eq!(embedded(&page(&record))["page_version"], 1);
+    }
+}
+
+#[test]
+fn indices_that_lead_nowhere_are_no_panic() {
+    let mut record = kept();
+    let plan = &mut record.header.plan;
+    plan.comparisons.push(plan::Comparison { baseline: 7, candidate: 99, label: "x against y".into() });
+    plan.variants[1].levels.clear();
+    plan.factors.push(plan::Factor { name: "unknown".into(), levels: vec!["a".into(), "b".into()] });
+    for block in &mut record.blocks {
+        block.order = vec![5, 0];
+        block.number = 1;
+    }
+    let told = data(&record);
+    assert_eq!(told.verdicts.len(), 1);
+    assert!(
+        told.left_out.contains(&"x against y: the plan has no such variants".to_owned()),
+        "{:?}",
+        told.left_out
+    );
+    record.header.plan.variants.clear();
+    assert!(data(&record).variants.is_empty());
+}
+
+/// The kept record with so many variants and blocks, all of them the same.
+fn grown(variants: usize, blocks: u32) -> Record {
+    let mut record = kept();
+    let plan = &mut record.header.plan;
+    let model = plan.variants[0].clone();
+    plan.factors[0].levels = (0..variants).map(|index| format!("level-{index}")).collect();
+    plan.variants = (0..variants)
+        .map(|index| plan::Variant {
+            name: format!("level-{index}"),
+            levels: [("setting".to_owned(), format!("level-{index}"))].into(),
+            ..model.clone()
+        })
+        .collect();
+    plan.comparisons = (1..variants)
+        .map(|candidate| plan::Comparison {
+            baseline: 0,
+            candidate,
+            label: format!("level-{candidate} against level-0"),
+        })
+        .collect();
+    let (mut model, mut trial) = (record.blocks[0].clone(), record.blocks[0].trials[0].clone());
+    // The first is the warm-up.
+    trial.slices.truncate(3);
+    model.trials.clear();
+    record.blocks.clear();
+    for number in 1..=blocks {
+        let mut block = record::Block { number, order: (0..variants).collect(), ..model.clone() };
+        for variant in 0..variants {
+            trial.started.variant = variant;
+            if let Some(ended) = &mut trial.ended {
+                ended.variant = variant;
+                ended.peak_rss_bytes = 90_000_000 + u64::from(number * 7919 % 1000) * 4096;
+            }
+            for (index, slice) in trial.slices.iter_mut().enumerate() {
+                slice.variant = variant;
+                let off = (number as usize * 97 + variant * 31 + index * 7) % 41;
+                slice.counts.successful_in_window = slice.counts.successful.saturating_sub(off as u64);
+                slice.counts.timed_out = 1;
+            }
+            block.trials.push(trial.clone());
+        }
+        record.blocks.push(block);
+    }
+    record
+}
+
+#[test]
+fn a_record_of_200_variants_or_of_10_000_blocks_is_a_page_below_5_megabytes() {
+    for (variants, blocks) in [(200, 12), (2, 10_000)] {
+        let record = grown(variants, blocks);
+        let page = page(&record);
+        let told = embedded(&page);
+        assert!(page.len() < 5_000_000, "{} bytes of {variants} × {blocks}", page.len());
+        assert!(page.len() > 300_000, "{} bytes of {variants} × {blocks}: is it all there?", page.len());
+        assert_eq!(told["variants"].as_array().map(Vec::len), Some(variants));
+        assert_eq!(told["verdicts"].as_array().map(Vec::len), Some(variants - 1));
+        let drawn = told["latencies"][0]["curves"].as_array().expect("curves").iter();
+        let drawn = drawn.filter(|curve| curve["points"].as_array().is_some_and(|points| !points.is_empty()));
+        assert_eq!(drawn.count(), variants.min(64));
+        assert_eq!(told["left_out"].as_array().is_some_and(Vec::is_empty), variants == 2);
+    }
+}
+
+#[test]
+fn an_open_loop_has_response_times_and_quantiles_by_block() {
+    let mut record = kept();
+    record.header.plan.design.metric = Metric::P90;
+    record.header.plan.design.rate = Some(plan::Rate::PerSecond(1000.0));
+    for slice in record.blocks.iter_mut().flat_map(|b| &mut b.trials).flat_map(|t| &mut t.slices) {
+        if slice.kind != record::SliceKind::Measured {
+            continue;
+        }
+        let mut response = stats::Latencies::new();
+        (0..1000).for_each(|index| response.record(1_000_000 + 7_000 * index * (1 + slice.variant as u64)));
+        slice.counts.open = Some(Box::new(record::OpenLoop {
+            rate_per_s: 1000.0,
+            intended: 1000,
+            sent_in_window: 1000,
+            unsent: 3,
+            queued: 0,
+            response,
+            schedule_lag: stats::Latencies::new(),
+        }));
+    }
+    let told = data(&record);
+    let kinds: Vec<&str> = told.latencies.iter().map(|curves| curves.kind.as_str()).collect();
+    assert_eq!(kinds, ["response time", "service time"]);
+    let metrics: Vec<&str> = told.series.iter().map(|series| series.metric.as_str()).collect();
+    assert_eq!(metrics, ["CPU/request", "peak memory", "p50", "p90", "p99", "p99.9"]);
+    assert!(told.series[3].values.iter().flatten().all(Option::is_some));
+    assert!(told.errors.iter().any(|row| row.cause == "due and never sent"), "{:?}", told.errors);
+    let line = &told.time_lines[0];
+    assert!(line.p90_us[..line.warm_up].iter().all(Option::is_none), "warm-up is in closed loop");
+    assert!(line.p90_us[line.warm_up..].iter().all(Option::is_some));
+}

@@ -1,0 +1,81 @@
+//! What people read of a machine: kept machines on 80 columns, with what was watched made up.
+
+use std::path::Path;
+
+use machine::{Asked, Busy, Facts, Granted, Spin, Storage, Texts, Watched, hazards};
+use proofload_report::{Report, Surveyed};
+
+const VIRTUAL: &str = include_str!("../../../machine/tests/kept/virtual.txt");
+const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1");
+const CONTAINER: &str = include_str!("../../../machine/tests/kept/container-v2.txt");
+
+fn facts(kept: &str) -> Facts {
+    let mut facts = Facts::of(&Texts::kept(kept));
+    facts.watched = Some(Watched {
+        seconds: 1.84,
+        steal_share: 0.031,
+        others: 0.12,
+        busiest: vec![Busy { pid: 812, name: "dockerd".into(), share: 0.08 }],
+        spin: Some(Spin { pieces: 341, median_us: 2340.0, cv: 0.031 }),
+    });
+    facts.asked = Asked {
+        io_uring: Some(Granted {
+            granted: false,
+            reason: Some("Operation not permitted (os error 1)".into()),
+        }),
+        link: Some(Granted { granted: true, reason: None }),
+        stacks: Some(Granted { granted: true, reason: None }),
+        group_writable: Some(false),
+        storage: Some(Storage { folder: "records".into(), free_bytes: 56_900_000_000 }),
+        programs: vec![("node".into(), Some("v22.21.1".into())), ("nginx".into(), None)],
+    };
+    facts
+}
+
+fn text(facts: &Facts) -> String {
+    let hazards = hazards(facts);
+    let surveyed = Surveyed { facts, hazards: &hazards, calibration: None };
+    let text = crate::plain(&surveyed, 80);
+    let commands: Vec<&str> = hazards.iter().filter_map(|hazard| hazard.command.as_deref()).collect();
+    for line in text.lines().filter(|line| !commands.contains(&line.trim())) {
+        assert!(line.chars().count() <= 80, "{} columns: {line}", line.chars().count());
+    }
+    text
+}
+
+#[test]
+fn a_virtual_machine() {
+    insta::assert_snapshot!(text(&facts(VIRTUAL)));
+}
+
+#[test]
+fn a_container_with_a_quota() {
+    insta::assert_snapshot!(text(&facts(CONTAINER)));
+}
+
+#[test]
+fn a_calibration_says_what_to_expect() {
+    use analysis::{Calibration, Copies, Noise, Steal};
+    let record = record::open(Path::new(KEPT)).expect("the kept record opens");
+    let noise = Noise {
+        metric: plan::Metric::Throughput,
+        copies: Copies { ratio: 1.0, low: 0.99, high: 1.01, differ: false },
+        sd_log: 0.0205,
+        blocks_lag1: None,
+        processes_sd: None,
+        slices_sd: None,
+        slices_lag1: None,
+        found: vec![],
+    };
+    let steal = Steal { mean_share: 0.0, max_share: 0.0 };
+    let calibration =
+        Calibration { blocks: 14, block_s: 5.0, first_block_s: 9.0, metrics: vec![noise], steal };
+    let facts = Facts::of(&Texts::kept(VIRTUAL));
+    let surveyed = Surveyed { facts: &facts, hazards: &[], calibration: Some((&record, &calibration)) };
+    let text = crate::plain(&surveyed, 200);
+    assert!(
+        text.contains("differed from block to block by σ 2.05 % in throughput, over 14 blocks"),
+        "{text}"
+    );
+    assert_eq!(surveyed.data()["calibration"]["calibration"]["blocks"], 14);
+}

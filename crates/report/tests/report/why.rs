@@ -1,0 +1,291 @@
+//! What people read of an explanation, word for word where they read it, and that no name from outside does anything.
+
+use analysis::conclude;
+use explain::{
+    Change, Comparison, Cost, Doubt, Explanation, Frame, Interval, Kind, LineCost, Node, Package, Row,
+    Subject, Tax, Tree, Waiting, WorkerShare,
+};
+use proofload_report::why::{self, Unit};
+use proofload_report::{Measured, Report, markdown, text};
+
+use crate::records::kept;
+
+fn plain(text: &str) -> String {
+    anstream::adapter::strip_str(text).to_string()
+}
+
+fn about(value: f64, half: f64) -> Interval {
+    Interval { value, low: value - half, high: value + half }
+}
+
+fn frame(function: &str, file: &str, line: u32, kind: Kind) -> Frame {
+    Frame { function: function.into(), file: file.into(), line, kind, package: None }
+}
+
+/// A handler that hashes, in the event loop; beside it what express and the idle loop take.
+fn frames() -> Vec<Frame> {
+    let express = Some(Package { name: "express".into(), version: Some("5.1.0".into()) });
+    vec![
+        frame("(root)", "", 0, Kind::Native),
+        Frame { package: express, ..frame("handle", "lib/router.js", 40, Kind::Framework) },
+        frame("checkSync", "users.js", 34, Kind::Application),
+        frame("pbkdf2Sync", "node:internal/crypto/pbkdf2", 66, Kind::Core),
+        frame("(garbage collector)", "", 0, Kind::Gc),
+        frame("(idle)", "", 0, Kind::Waiting),
+    ]
+}
+
+fn tree(hash: f64) -> Tree {
+    let node = |frame, parent, self_value| Node { frame, parent, self_value, lines: Default::default() };
+    let mut nodes = vec![
+        node(0, None, 0.0),
+        node(1, Some(0), 20.0),
+        node(2, Some(1), 5.0),
+        node(3, Some(2), hash),
+        node(4, Some(0), 8.0),
+        node(5, Some(0), 1000.0),
+    ];
+    nodes[2].lines = [(36, 4.0), (37, 1.0)].into();
+    Tree { frames: frames(), nodes }
+}
+
+fn subject(variant: &str, hash: f64) -> Subject {
+    let (tree, frames) = (tree(hash), frames());
+    let row = |at: usize, own: f64, total_us: f64| Row {
+        frame: frames[at].clone(),
+        self_us: about(own, own / 20.0),
+        total_us,
+        workers_us: (own * 0.9, own * 1.1),
+        lines: if at == 2 { vec![LineCost { line: 36, us: 4.0 }] } else { Vec::new() },
+    };
+    let cost = |what, us: f64| Cost { what, us: about(us, us / 20.0) };
+    Subject {
+        variant: variant.into(),
+        service: "api".into(),
+        requests: 4321,
+        cpu_us: about(hash + 36.0, 2.0),
+        tax: Tax { cpu_ratio: about(1.043, 0.01), throughput_ratio: about(0.961, 0.01) },
+        kinds: vec![
+            cost(Kind::Core, hash),
+            cost(Kind::Framework, 20.0),
+            cost(Kind::Gc, 8.0),
+            cost(Kind::Application, 5.0),
+        ],
+        packages: vec![Cost { what: "express@5.1.0".into(), us: about(20.0, 1.0) }],
+        functions: vec![row(3, hash, hash), row(1, 20.0, 25.0 + hash), row(2, 5.0, 5.0 + hash)],
+        workers: vec![
+            WorkerShare { round: 1, pid: 101, requests: Some(3000), cpu_ns: 3_000_000, profiled: true },
+            WorkerShare { round: 1, pid: 102, requests: Some(1000), cpu_ns: 1_000_000, profiled: true },
+        ],
+        waiting: Some(Waiting {
+            loop_utilisation: 0.993,
+            loop_delay_p99_ms: 21.4,
+            pool_wait_us: None,
+            gc_share: 0.012,
+            run_delay_share: 0.08,
+        }),
+        tree,
+        heap: None,
+    }
+}
+
+fn explanation() -> Explanation {
+    let (baseline, variant) = (subject("async", 4.0), subject("sync", 20_400.0));
+    let change = |what, baseline: f64, variant: f64, half| Change {
+        what,
+        was: None,
+        baseline,
+        variant,
+        difference: about(variant - baseline, half),
+    };
+    let comparison = Comparison {
+        baseline: "async".into(),
+        variant: "sync".into(),
+        measured_us: about(20_700.0, 900.0),
+        profiled_us: about(20_396.0, 700.0),
+        explained_share: Some(0.985),
+        kinds: vec![change(Kind::Core, 4.0, 20_400.0, 690.0), change(Kind::Waiting, 1000.0, 0.0, 10.0)],
+        packages: vec![Change {
+            what: "express@5.1.0".into(),
+            was: None,
+            baseline: 20.0,
+            variant: 20.5,
+            difference: about(0.5, 0.7),
+        }],
+        functions: vec![Change {
+            what: frames().remove(3),
+            was: None,
+            baseline: 4.0,
+            variant: 20_400.0,
+            difference: about(20_396.0, 690.0),
+        }],
+        heap: vec![Change { what: frames().remove(2), was: None, baseline: 12.0, variant: 10_240.0, difference: about(10_228.0, 31.0) }],
+        reconciliation: "profiles explain 99 % of +20,700 µs/request".into(),
+        story: Some("checkSync hashes a password with pbkdf2Sync on the main thread, where nothing else can run meanwhile".into()),
+        waiting: None,
+    };
+    Explanation {
+        version: 1,
+        rounds: 3,
+        subjects: vec![baseline, variant],
+        comparisons: vec![comparison],
+        doubts: vec![Doubt {
+            check: "kernel_refuses".into(),
+            evidence: "no native profiles: kernel.perf_event_paranoid is 3".into(),
+            remedy: "sysctl kernel.perf_event_paranoid=1".into(),
+        }],
+    }
+}
+
+#[test]
+fn text_of_the_section() {
+    insta::assert_snapshot!(plain(&text(&why::document(&explanation()), 100)));
+}
+
+#[test]
+fn markdown_of_the_section() {
+    insta::assert_snapshot!(markdown(&why::document(&explanation())));
+}
+
+#[test]
+fn text_of_all_that_a_record_tells() {
+    insta::assert_snapshot!(plain(&why::subjects(&explanation(), 100)));
+}
+
+#[test]
+fn text_of_one_profile_shares_out_what_worked_and_not_what_waited() {
+    let text = plain(&why::of_tree("before.cpuprofile", &tree(967e6), Unit::Nanoseconds, 100));
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn a_report_has_the_section_after_its_verdicts_and_says_where_to_see_more() {
+    let record = kept();
+    let conclusion = conclude(&record);
+    let explanation = explanation();
+    let document = Measured::new(&record, &conclusion, Some(&explanation)).document();
+    let said = plain(&text(&document, 100));
+    let place = |what: &str| said.find(what).unwrap_or_else(|| panic!("{what}: {said}"));
+    assert!(
+        place("FASTER") < place("\nWhere the time goes\n")
+            && place("\nWhere the time goes\n") < place("   blocks  "),
+        "{said}"
+    );
+    assert!(place("records/simulated/flame.html") > place("   record  "), "{said}");
+    let page = markdown(&document);
+    assert!(page.find("\n#### Where the time goes\n") < page.find("How it was measured"), "{page}");
+    // The reconciliation and the cause are in sight, the tables folded away.
+    assert!(page.find("explain 99 %") < page.find("<summary>Functions"), "{page}");
+}
+
+#[test]
+fn of_one_capture_there_is_no_interval_and_no_false_digit() {
+    let mut one = explanation();
+    one.rounds = 1;
+    let comparison = &mut one.comparisons[0];
+    comparison.profiled_us = about(20_396.0, 0.0);
+    comparison.functions[0].difference = about(20_396.123_456, 0.0);
+    let said = plain(&text(&why::document(&one), 100));
+    assert!(said.contains("+20.4 ms") && !said.contains("20.396"), "{said}");
+    assert!(said.contains("1 round of trials"), "{said}");
+}
+
+#[test]
+fn what_moved_is_told_with_its_old_place_and_has_its_caller_where_it_costs_more() {
+    let mut moved = explanation();
+    let change = &mut moved.comparisons[0].functions[0];
+    change.was = Some(Frame { line: 61, ..change.what.clone() });
+    let said = plain(&text(&why::document(&moved), 140));
+    let rows: Vec<&str> =
+        said.lines().skip_while(|line| !line.contains("by function")).skip(3).take(3).collect();
+    let has = |row: usize, what: &[&str]| what.iter().all(|what| rows[row].contains(what));
+    assert!(has(0, &["pbkdf2Sync", "node:internal/crypto/pbkdf2:66"]), "{said}");
+    assert!(has(1, &["moved from", "node:internal/crypto/pbkdf2:61"]), "{said}");
+    assert!(has(2, &["← checkSync", "users.js:34"]), "{said}");
+    // What costs less now is looked up where it cost more, under what it was there.
+    let mut cheaper = moved;
+    cheaper.subjects[0].tree.frames[3].line = 61;
+    let comparison = &mut cheaper.comparisons[0];
+    (comparison.functions[0].baseline, comparison.functions[0].variant) = (4.0, 1.0);
+    assert!(plain(&text(&why::document(&cheaper), 140)).contains("← checkSync"));
+}
+
+#[test]
+fn without_a_comparison_it_tells_what_the_variant_spends() {
+    let mut alone = explanation();
+    alone.comparisons.clear();
+    alone.subjects.truncate(1);
+    let said = plain(&text(&why::document(&alone), 100));
+    assert!(said.contains("async: by function") && said.contains("lib/router.js:40"), "{said}");
+}
+
+#[test]
+fn names_from_outside_are_text_in_every_form() {
+    let evil = "<img src=x onerror=alert(1)>|\u{1b}[2J\n`";
+    let mut hostile = explanation();
+    hostile.comparisons[0].functions[0].what.function = evil.into();
+    hostile.comparisons[0].story = Some(evil.into());
+    hostile.subjects[1].variant = evil.into();
+    hostile.subjects[1].functions[0].frame.function = evil.into();
+    hostile.subjects[1].tree.frames[3].function = evil.into();
+    let page = markdown(&why::document(&hostile));
+    assert!(!page.contains("<img") && !page.contains('\u{1b}'), "{page}");
+    let tree = &hostile.subjects[1].tree;
+    // With their colours: plain text would have lost the sequence that is looked for.
+    let texts = [
+        text(&why::document(&hostile), 80),
+        why::subjects(&hostile, 80),
+        why::of_tree(evil, tree, Unit::Nanoseconds, 80),
+    ];
+    for text in texts {
+        assert!(!text.contains("\u{1b}[2J"), "{text}");
+    }
+}
+
+#[test]
+fn a_tree_whose_places_lead_nowhere_is_drawn_as_far_as_it_goes() {
+    let mut broken = tree(100.0);
+    broken.nodes[1].parent = Some(3);
+    broken.nodes[2].parent = Some(2);
+    broken.nodes[4].frame = 99;
+    broken.nodes[5].parent = Some(77);
+    let said = plain(&why::of_tree("broken", &broken, Unit::Nanoseconds, 100));
+    assert!(said.contains("pbkdf2Sync"), "{said}");
+    let empty = plain(&why::of_tree("empty", &Tree::default(), Unit::Nanoseconds, 100));
+    assert!(empty.starts_with("empty: 0 µs of CPU time"), "{empty}");
+}
+
+#[test]
+fn calls_deeper_than_any_profiler_keeps_neither_hang_nor_overflow() {
+    let mut deep = tree(1.0);
+    deep.nodes = (0..100_000)
+        .map(|at: usize| Node {
+            frame: 1 + at % 2,
+            parent: at.checked_sub(1),
+            self_value: 1.0,
+            lines: Default::default(),
+        })
+        .collect();
+    let said = plain(&why::of_tree("deep", &deep, Unit::Nanoseconds, 100));
+    assert!(said.contains("handle"), "{said}");
+}
+
+#[test]
+fn a_difference_of_two_profiles_is_told_in_their_own_unit() {
+    let comparison = &explanation().comparisons[0];
+    let said = plain(&why::difference(comparison, Unit::Nanoseconds, 100));
+    assert!(
+        said.contains("pbkdf2Sync") && said.contains("sync against async: +20.40 µs (+19.70 to +21.10 µs)"),
+        "{said}"
+    );
+    assert!(!said.contains("waiting"), "what waits took no time: {said}");
+    let json = why::difference_json(comparison, Unit::Nanoseconds);
+    assert_eq!(json["difference"]["functions"][0]["what"]["line"], 66);
+}
+
+#[test]
+fn json_is_the_explanation_itself() {
+    let json = why::json(&explanation());
+    let back: Explanation = serde_json::from_value(json).expect("it reads back");
+    assert_eq!(back, explanation());
+}
