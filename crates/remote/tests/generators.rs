@@ -247,7 +247,7 @@ fn a_generator_that_hears_nothing_ends_itself_also_within_a_window_and_with_an_o
     let server = Server::start();
     let (mut input, output, ended) = with_timeout(TIMEOUT);
     // As long as nobody has said anything others are still being made ready.
-    assert!(ended.recv_timeout(2 * TIMEOUT).is_err(), "it went before it was told anything");
+    assert!(ended.recv_timeout(2 * TIMEOUT).is_err(), "it went before anything came");
     for request in [
         Message::Hello { version: VERSION },
         Message::Generator(GeneratorRequest::Begin { spec: Box::new(server.spec()) }),

@@ -163,7 +163,7 @@ fn a_machine_that_is_gone_is_named_with_its_services_and_nothing_stays() {
     assert!(said.starts_with("ssh://bench-1: the connection is lost"), "{said}");
     assert!(said.ends_with("service api, which ran there, ends by itself"), "{said}");
     let ended = environment.stop(0).expect("it lived");
-    assert!(ended.leftovers.iter().any(|left| left.starts_with("nobody knows whether api has ended")));
+    assert!(ended.leftovers.iter().any(|left| left.starts_with("it is unknown whether api has ended")));
     let logs: Vec<String> = place.logs().into_iter().map(|(name, _)| name).collect();
     assert_eq!(logs, ["block-01-only-db.log"], "that of the machine that is still there");
     drop(environment);

@@ -22,7 +22,7 @@ pub(crate) struct Member {
     pub processors: u32,
     /// When something last came from it, by our clock.
     pub last_ns: u64,
-    /// Why it is gone, until it is told.
+    /// Why it is gone, until the caller has taken it.
     pub lost: Option<FleetError>,
     pub alive: bool,
 }
@@ -123,9 +123,9 @@ impl Member {
     }
 
     pub fn lose_if_late(&mut self, now_ns: u64, began_ns: u64, longest: Duration) {
-        let silent = Duration::from_nanos(now_ns.saturating_sub(self.last_ns));
+        let quiet = Duration::from_nanos(now_ns.saturating_sub(self.last_ns));
         let waited = Duration::from_nanos(now_ns.saturating_sub(began_ns));
-        let (limit, when) = if silent > SILENCE_MAX {
+        let (limit, when) = if quiet > SILENCE_MAX {
             (SILENCE_MAX, "while it was pinged every second")
         } else if waited > longest {
             (longest, "to a request")

@@ -140,7 +140,7 @@ pub enum Blame {
     Request,
     /// The machine, or what runs there.
     Machine,
-    /// Nobody: it was cancelled.
+    /// Neither: it was cancelled.
     Cancelled,
 }
 
