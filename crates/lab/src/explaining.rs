@@ -2,8 +2,9 @@
 //!
 //! Windows are as long for all variants, and what is captured is the same: what differs is theirs.
 
+use model::{Capture, CaptureKind, CapturedService, Missing, Slice};
 use plan::Plan;
-use record::{CaptureKind, Record, Slice, Trial};
+use record::{Record, Trial};
 use stats::Quantile;
 
 /// Passes over all explained variants: the least from which a spread can be told.
@@ -126,4 +127,22 @@ fn responses_s(record: &Record, variant: usize) -> f64 {
     };
     let slowest_s = slices.iter().map(median_s).fold(0.0, f64::max);
     (RESPONSES_MIN * loaded_s / answered as f64).max(IN_A_ROW_MIN * slowest_s)
+}
+
+/// The capture of a round, a variant and a kind that could not be made.
+pub(crate) fn without(
+    plan: &Plan,
+    (round, variant, kind): (u32, usize, CaptureKind),
+    missing: Missing,
+) -> Capture {
+    let of = &plan.variants[variant];
+    let entry = of.services.iter().find(|service| service.name == of.entry);
+    let service = CapturedService {
+        service: of.entry.clone(),
+        directory: entry.map(|service| service.directory.display().to_string()).unwrap_or_default(),
+        cpu_ns: 0,
+        processes: Vec::new(),
+        missing: vec![missing],
+    };
+    Capture { round, variant, kind, start_ns: 0, end_ns: 0, requests: 0, errors: 0, services: vec![service] }
 }

@@ -16,8 +16,8 @@ pub mod quantity;
 mod slice;
 
 pub use capture::{
-    AgentSeen, Capture, CaptureKind, CapturedProcess, CapturedService, NodeCounters, Pauses, ProfileFile,
-    ThreadUse,
+    Absence, AgentSeen, Capture, CaptureKind, CapturedProcess, CapturedService, Missing, NodeCounters,
+    Pauses, ProfileFile, ThreadUse,
 };
 pub use check::{Check, CheckRow, Subject};
 pub use counts::{

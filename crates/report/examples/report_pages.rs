@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 use analysis::conclude;
-use explain::{Explanation, Kind};
+use explain::{Explanation, Kind, flame};
 use plan::{Comparison, Metric, Rate};
 use proofload_report::page::page_of;
-use proofload_report::{Measured, Report, flame};
+use proofload_report::{Measured, Report};
 use record::{ErrorCount, OpenLoop, Record, Slice};
 use stats::Latencies;
 
-#[path = "../tests/report/explained.rs"]
+#[path = "../../explain/tests/explained/mod.rs"]
 #[allow(dead_code, reason = "tests use all of it")]
 mod explained;
 #[path = "../tests/report/records.rs"]

@@ -140,7 +140,7 @@ fn threads_of_services_elsewhere_are_captured_and_what_cannot_be_had_of_them_is_
         let capture = environment.capture(0, spec).expect("it is captured");
         assert!(capture.requests > 0 && capture.services.len() == 2, "{capture:?}");
         for service in &capture.services {
-            assert!(service.missing.iter().any(|missing| missing.contains(said)), "{service:?}");
+            assert!(service.missing.iter().any(|missing| missing.why.contains(said)), "{service:?}");
         }
         let api = &capture.services[1];
         let threads_ns: u64 = api.processes[0].threads.iter().map(|thread| thread.cpu_ns).sum();
