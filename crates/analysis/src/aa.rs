@@ -1,6 +1,6 @@
 //! The baseline against its copy: a difference between the two is no difference, and shows what the machine makes up.
 
-use plan::Metric;
+use model::{Check, Finding, Metric, evidence, quantity};
 use record::Record;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -9,7 +9,6 @@ use stats::Estimate;
 use crate::comparison::ratios;
 use crate::metric::BlockFigures;
 use crate::rule;
-use model::{Check, Finding, Grade};
 
 /// The check errs in 1 of 100 experiments: 5 % shared among this many.
 const SHARES: usize = 5;
@@ -45,21 +44,12 @@ pub(crate) fn check(record: &Record, blocks: &[BlockFigures]) -> Option<AaCheck>
 
 pub(crate) fn finding(aa: &AaCheck) -> Option<Finding> {
     let estimate = aa.estimate.as_ref().filter(|_| aa.differs)?;
-    let percent = |ratio: f64| (ratio - 1.0) * 100.0;
-    Some(Finding {
-        check: Check::AaDiffers,
-        grade: Grade::Void,
-        evidence: format!(
-            "{}: {} differs by {:+.1} % ({:+.1} % to {:+.1} %), and the two are the same",
-            aa.label,
-            aa.metric.name(),
-            percent(estimate.ratio),
-            percent(estimate.low),
-            percent(estimate.high)
-        ).into(),
-        remedy: "the machine makes up differences of this size, or the copies share something that the one takes from the \
-                 other (a port, a file, a cache); no difference of this run may be believed"
-            .into(),
-        variants: vec![],
-    })
+    let (label, metric) = (&aa.label, aa.metric.name());
+    let (change, interval) = quantity::change(estimate);
+    Some(Finding::void(
+        Check::AaDiffers,
+        evidence!("{label}: {metric} differs by {change} ({interval}), and the two are the same"),
+        "the machine makes up differences of this size, or the copies share something that the one takes from the other (a port, a file, a \
+         cache); no difference of this run may be believed",
+    ))
 }

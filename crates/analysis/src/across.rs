@@ -3,14 +3,14 @@
 //! Blocks of two runs are no pairs: whatever changed between the runs is inside the ratio. On two machines nothing of it is the
 //! service's, so that absolute figures are void there, and not shown.
 
-use plan::{Deployed, Metric, Variant};
+use model::{Check, Finding, Metric};
+use plan::{Deployed, Variant};
 use record::{Environment, Record};
 use serde::Serialize;
 use stats::{Welch, welch};
 
 use crate::metric::BlockFigures;
 use crate::{Conclusion, conclude};
-use model::{Check, Finding, Grade};
 
 /// Two machines whose memory differs by less, as a share, may be one: kernels keep a little more or less for themselves.
 pub const MEMORY_TOLERANCE: f64 = 0.02;
@@ -139,15 +139,11 @@ fn void_of(conclusion: &Conclusion, variant: usize) -> Option<&'static str> {
 /// What tells the machines of two records apart.
 pub fn other_machine(before: &Record, after: &Record) -> Option<Finding> {
     let differences = differences(&before.header.environment, &after.header.environment);
-    (!differences.is_empty()).then(|| Finding {
-        check: Check::OtherMachine,
-        grade: Grade::Void,
-        evidence: format!("the two were not measured on the same machine and software: {}", differences.join("; ")).into(),
-        remedy: "absolute figures of one say nothing beside those of the other; what each found between its own variants \
-                 stands. To compare two states of a service, make variants of them and run both here, in one experiment"
-            .into(),
-        variants: vec![],
-    })
+    let evidence =
+        || format!("the two were not measured on the same machine and software: {}", differences.join("; "));
+    let remedy = "absolute figures of one say nothing beside those of the other; what each found between its own variants stands. To compare two \
+                  states of a service, make variants of them and run both here, in one experiment";
+    (!differences.is_empty()).then(|| Finding::void(Check::OtherMachine, evidence(), remedy))
 }
 
 /// What tells two machines apart, or their software, in words with both values. What one of them does not tell is no difference.

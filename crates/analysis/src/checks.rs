@@ -1,342 +1,242 @@
-//! The validity checks: each a small function from a record to the findings it makes, with named thresholds.
+//! The validity checks: for each a function from a record to the findings it makes, with named thresholds.
 //!
 //! A check looks at measured slices of complete blocks only, and speaks in the figures it rests on.
 
-use std::collections::BTreeMap;
+use model::{Check, Finding};
+use record::{Record, Slice, Trial};
 
-use record::{Block, EndReason, Record, Slice, SliceKind, Trial};
-
+use crate::metric::BlockFigures;
 use crate::no_success::{self, fruitless};
-use model::{Check, Finding, Grade};
 
-mod cluster;
+mod client;
 mod deployed;
 mod drift;
-mod dropped;
-mod generators;
 mod leak;
-mod lost;
 mod machine;
-mod missing;
 mod network;
 mod observable;
-mod open_loop;
 mod order;
 mod process;
 mod profiler;
+mod run;
 mod saturation;
-mod shared;
 mod stretch;
 mod treatment;
+mod value;
 mod within;
 mod work;
 mod workers;
 
-pub use cluster::{UNEVEN_MAX, WORKER_SHARE_MIN};
+pub use client::{
+    GENERATOR_SHARE_MAX, LAG_MAX_NS, LAG_SHARE_MAX, LAG_SHARE_VOID, LATE_MIN_NS, LATE_SHARE, LateBegin,
+    QUEUED_SHARE_MAX, SENT_SHARE_MIN, SERVICE_BUSY_MIN, late_begin,
+};
 pub use drift::DRIFT_MIN;
-pub use generators::{LATE_MIN_NS, LATE_SHARE, LateBegin, late_begin};
 pub use leak::{LEAK_BYTES_MIN, LEAK_SHARE_MIN, LEAK_SLICES_MIN, LEAK_TRIALS_MIN};
 pub use machine::{
-    DISK_BYTES_PER_S_MIN, DISK_RATIO_MAX, PAGING_PER_S_MAX, SPIN_SPREAD_MAX, STRANGERS_SHARE_MAX,
-    THROTTLED_SHARE_MAX,
+    DISK_BYTES_PER_S_MIN, DISK_RATIO_MAX, IDLE_SHARE_MAX, OTHERS_SHARE_MAX, PAGING_PER_S_MAX,
+    SPIN_SPREAD_MAX, STEAL_SHARE_MAX, THROTTLED_SHARE_MAX,
 };
-pub(crate) use missing::without_value;
 pub use network::{
     CHURN_SHARE_MAX, HELD_UP_SHARE_MAX, RESPONSES_MIN, RETRY_NS, TIME_WAIT_GROWN_MIN, TIME_WAIT_SHARE_MAX,
     UPSTREAM_OPENED_MIN,
 };
 pub use observable::ALIKE_CPU_TOLERANCE;
-pub use open_loop::{LAG_MAX_NS, LAG_SHARE_MAX, LAG_SHARE_VOID, QUEUED_SHARE_MAX, SENT_SHARE_MIN};
-pub(crate) use order::over_blocks;
 pub use order::{LAG1_BLOCKS_MIN, LAG1_MAX, MARGIN_SHARE_MIN};
 pub use process::WATCHED_VARIABLES;
+pub use run::BLOCKS_MIN;
 pub use saturation::{
     DELAYED_ACK_MS, OPENED_SHARE_MAX, ROUND_LATE_MAX, ROUND_MS, SATURATED_MIN, STALL_APART_MAX,
     STALL_LITTLE_MAX, STEPS_SPREAD_MIN, THROTTLED_MAX,
 };
 pub use treatment::{COMPRESSED_BYTES_MIN, UNTREATED_SHARE_MIN, treatment_not_applied};
 pub use within::{THIRD_BUCKETS_MIN, THIRD_RESPONSE_MAX, THIRD_TRIALS_MIN};
-pub use work::CONTENT_BYTES_MIN;
+pub use work::{BODY_BYTES_TOLERANCE, CONTENT_BYTES_MIN, FAILED_SHARE_MAX};
+pub use workers::{UNEVEN_MAX, WORKER_SHARE_MIN};
 
-/// Share of requests without an expected response above which a variant's figures mean nothing.
-pub const FAILED_SHARE_MAX: f64 = 0.001;
-/// Share of a core above which a generator thread may have been the limit.
-pub const GENERATOR_SHARE_MAX: f64 = 0.85;
-/// Share of one core below which services were not what limited the throughput.
-pub const SERVICE_BUSY_MIN: f64 = 0.85;
-/// Share of CPU time given to other guests of the host above which a run is disturbed.
-pub const STEAL_SHARE_MAX: f64 = 0.02;
-/// Share of a core that trials which should be idle may use.
-pub const IDLE_SHARE_MAX: f64 = 0.01;
-/// Relative difference in body bytes per response above which two variants do different work.
-pub const BODY_BYTES_TOLERANCE: f64 = 0.01;
-/// Fewer blocks than this allow no verdict.
-pub const BLOCKS_MIN: usize = 6;
 /// The chance with which each check of figures over time (order, neighbours, drift, warm-up inside, leak) may fire in a clean run, all
 /// variants and comparisons of it together. One in a thousand, so that all of them together stay far below one in a hundred; sizes that
 /// have to be reached as well make it rarer still.
 pub const SERIES_ALPHA: f64 = 0.001;
 
-/// Runs every check but those that need the blocks' figures, which [`conclude`](crate::conclude) has at hand.
-pub fn all(record: &Record) -> Vec<Finding> {
-    let checks = [
-        damage,
-        ended_void,
-        left_over,
-        lost::workers,
-        deployed::pods_changed,
-        deployed::already_running,
-        deployed::same_pods,
-        dropped::blocks,
-        too_few_blocks,
-        no_success::findings,
-        errors,
-        generators::saturated,
-        generators::lost,
-        generators::apart,
-        open_loop::rate_not_kept,
-        open_loop::client_late,
-        shared::cores_shared,
-        workers::workers_idle,
-        treatment::treatment_not_applied,
-        process::environment_lost,
-        process::stale_server,
-        profiler::profiler_on,
-        work::different_work,
-        work::different_bodies,
-        observable::nothing_observable,
-        cluster::workers_uneven,
-        cluster::too_many_workers,
-        saturation::same_stall,
-        saturation::service_not_saturated,
-        saturation::throughput_in_steps,
-        within::never_steady,
-        within::warm_up_inside,
-        leak::leak,
-        drift::drift,
-        steal,
-        generators::steal_elsewhere,
-        machine::throttled,
-        machine::strangers,
-        machine::spin_varies,
-        machine::paging,
-        machine::disk_reads,
-        network::upstream_connections,
-        network::ports_exhausted,
-        network::backlog_full,
-        network::connection_churn,
-        idle_not_idle,
-        killed,
-    ];
-    treatment::said_once(checks.iter().flat_map(|check| check(record)).collect())
+/// What makes the findings of a check.
+enum Maker {
+    /// A look at the record.
+    Record(fn(&Record) -> Vec<Finding>),
+    /// A look at the blocks' figures as well.
+    Blocks(fn(&Record, &[BlockFigures]) -> Vec<Finding>),
+    /// What draws the conclusion that it is about, and has its figures at hand.
+    Conclusion,
 }
 
-fn trials(record: &Record) -> impl Iterator<Item = &Trial> {
-    record.complete_blocks().flat_map(|block: &Block| &block.trials)
+use Maker::{Blocks, Conclusion};
+
+/// Each check with what makes it, in the order of the table of checks: one that nobody makes does not compile.
+const MAKERS: [(Check, Maker); Check::ALL.len()] = [
+    (Check::TreatmentNotApplied, Maker::Record(treatment_not_applied)),
+    (Check::EnvironmentLost, Maker::Record(process::environment_lost)),
+    (Check::StaleServer, Maker::Record(process::stale_server)),
+    (Check::ProfilerOn, Maker::Record(profiler::profiler_on)),
+    (Check::NothingObservable, Maker::Record(observable::nothing_observable)),
+    (Check::DifferentWork, Maker::Record(work::different_work)),
+    (Check::DifferentBodies, Maker::Record(work::different_bodies)),
+    (Check::Errors, Maker::Record(work::errors)),
+    (Check::NoSuccess, Maker::Record(no_success::findings)),
+    (Check::ValueMissing, Blocks(value::value_missing)),
+    (Check::GeneratorSaturated, Maker::Record(client::generator_saturated)),
+    (Check::RateNotKept, Maker::Record(client::rate_not_kept)),
+    (Check::ClientLate, Maker::Record(client::client_late)),
+    (Check::GeneratorLost, Maker::Record(client::generator_lost)),
+    (Check::GeneratorsApart, Maker::Record(client::generators_apart)),
+    (Check::CoresShared, Maker::Record(client::cores_shared)),
+    (Check::ServiceNotSaturated, Maker::Record(saturation::service_not_saturated)),
+    (Check::ThroughputInSteps, Maker::Record(saturation::throughput_in_steps)),
+    (Check::WorkersIdle, Maker::Record(workers::workers_idle)),
+    (Check::WorkersLost, Maker::Record(workers::workers_lost)),
+    (Check::PodsChanged, Maker::Record(deployed::pods_changed)),
+    (Check::WorkersUneven, Maker::Record(workers::workers_uneven)),
+    (Check::TooManyWorkers, Maker::Record(workers::too_many_workers)),
+    (Check::NeverSteady, Maker::Record(within::never_steady)),
+    (Check::WarmUpInside, Maker::Record(within::warm_up_inside)),
+    (Check::Leak, Maker::Record(leak::leak)),
+    (Check::Killed, Maker::Record(run::killed)),
+    (Check::AlreadyRunning, Maker::Record(deployed::already_running)),
+    (Check::SameStall, Maker::Record(saturation::same_stall)),
+    (Check::UpstreamConnections, Maker::Record(network::upstream_connections)),
+    (Check::ConnectionChurn, Maker::Record(network::connection_churn)),
+    (Check::PortsExhausted, Maker::Record(network::ports_exhausted)),
+    (Check::BacklogFull, Maker::Record(network::backlog_full)),
+    (Check::Steal, Maker::Record(machine::steal)),
+    (Check::Throttled, Maker::Record(machine::throttled)),
+    (Check::OtherProcesses, Maker::Record(machine::other_processes)),
+    (Check::SpinVaries, Maker::Record(machine::spin_varies)),
+    (Check::Paging, Maker::Record(machine::paging)),
+    (Check::DiskReads, Maker::Record(machine::disk_reads)),
+    (Check::IdleNotIdle, Maker::Record(machine::idle_not_idle)),
+    (Check::OtherMachine, Conclusion),
+    (Check::TooFewBlocks, Maker::Record(run::too_few_blocks)),
+    (Check::QuantileUnresolved, Blocks(value::quantile_unresolved)),
+    (Check::OrderEffect, Blocks(order::order_effect)),
+    (Check::Drift, Maker::Record(drift::drift)),
+    (Check::Autocorrelated, Blocks(order::autocorrelated)),
+    (Check::AaDiffers, Conclusion),
+    (Check::Pointless, Maker::Record(run::pointless)),
+    (Check::BlocksDropped, Maker::Record(run::blocks_dropped)),
+    (Check::LeftOver, Maker::Record(run::left_over)),
+    (Check::Damage, Maker::Record(run::damage)),
+];
+
+const _: () = {
+    let mut index = 0;
+    while index < MAKERS.len() {
+        assert!(MAKERS[index].0 as usize == index, "the makers stand in the order of the checks");
+        index += 1;
+    }
+};
+
+/// Runs every check, in the order of the table.
+pub(crate) fn all(record: &Record, blocks: &[BlockFigures]) -> Vec<Finding> {
+    let made = MAKERS.iter().flat_map(|(check, maker)| {
+        let findings = match maker {
+            Maker::Record(make) => make(record),
+            Blocks(make) => make(record, blocks),
+            Conclusion => Vec::new(),
+        };
+        debug_assert!(findings.iter().all(|finding| finding.check == *check), "{check:?}: {findings:?}");
+        findings
+    });
+    without_repeats(made.collect())
 }
 
-fn measured(record: &Record, variant: usize) -> Vec<&Slice> {
-    trials(record).filter(|trial| trial.variant() == variant).flat_map(|trial| trial.measured()).collect()
-}
-
-/// Runs a check on each variant that has measured slices. One that never succeeded is told by itself, and nothing that only
-/// follows from it.
-fn each_variant(record: &Record, check: impl Fn(usize, &str, &[&Slice]) -> Option<Finding>) -> Vec<Finding> {
-    let variants = record.header.plan.variants.iter().enumerate();
-    let look = |(index, variant): (usize, &plan::Variant)| {
-        let slices = measured(record, index);
-        if slices.is_empty() || fruitless(&slices) { None } else { check(index, &variant.name, &slices) }
+/// Leaves out what only repeats a graver finding about the same variants in other words.
+fn without_repeats(findings: Vec<Finding>) -> Vec<Finding> {
+    let about = |check: Check| -> Vec<usize> {
+        let of = findings.iter().filter(|finding| finding.check == check);
+        of.flat_map(|finding| &finding.variants).copied().collect()
     };
-    variants.filter_map(look).collect()
+    let (untreated, lost) = (about(Check::TreatmentNotApplied), about(Check::EnvironmentLost));
+    let repeats = |finding: &Finding| {
+        let of = &finding.variants;
+        if matches!(finding.check, Check::Errors | Check::NoSuccess) {
+            return !of.is_empty() && of.iter().all(|variant| untreated.contains(variant));
+        }
+        let repeats = |variant| untreated.contains(variant) || lost.contains(variant);
+        finding.check == Check::NothingObservable && of.iter().any(repeats)
+    };
+    let repeated: Vec<bool> = findings.iter().map(repeats).collect();
+    let kept = findings.into_iter().zip(repeated).filter(|(_, repeats)| !repeats);
+    kept.map(|(finding, _)| finding).collect()
+}
+
+/// A variant of the plan, and what was measured of it in complete blocks.
+struct Variant<'a> {
+    /// Its place in the plan.
+    index: usize,
+    plan: &'a plan::Variant,
+    trials: Vec<&'a Trial>,
+    slices: Vec<&'a Slice>,
+}
+
+impl<'a> Variant<'a> {
+    fn of(record: &'a Record, index: usize) -> Option<Variant<'a>> {
+        let plan = record.header.plan.variants.get(index)?;
+        let trials: Vec<&Trial> = trials(record).filter(|trial| trial.variant() == index).collect();
+        let slices = trials.iter().flat_map(|trial| trial.measured()).collect();
+        Some(Variant { index, plan, trials, slices })
+    }
+
+    fn name(&self) -> &'a str {
+        &self.plan.name
+    }
+
+    fn sum(&self, of: impl Fn(&Slice) -> u64) -> u64 {
+        total(&self.slices, of)
+    }
+
+    /// Time under load, drains included, in nanoseconds; at least 1.
+    fn wall_ns(&self) -> f64 {
+        wall_ns(&self.slices)
+    }
+
+    /// Names of its services, in the order in which they were started.
+    fn services(&self) -> impl Iterator<Item = &'a str> {
+        let started = self.trials.first().map(|trial| trial.started.services.as_slice());
+        started.unwrap_or_default().iter().map(|service| service.service.as_str())
+    }
+}
+
+/// All variants.
+fn variants(record: &Record) -> impl Iterator<Item = Variant<'_>> {
+    (0..record.header.plan.variants.len()).filter_map(|index| Variant::of(record, index))
+}
+
+/// Those that were measured with any success. One without is told by itself, and nothing that only follows from it.
+fn succeeding(record: &Record) -> impl Iterator<Item = Variant<'_>> {
+    let succeeds = |variant: &Variant<'_>| no_success::measured(record, variant.index).is_none();
+    variants(record).filter(succeeds).filter(|variant| !fruitless(&variant.slices))
+}
+
+/// Trials of complete blocks.
+fn trials(record: &Record) -> impl Iterator<Item = &Trial> {
+    record.complete_blocks().flat_map(|block| &block.trials)
+}
+
+/// The trials of a variant, those of unfinished blocks too: what a variant is does not depend on what was measured.
+fn all_trials(record: &Record, variant: usize) -> Vec<&Trial> {
+    let all = record.blocks.iter().flat_map(|block| &block.trials);
+    all.filter(|trial| trial.variant() == variant).collect()
 }
 
 fn total(slices: &[&Slice], of: impl Fn(&Slice) -> u64) -> u64 {
     slices.iter().map(|slice| of(slice)).sum()
 }
 
-fn percent(share: f64) -> String {
-    format!("{:.*} %", if share < 0.1 { 2 } else { 0 }, share * 100.0)
+fn wall_ns(slices: &[&Slice]) -> f64 {
+    total(slices, |slice| slice.window_ns + slice.drain_ns).max(1) as f64
 }
 
-fn damage(record: &Record) -> Vec<Finding> {
-    let finding = |text: &String| Finding {
-        check: Check::Damage,
-        grade: Grade::Warning,
-        evidence: format!("part of the record could not be read: {text}").into(),
-        remedy: "what could be read counts; keep the folder as it is if you want to look further".into(),
-        variants: vec![],
-    };
-    record.damage.iter().map(finding).collect()
-}
-
-fn ended_void(record: &Record) -> Vec<Finding> {
-    let Some(EndReason::Void(why)) = record.ended.as_ref().map(|ended| &ended.reason) else {
-        return vec![];
-    };
-    vec![Finding {
-        check: Check::Pointless,
-        grade: Grade::Void,
-        evidence: format!("the run was stopped because going on was pointless: {why}").into(),
-        remedy: "change what it names, then run again; the services' output lies in the record's logs".into(),
-        variants: vec![],
-    }]
-}
-
-fn left_over(record: &Record) -> Vec<Finding> {
-    let ended = record.blocks.iter().flat_map(|block| &block.trials).filter_map(|t| t.ended.as_ref());
-    let leftovers: Vec<&str> = ended.flat_map(|ended| &ended.leftovers).map(String::as_str).collect();
-    if leftovers.is_empty() {
-        return vec![];
-    }
-    vec![Finding {
-        check: Check::LeftOver,
-        grade: Grade::Void,
-        evidence: format!("processes outlived their trial: {}", leftovers.join(", ")).into(),
-        remedy: "they ran on beside later trials; end them by hand and run again".into(),
-        variants: vec![],
-    }]
-}
-
-fn too_few_blocks(record: &Record) -> Vec<Finding> {
-    let blocks = record.complete_blocks().count();
-    // A run that goes on may get them yet, and one that was stopped as void has a better reason.
-    let excused = matches!(record.ended.as_ref().map(|ended| &ended.reason), None | Some(EndReason::Void(_)));
-    if blocks >= BLOCKS_MIN || record.header.plan.comparisons.is_empty() || excused {
-        return vec![];
-    }
-    vec![Finding {
-        check: Check::TooFewBlocks,
-        grade: Grade::Void,
-        evidence: format!("{blocks} complete blocks; no verdict is given from fewer than {BLOCKS_MIN}")
-            .into(),
-        remedy: match record.ended.as_ref().map(|ended| &ended.reason) {
-            Some(EndReason::BudgetTooSmall { needed_s }) => {
-                let design = &record.header.plan.design;
-                let (metric, requests) = design.most_wanting();
-                let latency = metric.quantile().map(|_| {
-                    format!(
-                        ", or choose a lower quantile or a higher design.rate: {} wants {requests} requests in each trial",
-                        metric.name(),
-                    )
-                });
-                let latency = latency.unwrap_or_default();
-                format!("the budget does not hold them; run it with --budget {needed_s}s or more{latency}")
-                    .into()
-            }
-            Some(EndReason::BudgetSpent) => {
-                "`proofload check` says how long the blocks take; set the budget by that".into()
-            }
-            _ => "it ended too early to say anything; let it run longer".into(),
-        },
-        variants: vec![],
-    }]
-}
-
-fn errors(record: &Record) -> Vec<Finding> {
-    each_variant(record, |index, name, slices| {
-        let (due, failed) = (total(slices, Slice::due), total(slices, Slice::failed));
-        let share = failed as f64 / due.max(1) as f64;
-        if share <= FAILED_SHARE_MAX {
-            return None;
-        }
-        let seen = slices.iter().flat_map(|slice| &slice.contract_failures).next();
-        let example =
-            seen.map(|seen| format!("; for example {}: {}", seen.what, seen.example)).unwrap_or_default();
-        Some(Finding {
-            check: Check::Errors,
-            grade: Grade::Void,
-            evidence: format!(
-                "{name}: {failed} of {due} requests ({}) got no expected response; {} timed out{}{example}",
-                percent(share),
-                total(slices, |s| s.timed_out),
-                lost(slices),
-            )
-            .into(),
-            remedy: format!(
-                "failed requests cost a service other work than successful ones, so rates above {} do not \
-                 compare; lower load.connections, raise load.timeout, or correct what `expect` says",
-                percent(FAILED_SHARE_MAX)
-            )
-            .into(),
-            variants: vec![index],
-        })
-    })
-}
-
-/// Of what requests died, by cause and phase: `; 2 × reset (head)`. Connections that ended while idle took none with them.
-fn lost(slices: &[&Slice]) -> String {
-    let mut causes: BTreeMap<(&str, &str), u64> = BTreeMap::new();
-    let errors = slices.iter().flat_map(|slice| &slice.errors);
-    for error in errors.filter(|error| error.phase != "idle" && error.cause != "timeout") {
-        *causes.entry((&error.phase, &error.cause)).or_default() += error.count;
-    }
-    causes.iter().map(|((phase, cause), count)| format!("; {count} × {cause} ({phase})")).collect()
-}
-
-fn steal(record: &Record) -> Vec<Finding> {
-    let slices: Vec<&Slice> = trials(record).flat_map(|trial| trial.measured()).collect();
-    let disturbed = slices.iter().filter(|slice| slice.machine.steal_share_max() > STEAL_SHARE_MAX).count();
-    let most = slices.iter().map(|slice| slice.machine.steal_share_max()).fold(0.0, f64::max);
-    if disturbed == 0 {
-        return vec![];
-    }
-    vec![Finding {
-        check: Check::Steal,
-        grade: Grade::Warning,
-        evidence: format!(
-            "the host gave more than {} of the CPU time to others in {disturbed} of {} slices, {} at the most",
-            percent(STEAL_SHARE_MAX),
-            slices.len(),
-            percent(most)
-        ).into(),
-        remedy:
-            "blocks spread this over all variants, so it widens the intervals; a quieter machine narrows them"
-                .into(),
-        variants: vec![],
-    }]
-}
-
-fn idle_not_idle(record: &Record) -> Vec<Finding> {
-    // Where trials take turns nobody is idle all the time, and nothing is told of it; while others are warmed up they are.
-    let told = |slice: &&Slice| slice.kind != SliceKind::Measured || slice.machine.idle_trials_cpu_ns > 0;
-    let slices: Vec<&Slice> = trials(record)
-        .flat_map(|trial| &trial.slices)
-        .filter(|slice| slice.turns == 1 && slice.sent > 0)
-        .filter(told)
-        .collect();
-    let wall = total(&slices, |s| s.window_ns + s.drain_ns) as f64;
-    let share = total(&slices, |s| s.machine.idle_trials_cpu_ns) as f64 / wall.max(1.0);
-    if share <= IDLE_SHARE_MAX {
-        return vec![];
-    }
-    vec![Finding {
-        check: Check::IdleNotIdle,
-        grade: Grade::Warning,
-        evidence: format!(
-            "trials that should have been idle used {} of a core while others were loaded",
-            percent(share)
-        )
-        .into(),
-        remedy:
-            "the services work without requests (timers, collectors); each variant is disturbed by the others"
-                .into(),
-        variants: vec![],
-    }]
-}
-
-fn killed(record: &Record) -> Vec<Finding> {
-    let ended = trials(record).filter_map(|trial| trial.ended.as_ref());
-    let killed: Vec<&str> = ended.flat_map(|ended| &ended.killed).map(String::as_str).collect();
-    let Some(first) = killed.first() else { return vec![] };
-    vec![Finding {
-        check: Check::Killed,
-        grade: Grade::Note,
-        evidence: format!(
-            "{first} did not end on SIGTERM in time and was killed ({} times in all)",
-            killed.len()
-        )
-        .into(),
-        remedy: "let the service end on SIGTERM, or set its stop_timeout longer".into(),
-        variants: vec![],
-    }]
+/// The first few of several things, and that there are more.
+fn first_few(all: &[String], most: usize) -> String {
+    let more = if all.len() > most { "; and so on" } else { "" };
+    format!("{}{more}", all[..all.len().min(most)].join("; "))
 }

@@ -119,11 +119,9 @@ impl Conclusion {
 pub fn conclude(record: &Record) -> Conclusion {
     let blocks = BlockFigures::all(record);
     let aa = aa::check(record, &blocks);
-    let mut findings = checks::all(record);
-    findings.extend(checks::without_value(record, &blocks));
-    findings.extend(checks::over_blocks(record, &blocks));
+    let mut findings = checks::all(record, &blocks);
     findings.extend(aa.as_ref().and_then(aa::finding));
-    findings.sort_by_key(|finding| finding.grade);
+    findings.sort_by_key(|finding| (finding.grade, finding.check));
     let variants = 0..record.header.plan.variants.len();
     let variants = variants.map(|index| Variant::of(record, &blocks, index)).collect();
     let dropped = record

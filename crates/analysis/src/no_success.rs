@@ -6,11 +6,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use model::{Check, Finding};
 use record::{Record, Slice, SliceKind};
 use schemars::JsonSchema;
 use serde::Serialize;
-
-use model::{Check, Finding, Grade};
 
 /// Ways to fail that are told apart.
 const WAYS_MAX: usize = 3;
@@ -49,15 +48,10 @@ pub(crate) fn fruitless(slices: &[&Slice]) -> bool {
 pub(crate) fn findings(record: &Record) -> Vec<Finding> {
     let variants = record.header.plan.variants.iter().enumerate();
     let finding = |(index, variant): (usize, &plan::Variant)| {
-        Some(Finding {
-            check: Check::NoSuccess,
-            grade: Grade::Warning,
-            evidence: format!("{}: {}", variant.name, measured(record, index)?.answer).into(),
-            remedy: "if it cannot do better that is the answer, and there is no number beside it; else see its output in the \
-                     record's logs, load.timeout, and what `expect` says"
-                .into(),
-            variants: vec![index],
-        })
+        let evidence = format!("{}: {}", variant.name, measured(record, index)?.answer);
+        let remedy = "if it cannot do better that is the answer, and there is no number beside it; else see its output in the record's logs, \
+                      load.timeout, and what `expect` says";
+        Some(Finding::warning(Check::NoSuccess, evidence, remedy).about([index]))
     };
     variants.filter_map(finding).collect()
 }

@@ -4,10 +4,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use model::{Check, Finding, Grade};
 use record::{Deployed, PodSeen, Record, Trial};
 
-use super::trials;
-use model::{Check, Finding, Grade};
+use super::{first_few, trials};
 
 /// Changes that are told; of more there are only so many.
 const TOLD_MAX: usize = 2;
@@ -45,12 +45,8 @@ fn changed(record: &Record, index: usize, name: &str) -> Option<Finding> {
     let seen = seen(record, index);
     let place = &deployed(record, index).next()?.place;
     let changes = Changes::of(&seen);
-    let finding = |grade, evidence: String, remedy: &'static str| Finding {
-        check: Check::PodsChanged,
-        grade,
-        evidence: format!("{name}: {evidence}").into(),
-        remedy: remedy.into(),
-        variants: vec![index],
+    let finding = |grade, evidence: String, remedy: &'static str| {
+        Finding::new(Check::PodsChanged, grade, format!("{name}: {evidence}"), remedy).about([index])
     };
     let also = match changes.between.len() {
         0 => String::new(),
@@ -62,7 +58,7 @@ fn changed(record: &Record, index: usize, name: &str) -> Option<Finding> {
             Grade::Void,
             format!(
                 "the pods behind {place} changed while it was loaded: {}; so it went in {} of {} trials{also}",
-                told(&changes.within),
+                first_few(&changes.within, TOLD_MAX),
                 changes.within.len(),
                 seen.iter().filter(|seen| seen.counts).count()
             ),
@@ -74,7 +70,10 @@ fn changed(record: &Record, index: usize, name: &str) -> Option<Finding> {
     if !changes.between.is_empty() {
         return Some(finding(
             Grade::Warning,
-            format!("the pods behind {place} changed between trials: {}", told(&changes.between)),
+            format!(
+                "the pods behind {place} changed between trials: {}",
+                first_few(&changes.between, TOLD_MAX)
+            ),
             "blocks before that and after it are of other processes: where those are the same program the interval has it in it, and where \
              they are not the figure is a mixture of two; look at what was deployed, and run again while nobody does",
         ));
@@ -197,11 +196,6 @@ fn names<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
     named.join(", ")
 }
 
-fn told(changes: &[String]) -> String {
-    let rest = if changes.len() > TOLD_MAX { "; and so on" } else { "" };
-    format!("{}{rest}", changes[..changes.len().min(TOLD_MAX)].join("; "))
-}
-
 /// What a variant loaded, trial by trial, where that was not started.
 fn deployed(record: &Record, index: usize) -> impl Iterator<Item = &Deployed> {
     let trials = record.blocks.iter().flat_map(|block| &block.trials);
@@ -225,20 +219,15 @@ pub(super) fn already_running(record: &Record) -> Vec<Finding> {
     if places.is_empty() {
         return vec![];
     }
-    vec![Finding {
-        check: Check::AlreadyRunning,
-        grade: Grade::Note,
-        evidence: format!(
-            "{} {} not started by Proofload, but ran already",
-            places.join(" and "),
-            if places.len() == 1 { "was" } else { "were" }
-        ).into(),
-        remedy: "what its processes carried from trial to trial (memory, caches, compiled code) is in every figure, and other users' requests \
-                 may be; intervals tell how figures vary in time, not how they would with other processes of the same program. CPU time \
-                 and memory are not known, nor whether it was at its limit"
-            .into(),
-        variants,
-    }]
+    let evidence = format!(
+        "{} {} not started by Proofload, but ran already",
+        places.join(" and "),
+        if places.len() == 1 { "was" } else { "were" }
+    );
+    let remedy = "what its processes carried from trial to trial (memory, caches, compiled code) is in every figure, and other users' requests \
+                  may be; intervals tell how figures vary in time, not how they would with other processes of the same program. CPU time \
+                  and memory are not known, nor whether it was at its limit";
+    vec![Finding::note(Check::AlreadyRunning, evidence, remedy).about(variants)]
 }
 
 /// `3 pods on n1, n2`.
@@ -265,18 +254,19 @@ pub(super) fn same_pods(record: &Record) -> Vec<Finding> {
             |pod: &&PodSeen| one.pods.iter().any(|same| same.ready && identity(same) == identity(pod));
         let ready = || other.pods.iter().filter(|pod| pod.ready);
         let (shared, all) = (ready().filter(is_there).count(), ready().count());
-        (shared > 0).then(|| Finding {
-            check: Check::NothingObservable,
-            grade: Grade::Warning,
-            evidence: format!(
-                "{}: {shared} of the {all} pods behind {} stand behind {}, too",
-                comparison.label, other.place, one.place
-            ).into(),
-            remedy: "requests to both are answered by the same processes; see whether one selector says too little (kubectl get services \
-                     --output wide)"
-                .into(),
-            variants: vec![comparison.baseline, comparison.candidate],
-        })
+        if shared == 0 {
+            return None;
+        }
+        let label = &comparison.label;
+        let finding = Finding::warning(
+            Check::NothingObservable,
+            format!(
+                "{label}: {shared} of the {all} pods behind {} stand behind {}, too",
+                other.place, one.place
+            ),
+            "requests to both go to the same processes; see whether one selector says too little (kubectl get services --output wide)",
+        );
+        Some(finding.about([comparison.baseline, comparison.candidate]))
     };
     plan.comparisons.iter().filter_map(check).collect()
 }

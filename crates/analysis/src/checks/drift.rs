@@ -2,13 +2,13 @@
 //!
 //! Says nothing of the ratios, from which it cancels as long as it is slow against a block.
 
+use model::{Check, Finding};
 use record::{Record, Trial};
 
 use super::order::{chance, change};
 use super::{SERIES_ALPHA, trials};
 use crate::metric::{self, log_over};
 use crate::no_success;
-use model::{Check, Finding, Grade};
 
 /// The change of the baseline's figure, up or down, from which on the first and the last blocks are of two worlds.
 pub const DRIFT_MIN: f64 = 0.1;
@@ -76,22 +76,16 @@ fn of_variant(record: &Record, index: usize, alpha: f64) -> Option<(f64, Finding
             )
         }
     };
-    let finding = Finding {
-        check: Check::Drift,
-        grade: Grade::Warning,
-        evidence: format!(
-            "{}, which others are compared with: {told} (blocks {} to {}; by chance in {})",
-            record.header.plan.variants.get(index)?.name,
-            numbers.first()?,
-            numbers.last()?,
-            chance(drift.p()),
-        ).into(),
-        remedy: "blocks take it out of the ratios, which compare what ran at the same time; but the absolute figures are a mean of \
-                 two worlds, so do not quote them nor hold them against another run's. Look for what else began or ended on this \
-                 machine or its host (steal, frequency, temperature, a credit that was used up)"
-            .into(),
-        variants: vec![index],
-    };
+    let name = &record.header.plan.variants.get(index)?.name;
+    let (first, last, chance) = (numbers.first()?, numbers.last()?, chance(drift.p()));
+    let finding = Finding::warning(
+        Check::Drift,
+        format!("{name}, which others are compared with: {told} (blocks {first} to {last}; by chance in {chance})"),
+        "blocks take it out of the ratios, which compare what ran at the same time; but the absolute figures are a mean of two worlds, so do \
+         not quote them nor compare them with another run's. Look for what else began or ended on this machine or its host (steal, \
+         frequency, temperature, a credit that was used up)",
+    )
+    .about([index]);
     Some((drift.p(), finding))
 }
 

@@ -3,14 +3,13 @@
 //! Garbage collectors let memory grow at first, for that is cheaper than to collect it. So the first third of a trial is not looked at,
 //! and what is left must be more than a young heap is. Slow leaks stay unseen: they would need trials of hours.
 
+use model::{Check, Finding, Quantity, evidence};
 use record::{Record, ServiceUse, Slice, Trial};
 use stats::BLOCKS_MIN;
 
 use super::order::chance;
-use super::{SERIES_ALPHA, trials};
-use crate::no_success;
+use super::{SERIES_ALPHA, Variant, succeeding};
 use crate::service::median;
-use model::{Check, Finding, Grade};
 
 /// Fewest slices of a trial in which a slope after the first third can be seen: three points of it.
 pub const LEAK_SLICES_MIN: usize = 5;
@@ -34,26 +33,21 @@ struct Rise {
 
 /// A finding for each service of each variant whose memory rises in nearly all trials.
 pub(super) fn leak(record: &Record) -> Vec<Finding> {
-    let variants = record.header.plan.variants.iter().enumerate();
-    let variants = variants.filter(|(index, _)| no_success::measured(record, *index).is_none());
-    let services = variants.flat_map(|(index, variant)| {
-        let trials: Vec<&Trial> = trials(record).filter(|trial| trial.variant() == index).collect();
-        names(&trials).into_iter().map(move |service| (index, variant.name.as_str(), service, trials.clone()))
-    });
-    let services: Vec<_> = services.collect();
-    let alpha = SERIES_ALPHA / services.len().max(1) as f64;
-    let found = |(index, name, service, trials): &(usize, &str, &str, Vec<&Trial>)| {
-        of_service((*index, name), service, trials, alpha)
-    };
-    services.iter().filter_map(found).collect()
+    let variants: Vec<Variant<'_>> = succeeding(record).collect();
+    let services =
+        || variants.iter().flat_map(|variant| used(variant).map(move |service| (variant, service)));
+    let alpha = SERIES_ALPHA / services().count().max(1) as f64;
+    services().filter_map(|(variant, service)| of_service(variant, service, alpha)).collect()
 }
 
-fn names<'a>(trials: &[&'a Trial]) -> Vec<&'a str> {
-    let first = trials.first().and_then(|trial| trial.measured().next());
-    first.map(|slice| slice.services.iter().map(|used| used.service.as_str()).collect()).unwrap_or_default()
+/// The services of which figures are known.
+fn used<'a>(variant: &Variant<'a>) -> impl Iterator<Item = &'a str> + use<'a> {
+    let first = variant.slices.first().map(|slice| slice.services.as_slice());
+    first.unwrap_or_default().iter().map(|used| used.service.as_str())
 }
 
-fn of_service((index, name): (usize, &str), service: &str, trials: &[&Trial], alpha: f64) -> Option<Finding> {
+fn of_service(variant: &Variant<'_>, service: &str, alpha: f64) -> Option<Finding> {
+    let trials = &variant.trials;
     let rises: Vec<Rise> = trials.iter().filter_map(|trial| rise(trial, service)).collect();
     let slopes: Vec<f64> = rises.iter().map(|rise| rise.bytes_per_minute).collect();
     let rising = slopes.iter().filter(|slope| **slope > 0.0).count();
@@ -67,26 +61,19 @@ fn of_service((index, name): (usize, &str), service: &str, trials: &[&Trial], al
     if !sure || bytes < LEAK_BYTES_MIN || per_minute <= LEAK_SHARE_MIN * peak {
         return None;
     }
-    let mb = |bytes: f64| bytes / 1e6;
-    Some(Finding {
-        check: Check::Leak,
-        grade: Grade::Warning,
-        evidence: format!(
-            "{name}: after the first third of a trial the memory of {service} rises by {per_request:.0} bytes a request, {:.0} MB a \
-             minute of load, in {rising} of {} trials ({:.0} MB at the end of one; by chance in {})",
-            mb(per_minute),
-            rises.len(),
-            mb(peak),
-            chance(effect.p / 2.0),
-        ).into(),
-        remedy: format!(
-            "at this pace it doubles in {:.1} minutes of load, and the figures are those of a process that has just begun. If it goes on \
-             it is a leak, if not a heap that had not been collected yet: measure longer trials (design.slices), or look at what holds \
-             the memory",
-            peak / per_minute
-        ).into(),
-        variants: vec![index],
-    })
+    let (name, of, chance) = (variant.name(), rises.len(), chance(effect.p / 2.0));
+    let doubles = peak / per_minute;
+    let evidence = evidence!(
+        "{name}: after the first third of a trial the memory of {service} rises by {per_request} a request, {per_minute} a minute of load, in \
+         {rising} of {of} trials ({peak} at the end of one; by chance in {chance})";
+        per_request = Quantity::bytes(per_request), per_minute = Quantity::bytes(per_minute), rising = Quantity::count(rising as u64),
+        peak = Quantity::bytes(peak));
+    let remedy = format!(
+        "at this pace it doubles in {:.1} minutes of load, and the figures are those of a process that has just begun. If it goes on it is a \
+         leak, if not a heap that had not been collected yet: measure longer trials (design.slices), or look at what holds the memory",
+        doubles
+    );
+    Some(Finding::warning(Check::Leak, evidence, remedy).about([variant.index]))
 }
 
 /// The lines of least squares through what was held after each slice but those of the first third.

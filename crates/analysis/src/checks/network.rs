@@ -3,11 +3,11 @@
 //! TCP counts for a whole network. Where slices took turns its figures contain the others' turns, and are used only for what concerns all.
 //! Silent in records that lack the figures.
 
+use model::{Check, Finding, Grade, Quantity, evidence};
 use record::{Record, Slice};
 
 use super::stretch::{self, Stretch};
-use super::{FAILED_SHARE_MAX, measured, total, trials};
-use model::{Check, Finding, Grade};
+use super::{FAILED_SHARE_MAX, Variant, total, variants};
 
 /// Connections opened among services for each response from which on they are not reused: with a pool there are hundreds of responses
 /// to each, without one there is one or more.
@@ -32,44 +32,41 @@ const NO_PORT: &str = "address-exhausted";
 
 /// A service opens a connection to the next one for each request.
 pub(super) fn upstream_connections(record: &Record) -> Vec<Finding> {
-    let variants = record.header.plan.variants.iter().enumerate();
-    variants.filter_map(|(index, variant)| opened_for_each(record, index, variant)).collect()
+    variants(record).filter_map(|variant| opened_for_each(record, &variant)).collect()
 }
 
-fn opened_for_each(record: &Record, index: usize, variant: &plan::Variant) -> Option<Finding> {
-    let before: Vec<&str> = variant
-        .services
-        .iter()
-        .filter(|service| !service.needs.is_empty())
-        .map(|s| s.name.as_str())
-        .collect();
+fn opened_for_each(record: &Record, variant: &Variant<'_>) -> Option<Finding> {
+    let (index, plan) = (variant.index, variant.plan);
+    let before: Vec<&str> =
+        plan.services.iter().filter(|service| !service.needs.is_empty()).map(|s| s.name.as_str()).collect();
     if before.is_empty() {
         return None;
     }
-    let on_link = variant.load.network.is_some();
+    let on_link = plan.load.network.is_some();
     let slices = own(record, index, on_link);
-    let apart = on_link || is_entry_elsewhere(variant);
+    let apart = on_link || is_entry_elsewhere(plan);
     let opened = slices.iter().filter_map(|slice| opened_by_services(slice, apart));
     let (opened, answered) =
         opened.fold((0, 0), |(opened, answered), (more, responses)| (opened + more, answered + responses));
     if answered < RESPONSES_MIN || (opened as f64) < UPSTREAM_OPENED_MIN * answered as f64 {
         return None;
     }
-    Some(Finding {
-        check: Check::UpstreamConnections,
-        grade: Grade::Warning,
-        evidence: format!(
-            "{}: its services opened {opened} connections for {answered} responses, {:.2} for each",
-            variant.name,
-            opened as f64 / answered as f64
-        ).into(),
-        remedy: format!(
-            "{} does not keep its connections to what it needs, and opening one costs as much as a small request; nginx needs `keepalive` \
-             in `upstream`, `proxy_http_version 1.1` and `proxy_set_header Connection \"\"`, Node.js an http.Agent with keepAlive",
-            before.join(", ")
-        ).into(),
-        variants: vec![index],
-    })
+    let (name, each) = (variant.name(), opened as f64 / answered as f64);
+    Some(
+        Finding::warning(
+            Check::UpstreamConnections,
+            evidence!("{name}: its services opened {opened} connections for {responses} responses, {each} for each";
+                opened = Quantity::count(opened), responses = Quantity::count(answered),
+                each = Quantity::number(each)),
+            format!(
+                "{} does not keep its connections to what it needs, and opening one costs as much as a small request; nginx needs \
+                 `keepalive` in `upstream`, `proxy_http_version 1.1` and `proxy_set_header Connection \"\"`, Node.js an http.Agent with \
+                 keepAlive",
+                before.join(", ")
+            ),
+        )
+        .about([index]),
+    )
 }
 
 /// All slices of a variant in blocks that were not dropped, unfinished ones included: a run that was stopped as pointless has no other.
@@ -107,11 +104,11 @@ fn opened_by_services(slice: &Slice, apart: bool) -> Option<(u64, u64)> {
 
 /// No local port was left for a new connection, or soon none would be.
 pub(super) fn ports_exhausted(record: &Record) -> Vec<Finding> {
-    let variants = record.header.plan.variants.iter().enumerate();
-    variants.filter_map(|(index, variant)| without_ports(record, index, variant)).collect()
+    variants(record).filter_map(|variant| without_ports(record, &variant)).collect()
 }
 
-fn without_ports(record: &Record, index: usize, variant: &plan::Variant) -> Option<Finding> {
+fn without_ports(record: &Record, variant: &Variant<'_>) -> Option<Finding> {
+    let index = variant.index;
     let slices: Vec<&Slice> = all_of(record, index).collect();
     let errors = slices.iter().flat_map(|slice| &slice.errors).filter(|error| error.cause == NO_PORT);
     let refused: u64 = errors.map(|error| error.count).sum();
@@ -123,7 +120,7 @@ fn without_ports(record: &Record, index: usize, variant: &plan::Variant) -> Opti
         Some((tcp.time_wait as f64 / tcp.local_ports as f64, tcp))
     };
     // In turns all variants see the sockets that one of them leaves behind: it is told of that one.
-    let own = own(record, index, variant.load.network.is_some());
+    let own = own(record, index, variant.plan.load.network.is_some());
     let most = own.iter().filter_map(share).max_by(|(one, _), (other, _)| one.total_cmp(other));
     let waiting = most.filter(|(share, _)| *share > TIME_WAIT_SHARE_MAX).map(|(_, tcp)| tcp);
     if refused == 0 && waiting.is_none() {
@@ -138,15 +135,11 @@ fn without_ports(record: &Record, index: usize, variant: &plan::Variant) -> Opti
     // The kernel can use such a port again on loopback (tcp_tw_reuse): that many of them alone are no failure.
     let failed = total(&slices, Slice::failed) as f64 / total(&slices, Slice::due).max(1) as f64;
     let void = refused > 0 || failed > FAILED_SHARE_MAX;
-    Some(Finding {
-        check: Check::PortsExhausted,
-        grade: if void { Grade::Void } else { Grade::Warning },
-        evidence: format!("{}: {}", variant.name, told.join(", and ")).into(),
-        remedy: "who closes a connection keeps its port for a minute, so that this measures how fast ports come back; keep connections \
-                 (HTTP keep-alive, and a proxy's to its upstream), or widen net.ipv4.ip_local_port_range"
-            .into(),
-        variants: vec![index],
-    })
+    let grade = if void { Grade::Void } else { Grade::Warning };
+    let remedy = "who closes a connection keeps its port for a minute, so that this measures how fast ports come back; keep connections (HTTP \
+                  keep-alive, and a proxy's to its upstream), or widen net.ipv4.ip_local_port_range";
+    let evidence = format!("{}: {}", variant.name(), told.join(", and "));
+    Some(Finding::new(Check::PortsExhausted, grade, evidence, remedy).about([index]))
 }
 
 /// What a listening socket dropped while a variant was measured, and how much there was to drop.
@@ -187,7 +180,7 @@ impl Held {
     }
 }
 
-/// Connections had to wait because the line before accept() was full. SYNs that were sent again without that are not counted: whoever on
+/// Connections had to wait because the accept queue was full. SYNs that were sent again without that are not counted: whoever on
 /// this machine calls into the void sends some.
 pub(super) fn backlog_full(record: &Record) -> Vec<Finding> {
     let stretches = stretch::measured(record);
@@ -207,32 +200,24 @@ pub(super) fn backlog_full(record: &Record) -> Vec<Finding> {
 fn held_up(record: &Record, held: &Held, variants: Vec<usize>) -> Finding {
     let name = |index: &usize| record.header.plan.variants.get(*index).map(|variant| variant.name.as_str());
     let names: Vec<&str> = variants.iter().filter_map(name).collect();
-    Finding {
-        check: Check::BacklogFull,
-        grade: if held.is_void() { Grade::Void } else { Grade::Warning },
-        evidence: format!(
-            "{}: listening sockets dropped {} attempts to connect during {} requests, {} of them because the line before accept() was \
-             full; {} were sent again",
-            names.join(", "),
-            held.drops,
-            held.due,
-            held.overflows,
-            held.sent_again
-        ).into(),
-        remedy: "who is dropped tries again after 1, 3 and 7 s, and that wait is what was measured; give listen() a longer backlog (and \
-                 net.core.somaxconn), keep connections, or open fewer (load.connections)"
-            .into(),
-        variants,
-    }
+    let names = names.join(", ");
+    let evidence = evidence!(
+        "{names}: listening sockets dropped {dropped} attempts to connect during {requests} requests, {overflows} of them because the accept \
+         queue was full; {sent_again} were sent again";
+        dropped = Quantity::count(held.drops), requests = Quantity::count(held.due), overflows = Quantity::count(held.overflows),
+        sent_again = Quantity::count(held.sent_again));
+    let remedy = "who is dropped tries again after 1, 3 and 7 s, and that wait is what was measured; give listen() a longer backlog (and \
+                  net.core.somaxconn), keep connections, or open fewer (load.connections)";
+    let grade = if held.is_void() { Grade::Void } else { Grade::Warning };
+    Finding::new(Check::BacklogFull, grade, evidence, remedy).about(variants)
 }
 
 /// Connections were opened again and again though nobody asked for that.
 pub(super) fn connection_churn(record: &Record) -> Vec<Finding> {
-    let variants = record.header.plan.variants.iter().enumerate();
-    let found = |(index, variant): (usize, &plan::Variant)| {
-        if asks_to_close(&variant.load) { None } else { churn(record, index, variant) }
-    };
-    variants.filter_map(found).collect()
+    variants(record)
+        .filter(|variant| !asks_to_close(&variant.plan.load))
+        .filter_map(|variant| churn(&variant))
+        .collect()
 }
 
 fn asks_to_close(load: &plan::Load) -> bool {
@@ -245,33 +230,23 @@ fn says_close(name: &str, value: &str) -> bool {
         && value.split(',').any(|word| word.trim().eq_ignore_ascii_case("close"))
 }
 
-fn churn(record: &Record, index: usize, variant: &plan::Variant) -> Option<Finding> {
-    let slices = measured(record, index);
+fn churn(variant: &Variant<'_>) -> Option<Finding> {
     // Each window may open all its connections once: in open loop it does, and after a rest.
     let asked = |slice: &Slice| u64::from(slice.connections) * u64::from(slice.turns);
-    let beyond = |slice: &Slice| slice.connections_opened.saturating_sub(asked(slice));
-    let (beyond, answered) = (total(&slices, beyond), total(&slices, |slice| slice.answered));
+    let beyond = variant.sum(|slice| slice.connections_opened.saturating_sub(asked(slice)));
+    let (opened, answered) =
+        (variant.sum(|slice| slice.connections_opened), variant.sum(|slice| slice.answered));
     if answered < RESPONSES_MIN || beyond as f64 <= CHURN_SHARE_MAX * answered as f64 {
         return None;
     }
-    let closes = trials(record)
-        .filter(|trial| trial.variant() == index)
-        .flat_map(|trial| &trial.started.witnesses)
-        .any(|witness| witness.headers.iter().any(|(name, value)| says_close(name, value)));
-    Some(Finding {
-        check: Check::ConnectionChurn,
-        grade: Grade::Warning,
-        evidence: format!(
-            "{}: {} connections were asked for and {} opened, one for every {:.1} responses{}",
-            variant.name,
-            total(&slices, asked),
-            total(&slices, |slice| slice.connections_opened),
-            answered as f64 / total(&slices, |slice| slice.connections_opened) as f64,
-            if closes { "; it answers `connection: close`" } else { "" },
-        ).into(),
-        remedy: "the service closes connections, and opening one costs as much as a small request; let it keep them (nginx \
-                 keepalive_requests, Node.js keepAliveTimeout and maxRequestsPerSocket), or mind that this is part of every figure"
-            .into(),
-        variants: vec![index],
-    })
+    let witnesses = variant.trials.iter().flat_map(|trial| &trial.started.witnesses);
+    let closes = witnesses.flat_map(|witness| &witness.headers).any(|(name, value)| says_close(name, value));
+    let closes = if closes { "; it responds with `connection: close`" } else { "" };
+    let name = variant.name();
+    let evidence = evidence!("{name}: {asked} connections were asked for and {opened} opened, one for every {each} responses{closes}";
+        asked = Quantity::count(variant.sum(asked)), each = Quantity::number(answered as f64 / opened as f64),
+        opened = Quantity::count(opened));
+    let remedy = "the service closes connections, and opening one costs as much as a small request; let it keep them (nginx \
+                  keepalive_requests, Node.js keepAliveTimeout and maxRequestsPerSocket), or mind that this is part of every figure";
+    Some(Finding::warning(Check::ConnectionChurn, evidence, remedy).about([variant.index]))
 }

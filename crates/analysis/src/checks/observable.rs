@@ -7,12 +7,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use model::{Check, Finding, Quantity};
 use plan::{Service, Variant};
 use record::{ProcessSeen, Record, ServiceStarted, Trial, Witness};
 
-use super::treatment::trials;
-use super::{percent, total};
-use model::{Check, Finding, Grade};
+use super::{all_trials, deployed, total};
 
 /// Relative difference in CPU time per request from which on variants do differ, whatever else was seen. Identical services come out
 /// up to 3 % apart on a shared host with two cores.
@@ -66,26 +65,23 @@ pub(super) fn nothing_observable(record: &Record) -> Vec<Finding> {
         let cpu = match one.cpu_ns_per_request.zip(other.cpu_ns_per_request) {
             Some((one, other)) if (other / one - 1.0).abs() > ALIKE_CPU_TOLERANCE => return None,
             Some((one, other)) => {
-                format!(", and CPU time per request is within {}", percent((other / one - 1.0).abs()))
+                format!(", and CPU time per request is within {}", Quantity::share((other / one - 1.0).abs()))
             }
             None => String::new(),
         };
-        Some(Finding {
-            check: Check::NothingObservable,
-            grade: Grade::Warning,
-            evidence: format!(
-                "{}: the plan changes {asked}, yet both ran the same processes ({}) with the same variables and gave the same \
-                 answers{cpu}",
-                comparison.label,
-                one.commands(),
-            ).into(),
-            remedy: "what is varied may never have reached the service: see whether a script or wrapper drops it, and let the variants \
-                     show it, in a header or their output for example"
-                .into(),
-            variants: vec![baseline, candidate],
-        })
+        let (label, commands) = (&comparison.label, one.commands());
+        let finding = Finding::warning(
+            Check::NothingObservable,
+            format!(
+                "{label}: the plan changes {asked}, yet both ran the same processes ({commands}) with the same variables and gave the same \
+                 responses{cpu}"
+            ),
+            "what is varied may never have reached the service: see whether a script or wrapper drops it, and let the variants show it, in \
+             a header or their output for example",
+        );
+        Some(finding.about([baseline, candidate]))
     };
-    plan.comparisons.iter().filter_map(check).collect()
+    plan.comparisons.iter().filter_map(check).chain(deployed::same_pods(record)).collect()
 }
 
 /// In what the plan starts two variants differently, if it could be seen: `services.api.command`.
@@ -142,7 +138,7 @@ type Process = (String, BTreeMap<String, String>);
 impl<'a> Seen<'a> {
     /// `None` where a record does not say, where trials of the variant differ among themselves, and where a process hides its variables.
     fn of(record: &'a Record, variant: usize) -> Option<Seen<'a>> {
-        let trials = trials(record, variant);
+        let trials = all_trials(record, variant);
         let mut faces = trials.iter().copied().map(face);
         let face = faces.next()??;
         if faces.any(|other| other.as_ref() != Some(&face)) {

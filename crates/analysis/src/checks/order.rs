@@ -3,14 +3,13 @@
 //! The tests are blind to which variant is ahead. Their level is that of one clean run in a thousand, because nobody looks at
 //! the one finding that he expects by chance: see `tests/series.rs` for how often they fire where nothing is the matter.
 
-use plan::Metric;
+use model::{Check, Finding, Metric, Quantity, evidence, quantity::signed};
 use record::{Block, Record};
 use stats::Effect;
 
-use super::{SERIES_ALPHA, percent};
+use super::SERIES_ALPHA;
 use crate::comparison::ratios;
 use crate::metric::BlockFigures;
-use model::{Check, Finding, Grade};
 
 /// Part of the margin above which a difference that is none of the variants' may turn a verdict.
 pub const MARGIN_SHARE_MIN: f64 = 0.5;
@@ -29,13 +28,12 @@ enum Alike {
     Trend { slope: f64, p: f64 },
 }
 
-/// Both, over the blocks' values of the metrics with a verdict.
-pub(crate) fn over_blocks(record: &Record, blocks: &[BlockFigures]) -> Vec<Finding> {
-    [order_effect(record, blocks), autocorrelated(record, blocks)].into_iter().flatten().collect()
+/// What is changed by being started later, all variants together.
+pub(super) fn order_effect(record: &Record, blocks: &[BlockFigures]) -> Vec<Finding> {
+    by_place(record, blocks).into_iter().collect()
 }
 
-/// What is changed by being started later, all variants together.
-fn order_effect(record: &Record, blocks: &[BlockFigures]) -> Option<Finding> {
+fn by_place(record: &Record, blocks: &[BlockFigures]) -> Option<Finding> {
     let design = &record.header.plan.design;
     let counted = succeeding(record, blocks, design.metric);
     let pairs = record.complete_blocks().zip(blocks);
@@ -47,23 +45,17 @@ fn order_effect(record: &Record, blocks: &[BlockFigures]) -> Option<Finding> {
     if p > SERIES_ALPHA || whole.abs() <= design.margin * MARGIN_SHARE_MIN {
         return None;
     }
-    Some(Finding {
-        check: Check::OrderEffect,
-        grade: Grade::Warning,
-        evidence: format!(
-            "whatever the variant, {} of the one that is started last in its block differs by {:+.1} % from that of the first (t \
-             {t:+.1}, by chance in {}, {} blocks)",
-            design.metric.name(),
-            whole * 100.0,
-            chance(p),
-            rows.len(),
-        ).into(),
-        remedy: "the order is drawn anew for each block, so this widens the intervals and favours nobody in the long run; in few blocks \
-                 one variant may have had the better places more often. What comes first leaves something behind (a cache, a hot \
-                 processor, connections), or is warmed up longer ago: set design.warmup longer, or ask for more blocks"
-            .into(),
-        variants: vec![],
-    })
+    let (metric, change, chance) = (design.metric.name(), signed(whole * 100.0, 1), chance(p));
+    Some(Finding::warning(
+        Check::OrderEffect,
+        evidence!(
+            "whatever the variant, {metric} of the one that is started last in its block differs by {change} from that of the first (t \
+             {t:+.1}, by chance in {chance}, {blocks} blocks)";
+            blocks = Quantity::count(rows.len() as u64)),
+        "the order is drawn anew for each block, so this widens the intervals and favours nobody in the long run; in few blocks one variant \
+         may have had the better places more often. What comes first leaves something behind (a cache, a hot processor, connections), or is \
+         warmed up longer ago: set design.warmup longer, or ask for more blocks",
+    ))
 }
 
 /// Variants that have a value in every block.
@@ -82,7 +74,11 @@ fn row(block: &Block, figures: &BlockFigures, counted: &[usize], metric: Metric)
 }
 
 /// The comparison whose blocks hang together the most, where that is more than chance among so many.
-fn autocorrelated(record: &Record, blocks: &[BlockFigures]) -> Option<Finding> {
+pub(super) fn autocorrelated(record: &Record, blocks: &[BlockFigures]) -> Vec<Finding> {
+    hang_together(record, blocks).into_iter().collect()
+}
+
+fn hang_together(record: &Record, blocks: &[BlockFigures]) -> Option<Finding> {
     let plan = &record.header.plan;
     let verdicts = plan.comparisons.len() * plan.design.metrics().count();
     // Two tests for each.
@@ -96,30 +92,25 @@ fn autocorrelated(record: &Record, blocks: &[BlockFigures]) -> Option<Finding> {
     let (alike, asked, metric) =
         asked.filter_map(found).max_by(|one, other| one.0.strength().total_cmp(&other.0.strength()))?;
     let (ratios, count) = (format!("{}: the blocks' ratios of {}", asked.label, metric.name()), blocks.len());
-    Some(Finding {
-        check: Check::Autocorrelated,
-        grade: Grade::Warning,
-        evidence: match alike {
-            Alike::Neighbours { lag1, critical } => format!(
-                "{ratios} resemble those of their neighbours, with a correlation of {lag1:+.2} over {count} blocks; by chance it is above \
-                 {critical:+.2} in {}",
-                chance(alpha)
+    let evidence = match alike {
+        Alike::Neighbours { lag1, critical } => {
+            let chance = chance(alpha);
+            evidence!(
+                "{ratios} resemble those of their neighbours, with a correlation of {correlation} over {count} blocks; by chance it is above \
+                 {critical:+.2} in {chance}";
+                correlation = Quantity::number(lag1))
+        }
+        Alike::Trend { slope, p } => {
+            let (each, whole, chance) = (change(slope), change(slope * (count - 1) as f64), chance(p));
+            evidence!(
+                "{ratios} go one way, by {each} a block and {whole} from the first to the last of {count}; by chance in {chance}"
             )
-            .into(),
-            Alike::Trend { slope, p } => format!(
-                "{ratios} go one way, by {} a block and {} from the first to the last of {count}; by chance in {}",
-                change(slope),
-                change(slope * (count - 1) as f64),
-                chance(p)
-            )
-            .into(),
-        },
-        remedy: "intervals take blocks for independent, and are narrower here than they may be: something slow favours one variant for \
-                 blocks on end. End what else runs on this machine, look at `steal` and `other_processes`, and run again; a verdict that \
-                 stands in both runs is worth more than this one alone"
-            .into(),
-        variants: vec![asked.baseline, asked.candidate],
-    })
+        }
+    };
+    let remedy = "intervals take blocks for independent, and are narrower here than they may be: something slow favours one variant for blocks \
+                  on end. End what else runs on this machine, look at `steal` and `other_processes`, and run again; a verdict that stands in \
+                  both runs is worth more than this one alone";
+    Some(Finding::warning(Check::Autocorrelated, evidence, remedy).about([asked.baseline, asked.candidate]))
 }
 
 /// A trend, or else a correlation, that is beyond chance and large enough to matter.
@@ -155,6 +146,6 @@ pub(super) fn chance(p: f64) -> String {
 
 /// A change of so much in the log as per cent, with its sign.
 pub(super) fn change(log: f64) -> String {
-    let share = log.exp() - 1.0;
-    format!("{}{}", if share < 0.0 { "−" } else { "+" }, percent(share.abs()))
+    let percent = log.exp_m1() * 100.0;
+    signed(percent, if percent.abs() < 10.0 { 2 } else { 0 })
 }

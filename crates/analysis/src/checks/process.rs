@@ -3,11 +3,11 @@
 //! It looks at all trials, those of unfinished blocks too, and compares with the plan. Variables whose value in the plan has a placeholder
 //! differ from trial to trial and are not compared.
 
+use model::{Check, Finding, Quantity, evidence};
 use plan::{Service, Variant};
 use record::{ProcessSeen, Record, ServiceStarted, Trial};
 
-use super::treatment::trials;
-use model::{Check, Finding, Grade};
+use super::{all_trials, variants};
 
 /// Variables that are kept of every process, beside those that the experiment sets: they change from outside what runs.
 pub const WATCHED_VARIABLES: [&str; 11] = [
@@ -36,34 +36,27 @@ struct Lost<'a> {
 
 /// A finding for each variant of which a process that serves has another value of a variable than the experiment sets, or none.
 pub(super) fn environment_lost(record: &Record) -> Vec<Finding> {
-    let variants = record.header.plan.variants.iter().enumerate();
-    let finding = |(index, variant): (usize, &Variant)| {
-        let trials = trials(record, index);
-        let lost: Vec<Lost<'_>> = trials.iter().filter_map(|trial| lost_in(trial, variant)).collect();
+    let finding = |variant: super::Variant<'_>| {
+        let trials = all_trials(record, variant.index);
+        let lost: Vec<Lost<'_>> = trials.iter().filter_map(|trial| lost_in(trial, variant.plan)).collect();
         let Lost { service, process, variable, wanted } = lost.first()?;
         let seen = match process.environment.get(*variable) {
             Some(value) => format!("{variable}={value}"),
             None => format!("no {variable}"),
         };
-        Some(Finding {
-            check: Check::EnvironmentLost,
-            grade: Grade::Void,
-            evidence: format!(
-                "{}: the experiment sets {variable}={wanted} for {service}, and its process ran with {seen} ({}, pid {}), so in {} of \
-                 {} trials",
-                variant.name,
-                process.command,
-                process.pid,
-                lost.len(),
-                trials.len(),
-            ).into(),
-            remedy: "the variable is lost or overwritten on the way, by a wrapper or a script; start the program itself, or set the \
-                     variable where it is set last"
-                .into(),
-            variants: vec![index],
-        })
+        let (name, command, pid) = (variant.name(), &process.command, process.pid);
+        let finding = Finding::void(
+            Check::EnvironmentLost,
+            evidence!(
+                "{name}: the experiment sets {variable}={wanted} for {service}, and its process ran with {seen} ({command}, pid {pid}), so \
+                 in {hit} of {trials} trials";
+                hit = Quantity::count(lost.len() as u64), trials = Quantity::count(trials.len() as u64)),
+            "the variable is lost or overwritten on the way, by a wrapper or a script; start the program itself, or set the variable where \
+             it is set last",
+        );
+        Some(finding.about([variant.index]))
     };
-    variants.filter_map(finding).collect()
+    variants(record).filter_map(finding).collect()
 }
 
 fn lost_in<'a>(trial: &'a Trial, variant: &'a Variant) -> Option<Lost<'a>> {
@@ -120,30 +113,21 @@ fn surrounds(seen: &str, wanted: &str) -> bool {
         .any(|(at, _)| ends(seen[..at].chars().next_back()) && ends(seen[at + wanted.len()..].chars().next()))
 }
 
-/// A finding for each variant on whose port somebody else listened too.
+/// A finding for each variant on whose port another process listened too.
 pub(super) fn stale_server(record: &Record) -> Vec<Finding> {
-    let variants = record.header.plan.variants.iter().enumerate();
-    let finding = |(index, variant): (usize, &Variant)| {
-        let ended: Vec<_> =
-            trials(record, index).into_iter().filter_map(|trial| trial.ended.as_ref()).collect();
+    let finding = |variant: super::Variant<'_>| {
+        let trials = all_trials(record, variant.index);
+        let ended: Vec<_> = trials.iter().filter_map(|trial| trial.ended.as_ref()).collect();
         let hit: Vec<_> = ended.iter().filter(|ended| !ended.strangers_listening.is_empty()).collect();
         let first = hit.first()?;
-        Some(Finding {
-            check: Check::StaleServer,
-            grade: Grade::Void,
-            evidence: format!(
-                "{}: somebody else listened where the load was sent to: {} (block {}; so in {} of {} trials)",
-                variant.name,
-                first.strangers_listening.join("; "),
-                first.block,
-                hit.len(),
-                ended.len(),
-            )
-            .into(),
-            remedy: "it may have answered in the service's place; end it, see what starts it, and run again"
-                .into(),
-            variants: vec![index],
-        })
+        let (name, who, block) = (variant.name(), first.strangers_listening.join("; "), first.block);
+        let finding = Finding::void(
+            Check::StaleServer,
+            evidence!("{name}: another process listened where the load was sent to: {who} (block {block}; so in {hit} of {trials} trials)";
+                hit = Quantity::count(hit.len() as u64), trials = Quantity::count(ended.len() as u64)),
+            "it may have responded in the service's place; end it, see what starts it, and run again",
+        );
+        Some(finding.about([variant.index]))
     };
-    variants.filter_map(finding).collect()
+    variants(record).filter_map(finding).collect()
 }

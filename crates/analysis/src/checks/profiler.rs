@@ -3,11 +3,11 @@
 //! It knows them by the words of command lines and by variables. A variant that the plan gives one to, and others not, is left alone:
 //! what a profiler costs is a question too.
 
+use model::{Check, Finding};
 use plan::Variant;
 use record::{ProcessSeen, Record, Trial};
 
-use super::treatment::trials;
-use model::{Check, Finding, Grade};
+use super::all_trials;
 
 /// Flags of Node.js and V8 that cost time; those that only choose a port, a folder or an interval are none.
 const NODE_FLAGS: [&str; 7] = [
@@ -81,7 +81,7 @@ pub(super) fn profiler_on(record: &Record) -> Vec<Finding> {
         if is_varied && by_plan.get(index) == Some(&true) {
             return None;
         }
-        let trials = trials(record, index);
+        let trials = all_trials(record, index);
         let hits: Vec<(&str, String)> = trials.iter().filter_map(|trial| in_trial(trial)).collect();
         let (service, how) = hits.first().cloned().or_else(|| in_plan(variant))?;
         let often = if hits.is_empty() {
@@ -89,15 +89,13 @@ pub(super) fn profiler_on(record: &Record) -> Vec<Finding> {
         } else {
             format!(", so in {} of {} trials", hits.len(), trials.len())
         };
-        Some(Finding {
-            check: Check::ProfilerOn,
-            grade: Grade::Void,
-            evidence: format!("{}: {service} ran with {how}{often}", variant.name).into(),
-            remedy: "profilers, debuggers and tracers take time of their own, and not of every variant alike; switch it off, and \
-                     profile in runs of their own"
-                .into(),
-            variants: vec![index],
-        })
+        let finding = Finding::void(
+            Check::ProfilerOn,
+            format!("{}: {service} ran with {how}{often}", variant.name),
+            "profilers, debuggers and tracers take time of their own, and not of every variant alike; switch it off, and profile in runs of \
+             their own",
+        );
+        Some(finding.about([index]))
     };
     variants.iter().enumerate().filter_map(finding).collect()
 }

@@ -5,13 +5,11 @@
 
 use std::collections::BTreeSet;
 
-use plan::Metric;
+use model::{Check, Finding, Metric, Quantity, evidence};
 use record::{Record, ServiceUse, Slice, Trial};
 
-use super::{GENERATOR_SHARE_MAX, measured, percent, total, trials};
-use crate::no_success;
+use super::{GENERATOR_SHARE_MAX, Variant, succeeding, total, wall_ns};
 use crate::variant::merged;
-use model::{Check, Finding, Grade};
 
 /// Part of what services could have used below which they were not what limited the throughput. Services at their limit used 0.88
 /// of it and more here, whatever the host took; what lies between is left alone.
@@ -37,8 +35,9 @@ pub const OPENED_SHARE_MAX: f64 = 0.1;
 pub const STEPS_SPREAD_MIN: f64 = 1.0;
 
 /// A variant in closed loop whose services were not at their limit, nor the generator.
-struct Waiting {
+struct Waiting<'a> {
     index: usize,
+    name: &'a str,
     /// Cores that all its services kept busy.
     cores: f64,
     /// Cores that they may use; `None` in records that do not say.
@@ -59,40 +58,33 @@ struct Waiting {
 
 /// A finding for each variant that waited, but for those whose stall is told.
 pub(super) fn service_not_saturated(record: &Record) -> Vec<Finding> {
-    let design = &record.header.plan.design;
-    if design.metrics().all(|metric| metric != Metric::Throughput) {
-        return vec![];
-    }
     let told: Vec<usize> = same_stall(record).into_iter().flat_map(|finding| finding.variants).collect();
-    let waiting = waiting(record);
-    waiting.iter().filter(|one| !told.contains(&one.index)).map(|one| not_saturated(record, one)).collect()
+    let waiting = judged(record).into_iter().filter(|one| !told.contains(&one.index));
+    waiting.map(|one| not_saturated(&one)).collect()
 }
 
-fn not_saturated(record: &Record, waiting: &Waiting) -> Finding {
-    let Waiting { cores, connections, per_s, cpu_ms, .. } = waiting;
-    let cores = match waiting.of {
-        Some(1) => format!("{cores:.2} of 1 core"),
-        Some(of) => format!("{cores:.2} of {of} cores"),
-        None => format!("{cores:.2} cores"),
+/// Those of an experiment that judges throughput.
+fn judged(record: &Record) -> Vec<Waiting<'_>> {
+    let judges = record.header.plan.design.metrics().any(|metric| metric == Metric::Throughput);
+    if judges { waiting(record) } else { vec![] }
+}
+
+fn not_saturated(waiting: &Waiting<'_>) -> Finding {
+    let Waiting { index, name, cores, connections, per_s, cpu_ms, generator_share, .. } = *waiting;
+    let of = match waiting.of {
+        Some(1) => " of 1 core".to_owned(),
+        Some(of) => format!(" of {of} cores"),
+        None => " cores".to_owned(),
     };
-    let name = record.header.plan.variants.get(waiting.index).map_or("", |variant| variant.name.as_str());
-    Finding {
-        check: Check::ServiceNotSaturated,
-        grade: Grade::Warning,
-        evidence: format!(
-            "{name}: its services kept {cores} busy and the generator {} of one, with {connections} connections and {} \
-             responses a second: each took {} ms (connections / throughput), of which they computed {} ms",
-            percent(waiting.generator_share),
-            digits(*per_s),
-            digits(f64::from(*connections) / per_s * 1e3),
-            digits(*cpu_ms),
-        ).into(),
-        remedy: "its throughput is that of waiting (a timer, a lock, a disk, another machine, too few connections), so what requests cost \
-                 hardly shows in it; raise load.connections until throughput rises no more, or judge `cpu_per_request`, or a quantile of \
-                 the response time, which is in open loop"
-            .into(),
-        variants: vec![waiting.index],
-    }
+    let evidence = evidence!(
+        "{name}: its services kept {cores}{of} busy and the generator {generator} of one, with {connections} connections and {throughput} \
+         responses: each took {took} (connections / throughput), of which they computed {computed}";
+        cores = Quantity::number(cores), generator = Quantity::share(generator_share),
+        took = Quantity::seconds(f64::from(connections) / per_s), throughput = Quantity::per_s(per_s), computed = Quantity::us(cpu_ms * 1e3));
+    let remedy = "its throughput is that of waiting (a timer, a lock, a disk, another machine, too few connections), so what requests cost hardly \
+                  shows in it; raise load.connections until throughput rises no more, or judge `cpu_per_request`, or a quantile of the \
+                  response time, which is in open loop";
+    Finding::warning(Check::ServiceNotSaturated, evidence, remedy).about([index])
 }
 
 /// A finding for each comparison both sides of which wait for the same.
@@ -109,29 +101,21 @@ pub(super) fn same_stall(record: &Record) -> Vec<Finding> {
         if !nagle && (round.is_none() || apart > STALL_APART_MAX) {
             return None;
         }
-        Some(Finding {
-            check: Check::SameStall,
-            grade: Grade::Warning,
-            evidence: format!(
-                "{}: half of the responses took {} ms and more in the one, {} ms in the other, with services that were busy for {:.2} and \
-                 {:.2} cores: both waited for the same",
-                asked.label,
-                digits(one),
-                digits(other),
-                baseline.cores,
-                candidate.cores,
-            ).into(),
-            remedy: if nagle {
-                "40 ms is what Nagle's algorithm and a delayed acknowledgement take together: a response is written in two pieces, and the \
-                 second waits until the first is acknowledged. Set TCP_NODELAY in the service, or write head and body at once; until then \
-                 this compares one pause with itself"
-            } else {
-                "a time as round as this is a timer's (a sleep, a poll, a batch, a retry); find it, for until then this compares one pause \
-                 with itself"
-            }
-            .into(),
-            variants: vec![asked.baseline, asked.candidate],
-        })
+        let label = &asked.label;
+        let remedy = if nagle {
+            "40 ms is what Nagle's algorithm and a delayed acknowledgement take together: a response is written in two pieces, and the second \
+             waits until the first is acknowledged. Set TCP_NODELAY in the service, or write head and body at once; until then this compares \
+             one pause with itself"
+        } else {
+            "a time as round as this is a timer's (a sleep, a poll, a batch, a retry); find it, for until then this compares one pause with \
+             itself"
+        };
+        let evidence = evidence!(
+            "{label}: half of the responses took {baseline_took} and more in the one, {candidate_took} in the other, with services that were \
+             busy for {baseline_busy} and {candidate_busy} cores: both waited for the same";
+            baseline_took = Quantity::us(one * 1e3), candidate_took = Quantity::us(other * 1e3),
+            baseline_busy = Quantity::number(baseline.cores), candidate_busy = Quantity::number(candidate.cores));
+        Some(Finding::warning(Check::SameStall, evidence, remedy).about([asked.baseline, asked.candidate]))
     };
     record.header.plan.comparisons.iter().filter_map(found).collect()
 }
@@ -139,38 +123,28 @@ pub(super) fn same_stall(record: &Record) -> Vec<Finding> {
 /// A finding for each variant whose connections all begin a window together and get few responses in it, all equally long: whether the
 /// last of them comes in time decides on a whole step of the throughput.
 pub(super) fn throughput_in_steps(record: &Record) -> Vec<Finding> {
-    let design = &record.header.plan.design;
-    if design.metrics().all(|metric| metric != Metric::Throughput) {
-        return vec![];
-    }
-    let steps = |waiting: &Waiting| {
-        let (median, (low, high)) = (waiting.median_ms?, waiting.most_ms?);
-        let (step, spread) = (1.0 / waiting.by_window, (high - low) / median * waiting.by_window.sqrt());
-        if step <= design.margin || spread >= STEPS_SPREAD_MIN {
-            return None;
-        }
-        Some(Finding {
-            check: Check::ThroughputInSteps,
-            grade: Grade::Warning,
-            evidence: format!(
-                "{}: each connection got {:.1} responses in a window, of {} to {} ms (p10 to p90), and all begin a window together: \
-                 throughput moves in steps of {}",
-                record.header.plan.variants.get(waiting.index)?.name,
-                waiting.by_window,
-                digits(low),
-                digits(high),
-                percent(step),
-            ).into(),
-            remedy: "a small difference in how long a response takes shows as a whole step or not at all, the same in every block; \
-                     judge the response time itself, which is in open loop (`metric = \"p50\"` with a rate)"
-                .into(),
-            variants: vec![waiting.index],
-        })
-    };
-    waiting(record).iter().filter_map(steps).collect()
+    let margin = record.header.plan.design.margin;
+    judged(record).iter().filter_map(|waiting| in_steps(waiting, margin)).collect()
 }
 
-impl Waiting {
+fn in_steps(waiting: &Waiting<'_>, margin: f64) -> Option<Finding> {
+    let (median, (low, high)) = (waiting.median_ms?, waiting.most_ms?);
+    let (step, spread) = (1.0 / waiting.by_window, (high - low) / median * waiting.by_window.sqrt());
+    if step <= margin || spread >= STEPS_SPREAD_MIN {
+        return None;
+    }
+    let name = waiting.name;
+    let evidence = evidence!(
+        "{name}: each connection got {responses} responses in a window, of {low} to {high} (p10 to p90), and all begin a window together: \
+         throughput moves in steps of {step}";
+        responses = Quantity::number(waiting.by_window), low = Quantity::us(low * 1e3), high = Quantity::us(high * 1e3),
+        step = Quantity::share(step));
+    let remedy = "a small difference in how long a response takes shows as a whole step or not at all, the same in every block; judge the \
+                  response time itself, which is in open loop (`metric = \"p50\"` with a rate)";
+    Some(Finding::warning(Check::ThroughputInSteps, evidence, remedy).about([waiting.index]))
+}
+
+impl Waiting<'_> {
     /// The median response where nearly every request waits just so long, as throughput confirms.
     fn stall_ms(&self) -> Option<f64> {
         // Connections begin a window together, and of the response that it cuts off none is counted: up to one for each is missing.
@@ -183,51 +157,51 @@ impl Waiting {
     }
 }
 
-fn waiting(record: &Record) -> Vec<Waiting> {
-    let variants = record.header.plan.variants.iter().enumerate();
+fn waiting(record: &Record) -> Vec<Waiting<'_>> {
     if record.is_open_loop() {
         return vec![];
     }
     // Of what runs already nobody knows how near to a limit it was.
     let local =
-        variants.filter(|(_, variant)| variant.load.network.is_none() && variant.deployed().is_none());
-    local.filter_map(|(index, _)| of_variant(record, index)).collect()
+        |variant: &Variant<'_>| variant.plan.load.network.is_none() && variant.plan.deployed().is_none();
+    succeeding(record).filter(local).filter_map(|variant| of_variant(record, &variant)).collect()
 }
 
-fn of_variant(record: &Record, index: usize) -> Option<Waiting> {
-    let slices = measured(record, index);
-    let counted = trials(record).filter(|trial| trial.variant() == index);
-    let trials: Vec<&Trial> = counted.filter(|trial| trial.measured().next().is_some()).collect();
+fn of_variant<'a>(record: &Record, variant: &Variant<'a>) -> Option<Waiting<'a>> {
+    let slices = &variant.slices;
+    let trials = variant.trials.iter().copied().filter(|trial| trial.measured().next().is_some());
+    let trials: Vec<&Trial> = trials.collect();
     let mut busy: Vec<f64> = trials.iter().map(|trial| busy(record, trial)).collect();
     busy.sort_by(f64::total_cmp);
     let shares: Vec<f64> = slices.iter().filter_map(|slice| slice.generator.busiest_share()).collect();
     let generator_share = shares.iter().sum::<f64>() / shares.len().max(1) as f64;
     let typical = *busy.get(busy.len() / 2)?;
-    if typical >= SATURATED_MIN || generator_share > GENERATOR_SHARE_MAX || is_held_back(&slices) {
+    if typical >= SATURATED_MIN || generator_share > GENERATOR_SHARE_MAX || is_held_back(slices) {
         return None;
     }
-    let (ok, sent) = (total(&slices, |slice| slice.ok), total(&slices, |slice| slice.sent));
-    let in_window = total(&slices, |slice| slice.ok_in_window);
-    if in_window == 0 || no_success::measured(record, index).is_some() {
+    let (ok, sent) = (total(slices, |slice| slice.ok), total(slices, |slice| slice.sent));
+    let in_window = total(slices, |slice| slice.ok_in_window);
+    if in_window == 0 {
         return None;
     }
     // After a rest each window opens its connections anew.
     let asked = |slice: &Slice| u64::from(slice.connections) * u64::from(slice.turns);
-    let again = total(&slices, |slice| slice.connections_opened.saturating_sub(asked(slice)));
+    let again = total(slices, |slice| slice.connections_opened.saturating_sub(asked(slice)));
     let kept = again as f64 <= OPENED_SHARE_MAX * sent as f64;
     let latencies = merged(slices.iter().map(|slice| &slice.latency));
     let ms = |q: f64| latencies.quantile(q).filter(|_| kept).filter(|quantile| quantile.is_exact());
     let ms = |q: f64| ms(q).map(|quantile| quantile.ns() as f64 / 1e6);
     let connections = slices.iter().map(|slice| slice.connections).max().filter(|count| *count > 0)?;
-    let windows = total(&slices, |slice| u64::from(slice.turns)).max(1);
-    let cpu_ns = total(&slices, Slice::services_cpu_ns) as f64;
+    let windows = total(slices, |slice| u64::from(slice.turns)).max(1);
+    let cpu_ns = total(slices, Slice::services_cpu_ns) as f64;
     Some(Waiting {
-        index,
-        cores: cpu_ns / wall_ns(&slices),
+        index: variant.index,
+        name: variant.name(),
+        cores: cpu_ns / wall_ns(slices),
         of: Some(cpus(trials.first()?, |_| true)).filter(|of| *of > 0),
         generator_share,
         connections,
-        per_s: in_window as f64 / total(&slices, |slice| slice.window_ns) as f64 * 1e9,
+        per_s: in_window as f64 / total(slices, |slice| slice.window_ns) as f64 * 1e9,
         cpu_ms: cpu_ns / ok.max(1) as f64 / 1e6,
         median_ms: ms(0.5),
         most_ms: ms(0.1).zip(ms(0.9)),
@@ -293,20 +267,4 @@ fn cpus(trial: &Trial, on: impl Fn(Option<&str>) -> bool) -> usize {
 
 fn is_held_back(slices: &[&Slice]) -> bool {
     total(slices, |slice| slice.machine.throttled_ns_max()) as f64 > THROTTLED_MAX * wall_ns(slices)
-}
-
-fn wall_ns(slices: &[&Slice]) -> f64 {
-    total(slices, |slice| slice.window_ns + slice.drain_ns).max(1) as f64
-}
-
-/// Small numbers with digits behind the point, large ones without.
-fn digits(value: f64) -> String {
-    let places = if value < 1.0 {
-        3
-    } else if value < 100.0 {
-        1
-    } else {
-        0
-    };
-    format!("{value:.places$}")
 }

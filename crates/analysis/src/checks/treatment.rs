@@ -2,11 +2,11 @@
 //!
 //! It looks at all trials, those of unfinished blocks too: what a variant is does not depend on what was measured.
 
+use model::{Check, Finding, Quantity, evidence};
 use plan::{Factor, Plan, Variant};
 use record::{Record, Trial, Witness};
 
-use super::total;
-use model::{Check, Finding, Grade};
+use super::{all_trials, total, variants};
 
 /// Share of responses without a declared header from which on the effect was not applied, rather than lost now and then.
 pub const UNTREATED_SHARE_MIN: f64 = 0.95;
@@ -28,38 +28,24 @@ struct Failing<'a> {
 /// A finding for each variant whose responses (nearly) all lack a header field that it is expected to have. From the load where there was
 /// one, else from what was looked at before it.
 pub fn treatment_not_applied(record: &Record) -> Vec<Finding> {
-    let variants = record.header.plan.variants.iter().enumerate();
-    variants.filter_map(|(index, variant)| not_applied(record, index, variant)).collect()
+    variants(record).filter_map(|variant| not_applied(record, variant.index, variant.plan)).collect()
 }
 
 fn not_applied(record: &Record, index: usize, variant: &Variant) -> Option<Finding> {
-    let trials = trials(record, index);
+    let trials = all_trials(record, index);
     let failing = in_load(variant, &trials).unwrap_or_else(|| before_load(variant, &trials))?;
-    let plan = &record.header.plan;
-    let declared = match declared_by(plan, index, failing.header) {
+    let declared = match declared_by(&record.header.plan, index, failing.header) {
         Some((factor, level)) => format!("level {level} of {} declares", factor.name),
         None => "the experiment declares".to_owned(),
     };
-    Some(Finding {
-        check: Check::TreatmentNotApplied,
-        grade: Grade::Void,
-        evidence: format!(
-            "{}: {declared} {} {}, and {} of {} responses had {} instead{}",
-            variant.name,
-            failing.header,
-            listed(failing.accepted),
-            failing.failed,
-            failing.of,
-            match failing.instead.as_str() {
-                "absent" | "" => "none",
-                other => other,
-            },
-            circumstances(variant, &failing, &trials),
-        )
-        .into(),
-        remedy: remedy(variant, &failing, &trials).into(),
-        variants: vec![index],
-    })
+    let instead = if matches!(failing.instead.as_str(), "absent" | "") { "none" } else { &failing.instead };
+    let (name, header, accepted) = (&variant.name, failing.header, listed(failing.accepted));
+    let circumstances = circumstances(variant, &failing, &trials);
+    let evidence = evidence!(
+        "{name}: {declared} {header} {accepted}, and {failed} of {responses} responses had {instead} instead{circumstances}";
+        failed = Quantity::count(failing.failed), responses = Quantity::count(failing.of));
+    let remedy = remedy(variant, &failing, &trials);
+    Some(Finding::void(Check::TreatmentNotApplied, evidence, remedy).about([index]))
 }
 
 /// What the load's responses lacked; outer `None` where there were none.
@@ -198,33 +184,4 @@ fn remedy(variant: &Variant, failing: &Failing<'_>, trials: &[&Trial]) -> String
         }
     };
     format!("what the variant is named for did not happen, so it was not measured; {how}")
-}
-
-/// The trials of a variant, those of unfinished blocks too.
-pub(super) fn trials(record: &Record, variant: usize) -> Vec<&Trial> {
-    let all = record.blocks.iter().flat_map(|block| &block.trials);
-    all.filter(|trial| trial.variant() == variant).collect()
-}
-
-/// Leaves out what only repeats a graver finding about the same variants in other words.
-pub(super) fn said_once(findings: Vec<Finding>) -> Vec<Finding> {
-    let about = |check: Check| -> Vec<usize> {
-        let of = findings.iter().filter(|finding| finding.check == check);
-        of.flat_map(|finding| &finding.variants).copied().collect()
-    };
-    let (untreated, lost) = (about(Check::TreatmentNotApplied), about(Check::EnvironmentLost));
-    let repeats = |finding: &Finding| {
-        let of = &finding.variants;
-        if matches!(finding.check, Check::Errors | Check::NoSuccess) {
-            return !of.is_empty() && of.iter().all(|variant| untreated.contains(variant));
-        }
-        let repeats = |variant| untreated.contains(variant) || lost.contains(variant);
-        finding.check == Check::NothingObservable && of.iter().any(repeats)
-    };
-    let repeated: Vec<bool> = findings.iter().map(repeats).collect();
-    findings
-        .into_iter()
-        .zip(repeated)
-        .filter_map(|(finding, repeats)| (!repeats).then_some(finding))
-        .collect()
 }

@@ -4,7 +4,7 @@
 //! Each trial is its own pair, first third and last third, and trials of different blocks are independent. Blind to which variant is
 //! ahead.
 
-use plan::Metric;
+use model::{Check, Finding, Metric, Quantity, evidence, quantity::signed};
 use record::{Record, Slice, Trial};
 use stats::Effect;
 
@@ -12,7 +12,6 @@ use super::order::{MARGIN_SHARE_MIN, chance};
 use super::{SERIES_ALPHA, trials};
 use crate::metric::{log_over, of_slices};
 use crate::no_success;
-use model::{Check, Finding, Grade};
 
 /// A trial of one slice is seen by its counts of 100 ms where a third of them has so many at least.
 pub const THIRD_BUCKETS_MIN: usize = 4;
@@ -52,18 +51,14 @@ pub(super) fn never_steady(record: &Record) -> Vec<Finding> {
         return vec![];
     }
     let named: Vec<&str> = unsteady.iter().map(|(_, name)| *name).collect();
-    vec![Finding {
-        check: Check::NeverSteady,
-        grade: Grade::Warning,
-        evidence: format!(
-            "{}: not seen steady within the {:.1} s of warm-up that the trials get",
-            named.join(", "),
-            warm_up.seconds
-        ).into(),
-        remedy: "warm-up may be inside the figures, for all variants alike; give a larger budget, or set design.warmup"
-            .into(),
-        variants: unsteady.iter().map(|(index, _)| *index).collect(),
-    }]
+    let named = named.join(", ");
+    let finding = Finding::warning(
+        Check::NeverSteady,
+        evidence!("{named}: not seen steady within the {warm_up} of warm-up that the trials get";
+            warm_up = Quantity::seconds(warm_up.seconds)),
+        "warm-up may be inside the figures, for all variants alike; give a larger budget, or set design.warmup",
+    );
+    vec![finding.about(unsteady.iter().map(|(index, _)| *index).collect::<Vec<_>>())]
 }
 
 /// Variants whose last third differs from their first by more than chance and half of the margin.
@@ -122,26 +117,19 @@ fn of_counts(slice: &Slice) -> Option<f64> {
 fn finding(record: &Record, change: &Change) -> Finding {
     let percent = change.effect.value.exp_m1() * 100.0;
     let rises = (percent > 0.0) == change.metric.wants_more();
-    let plan = &record.header.plan;
-    Finding {
-        check: Check::WarmUpInside,
-        grade: Grade::Warning,
-        evidence: format!(
-            "{}: {} of the last third of a trial differs by {percent:+.1} % from that of the first ({} trials, t {:+.1}, by chance in {})",
-            plan.variants.get(change.variant).map_or("", |variant| variant.name.as_str()),
-            change.metric.name(),
-            change.trials,
-            change.effect.t,
-            chance(change.effect.p),
-        ).into(),
-        remedy: if rises {
-            "it still became faster while it was measured, so its figures are those of a service that is not warm yet, and variants may \
-             differ in how far they are; set design.warmup longer, or give a larger budget"
-        } else {
-            "it became slower while it was measured (memory that fills, files or queues that grow, a processor that slows down), so its \
-             figures depend on how long a trial is; find out what grows, and measure for as long as it takes to settle"
-        }
-        .into(),
-        variants: vec![change.variant],
-    }
+    let name = record.header.plan.variants.get(change.variant).map_or("", |variant| variant.name.as_str());
+    let (metric, size, chance) = (change.metric.name(), signed(percent, 1), chance(change.effect.p));
+    let t = change.effect.t;
+    let evidence = evidence!(
+        "{name}: {metric} of the last third of a trial differs by {size} from that of the first ({trials} trials, t {t:+.1}, by chance in \
+         {chance})";
+        trials = Quantity::count(change.trials as u64));
+    let remedy = if rises {
+        "it still became faster while it was measured, so its figures are those of a service that is not warm yet, and variants may differ in \
+         how far they are; set design.warmup longer, or give a larger budget"
+    } else {
+        "it became slower while it was measured (memory that fills, files or queues that grow, a processor that slows down), so its figures \
+         depend on how long a trial is; find out what grows, and measure for as long as it takes to settle"
+    };
+    Finding::warning(Check::WarmUpInside, evidence, remedy).about([change.variant])
 }

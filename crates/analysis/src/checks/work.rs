@@ -1,39 +1,77 @@
-//! Whether compared variants do the same work: by what they answered before the load, content codings undone, and where a record does not
-//! say that, by the bytes that the load received.
+//! Whether variants did the work that was asked for, and compared ones the same: by what failed, by the responses before the load, content
+//! codings undone, and where a record does not say that, by the bytes that the load received.
 
+use std::collections::BTreeMap;
+
+use model::{Check, Finding, Grade, Quantity, evidence};
 use plan::{Comparison, Load, Variant};
-use record::{Record, Witness};
+use record::{Record, Slice, Witness};
 
-use super::treatment::{accept_encoding, is_expected, trials, values};
-use super::{BODY_BYTES_TOLERANCE, fruitless, measured, total};
-use model::{Check, Finding, Grade};
+use super::treatment::{accept_encoding, is_expected, values};
+use super::{all_trials, fruitless, succeeding};
+
+/// Share of requests without an expected response above which a variant's figures mean nothing.
+pub const FAILED_SHARE_MAX: f64 = 0.001;
+/// Relative difference in body bytes per response above which two variants do different work.
+pub const BODY_BYTES_TOLERANCE: f64 = 0.01;
 
 /// Contents that differ by fewer bytes than this are not called different work, however short they are: another order of words in a
 /// greeting is none.
 pub const CONTENT_BYTES_MIN: u64 = 64;
 
-/// A finding for each comparison of variants that answered differently.
+/// Too many requests had no expected response.
+pub(super) fn errors(record: &Record) -> Vec<Finding> {
+    succeeding(record).filter_map(|variant| failing(&variant)).collect()
+}
+
+fn failing(variant: &super::Variant<'_>) -> Option<Finding> {
+    let (due, failed) = (variant.sum(Slice::due), variant.sum(Slice::failed));
+    let share = failed as f64 / due.max(1) as f64;
+    if share <= FAILED_SHARE_MAX {
+        return None;
+    }
+    let seen = variant.slices.iter().flat_map(|slice| &slice.contract_failures).next();
+    let example =
+        seen.map(|seen| format!("; for example {}: {}", seen.what, seen.example)).unwrap_or_default();
+    let (name, lost, limit) = (variant.name(), lost(&variant.slices), Quantity::share(FAILED_SHARE_MAX));
+    let evidence = evidence!(
+        "{name}: {failed} of {requests} requests ({share}) had no expected response; {timed_out} timed out{lost}{example}";
+        failed = Quantity::count(failed), requests = Quantity::count(due), share = Quantity::share(share),
+        timed_out = Quantity::count(variant.sum(|slice| slice.timed_out)));
+    let remedy = format!(
+        "failed requests cost a service other work than successful ones, so rates above {limit} do not compare; lower load.connections, \
+         raise load.timeout, or correct what `expect` says"
+    );
+    Some(Finding::void(Check::Errors, evidence, remedy).about([variant.index]))
+}
+
+/// Of what requests died, by cause and phase: `; 2 × reset (head)`. Connections that ended while idle took none with them.
+fn lost(slices: &[&Slice]) -> String {
+    let mut causes: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    let errors = slices.iter().flat_map(|slice| &slice.errors);
+    for error in errors.filter(|error| error.phase != "idle" && error.cause != "timeout") {
+        *causes.entry((&error.phase, &error.cause)).or_default() += error.count;
+    }
+    causes.iter().map(|((phase, cause), count)| format!("; {count} × {cause} ({phase})")).collect()
+}
+
+/// A finding for each comparison of variants that responded differently.
 pub(super) fn different_work(record: &Record) -> Vec<Finding> {
-    let plan = &record.header.plan;
     let check = |comparison: &Comparison| {
         let pair = Pair::of(record, comparison)?;
-        let difference = pair.requests().find_map(|(one, other)| pair.difference(&one, &other))?;
-        let void = difference.void;
-        Some(Finding {
-            check: Check::DifferentWork,
-            grade: if void { Grade::Void } else { Grade::Warning },
-            evidence: format!("{}: {}", comparison.label, difference.evidence).into(),
-            remedy: if void {
-                "they do different work, so how fast they are says nothing about what is varied; have both answer alike, or say that \
-                 the answer is what you vary: by load.path, or expect.body_bytes in the levels"
-            } else {
-                "if that is not what you vary, they do different work"
-            }
-            .into(),
-            variants: vec![comparison.baseline, comparison.candidate],
-        })
+        let Difference { grade, evidence } =
+            pair.requests().find_map(|(one, other)| pair.difference(&one, &other))?;
+        let evidence = evidence.reworded(|text| format!("{}: {text}", comparison.label));
+        let remedy = if grade == Grade::Void {
+            "they do different work, so how fast they are says nothing about what is varied; have both respond alike, or say that the \
+             response is what you vary: by load.path, or expect.body_bytes in the levels"
+        } else {
+            "if that is not what you vary, they do different work"
+        };
+        let finding = Finding::new(Check::DifferentWork, grade, evidence, remedy);
+        Some(finding.about([comparison.baseline, comparison.candidate]))
     };
-    plan.comparisons.iter().filter_map(check).collect()
+    record.header.plan.comparisons.iter().filter_map(check).collect()
 }
 
 /// A finding for each comparison of variants that sent different amounts during the load, unless what they answered before it explains
@@ -60,24 +98,23 @@ pub(super) fn different_bodies(record: &Record) -> Vec<Finding> {
         if !differ(baseline, candidate) || explained {
             return None;
         }
-        Some(Finding {
-            check: Check::DifferentBodies,
-            grade: Grade::Warning,
-            evidence: format!("{}: {candidate:.0} bytes a response against {baseline:.0}", comparison.label)
-                .into(),
-            remedy: "the two send different amounts; if that is not what you vary, they do different work"
-                .into(),
-            variants: vec![comparison.baseline, comparison.candidate],
-        })
+        let label = &comparison.label;
+        let finding = Finding::warning(
+            Check::DifferentBodies,
+            evidence!("{label}: {candidate} a response vs {baseline}";
+                baseline = Quantity::bytes(baseline), candidate = Quantity::bytes(candidate)),
+            "the two send different amounts; if that is not what you vary, they do different work",
+        );
+        Some(finding.about([comparison.baseline, comparison.candidate]))
     };
     plan.comparisons.iter().filter_map(check).collect()
 }
 
 /// Bytes of body for each response of the load; `None` where nothing succeeded.
 fn sent_bytes(record: &Record, variant: usize) -> Option<f64> {
-    let slices = measured(record, variant);
-    let per = || total(&slices, |s| s.body_bytes) as f64 / total(&slices, |s| s.answered).max(1) as f64;
-    (!fruitless(&slices)).then(per)
+    let variant = super::Variant::of(record, variant)?;
+    let per = || variant.sum(|s| s.body_bytes) as f64 / variant.sum(|s| s.answered).max(1) as f64;
+    (!fruitless(&variant.slices)).then(per)
 }
 
 /// Two compared variants with what they answered.
@@ -88,8 +125,8 @@ struct Pair<'a> {
 
 /// How they differ in one request.
 struct Difference {
-    void: bool,
-    evidence: String,
+    grade: Grade,
+    evidence: model::Evidence,
 }
 
 /// All looks at one request of a variant, in all its trials.
@@ -101,7 +138,7 @@ impl<'a> Pair<'a> {
         let (one, other) = (comparison.baseline, comparison.candidate);
         let plan = &record.header.plan;
         let witnesses = [one, other].map(|variant| -> Vec<&'a Witness> {
-            trials(record, variant).into_iter().flat_map(|trial| &trial.started.witnesses).collect()
+            all_trials(record, variant).into_iter().flat_map(|trial| &trial.started.witnesses).collect()
         });
         let variants = [(one, plan.variants.get(one)?), (other, plan.variants.get(other)?)];
         (!witnesses.iter().any(Vec::is_empty)).then_some(Pair { variants, witnesses })
@@ -137,25 +174,25 @@ impl<'a> Pair<'a> {
         let declared = self.declares(request);
         if status != other_status {
             let by_plan = self.variants[0].1.expect.status != self.variants[1].1.expect.status;
-            let evidence = format!("{request} was answered with status {other_status} against {status}");
-            return (!by_plan).then_some(Difference { void: !declared, evidence });
+            let evidence = evidence!("{request} had status {other_status} vs {status}");
+            return (!by_plan).then_some(Difference { grade: grave(!declared), evidence });
         }
         let (bytes, other_bytes) = (bytes(one)?, bytes(other)?);
         let apart = bytes.abs_diff(other_bytes);
         if apart as f64 > BODY_BYTES_TOLERANCE * bytes.max(other_bytes) as f64 {
-            let evidence =
-                format!("the content of {request} has {other_bytes} bytes against {bytes}, codings undone");
-            return Some(Difference { void: !declared && apart >= CONTENT_BYTES_MIN, evidence });
+            let evidence = evidence!("the content of {request} has {candidate} vs {baseline}, codings undone";
+                candidate = Quantity::bytes(other_bytes as f64), baseline = Quantity::bytes(bytes as f64));
+            return Some(Difference { grade: grave(!declared && apart >= CONTENT_BYTES_MIN), evidence });
         }
         let (hash, other_hash) = (hash(one)?, hash(other)?);
         if declared || hash == other_hash {
             return None;
         }
         let (one, other) = (content_type(one), content_type(other));
-        let types =
-            if one == other { String::new() } else { format!(" (content-type {other} against {one})") };
-        let evidence = format!("the content of {request} is another, though as long ({bytes} bytes){types}");
-        Some(Difference { void: false, evidence })
+        let types = if one == other { String::new() } else { format!(" (content-type {other} vs {one})") };
+        let evidence = evidence!("the content of {request} is another, though as long ({length}){types}";
+            length = Quantity::bytes(bytes as f64));
+        Some(Difference { grade: Grade::Warning, evidence })
     }
 
     /// Whether the plan itself says that answers to this request may differ: it is another request, or something else is expected of it.
@@ -196,6 +233,10 @@ impl<'a> Pair<'a> {
                 || self.requests().all(|(one, other)| coding(&one) == coding(&other));
         covered(0) && covered(1) && codings_declared
     }
+}
+
+fn grave(void: bool) -> Grade {
+    if void { Grade::Void } else { Grade::Warning }
 }
 
 /// What is sent by this name, without what only chooses a coding.

@@ -1,28 +1,29 @@
-//! Workers that were asked for and did nothing: counted by the CPU time of processes, and not believed.
+//! Workers of services: those that did nothing, those that ended, those that are too many, and work that is dealt unevenly among them.
+//!
+//! What each did is counted by the CPU time of processes, and not believed.
 
-use record::{Record, Trial};
+use model::{Check, Finding, Quantity, evidence};
+use record::{Record, Trial, WorkersLost};
 
-use super::percent;
-use crate::no_success;
-use crate::service::{Work, workers};
-use model::{Check, Finding, Grade};
+use super::{Variant, succeeding, variants};
+use crate::service::{Work, median, workers};
 
 /// Of the trials of a variant, the part with one serving process from which on the variant is another than was asked for.
 const ALONE_SHARE_VOID: f64 = 0.5;
+/// Part of the busiest process's CPU time from which on a process counts as a worker where nobody asked for a number: helpers of a
+/// program, such as the first process of a cluster, use less.
+pub const WORKER_SHARE_MIN: f64 = 0.5;
+/// How far the work may be dealt from evenly, which is 0, to all to one, which is 1: (s − 1/n)/(1 − 1/n) of the busiest one's share s among n.
+/// Two workers out of balance by three to one are at 0.5. Connections that are dealt by a hash of their ports come to 0.2 by chance.
+pub const UNEVEN_MAX: f64 = 0.5;
 
-/// A finding for each service of each variant of which fewer workers served than were asked for.
-pub(super) fn workers_idle(record: &Record) -> Vec<Finding> {
-    let variants = record.header.plan.variants.iter().enumerate();
-    // Where nothing succeeds nobody serves.
-    let variants = variants.filter(|(index, _)| no_success::measured(record, *index).is_none());
-    variants.flat_map(|(index, variant)| of_variant(record, index, variant)).collect()
-}
-
-fn of_variant(record: &Record, index: usize, variant: &plan::Variant) -> Vec<Finding> {
-    let trials: Vec<&Trial> = super::trials(record).filter(|trial| trial.variant() == index).collect();
-    let started = trials.first().map(|trial| trial.started.services.as_slice()).unwrap_or_default();
-    let asked = started.iter().filter_map(|service| Some((service.service.as_str(), service.workers?)));
-    asked.filter_map(|(service, _)| of_service(&trials, service, (index, variant))).collect()
+/// Looks at each service of each variant that succeeded, over its trials.
+fn each_service(record: &Record, check: impl Fn(&Variant<'_>, &str) -> Option<Finding>) -> Vec<Finding> {
+    let found = |variant: Variant<'_>| -> Vec<Finding> {
+        let found = variant.services().filter_map(|service| check(&variant, service));
+        found.map(|finding| finding.about([variant.index])).collect()
+    };
+    succeeding(record).flat_map(found).collect()
 }
 
 /// What a trial asked for and how its work was shared.
@@ -31,45 +32,127 @@ struct Seen {
     work: Work,
 }
 
-fn of_service(
-    trials: &[&Trial],
-    service: &str,
-    (index, variant): (usize, &plan::Variant),
-) -> Option<Finding> {
-    let seen =
-        |trial: &&Trial| Some(Seen { wanted: workers(trial, service)?, work: Work::of(trial, service)? });
-    let seen: Vec<Seen> = trials.iter().filter_map(seen).collect();
-    let fewer: Vec<&Seen> = seen.iter().filter(|seen| seen.work.serving() < seen.wanted).collect();
-    let least = fewer.iter().map(|seen| seen.work.serving()).min()?;
-    let worst: Vec<&&Seen> = fewer.iter().filter(|seen| seen.work.serving() == least).collect();
-    let (done, all) = worst
-        .iter()
-        .map(|seen| seen.work.of_busiest(least))
-        .fold((0, 0), |(done, all), (some, of)| (done + some, all + of));
-    let void = least == 1 && worst.len() as f64 >= ALONE_SHARE_VOID * seen.len() as f64;
-    let others = match fewer.len() - worst.len() {
-        0 => String::new(),
-        more => format!(", and fewer than asked for in {more} more"),
-    };
-    Some(Finding {
-        check: Check::WorkersIdle,
-        grade: if void { Grade::Void } else { Grade::Warning },
-        evidence: format!(
-            "{}: {least} of {} workers of {service} did {} of its work in {} of {} trials{others}",
-            variant.name,
-            worst[0].wanted,
-            percent(done as f64 / all.max(1) as f64),
-            worst.len(),
-            seen.len(),
-        ).into(),
-        remedy: if void {
-            "one process did what several were asked to do, so this is not what it is called; see in the record's logs whether the \
-             workers started and share the port, and whether load.connections reaches them all"
+/// Fewer workers served than were asked for.
+pub(super) fn workers_idle(record: &Record) -> Vec<Finding> {
+    each_service(record, |variant, service| {
+        workers(variant.trials.first()?, service)?;
+        let seen =
+            |trial: &&Trial| Some(Seen { wanted: workers(trial, service)?, work: Work::of(trial, service)? });
+        let seen: Vec<Seen> = variant.trials.iter().filter_map(seen).collect();
+        let fewer: Vec<&Seen> = seen.iter().filter(|seen| seen.work.serving() < seen.wanted).collect();
+        let least = fewer.iter().map(|seen| seen.work.serving()).min()?;
+        let worst: Vec<&&Seen> = fewer.iter().filter(|seen| seen.work.serving() == least).collect();
+        let done = worst.iter().map(|seen| seen.work.of_busiest(least));
+        let (done, all) = done.fold((0, 0), |(done, all), (some, of)| (done + some, all + of));
+        let void = least == 1 && worst.len() as f64 >= ALONE_SHARE_VOID * seen.len() as f64;
+        let others = match fewer.len() - worst.len() {
+            0 => String::new(),
+            more => format!(", and fewer than asked for in {more} more"),
+        };
+        let (name, hit, of) = (variant.name(), worst.len(), seen.len());
+        let evidence = evidence!(
+            "{name}: {serving} of {workers} workers of {service} did {share} of its work in {hit} of {of} trials{others}";
+            serving = Quantity::count(least), workers = Quantity::count(worst[0].wanted),
+            share = Quantity::share(done as f64 / all.max(1) as f64));
+        Some(if void {
+            Finding::void(
+                Check::WorkersIdle,
+                evidence,
+                "one process did what several were asked to do, so this is not what it is called; see in the record's logs whether the \
+                 workers started and share the port, and whether load.connections reaches them all",
+            )
         } else {
-            "connections are dealt to workers, not requests: with few of them some workers get none; more load.connections \
-             spread the work"
-        }
-        .into(),
-        variants: vec![index],
+            Finding::warning(
+                Check::WorkersIdle,
+                evidence,
+                "connections are dealt to workers, not requests: with few of them some workers get none; more load.connections spread \
+                 the work",
+            )
+        })
     })
+}
+
+/// What is left of a service that lost workers serves with fewer processes, or with new ones that got none of the connections: neither is
+/// what was to be measured, however good its figures.
+pub(super) fn workers_lost(record: &Record) -> Vec<Finding> {
+    variants(record).filter_map(|variant| lost_by(&variant)).collect()
+}
+
+fn lost_by(variant: &Variant<'_>) -> Option<Finding> {
+    let measured = variant.trials.iter().filter(|trial| trial.measured().next().is_some());
+    let hit: Vec<(&&Trial, &WorkersLost)> =
+        measured.filter_map(|trial| Some((trial, trial.ended.as_ref()?.workers_lost.first()?))).collect();
+    let (trial, WorkersLost { service, lost }) = hit.first()?;
+    let of = workers(trial, service).map_or(String::new(), |workers| format!(" of {workers}"));
+    let (name, block) = (variant.name(), trial.started.block);
+    let evidence = evidence!("{name}: {service} lost {lost}{of} workers in block {block}; so it went in {trials} of its trials";
+        lost = Quantity::count(*lost), trials = Quantity::count(hit.len() as u64));
+    let remedy = "find out in the service's log why its workers end, and run again";
+    Some(Finding::void(Check::WorkersLost, evidence, remedy).about([variant.index]))
+}
+
+/// More processes serve than there are processors for them.
+pub(super) fn too_many_workers(record: &Record) -> Vec<Finding> {
+    each_service(record, |variant, service| {
+        let started = variant.trials.first()?.started.services.iter();
+        let cpus = started.into_iter().find(|started| started.service == service)?.cpus.len();
+        let serving = median(variant.trials.iter().filter_map(|trial| serving(trial, service)))?;
+        if cpus == 0 || serving as usize <= cpus {
+            return None;
+        }
+        let (name, plural) = (variant.name(), if cpus == 1 { "" } else { "s" });
+        Some(Finding::warning(
+            Check::TooManyWorkers,
+            evidence!("{name}: {serving} processes of {service} did the work on {cpus} processor{plural}";
+                serving = Quantity::count(serving), cpus = Quantity::count(cpus as u64)),
+            "they take turns on it, which costs switches and memory and gives no more throughput (what long requests hold up may get through \
+             earlier); what workers do for the service where there is room for them cannot be seen here. Ask for no more than there are \
+             (`workers = \"cores\"`), or give services more (`cpus = \"shared\"`, a larger machine)",
+        ))
+    })
+}
+
+/// Processes of a trial that do the work: workers, and never more than were asked for, or the first of them would count as well.
+fn serving(trial: &Trial, service: &str) -> Option<u32> {
+    let work = Work::of(trial, service)?;
+    Some(match workers(trial, service) {
+        Some(asked) => work.serving().min(asked),
+        None => work.above(WORKER_SHARE_MIN),
+    })
+}
+
+/// One worker has much more to do than the others, though all have something: those are for `workers_idle`.
+pub(super) fn workers_uneven(record: &Record) -> Vec<Finding> {
+    each_service(record, |variant, service| {
+        let asked = workers(variant.trials.first()?, service).filter(|asked| *asked >= 2)?;
+        let works: Vec<Work> = variant.trials.iter().filter_map(|trial| Work::of(trial, service)).collect();
+        if works.is_empty() || works.iter().any(|work| work.serving() < asked) {
+            return None;
+        }
+        let mut by_skew: Vec<(f64, &Work)> = works.iter().map(|work| (skew(work, asked), work)).collect();
+        by_skew.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let (typical, work) = by_skew[by_skew.len() / 2];
+        if typical <= UNEVEN_MAX {
+            return None;
+        }
+        let shares: Vec<String> =
+            work.shares(asked).into_iter().map(|share| Quantity::share(share).to_string()).collect();
+        let (name, trials) = (variant.name(), works.len());
+        Some(Finding::warning(
+            Check::WorkersUneven,
+            evidence!("{name}: of the work of {service} its {workers} workers did {} (CPU time, median of {trials} trials); evenly it would \
+                       be {even} each", shares.join(", ");
+                workers = Quantity::count(asked), even = Quantity::share(1.0 / f64::from(asked))),
+            "connections are dealt to workers when they are opened, and stay there: some workers have many and some few, and requests wait \
+             at one while others idle. More load.connections even it out; so does Node.js's round robin, where the service turned it off \
+             (NODE_CLUSTER_SCHED_POLICY)",
+        ))
+    })
+}
+
+/// From 0, all alike, to 1, one does all.
+fn skew(work: &Work, workers: u32) -> f64 {
+    let even = 1.0 / f64::from(workers);
+    let busiest = work.shares(workers).first().copied().unwrap_or(even);
+    (busiest - even) / (1.0 - even)
 }

@@ -173,7 +173,10 @@ fn a_variant_without_a_value_in_one_block_is_not_judged_by_its_other_blocks() {
         .iter()
         .find(|finding| finding.check.name() == "value_missing")
         .expect("it is said");
-    assert!(said.evidence.contains("in 1 of 8 trials no response came within a window of 0.5 s"), "{said:?}");
+    assert!(
+        said.evidence.contains("in 1 of 8 trials no response came within a window of 500 ms"),
+        "{said:?}"
+    );
     assert!(said.remedy.contains("design.slice"), "{said:?}");
     assert_eq!(conclusion.comparisons[0].outcome, Outcome::Void);
     assert!(conclusion.comparisons[0].estimate.is_none());

@@ -1,14 +1,8 @@
 //! Two records are compared where that means something, and what forbids it is said instead of a figure.
 
-use std::path::Path;
-
 use proofload_analysis::{Grade, across};
-use record::Record;
 
-fn sound() -> Record {
-    record::open(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1")))
-        .expect("the kept record opens")
-}
+use crate::given::sound;
 
 #[test]
 fn a_record_beside_itself_has_not_moved() {

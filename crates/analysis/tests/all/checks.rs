@@ -1,35 +1,17 @@
 //! Each check finds its fault where it is planted in a sound record, and nothing in the sound record itself.
 
-use std::path::Path;
-
 use plan::{LookRule, Metric, Rate};
 use proofload_analysis::{Grade, Outcome, Standing, Unit, conclude};
 use record::{
-    ContractFailure, EndReason, Ended, ErrorCount, OpenLoop, Record, ServiceStarted, Slice, Trial,
-    TrialEnded, WorkersLost,
+    ContractFailure, EndReason, Ended, ErrorCount, OpenLoop, Record, ServiceStarted, Slice, TrialEnded,
+    WorkersLost,
 };
 use stats::Latencies;
 
-fn sound() -> Record {
-    record::open(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1")))
-        .expect("the kept record opens")
-}
-
-fn trials(record: &mut Record, variant: usize) -> impl Iterator<Item = &mut Trial> {
-    record.blocks.iter_mut().flat_map(|block| &mut block.trials).filter(move |t| t.variant() == variant)
-}
-
-fn slices(record: &mut Record, variant: usize) -> impl Iterator<Item = &mut Slice> {
-    trials(record, variant).flat_map(|trial| &mut trial.slices)
-}
+use crate::given::{found, slices_of, sound, trials_of};
 
 fn ends(record: &mut Record) -> impl Iterator<Item = &mut TrialEnded> {
-    trials(record, 0).filter_map(|trial| trial.ended.as_mut())
-}
-
-/// The checks that speak of a record, with their grades.
-fn found(record: &Record) -> Vec<(&'static str, Grade)> {
-    conclude(record).findings.iter().map(|finding| (finding.check.name(), finding.grade)).collect()
+    trials_of(record, 0).filter_map(|trial| trial.ended.as_mut())
 }
 
 #[test]
@@ -45,28 +27,28 @@ fn each_planted_fault_is_found_and_nothing_else() {
     type Plant = fn(&mut Record);
     let faults: [(&str, Grade, Plant); 10] = [
         ("errors", Grade::Void, |record| {
-            slices(record, 1).for_each(|slice| slice.ok -= slice.ok / 500);
+            slices_of(record, 1).for_each(|slice| slice.ok -= slice.ok / 500);
         }),
         ("generator_saturated", Grade::Void, |record| {
-            slices(record, 1).for_each(|slice| {
+            slices_of(record, 1).for_each(|slice| {
                 slice.generator.cpu_ns = slice.generator.wall_ns.clone();
                 slice.services[0].cpu_ns /= 2;
             });
         }),
         ("generator_saturated", Grade::Warning, |record| {
-            slices(record, 1).for_each(|slice| slice.generator.cpu_ns = slice.generator.wall_ns.clone());
+            slices_of(record, 1).for_each(|slice| slice.generator.cpu_ns = slice.generator.wall_ns.clone());
         }),
         ("cores_shared", Grade::Warning, |record| {
-            trials(record, 0).for_each(|trial| trial.started.cpus_shared = true);
+            trials_of(record, 0).for_each(|trial| trial.started.cpus_shared = true);
         }),
         ("different_bodies", Grade::Warning, |record| {
-            slices(record, 1).for_each(|slice| slice.body_bytes /= 2);
+            slices_of(record, 1).for_each(|slice| slice.body_bytes /= 2);
         }),
         ("steal", Grade::Warning, |record| {
-            slices(record, 0).for_each(|slice| slice.machine.steal_share = 0.03);
+            slices_of(record, 0).for_each(|slice| slice.machine.steal_share = 0.03);
         }),
         ("idle_not_idle", Grade::Warning, |record| {
-            slices(record, 0).for_each(|slice| slice.machine.idle_trials_cpu_ns = slice.window_ns / 20);
+            slices_of(record, 0).for_each(|slice| slice.machine.idle_trials_cpu_ns = slice.window_ns / 20);
         }),
         ("left_over", Grade::Void, |record| {
             ends(record).for_each(|end| end.leftovers.push("node server.js (pid 9)".into()));
@@ -92,7 +74,7 @@ fn each_planted_fault_is_found_and_nothing_else() {
 #[test]
 fn what_nearly_is_a_fault_is_none() {
     let mut record = sound();
-    slices(&mut record, 1).for_each(|slice| {
+    slices_of(&mut record, 1).for_each(|slice| {
         slice.generator.cpu_ns = slice.generator.wall_ns.iter().map(|wall| wall * 84 / 100).collect();
         slice.machine.steal_share = 0.019;
         slice.machine.idle_trials_cpu_ns = slice.window_ns / 200;
@@ -174,7 +156,7 @@ fn a_warm_up_that_never_ended_and_a_pointless_run_are_said() {
 #[test]
 fn a_block_without_a_success_leaves_no_estimate() {
     let mut silent = sound();
-    for slice in trials(&mut silent, 1).next().expect("a trial").slices.iter_mut() {
+    for slice in trials_of(&mut silent, 1).next().expect("a trial").slices.iter_mut() {
         (slice.ok, slice.ok_in_window) = (0, 0);
     }
     let comparison = &conclude(&silent).comparisons[0];
@@ -213,7 +195,7 @@ fn open(metric: Metric) -> Record {
 }
 
 fn opens(record: &mut Record, variant: usize) -> impl Iterator<Item = &mut OpenLoop> {
-    slices(record, variant).filter_map(|slice| slice.open.as_deref_mut())
+    slices_of(record, variant).filter_map(|slice| slice.open.as_deref_mut())
 }
 
 #[test]
@@ -270,7 +252,7 @@ fn late(record: &mut Record, lag_ns: u64) {
 
 /// Has each trial of variant 1 ask for four workers, of which the CPU time of processes is what it is.
 fn cluster(record: &mut Record, cpu_by_process_ns: &[u64]) {
-    for trial in trials(record, 1) {
+    for trial in trials_of(record, 1) {
         trial.started.services = vec![ServiceStarted {
             service: "api".into(),
             pid: 1,
@@ -311,10 +293,10 @@ fn workers_that_do_nothing_are_counted_by_what_they_did() {
 #[test]
 fn what_shared_processors_cost_is_bounded_by_what_the_client_used() {
     let mut record = sound();
-    trials(&mut record, 0).for_each(|trial| trial.started.cpus_shared = true);
-    let wall: u64 = slices(&mut record, 1).map(|slice| slice.window_ns + slice.drain_ns).sum();
-    let used: u64 = slices(&mut record, 1).map(|slice| slice.generator.cpu_ns.iter().sum::<u64>()).sum();
-    for trial in trials(&mut record, 0) {
+    trials_of(&mut record, 0).for_each(|trial| trial.started.cpus_shared = true);
+    let wall: u64 = slices_of(&mut record, 1).map(|slice| slice.window_ns + slice.drain_ns).sum();
+    let used: u64 = slices_of(&mut record, 1).map(|slice| slice.generator.cpu_ns.iter().sum::<u64>()).sum();
+    for trial in trials_of(&mut record, 0) {
         trial.started.services = vec![ServiceStarted {
             service: "api".into(),
             pid: 1,
@@ -378,7 +360,7 @@ fn what_became_of_requests_of_which_none_succeeded_is_told_in_one_line() {
     ];
     for (answer, plant) in cases {
         let mut record = sound();
-        slices(&mut record, 1).for_each(|slice| {
+        slices_of(&mut record, 1).for_each(|slice| {
             (slice.ok, slice.ok_in_window) = (0, 0);
             plant(slice);
         });

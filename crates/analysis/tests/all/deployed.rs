@@ -5,6 +5,8 @@ use std::path::Path;
 use proofload_analysis::{Grade, Outcome, conclude};
 use record::{Deployed, PodSeen, Record, Trial};
 
+use crate::given::{said, sound, trials};
+
 fn pod(name: &str, ready: bool, restarts: u32) -> PodSeen {
     PodSeen {
         name: name.into(),
@@ -19,11 +21,13 @@ fn pod(name: &str, ready: bool, restarts: u32) -> PodSeen {
 
 /// The kept sound record, as if each of its variants had been a Service with two pods, and one more that is never ready.
 fn deployed() -> Record {
-    let kept = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1"));
-    let mut record = record::open(kept).expect("the kept record opens");
+    let mut record = sound();
     for (index, variant) in record.header.plan.variants.iter_mut().enumerate() {
         let text = format!("name = \"x\"\n[services.api]\nkubernetes = {{ service = \"shop-{index}\" }}\n");
-        let made = plan::parse(&text, kept).expect("it is an experiment").variants.remove(0);
+        let made = plan::parse(&text, Path::new(env!("CARGO_MANIFEST_DIR")))
+            .expect("it is an experiment")
+            .variants
+            .remove(0);
         (variant.services, variant.entry) = (made.services, made.entry);
     }
     for trial in trials(&mut record) {
@@ -49,10 +53,6 @@ fn deployed() -> Record {
     record
 }
 
-fn trials(record: &mut Record) -> impl Iterator<Item = &mut Trial> {
-    record.blocks.iter_mut().flat_map(|block| &mut block.trials)
-}
-
 /// The second variant's trials from this block on.
 fn second(record: &mut Record, from: u32) -> impl Iterator<Item = &mut Trial> {
     trials(record).filter(move |trial| trial.variant() == 1 && trial.started.block >= from)
@@ -66,14 +66,9 @@ fn end(trial: &mut Trial) -> &mut Vec<PodSeen> {
     trial.ended.as_mut().and_then(|ended| ended.pods.as_mut()).expect("it was looked at")
 }
 
-fn found(record: &Record) -> Vec<(&'static str, Grade, String)> {
-    let findings = conclude(record).findings.into_iter();
-    findings.map(|finding| (finding.check.name(), finding.grade, finding.evidence.to_string())).collect()
-}
-
 /// What is said beside that the services ran already.
 fn only(record: &Record) -> (&'static str, Grade, String) {
-    let mut found = found(record);
+    let mut found = said(record);
     found.retain(|(check, ..)| *check != "already_running");
     assert_eq!(found.len(), 1, "{found:?}");
     found.remove(0)
@@ -83,7 +78,7 @@ fn only(record: &Record) -> (&'static str, Grade, String) {
 fn pods_that_stay_are_told_with_what_that_means_and_nobody_claims_to_know_their_cost() {
     let record = deployed();
     let conclusion = conclude(&record);
-    let [(check, grade, evidence)] = &found(&record)[..] else { panic!("one note: {:?}", found(&record)) };
+    let [(check, grade, evidence)] = &said(&record)[..] else { panic!("one note: {:?}", said(&record)) };
     assert_eq!((*check, *grade), ("already_running", Grade::Note));
     assert!(
         evidence.starts_with("kubernetes://prod/shop-0 (2 pods on n1) and kubernetes://prod/shop-1"),
@@ -150,7 +145,7 @@ fn pods_that_get_no_requests_may_do_what_they_like() {
     for trial in second(&mut record, 4) {
         drop((begin(trial).pop(), end(trial).pop()));
     }
-    assert_eq!(found(&record).len(), 1, "{:?}", found(&record));
+    assert_eq!(said(&record).len(), 1, "{:?}", said(&record));
 }
 
 #[test]
@@ -180,7 +175,7 @@ fn a_client_at_its_limit_is_taken_for_the_limit_where_nobody_knows_of_the_servic
     for slice in trials(&mut record).flat_map(|trial| &mut trial.slices) {
         slice.generator.cpu_ns = slice.generator.wall_ns.clone();
     }
-    let found = found(&record);
+    let found = said(&record);
     let voids: Vec<&String> = found
         .iter()
         .filter(|(check, ..)| *check == "generator_saturated")

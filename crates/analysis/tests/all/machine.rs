@@ -1,25 +1,10 @@
 //! What machine and network did to a run is found where it is planted in a sound record, and nowhere else.
 
-use std::collections::BTreeMap;
-use std::path::Path;
-use std::time::Duration;
-
-use plan::{Launcher, Ready, Service};
+use plan::Service;
 use proofload_analysis::{Grade, conclude};
 use record::{ErrorCount, Record, Slice, SliceKind, TcpUse, Witness};
 
-fn sound() -> Record {
-    record::open(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1")))
-        .expect("the kept record opens")
-}
-
-fn all(record: &mut Record) -> impl Iterator<Item = &mut Slice> {
-    record.blocks.iter_mut().flat_map(|block| &mut block.trials).flat_map(|trial| &mut trial.slices)
-}
-
-fn of(record: &mut Record, variant: usize) -> impl Iterator<Item = &mut Slice> {
-    all(record).filter(move |slice| slice.variant == variant)
-}
+use crate::given::{evidence, found, service, slices, slices_of, sound};
 
 /// TCP's counters of a slice, made where there were none.
 fn tcp(slice: &mut Slice) -> &mut TcpUse {
@@ -27,45 +12,16 @@ fn tcp(slice: &mut Slice) -> &mut TcpUse {
     slice.machine.tcp.get_or_insert(nothing)
 }
 
-/// The checks that speak of a record, with their grades.
-fn found(record: &Record) -> Vec<(&'static str, Grade)> {
-    conclude(record).findings.iter().map(|finding| (finding.check.name(), finding.grade)).collect()
-}
-
-fn evidence(record: &Record) -> String {
-    conclude(record).findings.first().expect("a finding").evidence.to_string()
-}
-
-fn service(name: &str, needs: &[&str]) -> Service {
-    Service {
-        name: name.into(),
-        command: vec!["node".into()],
-        directory: "/".into(),
-        env: BTreeMap::new(),
-        port: None,
-        ready: Ready::Tcp,
-        ready_timeout: Duration::from_secs(1),
-        stop_timeout: Duration::from_secs(1),
-        needs: needs.iter().map(|need| (*need).to_owned()).collect(),
-        launcher: Launcher::Exec,
-        workers: None,
-        pmx: true,
-        kubernetes: None,
-        templates: BTreeMap::new(),
-        host: None,
-        address: None,
-    }
-}
-
 /// Puts a proxy before the service of variant 1.
 fn proxied(record: &mut Record) {
-    record.header.plan.variants[1].services = vec![service("api", &[]), service("proxy", &["api"])];
+    let proxy = Service { needs: vec!["api".into()], ..service("proxy", &["node"], &[]) };
+    record.header.plan.variants[1].services = vec![service("api", &["node"], &[]), proxy];
 }
 
 /// Has the same arithmetic take this long in each block, in µs, and longer now and then.
 fn spin(record: &mut Record, us: impl Fn(u32) -> u64) {
     let mut probe = 0;
-    for slice in all(record) {
+    for slice in slices(record) {
         probe += 1;
         let disturbed = if probe % 3 == 0 { 2 } else { 1 };
         slice.machine.spin_ns = Some(us(slice.block) * 1000 * disturbed + probe);
@@ -78,16 +34,16 @@ type Plant = fn(&mut Record);
 fn each_planted_fault_of_the_machine_is_found_and_nothing_else() {
     let faults: [(&str, Plant); 6] = [
         ("throttled", |record| {
-            all(record).for_each(|slice| slice.machine.throttled_ns = slice.window_ns / 50)
+            slices(record).for_each(|slice| slice.machine.throttled_ns = slice.window_ns / 50)
         }),
         ("other_processes", |record| {
-            all(record).for_each(|slice| slice.machine.strangers_cpu_ns = slice.window_ns / 10)
+            slices(record).for_each(|slice| slice.machine.strangers_cpu_ns = slice.window_ns / 10)
         }),
         ("spin_varies", |record| spin(record, |block| if block <= 4 { 266 } else { 300 })),
-        ("paging", |record| all(record).for_each(|slice| slice.machine.swapped_in_pages = 20)),
-        ("paging", |record| all(record).for_each(|slice| slice.services[0].major_faults = 20)),
+        ("paging", |record| slices(record).for_each(|slice| slice.machine.swapped_in_pages = 20)),
+        ("paging", |record| slices(record).for_each(|slice| slice.services[0].major_faults = 20)),
         ("disk_reads", |record| {
-            of(record, 1)
+            slices_of(record, 1)
                 .filter(|slice| slice.block == 1)
                 .for_each(|slice| slice.services[0].read_bytes = 50_000_000);
         }),
@@ -105,24 +61,24 @@ fn each_planted_fault_of_the_network_is_found_and_nothing_else() {
     let faults: [(&str, Grade, Plant); 6] = [
         ("upstream_connections", Grade::Warning, |record| {
             proxied(record);
-            of(record, 1)
+            slices_of(record, 1)
                 .for_each(|slice| tcp(slice).opened = slice.answered * 6 / 10 + slice.connections_opened);
         }),
         ("ports_exhausted", Grade::Void, |record| {
             let error = ErrorCount { phase: "connect".into(), cause: "address-exhausted".into(), count: 1 };
-            of(record, 1).take(3).for_each(|slice| slice.errors.push(error.clone()));
+            slices_of(record, 1).take(3).for_each(|slice| slice.errors.push(error.clone()));
         }),
         ("ports_exhausted", Grade::Warning, |record| {
-            of(record, 1).for_each(|slice| tcp(slice).time_wait = 15_000);
+            slices_of(record, 1).for_each(|slice| tcp(slice).time_wait = 15_000);
         }),
         ("backlog_full", Grade::Void, |record| {
-            of(record, 1).for_each(|slice| tcp(slice).listen_drops = slice.due() / 500);
+            slices_of(record, 1).for_each(|slice| tcp(slice).listen_drops = slice.due() / 500);
         }),
         ("backlog_full", Grade::Warning, |record| {
-            of(record, 1).for_each(|slice| tcp(slice).listen_overflows = u64::from(slice.block == 9));
+            slices_of(record, 1).for_each(|slice| tcp(slice).listen_overflows = u64::from(slice.block == 9));
         }),
         ("connection_churn", Grade::Warning, |record| {
-            of(record, 1).for_each(|slice| slice.connections_opened = slice.answered / 20 + 32);
+            slices_of(record, 1).for_each(|slice| slice.connections_opened = slice.answered / 20 + 32);
         }),
     ];
     for (check, grade, plant) in faults {
@@ -140,7 +96,7 @@ fn what_nearly_is_a_fault_is_none() {
     let mut record = sound();
     proxied(&mut record);
     spin(&mut record, |block| if block <= 4 { 266 } else { 286 });
-    for slice in all(&mut record) {
+    for slice in slices(&mut record) {
         slice.machine.throttled_ns = slice.window_ns / 150;
         slice.machine.strangers_cpu_ns = slice.window_ns / 25;
         slice.machine.swapped_in_pages = slice.window_ns / 200_000_000;
@@ -164,7 +120,7 @@ fn what_nearly_is_a_fault_is_none() {
 
 /// Makes the measured slices of both variants look as if made in turns: what the machine did is told by both.
 fn in_turns(record: &mut Record) {
-    for slice in all(record).filter(|slice| slice.kind == SliceKind::Measured) {
+    for slice in slices(record).filter(|slice| slice.kind == SliceKind::Measured) {
         slice.turns = 10;
         slice.machine.spin_ns = Some(u64::from(slice.block) + 266_000);
     }
@@ -174,7 +130,7 @@ fn in_turns(record: &mut Record) {
 fn what_slices_in_turns_tell_together_counts_once_and_blames_nobody_for_another() {
     // Of two slices in turns each tells what happened in the time of both: 8 % of one is 4 % of both.
     let mut record = sound();
-    all(&mut record).for_each(|slice| slice.machine.strangers_cpu_ns = 500_000_000 * 8 / 100);
+    slices(&mut record).for_each(|slice| slice.machine.strangers_cpu_ns = 500_000_000 * 8 / 100);
     assert_eq!(found(&record), [("other_processes", Grade::Warning)]);
     in_turns(&mut record);
     assert_eq!(found(&record), []);
@@ -183,12 +139,12 @@ fn what_slices_in_turns_tell_together_counts_once_and_blames_nobody_for_another(
     let mut record = sound();
     proxied(&mut record);
     in_turns(&mut record);
-    all(&mut record).for_each(|slice| tcp(slice).opened = 5000);
-    of(&mut record, 1)
+    slices(&mut record).for_each(|slice| tcp(slice).opened = 5000);
+    slices_of(&mut record, 1)
         .filter(|slice| slice.kind == SliceKind::WarmUp)
         .for_each(|slice| tcp(slice).opened = 0);
     assert_eq!(found(&record), []);
-    of(&mut record, 1).filter(|slice| slice.kind == SliceKind::WarmUp).for_each(|slice| {
+    slices_of(&mut record, 1).filter(|slice| slice.kind == SliceKind::WarmUp).for_each(|slice| {
         tcp(slice).opened = slice.answered;
     });
     assert_eq!(found(&record), [("upstream_connections", Grade::Warning)]);
@@ -196,7 +152,7 @@ fn what_slices_in_turns_tell_together_counts_once_and_blames_nobody_for_another(
     // A line that was full then held up either.
     let mut record = sound();
     in_turns(&mut record);
-    all(&mut record).for_each(|slice| tcp(slice).listen_drops = 50);
+    slices(&mut record).for_each(|slice| tcp(slice).listen_drops = 50);
     assert_eq!(found(&record), [("backlog_full", Grade::Void)]);
     assert_eq!(conclude(&record).findings[0].variants, [0, 1]);
 }
@@ -208,15 +164,15 @@ fn a_proxy_on_a_link_is_told_by_what_is_counted_there_alone() {
     in_turns(&mut record);
     let link = plan::Network { rate_bit_per_s: None, delay: None };
     record.header.plan.variants[1].load.network = Some(link);
-    all(&mut record).for_each(|slice| tcp(slice).opened = slice.answered * 6 / 10);
+    slices(&mut record).for_each(|slice| tcp(slice).opened = slice.answered * 6 / 10);
     assert_eq!(found(&record), [("upstream_connections", Grade::Warning)]);
-    assert!(evidence(&record).contains("0.60 for each"), "{}", evidence(&record));
+    assert!(evidence(&record).contains("0.600 for each"), "{}", evidence(&record));
 }
 
 #[test]
 fn ports_that_wait_void_what_failed_meanwhile() {
     let mut record = sound();
-    of(&mut record, 1).for_each(|slice| {
+    slices_of(&mut record, 1).for_each(|slice| {
         tcp(slice).time_wait = 15_000;
         slice.ok -= slice.ok / 500;
     });
@@ -226,7 +182,7 @@ fn ports_that_wait_void_what_failed_meanwhile() {
 #[test]
 fn connections_that_are_asked_to_be_closed_are_no_churn_and_a_service_that_closes_them_is_told() {
     let mut record = sound();
-    of(&mut record, 1).for_each(|slice| slice.connections_opened = slice.answered);
+    slices_of(&mut record, 1).for_each(|slice| slice.connections_opened = slice.answered);
     let witness = Witness {
         request: "GET /".into(),
         accept_encoding: None,
@@ -240,7 +196,7 @@ fn connections_that_are_asked_to_be_closed_are_no_churn_and_a_service_that_close
     for trial in record.blocks.iter_mut().flat_map(|block| &mut block.trials) {
         trial.started.witnesses = vec![witness.clone()];
     }
-    assert!(evidence(&record).ends_with("; it answers `connection: close`"), "{}", evidence(&record));
+    assert!(evidence(&record).ends_with("; it responds with `connection: close`"), "{}", evidence(&record));
     record.header.plan.variants[1].load.headers = vec![("Connection".into(), "keep-alive, close".into())];
     assert_eq!(found(&record), []);
 }

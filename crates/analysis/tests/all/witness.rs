@@ -1,22 +1,15 @@
 //! What variants really are: each fault planted into the sound record is found by its check, and what only looks like one is not.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
-use plan::{Launcher, Ready, Service, Variant};
+use plan::Variant;
 use proofload_analysis::{Finding, Grade, Outcome, conclude};
-use record::{ContractFailure, ProcessSeen, Record, ServiceStarted, Slice, Trial, TrialStarted, Witness};
+use record::{ContractFailure, ProcessSeen, Record, ServiceStarted, TrialStarted, Witness};
 
-fn trials(record: &mut Record, variant: usize) -> impl Iterator<Item = &mut Trial> {
-    record.blocks.iter_mut().flat_map(|block| &mut block.trials).filter(move |t| t.variant() == variant)
-}
-
-fn slices(record: &mut Record, variant: usize) -> impl Iterator<Item = &mut Slice> {
-    trials(record, variant).flat_map(|trial| &mut trial.slices)
-}
+use crate::given::{found, map, service, slices_of, trials_of};
 
 fn starts(record: &mut Record, variant: usize) -> impl Iterator<Item = &mut TrialStarted> {
-    trials(record, variant).map(|trial| &mut trial.started)
+    trials_of(record, variant).map(|trial| &mut trial.started)
 }
 
 fn witnesses(record: &mut Record, variant: usize) -> impl Iterator<Item = &mut Witness> {
@@ -27,39 +20,10 @@ fn processes(record: &mut Record, variant: usize) -> impl Iterator<Item = &mut P
     starts(record, variant).flat_map(|started| &mut started.services[0].processes)
 }
 
-fn found(record: &Record) -> Vec<(&'static str, Grade)> {
-    conclude(record).findings.iter().map(|finding| (finding.check.name(), finding.grade)).collect()
-}
-
 fn only(record: &Record) -> Finding {
     let mut findings = conclude(record).findings;
     assert_eq!(findings.len(), 1, "{findings:?}");
     findings.remove(0)
-}
-
-fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
-    pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
-}
-
-fn service(env: &[(&str, &str)]) -> Service {
-    Service {
-        name: "api".into(),
-        command: ["node", "server.js"].map(str::to_owned).into(),
-        directory: "/srv".into(),
-        env: map(env),
-        port: None,
-        ready: Ready::Tcp,
-        ready_timeout: std::time::Duration::from_secs(30),
-        stop_timeout: std::time::Duration::from_secs(5),
-        needs: vec![],
-        launcher: Launcher::Exec,
-        workers: None,
-        pmx: true,
-        kubernetes: None,
-        templates: BTreeMap::new(),
-        host: None,
-        address: None,
-    }
 }
 
 fn process(pid: u32, environment: &[(&str, &str)]) -> ProcessSeen {
@@ -75,12 +39,10 @@ fn process(pid: u32, environment: &[(&str, &str)]) -> ProcessSeen {
 
 /// The sound record with all that can be seen of a variant: level 0 runs with MODE=a, level 1 with MODE=b, and they are as they were asked.
 fn sound() -> Record {
-    let mut record =
-        record::open(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1")))
-            .expect("the kept record opens");
+    let mut record = crate::given::sound();
     for (variant, mode) in ["a", "b"].into_iter().enumerate() {
         let set = [("MODE", mode), ("PORT", "{port}"), ("TEXT", "{{x")];
-        record.header.plan.variants[variant].services = vec![service(&set)];
+        record.header.plan.variants[variant].services = vec![service("api", &["node", "server.js"], &set)];
         for (number, started) in starts(&mut record, variant).enumerate() {
             let port = 4000 + number as u16;
             let env = [("MODE", mode), ("PORT", &port.to_string()), ("TEXT", "{x")];
@@ -108,7 +70,7 @@ fn sound() -> Record {
                 repeats: true,
             }];
         }
-        for trial in trials(&mut record, variant) {
+        for trial in trials_of(&mut record, variant) {
             let seen = trial.started.services[0].processes.clone();
             if let Some(ended) = &mut trial.ended {
                 ended.processes_by_service = [("api".to_owned(), seen)].into();
@@ -127,7 +89,7 @@ fn alike(record: &mut Record) {
     let service = variant(record, 0).services.clone();
     variant(record, 1).services = service;
     processes(record, 1).for_each(|process| drop(process.environment.insert("MODE".into(), "a".into())));
-    for trial in trials(record, 1) {
+    for trial in trials_of(record, 1) {
         trial.ended.as_mut().expect("it ended").processes_by_service.clear();
     }
 }
@@ -144,7 +106,7 @@ fn a_sound_record_that_tells_all_has_no_finding() {
 fn uncompressed(record: &mut Record) {
     let variant = variant(record, 1);
     variant.expect.headers = [("content-encoding".to_owned(), vec!["gzip".to_owned()])].into();
-    slices(record, 1).for_each(|slice| {
+    slices_of(record, 1).for_each(|slice| {
         let example = "absent".into();
         let what = "header content-encoding".into();
         slice.contract_failures = vec![ContractFailure { what, count: slice.answered, example }];
@@ -178,7 +140,7 @@ fn compression_that_was_declared_and_not_negotiated_voids_and_is_said_once() {
     // Before any load the first answer is enough.
     record.blocks.truncate(1);
     record.blocks[0].seconds = None;
-    trials(&mut record, 1).for_each(|trial| trial.slices.clear());
+    trials_of(&mut record, 1).for_each(|trial| trial.slices.clear());
     assert!(found(&record).contains(&("treatment_not_applied", Grade::Void)));
     let coded = ("content-encoding".to_owned(), "GZIP".to_owned());
     witnesses(&mut record, 1).for_each(|witness| witness.headers.push(coded.clone()));
@@ -189,7 +151,7 @@ fn compression_that_was_declared_and_not_negotiated_voids_and_is_said_once() {
 fn a_header_that_is_lost_now_and_then_is_an_error_and_no_lost_treatment() {
     let mut record = sound();
     uncompressed(&mut record);
-    slices(&mut record, 1).for_each(|slice| {
+    slices_of(&mut record, 1).for_each(|slice| {
         slice.contract_failures[0].count = slice.answered * 9 / 10;
         slice.ok = slice.answered / 10;
         slice.ok_in_window = slice.ok;
@@ -253,7 +215,7 @@ fn of_a_cluster_primary_and_workers_are_judged_and_helpers_of_a_single_server_ar
 #[test]
 fn another_server_on_the_port_voids() {
     let mut record = sound();
-    let ended = trials(&mut record, 0).filter_map(|trial| trial.ended.as_mut());
+    let ended = trials_of(&mut record, 0).filter_map(|trial| trial.ended.as_mut());
     ended.take(1).for_each(|ended| ended.strangers_listening.push("node old.js (pid 9)".into()));
     let finding = only(&record);
     assert_eq!((finding.check.name(), finding.grade), ("stale_server", Grade::Void));
@@ -269,8 +231,8 @@ fn variants_alike_in_all_that_was_seen_are_told_unless_the_plan_starts_them_alik
         variant(&mut record, 1).services[0].command = ["./start.sh", "fast"].map(str::to_owned).into();
         // As alike as two copies come out.
         let cost: Vec<(u64, u64)> =
-            slices(&mut record, 0).map(|slice| (slice.services[0].cpu_ns, slice.ok)).collect();
-        for (slice, (cpu_ns, ok)) in slices(&mut record, 1).zip(cost) {
+            slices_of(&mut record, 0).map(|slice| (slice.services[0].cpu_ns, slice.ok)).collect();
+        for (slice, (cpu_ns, ok)) in slices_of(&mut record, 1).zip(cost) {
             slice.services[0].cpu_ns = (cpu_ns as f64 * 1.03 * slice.ok as f64 / ok as f64) as u64;
         }
         plant(&mut record);
@@ -278,7 +240,7 @@ fn variants_alike_in_all_that_was_seen_are_told_unless_the_plan_starts_them_alik
     };
     assert_eq!(planted(|_| {}), [("nothing_observable", Grade::Warning)]);
     let silent: [Plant; 6] = [
-        |record| slices(record, 1).for_each(|slice| slice.services[0].cpu_ns *= 2),
+        |record| slices_of(record, 1).for_each(|slice| slice.services[0].cpu_ns *= 2),
         |record| processes(record, 1).for_each(|process| process.command.push_str(" fast")),
         |record| {
             starts(record, 1)
@@ -345,7 +307,7 @@ fn different_answers_to_one_request_are_graded_by_what_the_plan_says_of_them() {
 fn fewer_bytes_on_the_wire_are_no_other_work_where_a_declared_coding_explains_them() {
     let coded = |declare: bool| {
         let mut record = sound();
-        slices(&mut record, 1).for_each(|slice| slice.body_bytes /= 2);
+        slices_of(&mut record, 1).for_each(|slice| slice.body_bytes /= 2);
         witnesses(&mut record, 1).for_each(|witness| {
             witness.body_bytes = 500;
             witness.headers.push(("content-encoding".into(), "gzip".into()));
@@ -360,7 +322,7 @@ fn fewer_bytes_on_the_wire_are_no_other_work_where_a_declared_coding_explains_th
     assert_eq!(found(&coded(false)), [("different_bodies", Grade::Warning)], "nobody asked for it");
     // What was seen before the load is not what the load got.
     let mut record = coded(true);
-    slices(&mut record, 1).for_each(|slice| slice.body_bytes /= 2);
+    slices_of(&mut record, 1).for_each(|slice| slice.body_bytes /= 2);
     assert_eq!(found(&record), [("different_bodies", Grade::Warning)]);
 }
 

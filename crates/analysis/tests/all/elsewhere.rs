@@ -1,16 +1,15 @@
 //! Services on other machines: each machine is judged by its own processors, and records of other machines are told apart.
 
-use std::path::Path;
-
-use proofload_analysis::{Grade, conclude, differences};
+use proofload_analysis::{Grade, differences};
 use record::{Environment, MachineUse, Record, Slice};
+
+use crate::given::{said, slices, sound};
 
 const HOST: &str = "ssh://bench-1";
 
 /// A sound record whose service ran on a machine of eight processors.
 fn elsewhere() -> Record {
-    let kept = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1"));
-    let mut record = record::open(kept).expect("the kept record opens");
+    let mut record = sound();
     let there = Environment { cpus: 8, ..Environment::default() };
     record.header.environment.hosts.insert(HOST.into(), there);
     let trials = record.blocks.iter_mut().flat_map(|block| &mut block.trials);
@@ -21,10 +20,6 @@ fn elsewhere() -> Record {
     record
 }
 
-fn slices(record: &mut Record) -> impl Iterator<Item = &mut Slice> {
-    record.blocks.iter_mut().flat_map(|block| &mut block.trials).flat_map(|trial| &mut trial.slices)
-}
-
 fn there_mut(slice: &mut Slice) -> &mut MachineUse {
     slice.machine.hosts.entry(HOST.into()).or_default()
 }
@@ -33,12 +28,10 @@ fn there_mut(slice: &mut Slice) -> &mut MachineUse {
 fn found(change: impl Fn(&mut Slice)) -> Vec<(&'static str, Grade, String)> {
     let mut record = elsewhere();
     slices(&mut record).for_each(change);
-    let of = |finding: proofload_analysis::Finding| {
-        (finding.check.name(), finding.grade, finding.evidence.to_string())
-    };
-    let found = conclude(&record).findings.into_iter().map(of);
     // On eight processors a service for one is at no limit, whatever else happens there.
-    found.filter(|(check, ..)| *check != "service_not_saturated").collect()
+    let mut found = said(&record);
+    found.retain(|(check, ..)| *check != "service_not_saturated");
+    found
 }
 
 #[test]

@@ -1,9 +1,7 @@
 //! Checks of figures over time and order: each finds what is planted and from which size on, and next to nothing in runs of which
 //! nothing is the matter but noise. `examples/series_rates.rs` has the same with more runs, as tables.
 
-mod made;
-
-use made::{Maker, Run, leak, slices, sound};
+use crate::made::{Maker, Run, leak, slices, sound};
 use proofload_analysis::{Grade, conclude};
 use record::Record;
 use stats::Latencies;
@@ -152,7 +150,7 @@ fn waiting(cores: f64, ms: [f64; 2]) -> Record {
         for slice in slices(&mut record, variant) {
             let mut latency = Latencies::new();
             (0..100).for_each(|index| latency.record(((ms + 0.002 * f64::from(index)) * 1e6) as u64));
-            made::give(slice, (32.0 / ms * 500.0) as u64);
+            crate::made::give(slice, (32.0 / ms * 500.0) as u64);
             (slice.latency, slice.first_byte) = (latency.clone(), latency);
             let cpu_ns = ((slice.window_ns + slice.drain_ns) as f64 * cores) as u64;
             (slice.services[0].cpu_ns, slice.services[0].cpu_by_process_ns) = (cpu_ns, vec![cpu_ns]);
@@ -166,7 +164,7 @@ fn throughput_of_waiting_is_told_from_throughput_of_work() {
     let unsaturated = "service_not_saturated";
     assert_eq!(found(&waiting(0.3, [20.0, 12.0])), [unsaturated, unsaturated]);
     let told = evidence(&waiting(0.3, [20.0, 12.0]), unsaturated);
-    assert!(told.contains("0.30 of 1 core busy") && told.contains("each took 20.0 ms"), "{told}");
+    assert!(told.contains("0.300 of 1 core busy") && told.contains("each took 20.0 ms"), "{told}");
     assert_eq!(found(&waiting(0.75, [20.0, 12.0])), [""; 0], "what the host takes looks alike");
     // Two processes on one processor are at its limit, though none is at its own.
     let mut shared = waiting(0.45, [20.0, 12.0]);

@@ -1,9 +1,7 @@
 //! That a gate keeps its promises: intervals against limits, nothing judged that must not be, and as few false alarms as it says.
 
-mod made;
-
-use made::gates::Course;
-use made::{give, slices, sound};
+use crate::made::gates::Course;
+use crate::made::{give, slices, sound};
 use plan::{Figure, GateEntry};
 use proofload_analysis::{Gate, Ruling, Unfit, conclude, gated, limits_settled};
 use record::{EndReason, Ended, Record, SliceKind};

@@ -1,14 +1,9 @@
 //! Blocks that the lab dropped count for nothing in any figure or check, and are told.
 
-use std::path::Path;
-
 use proofload_analysis::{Calibration, Grade, Outcome, conclude};
 use record::{Event, Record};
 
-fn sound() -> Record {
-    record::open(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1")))
-        .expect("the kept record opens")
-}
+use crate::given::sound;
 
 /// The sound record with these blocks dropped, in which all went wrong that can.
 fn dropped(blocks: &[u32]) -> Record {

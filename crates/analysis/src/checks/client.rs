@@ -1,0 +1,328 @@
+//! The load's own side: a generator at its limit or late, a rate that was not kept, processors shared with services; and of several
+//! generators those that were lost or did not begin together.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{Check, Finding, Grade, Metric, Quantity, evidence};
+use record::{EndReason, GeneratorLost, GeneratorPart, OpenLoop, Record, Slice, Trial};
+use stats::Latencies;
+
+use super::{BLOCKS_MIN, Variant, first_few, succeeding, trials, variants};
+use crate::spread::mean;
+use crate::variant::merged;
+
+/// Share of a core above which a generator thread may have been the limit.
+pub const GENERATOR_SHARE_MAX: f64 = 0.85;
+/// Share of one core below which services were not what limited the throughput.
+pub const SERVICE_BUSY_MIN: f64 = 0.85;
+/// Share of the requests due that has to be sent in the window for the load to be what was asked for.
+pub const SENT_SHARE_MIN: f64 = 0.99;
+/// Share of the requests due that may find no connection free.
+pub const QUEUED_SHARE_MAX: f64 = 0.01;
+/// How late the client may be for one request in a hundred without it mattering, in nanoseconds.
+pub const LAG_MAX_NS: u64 = 200_000;
+/// Which part of the response time the client's own lateness may be, both at p99.
+pub const LAG_SHARE_MAX: f64 = 0.1;
+/// Above this part it is rather the client that was measured.
+pub const LAG_SHARE_VOID: f64 = 0.5;
+/// A generator may begin so much later than the first of them, in nanoseconds, however short the window: less is within what threads wait
+/// for a processor on a machine that is not quite idle.
+pub const LATE_MIN_NS: u64 = 5_000_000;
+/// So much later as a share of the window: what is missing of the load then is at most as large a share.
+pub const LATE_SHARE: f64 = 0.01;
+/// Losses that are told; of more there are only so many.
+const TOLD_MAX: usize = 3;
+
+/// The busiest thread of all, or of one of several generators, was at the limit of its core.
+pub(super) fn generator_saturated(record: &Record) -> Vec<Finding> {
+    succeeding(record).filter_map(|variant| saturated(record, &variant)).collect()
+}
+
+fn saturated(record: &Record, variant: &Variant<'_>) -> Option<Finding> {
+    let (generator, share) = busiest(&variant.slices);
+    if share <= GENERATOR_SHARE_MAX {
+        return None;
+    }
+    let busy = variant.sum(Slice::services_cpu_ns) as f64 / variant.wall_ns();
+    // In open loop services are not meant to be at their limit, and `client_late` sees what a busy client spoils. What a request costs is
+    // not the client's either.
+    let judged = record.header.plan.design.metrics().any(|metric| metric == Metric::Throughput);
+    // How busy a service was that runs already nobody knows: a client at its limit is then taken for the limit.
+    let unknown = variant.plan.deployed().is_some();
+    let idle = judged && (unknown || busy < SERVICE_BUSY_MIN) && !record.is_open_loop();
+    let services = match unknown {
+        true => "nobody knows how busy the services were, which run already".to_owned(),
+        false => format!("the services kept {busy:.2} cores busy"),
+    };
+    let thread = generator.map_or("a generator thread".to_owned(), |name| format!("a thread of {name}"));
+    let remedy = if record.is_open_loop() {
+        "a client at its limit sees responses late, and response times look longer; give it more threads (load.threads) and cores"
+    } else if idle {
+        "the client was the limit, so this is its throughput and not the service's; give it more threads (load.threads) and cores"
+    } else {
+        "the service was at its limit too, or it is not throughput that is judged; yet a generator with a core to spare would be a better \
+         witness"
+    };
+    let name = variant.name();
+    let evidence = evidence!("{name}: {thread} was busy {busy_share} of the time while {services}";
+        busy_share = Quantity::share(share));
+    let grade = if idle { Grade::Void } else { Grade::Warning };
+    Some(Finding::new(Check::GeneratorSaturated, grade, evidence, remedy).about([variant.index]))
+}
+
+/// The share of its core that the busiest thread used, in the mean over slices: of several generators that of the busiest, with its name.
+fn busiest<'a>(slices: &[&'a Slice]) -> (Option<&'a str>, f64) {
+    let mut of_each: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for part in slices.iter().flat_map(|slice| &slice.generators) {
+        of_each.entry(&part.name).or_default().extend(part.busiest_share);
+    }
+    let means = of_each.into_iter().filter_map(|(name, shares)| Some((Some(name), mean(&shares)?)));
+    means.max_by(|(_, one), (_, other)| one.total_cmp(other)).unwrap_or_else(|| {
+        let shares: Vec<f64> = slices.iter().filter_map(|slice| slice.generator.busiest_share()).collect();
+        (None, mean(&shares).unwrap_or(0.0))
+    })
+}
+
+fn opens<'a>(variant: &Variant<'a>) -> Vec<&'a OpenLoop> {
+    variant.slices.iter().filter_map(|slice| slice.open.as_deref()).collect()
+}
+
+/// What is wrong with a latency only qualifies CPU per request.
+fn graver_for_latency(record: &Record) -> Grade {
+    if record.header.plan.design.most_wanting().0.quantile().is_some() { Grade::Void } else { Grade::Warning }
+}
+
+/// Requests were due and not sent, or waited for a connection: what was measured is the queue.
+pub(super) fn rate_not_kept(record: &Record) -> Vec<Finding> {
+    succeeding(record).filter_map(|variant| not_kept(record, &variant)).collect()
+}
+
+fn not_kept(record: &Record, variant: &Variant<'_>) -> Option<Finding> {
+    let opens = opens(variant);
+    let sum = |of: fn(&OpenLoop) -> u64| opens.iter().map(|open| of(open)).sum::<u64>();
+    let due = sum(|open| open.intended);
+    if due == 0 {
+        return None;
+    }
+    let share = |part: u64| part as f64 / due as f64;
+    let (sent, queued) = (share(sum(|open| open.sent_in_window)), share(sum(|open| open.queued)));
+    if sent >= SENT_SHARE_MIN && queued <= QUEUED_SHARE_MAX {
+        return None;
+    }
+    let capacity = record.rate.as_ref().and_then(|rate| rate.capacities_per_s.get(variant.index));
+    let capacity = capacity.filter(|per_s| **per_s > 0.0);
+    let capacity =
+        capacity.map(|per_s| format!("; its capacity was {}", Quantity::per_s(*per_s))).unwrap_or_default();
+    let name = variant.name();
+    let evidence = evidence!("{name}: of {due} due {sent} were sent in time, and {queued} found no connection free{capacity}";
+        due = Quantity::per_s(due as f64 / (variant.sum(|slice| slice.window_ns) as f64 / 1e9)),
+        sent = Quantity::share(sent), queued = Quantity::share(queued));
+    let remedy = if queued > QUEUED_SHARE_MAX {
+        "it was overloaded or had too few connections, so this is the length of a queue and not its latency; set load.connections higher, \
+         or design.rate lower"
+    } else {
+        "connections were free and the client did not send; give it a core of its own, or more threads (load.threads)"
+    };
+    Some(
+        Finding::new(Check::RateNotKept, graver_for_latency(record), evidence, remedy).about([variant.index]),
+    )
+}
+
+/// The client had a connection free and sent late, which is part of the response time.
+pub(super) fn client_late(record: &Record) -> Vec<Finding> {
+    succeeding(record).filter_map(|variant| late(record, &variant)).collect()
+}
+
+fn late(record: &Record, variant: &Variant<'_>) -> Option<Finding> {
+    let opens = opens(variant);
+    let p99_ns = |latencies: Latencies| latencies.quantile(0.99).map(stats::Quantile::ns);
+    let lag_ns = p99_ns(merged(opens.iter().map(|open| &open.schedule_lag)))?;
+    let response_ns = p99_ns(merged(opens.iter().map(|open| &open.response)))?;
+    let share = lag_ns as f64 / response_ns.max(1) as f64;
+    if lag_ns <= LAG_MAX_NS || share <= LAG_SHARE_MAX {
+        return None;
+    }
+    let parts = variant.slices.iter().flat_map(|slice| &slice.generators);
+    let latest = parts.filter_map(|part| Some((part.lag_p99_ns?, &part.name))).max();
+    let latest = latest.map_or(String::new(), |(ns, generator)| {
+        format!("; {generator} up to {} in a slice", Quantity::ns(ns))
+    });
+    let name = variant.name();
+    let evidence = evidence!(
+        "{name}: with a connection free the client sent up to {lag} late (p99), {part} of the response time of {response} (p99){latest}";
+        lag = Quantity::ns(lag_ns), part = Quantity::share(share), response = Quantity::ns(response_ns));
+    let (grade, remedy) = if share > LAG_SHARE_VOID {
+        (
+            graver_for_latency(record),
+            "what was measured is rather the client than the service; give it a core of its own, or end what else runs on this machine",
+        )
+    } else {
+        (
+            Grade::Warning,
+            "the client's lateness is part of every figure, for all variants alike, and makes differences look smaller; give it a core of \
+             its own",
+        )
+    };
+    Some(Finding::new(Check::ClientLate, grade, evidence, remedy).about([variant.index]))
+}
+
+/// Generator and services on the same processors: one finding for all variants, with what the client took at the most.
+pub(super) fn cores_shared(record: &Record) -> Vec<Finding> {
+    let Some(trial) = trials(record).find(|trial| trial.started.cpus_shared) else { return vec![] };
+    let here = trial.started.services.iter().filter(|service| service.host.is_none());
+    let services: BTreeSet<usize> = here.flat_map(|service| &service.cpus).copied().collect();
+    let generator = &trial.started.generator_cpus;
+    // The processors that are fought for: the service has them all, the client never more than its own.
+    let processors = services.len().max(generator.len()).max(1) as f64;
+    let taken = variants(record).map(|variant| {
+        let used_ns = variant.sum(Slice::client_cpu_here_ns) as f64;
+        (used_ns / (variant.wall_ns() * processors), variant.name())
+    });
+    let most = taken.max_by(|(one, _), (other, _)| one.total_cmp(other)).filter(|(share, _)| *share > 0.0);
+    let most = most.map_or(String::new(), |(share, name)| {
+        format!(": the client took up to {} of their time ({name})", Quantity::share(share))
+    });
+    let list =
+        |cpus: &mut dyn Iterator<Item = &usize>| cpus.map(usize::to_string).collect::<Vec<_>>().join(", ");
+    let place = if services.is_empty() {
+        String::new()
+    } else {
+        let (services, generator) = (list(&mut services.iter()), list(&mut generator.iter()));
+        format!(" (services on {services}, generator on {generator})")
+    };
+    let remedy = match record.header.plan.design.cpus {
+        plan::Cpus::Shared => {
+            "that much less was left for the service at the most, and a variant that is easier on the client gains by it; differences of \
+             that size need `cpus = \"separate\"`, or a client with a processor of its own"
+        }
+        plan::Cpus::Separate => {
+            "that much less was left for the service at the most; use a machine with two cores or more"
+        }
+    };
+    let evidence = format!("generator and services shared processors{place}{most}");
+    vec![Finding::warning(Check::CoresShared, evidence, remedy)]
+}
+
+/// Generators were lost. What was measured with them just then was not kept, so that figures stand as far as there are enough of them.
+pub(super) fn generator_lost(record: &Record) -> Vec<Finding> {
+    let lost = &record.generators_lost;
+    if lost.is_empty() {
+        return vec![];
+    }
+    let failed =
+        matches!(record.ended.as_ref().map(|ended| &ended.reason), Some(EndReason::GeneratorFailed(_)));
+    let few = record.complete_blocks().count() < BLOCKS_MIN && !record.header.plan.comparisons.is_empty();
+    let told = |lost: &GeneratorLost| match lost.block {
+        0 => format!("before the first block {}", lost.why),
+        block => format!("in block {block} {}", lost.why),
+    };
+    let told = first_few(&lost.iter().map(told).collect::<Vec<_>>(), TOLD_MAX);
+    let evidence = match lost.len() {
+        1 => evidence!("a load generator was lost once: {told}"),
+        _ => {
+            evidence!("a load generator was lost {times} times: {told}"; times = Quantity::count(lost.len() as u64))
+        }
+    };
+    let remedy = if failed {
+        "the run ended with it; see on its machine whether memory ran out (dmesg), somebody ended it, or the network broke, and run again"
+    } else {
+        "the blocks in which that happened count for nothing, and others took their places, so that the result stands; see on its machine \
+         whether memory ran out (dmesg), somebody ended it, or the network broke"
+    };
+    let grade = if failed && few { Grade::Void } else { Grade::Warning };
+    vec![Finding::new(Check::GeneratorLost, grade, evidence, remedy)]
+}
+
+/// A generator that did not begin with the others.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LateBegin<'a> {
+    /// Which.
+    pub part: &'a GeneratorPart,
+    /// How much later than the first of them, beyond what clocks cannot tell, in nanoseconds.
+    pub by_ns: u64,
+    /// Length of the window, in nanoseconds.
+    pub window_ns: u64,
+}
+
+/// The generator of a slice that surely began later than it may, the latest of several; `None` where all began together.
+pub fn late_begin(slice: &Slice) -> Option<LateBegin<'_>> {
+    let window_ns = slice.window_ns;
+    let by_ns = |part: &GeneratorPart| after_first_ns(slice, part).saturating_sub(part.clock_error_ns);
+    let late = slice.generators.iter().map(|part| LateBegin { part, by_ns: by_ns(part), window_ns });
+    late.max_by_key(|late| late.by_ns).filter(|late| late.by_ns > late_max_ns(window_ns))
+}
+
+fn after_first_ns(slice: &Slice, part: &GeneratorPart) -> u64 {
+    let first_ns = slice.generators.iter().map(|part| part.late_ns).min().unwrap_or(0);
+    part.late_ns.saturating_sub(first_ns)
+}
+
+fn late_max_ns(window_ns: u64) -> u64 {
+    LATE_MIN_NS.max((window_ns as f64 * LATE_SHARE) as u64)
+}
+
+/// Generators did not begin together, or nobody can tell whether they did.
+pub(super) fn generators_apart(record: &Record) -> Vec<Finding> {
+    began_late(record).into_iter().chain(clocks_unknown(record)).collect()
+}
+
+/// Measured slices of several generators in blocks that ended, those of dropped ones included: why those were dropped is told here too.
+fn shared_slices(record: &Record) -> Vec<&Slice> {
+    let ended = record.blocks.iter().filter(|block| block.seconds.is_some());
+    let slices = ended.flat_map(|block| &block.trials).flat_map(Trial::measured);
+    slices.filter(|slice| slice.generators.len() > 1).collect()
+}
+
+fn began_late(record: &Record) -> Option<Finding> {
+    let slices = shared_slices(record);
+    let late: Vec<LateBegin<'_>> = slices.iter().filter_map(|slice| late_begin(slice)).collect();
+    let worst = late.iter().max_by_key(|late| late.by_ns)?;
+    let counted = trials(record).flat_map(Trial::measured).filter(|slice| slice.generators.len() > 1);
+    let missing = mean(&counted.map(missing_share).collect::<Vec<f64>>()).unwrap_or(0.0);
+    let (name, of) = (&worst.part.name, slices.len());
+    let missing_much = missing > LATE_SHARE;
+    let evidence = evidence!(
+        "{name} began {late} after the others in a window of {window}, and in {hit} of {of} slices some generator was late; of the load \
+         that counts {missing} is missing for it";
+        hit = Quantity::count(late.len() as u64), late = Quantity::ns(worst.by_ns), window = Quantity::ns(worst.window_ns),
+        missing = Quantity::share(missing));
+    Some(if missing_much {
+        Finding::void(
+            Check::GeneratorsApart,
+            evidence,
+            "what was measured is for too long not the load that was asked for; end what else runs on that machine, or leave it out",
+        )
+    } else {
+        Finding::warning(
+            Check::GeneratorsApart,
+            evidence,
+            "blocks with such slices are dropped as long as there is time for others; end what else runs on that machine, or set longer \
+             slices (design.slice)",
+        )
+    })
+}
+
+/// Part of a slice's load that was not there because generators were late: all of them have about as much of it.
+fn missing_share(slice: &Slice) -> f64 {
+    let missing_ns: u64 = slice.generators.iter().map(|part| after_first_ns(slice, part)).sum();
+    missing_ns as f64 / (slice.generators.len().max(1) as f64 * slice.window_ns.max(1) as f64)
+}
+
+fn clocks_unknown(record: &Record) -> Option<Finding> {
+    let unknown = |slice: &&&Slice| {
+        slice.generators.iter().any(|part| part.clock_error_ns > late_max_ns(slice.window_ns))
+    };
+    let slices = shared_slices(record);
+    let hit: Vec<&&Slice> = slices.iter().filter(unknown).collect();
+    let parts = hit.iter().flat_map(|slice| slice.generators.iter().map(|part| (part, slice.window_ns)));
+    let (worst, window_ns) = parts.max_by_key(|(part, _)| part.clock_error_ns)?;
+    let (name, of) = (&worst.name, slices.len());
+    Some(Finding::warning(
+        Check::GeneratorsApart,
+        evidence!("the clock of {name} could be compared with ours to ±{error} only, in windows of {window}; so it went in {hit} of {of} \
+                   slices";
+            error = Quantity::ns(worst.clock_error_ns), window = Quantity::ns(window_ns), hit = Quantity::count(hit.len() as u64)),
+        "whether it began with the others cannot be told better than that: the way to it takes long, or its machine is busy; use one that \
+         is nearer, or longer slices (design.slice)",
+    ))
+}

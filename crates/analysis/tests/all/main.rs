@@ -1,0 +1,15 @@
+//! Conclusions from records: faults that are planted in a sound one, and runs that are drawn from a seed.
+
+mod across;
+mod checks;
+mod deployed;
+mod dropped;
+mod elsewhere;
+mod gate;
+mod generators;
+mod given;
+mod machine;
+#[path = "../made/mod.rs"]
+mod made;
+mod series;
+mod witness;
