@@ -12,6 +12,16 @@ RUN target="$(rustc -vV | sed -n 's/^host: //p')" \
     && install -D --strip "target/$target/dist/proofload" /image/proofload \
     && install -D --mode 644 /etc/ssl/certs/ca-certificates.crt /image/etc/ssl/certs/ca-certificates.crt
 
+# The same with kubectl beside it: for Proofload itself in a pod, where it starts generators in its own cluster. Generators need none.
+#
+#   docker build --target controller --tag registry.example/proofload-controller:0.1.0 .
+FROM scratch AS controller
+COPY --from=build /image/ /
+COPY --from=registry.k8s.io/kubectl:v1.33.13 /bin/kubectl /bin/kubectl
+ENV PATH=/bin
+USER 65532:65532
+ENTRYPOINT ["/proofload"]
+
 FROM scratch
 COPY --from=build /image/ /
 # Not root, as a number, so that Kubernetes can check it.

@@ -102,7 +102,6 @@ test: setup ## all tests: the workspace's, the agent's, those of the services un
 	cargo test --workspace --locked
 	cd agent && node --test
 	cd targets && node --test
-	node --test crates/report/tests/flame/*.test.js
 	scripts/test-page
 	python3 -m unittest discover --start-directory bench/engine
 	python3 -m unittest discover --start-directory bench/truth

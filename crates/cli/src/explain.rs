@@ -36,7 +36,7 @@ pub fn keep(record: &Record) -> Option<Explanation> {
     // Plain values with text keys cannot fail to become JSON.
     let json = serde_json::to_vec(&explanation).unwrap_or_default();
     write(&record.directory.join(EXPLANATION), &json);
-    write(&record.directory.join(FLAME), report::flame::page(&explanation, title).as_bytes());
+    write(&record.directory.join(FLAME), ::explain::flame::page(&explanation, title).as_bytes());
     Some(explanation)
 }
 

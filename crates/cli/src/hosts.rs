@@ -1,5 +1,4 @@
-//! `proofload hosts`: other machines, looked at over SSH; the program put there or taken away. How they are reached is `hosts`'s work, how
-//! clocks are compared `fleet`'s.
+//! `proofload hosts`: other machines, looked at over SSH; the program put there or taken away. `remote` reaches them and compares clocks.
 
 use std::io::{self, Write};
 use std::path::PathBuf;

@@ -40,7 +40,7 @@ pub struct ProfileArgs {
 
 #[derive(Debug, Subcommand)]
 enum Two {
-    /// Set two profiles against each other: what the second spends that the first does not
+    /// Compare two profiles: what the second spends that the first does not
     Diff(diff::DiffArgs),
 }
 
@@ -132,6 +132,6 @@ fn plain(out: Option<&Path>, text: String) -> String {
 }
 
 /// One profile, drawn as text of the width there is.
-fn drawn(title: &str, tree: &Tree, unit: why::Unit) -> String {
+fn drawn(title: &str, tree: &Tree, unit: ::explain::Unit) -> String {
     why::of_tree(title, tree, unit, print::width())
 }

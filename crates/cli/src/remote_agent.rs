@@ -23,8 +23,8 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// Flags of `remote-agent`. What to do comes on stdin.
 #[derive(Debug, Args)]
 pub struct RemoteAgentArgs {
-    /// End if nothing comes on stdin for so long at the beginning: whoever started it may be gone without its stdin having been
-    /// closed, as where nobody ever attached to a pod's
+    /// End if nothing comes on stdin for so long at the beginning: what started it may be gone without having closed its stdin,
+    /// as in a pod that is never attached to
     #[arg(long, value_name = "TIME", value_parser = plan::duration, default_value = "1h")]
     first_order_within: Duration,
 }

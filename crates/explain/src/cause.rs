@@ -12,8 +12,9 @@
 //! Rules read names and times. They see no source and no configuration, so a story says what was seen and what usually helps.
 
 use crate::cost::of_kind;
+use crate::figure::{amount, percent};
+use crate::label::shown;
 use crate::reconcile::{EXPLAINED_MAX, EXPLAINED_MIN};
-use crate::words::{amount, percent, place, plain};
 use crate::{Change, Frame, Interval, Kind, Tree};
 
 mod rules;
@@ -49,7 +50,7 @@ pub(crate) struct Case<'a> {
 
 /// A cause, and how much of the difference it accounts for.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Told {
+pub(crate) struct Cause {
     pub share: f64,
     pub text: String,
 }
@@ -62,9 +63,9 @@ pub(crate) fn story(case: &Case<'_>) -> Option<String> {
     if !case.sound {
         return None;
     }
-    let told = rules::ALL.iter().filter_map(|rule| rule(case)).filter(|told| told.share >= CAUSE_SHARE_MIN);
-    let told = told.reduce(|best, next| if next.share > best.share { next } else { best });
-    told.map(|told| told.text).or_else(|| largest_function(case))
+    let causes = rules::ALL.iter().filter_map(|rule| rule(case)).filter(|one| one.share >= CAUSE_SHARE_MIN);
+    let cause = causes.reduce(|best, next| if next.share > best.share { next } else { best });
+    cause.map(|cause| cause.text).or_else(|| largest_function(case))
 }
 
 impl Case<'_> {
@@ -74,7 +75,7 @@ impl Case<'_> {
         if share.is_finite() { share } else { 0.0 }
     }
 
-    /// Sum of everything that became dearer or cheaper, whichever is less: what may have moved.
+    /// Sum of everything that became more expensive or cheaper, whichever is less: what may have moved.
     pub fn turned_over(&self) -> f64 {
         let changes = || self.functions.iter().map(|change| change.difference.value);
         let more: f64 = changes().filter(|change| *change > 0.0).sum();
@@ -90,7 +91,7 @@ impl Case<'_> {
     }
 
     /// The tree of the variant in which something costs more.
-    pub fn dearer(&self, before: f64, after: f64) -> &Tree {
+    pub fn more_expensive(&self, before: f64, after: f64) -> &Tree {
         if after >= before { self.trees.1 } else { self.trees.0 }
     }
 
@@ -99,9 +100,9 @@ impl Case<'_> {
         format!(
             "{}/request in {}, {} in {}: {} of the difference",
             amount(before),
-            plain(self.names.0),
+            shown(self.names.0),
             amount(after),
-            plain(self.names.1),
+            shown(self.names.1),
             percent(self.share(before, after)),
         )
     }
@@ -110,20 +111,19 @@ impl Case<'_> {
 /// A single function that accounts for nearly all.
 fn largest_function(case: &Case<'_>) -> Option<String> {
     let named = |change: &&Change<Frame>| {
-        let javascript =
-            matches!(change.what.kind, Kind::Application | Kind::Framework | Kind::Middleware | Kind::Core);
+        let javascript = change.what.kind.is_javascript();
         let compiled = change.what.kind == Kind::Native && !change.what.function.starts_with('(');
         (javascript || compiled) && case.share(change.baseline, change.variant) >= FUNCTION_SHARE_MIN
     };
     let change = case.functions.iter().find(named)?;
     let whose = match (&change.what.package, change.what.kind) {
-        (Some(_), _) => format!(" of {}", crate::words::package(&change.what).unwrap_or_default()),
+        (Some(_), _) => format!(" of {}", change.what.package_name().unwrap_or_default()),
         (None, Kind::Application) => " of the service itself".into(),
         (None, kind) => format!(" ({})", kind.name()),
     };
     Some(format!(
         "One function makes most of the difference: {}{whose} takes {}.",
-        place(&change.what),
+        change.what.in_sentence(),
         case.figures(change.baseline, change.variant)
     ))
 }

@@ -1,6 +1,6 @@
 //! What a request costs in one service, by kind, package and function, over all workers and capture rounds.
 //!
-//! **Method.** Cost(f) = Σ over the service's threads of the CPU time with f on top of the stack ÷ good responses of the same window,
+//! **Method.** Cost(f) = Σ over the service's threads of the CPU time with f on top of the stack ÷ successful responses of the same window,
 //! in µs per request. Responses are those that the entry gave, so that the costs of several services add up. Each round has one value,
 //! see `interval`. Where rounds differ in what they saw, a function that is missing in one counts as zero there.
 //!
@@ -9,17 +9,16 @@
 //! 10 % stands in the reconciliation, and above 30 % it is a doubt.
 //!
 //! **Workers.** A worker's cost of a function is per request of its own: its part of the requests that all of them say they answered, of
-//! the responses of the window; by its part of the CPU time where they do not say. Shown are the cheapest and the dearest worker of a
+//! the responses of the window; by its part of the CPU time where they do not say. Shown are the cheapest and the most expensive worker of a
 //! round, as means over rounds.
 
 use std::collections::BTreeMap;
 
-use crate::book::Use;
+use crate::captures::Use;
+use crate::explanation::mean;
 use crate::observed::{Observed, ProcessTree};
-use crate::{
-    Cost, Frame, FunctionValue, Interval, Kind, LineCost, Row, Subject, Tax, Tree, Waiting, merge, sums,
-    words,
-};
+use crate::{Change, Cost, Frame, FunctionValue, Interval, Kind, LineCost, Row, Subject, Tax, Tree, Waiting};
+use crate::{merge, tree};
 
 /// Lines that are shown of a function.
 const LINES_MAX: usize = 5;
@@ -46,7 +45,7 @@ impl Observed {
     /// What was seen per request, in microseconds.
     pub fn per_request(&self) -> Tree {
         let requests = self.requests.max(1) as f64;
-        sums::scaled(&self.tree, |_| 1.0 / (requests * 1e3))
+        tree::scaled(&self.tree, |_| 1.0 / (requests * 1e3))
     }
 }
 
@@ -70,7 +69,7 @@ impl Material<'_> {
             cpu_us: Interval::over(if without.is_empty() { &with } else { &without }),
             tax: self.tax(),
             kinds: costs(&rounds, |frame| Some(frame.kind)),
-            packages: costs(&rounds, words::package),
+            packages: costs(&rounds, Frame::package_name),
             functions: rows(&tree, &rounds, &self.observed),
             workers: self.observed.iter().flat_map(|one| one.shares.iter().cloned()).collect(),
             waiting: self.waiting,
@@ -200,14 +199,14 @@ pub(crate) fn seen(observed: &[Observed]) -> Option<Seen> {
     let mean = |of: &dyn Fn(&Observed) -> f64| {
         let values: Vec<f64> =
             observed.iter().map(|one| of(one) / one.requests.max(1) as f64 / 1e3).collect();
-        crate::interval::mean(&values)
+        mean(&values)
     };
     let (seen_us, counted_us) = (mean(&|one| one.tree.total()), mean(&|one| one.cpu_ns));
     (counted_us > 0.0).then_some(Seen { seen_us, counted_us })
 }
 
 /// The change of a kind, of those that a comparison has.
-pub(crate) fn of_kind(kinds: &[crate::Change<Kind>], kind: Kind) -> (f64, f64) {
+pub(crate) fn of_kind(kinds: &[Change<Kind>], kind: Kind) -> (f64, f64) {
     kinds
         .iter()
         .find(|change| change.what == kind)

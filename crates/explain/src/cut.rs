@@ -1,4 +1,4 @@
-//! A profile of CPU time, cut to a window: from samples to a tree in nanoseconds.
+//! A profile of CPU time, cut to a window: from samples to a tree in nanoseconds. One of the heap has no times, so there is nothing to cut.
 //!
 //! ```text
 //! samples     s0      s1    s2                    s3   end
@@ -11,7 +11,7 @@
 //!
 //! **Gaps.** A sampler that is held up, a thread that has to wait for its turn, or a machine whose host takes the processor away leave
 //! intervals of many times the usual length. Nobody can tell what ran then, if anything did; to give it all to the function that ran last
-//! would make that one as dear as the machine is busy. An interval counts for at most [`GAP_INTERVALS`] times the usual one, which
+//! would make that one as expensive as the machine is busy. An interval counts for at most [`GAP_INTERVALS`] times the usual one, which
 //! is the median, and for no less than [`GAP_US_MIN`]; the rest is nobody's, and is told as [`Cut::capped_ns`]. Held against the kernel's
 //! account of the thread, a service hashing passwords beside three times as many busy threads as there were processors used 5.5, 5.2,
 //! 4.9 and 6.4 s of CPU time in four runs. Its profiles had 5.7, 5.2, 4.9 and 7.8 s in this way; all intervals in full were twice that
@@ -21,20 +21,18 @@
 //! **Lines.** V8 counts samples by line for the profile as a whole, without their times. They are used where the window has at
 //! least [`LINES_SHARE_MIN`] of the samples of a place, in proportion; a place of which it has fewer has no lines.
 
-mod growing;
-mod heap;
 mod native;
 mod spent;
-mod threads;
 
-use crate::key::Namer;
+use std::collections::HashMap;
+
+use crate::doubt::Note;
+use crate::naming::Namer;
 use crate::read::CallFrame;
-use crate::{CpuProfile, Kind, Naming, Tree};
-use growing::Growing;
+use crate::tree::Builder;
+use crate::{CpuProfile, HeapProfile, Kind, Naming, Tree};
 use spent::Spent;
 
-pub(crate) use heap::heap_cut;
-pub use heap::heap_tree;
 pub use native::native_tree;
 
 /// So many times the usual interval at most count for a sample.
@@ -71,8 +69,8 @@ pub struct Cut {
     pub capped_ns: f64,
     /// Samples of which at least a part lies within the window.
     pub samples: u64,
-    /// What makes it poorer than it could be, in words.
-    pub notes: Vec<String>,
+    /// What makes it poorer than it could be.
+    pub notes: Vec<Note>,
 }
 
 /// Cuts a profile to a window; without one, all of it is taken.
@@ -81,7 +79,7 @@ pub fn cpu_tree(profile: &CpuProfile, window: Option<Window>, naming: &Naming<'_
     let mut namer = Namer::of(naming, &profile.calls);
     let tree = grow(profile, &spent, &mut namer);
     let waiting = tree.sums(|frame| Some(frame.kind)).get(&Kind::Waiting).copied().unwrap_or(0.0);
-    let mut notes = profile.doubts.clone();
+    let mut notes = profile.notes.clone();
     notes.extend(spent.notes(profile, window));
     notes.extend(namer.notes());
     Cut {
@@ -95,7 +93,7 @@ pub fn cpu_tree(profile: &CpuProfile, window: Option<Window>, naming: &Naming<'_
 }
 
 fn grow(profile: &CpuProfile, spent: &Spent, namer: &mut Namer<'_>) -> Tree {
-    let totals = spent.totals(profile);
+    let totals = with_callees(spent.self_ns.clone(), profile.nodes.iter().map(|node| node.parent));
     let mut growing = Growing::over(&profile.calls);
     let mut ticks = profile.ticks.as_slice();
     for (index, node) in profile.nodes.iter().enumerate() {
@@ -126,6 +124,113 @@ fn grow(profile: &CpuProfile, spent: &Spent, namer: &mut Namer<'_>) -> Tree {
         growing.made.add(place, spent.unknown_ns);
     }
     growing.made.tree()
+}
+
+/// Bytes that were allocated and still lived at the end, by stack.
+pub fn heap_tree(profile: &HeapProfile, naming: &Naming<'_>) -> Tree {
+    grow_heap(profile, &mut Namer::of(naming, &profile.calls))
+}
+
+/// The same with what makes it poorer.
+pub(crate) fn heap_cut(profile: &HeapProfile, naming: &Naming<'_>) -> Cut {
+    let mut namer = Namer::of(naming, &profile.calls);
+    let tree = grow_heap(profile, &mut namer);
+    let total = tree.total();
+    Cut { tree, busy_ns: total, covered_ns: total, capped_ns: 0.0, samples: 0, notes: namer.notes() }
+}
+
+fn grow_heap(profile: &HeapProfile, namer: &mut Namer<'_>) -> Tree {
+    let own = profile.nodes.iter().map(|node| node.bytes).collect();
+    let totals = with_callees(own, profile.nodes.iter().map(|node| node.parent));
+    let mut growing = Growing::over(&profile.calls);
+    for (node, total) in profile.nodes.iter().zip(totals) {
+        if total > 0.0 {
+            growing.push(node.call, node.parent, node.bytes, namer);
+        } else {
+            growing.skip();
+        }
+    }
+    growing.made.tree()
+}
+
+/// Values of places with those of all that they call; callers stand before what they call.
+fn with_callees(
+    own: Vec<f64>,
+    parents: impl DoubleEndedIterator<Item = Option<u32>> + ExactSizeIterator,
+) -> Vec<f64> {
+    let mut totals = own;
+    for (index, parent) in parents.enumerate().rev() {
+        if let Some(parent) = parent {
+            totals[parent as usize] += totals[index];
+        }
+    }
+    totals
+}
+
+/// What V8 calls the place that all others are below.
+const ROOT: &str = "(root)";
+
+/// A tree of V8's functions while it is made, place after place, callers first. It does not know whether it is of time or of bytes.
+struct Growing<'p> {
+    calls: &'p [CallFrame],
+    pub made: Builder,
+    /// Of each place of the profile so far: its place in the tree, and the next JavaScript at or above it.
+    places: Vec<(Option<usize>, Option<usize>)>,
+    /// The function of each of V8's, and of the next JavaScript above it where its name depends on that.
+    named: HashMap<(u32, Option<usize>), usize>,
+}
+
+impl<'p> Growing<'p> {
+    pub fn over(calls: &'p [CallFrame]) -> Self {
+        Self { calls, made: Builder::default(), places: Vec::new(), named: HashMap::new() }
+    }
+
+    /// The next place of the profile, with nothing in it and nothing below it.
+    pub fn skip(&mut self) {
+        self.places.push((None, None));
+    }
+
+    /// The next place of the profile, and where it is in the tree.
+    pub fn push(
+        &mut self,
+        call: u32,
+        parent: Option<u32>,
+        value: f64,
+        namer: &mut Namer<'_>,
+    ) -> Option<usize> {
+        let above = parent.and_then(|parent| self.places.get(parent as usize).copied());
+        let (above, script) = above.unwrap_or_default();
+        let called = self.calls.get(call as usize)?;
+        // The root of all is no function; what it took itself, if it did, stands beside what it calls.
+        let is_root = parent.is_none() && &*called.function == ROOT && !called.scripted;
+        if is_root && value <= 0.0 {
+            self.skip();
+            return None;
+        }
+        let frame = self.frame(call, called, script, namer);
+        let place = self.made.place(above, frame);
+        self.made.add(place, value);
+        let script = if called.is_javascript() { Some(frame) } else { script };
+        self.places.push(if is_root { (None, None) } else { (Some(place), script) });
+        Some(place)
+    }
+
+    fn frame(
+        &mut self,
+        call: u32,
+        called: &CallFrame,
+        script: Option<usize>,
+        namer: &mut Namer<'_>,
+    ) -> usize {
+        let depends_on = if called.url.is_empty() || called.is_wasm() { script } else { None };
+        if let Some(known) = self.named.get(&(call, depends_on)) {
+            return *known;
+        }
+        let caller = depends_on.and_then(|script| self.made.frame_at(script)).cloned();
+        let frame = self.made.frame(&namer.name(called, caller.as_ref()));
+        self.named.insert((call, depends_on), frame);
+        frame
+    }
 }
 
 #[cfg(test)]

@@ -4,13 +4,18 @@
 //! variants were captured the difference is taken for every kind, package and function that either has: what vanished stays, with a
 //! variant's cost of zero, unless it only [`moved`]. Where several services were profiled, files of their own carry the service's name, so that one `server.js`
 //! is not taken for another.
+//!
+//! **What moved.** A function that only one side has is the same as one that only the other side has where both have the same name, are
+//! of the same kind of code and of the same package, and neither side has a second one of which that is true: of another commit, or of
+//! another version of its package. Where there are several, such as `handle` of three routers, nobody can tell which became which. Names of
+//! one or two letters are those of a minifier, which gives them anew each time; functions without a name of their own are called after
+//! their place, and never join.
 
 use std::collections::BTreeMap;
 
 use crate::cost::{by_round, mean_tree};
-use crate::interval::mean;
-use crate::moved::moved;
-use crate::{Change, Frame, Interval, Kind, Tree, merge, words};
+use crate::explanation::mean;
+use crate::{Change, Frame, Interval, Kind, Tree, merge};
 
 /// One variant of a comparison: what a request cost in each round, in microseconds or whatever its trees hold.
 #[derive(Debug, Clone, Default)]
@@ -94,7 +99,7 @@ impl Pairs {
         Difference {
             total: total.first().map_or(Interval::exactly(0.0), |change| change.difference),
             kinds: self.by(|frame| Some(frame.kind)),
-            packages: self.by(words::package),
+            packages: self.by(Frame::package_name),
             functions: self.functions(moved(&baseline, &variant)),
             baseline,
             variant,
@@ -137,16 +142,55 @@ fn changes<K: Ord + Clone>(baseline: &[BTreeMap<K, f64>], variant: &[BTreeMap<K,
     changes
 }
 
+/// Names shorter than this say nothing.
+const NAME_CHARS_MIN: usize = 3;
+
+/// What a function is known by where its place has changed: its service where files carry that, its package, whose code it is, its name.
+type Known<'a> = (Option<&'a str>, Option<&'a str>, Kind, &'a str);
+
+/// Functions of the baseline that stand elsewhere in the variant, each with what it is there.
+pub(crate) fn moved(baseline: &Tree, variant: &Tree) -> BTreeMap<Frame, Frame> {
+    let (before, after) = (by_name(baseline), by_name(variant));
+    let pair =
+        |(known, frames): (&Known<'_>, &Vec<&Frame>)| match (frames.as_slice(), after.get(known)?.as_slice())
+        {
+            ([from], [to]) if from != to => Some(((*from).clone(), (*to).clone())),
+            _ => None,
+        };
+    before.iter().filter_map(pair).collect()
+}
+
+fn by_name(tree: &Tree) -> BTreeMap<Known<'_>, Vec<&Frame>> {
+    let mut frames: BTreeMap<Known<'_>, Vec<&Frame>> = BTreeMap::new();
+    for frame in tree.frames.iter().filter(|frame| is_named(frame)) {
+        frames.entry(known(frame)).or_default().push(frame);
+    }
+    frames
+}
+
+fn is_named(frame: &Frame) -> bool {
+    let name = &frame.function;
+    !frame.file.is_empty() && !name.starts_with('(') && name.chars().nth(NAME_CHARS_MIN - 1).is_some()
+}
+
+fn known(frame: &Frame) -> Known<'_> {
+    // As `with_name` puts it in front of a file of the service's own.
+    let service =
+        frame.file.split_once(": ").map(|(service, _)| service).filter(|_| frame.kind == Kind::Application);
+    (service, frame.package.as_ref().map(|package| package.name.as_str()), frame.kind, &frame.function)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Package, sums};
+    use crate::Package;
+    use crate::tree;
 
     fn side(rounds: &[&[(&str, Kind, f64)]]) -> Side {
         let mut side = Side::default();
         for (round, parts) in (1..).zip(rounds) {
             for (name, kind, us) in *parts {
-                side.add(round, &sums::root(name, *kind, *us), None);
+                side.add(round, &tree::root(name, *kind, *us), None);
             }
         }
         side
@@ -171,7 +215,7 @@ mod tests {
     }
 
     fn at(function: &str, place: (&str, u32), version: Option<&str>, us: f64) -> Tree {
-        let mut tree = sums::root(function, Kind::Application, us);
+        let mut tree = tree::root(function, Kind::Application, us);
         let frame = &mut tree.frames[0];
         (frame.file, frame.line) = (place.0.into(), place.1);
         if let Some(version) = version {
@@ -215,7 +259,7 @@ mod tests {
     fn without_a_common_round_there_is_no_interval() {
         let before = side(&[&[("f", Kind::Core, 10.0)]]);
         let mut after = Side::default();
-        after.add(9, &sums::root("f", Kind::Core, 14.0), None);
+        after.add(9, &tree::root("f", Kind::Core, 14.0), None);
         let pairs = Pairs::of(&before, &after);
         assert!(!pairs.paired);
         assert_eq!(pairs.difference().total, Interval::exactly(4.0));
@@ -224,7 +268,7 @@ mod tests {
 
     #[test]
     fn files_of_one_service_are_not_those_of_another() {
-        let mut frame = sums::root("handler", Kind::Application, 1.0);
+        let mut frame = tree::root("handler", Kind::Application, 1.0);
         frame.frames[0].file = "server.js".into();
         let mut side = Side::default();
         side.add(1, &frame, Some("api"));

@@ -4,20 +4,20 @@
 
 use std::collections::BTreeMap;
 
-use record::{CaptureKind, CapturedService, Record};
+use model::{Absence, CaptureKind, CapturedService, Missing};
+use record::Record;
 
-mod against;
+mod comparison;
 
-use crate::book::{Book, find};
+use crate::captures::{Captures, Opened, Profiles, Source, find};
 use crate::cost::{Material, mean_tree, seen};
 use crate::difference::{Pairs, Side};
-use crate::doubt::{Doubts, Flaw, NOT_NODE};
-use crate::native_side::NativeSide;
-use crate::observed::{Observed, Sight};
-use crate::opened::{Opened, Profiles};
+use crate::doubt::{DoubtKind, Doubts, Note};
+use crate::figure::{amount, percent};
+use crate::observed::{NativeSide, Observed, Sight};
 use crate::reconcile::{EXPLAINED_MAX, EXPLAINED_MIN, TAX_DOUBTED};
-use crate::words::{amount, percent};
-use crate::{Comparison, Explanation, Interval, Source, Subject, Tree, sums, waiting};
+use crate::tree::{scaled, together, without_waiting};
+use crate::{Comparison, Explanation, Interval, Subject, Tree, waiting};
 
 /// Format of an explanation.
 pub const VERSION: u32 = 1;
@@ -48,17 +48,18 @@ pub fn explain(record: &Record, measured: &[Measured], source: &dyn Source) -> E
 
 /// The same with profiles from anywhere.
 pub(crate) fn explained(record: &Record, measured: &[Measured], profiles: &dyn Profiles) -> Explanation {
-    let book = Book::of(record);
-    let mut work = Work { book: &book, profiles, doubts: Doubts::default(), variants: BTreeMap::new() };
-    let rounds = book.rounds();
+    let captures = Captures::of(record);
+    let mut work =
+        Work { captures: &captures, profiles, doubts: Doubts::default(), variants: BTreeMap::new() };
+    let rounds = captures.rounds();
     if (1..ROUNDS_MIN).contains(&rounds) {
-        work.doubts.add("", Flaw::new("one_round", "there is one round of captures"));
+        work.doubts.add("", Note::new(DoubtKind::OneRound, "there is one round of captures"));
     }
-    let variants = book.variants();
-    let several = variants.iter().any(|variant| book.services(*variant).len() > 1);
+    let variants = captures.variants();
+    let several = variants.iter().any(|variant| captures.services(*variant).len() > 1);
     let each = variants
         .iter()
-        .flat_map(|variant| book.services(*variant).into_iter().map(move |service| (*variant, service)));
+        .flat_map(|variant| captures.services(*variant).into_iter().map(move |service| (*variant, service)));
     let subjects: Vec<Subject> =
         each.map(|(variant, service)| work.subject(variant, service, several)).collect();
     work.versions();
@@ -69,7 +70,7 @@ pub(crate) fn explained(record: &Record, measured: &[Measured], profiles: &dyn P
 /// Two trees compared without a record: whatever they hold, such as milliseconds. Nothing was measured beside them, so there is nothing
 /// to be reconciled with and no cause is told.
 pub fn compare_trees(baseline: (&str, &Tree), variant: (&str, &Tree)) -> Comparison {
-    let side = |tree: &Tree| Side { rounds: [(1, sums::without_waiting(tree))].into() };
+    let side = |tree: &Tree| Side { rounds: [(1, without_waiting(tree))].into() };
     let found = Pairs::of(&side(baseline.1), &side(variant.1)).difference();
     Comparison {
         baseline: baseline.0.into(),
@@ -99,7 +100,7 @@ struct VariantCosts {
 }
 
 struct Work<'a> {
-    book: &'a Book<'a>,
+    captures: &'a Captures<'a>,
     profiles: &'a dyn Profiles,
     doubts: Doubts,
     variants: BTreeMap<usize, VariantCosts>,
@@ -108,25 +109,25 @@ struct Work<'a> {
 impl Work<'_> {
     /// One service of a variant. `several`: files have to carry its name where it is compared.
     fn subject(&mut self, variant: usize, service: &str, several: bool) -> Subject {
-        let book = self.book;
-        let whose = format!("{service} in {}", book.name(variant));
+        let captures = self.captures;
+        let whose = format!("{service} in {}", captures.name(variant));
         let named = several.then_some(service);
         let mut observed = Vec::new();
-        for capture in book.all(CaptureKind::Cpu, variant) {
+        for capture in captures.all(CaptureKind::Cpu, variant) {
             let Some(captured) = find(capture, service) else { continue };
             if capture.requests == 0 {
                 let evidence =
-                    format!("no good response in round {} ({} errors)", capture.round, capture.errors);
-                self.doubts.add(&whose, Flaw::new("no_requests", evidence));
+                    format!("no successful response in round {} ({} errors)", capture.round, capture.errors);
+                self.doubts.add(&whose, Note::new(DoubtKind::NoRequests, evidence));
                 continue;
             }
             let (native, problems) = self.native(variant, capture.round, service);
-            self.flaws(&whose, problems.iter().map(|problem| Flaw::noted(problem, "profile_note")).collect());
+            self.add_all(&whose, problems);
             let others = self.others(variant, capture.round, service);
             let sight =
                 Sight { capture, service: captured, native: &native, others, profiles: self.profiles };
             let mut one = sight.observe();
-            self.flaws(&whose, std::mem::take(&mut one.flaws));
+            self.add_all(&whose, std::mem::take(&mut one.notes));
             self.costs(variant).cpu.add(capture.round, &one.per_request(), named);
             observed.push(one);
         }
@@ -134,12 +135,12 @@ impl Work<'_> {
         let heap = self.heap(variant, service, &whose, named);
         self.judge(&whose, &observed);
         let material = Material {
-            variant: book.name(variant),
+            variant: captures.name(variant),
             service,
             observed,
-            plain: book.uses(CaptureKind::Plain, variant, service),
-            taxed: book.uses(CaptureKind::Cpu, variant, service),
-            waiting: waiting::of_service(book, variant, service),
+            plain: captures.uses(CaptureKind::Plain, variant, service),
+            taxed: captures.uses(CaptureKind::Cpu, variant, service),
+            waiting: waiting::of_service(captures, variant, service),
             heap,
         };
         let without = material.plain.is_empty() && !material.taxed.is_empty();
@@ -157,12 +158,12 @@ impl Work<'_> {
         self.variants.entry(variant).or_default()
     }
 
-    fn flaws(&mut self, whose: &str, flaws: Vec<Flaw>) {
-        flaws.into_iter().for_each(|flaw| self.doubts.add(whose, flaw));
+    fn add_all(&mut self, whose: &str, notes: Vec<Note>) {
+        notes.into_iter().for_each(|note| self.doubts.add(whose, note));
     }
 
-    fn native(&self, variant: usize, round: u32, service: &str) -> (NativeSide, Vec<String>) {
-        let capture = self.book.get(CaptureKind::Native, variant, round);
+    fn native(&self, variant: usize, round: u32, service: &str) -> (NativeSide, Vec<Note>) {
+        let capture = self.captures.get(CaptureKind::Native, variant, round);
         let captured = capture.and_then(|capture| find(capture, service));
         captured.map(|captured| NativeSide::read(captured, self.profiles)).unwrap_or_default()
     }
@@ -170,51 +171,40 @@ impl Work<'_> {
     /// The same service in the other windows of the trial.
     fn others(&self, variant: usize, round: u32, service: &str) -> Vec<&CapturedService> {
         let kinds = [CaptureKind::Counters, CaptureKind::Plain].into_iter();
-        kinds.filter_map(|kind| find(self.book.get(kind, variant, round)?, service)).collect()
+        kinds.filter_map(|kind| find(self.captures.get(kind, variant, round)?, service)).collect()
     }
 
     /// What the lab could not have, each thing once.
     fn missing(&mut self, variant: usize, service: &str, whose: &str) {
-        let kinds = [
-            CaptureKind::Plain,
-            CaptureKind::Counters,
-            CaptureKind::Cpu,
-            CaptureKind::Native,
-            CaptureKind::Heap,
-        ];
-        let book = self.book;
-        let captures = kinds.into_iter().flat_map(|kind| book.all(kind, variant));
-        let mut texts: Vec<&String> =
-            captures.filter_map(|capture| find(capture, service)).flat_map(|one| &one.missing).collect();
-        texts.sort();
-        texts.dedup();
-        let native = book.all(CaptureKind::Native, variant).filter_map(|capture| find(capture, service));
-        if native.flat_map(|one| &one.processes).any(|process| process.native.is_some()) {
-            // Then nothing is missing of what is not Node.js.
-            texts.retain(|text| !text.to_ascii_lowercase().contains(NOT_NODE));
-        }
-        let flaws = texts.into_iter().map(|text| Flaw::noted(text, "not_captured")).collect();
-        self.flaws(whose, flaws);
+        let all = || self.captures.of_service(variant, service);
+        let mut missing: Vec<&Missing> = all().flat_map(|one| &one.missing).collect();
+        missing.sort_by_key(|one| &one.why);
+        missing.dedup();
+        let has_native = all().flat_map(|one| &one.processes).any(|process| process.native.is_some());
+        // With native stacks nothing is missing of what is not Node.js.
+        missing.retain(|one| one.what != Absence::NotNode || !has_native);
+        let notes = missing.into_iter().map(|one| Note::new(DoubtKind::of(one.what), &*one.why)).collect();
+        self.add_all(whose, notes);
     }
 
     /// Bytes per request, all workers and rounds.
     fn heap(&mut self, variant: usize, service: &str, whose: &str, named: Option<&str>) -> Option<Tree> {
-        let book = self.book;
+        let captures = self.captures;
         let mut rounds = Vec::new();
-        for capture in book.all(CaptureKind::Heap, variant).filter(|capture| capture.requests > 0) {
+        for capture in captures.all(CaptureKind::Heap, variant).filter(|capture| capture.requests > 0) {
             let Some(captured) = find(capture, service) else { continue };
             let agents = captured.processes.iter().flat_map(|process| &process.agents);
             let mut trees = Vec::new();
             for file in agents.filter_map(|agent| agent.profile.as_ref()) {
                 match self.profiles.heap(file, &captured.directory) {
                     Ok(tree) => trees.push(tree),
-                    Err(problem) => self.doubts.add(whose, Flaw::new("not_captured", problem)),
+                    Err(note) => self.doubts.add(whose, note),
                 }
             }
             if trees.is_empty() {
                 continue;
             }
-            let tree = sums::scaled(&sums::together(&trees), |_| 1.0 / capture.requests as f64);
+            let tree = scaled(&together(&trees), |_| 1.0 / capture.requests as f64);
             self.costs(variant).heap.add(capture.round, &tree, named);
             rounds.push(tree);
         }
@@ -226,7 +216,7 @@ impl Work<'_> {
         let samples = observed.iter().filter_map(|one| one.samples).reduce(u64::saturating_add);
         if let Some(samples) = samples.filter(|samples| *samples < SAMPLES_MIN) {
             let evidence = format!("{samples} samples, fewer than {SAMPLES_MIN}");
-            self.doubts.add(whose, Flaw::new("too_few_samples", evidence));
+            self.doubts.add(whose, Note::new(DoubtKind::TooFewSamples, evidence));
         }
         let Some(seen) = seen(observed) else { return };
         let (share, counted) = (seen.seen_us / seen.counted_us, seen.counted_us);
@@ -236,9 +226,9 @@ impl Work<'_> {
             amount(counted)
         );
         if share < EXPLAINED_MIN {
-            self.doubts.add(whose, Flaw::new("unexplained", evidence));
+            self.doubts.add(whose, Note::new(DoubtKind::Unexplained, evidence));
         } else if share > EXPLAINED_MAX {
-            self.doubts.add(whose, Flaw::new("explained_too_much", evidence));
+            self.doubts.add(whose, Note::new(DoubtKind::ExplainedTooMuch, evidence));
         }
     }
 
@@ -251,16 +241,16 @@ impl Work<'_> {
                 percent(added),
                 percent(slower.max(0.0))
             );
-            self.doubts.add(whose, Flaw::new("profiler_tax", evidence));
+            self.doubts.add(whose, Note::new(DoubtKind::ProfilerTax, evidence));
         } else if added < -UNLIKE_MIN {
             let evidence = format!(
                 "CPU time per request was {} less while profiles were taken than without, of the same trial",
                 percent(-added)
             );
-            self.doubts.add(whose, Flaw::new("not_steady", evidence));
+            self.doubts.add(whose, Note::new(DoubtKind::NotSteady, evidence));
         }
         if without {
-            self.doubts.add(whose, Flaw::new("tax_unknown", "there is no window without a profiler"));
+            self.doubts.add(whose, Note::new(DoubtKind::TaxUnknown, "there is no window without a profiler"));
         }
     }
 }

@@ -3,20 +3,27 @@
 //! **Method.** A sample of V8's profiler is a stretch of wall time. Where a thread's processor was taken away or shared, samples say
 //! more than it ran: then the busy time is scaled down to what the kernel counted for that thread in the window, and below
 //! [`STRETCH_MIN`] a doubt says by how much. It is never scaled up: what the profile did not see stays unexplained. Threads that no
-//! profile is of are added as the kernel counted them, by what they are there for (`thread`), so that the thread pool's, garbage
-//! collection's and the JIT's work is never lost. V8's profiler has a thread of its own, which is left out: it is no cost of the
-//! service.
+//! profile is of are added as the kernel counted them, by what they are there for (`thread`), so that the work of the thread pool, of
+//! garbage collection and of the JIT is never lost. V8's profiler has a thread of its own, which is left out: it is no cost of the
+//! service. A JavaScript thread without a profile is known by the kernel's sampling alone; else its CPU time is unexplained, with a doubt.
 //!
-//! A JavaScript thread without a profile is not seen at all, unless by the kernel's sampling; its CPU time is unexplained, with a doubt.
+//! **What the kernel's sampling adds**: which function of a pool's or helper's thread, how much of a main thread is the kernel's work, and
+//! everything of services that are not Node.js. Native profiles are taken in a window of their own, in the same trial. Their shares are
+//! believed, their amounts are not: each class of threads gets the CPU time that the kernel counted for it in the window of the CPU
+//! profile, spread as the native profile has it. V8's profiler does not see the kernel: its time is in the function that called, which is
+//! a native one or one of Node.js. So the kernel's share of the main thread's native samples is taken out of native functions first and
+//! then out of Node.js's own, never out of the service's, a framework's or a package's code, and stands below each as `(kernel)`.
 
-use record::{AgentSeen, Capture, CapturedProcess, CapturedService};
+use std::collections::BTreeMap;
 
-use crate::doubt::Flaw;
-use crate::native_side::{NativeSide, as_pool, as_v8, with_kernel};
-use crate::opened::Profiles;
+use model::{AgentSeen, Capture, CapturedProcess, CapturedService};
+
+use crate::captures::{Profiles, ThreadTree, cpu_ns};
+use crate::doubt::{DoubtKind, Note};
+use crate::figure::percent;
 use crate::thread::{Class, classes, is_node};
-use crate::words::percent;
-use crate::{Kind, Tree, Window, WorkerShare, sums};
+use crate::tree::{self, below, together, without_waiting};
+use crate::{Frame, Kind, Node, Tree, Window, WorkerShare};
 
 /// Part of a service's CPU time from which on a process that nobody saw into is worth a doubt, and any process worth a line.
 pub const PROCESS_SHARE_MIN: f64 = 0.02;
@@ -24,8 +31,8 @@ pub const PROCESS_SHARE_MIN: f64 = 0.02;
 pub const COVERED_SHARE_MIN: f64 = 0.9;
 /// Factor of scaling below which it is worth a doubt.
 pub const STRETCH_MIN: f64 = 0.9;
-/// What an agent says in a Node.js that it cannot profile.
-const TOO_OLD: &str = "is too old";
+/// The oldest Node.js that the agent can profile, by its major version.
+const NODE_MAJOR_MIN: u32 = 18;
 
 /// What was seen of one service in one window.
 #[derive(Debug, Default)]
@@ -43,7 +50,7 @@ pub(crate) struct Observed {
     /// The same for people.
     pub shares: Vec<WorkerShare>,
     /// What is the matter with it.
-    pub flaws: Vec<Flaw>,
+    pub notes: Vec<Note>,
 }
 
 /// What was seen of one process.
@@ -56,7 +63,7 @@ pub(crate) struct ProcessTree {
     profiled: bool,
     samples: Option<u64>,
     profiler_ns: u64,
-    flaws: Vec<Flaw>,
+    notes: Vec<Note>,
 }
 
 /// Where an observation is made.
@@ -79,7 +86,7 @@ impl Sight<'_> {
         let seen: Vec<ProcessTree> =
             self.service.processes.iter().map(|process| self.process(process)).collect();
         let profiler_ns = seen.iter().map(|process| process.profiler_ns).fold(0, u64::saturating_add);
-        let cpu_ns = self.service.cpu_ns.saturating_sub(profiler_ns) as f64;
+        let counted_ns = self.service.cpu_ns.saturating_sub(profiler_ns) as f64;
         let shares = self.service.processes.iter().zip(&seen);
         let shares =
             shares.filter(|(process, seen)| seen.profiled || self.share(process) >= PROCESS_SHARE_MIN);
@@ -87,16 +94,16 @@ impl Sight<'_> {
             round: self.capture.round,
             pid: process.pid,
             requests: seen.requests,
-            cpu_ns: all_ns(process),
+            cpu_ns: cpu_ns(process),
             profiled: seen.profiled,
         };
         Observed {
             requests: self.capture.requests,
-            cpu_ns,
-            tree: sums::without_waiting(&sums::together(seen.iter().map(|process| &process.tree))),
+            cpu_ns: counted_ns,
+            tree: without_waiting(&together(seen.iter().map(|process| &process.tree))),
             samples: seen.iter().filter_map(|process| process.samples).reduce(u64::saturating_add),
             shares: shares.map(share).collect(),
-            flaws: seen.iter().flat_map(|process| process.flaws.clone()).collect(),
+            notes: seen.iter().flat_map(|process| process.notes.clone()).collect(),
             processes: seen,
         }
     }
@@ -132,7 +139,7 @@ impl Sight<'_> {
         parts.push(self.helpers(process.pid, Class::V8, ns(Class::V8)));
         parts.push(self.helpers(process.pid, Class::Other, ns(Class::Other)));
         seen.profiled = !javascript.is_empty();
-        seen.tree = sums::together(&parts);
+        seen.tree = together(&parts);
         seen
     }
 
@@ -147,20 +154,19 @@ impl Sight<'_> {
         let whose = format!("process {} ({})", process.pid, agent.role);
         let Some(file) = &agent.profile else {
             let why = agent.failed.as_deref().unwrap_or("no reason given");
-            let check = if why.contains(TOO_OLD) { "node_too_old" } else { "worker_unprofiled" };
-            seen.flaws.push(Flaw::new(check, format!("{whose} gave no profile: {why}")));
+            let doubt = if is_too_old(agent) { DoubtKind::NodeTooOld } else { DoubtKind::WorkerUnprofiled };
+            seen.notes.push(Note::new(doubt, format!("{whose} gave no profile: {why}")));
             return None;
         };
         let window = Window { start_ns: self.capture.start_ns, end_ns: self.capture.end_ns };
         let cut = match self.profiles.cpu(file, window, &self.service.directory) {
             Ok(cut) => cut,
-            Err(problem) => {
-                let check = if problem.contains("cut off") { "profile_cut_off" } else { "worker_unprofiled" };
-                seen.flaws.push(Flaw::new(check, problem));
+            Err(note) => {
+                seen.notes.push(note);
                 return None;
             }
         };
-        let tree = sums::without_waiting(&cut.tree);
+        let tree = without_waiting(&cut.tree);
         let busy_ns = tree.total();
         let thread = thread_of(process, agent, busy_ns, taken);
         let ran_ns =
@@ -169,13 +175,10 @@ impl Sight<'_> {
         let asked_ns = self.capture.end_ns.saturating_sub(self.capture.start_ns).max(1) as f64;
         let covered = (cut.covered_ns + cut.capped_ns) / asked_ns;
         seen.samples = Some(seen.samples.unwrap_or(0).saturating_add(cut.samples));
-        // V8 writes some samples a little late, always: that is no doubt. What is missing of the window is judged below.
-        let settled = |note: &&String| note.contains("order of time") || note.contains("of the window");
-        let notes = cut.notes.iter().filter(|note| !settled(note));
-        seen.flaws.extend(notes.map(|note| Flaw::noted(note, "profile_note")));
+        seen.notes.extend(cut.notes);
         if covered < COVERED_SHARE_MIN {
             let evidence = format!("the profile of {whose} covers {} of its window", percent(covered));
-            seen.flaws.push(Flaw::new("profile_cut_off", evidence));
+            seen.notes.push(Note::new(DoubtKind::ProfileCutOff, evidence));
         }
         if factor < STRETCH_MIN {
             let evidence = format!(
@@ -183,9 +186,9 @@ impl Sight<'_> {
                 busy_ns / 1e6,
                 busy_ns * factor / 1e6
             );
-            seen.flaws.push(Flaw::new("samples_stretched", evidence));
+            seen.notes.push(Note::new(DoubtKind::SamplesStretched, evidence));
         }
-        let scaled = sums::scaled(&tree, |_| factor);
+        let scaled = tree::scaled(&tree, |_| factor);
         Some((thread, with_kernel(&scaled, self.native.kernel_share(process.pid))))
     }
 
@@ -196,28 +199,32 @@ impl Sight<'_> {
             Class::V8 => ("(V8 helper threads)", Kind::Gc),
             _ => ("(other threads)", Kind::Native),
         };
-        let alone = sums::root(name, kind, ns as f64);
+        let alone = tree::root(name, kind, ns as f64);
         let (Some(shape), Some(root)) = (self.native.of(pid, class), alone.frames.first()) else {
             return alone;
         };
-        let inner = match class {
-            Class::Pool => as_pool(shape),
-            Class::V8 => as_v8(shape),
-            _ => shape.clone(),
-        };
-        sums::below(root.clone(), &spread(&inner, ns))
+        let mut inner = shape.clone();
+        for frame in &mut inner.frames {
+            match class {
+                Class::Pool => frame.kind = Kind::ThreadPool,
+                // What cannot be told to be compiling is garbage collection, which is what they do once a service is warm.
+                Class::V8 if frame.kind == Kind::Native => frame.kind = Kind::Gc,
+                _ => {}
+            }
+        }
+        below(root, &spread(&inner, ns))
     }
 
     /// A process that is not of Node.js.
     fn compiled(&self, process: &CapturedProcess) -> ProcessTree {
-        let native = self.native.of_process(process.pid).map(|tree| spread(&tree, all_ns(process)));
+        let native = self.native.of_process(process.pid).map(|tree| spread(&tree, cpu_ns(process)));
         let profiled = native.is_some();
         let by_thread = || {
             let roots = process.threads.iter();
             let roots: Vec<Tree> = roots
-                .map(|thread| sums::root(&format!("({})", thread.name), Kind::Native, thread.cpu_ns as f64))
+                .map(|thread| tree::root(&format!("({})", thread.name), Kind::Native, thread.cpu_ns as f64))
                 .collect();
-            sums::together(&roots)
+            together(&roots)
         };
         ProcessTree { tree: native.unwrap_or_else(by_thread), profiled, ..ProcessTree::default() }
     }
@@ -225,7 +232,7 @@ impl Sight<'_> {
     /// Tells of a process of Node.js into which nobody saw.
     fn unseen(&self, process: &CapturedProcess, seen: &mut ProcessTree) {
         let share = self.share(process);
-        if share < PROCESS_SHARE_MIN || !seen.flaws.is_empty() {
+        if share < PROCESS_SHARE_MIN || !seen.notes.is_empty() {
             return;
         }
         let had = |other: &&CapturedService| {
@@ -233,14 +240,17 @@ impl Sight<'_> {
         };
         let what = format!("process {} has {} of the service's CPU time", process.pid, percent(share));
         let agents = || self.service.processes.iter().any(|one| !one.agents.is_empty());
-        seen.flaws.push(if !process.agents.is_empty() {
-            Flaw::new("worker_unprofiled", format!("{what} and gave no profile"))
+        seen.notes.push(if !process.agents.is_empty() {
+            Note::new(DoubtKind::WorkerUnprofiled, format!("{what} and gave no profile"))
         } else if self.others.iter().any(had) {
-            Flaw::new("agent_lost", format!("{what}; its agent was there and is gone"))
+            Note::new(DoubtKind::AgentLost, format!("{what}; its agent was there and is gone"))
         } else if agents() {
-            Flaw::new("worker_unprofiled", format!("{what} and no agent in it"))
+            Note::new(DoubtKind::WorkerUnprofiled, format!("{what} and no agent in it"))
         } else {
-            Flaw::new("agent_missing", format!("{what}, is Node.js by its command, and has no agent in it"))
+            Note::new(
+                DoubtKind::AgentMissing,
+                format!("{what}, is Node.js by its command, and has no agent in it"),
+            )
         });
     }
 
@@ -257,12 +267,14 @@ impl Sight<'_> {
 
     /// Share of the service's CPU time that is a process's.
     fn share(&self, process: &CapturedProcess) -> f64 {
-        all_ns(process) as f64 / self.service.cpu_ns.max(1) as f64
+        cpu_ns(process) as f64 / self.service.cpu_ns.max(1) as f64
     }
 }
 
-fn all_ns(process: &CapturedProcess) -> u64 {
-    process.threads.iter().map(|thread| thread.cpu_ns).fold(0, u64::saturating_add)
+/// Whether a Node.js is known to be older than what the agent can profile.
+fn is_too_old(agent: &AgentSeen) -> bool {
+    let major = |version: &String| version.split('.').next()?.parse::<u32>().ok();
+    agent.versions.get("node").and_then(major).is_some_and(|major| major < NODE_MAJOR_MIN)
 }
 
 /// The kernel's number of an agent's thread. A worker thread that could not tell is the one whose CPU time comes closest.
@@ -288,5 +300,125 @@ fn stretch(ran_ns: Option<u64>, busy_ns: f64) -> f64 {
 /// The shape with so many nanoseconds altogether.
 fn spread(shape: &Tree, ns: u64) -> Tree {
     let factor = ns as f64 / shape.total();
-    sums::scaled(shape, |_| factor)
+    tree::scaled(shape, |_| factor)
+}
+
+/// Native profiles of a service's processes, by class of thread.
+#[derive(Debug, Default)]
+pub(crate) struct NativeSide {
+    by_process: BTreeMap<u32, BTreeMap<Class, Tree>>,
+}
+
+impl NativeSide {
+    /// Reads those of a capture, with notes on what cannot be read and on what is poorer than it could be.
+    pub fn read(service: &CapturedService, profiles: &dyn Profiles) -> (NativeSide, Vec<Note>) {
+        let (mut side, mut problems) = (NativeSide::default(), Vec::new());
+        for process in &service.processes {
+            let Some(file) = &process.native else { continue };
+            match profiles.native(file, &service.directory) {
+                Ok((threads, notes)) => {
+                    problems.extend(notes);
+                    side.by_process.insert(process.pid, by_class(process, threads));
+                }
+                Err(problem) => problems.push(problem),
+            }
+        }
+        (side, problems)
+    }
+
+    /// The shape of what a process's threads of a class do; `None` where nobody saw it.
+    pub fn of(&self, pid: u32, class: Class) -> Option<&Tree> {
+        self.by_process.get(&pid)?.get(&class).filter(|tree| tree.total() > 0.0)
+    }
+
+    /// The shape of all that a process does, whatever its threads are there for.
+    pub fn of_process(&self, pid: u32) -> Option<Tree> {
+        Some(tree::together(self.by_process.get(&pid)?.values())).filter(|tree| tree.total() > 0.0)
+    }
+
+    /// Share of a process's JavaScript threads that is the kernel's work, 0 to 1; zero where nobody saw it.
+    pub fn kernel_share(&self, pid: u32) -> f64 {
+        let Some(tree) = self.of(pid, Class::JavaScript) else { return 0.0 };
+        tree.sums(|frame| Some(frame.kind))
+            .get(&Kind::Kernel)
+            .map_or(0.0, |kernel| (kernel / tree.total()).clamp(0.0, 1.0))
+    }
+}
+
+fn by_class(process: &CapturedProcess, threads: Vec<ThreadTree>) -> BTreeMap<Class, Tree> {
+    let javascript: Vec<u32> = process.agents.iter().filter_map(|agent| agent.thread_id).collect();
+    let classes = classes(process, &javascript);
+    let class_of = |thread: u32| {
+        let place = process.threads.iter().position(|one| one.id == thread);
+        place.map_or(Class::Other, |place| classes[place])
+    };
+    let mut grouped: BTreeMap<Class, Vec<Tree>> = BTreeMap::new();
+    for thread in threads {
+        let tree = tree::without_waiting(&thread.tree);
+        grouped.entry(class_of(thread.thread)).or_default().push(tree);
+    }
+    grouped.into_iter().map(|(class, trees)| (class, tree::together(&trees))).collect()
+}
+
+/// The tree with so much of it as the kernel's work, below the functions that called it.
+fn with_kernel(tree: &Tree, share: f64) -> Tree {
+    if !(share > 0.0 && share <= 1.0) {
+        return tree.clone();
+    }
+    let wanted = tree.total() * share;
+    let by_kind = tree.sums(|frame| Some(frame.kind));
+    let of = |kind: Kind| by_kind.get(&kind).copied().unwrap_or(0.0);
+    let part = |wanted: f64, there: f64| if there > 0.0 { (wanted / there).clamp(0.0, 1.0) } else { 0.0 };
+    let of_native = part(wanted, of(Kind::Native));
+    let of_core = part(wanted - of_native * of(Kind::Native), of(Kind::Core));
+    let moved = |kind: Kind| match kind {
+        Kind::Native => of_native,
+        Kind::Core => of_core,
+        _ => 0.0,
+    };
+    let mut made = tree.clone();
+    let kernel = made.frames.len();
+    made.frames.push(Frame::without_file("(kernel)", Kind::Kernel));
+    for index in 0..tree.nodes.len() {
+        let node = &mut made.nodes[index];
+        let factor = tree.frames.get(node.frame).map_or(0.0, |frame| moved(frame.kind));
+        let value = node.self_value * factor;
+        if value <= 0.0 {
+            continue;
+        }
+        node.self_value -= value;
+        node.lines.values_mut().for_each(|line| *line *= 1.0 - factor);
+        let lines = BTreeMap::new();
+        made.nodes.push(Node { frame: kernel, parent: Some(index), self_value: value, lines });
+    }
+    made
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made_of(parts: &[(&str, Kind, f64)]) -> Tree {
+        let trees: Vec<Tree> =
+            parts.iter().map(|(name, kind, value)| tree::root(name, *kind, *value)).collect();
+        together(&trees)
+    }
+
+    #[test]
+    fn the_kernel_is_taken_out_of_those_who_call_it_and_of_nobody_else() {
+        let all = made_of(&[
+            ("spin", Kind::Application, 50.0),
+            ("(program)", Kind::Native, 20.0),
+            ("write", Kind::Core, 30.0),
+        ]);
+        let some = with_kernel(&all, 0.1).sums(|frame| Some(frame.kind));
+        assert_eq!((some[&Kind::Kernel], some[&Kind::Native], some[&Kind::Core]), (10.0, 10.0, 30.0));
+        let more = with_kernel(&all, 0.35).sums(|frame| Some(frame.kind));
+        assert!((more[&Kind::Kernel] - 35.0).abs() < 1e-9 && (more[&Kind::Core] - 15.0).abs() < 1e-9);
+        assert_eq!(more[&Kind::Application], 50.0);
+        // There is no more to take.
+        let most = with_kernel(&all, 0.9).sums(|frame| Some(frame.kind));
+        assert_eq!((most[&Kind::Kernel], most[&Kind::Application]), (50.0, 50.0));
+        assert_eq!(with_kernel(&all, f64::NAN), all);
+    }
 }

@@ -9,7 +9,7 @@
 //! sample may come late, where interrupts are allowed again.
 //!
 //! **What is not in them.** Processes that start later, the first period of a thread on each CPU, and where
-//! [`NativeProfileFile::notes`] says so, the kernel.
+//! [`crate::NativeProfile::notes`] says so, the kernel.
 
 mod binaries;
 mod chain;
@@ -17,7 +17,6 @@ mod demangle;
 mod elf;
 mod error;
 mod event;
-mod file;
 mod jit;
 mod kallsyms;
 mod maps;
@@ -31,6 +30,5 @@ mod space;
 mod tally;
 
 pub use error::PerfError;
-pub use file::{NativeFrame, NativeProfileFile, NativeStack};
 pub use permission::allowed;
 pub use sampler::Sampler;

@@ -16,12 +16,12 @@ use serde::de::IgnoredAny;
 pub(crate) use call::CallFrame;
 pub use cpuprofile::CpuProfile;
 pub use heapprofile::HeapProfile;
+pub(crate) use native::NATIVE_VERSION;
 pub use native::{NativeFrame, NativeProfile, NativeStack};
-pub use prof_process::read as read_prof_process;
 pub(crate) use prof_process::script as script_frame;
 
 use crate::cut::heap_cut;
-use crate::{Cut, Naming, Window, cpu_tree, native_tree};
+use crate::{Cut, Naming, Unit, Window, cpu_tree, native_tree};
 
 /// The largest file that is read. What is made of it takes about as much memory again.
 pub const PROFILE_BYTES_MAX: usize = 1 << 30;
@@ -137,11 +137,11 @@ impl Profile {
         }
     }
 
-    /// What its values are: `ns` or `bytes`.
-    pub fn unit(&self) -> &'static str {
+    /// What its values are.
+    pub fn unit(&self) -> Unit {
         match self {
-            Self::Cpu(_) | Self::Native(_) => "ns",
-            Self::Heap(_) => "bytes",
+            Self::Cpu(_) | Self::Native(_) => Unit::Nanoseconds,
+            Self::Heap(_) => Unit::Bytes,
         }
     }
 }
@@ -180,7 +180,7 @@ pub fn read_any(name: &str, bytes: &[u8]) -> Result<Profile, ReadError> {
     match top {
         Top { nodes: Some(_), .. } => CpuProfile::read(bytes).map(Profile::Cpu),
         Top { stacks: Some(_), .. } => NativeProfile::read(bytes).map(Profile::Native),
-        Top { ticks: Some(_), code: Some(_), .. } => read_prof_process(bytes).map(Profile::Cpu),
+        Top { ticks: Some(_), code: Some(_), .. } => prof_process::read(bytes).map(Profile::Cpu),
         Top { trace_events: Some(_), .. } => Err(ReadError::unusable(FORMAT, TRACE)),
         Top { head: Some(_), .. } => HeapProfile::read(bytes).map(Profile::Heap),
         _ => Err(ReadError::Unknown { name: name.to_owned() }),

@@ -5,7 +5,7 @@
 //! explain. Below 80 % or above 125 % (its inverse) the reconciliation says so and no cause is told: what is missing may be what
 //! differs. What the profiler cost is mentioned where it added more than 10 % to the CPU time of either variant.
 
-use crate::words::{percent, signed_amount, with_interval};
+use crate::figure::{percent, signed_amount, with_interval};
 use crate::{Interval, Tax};
 
 /// Explained share below which no cause is told.

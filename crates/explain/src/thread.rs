@@ -1,15 +1,21 @@
-//! What the threads of a process are there for, by the kernel's names and the order in which Node.js starts them.
+//! What the threads of a process are there for: by the kernel's names and the order in which Node.js starts them, or by what a stack of
+//! compiled code goes through.
 //!
-//! **Method.** The main thread, and worker threads that an agent spoke for, are known by their number. Others are known by their names:
-//! `libuv-worker` is libuv's pool, `V8Worker` and `DelayedTaskSche` are V8's helpers for garbage collection and compiling, and
+//! **By name and order.** The main thread, and worker threads that an agent spoke for, are known by their number. Others are known by their
+//! names: `libuv-worker` is libuv's pool, `V8Worker` and `DelayedTaskSche` are V8's helpers for garbage collection and compiling, and
 //! `v8:ProfEvntProc` is V8's profiler itself, which is no cost of the service. Before Node.js 24 most threads are called as the process
 //! is. There the order tells: V8's scheduler, its four helpers and the inspector's thread are started before any of the service's code
 //! and so have the first six numbers; threads of the pool come when they are first needed (seen with Node.js 20). A service that
 //! changes `--v8-pool-size` is not seen through by this.
 //!
+//! **By stack where there are symbols**, because V8's threads collect garbage and compile in turns. Without symbols `V8Worker` is taken as
+//! compiling; that may be wrong, and nothing tells.
+//!
 //! Decides nothing about cost.
 
-use record::{CapturedProcess, ThreadUse};
+use model::{CapturedProcess, ThreadUse};
+
+use crate::Kind;
 
 /// Threads that Node.js starts for V8 and the inspector before it runs anything.
 const STARTED_FIRST: usize = 6;
@@ -65,6 +71,99 @@ pub(crate) fn is_node(command: &str) -> bool {
     let name = program.rsplit('/').next().unwrap_or_default();
     // PM2 writes its own title over the command line.
     matches!(name, "node" | "nodejs" | "PM2") || command.starts_with("node:")
+}
+
+/// Names of V8's functions that collect garbage.
+const COLLECTING: [&str; 13] = [
+    "ArrayBufferSweeper",
+    "CollectGarbage",
+    "ConcurrentMarking",
+    "Evacuat",
+    "GCTracer",
+    "IncrementalMarking",
+    "MarkCompact",
+    "MinorMarkSweep",
+    "MinorMS",
+    "Scaveng",
+    "Sweeper",
+    "YoungGenerationMark",
+    "cppgc::internal::",
+];
+/// Names of V8's functions that parse and compile.
+const COMPILING: [&str; 11] = [
+    "BaselineBatchCompiler",
+    "ConcurrentBaselineCompiler",
+    "OptimizedCompilationJob",
+    "OptimizingCompileDispatcher",
+    "internal::Compiler::Compile",
+    "internal::baseline::",
+    "internal::compiler::",
+    "internal::interpreter::InterpreterCompilationJob",
+    "internal::maglev::",
+    "internal::parsing::",
+    "turboshaft",
+];
+/// The functions in which V8's own threads wait for work.
+const V8_LOOPS: [&str; 2] = ["PlatformWorkerThread", "DefaultWorkerThreadsTaskRunner"];
+/// The functions that run what was given to libuv's pool. Its loop is called just this; work on files is also done by who asks for it
+/// to be done at once, so that function tells nothing.
+const POOL_LOOP: &str = "worker";
+const POOL: [&str; 2] = ["uv__queue_work", "ThreadPoolWork::ScheduleWork"];
+/// What Node.js gives to the pool; where JavaScript stands below it in the stack, it is done at once instead.
+const POOL_TASK: &str = "DoThreadPoolWork";
+/// The module of code that was made while running.
+const MADE: &str = "[jit]";
+/// Beginnings of programs and libraries that V8 and libuv are part of.
+const MODULES: [&str; 4] = ["node", "libnode", "libv8", "libuv"];
+
+/// What a thread is there for, if not for the service's own code: from its name, and the functions of a stack with their modules.
+pub(crate) fn of_thread<'a>(
+    name: &str,
+    stack: impl Iterator<Item = (&'a str, &'a str)> + Clone,
+) -> Option<Kind> {
+    let has_script = stack.clone().any(|(_, module)| module == MADE);
+    let stack = stack.filter(|(_, module)| is_ours(module)).map(|(function, _)| function);
+    let says = |names: &[&str]| stack.clone().any(|function| contains(function, names));
+    let pooled = says(&POOL) || stack.clone().any(|function| function == POOL_LOOP);
+    if name == "libuv-worker" || pooled || (!has_script && says(&[POOL_TASK])) {
+        return Some(Kind::ThreadPool);
+    }
+    let is_v8 = name.contains("V8Worker") || name.contains("V8 Worker") || says(&V8_LOOPS);
+    is_v8.then(|| stack.clone().find_map(of_name).unwrap_or(Kind::Jit))
+}
+
+/// What a function and all that it calls are about.
+pub(crate) fn of_function(name: &str, module: &str) -> Option<Kind> {
+    is_ours(module).then(|| of_name(name)).flatten()
+}
+
+fn is_ours(module: &str) -> bool {
+    MODULES.iter().any(|known| module.starts_with(known))
+}
+
+fn of_name(function: &str) -> Option<Kind> {
+    // Who calls their own function `Sweeper` in an addon means another one.
+    if !(function.contains("v8::") || function.contains("cppgc::")) {
+        return None;
+    }
+    if contains(function, &COLLECTING) {
+        return Some(Kind::Gc);
+    }
+    contains(function, &COMPILING).then_some(Kind::Jit)
+}
+
+fn contains(function: &str, names: &[&str]) -> bool {
+    names.iter().any(|name| function.contains(name))
+}
+
+/// What the root of such a thread is called, whatever its system calls it.
+pub(crate) fn root(kind: Kind) -> Option<&'static str> {
+    match kind {
+        Kind::ThreadPool => Some("(thread pool)"),
+        Kind::Gc => Some("(garbage collector threads)"),
+        Kind::Jit => Some("(compiler threads)"),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

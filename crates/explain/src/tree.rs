@@ -1,10 +1,139 @@
-//! What is asked of a tree: totals, callers, functions, and the same tree upside down. Stacks may be deep, so nothing here calls
-//! itself; and a tree that was read from a file may have links that lead nowhere, so nothing trusts them.
+//! The one stack model: what the profiles of Node.js, of the kernel and of other tools become, and what is asked of it.
+//!
+//! Stacks may be deep, so nothing here recurses. A tree may come out of any file, so nothing trusts its links: an index that leads
+//! nowhere makes a root or counts for nothing, and a value that is no amount is none. How functions are named is said elsewhere.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
-use crate::merge::Builder;
-use crate::{Frame, Tree};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Whose code it is in which time is spent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "CodeKind")]
+pub enum Kind {
+    /// The service's own files.
+    Application,
+    /// The web framework: express, fastify, koa, hapi and their routers.
+    Framework,
+    /// Any other package below `node_modules`.
+    Middleware,
+    /// JavaScript of Node.js itself: `node:` modules.
+    Core,
+    /// Compiled code: bindings of Node.js, addons, services that are not Node.js.
+    Native,
+    /// Garbage collection.
+    Gc,
+    /// Compiling and optimising JavaScript.
+    Jit,
+    /// Threads of libuv's pool: file system, DNS, crypto, compression.
+    ThreadPool,
+    /// The kernel, on behalf of the service.
+    Kernel,
+    /// No CPU time: the event loop was idle.
+    Waiting,
+}
+
+impl Kind {
+    /// All of them, in the order in which people read them.
+    pub const ALL: [Kind; 10] = [
+        Kind::Application,
+        Kind::Framework,
+        Kind::Middleware,
+        Kind::Core,
+        Kind::Native,
+        Kind::Gc,
+        Kind::Jit,
+        Kind::ThreadPool,
+        Kind::Kernel,
+        Kind::Waiting,
+    ];
+
+    /// Its name for people.
+    pub const fn name(self) -> &'static str {
+        self.look().0
+    }
+
+    /// Its name, its colour in flame graphs (red, green, blue), and the Firefox Profiler's name of a colour. No two look alike to people
+    /// with protanopia, deuteranopia or tritanopia, and black can be read on each; a test of `flame` holds them to that.
+    pub(crate) const fn look(self) -> (&'static str, [u8; 3], &'static str) {
+        match self {
+            Kind::Application => ("application", [0xf5, 0xa7, 0x42], "green"),
+            Kind::Framework => ("framework", [0x8c, 0xcb, 0xfa], "blue"),
+            Kind::Middleware => ("middleware", [0x2f, 0xae, 0x83], "lightblue"),
+            Kind::Core => ("Node core", [0xf5, 0xe5, 0x6b], "yellow"),
+            Kind::Native => ("native", [0xdd, 0x5f, 0x3b], "orange"),
+            Kind::Gc => ("GC", [0xd5, 0x9b, 0xd8], "red"),
+            Kind::Jit => ("JIT", [0x6b, 0x80, 0xe6], "purple"),
+            Kind::ThreadPool => ("thread pool", [0xcd, 0xea, 0xb0], "magenta"),
+            Kind::Kernel => ("kernel", [0x7b, 0x82, 0x8c], "brown"),
+            Kind::Waiting => ("waiting", [0xe6, 0xe8, 0xee], "transparent"),
+        }
+    }
+
+    /// Whether it is JavaScript: the service's, a package's, or of Node.js itself.
+    pub(crate) const fn is_javascript(self) -> bool {
+        matches!(self, Kind::Application | Kind::Framework | Kind::Middleware | Kind::Core)
+    }
+}
+
+/// A package of a package manager.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct Package {
+    /// Its name, with its scope.
+    pub name: String,
+    /// Its version; `None` where nobody could tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+}
+
+/// A function, as it is known by in every process, worker and variant.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct Frame {
+    /// Its name; of one without, `(anonymous FILE:LINE)`. A name may hold anything: it comes out of somebody's code.
+    pub function: String,
+    /// Its file, without what differs from machine to machine: relative to its package or to the service's directory, `node:http`,
+    /// or the name of a library. Empty where there is none.
+    pub file: String,
+    /// Line at which the function begins, from 1; 0 where unknown.
+    pub line: u32,
+    /// Whose code it is.
+    pub kind: Kind,
+    /// The package that it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub package: Option<Package>,
+}
+
+impl Frame {
+    /// A function of which nothing is known but its name and whose code it is.
+    pub(crate) fn without_file(name: &str, kind: Kind) -> Frame {
+        Frame { function: name.into(), file: String::new(), line: 0, kind, package: None }
+    }
+}
+
+/// A place in a tree of calls.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Node {
+    /// Index into [`Tree::frames`].
+    pub frame: usize,
+    /// Index of the caller's node, always smaller than the node's own; `None` for a root.
+    pub parent: Option<usize>,
+    /// Time in this frame itself, called from there, in nanoseconds; of a heap profile bytes.
+    pub self_value: f64,
+    /// The same by line of the file, where the profile tells: from 1.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub lines: BTreeMap<u32, f64>,
+}
+
+/// A tree of calls: who called whom, and how long each took. Callers stand before what they call.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Tree {
+    /// The functions, each once.
+    pub frames: Vec<Frame>,
+    /// The places.
+    pub nodes: Vec<Node>,
+}
 
 /// What a function took, wherever it was called from.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,6 +149,11 @@ pub struct FunctionValue {
 }
 
 impl Tree {
+    /// Sum over all nodes.
+    pub fn total(&self) -> f64 {
+        self.nodes.iter().map(|node| node.self_value).sum()
+    }
+
     /// Index of a place's caller; none for a root.
     pub fn caller(&self, node: usize) -> Option<usize> {
         self.nodes.get(node)?.parent.filter(|parent| *parent < node)
@@ -132,26 +266,178 @@ impl Tree {
     }
 }
 
+/// Makes a canonical tree: a function stands in it once, and so does each path of calls. It does not know what its values are.
+#[derive(Debug, Default)]
+pub(crate) struct Builder {
+    tree: Tree,
+    frames: HashMap<Frame, usize>,
+    places: HashMap<(Option<usize>, usize), usize>,
+}
+
+impl Builder {
+    /// The number of a function.
+    pub fn frame(&mut self, frame: &Frame) -> usize {
+        if let Some(known) = self.frames.get(frame) {
+            return *known;
+        }
+        self.tree.frames.push(frame.clone());
+        let number = self.tree.frames.len() - 1;
+        self.frames.insert(frame.clone(), number);
+        number
+    }
+
+    /// A function by its number.
+    pub fn frame_at(&self, number: usize) -> Option<&Frame> {
+        self.tree.frames.get(number)
+    }
+
+    /// The function of a place.
+    pub fn frame_of(&self, place: usize) -> Option<&Frame> {
+        self.frame_at(self.tree.nodes.get(place)?.frame)
+    }
+
+    /// The place of a function below a caller.
+    pub fn place(&mut self, parent: Option<usize>, frame: usize) -> usize {
+        let next = self.tree.nodes.len();
+        let place = *self.places.entry((parent, frame)).or_insert(next);
+        if place == next {
+            self.tree.nodes.push(Node { frame, parent, self_value: 0.0, lines: BTreeMap::new() });
+        }
+        place
+    }
+
+    /// Adds to what a place took itself.
+    pub fn add(&mut self, place: usize, value: f64) {
+        if let Some(node) = self.tree.nodes.get_mut(place) {
+            node.self_value += value;
+        }
+    }
+
+    /// Adds to what a line of a place took.
+    pub fn add_line(&mut self, place: usize, line: u32, value: f64) {
+        if let Some(node) = self.tree.nodes.get_mut(place) {
+            *node.lines.entry(line).or_insert(0.0) += value;
+        }
+    }
+
+    /// Adds a tree below a place, its values times `weight`. What begins with the function of that place is the place itself.
+    pub fn graft(&mut self, below: Option<usize>, tree: &Tree, weight: f64) {
+        let numbers: Vec<usize> = tree.frames.iter().map(|frame| self.frame(frame)).collect();
+        let top = below.and_then(|place| Some(self.tree.nodes.get(place)?.frame));
+        let mut places: Vec<Option<usize>> = Vec::with_capacity(tree.nodes.len());
+        for (index, node) in tree.nodes.iter().enumerate() {
+            let place = numbers.get(node.frame).map(|frame| {
+                let place = match tree.caller(index).and_then(|caller| places[caller]) {
+                    None if top == Some(*frame) => below.unwrap_or_default(),
+                    None => self.place(below, *frame),
+                    caller => self.place(caller, *frame),
+                };
+                self.add(place, node.self_value * weight);
+                for (line, value) in &node.lines {
+                    self.add_line(place, *line, value * weight);
+                }
+                place
+            });
+            places.push(place);
+        }
+    }
+
+    /// The tree.
+    pub fn tree(self) -> Tree {
+        self.tree
+    }
+}
+
+/// The sum of trees, each multiplied by its weight. Same path of calls, same place; order is that of first appearance.
+pub fn merge(trees: &[(&Tree, f64)]) -> Tree {
+    let mut merged = Builder::default();
+    trees.iter().for_each(|(tree, weight)| merged.graft(None, tree, *weight));
+    merged.tree()
+}
+
+/// The sum of trees.
+pub(crate) fn together<'t>(trees: impl IntoIterator<Item = &'t Tree>) -> Tree {
+    let mut merged = Builder::default();
+    trees.into_iter().for_each(|tree| merged.graft(None, tree, 1.0));
+    merged.tree()
+}
+
+/// The tree as something that `root` called. What begins with it already stays as it is.
+pub(crate) fn below(root: &Frame, tree: &Tree) -> Tree {
+    let mut made = Builder::default();
+    let frame = made.frame(root);
+    let top = made.place(None, frame);
+    made.graft(Some(top), tree, 1.0);
+    made.tree()
+}
+
+/// A tree of one function, which has no caller and calls nothing; empty where the value is none.
+pub(crate) fn root(name: &str, kind: Kind, value: f64) -> Tree {
+    let node = Node { frame: 0, parent: None, self_value: value, lines: BTreeMap::new() };
+    scaled(&Tree { frames: vec![Frame::without_file(name, kind)], nodes: vec![node] }, |_| 1.0)
+}
+
+/// A tree whose nodes have the factors given by `factor`; places at which and below which nothing is left are gone.
+pub(crate) fn scaled(tree: &Tree, factor: impl Fn(&Frame) -> f64) -> Tree {
+    let factors: Vec<f64> = tree.frames.iter().map(factor).collect();
+    let value = |node: &Node| {
+        let value = node.self_value * factors.get(node.frame).copied().unwrap_or(0.0);
+        if value.is_finite() && value > 0.0 { value } else { 0.0 }
+    };
+    let values: Vec<f64> = tree.nodes.iter().map(value).collect();
+    let mut kept: Vec<bool> = values.iter().map(|value| *value > 0.0).collect();
+    for index in (0..kept.len()).rev() {
+        if let Some(parent) = tree.caller(index).filter(|_| kept[index]) {
+            kept[parent] = true;
+        }
+    }
+    let mut made = Tree::default();
+    let mut frames: Vec<Option<usize>> = vec![None; tree.frames.len()];
+    let mut places: Vec<Option<usize>> = vec![None; tree.nodes.len()];
+    for (index, node) in tree.nodes.iter().enumerate().filter(|(index, _)| kept[*index]) {
+        let Some(frame) = tree.frames.get(node.frame) else { continue };
+        let frame = *frames[node.frame].get_or_insert_with(|| {
+            made.frames.push(frame.clone());
+            made.frames.len() - 1
+        });
+        let share = if values[index] > 0.0 { values[index] / node.self_value } else { 0.0 };
+        let lines = node.lines.iter().map(|(line, value)| (*line, value * share));
+        let lines = lines.filter(|(_, value)| value.is_finite() && *value > 0.0).collect();
+        let parent = tree.caller(index).and_then(|parent| places[parent]);
+        places[index] = Some(made.nodes.len());
+        made.nodes.push(Node { frame, parent, self_value: values[index], lines });
+    }
+    made
+}
+
+/// The same without what takes no CPU time.
+pub(crate) fn without_waiting(tree: &Tree) -> Tree {
+    scaled(tree, |frame| if frame.kind == Kind::Waiting { 0.0 } else { 1.0 })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Kind, Node};
+
+    fn frame(name: &str, kind: Kind) -> Frame {
+        Frame { file: "a.js".into(), line: 1, ..Frame::without_file(name, kind) }
+    }
 
     fn tree(nodes: &[(usize, Option<usize>, f64)]) -> Tree {
-        let frame = |name: &str| Frame {
-            function: name.into(),
-            file: "a.js".into(),
-            line: 1,
-            kind: Kind::Application,
-            package: None,
-        };
         let node = |(frame, parent, self_value): &(usize, Option<usize>, f64)| Node {
             frame: *frame,
             parent: *parent,
             self_value: *self_value,
-            lines: BTreeMap::new(),
+            lines: [(3, *self_value)].into(),
         };
-        Tree { frames: ["a", "b", "c"].map(frame).to_vec(), nodes: nodes.iter().map(node).collect() }
+        let frames = [
+            ("a", Kind::Application),
+            ("b", Kind::Application),
+            ("c", Kind::Core),
+            ("(idle)", Kind::Waiting),
+        ];
+        let frames = frames.map(|(name, kind)| frame(name, kind)).to_vec();
+        Tree { frames, nodes: nodes.iter().map(node).collect() }
     }
 
     #[test]
@@ -162,7 +448,7 @@ mod tests {
         assert_eq!(tree.totals(), [15.0, 14.0, 12.0, 8.0, 16.0]);
         let found: Vec<(usize, f64, f64)> =
             tree.functions().iter().map(|it| (it.frame, it.self_value, it.total)).collect();
-        assert_eq!(found, [(1, 18.0, 30.0), (2, 8.0, 8.0), (0, 5.0, 15.0)]);
+        assert_eq!(found[..3], [(1, 18.0, 30.0), (2, 8.0, 8.0), (0, 5.0, 15.0)]);
     }
 
     #[test]
@@ -182,12 +468,34 @@ mod tests {
     }
 
     #[test]
-    fn links_that_lead_nowhere_hurt_nobody() {
-        let tree = tree(&[(7, Some(0), 1.0), (0, Some(9), 2.0), (1, Some(0), 4.0)]);
-        assert_eq!(tree.totals(), [5.0, 2.0, 4.0]);
-        assert_eq!(tree.functions()[0].total, 4.0);
-        assert_eq!(tree.sums(|frame| Some(frame.kind))[&Kind::Application], 6.0);
-        assert_eq!(tree.bottom_up(3).total(), 6.0);
-        assert_eq!(crate::merge(&[(&tree, 1.0)]).total(), 6.0);
+    fn waiting_goes_and_callers_of_what_is_left_stay() {
+        let left = without_waiting(&tree(&[(0, None, 0.0), (3, Some(0), 70.0), (1, Some(0), 30.0)]));
+        assert_eq!(left.nodes.iter().map(|node| node.self_value).collect::<Vec<f64>>(), [0.0, 30.0]);
+        assert_eq!((left.nodes[1].parent, left.nodes[1].lines[&3]), (Some(0), 30.0));
+    }
+
+    #[test]
+    fn what_begins_with_the_root_has_it_once() {
+        let both = tree(&[(0, None, 1.0), (1, Some(0), 2.0), (2, None, 4.0)]);
+        let made = below(&both.frames[0], &both);
+        assert_eq!((made.total(), made.nodes.iter().filter(|node| node.parent.is_none()).count()), (7.0, 1));
+        assert_eq!(made.nodes.iter().map(|node| node.parent).collect::<Vec<_>>(), [None, Some(0), Some(0)]);
+    }
+
+    #[test]
+    fn what_leads_nowhere_hurts_nobody() {
+        let stray = tree(&[(7, Some(0), 1.0), (0, Some(9), 2.0), (1, Some(0), 4.0)]);
+        assert_eq!(stray.totals(), [5.0, 2.0, 4.0]);
+        assert_eq!(stray.functions()[0].total, 4.0);
+        assert_eq!(stray.sums(|frame| Some(frame.kind))[&Kind::Application], 6.0);
+        assert_eq!((stray.bottom_up(3).total(), merge(&[(&stray, 1.0)]).total()), (6.0, 6.0));
+        let nonsense = tree(&[
+            (0, Some(7), 5.0),
+            (1, Some(0), f64::NAN),
+            (1, Some(1), f64::NEG_INFINITY),
+            (99, Some(0), 3.0),
+        ]);
+        let left = without_waiting(&nonsense);
+        assert_eq!((left.total(), left.frames.len()), (5.0, 1));
     }
 }

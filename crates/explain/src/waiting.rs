@@ -9,10 +9,13 @@
 
 use std::collections::BTreeMap;
 
-use record::{CaptureKind, CapturedService, NodeCounters, Record, SliceKind};
+use model::{Capture, CaptureKind, CapturedService, NodeCounters, SliceKind};
+use record::Record;
 
-use crate::book::{Book, find};
-use crate::words::{amount, percent, plain};
+use crate::captures::{Captures, counters, cpu_ns, find};
+use crate::explanation::mean;
+use crate::figure::{amount, percent};
+use crate::label::shown;
 use crate::{Interval, Waiting};
 
 /// Part of the baseline's CPU time within which costs count as equal.
@@ -29,24 +32,24 @@ pub const LOOP_DELAY_MIN_MS: f64 = 50.0;
 pub const LINK_DELAY_MIN: f64 = 0.5;
 
 /// Where requests of a service wait, from its counters; `None` where nothing was counted.
-pub(crate) fn of_service(book: &Book<'_>, variant: usize, service: &str) -> Option<Waiting> {
+pub(crate) fn of_service(captures: &Captures<'_>, variant: usize, service: &str) -> Option<Waiting> {
     let mut rounds: Vec<RoundWaiting> = Vec::new();
-    for capture in book.all(CaptureKind::Counters, variant) {
+    for capture in captures.all(CaptureKind::Counters, variant) {
         let Some(seen) = find(capture, service) else { continue };
         let plain =
-            book.get(CaptureKind::Plain, variant, capture.round).and_then(|plain| find(plain, service));
+            captures.get(CaptureKind::Plain, variant, capture.round).and_then(|plain| find(plain, service));
         rounds.extend(RoundWaiting::of(seen, plain.unwrap_or(seen)));
     }
-    let mean = |of: &dyn Fn(&RoundWaiting) -> Option<f64>| {
+    let mean_of = |of: &dyn Fn(&RoundWaiting) -> Option<f64>| {
         let values: Vec<f64> = rounds.iter().filter_map(of).filter(|value| value.is_finite()).collect();
-        (!values.is_empty()).then(|| crate::interval::mean(&values))
+        (!values.is_empty()).then(|| mean(&values))
     };
     Some(Waiting {
-        loop_utilisation: mean(&|round| Some(round.utilisation))?,
-        loop_delay_p99_ms: mean(&|round| Some(round.delay_p99_ms)).unwrap_or(0.0),
-        pool_wait_us: mean(&|round| round.pool_wait_us),
-        gc_share: mean(&|round| Some(round.gc_share)).unwrap_or(0.0),
-        run_delay_share: mean(&|round| Some(round.run_delay_share)).unwrap_or(0.0),
+        loop_utilisation: mean_of(&|round| Some(round.utilisation))?,
+        loop_delay_p99_ms: mean_of(&|round| Some(round.delay_p99_ms)).unwrap_or(0.0),
+        pool_wait_us: mean_of(&|round| round.pool_wait_us),
+        gc_share: mean_of(&|round| Some(round.gc_share)).unwrap_or(0.0),
+        run_delay_share: mean_of(&|round| Some(round.run_delay_share)).unwrap_or(0.0),
     })
 }
 
@@ -61,10 +64,7 @@ struct RoundWaiting {
 
 impl RoundWaiting {
     fn of(counted: &CapturedService, plain: &CapturedService) -> Option<RoundWaiting> {
-        // npm and PM2's daemon have event loops too, in which no request ever is.
-        let agents =
-            counted.processes.iter().flat_map(|process| &process.agents).filter(|agent| agent.role != "tool");
-        let all: Vec<&NodeCounters> = agents.filter_map(|agent| agent.counters.as_ref()).collect();
+        let all = counters(counted);
         let busiest = all.iter().map(|one| utilisation(one)).reduce(f64::max)?;
         let workers = all.len() as f64;
         let delay_ns: f64 = all.iter().map(|one| one.loop_delay_p99_ns as f64).sum();
@@ -105,8 +105,8 @@ struct Side<'a> {
 }
 
 /// Where requests wait, in words; `None` where CPU time differs, where an event loop is full, or where nothing was counted.
-pub(crate) fn words(
-    book: &Book<'_>,
+pub(crate) fn sentence(
+    captures: &Captures<'_>,
     (baseline, variant): (usize, usize),
     measured: &Interval,
     baseline_cpu_us: f64,
@@ -115,9 +115,9 @@ pub(crate) fn words(
     if measured.excludes_zero() && measured.low.abs().max(measured.high.abs()) > within {
         return None;
     }
-    let sides = [side(book, baseline), side(book, variant)];
+    let sides = [side(captures, baseline), side(captures, variant)];
     let entry = |side: &Side<'_>| {
-        let name = book.record.header.plan.variants[side.variant].entry.as_str();
+        let name = captures.record.header.plan.variants[side.variant].entry.as_str();
         side.services.get(name).map(|waiting| (name.to_owned(), waiting.loop_utilisation))
     };
     let ((name, first), (_, second)) = (entry(&sides[0])?, entry(&sides[1])?);
@@ -126,16 +126,17 @@ pub(crate) fn words(
     }
     let begin = format!(
         "CPU time per request is the same, and the event loop of {} is busy for {} of the time in {} and {} in {}, so requests wait",
-        plain(&name),
+        shown(&name),
         percent(first),
-        plain(sides[0].name),
+        shown(sides[0].name),
         percent(second),
-        plain(sides[1].name),
+        shown(sides[1].name),
     );
-    let mut reasons: Vec<String> = sides.iter().flat_map(|side| inside(book, side)).collect();
-    reasons.extend(sides.iter().flat_map(|side| outside(book.record, side, per_s(book, side.variant))));
+    let mut reasons: Vec<String> = sides.iter().flat_map(|side| inside(captures, side)).collect();
+    reasons
+        .extend(sides.iter().flat_map(|side| outside(captures.record, side, per_s(captures, side.variant))));
     if reasons.is_empty() {
-        let under_way: Vec<String> = sides.iter().filter_map(|side| under_way(book, side)).collect();
+        let under_way: Vec<String> = sides.iter().filter_map(|side| under_way(captures, side)).collect();
         let times = if under_way.is_empty() { String::new() } else { format!(" ({})", under_way.join("; ")) };
         return Some(format!(
             "{begin} for something that is not seen from here{times}: timers, files, a data base, another machine. Neither processors nor the \
@@ -145,17 +146,17 @@ pub(crate) fn words(
     Some(format!("{begin}: {}.", reasons.join("; ")))
 }
 
-fn side<'a>(book: &Book<'a>, variant: usize) -> Side<'a> {
-    let services = book.services(variant).into_iter();
-    let services = services.filter_map(|service| Some((service, of_service(book, variant, service)?)));
-    Side { variant, name: book.name(variant), services: services.collect() }
+fn side<'a>(captures: &Captures<'a>, variant: usize) -> Side<'a> {
+    let services = captures.services(variant).into_iter();
+    let services = services.filter_map(|service| Some((service, of_service(captures, variant, service)?)));
+    Side { variant, name: captures.name(variant), services: services.collect() }
 }
 
 /// What holds requests up inside of the services.
-fn inside(book: &Book<'_>, side: &Side<'_>) -> Vec<String> {
-    let entry = book.record.header.plan.variants[side.variant].entry.as_str();
+fn inside(captures: &Captures<'_>, side: &Side<'_>) -> Vec<String> {
+    let entry = captures.record.header.plan.variants[side.variant].entry.as_str();
     let mut reasons = Vec::new();
-    let place = |service: &str| format!("{} in {}", plain(service), plain(side.name));
+    let place = |service: &str| format!("{} in {}", shown(service), shown(side.name));
     for (service, waiting) in &side.services {
         if *service != entry && waiting.loop_utilisation >= FULL_SHARE {
             let share = percent(waiting.loop_utilisation);
@@ -182,9 +183,11 @@ fn inside(book: &Book<'_>, side: &Side<'_>) -> Vec<String> {
     }
     // Services without counters, such as nginx: by what their busiest process used.
     for service in
-        book.services(side.variant).into_iter().filter(|service| !side.services.contains_key(service))
+        captures.services(side.variant).into_iter().filter(|service| !side.services.contains_key(service))
     {
-        if let Some(busy) = busiest_process(book, side.variant, service).filter(|busy| *busy >= FULL_SHARE) {
+        if let Some(busy) =
+            busiest_process(captures, side.variant, service).filter(|busy| *busy >= FULL_SHARE)
+        {
             reasons.push(format!(
                 "for {}, whose busiest process uses {} of a processor",
                 place(service),
@@ -195,25 +198,22 @@ fn inside(book: &Book<'_>, side: &Side<'_>) -> Vec<String> {
     reasons
 }
 
-fn busiest_process(book: &Book<'_>, variant: usize, service: &str) -> Option<f64> {
-    let share = |capture: &record::Capture| {
+fn busiest_process(captures: &Captures<'_>, variant: usize, service: &str) -> Option<f64> {
+    let share = |capture: &Capture| {
         let window = capture.end_ns.saturating_sub(capture.start_ns) as f64;
-        let ns = |process: &record::CapturedProcess| {
-            process.threads.iter().map(|thread| thread.cpu_ns as f64).sum::<f64>()
-        };
-        let busiest = find(capture, service)?.processes.iter().map(ns).reduce(f64::max)?;
-        (window > 0.0).then(|| busiest / window)
+        let busiest = find(capture, service)?.processes.iter().map(cpu_ns).max()?;
+        (window > 0.0).then(|| busiest as f64 / window)
     };
-    let shares: Vec<f64> = book.all(CaptureKind::Plain, variant).filter_map(share).collect();
-    (!shares.is_empty()).then(|| crate::interval::mean(&shares))
+    let shares: Vec<f64> = captures.all(CaptureKind::Plain, variant).filter_map(share).collect();
+    (!shares.is_empty()).then(|| mean(&shares))
 }
 
-/// Good responses per second without a profiler.
-fn per_s(book: &Book<'_>, variant: usize) -> Option<f64> {
-    let entry = &book.record.header.plan.variants[variant].entry;
+/// Successful responses per second without a profiler.
+fn per_s(captures: &Captures<'_>, variant: usize) -> Option<f64> {
+    let entry = &captures.record.header.plan.variants[variant].entry;
     let rates: Vec<f64> =
-        book.uses(CaptureKind::Plain, variant, entry).values().map(|used| used.per_s).collect();
-    (!rates.is_empty()).then(|| crate::interval::mean(&rates))
+        captures.uses(CaptureKind::Plain, variant, entry).values().map(|used| used.per_s).collect();
+    (!rates.is_empty()).then(|| mean(&rates))
 }
 
 /// Time that a request is under way, in seconds.
@@ -222,14 +222,14 @@ fn little_s(record: &Record, variant: usize, per_s: Option<f64>) -> Option<f64> 
     per_s.filter(|per_s| *per_s > 0.0).map(|per_s| connections / per_s)
 }
 
-fn under_way(book: &Book<'_>, side: &Side<'_>) -> Option<String> {
-    let seconds = little_s(book.record, side.variant, per_s(book, side.variant))?;
-    let cpu: Vec<f64> = book.plain_cpu_us(side.variant).into_values().collect();
+fn under_way(captures: &Captures<'_>, side: &Side<'_>) -> Option<String> {
+    let seconds = little_s(captures.record, side.variant, per_s(captures, side.variant))?;
+    let cpu: Vec<f64> = captures.plain_cpu_us(side.variant).into_values().collect();
     Some(format!(
         "a request is under way for {} in {}, {} of it CPU time",
         amount(seconds * 1e6),
-        plain(side.name),
-        amount(crate::interval::mean(&cpu))
+        shown(side.name),
+        amount(mean(&cpu))
     ))
 }
 
@@ -242,22 +242,22 @@ fn outside(record: &Record, side: &Side<'_>, per_s: Option<f64>) -> Vec<String> 
         trials.flat_map(|trial| &trial.slices).filter(|slice| slice.kind == SliceKind::Measured)
     };
     let mut reasons = Vec::new();
-    let busy: Vec<f64> = slices().filter_map(|slice| slice.generator.busiest_share()).collect();
-    let generator = crate::interval::mean(&busy);
+    let busy: Vec<f64> = slices().filter_map(|slice| slice.counts.generator.busiest_share()).collect();
+    let generator = mean(&busy);
     if generator >= FULL_SHARE {
         reasons.push(format!(
             "for the generator, which is busy for {} of the time in {}",
             percent(generator),
-            plain(side.name)
+            shown(side.name)
         ));
     }
     let Some(network) = &record.header.plan.variants[side.variant].load.network else { return reasons };
-    let bits: f64 = slices().map(|slice| slice.wire_bytes as f64 * 8.0).sum();
-    let seconds: f64 = slices().map(|slice| slice.window_ns as f64 / 1e9).sum();
+    let bits: f64 = slices().map(|slice| slice.counts.wire_bytes as f64 * 8.0).sum();
+    let seconds: f64 = slices().map(|slice| slice.counts.window_ns as f64 / 1e9).sum();
     if let Some(rate) = network.rate_bit_per_s.filter(|rate| *rate > 0 && seconds > 0.0) {
         let used = bits / seconds / rate as f64;
         if used >= FULL_SHARE {
-            reasons.push(format!("for the link, which is {} full in {}", percent(used), plain(side.name)));
+            reasons.push(format!("for the link, which is {} full in {}", percent(used), shown(side.name)));
         }
     }
     let both_ways = network.delay.map_or(0.0, |delay| 2.0 * delay.as_secs_f64());
@@ -265,7 +265,7 @@ fn outside(record: &Record, side: &Side<'_>, per_s: Option<f64>) -> Vec<String> 
         let (both_ways, all) = (amount(both_ways * 1e6), amount(all * 1e6));
         reasons.push(format!(
             "for the link's delay: {both_ways} of the {all} that a request is under way in {}",
-            plain(side.name)
+            shown(side.name)
         ));
     }
     reasons

@@ -1,15 +1,14 @@
 //! A tree as other tools read it. Values go out as text or JSON; nothing is written to a disk here.
-//!
-//! Trees of time are taken to be in nanoseconds. One per request, in microseconds, is brought to that by
-//! `merge(&[(&tree, 1000.0)])`.
 
 mod cpuprofile;
 mod firefox;
 mod folded;
+mod speedscope;
 
 pub use cpuprofile::cpuprofile;
-pub use firefox::{PROCESSED_VERSION, Values, firefox};
+pub use firefox::firefox;
 pub use folded::folded;
+pub use speedscope::speedscope;
 
 use crate::{Frame, Package};
 

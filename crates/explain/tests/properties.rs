@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use proofload_explain::{
-    CpuProfile, Cut, Frame, HeapProfile, Kind, Naming, NativeProfile, Node, Source, Tree, Values, Window,
+    CpuProfile, Cut, Frame, HeapProfile, Kind, Naming, NativeProfile, Node, Source, Tree, Unit, Window,
     cpu_tree, cpuprofile, firefox, folded, heap_tree, merge, native_tree, read_any,
 };
 use proptest::prelude::*;
@@ -39,10 +39,10 @@ fn everything(bytes: &[u8]) {
                 .enumerate()
                 .all(|(index, node)| node.parent.is_none_or(|parent| parent < index))
         );
-        folded(&tree);
-        firefox(&[("x".to_owned(), &tree)], Values::Nanoseconds);
+        folded(&tree, Unit::Nanoseconds);
+        firefox(&[("x".to_owned(), &tree)], Unit::Nanoseconds);
         tree.bottom_up(50);
-        let again = cpuprofile(&tree).to_string();
+        let again = cpuprofile(&tree, Unit::Nanoseconds).to_string();
         CpuProfile::read(again.as_bytes()).expect("ours can be read");
     }
 }
@@ -201,7 +201,7 @@ proptest! {
         let ab = merge(&[(&a, 1.0), (&b, 2.0)]);
         let grouped = merge(&[(&ab, 1.0), (&c, 0.5)]);
         prop_assert!(near(all.total(), a.total() + 2.0 * b.total() + 0.5 * c.total()));
-        prop_assert_eq!(folded(&all), folded(&grouped));
+        prop_assert_eq!(folded(&all, Unit::Nanoseconds), folded(&grouped, Unit::Nanoseconds));
         let lines: f64 = all.functions().iter().flat_map(|it| it.lines.values()).sum();
         prop_assert!(near(lines, all.total()), "each value has its line");
         let paths: std::collections::HashSet<(Option<usize>, usize)> = all.nodes.iter().map(|node| (node.parent, node.frame)).collect();
@@ -210,7 +210,7 @@ proptest! {
 
     #[test]
     fn folded_text_has_all_of_the_tree(tree in tree()) {
-        let text = folded(&tree);
+        let text = folded(&tree, Unit::Nanoseconds);
         let mut leaves: BTreeMap<String, f64> = BTreeMap::new();
         let mut total = 0.0;
         for line in text.lines() {

@@ -6,8 +6,8 @@
 //! describes them: each sample has the time until the next one, at most three times the median.
 
 use proofload_explain::{
-    CpuProfile, Cut, Frame, HeapProfile, Kind, Naming, Source, Tree, Window, cpu_tree, cpuprofile, folded,
-    heap_tree, merge,
+    CpuProfile, Cut, Frame, HeapProfile, Kind, Naming, Source, Tree, Unit, Window, cpu_tree, cpuprofile,
+    folded, heap_tree, merge,
 };
 
 const CPU: &[u8] = include_bytes!("data/auth.cpuprofile");
@@ -66,7 +66,7 @@ fn sums_are_those_of_an_independent_reader() {
     let top = whole.tree.functions();
     let top: Vec<&str> = top.iter().take(2).map(|it| &*whole.tree.frames[it.frame].function).collect();
     assert_eq!(top, ["(idle)", "pbkdf2Sync"]);
-    assert!(whole.notes.iter().any(|note| note.contains("lie in gaps")), "{:?}", whole.notes);
+    assert!(whole.notes.iter().any(|note| note.text.contains("lie in gaps")), "{:?}", whole.notes);
 }
 
 #[test]
@@ -106,10 +106,12 @@ fn two_workers_are_twice_one_and_written_for_others_it_stays_what_it_is() {
     let two = merge(&[(&one.tree, 1.0), (&one.tree, 1.0)]);
     assert_eq!(two.nodes.len(), one.tree.nodes.len());
     assert!((two.total() - 2.0 * one.tree.total()).abs() < 1.0);
-    let sum: f64 =
-        folded(&one.tree).lines().filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum();
+    let sum: f64 = folded(&one.tree, Unit::Nanoseconds)
+        .lines()
+        .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
+        .sum();
     assert!((sum - one.tree.total()).abs() < 1e3);
-    let written = cpuprofile(&one.tree).to_string();
+    let written = cpuprofile(&one.tree, Unit::Nanoseconds).to_string();
     let back = cpu_tree(&CpuProfile::read(written.as_bytes()).expect("ours"), None, &NAMING);
     assert!((self_us(&back, "pbkdf2Sync") - 1_102_309).abs() <= 1);
     assert!((self_us(&back, "writevGeneric (native)") - 17_754).abs() <= 1);

@@ -8,7 +8,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use proofload_explain::perf::{NativeProfileFile, NativeStack, PerfError, Sampler, allowed};
+use proofload_explain::perf::{PerfError, Sampler, allowed};
+use proofload_explain::{NativeProfile, NativeStack};
 
 const PERIOD: Duration = Duration::from_micros(1001);
 /// CPU time that a child is sampled for.
@@ -92,42 +93,42 @@ impl Drop for Busy {
 }
 
 /// Sampling while a child burns; its profile and the CPU time that it used meanwhile.
-fn sampled(busy: &Busy) -> (NativeProfileFile, u64) {
+fn sampled(busy: &Busy) -> (NativeProfile, u64) {
     let sampler = Sampler::start(&[busy.pid()], PERIOD).unwrap();
     let before = busy.cpu_ns();
     let used = busy.burn(SAMPLED_NS) - before;
     (one(sampler.stop(), busy.pid()), used)
 }
 
-fn one(mut profiles: Vec<NativeProfileFile>, pid: u32) -> NativeProfileFile {
+fn one(mut profiles: Vec<NativeProfile>, pid: u32) -> NativeProfile {
     assert_eq!(profiles.iter().map(|profile| profile.pid).collect::<Vec<_>>(), [pid]);
     profiles.swap_remove(0)
 }
 
-fn samples(profile: &NativeProfileFile) -> u64 {
+fn samples(profile: &NativeProfile) -> u64 {
     profile.stacks.iter().map(|stack| stack.samples).sum()
 }
 
 /// Share of the samples whose stack is like that.
-fn share(profile: &NativeProfileFile, is_like: impl Fn(&NativeStack) -> bool) -> f64 {
+fn share(profile: &NativeProfile, is_like: impl Fn(&NativeStack) -> bool) -> f64 {
     let like: u64 = profile.stacks.iter().filter(|stack| is_like(stack)).map(|stack| stack.samples).sum();
     like as f64 / samples(profile) as f64
 }
 
 /// Name and module of the function that ran.
-fn leaf<'p>(profile: &'p NativeProfileFile, stack: &NativeStack) -> (&'p str, &'p str) {
+fn leaf<'p>(profile: &'p NativeProfile, stack: &NativeStack) -> (&'p str, &'p str) {
     let frame = &profile.frames[*stack.frames.last().unwrap() as usize];
     (&frame.name, &frame.module)
 }
 
 /// Samples stand for CPU time: within what a machine that does other things, and a hypervisor, take from or add to either account.
-fn assert_accounts_for(profile: &NativeProfileFile, used_ns: u64) {
+fn assert_accounts_for(profile: &NativeProfile, used_ns: u64) {
     let seen_ns = samples(profile) * profile.period_ns;
     let ratio = seen_ns as f64 / used_ns as f64;
     assert!((0.5..1.3).contains(&ratio), "{seen_ns} ns sampled of {used_ns} ns used; lost {}", profile.lost);
 }
 
-fn by_leaf(profile: &NativeProfileFile) -> BTreeMap<(&str, &str), u64> {
+fn by_leaf(profile: &NativeProfile) -> BTreeMap<(&str, &str), u64> {
     let mut leaves = BTreeMap::new();
     for stack in &profile.stacks {
         *leaves.entry(leaf(profile, stack)).or_default() += stack.samples;
@@ -157,7 +158,7 @@ fn crypto_in_the_main_thread_of_node_is_found_by_its_function() {
         share(&profile, |stack| stack.thread == busy.pid() && stack.thread_name.starts_with("node"));
     assert!(in_main > 0.8, "{:?}", profile.stacks);
     let text = serde_json::to_string(&profile).unwrap();
-    assert_eq!(serde_json::from_str::<NativeProfileFile>(&text).unwrap(), profile);
+    assert_eq!(serde_json::from_str::<NativeProfile>(&text).unwrap(), profile);
 }
 
 #[test]

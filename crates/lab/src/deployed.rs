@@ -16,7 +16,7 @@ const REACH_PATIENCE: Duration = Duration::from_secs(5);
 /// Why what runs already cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum DeployedError {
-    /// It cannot be found, or may not be looked at, or nobody stands behind it.
+    /// It cannot be found, or may not be looked at, or no pod is behind it.
     #[error(transparent)]
     Cluster(#[from] HostError),
     /// Load comes from this machine too, which does not get there.
@@ -29,7 +29,7 @@ pub enum DeployedError {
         /// Why not.
         source: std::io::Error,
     },
-    /// Two variants that are told apart by their words alone.
+    /// Two variants that differ in their words alone.
     #[error(
         "variants `{one}` and `{other}` are alike: both load {place} at {address}, with the same requests"
     )]
@@ -96,7 +96,7 @@ impl DeployedServices {
         self.found.iter().map(|found| found.deployed.place())
     }
 
-    /// The one that a variant asks for; `None`: nobody has looked for it.
+    /// The one that a variant asks for; `None` if it was not found yet.
     pub(crate) fn at(&self, wanted: &plan::Deployed) -> Option<&Arc<Deployed>> {
         self.of(wanted).map(|found| &found.deployed)
     }
@@ -105,7 +105,7 @@ impl DeployedServices {
         self.found.iter().find(|found| found.wanted == *wanted)
     }
 
-    /// Variants that only seem to differ. Whoever names the same in the same words has a copy in mind.
+    /// Variants that only seem to differ. The same in the same words is meant as a copy.
     fn alike(&self, plan: &Plan) -> Option<DeployedError> {
         let loads = |variant: &Variant| {
             self.of(variant.deployed()?).map(|found| (found.deployed.place(), found.address))

@@ -2,8 +2,9 @@
 //!
 //! Windows are as long for all variants, and what is captured is the same: what differs is theirs.
 
+use model::{Capture, CaptureKind, CapturedService, Missing, Slice};
 use plan::Plan;
-use record::{CaptureKind, Record, Slice, Trial};
+use record::{Record, Trial};
 use stats::Quantile;
 
 /// Passes over all explained variants: the least from which a spread can be told.
@@ -110,8 +111,9 @@ fn responses_s(record: &Record, variant: usize) -> f64 {
     let trials = record.complete_blocks().flat_map(|block| &block.trials);
     let trials = trials.filter(|trial| trial.variant() == variant);
     let slices: Vec<&Slice> = trials.flat_map(Trial::measured).collect();
-    let answered: u64 = slices.iter().map(|slice| slice.answered).sum();
-    let loaded_s = slices.iter().map(|slice| (slice.window_ns + slice.drain_ns) as f64 / 1e9).sum::<f64>();
+    let answered: u64 = slices.iter().map(|slice| slice.counts.responses).sum();
+    let loaded_s =
+        slices.iter().map(|slice| (slice.counts.window_ns + slice.counts.drain_ns) as f64 / 1e9).sum::<f64>();
     if slices.is_empty() {
         // Nothing was measured, as where only captures are wanted.
         return 0.0;
@@ -119,10 +121,28 @@ fn responses_s(record: &Record, variant: usize) -> f64 {
     if answered == 0 {
         return WINDOW_MAX_S;
     }
-    let median_s = |slice: &&Slice| match slice.latency.quantile(0.5) {
+    let median_s = |slice: &&Slice| match slice.counts.latency.quantile(0.5) {
         Some(Quantile::Exact(ns) | Quantile::AtLeast(ns)) => ns as f64 / 1e9,
         None => 0.0,
     };
     let slowest_s = slices.iter().map(median_s).fold(0.0, f64::max);
     (RESPONSES_MIN * loaded_s / answered as f64).max(IN_A_ROW_MIN * slowest_s)
+}
+
+/// The capture of a round, a variant and a kind that could not be made.
+pub(crate) fn without(
+    plan: &Plan,
+    (round, variant, kind): (u32, usize, CaptureKind),
+    missing: Missing,
+) -> Capture {
+    let of = &plan.variants[variant];
+    let entry = of.services.iter().find(|service| service.name == of.entry);
+    let service = CapturedService {
+        service: of.entry.clone(),
+        directory: entry.map(|service| service.directory.display().to_string()).unwrap_or_default(),
+        cpu_ns: 0,
+        processes: Vec::new(),
+        missing: vec![missing],
+    };
+    Capture { round, variant, kind, start_ns: 0, end_ns: 0, requests: 0, errors: 0, services: vec![service] }
 }

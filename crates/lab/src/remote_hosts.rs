@@ -77,10 +77,10 @@ impl RemoteHosts {
 
     /// What each is, for the record.
     pub fn environments(&self) -> BTreeMap<String, Environment> {
-        let told = |machine: &Machine| serde_json::from_value(machine.host.about().clone());
+        let about = |machine: &Machine| serde_json::from_value(machine.host.about().clone());
         // One that describes itself in other words is the same machine to itself, at least.
         let each = self.machines.iter();
-        each.map(|(host, machine)| (host.clone(), told(machine).unwrap_or_default())).collect()
+        each.map(|(host, machine)| (host.clone(), about(machine).unwrap_or_default())).collect()
     }
 
     /// What killed runs had left on them and was ended now: host, command and number.
@@ -91,7 +91,7 @@ impl RemoteHosts {
         self.machines.iter().flat_map(of).collect()
     }
 
-    /// The machine of a host; `None`: nobody reached it.
+    /// The machine of a host; `None` if it was not reached.
     pub(crate) fn at(&self, host: &str) -> Option<&Machine> {
         self.machines.get(host)
     }

@@ -54,9 +54,65 @@ pub struct CapturedService {
     pub cpu_ns: u64,
     /// Its processes, parents first.
     pub processes: Vec<CapturedProcess>,
-    /// What could not be had, in words.
+    /// What could not be had.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub missing: Vec<String>,
+    pub missing: Vec<Missing>,
+}
+
+/// Something that a capture could not have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "MissingForm")]
+pub struct Missing {
+    /// What it is.
+    pub what: Absence,
+    /// Why, in words, with figures.
+    pub why: String,
+}
+
+/// What a capture can lack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Absence {
+    /// A process of Node.js without an agent.
+    Agent,
+    /// Stacks of JavaScript, because the service does not run Node.js.
+    NotNode,
+    /// A process, or its agent, that ended in the window.
+    Gone,
+    /// Stacks of compiled code and of the kernel, which the kernel refuses.
+    NativeStacks,
+    /// Anything else.
+    #[default]
+    #[serde(other)]
+    Other,
+}
+
+impl Missing {
+    /// This is missing, for that reason.
+    pub fn new(what: Absence, why: impl Into<String>) -> Missing {
+        Missing { what, why: why.into() }
+    }
+}
+
+/// What is missing as records have it: those up to 0.1.0 have the reason alone.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum MissingForm {
+    Reason(String),
+    Whole {
+        #[serde(default)]
+        what: Absence,
+        why: String,
+    },
+}
+
+impl From<MissingForm> for Missing {
+    fn from(form: MissingForm) -> Missing {
+        match form {
+            MissingForm::Reason(why) => Missing { what: Absence::Other, why },
+            MissingForm::Whole { what, why } => Missing { what, why },
+        }
+    }
 }
 
 /// A process of a service in a capture.

@@ -73,7 +73,7 @@ fn capture(round: u32, kind: CaptureKind) -> Capture {
         directory: "/srv".into(),
         cpu_ns: 6,
         processes: vec![process],
-        missing: vec!["a thread".into()],
+        missing: vec![model::Missing::new(model::Absence::Other, "a thread")],
     };
     Capture {
         round,

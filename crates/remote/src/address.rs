@@ -20,7 +20,7 @@ pub fn address(destination: &str) -> Result<IpAddr, HostError> {
         return Err(failed(format!("ssh does not know it: {}", words.trim())));
     }
     let name = host_name(&String::from_utf8_lossy(&said.stdout))
-        .ok_or_else(|| failed("ssh tells no name for it".to_owned()))?;
+        .ok_or_else(|| failed("ssh gives no name for it".to_owned()))?;
     let found = (name.as_str(), 0).to_socket_addrs();
     let found = found.map_err(|error| failed(format!("{name} has no address: {error}")))?;
     let addresses: Vec<IpAddr> = found.map(|address| address.ip()).collect();

@@ -18,7 +18,7 @@ pub enum HostError {
         /// Why.
         source: io::Error,
     },
-    /// Nobody knows at which address it is found.
+    /// Its address is unknown.
     #[error("{host}: {reason}")]
     NoAddress {
         /// The machine.

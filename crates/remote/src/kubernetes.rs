@@ -34,7 +34,7 @@ use crate::{Channel, HostError};
 const LOOK_EVERY: Duration = Duration::from_millis(300);
 /// How much longer for each pod: a list of a thousand is megabytes.
 const LOOK_LATER_EACH: Duration = Duration::from_millis(2);
-/// How often somebody who cancels is heard meanwhile.
+/// How often a cancellation is looked for meanwhile.
 const GLANCE: Duration = Duration::from_millis(100);
 /// How many connections are made at once.
 const ATTACHED_AT_ONCE: usize = 50;
@@ -69,10 +69,10 @@ pub fn open(
     if cancelled() {
         return Err(ClusterError::Cancelled.into());
     }
-    // First, for a Job may be there though nobody said so.
+    // First, because a Job may be there although no response said so.
     let job = Arc::new(Job { namespace, name: wanted.name.clone() });
     let made = job.namespace.create(&job::manifest(&wanted))?;
-    // Without it one pod that fails would end all others, or be replaced by one that nobody is attached to.
+    // Without it one pod that fails would end all others, or be replaced by one that we are not attached to.
     if made.spec.backoff_limit_per_index != Some(0) {
         return Err(ClusterError::Old { what: "backoffLimitPerIndex" }.into());
     }
@@ -106,7 +106,7 @@ fn all_running(
 ) -> Result<Vec<PodView>, ClusterError> {
     let began = Instant::now();
     let mut barrier = Barrier::new(cluster.pods, cluster.image.clone());
-    let mut told = String::new();
+    let mut last = String::new();
     loop {
         let pods: Vec<PodView> = job.namespace.pods_of(&job.name)?.iter().filter_map(pods::view).collect();
         let refusal = match pods.len() < cluster.pods as usize {
@@ -116,9 +116,9 @@ fn all_running(
         match barrier.step(began.elapsed(), &pods, refusal.as_deref()) {
             Step::Open(pods) => return Ok(pods),
             Step::Broken(error) => return Err(error),
-            Step::Wait(words) if words != told => {
+            Step::Wait(words) if words != last => {
                 tell(words.clone());
-                told = words;
+                last = words;
             }
             Step::Wait(_) => {}
         }

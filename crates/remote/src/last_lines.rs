@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Lines that are kept: a changed host key is told in about as many.
+/// Lines that are kept: OpenSSH needs about as many for a changed host key.
 const LINES: usize = 20;
 /// How much of a line is kept.
 const LINE_BYTES: u64 = 500;

@@ -1,4 +1,4 @@
-//! This same program on other machines: put there, started, spoken with, and gone when nobody needs it any more.
+//! This same program on other machines: put there, started, talked to, and ended when it is no longer needed.
 //!
 //! ```text
 //!   generators · services      what a run wants of other machines

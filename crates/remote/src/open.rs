@@ -1,6 +1,7 @@
-//! The generators of a plan, wherever they are: all opened at the same time, and whatever could not be had told together.
+//! The generators of a plan, wherever they are: all opened at the same time, with all errors at once.
 //!
-//! A host takes seconds, a cluster longer: whoever waits is told for whom, and may cancel. What is opened by then is closed again.
+//! A host takes seconds, a cluster longer: the caller gets the names of those that are missing, and may cancel. What is opened by then is
+//! closed again.
 
 use std::collections::VecDeque;
 use std::io;
@@ -20,11 +21,11 @@ use crate::{Channel, HostError, Program, here, kubernetes, ssh};
 const AT_ONCE_MAX: usize = 16;
 /// How often it is asked whether anybody still waits.
 const ASK_EVERY: Duration = Duration::from_millis(100);
-/// How long a cluster may be away before its pods cannot be had back: API servers are restarted while a run goes on.
+/// How long a cluster may be away before its pods count as lost for good: API servers are restarted while a run goes on.
 const AWAY_MAX: Duration = Duration::from_secs(60);
 /// How long after an attempt it is tried again.
 const TRY_AGAIN_AFTER: Duration = Duration::from_secs(1);
-/// How often it is told for whom.
+/// How often the caller gets the names of those that are missing.
 const TELL_EVERY: Duration = Duration::from_secs(1);
 
 /// What is wanted of a plan's generators.
@@ -39,11 +40,11 @@ pub struct Wanted<'a> {
     pub here: &'a dyn Fn() -> Command,
 }
 
-/// Who waits, and as long as they do.
+/// The caller, who waits.
 pub struct Waiting<'a> {
-    /// Whether nobody does any more.
+    /// Whether the caller cancels.
     pub cancelled: &'a dyn Fn() -> bool,
-    /// Hears about once a second for whom, and for how long so far.
+    /// Called about once a second with the names of those that are missing, and how long it took so far.
     pub watch: &'a mut dyn FnMut(&[String], Duration),
 }
 
@@ -148,7 +149,7 @@ fn opened(
     }
     let (mut channels, mut errors) = (Vec::new(), Vec::new());
     for (result, name) in results.into_iter().zip(&names) {
-        match result.unwrap_or_else(|| Err(unanswered(name))) {
+        match result.unwrap_or_else(|| Err(not_opened(name))) {
             Ok(more) => channels.extend(more),
             Err(error) => errors.push(error),
         }
@@ -156,7 +157,7 @@ fn opened(
     if errors.is_empty() { Ok(channels) } else { Err(errors) }
 }
 
-/// What came of a door; `None` where nobody answered.
+/// What came of a door; `None` while nothing has.
 type Opened = Option<Result<Vec<Channel>, HostError>>;
 
 /// Has these opened, and fills in what came of each; false where it was cancelled.
@@ -183,7 +184,7 @@ fn awaited(
                 open.retain(|(open, _)| *open != place);
                 results[place] = Some(result);
             }
-            // Whoever has not answered by now never will.
+            // All threads have ended: what is missing now never comes.
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {}
         }
@@ -199,7 +200,7 @@ fn awaited(
     true
 }
 
-/// Threads that open these doors one after the other. They end by themselves: what they open when nobody waits any more is closed at once.
+/// Threads that open these doors one after the other. They end by themselves: what they open after the caller has cancelled is closed at once.
 fn begin(far: VecDeque<(usize, Door)>, wanted: &Wanted<'_>, over: &Arc<AtomicBool>) -> Receiver<News> {
     let (to, news) = channel();
     let threads = far.len().min(AT_ONCE_MAX);
@@ -216,7 +217,7 @@ fn begin(far: VecDeque<(usize, Door)>, wanted: &Wanted<'_>, over: &Arc<AtomicBoo
                 let _ = to.send(News::Done(place, result));
             }
         };
-        // Without a thread its doors are told as unanswered.
+        // Without a thread its doors stay missing.
         drop(thread::Builder::new().name("open".into()).spawn(work));
     }
     news
@@ -229,7 +230,7 @@ fn open(
     tell: &mut dyn FnMut(String),
 ) -> Result<Vec<Channel>, HostError> {
     match door {
-        Door::Here(name) => Err(unanswered(&name)),
+        Door::Here(name) => Err(not_opened(&name)),
         Door::Ssh(host, program) => ssh::open(&host, &program, arguments).map(|one| vec![one]),
         Door::Pods { cluster, away_max } => {
             let is_over = || over.load(Ordering::Relaxed);
@@ -258,7 +259,7 @@ fn patiently<T>(
     }
 }
 
-fn unanswered(name: &str) -> HostError {
+fn not_opened(name: &str) -> HostError {
     let source = io::Error::other("no thread could be had for it");
     HostError::NotStarted { host: name.to_owned(), source }
 }

@@ -81,7 +81,7 @@ impl Program {
         HostError::Program { path: self.path.clone(), source }
     }
 
-    /// Whether a machine of this name, as `uname -m` has it, runs it. Of a processor that is not known here, only a try tells.
+    /// Whether a machine of this name, as `uname -m` has it, runs it. For a processor that is not known here, it takes a try.
     pub(crate) fn runs_on(&self, machine: &str) -> bool {
         self.machine.is_empty() || self.machine.contains(&machine)
     }

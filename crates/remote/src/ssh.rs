@@ -19,14 +19,14 @@ pub use fault::{Fault, Remedy};
 
 use connection::Output;
 use destination::Destination;
-use talk::{At, Said, Talk};
+use talk::{At, Line, Talk};
 
 use crate::last_lines::last;
 use crate::{Channel, HostError, Program};
 
-/// Pieces in which a program is sent, so that its progress can be told.
+/// Pieces in which a program is sent, so that its progress can be shown.
 const PIECE_BYTES: usize = 64 << 10;
-/// Questions of which the one that was answered fastest tells the round trip.
+/// Questions, of which the fastest counts as the round trip.
 const QUESTIONS: usize = 5;
 
 /// How far the copy of a program is.
@@ -61,7 +61,7 @@ pub fn open(destination: &str, program: &Program, arguments: &[&str]) -> Result<
     open_watched(destination, program, arguments, &mut |_| {})
 }
 
-/// The same; `watch` is told how far the copy is, where there is one.
+/// The same; `watch` gets the progress of the copy, where there is one.
 ///
 /// # Errors
 /// The same.
@@ -76,7 +76,7 @@ pub fn open_watched(
     login.start(arguments)
 }
 
-/// A shell on another machine that waits to be told what to do with a program.
+/// A shell on another machine that waits for commands about a program.
 #[derive(Debug)]
 pub struct Login {
     name: String,
@@ -104,7 +104,7 @@ impl Login {
         &self.facts
     }
 
-    /// How long a question and its answer take, from the fastest of some.
+    /// The round trip of a line: the fastest of some.
     ///
     /// # Errors
     /// If the connection is lost.
@@ -112,8 +112,8 @@ impl Login {
         let mut shortest = Duration::MAX;
         for _ in 0..QUESTIONS {
             let asked = Instant::now();
-            self.talk.order("echo");
-            self.hear(At::Question).map_err(|fault| self.failed(fault))?;
+            self.talk.send("echo");
+            self.receive(At::Question).map_err(|fault| self.failed(fault))?;
             shortest = shortest.min(asked.elapsed());
         }
         Ok(shortest)
@@ -132,15 +132,15 @@ impl Login {
             return Err(self.failed(self.facts.full(&self.program)));
         }
         let mut file = self.program.open()?;
-        self.talk.order(&format!("put {}", self.program.bytes()));
-        self.hear(At::Folder).map_err(|fault| self.failed(fault))?;
+        self.talk.send(&format!("put {}", self.program.bytes()));
+        self.receive(At::Folder).map_err(|fault| self.failed(fault))?;
         self.copy(&mut file, watch).map_err(|source| self.program.failed(source))?;
-        self.hear(At::Copy).map_err(|fault| self.failed(fault))?;
+        self.receive(At::Copy).map_err(|fault| self.failed(fault))?;
         self.facts.state = State::There;
         Ok(true)
     }
 
-    /// Sends exactly as many bytes as were told, unless they are no longer taken: then the answer tells why.
+    /// Sends exactly as many bytes as announced, unless they are no longer taken: then the response says why.
     fn copy(&mut self, file: &mut File, watch: &mut dyn FnMut(Copied<'_>)) -> io::Result<()> {
         let (begun, of, mut bytes, mut piece) =
             (Instant::now(), self.program.bytes(), 0, vec![0; PIECE_BYTES]);
@@ -150,7 +150,7 @@ impl Login {
             if count == 0 {
                 return Err(io::Error::new(ErrorKind::UnexpectedEof, "it was changed while it was copied"));
             }
-            if !self.talk.give(&piece[..count]) {
+            if !self.talk.send_bytes(&piece[..count]) {
                 break;
             }
             bytes += count as u64;
@@ -165,8 +165,8 @@ impl Login {
     /// If it does not run, or the connection is lost.
     pub fn start(mut self, arguments: &[&str]) -> Result<Channel, HostError> {
         self.facts.fits(&self.program).map_err(|fault| self.failed(fault))?;
-        self.talk.order("attempt");
-        let (said, lines) = self.hear(At::Attempt).map_err(|fault| self.failed(fault))?;
+        self.talk.send("attempt");
+        let (said, lines) = self.receive(At::Attempt).map_err(|fault| self.failed(fault))?;
         if said.text != "attempt 0" {
             let status = said.text.strip_prefix("attempt ").unwrap_or(&said.text);
             let file = format!("{}/{}", self.facts.folder, self.program.file_name());
@@ -182,10 +182,10 @@ impl Login {
     /// # Errors
     /// If the connection is lost.
     pub fn remove(mut self) -> Result<Removed, HostError> {
-        self.talk.order("remove");
+        self.talk.send("remove");
         let mut removed = Removed::default();
         loop {
-            let said = self.talk.hear(At::Removal).map_err(|fault| self.failed(fault))?;
+            let said = self.talk.receive(At::Removal).map_err(|fault| self.failed(fault))?;
             match said.what.as_str() {
                 "removed" => removed.gone.extend(Kept::of(&said.text)),
                 "kept" => removed.kept.extend(Kept::of(&said.text)),
@@ -195,11 +195,11 @@ impl Login {
         }
     }
 
-    /// The next answer, and what words came before it.
-    fn hear(&mut self, at: At) -> Result<(Said, Vec<String>), Fault> {
+    /// The next response, and the output before it.
+    fn receive(&mut self, at: At) -> Result<(Line, Vec<String>), Fault> {
         let mut lines = Vec::new();
         loop {
-            let said = self.talk.hear(at)?;
+            let said = self.talk.receive(at)?;
             match said.what.as_str() {
                 "done" => return Ok((said, lines)),
                 "failed" => return Err(self.put_failed(&said.text, &lines)),
@@ -227,7 +227,7 @@ impl Login {
 fn look(talk: &mut Talk) -> Result<Facts, Fault> {
     let mut facts = Facts::default();
     loop {
-        let said = talk.hear(At::Login)?;
+        let said = talk.receive(At::Login)?;
         if said.what == "done" {
             return Ok(facts);
         }

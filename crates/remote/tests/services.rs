@@ -209,14 +209,15 @@ fn the_agent_may_be_killed_and_nothing_stays() {
     signal(pid, libc::SIGKILL);
     assert!(stage.wait_until_empty(SOON), "{:?}", stage.alive());
     assert!(wait_until(SOON, || scratch_folders(pid).is_empty()), "{:?}", scratch_folders(pid));
-    let error = remote.sight(&[]).unwrap_err();
+    let handle = ServiceHandle::There(Box::new(remote));
+    let error = handle.sight(&[]).unwrap_err();
     assert!(error.to_string().starts_with("ssh://there: the connection is lost"), "{error}");
     let Err(error) = host.view(First::Machine, false).and_then(|viewing| viewing.finish()) else {
         panic!("nobody can have seen anything")
     };
     assert!(matches!(error, TargetError::HostLost { .. }), "{error}");
     // Nobody can know, so nobody says that all is well.
-    let stopped = remote.stop();
+    let stopped = handle.stop();
     assert!(
         stopped.exit.is_none() && stopped.leftovers[0].description.contains("ssh://there"),
         "{stopped:?}"

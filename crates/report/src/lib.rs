@@ -1,4 +1,4 @@
-//! What people see of a record: text for a terminal, Markdown, JSON, CSV, a page, the verdict plot, flame graphs. Pure.
+//! What people see of a record: text for a terminal, Markdown, JSON, CSV, a page, the verdict plot. Pure.
 //!
 //! Whatever is reported makes one [`Document`] of typed blocks, in which each word is chosen once; [`FORMS`] draw it and know nothing of
 //! what it says. Nothing is concluded here; that is the work of `analysis`.
@@ -20,7 +20,6 @@ mod shell;
 mod survey;
 mod text;
 
-pub mod flame;
 pub mod history;
 pub mod page;
 pub mod plot;

@@ -14,7 +14,7 @@ use super::seen::{Seen, There};
 const COLUMNS: [&str; 7] = ["host", "user", "kernel", "program", "processors", "clock", "round trip"];
 const NAMES: usize = 4;
 const NOTHING: &str = "–";
-/// A calendar that is as far off as this is told of: what was told has the time of a message in it, and no more than whole seconds.
+/// A calendar that is as far off as this gets a line: the figure has the time of a message in it, and whole seconds alone.
 const CALENDAR_OFF_S: u64 = 5;
 
 /// A row for each machine, and below it what else should be known.

@@ -18,9 +18,9 @@ pub struct Seen {
 /// What is on a machine.
 #[derive(Debug)]
 pub struct There {
-    /// What its shell tells.
+    /// What its shell says.
     pub facts: Facts,
-    /// Of a line and its answer.
+    /// Round trip of a line.
     pub round_trip: Option<Duration>,
     /// Its clock against ours; `None` where the program is not.
     pub clock: Option<ClockOffset>,
@@ -35,7 +35,7 @@ impl There {
         There { facts, round_trip: None, clock: None, copied: false, removed: None }
     }
 
-    /// Has the program there tell its clock, if it is there.
+    /// Compares its clock with ours, if the program is there.
     ///
     /// # Errors
     /// If it does not run.

@@ -1,4 +1,4 @@
-//! What is told of a copy to another machine: nothing, unless it takes long enough to wonder.
+//! Progress of a copy to another machine: nothing, unless it takes long enough to wonder.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use report::{bytes, seconds};
 
 use crate::print;
 
-/// Whoever waits longer wants to know for what.
+/// Before that nothing is shown.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Time between two lines.
 const EVERY: Duration = Duration::from_secs(5);

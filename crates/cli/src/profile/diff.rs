@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use report::flame;
-use report::why::{self, Unit};
+use explain::{Unit, flame};
+use report::why;
 
-use super::file::{Profile, read, shown};
+use super::file::{Profile, read};
 use super::put;
 use crate::exit::Failed;
 use crate::print;
@@ -35,7 +35,7 @@ const AFTER_HELP: &str = "\
 .cpuprofile and .heapprofile of V8, the isolate*.log of node --prof, and .native.json of a record; both of one kind.
 
 Two profiles are comparable if they saw the same work: as many requests, or the number of each with --requests. Without it, times are
-those of the whole profile, and one that ran longer looks dearer.
+those of the whole profile, and one that ran longer looks more expensive.
 
   proofload profile diff before.cpuprofile after.cpuprofile --requests 20000 31000 --html diff.html
 
@@ -48,7 +48,7 @@ several of each: proofload run FILE --explain";
 /// If a file cannot be read, the two are not of one kind, or nothing can be written.
 pub fn run(args: &DiffArgs) -> anyhow::Result<ExitCode> {
     let (mut a, mut b) = (read(&args.a)?, read(&args.b)?);
-    if (a.unit == Unit::Bytes) != (b.unit == Unit::Bytes) {
+    if a.unit != b.unit {
         let message = format!("{} and {}: one is of memory, the other of CPU time", a.name, b.name);
         return Err(Failed::usage(message).hint("set two of one kind against each other").into());
     }
@@ -60,9 +60,9 @@ pub fn run(args: &DiffArgs) -> anyhow::Result<ExitCode> {
     }
     let comparison = explain::compare_trees((&a.name, &a.tree), (&b.name, &b.tree));
     if let Some(page) = &args.html {
-        let ((of_a, unit), (of_b, _)) = (shown(&a.tree, a.unit), shown(&b.tree, b.unit));
-        let title = format!("{} against {}", b.name, a.name);
-        put(Some(page), &flame::page_of_trees(&[(&a.name, &of_a), (&b.name, &of_b)], unit, &title))?;
+        let (trees, title) =
+            ([(&*a.name, &a.tree), (&*b.name, &b.tree)], format!("{} vs {}", b.name, a.name));
+        put(Some(page), &flame::page_of_trees(&trees, a.unit, &title))?;
     }
     if args.json {
         print::data(&format!("{:#}\n", why::difference_json(&comparison, a.unit)))?;

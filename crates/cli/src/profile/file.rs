@@ -4,11 +4,10 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::process::ExitCode;
 
-use explain::{Naming, Tree, Values};
-use report::flame;
-use report::why::{self, Unit};
+use explain::{Naming, Tree, Unit, flame};
+use report::why;
 
-use super::form::{Form, FormArgs};
+use super::form::{Form, FormArgs, exported};
 use super::{drawn, plain, put, v8_log};
 use crate::exit::Failed;
 use crate::explain::{Files, PROFILE_BYTES_MAX, read_bounded};
@@ -46,24 +45,8 @@ pub fn run(path: &Path, form: &FormArgs) -> anyhow::Result<ExitCode> {
     let text = match form.format {
         Form::Text => plain(out, drawn(&name, &tree, unit)),
         Form::Json => format!("{:#}\n", why::of_tree_json(&name, &tree, unit)),
-        Form::Folded => explain::folded(&tree),
-        Form::Svg => {
-            let (tree, unit) = shown(&tree, unit);
-            flame::svg_in(&tree, unit, &name)
-        }
-        Form::Firefox => {
-            let values = if unit == Unit::Bytes { Values::Bytes } else { Values::Nanoseconds };
-            format!("{}\n", explain::firefox(&[(name, &tree)], values))
-        }
-        Form::Cpuprofile => {
-            // The format has times alone: a microsecond for a byte.
-            let factor = if unit == Unit::Bytes { 1e3 } else { 1.0 };
-            format!("{}\n", explain::cpuprofile(&explain::merge(&[(&tree, factor)])))
-        }
-        Form::Html => {
-            let (tree, unit) = shown(&tree, unit);
-            flame::page_of_trees(&[(&name, &tree)], unit, &name)
-        }
+        Form::Html => flame::page_of_trees(&[(&name, &tree)], unit, &name),
+        other => exported(other, &[(name.clone(), &tree)], unit, &name)?,
     };
     put(out, &text)?;
     Ok(ExitCode::SUCCESS)
@@ -95,19 +78,7 @@ pub fn read(path: &Path) -> Result<Profile, Failed> {
     let naming = Naming { directory: "", source: &files };
     let cut = profile.cut(None, &naming);
     for note in &cut.notes {
-        print::talk(&format!("{name}: {note}"));
+        print::talk(&format!("{name}: {}", note.text));
     }
-    let unit = if profile.unit() == "bytes" { Unit::Bytes } else { Unit::Nanoseconds };
-    Ok(Profile { name, tree: cut.tree, unit })
-}
-
-/// A tree in the unit in which graphs show it.
-pub fn shown(tree: &Tree, unit: Unit) -> (Tree, &'static str) {
-    let (factor, unit) = match unit {
-        Unit::MicrosPerRequest => (1.0, "µs/request"),
-        Unit::Nanoseconds => (1e-6, "ms"),
-        Unit::BytesPerRequest => (1.0, "B/request"),
-        Unit::Bytes => (1.0, "B"),
-    };
-    (explain::merge(&[(tree, factor)]), unit)
+    Ok(Profile { name, tree: cut.tree, unit: profile.unit() })
 }

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use explain::{Explanation, Subject, Tree, Values};
-use report::{flame, why};
+use explain::{Explanation, Subject, Tree, Unit, flame};
+use report::why;
 
 use super::{plain, put};
 use crate::exit::Failed;
@@ -22,7 +22,7 @@ pub struct FormArgs {
     /// Only this service
     #[arg(long, value_name = "NAME")]
     pub service: Option<String>,
-    /// With folded, svg, firefox and cpuprofile: memory that was kept, by who allocated it, in place of CPU time
+    /// With folded, svg, firefox, speedscope and cpuprofile: memory that was kept, by who allocated it, in place of CPU time
     #[arg(long)]
     pub heap: bool,
     /// Write to this file instead of stdout
@@ -46,8 +46,10 @@ pub enum Form {
     Folded,
     /// One flame graph as an image
     Svg,
-    /// The Firefox Profiler's form: open it at profiler.firefox.com
+    /// The Firefox Profiler's form: open it at profiler.firefox.com, to search, to invert, to see callers
     Firefox,
+    /// speedscope's form: drop it on speedscope.app
+    Speedscope,
     /// V8's form, for DevTools and speedscope, all workers in one
     Cpuprofile,
 }
@@ -59,12 +61,6 @@ impl Form {
     }
 }
 
-/// Of a tree in µs a request, what makes nanoseconds of it, which folded stacks count in whole numbers; of one in bytes, a microsecond
-/// of each.
-const NANOSECONDS: f64 = 1e3;
-/// The same of a thousand requests: in tools that show time, a millisecond is then a microsecond of one request.
-const THOUSAND_REQUESTS: f64 = 1e6;
-
 /// Prints an explanation, or the part of it that was asked for.
 ///
 /// # Errors
@@ -72,54 +68,62 @@ const THOUSAND_REQUESTS: f64 = 1e6;
 pub fn print(args: &FormArgs, explanation: &Explanation, title: &str) -> anyhow::Result<()> {
     let chosen = chosen(args, explanation)?;
     let out = args.out.as_deref();
+    let unit = if args.heap { Unit::BytesPerRequest } else { Unit::MicrosPerRequest };
     let text = match args.format {
         Form::Text => plain(out, why::subjects(&chosen, width(out))),
         Form::Json => format!("{:#}\n", why::json(&chosen)),
         Form::Html => flame::page(&chosen, title),
-        Form::Firefox => {
-            let trees: Vec<(String, Tree)> = chosen
-                .subjects
-                .iter()
-                .filter_map(|subject| {
-                    let factor = if args.heap { 1.0 } else { THOUSAND_REQUESTS };
-                    Some((called(subject), scaled(tree(args, subject)?, factor)))
-                })
-                .collect();
-            let trees: Vec<(String, &Tree)> = trees.iter().map(|(name, tree)| (name.clone(), tree)).collect();
-            let values = if args.heap { Values::Bytes } else { Values::Nanoseconds };
-            format!("{}\n", explain::firefox(&trees, values))
-        }
-        Form::Folded => explain::folded(&one(args, &chosen, if args.heap { 1.0 } else { NANOSECONDS })?.1),
-        Form::Svg => {
-            let (name, tree) = one(args, &chosen, 1.0)?;
-            let unit = if args.heap { "B/request" } else { "µs/request" };
-            flame::svg_in(&tree, unit, &format!("{title}: {name}"))
-        }
-        Form::Cpuprofile => {
-            let factor = if args.heap { NANOSECONDS } else { THOUSAND_REQUESTS };
-            format!("{}\n", explain::cpuprofile(&one(args, &chosen, factor)?.1))
+        form => {
+            let of = |subject| Some((called(subject), tree(args, subject)?));
+            let trees: Vec<(String, &Tree)> = chosen.subjects.iter().filter_map(of).collect();
+            if trees.is_empty() && args.heap {
+                return Err(Failed::usage("--heap: no memory was sampled")
+                    .hint("the record's captures tell why, if it was tried: proofload profile RECORD")
+                    .into());
+            }
+            exported(form, &trees, unit, title)?
         }
     };
-    match (args.format, args.heap) {
-        (Form::Firefox | Form::Cpuprofile, false) => {
-            print::talk(
-                "times are those of a thousand requests: a millisecond stands for a microsecond of each",
-            );
-        }
-        (Form::Cpuprofile, true) => {
-            print::talk("the format has times alone: a microsecond stands for a byte of each request");
-        }
-        _ => {}
-    }
     put(out, &text)
+}
+
+/// Trees in a form for other tools, with a hint how to open it.
+///
+/// # Errors
+/// If the form has room for one, and there are none or several.
+pub fn exported(form: Form, trees: &[(String, &Tree)], unit: Unit, title: &str) -> Result<String, Failed> {
+    let text = match form {
+        Form::Firefox => format!("{}\n", explain::firefox(trees, unit)),
+        Form::Speedscope => format!("{}\n", explain::speedscope(trees, unit)),
+        Form::Folded => explain::folded(one(form, trees)?.1, unit),
+        Form::Cpuprofile => format!("{}\n", explain::cpuprofile(one(form, trees)?.1, unit)),
+        Form::Svg => {
+            let (name, tree) = one(form, trees)?;
+            let title = if name == title { title.to_owned() } else { format!("{title}: {name}") };
+            flame::svg(tree, unit, &title)
+        }
+        Form::Text | Form::Json | Form::Html => String::new(),
+    };
+    let open = match form {
+        Form::Firefox => Some("to open it: profiler.firefox.com, “Load a profile from file”"),
+        Form::Speedscope => Some("to open it: drop the file on speedscope.app"),
+        _ => None,
+    };
+    let scale = match (form, unit) {
+        (Form::Firefox | Form::Cpuprofile, Unit::MicrosPerRequest) => {
+            Some("times are those of a thousand requests: a millisecond stands for a microsecond of each")
+        }
+        (Form::Cpuprofile, Unit::BytesPerRequest | Unit::Bytes) => {
+            Some("the format has times alone: a microsecond stands for a byte")
+        }
+        _ => None,
+    };
+    open.into_iter().chain(scale).for_each(print::talk);
+    Ok(text)
 }
 
 fn width(out: Option<&Path>) -> usize {
     if out.is_some() { print::WIDTH } else { print::width() }
-}
-
-fn scaled(tree: &Tree, factor: f64) -> Tree {
-    explain::merge(&[(tree, factor)])
 }
 
 fn tree<'a>(args: &FormArgs, subject: &'a Subject) -> Option<&'a Tree> {
@@ -164,18 +168,13 @@ fn found<'a>(
 }
 
 /// The one tree that a form has room for.
-fn one(args: &FormArgs, chosen: &Explanation, factor: f64) -> Result<(String, Tree), Failed> {
-    let trees: Vec<(&Subject, &Tree)> =
-        chosen.subjects.iter().filter_map(|subject| Some((subject, tree(args, subject)?))).collect();
-    let form = args.format.name();
-    match trees.as_slice() {
-        [(subject, tree)] => Ok((called(subject), scaled(tree, factor))),
-        [] if args.heap => Err(Failed::usage("--heap: no memory was sampled")
-            .hint("the record's captures tell why, if it was tried: proofload profile RECORD")),
+fn one<'a>(form: Form, trees: &[(String, &'a Tree)]) -> Result<(String, &'a Tree), Failed> {
+    let form = form.name();
+    match trees {
+        [one] => Ok(one.clone()),
         [] => Err(Failed::usage(format!("--format {form}: there is no profile"))),
         several => {
-            let names: Vec<String> =
-                several.iter().map(|(subject, _)| format!("`{}`", called(subject))).collect();
+            let names: Vec<String> = several.iter().map(|(name, _)| format!("`{name}`")).collect();
             let message = format!("--format {form} has room for one profile, and there are {}", names.len());
             Err(Failed::usage(message)
                 .hint(format!("name one with --variant and --service: {}", names.join(", "))))

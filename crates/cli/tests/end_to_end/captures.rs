@@ -123,7 +123,7 @@ fn a_service_that_lets_no_agent_in_is_told_and_its_threads_are_there() {
     let service = format!("command = [\"sh\", \"-c\", \"NODE_OPTIONS= exec node {SERVICE}\"]");
     for capture in captured(&place, &service, "") {
         let service = &capture.services[0];
-        let told = service.missing.iter().any(|missing| missing.contains("has no agent"));
+        let told = service.missing.iter().any(|missing| missing.why.contains("has no agent"));
         assert_eq!(told, is_agents(&capture), "{service:?}");
         assert!(capture.requests > 0 && agents(service).is_empty());
         let [main, others @ ..] = &service.processes[0].threads[..] else { panic!("threads: {service:?}") };

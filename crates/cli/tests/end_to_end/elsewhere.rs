@@ -101,7 +101,12 @@ fn a_trial_on_two_other_machines_is_known_here_as_one_of_this_machine_is() {
         let used = slice.services.iter().find(|used| used.service == name).expect("both are told");
         (used.cpu_ns, used.processes)
     };
-    assert!(slice.ok > 20 && cpu_ns("api").0 > slice.ok * 900_000 && cpu_ns("api").1 == 1, "{slice:?}");
+    assert!(
+        slice.counts.successful > 20
+            && cpu_ns("api").0 > slice.counts.successful * 900_000
+            && cpu_ns("api").1 == 1,
+        "{slice:?}"
+    );
     assert!(cpu_ns("db").0 < cpu_ns("api").0 / 4, "{slice:?}");
     let machines: Vec<&str> = slice.machine.hosts.keys().map(String::as_str).collect();
     assert_eq!(machines, [API, DB]);
@@ -116,7 +121,7 @@ fn a_trial_on_two_other_machines_is_known_here_as_one_of_this_machine_is() {
     let logs: BTreeMap<String, String> = place.logs().into_iter().collect();
     let said = &logs["block-01-only-api.log"];
     let counted = said.lines().find_map(|line| line.strip_prefix("requests ")?.parse::<u64>().ok());
-    assert_eq!(counted, Some(slice.sent + 2), "two looks before the load: {said}");
+    assert_eq!(counted, Some(slice.counts.sent + 2), "two looks before the load: {said}");
     assert!(logs["block-01-only-db.log"].starts_with("requests 0"), "{logs:?}");
     drop(environment);
     assert_eq!(place.left_running(), Vec::<String>::new());
@@ -135,7 +140,7 @@ fn threads_of_services_elsewhere_are_captured_and_what_cannot_be_had_of_them_is_
         let capture = environment.capture(0, spec).expect("it is captured");
         assert!(capture.requests > 0 && capture.services.len() == 2, "{capture:?}");
         for service in &capture.services {
-            assert!(service.missing.iter().any(|missing| missing.contains(said)), "{service:?}");
+            assert!(service.missing.iter().any(|missing| missing.why.contains(said)), "{service:?}");
         }
         let api = &capture.services[1];
         let threads_ns: u64 = api.processes[0].threads.iter().map(|thread| thread.cpu_ns).sum();
@@ -158,7 +163,7 @@ fn a_machine_that_is_gone_is_named_with_its_services_and_nothing_stays() {
     assert!(said.starts_with("ssh://bench-1: the connection is lost"), "{said}");
     assert!(said.ends_with("service api, which ran there, ends by itself"), "{said}");
     let ended = environment.stop(0).expect("it lived");
-    assert!(ended.leftovers.iter().any(|left| left.starts_with("nobody knows whether api has ended")));
+    assert!(ended.leftovers.iter().any(|left| left.starts_with("it is unknown whether api has ended")));
     let logs: Vec<String> = place.logs().into_iter().map(|(name, _)| name).collect();
     assert_eq!(logs, ["block-01-only-db.log"], "that of the machine that is still there");
     drop(environment);

@@ -2,12 +2,11 @@
 //!
 //! What is judged are names and orders of size. Where a figure is, the host must have left the machine to us; else it says so.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use explain::{Comparison, Explanation, Frame, Kind, Subject};
+use explain::{Comparison, DoubtKind, Explanation, Frame, Kind, Subject};
 use record::{Capture, CaptureKind};
 
 use crate::place::{Place, proofload, stderr, stdout};
@@ -330,10 +329,9 @@ fn a_service_that_hides_from_the_agent_is_told_so_and_has_its_threads_all_the_sa
     // With native profiles there is one all the same.
     assert!(matches!(output.status.code(), Some(0 | 4)), "{}{}", stdout(&output), stderr(&output));
     let explanation = explanation(&place);
-    let doubts: BTreeMap<&str, &str> =
-        explanation.doubts.iter().map(|doubt| (doubt.check.as_str(), doubt.evidence.as_str())).collect();
-    let evidence = doubts.iter().find(|(check, _)| check.contains("agent"));
-    let (_, evidence) = evidence.unwrap_or_else(|| panic!("nobody missed the agent: {doubts:?}"));
+    let missed = explanation.doubts.iter().find(|doubt| doubt.check == DoubtKind::AgentMissing);
+    let missed = missed.unwrap_or_else(|| panic!("the agent is missing: {:?}", explanation.doubts));
+    let evidence = missed.evidence.as_str();
     let begin: String = evidence.split_whitespace().take(3).collect::<Vec<_>>().join(" ");
     let words: Vec<String> = stdout(&output).split_whitespace().map(str::to_owned).collect();
     assert!(words.join(" ").contains(&begin), "{begin}: {}", stdout(&output));

@@ -3,12 +3,13 @@
 //! A rule gives its share of the difference, however small; whether that is enough is judged by whoever asks.
 
 use super::topic::{self, APM, COMPRESSION, Found, JSON, LOGGING, SYNC_CRYPTO, TEMPLATES, Topic};
-use super::{CAUSE_SHARE_MIN, Case, MOVED_SHARE_MIN, Told, kind};
-use crate::words::{amount, package, percent, place, plain};
+use super::{CAUSE_SHARE_MIN, Case, Cause, MOVED_SHARE_MIN, kind};
+use crate::figure::{amount, percent};
+use crate::label::shown;
 use crate::{Frame, Kind, Tree};
 
 /// Every rule; where two account for as much, the first one is told.
-pub(super) const ALL: [fn(&Case<'_>) -> Option<Told>; 7] =
+pub(super) const ALL: [fn(&Case<'_>) -> Option<Cause>; 7] =
     [crypto, templates, compression, json, logging, apm, garbage];
 
 /// A topic in both variants.
@@ -27,36 +28,41 @@ impl Both {
     }
 
     /// Where it costs more.
-    fn dearer(&self) -> &Found {
+    fn more_expensive(&self) -> &Found {
         if self.after.us >= self.before.us { &self.after } else { &self.before }
     }
 
     /// The rule's answer where there is anything at all.
-    fn told(&self, case: &Case<'_>, text: impl FnOnce(&Found) -> Option<String>) -> Option<Told> {
+    fn cause(&self, case: &Case<'_>, text: impl FnOnce(&Found) -> Option<String>) -> Option<Cause> {
         let (before, after) = self.us();
         let share = case.share(before, after);
         // Text is made for what may be told alone.
-        (share >= CAUSE_SHARE_MIN).then(|| text(self.dearer())).flatten().map(|text| Told { share, text })
+        (share >= CAUSE_SHARE_MIN)
+            .then(|| text(self.more_expensive()))
+            .flatten()
+            .map(|text| Cause { share, text })
     }
 }
 
 /// `, called by check (users.js:31) for the handler (anonymous server.js:49)`; empty where nobody of the service calls it.
 fn called_by(found: &Found) -> String {
     match found.caller() {
-        Some((caller, handler)) if caller == handler => format!(", called by {}", place(caller)),
-        Some((caller, handler)) => format!(", called by {} for {}", place(caller), place(handler)),
+        Some((caller, handler)) if caller == handler => format!(", called by {}", caller.in_sentence()),
+        Some((caller, handler)) => {
+            format!(", called by {} for {}", caller.in_sentence(), handler.in_sentence())
+        }
         None => String::new(),
     }
 }
 
-fn crypto(case: &Case<'_>) -> Option<Told> {
+fn crypto(case: &Case<'_>) -> Option<Cause> {
     let both = Both::of(case, &SYNC_CRYPTO);
     let (before, after) = both.us();
-    both.told(case, |found| {
+    both.cause(case, |found| {
         Some(format!(
-            "Synchronous crypto on the main thread: {}{}, takes {}. The process serves nobody else while it runs; a call that does \
-             not block does the same on the thread pool.",
-            place(found.begin(|_| true)?),
+            "Synchronous crypto on the main thread: {}{}, takes {}. The process serves no other request while it runs; a call \
+             that does not block does the same on the thread pool.",
+            found.begin(|_| true)?.in_sentence(),
             called_by(found),
             case.figures(before, after)
         ))
@@ -84,10 +90,10 @@ pub(super) fn moved_crypto(case: &Case<'_>) -> Option<String> {
     if !(large && moved && mostly && case.saw_all()) {
         return None;
     }
-    let found = both.dearer();
+    let found = both.more_expensive();
     let (blocking, free) =
         if main > 0.0 { (case.names.1, case.names.0) } else { (case.names.0, case.names.1) };
-    let (blocking, free) = (plain(blocking), plain(free));
+    let (blocking, free) = (shown(blocking), shown(free));
     let (on_main, left) = (amount(before.max(after)), amount(before.min(after)));
     let (on_pool, little) = (amount(pool_before.max(pool_after)), amount(pool_before.min(pool_after)));
     Some(format!(
@@ -95,22 +101,22 @@ pub(super) fn moved_crypto(case: &Case<'_>) -> Option<String> {
          thread in {blocking} and {left} in {free}, while the pool's threads take {little} in {blocking} and {on_pool} in {free}. About \
          as much CPU time is spent either way. What changes is that it holds up the event loop in {blocking}, and not in {free}, where \
          the pool's threads (UV_THREADPOOL_SIZE, 4 by default) can use processors that are idle.",
-        place(found.begin(|_| true)?),
+        found.begin(|_| true)?.in_sentence(),
         called_by(found),
     ))
 }
 
-fn templates(case: &Case<'_>) -> Option<Told> {
+fn templates(case: &Case<'_>) -> Option<Cause> {
     let both = Both::of(case, &TEMPLATES);
     let (before, after) = both.us();
-    both.told(case, |found| {
+    both.cause(case, |found| {
         let engine = found.begin(|frame| !topic::view_lookup(frame));
         let figures = case.figures(before, after);
-        Some(match engine.and_then(package) {
+        Some(match engine.and_then(Frame::package_name) {
             Some(engine) => format!(
                 "Templates are compiled while requests are served: {} does it{}, for {figures}. Express keeps compiled views where NODE_ENV is \
                  production (`view cache`); engines of their own have a cache to turn on.",
-                plain(&engine),
+                engine,
                 called_by(found),
             ),
             None => format!(
@@ -123,7 +129,7 @@ fn templates(case: &Case<'_>) -> Option<Told> {
 }
 
 /// Compression costs on the main thread or, as streams, on the pool; both are of it.
-fn compression(case: &Case<'_>) -> Option<Told> {
+fn compression(case: &Case<'_>) -> Option<Cause> {
     let both = Both::of(case, &COMPRESSION);
     let pool = |tree: &Tree, main: &Found, rival: &Found| {
         let pool = topic::pool(tree, names_compression);
@@ -143,21 +149,21 @@ fn compression(case: &Case<'_>) -> Option<Told> {
     if share < CAUSE_SHARE_MIN || !seen {
         return None;
     }
-    let tree = case.dearer(before, after);
+    let tree = case.more_expensive(before, after);
     let coding = if after >= before { case.codings.1 } else { case.codings.0 };
     let found = if after >= before { &both.after } else { &both.before };
     let (on_pool, all) = (before.max(after) - found.us, before.max(after));
-    let by = found.begin(|frame| frame.kind == Kind::Middleware).and_then(package);
+    let by = found.begin(|frame| frame.kind == Kind::Middleware).and_then(Frame::package_name);
     let text = format!(
         "Compressing responses{}{}: {}, {} of it on the thread pool{}. It saves bytes and costs CPU time, so whether it pays is \
          decided by the link; a lower level is the first thing to try.",
         algorithm(tree, coding),
-        by.map(|by| format!(" ({})", plain(&by))).unwrap_or_default(),
+        by.map(|by| format!(" ({})", by)).unwrap_or_default(),
         case.figures(before, after),
         percent(on_pool / all),
         level(tree).map(|level| format!("; {level}")).unwrap_or_default(),
     );
-    Some(Told { share, text })
+    Some(Cause { share, text })
 }
 
 fn asks_for_crypto(frame: &Frame) -> bool {
@@ -190,29 +196,29 @@ fn level(tree: &Tree) -> Option<&'static str> {
     KNOWN.iter().find(|(part, _)| called(part)).map(|(_, text)| *text)
 }
 
-fn json(case: &Case<'_>) -> Option<Told> {
+fn json(case: &Case<'_>) -> Option<Cause> {
     let both = Both::of(case, &JSON);
     let (before, after) = both.us();
-    both.told(case, |found| {
+    both.cause(case, |found| {
         let begin = found.begin(|_| true)?;
-        let whose = package(begin).map(|package| format!(" of {}", plain(&package))).unwrap_or_default();
+        let whose = begin.package_name().map(|package| format!(" of {}", package)).unwrap_or_default();
         Some(format!(
             "JSON: {}{whose}{}, takes {}. V8 shows JSON.stringify and JSON.parse as time of the function that calls them; what is \
              sent as it was last time need not be made again.",
-            place(begin),
+            begin.in_sentence(),
             called_by(found),
             case.figures(before, after)
         ))
     })
 }
 
-fn logging(case: &Case<'_>) -> Option<Told> {
+fn logging(case: &Case<'_>) -> Option<Cause> {
     let both = Both::of(case, &LOGGING);
     let (before, after) = both.us();
-    both.told(case, |found| {
+    both.cause(case, |found| {
         let begin = found.begin(|_| true)?;
-        let (who, help) = match package(begin) {
-            Some(package) => (plain(&package), "fewer lines, or a destination that gathers them, cost less"),
+        let (who, help) = match begin.package_name() {
+            Some(package) => (package, "fewer lines, or a destination that gathers them, cost less"),
             None => (
                 "console.log".to_owned(),
                 "it writes each line before it returns, to files, terminals and pipes alike; a logger that gathers lines costs less",
@@ -222,22 +228,22 @@ fn logging(case: &Case<'_>) -> Option<Told> {
     })
 }
 
-fn apm(case: &Case<'_>) -> Option<Told> {
+fn apm(case: &Case<'_>) -> Option<Cause> {
     let both = Both::of(case, &APM);
     let (before, after) = both.us();
-    both.told(case, |found| {
+    both.cause(case, |found| {
         Some(format!(
             "PM2's monitoring inside of the process ({}) takes {}. `pm2 start --no-pmx` (`pmx = false`) goes without it.",
-            plain(&package(found.begin(|_| true)?)?),
+            found.begin(|_| true)?.package_name()?,
             case.figures(before, after)
         ))
     })
 }
 
-fn garbage(case: &Case<'_>) -> Option<Told> {
+fn garbage(case: &Case<'_>) -> Option<Cause> {
     let (before, after) = kind(case, Kind::Gc);
     let share = case.share(before, after);
-    (share >= CAUSE_SHARE_MIN).then(|| Told {
+    (share >= CAUSE_SHARE_MIN).then(|| Cause {
         share,
         text: format!(
             "Garbage collection makes most of the difference: it takes {}. One variant makes more objects a request, or keeps more of them; \

@@ -29,76 +29,6 @@ pub(crate) const LOGGING: Topic = Topic { own: logging, with_packages: false };
 /// PM2's monitoring from inside.
 pub(crate) const APM: Topic = Topic { own: apm, with_packages: false };
 
-const CRYPTO_PACKAGES: [&str; 6] =
-    ["bcrypt", "bcryptjs", "argon2", "scrypt-js", "sodium-native", "node-forge"];
-/// Calls of `node:crypto` without `Sync` in their name that block all the same.
-const BLOCKING: [&str; 9] =
-    ["update", "digest", "final", "hash", "randomBytes", "randomUUID", "randomInt", "sign", "verify"];
-/// Packages that do nothing but compile templates.
-const COMPILERS: [&str; 9] = [
-    "pug-lexer",
-    "pug-parser",
-    "pug-linker",
-    "pug-load",
-    "pug-code-gen",
-    "pug-filters",
-    "pug-strip-comments",
-    "pug-walk",
-    "pug-attrs",
-];
-const ENGINES: [&str; 10] = [
-    "pug",
-    "ejs",
-    "handlebars",
-    "hbs",
-    "express-handlebars",
-    "nunjucks",
-    "eta",
-    "mustache",
-    "liquidjs",
-    "edge.js",
-];
-const COMPILE: [&str; 13] = [
-    "compile",
-    "compileBody",
-    "compileFile",
-    "compileInput",
-    "compileSync",
-    "compileToString",
-    "handleTemplateCache",
-    "handleCache",
-    "parse",
-    "parseTemplateText",
-    "generateSource",
-    "precompile",
-    "tokenize",
-];
-const LOOKUP: [&str; 4] = ["View", "lookup", "resolve", "tryStat"];
-const COMPRESSORS: [&str; 6] =
-    ["compression", "koa-compress", "@fastify/compress", "shrink-ray-current", "pako", "express-static-gzip"];
-const SERIALISERS: [&str; 5] = [
-    "fast-json-stringify",
-    "safe-stable-stringify",
-    "json-stringify-safe",
-    "fast-safe-stringify",
-    "superjson",
-];
-const LOGGERS: [&str; 13] = [
-    "pino",
-    "pino-http",
-    "winston",
-    "winston-transport",
-    "logform",
-    "bunyan",
-    "morgan",
-    "log4js",
-    "debug",
-    "signale",
-    "loglevel",
-    "sonic-boom",
-    "thread-stream",
-];
-
 fn package(frame: &Frame) -> &str {
     frame.package.as_ref().map_or("", |package| package.name.as_str())
 }
@@ -113,43 +43,128 @@ fn of_node(frame: &Frame, module: &str) -> bool {
 }
 
 fn sync_crypto(frame: &Frame) -> bool {
-    let blocks = last(frame).ends_with("Sync") || BLOCKING.contains(&last(frame));
-    (of_node(frame, "internal/crypto/") && blocks) || CRYPTO_PACKAGES.contains(&package(frame))
+    // Calls of `node:crypto` without `Sync` in their name that block all the same.
+    let blocks = matches!(
+        last(frame),
+        "update"
+            | "digest"
+            | "final"
+            | "hash"
+            | "randomBytes"
+            | "randomUUID"
+            | "randomInt"
+            | "sign"
+            | "verify"
+    );
+    let package = matches!(
+        package(frame),
+        "bcrypt" | "bcryptjs" | "argon2" | "scrypt-js" | "sodium-native" | "node-forge"
+    );
+    package || (of_node(frame, "internal/crypto/") && (blocks || last(frame).ends_with("Sync")))
 }
 
 fn templates(frame: &Frame) -> bool {
-    let compiles = ENGINES.contains(&package(frame)) && COMPILE.contains(&last(frame));
-    COMPILERS.contains(&package(frame)) || compiles || view_lookup(frame)
+    let engine = matches!(
+        package(frame),
+        "pug"
+            | "ejs"
+            | "handlebars"
+            | "hbs"
+            | "express-handlebars"
+            | "nunjucks"
+            | "eta"
+            | "mustache"
+            | "liquidjs"
+            | "edge.js"
+    );
+    let compiles = matches!(
+        last(frame),
+        "compile"
+            | "compileBody"
+            | "compileFile"
+            | "compileInput"
+            | "compileSync"
+            | "compileToString"
+            | "handleTemplateCache"
+            | "handleCache"
+            | "parse"
+            | "parseTemplateText"
+            | "generateSource"
+            | "precompile"
+            | "tokenize"
+    );
+    // Packages that do nothing but compile templates.
+    let compiler = matches!(
+        package(frame),
+        "pug-lexer"
+            | "pug-parser"
+            | "pug-linker"
+            | "pug-load"
+            | "pug-code-gen"
+            | "pug-filters"
+            | "pug-strip-comments"
+            | "pug-walk"
+            | "pug-attrs"
+    );
+    compiler || (engine && compiles) || view_lookup(frame)
 }
 
 /// Express looking for a view's file.
 pub(crate) fn view_lookup(frame: &Frame) -> bool {
-    package(frame) == "express" && frame.file.ends_with("view.js") && LOOKUP.contains(&last(frame))
+    let looks = matches!(last(frame), "View" | "lookup" | "resolve" | "tryStat");
+    looks && package(frame) == "express" && frame.file.ends_with("view.js")
 }
 
 fn compression(frame: &Frame) -> bool {
-    of_node(frame, "zlib") || COMPRESSORS.contains(&package(frame))
+    of_node(frame, "zlib")
+        || matches!(
+            package(frame),
+            "compression"
+                | "koa-compress"
+                | "@fastify/compress"
+                | "shrink-ray-current"
+                | "pako"
+                | "express-static-gzip"
+        )
 }
 
 fn json(frame: &Frame) -> bool {
-    let name = last(frame);
-    let lower = name.to_ascii_lowercase();
-    match frame.kind {
-        Kind::Framework => matches!(name, "stringify" | "serialize" | "preserialize" | "respond"),
-        Kind::Application => {
+    let lower = last(frame).to_ascii_lowercase();
+    match (frame.kind, package(frame)) {
+        (Kind::Framework, _) => matches!(last(frame), "stringify" | "serialize" | "preserialize" | "respond"),
+        (Kind::Application, _) => {
             ["stringif", "serializ", "serialis", "tojson"].iter().any(|part| lower.contains(part))
         }
-        _ => {
-            SERIALISERS.contains(&package(frame))
-                || (package(frame) == "body-parser" && frame.file.ends_with("json.js"))
-        }
+        (
+            _,
+            "fast-json-stringify"
+            | "safe-stable-stringify"
+            | "json-stringify-safe"
+            | "fast-safe-stringify"
+            | "superjson",
+        ) => true,
+        (_, package) => package == "body-parser" && frame.file.ends_with("json.js"),
     }
 }
 
 fn logging(frame: &Frame) -> bool {
-    of_node(frame, "internal/console/")
-        || frame.function.starts_with("consoleCall")
-        || LOGGERS.contains(&package(frame))
+    let package = matches!(
+        package(frame),
+        "pino"
+            | "pino-http"
+            | "winston"
+            | "winston-transport"
+            | "logform"
+            | "bunyan"
+            | "morgan"
+            | "log4js"
+            | "debug"
+            | "signale"
+            | "loglevel"
+            | "sonic-boom"
+            | "thread-stream"
+    );
+    package || of_node(frame, "internal/console/") || frame.function.starts_with("consoleCall")
 }
 
 fn apm(frame: &Frame) -> bool {

@@ -3,10 +3,13 @@
 //! It has no times, so it cannot be cut; the sampling has to be as long as the window. Frames of JavaScript, which a map of
 //! the process may name, are named like those of V8's own profile.
 
-use super::{Cut, threads};
-use crate::key::{Namer, clean};
-use crate::merge::Builder;
+use super::Cut;
+use crate::doubt::Note;
+use crate::label::clean;
+use crate::naming::Namer;
 use crate::read::{CallFrame, NativeFrame, NativeStack, script_frame};
+use crate::thread;
+use crate::tree::Builder;
 use crate::{Frame, Kind, Naming, NativeProfile};
 
 const KERNEL: &str = "[kernel]";
@@ -37,12 +40,13 @@ pub fn native_tree(profile: &NativeProfile, naming: &Naming<'_>) -> Cut {
     }
     let tree = made.tree();
     let total = tree.total();
-    let mut notes: Vec<String> = profile.notes.iter().map(|note| clean(note)).collect();
-    notes.extend(namer.notes());
+    let mut texts: Vec<String> = profile.notes.iter().map(|note| clean(note)).collect();
     if profile.lost > 0 {
         let all = profile.lost.saturating_add(samples);
-        notes.push(format!("{} of {all} samples of compiled code were lost by the kernel", profile.lost));
+        texts.push(format!("the kernel lost {} of {all} samples of compiled code", profile.lost));
     }
+    let mut notes: Vec<Note> = texts.into_iter().map(|text| Note::remark(text)).collect();
+    notes.extend(namer.notes());
     Cut { tree, busy_ns: total, covered_ns: total, capped_ns: 0.0, samples, notes }
 }
 
@@ -50,15 +54,14 @@ fn add(made: &mut Builder, profile: &NativeProfile, stack: &NativeStack, frames:
     let known = |index: &u32| Some((profile.frames.get(*index as usize)?, frames.get(*index as usize)?));
     let of_stack: Vec<(&NativeFrame, &Frame)> = stack.frames.iter().filter_map(known).collect();
     let names = of_stack.iter().map(|(native, _)| (native.name.as_str(), native.module.as_str()));
-    let mut about = threads::of_thread(&stack.thread_name, names);
+    let mut about = thread::of_thread(&stack.thread_name, names);
     let mut place = None;
-    if let Some((kind, name)) = about.and_then(|kind| Some((kind, threads::root(kind)?))) {
-        let frame =
-            made.frame(&Frame { function: name.into(), file: String::new(), line: 0, kind, package: None });
+    if let Some((kind, name)) = about.and_then(|kind| Some((kind, thread::root(kind)?))) {
+        let frame = made.frame(&Frame::without_file(name, kind));
         place = Some(made.place(None, frame));
     }
     for (native, frame) in of_stack {
-        about = about.or_else(|| threads::of_function(&native.name, &native.module));
+        about = about.or_else(|| thread::of_function(&native.name, &native.module));
         let kind = if frame.kind == Kind::Native { about.unwrap_or(frame.kind) } else { frame.kind };
         let frame = made.frame(&Frame { kind, ..frame.clone() });
         place = Some(made.place(place, frame));

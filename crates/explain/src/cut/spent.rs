@@ -2,6 +2,7 @@
 
 use super::{COVERED_SHARE_MIN, GAP_INTERVALS, GAP_SHARE_NOTED, GAP_US_MIN, LINES_SHARE_MIN, Window};
 use crate::CpuProfile;
+use crate::doubt::Note;
 
 /// As many intervals are looked at to find the usual one.
 const LOOKED_AT_MAX: usize = 1 << 20;
@@ -64,44 +65,34 @@ impl Spent {
         }
     }
 
-    /// Time by place with all that is below.
-    pub fn totals(&self, profile: &CpuProfile) -> Vec<f64> {
-        let mut totals = self.self_ns.clone();
-        for (index, node) in profile.nodes.iter().enumerate().rev() {
-            if let Some(parent) = node.parent {
-                totals[parent as usize] += totals[index];
-            }
-        }
-        totals
-    }
-
     /// Whether what the profile says of a place's lines may be said of the window.
     pub fn has_lines(&self, node: usize) -> bool {
         let (inside, whole) = (f64::from(self.inside[node]), f64::from(self.whole[node]));
         self.self_ns[node] > 0.0 && inside >= LINES_SHARE_MIN * whole
     }
 
-    pub fn notes(&self, profile: &CpuProfile, window: Option<Window>) -> Vec<String> {
+    pub fn notes(&self, profile: &CpuProfile, window: Option<Window>) -> Vec<Note> {
         let mut notes = Vec::new();
         let had = self.covered_ns + self.capped_ns;
         if self.capped_ns > GAP_SHARE_NOTED * had {
-            notes.push(format!(
-                "{:.1} ms of {:.1} ms lie in gaps between samples, where the sampler or this machine was held up: given to no function",
-                self.capped_ns / 1e6,
-                had / 1e6
-            ));
+            let (gaps, all) = (self.capped_ns / 1e6, had / 1e6);
+            let text = format!(
+                "{gaps:.1} ms of {all:.1} ms lie in gaps between samples, where the sampler or this machine was held up: no function has them"
+            );
+            notes.push(Note::remark(text));
         }
         if let Some(window) = window {
             let asked = window.end_ns.saturating_sub(window.start_ns) as f64;
             if had < COVERED_SHARE_MIN * asked {
                 let (begin, end) = profile.span_ns();
-                notes.push(format!(
+                // An explanation judges by itself how much of a window is covered.
+                notes.push(Note::aside(format!(
                     "the profile has {:.1} ms of the window of {:.1} ms: it spans {begin} to {end} ns, the window {} to {} ns",
                     had / 1e6,
                     asked / 1e6,
                     window.start_ns,
                     window.end_ns
-                ));
+                )));
             }
         }
         notes

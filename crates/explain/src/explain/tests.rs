@@ -4,11 +4,12 @@ mod made;
 
 use std::collections::BTreeMap;
 
+use model::{Absence, CaptureKind, Code as _, Missing};
 use proptest::prelude::*;
-use record::CaptureKind;
 
 use super::compare_trees;
-use crate::{Explanation, Frame, Interval, Kind, Node, Tree, sums};
+use crate::doubt::{DoubtKind, Note};
+use crate::{Explanation, Frame, Interval, Kind, Node, Tree, tree};
 pub(crate) use made::{Made, Worker, calls, function, packaged, plain_service, together};
 
 fn spin() -> Frame {
@@ -16,7 +17,7 @@ fn spin() -> Frame {
 }
 
 fn checks(explanation: &Explanation) -> Vec<&str> {
-    explanation.doubts.iter().map(|doubt| doubt.check.as_str()).collect()
+    explanation.doubts.iter().map(|doubt| doubt.check.code()).collect()
 }
 
 fn near(one: f64, other: f64) -> bool {
@@ -31,7 +32,7 @@ fn spinning() -> Made {
     let part = |pid: u32, share: f64, requests: u64| Worker {
         pid,
         requests: Some(requests),
-        ..Worker::with(sums::scaled(&whole, |_| share))
+        ..Worker::with(tree::scaled(&whole, |_| share))
     };
     made.rounds(1, &[part(100, 0.75, 75), part(200, 0.25, 25)]);
     made
@@ -149,10 +150,11 @@ fn a_worker_without_a_profile_is_unexplained_and_told() {
     assert!(found.doubts[0].evidence.ends_with("(and 2 more like it)"));
     assert!(!found.subjects[0].workers[1].profiled);
     for capture in made.of(CaptureKind::Cpu) {
-        let why = "Node.js 16.20.2 is too old: at least 18 is needed";
-        capture.services[0].processes[1].agents[0].failed = Some(why.into());
+        let agent = &mut capture.services[0].processes[1].agents[0];
+        agent.versions.insert("node".into(), "16.20.2".into());
+        agent.failed = Some("at least 18 is needed".into());
     }
-    assert_eq!(checks(&made.explained(0.0)), ["node_too_old", "unexplained"]);
+    assert_eq!(checks(&made.explained(0.0)), ["node_too_old", "unexplained", "versions_differ"]);
 }
 
 #[test]
@@ -171,7 +173,7 @@ fn a_service_without_the_agent_is_told_and_its_threads_are_counted() {
         capture.services[0].processes[0].agents.clear();
         capture.services[0]
             .missing
-            .push("the kernel does not allow native profiles: kernel.perf_event_paranoid is 4".into());
+            .push(Missing::new(Absence::NativeStacks, "kernel.perf_event_paranoid is 4"));
     }
     let found = made.explained(0.0);
     assert_eq!(checks(&found), ["agent_missing", "perf_not_allowed", "unexplained"]);
@@ -200,7 +202,7 @@ fn a_profile_that_is_cut_off_is_a_doubt_and_no_failure() {
     for capture in made.of(CaptureKind::Cpu).filter(|capture| capture.variant == 1) {
         let agent = &mut capture.services[0].processes[0].agents[0];
         agent.profile =
-            agent.profile.take().map(|file| record::ProfileFile { path: "nowhere".into(), ..file });
+            agent.profile.take().map(|file| model::ProfileFile { path: "nowhere".into(), ..file });
     }
     let found = made.explained(200.0);
     assert_eq!(checks(&found), ["profile_cut_off", "unexplained"]);
@@ -233,7 +235,7 @@ fn too_little_to_go_by_is_told() {
     let mut made = Made::new();
     made.capture(1, 0, &[Worker::with(plain_service())]);
     made.capture(1, 1, &[Worker::with(plain_service())]);
-    made.notes.push("dist/app.js: minified, and there is no source map".into());
+    made.notes.push(Note::new(DoubtKind::Minified, "dist/app.js: minified, and there is no source map"));
     for capture in made.of(CaptureKind::Cpu).filter(|capture| capture.variant == 1) {
         (capture.requests, capture.errors) = (0, 50);
         capture.services[0].processes[0].agents[0].versions.insert("node".into(), "24.0.0".into());
@@ -258,7 +260,7 @@ fn a_leak_shows_in_the_heap() {
                 CaptureKind::Heap,
                 round,
                 variant,
-                &[Worker::with(sums::scaled(&calls(&[&keeps], 1.0), |_| bytes / 1e3))],
+                &[Worker::with(tree::scaled(&calls(&[&keeps], 1.0), |_| bytes / 1e3))],
             );
         }
     }
@@ -379,7 +381,7 @@ proptest! {
     fn twice_the_requests_in_twice_the_time_cost_the_same(tree in any_tree(), times in 2u64..50) {
         let mut made = Made::new();
         made.rounds(0, &[Worker::with(tree.clone())]);
-        let longer = Worker::with(sums::scaled(&tree, |_| times as f64));
+        let longer = Worker::with(tree::scaled(&tree, |_| times as f64));
         made.rounds(1, &[Worker { requests: Some(100 * times), ..longer }]);
         for capture in made.record.captures.iter_mut().filter(|capture| capture.variant == 1) {
             capture.requests *= times;

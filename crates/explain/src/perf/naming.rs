@@ -7,10 +7,10 @@ use std::io::BufReader;
 
 use crate::perf::binaries::Binaries;
 use crate::perf::chain::{Step, steps};
-use crate::perf::file::{NativeFrame, NativeStack};
 use crate::perf::space::{Place, Space};
 use crate::perf::tally::{Tally, Thread};
 use crate::perf::{elf, jit, kallsyms};
+use crate::{NativeFrame, NativeStack};
 
 const KERNEL: &str = "[kernel]";
 const RUN_TIME: &str = "[jit]";

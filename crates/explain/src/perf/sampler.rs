@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::NativeProfile;
 use crate::perf::binaries::Binaries;
 use crate::perf::chain::has_address;
 use crate::perf::error::PerfError;
 use crate::perf::event::{Event, Ring};
-use crate::perf::file::NativeProfileFile;
 use crate::perf::naming::Names;
 use crate::perf::opening;
 use crate::perf::permission::{Rights, granted};
@@ -20,6 +20,7 @@ use crate::perf::process;
 use crate::perf::records::{Record, read};
 use crate::perf::space::Space;
 use crate::perf::tally::{Tally, Thread};
+use crate::read::NATIVE_VERSION;
 
 /// The shortest period: below, samples cost more than what they sample.
 const PERIOD_MIN_NS: u64 = 100_000;
@@ -27,9 +28,6 @@ const PERIOD_MIN_NS: u64 = 100_000;
 const PERIOD_MAX_NS: u64 = 1_000_000_000;
 /// Samples of a CPU between two readings of its ring, at most.
 const READ_EVERY: u32 = 100;
-/// The version of `.native.json` that is written.
-const VERSION: u32 = 1;
-
 /// Sampling that goes on until it is stopped. Dropped without that, it ends and tells nothing.
 pub struct Sampler {
     events: Vec<Event>,
@@ -78,7 +76,7 @@ impl Sampler {
 
     /// Ends sampling and names what was seen: the profile of each process, in the order in which they were given, also of those that have
     /// ended. Takes some tenths of a second of CPU time where programs are large.
-    pub fn stop(self) -> Vec<NativeProfileFile> {
+    pub fn stop(self) -> Vec<NativeProfile> {
         for event in &self.events {
             // What cannot be disabled ends when it is dropped, a moment later.
             let _ = event.disable();
@@ -98,8 +96,8 @@ impl Sampler {
         let names = Names::read(&seen.tally, &mut spaces, binaries);
         let profile = |space: &Space| {
             let named = names.stacks(&seen.tally, space, &seen.threads);
-            NativeProfileFile {
-                version: VERSION,
+            NativeProfile {
+                version: NATIVE_VERSION,
                 pid: space.pid,
                 start_ns: self.start_ns,
                 end_ns,

@@ -7,7 +7,7 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{Error, Visitor};
 
-use crate::key::clean;
+use crate::label::clean;
 
 /// The most that is kept of an address: inline modules have all their code in it.
 const URL_CHARS_MAX: usize = 2048;

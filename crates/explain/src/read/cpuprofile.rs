@@ -12,6 +12,7 @@ use serde::de::{Error, IgnoredAny, SeqAccess, Visitor};
 use super::call::{Calls, RawCall};
 use super::links::callers_first;
 use super::{CallFrame, NODES_MAX, ReadError, bounded};
+use crate::doubt::Note;
 
 const FORMAT: &str = ".cpuprofile";
 /// Stands for a call that the profile does not have.
@@ -36,8 +37,8 @@ pub struct CpuProfile {
     pub(crate) end_us: i64,
     /// Whether the samples are sums and not moments: then their distances say nothing of how regularly they were taken.
     pub(crate) summed: bool,
-    /// What is wrong with it, in words.
-    pub(crate) doubts: Vec<String>,
+    /// What is wrong with it.
+    pub(crate) notes: Vec<Note>,
 }
 
 /// A place in the tree of calls.
@@ -108,61 +109,66 @@ impl File {
         let Some(ids) = self.samples else {
             return Err(ReadError::unusable(FORMAT, "has no samples: nothing tells when a function ran"));
         };
-        let mut doubts = Vec::new();
-        let (mut profile, places) = nodes.arranged(&mut doubts);
+        let mut notes = Vec::new();
+        let (mut profile, places) = nodes.arranged(&mut notes);
         profile.start_us = self.start_time.map_or(0, |time| time.0);
         profile.end_us = self.end_time.map_or(i64::MIN, |time| time.0);
         profile.summed = self.summed.unwrap_or(false);
         profile.samples = ids;
-        let mut strangers = 0usize;
+        let mut unknown = 0usize;
         for sample in &mut profile.samples {
             *sample = places.get(&*sample).copied().unwrap_or(NO_NODE);
-            strangers += usize::from(*sample == NO_NODE);
+            unknown += usize::from(*sample == NO_NODE);
         }
-        if strangers > 0 {
-            doubts.push(format!(
-                "{strangers} of {} samples are of calls that the profile does not have: counted as (unknown)",
+        if unknown > 0 {
+            notes.push(Note::remark(format!(
+                "{unknown} of {} samples are of calls that the profile does not have: counted as (unknown)",
                 profile.samples.len()
-            ));
+            )));
         }
-        profile.deltas_us = deltas(self.time_deltas, &profile, &mut doubts);
+        profile.deltas_us = deltas(self.time_deltas, &profile, &mut notes);
         profile.samples.truncate(profile.deltas_us.len());
-        in_order(&mut profile, &mut doubts);
-        profile.doubts = doubts;
+        in_order(&mut profile, &mut notes);
+        profile.notes = notes;
         Ok(profile)
     }
 }
 
-fn deltas(read: Option<Deltas>, profile: &CpuProfile, doubts: &mut Vec<String>) -> Vec<i32> {
+fn deltas(read: Option<Deltas>, profile: &CpuProfile, notes: &mut Vec<Note>) -> Vec<i32> {
     let samples = profile.samples.len();
     let Some(mut deltas) = read else {
         let span = profile.end_us.saturating_sub(profile.start_us).max(0);
         let each = span / i64::try_from(samples.max(1)).unwrap_or(i64::MAX);
         if samples > 0 {
-            doubts.push("no times between samples: taken as evenly spread".into());
+            notes.push(Note::remark("no times between samples: taken as evenly spread"));
         }
         return vec![narrow(each); samples];
     };
     if deltas.us.len() != samples {
-        doubts.push(format!(
+        notes.push(Note::remark(format!(
             "{samples} samples and {} times between them: the rest is left out",
             deltas.us.len()
-        ));
+        )));
         deltas.us.truncate(samples);
     }
     if deltas.clipped > 0 {
-        doubts.push(format!("{} times between samples are above 35 minutes: cut to that", deltas.clipped));
+        notes.push(Note::remark(format!(
+            "{} times between samples are above 35 minutes: cut to that",
+            deltas.clipped
+        )));
     }
     deltas.us
 }
 
 /// Brings samples into the order of time. V8 writes some a little late, from another thread.
-fn in_order(profile: &mut CpuProfile, doubts: &mut Vec<String>) {
+fn in_order(profile: &mut CpuProfile, notes: &mut Vec<Note>) {
     let back = profile.deltas_us.iter().skip(1).filter(|delta| **delta < 0).count();
     if back == 0 {
         return;
     }
-    doubts.push(format!("{back} samples are older than the one before: brought into the order of time"));
+    notes.push(Note::aside(format!(
+        "{back} samples are older than the one before: brought into the order of time"
+    )));
     let mut at = profile.start_us;
     let mut moments: Vec<(i64, u32)> = Vec::with_capacity(profile.samples.len());
     for (node, delta) in profile.samples.iter().zip(&profile.deltas_us) {
@@ -226,7 +232,7 @@ impl Nodes {
     }
 
     /// A profile with nodes and no samples, and the place of each number.
-    fn arranged(self, doubts: &mut Vec<String>) -> (CpuProfile, HashMap<u32, u32>) {
+    fn arranged(self, notes: &mut Vec<Note>) -> (CpuProfile, HashMap<u32, u32>) {
         let mut index_of: HashMap<u32, u32> = HashMap::with_capacity(self.ids.len());
         let mut twice = 0usize;
         for (index, id) in self.ids.iter().enumerate() {
@@ -241,7 +247,7 @@ impl Nodes {
             (arranged.circles as usize, "circles of calls: cut open"),
         ] {
             if count > 0 {
-                doubts.push(format!("{count} {what}"));
+                notes.push(Note::remark(format!("{count} {what}")));
             }
         }
         let mut place_of = vec![NO_NODE; arranged.order.len()];
@@ -267,7 +273,7 @@ impl Nodes {
             start_us: 0,
             end_us: 0,
             summed: false,
-            doubts: Vec::new(),
+            notes: Vec::new(),
             calls: self.calls.into_frames(),
         };
         (profile, index_of)

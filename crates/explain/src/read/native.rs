@@ -1,15 +1,15 @@
 //! Stacks of compiled code and of the kernel, `.native.json`: what proofload's own sampling writes. It must not say whose they
 //! are.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::{NODES_MAX, ReadError, bounded};
 
 const FORMAT: &str = ".native.json";
-const VERSION: u32 = 1;
+pub(crate) const NATIVE_VERSION: u32 = 1;
 
 /// Stacks of all threads of a process. It has no times, only how often each stack was seen.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NativeProfile {
     /// Format of the file: 1.
     pub version: u32,
@@ -29,12 +29,12 @@ pub struct NativeProfile {
     /// The stacks.
     pub stacks: Vec<NativeStack>,
     /// What is not in it, in words.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
 /// A function of compiled code.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct NativeFrame {
     /// Its name; `[unknown]` where there are no symbols.
     pub name: String,
@@ -43,7 +43,7 @@ pub struct NativeFrame {
 }
 
 /// A stack, and how often it was seen.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NativeStack {
     /// The thread, by its number.
     pub thread: u32,
@@ -64,8 +64,9 @@ impl NativeProfile {
         let bytes = bounded(bytes)?;
         let profile: Self =
             serde_json::from_slice(bytes).map_err(|error| ReadError::json(FORMAT, bytes, &error))?;
-        if profile.version != VERSION {
-            let problem = format!("version {}: this proofload reads version {VERSION}", profile.version);
+        if profile.version != NATIVE_VERSION {
+            let problem =
+                format!("version {}: this proofload reads version {NATIVE_VERSION}", profile.version);
             return Err(ReadError::unusable(FORMAT, problem));
         }
         let places: usize = profile.stacks.iter().map(|stack| stack.frames.len()).sum();

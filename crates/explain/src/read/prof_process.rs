@@ -14,6 +14,7 @@ use serde::de::{Error, SeqAccess, Visitor};
 use super::call::Calls;
 use super::cpuprofile::CallNode;
 use super::{CallFrame, CpuProfile, NODES_MAX, ReadError, bounded};
+use crate::doubt::Note;
 
 const FORMAT: &str = "output of --prof-process --preprocess";
 /// States in which V8 does no JavaScript, as `StateTag` of its API numbers them, and what the other profile calls them.
@@ -36,14 +37,16 @@ pub fn read(bytes: &[u8]) -> Result<CpuProfile, ReadError> {
     for tick in &ticks {
         samples.push(growing.place(tick)?);
     }
-    let mut doubts = Vec::new();
+    let note = |text: String| Note::remark(text);
+    let mut notes = Vec::new();
     if !ticks.is_empty() {
-        doubts.push(format!(
+        let text = format!(
             "ticks of --prof come irregularly: each counts as {usual} µs, the usual time between two"
-        ));
+        );
+        notes.push(note(text));
     }
-    if growing.strangers > 0 {
-        doubts.push(format!("{} calls in stacks have no name: left out", growing.strangers));
+    if growing.nameless > 0 {
+        notes.push(note(format!("{} calls in stacks have no name: left out", growing.nameless)));
     }
     let start_us = ticks.first().map_or(0, |tick| tick.tm);
     let span = i64::from(usual).saturating_mul(i64::try_from(samples.len()).unwrap_or(i64::MAX));
@@ -60,7 +63,7 @@ pub fn read(bytes: &[u8]) -> Result<CpuProfile, ReadError> {
         start_us,
         end_us: start_us.saturating_add(span),
         summed: true,
-        doubts,
+        notes,
     })
 }
 
@@ -144,7 +147,7 @@ struct Growing {
     calls: Calls,
     nodes: Vec<CallNode>,
     places: HashMap<(Option<u32>, u32), u32>,
-    strangers: u64,
+    nameless: u64,
 }
 
 impl Growing {
@@ -158,7 +161,7 @@ impl Growing {
         for code in tick.code.iter().rev() {
             match self.function(*code) {
                 Some(call) => at = Some(self.below(at, call)?),
-                None => self.strangers += 1,
+                None => self.nameless += 1,
             }
         }
         match at {

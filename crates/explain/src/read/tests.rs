@@ -18,7 +18,7 @@ fn a_profile_is_known_by_what_is_in_it() {
     assert_eq!((cpu.samples.as_slice(), cpu.deltas_us.as_slice()), (&[1, 0, 1][..], &[10, 100, 100][..]));
     assert_eq!(cpu.calls[1], CallFrame::at("a", "/a.js", 5, 2));
     assert_eq!((cpu.ticks[0].node, cpu.ticks[0].line), (1, 6));
-    assert_eq!(cpu.doubts, Vec::<String>::new());
+    assert!(cpu.notes.is_empty());
     let heap = br#"{"head":{"callFrame":{"functionName":"(root)","scriptId":"0","url":"","lineNumber":-1,"columnNumber":-1},"selfSize":0,"id":1,
         "children":[{"callFrame":{"functionName":"a","url":"/a.js","lineNumber":4,"columnNumber":0},"selfSize":12,"children":[]}]},"samples":[]}"#;
     let Ok(Profile::Heap(heap)) = read_any("x", heap) else { panic!("a heap's profile") };
@@ -40,7 +40,7 @@ fn what_node_prints_of_a_prof_log() {
     assert_eq!([of(0), of(1), of(2)], [("handle", false), ("node", true), ("(garbage collector)", false)]);
     assert_eq!(profile.deltas_us, [0, 1000, 1000]);
     assert_eq!(profile.end_us, 4000);
-    assert_eq!(profile.doubts.len(), 2);
+    assert_eq!(profile.notes.len(), 2);
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn contradictions_are_told_and_cost_nothing() {
     assert_eq!(profile.nodes.len(), 4);
     assert_eq!(profile.deltas_us, [10, 10, 10, 10], "in the order of time");
     assert_eq!(profile.samples.iter().filter(|node| **node == cpuprofile::NO_NODE).count(), 1);
-    assert_eq!(profile.doubts.len(), 6, "{:?}", profile.doubts);
+    assert_eq!(profile.notes.len(), 6, "{:?}", profile.notes);
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn a_hundred_thousand_calls_deep_is_no_depth_for_us() {
     let tree =
         crate::cpu_tree(&profile, None, &Naming { directory: "", source: &crate::cut::tests::Nowhere }).tree;
     assert_eq!((tree.nodes.len(), tree.functions()[0].total), (100_000, 8000.0));
-    assert_eq!(crate::folded(&tree).lines().count(), 1);
+    assert_eq!(crate::folded(&tree, crate::Unit::Nanoseconds).lines().count(), 1);
     assert_eq!(crate::merge(&[(&tree, 1.0), (&tree, 1.0)]).total(), 16_000.0);
 
     let open = r#"{"callFrame":{"functionName":"f"},"selfSize":1,"children":["#;

@@ -4,10 +4,12 @@
 use serde_json::{Value, json};
 
 use super::path;
-use crate::{Frame, Kind, Tree};
+use crate::{Frame, Tree, Unit};
 
-/// The tree as a `.cpuprofile`; its values are nanoseconds. `summed` in it says that samples are sums.
-pub fn cpuprofile(tree: &Tree) -> Value {
+/// The tree as a `.cpuprofile`, of values per request a thousand. The format has times alone: of bytes each is a microsecond. `summed` in
+/// it says that samples are sums.
+pub fn cpuprofile(tree: &Tree, unit: Unit) -> Value {
+    let one_ns = unit.nanoseconds();
     // Numbers from 2: the root of all is 1.
     let number = |index: usize| index + 2;
     let (roots, children) = tree.children();
@@ -30,7 +32,7 @@ pub fn cpuprofile(tree: &Tree) -> Value {
             samples.push(number(index));
             // The first follows the start at once; each later one follows what the one before took.
             deltas.push(last_us);
-            total_ns += node.self_value;
+            total_ns += node.self_value * one_ns;
             // Rounded as a sum, so that small ones add up to what they are. A cast of a float ends at the bounds of its type.
             let now_us = (total_ns / 1000.0).round() as i64;
             last_us = now_us - total_us;
@@ -49,8 +51,7 @@ pub fn cpuprofile(tree: &Tree) -> Value {
 
 fn frame(frame: &Frame) -> Value {
     // What is no JavaScript has no script, by which DevTools and our reader know it.
-    let scripted = matches!(frame.kind, Kind::Application | Kind::Framework | Kind::Middleware | Kind::Core);
-    if scripted {
+    if frame.kind.is_javascript() {
         call(&frame.function, &path(frame), frame.line, "1")
     } else {
         call(&frame.function, "", 0, "0")

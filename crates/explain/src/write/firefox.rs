@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::path;
-use crate::{Frame, Kind, Package, Tree};
+use crate::{Frame, Kind, Package, Tree, Unit};
 
 /// Version of the format that is written.
 pub const PROCESSED_VERSION: u32 = 62;
@@ -17,24 +17,15 @@ pub const PROCESSED_VERSION: u32 = 62;
 const GECKO_VERSION: u32 = 24;
 const NS_PER_MS: f64 = 1e6;
 
-/// What the values of trees are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Values {
-    /// Nanoseconds.
-    Nanoseconds,
-    /// Bytes.
-    Bytes,
-}
-
 /// Trees as threads of one profile, each under its name.
-pub fn firefox(trees: &[(String, &Tree)], values: Values) -> Value {
+pub fn firefox(trees: &[(String, &Tree)], unit: Unit) -> Value {
     let mut tables = Tables::default();
     let threads = trees.iter().enumerate();
     let threads: Vec<Value> =
-        threads.map(|(index, (name, tree))| tables.thread(index, name, (tree, values))).collect();
+        threads.map(|(index, (name, tree))| tables.thread(index, name, (tree, unit))).collect();
     let categories: Vec<Value> = Kind::ALL
         .iter()
-        .map(|kind| json!({ "name": kind.name(), "color": colour(*kind), "subcategories": ["Other"] }))
+        .map(|kind| json!({ "name": kind.name(), "color": kind.look().2, "subcategories": ["Other"] }))
         .collect();
     json!({
         "meta": {
@@ -62,22 +53,6 @@ pub fn firefox(trees: &[(String, &Tree)], values: Values) -> Value {
         "shared": tables.shared(),
         "threads": threads,
     })
-}
-
-/// Colours that the profiler has names for.
-fn colour(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Application => "green",
-        Kind::Framework => "blue",
-        Kind::Middleware => "lightblue",
-        Kind::Core => "yellow",
-        Kind::Native => "orange",
-        Kind::Gc => "red",
-        Kind::Jit => "purple",
-        Kind::ThreadPool => "magenta",
-        Kind::Kernel => "brown",
-        Kind::Waiting => "transparent",
-    }
 }
 
 /// What threads share: texts, files, functions and stacks.
@@ -139,10 +114,10 @@ impl Tables {
         self.functions.len() - 1
     }
 
-    fn thread(&mut self, index: usize, name: &str, (tree, values): (&Tree, Values)) -> Value {
-        let (one, weight_type) = match values {
-            Values::Nanoseconds => (NS_PER_MS, "tracing-ms"),
-            Values::Bytes => (1.0, "bytes"),
+    fn thread(&mut self, index: usize, name: &str, (tree, unit): (&Tree, Unit)) -> Value {
+        let (one, weight_type) = match unit.is_time() {
+            true => (unit.nanoseconds() / NS_PER_MS, "tracing-ms"),
+            false => (1.0, "bytes"),
         };
         let functions: Vec<usize> = tree.frames.iter().map(|frame| self.function(frame)).collect();
         let first = self.stacks.len();
@@ -157,10 +132,10 @@ impl Tables {
             self.stacks.push((tree.caller(place).map(|caller| first + caller), *function));
             if node.self_value > 0.0 && node.self_value.is_finite() {
                 stacks.push(first + place);
-                weights.push(node.self_value / one);
+                weights.push(node.self_value * one);
             }
         }
-        let length = |weight: &f64| if values == Values::Bytes { 1.0 } else { *weight };
+        let length = |weight: &f64| if unit.is_time() { *weight } else { 1.0 };
         let mut times = vec![0.0];
         times.extend(weights.iter().map(length));
         times.truncate(weights.len());

@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::label;
-use crate::Tree;
+use crate::{Tree, Unit};
 
 /// What is called from deeper down counts for the function that stands there. V8 takes stacks of at most 255 functions; each line of
 /// this format has all of its path, and paths without a limit would make texts without one.
 const DEPTH_MAX: usize = 512;
 
-/// The tree in folded stacks, in order of their text. A value has up to three decimals; what rounds to nothing is left out.
-pub fn folded(tree: &Tree) -> String {
+/// The tree in folded stacks, in order of their text: nanoseconds or bytes. A value has up to three decimals; what rounds to nothing is left
+/// out.
+pub fn folded(tree: &Tree, unit: Unit) -> String {
+    let one = if unit == Unit::MicrosPerRequest { 1e3 } else { 1.0 };
     let labels: Vec<String> = tree.frames.iter().map(|frame| one_word(&label(frame))).collect();
     let mut values: BTreeMap<usize, f64> = BTreeMap::new();
     // Of each place: how deep it is, and the place that it counts for.
@@ -24,7 +26,7 @@ pub fn folded(tree: &Tree) -> String {
         };
         shown.push((depth, place));
         if node.self_value != 0.0 && node.frame < labels.len() {
-            *values.entry(place).or_insert(0.0) += node.self_value;
+            *values.entry(place).or_insert(0.0) += node.self_value * one;
         }
     }
     let mut lines: BTreeMap<String, f64> = BTreeMap::new();

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::Unit;
 use crate::cut::tests::Nowhere;
 use crate::{CpuProfile, Kind, Naming, Node, Tree, cpu_tree};
 
@@ -30,18 +31,18 @@ fn tree() -> Tree {
 #[test]
 fn folded_stacks_have_nothing_in_names_that_ends_them() {
     assert_eq!(
-        folded(&tree()),
+        folded(&tree(), Unit::Nanoseconds),
         "a:b server.js:3 1500\na:b server.js:3;<script>  lib/x.js:3 express 2000000.25\n"
     );
-    assert_eq!(folded(&Tree::default()), "");
+    assert_eq!(folded(&Tree::default(), Unit::Nanoseconds), "");
 }
 
 #[test]
 fn a_cpuprofile_is_read_back_as_what_it_was() {
-    let text = cpuprofile(&tree()).to_string();
+    let text = cpuprofile(&tree(), Unit::Nanoseconds).to_string();
     let profile = CpuProfile::read(text.as_bytes()).expect("ours");
     let back = cpu_tree(&profile, None, &Naming { directory: "/srv", source: &Nowhere });
-    assert_eq!(back.notes, Vec::<String>::new());
+    assert!(back.notes.is_empty());
     assert_eq!(back.capped_ns, 0.0, "sums are no gaps");
     let of = |frame: &Frame| {
         back.tree.functions().iter().find(|it| back.tree.frames[it.frame] == *frame).map(|it| it.self_value)
@@ -55,7 +56,7 @@ fn a_cpuprofile_is_read_back_as_what_it_was() {
 #[test]
 fn the_firefox_profilers_tables_fit_each_other() {
     let tree = tree();
-    let value = firefox(&[("A".to_owned(), &tree), ("B".to_owned(), &tree)], Values::Nanoseconds);
+    let value = firefox(&[("A".to_owned(), &tree), ("B".to_owned(), &tree)], Unit::Nanoseconds);
     let shared = &value["shared"];
     for table in ["funcTable", "frameTable", "stackTable", "sources", "resourceTable", "nativeSymbols"] {
         let columns = shared[table].as_object().expect("a table");
@@ -72,7 +73,7 @@ fn the_firefox_profilers_tables_fit_each_other() {
     let weights: f64 =
         samples["weight"].as_array().expect("weights").iter().filter_map(serde_json::Value::as_f64).sum();
     assert!((weights - tree.total() / 1e6).abs() < 1e-9);
-    let bytes = &firefox(&[("A".to_owned(), &tree)], Values::Bytes)["threads"][0]["samples"];
+    let bytes = &firefox(&[("A".to_owned(), &tree)], Unit::Bytes)["threads"][0]["samples"];
     assert_eq!((&bytes["weightType"], &bytes["weight"][0]), (&"bytes".into(), &1500.0.into()));
     let category = shared["frameTable"]["category"][1].as_u64().expect("a number") as usize;
     assert_eq!(value["meta"]["categories"][category]["name"], "framework");

@@ -4,11 +4,11 @@
 //! missing, with the reason.
 
 use analysis::Outcome;
-use record::{Capture, CaptureKind, CapturedService, EndReason, Event, SliceKind};
+use model::{Absence, CaptureKind, EndReason, Event, Missing, SliceKind};
 
 use super::{Dispatcher, Doing, LabError, News, Progress, ending};
 use crate::environment::{CaptureSpec, Failure, OpenSpec, SliceSpec, Start};
-use crate::explaining::{Captures, ROUNDS, TRIALS};
+use crate::explaining::{self, Captures, ROUNDS, TRIALS};
 use crate::schedule::Schedule;
 use crate::tuning;
 
@@ -117,8 +117,9 @@ impl Dispatcher<'_> {
             Err(failure) => failure.to_string(),
         };
         for kind in left {
-            let missing = self.missing(at, *kind, &why);
-            self.keep(Event::Captured(Box::new(missing)))?;
+            let missing = Missing::new(Absence::Other, &*why);
+            let capture = explaining::without(&self.plan, (at.round, at.variant, *kind), missing);
+            self.keep(Event::Captured(Box::new(capture)))?;
         }
         Ok(())
     }
@@ -171,29 +172,5 @@ impl Dispatcher<'_> {
         let rate_per_s = self.writer.record().rate.as_ref()?.per_s;
         let seed = self.schedule.arrivals_seed(Schedule::block_of_round(round), window);
         Some(OpenSpec { rate_per_s, arrivals: self.plan.design.arrivals, seed })
-    }
-
-    /// A capture that there is not, and why.
-    fn missing(&self, at: Place, kind: CaptureKind, why: &str) -> Capture {
-        let variant = &self.plan.variants[at.variant];
-        let entry = variant.services.iter().find(|service| service.name == variant.entry);
-        let service = CapturedService {
-            service: variant.entry.clone(),
-            directory: entry.map(|service| service.directory.display().to_string()).unwrap_or_default(),
-            cpu_ns: 0,
-            processes: Vec::new(),
-            missing: vec![why.to_owned()],
-        };
-        let (round, variant) = (at.round, at.variant);
-        Capture {
-            round,
-            variant,
-            kind,
-            start_ns: 0,
-            end_ns: 0,
-            requests: 0,
-            errors: 0,
-            services: vec![service],
-        }
     }
 }

@@ -1,28 +1,29 @@
 //! A window of load in which something is captured: agents begin while the services are idle, then there is load, and they end when all
 //! that was sent is answered.
 //!
-//! Between two looks at what threads have used there is the load and nothing else. What could not be had is told in words; only what
-//! makes the load itself impossible is a failure.
+//! Between two looks at what threads have used there is the load and nothing else. What could not be had is in the capture as missing; only
+//! what makes the load itself impossible is a failure.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use record::{Capture, CaptureKind, CapturedService, SliceKind};
+use model::{Absence, Capture, CaptureKind, CapturedService, Missing, SliceKind};
 use remote::services::ServiceHandle;
 use rustix::time::{ClockId, clock_gettime};
 use services::{Agent, AgentHost, Arming, ProcessThreads, TargetError, Wanted};
 
 use self::native::Native;
-use self::told::{Came, Told};
+use self::observation::{Observation, Outcome};
 use super::processes::cut_at;
 use super::services::{check_alive, failed_on};
 use super::{Living, RealEnvironment, file_name};
 use crate::environment::{CaptureSpec, Failure, SliceSpec};
+use crate::explaining;
 
 mod native;
-mod told;
+mod observation;
 
 /// Between two samples of the CPU profiler: what V8's own tools take, and little enough to leave a service as it is.
 const CPU_INTERVAL_US: u32 = 1000;
@@ -50,7 +51,14 @@ impl RealEnvironment {
         let armings = self.arm(variant, wanted.kind, &folder)?;
         // To begin a profile may take so long that connections would be too old.
         self.renew_generator(variant, wanted.open)?;
-        let native = self.begin_stacks(variant, wanted.kind)?;
+        let native = match self.begin_stacks(variant, wanted.kind)? {
+            Ok(native) => native,
+            // Without stacks there is no load for nothing, and other captures go on.
+            Err(why) => {
+                let missing = Missing::new(Absence::NativeStacks, why);
+                return Ok(explaining::without(&self.plan, (wanted.round, variant, wanted.kind), missing));
+            }
+        };
         let before = Look::at(&mut self.living_of(variant)?.services)?;
         let start_ns = now_ns();
         let spec = SliceSpec { kind: SliceKind::Measured, seconds: wanted.seconds, open: wanted.open };
@@ -60,31 +68,30 @@ impl RealEnvironment {
         let after = Look::at(services)?;
         services.iter_mut().try_for_each(check_alive)?;
         let mut stacks = native.stop();
-        let came = self.disarm(variant, armings)?;
+        let results = self.disarm(variant, armings)?;
         let (directories, name) = (self.directories(variant), self.name_in_files(variant));
         let services = &self.living_of(variant)?.services;
-        let looks = before.0.into_iter().zip(after.0).zip(came);
-        let told = services.iter().zip(looks).map(|(attended, ((before, after), came))| {
-            let directory = directories.get(attended.name()).cloned().unwrap_or_default();
+        let looks = before.0.into_iter().zip(after.0).zip(results);
+        let observed = services.iter().zip(looks).map(|(service, ((before, after), results))| {
             let (armed, folder) = (wanted_of(wanted.kind).is_some(), &folder);
-            let told = Told { attended, before: &before.1, after: &after.1, armed, came, folder };
-            let mut service = CapturedService {
-                service: attended.name().to_owned(),
-                directory,
+            let observation =
+                Observation { service, before: &before.1, after: &after.1, armed, results, folder };
+            let mut captured = CapturedService {
+                service: service.name().to_owned(),
+                directory: directories.get(service.name()).cloned().unwrap_or_default(),
                 cpu_ns: after.0.saturating_sub(before.0),
-                missing: told.missing(),
-                processes: told.processes(),
+                missing: observation.missing(),
+                processes: observation.processes(),
             };
-            match attended.host() {
-                None => stacks.keep(&mut service, folder, &name),
+            match service.host() {
+                None => stacks.keep(&mut captured, folder, &name),
                 Some(host) if wanted.kind == CaptureKind::Native => {
-                    service
-                        .missing
-                        .push(format!("it runs on {host}, and native stacks are sampled here alone"));
+                    let why = format!("it runs on {host}, and native stacks are sampled here alone");
+                    captured.missing.push(Missing::new(Absence::Other, why));
                 }
                 Some(_) => {}
             }
-            service
+            captured
         });
         Ok(Capture {
             round: wanted.round,
@@ -92,9 +99,11 @@ impl RealEnvironment {
             kind: wanted.kind,
             start_ns,
             end_ns,
-            requests: slice.ok,
-            errors: slice.answered.saturating_sub(slice.ok) + slice.timed_out + slice.broken,
-            services: told.collect(),
+            requests: slice.counts.successful,
+            errors: slice.counts.responses.saturating_sub(slice.counts.successful)
+                + slice.counts.timed_out
+                + slice.counts.broken,
+            services: observed.collect(),
         })
     }
 
@@ -124,7 +133,7 @@ impl RealEnvironment {
         let stop = self.stop.clone();
         for service in &self.living_of(variant)?.services {
             let Some(host) = service.agent() else { continue };
-            let is_node = || service.threads().is_ok_and(|threads| threads.iter().any(told::is_node));
+            let is_node = || service.threads().is_ok_and(|threads| threads.iter().any(observation::is_node));
             if host.agents().is_empty() && is_node() {
                 host.wait_for_agents(HELLO_PATIENCE, &|| stop.is_requested());
             }
@@ -151,8 +160,8 @@ impl RealEnvironment {
         Ok(self.living_of(variant)?.services.iter().map(arm).collect())
     }
 
-    /// Begins to sample stacks of all processes, where they are what is captured.
-    fn begin_stacks(&mut self, variant: usize, kind: CaptureKind) -> Result<Native, Failure> {
+    /// Begins to sample stacks of all processes, where they are what is captured; else why the kernel refuses.
+    fn begin_stacks(&mut self, variant: usize, kind: CaptureKind) -> Result<Result<Native, String>, Failure> {
         let services = &self.living_of(variant)?.services;
         let pids: Vec<u32> = services
             .iter()
@@ -160,7 +169,7 @@ impl RealEnvironment {
             .flat_map(|service| service.processes(&[]))
             .map(|process| process.id.pid)
             .collect();
-        native::start(kind, &pids).map_err(Failure::Generator)
+        Ok(native::start(kind, &pids))
     }
 
     fn name_in_files(&self, variant: usize) -> String {
@@ -169,14 +178,14 @@ impl RealEnvironment {
         name
     }
 
-    /// Has them end: what came of it, by service.
-    fn disarm(&mut self, variant: usize, armings: Vec<Option<Arming>>) -> Result<Vec<Vec<Came>>, Failure> {
+    /// Has them end: their results, by service.
+    fn disarm(&mut self, variant: usize, armings: Vec<Option<Arming>>) -> Result<Vec<Vec<Outcome>>, Failure> {
         let stop = self.stop.clone();
         let services = &self.living_of(variant)?.services;
         let disarm = |(service, arming): (&ServiceHandle, Option<Arming>)| {
             let host: Option<&AgentHost> = service.agent();
-            let came = host.zip(arming).map(|(host, arming)| host.disarm(arming, &|| stop.is_requested()));
-            came.unwrap_or_default()
+            let results = host.zip(arming).map(|(host, arming)| host.disarm(arming, &|| stop.is_requested()));
+            results.unwrap_or_default()
         };
         Ok(services.iter().zip(armings).map(disarm).collect())
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use load::{LoadSpec, Until};
 use plan::Plan;
-use record::{Generator, GeneratorPart};
+use record::{Counts, Generator, GeneratorPart};
 use remote::generators::{Fleet, FleetError, Ran};
 use remote::{HostError, Waiting, Wanted};
 
@@ -26,7 +26,7 @@ pub(super) struct Elsewhere {
     plan: Arc<Plan>,
     /// Name of the run.
     run: String,
-    /// What this program is told to be where it generates load.
+    /// Arguments with which this program generates load.
     arguments: &'static [&'static str],
     stop: Stop,
     fleet: Option<Fleet>,
@@ -76,7 +76,7 @@ impl Elsewhere {
         Ok(Connected { generators, lost: Vec::new() })
     }
 
-    /// Has those back that are gone, each tried for once.
+    /// Replaces those that are gone, with one attempt each.
     fn mend(
         &mut self,
         fleet: &mut Fleet,
@@ -90,11 +90,11 @@ impl Elsewhere {
         let mut given_up = Vec::new();
         let names = fleet.generators();
         for places in remote::together(&self.plan.generators, &missing) {
-            match self.have_back(fleet, &places, watch) {
+            match self.replace(fleet, &places, watch) {
                 Ok(()) => {}
                 Err(Failure::Generator(why)) => given_up.extend(places.iter().map(|place| {
                     let first = self.gone.get(place).cloned().unwrap_or_default();
-                    let why = format!("{first}, and could not be had back: {why}");
+                    let why = format!("{first}, and could not be replaced: {why}");
                     Lost { generator: names[*place].name.clone(), why }
                 })),
                 Err(failure) => return Err(failure),
@@ -108,7 +108,7 @@ impl Elsewhere {
     }
 
     /// Puts others in the places of those that are gone.
-    fn have_back(
+    fn replace(
         &mut self,
         fleet: &mut Fleet,
         places: &[usize],
@@ -153,10 +153,10 @@ impl Elsewhere {
     }
 
     /// One window of all of them together. It ends early when the user wants no more.
-    pub fn run(&mut self, until: Until) -> Result<(load::Slice, Vec<GeneratorPart>), Failure> {
+    pub fn run(&mut self, until: Until) -> Result<(Counts, Vec<GeneratorPart>), Failure> {
         let stop = self.stop.clone();
         let local = usize::try_from(self.plan.generators.local).unwrap_or(usize::MAX);
-        let Ran { slice, parts, lost } = self.fleet()?.run(until, &|| stop.is_requested());
+        let Ran { counts, parts, lost } = self.fleet()?.run(until, &|| stop.is_requested());
         if self.stop.is_requested() {
             return Err(Failure::Interrupted);
         }
@@ -164,10 +164,10 @@ impl Elsewhere {
             return Err(self.lost(lost));
         }
         let parts = parts.into_iter().enumerate().map(|(place, part)| kept_part(part, place < local));
-        Ok((slice, parts.collect()))
+        Ok((counts, parts.collect()))
     }
 
-    /// Has all connections closed. Whoever is lost meanwhile is missed by the next call.
+    /// Has all connections closed. The next call misses those that are lost meanwhile.
     pub fn rest(&mut self) {
         if let Some(fleet) = &mut self.fleet {
             fleet.rest();
@@ -196,7 +196,7 @@ impl Elsewhere {
         Failure::GeneratorsLost(self.named(errors))
     }
 
-    /// Those of whom nobody was told yet.
+    /// Those that were not reported yet.
     fn lost_of(&mut self, fleet: &mut Fleet) -> Vec<Lost> {
         let names = fleet.generators();
         let errors = fleet.take_lost();
@@ -218,7 +218,7 @@ impl Elsewhere {
     }
 }
 
-/// This program as a generator, in a group of its own: a Ctrl-C is for the run to hear, which then ends it in good order.
+/// This program as a generator, in a group of its own: a Ctrl-C is for the run, which then ends it in good order.
 fn generate_here(arguments: &[&str]) -> Command {
     let mut command = Command::new("/proc/self/exe");
     command.args(arguments).process_group(0);
@@ -276,7 +276,7 @@ fn lost(error: &FleetError) -> Lost {
     Lost { generator: error.generator().to_owned(), why: error.to_string() }
 }
 
-/// What a generator could not be told to do; `None` where it is gone.
+/// Why a generator refused a request; `None` where it is gone.
 fn refusal(error: &FleetError) -> Option<String> {
     matches!(error, FleetError::Refused { .. }).then(|| error.to_string())
 }

@@ -1,7 +1,7 @@
 //! Several generators as one: given their parts of a load, windows at one agreed instant, one slice made of theirs.
 //!
-//! A fleet outlives what it loads: it is given one load after another. What happens to one of its generators is told and no reason to stop
-//! by itself: whether a window without it counts is for the caller to say, and so is whether another takes its place.
+//! A fleet outlives what it loads: it gets one load after another. When a generator is lost the others go on: the caller decides whether a
+//! window without it counts, and whether another takes its place.
 //!
 //! There may be a thousand: what is done for each response must not grow with their number.
 
@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
-use load::{LoadSpec, Slice, Until};
+use load::{LoadSpec, Until};
+use model::Counts;
 
 use super::member::{Member, Part, SILENCE_MAX};
 use super::merging::Merging;
@@ -69,7 +70,7 @@ pub struct Generator {
 #[derive(Debug)]
 pub struct Ran {
     /// All that arrived, as of one generator; times are those of our clock.
-    pub slice: Slice,
+    pub counts: Counts,
     /// What each generator had to do with it, in the order of the generators; those that were lost are missing.
     pub parts: Vec<Part>,
     /// Generators that were lost in it.
@@ -106,14 +107,14 @@ impl Fleet {
         fleet.none_lost().map(|()| fleet)
     }
 
-    /// Who is in it, in order.
+    /// All of them, in order.
     pub fn generators(&self) -> Vec<Generator> {
-        let told = |member: &Member| Generator {
+        let generator = |member: &Member| Generator {
             name: member.name(),
             host: member.host.clone(),
             processors: member.processors,
         };
-        self.members.iter().map(told).collect()
+        self.members.iter().map(generator).collect()
     }
 
     /// Processes of generators on this machine.
@@ -149,7 +150,7 @@ impl Fleet {
         self.none_lost()
     }
 
-    /// Has all connections closed, and waits until they are. The next call that can tells who is lost meanwhile.
+    /// Has all connections closed, and waits until they are. The next call that can returns those that are lost meanwhile.
     pub fn rest(&mut self) {
         let waited = self.send_all(|_| GeneratorRequest::Rest);
         self.gather(waited, PATIENCE, &|| false, |_, _, response| {
@@ -178,17 +179,20 @@ impl Fleet {
             .send_all(|index| GeneratorRequest::Run { number, start_at_ns: offsets[index].theirs(start_ns) });
         let mut merging = Merging::default();
         self.gather(waited, Duration::MAX, stopped, |index, member, response| match response {
-            Response::Generator(GeneratorResponse::Slice { number: of, late_ns, steal_share, mut slice })
-                if of == number =>
-            {
-                slice.started_ns = offsets[index].ours(slice.started_ns);
-                merging.take(index, member.part(late_ns, steal_share, &slice), *slice);
+            Response::Generator(GeneratorResponse::Slice {
+                number: of,
+                late_ns,
+                steal_share,
+                mut counts,
+            }) if of == number => {
+                counts.started_ns = offsets[index].ours(counts.started_ns);
+                merging.take(index, member.part(late_ns, steal_share, &counts), *counts);
                 true
             }
             _ => false,
         });
-        let (slice, parts) = merging.finish();
-        Ran { slice, parts, lost: self.take_lost() }
+        let (counts, parts) = merging.finish();
+        Ran { counts, parts, lost: self.take_lost() }
     }
 
     /// Those that are gone, by their places, once whatever came from any is taken in.
@@ -199,7 +203,7 @@ impl Fleet {
         (0..self.members.len()).filter(|index| !self.members[*index].alive).collect()
     }
 
-    /// Why generators are gone. Each is told once.
+    /// Why generators are gone, each once.
     pub fn take_lost(&mut self) -> Vec<FleetError> {
         self.members.iter_mut().filter_map(|member| member.lost.take()).collect()
     }
@@ -244,12 +248,12 @@ impl Fleet {
     fn compare_clocks_of(&mut self, group: &[usize]) {
         let mut pings: BTreeMap<usize, Vec<Ping>> = BTreeMap::new();
         for number in 0..PINGS {
-            let tell = |index: &usize| {
+            let send = |index: &usize| {
                 let sent_ns = monotonic_ns();
                 self.members[*index].send(&Request::Ping(number));
                 (*index, sent_ns)
             };
-            let sent_ns: BTreeMap<usize, u64> = group.iter().map(tell).collect();
+            let sent_ns: BTreeMap<usize, u64> = group.iter().map(send).collect();
             let waited = group.iter().copied().collect();
             self.gather(waited, SILENCE_MAX, &|| false, |index, member, response| match response {
                 Response::Pong { ping, clock_ns } if ping == number => {

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use load::Slice;
+use model::Counts;
 
 use super::{ClockOffset, FleetError};
 use crate::clock::monotonic_ns;
@@ -22,7 +22,7 @@ pub(crate) struct Member {
     pub processors: u32,
     /// When something last came from it, by our clock.
     pub last_ns: u64,
-    /// Why it is gone, until it is told.
+    /// Why it is gone, until the caller has taken it.
     pub lost: Option<FleetError>,
     pub alive: bool,
 }
@@ -63,19 +63,22 @@ impl Member {
         self.connection.name.clone()
     }
 
-    pub fn part(&self, late_ns: u64, steal_share: Option<f64>, slice: &Slice) -> Part {
-        let times = slice.thread_cpu_ns.iter().zip(&slice.thread_wall_ns).filter(|(_, wall)| **wall > 0);
+    pub fn part(&self, late_ns: u64, steal_share: Option<f64>, counts: &Counts) -> Part {
         Part {
             name: self.name(),
             host: self.host.clone(),
             late_ns,
             clock_error_ns: self.offset.error_ns,
-            busiest_share: times.map(|(cpu, wall)| *cpu as f64 / *wall as f64).reduce(f64::max),
-            cpu_ns: slice.thread_cpu_ns.iter().sum(),
+            busiest_share: counts.generator.busiest_share(),
+            cpu_ns: counts.generator.cpu_ns.iter().sum(),
             steal_share,
-            sent: slice.sent,
-            opened: slice.opened,
-            lag_p99_ns: slice.schedule_lag.quantile(0.99).map(|quantile| quantile.ns()),
+            sent: counts.sent,
+            opened: counts.connections_opened,
+            lag_p99_ns: counts
+                .open
+                .as_ref()
+                .and_then(|open| open.schedule_lag.quantile(0.99))
+                .map(|quantile| quantile.ns()),
         }
     }
 
@@ -120,9 +123,9 @@ impl Member {
     }
 
     pub fn lose_if_late(&mut self, now_ns: u64, began_ns: u64, longest: Duration) {
-        let silent = Duration::from_nanos(now_ns.saturating_sub(self.last_ns));
+        let quiet = Duration::from_nanos(now_ns.saturating_sub(self.last_ns));
         let waited = Duration::from_nanos(now_ns.saturating_sub(began_ns));
-        let (limit, when) = if silent > SILENCE_MAX {
+        let (limit, when) = if quiet > SILENCE_MAX {
             (SILENCE_MAX, "while it was pinged every second")
         } else if waited > longest {
             (longest, "to a request")

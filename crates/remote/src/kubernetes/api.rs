@@ -1,4 +1,4 @@
-//! What is asked of the API server: all requests, each with a limit of time, and its answers as errors that say what is wrong.
+//! All requests to the API server, each with a time limit, and errors that say what is wrong.
 
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::http::{self, Response};
 use super::kubectl::{self, Cluster, Proxy};
 use super::objects::{AccessReview, EndpointSlice, Event, Job, List, Pod, Service, Status};
 
-/// What somebody has to be allowed to do in a namespace, and the file that allows it.
+/// What has to be allowed in a namespace, and the file that allows it.
 pub(super) struct Rights {
     /// Below the folder of the project.
     pub role: &'static str,
@@ -42,7 +42,7 @@ pub(super) const OF_SERVICES: Rights = Rights {
     ],
 };
 
-/// A namespace of a cluster, as somebody who may do something there.
+/// A namespace of a cluster, with the rights that are needed there.
 #[derive(Clone)]
 pub(super) struct Namespace {
     /// Its name.
@@ -80,10 +80,10 @@ impl Namespace {
                 "spec": { "resourceAttributes": attributes },
             });
             let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
-            match self.send::<AccessReview>("who may do what", "POST", path, Some(&review)) {
+            match self.send::<AccessReview>("a review of rights", "POST", path, Some(&review)) {
                 Ok(review) if review.status.allowed => {}
                 Ok(_) => missing.push(right(verb, group, resource, subresource)),
-                // Who may not even ask will hear of it from what is refused.
+                // Without the right to ask, what is refused later says what is missing.
                 Err(ClusterError::Forbidden { .. }) => return Ok(()),
                 Err(error) => return Err(error),
             }

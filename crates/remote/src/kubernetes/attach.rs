@@ -36,17 +36,17 @@ const PIECE_BYTES: usize = 64 << 10;
 const MESSAGE_BYTES_MAX: usize = 4 << 20;
 /// How much of a program's stderr is kept.
 const STDERR_BYTES_MAX: usize = 2048;
-/// When it is looked for why a pod ended, each time after the last: its node tells the cluster within a second or two. Few times, because
+/// When we look why a pod ended, each time after the last: its node reports that within a second or two. Few times, because
 /// many may end together.
 const LOOKS_MS: [u64; 5] = [0, 250, 500, 1000, 2000];
-/// Of a pod that ended in good order though nobody had told it to.
+/// Of a pod that ended in good order though we had not ended it.
 const CUT_OFF: &str =
     "the connection to it ended, as in a restart of the API server, and its program with that";
 
 /// A program's stdin, which ends when this is dropped.
 pub(super) struct Input {
     socket: WebSocket<Wire>,
-    /// Whether the other side is told of the end of stdin alone.
+    /// Whether stdin can end by itself, without the connection.
     half_closes: bool,
 }
 
@@ -203,7 +203,7 @@ impl Read for Output {
 }
 
 impl Output {
-    /// The end, which is an error where nobody asked for it.
+    /// The end, which is an error where we did not ask for it.
     fn end(&self) -> io::Result<usize> {
         let is_closed = || self.wire.0.closed.load(Ordering::SeqCst);
         if is_closed() {

@@ -11,7 +11,7 @@ use crate::HostError;
 
 mod see;
 
-/// A Service of a cluster, found by somebody who may look at it.
+/// A Service of a cluster, with the rights to look at it.
 pub struct Deployed {
     wanted: plan::Deployed,
     namespace: Namespace,
@@ -28,20 +28,20 @@ pub struct Behind {
     pub selector: String,
 }
 
-/// A pod behind a Service; without one an address that somebody wrote down.
+/// A pod behind a Service; without one an address that was written down.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pod {
     /// Its name; of a mere address that.
     pub name: String,
-    /// What tells it from another pod of this name; empty for a mere address.
+    /// What distinguishes it from another pod of this name; empty for a mere address.
     pub uid: String,
-    /// Where it runs, where that is told.
+    /// Its node, where that is known.
     pub node: Option<String>,
     /// Where it is reached, and on which port: `10.83.101.7:8080`.
     pub address: String,
     /// Whether the cluster sends requests to it.
     pub ready: bool,
-    /// How often its containers were started again, all together; `None` where nobody tells.
+    /// How often its containers were started again, all together; `None` where that is unknown.
     pub restarts: Option<u32>,
     /// The images that its containers run, by their digests.
     pub images: Vec<String>,
@@ -97,11 +97,11 @@ impl Deployed {
         let namespace = &self.namespace.name;
         let (why, hint) = match (&names[..], behind.selector.as_str()) {
             ([], "") => (
-                "it leads nowhere: it selects no pods, and nobody wrote addresses down for it".to_owned(),
+                "it leads nowhere: it selects no pods, and has no addresses written down".to_owned(),
                 format!("kubectl get endpointslices --namespace {namespace}"),
             ),
             ([], selector) => (
-                format!("no pod stands behind it: none has {selector}"),
+                format!("no pod is behind it: none has {selector}"),
                 format!("kubectl get pods --namespace {namespace} --show-labels"),
             ),
             (names, _) => (

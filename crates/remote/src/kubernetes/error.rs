@@ -116,7 +116,7 @@ pub enum ClusterError {
         message: String,
     },
     /// A pod that ended before anything was asked of it.
-    #[error("{pod} on {node} ended before it was told anything: {how}")]
+    #[error("{pod} on {node} ended before it got any load: {how}")]
     Ended {
         /// The pod.
         pod: String,
@@ -133,7 +133,7 @@ pub enum ClusterError {
         /// What was there: `6 of 8 pods are running, …`.
         state: String,
     },
-    /// A Service that cannot be loaded: it is not there, it has no such port, or nobody stands behind it.
+    /// A Service that cannot be loaded: it is not there, it has no such port, or no pod is behind it.
     #[error("{service}: {why}")]
     Service {
         /// Which, as `kubernetes://NAMESPACE/SERVICE`.
@@ -143,8 +143,8 @@ pub enum ClusterError {
         /// What helps.
         hint: String,
     },
-    /// Whoever wanted them does not want them any more.
-    #[error("the pods are not wanted any more")]
+    /// The caller cancelled.
+    #[error("it was cancelled")]
     Cancelled,
 }
 

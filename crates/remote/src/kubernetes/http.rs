@@ -76,9 +76,9 @@ fn parsed(bytes: &[u8]) -> io::Result<Response> {
     };
     let body = bytes[length..].to_vec();
     let lengths = head.headers.iter().filter(|header| header.name.eq_ignore_ascii_case("content-length"));
-    let told =
+    let announced =
         lengths.filter_map(|header| std::str::from_utf8(header.value).ok()?.parse::<usize>().ok()).next();
-    if told.is_some_and(|told| body.len() < told) {
+    if announced.is_some_and(|announced| body.len() < announced) {
         return Err(unfit("the response was cut off".into()));
     }
     Ok(Response { status: head.code.unwrap_or(0), body })

@@ -14,7 +14,7 @@ const KEPT_SECONDS: u32 = 30;
 const LIFE_SECONDS_MAX: u32 = 24 * 3600;
 /// How long a pod that is deleted has to end by itself; it does so at once.
 const GRACE_SECONDS: u32 = 2;
-/// The user that the image has, which is nobody on the nodes.
+/// The user that the image has, which has no rights on the nodes.
 const USER: u32 = 65532;
 /// What of a run's name becomes part of the Job's; with what stands around it and an index it is a host name of under 63 letters.
 const RUN_LETTERS_MAX: usize = 30;
@@ -28,11 +28,11 @@ pub(super) struct Wanted {
     pub run: String,
     /// What the pods are.
     pub cluster: plan::Kubernetes,
-    /// What the program is told.
+    /// The program's arguments.
     pub arguments: Vec<String>,
 }
 
-/// A name of a Job that nobody else has: `proofload-RUN-RANDOM`, a DNS label whatever the run is called.
+/// A unique name of a Job: `proofload-RUN-RANDOM`, a DNS label whatever the run is called.
 pub(super) fn name(run: &str, random: u32) -> String {
     let letters = run.chars().map(|letter| letter.to_ascii_lowercase());
     let letters: String =
@@ -99,9 +99,9 @@ fn container(wanted: &Wanted) -> Value {
         "image": wanted.cluster.image,
         "args": wanted.arguments,
         "stdin": true,
-        // Its stdin ends when whoever attached is gone, and does not wait for another.
+        // Its stdin ends with the first connection, and does not wait for another.
         "stdinOnce": true,
-        // Its last output comes with its state, so that nobody needs the right to read logs.
+        // Its last output comes with its state, so that no right to read logs is needed.
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "resources": { "requests": resources, "limits": resources },
         "securityContext": {

@@ -186,9 +186,9 @@ impl Drop for Proxy {
 fn command(context: Option<&str>, socket: &Path) -> Command {
     let mut command = Command::new("kubectl");
     command.args(context.map(|context| format!("--context={context}")));
-    // Its own default refuses to attach, because whoever reaches a port could; this socket is ours alone.
+    // Its own default refuses to attach, because everyone who reaches a port could; this socket is ours alone.
     command.args(["proxy", "--reject-paths=^$"]).arg(format!("--unix-socket={}", socket.display()));
-    // A Ctrl-C is for us: whoever ends a run in good order still needs the cluster.
+    // A Ctrl-C is for us: to end a run in good order takes the cluster.
     command.process_group(0);
     // SAFETY: prctl(2) is async-signal-safe, and the closure does nothing else.
     unsafe {
@@ -224,9 +224,13 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new() -> io::Result<Folder> {
-        let path = std::env::temp_dir().join(format!("proofload-{:016x}", rand::random::<u64>()));
-        DirBuilder::new().mode(0o700).create(&path)?;
-        Ok(Folder(path))
+        let name = format!("proofload-{:016x}", rand::random::<u64>());
+        let make = |place: &Path| {
+            let path = place.join(&name);
+            DirBuilder::new().mode(0o700).create(&path).map(|()| Folder(path))
+        };
+        // A container may have no other place to write to.
+        make(&std::env::temp_dir()).or_else(|error| make(Path::new("/dev/shm")).map_err(|_| error))
     }
 }
 

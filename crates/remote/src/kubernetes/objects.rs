@@ -16,198 +16,93 @@ pub(super) struct List<T> {
     pub items: Vec<T>,
 }
 
-/// What an API server says in place of an object.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Status {
-    pub message: String,
-    pub details: StatusDetails,
+/// Structs of which every field may be missing or null.
+macro_rules! objects {
+    ($($(#[$of_object:meta])* $object:ident { $($(#[$of_field:meta])* $field:ident: $kind:ty,)* })*) => { $(
+        $(#[$of_object])*
+        #[derive(Debug, Default, Deserialize)]
+        #[serde(default, rename_all = "camelCase")]
+        pub(super) struct $object { $(
+            $(#[$of_field])*
+            #[serde(deserialize_with = "null_is_empty")]
+            pub $field: $kind,
+        )* }
+    )* };
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct StatusDetails {
-    /// The resource that it is about: `namespaces`.
-    pub kind: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub(super) struct Metadata {
-    pub name: String,
-    pub uid: String,
-    #[serde(deserialize_with = "null_is_empty")]
-    pub annotations: BTreeMap<String, String>,
-    pub deletion_timestamp: Option<String>,
-}
-
-/// The response to a SelfSubjectAccessReview.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct AccessReview {
-    pub status: Access,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Access {
-    pub allowed: bool,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Job {
-    pub spec: JobSpec,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub(super) struct JobSpec {
-    pub backoff_limit_per_index: Option<u32>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Event {
-    pub message: Option<String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Pod {
-    pub metadata: Metadata,
-    pub spec: PodSpec,
-    pub status: PodStatus,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub(super) struct PodSpec {
-    pub node_name: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub(super) struct PodStatus {
-    pub phase: String,
-    pub reason: String,
-    pub message: String,
-    #[serde(deserialize_with = "null_is_empty")]
-    pub conditions: Vec<Condition>,
-    #[serde(deserialize_with = "null_is_empty")]
-    pub container_statuses: Vec<ContainerStatus>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Condition {
-    #[serde(rename = "type")]
-    pub kind: String,
-    pub status: String,
-    pub reason: String,
-    pub message: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub(super) struct ContainerStatus {
-    pub state: ContainerState,
-    pub restart_count: u32,
-    pub image: String,
-    #[serde(rename = "imageID")]
-    pub image_id: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct ContainerState {
-    pub running: Option<IgnoredAny>,
-    pub waiting: Option<Waiting>,
-    pub terminated: Option<Terminated>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Waiting {
-    pub reason: String,
-    pub message: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub(super) struct Terminated {
-    pub exit_code: i32,
-    pub reason: String,
-    pub message: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Service {
-    pub metadata: Metadata,
-    pub spec: ServiceSpec,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub(super) struct ServiceSpec {
-    #[serde(rename = "type")]
-    pub kind: String,
-    pub external_name: String,
-    #[serde(rename = "clusterIP")]
-    pub cluster_ip: String,
-    #[serde(deserialize_with = "null_is_empty")]
-    pub ports: Vec<ServicePort>,
-    #[serde(deserialize_with = "null_is_empty")]
-    pub selector: BTreeMap<String, String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct ServicePort {
-    pub name: Option<String>,
-    pub port: u16,
-    /// `None` is TCP.
-    pub protocol: Option<String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub(super) struct EndpointSlice {
-    pub address_type: String,
-    #[serde(deserialize_with = "null_is_empty")]
-    pub ports: Vec<EndpointPort>,
-    #[serde(deserialize_with = "null_is_empty")]
-    pub endpoints: Vec<Endpoint>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct EndpointPort {
-    pub name: Option<String>,
-    pub port: Option<u16>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub(super) struct Endpoint {
-    #[serde(deserialize_with = "null_is_empty")]
-    pub addresses: Vec<String>,
-    pub node_name: Option<String>,
-    pub target_ref: Option<TargetRef>,
-    pub conditions: EndpointConditions,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct TargetRef {
-    pub kind: String,
-    pub name: String,
-    pub uid: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct EndpointConditions {
-    pub ready: Option<bool>,
+objects! {
+    /// What an API server says in place of an object.
+    Status { message: String, details: StatusDetails, }
+    StatusDetails {
+        /// The resource that it is about: `namespaces`.
+        kind: String,
+    }
+    Metadata {
+        name: String,
+        uid: String,
+        annotations: BTreeMap<String, String>,
+        deletion_timestamp: Option<String>,
+    }
+    /// The response to a SelfSubjectAccessReview.
+    AccessReview { status: Access, }
+    Access { allowed: bool, }
+    Job { spec: JobSpec, }
+    JobSpec { backoff_limit_per_index: Option<u32>, }
+    Event { message: Option<String>, }
+    Pod { metadata: Metadata, spec: PodSpec, status: PodStatus, }
+    PodSpec { node_name: String, }
+    PodStatus {
+        phase: String,
+        reason: String,
+        message: String,
+        conditions: Vec<Condition>,
+        container_statuses: Vec<ContainerStatus>,
+    }
+    Condition {
+        #[serde(rename = "type")]
+        kind: String,
+        status: String,
+        reason: String,
+        message: String,
+    }
+    ContainerStatus {
+        state: ContainerState,
+        restart_count: u32,
+        image: String,
+        #[serde(rename = "imageID")]
+        image_id: String,
+    }
+    ContainerState {
+        running: Option<IgnoredAny>,
+        waiting: Option<Waiting>,
+        terminated: Option<Terminated>,
+    }
+    Waiting { reason: String, message: String, }
+    Terminated { exit_code: i32, reason: String, message: String, }
+    Service { metadata: Metadata, spec: ServiceSpec, }
+    ServiceSpec {
+        #[serde(rename = "type")]
+        kind: String,
+        external_name: String,
+        #[serde(rename = "clusterIP")]
+        cluster_ip: String,
+        ports: Vec<ServicePort>,
+        selector: BTreeMap<String, String>,
+    }
+    ServicePort {
+        name: Option<String>,
+        port: u16,
+        /// `None` is TCP.
+        protocol: Option<String>,
+    }
+    EndpointSlice { address_type: String, ports: Vec<EndpointPort>, endpoints: Vec<Endpoint>, }
+    EndpointPort { name: Option<String>, port: Option<u16>, }
+    Endpoint {
+        addresses: Vec<String>,
+        node_name: Option<String>,
+        target_ref: Option<TargetRef>,
+        conditions: EndpointConditions,
+    }
+    TargetRef { kind: String, name: String, uid: String, }
+    EndpointConditions { ready: Option<bool>, }
 }

@@ -79,14 +79,14 @@ fn state(pod: &Pod) -> State {
 pub(super) struct Ending {
     /// In the cluster's words.
     pub how: String,
-    /// The last lines of its output, answers and complaints alike, where it failed; empty if there are none.
+    /// The last lines of its stdout and stderr, where it failed; empty if there are none.
     pub last: String,
     /// Whether it ended as it should, with exit code 0.
     pub well: bool,
 }
 
 impl Ending {
-    /// In one line, with the last that was heard of it.
+    /// In one line, with its last output.
     pub(super) fn words(&self, last: &str) -> String {
         let lines: Vec<&str> = last.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         if lines.is_empty() { self.how.clone() } else { format!("{}: {}", self.how, lines.join("; ")) }

@@ -1,7 +1,7 @@
 //! The agent's side: carries out what comes on its input, and sends what came of it on its output.
 //!
 //! One thread reads requests and answers pings at once, also while a window runs; another carries requests out, one after the other. When
-//! the input ends, so does whatever is under way: nothing may run here that nobody watches. A timeout ends it, too, whatever both are
+//! the input ends, so does whatever is under way: nothing may run here unwatched. A timeout ends it, too, whatever both are
 //! doing: where a network was cut no input ends, and what is written goes nowhere.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -19,9 +19,9 @@ use crate::clock::monotonic_ns;
 use crate::generators::GeneratorAgent;
 use crate::services::{ServicesAgent, message::ServicesRequest};
 
-/// How long what is under way may take to end once nobody is there any more. What is left then ends with the process: wardens see to it.
+/// How long what is under way may take to end once the other side is gone. What is left then ends with the process: wardens see to it.
 const END_MAX: Duration = Duration::from_secs(5);
-/// Requests that may wait. Whoever sends more waits for responses.
+/// Requests that may wait; with more the reader waits.
 const REQUESTS_MAX: usize = 64;
 
 /// What an agent has of its program and machine.
@@ -45,7 +45,7 @@ pub struct AgentHost {
     pub spin_ns: fn() -> Option<u64>,
 }
 
-/// Why an agent ends that was not told to.
+/// Why an agent ends early.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// Its responses cannot be written.
@@ -202,7 +202,7 @@ impl<W: Write> Reader<W> {
             }
         }
         self.control.end(false);
-        // The agent that waits for another hears of it; one that does not, looks.
+        // It wakes an agent that waits for a request; any other looks at the control.
         let _ = self.requests.try_send(Ok(Request::End));
     }
 }
@@ -229,7 +229,7 @@ impl Agent {
     ) -> io::Result<()> {
         let mut served = Ok(());
         while let Ok(request) = requests.recv() {
-            // A request that was not understood is told all the same.
+            // A request that was not understood gets its response all the same.
             if self.control.is_over() && request.is_ok() {
                 break;
             }

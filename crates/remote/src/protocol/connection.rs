@@ -9,7 +9,7 @@ use super::{Heartbeat, Request, Response, read, write};
 use crate::Channel;
 use crate::clock::monotonic_ns;
 
-/// Messages that may wait to be taken in. Their readers wait then, and with them those who write.
+/// Messages that may wait to be taken in; with more their readers wait.
 pub(crate) const QUEUE_MAX: usize = 1024;
 
 /// A channel with an agent at its other end. Dropping it closes it, which ends the agent.

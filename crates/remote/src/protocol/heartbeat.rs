@@ -1,4 +1,4 @@
-//! Heartbeats: here a thread that sends them, there the time since the last byte came. A network that is cut tells neither side.
+//! Heartbeats: here a thread that sends them, there the time since the last byte came. A network that is cut ends no connection.
 
 use std::io::{self, BufRead, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -114,7 +114,7 @@ mod tests {
         };
         let heartbeat = Heartbeat::every(Duration::from_millis(1)).unwrap();
         let ((one, mut first), (other, mut second), (busy, _unread)) = (piped(), piped(), piped());
-        // Whoever writes a long request to it waits, and nobody waits for them.
+        // A long request is being written to it, for which no other waits.
         let _writing = busy.lock();
         [&busy, &one, &other].into_iter().for_each(|input| heartbeat.include(input));
         for _ in 0..3 {

@@ -65,19 +65,9 @@ impl ServicesAgent {
             ServicesRequest::Start(wanted) => self.start(*wanted),
             ServicesRequest::View { first, spin } => Ok(To::Viewed(Box::new(self.view(first, spin)))),
             ServicesRequest::Sample(number) => self.of(number, |of| To::Sampled(Box::new(of.view(number)))),
-            ServicesRequest::Sight { number, variables } => self.of(number, |of| {
-                let variables: Vec<&str> = variables.iter().map(String::as_str).collect();
-                To::Sighted(of.running.sight(&variables))
-            }),
-            ServicesRequest::Listening(number) => self.of(number, |of| To::Listened(of.running.listening())),
-            ServicesRequest::Threads(number) => self.of(number, |of| To::Threaded(of.running.threads())),
-            ServicesRequest::PeakMemory(number) => {
-                self.of(number, |of| To::PeakMemory(of.running.peak_memory()))
+            ServicesRequest::Ask(number, question) => {
+                self.of(number, |of| To::Answered(question.answer(&of.running)))
             }
-            ServicesRequest::WorkersLost(number) => {
-                self.of(number, |of| To::WorkersLost(of.running.workers_lost()))
-            }
-            ServicesRequest::Tail(number) => self.of(number, |of| To::Tail(of.running.tail())),
             ServicesRequest::Stop(number) => self.stop(number),
         }
     }
@@ -86,7 +76,7 @@ impl ServicesAgent {
         self.living.get_mut(&number).map(job).ok_or_else(|| unknown(number))
     }
 
-    /// Makes room, and looks whether services could be started at all: what is missing is told before anything runs.
+    /// Makes room, and looks whether services could be started at all: what is missing is an error before anything runs.
     fn begin(&self, services: Vec<Service>) -> Carried {
         let services: Vec<Service> = services.into_iter().map(at_home).collect();
         services.iter().try_for_each(check).map_err(|error| failed(&error, None))?;
@@ -166,7 +156,7 @@ impl Drop for ServicesAgent {
     }
 }
 
-/// The service with its directory as it is here: `~` is the home of whoever logged in.
+/// The service with its directory as it is here: `~` is the home of the user that logged in.
 fn at_home(service: Service) -> Service {
     let below = service.directory.strip_prefix("~").ok().map(PathBuf::from);
     let home = std::env::var_os("HOME").map(PathBuf::from);

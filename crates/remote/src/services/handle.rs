@@ -7,6 +7,8 @@ use std::net::SocketAddr;
 use ::services::{AgentHost, Exit, Listening, ProcessThreads, Running, Sample, Sight, Stopped, TargetError};
 
 use super::RemoteService;
+use super::host::OTHER_RESPONSE;
+use super::message::{Answer, Question};
 
 /// A service that was started and became ready. Dropping it stops it.
 #[derive(Debug)]
@@ -63,7 +65,7 @@ impl ServiceHandle {
         self.here().and_then(Running::agent)
     }
 
-    /// Workers that it had when it became ready; `None` where it has none that can be told from its other processes.
+    /// Workers that it had when it became ready; `None` where its other processes look alike.
     pub fn workers(&self) -> Option<u32> {
         match self {
             Self::Here(running) => running.workers(),
@@ -85,7 +87,10 @@ impl ServiceHandle {
             Self::Here(running) => running.tail(),
             Self::There(remote) => match remote.exited() {
                 Some((_, tail)) => tail.clone(),
-                None => remote.tail(),
+                None => match remote.question(Question::Tail) {
+                    Ok(Answer::Tail(tail)) => tail,
+                    Ok(_) | Err(_) => String::new(),
+                },
             },
         }
     }
@@ -106,9 +111,9 @@ impl ServiceHandle {
     /// # Errors
     /// As [`ServiceHandle::sample`].
     pub fn sight(&self, variables: &[&str]) -> Result<Sight, TargetError> {
-        match self {
-            Self::Here(running) => Ok(running.sight(variables)),
-            Self::There(remote) => remote.sight(variables),
+        match self.ask(Question::Sight(variables.iter().map(|name| (*name).to_owned()).collect()))? {
+            Answer::Sight(answer) => Ok(answer),
+            _ => Err(self.unfit()),
         }
     }
 
@@ -117,9 +122,9 @@ impl ServiceHandle {
     /// # Errors
     /// As [`ServiceHandle::sample`].
     pub fn listening(&self) -> Result<Listening, TargetError> {
-        match self {
-            Self::Here(running) => Ok(running.listening()),
-            Self::There(remote) => remote.listening(),
+        match self.ask(Question::Listening)? {
+            Answer::Listening(answer) => Ok(answer),
+            _ => Err(self.unfit()),
         }
     }
 
@@ -128,9 +133,9 @@ impl ServiceHandle {
     /// # Errors
     /// As [`ServiceHandle::sample`].
     pub fn threads(&self) -> Result<Vec<ProcessThreads>, TargetError> {
-        match self {
-            Self::Here(running) => Ok(running.threads()),
-            Self::There(remote) => remote.threads(),
+        match self.ask(Question::Threads)? {
+            Answer::Threads(answer) => Ok(answer),
+            _ => Err(self.unfit()),
         }
     }
 
@@ -139,9 +144,9 @@ impl ServiceHandle {
     /// # Errors
     /// As [`ServiceHandle::sample`].
     pub fn peak_memory(&self) -> Result<u64, TargetError> {
-        match self {
-            Self::Here(running) => Ok(running.peak_memory()),
-            Self::There(remote) => remote.peak_memory(),
+        match self.ask(Question::PeakMemory)? {
+            Answer::PeakMemory(answer) => Ok(answer),
+            _ => Err(self.unfit()),
         }
     }
 
@@ -150,10 +155,23 @@ impl ServiceHandle {
     /// # Errors
     /// As [`ServiceHandle::sample`].
     pub fn workers_lost(&self) -> Result<u32, TargetError> {
-        match self {
-            Self::Here(running) => Ok(running.workers_lost()),
-            Self::There(remote) => remote.workers_lost(),
+        match self.ask(Question::WorkersLost)? {
+            Answer::WorkersLost(answer) => Ok(answer),
+            _ => Err(self.unfit()),
         }
+    }
+
+    fn ask(&self, question: Question) -> Result<Answer, TargetError> {
+        match self {
+            Self::Here(running) => Ok(question.answer(running)),
+            Self::There(remote) => remote.question(question),
+        }
+    }
+
+    /// That an answer is to another question.
+    fn unfit(&self) -> TargetError {
+        let host = self.host().unwrap_or_default().to_owned();
+        TargetError::HostLost { host, reason: OTHER_RESPONSE.to_owned() }
     }
 
     /// Stops it and waits until nothing of it is left; the log of one elsewhere is here then.

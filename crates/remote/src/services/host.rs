@@ -21,7 +21,7 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 const END_PATIENCE: Duration = Duration::from_secs(20);
 /// How often it is asked whether what is waited for is cancelled.
 const GLANCE: Duration = Duration::from_millis(20);
-const OTHER_RESPONSE: &str = "its response is to another request";
+pub(super) const OTHER_RESPONSE: &str = "its response is to another request";
 
 /// Another machine with an agent that runs services. Dropping it ends those that are left there.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! The log of a service on another machine: in memory, so that whatever ends there nothing is left to be removed.
 //!
-//! A warden writes a log to a file that it is told; this one is known by a descriptor of ours alone. What is kept of an output is
+//! A warden writes a log to a file; this one has no name, only a descriptor of ours. What is kept of an output is
 //! bounded (1 MiB and 64 KiB), and so is this.
 
 use std::fs::File;
@@ -41,7 +41,7 @@ impl MemoryLog {
     }
 }
 
-/// Since Linux 6.3 a machine may insist on being told that nothing in it will be run; older kernels do not know the flag.
+/// Since Linux 6.3 a machine may insist on a flag that nothing in it will be run; older kernels do not know the flag.
 fn made() -> io::Result<OwnedFd> {
     let name = "proofload-log";
     match memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::NOEXEC_SEAL) {

@@ -7,7 +7,7 @@ use plan::Service;
 use serde::{Deserialize, Serialize};
 
 use ::services::{
-    Exit, Listening, MachineTexts, Ports, ProcessThreads, Sample, Sight, Startup, Stopped, TcpTexts,
+    Exit, Listening, MachineTexts, Ports, ProcessThreads, Running, Sample, Sight, Startup, Stopped, TcpTexts,
 };
 
 /// A request to services. Numbers are those of [`StartService`].
@@ -39,25 +39,56 @@ pub enum ServicesRequest {
     },
     /// Read what one service has used so far.
     Sample(u64),
-    /// Read its processes, with these of their variables.
-    Sight {
-        /// Which service.
-        number: u64,
-        /// Names.
-        variables: Vec<String>,
-    },
-    /// Whose socket listens on its port?
-    Listening(u64),
-    /// What have its threads used?
-    Threads(u64),
-    /// What is the peak of its memory?
-    PeakMemory(u64),
-    /// How many of its workers are gone?
-    WorkersLost(u64),
-    /// What are its last lines?
-    Tail(u64),
+    /// Look at one service.
+    Ask(u64, Question),
     /// Stop it.
     Stop(u64),
+}
+
+/// What may be asked about a service that runs.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Question {
+    /// Which are its processes, with these of their variables?
+    Sight(Vec<String>),
+    /// Whose socket listens on its port?
+    Listening,
+    /// What have its threads used?
+    Threads,
+    /// What is the peak of its memory, in bytes?
+    PeakMemory,
+    /// How many of its workers are gone?
+    WorkersLost,
+    /// What are its last lines?
+    Tail,
+}
+
+/// The answer to the [`Question`] of its name.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)]
+pub enum Answer {
+    Sight(Sight),
+    Listening(Listening),
+    Threads(Vec<ProcessThreads>),
+    PeakMemory(u64),
+    WorkersLost(u32),
+    Tail(String),
+}
+
+impl Question {
+    pub(super) fn answer(self, running: &Running) -> Answer {
+        match self {
+            Question::Sight(variables) => {
+                Answer::Sight(running.sight(&variables.iter().map(String::as_str).collect::<Vec<_>>()))
+            }
+            Question::Listening => Answer::Listening(running.listening()),
+            Question::Threads => Answer::Threads(running.threads()),
+            Question::PeakMemory => Answer::PeakMemory(running.peak_memory()),
+            Question::WorkersLost => Answer::WorkersLost(running.workers_lost()),
+            Question::Tail => Answer::Tail(running.tail()),
+        }
+    }
 }
 
 /// A service to start, and where.
@@ -103,12 +134,7 @@ pub enum ServicesResponse {
     Started(Box<Started>),
     Viewed(Box<HostView>),
     Sampled(Box<ServiceView>),
-    Sighted(Sight),
-    Listened(Listening),
-    Threaded(Vec<ProcessThreads>),
-    PeakMemory(u64),
-    WorkersLost(u32),
-    Tail(String),
+    Answered(Answer),
     /// With its log in base64.
     Stopped {
         stopped: Stopped,

@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::services::{
-    Exit, Leftover, Listening, Placement, Ports, ProcessThreads, Sample, Sight, Stopped, TargetError,
-};
+use ::services::{Exit, Leftover, Placement, Ports, Sample, Stopped, TargetError};
 use plan::Service;
 
 use super::host::{PATIENCE, RemoteHost};
 use super::log;
-use super::message::{ServiceView, ServicesRequest, ServicesResponse, StartService, Started};
+use super::message::{
+    Answer, Question, ServiceView, ServicesRequest, ServicesResponse, StartService, Started,
+};
 use crate::protocol::Response;
 
 /// A service that was started on another machine and became ready there. Dropping it stops it.
@@ -135,79 +135,21 @@ impl RemoteService {
         Ok(view.sample)
     }
 
-    /// All that can be seen of it.
-    ///
-    /// # Errors
-    /// As [`RemoteService::sample`].
-    pub fn sight(&self, variables: &[&str]) -> Result<Sight, TargetError> {
-        let variables = variables.iter().map(|name| (*name).to_owned()).collect();
-        self.ask(ServicesRequest::Sight { number: self.number, variables }, |response| match response {
-            ServicesResponse::Sighted(sight) => Some(sight),
+    pub(super) fn question(&self, question: Question) -> Result<Answer, TargetError> {
+        self.ask(ServicesRequest::Ask(self.number, question), |response| match response {
+            ServicesResponse::Answered(answer) => Some(answer),
             _ => None,
         })
     }
 
-    /// Whose socket answers on its port.
-    ///
-    /// # Errors
-    /// As [`RemoteService::sample`].
-    pub fn listening(&self) -> Result<Listening, TargetError> {
-        self.ask(ServicesRequest::Listening(self.number), |response| match response {
-            ServicesResponse::Listened(listening) => Some(listening),
-            _ => None,
-        })
-    }
-
-    /// Its processes and what each of their threads has used.
-    ///
-    /// # Errors
-    /// As [`RemoteService::sample`].
-    pub fn threads(&self) -> Result<Vec<ProcessThreads>, TargetError> {
-        self.ask(ServicesRequest::Threads(self.number), |response| match response {
-            ServicesResponse::Threaded(threads) => Some(threads),
-            _ => None,
-        })
-    }
-
-    /// Peak resident memory of its processes in bytes.
-    ///
-    /// # Errors
-    /// As [`RemoteService::sample`].
-    pub fn peak_memory(&self) -> Result<u64, TargetError> {
-        self.ask(ServicesRequest::PeakMemory(self.number), |response| match response {
-            ServicesResponse::PeakMemory(bytes) => Some(bytes),
-            _ => None,
-        })
-    }
-
-    /// How many of its workers are gone.
-    ///
-    /// # Errors
-    /// As [`RemoteService::sample`].
-    pub fn workers_lost(&self) -> Result<u32, TargetError> {
-        self.ask(ServicesRequest::WorkersLost(self.number), |response| match response {
-            ServicesResponse::WorkersLost(lost) => Some(lost),
-            _ => None,
-        })
-    }
-
-    /// The last 20 lines of its output; empty where they cannot be had.
-    pub fn tail(&self) -> String {
-        let tail = self.ask(ServicesRequest::Tail(self.number), |response| match response {
-            ServicesResponse::Tail(tail) => Some(tail),
-            _ => None,
-        });
-        tail.unwrap_or_default()
-    }
-
-    /// Stops it and fetches its log. Where its machine is lost it ends by itself, and nobody here knows what is left of it.
+    /// Stops it and fetches its log. Where its machine is lost it ends by itself, and what is left of it is unknown here.
     pub fn stop(mut self) -> Stopped {
         self.end().unwrap_or_else(|error| Stopped {
             exit: None,
             killed: 0,
             leftovers: vec![Leftover {
                 pid: self.started.pid,
-                description: format!("nobody knows whether {} has ended: {error}", self.name),
+                description: format!("it is unknown whether {} has ended: {error}", self.name),
             }],
             output_bytes: 0,
             output_dropped_bytes: 0,
@@ -221,7 +163,7 @@ impl RemoteService {
             ServicesResponse::Stopped { stopped, log } => Some((stopped, log)),
             _ => None,
         })?;
-        // A disk that is full here is told by whatever else is written to it.
+        // If the disk is full here, other files of the record fail with an error.
         let _ = write_log(&log, &self.log);
         Ok(stopped)
     }

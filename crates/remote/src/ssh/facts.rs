@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::Fault;
-use super::talk::Said;
+use super::talk::Line;
 use crate::Program;
 
 /// What is known of a machine once one has logged in.
@@ -63,8 +63,8 @@ pub(super) struct Room {
 
 impl Facts {
     /// Takes in one thing that was said.
-    pub(super) fn learn(&mut self, said: Said) {
-        let Said { what, text } = said;
+    pub(super) fn learn(&mut self, said: Line) {
+        let Line { what, text } = said;
         match what.as_str() {
             "host" => self.host = text,
             "user" => self.user = text,
@@ -149,7 +149,7 @@ mod tests {
     fn of(lines: &[(&str, &str)]) -> Facts {
         let mut facts = Facts::default();
         for (what, text) in lines {
-            facts.learn(Said { what: (*what).to_owned(), text: (*text).to_owned() });
+            facts.learn(Line { what: (*what).to_owned(), text: (*text).to_owned() });
         }
         facts
     }

@@ -79,7 +79,7 @@ impl At {
 
 /// A line with our mark: its first word, and what follows.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Said {
+pub(super) struct Line {
     pub(super) what: String,
     pub(super) text: String,
 }
@@ -106,21 +106,21 @@ impl Talk {
     }
 
     /// Gives an order, one line. Where nobody takes it any more, reading the answer tells why.
-    pub(super) fn order(&mut self, line: &str) {
+    pub(super) fn send(&mut self, line: &str) {
         let _ = writeln!(self.input, "{line}");
     }
 
     /// Gives bytes after an order, as far as they are taken.
-    pub(super) fn give(&mut self, bytes: &[u8]) -> bool {
+    pub(super) fn send_bytes(&mut self, bytes: &[u8]) -> bool {
         self.input.write_all(bytes).is_ok()
     }
 
     /// The next line with our mark.
-    pub(super) fn hear(&mut self, at: At) -> Result<Said, Fault> {
+    pub(super) fn receive(&mut self, at: At) -> Result<Line, Fault> {
         let deadline = Instant::now() + at.patience();
         loop {
             let Some(line) = self.line(deadline, at)? else { return Err(self.end(at)) };
-            if let Some(said) = said(&line, &self.mark) {
+            if let Some(said) = marked(&line, &self.mark) {
                 return Ok(said);
             }
             self.foreign_bytes += line.len();
@@ -143,7 +143,7 @@ impl Talk {
         let words: Vec<String> = arguments.iter().map(|argument| quoted(argument)).collect();
         // From now on stderr is the program's, and what the login said belongs to nothing.
         self.words.forget();
-        self.order(&format!("run {}", words.join(" ")));
+        self.send(&format!("run {}", words.join(" ")));
         (self.input, self.output, self.connection, self.words, self.rest)
     }
 
@@ -202,12 +202,12 @@ fn remote_command(script_bytes: usize) -> String {
     format!("exec sh -c 'eval \"$(head -c {script_bytes})\"'")
 }
 
-fn said(line: &[u8], mark: &str) -> Option<Said> {
+fn marked(line: &[u8], mark: &str) -> Option<Line> {
     // A start file may print without ending its line.
     let text = String::from_utf8_lossy(line);
     let (_, marked) = text.split_once(mark)?;
     let (what, text) = marked.strip_prefix(' ')?.split_once(' ').unwrap_or((marked.trim(), ""));
-    Some(Said { what: what.to_owned(), text: text.trim().to_owned() })
+    Some(Line { what: what.to_owned(), text: text.trim().to_owned() })
 }
 
 #[cfg(test)]
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn only_what_has_the_mark_is_an_answer() {
-        let is = |line: &str| said(line.as_bytes(), "pl01").map(|said| (said.what, said.text));
+        let is = |line: &str| marked(line.as_bytes(), "pl01").map(|line| (line.what, line.text));
         let some = |what: &str, text: &str| Some((what.to_owned(), text.to_owned()));
         assert_eq!(is("pl01 machine x86_64"), some("machine", "x86_64"));
         assert_eq!(is("Welcome! pl01 host a b \r"), some("host", "a b"));

@@ -46,7 +46,8 @@ impl Why {
         let several = several_services(explanation);
         let alone = explanation.comparisons.is_empty();
         let spent = explanation.subjects.iter().filter(|_| alone).flat_map(|subject| spent(subject, several));
-        let doubt = |doubt: &explain::Doubt| (harmless_long(&doubt.evidence), harmless_long(&doubt.remedy));
+        let doubt =
+            |doubt: &explain::Doubt| (harmless_long(doubt.evidence.as_str()), harmless_long(&doubt.remedy));
         Why {
             reasons: reasons.map(reason).collect(),
             spent: spent.collect(),

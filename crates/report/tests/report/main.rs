@@ -5,8 +5,9 @@ use proofload_report::{Report, text};
 mod across;
 mod conclusions;
 mod csv;
+#[path = "../../../explain/tests/explained/mod.rs"]
+#[allow(dead_code, reason = "tests of flame graphs use all of it")]
 mod explained;
-mod flame;
 mod foreign;
 mod forms;
 mod gate;

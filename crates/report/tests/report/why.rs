@@ -2,8 +2,8 @@
 
 use analysis::conclude;
 use explain::{
-    Change, Comparison, Cost, Doubt, Explanation, Frame, Interval, Kind, LineCost, Node, Package, Row,
-    Subject, Tax, Tree, Waiting, WorkerShare,
+    Change, Comparison, Cost, Doubt, DoubtKind, Explanation, Frame, Interval, Kind, LineCost, Node, Package,
+    Row, Subject, Tax, Tree, Waiting, WorkerShare,
 };
 use proofload_report::why::{self, Unit};
 use proofload_report::{Measured, Report, markdown, text};
@@ -129,11 +129,11 @@ fn explanation() -> Explanation {
         rounds: 3,
         subjects: vec![baseline, variant],
         comparisons: vec![comparison],
-        doubts: vec![Doubt {
-            check: "kernel_refuses".into(),
-            evidence: "no native profiles: kernel.perf_event_paranoid is 3".into(),
-            remedy: "sysctl kernel.perf_event_paranoid=1".into(),
-        }],
+        doubts: vec![Doubt::note(
+            DoubtKind::PerfNotAllowed,
+            "no native profiles: kernel.perf_event_paranoid is 3",
+            "sysctl kernel.perf_event_paranoid=1",
+        )],
     }
 }
 

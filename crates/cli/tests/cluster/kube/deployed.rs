@@ -136,7 +136,7 @@ fn said(output: &Output) -> String {
 fn sent(record: &Record, variant: usize) -> u64 {
     let trials =
         record.blocks.iter().flat_map(|block| &block.trials).filter(|trial| trial.variant() == variant);
-    trials.flat_map(|trial| &trial.slices).map(|slice| slice.sent).sum()
+    trials.flat_map(|trial| &trial.slices).map(|slice| slice.counts.sent).sum()
 }
 
 #[test]
@@ -250,12 +250,7 @@ fn what_cannot_be_loaded_is_told_before_anything_starts() {
                "spec": {"type": "ExternalName", "externalName": "shop.example"}}),
     ]));
     let place = format!("kubernetes://{}/shop", namespace.name);
-    refused(
-        &namespace,
-        &of(r#"service = "shop""#),
-        3,
-        &[&place, "no pod stands behind it: none has app=nobody"],
-    );
+    refused(&namespace, &of(r#"service = "shop""#), 3, &[&place, "no pod is behind it: none has app=nobody"]);
     refused(
         &namespace,
         &as_admin(of(r#"service = "shpo""#)),

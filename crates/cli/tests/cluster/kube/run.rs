@@ -107,7 +107,7 @@ fn a_pod_that_is_killed_costs_its_block_and_another_takes_its_place() {
     for slice in slices() {
         let sent: Vec<u64> = slice.generators.iter().map(|part| part.sent).collect();
         assert!(sent.len() == 2 && sent.iter().all(|sent| *sent > 0), "{:?}", slice.generators);
-        assert_eq!(sent.iter().sum::<u64>(), slice.sent);
+        assert_eq!(sent.iter().sum::<u64>(), slice.counts.sent);
     }
     namespace.is_empty_within(Duration::from_secs(10));
 }
@@ -200,7 +200,7 @@ fn an_api_server_that_stays_away_ends_the_run_after_a_minute_and_the_record_is_w
     drop(away);
     let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
     assert_eq!(output.status.code(), Some(6), "{said}");
-    for word in ["V48", "could not be had back", "does not answer"] {
+    for word in ["V48", "could not be replaced", "does not answer"] {
         assert!(said.contains(word), "{word}: {said}");
     }
     let record = record::open(&run.record()).expect("the record opens");

@@ -8,7 +8,8 @@ use record::{
     ThreadUse,
 };
 
-use crate::opened::{Profiles, ThreadTree};
+use crate::captures::{Profiles, ThreadTree};
+use crate::doubt::{DoubtKind, Note};
 use crate::{Cut, Explanation, Frame, Interval, Kind, Measured, Node, Package, Tree, Window};
 
 /// Length of every window.
@@ -20,7 +21,7 @@ pub struct Made {
     pub record: Record,
     trees: BTreeMap<String, Tree>,
     native: BTreeMap<String, Vec<ThreadTree>>,
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 /// A process of Node.js in a window.
@@ -69,7 +70,7 @@ pub fn calls(frames: &[&Frame], us: f64) -> Tree {
 
 /// Several of these together.
 pub fn together(trees: &[Tree]) -> Tree {
-    crate::sums::together(trees)
+    crate::tree::together(trees)
 }
 
 /// A service that is all alike: 60 µs of its handler, 40 µs of what is V8's own.
@@ -132,7 +133,7 @@ impl Made {
 
     fn process(&mut self, kind: CaptureKind, round: u32, variant: usize, worker: &Worker) -> CapturedProcess {
         let path = format!("profiles/round-{round}/{variant}-api-{}.{kind:?}", worker.pid);
-        let busy = worker.tree.as_ref().map_or(0.0, |tree| crate::sums::without_waiting(tree).total());
+        let busy = worker.tree.as_ref().map_or(0.0, |tree| crate::tree::without_waiting(tree).total());
         let has_file = matches!(kind, CaptureKind::Cpu | CaptureKind::Heap) && worker.tree.is_some();
         if let Some(tree) = worker.tree.clone().filter(|_| has_file) {
             self.trees.insert(path.clone(), tree);
@@ -223,8 +224,12 @@ impl Made {
 }
 
 impl Profiles for Made {
-    fn cpu(&self, file: &ProfileFile, _: Window, _: &str) -> Result<Cut, String> {
-        let tree = self.trees.get(&file.path).ok_or("it is cut off at line 1, column 7")?.clone();
+    fn cpu(&self, file: &ProfileFile, _: Window, _: &str) -> Result<Cut, Note> {
+        let tree = self
+            .trees
+            .get(&file.path)
+            .cloned()
+            .ok_or_else(|| Note::new(DoubtKind::ProfileCutOff, "cut off"))?;
         Ok(Cut {
             busy_ns: tree.total(),
             covered_ns: WINDOW_NS as f64,
@@ -235,12 +240,12 @@ impl Profiles for Made {
         })
     }
 
-    fn native(&self, file: &ProfileFile, _: &str) -> Result<(Vec<ThreadTree>, Vec<String>), String> {
-        let threads = self.native.get(&file.path).cloned().ok_or("there is none")?;
+    fn native(&self, file: &ProfileFile, _: &str) -> Result<(Vec<ThreadTree>, Vec<Note>), Note> {
+        let threads = self.native.get(&file.path).cloned().ok_or_else(|| Note::remark("there is none"))?;
         Ok((threads, Vec::new()))
     }
 
-    fn heap(&self, file: &ProfileFile, _: &str) -> Result<Tree, String> {
-        self.trees.get(&file.path).cloned().ok_or("there is none".into())
+    fn heap(&self, file: &ProfileFile, _: &str) -> Result<Tree, Note> {
+        self.trees.get(&file.path).cloned().ok_or_else(|| Note::new(DoubtKind::NotCaptured, "there is none"))
     }
 }

@@ -1,14 +1,13 @@
-//! Native stacks of services in a window of load: sampled by `perf`, written where the record keeps profiles.
-//!
-//! Where the kernel does not allow it that is told, with what would have to be set, and there is no load for nothing.
+//! Native stacks of services in a window of load: sampled by `explain::perf`, written where the record keeps profiles.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use explain::perf::{NativeProfileFile, Sampler};
-use record::{CaptureKind, CapturedService, ProfileFile};
+use explain::NativeProfile;
+use explain::perf::Sampler;
+use model::{Absence, CaptureKind, CapturedService, Missing, ProfileFile};
 
 use super::Folder;
 
@@ -19,7 +18,7 @@ const PERIOD: Duration = Duration::from_micros(1001);
 pub(super) struct Native(Option<Sampler>);
 
 /// What came of it, by process.
-pub(super) struct Stacks(BTreeMap<u32, NativeProfileFile>);
+pub(super) struct Stacks(BTreeMap<u32, NativeProfile>);
 
 /// Begins to sample these processes, if that is what is captured.
 ///
@@ -48,24 +47,21 @@ impl Native {
 }
 
 impl Stacks {
-    /// Writes those of a service's processes, and tells where they are and what could not be had.
+    /// Writes those of a service's processes; what cannot be written is missing.
     pub fn keep(&mut self, service: &mut CapturedService, folder: &Folder, variant: &str) {
         for process in &mut service.processes {
             let Some(profile) = self.0.remove(&process.pid) else { continue };
             let name = format!("{variant}-{}-{}.native.json", service.service, process.pid);
-            let (file, mut missing) = (folder.path.join(name), profile.notes.clone());
+            let file = folder.path.join(name);
             match written(&profile, &file) {
                 Ok(bytes) => process.native = Some(ProfileFile { path: folder.named(&file), bytes }),
-                Err(reason) => missing.push(reason),
+                Err(reason) => service.missing.push(Missing::new(Absence::Other, reason)),
             }
-            // Of several processes the kernel says the same.
-            missing.retain(|reason| !service.missing.contains(reason));
-            service.missing.extend(missing);
         }
     }
 }
 
-fn written(profile: &NativeProfileFile, file: &Path) -> Result<u64, String> {
+fn written(profile: &NativeProfile, file: &Path) -> Result<u64, String> {
     let text = serde_json::to_vec(profile).map_err(|error| error.to_string())?;
     fs::write(file, &text).map_err(|error| format!("{}: not written: {error}", file.display()))?;
     Ok(text.len() as u64)

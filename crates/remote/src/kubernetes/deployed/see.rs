@@ -12,7 +12,7 @@ use crate::kubernetes::objects::{self, ContainerStatus, Endpoint, EndpointSlice,
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Found {
     pub address: SocketAddr,
-    /// Name of its port, empty where it has none: by it endpoints tell theirs.
+    /// Name of its port, empty where it has none: endpoints name theirs by it.
     pub port: String,
 }
 
@@ -37,7 +37,7 @@ pub(super) fn address(
         let hint =
             "a second Service with the same selector and without `clusterIP: None` can be loaded".to_owned();
         return refused(
-            "it is headless: whoever asks for it gets its pods, and it has no address of its own".into(),
+            "it is headless: its name leads to its pods, and it has no address of its own".into(),
             hint,
         );
     };
@@ -123,7 +123,7 @@ fn pod(endpoint: &Endpoint, port: u16, known: &[objects::Pod]) -> Option<Pod> {
         name: target.map_or_else(|| address.clone(), |target| target.name.clone()),
         uid,
         node: endpoint.node_name.clone(),
-        // Who does not say is ready, says the specification.
+        // Without that it is ready, says the specification.
         ready: endpoint.conditions.ready.unwrap_or(true),
         restarts: containers.map(|all| all.iter().map(|one| one.restart_count).sum()),
         images,
@@ -131,7 +131,7 @@ fn pod(endpoint: &Endpoint, port: u16, known: &[objects::Pod]) -> Option<Pod> {
     })
 }
 
-/// By its name and its digest, where the node knows that: of images that were pulled it tells both, of others the digest alone.
+/// By its name and its digest, where the node knows that: it gives both for images that were pulled, and the digest alone for others.
 fn image(container: &ContainerStatus) -> String {
     let (name, id) = (&container.image, &container.image_id);
     match id.as_str() {

@@ -1,0 +1,235 @@
+//! The captures of a record by what, which variant and which round; what they tell without a profile; and the profiles that they name.
+//!
+//! Where a window was captured again the last one counts. It computes nothing about functions. Profiles come through a trait, so that
+//! the arithmetic of explaining is tested with trees whose shares are known.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{Capture, CaptureKind, CapturedProcess, CapturedService, NodeCounters, ProfileFile};
+use record::Record;
+
+use crate::doubt::{DoubtKind, Note};
+use crate::explanation::mean;
+use crate::{CpuProfile, Cut, HeapProfile, Naming, NativeProfile, NativeStack, ReadError, Tree, Window};
+use crate::{cpu_tree, heap_tree, native_tree};
+
+/// What a service used in a window, by the kernel's accounting.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Use {
+    /// CPU time per successful response, in microseconds.
+    pub cpu_us: f64,
+    /// Good responses per second.
+    pub per_s: f64,
+}
+
+/// The captures of a record.
+#[derive(Debug)]
+pub(crate) struct Captures<'a> {
+    captures: BTreeMap<(CaptureKind, usize, u32), &'a Capture>,
+    /// The record that they are of.
+    pub record: &'a Record,
+}
+
+impl<'a> Captures<'a> {
+    /// Those of variants that the plan has.
+    pub fn of(record: &'a Record) -> Captures<'a> {
+        let known =
+            record.captures.iter().filter(|capture| capture.variant < record.header.plan.variants.len());
+        let keyed = known.map(|capture| ((capture.kind, capture.variant, capture.round), capture));
+        Captures { captures: keyed.collect(), record }
+    }
+
+    /// One window.
+    pub fn get(&self, kind: CaptureKind, variant: usize, round: u32) -> Option<&'a Capture> {
+        self.captures.get(&(kind, variant, round)).copied()
+    }
+
+    /// All windows of a kind and variant, in order of their rounds.
+    pub fn all(&self, kind: CaptureKind, variant: usize) -> impl Iterator<Item = &'a Capture> {
+        self.captures.range((kind, variant, 0)..=(kind, variant, u32::MAX)).map(|(_, capture)| *capture)
+    }
+
+    /// The variants of which there are profiles of CPU or windows without, in the plan's order.
+    pub fn variants(&self) -> Vec<usize> {
+        let with = |kind: CaptureKind| self.captures.keys().filter(move |key| key.0 == kind).map(|key| key.1);
+        let both: BTreeSet<usize> = with(CaptureKind::Cpu).chain(with(CaptureKind::Plain)).collect();
+        both.into_iter().collect()
+    }
+
+    /// Rounds in which profiles of CPU were taken.
+    pub fn rounds(&self) -> u32 {
+        let keys = self.captures.keys().filter(|key| key.0 == CaptureKind::Cpu);
+        let rounds: BTreeSet<u32> = keys.map(|key| key.2).collect();
+        u32::try_from(rounds.len()).unwrap_or(u32::MAX)
+    }
+
+    /// The services of a variant, its entry first.
+    pub fn services(&self, variant: usize) -> Vec<&'a str> {
+        let captures = [CaptureKind::Cpu, CaptureKind::Plain];
+        let captures = captures.into_iter().flat_map(|kind| self.all(kind, variant));
+        let mut names: Vec<&str> = Vec::new();
+        for service in captures.flat_map(|capture| &capture.services) {
+            if !names.contains(&service.service.as_str()) {
+                names.push(&service.service);
+            }
+        }
+        let entry = &self.record.header.plan.variants[variant].entry;
+        // Stable: the others stay in the order of their start.
+        names.sort_by_key(|name| *name != entry);
+        names
+    }
+
+    /// A service of a variant in all windows.
+    pub fn of_service(&self, variant: usize, service: &str) -> impl Iterator<Item = &'a CapturedService> {
+        let all = self.captures.iter().filter(move |(key, _)| key.1 == variant);
+        all.filter_map(move |(_, capture)| find(capture, service))
+    }
+
+    /// The name of a variant.
+    pub fn name(&self, variant: usize) -> &'a str {
+        &self.record.header.plan.variants[variant].name
+    }
+
+    /// What a service used in a window of this kind, round by round; rounds without a successful response are left out.
+    pub fn uses(&self, kind: CaptureKind, variant: usize, service: &str) -> BTreeMap<u32, Use> {
+        let all = self.all(kind, variant);
+        all.filter_map(|capture| Some((capture.round, used(capture, find(capture, service)?.cpu_ns)?)))
+            .collect()
+    }
+
+    /// CPU time per successful response of all services together, without a profiler, round by round.
+    pub fn plain_cpu_us(&self, variant: usize) -> BTreeMap<u32, f64> {
+        let all = self.all(CaptureKind::Plain, variant);
+        let sum =
+            |capture: &Capture| capture.services.iter().map(|one| one.cpu_ns).fold(0, u64::saturating_add);
+        all.filter_map(|capture| Some((capture.round, used(capture, sum(capture))?.cpu_us))).collect()
+    }
+}
+
+fn used(capture: &Capture, cpu_ns: u64) -> Option<Use> {
+    let seconds = capture.end_ns.saturating_sub(capture.start_ns) as f64 / 1e9;
+    let requests = capture.requests as f64;
+    (capture.requests > 0 && seconds > 0.0)
+        .then(|| Use { cpu_us: cpu_ns as f64 / requests / 1e3, per_s: requests / seconds })
+}
+
+/// A service of a capture by its name.
+pub(crate) fn find<'a>(capture: &'a Capture, service: &str) -> Option<&'a CapturedService> {
+    capture.services.iter().find(|one| one.service == service)
+}
+
+/// CPU time of all threads of a process, in nanoseconds.
+pub(crate) fn cpu_ns(process: &CapturedProcess) -> u64 {
+    process.threads.iter().map(|thread| thread.cpu_ns).fold(0, u64::saturating_add)
+}
+
+/// Counters of the JavaScript threads of a service in which requests can be: npm and PM2's daemon have event loops too.
+pub(crate) fn counters(service: &CapturedService) -> Vec<&NodeCounters> {
+    let agents = service.processes.iter().flat_map(|process| &process.agents);
+    agents.filter(|agent| agent.role != "tool").filter_map(|agent| agent.counters.as_ref()).collect()
+}
+
+/// Delay of the event loop's timers in microseconds, median and 99th percentile, for showing beside a trial: means over the JavaScript
+/// threads of the variant's entry and over rounds, as in [`Waiting`](crate::Waiting). `None` where nothing was counted.
+pub fn loop_delay_us(record: &Record, variant: usize) -> Option<(f64, f64)> {
+    let entry = &record.header.plan.variants.get(variant)?.entry;
+    let is_counted = |one: &&Capture| one.variant == variant && one.kind == CaptureKind::Counters;
+    let mut rounds = Vec::new();
+    for capture in record.captures.iter().filter(is_counted) {
+        let all = find(capture, entry).map(counters).unwrap_or_default();
+        let us = |of: fn(&NodeCounters) -> u64| {
+            mean(&all.iter().map(|one| of(one) as f64 / 1e3).collect::<Vec<f64>>())
+        };
+        if !all.is_empty() {
+            rounds.push((us(|one| one.loop_delay_p50_ns), us(|one| one.loop_delay_p99_ns)));
+        }
+    }
+    let (medians, highs): (Vec<f64>, Vec<f64>) = rounds.into_iter().unzip();
+    (!medians.is_empty()).then(|| (mean(&medians), mean(&highs)))
+}
+
+/// What an explanation asks of the outside: files of the record, and of the services where they still are. Everything may be missing, on
+/// another machine for example; then names are poorer, and figures the same.
+pub trait Source {
+    /// The bytes of a file of the record, by its path relative to it.
+    ///
+    /// # Errors
+    /// If it cannot be read; the text is complete.
+    fn file(&self, path: &str) -> Result<Vec<u8>, String>;
+
+    /// The version of the package in this absolute folder, as its package.json has it.
+    fn version(&self, folder: &str) -> Option<String>;
+
+    /// The source map that belongs to this absolute path of a script, inline ones included.
+    fn source_map(&self, script: &str) -> Option<Vec<u8>>;
+}
+
+/// What a thread did, by the kernel's sampling.
+#[derive(Debug, Clone)]
+pub(crate) struct ThreadTree {
+    /// Its number.
+    pub thread: u32,
+    /// Its tree.
+    pub tree: Tree,
+}
+
+/// Gives profiles; errors are notes with complete texts.
+pub(crate) trait Profiles {
+    /// A profile of CPU within a window of nanoseconds of CLOCK_MONOTONIC.
+    fn cpu(&self, file: &ProfileFile, window: Window, directory: &str) -> Result<Cut, Note>;
+
+    /// A native profile, thread by thread, and what makes it poorer than it could be.
+    fn native(&self, file: &ProfileFile, directory: &str) -> Result<(Vec<ThreadTree>, Vec<Note>), Note>;
+
+    /// A profile of the heap, in bytes.
+    fn heap(&self, file: &ProfileFile, directory: &str) -> Result<Tree, Note>;
+}
+
+/// The profiles that a source has.
+pub(crate) struct Opened<'a>(pub &'a dyn Source);
+
+impl Opened<'_> {
+    /// A profile of the record; of one that is missing or of no use this doubt.
+    fn read<T>(
+        &self,
+        file: &ProfileFile,
+        read: fn(&[u8]) -> Result<T, ReadError>,
+        otherwise: DoubtKind,
+    ) -> Result<T, Note> {
+        let bytes = self.0.file(&file.path).map_err(|problem| Note::new(otherwise, problem))?;
+        read(&bytes).map_err(|error| {
+            let doubt = match error {
+                ReadError::CutOff { .. } => DoubtKind::ProfileCutOff,
+                _ => otherwise,
+            };
+            Note::new(doubt, format!("{}: {error}", file.path))
+        })
+    }
+}
+
+impl Profiles for Opened<'_> {
+    fn cpu(&self, file: &ProfileFile, window: Window, directory: &str) -> Result<Cut, Note> {
+        let profile = self.read(file, CpuProfile::read, DoubtKind::WorkerUnprofiled)?;
+        Ok(cpu_tree(&profile, Some(window), &Naming { directory, source: self.0 }))
+    }
+
+    fn native(&self, file: &ProfileFile, directory: &str) -> Result<(Vec<ThreadTree>, Vec<Note>), Note> {
+        let mut profile = self.read(file, NativeProfile::read, DoubtKind::NotCaptured)?;
+        let naming = Naming { directory, source: self.0 };
+        let notes = native_tree(&profile, &naming).notes;
+        let mut by_thread: BTreeMap<u32, Vec<NativeStack>> = BTreeMap::new();
+        for stack in std::mem::take(&mut profile.stacks) {
+            by_thread.entry(stack.thread).or_default().push(stack);
+        }
+        let of_thread = |(thread, stacks): (u32, Vec<NativeStack>)| {
+            let alone = NativeProfile { stacks, ..profile.clone() };
+            ThreadTree { thread, tree: native_tree(&alone, &naming).tree }
+        };
+        Ok((by_thread.into_iter().map(of_thread).collect(), notes))
+    }
+
+    fn heap(&self, file: &ProfileFile, directory: &str) -> Result<Tree, Note> {
+        let profile = self.read(file, HeapProfile::read, DoubtKind::NotCaptured)?;
+        Ok(heap_tree(&profile, &Naming { directory, source: self.0 }))
+    }
+}

@@ -1,0 +1,145 @@
+//! Names of functions, files and packages as they may be shown: of bounded length, and without characters that nobody sees or that turn
+//! what follows around. Names come out of somebody's code and may hold anything.
+//!
+//! It must not escape for HTML, Markdown or a shell: that is for whoever draws.
+
+use std::fmt;
+
+use crate::{Frame, Kind, Package};
+
+/// The most characters of a name that are kept.
+const KEPT_MAX: usize = 200;
+/// Those that a sentence or a table shows; minified and generated names have thousands.
+const SHOWN_MAX: usize = 120;
+
+/// The name as it is kept: at most 200 characters of it, with `\u{FFFD}` for what is not seen.
+pub(crate) fn clean(name: &str) -> String {
+    cut(name, KEPT_MAX)
+}
+
+/// The name as a sentence or a table shows it.
+pub fn shown(name: &str) -> String {
+    cut(name, SHOWN_MAX)
+}
+
+/// A sentence, which may be longer than a name.
+pub(crate) fn sentence(text: &str) -> String {
+    text.chars().map(|c| if c == '\n' { ' ' } else { visible(c) }).collect()
+}
+
+fn cut(name: &str, chars_max: usize) -> String {
+    let mut clean: String = name.chars().take(chars_max).map(visible).collect();
+    if name.chars().nth(chars_max).is_some() {
+        clean.pop();
+        clean.push('…');
+    }
+    clean
+}
+
+/// A path as it is kept; its end says more than its beginning.
+pub(crate) fn clean_path(path: &str) -> String {
+    match path.char_indices().rev().nth(KEPT_MAX) {
+        None => path.chars().map(visible).collect(),
+        Some(_) => {
+            let start = path.char_indices().rev().nth(KEPT_MAX - 2).map_or(0, |(start, _)| start);
+            std::iter::once('…').chain(path[start..].chars().map(visible)).collect()
+        }
+    }
+}
+
+fn visible(c: char) -> char {
+    let turns = matches!(c, '\u{AD}' | '\u{61C}' | '\u{180E}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}'
+        | '\u{2060}'..='\u{206F}' | '\u{FEFF}' | '\u{FFFE}' | '\u{FFFF}');
+    if c.is_control() || turns { char::REPLACEMENT_CHARACTER } else { c }
+}
+
+/// As package managers write it: `pug@3.0.3`, or the name alone where nobody knew the version.
+impl fmt::Display for Package {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.version {
+            Some(version) => f.write_str(&shown(&format!("{}@{version}", self.name))),
+            None => f.write_str(&shown(&self.name)),
+        }
+    }
+}
+
+impl Frame {
+    /// Its package, as package managers write it.
+    pub(crate) fn package_name(&self) -> Option<String> {
+        self.package.as_ref().map(Package::to_string)
+    }
+
+    /// Its name.
+    pub fn name(&self) -> String {
+        if self.function.is_empty() { "(anonymous)".to_owned() } else { shown(&self.function) }
+    }
+
+    /// Where it stands: `pug-lexer@5.0.1 index.js:42`, `users.js:33`, `node:http:12`; the kind of code where no file is known.
+    pub fn place(&self) -> String {
+        self.place_at(self.line)
+    }
+
+    /// Where one of its lines stands.
+    pub fn place_at(&self, line: u32) -> String {
+        let line = if line > 0 { format!(":{line}") } else { String::new() };
+        match (&self.package, self.file.is_empty()) {
+            (Some(package), true) => package.to_string(),
+            (Some(package), false) => format!("{package} {}{line}", shown(&self.file)),
+            (None, false) => format!("{}{line}", shown(&self.file)),
+            (None, true) => self.kind.name().to_owned(),
+        }
+    }
+
+    /// Name and place in one, for a line of its own; the kind where the place does not tell it.
+    pub fn name_and_place(&self) -> String {
+        let (name, place) = (self.name(), self.place());
+        // `(garbage collector)` says all there is to say, and `(anonymous FILE:LINE)` the place.
+        if self.kind == Kind::Gc || name.contains(&place) { name } else { format!("{name}  {place}") }
+    }
+
+    /// For a sentence: `check (users.js:31)`. A name that has its place in it stands alone.
+    pub(crate) fn in_sentence(&self) -> String {
+        let name = shown(&self.function);
+        match (self.file.is_empty(), self.line) {
+            (true, _) => name,
+            _ if name.starts_with("(anonymous ") => name,
+            (false, 0) => format!("{name} ({})", shown(&self.file)),
+            (false, line) => format!("{name} ({}:{line})", shown(&self.file)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_bounded_and_show_all_that_they_hold() {
+        assert_eq!(clean("get a"), "get a");
+        assert_eq!(clean("a\nb\u{202E}c\0"), "a\u{FFFD}b\u{FFFD}c\u{FFFD}");
+        let markup = "<img src=x onerror=alert(1)>";
+        assert_eq!(clean(markup), markup, "whoever draws it escapes it");
+        let long = clean(&"é".repeat(1_000_000));
+        assert_eq!((long.chars().count(), long.ends_with("é…")), (200, true));
+        assert_eq!(clean(&"é".repeat(200)), "é".repeat(200));
+        let path = clean_path(&format!("{}/end.js", "é".repeat(1_000_000)));
+        assert!(path.chars().count() == 200 && path.starts_with("…é") && path.ends_with("/end.js"), "{path}");
+        assert_eq!(clean_path(&"é".repeat(200)), "é".repeat(200));
+    }
+
+    #[test]
+    fn a_name_steers_no_terminal() {
+        let mut frame = Frame {
+            function: "\u{1b}[2Jx\u{202e}y".into(),
+            file: "a\nb.js".into(),
+            line: 3,
+            kind: Kind::Application,
+            package: None,
+        };
+        assert_eq!(frame.in_sentence(), "\u{fffd}[2Jx\u{fffd}y (a\u{fffd}b.js:3)");
+        frame.function = "f".repeat(1000);
+        assert!(frame.in_sentence().chars().count() < 140);
+        frame.function = "(anonymous server.js:17)".into();
+        assert_eq!(frame.in_sentence(), "(anonymous server.js:17)");
+    }
+}
