@@ -198,5 +198,5 @@ fn difference_found(rule: &Rule, blocks: u32, sd_log: f64) -> Option<f64> {
 fn slice_s(record: &Record) -> Option<f64> {
     let last: &Block = record.complete_blocks().last()?;
     let slice = last.trials.iter().flat_map(Trial::measured).last()?;
-    Some(slice.window_ns as f64 / 1e9)
+    Some(slice.counts.window_ns as f64 / 1e9)
 }

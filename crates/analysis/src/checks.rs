@@ -232,7 +232,7 @@ fn total(slices: &[&Slice], of: impl Fn(&Slice) -> u64) -> u64 {
 }
 
 fn wall_ns(slices: &[&Slice]) -> f64 {
-    total(slices, |slice| slice.window_ns + slice.drain_ns).max(1) as f64
+    total(slices, |slice| slice.counts.window_ns + slice.counts.drain_ns).max(1) as f64
 }
 
 /// The first few of several things, and that there are more.

@@ -8,9 +8,6 @@ use record::{Record, Slice};
 
 use crate::variant::measured;
 
-/// Phases in which no request was under way yet, or none any more: a time-out there is not that of a request.
-const WITHOUT_REQUEST: [&str; 3] = ["connect", "tls", "idle"];
-
 /// One way to fail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
@@ -27,7 +24,7 @@ pub struct Failure {
 
 /// All ways in which requests of a variant failed, by its index in the plan, the most frequent first.
 pub fn failures(record: &Record, index: usize) -> Vec<Failure> {
-    let mut counts: BTreeMap<(&str, String), (u64, Option<&str>)> = BTreeMap::new();
+    let mut counts: BTreeMap<(String, String), (u64, Option<&str>)> = BTreeMap::new();
     for slice in measured(record, index) {
         for (phase, cause, count, example) in of_slice(slice) {
             let known = counts.entry((phase, cause)).or_default();
@@ -35,8 +32,8 @@ pub fn failures(record: &Record, index: usize) -> Vec<Failure> {
             known.1 = known.1.or(example);
         }
     }
-    let failure = |((phase, cause), (count, example)): ((&str, String), (u64, Option<&str>))| Failure {
-        phase: phase.to_owned(),
+    let failure = |((phase, cause), (count, example)): ((String, String), (u64, Option<&str>))| Failure {
+        phase,
         cause,
         count,
         example: example.map(str::to_owned),
@@ -46,30 +43,36 @@ pub fn failures(record: &Record, index: usize) -> Vec<Failure> {
     all
 }
 
-fn of_slice(slice: &Slice) -> Vec<(&str, String, u64, Option<&str>)> {
+fn of_slice(slice: &Slice) -> Vec<(String, String, u64, Option<&str>)> {
     let mut ways = Vec::new();
     let mut given_up = 0;
-    for error in &slice.errors {
-        if error.cause == "timeout" && !WITHOUT_REQUEST.contains(&error.phase.as_str()) {
+    for error in &slice.counts.errors {
+        if error.is_request_timeout() {
             given_up += error.count;
             ways.push((
-                "time-out",
+                "time-out".to_owned(),
                 format!("no answer in time, in the phase {}", error.phase),
                 error.count,
                 None,
             ));
         } else {
-            ways.push((error.phase.as_str(), error.cause.clone(), error.count, None));
+            ways.push((error.phase.to_string(), error.cause.to_string(), error.count, None));
         }
     }
-    for failure in &slice.contract_failures {
-        ways.push(("response", failure.what.clone(), failure.count, Some(failure.example.as_str())));
+    for failure in &slice.counts.contract_failures {
+        ways.push((
+            "response".to_owned(),
+            failure.kind.to_string(),
+            failure.count,
+            Some(failure.example.as_str()),
+        ));
     }
-    let unsent = slice.open.as_ref().map_or(0, |open| open.unsent);
-    ways.extend([
-        ("time-out", "no answer in time".to_owned(), slice.timed_out.saturating_sub(given_up), None),
-        ("unfinished", "under way when the window ended".to_owned(), slice.unfinished, None),
+    let unsent = slice.counts.open.as_ref().map_or(0, |open| open.unsent);
+    let without = [
+        ("time-out", "no answer in time".to_owned(), slice.counts.timed_out.saturating_sub(given_up), None),
+        ("unfinished", "under way when the window ended".to_owned(), slice.counts.unfinished, None),
         ("unfinished", "due and never sent".to_owned(), unsent, None),
-    ]);
+    ];
+    ways.extend(without.map(|(phase, cause, count, example)| (phase.to_owned(), cause, count, example)));
     ways
 }

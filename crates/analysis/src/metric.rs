@@ -23,11 +23,13 @@ enum Sampler {
 
 fn sampler(metric: Metric) -> Sampler {
     match metric {
-        Metric::Throughput => {
-            Sampler::Ratio { of: |slice| slice.ok_in_window, per: |slice| slice.window_ns, scale: 1e9 }
-        }
+        Metric::Throughput => Sampler::Ratio {
+            of: |slice| slice.counts.successful_in_window,
+            per: |slice| slice.counts.window_ns,
+            scale: 1e9,
+        },
         Metric::CpuPerRequest => {
-            Sampler::Ratio { of: Slice::services_cpu_ns, per: |slice| slice.ok, scale: 1e-3 }
+            Sampler::Ratio { of: Slice::services_cpu_ns, per: |slice| slice.counts.successful, scale: 1e-3 }
         }
         Metric::PeakMemory => Sampler::Trial(|trial| Some(trial.ended.as_ref()?.peak_rss_bytes as f64)),
         Metric::P50 | Metric::P90 | Metric::P99 | Metric::P999 => Sampler::Response,
@@ -68,7 +70,7 @@ pub(crate) fn log_over<'a>(metric: Metric, slices: impl Iterator<Item = &'a Slic
         Sampler::Response => {
             let q = metric.quantile()?;
             let log = |slice: &Slice| {
-                let ns = slice.open.as_ref()?.response.quantile(q)?.ns();
+                let ns = slice.counts.open.as_ref()?.response.quantile(q)?.ns();
                 (ns > 0).then(|| (ns as f64).ln())
             };
             let logs = slices.map(log).collect::<Option<Vec<f64>>>()?;
@@ -96,7 +98,7 @@ pub(crate) struct Figures {
 
 impl Figures {
     pub fn of(trial: &Trial) -> Figures {
-        let mut opens = trial.measured().filter_map(|slice| slice.open.as_ref()).peekable();
+        let mut opens = trial.measured().filter_map(|slice| slice.counts.open.as_ref()).peekable();
         let response = opens.peek().is_some().then(|| few_merged(opens.map(|open| &open.response)));
         let mut samples = [None; Metric::ALL.len()];
         for (sample, metric) in samples.iter_mut().zip(Metric::ALL) {

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use model::{Check, Finding};
+use model::{Cause, Check, FailureKind, Finding, Phase};
 use record::{Record, Slice, SliceKind};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -30,7 +30,7 @@ pub(crate) fn never_succeeded(record: &Record, variant: usize) -> Option<NoSucce
 
 /// The same for those slices alone in which none succeeded, be there others; `None` where there are none.
 pub(crate) fn fruitless_slices(record: &Record, variant: usize) -> Option<NoSuccess> {
-    of(record, variant, |slice| slice.ok == 0)
+    of(record, variant, |slice| slice.counts.successful == 0)
 }
 
 /// The same for what was measured, be the blocks complete or not.
@@ -40,8 +40,8 @@ pub(crate) fn measured(record: &Record, variant: usize) -> Option<NoSuccess> {
 
 /// Whether these slices had requests of which none succeeded. At a low rate none may have been due.
 pub(crate) fn fruitless(slices: &[&Slice]) -> bool {
-    let asked = slices.iter().any(|slice| slice.due() > 0 || !slice.errors.is_empty());
-    asked && slices.iter().all(|slice| slice.ok == 0)
+    let asked = slices.iter().any(|slice| slice.counts.due() > 0 || !slice.counts.errors.is_empty());
+    asked && slices.iter().all(|slice| slice.counts.successful == 0)
 }
 
 /// A finding for each variant that never succeeded. It voids nothing: it is the answer.
@@ -66,7 +66,7 @@ fn of(record: &Record, variant: usize, counts: impl Fn(&Slice) -> bool) -> Optio
 }
 
 fn told(slices: &[&Slice], variant: Option<&plan::Variant>) -> NoSuccess {
-    let requests: u64 = slices.iter().map(|slice| slice.due()).sum();
+    let requests: u64 = slices.iter().map(|slice| slice.counts.due()).sum();
     let late = variant.map_or_else(
         || "no answer in time".to_owned(),
         |variant| format!("no answer within {}", time(variant.load.timeout)),
@@ -92,19 +92,25 @@ fn told(slices: &[&Slice], variant: Option<&plan::Variant>) -> NoSuccess {
 fn ways(slices: &[&Slice], late: &str, expected: &[u16]) -> Vec<(String, u64)> {
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     let mut add = |way: String, count: u64| *counts.entry(way).or_default() += count;
-    let mut examples: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut examples: BTreeMap<&FailureKind, &str> = BTreeMap::new();
     for slice in slices {
-        let unsent = slice.open.as_ref().map_or(0, |open| open.unsent);
-        add(late.to_owned(), slice.timed_out + slice.unfinished + unsent);
-        for (status, count) in slice.status.iter().filter(|(status, _)| !expected.contains(status)) {
+        let unsent = slice.counts.open.as_ref().map_or(0, |open| open.unsent);
+        add(late.to_owned(), slice.counts.timed_out + slice.counts.unfinished + unsent);
+        for (status, count) in slice.counts.status.iter().filter(|(status, _)| !expected.contains(status)) {
             add(format!("status {status}"), *count);
         }
-        for failure in slice.contract_failures.iter().filter(|failure| failure.what != "status") {
-            let example = *examples.entry(&failure.what).or_insert(&failure.example);
-            add(format!("{} ({example})", failure.what), failure.count);
+        for failure in
+            slice.counts.contract_failures.iter().filter(|failure| failure.kind != FailureKind::Status)
+        {
+            let example = *examples.entry(&failure.kind).or_insert(&failure.example);
+            add(format!("{} ({example})", failure.kind), failure.count);
         }
         // A request that was given up is counted above.
-        for error in slice.errors.iter().filter(|error| error.cause != "timeout" || error.phase == "connect")
+        for error in slice
+            .counts
+            .errors
+            .iter()
+            .filter(|error| error.cause != Cause::Timeout || error.phase == Phase::Connect)
         {
             add(format!("{} {}", error.phase, error.cause), error.count);
         }

@@ -19,7 +19,7 @@ const RESPONSES_MIN: u64 = 20;
 pub fn untreated(record: &Record, variant: usize) -> Option<String> {
     let trials = record.blocks.iter().flat_map(|block| &block.trials);
     let slices = trials.filter(|trial| trial.variant() == variant).flat_map(|trial| &trial.slices);
-    if slices.map(|slice| slice.answered).sum::<u64>() < RESPONSES_MIN {
+    if slices.map(|slice| slice.counts.responses).sum::<u64>() < RESPONSES_MIN {
         return None;
     }
     let mut findings = checks::treatment_not_applied(record).into_iter();

@@ -27,7 +27,7 @@ impl Spread {
         let succeeded: Vec<bool> = succeeded.collect();
         let counted = |trial: &&Trial| succeeded[trial.variant()];
         // The first block may have had other slices.
-        let alike = |slice: &Slice| (slice.window_ns as f64 / 1e9 / slice_s - 1.0).abs() < ALIKE;
+        let alike = |slice: &Slice| (slice.counts.window_ns as f64 / 1e9 / slice_s - 1.0).abs() < ALIKE;
         let blocks = record.complete_blocks();
         let log = |slice: &Slice| log_over(metric, std::iter::once(slice));
         for block in blocks.filter(|block| block.trials.iter().flat_map(Trial::measured).all(alike)) {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use model::{Cause, Phase};
 use plan::Metric;
 use record::{ErrorCount, Record, Slice, Trial};
 use schemars::JsonSchema;
@@ -95,24 +96,30 @@ impl Variant {
         // Of what runs already there are responses, and nothing of its processes.
         let is_started = record.header.plan.variants[index].deployed().is_none();
         let per = |amount: u64, of: u64| (of > 0).then(|| amount as f64 / of as f64);
-        let (requests, failed) = (sum(Slice::due), sum(Slice::failed));
+        let (requests, failed) = (sum(|slice| slice.counts.due()), sum(|slice| slice.counts.failed()));
         Variant {
             name: record.header.plan.variants[index].name.clone(),
             throughput_per_s: mean(Metric::Throughput),
             cpu_us_per_request: mean(Metric::CpuPerRequest),
             service_cpu_us_per_request: service_cpu(&slices),
             services: service::costs(&trials, mean(Metric::CpuPerRequest)),
-            busy_cores: per(sum(Slice::services_cpu_ns), sum(|slice| slice.window_ns + slice.drain_ns))
-                .filter(|_| is_started),
+            busy_cores: per(
+                sum(Slice::services_cpu_ns),
+                sum(|slice| slice.counts.window_ns + slice.counts.drain_ns),
+            )
+            .filter(|_| is_started),
             peak_rss_bytes: median(trials.iter().filter_map(|t| Some(t.ended.as_ref()?.peak_rss_bytes)))
                 .filter(|_| is_started),
             response_time: Metric::latencies().filter_map(|of| response_time(&figures, of)).collect(),
-            body_bytes_per_response: per(sum(|slice| slice.body_bytes), sum(|slice| slice.answered)),
+            body_bytes_per_response: per(
+                sum(|slice| slice.counts.body_bytes),
+                sum(|slice| slice.counts.responses),
+            ),
             requests,
             failed,
             failed_share: per(failed, requests),
             failed_interval: stats::wilson(failed, requests, FAILED_LEVEL).ok().flatten(),
-            timed_out: sum(|slice| slice.timed_out),
+            timed_out: sum(|slice| slice.counts.timed_out),
             errors: errors(&slices),
             status: status(&slices),
             endpoints: endpoints(&slices),
@@ -134,7 +141,7 @@ fn geometric_mean(values: impl Iterator<Item = f64>) -> Option<f64> {
 }
 
 fn service_cpu(slices: &[&Slice]) -> BTreeMap<String, f64> {
-    let ok: u64 = slices.iter().map(|slice| slice.ok).sum();
+    let ok: u64 = slices.iter().map(|slice| slice.counts.successful).sum();
     let mut cpu = BTreeMap::<String, u64>::new();
     for service in slices.iter().flat_map(|slice| &slice.services) {
         *cpu.entry(service.service.clone()).or_default() += service.cpu_ns;
@@ -144,23 +151,23 @@ fn service_cpu(slices: &[&Slice]) -> BTreeMap<String, f64> {
 
 fn endpoints(slices: &[&Slice]) -> Vec<Endpoint> {
     let mut endpoints: Vec<Endpoint> = Vec::new();
-    for counts in slices.iter().flat_map(|slice| &slice.endpoints) {
+    for counts in slices.iter().flat_map(|slice| &slice.counts.endpoints) {
         match endpoints.iter_mut().find(|known| known.name == counts.name) {
             Some(known) => {
                 known.sent += counts.sent;
-                known.ok += counts.ok;
-                known.failed += counts.failed;
+                known.ok += counts.successful;
+                known.failed += counts.failed();
             }
             None => endpoints.push(Endpoint {
                 name: counts.name.clone(),
                 sent: counts.sent,
-                ok: counts.ok,
-                failed: counts.failed,
+                ok: counts.successful,
+                failed: counts.failed(),
                 ok_per_s: None,
             }),
         }
     }
-    let window_ns: u64 = slices.iter().map(|slice| slice.window_ns).sum();
+    let window_ns: u64 = slices.iter().map(|slice| slice.counts.window_ns).sum();
     for endpoint in endpoints.iter_mut().filter(|_| window_ns > 0) {
         endpoint.ok_per_s = Some(endpoint.ok as f64 / window_ns as f64 * 1e9);
     }
@@ -168,21 +175,16 @@ fn endpoints(slices: &[&Slice]) -> Vec<Endpoint> {
 }
 
 fn errors(slices: &[&Slice]) -> Vec<ErrorCount> {
-    let mut counts = BTreeMap::<(&str, &str), u64>::new();
-    for error in slices.iter().flat_map(|slice| &slice.errors) {
-        *counts.entry((&error.phase, &error.cause)).or_default() += error.count;
+    let mut counts = BTreeMap::<(Phase, Cause), u64>::new();
+    for error in slices.iter().flat_map(|slice| &slice.counts.errors) {
+        *counts.entry((error.phase, error.cause)).or_default() += error.count;
     }
-    let named = |((phase, cause), count): ((&str, &str), u64)| ErrorCount {
-        phase: phase.to_owned(),
-        cause: cause.to_owned(),
-        count,
-    };
-    counts.into_iter().map(named).collect()
+    counts.into_iter().map(|((phase, cause), count)| ErrorCount { phase, cause, count }).collect()
 }
 
 fn status(slices: &[&Slice]) -> BTreeMap<u16, u64> {
     let mut counts = BTreeMap::new();
-    for (code, count) in slices.iter().flat_map(|slice| &slice.status) {
+    for (code, count) in slices.iter().flat_map(|slice| &slice.counts.status) {
         *counts.entry(*code).or_default() += count;
     }
     counts
@@ -193,12 +195,12 @@ fn status(slices: &[&Slice]) -> BTreeMap<u16, u64> {
 ///
 /// In closed loop it follows from connections and throughput, and is no basis for a comparison.
 pub fn latencies(record: &Record, index: usize) -> Vec<Latencies> {
-    by_block(record, index, |slice| Some(&slice.latency))
+    by_block(record, index, |slice| Some(&slice.counts.latency))
 }
 
 /// The same from due to done; empty histograms in closed loop.
 pub fn responses(record: &Record, index: usize) -> Vec<Latencies> {
-    by_block(record, index, |slice| Some(&slice.open.as_ref()?.response))
+    by_block(record, index, |slice| Some(&slice.counts.open.as_ref()?.response))
 }
 
 fn by_block(record: &Record, index: usize, of: fn(&Slice) -> Option<&Latencies>) -> Vec<Latencies> {
@@ -208,12 +210,12 @@ fn by_block(record: &Record, index: usize, of: fn(&Slice) -> Option<&Latencies>)
 
 /// The same as [`latencies`] over all complete blocks together.
 pub fn latencies_together(record: &Record, index: usize) -> Latencies {
-    merged(measured(record, index).map(|slice| &slice.latency))
+    merged(measured(record, index).map(|slice| &slice.counts.latency))
 }
 
 /// The same as [`responses`] over all complete blocks together.
 pub fn responses_together(record: &Record, index: usize) -> Latencies {
-    merged(measured(record, index).filter_map(|slice| Some(&slice.open.as_ref()?.response)))
+    merged(measured(record, index).filter_map(|slice| Some(&slice.counts.open.as_ref()?.response)))
 }
 
 /// What counts of a variant: the measured slices of complete blocks.

@@ -242,7 +242,7 @@ fn outside(record: &Record, side: &Side<'_>, per_s: Option<f64>) -> Vec<String> 
         trials.flat_map(|trial| &trial.slices).filter(|slice| slice.kind == SliceKind::Measured)
     };
     let mut reasons = Vec::new();
-    let busy: Vec<f64> = slices().filter_map(|slice| slice.generator.busiest_share()).collect();
+    let busy: Vec<f64> = slices().filter_map(|slice| slice.counts.generator.busiest_share()).collect();
     let generator = mean(&busy);
     if generator >= FULL_SHARE {
         reasons.push(format!(
@@ -252,8 +252,8 @@ fn outside(record: &Record, side: &Side<'_>, per_s: Option<f64>) -> Vec<String> 
         ));
     }
     let Some(network) = &record.header.plan.variants[side.variant].load.network else { return reasons };
-    let bits: f64 = slices().map(|slice| slice.wire_bytes as f64 * 8.0).sum();
-    let seconds: f64 = slices().map(|slice| slice.window_ns as f64 / 1e9).sum();
+    let bits: f64 = slices().map(|slice| slice.counts.wire_bytes as f64 * 8.0).sum();
+    let seconds: f64 = slices().map(|slice| slice.counts.window_ns as f64 / 1e9).sum();
     if let Some(rate) = network.rate_bit_per_s.filter(|rate| *rate > 0 && seconds > 0.0) {
         let used = bits / seconds / rate as f64;
         if used >= FULL_SHARE {

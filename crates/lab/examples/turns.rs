@@ -94,9 +94,9 @@ impl Copy {
 
     fn turn(&mut self, length: Duration, done: &mut Done) {
         let slice = self.generator.run(Until::Elapsed(length));
-        done.ok += slice.ok_in_window;
+        done.ok += slice.successful_in_window;
         done.window_ns += slice.window_ns;
-        done.answered += slice.answered;
+        done.answered += slice.responses;
     }
 
     fn signal(&self, signal: &str) {

@@ -288,7 +288,8 @@ impl Dispatcher<'_> {
 
     /// Keeps a slice. Where something failed in it, going on may be pointless.
     fn keep_slice(&mut self, slice: Slice) -> Result<(), Failure> {
-        let (variant, fruitless, failing) = (slice.variant, slice.ok == 0, slice.ok < slice.answered);
+        let (variant, fruitless, failing) =
+            (slice.variant, slice.counts.successful == 0, slice.counts.successful < slice.counts.responses);
         self.keep(Event::Slice(Box::new(slice)))?;
         let record = self.writer.record();
         // The first says more than that nothing succeeded.

@@ -50,7 +50,7 @@ impl Taken {
     /// most was taken.
     pub fn of(block: &Block, turns: bool, machines: &Environment) -> Taken {
         let slices: Vec<&Slice> = block.trials.iter().flat_map(Trial::measured).collect();
-        let length_ns = |slice: &Slice| (slice.window_ns + slice.drain_ns) as f64;
+        let length_ns = |slice: &Slice| (slice.counts.window_ns + slice.counts.drain_ns) as f64;
         let total_ns: f64 = slices.iter().map(|slice| length_ns(slice)).sum();
         if total_ns <= 0.0 {
             return Taken { paused_s: block.paused_s, ..Taken::default() };
@@ -128,7 +128,7 @@ pub fn begun_apart(block: &Block) -> Option<String> {
 fn elsewhere(slices: &[&Slice]) -> BTreeMap<String, f64> {
     let mut times: BTreeMap<String, (f64, f64)> = BTreeMap::new();
     for slice in slices {
-        let length_ns = (slice.window_ns + slice.drain_ns) as f64;
+        let length_ns = (slice.counts.window_ns + slice.counts.drain_ns) as f64;
         for part in slice.generators.iter().filter(|part| !part.here) {
             let Some(share) = part.steal_share else { continue };
             let (stolen, all) = times.entry(part.name.clone()).or_default();

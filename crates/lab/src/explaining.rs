@@ -111,8 +111,9 @@ fn responses_s(record: &Record, variant: usize) -> f64 {
     let trials = record.complete_blocks().flat_map(|block| &block.trials);
     let trials = trials.filter(|trial| trial.variant() == variant);
     let slices: Vec<&Slice> = trials.flat_map(Trial::measured).collect();
-    let answered: u64 = slices.iter().map(|slice| slice.answered).sum();
-    let loaded_s = slices.iter().map(|slice| (slice.window_ns + slice.drain_ns) as f64 / 1e9).sum::<f64>();
+    let answered: u64 = slices.iter().map(|slice| slice.counts.responses).sum();
+    let loaded_s =
+        slices.iter().map(|slice| (slice.counts.window_ns + slice.counts.drain_ns) as f64 / 1e9).sum::<f64>();
     if slices.is_empty() {
         // Nothing was measured, as where only captures are wanted.
         return 0.0;
@@ -120,7 +121,7 @@ fn responses_s(record: &Record, variant: usize) -> f64 {
     if answered == 0 {
         return WINDOW_MAX_S;
     }
-    let median_s = |slice: &&Slice| match slice.latency.quantile(0.5) {
+    let median_s = |slice: &&Slice| match slice.counts.latency.quantile(0.5) {
         Some(Quantile::Exact(ns) | Quantile::AtLeast(ns)) => ns as f64 / 1e9,
         None => 0.0,
     };

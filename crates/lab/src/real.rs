@@ -250,7 +250,7 @@ impl Environment for RealEnvironment {
             let seconds = turn.seconds + lead_ns as f64 / 1e9;
             let mut part =
                 self.loaded(variant, SliceSpec { kind: SliceKind::Measured, seconds, open: None })?;
-            part.skip_lead(lead_ns);
+            part.counts.skip_lead(lead_ns);
             match slices.iter_mut().find(|slice| slice.variant == variant) {
                 Some(slice) => slice.absorb(part),
                 None => slices.push(part),

@@ -191,13 +191,13 @@ pub fn capacity_seconds_guess(design: &Design, variants: usize) -> f64 {
 /// Successful responses per second in the second half of a slice: 0 where nothing succeeded, `None` where responses came too late to
 /// tell.
 pub fn capacity_per_s(slice: &record::Slice) -> Option<f64> {
-    if slice.ok == 0 {
+    if slice.counts.successful == 0 {
         return Some(0.0);
     }
-    let half = slice.ok_per_100_ms.len() / 2;
-    let ok: u64 = slice.ok_per_100_ms.iter().skip(half).map(|count| u64::from(*count)).sum();
+    let half = slice.counts.successful_per_100_ms.len() / 2;
+    let ok: u64 = slice.counts.successful_per_100_ms.iter().skip(half).map(|count| u64::from(*count)).sum();
     // The last bucket may be shorter than the others.
-    let seconds = slice.window_ns as f64 / 1e9 - half as f64 / 10.0;
+    let seconds = slice.counts.window_ns as f64 / 1e9 - half as f64 / 10.0;
     (ok > 0 && seconds > 0.0).then(|| ok as f64 / seconds)
 }
 
@@ -235,11 +235,12 @@ pub fn warm_up(record: &Record, watched_s: f64, room_s: f64) -> WarmUp {
         let trial = trials.iter().find(|trial| trial.variant() == variant)?;
         // The first of them: in open loop a second one follows, at the common rate.
         let slice = trial.slices.iter().find(|slice| slice.kind == SliceKind::WarmUp)?;
-        if slice.ok == 0 {
+        if slice.counts.successful == 0 {
             // What never succeeds has nothing that could become steady.
             return Some(0.0);
         }
-        let counts: Vec<f64> = slice.ok_per_100_ms.iter().map(|count| f64::from(*count)).collect();
+        let counts: Vec<f64> =
+            slice.counts.successful_per_100_ms.iter().map(|count| f64::from(*count)).collect();
         let truncation = stats::mser5(&counts);
         truncation.steady.then_some(truncation.buckets as f64 / 10.0)
     };
@@ -307,11 +308,11 @@ pub fn warm_up_drain_s(record: &Record, block: u32) -> Option<f64> {
     let block = record.blocks.iter().find(|found| found.number == block)?;
     let slices = block.trials.iter().flat_map(|trial| &trial.slices);
     let drain_ns = |slice: &record::Slice| {
-        let median_ns = match slice.latency.quantile(0.5) {
+        let median_ns = match slice.counts.latency.quantile(0.5) {
             Some(Quantile::Exact(ns) | Quantile::AtLeast(ns)) => ns,
             None => 0,
         };
-        slice.drain_ns.max(median_ns)
+        slice.counts.drain_ns.max(median_ns)
     };
     let warm_ups = slices.filter(|slice| slice.kind == SliceKind::WarmUp);
     mean(&warm_ups.map(|slice| drain_ns(slice) as f64 / 1e9).collect::<Vec<f64>>())
@@ -324,7 +325,7 @@ pub fn lead_s(record: &Record, block: u32) -> f64 {
     let block = record.blocks.iter().find(|found| found.number == block && linked);
     let slices = block.into_iter().flat_map(|block| &block.trials).flat_map(|trial| &trial.slices);
     let warm_ups = slices.filter(|slice| slice.kind == SliceKind::WarmUp);
-    let most = warm_ups.filter_map(|slice| slice.latency.quantile(0.9));
+    let most = warm_ups.filter_map(|slice| slice.counts.latency.quantile(0.9));
     most.map(|quantile| quantile.ns() as f64 / 1e9).fold(0.0, f64::max)
 }
 

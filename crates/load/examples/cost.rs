@@ -46,9 +46,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     writeln!(
         std::io::stdout(),
         "{:.2} cpu-us/request {:.0} ok/s by {}, {:?} us p50, {} KiB peak, errors {:?}",
-        cpu.as_secs_f64() * 1e6 / slice.answered as f64,
-        slice.ok_in_window as f64 * 1e9 / slice.window_ns as f64,
-        slice.driver,
+        cpu.as_secs_f64() * 1e6 / slice.responses as f64,
+        slice.successful_in_window as f64 * 1e9 / slice.window_ns as f64,
+        slice.generator.driver,
         slice.latency.quantile(0.5).map(|quantile| quantile.ns() / 1000),
         peak_memory_kib(),
         slice.errors,

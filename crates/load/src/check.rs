@@ -6,10 +6,11 @@
 
 use std::borrow::Cow;
 
+use model::{ContentSeen, ContractFailure, FailureKind};
+
+use crate::Contract;
 use crate::content::{Content, ContentFlaw, ContentReader};
 use crate::reader::Head;
-use crate::slice::Seen as SeenContent;
-use crate::{Contract, ContractFailure, FailureKind};
 
 /// The most that is kept of an unexpected header value.
 const EXAMPLE_CHARS: usize = 200;
@@ -46,7 +47,7 @@ struct Endpoint {
     contract: Contract,
     /// One entry for each of [`KINDS`], then one for each header of the contract.
     seen: Vec<Seen>,
-    contents: Vec<SeenContent>,
+    contents: Vec<ContentSeen>,
 }
 
 #[derive(Debug, Default, Clone)]
@@ -114,7 +115,7 @@ impl Check {
     }
 
     /// Hands out the contents seen, by endpoint, and starts over.
-    pub(crate) fn take_contents(&mut self) -> Vec<Vec<SeenContent>> {
+    pub(crate) fn take_contents(&mut self) -> Vec<Vec<ContentSeen>> {
         self.endpoints.iter_mut().map(|endpoint| std::mem::take(&mut endpoint.contents)).collect()
     }
 }
@@ -135,9 +136,9 @@ impl Endpoint {
 
     fn content(&mut self, content: &Content) -> Option<Breach> {
         let &Content { digest, encoded_bytes, decoded_bytes } = content;
-        let seen = SeenContent { digest, encoded_bytes, decoded_bytes, count: 1 };
-        match self.contents.iter().position(|known| known.digest == digest) {
-            Some(index) => self.contents[index].add(&seen),
+        let seen = ContentSeen { sha256: digest.to_string(), encoded_bytes, decoded_bytes, count: 1 };
+        match self.contents.iter().position(|known| known.sha256 == seen.sha256) {
+            Some(index) => self.contents[index].merge(&seen),
             None if self.contents.len() < CONTENTS_MAX => self.contents.push(seen),
             None => {}
         }

@@ -20,10 +20,10 @@ use rustix::io::Errno;
 
 use self::buffers::Buffers;
 use self::ring::{Kind, Patience, Ring, Tag};
+use crate::clock;
 use crate::corpus::Corpus;
 use crate::driver::{self, Driver, Route};
 use crate::share::{Act, Share};
-use crate::{Cause, clock};
 
 /// A request up to this length fits into an empty send buffer, whose smallest default is 16 KiB (tcp(7), `tcp_wmem`).
 const SILENT_BYTES_MAX: usize = 4096;
@@ -121,7 +121,7 @@ impl Completion {
                 let act = share.opened(index, self.now_ns);
                 self.receive(share, index, act)
             }
-            Err(errno) => share.failed(index, self.now_ns, Cause::of(errno)),
+            Err(errno) => share.failed(index, self.now_ns, driver::cause(errno)),
         };
         self.perform(share, index, act);
     }
@@ -144,7 +144,7 @@ impl Completion {
                 if share.output(index).is_some() { Act::Send } else { Act::Wait }
             }
             Err(Errno::INTR | Errno::AGAIN) => Act::Send,
-            Err(errno) => share.failed(index, self.now_ns, Cause::of(errno)),
+            Err(errno) => share.failed(index, self.now_ns, driver::cause(errno)),
         };
         self.perform(share, index, act);
     }
@@ -159,7 +159,7 @@ impl Completion {
             (Ok(count), None) => share.skipped(index, now_ns, count as u64),
             // No buffer was left, or this receive gives way to another kind of it.
             (Err(Errno::NOBUFS | Errno::CANCELED | Errno::INTR | Errno::AGAIN), _) => Act::Wait,
-            (Err(errno), _) => share.failed(index, now_ns, Cause::of(errno)),
+            (Err(errno), _) => share.failed(index, now_ns, driver::cause(errno)),
         };
         if act == Act::Free {
             // More after the end of a response, or the end of the connection, comes before the next request.
@@ -186,7 +186,7 @@ impl Completion {
         };
         match armed {
             Ok(()) => act,
-            Err(errno) => share.failed(index, self.now_ns, Cause::of(errno)),
+            Err(errno) => share.failed(index, self.now_ns, driver::cause(errno)),
         }
     }
 
@@ -233,7 +233,7 @@ impl Driver for Completion {
                 share.wrote(index, count);
             }
             Ok(()) => {}
-            Err(errno) => return share.failed(index, clock::monotonic_ns(), Cause::of(errno)),
+            Err(errno) => return share.failed(index, clock::monotonic_ns(), driver::cause(errno)),
         }
         Act::Wait
     }

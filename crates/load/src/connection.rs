@@ -31,14 +31,15 @@ mod secure;
 mod tests;
 mod tls;
 
+use crate::Protocol;
 use crate::corpus::Corpus;
 use crate::share::Terms;
-use crate::{Cause, Phase, Protocol};
 pub(crate) use desk::{Answer, Desk, Loss};
 pub(crate) use flight::Flight;
 use http1::Http1;
 use http2::Http2;
 pub(crate) use http2::has_form as has_http2_form;
+use model::{Cause, Phase};
 use tls::Tls;
 pub(crate) use tls::TlsTerms;
 
@@ -153,7 +154,7 @@ impl Connection {
     /// The socket is connected.
     pub(crate) fn connected(&mut self, terms: &Terms, desk: &mut Desk<'_>) -> Heard {
         let Stage::Connecting { since_ns } = self.stage else { return Heard::More };
-        desk.tally.connect.record(desk.now_ns - since_ns);
+        desk.tally.counts.connect.record(desk.now_ns - since_ns);
         match &terms.tls {
             Some(tls) => {
                 self.stage = Stage::Securing { since_ns: desk.now_ns, phase: Phase::Tls };
@@ -189,8 +190,8 @@ impl Connection {
     /// Requests can be sent from now on.
     fn secured(&mut self, desk: &mut Desk<'_>) -> Heard {
         self.stage = Stage::Open;
-        desk.tally.opened += 1;
-        desk.tally.reconnects += u64::from(std::mem::replace(&mut self.opened_before, true));
+        desk.tally.counts.connections_opened += 1;
+        desk.tally.counts.reconnects += u64::from(std::mem::replace(&mut self.opened_before, true));
         if let Some(flight) = self.early.take() {
             session!(&mut self.session, session => session.begin(flight, desk.corpus));
         }

@@ -15,7 +15,8 @@ use crate::completion::Completion;
 use crate::corpus::Corpus;
 use crate::readiness::Readiness;
 use crate::share::{Act, Share};
-use crate::{Address, Cause, DriverChoice, LoadError};
+use crate::{Address, DriverChoice, LoadError};
+use model::{Cause, OsError};
 
 /// Connections begun in one walk: more would overrun a listener's backlog before it is scheduled.
 const CONNECTS_MAX: usize = 128;
@@ -62,7 +63,7 @@ pub(crate) trait Driver {
         share.connecting(index, now_ns);
         match self.connect(index) {
             Ok(()) => Act::Wait,
-            Err(errno) => share.failed(index, now_ns, Cause::of(errno)),
+            Err(errno) => share.failed(index, now_ns, cause(errno)),
         }
     }
 
@@ -189,6 +190,18 @@ fn set_bind_address_no_port(socket: &OwnedFd) -> Result<(), Errno> {
         return Ok(());
     }
     Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO))
+}
+
+/// The cause that an error of the operating system is counted under.
+pub(crate) fn cause(errno: Errno) -> Cause {
+    match errno {
+        Errno::CONNREFUSED => Cause::Refused,
+        Errno::CONNRESET | Errno::PIPE | Errno::CONNABORTED => Cause::Reset,
+        Errno::TIMEDOUT => Cause::Timeout,
+        Errno::ADDRNOTAVAIL => Cause::AddressExhausted,
+        Errno::NETUNREACH | Errno::HOSTUNREACH | Errno::NETDOWN => Cause::Unreachable,
+        other => Cause::OsError(OsError(other.raw_os_error())),
+    }
 }
 
 /// How connecting has ended, once it has.

@@ -11,16 +11,15 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use model::{BUCKET_NS, Counts, Windows};
+
 use crate::connection::TlsTerms;
 use crate::corpus::{Corpus, Deck};
 use crate::driver::Route;
 use crate::pacer::{Pace, Pacer};
 use crate::share::Terms;
-use crate::tally::Part;
 use crate::worker::{Command, Counter, Orders, Report, Shared};
-use crate::{
-    Address, Arrivals, Lanes, LoadError, LoadSpec, Request, Slice, Until, clock, limits, tally, trust, worker,
-};
+use crate::{Address, Arrivals, Lanes, LoadError, LoadSpec, Request, Until, clock, limits, trust, worker};
 
 /// How long an interrupt waits at most for a generator that waits for its begin.
 const INTERRUPT_LATENCY: Duration = Duration::from_millis(50);
@@ -31,10 +30,8 @@ const INTERRUPT_LATENCY: Duration = Duration::from_millis(50);
 pub struct Generator {
     threads: Vec<Thread>,
     connections: u32,
-    /// Requests are dealt in turn to threads, as arrivals are, and not to connections.
-    open_loop: bool,
-    /// The requests' names.
-    names: Vec<String>,
+    /// In open loop requests are dealt in turn to threads, as arrivals are, and not to connections.
+    arrivals: Arrivals,
     shared: Arc<Shared>,
 }
 
@@ -72,10 +69,9 @@ impl Generator {
         limits::ensure_descriptors(spec.connections, spec.threads)?;
         let answered = (0..spec.threads).map(|_| Counter::default()).collect();
         let shared = Arc::new(Shared { interrupted: AtomicBool::new(false), answered });
-        let open_loop = spec.arrivals != Arrivals::Closed;
         let (threads, connections) = (Vec::new(), spec.connections);
-        let names = corpus.endpoints().iter().map(|endpoint| endpoint.name.clone()).collect();
-        let mut generator = Generator { threads, connections, open_loop, names, shared: shared.clone() };
+        let mut generator =
+            Generator { threads, connections, arrivals: spec.arrivals, shared: shared.clone() };
         for index in 0..spec.threads {
             let resume = spec.tls.as_ref().is_some_and(|tls| tls.resumption);
             let tls = tls.as_ref().map(|tls| tls.for_thread(resume));
@@ -100,7 +96,7 @@ impl Generator {
     /// In open loop the slice is made of the requests *due* in its window, or the first n of them. The connect phase and
     /// the drain's limit are the same, but what was due and is not sent when the window ends is sent in the drain as connections
     /// become free. What is not sent even then counts as `unsent` and is a censored sample of the response time.
-    pub fn run(&mut self, until: Until) -> Slice {
+    pub fn run(&mut self, until: Until) -> Counts {
         self.prepare(until);
         self.load(until, 0)
     }
@@ -122,13 +118,23 @@ impl Generator {
 
     /// The second half: the window, which begins at `start_at_ns` of CLOCK_MONOTONIC, or at once where that has passed. An interrupt ends
     /// the waiting too.
-    pub fn load(&mut self, until: Until, start_at_ns: u64) -> Slice {
+    pub fn load(&mut self, until: Until, start_at_ns: u64) -> Counts {
         self.wait_until(start_at_ns);
         let started_ns = clock::monotonic_ns();
         for thread in &self.threads {
             thread.tell(Command::Load { started_ns, until });
         }
-        tally::slice(started_ns, self.threads.iter().map(Thread::part).collect(), &self.names)
+        let sum = |mut sum: Counts, thread| {
+            sum.merge(thread, Windows::Parallel);
+            sum
+        };
+        let mut counts = self.threads.iter().map(Thread::counts).reduce(sum).unwrap_or_default();
+        let buckets = &mut counts.successful_per_100_ms;
+        buckets.resize(buckets.len().max(counts.window_ns.div_ceil(BUCKET_NS) as usize), 0);
+        if let (Some(open), Arrivals::Open { rate, .. }) = (&mut counts.open, self.arrivals) {
+            open.rate_per_s = rate.mean(counts.window_ns as f64 / 1e9);
+        }
+        counts
     }
 
     fn wait_until(&self, start_at_ns: u64) {
@@ -153,7 +159,7 @@ impl Generator {
 
     /// Request r belongs to connection r % connections, and that to thread c % threads; in open loop to thread r % threads.
     fn requests_of(&self, thread: usize, total: u64) -> u64 {
-        if self.open_loop {
+        if self.arrivals != Arrivals::Closed {
             return dealt(total, self.threads.len() as u64, thread as u64);
         }
         let connections = u64::from(self.connections);
@@ -201,9 +207,9 @@ impl Thread {
         self.reports.recv().expect("a load thread has panicked")
     }
 
-    fn part(&self) -> Part {
-        let Report::Done(part) = self.next() else { unreachable!("the answer to Load") };
-        *part
+    fn counts(&self) -> Counts {
+        let Report::Done(counts) = self.next() else { unreachable!("the answer to Load") };
+        *counts
     }
 }
 

@@ -1,9 +1,9 @@
 //! The load engine: sends HTTP requests over many connections, in closed loop or at a rate (open loop), and tells
 //! truthfully what became of each of them.
 //!
-//! A [`Generator`] owns threads and connections and runs one [`Slice`] after another. Three rules hold throughout:
-//! every request due is a sample, a censored one where no answer came; every error is counted by [`Phase`] and
-//! [`Cause`]; throughput is made of responses that met the [`Contract`].
+//! A [`Generator`] owns threads and connections and loads one window after another, each of which gives [`Counts`](model::Counts). Three rules hold throughout:
+//! every request due is a sample, a censored one where no answer came; every error is counted by phase and
+//! cause; throughput is made of responses that met the [`Contract`].
 //!
 //! ```text
 //!   Generator ── command / report ──► Worker (a thread) ── turns ──► Driver (epoll or io_uring)
@@ -32,7 +32,6 @@ mod corpus;
 mod division;
 mod driver;
 mod error;
-mod failure;
 mod fetch;
 mod generator;
 mod limits;
@@ -42,7 +41,6 @@ mod reader;
 mod readiness;
 mod render;
 mod share;
-mod slice;
 mod spec;
 mod tally;
 mod trust;
@@ -52,11 +50,9 @@ mod worker;
 pub use completion::grants as grants_completion;
 pub use content::{Digest, DigestError};
 pub use error::LoadError;
-pub use failure::{Cause, ErrorCount, Phase};
 pub use fetch::{FetchError, Fetched, fetch};
 pub use generator::{Generator, Interrupt, Progress};
 pub use rate::{RATE_MAX_PER_S, Rate};
-pub use slice::{BUCKET_NS, ContractFailure, Endpoint, FailureKind, Outcome, Seen, Slice};
 pub use spec::{
     Address, Arrivals, Contract, DriverChoice, Lanes, LoadSpec, Process, Protocol, Request, Tls, Trust, Until,
 };

@@ -64,6 +64,15 @@ impl Rate {
         }
     }
 
+    /// The mean over the first `elapsed_s` seconds of the window.
+    pub(crate) fn mean(&self, elapsed_s: f64) -> f64 {
+        match *self {
+            Rate::Constant(per_s) => per_s,
+            Rate::Ramp { from_per_s, .. } if elapsed_s <= 0.0 => from_per_s,
+            Rate::Ramp { .. } => self.due_by(elapsed_s) / elapsed_s,
+        }
+    }
+
     /// What is wrong with it, if anything.
     pub(crate) fn problem(&self) -> Option<String> {
         let limit = RATE_MAX_PER_S;

@@ -12,7 +12,6 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use rustix::time::Timespec;
 
-use crate::Cause;
 use crate::clock;
 use crate::connection::Stage;
 use crate::driver::{self, Driver, Route};
@@ -93,7 +92,7 @@ impl Readiness {
             }
             Ok(()) => {}
             Err(errno) => {
-                let act = share.failed(index, clock::monotonic_ns(), Cause::of(errno));
+                let act = share.failed(index, clock::monotonic_ns(), driver::cause(errno));
                 self.perform(share, index, act);
             }
         }
@@ -124,7 +123,7 @@ impl Readiness {
                 Ok(got) if skippable > 0 => share.skipped(index, now_ns, got as u64),
                 Ok(got) => share.received(index, now_ns, &self.buffer[..got]),
                 Err(Errno::INTR) => continue,
-                Err(errno) => share.failed(index, now_ns, Cause::of(errno)),
+                Err(errno) => share.failed(index, now_ns, driver::cause(errno)),
             };
             act = next.after(act);
             let dry = got.is_ok_and(|got| got < asked) && !ending;
@@ -153,7 +152,7 @@ impl Readiness {
                 return act;
             }
         }
-        share.failed(index, clock::monotonic_ns(), Cause::of(errno))
+        share.failed(index, clock::monotonic_ns(), driver::cause(errno))
     }
 }
 

@@ -15,12 +15,14 @@ mod simulation;
 
 use std::sync::Arc;
 
+use model::Cause;
+
 use crate::check::Check;
 use crate::connection::{Connection, Desk, Flight, Heard, Stage, TlsTerms};
 use crate::corpus::{Corpus, Deck};
 use crate::pacer::Pacer;
 use crate::tally::Tally;
-use crate::{Cause, Contract, ContractFailure, Protocol, Until};
+use crate::{Contract, Protocol, Until};
 use schedule::Schedule;
 
 /// What a driver has to do with a connection now.
@@ -171,7 +173,7 @@ impl Share {
 
     /// Complete responses so far in this slice.
     pub(crate) fn answered(&self) -> u64 {
-        self.tally.answered
+        self.tally.counts.responses
     }
 
     /// The driver has begun to connect a socket for connection `index`.
@@ -201,8 +203,7 @@ impl Share {
         if let Some(left) = &mut self.allowance {
             *left -= 1;
         }
-        self.tally.sent += 1;
-        self.tally.sent_in_window += u64::from(self.since_start(now_ns).is_some());
+        self.tally.send(self.since_start(now_ns).is_some());
         self.in_flight += 1;
         let flight = Flight::new(self.deck.draw(), now_ns, intended_ns);
         self.connections[index].begin(flight, &self.terms.corpus);
@@ -230,13 +231,13 @@ impl Share {
 
     /// Bytes have arrived on connection `index`.
     pub(crate) fn received(&mut self, index: usize, now_ns: u64, bytes: &[u8]) -> Act {
-        self.tally.bytes_wire += bytes.len() as u64;
+        self.tally.counts.wire_bytes += bytes.len() as u64;
         self.hear(index, now_ns, |connection, terms, desk| connection.received(bytes, terms, desk))
     }
 
     /// So many bytes have arrived on connection `index` and were thrown away, at most [`Share::skippable`].
     pub(crate) fn skipped(&mut self, index: usize, now_ns: u64, count: u64) -> Act {
-        self.tally.bytes_wire += count;
+        self.tally.counts.wire_bytes += count;
         self.hear(index, now_ns, |connection, terms, desk| connection.skipped(count, terms, desk))
     }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 
+use model::{Counts, GeneratorUse};
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 
 use crate::clock;
@@ -15,7 +16,6 @@ use crate::corpus::Deck;
 use crate::driver::{self, Driver, Route};
 use crate::pacer::Pacer;
 use crate::share::{Share, Terms};
-use crate::tally::Part;
 use crate::{DriverChoice, LoadError, Until};
 
 /// How often time limits, interrupts and the end of a window without traffic are looked at.
@@ -40,7 +40,7 @@ pub(crate) enum Report {
     /// The connect phase is over.
     Prepared,
     /// The slice is over.
-    Done(Box<Part>),
+    Done(Box<Counts>),
 }
 
 /// Seen by all threads and by the caller.
@@ -150,7 +150,7 @@ impl Worker {
 
     fn load(&mut self, started_ns: u64, until: Until) -> Report {
         let (cpu_ns, wall_ns) = (clock::thread_cpu_ns(), clock::monotonic_ns());
-        let alive_start = self.share.alive();
+        let alive_at_start = self.share.alive();
 
         self.share.open_window(started_ns, until);
         self.driver.start_all(&mut self.share);
@@ -158,24 +158,21 @@ impl Worker {
         let stopped_ns = self.drain();
         self.publish();
         let (cpu_end_ns, finished_ns) = (clock::thread_cpu_ns(), clock::monotonic_ns());
-        let (tally, contract_failures, contents) =
-            self.share.finish(finished_ns, |index| self.driver.close(index));
+        let counts = self.share.finish(finished_ns, |index| self.driver.close(index));
 
-        Report::Done(Box::new(Part {
-            driver: self.driver.name(),
-            tally,
-            contract_failures,
-            contents,
-            alive_start,
-            alive_end: self.share.alive(),
-            stopped_ns,
-            finished_ns,
-            cpu_ns: cpu_end_ns - cpu_ns,
-            wall_ns: finished_ns - wall_ns,
-            run_delay_ns: self
-                .run_delay_ns
-                .zip(clock::thread_run_delay_ns())
-                .map(|(before, after)| after - before),
+        let delays_ns = self.run_delay_ns.zip(clock::thread_run_delay_ns());
+        Report::Done(Box::new(Counts {
+            started_ns,
+            window_ns: stopped_ns.saturating_sub(started_ns),
+            drain_ns: finished_ns.saturating_sub(stopped_ns),
+            connections_alive_at_start: alive_at_start,
+            generator: GeneratorUse {
+                driver: self.driver.name().to_owned(),
+                cpu_ns: vec![cpu_end_ns - cpu_ns],
+                run_delay_ns: delays_ns.map(|(before, after)| after - before).into_iter().collect(),
+                wall_ns: vec![finished_ns - wall_ns],
+            },
+            ..counts
         }))
     }
 

@@ -24,8 +24,8 @@ fn spec(server: &Server, driver: DriverChoice) -> LoadSpec {
 fn driver_of_slice(choice: DriverChoice) -> String {
     let server = Server::start(|_| Answer::Keep(response(200, "hello")));
     let slice = Generator::start(spec(&server, choice)).unwrap().run(Until::Requests(10));
-    assert_eq!((slice.ok, server.requests()), (10, 10));
-    slice.driver
+    assert_eq!((slice.successful, server.requests()), (10, 10));
+    slice.generator.driver
 }
 
 #[test]

@@ -6,9 +6,10 @@ mod server;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
+use model::{Cause, Counts, ErrorCount, FailureKind, Phase};
 use proofload_load::{
-    Address, Cause, Contract, Digest, DriverChoice, ErrorCount, FailureKind, Generator, LoadError, LoadSpec,
-    Phase, Protocol, Request, Slice, Tls, Trust, Until,
+    Address, Contract, Digest, DriverChoice, Generator, LoadError, LoadSpec, Protocol, Request, Tls, Trust,
+    Until,
 };
 use server::{LONG_BODY_BYTES, NAME, Nginx};
 
@@ -50,11 +51,11 @@ fn agrees(path: &str, bytes: u64, driver: DriverChoice) {
     for slice in &slices {
         assert_eq!(
             (slice.sent, slice.unfinished, slice.timed_out),
-            (slice.ok, 0, 0),
+            (slice.successful, 0, 0),
             "{path} {:?}",
             slice.errors
         );
-        assert_eq!(slice.bytes_body, slice.ok * bytes);
+        assert_eq!(slice.body_bytes, slice.successful * bytes);
         assert!(
             slice.reconnects >= slice.sent.saturating_sub(1600) / 100,
             "every hundredth answer ends a connection"
@@ -71,11 +72,17 @@ fn tls(nginx: &Nginx) -> Tls {
 }
 
 /// One slice of so many requests, all of which must be good and in the access log, which is returned.
-fn all_good(nginx: Nginx, spec: LoadSpec, requests: u64) -> (Slice, Vec<String>) {
+fn all_good(nginx: Nginx, spec: LoadSpec, requests: u64) -> (Counts, Vec<String>) {
     let mut generator = Generator::start(spec).unwrap();
     let slice = generator.run(Until::Requests(requests));
     drop(generator);
-    assert_eq!((slice.sent, slice.ok), (requests, requests), "{:?} {:?}", slice.errors, slice.tls_error);
+    assert_eq!(
+        (slice.sent, slice.successful),
+        (requests, requests),
+        "{:?} {:?}",
+        slice.errors,
+        slice.tls_error
+    );
     let log = nginx.log();
     assert_eq!(log.len() as u64, requests);
     (slice, log)
@@ -88,12 +95,17 @@ fn tls_verifies_names_the_server_and_takes_up_sessions() {
     let spec = LoadSpec { address, tls: Some(tls(&nginx)), ..spec(&nginx, "/long", DriverChoice::Auto) };
     let (slice, log) = all_good(nginx, spec, 3000);
     assert!(log.iter().all(|line| line.contains("HTTP/1.1 200 ") && line.contains(NAME)), "{}", log[0]);
-    assert_eq!(slice.bytes_body, 3000 * LONG_BODY_BYTES);
-    assert!(slice.bytes_wire > slice.bytes_body);
+    assert_eq!(slice.body_bytes, 3000 * LONG_BODY_BYTES);
+    assert!(slice.wire_bytes > slice.body_bytes);
     // A hundred requests for each connection: later ones resume.
-    assert!(slice.opened >= 30 && slice.resumed > 0, "{} of {}", slice.resumed, slice.opened);
-    assert_eq!(slice.handshake.count(), slice.opened);
-    assert_eq!(slice.connect.count(), slice.opened);
+    assert!(
+        slice.connections_opened >= 30 && slice.tls_resumed > 0,
+        "{} of {}",
+        slice.tls_resumed,
+        slice.connections_opened
+    );
+    assert_eq!(slice.handshake.count(), slice.connections_opened);
+    assert_eq!(slice.connect.count(), slice.connections_opened);
 }
 
 #[test]
@@ -107,7 +119,7 @@ fn without_resumption_every_handshake_is_whole() {
         ..spec(&nginx, "/short", DriverChoice::Auto)
     };
     let (slice, log) = all_good(nginx, spec, 200);
-    assert_eq!((slice.resumed, slice.opened), (0, 200));
+    assert_eq!((slice.tls_resumed, slice.connections_opened), (0, 200));
     assert!(log.iter().all(|line| line.contains("reused=. ")), "{}", log[0]);
 }
 
@@ -128,11 +140,11 @@ fn a_certificate_that_is_not_trusted_or_for_another_name_is_refused_and_said() {
     );
     assert!(stranger.tls_error.unwrap().contains("other.test"));
     let credulous = run(Tls { server_name: "other.test".into(), trust: Trust::Anything, ..tls(&nginx) });
-    assert_eq!(credulous.ok, 5);
+    assert_eq!(credulous.successful, 5);
     // Plain HTTP where TLS is expected.
     let spec = LoadSpec { address: Address::Tcp(nginx.plain), ..base(tls(&nginx)) };
     let plain = Generator::start(spec).unwrap().run(Until::Requests(5));
-    assert_eq!((plain.ok, plain.errors[0].phase, plain.errors[0].cause), (0, Phase::Tls, Cause::Tls));
+    assert_eq!((plain.successful, plain.errors[0].phase, plain.errors[0].cause), (0, Phase::Tls, Cause::Tls));
     let nonsense = Tls { trust: Trust::Authorities(b"nothing".to_vec()), ..tls(&nginx) };
     assert!(matches!(Generator::start(base(nonsense)), Err(LoadError::Spec { field: "load.tls.trust", .. })));
 }
@@ -155,11 +167,17 @@ fn http2_with_several_streams_a_connection_with_tls_and_without() {
         // After a hundred requests nginx says that it takes no more, and refuses those that were on their way.
         let refused = |error: &ErrorCount| (error.phase, error.cause) == (Phase::Head, Cause::StreamRefused);
         assert!(slice.errors.iter().all(refused), "{:?}", slice.errors);
-        assert!(slice.broken <= 10 * 8 && slice.sent == 1000 && slice.ok == 1000 - slice.broken, "{slice:?}");
+        assert!(
+            slice.broken <= 10 * 8 && slice.sent == 1000 && slice.successful == 1000 - slice.broken,
+            "{slice:?}"
+        );
         let log = nginx.log();
         assert!(log.iter().all(|line| line.starts_with("GET /long HTTP/2.0 200 ")), "{}", log[0]);
-        assert_eq!((slice.ok, slice.bytes_body), (log.len() as u64, slice.ok * LONG_BODY_BYTES));
-        assert!(slice.opened >= 9, "{} connections", slice.opened);
+        assert_eq!(
+            (slice.successful, slice.body_bytes),
+            (log.len() as u64, slice.successful * LONG_BODY_BYTES)
+        );
+        assert!(slice.connections_opened >= 9, "{} connections", slice.connections_opened);
     }
 }
 
@@ -185,7 +203,7 @@ fn a_unix_socket_is_loaded_like_a_port() {
         LoadSpec { address: Address::Unix(nginx.socket()), ..spec(&nginx, "/long", DriverChoice::Auto) };
     let (slice, log) = all_good(nginx, spec, 1000);
     assert!(log[0].contains("from=unix:"), "{}", log[0]);
-    assert_eq!(slice.bytes_body, 1000 * LONG_BODY_BYTES);
+    assert_eq!(slice.body_bytes, 1000 * LONG_BODY_BYTES);
 }
 
 #[test]
@@ -201,9 +219,9 @@ fn pipelined_requests_are_answered_in_order_and_counted_once() {
     drop(generator);
     // nginx ends a connection after a hundred requests and leaves those that were sent after them: lost, and counted.
     let lost = slice.broken;
-    assert_eq!((slice.sent, slice.answered), (4000, 4000 - lost), "{:?}", slice.errors);
+    assert_eq!((slice.sent, slice.responses), (4000, 4000 - lost), "{:?}", slice.errors);
     assert!(lost < 4000 / 10, "{:?}", slice.errors);
-    assert_eq!(nginx.log().len() as u64, slice.answered);
+    assert_eq!(nginx.log().len() as u64, slice.responses);
 }
 
 #[test]
@@ -211,7 +229,7 @@ fn a_connection_for_each_request_is_part_of_its_latency() {
     let nginx = Nginx::start();
     let spec = LoadSpec { keep_alive: false, ..spec(&nginx, "/short", DriverChoice::Auto) };
     let (slice, log) = all_good(nginx, spec, 2000);
-    assert_eq!((slice.opened, slice.connect.count()), (2000, 2000));
+    assert_eq!((slice.connections_opened, slice.connect.count()), (2000, 2000));
     assert!(log.iter().all(|line| line.contains("conn=1 ")), "{}", log[0]);
     let p50 = |latencies: &stats::Latencies| latencies.quantile(0.5).unwrap().ns();
     assert!(p50(&slice.latency) > p50(&slice.connect), "a request begins with its connection");
@@ -239,15 +257,18 @@ fn sampled_contents_are_decoded_and_held_against_the_contract() {
     let (sample_every, contract) = (10, Contract { content: Some(whole), ..Contract::default() });
     let spec = LoadSpec { sample_every, contract, threads: 1, ..spec };
     let slice = Generator::start(spec.clone()).unwrap().run(Until::Requests(100));
-    assert_eq!((slice.ok, slice.contract_failures.len()), (100, 0));
-    let [seen] = slice.endpoints[0].contents[..] else { panic!("{:?}", slice.endpoints[0].contents) };
-    assert_eq!((seen.digest, seen.count, seen.decoded_bytes), (whole, 10, 10 * LONG_BODY_BYTES));
-    assert_eq!(seen.encoded_bytes * 10, slice.bytes_body, "it was compressed");
+    assert_eq!((slice.successful, slice.contract_failures.len()), (100, 0));
+    let [seen] = &slice.endpoints[0].contents[..] else { panic!("{:?}", slice.endpoints[0].contents) };
+    assert_eq!(
+        (&seen.sha256, seen.count, seen.decoded_bytes),
+        (&whole.to_string(), 10, 10 * LONG_BODY_BYTES)
+    );
+    assert_eq!(seen.encoded_bytes * 10, slice.body_bytes, "it was compressed");
     assert!(seen.encoded_bytes < seen.decoded_bytes / 100);
 
     let other = Contract { content: Some(digest("y")), ..Contract::default() };
     let slice = Generator::start(LoadSpec { contract: other, ..spec }).unwrap().run(Until::Requests(100));
     let [failure] = &slice.contract_failures[..] else { panic!("{:?}", slice.contract_failures) };
-    assert_eq!((slice.ok, failure.kind.clone(), failure.count), (90, FailureKind::Content, 10));
+    assert_eq!((slice.successful, failure.kind.clone(), failure.count), (90, FailureKind::Content, 10));
     assert_eq!(failure.example, format!("SHA-256 {whole}"));
 }

@@ -11,9 +11,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use proofload_load::{
-    Address, Cause, Generator, LoadError, LoadSpec, Phase, Protocol, Request, Slice, Tls, Trust, Until,
-};
+use model::{Cause, Counts, OsError, Phase};
+use proofload_load::{Address, Generator, LoadError, LoadSpec, Protocol, Request, Tls, Trust, Until};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use server::{Answer, Server, response};
@@ -39,14 +38,14 @@ fn secure(authority: Option<String>, address: SocketAddr) -> LoadSpec {
     LoadSpec { tls: Some(Tls { server_name: NAME.into(), trust, resumption: true }), ..spec(tcp(address)) }
 }
 
-fn run(spec: LoadSpec) -> Slice {
+fn run(spec: LoadSpec) -> Counts {
     Generator::start(spec).unwrap().run(Until::Requests(4))
 }
 
 /// How many errors there were, all of this kind.
 #[track_caller]
-fn only(slice: &Slice, phase: Phase, cause: Cause) -> u64 {
-    assert_eq!(slice.sent, slice.answered + slice.timed_out + slice.broken + slice.unfinished);
+fn only(slice: &Counts, phase: Phase, cause: Cause) -> u64 {
+    assert_eq!(slice.sent, slice.responses + slice.timed_out + slice.broken + slice.unfinished);
     match slice.errors[..] {
         [error] if (error.phase, error.cause) == (phase, cause) => error.count,
         _ => panic!("not only {phase} {cause}: {:?}", slice.errors),
@@ -172,7 +171,7 @@ fn what_is_wrong_with_a_certificate_is_said_in_words() {
         spec.tls.as_mut().unwrap().server_name = name.into();
         let slice = run(spec);
         if slice.errors.is_empty() {
-            return format!("{} ok", slice.ok);
+            return format!("{} ok", slice.successful);
         }
         assert!(only(&slice, Phase::Tls, Cause::Certificate) >= 2 && slice.sent == 0);
         slice.tls_error.unwrap()
@@ -194,7 +193,7 @@ fn a_socket_that_is_none_is_counted_or_refused() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| spec(Address::Unix(folder.path().join(name)));
     const ENOENT: i32 = 2;
-    assert!(only(&run(at("missing")), Phase::Connect, Cause::Other(ENOENT)) >= 2);
+    assert!(only(&run(at("missing")), Phase::Connect, Cause::OsError(OsError(ENOENT))) >= 2);
     drop(UnixListener::bind(folder.path().join("left")).unwrap());
     assert!(only(&run(at("left")), Phase::Connect, Cause::Refused) >= 2);
     std::fs::write(folder.path().join("file"), "").unwrap();
@@ -218,7 +217,11 @@ fn a_connection_for_each_request_ends_with_it_whatever_the_server_does() {
         let (server, fresh) =
             (Server::start(move |_| answer.clone()), |spec| LoadSpec { keep_alive: false, ..spec });
         let slice = run(fresh(spec(tcp(server.address))));
-        assert_eq!((slice.sent, slice.opened, slice.ok), (4, 4, if good { 4 } else { 0 }), "{slice:?}");
+        assert_eq!(
+            (slice.sent, slice.connections_opened, slice.successful),
+            (4, 4, if good { 4 } else { 0 }),
+            "{slice:?}"
+        );
         if !good {
             assert_eq!(only(&slice, Phase::Body, Cause::ClosedEarly), 4);
         }

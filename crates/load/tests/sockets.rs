@@ -6,10 +6,8 @@ pub(crate) mod server;
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
-use proofload_load::{
-    Address, Cause, Contract, DriverChoice, FailureKind, Generator, LoadError, LoadSpec, Phase, Request,
-    Slice, Until,
-};
+use model::{Cause, Counts, FailureKind, Phase};
+use proofload_load::{Address, Contract, DriverChoice, Generator, LoadError, LoadSpec, Request, Until};
 use server::{Answer, Server, response};
 
 /// Long enough that a busy machine does not run into it by itself.
@@ -34,20 +32,23 @@ fn driver() -> DriverChoice {
 }
 
 /// Runs one slice and checks what must hold of every slice.
-fn run(generator: &mut Generator, until: Until) -> Slice {
+fn run(generator: &mut Generator, until: Until) -> Counts {
     let slice = generator.run(until);
-    assert_eq!(slice.sent, slice.answered + slice.timed_out + slice.broken + slice.unfinished);
+    assert_eq!(slice.sent, slice.responses + slice.timed_out + slice.broken + slice.unfinished);
     assert_eq!(slice.latency.count(), slice.sent);
-    assert_eq!(slice.latency.censored(), slice.sent - slice.answered);
-    assert_eq!(slice.buckets.iter().map(|&ok| u64::from(ok)).sum::<u64>(), slice.ok_in_window);
+    assert_eq!(slice.latency.censored(), slice.sent - slice.responses);
+    assert_eq!(
+        slice.successful_per_100_ms.iter().map(|&ok| u64::from(ok)).sum::<u64>(),
+        slice.successful_in_window
+    );
     slice
 }
 
-fn once(spec: LoadSpec, until: Until) -> Slice {
+fn once(spec: LoadSpec, until: Until) -> Counts {
     run(&mut Generator::start(spec).unwrap(), until)
 }
 
-fn errors(slice: &Slice) -> Vec<(Phase, Cause, u64)> {
+fn errors(slice: &Counts) -> Vec<(Phase, Cause, u64)> {
     slice.errors.iter().map(|error| (error.phase, error.cause, error.count)).collect()
 }
 
@@ -58,21 +59,25 @@ fn counts_agree_with_the_server_over_slices_and_threads() {
     let mut generator = Generator::start(spec).unwrap();
 
     let counted = run(&mut generator, Until::Requests(1003));
-    assert_eq!((counted.sent, counted.ok_in_window, server.requests()), (1003, 1003, 1003));
-    assert_eq!((counted.connections_alive_start, counted.connections_alive_end), (7, 7));
-    assert_eq!(counted.bytes_body, 5 * 1003);
-    assert_eq!(counted.bytes_wire, response(200, "hello").len() as u64 * 1003);
+    assert_eq!((counted.sent, counted.successful_in_window, server.requests()), (1003, 1003, 1003));
+    assert_eq!((counted.connections_alive_at_start, counted.connections_alive), (7, 7));
+    assert_eq!(counted.body_bytes, 5 * 1003);
+    assert_eq!(counted.wire_bytes, response(200, "hello").len() as u64 * 1003);
 
     let window = Duration::from_millis(250);
     let timed = run(&mut generator, Until::Elapsed(window));
     assert_eq!(timed.sent, server.requests() - 1003);
     assert_eq!(timed.window_ns, 250_000_000);
-    assert_eq!(timed.answered, timed.sent, "what is in flight at the end is waited for");
-    assert!(timed.ok_in_window <= timed.ok && timed.ok_in_window > 0);
-    assert_eq!(timed.buckets.len(), 3);
-    assert_eq!(timed.thread_cpu_ns.len(), 2);
+    assert_eq!(timed.responses, timed.sent, "what is in flight at the end is waited for");
+    assert!(timed.successful_in_window <= timed.successful && timed.successful_in_window > 0);
+    assert_eq!(timed.successful_per_100_ms.len(), 3);
+    assert_eq!(timed.generator.cpu_ns.len(), 2);
 
-    assert_eq!((counted.opened, timed.opened, server.connections()), (7, 0, 7), "connections are kept");
+    assert_eq!(
+        (counted.connections_opened, timed.connections_opened, server.connections()),
+        (7, 0, 7),
+        "connections are kept"
+    );
     assert_eq!(errors(&counted).len() + errors(&timed).len(), 0);
 }
 
@@ -83,7 +88,7 @@ fn long_bodies_are_counted_though_never_seen() {
     let server = Server::start(move |_| Answer::Keep(response(200, &body)));
     let contract = Contract { body_bytes: Some(length), ..Contract::default() };
     let slice = once(LoadSpec { contract, ..spec(server.address, 3) }, Until::Requests(200));
-    assert_eq!((slice.ok, slice.bytes_body, server.requests()), (200, 200 * length, 200));
+    assert_eq!((slice.successful, slice.body_bytes, server.requests()), (200, 200 * length, 200));
     assert_eq!(errors(&slice), []);
 }
 
@@ -94,7 +99,7 @@ fn a_long_request_is_written_in_full() {
     spec.requests[0].method = "POST".into();
     spec.requests[0].body = vec![b'x'; 8 << 20];
     let slice = once(spec, Until::Requests(6));
-    assert_eq!((slice.ok, server.requests()), (6, 6));
+    assert_eq!((slice.successful, server.requests()), (6, 6));
     assert_eq!(slice.status.into_iter().collect::<Vec<_>>(), [(201, 6)]);
 }
 
@@ -102,7 +107,7 @@ fn a_long_request_is_written_in_full() {
 fn a_server_that_never_answers_is_seen_in_the_percentiles() {
     let server = Server::start(|_| Answer::Hang(vec![]));
     let slice = once(LoadSpec { timeout: TIMEOUT, ..spec(server.address, 4) }, Until::Requests(8));
-    assert_eq!((slice.sent, slice.timed_out, slice.answered, server.requests()), (8, 8, 0, 8));
+    assert_eq!((slice.sent, slice.timed_out, slice.responses, server.requests()), (8, 8, 0, 8));
     assert_eq!(errors(&slice), [(Phase::Head, Cause::Timeout, 8)]);
     let median = slice.latency.quantile(0.5).unwrap();
     assert!(!median.is_exact() && median.ns() >= 199_000_000, "{median:?}");
@@ -114,10 +119,10 @@ fn one_hung_request_is_the_tail_and_not_forgotten() {
         if n == 50 { Answer::Hang(b"HTTP/1.1 200 OK\r\n".into()) } else { Answer::Keep(response(200, "")) }
     });
     let slice = once(LoadSpec { timeout: TIMEOUT, ..spec(server.address, 1) }, Until::Requests(100));
-    assert_eq!((slice.sent, slice.ok, slice.timed_out), (100, 99, 1));
+    assert_eq!((slice.sent, slice.successful, slice.timed_out), (100, 99, 1));
     assert!(slice.latency.quantile(0.9).unwrap().is_exact());
     assert!(!slice.latency.quantile(1.0).unwrap().is_exact());
-    assert_eq!((slice.opened, slice.reconnects), (2, 1));
+    assert_eq!((slice.connections_opened, slice.reconnects), (2, 1));
 }
 
 #[test]
@@ -154,7 +159,7 @@ fn each_way_of_failing_has_its_name() {
         let timeout = if cause == Cause::Timeout { TIMEOUT } else { spec(server.address, 2).timeout };
         let slice = once(LoadSpec { timeout, ..spec(server.address, 2) }, Until::Requests(4));
         assert_eq!(errors(&slice), [(phase, cause, 4)], "{described}");
-        assert_eq!((slice.sent, slice.answered, server.requests()), (4, 0, 4), "{described}");
+        assert_eq!((slice.sent, slice.responses, server.requests()), (4, 0, 4), "{described}");
     }
 }
 
@@ -163,7 +168,7 @@ fn more_than_a_response_is_malformed_and_ends_the_connection() {
     let server =
         Server::start(|_| Answer::Keep(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok, and more".into()));
     let slice = once(spec(server.address, 1), Until::Requests(5));
-    assert_eq!((slice.ok, slice.opened, server.requests()), (5, 5, 5));
+    assert_eq!((slice.successful, slice.connections_opened, server.requests()), (5, 5, 5));
     assert_eq!(errors(&slice), [(Phase::Idle, Cause::Malformed, 5)]);
 }
 
@@ -177,12 +182,15 @@ fn a_connection_closed_each_time_is_reopened_and_counted() {
     for body in bodies {
         let server = Server::start(|_| Answer::Close(body.to_vec()));
         let slice = once(spec(server.address, 2), Until::Requests(40));
-        assert_eq!((slice.ok, server.requests()), (40, 40));
+        assert_eq!((slice.successful, server.requests()), (40, 40));
         // One more where the last connection to come back found nothing left to send.
-        assert!((40..=41).contains(&slice.opened), "{} opened", slice.opened);
-        assert_eq!((slice.opened, slice.reconnects), (server.connections(), slice.opened - 2));
+        assert!((40..=41).contains(&slice.connections_opened), "{} opened", slice.connections_opened);
+        assert_eq!(
+            (slice.connections_opened, slice.reconnects),
+            (server.connections(), slice.connections_opened - 2)
+        );
         assert_eq!(errors(&slice), []);
-        assert_eq!(slice.bytes_body, 80);
+        assert_eq!(slice.body_bytes, 80);
     }
 }
 
@@ -196,7 +204,10 @@ fn connections_the_server_closed_between_slices_are_reopened_outside_the_window(
     let before = run(&mut generator, Until::Requests(4));
     server.wait_for_closed(4);
     let slice = run(&mut generator, Until::Requests(4));
-    assert_eq!((slice.ok, slice.connections_alive_start, slice.opened, slice.reconnects), (4, 4, 4, 4));
+    assert_eq!(
+        (slice.successful, slice.connections_alive_at_start, slice.connections_opened, slice.reconnects),
+        (4, 4, 4, 4)
+    );
     let closed = |slice| {
         errors(slice)
             .iter()
@@ -213,7 +224,7 @@ fn connections_the_server_closed_between_slices_are_reopened_outside_the_window(
 fn bad_statuses_are_answers_but_not_throughput() {
     let server = Server::start(|n| Answer::Keep(response(if n % 4 == 0 { 503 } else { 200 }, "x")));
     let slice = once(spec(server.address, 2), Until::Requests(100));
-    assert_eq!((slice.answered, slice.ok_in_window, slice.ok), (100, 75, 75));
+    assert_eq!((slice.responses, slice.successful_in_window, slice.successful), (100, 75, 75));
     assert_eq!(slice.status.into_iter().collect::<Vec<_>>(), [(200, 75), (503, 25)]);
     let [failure] = slice.contract_failures.as_slice() else { panic!("{:?}", slice.contract_failures) };
     assert_eq!((&failure.kind, failure.count, failure.example.as_str()), (&FailureKind::Status, 25, "503"));
@@ -226,7 +237,7 @@ fn a_refused_port_ends_in_counts_and_not_in_a_hang() {
     let mut generator = Generator::start(spec).unwrap();
     for until in [Until::Requests(10), Until::Elapsed(TIMEOUT)] {
         let slice = run(&mut generator, until);
-        assert_eq!((slice.sent, slice.connections_alive_start, slice.latency.quantile(0.5)), (0, 0, None));
+        assert_eq!((slice.sent, slice.connections_alive_at_start, slice.latency.quantile(0.5)), (0, 0, None));
         let [(Phase::Connect, Cause::Refused, count)] = errors(&slice)[..] else {
             panic!("{:?}", slice.errors)
         };

@@ -4,8 +4,10 @@
 
 mod capture;
 mod check;
+mod counts;
 mod deployed;
 mod event;
+mod failure;
 mod finding;
 mod generator;
 mod machine;
@@ -18,16 +20,18 @@ pub use capture::{
     Pauses, ProfileFile, ThreadUse,
 };
 pub use check::{Check, CheckRow, Subject};
+pub use counts::{
+    BUCKET_NS, ContentSeen, Counts, EndpointCounts, EndpointOutcome, GeneratorUse, OpenLoop, Windows,
+};
 pub use deployed::{Deployed, PodSeen};
 pub use event::{
     Allocation, EndReason, Ended, Event, Prepared, ProcessSeen, RateChosen, ServiceStarted, TrialEnded,
     TrialStarted, WarmUp, Witness, WorkersLost,
 };
+pub use failure::{Cause, ContractFailure, ErrorCount, FailureKind, OsError, Phase, Unknown};
 pub use finding::{Code, Evidence, Finding, Grade, Remedy};
 pub use generator::{Generator, GeneratorLost, GeneratorPart};
+pub use machine::{MachineUse, TcpUse};
 pub use metric::{Loop, Metric, MetricRow};
 pub use quantity::{Quantity, Unit};
-pub use slice::{
-    ContractFailure, EndpointCounts, ErrorCount, GeneratorUse, MachineUse, OpenLoop, ServiceUse, Slice,
-    SliceKind, TcpUse,
-};
+pub use slice::{ServiceUse, Slice, SliceKind};

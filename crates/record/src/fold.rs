@@ -126,7 +126,7 @@ impl Record {
                 Some(trial) => {
                     // There are thousands. Read from disk they are packed already; as they are measured each has histograms of
                     // 132 KiB a table, nearly all of it empty.
-                    slice.pack();
+                    slice.counts.pack();
                     trial.slices.push(*slice);
                 }
                 None => self.misfit("slice", slice.block, slice.variant),

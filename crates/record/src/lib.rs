@@ -26,11 +26,11 @@ mod writer;
 pub use environment::Environment;
 pub use fold::{Block, Record, Trial};
 pub use model::{
-    AgentSeen, Allocation, Capture, CaptureKind, CapturedProcess, CapturedService, ContractFailure, Deployed,
-    EndReason, Ended, EndpointCounts, ErrorCount, Event, Generator, GeneratorLost, GeneratorPart,
-    GeneratorUse, MachineUse, NodeCounters, OpenLoop, Pauses, PodSeen, Prepared, ProcessSeen, ProfileFile,
-    RateChosen, ServiceStarted, ServiceUse, Slice, SliceKind, TcpUse, ThreadUse, TrialEnded, TrialStarted,
-    WarmUp, Witness, WorkersLost,
+    AgentSeen, Allocation, Capture, CaptureKind, CapturedProcess, CapturedService, Cause, ContractFailure,
+    Counts, Deployed, EndReason, Ended, EndpointCounts, ErrorCount, Event, FailureKind, Generator,
+    GeneratorLost, GeneratorPart, GeneratorUse, MachineUse, NodeCounters, OpenLoop, Pauses, Phase, PodSeen,
+    Prepared, ProcessSeen, ProfileFile, RateChosen, ServiceStarted, ServiceUse, Slice, SliceKind, TcpUse,
+    ThreadUse, TrialEnded, TrialStarted, WarmUp, Witness, WorkersLost,
 };
 pub use reader::{OpenError, is_being_written, open};
 pub use summary::{Folder, SUMMARY};

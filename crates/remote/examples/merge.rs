@@ -14,7 +14,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use load::{Address, Arrivals, Endpoint, LoadSpec, Outcome, Process, Rate, Request, Slice, Until};
+use load::{Address, Arrivals, LoadSpec, Process, Rate, Request, Until};
+use model::{Counts, EndpointCounts, EndpointOutcome, GeneratorUse, OpenLoop};
 use proofload_remote::Channel;
 use proofload_remote::generators::{Fleet, FleetError};
 use proofload_remote::protocol::{
@@ -101,13 +102,15 @@ fn measured(remotes: Vec<Channel>, windows: usize) -> Result<serde_json::Value, 
     for _ in 0..windows {
         let cpu = now(ClockId::ProcessCPUTime);
         let ran = fleet.run(Until::Elapsed(WINDOW), NEVER);
-        let ended = Duration::from_nanos(ran.slice.started_ns) + WINDOW;
+        let ended = Duration::from_nanos(ran.counts.started_ns) + WINDOW;
         after_ms.push(ms(now(ClockId::Monotonic).saturating_sub(ended)));
         cpu_ms.push(ms(now(ClockId::ProcessCPUTime) - cpu));
         let expected = u64::from(generators) * REQUESTS;
-        if (ran.slice.sent, ran.slice.response.count(), ran.lost.len()) != (expected, expected, 0) {
+        if (ran.counts.sent, ran.counts.open.as_ref().map_or(0, |open| open.response.count()), ran.lost.len())
+            != (expected, expected, 0)
+        {
             return Err(
-                format!("{} of {expected} requests arrived; lost: {:?}", ran.slice.sent, ran.lost).into()
+                format!("{} of {expected} requests arrived; lost: {:?}", ran.counts.sent, ran.lost).into()
             );
         }
     }
@@ -190,12 +193,12 @@ const NUMBER: u64 = 4_242_424_242_424_242_001;
 const STARTED_NS: u64 = 4_242_424_242_424_242_002;
 
 fn answer(seed: u64) -> io::Result<String> {
-    let slice = Box::new(slice(seed));
+    let counts = Box::new(counts(seed));
     text(&Response::Generator(GeneratorResponse::Slice {
         number: NUMBER,
         late_ns: 0,
         steal_share: Some(0.0),
-        slice,
+        counts,
     }))
 }
 
@@ -205,37 +208,44 @@ fn filled(answer: &str, number: u64, started_ns: u64) -> String {
 }
 
 /// Latencies that differ, so that histograms are as long as real ones: from 200 µs to 4 ms, most of them short.
-fn slice(seed: u64) -> Slice {
+fn counts(seed: u64) -> Counts {
     let (sent, window_ns) = (REQUESTS, WINDOW.as_nanos() as u64);
-    let mut slice = Slice { started_ns: STARTED_NS, window_ns, intended: sent, sent, ..Slice::default() };
-    (slice.sent_in_window, slice.answered, slice.ok, slice.ok_in_window) = (sent, sent, sent, sent);
+    let mut open = OpenLoop { intended: sent, sent_in_window: sent, ..OpenLoop::default() };
+    let mut counts = Counts {
+        started_ns: STARTED_NS,
+        window_ns,
+        sent,
+        responses: sent,
+        successful: sent,
+        successful_in_window: sent,
+        status: [(200, sent)].into(),
+        successful_per_100_ms: vec![sent as u32 / 10; 10],
+        ..Counts::default()
+    };
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     for _ in 0..REQUESTS {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let u = (state >> 11) as f64 / (1u64 << 53) as f64;
         let took = |least: f64| (least * (3.0 * u * u * u).exp()) as u64;
-        slice.latency.record(took(200_000.0));
-        slice.first_byte.record(took(180_000.0));
-        slice.response.record(took(210_000.0));
-        slice.schedule_lag.record(1_000 + (state >> 50));
+        counts.latency.record(took(200_000.0));
+        counts.first_byte.record(took(180_000.0));
+        open.response.record(took(210_000.0));
+        open.schedule_lag.record(1_000 + (state >> 50));
     }
-    let done =
-        Outcome { status: Some(200), response: slice.response.clone(), latency: slice.latency.clone() };
-    slice.endpoints = vec![Endpoint {
-        name: "GET /".into(),
+    let (response, latency) = (open.response.clone(), counts.latency.clone());
+    counts.endpoints = vec![EndpointCounts {
         sent,
-        ok: sent,
-        ok_in_window: sent,
-        bytes_body: sent,
-        outcomes: vec![done],
-        contents: Vec::new(),
+        successful: sent,
+        successful_in_window: sent,
+        body_bytes: sent,
+        outcomes: vec![EndpointOutcome { status: Some(200), response, latency }],
+        ..EndpointCounts::new("GET /")
     }];
-    slice.status = [(200, sent)].into();
-    slice.buckets = vec![sent as u32 / 10; 10];
-    (slice.thread_cpu_ns, slice.thread_wall_ns) = (vec![window_ns / 2], vec![window_ns]);
-    slice.thread_run_delay_ns = vec![Some(0)];
-    slice.pack();
-    slice
+    let (cpu_ns, wall_ns) = (vec![window_ns / 2], vec![window_ns]);
+    counts.generator = GeneratorUse { cpu_ns, wall_ns, run_delay_ns: vec![0], ..GeneratorUse::default() };
+    counts.open = Some(Box::new(open));
+    counts.pack();
+    counts
 }
 
 fn text(answer: &Response) -> io::Result<String> {

@@ -99,17 +99,17 @@ fn three_generators_send_exactly_what_one_would_and_the_server_has_seen_it() {
     let ran = fleet.run(Until::Elapsed(Duration::from_millis(1000)), NEVER);
     assert!(ran.lost.is_empty(), "{:?}", ran.lost);
     // ⌈1 s · 301/s⌉ whatever the machine does meanwhile, because arrivals are due and not paced.
-    assert_eq!((ran.slice.intended, ran.parts.len()), (301, 3));
-    assert_eq!(ran.slice.sent + ran.slice.unsent, 301);
-    assert_eq!(server.requests.load(Ordering::SeqCst), ran.slice.sent);
-    assert_eq!(ran.slice.ok, ran.slice.latency.count() - ran.slice.latency.censored());
-    assert_eq!(ran.parts.iter().map(|part| part.sent).sum::<u64>(), ran.slice.sent);
+    assert_eq!((ran.counts.due(), ran.parts.len()), (301, 3));
+    assert_eq!(ran.counts.sent + ran.counts.open.as_ref().map_or(0, |open| open.unsent), 301);
+    assert_eq!(server.requests.load(Ordering::SeqCst), ran.counts.sent);
+    assert_eq!(ran.counts.successful, ran.counts.latency.count() - ran.counts.latency.censored());
+    assert_eq!(ran.parts.iter().map(|part| part.sent).sum::<u64>(), ran.counts.sent);
     assert!(ran.parts.iter().all(|part| part.lag_p99_ns.is_some() && part.cpu_ns > 0), "{:?}", ran.parts);
     let hosts: Vec<&str> = ran.parts.iter().map(|part| part.host.as_str()).collect();
     assert_eq!(hosts, ["a", "b", "c"]);
     // Connections stay, and windows follow each other.
     let again = fleet.run(Until::Requests(10), NEVER);
-    assert_eq!((again.slice.sent, again.slice.opened), (30, 0));
+    assert_eq!((again.counts.sent, again.counts.connections_opened), (30, 0));
 }
 
 #[test]
@@ -119,10 +119,13 @@ fn a_fleet_is_given_one_load_after_another_and_leaves_no_connection_open() {
     let told = fleet.generators();
     assert_eq!((told.len(), told[1].name.as_str(), told[1].processors), (2, "b", 1));
     let ran = fleet.run(Until::Requests(10), NEVER);
-    assert_eq!((ran.slice.sent, first.open.load(Ordering::SeqCst)), (20, 5));
+    assert_eq!((ran.counts.sent, first.open.load(Ordering::SeqCst)), (20, 5));
     fleet.give(LoadSpec { connections: 3, ..second.spec() }.divided(2, 1)).unwrap();
     let ran = fleet.run(Until::Requests(10), NEVER);
-    assert_eq!((ran.slice.sent, ran.slice.opened, second.requests.load(Ordering::SeqCst)), (20, 3, 20));
+    assert_eq!(
+        (ran.counts.sent, ran.counts.connections_opened, second.requests.load(Ordering::SeqCst)),
+        (20, 3, 20)
+    );
     assert_eq!(first.requests.load(Ordering::SeqCst), 20);
     fleet.rest();
     // The servers' threads see it a little later.
@@ -146,7 +149,7 @@ fn a_generator_that_goes_is_named_the_others_count_and_another_takes_its_place()
     remotes.push(Channel::new("goes", input, output, ()));
     let mut fleet = begun(remotes, server.spec().divided(2, 1));
     let ran = fleet.run(Until::Requests(10), NEVER);
-    assert_eq!((ran.slice.sent, ran.parts.len()), (10, 1));
+    assert_eq!((ran.counts.sent, ran.parts.len()), (10, 1));
     assert!(matches!(&ran.lost[..], [FleetError::Gone { name, .. }] if name == "goes"), "{:?}", ran.lost);
     assert_eq!(fleet.missing(), [1]);
     // It was told, and is told no more.
@@ -160,7 +163,7 @@ fn a_generator_that_goes_is_named_the_others_count_and_another_takes_its_place()
     fleet.give(server.spec().divided(2, 1)).unwrap();
     let ran = fleet.run(Until::Requests(10), NEVER);
     let names: Vec<&str> = ran.parts.iter().map(|part| part.name.as_str()).collect();
-    assert_eq!((ran.slice.sent, names), (20, vec!["stays", "comes"]));
+    assert_eq!((ran.counts.sent, names), (20, vec!["stays", "comes"]));
 }
 
 fn goes_at_run(mut orders: impl io::BufRead, mut answers: impl Write) -> io::Result<()> {

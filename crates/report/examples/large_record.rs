@@ -90,11 +90,12 @@ fn changed(model: &Slice, block: u32, variant: usize, open: bool) -> Slice {
     let noise = (mixed >> 40) as f64 / (1_u64 << 24) as f64 - 0.5;
     let ok = (1000.0 * (1.0 + 0.001 * variant as f64 + 0.02 * noise)) as u64;
     (slice.block, slice.variant) = (block, variant);
-    (slice.sent, slice.answered, slice.ok, slice.ok_in_window) = (ok, ok, ok, ok);
-    slice.latency = times(ok, noise);
-    slice.first_byte = times(ok, noise);
+    (slice.counts.sent, slice.counts.responses, slice.counts.successful, slice.counts.successful_in_window) =
+        (ok, ok, ok, ok);
+    slice.counts.latency = times(ok, noise);
+    slice.counts.first_byte = times(ok, noise);
     let loaded = open && slice.kind == record::SliceKind::Measured;
-    slice.open = loaded.then(|| {
+    slice.counts.open = loaded.then(|| {
         Box::new(OpenLoop {
             rate_per_s: 1000.0,
             intended: ok,

@@ -80,8 +80,8 @@ fn times(about_us: f64, seed: usize) -> Latencies {
 /// Each variant's times follow from its throughput, as in a closed loop.
 fn answering(mut record: Record) -> Record {
     for slice in slices(&mut record) {
-        let about_us = 32.0 * 0.5e6 / slice.ok.max(1) as f64;
-        slice.latency = times(about_us, slice.block as usize * 100 + slice.variant);
+        let about_us = 32.0 * 0.5e6 / slice.counts.successful.max(1) as f64;
+        slice.counts.latency = times(about_us, slice.block as usize * 100 + slice.variant);
     }
     record
 }
@@ -95,10 +95,15 @@ fn in_open_loop() -> Record {
     for slice in slices(&mut record) {
         let about_us = [4000.0, 3100.0][slice.variant.min(1)];
         let mut response = times(about_us * 1.1, slice.block as usize * 10 + slice.variant);
-        slice.latency = times(about_us, slice.block as usize * 10 + slice.variant);
-        (slice.sent, slice.answered, slice.ok, slice.ok_in_window) = (1000, 1000, 1000, 1000);
+        slice.counts.latency = times(about_us, slice.block as usize * 10 + slice.variant);
+        (
+            slice.counts.sent,
+            slice.counts.responses,
+            slice.counts.successful,
+            slice.counts.successful_in_window,
+        ) = (1000, 1000, 1000, 1000);
         (0..15 * (1 - slice.variant.min(1))).for_each(|_| response.censor(60_000_000));
-        slice.open = Some(Box::new(OpenLoop {
+        slice.counts.open = Some(Box::new(OpenLoop {
             rate_per_s: 1000.0,
             intended: 1000,
             sent_in_window: 1000,
@@ -115,16 +120,18 @@ fn in_open_loop() -> Record {
 fn failing() -> Record {
     let mut record = kept();
     for slice in slices(&mut record) {
-        slice.ok -= slice.ok / 10;
-        slice.timed_out = slice.ok / 12;
+        slice.counts.successful -= slice.counts.successful / 10;
+        slice.counts.timed_out = slice.counts.successful / 12;
         let errors = [("head", "reset"), ("connect", "refused")];
-        slice.errors = errors.map(|(phase, cause)| error(phase, cause, slice.ok / 150)).into();
+        slice.counts.errors =
+            errors.map(|(phase, cause)| error(phase, cause, slice.counts.successful / 150)).into();
     }
     record
 }
 
 fn error(phase: &str, cause: &str, count: u64) -> ErrorCount {
-    ErrorCount { phase: phase.into(), cause: cause.into(), count }
+    let words = serde_json::json!({ "phase": phase, "cause": cause, "count": count });
+    serde_json::from_value(words).expect("any text is a word")
 }
 
 /// Every text from outside is hostile.
@@ -144,7 +151,7 @@ fn hostile() -> Record {
     record.directory = HOSTILE.into();
     record.damage = vec![HOSTILE.into()];
     for slice in slices(&mut record) {
-        slice.errors = vec![error(HOSTILE, HOSTILE, slice.ok / 50)];
+        slice.counts.errors = vec![error(HOSTILE, HOSTILE, slice.counts.successful / 50)];
     }
     record
 }
@@ -194,9 +201,14 @@ fn of_variants(names: impl Iterator<Item = String>, blocks: u32) -> Record {
         for slice in &mut trial.slices {
             let faster =
                 1.0 + (variant % 7) as f64 * 0.05 + explained::noise(block as usize * 300 + variant) * 0.02;
-            let ok = (slice.ok as f64 * faster) as u64;
+            let ok = (slice.counts.successful as f64 * faster) as u64;
             (slice.block, slice.variant) = (block, variant);
-            (slice.sent, slice.answered, slice.ok, slice.ok_in_window) = (ok, ok, ok, ok);
+            (
+                slice.counts.sent,
+                slice.counts.responses,
+                slice.counts.successful,
+                slice.counts.successful_in_window,
+            ) = (ok, ok, ok, ok);
         }
         trial
     };

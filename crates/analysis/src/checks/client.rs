@@ -78,13 +78,14 @@ fn busiest<'a>(slices: &[&'a Slice]) -> (Option<&'a str>, f64) {
     }
     let means = of_each.into_iter().filter_map(|(name, shares)| Some((Some(name), mean(&shares)?)));
     means.max_by(|(_, one), (_, other)| one.total_cmp(other)).unwrap_or_else(|| {
-        let shares: Vec<f64> = slices.iter().filter_map(|slice| slice.generator.busiest_share()).collect();
+        let shares: Vec<f64> =
+            slices.iter().filter_map(|slice| slice.counts.generator.busiest_share()).collect();
         (None, mean(&shares).unwrap_or(0.0))
     })
 }
 
 fn opens<'a>(variant: &Variant<'a>) -> Vec<&'a OpenLoop> {
-    variant.slices.iter().filter_map(|slice| slice.open.as_deref()).collect()
+    variant.slices.iter().filter_map(|slice| slice.counts.open.as_deref()).collect()
 }
 
 /// What is wrong with a latency only qualifies CPU per request.
@@ -115,7 +116,7 @@ fn not_kept(record: &Record, variant: &Variant<'_>) -> Option<Finding> {
         capacity.map(|per_s| format!("; its capacity was {}", Quantity::per_s(*per_s))).unwrap_or_default();
     let name = variant.name();
     let evidence = evidence!("{name}: of {due} due {sent} were sent in time, and {queued} found no connection free{capacity}";
-        due = Quantity::per_s(due as f64 / (variant.sum(|slice| slice.window_ns) as f64 / 1e9)),
+        due = Quantity::per_s(due as f64 / (variant.sum(|slice| slice.counts.window_ns) as f64 / 1e9)),
         sent = Quantity::share(sent), queued = Quantity::share(queued));
     let remedy = if queued > QUEUED_SHARE_MAX {
         "it was overloaded or had too few connections, so this is the length of a queue and not its latency; set load.connections higher, \
@@ -246,7 +247,7 @@ pub struct LateBegin<'a> {
 
 /// The generator of a slice that surely began later than it may, the latest of several; `None` where all began together.
 pub fn late_begin(slice: &Slice) -> Option<LateBegin<'_>> {
-    let window_ns = slice.window_ns;
+    let window_ns = slice.counts.window_ns;
     let by_ns = |part: &GeneratorPart| after_first_ns(slice, part).saturating_sub(part.clock_error_ns);
     let late = slice.generators.iter().map(|part| LateBegin { part, by_ns: by_ns(part), window_ns });
     late.max_by_key(|late| late.by_ns).filter(|late| late.by_ns > late_max_ns(window_ns))
@@ -305,16 +306,17 @@ fn began_late(record: &Record) -> Option<Finding> {
 /// Part of a slice's load that was not there because generators were late: all of them have about as much of it.
 fn missing_share(slice: &Slice) -> f64 {
     let missing_ns: u64 = slice.generators.iter().map(|part| after_first_ns(slice, part)).sum();
-    missing_ns as f64 / (slice.generators.len().max(1) as f64 * slice.window_ns.max(1) as f64)
+    missing_ns as f64 / (slice.generators.len().max(1) as f64 * slice.counts.window_ns.max(1) as f64)
 }
 
 fn clocks_unknown(record: &Record) -> Option<Finding> {
     let unknown = |slice: &&&Slice| {
-        slice.generators.iter().any(|part| part.clock_error_ns > late_max_ns(slice.window_ns))
+        slice.generators.iter().any(|part| part.clock_error_ns > late_max_ns(slice.counts.window_ns))
     };
     let slices = shared_slices(record);
     let hit: Vec<&&Slice> = slices.iter().filter(unknown).collect();
-    let parts = hit.iter().flat_map(|slice| slice.generators.iter().map(|part| (part, slice.window_ns)));
+    let parts =
+        hit.iter().flat_map(|slice| slice.generators.iter().map(|part| (part, slice.counts.window_ns)));
     let (worst, window_ns) = parts.max_by_key(|(part, _)| part.clock_error_ns)?;
     let (name, of) = (&worst.name, slices.len());
     Some(Finding::warning(

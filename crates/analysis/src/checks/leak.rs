@@ -86,8 +86,8 @@ fn rise(trial: &Trial, service: &str) -> Option<Rise> {
     let (mut requests, mut minutes) = (0.0, 0.0);
     let (mut by_request, mut by_minute, mut peak) = (Vec::new(), Vec::new(), 0);
     for slice in slices.iter().copied() {
-        requests += slice.answered as f64;
-        minutes += slice.window_ns as f64 / 6e10;
+        requests += slice.counts.responses as f64;
+        minutes += slice.counts.window_ns as f64 / 6e10;
         let bytes = held(slice)?;
         peak = peak.max(bytes);
         by_request.push((requests, bytes as f64));

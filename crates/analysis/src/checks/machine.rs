@@ -223,7 +223,7 @@ impl<'a> Fetched<'a> {
         let slices: Vec<&Slice> = block.trials.iter().filter(of_variant).flat_map(Trial::measured).collect();
         let services = slices.iter().flat_map(|slice| &slice.services);
         let bytes: u64 = services.map(|service| service.read_bytes).sum();
-        let wall_ns: u64 = slices.iter().map(|slice| slice.window_ns + slice.drain_ns).sum();
+        let wall_ns: u64 = slices.iter().map(|slice| slice.counts.window_ns + slice.counts.drain_ns).sum();
         (wall_ns > 0).then_some(Self { block, bytes, wall_ns })
     }
 
@@ -236,7 +236,7 @@ impl<'a> Fetched<'a> {
 pub(super) fn idle_not_idle(record: &Record) -> Vec<Finding> {
     // Where trials take turns nobody is idle all the time, and nothing is told of it; while others are warmed up they are.
     let told = |slice: &&Slice| slice.kind != SliceKind::Measured || slice.machine.idle_trials_cpu_ns > 0;
-    let alone = |slice: &&Slice| slice.turns == 1 && slice.sent > 0;
+    let alone = |slice: &&Slice| slice.turns == 1 && slice.counts.sent > 0;
     let slices = trials(record).flat_map(|trial| &trial.slices).filter(alone).filter(told);
     let slices: Vec<&Slice> = slices.collect();
     let share = total(&slices, |slice| slice.machine.idle_trials_cpu_ns) as f64 / wall_ns(&slices);

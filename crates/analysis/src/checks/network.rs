@@ -3,7 +3,7 @@
 //! TCP counts for a whole network. Where slices took turns its figures contain the others' turns, and are used only for what concerns all.
 //! Silent in records that lack the figures.
 
-use model::{Check, Finding, Grade, Quantity, evidence};
+use model::{Cause, Check, Finding, Grade, Phase, Quantity, evidence};
 use record::{Record, Slice};
 
 use super::stretch::{self, Stretch};
@@ -26,9 +26,6 @@ pub const HELD_UP_SHARE_MAX: f64 = 0.01;
 /// Connections opened beyond those asked for, for each response. One costs about as much as a small response, so that below this it
 /// changes figures by less than the margins that people ask for.
 pub const CHURN_SHARE_MAX: f64 = 0.02;
-
-/// How the generator calls it when the kernel has no local port left (`EADDRNOTAVAIL`).
-const NO_PORT: &str = "address-exhausted";
 
 /// A service opens a connection to the next one for each request.
 pub(super) fn upstream_connections(record: &Record) -> Vec<Finding> {
@@ -94,12 +91,17 @@ fn is_entry_elsewhere(variant: &plan::Variant) -> bool {
 /// Connections begun by others than the generator, and responses. Where the entry is `apart`, on a link or on another machine, or the
 /// generators are, theirs are not counted where the services are.
 fn opened_by_services(slice: &Slice, apart: bool) -> Option<(u64, u64)> {
-    let failed =
-        slice.errors.iter().filter(|error| error.phase == "connect").map(|error| error.count).sum::<u64>();
+    let failed = slice
+        .counts
+        .errors
+        .iter()
+        .filter(|error| error.phase == Phase::Connect)
+        .map(|error| error.count)
+        .sum::<u64>();
     // Which generator failed to connect is not kept.
     let here = slice.generators.is_empty() || slice.generators.iter().any(|part| part.here);
     let generators = if apart || !here { 0 } else { slice.connections_opened_here() + failed };
-    Some((slice.machine.tcp?.opened.saturating_sub(generators), slice.answered))
+    Some((slice.machine.tcp?.opened.saturating_sub(generators), slice.counts.responses))
 }
 
 /// No local port was left for a new connection, or soon none would be.
@@ -110,7 +112,10 @@ pub(super) fn ports_exhausted(record: &Record) -> Vec<Finding> {
 fn without_ports(record: &Record, variant: &Variant<'_>) -> Option<Finding> {
     let index = variant.index;
     let slices: Vec<&Slice> = all_of(record, index).collect();
-    let errors = slices.iter().flat_map(|slice| &slice.errors).filter(|error| error.cause == NO_PORT);
+    let errors = slices
+        .iter()
+        .flat_map(|slice| &slice.counts.errors)
+        .filter(|error| error.cause == Cause::AddressExhausted);
     let refused: u64 = errors.map(|error| error.count).sum();
     let share = |slice: &&Slice| {
         // What others left behind only gets less; a few more come with the connections of every window.
@@ -133,7 +138,8 @@ fn without_ports(record: &Record, variant: &Variant<'_>) -> Option<Finding> {
         (refused > 0).then(|| format!("{refused} connections found no local port free (EADDRNOTAVAIL)"));
     let told: Vec<String> = refused_told.into_iter().chain(ports).collect();
     // The kernel can use such a port again on loopback (tcp_tw_reuse): that many of them alone are no failure.
-    let failed = total(&slices, Slice::failed) as f64 / total(&slices, Slice::due).max(1) as f64;
+    let failed = total(&slices, |slice| slice.counts.failed()) as f64
+        / total(&slices, |slice| slice.counts.due()).max(1) as f64;
     let void = refused > 0 || failed > FAILED_SHARE_MAX;
     let grade = if void { Grade::Void } else { Grade::Warning };
     let remedy = "who closes a connection keeps its port for a minute, so that this measures how fast ports come back; keep connections (HTTP \
@@ -164,9 +170,9 @@ impl Held {
             held.sent_again += tcp.syn_retransmits;
             // On a link a trial has a network of its own, of which nobody else tells.
             for slice in stretch.slices.iter().filter(|other| other.machine.tcp == slice.machine.tcp) {
-                held.due += slice.due();
-                held.connections_ns +=
-                    u128::from(slice.connections) * u128::from(slice.window_ns + slice.drain_ns);
+                held.due += slice.counts.due();
+                held.connections_ns += u128::from(slice.connections)
+                    * u128::from(slice.counts.window_ns + slice.counts.drain_ns);
             }
         }
         held
@@ -233,9 +239,9 @@ fn says_close(name: &str, value: &str) -> bool {
 fn churn(variant: &Variant<'_>) -> Option<Finding> {
     // Each window may open all its connections once: in open loop it does, and after a rest.
     let asked = |slice: &Slice| u64::from(slice.connections) * u64::from(slice.turns);
-    let beyond = variant.sum(|slice| slice.connections_opened.saturating_sub(asked(slice)));
+    let beyond = variant.sum(|slice| slice.counts.connections_opened.saturating_sub(asked(slice)));
     let (opened, answered) =
-        (variant.sum(|slice| slice.connections_opened), variant.sum(|slice| slice.answered));
+        (variant.sum(|slice| slice.counts.connections_opened), variant.sum(|slice| slice.counts.responses));
     if answered < RESPONSES_MIN || beyond as f64 <= CHURN_SHARE_MAX * answered as f64 {
         return None;
     }

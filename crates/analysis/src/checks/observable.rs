@@ -145,7 +145,7 @@ impl<'a> Seen<'a> {
             return None;
         }
         let slices: Vec<_> = trials.iter().flat_map(|trial| trial.measured()).collect();
-        let ok = total(&slices, |slice| slice.ok);
+        let ok = total(&slices, |slice| slice.counts.successful);
         let cpu = total(&slices, record::Slice::services_cpu_ns);
         let cpu_ns_per_request = (ok > 0 && cpu > 0).then(|| cpu as f64 / ok as f64);
         let witnesses = trials.into_iter().flat_map(|trial| &trial.started.witnesses);

@@ -173,22 +173,23 @@ fn of_variant<'a>(record: &Record, variant: &Variant<'a>) -> Option<Waiting<'a>>
     let trials: Vec<&Trial> = trials.collect();
     let mut busy: Vec<f64> = trials.iter().map(|trial| busy(record, trial)).collect();
     busy.sort_by(f64::total_cmp);
-    let shares: Vec<f64> = slices.iter().filter_map(|slice| slice.generator.busiest_share()).collect();
+    let shares: Vec<f64> = slices.iter().filter_map(|slice| slice.counts.generator.busiest_share()).collect();
     let generator_share = shares.iter().sum::<f64>() / shares.len().max(1) as f64;
     let typical = *busy.get(busy.len() / 2)?;
     if typical >= SATURATED_MIN || generator_share > GENERATOR_SHARE_MAX || is_held_back(slices) {
         return None;
     }
-    let (ok, sent) = (total(slices, |slice| slice.ok), total(slices, |slice| slice.sent));
-    let in_window = total(slices, |slice| slice.ok_in_window);
+    let (ok, sent) =
+        (total(slices, |slice| slice.counts.successful), total(slices, |slice| slice.counts.sent));
+    let in_window = total(slices, |slice| slice.counts.successful_in_window);
     if in_window == 0 {
         return None;
     }
     // After a rest each window opens its connections anew.
     let asked = |slice: &Slice| u64::from(slice.connections) * u64::from(slice.turns);
-    let again = total(slices, |slice| slice.connections_opened.saturating_sub(asked(slice)));
+    let again = total(slices, |slice| slice.counts.connections_opened.saturating_sub(asked(slice)));
     let kept = again as f64 <= OPENED_SHARE_MAX * sent as f64;
-    let latencies = merged(slices.iter().map(|slice| &slice.latency));
+    let latencies = merged(slices.iter().map(|slice| &slice.counts.latency));
     let ms = |q: f64| latencies.quantile(q).filter(|_| kept).filter(|quantile| quantile.is_exact());
     let ms = |q: f64| ms(q).map(|quantile| quantile.ns() as f64 / 1e6);
     let connections = slices.iter().map(|slice| slice.connections).max().filter(|count| *count > 0)?;
@@ -201,7 +202,7 @@ fn of_variant<'a>(record: &Record, variant: &Variant<'a>) -> Option<Waiting<'a>>
         of: Some(cpus(trials.first()?, |_| true)).filter(|of| *of > 0),
         generator_share,
         connections,
-        per_s: in_window as f64 / total(slices, |slice| slice.window_ns) as f64 * 1e9,
+        per_s: in_window as f64 / total(slices, |slice| slice.counts.window_ns) as f64 * 1e9,
         cpu_ms: cpu_ns / ok.max(1) as f64 / 1e6,
         median_ms: ms(0.5),
         most_ms: ms(0.1).zip(ms(0.9)),

@@ -17,7 +17,7 @@ impl Stretch<'_> {
 
     /// Time under load, drains included.
     pub fn wall_ns(&self) -> u64 {
-        self.sum(|slice| slice.window_ns + slice.drain_ns)
+        self.sum(|slice| slice.counts.window_ns + slice.counts.drain_ns)
     }
 
     /// Whether all that was counted in it is of this variant, or of nobody's doing.

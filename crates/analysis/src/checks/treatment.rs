@@ -2,7 +2,7 @@
 //!
 //! It looks at all trials, those of unfinished blocks too: what a variant is does not depend on what was measured.
 
-use model::{Check, Finding, Quantity, evidence};
+use model::{Check, FailureKind, Finding, Quantity, evidence};
 use plan::{Factor, Plan, Variant};
 use record::{Record, Trial, Witness};
 
@@ -51,14 +51,15 @@ fn not_applied(record: &Record, index: usize, variant: &Variant) -> Option<Findi
 /// What the load's responses lacked; outer `None` where there were none.
 fn in_load<'a>(variant: &'a Variant, trials: &[&Trial]) -> Option<Option<Failing<'a>>> {
     let slices: Vec<_> = trials.iter().flat_map(|trial| &trial.slices).collect();
-    let of = total(&slices, |slice| slice.answered);
+    let of = total(&slices, |slice| slice.counts.responses);
     if of == 0 {
         return None;
     }
     let failing = |(header, accepted): (&'a String, &'a Vec<String>)| {
-        let what = format!("header {header}");
-        let failures = slices.iter().flat_map(|slice| &slice.contract_failures);
-        let failures: Vec<_> = failures.filter(|failure| failure.what.eq_ignore_ascii_case(&what)).collect();
+        let failures = slices.iter().flat_map(|slice| &slice.counts.contract_failures);
+        let failures: Vec<_> = failures
+            .filter(|failure| matches!(&failure.kind, FailureKind::Header(name) if name.eq_ignore_ascii_case(header)))
+            .collect();
         let failed = failures.iter().map(|failure| failure.count).sum();
         let instead = failures.first()?.example.clone();
         Some(Failing { header, accepted, failed, of, instead })
@@ -141,8 +142,8 @@ fn body_bytes(trials: &[&Trial]) -> Option<u64> {
     let seen = trials.iter().flat_map(|trial| &trial.started.witnesses);
     let longest = seen.filter_map(|witness| witness.decoded_bytes).max();
     let slices: Vec<_> = trials.iter().flat_map(|trial| &trial.slices).collect();
-    let answered = total(&slices, |slice| slice.answered);
-    longest.or_else(|| (answered > 0).then(|| total(&slices, |slice| slice.body_bytes) / answered))
+    let answered = total(&slices, |slice| slice.counts.responses);
+    longest.or_else(|| (answered > 0).then(|| total(&slices, |slice| slice.counts.body_bytes) / answered))
 }
 
 fn is_coding(failing: &Failing<'_>) -> bool {

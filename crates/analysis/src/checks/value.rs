@@ -91,15 +91,16 @@ fn each_missing(
 
 /// Responses that came after the window: nothing is wrong with them, but they take longer than a slice.
 fn late(variant: &Variant<'_>, metric: Metric) -> Option<Finding> {
-    let is_late = |trial: &&&record::Trial| trial.measured().all(|slice| slice.ok_in_window == 0);
+    let is_late =
+        |trial: &&&record::Trial| trial.measured().all(|slice| slice.counts.successful_in_window == 0);
     let late: Vec<_> = variant.trials.iter().filter(is_late).collect();
     let slices = || late.iter().flat_map(|trial| trial.measured());
-    if metric != Metric::Throughput || slices().all(|slice| slice.ok == 0) {
+    if metric != Metric::Throughput || slices().all(|slice| slice.counts.successful == 0) {
         return None;
     }
     let (name, hit, of) = (variant.name(), late.len(), variant.trials.len());
-    let window_ns = slices().map(|slice| slice.window_ns).max()?;
-    let took_ns = merged(slices().map(|slice| &slice.latency)).quantile(0.5)?.ns();
+    let window_ns = slices().map(|slice| slice.counts.window_ns).max()?;
+    let took_ns = merged(slices().map(|slice| &slice.counts.latency)).quantile(0.5)?.ns();
     Some(Finding::void(
         Check::ValueMissing,
         evidence!("{name}: in {hit} of {of} trials no response came within a window of {window}; half of them took {took} or more";

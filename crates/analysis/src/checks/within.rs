@@ -101,14 +101,16 @@ fn of_trial(trial: &Trial, metric: Metric) -> Option<f64> {
 /// The same of one uninterrupted slice, by its counts.
 fn of_counts(slice: &Slice) -> Option<f64> {
     // The last one may be shorter than the others.
-    let whole = usize::try_from(slice.window_ns / 100_000_000).ok()?.min(slice.ok_per_100_ms.len());
+    let whole = usize::try_from(slice.counts.window_ns / 100_000_000)
+        .ok()?
+        .min(slice.counts.successful_per_100_ms.len());
     let third = whole / 3;
-    let response_ns = slice.latency.quantile(0.9)?.ns();
+    let response_ns = slice.counts.latency.quantile(0.9)?.ns();
     let response_max_ns = third as f64 * 1e8 * THIRD_RESPONSE_MAX;
-    if slice.open.is_some() || third < THIRD_BUCKETS_MIN || response_ns as f64 > response_max_ns {
+    if slice.counts.open.is_some() || third < THIRD_BUCKETS_MIN || response_ns as f64 > response_max_ns {
         return None;
     }
-    let counts = &slice.ok_per_100_ms[..whole];
+    let counts = &slice.counts.successful_per_100_ms[..whole];
     let sum = |counts: &[u32]| counts.iter().map(|count| f64::from(*count)).sum::<f64>();
     let change = (sum(&counts[whole - third..]) / sum(&counts[..third])).ln();
     change.is_finite().then_some(change)

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Check, Finding, Grade, Quantity, evidence};
+use model::{Cause, Check, Finding, Grade, Phase, Quantity, evidence};
 use plan::{Comparison, Load, Variant};
 use record::{Record, Slice, Witness};
 
@@ -25,19 +25,19 @@ pub(super) fn errors(record: &Record) -> Vec<Finding> {
 }
 
 fn failing(variant: &super::Variant<'_>) -> Option<Finding> {
-    let (due, failed) = (variant.sum(Slice::due), variant.sum(Slice::failed));
+    let (due, failed) = (variant.sum(|slice| slice.counts.due()), variant.sum(|slice| slice.counts.failed()));
     let share = failed as f64 / due.max(1) as f64;
     if share <= FAILED_SHARE_MAX {
         return None;
     }
-    let seen = variant.slices.iter().flat_map(|slice| &slice.contract_failures).next();
+    let seen = variant.slices.iter().flat_map(|slice| &slice.counts.contract_failures).next();
     let example =
-        seen.map(|seen| format!("; for example {}: {}", seen.what, seen.example)).unwrap_or_default();
+        seen.map(|seen| format!("; for example {}: {}", seen.kind, seen.example)).unwrap_or_default();
     let (name, lost, limit) = (variant.name(), lost(&variant.slices), Quantity::share(FAILED_SHARE_MAX));
     let evidence = evidence!(
         "{name}: {failed} of {requests} requests ({share}) had no expected response; {timed_out} timed out{lost}{example}";
         failed = Quantity::count(failed), requests = Quantity::count(due), share = Quantity::share(share),
-        timed_out = Quantity::count(variant.sum(|slice| slice.timed_out)));
+        timed_out = Quantity::count(variant.sum(|slice| slice.counts.timed_out)));
     let remedy = format!(
         "failed requests cost a service other work than successful ones, so rates above {limit} do not compare; lower load.connections, \
          raise load.timeout, or correct what `expect` says"
@@ -47,10 +47,10 @@ fn failing(variant: &super::Variant<'_>) -> Option<Finding> {
 
 /// Of what requests died, by cause and phase: `; 2 × reset (head)`. Connections that ended while idle took none with them.
 fn lost(slices: &[&Slice]) -> String {
-    let mut causes: BTreeMap<(&str, &str), u64> = BTreeMap::new();
-    let errors = slices.iter().flat_map(|slice| &slice.errors);
-    for error in errors.filter(|error| error.phase != "idle" && error.cause != "timeout") {
-        *causes.entry((&error.phase, &error.cause)).or_default() += error.count;
+    let mut causes: BTreeMap<(Phase, Cause), u64> = BTreeMap::new();
+    let errors = slices.iter().flat_map(|slice| &slice.counts.errors);
+    for error in errors.filter(|error| error.phase != Phase::Idle && error.cause != Cause::Timeout) {
+        *causes.entry((error.phase, error.cause)).or_default() += error.count;
     }
     causes.iter().map(|((phase, cause), count)| format!("; {count} × {cause} ({phase})")).collect()
 }
@@ -113,7 +113,8 @@ pub(super) fn different_bodies(record: &Record) -> Vec<Finding> {
 /// Bytes of body for each response of the load; `None` where nothing succeeded.
 fn sent_bytes(record: &Record, variant: usize) -> Option<f64> {
     let variant = super::Variant::of(record, variant)?;
-    let per = || variant.sum(|s| s.body_bytes) as f64 / variant.sum(|s| s.answered).max(1) as f64;
+    let per =
+        || variant.sum(|s| s.counts.body_bytes) as f64 / variant.sum(|s| s.counts.responses).max(1) as f64;
     (!fruitless(&variant.slices)).then(per)
 }
 

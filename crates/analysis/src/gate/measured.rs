@@ -65,8 +65,10 @@ impl Measured {
 pub(super) fn failed(record: &Record, variant: usize, family: &Family) -> Option<Measured> {
     let trials: Vec<&Trial> = record.complete_blocks().filter_map(|block| trial(block, variant)).collect();
     let sum = |trial: &&Trial, of: fn(&Slice) -> u64| trial.measured().map(of).sum::<u64>();
-    let counts: Vec<(u64, u64)> =
-        trials.iter().map(|trial| (sum(trial, Slice::failed), sum(trial, Slice::due))).collect();
+    let counts: Vec<(u64, u64)> = trials
+        .iter()
+        .map(|trial| (sum(trial, |slice| slice.counts.failed()), sum(trial, |slice| slice.counts.due())))
+        .collect();
     let (failed, due) = counts.iter().fold((0, 0), |(failed, due), more| (failed + more.0, due + more.1));
     let wilson = stats::wilson(failed, due, family.level(counts.len())).ok().flatten()?;
     let shares: Vec<f64> = counts.iter().map(|(failed, due)| *failed as f64 / (*due).max(1) as f64).collect();

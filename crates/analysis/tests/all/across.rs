@@ -20,7 +20,7 @@ fn a_service_that_became_slower_shows_by_how_much() {
     let mut after = sound();
     let trials = after.blocks.iter_mut().flat_map(|block| &mut block.trials);
     for slice in trials.flat_map(|trial| &mut trial.slices) {
-        slice.window_ns *= 2;
+        slice.counts.window_ns *= 2;
     }
     let seen = across(&sound(), &after);
     let slower = seen.shifts.iter().filter(|shift| shift.metric == plan::Metric::Throughput);

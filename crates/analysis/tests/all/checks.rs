@@ -3,8 +3,8 @@
 use plan::{LookRule, Metric, Rate};
 use proofload_analysis::{Grade, Outcome, Standing, Unit, conclude};
 use record::{
-    ContractFailure, EndReason, Ended, ErrorCount, OpenLoop, Record, ServiceStarted, Slice, TrialEnded,
-    WorkersLost,
+    Cause, ContractFailure, EndReason, Ended, ErrorCount, FailureKind, OpenLoop, Phase, Record,
+    ServiceStarted, Slice, TrialEnded, WorkersLost,
 };
 use stats::Latencies;
 
@@ -27,28 +27,30 @@ fn each_planted_fault_is_found_and_nothing_else() {
     type Plant = fn(&mut Record);
     let faults: [(&str, Grade, Plant); 10] = [
         ("errors", Grade::Void, |record| {
-            slices_of(record, 1).for_each(|slice| slice.ok -= slice.ok / 500);
+            slices_of(record, 1).for_each(|slice| slice.counts.successful -= slice.counts.successful / 500);
         }),
         ("generator_saturated", Grade::Void, |record| {
             slices_of(record, 1).for_each(|slice| {
-                slice.generator.cpu_ns = slice.generator.wall_ns.clone();
+                slice.counts.generator.cpu_ns = slice.counts.generator.wall_ns.clone();
                 slice.services[0].cpu_ns /= 2;
             });
         }),
         ("generator_saturated", Grade::Warning, |record| {
-            slices_of(record, 1).for_each(|slice| slice.generator.cpu_ns = slice.generator.wall_ns.clone());
+            slices_of(record, 1)
+                .for_each(|slice| slice.counts.generator.cpu_ns = slice.counts.generator.wall_ns.clone());
         }),
         ("cores_shared", Grade::Warning, |record| {
             trials_of(record, 0).for_each(|trial| trial.started.cpus_shared = true);
         }),
         ("different_bodies", Grade::Warning, |record| {
-            slices_of(record, 1).for_each(|slice| slice.body_bytes /= 2);
+            slices_of(record, 1).for_each(|slice| slice.counts.body_bytes /= 2);
         }),
         ("steal", Grade::Warning, |record| {
             slices_of(record, 0).for_each(|slice| slice.machine.steal_share = 0.03);
         }),
         ("idle_not_idle", Grade::Warning, |record| {
-            slices_of(record, 0).for_each(|slice| slice.machine.idle_trials_cpu_ns = slice.window_ns / 20);
+            slices_of(record, 0)
+                .for_each(|slice| slice.machine.idle_trials_cpu_ns = slice.counts.window_ns / 20);
         }),
         ("left_over", Grade::Void, |record| {
             ends(record).for_each(|end| end.leftovers.push("node server.js (pid 9)".into()));
@@ -75,10 +77,11 @@ fn each_planted_fault_is_found_and_nothing_else() {
 fn what_nearly_is_a_fault_is_none() {
     let mut record = sound();
     slices_of(&mut record, 1).for_each(|slice| {
-        slice.generator.cpu_ns = slice.generator.wall_ns.iter().map(|wall| wall * 84 / 100).collect();
+        slice.counts.generator.cpu_ns =
+            slice.counts.generator.wall_ns.iter().map(|wall| wall * 84 / 100).collect();
         slice.machine.steal_share = 0.019;
-        slice.machine.idle_trials_cpu_ns = slice.window_ns / 200;
-        slice.body_bytes -= slice.body_bytes / 200;
+        slice.machine.idle_trials_cpu_ns = slice.counts.window_ns / 200;
+        slice.counts.body_bytes -= slice.counts.body_bytes / 200;
     });
     assert_eq!(found(&record), []);
 }
@@ -157,7 +160,7 @@ fn a_warm_up_that_never_ended_and_a_pointless_run_are_said() {
 fn a_block_without_a_success_leaves_no_estimate() {
     let mut silent = sound();
     for slice in trials_of(&mut silent, 1).next().expect("a trial").slices.iter_mut() {
-        (slice.ok, slice.ok_in_window) = (0, 0);
+        (slice.counts.successful, slice.counts.successful_in_window) = (0, 0);
     }
     let comparison = &conclude(&silent).comparisons[0];
     assert!(comparison.estimate.is_none());
@@ -180,8 +183,8 @@ fn open(metric: Metric) -> Record {
             response.record((factor * (unit_ns + 2000 * index) as f64) as u64);
             schedule_lag.record(20_000);
         }
-        (slice.sent, slice.ok, slice.ok_in_window) = (2000, 2000, 2000);
-        slice.open = Some(Box::new(OpenLoop {
+        (slice.counts.sent, slice.counts.successful, slice.counts.successful_in_window) = (2000, 2000, 2000);
+        slice.counts.open = Some(Box::new(OpenLoop {
             rate_per_s: 4000.0,
             intended: 2000,
             sent_in_window: 2000,
@@ -195,7 +198,7 @@ fn open(metric: Metric) -> Record {
 }
 
 fn opens(record: &mut Record, variant: usize) -> impl Iterator<Item = &mut OpenLoop> {
-    slices_of(record, variant).filter_map(|slice| slice.open.as_deref_mut())
+    slices_of(record, variant).filter_map(|slice| slice.counts.open.as_deref_mut())
 }
 
 #[test]
@@ -294,8 +297,10 @@ fn workers_that_do_nothing_are_counted_by_what_they_did() {
 fn what_shared_processors_cost_is_bounded_by_what_the_client_used() {
     let mut record = sound();
     trials_of(&mut record, 0).for_each(|trial| trial.started.cpus_shared = true);
-    let wall: u64 = slices_of(&mut record, 1).map(|slice| slice.window_ns + slice.drain_ns).sum();
-    let used: u64 = slices_of(&mut record, 1).map(|slice| slice.generator.cpu_ns.iter().sum::<u64>()).sum();
+    let wall: u64 =
+        slices_of(&mut record, 1).map(|slice| slice.counts.window_ns + slice.counts.drain_ns).sum();
+    let used: u64 =
+        slices_of(&mut record, 1).map(|slice| slice.counts.generator.cpu_ns.iter().sum::<u64>()).sum();
     for trial in trials_of(&mut record, 0) {
         trial.started.services = vec![ServiceStarted {
             service: "api".into(),
@@ -340,28 +345,31 @@ fn a_difference_comes_in_the_metrics_own_unit_with_the_sign_of_the_ratio() {
 fn what_became_of_requests_of_which_none_succeeded_is_told_in_one_line() {
     type Plant = fn(&mut Slice);
     let cases: [(&str, Plant); 4] = [
-        ("level-1: 0 of 42369 succeeded: status 503", |slice| slice.status = [(503, slice.sent)].into()),
+        ("level-1: 0 of 42369 succeeded: status 503", |slice| {
+            slice.counts.status = [(503, slice.counts.sent)].into()
+        }),
         ("level-1: no answer within 5 s (0 of 42369)", |slice| {
-            (slice.timed_out, slice.answered) = (slice.sent, 0);
-            slice.status.clear();
+            (slice.counts.timed_out, slice.counts.responses) = (slice.counts.sent, 0);
+            slice.counts.status.clear();
         }),
         ("level-1: 0 of 42369 succeeded: header content-encoding (absent)", |slice| {
-            slice.contract_failures = vec![ContractFailure {
-                what: "header content-encoding".into(),
-                count: slice.sent,
+            slice.counts.contract_failures = vec![ContractFailure {
+                kind: FailureKind::Header("content-encoding".into()),
+                count: slice.counts.sent,
                 example: "absent".into(),
             }];
         }),
         ("level-1: no request could be sent: connect refused (1024 times)", |slice| {
-            (slice.sent, slice.answered) = (0, 0);
-            slice.status.clear();
-            slice.errors = vec![ErrorCount { phase: "connect".into(), cause: "refused".into(), count: 32 }];
+            (slice.counts.sent, slice.counts.responses) = (0, 0);
+            slice.counts.status.clear();
+            slice.counts.errors =
+                vec![ErrorCount { phase: Phase::Connect, cause: Cause::Refused, count: 32 }];
         }),
     ];
     for (answer, plant) in cases {
         let mut record = sound();
         slices_of(&mut record, 1).for_each(|slice| {
-            (slice.ok, slice.ok_in_window) = (0, 0);
+            (slice.counts.successful, slice.counts.successful_in_window) = (0, 0);
             plant(slice);
         });
         let conclusion = conclude(&record);

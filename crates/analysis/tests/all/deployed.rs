@@ -173,7 +173,7 @@ fn two_services_with_the_same_pods_behind_them_are_told_as_such() {
 fn a_client_at_its_limit_is_taken_for_the_limit_where_nobody_knows_of_the_service() {
     let mut record = deployed();
     for slice in trials(&mut record).flat_map(|trial| &mut trial.slices) {
-        slice.generator.cpu_ns = slice.generator.wall_ns.clone();
+        slice.counts.generator.cpu_ns = slice.counts.generator.wall_ns.clone();
     }
     let found = said(&record);
     let voids: Vec<&String> = found

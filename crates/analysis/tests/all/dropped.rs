@@ -17,7 +17,8 @@ fn dropped(blocks: &[u32]) -> Record {
     let spoilt = record.blocks.iter_mut().filter(|block| block.dropped.is_some());
     for trial in spoilt.flat_map(|block| &mut block.trials) {
         for slice in trial.slices.iter_mut() {
-            (slice.ok, slice.ok_in_window, slice.timed_out) = (0, 0, slice.sent);
+            (slice.counts.successful, slice.counts.successful_in_window, slice.counts.timed_out) =
+                (0, 0, slice.counts.sent);
             slice.machine.steal_share = 0.5;
         }
     }

@@ -38,8 +38,9 @@ fn found(change: impl Fn(&mut Slice)) -> Vec<(&'static str, Grade, String)> {
 fn what_a_machine_elsewhere_does_is_found_by_its_own_measure() {
     assert_eq!(found(|_| ()), []);
     // A tenth of one processor, which would be much of this machine, and is little there.
-    assert_eq!(found(|slice| there_mut(slice).strangers_cpu_ns = slice.window_ns / 10), []);
-    let [(check, grade, evidence)] = &found(|slice| there_mut(slice).strangers_cpu_ns = slice.window_ns)[..]
+    assert_eq!(found(|slice| there_mut(slice).strangers_cpu_ns = slice.counts.window_ns / 10), []);
+    let [(check, grade, evidence)] =
+        &found(|slice| there_mut(slice).strangers_cpu_ns = slice.counts.window_ns)[..]
     else {
         panic!("one finding")
     };
@@ -48,7 +49,7 @@ fn what_a_machine_elsewhere_does_is_found_by_its_own_measure() {
     type Change = fn(&mut Slice);
     let changes: [(&str, Change); 3] = [
         ("steal", |slice| there_mut(slice).steal_share = 0.2),
-        ("throttled", |slice| there_mut(slice).throttled_ns = slice.window_ns / 10),
+        ("throttled", |slice| there_mut(slice).throttled_ns = slice.counts.window_ns / 10),
         ("paging", |slice| there_mut(slice).swapped_in_pages = 100),
     ];
     for (check, change) in changes {

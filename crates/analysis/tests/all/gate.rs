@@ -79,7 +79,7 @@ fn failures_that_come_in_bursts_keep_no_limit_that_they_would_keep_if_they_were_
         for (index, slice) in of_candidate.into_iter().enumerate() {
             give(slice, 10_000);
             let failed = if burst { if index == 0 { every as u64 } else { 0 } } else { 1 };
-            (slice.ok, slice.timed_out) = (10_000 - failed, failed);
+            (slice.counts.successful, slice.counts.timed_out) = (10_000 - failed, failed);
         }
         gate(&record, &["failed < 1%"]).judgements[0].measured.expect("an interval")
     };
@@ -102,7 +102,7 @@ fn unanswered(each: u64) -> Record {
         }
         let censored = if slice.variant == 1 { each } else { 0 };
         (0..censored).for_each(|_| response.censor(2_000_000_000));
-        slice.open = Some(Box::new(record::OpenLoop {
+        slice.counts.open = Some(Box::new(record::OpenLoop {
             rate_per_s: 1000.0,
             intended: 5000 + censored,
             sent_in_window: 5000 + censored,
@@ -141,8 +141,10 @@ fn nothing_is_judged_of_a_run_that_is_void_or_did_not_end_by_its_rule() {
     let mut unfinished = sound();
     unfinished.ended = None;
     let mut void = sound();
-    slices(&mut void, 1)
-        .for_each(|slice| (slice.ok, slice.timed_out) = (slice.ok - slice.ok / 10, slice.ok / 10));
+    slices(&mut void, 1).for_each(|slice| {
+        (slice.counts.successful, slice.counts.timed_out) =
+            (slice.counts.successful - slice.counts.successful / 10, slice.counts.successful / 10)
+    });
     let mut few = sound();
     few.blocks.truncate(4);
     for (record, wanted, said) in [
@@ -164,9 +166,9 @@ fn a_candidate_that_never_succeeds_breaks_every_limit_and_a_baseline_that_never_
     let without = |variant: usize| {
         let mut record = sound();
         for slice in slices(&mut record, variant) {
-            let sent = slice.sent;
+            let sent = slice.counts.sent;
             give(slice, 0);
-            (slice.sent, slice.timed_out) = (sent, sent);
+            (slice.counts.sent, slice.counts.timed_out) = (sent, sent);
         }
         gate(&record, &["throughput > -3%", "throughput > 1/s", "failed < 1%"])
     };

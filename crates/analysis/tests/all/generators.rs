@@ -23,8 +23,10 @@ fn shared() -> Record {
         lag_p99_ns: None,
     };
     slices(&mut record).for_each(|slice| {
-        slice.generators =
-            vec![part("local", true, slice.sent / 4), part("ssh://b", false, slice.sent - slice.sent / 4)];
+        slice.generators = vec![
+            part("local", true, slice.counts.sent / 4),
+            part("ssh://b", false, slice.counts.sent - slice.counts.sent / 4),
+        ];
     });
     record
 }
@@ -35,7 +37,7 @@ fn second(
     blocks: impl Fn(u32) -> bool,
 ) -> impl Iterator<Item = (&mut GeneratorPart, u64)> {
     let slices = slices(record).filter(move |slice| blocks(slice.block));
-    slices.map(|slice| (&mut slice.generators[1], slice.window_ns))
+    slices.map(|slice| (&mut slice.generators[1], slice.counts.window_ns))
 }
 
 fn lost(block: u32, why: &str) -> GeneratorLost {
@@ -129,7 +131,7 @@ fn the_saturated_one_of_several_voids_where_the_services_were_idle() {
     let mut record = shared();
     for slice in slices(&mut record).filter(|slice| slice.variant == 1) {
         slice.generators[1].busiest_share = Some(0.97);
-        slice.generator.cpu_ns = slice.generator.wall_ns.clone();
+        slice.counts.generator.cpu_ns = slice.counts.generator.wall_ns.clone();
         slice.services.iter_mut().for_each(|service| service.cpu_ns /= 3);
     }
     assert_eq!(found(&record), [("generator_saturated", Grade::Void)]);

@@ -2,7 +2,7 @@
 
 use plan::Service;
 use proofload_analysis::{Grade, conclude};
-use record::{ErrorCount, Record, Slice, SliceKind, TcpUse, Witness};
+use record::{Cause, ErrorCount, Phase, Record, Slice, SliceKind, TcpUse, Witness};
 
 use crate::given::{evidence, found, service, slices, slices_of, sound};
 
@@ -34,10 +34,10 @@ type Plant = fn(&mut Record);
 fn each_planted_fault_of_the_machine_is_found_and_nothing_else() {
     let faults: [(&str, Plant); 6] = [
         ("throttled", |record| {
-            slices(record).for_each(|slice| slice.machine.throttled_ns = slice.window_ns / 50)
+            slices(record).for_each(|slice| slice.machine.throttled_ns = slice.counts.window_ns / 50)
         }),
         ("other_processes", |record| {
-            slices(record).for_each(|slice| slice.machine.strangers_cpu_ns = slice.window_ns / 10)
+            slices(record).for_each(|slice| slice.machine.strangers_cpu_ns = slice.counts.window_ns / 10)
         }),
         ("spin_varies", |record| spin(record, |block| if block <= 4 { 266 } else { 300 })),
         ("paging", |record| slices(record).for_each(|slice| slice.machine.swapped_in_pages = 20)),
@@ -61,24 +61,26 @@ fn each_planted_fault_of_the_network_is_found_and_nothing_else() {
     let faults: [(&str, Grade, Plant); 6] = [
         ("upstream_connections", Grade::Warning, |record| {
             proxied(record);
-            slices_of(record, 1)
-                .for_each(|slice| tcp(slice).opened = slice.answered * 6 / 10 + slice.connections_opened);
+            slices_of(record, 1).for_each(|slice| {
+                tcp(slice).opened = slice.counts.responses * 6 / 10 + slice.counts.connections_opened
+            });
         }),
         ("ports_exhausted", Grade::Void, |record| {
-            let error = ErrorCount { phase: "connect".into(), cause: "address-exhausted".into(), count: 1 };
-            slices_of(record, 1).take(3).for_each(|slice| slice.errors.push(error.clone()));
+            let error = ErrorCount { phase: Phase::Connect, cause: Cause::AddressExhausted, count: 1 };
+            slices_of(record, 1).take(3).for_each(|slice| slice.counts.errors.push(error));
         }),
         ("ports_exhausted", Grade::Warning, |record| {
             slices_of(record, 1).for_each(|slice| tcp(slice).time_wait = 15_000);
         }),
         ("backlog_full", Grade::Void, |record| {
-            slices_of(record, 1).for_each(|slice| tcp(slice).listen_drops = slice.due() / 500);
+            slices_of(record, 1).for_each(|slice| tcp(slice).listen_drops = slice.counts.due() / 500);
         }),
         ("backlog_full", Grade::Warning, |record| {
             slices_of(record, 1).for_each(|slice| tcp(slice).listen_overflows = u64::from(slice.block == 9));
         }),
         ("connection_churn", Grade::Warning, |record| {
-            slices_of(record, 1).for_each(|slice| slice.connections_opened = slice.answered / 20 + 32);
+            slices_of(record, 1)
+                .for_each(|slice| slice.counts.connections_opened = slice.counts.responses / 20 + 32);
         }),
     ];
     for (check, grade, plant) in faults {
@@ -97,16 +99,16 @@ fn what_nearly_is_a_fault_is_none() {
     proxied(&mut record);
     spin(&mut record, |block| if block <= 4 { 266 } else { 286 });
     for slice in slices(&mut record) {
-        slice.machine.throttled_ns = slice.window_ns / 150;
-        slice.machine.strangers_cpu_ns = slice.window_ns / 25;
-        slice.machine.swapped_in_pages = slice.window_ns / 200_000_000;
+        slice.machine.throttled_ns = slice.counts.window_ns / 150;
+        slice.machine.strangers_cpu_ns = slice.counts.window_ns / 25;
+        slice.machine.swapped_in_pages = slice.counts.window_ns / 200_000_000;
         slice.machine.cpu_pressure_share = Some(0.6);
-        slice.connections_opened = slice.answered / 100 + 32;
+        slice.counts.connections_opened = slice.counts.responses / 100 + 32;
         // As much from trial to trial, and in one of them some kilobytes: neither is a matter of order.
         slice.services[0].read_bytes =
             if slice.variant == 0 { 50_000_000 } else { u64::from(slice.block) * 1000 };
         slice.services[0].major_faults = 1;
-        let opened = slice.connections_opened + slice.answered / 3;
+        let opened = slice.counts.connections_opened + slice.counts.responses / 3;
         *tcp(slice) = TcpUse {
             opened,
             time_wait: 14_000,
@@ -145,7 +147,7 @@ fn what_slices_in_turns_tell_together_counts_once_and_blames_nobody_for_another(
         .for_each(|slice| tcp(slice).opened = 0);
     assert_eq!(found(&record), []);
     slices_of(&mut record, 1).filter(|slice| slice.kind == SliceKind::WarmUp).for_each(|slice| {
-        tcp(slice).opened = slice.answered;
+        tcp(slice).opened = slice.counts.responses;
     });
     assert_eq!(found(&record), [("upstream_connections", Grade::Warning)]);
 
@@ -164,7 +166,7 @@ fn a_proxy_on_a_link_is_told_by_what_is_counted_there_alone() {
     in_turns(&mut record);
     let link = plan::Network { rate_bit_per_s: None, delay: None };
     record.header.plan.variants[1].load.network = Some(link);
-    slices(&mut record).for_each(|slice| tcp(slice).opened = slice.answered * 6 / 10);
+    slices(&mut record).for_each(|slice| tcp(slice).opened = slice.counts.responses * 6 / 10);
     assert_eq!(found(&record), [("upstream_connections", Grade::Warning)]);
     assert!(evidence(&record).contains("0.600 for each"), "{}", evidence(&record));
 }
@@ -174,7 +176,7 @@ fn ports_that_wait_void_what_failed_meanwhile() {
     let mut record = sound();
     slices_of(&mut record, 1).for_each(|slice| {
         tcp(slice).time_wait = 15_000;
-        slice.ok -= slice.ok / 500;
+        slice.counts.successful -= slice.counts.successful / 500;
     });
     assert!(found(&record).contains(&("ports_exhausted", Grade::Void)), "{:?}", found(&record));
 }
@@ -182,7 +184,7 @@ fn ports_that_wait_void_what_failed_meanwhile() {
 #[test]
 fn connections_that_are_asked_to_be_closed_are_no_churn_and_a_service_that_closes_them_is_told() {
     let mut record = sound();
-    slices_of(&mut record, 1).for_each(|slice| slice.connections_opened = slice.answered);
+    slices_of(&mut record, 1).for_each(|slice| slice.counts.connections_opened = slice.counts.responses);
     let witness = Witness {
         request: "GET /".into(),
         accept_encoding: None,

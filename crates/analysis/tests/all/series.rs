@@ -131,10 +131,10 @@ fn of_trials_of_one_slice_the_counts_of_100_ms_tell() {
         let mut maker = Maker::new(5);
         let mut record = maker.clean(Run { slices: 1, ..Run::new(8, 0.01) });
         for (number, slice) in slices(&mut record, 1).enumerate() {
-            slice.window_ns = 3_000_000_000;
+            slice.counts.window_ns = 3_000_000_000;
             (slice.services[0].cpu_ns, slice.services[0].cpu_by_process_ns) =
                 (2_900_000_000, vec![2_900_000_000]);
-            slice.ok_per_100_ms =
+            slice.counts.successful_per_100_ms =
                 (0..30).map(|at| if at < 10 { 200 } else { last } + (number as u32 + at) % 3).collect();
         }
         record
@@ -151,8 +151,8 @@ fn waiting(cores: f64, ms: [f64; 2]) -> Record {
             let mut latency = Latencies::new();
             (0..100).for_each(|index| latency.record(((ms + 0.002 * f64::from(index)) * 1e6) as u64));
             crate::made::give(slice, (32.0 / ms * 500.0) as u64);
-            (slice.latency, slice.first_byte) = (latency.clone(), latency);
-            let cpu_ns = ((slice.window_ns + slice.drain_ns) as f64 * cores) as u64;
+            (slice.counts.latency, slice.counts.first_byte) = (latency.clone(), latency);
+            let cpu_ns = ((slice.counts.window_ns + slice.counts.drain_ns) as f64 * cores) as u64;
             (slice.services[0].cpu_ns, slice.services[0].cpu_by_process_ns) = (cpu_ns, vec![cpu_ns]);
         }
     }
@@ -184,13 +184,13 @@ fn throughput_of_waiting_is_told_from_throughput_of_work() {
     // A quota is a limit, too, and so is a client.
     let mut held = waiting(0.3, [20.0, 12.0]);
     (0..2).for_each(|variant| {
-        slices(&mut held, variant).for_each(|slice| slice.machine.throttled_ns = slice.window_ns / 10)
+        slices(&mut held, variant).for_each(|slice| slice.machine.throttled_ns = slice.counts.window_ns / 10)
     });
     assert_eq!(found(&held), [""; 0]);
     let mut client = waiting(0.3, [20.0, 12.0]);
     (0..2).for_each(|variant| {
         slices(&mut client, variant)
-            .for_each(|slice| slice.generator.cpu_ns = slice.generator.wall_ns.clone());
+            .for_each(|slice| slice.counts.generator.cpu_ns = slice.counts.generator.wall_ns.clone());
     });
     assert_eq!(found(&client), [""; 0]);
 }
@@ -205,7 +205,7 @@ fn a_pause_that_both_make_is_told_instead() {
     assert_eq!(found(&waiting(0.95, [40.5, 41.5])), [""; 0], "a queue at a service that works takes as long");
     let mut churning = waiting(0.1, [40.5, 41.5]);
     (0..2).for_each(|variant| {
-        slices(&mut churning, variant).for_each(|slice| slice.connections_opened = slice.sent)
+        slices(&mut churning, variant).for_each(|slice| slice.counts.connections_opened = slice.counts.sent)
     });
     assert_eq!(
         found(&churning),
@@ -228,7 +228,7 @@ fn responses_that_are_counted_in_lockstep_are_told() {
     let mut spread = waiting(0.1, [100.5, 101.5]);
     for variant in 0..2 {
         for slice in slices(&mut spread, variant) {
-            (0..300).for_each(|index| slice.latency.record(1_000_000 * index));
+            (0..300).for_each(|index| slice.counts.latency.record(1_000_000 * index));
         }
     }
     assert_eq!(steps(&spread), 0, "cut anywhere");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use plan::Variant;
 use proofload_analysis::{Finding, Grade, Outcome, conclude};
-use record::{ContractFailure, ProcessSeen, Record, ServiceStarted, TrialStarted, Witness};
+use record::{ContractFailure, FailureKind, ProcessSeen, Record, ServiceStarted, TrialStarted, Witness};
 
 use crate::given::{found, map, service, slices_of, trials_of};
 
@@ -108,9 +108,10 @@ fn uncompressed(record: &mut Record) {
     variant.expect.headers = [("content-encoding".to_owned(), vec!["gzip".to_owned()])].into();
     slices_of(record, 1).for_each(|slice| {
         let example = "absent".into();
-        let what = "header content-encoding".into();
-        slice.contract_failures = vec![ContractFailure { what, count: slice.answered, example }];
-        (slice.ok, slice.ok_in_window) = (0, 0);
+        let kind = FailureKind::Header("content-encoding".into());
+        slice.counts.contract_failures =
+            vec![ContractFailure { kind, count: slice.counts.responses, example }];
+        (slice.counts.successful, slice.counts.successful_in_window) = (0, 0);
     });
 }
 
@@ -152,9 +153,9 @@ fn a_header_that_is_lost_now_and_then_is_an_error_and_no_lost_treatment() {
     let mut record = sound();
     uncompressed(&mut record);
     slices_of(&mut record, 1).for_each(|slice| {
-        slice.contract_failures[0].count = slice.answered * 9 / 10;
-        slice.ok = slice.answered / 10;
-        slice.ok_in_window = slice.ok;
+        slice.counts.contract_failures[0].count = slice.counts.responses * 9 / 10;
+        slice.counts.successful = slice.counts.responses / 10;
+        slice.counts.successful_in_window = slice.counts.successful;
     });
     assert!(found(&record).contains(&("errors", Grade::Void)), "{:?}", found(&record));
     assert!(!found(&record).iter().any(|found| found.0 == "treatment_not_applied"));
@@ -230,10 +231,12 @@ fn variants_alike_in_all_that_was_seen_are_told_unless_the_plan_starts_them_alik
         alike(&mut record);
         variant(&mut record, 1).services[0].command = ["./start.sh", "fast"].map(str::to_owned).into();
         // As alike as two copies come out.
-        let cost: Vec<(u64, u64)> =
-            slices_of(&mut record, 0).map(|slice| (slice.services[0].cpu_ns, slice.ok)).collect();
+        let cost: Vec<(u64, u64)> = slices_of(&mut record, 0)
+            .map(|slice| (slice.services[0].cpu_ns, slice.counts.successful))
+            .collect();
         for (slice, (cpu_ns, ok)) in slices_of(&mut record, 1).zip(cost) {
-            slice.services[0].cpu_ns = (cpu_ns as f64 * 1.03 * slice.ok as f64 / ok as f64) as u64;
+            slice.services[0].cpu_ns =
+                (cpu_ns as f64 * 1.03 * slice.counts.successful as f64 / ok as f64) as u64;
         }
         plant(&mut record);
         found(&record)
@@ -307,7 +310,7 @@ fn different_answers_to_one_request_are_graded_by_what_the_plan_says_of_them() {
 fn fewer_bytes_on_the_wire_are_no_other_work_where_a_declared_coding_explains_them() {
     let coded = |declare: bool| {
         let mut record = sound();
-        slices_of(&mut record, 1).for_each(|slice| slice.body_bytes /= 2);
+        slices_of(&mut record, 1).for_each(|slice| slice.counts.body_bytes /= 2);
         witnesses(&mut record, 1).for_each(|witness| {
             witness.body_bytes = 500;
             witness.headers.push(("content-encoding".into(), "gzip".into()));
@@ -322,7 +325,7 @@ fn fewer_bytes_on_the_wire_are_no_other_work_where_a_declared_coding_explains_th
     assert_eq!(found(&coded(false)), [("different_bodies", Grade::Warning)], "nobody asked for it");
     // What was seen before the load is not what the load got.
     let mut record = coded(true);
-    slices_of(&mut record, 1).for_each(|slice| slice.body_bytes /= 2);
+    slices_of(&mut record, 1).for_each(|slice| slice.counts.body_bytes /= 2);
     assert_eq!(found(&record), [("different_bodies", Grade::Warning)]);
 }
 

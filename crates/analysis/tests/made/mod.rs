@@ -177,17 +177,18 @@ fn service() -> ServiceStarted {
 
 /// A process that is at its limit.
 fn used(slice: &Slice, rss_bytes: u64) -> ServiceUse {
-    let cpu_ns = (slice.window_ns + slice.drain_ns) * 98 / 100;
+    let cpu_ns = (slice.counts.window_ns + slice.counts.drain_ns) * 98 / 100;
     ServiceUse { cpu_ns, rss_bytes, cpu_by_process_ns: vec![cpu_ns], ..slice.services[0].clone() }
 }
 
 /// Has a slice give so many good responses.
 pub fn give(slice: &mut Slice, responses: u64) {
-    let per = slice.body_bytes / slice.answered.max(1);
-    (slice.sent, slice.answered, slice.ok, slice.ok_in_window) = (responses, responses, responses, responses);
-    slice.body_bytes = per * responses;
-    slice.status = [(200, responses)].into();
-    slice.ok_per_100_ms.clear();
+    let per = slice.counts.body_bytes / slice.counts.responses.max(1);
+    (slice.counts.sent, slice.counts.responses, slice.counts.successful, slice.counts.successful_in_window) =
+        (responses, responses, responses, responses);
+    slice.counts.body_bytes = per * responses;
+    slice.counts.status = [(200, responses)].into();
+    slice.counts.successful_per_100_ms.clear();
 }
 
 /// The measured slices of a variant.

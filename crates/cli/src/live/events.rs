@@ -449,7 +449,7 @@ fn slice_ended(state: &State, slice: &Slice) -> SliceEnded {
         block: slice.block,
         variant: state.name(slice.variant).to_owned(),
         kind: slice.kind,
-        window_s: slice.window_ns as f64 / 1e9,
+        window_s: slice.counts.window_ns as f64 / 1e9,
         turns: slice.turns,
         rate_per_s: (!withheld).then_some(rate_per_s),
         quantiles: times.into_iter().flatten().filter(|_| !withheld).map(quantile).collect(),

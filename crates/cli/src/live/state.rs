@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use analysis::{Comparison, Conclusion, Outcome};
 use lab::{News, Progress, Update};
 use plan::{LookRule, Plan};
-use record::{Event, Header, Record, Slice, SliceKind};
+use record::{Cause, Event, Header, Phase, Record, Slice, SliceKind};
 use stats::{Estimate, Latencies, Quantile};
 
 use super::words;
@@ -246,13 +246,17 @@ pub struct Figures {
 impl Figures {
     /// The figures of a slice.
     pub fn of(slice: &Slice) -> Figures {
-        let window_s = slice.window_ns as f64 / 1e9;
-        let latencies = slice.open.as_ref().map_or(&slice.latency, |open| &open.response);
+        let window_s = slice.counts.window_ns as f64 / 1e9;
+        let latencies = slice.counts.open.as_ref().map_or(&slice.counts.latency, |open| &open.response);
         Figures {
-            rate_per_s: if window_s > 0.0 { slice.ok_in_window as f64 / window_s } else { 0.0 },
+            rate_per_s: if window_s > 0.0 {
+                slice.counts.successful_in_window as f64 / window_s
+            } else {
+                0.0
+            },
             times: PERCENT.map(|percent| timed(latencies, percent)),
-            requests: slice.due(),
-            failed: slice.failed(),
+            requests: slice.counts.due(),
+            failed: slice.counts.failed(),
         }
     }
 
@@ -289,15 +293,19 @@ impl Failures {
         if slice.kind != SliceKind::Measured {
             return;
         }
-        self.requests += slice.due();
-        self.failed += slice.failed();
-        let unsent = slice.open.as_ref().map_or(0, |open| open.unsent);
-        self.add("no response in time", slice.timed_out + slice.unfinished + unsent);
-        for failure in &slice.contract_failures {
-            self.add(&format!("{} {}", failure.what, failure.example), failure.count);
+        self.requests += slice.counts.due();
+        self.failed += slice.counts.failed();
+        let unsent = slice.counts.open.as_ref().map_or(0, |open| open.unsent);
+        self.add("no response in time", slice.counts.timed_out + slice.counts.unfinished + unsent);
+        for failure in &slice.counts.contract_failures {
+            self.add(&format!("{} {}", failure.kind, failure.example), failure.count);
         }
         // A request that was given up is counted above.
-        for error in slice.errors.iter().filter(|error| error.cause != "timeout" || error.phase == "connect")
+        for error in slice
+            .counts
+            .errors
+            .iter()
+            .filter(|error| error.cause != Cause::Timeout || error.phase == Phase::Connect)
         {
             self.add(&format!("{} {}", error.phase, error.cause), error.count);
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 use analysis::conclude;
 use lab::{Doing, News, Progress, Update};
 use ratatui_core::buffer::Buffer;
-use record::{Block, ContractFailure, Event, Record, Slice};
+use record::{Block, ContractFailure, Event, FailureKind, Record, Slice};
 
 use super::drawing::{Frame, draw};
 use super::keys::{Shown, Wish};
@@ -51,7 +51,7 @@ fn trials(block: &Block, tell: &mut dyn FnMut(News<'_>, f64)) {
     for index in 0..most {
         let doing = if index == 0 { Doing::WarmingUp } else { Doing::Measuring };
         tell(trial_news(doing, block.order[0]), within_s);
-        within_s += slices(index).map(|slice| slice.window_ns as f64 / 1e9).sum::<f64>();
+        within_s += slices(index).map(|slice| slice.counts.window_ns as f64 / 1e9).sum::<f64>();
         for slice in slices(index) {
             tell(News::Event(&Event::Slice(Box::new(slice.clone()))), within_s);
         }
@@ -132,14 +132,10 @@ fn what_is_wrong_is_shown_with_the_most_frequent_cause() {
         |_| (),
         |slice| {
             slice.machine.steal_share = 0.08;
-            slice.ok -= 20;
-            slice.timed_out = 3;
-            let what = |what: &str, count, example: &str| ContractFailure {
-                what: what.into(),
-                count,
-                example: example.into(),
-            };
-            slice.contract_failures = vec![what("status", 17, "503")];
+            slice.counts.successful -= 20;
+            slice.counts.timed_out = 3;
+            let failure = ContractFailure { kind: FailureKind::Status, count: 17, example: "503".into() };
+            slice.counts.contract_failures = vec![failure];
         },
     );
     let paused = Shown { wish: Wish::Pause, ..KEYS };

@@ -1,6 +1,6 @@
 //! What the sampled answers contained, taken together, and whether it was always the same. Pure.
 
-use load::Endpoint;
+use model::EndpointCounts;
 use report::count;
 use serde::Serialize;
 
@@ -53,7 +53,7 @@ impl Outcome {
     }
 }
 
-fn told(endpoint: &Endpoint) -> String {
+fn told(endpoint: &EndpointCounts) -> String {
     let at_least = if endpoint.contents.len() >= TOLD_APART { "at least " } else { "" };
     let sampled: u64 = endpoint.contents.iter().map(|seen| seen.count).sum();
     format!("{} with {at_least}{} in {} sampled", endpoint.name, endpoint.contents.len(), count(sampled))
@@ -61,31 +61,32 @@ fn told(endpoint: &Endpoint) -> String {
 
 #[cfg(test)]
 mod tests {
-    use load::{Digest, Seen, Slice};
+    use load::Digest;
+    use model::{ContentSeen, Counts};
 
     use super::super::sample::{outcome, slice};
     use super::*;
 
     #[test]
     fn contents_that_differ_and_those_not_compared_are_told() {
-        let seen = |text: &str| Seen {
-            digest: Digest::of(text.as_bytes()),
+        let seen = |text: &str| ContentSeen {
+            sha256: Digest::of(text.as_bytes()).to_string(),
             count: 10,
             encoded_bytes: 100,
             decoded_bytes: 300,
         };
-        let endpoint = |name: &str, texts: &[&str]| Endpoint {
+        let endpoint = |name: &str, texts: &[&str]| EndpointCounts {
             name: name.into(),
             sent: 0,
-            ok: 0,
-            ok_in_window: 0,
-            bytes_body: 0,
+            successful: 0,
+            successful_in_window: 0,
+            body_bytes: 0,
             outcomes: vec![],
             contents: texts.iter().map(|text| seen(text)).collect(),
         };
         let endpoints =
             vec![endpoint("same", &["a"]), endpoint("rows", &["a", "b"]), endpoint("news", &["a", "b"])];
-        let mut outcome = outcome(Slice { endpoints, ..slice() });
+        let mut outcome = outcome(Counts { endpoints, ..slice() });
         outcome.setup.fixed = vec![true, false, true];
         assert_eq!(
             outcome.sampled(),

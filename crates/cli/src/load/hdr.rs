@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::time::{Duration, SystemTime};
 
-use load::{Endpoint, Slice};
+use model::{Counts, EndpointCounts};
 use rustix::time::{ClockId, clock_gettime};
 use stats::{IntervalLog, Latencies, Tag};
 
@@ -49,7 +49,7 @@ pub fn write(file: File, clocks: Clocks, series: &Series) -> anyhow::Result<()> 
 }
 
 fn log<W: Write>(out: W, clocks: Clocks, series: &Series) -> io::Result<W> {
-    let slices: Vec<&Slice> = series.steps.iter().map(|step| &step.slice).collect();
+    let slices: Vec<&Counts> = series.steps.iter().map(|step| &step.slice).collect();
     let began_ns = slices.first().map_or(clocks.monotonic_ns, |slice| slice.started_ns);
     let by = format!("Written by proofload {}", env!("CARGO_PKG_VERSION"));
     let of = series.steps.first().map(|step| step.title());
@@ -70,7 +70,7 @@ fn log<W: Write>(out: W, clocks: Clocks, series: &Series) -> io::Result<W> {
 /// Response time is empty where nothing was due.
 fn write_endpoint<W: Write>(
     log: &mut IntervalLog<W>,
-    endpoint: &Endpoint,
+    endpoint: &EndpointCounts,
     (start, length): (Duration, Duration),
 ) -> io::Result<()> {
     let tag = Tag::new().with("endpoint", &endpoint.name);
@@ -87,7 +87,7 @@ fn write_endpoint<W: Write>(
 
 #[cfg(test)]
 mod tests {
-    use load::Outcome;
+    use model::EndpointOutcome;
 
     use super::super::sample::{alone, at_a_rate, slice};
     use super::*;
@@ -96,22 +96,22 @@ mod tests {
     fn steps_are_intervals_that_begin_when_they_did() {
         let mut latency = Latencies::new();
         latency.record(1_000_000);
-        let of = |status, response: &Latencies| Outcome {
+        let of = |status, response: &Latencies| EndpointOutcome {
             status,
             response: response.clone(),
             latency: latency.clone(),
         };
-        let endpoint = Endpoint {
+        let endpoint = EndpointCounts {
             name: "GET /a b".into(),
             sent: 2,
-            ok: 1,
-            ok_in_window: 1,
-            bytes_body: 0,
+            successful: 1,
+            successful_in_window: 1,
+            body_bytes: 0,
             outcomes: vec![of(Some(200), &latency), of(None, &Latencies::new())],
             contents: vec![],
         };
         let step =
-            |started_ns| at_a_rate(Slice { started_ns, endpoints: vec![endpoint.clone()], ..slice() }, 0);
+            |started_ns| at_a_rate(Counts { started_ns, endpoints: vec![endpoint.clone()], ..slice() }, 0);
         let mut series = alone(step(5_000_000_000));
         series.steps.push(step(16_250_000_000));
         let clocks =

@@ -70,7 +70,7 @@ fn body(outcome: &Outcome) -> Body<'_> {
         setup: detail::setup(outcome),
         connections: outcome.connections,
         threads: outcome.threads,
-        driver: &slice.driver,
+        driver: &slice.generator.driver,
         asked_s,
         asked_requests,
         timeout_s: outcome.timeout.as_secs_f64(),
@@ -81,23 +81,23 @@ fn body(outcome: &Outcome) -> Body<'_> {
         throughput_per_s: outcome.throughput_per_s(),
         transfer_bytes_per_s: outcome.transfer_per_s(),
         requests: requests(outcome),
-        bytes_wire: slice.bytes_wire,
-        bytes_body: slice.bytes_body,
-        response: outcome.asked().map(|_| times(&slice.response)),
+        bytes_wire: slice.wire_bytes,
+        bytes_body: slice.body_bytes,
+        response: slice.open.as_ref().map(|open| times(&open.response)),
         latency: times(&slice.latency),
         first_byte: times(&slice.first_byte),
         connect: times(&slice.connect),
         handshake: times(&slice.handshake),
-        tls_resumed: slice.resumed,
+        tls_resumed: slice.tls_resumed,
         sampled: outcome.sampled(),
         endpoints: detail::endpoints(outcome),
         status: &slice.status,
         errors: errors(outcome),
         contract_failures: failures(outcome),
-        ok_per_100_ms: &slice.buckets,
-        connections_alive_start: slice.connections_alive_start,
-        connections_alive_end: slice.connections_alive_end,
-        connections_opened: slice.opened,
+        ok_per_100_ms: &slice.successful_per_100_ms,
+        connections_alive_start: slice.connections_alive_at_start,
+        connections_alive_end: slice.connections_alive,
+        connections_opened: slice.connections_opened,
         reconnects: slice.reconnects,
         client: threads(outcome),
         caveats: outcome.caveats(),
@@ -106,7 +106,7 @@ fn body(outcome: &Outcome) -> Body<'_> {
 }
 
 fn open(outcome: &Outcome) -> Option<Open<'_>> {
-    let (asked, slice) = (outcome.asked()?, &outcome.slice);
+    let (asked, open) = (outcome.asked()?, outcome.slice.open.as_ref()?);
     Some(Open {
         rate_per_s: match asked.rate {
             Rate::Constant(per_s) => Some(per_s),
@@ -117,13 +117,13 @@ fn open(outcome: &Outcome) -> Option<Open<'_>> {
         ramp: ramp(outcome),
         arrivals: asked.process(),
         seed: asked.seed,
-        intended: slice.intended,
-        sent_in_window: slice.sent_in_window,
+        intended: open.intended,
+        sent_in_window: open.sent_in_window,
         sent_per_s: outcome.sent_per_s(),
         sent_share: outcome.sent_share(),
-        unsent: slice.unsent,
-        queued: slice.queued,
-        schedule_lag: times(&slice.schedule_lag),
+        unsent: open.unsent,
+        queued: open.queued,
+        schedule_lag: times(&open.schedule_lag),
     })
 }
 
@@ -158,10 +158,10 @@ fn requests(outcome: &Outcome) -> Requests {
     let slice = &outcome.slice;
     Requests {
         sent: slice.sent,
-        answered: slice.answered,
-        answered_in_window: slice.answered_in_window,
-        ok: slice.ok,
-        ok_in_window: slice.ok_in_window,
+        answered: slice.responses,
+        answered_in_window: slice.responses_in_window,
+        ok: slice.successful,
+        ok_in_window: slice.successful_in_window,
         timed_out: slice.timed_out,
         broken: slice.broken,
         unfinished: slice.unfinished,
@@ -186,7 +186,7 @@ fn times(latencies: &Latencies) -> Times<'_> {
 }
 
 fn errors(outcome: &Outcome) -> Vec<Error> {
-    let error = |error: &load::ErrorCount| Error {
+    let error = |error: &model::ErrorCount| Error {
         phase: error.phase.to_string(),
         cause: error.cause.to_string(),
         count: error.count,
@@ -200,12 +200,12 @@ fn failures(outcome: &Outcome) -> Vec<Failure<'_>> {
 }
 
 fn threads(outcome: &Outcome) -> Vec<Thread> {
-    let slice = &outcome.slice;
-    let times = slice.thread_cpu_ns.iter().zip(&slice.thread_wall_ns).zip(&slice.thread_run_delay_ns);
-    let thread = |((cpu, wall), delay): ((&u64, &u64), &Option<u64>)| Thread {
+    let used = &outcome.slice.generator;
+    let times = used.cpu_ns.iter().zip(&used.wall_ns).enumerate();
+    let thread = |(index, (cpu, wall)): (usize, (&u64, &u64))| Thread {
         cpu_s: in_seconds(*cpu),
         wall_s: in_seconds(*wall),
-        run_delay_s: delay.map(in_seconds),
+        run_delay_s: used.run_delay_ns.get(index).copied().map(in_seconds),
     };
     times.map(thread).collect()
 }

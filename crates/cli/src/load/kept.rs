@@ -6,7 +6,8 @@
 //!
 //! It judges good answers against requests due and nothing else; whose fault it was is said by what `open` knows.
 
-use load::{BUCKET_NS, Process, Rate};
+use load::{Process, Rate};
+use model::BUCKET_NS;
 use stats::Quantile;
 
 use super::outcome::Outcome;
@@ -116,13 +117,13 @@ impl Outcome {
     pub fn kept(&self) -> Option<Kept> {
         let (rate @ Rate::Constant(_), slice) = (self.asked()?.rate, &self.slice) else { return None };
         let late = self.client_late().is_some();
-        let bad = slice.answered - slice.ok + slice.broken;
-        let buckets = slice.buckets.len();
+        let bad = slice.responses - slice.successful + slice.broken;
+        let buckets = slice.successful_per_100_ms.len();
         let behind = self.sent_share().is_some_and(|sent| sent < SENT_SHARE_MIN)
             || self.stretch(rate, buckets / 2..buckets).is_some_and(|half| !half.kept);
         Some(match () {
             () if self.void().is_some() => Kept::NoAnswer,
-            () if bad as f64 > (1.0 - GOOD_SHARE_MIN) * slice.intended as f64 => Kept::NotGood,
+            () if bad as f64 > (1.0 - GOOD_SHARE_MIN) * slice.due() as f64 => Kept::NotGood,
             () if late || behind && self.client_limited().is_some() => Kept::ClientLate,
             () if behind => Kept::Behind,
             () => Kept::Up,
@@ -136,7 +137,7 @@ impl Outcome {
         };
         let planned = (over.as_nanos() / u128::from(BUCKET_NS)) as usize;
         let rows = planned.min(STRETCHES);
-        let edge = |row: usize| (row * planned / rows).min(self.slice.buckets.len());
+        let edge = |row: usize| (row * planned / rows).min(self.slice.successful_per_100_ms.len());
         (0..rows).filter_map(|row| self.stretch(rate, edge(row)..edge(row + 1))).collect()
     }
 
@@ -156,7 +157,7 @@ impl Outcome {
         if to_s <= from_s {
             return None;
         }
-        let ok = slice.buckets[buckets].iter().map(|&ok| u64::from(ok)).sum();
+        let ok = slice.successful_per_100_ms[buckets].iter().map(|&ok| u64::from(ok)).sum();
         let due = |earlier_s: f64| {
             rate.due_by((to_s - earlier_s).max(0.0)) - rate.due_by((from_s - earlier_s).max(0.0))
         };

@@ -3,6 +3,7 @@
 
 use analysis::checks::{LAG_MAX_NS, LAG_SHARE_MAX, QUEUED_SHARE_MAX, SENT_SHARE_MIN};
 use load::{Arrivals, Process, Rate};
+use model::OpenLoop;
 use report::{rate, share};
 use stats::Latencies;
 
@@ -38,29 +39,29 @@ impl Outcome {
 
     /// Requests sent per second of the window.
     pub fn sent_per_s(&self) -> Option<f64> {
-        self.per_second(self.slice.sent_in_window as f64)
+        self.per_second(self.slice.open.as_ref()?.sent_in_window as f64)
     }
 
     /// Of the requests due, those sent in the window.
     pub fn sent_share(&self) -> Option<f64> {
-        self.of_intended(self.slice.sent_in_window)
+        self.of_intended(|open| open.sent_in_window)
     }
 
     /// Of the requests due, those that found no connection free.
     pub fn queued_share(&self) -> Option<f64> {
-        self.of_intended(self.slice.queued)
+        self.of_intended(|open| open.queued)
     }
 
-    fn of_intended(&self, part: u64) -> Option<f64> {
-        let intended = self.slice.intended;
-        (intended > 0).then(|| part as f64 / intended as f64)
+    fn of_intended(&self, part: impl Fn(&OpenLoop) -> u64) -> Option<f64> {
+        let open = self.slice.open.as_ref()?;
+        (open.intended > 0).then(|| part(open) as f64 / open.intended as f64)
     }
 
     /// The client itself was late: it had a connection free and did not send.
     pub(super) fn client_late(&self) -> Option<String> {
-        self.asked()?;
-        let lag_ns = p99_ns(&self.slice.schedule_lag).unwrap_or(0);
-        let response_ns = p99_ns(&self.slice.response)?;
+        let open = self.slice.open.as_ref()?;
+        let lag_ns = p99_ns(&open.schedule_lag).unwrap_or(0);
+        let response_ns = p99_ns(&open.response)?;
         let late = lag_ns > LAG_MAX_NS && lag_ns as f64 > LAG_SHARE_MAX * response_ns as f64;
         if late {
             return Some(format!(
@@ -83,7 +84,7 @@ impl Outcome {
     pub(super) fn connections_busy(&self) -> Option<String> {
         self.asked()?;
         let queued = self.queued_share().filter(|&queued| queued > QUEUED_SHARE_MAX)?;
-        let rates = self.sent_per_s().zip(self.per_second(self.slice.intended as f64));
+        let rates = self.sent_per_s().zip(self.per_second(self.slice.due() as f64));
         let behind = self.sent_share().filter(|&sent| sent < SENT_SHARE_MIN).and(rates);
         let behind = behind.map(|(sent, due)| format!(" {} were due, {} were sent.", rate(due), rate(sent)));
         Some(format!(

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use analysis::checks::GENERATOR_SHARE_MAX;
-use load::{Address, Arrivals, Phase, Slice, Until};
+use load::{Address, Arrivals, Until};
+use model::{Counts, Phase};
 use report::{count, seconds, share};
 
 use super::rate::Ask;
@@ -41,25 +42,25 @@ pub struct Outcome {
     pub distribution: bool,
     /// What another tool, whose command line was given, would have done or shown otherwise.
     pub differences: Vec<String>,
-    pub slice: Slice,
+    pub slice: Counts,
 }
 
 impl Outcome {
     /// Good responses per second of the window; `None` without a window.
     pub fn throughput_per_s(&self) -> Option<f64> {
-        self.per_second(self.slice.ok_in_window as f64)
+        self.per_second(self.slice.successful_in_window as f64)
     }
 
     /// Bytes per second: the rate of answers times the bytes of one, so that the drain does not count.
     pub fn transfer_per_s(&self) -> Option<f64> {
         let slice = &self.slice;
-        self.per_second(self.bytes_per_answer()? * slice.answered_in_window as f64)
+        self.per_second(self.bytes_per_answer()? * slice.responses_in_window as f64)
     }
 
     /// Bytes received for each answer, head included.
     pub fn bytes_per_answer(&self) -> Option<f64> {
         let slice = &self.slice;
-        (slice.answered > 0).then(|| slice.bytes_wire as f64 / slice.answered as f64)
+        (slice.responses > 0).then(|| slice.wire_bytes as f64 / slice.responses as f64)
     }
 
     /// What was requested: method and URL, or the mix.
@@ -73,24 +74,23 @@ impl Outcome {
 
     /// CPU share of the busiest generator thread, 0 to 1.
     pub fn busiest_share(&self) -> Option<f64> {
-        let slice = &self.slice;
-        greatest(slice.thread_cpu_ns.iter().copied().zip(slice.thread_wall_ns.iter().copied()))
+        self.slice.generator.busiest_share().map(at_most_all)
     }
 
     /// The greatest share of its time that a generator thread waited for a core; `None` where the kernel does not say.
     pub fn waiting_share(&self) -> Option<f64> {
-        let slice = &self.slice;
-        let delays = slice.thread_run_delay_ns.iter().zip(&slice.thread_wall_ns);
-        greatest(delays.filter_map(|(delay, wall)| delay.map(|delay| (delay, *wall))))
+        self.slice.generator.waiting_share().map(at_most_all)
     }
 
     /// Why there is nothing to measure, if so.
     pub fn void(&self) -> Option<String> {
         let slice = &self.slice;
         match slice {
-            _ if slice.ok > 0 => None,
-            _ if slice.answered > 0 => Some("No answer was good: there is no throughput to speak of.".into()),
-            _ if slice.opened == 0 && slice.connections_alive_start == 0 => {
+            _ if slice.successful > 0 => None,
+            _ if slice.responses > 0 => {
+                Some("No answer was good: there is no throughput to speak of.".into())
+            }
+            _ if slice.connections_opened == 0 && slice.connections_alive_at_start == 0 => {
                 let why = match &slice.tls_error {
                     Some(error) => format!("TLS with {} failed: {error}", self.address),
                     // It took connections, and what it said then is no HTTP/2.
@@ -162,8 +162,8 @@ impl Outcome {
     }
 
     fn unanswered(&self) -> Option<String> {
-        let left = self.slice.intended - self.slice.answered;
-        let unsent = match self.slice.unsent {
+        let left = self.slice.due() - self.slice.responses;
+        let unsent = match self.slice.open.as_ref().map_or(0, |open| open.unsent) {
             0 => String::new(),
             unsent => format!(", {} of them because they could not even be sent", count(unsent)),
         };
@@ -172,20 +172,20 @@ impl Outcome {
                 "{} of {} requests got no complete answer{unsent}. They are in the percentiles as \"at least as long as they \
                  were waited for\" (≥).",
                 count(left),
-                count(self.slice.intended)
+                count(self.slice.due())
             )
         })
     }
 
     fn not_good(&self) -> Option<String> {
-        let bad = self.slice.answered - self.slice.ok;
+        let bad = self.slice.responses - self.slice.successful;
         (bad > 0).then(|| {
             format!("{} answers were not good: throughput leaves them out, latency does not.", count(bad))
         })
     }
 
     fn connections_missing(&self) -> Option<String> {
-        let alive = self.slice.connections_alive_start;
+        let alive = self.slice.connections_alive_at_start;
         (alive < self.connections && self.setup.keep_alive).then(|| {
             format!(
                 "Only {} of {} connections were open when the window began.",
@@ -199,8 +199,8 @@ impl Outcome {
         let slice = &self.slice;
         let idle: u64 = slice.errors.iter().filter(|e| e.phase == Phase::Idle).map(|e| e.count).sum();
         // A hundredth is what a limit of requests for a connection may amount to.
-        let many = slice.reconnects.max(idle) * 100 > slice.answered.max(100);
-        (many && slice.opened > 0 && self.setup.keep_alive).then(|| {
+        let many = slice.reconnects.max(idle) * 100 > slice.responses.max(100);
+        (many && slice.connections_opened > 0 && self.setup.keep_alive).then(|| {
             format!(
                 "The service ended connections: {} had to be reopened, which costs both sides more than a request.",
                 count(slice.reconnects)
@@ -217,7 +217,7 @@ impl Outcome {
     pub(super) fn closed_loop(&self) -> Option<String> {
         let closed = self.asked().is_none();
         let under_way = if self.setup.lanes() > 1 { "requests under way" } else { "connections" };
-        (closed && self.slice.answered > 0).then(|| {
+        (closed && self.slice.responses > 0).then(|| {
             format!(
                 "Closed loop: each connection asks again only when it has its answer. Once the service is saturated, latency \
                  is {under_way} ÷ throughput and says nothing more."
@@ -226,9 +226,7 @@ impl Outcome {
     }
 }
 
-fn greatest(parts: impl Iterator<Item = (u64, u64)>) -> Option<f64> {
-    // The clocks are not read in the same instant: a short run could have used more than there was.
-    let shares =
-        parts.filter(|(_, whole)| *whole > 0).map(|(part, whole)| (part as f64 / whole as f64).min(1.0));
-    shares.reduce(f64::max)
+/// The clocks are not read in the same instant: in a short run a part may be more than the whole.
+fn at_most_all(share: f64) -> f64 {
+    share.min(1.0)
 }

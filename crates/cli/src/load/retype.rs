@@ -6,7 +6,7 @@ use std::thread;
 
 use clap::{Args, Command, FromArgMatches};
 use foreign::{Came, Difference, Tool};
-use load::Slice;
+use model::Counts;
 
 use super::LoadArgs;
 use crate::exit::Failed;
@@ -51,12 +51,12 @@ fn parser() -> Command {
 }
 
 /// What of the differences mattered in this run.
-pub fn mattering(differences: &[Difference], slice: &Slice) -> Vec<String> {
+pub fn mattering(differences: &[Difference], slice: &Counts) -> Vec<String> {
     let came = Came {
         timed_out: slice.timed_out,
-        not_good: slice.answered - slice.ok,
+        not_good: slice.responses - slice.successful,
         lost: slice.broken,
-        answered: slice.answered,
+        answered: slice.responses,
         processors: thread::available_parallelism().map_or(u64::MAX, |number| number.get() as u64),
     };
     let mattering = differences.iter().filter(|difference| difference.when.met(&came));

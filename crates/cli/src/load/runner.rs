@@ -138,7 +138,7 @@ impl Runner {
         (arrivals, ask): (Arrivals, Option<Ask>),
         until: Until,
         interrupted: bool,
-        slice: load::Slice,
+        slice: model::Counts,
     ) -> Outcome {
         Outcome {
             url: self.url.clone(),
@@ -178,7 +178,7 @@ impl Runner {
 fn tell(index: usize, of: usize, outcome: &Outcome) {
     let ask = outcome.ask.map_or(String::new(), |ask| format!(", {ask}"));
     let kept = outcome.kept().map_or(String::new(), |kept| format!(": {}", kept.words()));
-    let p99 = shown(&outcome.slice.response, 0.99);
+    let p99 = outcome.slice.open.as_ref().and_then(|open| shown(&open.response, 0.99));
     let p99 = p99.map_or(String::new(), |p99| format!(", p99 {}", quantile(p99)));
     print::talk(&format!("step {} of {of}{ask}{kept}{p99}", index + 1));
 }

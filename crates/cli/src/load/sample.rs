@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use load::{Address, Arrivals, LoadSpec, Process, Rate, Request, Slice, Until};
+use load::{Address, Arrivals, LoadSpec, Process, Rate, Request, Until};
+use model::{Counts, GeneratorUse, OpenLoop};
 use stats::Latencies;
 
 use super::outcome::Outcome;
@@ -10,48 +11,37 @@ use super::rate::{Ask, Level};
 use super::series::Series;
 use super::setup::Setup;
 
-pub fn slice() -> Slice {
+pub fn slice() -> Counts {
     let mut latency = Latencies::new();
     (0..100_000u64).for_each(|n| latency.record(500_000 + n * 10));
-    Slice {
-        driver: "readiness".into(),
+    Counts {
         started_ns: 1,
         window_ns: 10_000_000_000,
         drain_ns: 700_000,
-        intended: 100_000,
         sent: 100_000,
-        sent_in_window: 100_000,
-        unsent: 0,
-        queued: 0,
-        answered: 100_000,
-        answered_in_window: 99_968,
-        ok: 100_000,
-        ok_in_window: 99_968,
-        timed_out: 0,
-        broken: 0,
-        unfinished: 0,
+        responses: 100_000,
+        responses_in_window: 99_968,
+        successful: 100_000,
+        successful_in_window: 99_968,
         status: [(200, 100_000)].into(),
-        errors: vec![],
-        contract_failures: vec![],
-        bytes_wire: 24_500_000,
-        bytes_body: 1_200_000,
+        wire_bytes: 24_500_000,
+        body_bytes: 1_200_000,
         first_byte: latency.clone(),
         latency,
-        response: Latencies::new(),
-        schedule_lag: Latencies::new(),
-        buckets: vec![],
-        connections_alive_start: 32,
-        connections_alive_end: 32,
-        opened: 32,
-        reconnects: 0,
-        thread_cpu_ns: vec![4_000_000_000],
-        thread_wall_ns: vec![10_000_700_000],
-        thread_run_delay_ns: vec![Some(100_000)],
-        ..Slice::default()
+        connections_alive_at_start: 32,
+        connections_alive: 32,
+        connections_opened: 32,
+        generator: GeneratorUse {
+            driver: "readiness".into(),
+            cpu_ns: vec![4_000_000_000],
+            wall_ns: vec![10_000_700_000],
+            run_delay_ns: vec![100_000],
+        },
+        ..Counts::default()
     }
 }
 
-pub fn outcome(slice: Slice) -> Outcome {
+pub fn outcome(slice: Counts) -> Outcome {
     let address = Address::Tcp("127.0.0.1:3000".parse().unwrap());
     Outcome {
         url: "http://127.0.0.1:3000/".into(),
@@ -75,14 +65,20 @@ pub fn outcome(slice: Slice) -> Outcome {
 }
 
 /// In open loop: at 10,000/s, with a connection free for all but so many.
-pub fn at_a_rate(mut slice: Slice, queued: u64) -> Outcome {
-    slice.response = slice.latency.clone();
-    (0..slice.intended - queued).for_each(|n| slice.schedule_lag.record(60_000 + n % 100 * 100));
-    slice.queued = queued;
+pub fn at_a_rate(mut slice: Counts, queued: u64) -> Outcome {
+    let (intended, response) = (slice.sent, slice.latency.clone());
+    let mut open = OpenLoop { intended, sent_in_window: intended, queued, response, ..OpenLoop::default() };
+    (0..intended - queued).for_each(|n| open.schedule_lag.record(60_000 + n % 100 * 100));
+    slice.open = Some(Box::new(open));
     let rate = Rate::Constant(10_000.0);
     let arrivals = Arrivals::Open { rate, process: Process::Poisson, seed: 1 };
     let ask = Some(Ask::At(Level::PerSecond(10_000.0)));
     Outcome { arrivals, ask, ..outcome(slice) }
+}
+
+/// What open loop added to it.
+pub fn open(outcome: &mut Outcome) -> &mut OpenLoop {
+    outcome.slice.open.as_mut().expect("it was at a rate")
 }
 
 /// A run of this slice alone.
@@ -103,8 +99,17 @@ pub fn ramp((from_per_s, to_per_s): (f64, f64), limit_per_s: impl Fn(f64) -> f64
         shown = served.floor();
     }
     let (intended, ok) = (rate.due_by(10.0) as u64, shown as u64);
-    let slice = Slice { intended, sent: intended, sent_in_window: ok, ok_in_window: ok, buckets, ..slice() };
+    let slice = Counts {
+        sent: intended,
+        responses: intended,
+        successful: intended,
+        successful_in_window: ok,
+        successful_per_100_ms: buckets,
+        ..slice()
+    };
     let arrivals = Arrivals::Open { rate, process: Process::Constant, seed: 1 };
     let ask = Some(Ask::Ramp(Level::PerSecond(from_per_s), Level::PerSecond(to_per_s)));
-    Outcome { arrivals, ask, ..at_a_rate(Slice { answered: intended, ok: intended, ..slice }, intended - ok) }
+    let mut outcome = Outcome { arrivals, ask, ..at_a_rate(slice, intended - ok) };
+    open(&mut outcome).sent_in_window = ok;
+    outcome
 }

@@ -2,7 +2,8 @@
 
 use std::net::IpAddr;
 
-use load::{Address, Cause, LoadSpec, Phase, Protocol, Request, Tls, Trust};
+use load::{Address, LoadSpec, Protocol, Request, Tls, Trust};
+use model::{Cause, Phase};
 use report::count;
 
 use super::outcome::Outcome;
@@ -87,7 +88,7 @@ impl Outcome {
     }
 
     pub(super) fn identity_unknown(&self) -> Option<String> {
-        (self.setup.trusts_anyone() && self.slice.answered > 0).then(|| {
+        (self.setup.trusts_anyone() && self.slice.responses > 0).then(|| {
             "Certificates were not checked: who answered is not known. The handshakes cost what they would otherwise."
                 .into()
         })
@@ -122,7 +123,7 @@ impl Outcome {
 
     /// Not every answer's content was compared with what is expected.
     pub(super) fn content_unchecked(&self) -> Option<String> {
-        let (compared, answered) = (self.sampled().count, self.slice.answered);
+        let (compared, answered) = (self.sampled().count, self.slice.responses);
         (self.setup.compares_content && compared < answered).then(|| {
             format!(
                 "The content of {} of {} answers was compared with what is expected: --sample 1 compares all.",

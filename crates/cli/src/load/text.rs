@@ -8,7 +8,8 @@ mod steps;
 
 use std::fmt::Write;
 
-use load::{FailureKind, Process, Rate, Until};
+use load::{Process, Rate, Until};
+use model::{FailureKind, OpenLoop};
 use report::{bytes, count, rate, seconds};
 use stats::{Latencies, Quantile};
 
@@ -127,7 +128,8 @@ fn lines(outcome: &Outcome) -> Vec<(&'static str, String)> {
         ("Throughput", throughput(outcome)),
         ("Transfer", transfer(outcome)),
     ];
-    lines.extend(outcome.asked().into_iter().flat_map(|asked| pace(outcome, asked)));
+    let paced = outcome.asked().zip(outcome.slice.open.as_ref());
+    lines.extend(paced.into_iter().flat_map(|(asked, open)| pace(outcome, asked, open)));
     lines.extend(if outcome.distribution { distribution::lines(outcome) } else { latencies(outcome) });
     lines.extend(handshakes(outcome).map(|made| ("TLS", made)));
     let status = slice.status.iter().map(|(code, number)| format!("{code} × {}", count(*number)));
@@ -144,22 +146,21 @@ fn lines(outcome: &Outcome) -> Vec<(&'static str, String)> {
     let errors = slice.errors.iter().map(|e| format!("{} {} × {}", e.phase, e.cause, count(e.count)));
     lines.extend(labelled("Errors", errors));
     // Where there was nothing but this error it stands above all.
-    let tls_error = slice.tls_error.iter().filter(|_| slice.answered > 0);
+    let tls_error = slice.tls_error.iter().filter(|_| slice.responses > 0);
     lines.extend(tls_error.map(|error| ("TLS error", error.clone())));
     lines
 }
 
 /// Whether the load was what was asked for.
-fn pace(outcome: &Outcome, asked: Asked) -> [(&'static str, String); 3] {
-    let slice = &outcome.slice;
+fn pace(outcome: &Outcome, asked: Asked, open: &OpenLoop) -> [(&'static str, String); 3] {
     let mut sent = outcome.sent_per_s().map_or(NOTHING.into(), rate) + " sent";
-    if let (Rate::Ramp { .. }, Some(due)) = (asked.rate, outcome.per_second(slice.intended as f64)) {
+    if let (Rate::Ramp { .. }, Some(due)) = (asked.rate, outcome.per_second(open.intended as f64)) {
         let _ = write!(sent, " of {} due on average", rate(due));
     }
-    let lag = p99_ns(&slice.schedule_lag).map_or(NOTHING.into(), duration);
+    let lag = p99_ns(&open.schedule_lag).map_or(NOTHING.into(), duration);
     [
         ("Rate", format!("{sent}, {} asked for", of(asked.rate))),
-        ("Queue", format!("{} of {} found no connection free", count(slice.queued), count(slice.intended))),
+        ("Queue", format!("{} of {} found no connection free", count(open.queued), count(open.intended))),
         ("Client", format!("{lag} late at p99, where one was free")),
     ]
 }
@@ -168,11 +169,12 @@ fn pace(outcome: &Outcome, asked: Asked) -> [(&'static str, String); 3] {
 fn latencies(outcome: &Outcome) -> Vec<(&'static str, String)> {
     let slice = &outcome.slice;
     let mut lines = vec![("Latency", quantile_names())];
-    if outcome.asked().is_none() {
-        lines.push(("  complete", quantiles(&slice.latency)));
-    } else {
-        lines.push(("  response", quantiles(&slice.response)));
-        lines.push(("  service", quantiles(&slice.latency)));
+    match &slice.open {
+        None => lines.push(("  complete", quantiles(&slice.latency))),
+        Some(open) => {
+            lines.push(("  response", quantiles(&open.response)));
+            lines.push(("  service", quantiles(&slice.latency)));
+        }
     }
     lines.push(("  first byte", quantiles(&slice.first_byte)));
     for (name, latencies) in [("  connect", &slice.connect), ("  handshake", &slice.handshake)] {
@@ -187,7 +189,7 @@ fn latencies(outcome: &Outcome) -> Vec<(&'static str, String)> {
 fn handshakes(outcome: &Outcome) -> Option<String> {
     let slice = &outcome.slice;
     let made = slice.handshake.count() - slice.handshake.censored();
-    (made > 0).then(|| format!("{} handshakes, {} of them resumed", count(made), count(slice.resumed)))
+    (made > 0).then(|| format!("{} handshakes, {} of them resumed", count(made), count(slice.tls_resumed)))
 }
 
 /// What the sampled answers contained.
@@ -229,14 +231,14 @@ fn throughput(outcome: &Outcome) -> String {
 
 fn requests(outcome: &Outcome) -> String {
     let slice = &outcome.slice;
-    let due = outcome.asked().map_or(String::new(), |_| format!("{} due, ", count(slice.intended)));
-    let (sent, answered, ok) = (count(slice.sent), count(slice.answered), count(slice.ok));
+    let due = outcome.asked().map_or(String::new(), |_| format!("{} due, ", count(slice.due())));
+    let (sent, answered, ok) = (count(slice.sent), count(slice.responses), count(slice.successful));
     let mut text = format!("{due}{sent} sent, {answered} answered, {ok} good");
     let rest = [
         (slice.timed_out, "timed out"),
         (slice.broken, "broken"),
         (slice.unfinished, "unfinished"),
-        (slice.unsent, "never sent"),
+        (slice.open.as_ref().map_or(0, |open| open.unsent), "never sent"),
     ];
     for (number, what) in rest {
         if number > 0 {

@@ -7,7 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use load::{Generator, Interrupt, Progress, Slice, Until};
+use load::{Generator, Interrupt, Progress, Until};
+use model::Counts;
 
 use crate::{print, signals};
 
@@ -65,7 +66,7 @@ impl Watch {
     }
 
     /// Runs one slice with progress on a terminal; it is over at once if a signal has come before.
-    pub fn run(&self, generator: &mut Generator, until: Until, part: &Part) -> Slice {
+    pub fn run(&self, generator: &mut Generator, until: Until, part: &Part) -> Counts {
         let interrupt = generator.interrupt();
         *self.state.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(interrupt.clone());
         if self.interrupted() {

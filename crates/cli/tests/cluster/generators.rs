@@ -89,14 +89,17 @@ fn two_hosts_whose_clocks_are_an_hour_apart_load_a_service_and_each_request_is_a
         for trial in &block.trials {
             let log = hosts.path(&format!("record/logs/block-{:02}-only-api.log", block.number));
             let log = fs::read_to_string(log).expect("its log");
-            let sent: u64 = trial.slices.iter().map(|slice| slice.sent).sum();
+            let sent: u64 = trial.slices.iter().map(|slice| slice.counts.sent).sum();
             let counted = log.lines().find_map(|line| line.strip_prefix("requests ")?.parse::<u64>().ok());
             // Beside the load there are two looks at a response before it.
             assert!(counted.is_some_and(|counted| (sent..=sent + 2).contains(&counted)), "{sent}: {log}");
             for slice in &trial.slices {
                 let [one, other] = &slice.generators[..] else { panic!("{:?}", slice.generators) };
                 assert_eq!((one.name.as_str(), other.name.as_str()), ("ssh://h1", "ssh://root@h2"));
-                assert!(one.sent > 0 && other.sent > 0 && one.sent + other.sent == slice.sent, "{slice:?}");
+                assert!(
+                    one.sent > 0 && other.sent > 0 && one.sent + other.sent == slice.counts.sent,
+                    "{slice:?}"
+                );
                 assert!(!one.here && one.late_ns.max(other.late_ns) < 1_000_000_000, "{one:?} {other:?}");
             }
             trials += 1;

@@ -94,11 +94,11 @@ fn pods_on_both_nodes_load_a_service_and_both_sides_count_the_same() {
     let mut fleet = begin(channels, &spec(&service, 8, 201.0));
     let ran = fleet.run(Until::Elapsed(Duration::from_secs(2)), NEVER);
     assert!(ran.lost.is_empty(), "{:?}", ran.lost);
-    assert_eq!((ran.slice.intended, ran.parts.len()), (402, 4));
-    assert_eq!(service.requests(), ran.slice.sent);
+    assert_eq!((ran.counts.due(), ran.parts.len()), (402, 4));
+    assert_eq!(service.requests(), ran.counts.sent);
     // A second window of the same pods, and then nothing of them.
     let again = fleet.run(Until::Requests(10), NEVER);
-    assert_eq!((again.slice.sent, again.parts.len()), (40, 4));
+    assert_eq!((again.counts.sent, again.parts.len()), (40, 4));
     drop(fleet);
     namespace.is_empty_within(Duration::from_secs(10));
 }
@@ -120,7 +120,7 @@ fn a_node_that_is_gone_is_told_within_seconds_and_the_other_counts() {
         ran.lost
     );
     assert!(took < Duration::from_secs(15), "told after {took:?}");
-    assert_eq!(ran.slice.sent + ran.slice.unsent, 80);
+    assert_eq!(ran.counts.sent + ran.counts.open.as_ref().map_or(0, |open| open.unsent), 80);
     drop(fleet);
     script(&["restart", "2"]);
     namespace.is_empty_within(Duration::from_secs(30));

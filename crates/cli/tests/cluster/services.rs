@@ -119,7 +119,7 @@ fn services_on_two_hosts_are_measured_from_here_and_gone_afterwards() {
             let variant = &record.header.plan.variants[trial.variant()].name;
             let log = hosts.path(&format!("record/logs/block-{:02}-{variant}-api.log", block.number));
             let log = fs::read_to_string(log).expect("its log came back");
-            let sent: u64 = trial.slices.iter().map(|slice| slice.sent).sum();
+            let sent: u64 = trial.slices.iter().map(|slice| slice.counts.sent).sum();
             let counted = log.lines().find_map(|line| line.strip_prefix("requests ")?.parse::<u64>().ok());
             assert!(counted.is_some_and(|counted| (sent..=sent + 2).contains(&counted)), "{sent}: {log}");
             assert!(trial.slices.iter().all(|slice| slice.machine.hosts.len() == 2));
@@ -145,7 +145,7 @@ fn a_service_on_one_host_is_loaded_from_another() {
     assert!(said.contains("SLOWER"), "{said}");
     let record = record(&hosts);
     let trials = || record.complete_blocks().flat_map(|block| &block.trials);
-    assert!(trials().flat_map(|trial| &trial.slices).all(|slice| slice.ok > 0), "{said}");
+    assert!(trials().flat_map(|trial| &trial.slices).all(|slice| slice.counts.successful > 0), "{said}");
     assert!(
         trials().all(|trial| trial.started.services.iter().all(|of| of.host.as_deref() == Some("ssh://h1")))
     );

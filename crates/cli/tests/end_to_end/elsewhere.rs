@@ -101,7 +101,12 @@ fn a_trial_on_two_other_machines_is_known_here_as_one_of_this_machine_is() {
         let used = slice.services.iter().find(|used| used.service == name).expect("both are told");
         (used.cpu_ns, used.processes)
     };
-    assert!(slice.ok > 20 && cpu_ns("api").0 > slice.ok * 900_000 && cpu_ns("api").1 == 1, "{slice:?}");
+    assert!(
+        slice.counts.successful > 20
+            && cpu_ns("api").0 > slice.counts.successful * 900_000
+            && cpu_ns("api").1 == 1,
+        "{slice:?}"
+    );
     assert!(cpu_ns("db").0 < cpu_ns("api").0 / 4, "{slice:?}");
     let machines: Vec<&str> = slice.machine.hosts.keys().map(String::as_str).collect();
     assert_eq!(machines, [API, DB]);
@@ -116,7 +121,7 @@ fn a_trial_on_two_other_machines_is_known_here_as_one_of_this_machine_is() {
     let logs: BTreeMap<String, String> = place.logs().into_iter().collect();
     let said = &logs["block-01-only-api.log"];
     let counted = said.lines().find_map(|line| line.strip_prefix("requests ")?.parse::<u64>().ok());
-    assert_eq!(counted, Some(slice.sent + 2), "two looks before the load: {said}");
+    assert_eq!(counted, Some(slice.counts.sent + 2), "two looks before the load: {said}");
     assert!(logs["block-01-only-db.log"].starts_with("requests 0"), "{logs:?}");
     drop(environment);
     assert_eq!(place.left_running(), Vec::<String>::new());

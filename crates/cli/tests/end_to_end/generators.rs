@@ -56,7 +56,7 @@ fn two_generators_load_a_service_together_and_every_request_is_accounted_for() {
             let name = format!("block-{:02}-only-api.log", block.number);
             let log = &logs.iter().find(|(log, _)| *log == name).expect("its log").1;
             let counted = log.lines().find_map(|line| line.strip_prefix("requests ")?.parse::<u64>().ok());
-            let sent: u64 = trial.slices.iter().map(|slice| slice.sent).sum();
+            let sent: u64 = trial.slices.iter().map(|slice| slice.counts.sent).sum();
             // Beside the load there are two looks at a response before it, or one that took long.
             let looks = counted.and_then(|counted| counted.checked_sub(sent));
             assert!(
@@ -67,7 +67,7 @@ fn two_generators_load_a_service_together_and_every_request_is_accounted_for() {
             for slice in &trial.slices {
                 let [one, other] = &slice.generators[..] else { panic!("{:?}", slice.generators) };
                 assert_eq!((one.name.as_str(), other.name.as_str()), ("local 1", "local 2"));
-                assert_eq!(one.sent + other.sent, slice.sent);
+                assert_eq!(one.sent + other.sent, slice.counts.sent);
                 assert!(one.sent > 0 && other.sent > 0, "{:?}", slice.generators);
                 // By one clock, to what a ping over a pipe takes; and begun at the agreed instant, not before.
                 assert!(one.clock_error_ns < 5_000_000 && one.late_ns < 1_000_000_000, "{one:?}");

@@ -36,8 +36,8 @@ blocks = 6
     let trials = record.complete_blocks().flat_map(|block| &block.trials);
     for slice in trials.flat_map(|trial| trial.measured()) {
         // The turn that begins a block may follow the warm-up at once.
-        let (turns, opened) = (u64::from(slice.turns), slice.connections_opened);
+        let (turns, opened) = (u64::from(slice.turns), slice.counts.connections_opened);
         assert!(opened >= 3 * (turns - 1) && opened % 3 == 0, "{turns} turns, {opened} connections");
-        assert!(slice.errors.is_empty() && slice.failed() == 0, "{:?}", slice.errors);
+        assert!(slice.counts.errors.is_empty() && slice.counts.failed() == 0, "{:?}", slice.counts.errors);
     }
 }

@@ -57,8 +57,8 @@ fn a_service_that_answers_later_is_found_slower_at_a_common_rate() {
     // 64 connections, one answer each 20 or 60 ms: at most 3,200 and 1,067 a second, far enough apart for a busy machine.
     assert!(rate.capacities_per_s[1] < rate.capacities_per_s[0], "{rate:?}");
     for slice in record.complete_blocks().flat_map(|block| &block.trials).flat_map(|trial| trial.measured()) {
-        let open = slice.open.as_ref().expect("measured slices are in open loop");
-        assert_eq!(open.intended, slice.sent + open.unsent);
+        let open = slice.counts.open.as_ref().expect("measured slices are in open loop");
+        assert_eq!(open.intended, slice.counts.sent + open.unsent);
         assert_eq!(open.response.count(), open.intended);
     }
     assert_eq!(place.left_running(), Vec::<String>::new());

@@ -63,9 +63,11 @@ requests = [{ name = "fast", path = "/", weight = 4 }, { name = "slow", path = "
         assert!(trial.started.generator_cpus.iter().all(|cpu| services.contains(cpu)), "{:?}", trial.started);
         assert!(trial.ended.as_ref().is_some_and(|ended| ended.peak_rss_bytes_by_service["api"] > 10 << 20));
         for slice in trial.measured() {
-            let [fast, slow] = &slice.endpoints[..] else { panic!("two requests: {:?}", slice.endpoints) };
-            assert_eq!((fast.sent + slow.sent, fast.failed, slow.failed), (slice.sent, 0, 0));
-            assert_eq!(slice.open.as_ref().expect("it is at a rate").response.count(), slow.sent);
+            let [fast, slow] = &slice.counts.endpoints[..] else {
+                panic!("two requests: {:?}", slice.counts.endpoints)
+            };
+            assert_eq!((fast.sent + slow.sent, fast.failed(), slow.failed()), (slice.counts.sent, 0, 0));
+            assert_eq!(slice.counts.open.as_ref().expect("it is at a rate").response.count(), slow.sent);
             let busiest = slice.services[0].cpu_by_process_ns.first().expect("it worked");
             assert!(
                 *busiest > 0 && *busiest <= slice.services[0].cpu_ns + 30_000_000,
@@ -76,8 +78,9 @@ requests = [{ name = "fast", path = "/", weight = 4 }, { name = "slow", path = "
     }
     // All variants of a block get the same requests in the same order, so the same number of each.
     for block in record.complete_blocks() {
-        let sent =
-            |trial: &record::Trial| trial.measured().map(|slice| slice.endpoints[1].sent).collect::<Vec<_>>();
+        let sent = |trial: &record::Trial| {
+            trial.measured().map(|slice| slice.counts.endpoints[1].sent).collect::<Vec<_>>()
+        };
         assert_eq!(sent(&block.trials[0]), sent(&block.trials[1]), "block {}", block.number);
     }
     assert_eq!(place.left_running(), Vec::<String>::new());
@@ -113,5 +116,10 @@ long = { api.env = { MODE = "delay", DELAY_MS = 600 } }
     let record = record::open(&place.record()).expect("the record opens");
     let slices =
         || record.complete_blocks().flat_map(|block| &block.trials).flat_map(|trial| trial.measured());
-    assert!(slices().count() == 6 && slices().all(|slice| slice.ok_in_window > 0 && slice.ok == slice.sent));
+    assert!(
+        slices().count() == 6
+            && slices()
+                .all(|slice| slice.counts.successful_in_window > 0
+                    && slice.counts.successful == slice.counts.sent)
+    );
 }

@@ -53,9 +53,9 @@ fn a_link_is_made_for_each_trial_and_its_delay_is_in_every_answer() {
     for trial in record.complete_blocks().flat_map(|block| &block.trials) {
         let far = record.header.plan.variants[trial.variant()].name == "far";
         for slice in trial.measured().filter(|_| far) {
-            let fastest_ns = slice.latency.bounds(0.0).map_or(0, |(low, _)| low);
+            let fastest_ns = slice.counts.latency.bounds(0.0).map_or(0, |(low, _)| low);
             assert!(fastest_ns >= 79_000_000, "{fastest_ns} ns");
-            assert!(slice.ok > 0);
+            assert!(slice.counts.successful > 0);
         }
     }
     assert_eq!(place.left_running(), Vec::<String>::new());

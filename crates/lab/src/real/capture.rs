@@ -99,8 +99,10 @@ impl RealEnvironment {
             kind: wanted.kind,
             start_ns,
             end_ns,
-            requests: slice.ok,
-            errors: slice.answered.saturating_sub(slice.ok) + slice.timed_out + slice.broken,
+            requests: slice.counts.successful,
+            errors: slice.counts.responses.saturating_sub(slice.counts.successful)
+                + slice.counts.timed_out
+                + slice.counts.broken,
             services: observed.collect(),
         })
     }

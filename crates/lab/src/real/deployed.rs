@@ -107,8 +107,8 @@ impl RealEnvironment {
             let mut loader = self.begun(spec.clone(), Some(1), None)?;
             let asked = self.run(&mut loader, Until::Requests(1));
             self.unload(loader);
-            let (slice, _) = asked?;
-            if slice.ok >= u64::from(generators) && slice.ok == slice.sent {
+            let (counts, _) = asked?;
+            if counts.successful >= u64::from(generators) && counts.successful == counts.sent {
                 return Ok(());
             }
             if self.stop.is_requested() {
@@ -119,7 +119,7 @@ impl RealEnvironment {
                     "service {}: not ready after {:.0} s: GET {path} at {address} got {}",
                     entry.name,
                     entry.ready_timeout.as_secs_f64(),
-                    answers(&slice)
+                    answers(&counts)
                 )));
             }
             thread::sleep(LOOK_AGAIN);
@@ -137,9 +137,9 @@ fn failed(service: &str, error: &dyn std::error::Error, hint: Option<String>) ->
 }
 
 /// What came back: `status 503`, `no answer: refused (connect)`.
-fn answers(slice: &load::Slice) -> String {
-    let status = slice.status.keys().map(|status| format!("status {status}"));
-    let errors = slice.errors.iter().map(|error| format!("no answer: {} ({})", error.cause, error.phase));
+fn answers(counts: &record::Counts) -> String {
+    let status = counts.status.keys().map(|status| format!("status {status}"));
+    let errors = counts.errors.iter().map(|error| format!("no answer: {} ({})", error.cause, error.phase));
     let all: Vec<String> = status.chain(errors).collect();
     if all.is_empty() { "no answer".to_owned() } else { all.join(", ") }
 }

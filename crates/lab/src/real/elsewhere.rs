@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use load::{LoadSpec, Until};
 use plan::Plan;
-use record::{Generator, GeneratorPart};
+use record::{Counts, Generator, GeneratorPart};
 use remote::generators::{Fleet, FleetError, Ran};
 use remote::{HostError, Waiting, Wanted};
 
@@ -153,10 +153,10 @@ impl Elsewhere {
     }
 
     /// One window of all of them together. It ends early when the user wants no more.
-    pub fn run(&mut self, until: Until) -> Result<(load::Slice, Vec<GeneratorPart>), Failure> {
+    pub fn run(&mut self, until: Until) -> Result<(Counts, Vec<GeneratorPart>), Failure> {
         let stop = self.stop.clone();
         let local = usize::try_from(self.plan.generators.local).unwrap_or(usize::MAX);
-        let Ran { slice, parts, lost } = self.fleet()?.run(until, &|| stop.is_requested());
+        let Ran { counts, parts, lost } = self.fleet()?.run(until, &|| stop.is_requested());
         if self.stop.is_requested() {
             return Err(Failure::Interrupted);
         }
@@ -164,7 +164,7 @@ impl Elsewhere {
             return Err(self.lost(lost));
         }
         let parts = parts.into_iter().enumerate().map(|(place, part)| kept_part(part, place < local));
-        Ok((slice, parts.collect()))
+        Ok((counts, parts.collect()))
     }
 
     /// Has all connections closed. The next call misses those that are lost meanwhile.

@@ -1,6 +1,6 @@
-//! What engine and services report, in the record's words. Pure: it moves figures and judges none.
+//! What of the engine's and the services' reports is kept. Pure: it moves figures and judges none.
 
-use record::{EndpointCounts, MachineUse, OpenLoop, ServiceUse, Slice, SliceKind};
+use record::{Counts, ServiceUse};
 use services::Sample;
 use stats::Latencies;
 
@@ -40,103 +40,26 @@ fn service_use(name: &str, before: &Sample, after: &Sample) -> ServiceUse {
     }
 }
 
-/// Where a slice belongs.
-pub(super) struct Place {
-    pub block: u32,
-    pub variant: usize,
-    pub kind: SliceKind,
-    pub connections: u32,
-    /// Requests asked for per second in open loop.
-    pub open: Option<f64>,
-    /// Name of the request whose latencies are kept; `None`: those of all.
-    pub endpoint: Option<String>,
-}
-
-/// The engine's slice in the record's words; what services and machine used is filled in by the caller.
-pub(super) fn kept(mut slice: load::Slice, place: Place) -> Slice {
-    let endpoints = endpoints(&slice);
-    keep_latencies_of(&mut slice, place.endpoint.as_deref());
-    let error = |error: &load::ErrorCount| record::ErrorCount {
-        phase: error.phase.to_string(),
-        cause: error.cause.to_string(),
-        count: error.count,
-    };
-    let failure = |failure: &load::ContractFailure| record::ContractFailure {
-        what: failure.kind.to_string(),
-        count: failure.count,
-        example: failure.example.clone(),
-    };
-    let open = place.open.map(|rate_per_s| OpenLoop {
-        rate_per_s,
-        intended: slice.intended,
-        sent_in_window: slice.sent_in_window,
-        unsent: slice.unsent,
-        queued: slice.queued,
-        response: slice.response,
-        schedule_lag: slice.schedule_lag,
-    });
-    Slice {
-        block: place.block,
-        variant: place.variant,
-        kind: place.kind,
-        turns: 1,
-        started_ns: slice.started_ns,
-        window_ns: slice.window_ns,
-        drain_ns: slice.drain_ns,
-        sent: slice.sent,
-        answered: slice.answered,
-        ok: slice.ok,
-        ok_in_window: slice.ok_in_window,
-        timed_out: slice.timed_out,
-        broken: slice.broken,
-        unfinished: slice.unfinished,
-        errors: slice.errors.iter().map(error).collect(),
-        contract_failures: slice.contract_failures.iter().map(failure).collect(),
-        status: slice.status,
-        wire_bytes: slice.bytes_wire,
-        body_bytes: slice.bytes_body,
-        latency: slice.latency,
-        first_byte: slice.first_byte,
-        ok_per_100_ms: slice.buckets,
-        connections: place.connections,
-        connections_alive: slice.connections_alive_end,
-        connections_opened: slice.opened,
-        generator: record::GeneratorUse {
-            driver: slice.driver,
-            cpu_ns: slice.thread_cpu_ns,
-            run_delay_ns: slice.thread_run_delay_ns.into_iter().flatten().collect(),
-            wall_ns: slice.thread_wall_ns,
-        },
-        generators: Vec::new(),
-        services: Vec::new(),
-        machine: MachineUse::default(),
-        endpoints,
-        open: open.map(Box::new),
+/// The engine's counts as the record keeps them: what came of each request where there are several, with the latencies of the one that
+/// the design chooses by its name in the place of those of all.
+pub(super) fn kept(mut counts: Counts, endpoint: Option<&str>) -> Counts {
+    if let Some(chosen) = counts.endpoints.iter().find(|found| Some(found.name.as_str()) == endpoint) {
+        let (mut latency, mut response) = (Latencies::new(), Latencies::new());
+        for outcome in &chosen.outcomes {
+            latency.merge(&outcome.latency);
+            response.merge(&outcome.response);
+        }
+        counts.latency = latency;
+        counts.open.iter_mut().for_each(|open| open.response.clone_from(&response));
     }
-}
-
-/// What came of each of several requests; nothing where there is one.
-fn endpoints(slice: &load::Slice) -> Vec<EndpointCounts> {
-    let several = if slice.endpoints.len() > 1 { slice.endpoints.as_slice() } else { &[] };
-    let counts = |endpoint: &load::Endpoint| EndpointCounts {
-        name: endpoint.name.clone(),
-        sent: endpoint.sent,
-        ok: endpoint.ok,
-        failed: endpoint.sent.saturating_sub(endpoint.ok),
-    };
-    several.iter().map(counts).collect()
-}
-
-/// Puts the latencies of one endpoint in the place of those of all.
-fn keep_latencies_of(slice: &mut load::Slice, endpoint: Option<&str>) {
-    let chosen = slice.endpoints.iter().find(|found| Some(found.name.as_str()) == endpoint);
-    let Some(chosen) = chosen else { return };
-    let (mut latency, mut response) = (Latencies::new(), Latencies::new());
-    for outcome in &chosen.outcomes {
-        latency.merge(&outcome.latency);
-        response.merge(&outcome.response);
+    if counts.endpoints.len() == 1 {
+        counts.endpoints.clear();
     }
-    (slice.latency, slice.response) = (latency, response);
+    for endpoint in &mut counts.endpoints {
+        endpoint.outcomes.clear();
+        endpoint.contents.clear();
+    }
+    counts
 }
 
 pub(super) fn cpu_source(source: services::CpuSource) -> &'static str {
@@ -148,52 +71,39 @@ pub(super) fn cpu_source(source: services::CpuSource) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use load::{Endpoint, Outcome};
+    use record::{EndpointCounts, OpenLoop};
 
     use super::*;
 
-    fn outcome(status: Option<u16>, ms: &[u64]) -> Outcome {
+    fn outcome(status: Option<u16>, ms: &[u64]) -> model::EndpointOutcome {
         let mut response = Latencies::new();
         for ms in ms {
             if status.is_some() { response.record(ms * 1_000_000) } else { response.censor(ms * 1_000_000) }
         }
-        Outcome { status, latency: response.clone(), response }
+        model::EndpointOutcome { status, latency: response.clone(), response }
     }
 
     #[test]
     fn the_latencies_kept_are_those_of_the_chosen_endpoint_however_its_requests_ended() {
-        let ping = vec![outcome(Some(200), &[1, 2]), outcome(Some(503), &[3]), outcome(None, &[4])];
-        let auth = vec![outcome(Some(200), &[100, 200, 300])];
-        let endpoint = |name: &str, ok, outcomes: Vec<Outcome>| Endpoint {
-            name: name.into(),
-            sent: outcomes.iter().map(|outcome| outcome.latency.count()).sum(),
-            ok,
-            ok_in_window: ok,
-            bytes_body: 0,
-            outcomes,
-            contents: Vec::new(),
+        let ping = EndpointCounts {
+            outcomes: vec![outcome(Some(200), &[1, 2]), outcome(Some(503), &[3]), outcome(None, &[4])],
+            ..EndpointCounts::new("ping")
         };
-        let slice = || {
-            let endpoints = vec![endpoint("ping", 2, ping.clone()), endpoint("auth", 3, auth.clone())];
-            let mut slice = load::Slice { endpoints, ..load::Slice::default() };
-            (0..7).for_each(|_| slice.response.record(1));
-            slice
+        let outcomes = vec![outcome(Some(200), &[100, 200, 300])];
+        let auth = EndpointCounts { outcomes, sent: 3, successful: 2, ..EndpointCounts::new("auth") };
+        let counts = || {
+            let mut open = OpenLoop::default();
+            (0..7).for_each(|_| open.response.record(1));
+            let endpoints = vec![ping.clone(), auth.clone()];
+            Counts { endpoints, open: Some(Box::new(open)), ..Counts::default() }
         };
-        let place = |endpoint| Place {
-            block: 1,
-            variant: 0,
-            kind: SliceKind::Measured,
-            connections: 4,
-            open: Some(10.0),
-            endpoint,
-        };
-        let of_ping = kept(slice(), place(Some("ping".into())));
+        let of_ping = kept(counts(), Some("ping"));
         let response = &of_ping.open.as_ref().expect("it was at a rate").response;
         assert_eq!((response.count(), response.censored(), of_ping.latency.count()), (4, 1, 4));
-        let counts =
-            |at: usize| (of_ping.endpoints[at].sent, of_ping.endpoints[at].ok, of_ping.endpoints[at].failed);
-        assert_eq!((counts(0), counts(1)), ((4, 2, 2), (3, 3, 0)));
-        let of_all = kept(slice(), place(None));
+        assert_eq!((of_ping.endpoints[1].sent, of_ping.endpoints[1].failed()), (3, 1));
+        assert!(of_ping.endpoints.iter().all(|endpoint| endpoint.outcomes.is_empty()));
+        let of_all = kept(counts(), None);
         assert_eq!(of_all.open.expect("it was at a rate").response.count(), 7);
+        assert!(kept(Counts { endpoints: vec![auth], ..Counts::default() }, None).endpoints.is_empty());
     }
 }

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use load::{Address, Arrivals, Contract, Generator, LoadSpec, Process, Rate, Until};
 use plan::{Plan, Variant};
-use record::{GeneratorPart, Slice};
+use record::{Counts, GeneratorPart, MachineUse, Slice};
 use services::Network;
 
 use super::elsewhere::{Division, Elsewhere};
-use super::keeping::{Place, kept};
+use super::keeping::kept;
 use super::requests::requests;
 use super::services::check_alive;
 use super::{RealEnvironment, network};
@@ -93,15 +93,22 @@ impl RealEnvironment {
         if self.stop.is_requested() {
             return Err(Failure::Interrupted);
         }
-        let (slice, generators) = made?;
-        let connections = self.plan.variants[variant].load.connections;
-        let open = wanted.open.map(|open| open.rate_per_s);
-        let endpoint = self.plan.design.endpoint.as_ref().map(|endpoint| endpoint.name.clone());
-        let place = Place { block: living.block, variant, kind: wanted.kind, connections, open, endpoint };
-        Ok(Slice { generators, ..kept(slice, place) })
+        let (counts, generators) = made?;
+        let endpoint = self.plan.design.endpoint.as_ref().map(|endpoint| endpoint.name.as_str());
+        Ok(Slice {
+            block: living.block,
+            variant,
+            kind: wanted.kind,
+            turns: 1,
+            connections: self.plan.variants[variant].load.connections,
+            counts: kept(counts, endpoint),
+            generators,
+            services: Vec::new(),
+            machine: MachineUse::default(),
+        })
     }
 
-    fn window(&mut self, variant: usize, until: Until) -> Result<(load::Slice, Vec<GeneratorPart>), Failure> {
+    fn window(&mut self, variant: usize, until: Until) -> Result<(Counts, Vec<GeneratorPart>), Failure> {
         let living = self.living.iter_mut().find(|living| living.variant == variant);
         let loader = &mut living.ok_or_else(|| no_such(variant))?.loader;
         ran(loader, &mut self.elsewhere, &self.stop, until)
@@ -112,7 +119,7 @@ impl RealEnvironment {
         &mut self,
         loader: &mut Loader,
         until: Until,
-    ) -> Result<(load::Slice, Vec<GeneratorPart>), Failure> {
+    ) -> Result<(Counts, Vec<GeneratorPart>), Failure> {
         ran(loader, &mut self.elsewhere, &self.stop, until)
     }
 
@@ -144,7 +151,7 @@ fn ran(
     elsewhere: &mut Option<Elsewhere>,
     stop: &Stop,
     until: Until,
-) -> Result<(load::Slice, Vec<GeneratorPart>), Failure> {
+) -> Result<(Counts, Vec<GeneratorPart>), Failure> {
     match (loader, elsewhere) {
         (Loader::Here(generator), _) => {
             stop.watch(generator.interrupt());

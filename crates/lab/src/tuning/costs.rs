@@ -34,7 +34,7 @@ pub fn costs(record: &Record) -> Option<Costs> {
     }
     let slices = || blocks.iter().flat_map(|block| &block.trials).flat_map(|trial| &trial.slices);
     let measured = || slices().filter(|slice| slice.kind == SliceKind::Measured);
-    let drains_s: Vec<f64> = measured().map(|slice| slice.drain_ns as f64 / 1e9).collect();
+    let drains_s: Vec<f64> = measured().map(|slice| slice.counts.drain_ns as f64 / 1e9).collect();
     let pauses_s: Vec<f64> = measured().map(|slice| f64::from(slice.turns) * TURN_GAP_S).collect();
     let turns: u32 = measured().map(|slice| slice.turns).sum();
     let turn_gap_s = drains_s.iter().sum::<f64>() / f64::from(turns.max(1));
@@ -42,7 +42,7 @@ pub fn costs(record: &Record) -> Option<Costs> {
     let gap_s = own_gap_s + mean(&pauses_s)? + mean(&drains_s)?;
     // What follows a warm-up is a cost of the trial: there is one warm-up, however many slices.
     let gap_of = |slice: &record::Slice| if slice.kind == SliceKind::Measured { gap_s } else { 0.0 };
-    let loaded_s: f64 = slices().map(|slice| slice.window_ns as f64 / 1e9 + gap_of(slice)).sum();
+    let loaded_s: f64 = slices().map(|slice| slice.counts.window_ns as f64 / 1e9 + gap_of(slice)).sum();
     let total_s: f64 = blocks.iter().filter_map(|block| block.seconds).sum();
     let trials: usize = blocks.iter().map(|block| block.trials.len()).sum();
     let trial_s = ((total_s - loaded_s) / trials as f64).max(0.0);
@@ -54,8 +54,8 @@ pub fn costs(record: &Record) -> Option<Costs> {
 fn agreed_gap_s(record: &Record, blocks: &[&Block]) -> Option<f64> {
     let between = |pair: &[&record::Slice]| {
         let [one, next] = pair else { return None };
-        let ended_ns = one.started_ns + one.window_ns + one.drain_ns;
-        Some(next.started_ns.saturating_sub(ended_ns) as f64 / 1e9)
+        let ended_ns = one.counts.started_ns + one.counts.window_ns + one.counts.drain_ns;
+        Some(next.counts.started_ns.saturating_sub(ended_ns) as f64 / 1e9)
     };
     let trials = blocks.iter().flat_map(|block| &block.trials);
     let gaps_s = trials.flat_map(|trial| {

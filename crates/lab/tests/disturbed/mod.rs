@@ -143,8 +143,8 @@ fn nothing_that_belongs_to_a_variant_has_a_part_in_the_decision() {
     assert!(taken.by_steal > 0.0 && taken.by_quota > 0.0 && taken.by_others > 0.0, "{taken:?}");
     let failed = block(|slice| {
         slice.machine = machine.clone();
-        (slice.ok, slice.ok_in_window, slice.answered) = (0, 0, 0);
-        (slice.timed_out, slice.latency) = (slice.sent, stats::Latencies::new());
+        (slice.counts.successful, slice.counts.successful_in_window, slice.counts.responses) = (0, 0, 0);
+        (slice.counts.timed_out, slice.counts.latency) = (slice.counts.sent, stats::Latencies::new());
         slice.services.clear();
     });
     assert_eq!(Taken::of(&failed, true, &with_cpus(2)), taken);
@@ -162,7 +162,7 @@ fn each_way_of_losing_time_has_its_bound_and_is_counted_once() {
     let of = |turns: bool, cpus: usize, use_: fn(u64) -> MachineUse| {
         // The windows of both trials are the time that one of them tells of.
         let block = block(|slice| {
-            let length_ns = (slice.window_ns + slice.drain_ns) * if turns { 2 } else { 1 };
+            let length_ns = (slice.counts.window_ns + slice.counts.drain_ns) * if turns { 2 } else { 1 };
             slice.machine = use_(length_ns);
         });
         Taken::of(&block, turns, &with_cpus(cpus)).why()
@@ -194,7 +194,7 @@ fn what_is_taken_on_any_machine_that_services_run_on_counts_as_of_that_machine()
     let machines = Environment { hosts: [("ssh://h".to_owned(), there())].into(), ..with_cpus(2) };
     let taken = |use_: fn(u64) -> MachineUse| {
         let block = block(|slice| {
-            let of_there = use_(2 * (slice.window_ns + slice.drain_ns));
+            let of_there = use_(2 * (slice.counts.window_ns + slice.counts.drain_ns));
             slice.machine.hosts.insert("ssh://h".to_owned(), of_there);
         });
         Taken::of(&block, true, &machines).why()

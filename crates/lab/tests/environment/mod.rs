@@ -11,9 +11,9 @@ use proofload_lab::{
 use rand::RngExt;
 use rand_pcg::Pcg64;
 use record::{
-    Capture, CaptureKind, CapturedService, ContractFailure, EndReason, Environment as Machine, Generator,
-    GeneratorPart, GeneratorUse, Header, MachineUse, OpenLoop, Prepared, Record, ServiceUse, Slice,
-    SliceKind, TrialEnded, TrialStarted, WorkersLost, Writer,
+    Capture, CaptureKind, CapturedService, ContractFailure, Counts, EndReason, Environment as Machine,
+    FailureKind, Generator, GeneratorPart, GeneratorUse, Header, MachineUse, OpenLoop, Prepared, Record,
+    ServiceUse, Slice, SliceKind, TrialEnded, TrialStarted, WorkersLost, Writer,
 };
 use services::Preparing;
 use stats::Latencies;
@@ -238,24 +238,25 @@ impl Environment for Simulated {
                     self.arrivals.push((variant, block, open));
                     let ok = (open.rate_per_s * seconds) as u64;
                     let mut slice = slice(variant, block, kind, ok, seconds);
-                    slice.open = Some(Box::new(open_loop(open.rate_per_s, ok, self.slower[variant] + luck)));
+                    slice.counts.open =
+                        Some(Box::new(open_loop(open.rate_per_s, ok, self.slower[variant] + luck)));
                     slice
                 }
             },
         };
-        made.started_ns = (began_s * 1e9) as u64;
+        made.counts.started_ns = (began_s * 1e9) as u64;
         made.machine = (self.machine)(block);
         if self.generators {
-            made.generators = parts(made.sent, (self.late)(block));
+            made.generators = parts(made.counts.sent, (self.late)(block));
         }
-        if made.timed_out == 0 {
-            made.drain_ns = (self.response_s * 1e9) as u64;
+        if made.counts.timed_out == 0 {
+            made.counts.drain_ns = (self.response_s * 1e9) as u64;
         }
         if seconds <= self.response_s
             || matches!(self.fault, Some(Fault::Silent(at)) if at == block && variant == 1)
         {
             // Responses came, after the window.
-            made.ok_in_window = 0;
+            made.counts.successful_in_window = 0;
         }
         Ok(made)
     }
@@ -350,30 +351,33 @@ fn parts(sent: u64, (late_ns, clock_error_ns): (u64, u64)) -> Vec<GeneratorPart>
 /// The slice as if each answer had lacked a header.
 fn plain(slice: Slice) -> Slice {
     let failure = ContractFailure {
-        what: "header content-encoding".into(),
-        count: slice.answered,
+        kind: FailureKind::Header("content-encoding".into()),
+        count: slice.counts.responses,
         example: "absent".into(),
     };
-    Slice { status: BTreeMap::from([(200, slice.answered)]), contract_failures: vec![failure], ..slice }
+    let status = BTreeMap::from([(200, slice.counts.responses)]);
+    Slice { counts: Counts { status, contract_failures: vec![failure], ..slice.counts }, ..slice }
 }
 
 /// The slice as if nobody had answered in time.
 fn timed_out(slice: Slice, open: Option<OpenSpec>) -> Slice {
     let open = open.map(|open| {
-        let due = (open.rate_per_s * slice.window_ns as f64 / 1e9) as u64;
+        let due = (open.rate_per_s * slice.counts.window_ns as f64 / 1e9) as u64;
         let mut response = Latencies::new();
         (0..due).for_each(|_| response.censor((TIMEOUT_S * 1e9) as u64));
         Box::new(OpenLoop { queued: due / 2, response, ..open_loop(open.rate_per_s, due, 0.0) })
     });
-    Slice {
-        sent: open.as_ref().map_or(slice.sent, |open| open.intended),
-        timed_out: open.as_ref().map_or(slice.sent, |open| open.intended),
-        answered: 0,
+    let sent = open.as_ref().map_or(slice.counts.sent, |open| open.intended);
+    let counts = Counts {
+        sent,
+        timed_out: sent,
+        responses: 0,
         drain_ns: (TIMEOUT_S * 1e9) as u64,
         status: BTreeMap::new(),
         open,
-        ..slice
-    }
+        ..slice.counts
+    };
+    Slice { counts, ..slice }
 }
 
 /// Response times from 1 ms on, exponential as those of a queue, all of them stretched by a factor.
@@ -403,32 +407,28 @@ fn slice(variant: usize, block: u32, kind: SliceKind, ok: u64, seconds: f64) -> 
         variant,
         kind,
         turns: 1,
-        started_ns: 0,
-        window_ns: (seconds * 1e9) as u64,
-        drain_ns: 5_000_000,
-        sent,
-        answered: sent,
-        ok,
-        ok_in_window: ok,
-        timed_out: 0,
-        broken: 0,
-        unfinished: 0,
-        status: BTreeMap::from([(if ok == 0 { 500 } else { 200 }, sent)]),
-        errors: Vec::new(),
-        contract_failures: Vec::new(),
-        wire_bytes: sent * 1300,
-        body_bytes: sent * 1000,
-        latency: latency.clone(),
-        first_byte: latency,
-        ok_per_100_ms: (0..buckets).map(|index| bucket(index) as u32).collect(),
         connections: 32,
-        connections_alive: 32,
-        connections_opened: 0,
-        generator: GeneratorUse {
-            driver: "simulated".into(),
-            cpu_ns: vec![(seconds * 2e8) as u64],
-            run_delay_ns: vec![0],
-            wall_ns: vec![(seconds * 1e9) as u64],
+        counts: Counts {
+            window_ns: (seconds * 1e9) as u64,
+            drain_ns: 5_000_000,
+            sent,
+            responses: sent,
+            successful: ok,
+            successful_in_window: ok,
+            status: BTreeMap::from([(if ok == 0 { 500 } else { 200 }, sent)]),
+            wire_bytes: sent * 1300,
+            body_bytes: sent * 1000,
+            latency: latency.clone(),
+            first_byte: latency,
+            successful_per_100_ms: (0..buckets).map(|index| bucket(index) as u32).collect(),
+            connections_alive: 32,
+            generator: GeneratorUse {
+                driver: "simulated".into(),
+                cpu_ns: vec![(seconds * 2e8) as u64],
+                run_delay_ns: vec![0],
+                wall_ns: vec![(seconds * 1e9) as u64],
+            },
+            ..Counts::default()
         },
         generators: Vec::new(),
         services: vec![ServiceUse {
@@ -445,8 +445,6 @@ fn slice(variant: usize, block: u32, kind: SliceKind, ok: u64, seconds: f64) -> 
             read_bytes: 0,
         }],
         machine: MachineUse::default(),
-        endpoints: Vec::new(),
-        open: None,
     }
 }
 

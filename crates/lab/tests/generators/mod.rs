@@ -42,7 +42,7 @@ fn trials_follow_one_another_and_each_slice_says_who_had_which_part_of_it() {
         || record.complete_blocks().flat_map(|block| &block.trials).flat_map(|trial| trial.measured());
     assert!(slices().all(|slice| slice.turns == 1 && slice.generators.len() == 2));
     // A window that all have to agree on is worth it only if it is long.
-    assert!(slices().last().is_some_and(|slice| slice.window_ns >= 2_000_000_000));
+    assert!(slices().last().is_some_and(|slice| slice.counts.window_ns >= 2_000_000_000));
     let shares = conclude(&record).generators;
     let names: Vec<&str> = shares.iter().map(|share| share.name.as_str()).collect();
     assert_eq!(names, ["local 1", "ssh://b"]);

@@ -73,7 +73,7 @@ fn the_rate_is_a_share_of_the_slowest_and_variants_of_a_block_get_the_same_arriv
         // Warm-up to the limit, then the common rate, of which the first slice does not count.
         for trial in &block.trials {
             let kinds: Vec<(SliceKind, bool)> =
-                trial.slices.iter().map(|slice| (slice.kind, slice.open.is_some())).collect();
+                trial.slices.iter().map(|slice| (slice.kind, slice.counts.open.is_some())).collect();
             let expected =
                 [(SliceKind::WarmUp, false), (SliceKind::WarmUp, true), (SliceKind::Measured, true)];
             assert_eq!(kinds[..3], expected);
@@ -89,7 +89,7 @@ fn trials_are_as_long_as_the_quantile_wants() {
     let record = finished(latency_plan(Metric::P99, Rate::PerSecond(100.0)), 5, &mut environment);
     assert!(record.complete_blocks().count() >= 6, "{:?}", record.ended);
     for trial in record.complete_blocks().flat_map(|block| &block.trials) {
-        let due: u64 = trial.measured().map(record::Slice::due).sum();
+        let due: u64 = trial.measured().map(|slice| slice.counts.due()).sum();
         assert!(due >= 1000, "{due}");
     }
     assert!(record.ended.expect("the run ended").seconds <= 300.0 * 1.02);

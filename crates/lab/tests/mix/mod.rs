@@ -30,7 +30,7 @@ fn a_trial_has_requests_enough_of_the_endpoint_that_is_judged() {
     let record = finished(plan.clone(), 5, &mut Simulated::new(5, &[0.0, 0.0]));
     assert!(record.complete_blocks().count() >= 6, "{:?}", record.ended);
     for trial in record.complete_blocks().flat_map(|block| &block.trials) {
-        let due: u64 = Trial::measured(trial).map(record::Slice::due).sum();
+        let due: u64 = Trial::measured(trial).map(|slice| slice.counts.due()).sum();
         // p90 wants 100 and some more of the two in a hundred.
         assert!(due as f64 * 0.02 >= 100.0, "{due}");
     }

@@ -42,7 +42,7 @@ fn at_rate(mut plan: Plan) -> Plan {
 /// Lengths of the measured slices of complete blocks, in seconds.
 fn lengths(record: &Record) -> Vec<f64> {
     let slices = record.complete_blocks().flat_map(|block| &block.trials).flat_map(Trial::measured);
-    slices.map(|slice| slice.window_ns as f64 / 1e9).collect()
+    slices.map(|slice| slice.counts.window_ns as f64 / 1e9).collect()
 }
 
 /// Turns in each of them.

@@ -4,7 +4,7 @@ use super::Flight;
 use crate::check::Check;
 use crate::corpus::Corpus;
 use crate::tally::Tally;
-use crate::{Cause, Phase};
+use model::{Cause, Phase};
 
 /// A complete response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

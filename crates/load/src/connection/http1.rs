@@ -7,10 +7,11 @@ use std::collections::VecDeque;
 
 use super::flight::Listener;
 use super::{Desk, Flight, Heard};
+use crate::Protocol;
 use crate::corpus::Corpus;
 use crate::reader::{Flaw, Progress, ResponseReader};
 use crate::share::Terms;
-use crate::{Cause, Phase, Protocol};
+use model::{Cause, Phase};
 
 /// A body beyond this length is better thrown away by the kernel than copied to the engine.
 const SKIP_WORTHWHILE_BYTES: u64 = 16 * 1024;

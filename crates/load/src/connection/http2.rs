@@ -16,11 +16,12 @@ use bytes::Bytes;
 use h2::client::{self, SendRequest};
 
 use super::{Desk, Flight, Heard};
+use crate::Protocol;
 use crate::corpus::Corpus;
 use crate::share::Terms;
-use crate::{Cause, Phase, Protocol};
 pub(crate) use message::has_form;
 use message::{Message, Scheme};
+use model::{Cause, Phase};
 use pipe::Pipe;
 use stream::{Stream, Turn};
 

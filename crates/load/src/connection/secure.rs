@@ -62,14 +62,14 @@ impl Connection {
     }
 
     pub(super) fn tls_failed(&mut self, flaw: Flaw, desk: &mut Desk<'_>) -> Heard {
-        desk.tally.tls_error.get_or_insert(flaw.text);
+        desk.tally.counts.tls_error.get_or_insert(flaw.text);
         self.failed(flaw.cause, desk)
     }
 
     fn shook_hands(&mut self, tls: &Tls, desk: &mut Desk<'_>) {
         if let Stage::Securing { since_ns, .. } = self.stage {
-            desk.tally.handshake.record(desk.now_ns - since_ns);
-            desk.tally.resumed += u64::from(tls.is_resumed());
+            desk.tally.counts.handshake.record(desk.now_ns - since_ns);
+            desk.tally.counts.tls_resumed += u64::from(tls.is_resumed());
         }
     }
 }

@@ -14,8 +14,8 @@ use rand_pcg::Pcg64Mcg;
 use crate::connection::{Stage, TlsTerms};
 use crate::corpus::{Corpus, Deck};
 use crate::share::{Act, Share, Terms};
-use crate::tally::{self, Part};
-use crate::{Contract, Protocol, Request, Slice, Until};
+use crate::{Contract, Protocol, Request, Until};
+use model::Counts;
 
 const MS: u64 = 1_000_000;
 const TIMEOUT_NS: u64 = 300 * MS;
@@ -163,37 +163,23 @@ impl Bench {
         Act::Wait
     }
 
-    fn slice(mut self) -> Slice {
+    fn slice(mut self) -> Counts {
         self.share.stop_sending(self.now_ns, 0);
-        let (tally, contract_failures, contents) = self.share.finish(self.now_ns, |_| {});
-        let part = Part {
-            driver: "",
-            tally,
-            contract_failures,
-            contents,
-            alive_start: 0,
-            alive_end: 0,
-            stopped_ns: self.now_ns,
-            finished_ns: self.now_ns,
-            cpu_ns: 0,
-            wall_ns: 0,
-            run_delay_ns: None,
-        };
-        tally::slice(0, vec![part], &["it".into()])
+        self.share.finish(self.now_ns, |_| {})
     }
 
     /// What was booked, in words.
     fn books(self) -> String {
         let slice = self.slice();
-        let mut text = format!("opened {}", slice.opened);
+        let mut text = format!("opened {}", slice.connections_opened);
         let mut add = |count: u64, what: &str| {
             if count > 0 {
                 write!(text, ", {what} {count}").unwrap();
             }
         };
         slice.status.iter().for_each(|(status, &count)| add(count, &format!("{status} x")));
-        add(slice.answered - slice.ok, "bad");
-        add(slice.bytes_body, "bytes");
+        add(slice.responses - slice.successful, "bad");
+        add(slice.body_bytes, "bytes");
         for error in &slice.errors {
             add(error.count, &format!("{} {} x", error.phase, error.cause));
         }

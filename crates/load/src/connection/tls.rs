@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, HandshakeKind};
 
-use crate::Cause;
+use model::Cause;
 
 /// What all connections of a thread have in common.
 #[derive(Debug, Clone)]

@@ -1,9 +1,8 @@
-//! One load by one generator, and the same by several: what they do together, and what one slice makes of theirs.
+//! One load by one generator, and the same by several: what they do together.
 
 use std::time::Duration;
 
 use proptest::prelude::*;
-use stats::Latencies;
 
 use crate::pacer::{Pace, Pacer};
 use crate::*;
@@ -69,73 +68,8 @@ fn constant_arrivals_of_several_generators_are_those_of_one() {
     assert_eq!(several, one);
 }
 
-/// Slices of so many generators, of which each has some of the same requests.
-fn slices(samples: &[(u64, bool)], generators: usize) -> Vec<Slice> {
-    (0..generators)
-        .map(|generator| {
-            let mut slice = Slice { window_ns: 1_000_000_000, ..Slice::default() };
-            let mut done =
-                Outcome { status: Some(200), response: Latencies::new(), latency: Latencies::new() };
-            let mut given_up = Outcome { status: None, ..done.clone() };
-            for (ns, answered) in samples.iter().skip(generator).step_by(generators) {
-                slice.sent += 1;
-                // What a user waited is longer than what the service took.
-                let waited_ns = ns + ns / 7;
-                if *answered {
-                    (slice.ok, slice.answered) = (slice.ok + 1, slice.answered + 1);
-                    slice.latency.record(*ns);
-                    slice.response.record(waited_ns);
-                    done.latency.record(*ns);
-                } else {
-                    slice.timed_out += 1;
-                    slice.latency.censor(*ns);
-                    slice.response.censor(waited_ns);
-                    given_up.latency.censor(*ns);
-                }
-            }
-            let outcomes = vec![done, given_up];
-            let (sent, ok) = (slice.sent, slice.ok);
-            let of = Endpoint { sent, ok, outcomes, ..Endpoint::new("GET /") };
-            Slice { endpoints: vec![of], buckets: vec![slice.ok as u32], ..slice }
-        })
-        .collect()
-}
-
-/// A slice as it comes from a generator elsewhere.
-fn sent(mut slice: Slice) -> Slice {
-    slice.pack();
-    serde_json::from_str(&serde_json::to_string(&slice).unwrap()).unwrap()
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(12))]
-    #[test]
-    fn percentiles_of_64_generators_merged_are_those_of_one_histogram_of_all_samples(
-        samples in proptest::collection::vec((1u64..3_000_000_000, prop::bool::weighted(0.98)), 100..2_000),
-    ) {
-        let one = slices(&samples, 1).remove(0);
-        let mut merged = Slice::default();
-        slices(&samples, 64).into_iter().map(sent).for_each(|slice| merged.absorb(slice));
-        let percentiles: Vec<f64> = (0..=10_000).map(|part| f64::from(part) / 10_000.0).collect();
-        for (merged, one) in [(&merged.latency, &one.latency), (&merged.response, &one.response)] {
-            prop_assert_eq!(merged.quantiles(&percentiles), one.quantiles(&percentiles));
-            prop_assert_eq!((merged.count(), merged.censored(), merged.mean()), (one.count(), one.censored(), one.mean()));
-            prop_assert!(merged == one);
-        }
-        prop_assert_eq!((merged.sent, merged.ok, merged.timed_out), (one.sent, one.ok, one.timed_out));
-        prop_assert_eq!(&merged.buckets, &one.buckets);
-        prop_assert_eq!(merged.window_ns, one.window_ns);
-        let (merged, one) = (&merged.endpoints[0], &one.endpoints[0]);
-        prop_assert_eq!((merged.sent, merged.ok), (one.sent, one.ok));
-        for (merged, one) in merged.outcomes.iter().zip(&one.outcomes) {
-            prop_assert_eq!(merged.status, one.status);
-            prop_assert!(merged.latency == one.latency);
-        }
-    }
-}
-
 #[test]
-fn a_spec_and_a_slice_come_out_of_json_as_they_went_in() {
+fn a_spec_comes_out_of_json_as_it_went_in() {
     let values = Values::csv(b"id,name\n1,\"a, b\"\n2,\xc3\xbc\n").unwrap();
     let request =
         Request { values: Some(values), body: vec![0, 255, b'{'], ..Request::new("POST", "/{id}", "a") };
@@ -150,11 +84,6 @@ fn a_spec_and_a_slice_come_out_of_json_as_they_went_in() {
     assert_eq!(format!("{spec:?}"), format!("{back:?}"));
     // The lines of a source that is not there do not come back; cells do.
     assert_eq!(serde_json::to_string(&back).unwrap(), text);
-
-    let slice = slices(&[(5_000, true), (70_000, false)], 1).remove(0);
-    let back: Slice = serde_json::from_str(&serde_json::to_string(&slice).unwrap()).unwrap();
-    assert_eq!((back.sent, back.ok, back.timed_out), (2, 1, 1));
-    assert!(back.latency == slice.latency);
 
     let ragged = r#"{"columns":["a","b"],"rows":[["1"]]}"#;
     let error = serde_json::from_str::<Values>(ragged).unwrap_err().to_string();

@@ -1,9 +1,9 @@
 //! What time does to a share: the parts of a slice follow each other, time limits end, closed connections may be
 //! opened again.
 
-use crate::slice::Seen;
+use model::Counts;
 
-use super::{Act, ContractFailure, Desk, Gate, Share, Stage, Tally, Until};
+use super::{Act, Desk, Gate, Share, Stage, Tally, Until};
 
 impl Share {
     /// Begins the connect phase. The share has to send `allowance` requests, or as many as it can (`None`).
@@ -104,13 +104,10 @@ impl Share {
         }
     }
 
-    /// Ends the slice: what is still in flight is entered as unfinished, what was due and not sent as unsent. Hands out the tally and the contract
-    /// failures, and calls `close` for each connection whose socket the driver has to close.
-    pub(crate) fn finish(
-        &mut self,
-        now_ns: u64,
-        mut close: impl FnMut(usize),
-    ) -> (Tally, Vec<ContractFailure>, Vec<Vec<Seen>>) {
+    /// Ends the slice: what is still in flight is entered as unfinished, what was due and not sent as unsent. Hands out the
+    /// counts but for those that its caller alone knows (times, and what the thread used), and calls `close` for each connection whose
+    /// socket the driver has to close.
+    pub(crate) fn finish(&mut self, now_ns: u64, mut close: impl FnMut(usize)) -> Counts {
         let mut desk = Desk {
             now_ns,
             since_start_ns: None,
@@ -134,16 +131,10 @@ impl Share {
         self.gate = Gate::Shut;
         let fresh = Tally::new(self.terms.contracts.len(), self.schedule.is_some());
         let tally = std::mem::replace(&mut self.tally, fresh);
-        let ended = tally.answered + tally.timed_out + tally.broken + tally.unfinished;
-        debug_assert_eq!(tally.sent, ended, "every request sent has ended in one way");
-        debug_assert_eq!(tally.sent, tally.samples().0, "every request sent is a sample");
-        if self.schedule.is_some() {
-            let intended = tally.sent + tally.unsent;
-            debug_assert_eq!(intended, tally.samples().1, "every request due is a sample");
-            debug_assert_eq!(intended, tally.queued + tally.schedule_lag.count());
-        }
         debug_assert_eq!(self.in_flight, 0);
-        (tally, self.check.take(), self.check.take_contents())
+        let counts =
+            tally.finish(self.terms.corpus.endpoints(), self.check.take(), self.check.take_contents());
+        Counts { connections_alive: self.alive, ..counts }
     }
 
     /// Before this time [`Share::overdue`] has nothing to say.

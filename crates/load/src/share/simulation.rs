@@ -25,8 +25,8 @@ mod world;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::{Cause, Phase};
 use driver::Driver;
+use model::{Cause, Phase};
 
 const SEEDS: u64 = 10_000;
 /// Of one seed in so many every latency is compared, of the others how many there are: tables take time.
@@ -77,16 +77,17 @@ fn run(seed: u64) -> Sum {
     let mut driver = Driver::new(seed);
     (0..SLICES).fold(Sum::default(), |sum, _| {
         let slice = world::slice(&mut driver, seed.is_multiple_of(CLOSELY_EVERY));
+        let open = slice.open.clone().unwrap_or_default();
         sum.add(Sum {
             sent: slice.sent,
-            answered: slice.answered,
-            not_ok: slice.answered - slice.ok,
+            answered: slice.responses,
+            not_ok: slice.responses - slice.successful,
             corrupt: driver.ledger.book.corrupt,
             unfinished: slice.unfinished,
-            unsent: slice.unsent,
-            queued: slice.queued,
-            lag: slice.schedule_lag.count(),
-            after_window: slice.sent - slice.sent_in_window,
+            unsent: open.unsent,
+            queued: open.queued,
+            lag: open.schedule_lag.count(),
+            after_window: slice.sent - slice.open.as_ref().map_or(slice.sent, |open| open.sent_in_window),
             errors: std::mem::take(&mut driver.ledger.book.errors),
         })
     })

@@ -1,10 +1,11 @@
 //! Latencies of one thread by endpoint and by how requests ended. A latency is recorded here and nowhere else; sums over
 //! endpoints are made when the slice is over.
 
+use model::{ContentSeen, EndpointCounts, EndpointOutcome};
 use stats::Latencies;
 
 use crate::connection::{Answer, Loss};
-use crate::slice::{Endpoint, Outcome};
+use crate::corpus::Endpoint;
 
 /// Different status codes of an endpoint with latencies of their own; further ones share those of [`OTHERS`].
 const STATUSES_MAX: usize = 16;
@@ -83,13 +84,6 @@ impl Cells {
         &mut cells[index]
     }
 
-    /// How many samples [`totals`](Self::totals) has.
-    pub(super) fn samples(&self) -> (u64, u64) {
-        let cells = || self.endpoints.iter().flatten();
-        let responses = cells().filter_map(|cell| cell.response.as_ref()).chain(&self.adrift);
-        (cells().map(|cell| cell.latency.count()).sum(), responses.map(Latencies::count).sum())
-    }
-
     /// Latencies of all requests sent, and response times of all that were due.
     pub(super) fn totals(&self) -> (Latencies, Latencies) {
         let (mut latency, mut response) = (Latencies::new(), Latencies::new());
@@ -101,12 +95,23 @@ impl Cells {
         (latency, response)
     }
 
-    /// Adds what was seen to the endpoints of a slice.
-    pub(super) fn add_to(self, endpoints: &mut [Endpoint]) {
-        for (cells, endpoint) in self.endpoints.into_iter().zip(endpoints) {
-            cells.into_iter().filter(|cell| !cell.latency.is_empty()).for_each(|cell| cell.add_to(endpoint));
-            endpoint.outcomes.sort_by_key(|outcome| (outcome.status.is_none(), outcome.status));
-        }
+    /// What came of each endpoint, with the contents that were seen of it.
+    pub(super) fn into_endpoints(
+        self,
+        endpoints: &[Endpoint],
+        contents: Vec<Vec<ContentSeen>>,
+    ) -> Vec<EndpointCounts> {
+        let each = self.endpoints.into_iter().zip(endpoints).zip(contents);
+        let counts = |((cells, endpoint), contents): ((Vec<Cell>, &Endpoint), _)| {
+            let mut counts = EndpointCounts { contents, ..EndpointCounts::new(&endpoint.name) };
+            cells
+                .into_iter()
+                .filter(|cell| !cell.latency.is_empty())
+                .for_each(|cell| cell.add_to(&mut counts));
+            counts.outcomes.sort_by_key(|outcome| (outcome.status.is_none(), outcome.status));
+            counts
+        };
+        each.map(counts).collect()
     }
 }
 
@@ -122,20 +127,12 @@ impl Cell {
         }
     }
 
-    fn add_to(self, endpoint: &mut Endpoint) {
+    fn add_to(self, endpoint: &mut EndpointCounts) {
         endpoint.sent += self.latency.count();
-        endpoint.ok += self.ok;
-        endpoint.ok_in_window += self.ok_in_window;
-        endpoint.bytes_body += self.bytes_body;
-        let response = self.response.unwrap_or_default();
-        match endpoint.outcomes.iter_mut().find(|outcome| outcome.status == self.status) {
-            Some(known) => {
-                known.latency.merge(&self.latency);
-                known.response.merge(&response);
-            }
-            None => {
-                endpoint.outcomes.push(Outcome { status: self.status, response, latency: self.latency });
-            }
-        }
+        endpoint.successful += self.ok;
+        endpoint.successful_in_window += self.ok_in_window;
+        endpoint.body_bytes += self.bytes_body;
+        let response = self.response.unwrap_or_else(Latencies::none);
+        endpoint.outcomes.push(EndpointOutcome { status: self.status, response, latency: self.latency });
     }
 }

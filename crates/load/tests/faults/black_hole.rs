@@ -3,17 +3,18 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use proofload_load::{Address, Arrivals, Cause, Phase, Process, Rate, Slice, Until};
+use model::{Cause, Counts, OsError, Phase};
+use proofload_load::{Address, Arrivals, Process, Rate, Until};
 
 use crate::network::{NOBODY, Network, is_out_of_reach};
 use crate::peer::Peer;
-use crate::{Load, LoadSpec, for_both_drivers, only, spec, within};
+use crate::{Load, LoadSpec, for_both_drivers, only, open_loop, spec, within};
 
 const TIMEOUT: Duration = Duration::from_millis(200);
 const WINDOW: Duration = Duration::from_millis(300);
 
 /// As many attempts timed out as there was time for, one after the other on each connection.
-fn assert_connect_timeouts(load: &Load, slice: &Slice, connect_timeout: Duration) {
+fn assert_connect_timeouts(load: &Load, slice: &Counts, connect_timeout: Duration) {
     let timeouts =
         within(slice, &[(Phase::Connect, Cause::Timeout), (Phase::Head, Cause::Timeout)]) - slice.timed_out;
     let most = load.connections * (load.took.as_nanos() / connect_timeout.as_nanos()) as u64;
@@ -37,20 +38,23 @@ fn who_answers_no_syn_is_given_up() {
         network.client.run(|| {
             let mut load = Load::start(nowhere);
             let slice = load.run(Until::Elapsed(WINDOW));
-            assert_eq!((slice.sent, slice.opened, slice.connections_alive_end), (0, 0, 0));
+            assert_eq!((slice.sent, slice.connections_opened, slice.connections_alive), (0, 0, 0));
             assert_connect_timeouts(&load, &slice, connect_timeout);
 
             let mut load = Load::start(there);
             let slice = load.run(Until::Elapsed(WINDOW));
-            assert_eq!((slice.sent, slice.opened, slice.connections_alive_end), (0, 0, 0));
+            assert_eq!((slice.sent, slice.connections_opened, slice.connections_alive), (0, 0, 0));
             assert_connect_timeouts(&load, &slice, connect_timeout);
             // So many requests cannot be waited for: it is over when no connection has come in the time for one.
             let slice = load.run(Until::Requests(10));
-            assert_eq!((slice.sent, slice.opened, slice.connections_alive_end), (0, 0, 0));
+            assert_eq!((slice.sent, slice.connections_opened, slice.connections_alive), (0, 0, 0));
 
             network.carry_packets();
             let slice = load.run(Until::Requests(10));
-            assert_eq!((slice.ok, slice.opened, slice.reconnects, slice.errors.len()), (10, 2, 0, 0));
+            assert_eq!(
+                (slice.successful, slice.connections_opened, slice.reconnects, slice.errors.len()),
+                (10, 2, 0, 0)
+            );
         });
     });
 }
@@ -66,18 +70,21 @@ fn silence_on_open_connections_is_in_the_percentiles() {
         let limits = LoadSpec { timeout: TIMEOUT, connect_timeout: TIMEOUT, ..spec(peer.address, 2, driver) };
         network.client.run(|| {
             let mut load = Load::start(limits);
-            assert_eq!(load.run(Until::Requests(20)).ok, 20);
+            assert_eq!(load.run(Until::Requests(20)).successful, 20);
 
             network.lose_packets();
             let silent = load.run(Until::Elapsed(TIMEOUT + 2 * WINDOW));
-            assert_eq!((silent.sent, silent.timed_out, silent.opened), (2, 2, 0));
+            assert_eq!((silent.sent, silent.timed_out, silent.connections_opened), (2, 2, 0));
             assert_connect_timeouts(&load, &silent, TIMEOUT);
             let least = silent.latency.quantile(0.1).unwrap();
             assert!(!least.is_exact() && least.ns() >= 199_000_000, "{least:?}");
 
             network.carry_packets();
             let well = load.run(Until::Requests(20));
-            assert_eq!((well.ok, well.errors.len(), well.opened, well.reconnects), (20, 0, 2, 2));
+            assert_eq!(
+                (well.successful, well.errors.len(), well.connections_opened, well.reconnects),
+                (20, 0, 2, 2)
+            );
         });
     });
 }
@@ -106,15 +113,15 @@ fn a_network_that_fails_within_a_window_and_comes_back() {
                 fault.join().unwrap();
                 slice
             });
-            assert_eq!((slice.intended, slice.unsent), (300, 0), "{slice:?}");
+            assert_eq!((slice.due(), open_loop(&slice).unsent), (300, 0), "{slice:?}");
             within(&slice, &[(Phase::Head, Cause::Timeout), (Phase::Connect, Cause::Timeout)]);
             // One on each connection; more only if this machine stood still for as long as a timeout.
             assert!((2..=4).contains(&slice.timed_out), "{slice:?}");
-            assert!(slice.ok == 300 - slice.timed_out && slice.reconnects >= 2, "{slice:?}");
-            assert!(slice.buckets[11..].iter().sum::<u32>() > 0, "{slice:?}");
+            assert!(slice.successful == 300 - slice.timed_out && slice.reconnects >= 2, "{slice:?}");
+            assert!(slice.successful_per_100_ms[11..].iter().sum::<u32>() > 0, "{slice:?}");
             // Sixty were due in the silence, and no connection was free for them.
-            assert!(slice.queued >= 40, "{slice:?}");
-            let tail = slice.response.quantile(0.95).unwrap();
+            assert!(open_loop(&slice).queued >= 40, "{slice:?}");
+            let tail = open_loop(&slice).response.quantile(0.95).unwrap();
             assert!(tail.ns() > 100_000_000, "{tail:?}");
         });
     });
@@ -133,17 +140,17 @@ fn no_way_is_an_error_of_its_own() {
             let mut load = Load::start(LoadSpec { connect_timeout, ..spec(address, 2, driver) });
             for (route, cause) in [
                 ("unreachable", Cause::Unreachable),
-                ("prohibit", Cause::Other(rustix::io::Errno::ACCESS.raw_os_error())),
+                ("prohibit", Cause::OsError(OsError(rustix::io::Errno::ACCESS.raw_os_error()))),
             ] {
                 network.client.ip(&format!("route add {route} {}/32", address.ip()));
                 let slice = load.run(Until::Elapsed(connect_timeout));
-                assert_eq!((slice.sent, slice.opened), (0, 0));
+                assert_eq!((slice.sent, slice.connections_opened), (0, 0));
                 assert!(only(&slice, Phase::Connect, cause) >= 4, "{slice:?}");
                 load.assert_backed_off(&slice);
                 network.client.ip(&format!("route delete {route} {}/32", address.ip()));
             }
             let slice = load.run(Until::Requests(10));
-            assert_eq!((slice.ok, slice.opened, slice.errors.len()), (10, 2, 0));
+            assert_eq!((slice.successful, slice.connections_opened, slice.errors.len()), (10, 2, 0));
         });
     });
 }

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use proofload_load::{Cause, Phase, Until};
+use model::{Cause, Phase};
+use proofload_load::Until;
 
 use crate::peer::{self, Peer, answer, end, hold, read, read_to_end, wait_until};
 use crate::server::{Answer, Server, read_request, response};
@@ -95,7 +96,7 @@ fn a_side_closed_after_the_response_costs_at_most_the_request_that_met_it() {
         let mut load = Load::start(spec(peer.address, 4, driver));
         let slice = load.run(Until::Requests(REQUESTS));
         within(&slice, &[(Phase::Idle, Cause::Closed), (Phase::Head, Cause::ClosedEarly)]);
-        assert_eq!((slice.sent, slice.ok), (REQUESTS, answers.load(Ordering::SeqCst)));
+        assert_eq!((slice.sent, slice.successful), (REQUESTS, answers.load(Ordering::SeqCst)));
         wait_until("all is read", || requests.load(Ordering::SeqCst) == REQUESTS);
     });
 }
@@ -112,9 +113,12 @@ fn requests_sent_into_a_closing_connection_are_counted() {
             [(Phase::Send, Cause::Reset), (Phase::Head, Cause::Reset), (Phase::Head, Cause::ClosedEarly)];
         let kinds = [lost.as_slice(), &[(Phase::Idle, Cause::Closed), (Phase::Idle, Cause::Reset)]].concat();
         within(&slice, &kinds);
-        assert_eq!((slice.sent, slice.ok + slice.broken, slice.ok), (REQUESTS, REQUESTS, server.requests()));
+        assert_eq!(
+            (slice.sent, slice.successful + slice.broken, slice.successful),
+            (REQUESTS, REQUESTS, server.requests())
+        );
         // Every connection is good for one answer, and the next one comes at once: no second of waiting anywhere.
-        assert!(slice.reconnects >= slice.ok - 4, "{slice:?}");
+        assert!(slice.reconnects >= slice.successful - 4, "{slice:?}");
     });
 }
 
@@ -131,11 +135,11 @@ fn a_server_that_reads_no_more() {
         let timeout = Duration::from_millis(300);
         let mut load = Load::start(LoadSpec { timeout, ..spec(peer.address, 2, driver) });
         let slice = load.run(Until::Requests(4));
-        assert_eq!((only(&slice, Phase::Head, Cause::Timeout), slice.ok, slice.timed_out), (2, 2, 2));
+        assert_eq!((only(&slice, Phase::Head, Cause::Timeout), slice.successful, slice.timed_out), (2, 2, 2));
 
         peer.heal();
         let well = load.run(Until::Requests(10));
-        assert_eq!((well.ok, well.errors.len(), well.reconnects), (10, 0, well.opened));
+        assert_eq!((well.successful, well.errors.len(), well.reconnects), (10, 0, well.connections_opened));
         wait_until("both have counted", || peer.requests() == 10);
     });
 }

@@ -23,7 +23,11 @@ fn the_servers_own_count_is_ours() {
             ] {
                 let slice = load.run(until);
                 sent += slice.sent;
-                assert_eq!((slice.ok, peer.requests(), slice.errors.len()), (slice.sent, sent, 0), "{shape}");
+                assert_eq!(
+                    (slice.successful, peer.requests(), slice.errors.len()),
+                    (slice.sent, sent, 0),
+                    "{shape}"
+                );
                 assert!(!matches!(until, Until::Requests(asked) if slice.sent != asked), "{shape}");
             }
             assert!(sent > 258, "{shape}: nothing was sent while time was the limit");

@@ -3,7 +3,8 @@
 use std::process::Command;
 use std::time::Duration;
 
-use proofload_load::{Cause, DriverChoice, Generator, LoadError, Phase, Until};
+use model::{Cause, OsError, Phase};
+use proofload_load::{DriverChoice, Generator, LoadError, Until};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -25,12 +26,12 @@ fn a_backlog_that_is_full_ends_in_timeouts() {
         let full = load.run(Until::Elapsed(limit));
         let timeouts = within(&full, &KINDS);
         assert_eq!(full.sent, full.timed_out, "{full:?}");
-        assert!((2..6).contains(&full.connections_alive_start), "{full:?}");
+        assert!((2..6).contains(&full.connections_alive_at_start), "{full:?}");
         assert!(timeouts - full.timed_out >= 2, "{full:?}");
         load.assert_backed_off(&full);
         // Not even one fits in now: given up after the time for it.
         let none = load.run(Until::Requests(100));
-        assert_eq!((none.sent, none.opened), (0, 0));
+        assert_eq!((none.sent, none.connections_opened), (0, 0));
         within(&none, &KINDS[..1]);
 
         rustix::net::listen(&listener, 100).unwrap();
@@ -39,7 +40,11 @@ fn a_backlog_that_is_full_ends_in_timeouts() {
         // let in more at first than fit, and know nothing of them now.
         wait_until("it has caught up", || peer.accepted() >= 2 && peer.requests() >= 2);
         let well = load.run(Until::Requests(20));
-        assert_eq!((well.ok, well.errors.len(), well.connections_alive_start), (20, 0, 6), "{well:?}");
+        assert_eq!(
+            (well.successful, well.errors.len(), well.connections_alive_at_start),
+            (20, 0, 6),
+            "{well:?}"
+        );
         assert!((22..=20 + full.sent).contains(&peer.requests()), "{} of {}", peer.requests(), full.sent);
     });
 }
@@ -59,17 +64,17 @@ fn local_ports_that_run_out_leave_the_rest_running() {
         host.run(|| {
             let mut load = Load::start(LoadSpec { connect_timeout, ..spec(peer.address, 20, driver) });
             let few = load.run(Until::Elapsed(Duration::from_millis(150)));
-            assert_eq!((few.connections_alive_start, few.connections_alive_end), (PORTS, PORTS), "{few:?}");
+            assert_eq!((few.connections_alive_at_start, few.connections_alive), (PORTS, PORTS), "{few:?}");
             let missing = only(&few, Phase::Connect, Cause::AddressExhausted);
             let most = 4 * attempts_max(load.took);
             assert!((8..=most).contains(&missing), "{missing} attempts, at most {most}");
-            assert_eq!((few.sent, few.opened), (few.ok, PORTS.into()));
-            assert!(few.ok >= PORTS.into(), "{few:?}");
+            assert_eq!((few.sent, few.connections_opened), (few.successful, PORTS.into()));
+            assert!(few.successful >= PORTS.into(), "{few:?}");
 
             host.set_ipv4("ip_local_port_range", "40000 40099");
             let well = load.run(Until::Requests(100));
-            assert_eq!((well.ok, well.errors.len(), well.connections_alive_start), (100, 0, 20));
-            assert_eq!((well.opened, peer.requests()), (4, few.ok + 100));
+            assert_eq!((well.successful, well.errors.len(), well.connections_alive_at_start), (100, 0, 20));
+            assert_eq!((well.connections_opened, peer.requests()), (4, few.successful + 100));
         });
     });
 }
@@ -101,13 +106,13 @@ fn with_few_files() {
         setrlimit(Resource::Nofile, Rlimit { current: Some(open + 4), maximum: hard }).unwrap();
         let few = load.run(Until::Elapsed(Duration::from_millis(100)));
         setrlimit(Resource::Nofile, Rlimit { current: soft, maximum: hard }).unwrap();
-        let missing = only(&few, Phase::Connect, Cause::Other(Errno::MFILE.raw_os_error()));
-        assert!((1..8).contains(&few.connections_alive_start), "{few:?}");
-        assert!(few.ok > 0 && few.sent == few.ok, "{few:?}");
+        let missing = only(&few, Phase::Connect, Cause::OsError(OsError(Errno::MFILE.raw_os_error())));
+        assert!((1..8).contains(&few.connections_alive_at_start), "{few:?}");
+        assert!(few.successful > 0 && few.sent == few.successful, "{few:?}");
         assert!((2..=7 * attempts_max(load.took)).contains(&missing), "{missing} attempts");
 
         let well = load.run(Until::Requests(40));
-        assert_eq!((well.ok, well.errors.len(), well.connections_alive_start), (40, 0, 8));
+        assert_eq!((well.successful, well.errors.len(), well.connections_alive_at_start), (40, 0, 8));
     }
     // At the start all is known beforehand. The soft limit is raised where that is enough, and else it is refused.
     let files = |current, maximum| {
@@ -115,7 +120,7 @@ fn with_few_files() {
     };
     files(40, 100).unwrap();
     let mut load = Load::start(spec(address, 20, DriverChoice::Auto));
-    assert_eq!(load.run(Until::Requests(40)).ok, 40);
+    assert_eq!(load.run(Until::Requests(40)).successful, 40);
     drop(load);
     let refused = Generator::start(spec(address, 200, DriverChoice::Auto));
     assert!(matches!(refused, Err(LoadError::Descriptors { needed: 201.., limit: 100 })), "{refused:?}");

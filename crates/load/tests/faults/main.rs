@@ -21,9 +21,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use proofload_load::{
-    Address, Arrivals, Cause, DriverChoice, Generator, LoadSpec, Phase, Request, Slice, Until,
-};
+use model::{Cause, Counts, OpenLoop, Phase};
+use proofload_load::{Address, Arrivals, DriverChoice, Generator, LoadSpec, Request, Until};
 
 use peer::Peer;
 
@@ -87,7 +86,7 @@ impl Load {
     }
 
     /// Runs a slice; a hung one is interrupted, and fails.
-    fn run(&mut self, until: Until) -> Slice {
+    fn run(&mut self, until: Until) -> Counts {
         let window = match until {
             Until::Elapsed(window) => window,
             Until::Requests(_) => Duration::ZERO,
@@ -107,11 +106,10 @@ impl Load {
     }
 
     /// Every request due is a sample, and every one sent has ended in one way.
-    fn check(&self, slice: &Slice) {
-        assert_eq!(slice.intended, slice.sent + slice.unsent);
-        assert_eq!(slice.sent, slice.answered + slice.timed_out + slice.broken + slice.unfinished);
+    fn check(&self, slice: &Counts) {
+        assert_eq!(slice.sent, slice.responses + slice.timed_out + slice.broken + slice.unfinished);
         assert_eq!(slice.latency.count(), slice.sent);
-        assert_eq!(slice.latency.censored(), slice.sent - slice.answered);
+        assert_eq!(slice.latency.censored(), slice.sent - slice.responses);
         assert_eq!(slice.first_byte.count(), slice.sent);
         let lost = |timed_out| {
             let lossy = |phase| matches!(phase, Phase::Send | Phase::Head | Phase::Body);
@@ -120,19 +118,20 @@ impl Load {
             losses.map(|error| error.count).sum::<u64>()
         };
         assert_eq!((slice.timed_out, slice.broken), (lost(true), lost(false)), "{:?}", slice.errors);
+        assert_eq!(slice.open.is_some(), self.open_loop);
         if self.open_loop {
-            assert_eq!(slice.response.count(), slice.intended);
-            assert_eq!(slice.response.censored(), slice.intended - slice.answered);
-            assert_eq!(slice.schedule_lag.count() + slice.queued, slice.intended);
-        } else {
-            assert_eq!((slice.unsent, slice.queued), (0, 0));
+            let open = open_loop(slice);
+            assert_eq!(open.intended, slice.sent + open.unsent);
+            assert_eq!(open.response.count(), open.intended);
+            assert_eq!(open.response.censored(), open.intended - slice.responses);
+            assert_eq!(open.schedule_lag.count() + open.queued, open.intended);
         }
     }
 
     /// The last slice, on whose connections nothing was answered, did not connect more often than its waits allow.
-    fn assert_backed_off(&self, slice: &Slice) {
+    fn assert_backed_off(&self, slice: &Counts) {
         let failed = slice.errors.iter().filter(|error| error.phase == Phase::Connect);
-        let attempts = slice.opened + failed.map(|error| error.count).sum::<u64>();
+        let attempts = slice.connections_opened + failed.map(|error| error.count).sum::<u64>();
         let most = self.connections * attempts_max(self.took);
         assert!(attempts <= most, "{attempts} attempts in {:?}, at most {most}: {slice:?}", self.took);
     }
@@ -150,13 +149,17 @@ fn attempts_max(time: Duration) -> u64 {
     2 + within.count() as u64
 }
 
-fn errors(slice: &Slice) -> Vec<(Phase, Cause, u64)> {
+fn open_loop(slice: &Counts) -> &OpenLoop {
+    slice.open.as_deref().expect("it was at a rate")
+}
+
+fn errors(slice: &Counts) -> Vec<(Phase, Cause, u64)> {
     slice.errors.iter().map(|error| (error.phase, error.cause, error.count)).collect()
 }
 
 /// How many errors there were, all of this kind.
 #[track_caller]
-fn only(slice: &Slice, phase: Phase, cause: Cause) -> u64 {
+fn only(slice: &Counts, phase: Phase, cause: Cause) -> u64 {
     match errors(slice)[..] {
         [(seen_phase, seen_cause, count)] if (seen_phase, seen_cause) == (phase, cause) => count,
         ref others => panic!("not only {phase} {cause}: {others:?}"),
@@ -165,7 +168,7 @@ fn only(slice: &Slice, phase: Phase, cause: Cause) -> u64 {
 
 /// How many errors there were in these phases; there were none in others, nor of another cause.
 #[track_caller]
-fn within(slice: &Slice, kinds: &[(Phase, Cause)]) -> u64 {
+fn within(slice: &Counts, kinds: &[(Phase, Cause)]) -> u64 {
     let strange = errors(slice).into_iter().find(|&(phase, cause, _)| !kinds.contains(&(phase, cause)));
     assert_eq!(strange, None, "of {:?}", errors(slice));
     slice.errors.iter().map(|error| error.count).sum()
@@ -194,7 +197,7 @@ fn meet(driver: DriverChoice, fault: &Fault) {
     peer.heal();
     let well = load.run(Until::Requests(6));
     // What was opened when the first slice was all but over is still held by the fault.
-    let held = u64::from(broken.connections_alive_end);
-    assert!(well.broken <= held && well.ok == 6 - well.broken, "{name}: {well:?}");
-    assert_eq!(well.reconnects, well.opened, "{name}");
+    let held = u64::from(broken.connections_alive);
+    assert!(well.broken <= held && well.successful == 6 - well.broken, "{name}: {well:?}");
+    assert_eq!(well.reconnects, well.connections_opened, "{name}");
 }

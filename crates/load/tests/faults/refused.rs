@@ -3,11 +3,12 @@
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
-use proofload_load::{Arrivals, Cause, LoadSpec, Phase, Process, Rate, Slice, Until};
+use model::{Cause, Counts, Phase};
+use proofload_load::{Arrivals, LoadSpec, Process, Rate, Until};
 
 use crate::network::{Host, is_out_of_reach};
 use crate::peer::{Peer, Port, wait_until};
-use crate::{Load, errors, for_both_drivers, only, spec, within};
+use crate::{Load, errors, for_both_drivers, only, open_loop, spec, within};
 
 const LATE: Duration = Duration::from_millis(300);
 
@@ -23,9 +24,9 @@ fn a_listener_that_is_late_is_waited_for() {
             });
             (load.run(Until::Requests(10)), late.join().unwrap())
         });
-        assert_eq!((slice.sent, slice.ok, peer.requests()), (10, 10, 10));
+        assert_eq!((slice.sent, slice.successful, peer.requests()), (10, 10, 10));
         // The connect phase waited for it, so that the window had all it needs; none of them was there before.
-        assert_eq!((slice.connections_alive_start, slice.opened, slice.reconnects), (2, 2, 0));
+        assert_eq!((slice.connections_alive_at_start, slice.connections_opened, slice.reconnects), (2, 2, 0));
         assert!(only(&slice, Phase::Connect, Cause::Refused) >= 2);
         load.assert_backed_off(&slice);
     });
@@ -57,9 +58,9 @@ fn ends_when_served(load: &mut Load, appear: impl FnOnce() -> Peer + Send) {
         });
         (load.run(Until::Elapsed(Duration::from_secs(20))), late.join().unwrap())
     });
-    assert_eq!((slice.connections_alive_start, slice.opened), (0, 2));
+    assert_eq!((slice.connections_alive_at_start, slice.connections_opened), (0, 2));
     assert!(only(&slice, Phase::Connect, Cause::Refused) >= 2);
-    assert!(slice.ok >= 10 && slice.sent == peer.requests(), "{slice:?}");
+    assert!(slice.successful >= 10 && slice.sent == peer.requests(), "{slice:?}");
     load.assert_backed_off(&slice);
 }
 
@@ -70,7 +71,7 @@ fn a_service_that_goes_away_between_slices_and_comes_back() {
         let peer = Peer::well(port.listen());
         let connect_timeout = Duration::from_millis(100);
         let mut load = Load::start(LoadSpec { connect_timeout, ..spec(port.address, 2, driver) });
-        assert_eq!(load.run(Until::Requests(10)).ok, 10);
+        assert_eq!(load.run(Until::Requests(10)).successful, 10);
 
         drop(peer);
         let away = load.run(Until::Elapsed(Duration::from_millis(100)));
@@ -78,14 +79,14 @@ fn a_service_that_goes_away_between_slices_and_comes_back() {
         else {
             panic!("{:?}", away.errors)
         };
-        assert_eq!((away.sent, away.opened, away.connections_alive_end), (0, 0, 0));
+        assert_eq!((away.sent, away.connections_opened, away.connections_alive), (0, 0, 0));
         assert!(refused >= 4, "{refused} attempts in two connect phases and a window");
         load.assert_backed_off(&away);
 
         let peer = Peer::well(port.listen());
         let back = load.run(Until::Requests(10));
-        assert_eq!((back.ok, back.errors.len(), peer.requests()), (10, 0, 10));
-        assert_eq!((back.opened, back.reconnects), (2, 2));
+        assert_eq!((back.successful, back.errors.len(), peer.requests()), (10, 0, 10));
+        assert_eq!((back.connections_opened, back.reconnects), (2, 2));
     });
 }
 
@@ -99,8 +100,8 @@ fn a_service_that_restarts_under_load() {
             let first = Peer::well(port.listen());
             let mut load = Load::start(LoadSpec { arrivals, ..spec(port.address, 2, driver) });
             let slice = restarted(&mut load, &port, first);
-            assert_eq!((slice.opened, slice.reconnects), (4, 2), "{slice:?}");
-            assert!(slice.broken <= 2 && slice.ok >= 100 - 2, "{slice:?}");
+            assert_eq!((slice.connections_opened, slice.reconnects), (4, 2), "{slice:?}");
+            assert!(slice.broken <= 2 && slice.successful >= 100 - 2, "{slice:?}");
             assert_lost_once(&slice);
             load.assert_backed_off(&slice);
         }
@@ -108,7 +109,7 @@ fn a_service_that_restarts_under_load() {
 }
 
 /// A slice that ends when another server has answered in the place of the first one.
-fn restarted(load: &mut Load, port: &Port, first: Peer) -> Slice {
+fn restarted(load: &mut Load, port: &Port, first: Peer) -> Counts {
     let interrupt = load.generator.interrupt();
     std::thread::scope(|scope| {
         scope.spawn(move || {
@@ -126,7 +127,7 @@ fn restarted(load: &mut Load, port: &Port, first: Peer) -> Slice {
 }
 
 /// Each of two connections was lost once, with a request or without; all other errors are attempts.
-fn assert_lost_once(slice: &Slice) {
+fn assert_lost_once(slice: &Counts) {
     let refused = (Phase::Connect, Cause::Refused);
     let kinds = [
         refused,
@@ -154,13 +155,13 @@ fn a_socket_that_meets_itself_has_been_refused() {
         host.run(|| {
             let mut load = Load::start(LoadSpec { connect_timeout, ..spec(address, 1, driver) });
             let slice = load.run(Until::Elapsed(connect_timeout));
-            assert_eq!((slice.sent, slice.opened), (0, 0), "{slice:?}");
+            assert_eq!((slice.sent, slice.connections_opened), (0, 0), "{slice:?}");
             assert!(only(&slice, Phase::Connect, Cause::Refused) >= 2);
             load.assert_backed_off(&slice);
 
             let peer = Peer::well(TcpListener::bind(address).expect("the port is free"));
             let slice = load.run(Until::Requests(10));
-            assert_eq!((slice.ok, slice.errors.len(), peer.requests()), (10, 0, 10));
+            assert_eq!((slice.successful, slice.errors.len(), peer.requests()), (10, 0, 10));
         });
     });
 }
@@ -174,14 +175,17 @@ fn what_was_due_while_nobody_listened_is_not_forgotten() {
         let arrivals = Arrivals::Open { rate: Rate::Constant(200.0), process: Process::Constant, seed: 1 };
         let mut load = Load::start(LoadSpec { arrivals, connect_timeout, ..spec(port.address, 2, driver) });
         let slice = load.run(Until::Elapsed(window));
-        assert_eq!((slice.intended, slice.sent, slice.unsent, slice.queued), (40, 0, 40, 40));
+        assert_eq!(
+            (slice.due(), slice.sent, open_loop(&slice).unsent, open_loop(&slice).queued),
+            (40, 0, 40, 40)
+        );
         only(&slice, Phase::Connect, Cause::Refused);
         load.assert_backed_off(&slice);
-        let oldest = slice.response.quantile(1.0).unwrap();
+        let oldest = open_loop(&slice).response.quantile(1.0).unwrap();
         assert!(!oldest.is_exact() && oldest.ns() >= 198_000_000, "{oldest:?}");
 
         let _peer = Peer::well(port.listen());
         let well = load.run(Until::Requests(20));
-        assert_eq!((well.intended, well.ok, well.errors.len()), (20, 20, 0));
+        assert_eq!((well.due(), well.successful, well.errors.len()), (20, 20, 0));
     });
 }

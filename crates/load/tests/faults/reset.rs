@@ -6,11 +6,12 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use proofload_load::{Arrivals, Cause, Phase, Process, Rate, Until};
+use model::{Cause, Phase};
+use proofload_load::{Arrivals, Process, Rate, Until};
 
 use crate::peer::{self, Peer, answer, read, wait_until};
 use crate::server::{reset, response};
-use crate::{Fault, Load, LoadSpec, errors, for_both_drivers, meet, only, spec, within};
+use crate::{Fault, Load, LoadSpec, errors, for_both_drivers, meet, only, open_loop, spec, within};
 
 /// More than the buffers of two sockets hold.
 const UNREAD_BYTES: usize = 16 << 20;
@@ -92,7 +93,7 @@ fn a_server_that_resets_what_it_accepts() {
         let connect_timeout = Duration::from_millis(100);
         let mut load = Load::start(LoadSpec { connect_timeout, ..spec(peer.address, 2, driver) });
         let broken = load.run(Until::Elapsed(Duration::from_millis(200)));
-        assert_eq!(broken.answered, 0);
+        assert_eq!(broken.responses, 0);
         let resets = within(&broken, &KINDS);
         assert!(resets >= 2, "{broken:?}");
         load.assert_backed_off(&broken);
@@ -100,8 +101,8 @@ fn a_server_that_resets_what_it_accepts() {
         peer.heal();
         let well = load.run(Until::Requests(20));
         // At most those that were open when the first slice ended are reset in this one.
-        assert!(within(&well, &KINDS) <= u64::from(broken.connections_alive_end), "{well:?}");
-        assert_eq!((well.sent, well.ok + well.broken), (20, 20));
+        assert!(within(&well, &KINDS) <= u64::from(broken.connections_alive), "{well:?}");
+        assert_eq!((well.sent, well.successful + well.broken), (20, 20));
     });
 }
 
@@ -119,14 +120,14 @@ fn idle_connections_that_are_reset_lose_no_request() {
         });
         let mut load = Load::start(spec(peer.address, 2, driver));
         let before = load.run(Until::Requests(2));
-        assert_eq!((before.ok, errors(&before)), (2, vec![]));
+        assert_eq!((before.successful, errors(&before)), (2, vec![]));
         peer.heal();
         slice_is_over.wait();
         wait_until("both are reset", || resets.load(Ordering::SeqCst) == 2);
 
         let after = load.run(Until::Requests(10));
-        assert_eq!((only(&after, Phase::Idle, Cause::Reset), after.sent, after.ok), (2, 10, 10));
-        assert_eq!((after.opened, after.reconnects, after.connections_alive_start), (2, 2, 2));
+        assert_eq!((only(&after, Phase::Idle, Cause::Reset), after.sent, after.successful), (2, 10, 10));
+        assert_eq!((after.connections_opened, after.reconnects, after.connections_alive_at_start), (2, 2, 2));
         assert_eq!((peer.accepted(), peer.requests()), (4, 10));
     });
 }
@@ -144,13 +145,13 @@ fn connections_that_are_reset_while_requests_are_awaited() {
         let arrivals = Arrivals::Open { rate: Rate::Constant(20.0), process: Process::Constant, seed: 1 };
         let mut load = Load::start(LoadSpec { arrivals, ..spec(peer.address, 2, driver) });
         let slice = load.run(Until::Requests(REQUESTS));
-        assert_eq!((slice.intended, slice.unsent), (REQUESTS, 0));
+        assert_eq!((slice.due(), open_loop(&slice).unsent), (REQUESTS, 0));
         // Where this machine stands still until a connection's next turn, 100 ms later, a request runs into the reset.
         let kinds = [(Phase::Idle, Cause::Reset), (Phase::Send, Cause::Reset), (Phase::Head, Cause::Reset)];
         let resets = within(&slice, &kinds);
         assert!((REQUESTS - 1..=REQUESTS).contains(&resets), "{slice:?}");
-        assert_eq!(slice.ok + slice.broken, REQUESTS);
-        assert!(slice.ok >= REQUESTS / 2, "{slice:?}");
+        assert_eq!(slice.successful + slice.broken, REQUESTS);
+        assert!(slice.successful >= REQUESTS / 2, "{slice:?}");
         // An answered request is no failure: the next connection comes at once.
         assert!((REQUESTS - 2..=REQUESTS).contains(&slice.reconnects), "{slice:?}");
     });

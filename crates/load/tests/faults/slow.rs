@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use proofload_load::{Cause, Phase, Until};
+use model::{Cause, Phase};
+use proofload_load::Until;
 
 use crate::peer::{self, Peer, hold};
 use crate::server::response;
@@ -53,7 +54,7 @@ fn a_server_that_reads_slowly_gets_all_of_it() {
         });
         let mut load = Load::start(with_body(spec(peer.address, 2, driver), body.to_vec()));
         let slice = load.run(Until::Requests(4));
-        assert_eq!((slice.ok, slice.opened, errors(&slice)), (4, 2, vec![]));
+        assert_eq!((slice.successful, slice.connections_opened, errors(&slice)), (4, 2, vec![]));
         assert_eq!(whole.load(Ordering::SeqCst), 4, "requests that arrived as they were sent");
     });
 }

@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
-use proofload_load::{Arrivals, Generator, LoadError, LoadSpec, Process, Rate, Slice, Until};
+use model::{Counts, OpenLoop};
+use proofload_load::{Arrivals, Generator, LoadError, LoadSpec, Process, Rate, Until};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::server::{Answer, Server, response};
@@ -13,13 +14,18 @@ fn at(rate_per_s: f64, process: Process) -> Arrivals {
     Arrivals::Open { rate: Rate::Constant(rate_per_s), process, seed: 1 }
 }
 
+fn open_loop(slice: &Counts) -> &OpenLoop {
+    slice.open.as_deref().expect("it was at a rate")
+}
+
 /// Runs one slice and checks what must hold of every slice in open loop.
-fn open(generator: &mut Generator, until: Until) -> Slice {
+fn open(generator: &mut Generator, until: Until) -> Counts {
     let slice = run(generator, until);
-    assert_eq!(slice.intended, slice.sent + slice.unsent);
-    assert_eq!(slice.response.count(), slice.intended);
-    assert_eq!(slice.response.censored(), slice.intended - slice.answered);
-    assert_eq!(slice.schedule_lag.count() + slice.queued, slice.intended);
+    let open = open_loop(&slice);
+    assert_eq!(open.intended, slice.sent + open.unsent);
+    assert_eq!(open.response.count(), open.intended);
+    assert_eq!(open.response.censored(), open.intended - slice.responses);
+    assert_eq!(open.schedule_lag.count() + open.queued, open.intended);
     slice
 }
 
@@ -55,13 +61,18 @@ fn a_server_that_stands_still_is_seen_by_all_who_came_meanwhile() {
     let arrivals = at(1000.0, Process::Constant);
     let mut generator = Generator::start(LoadSpec { arrivals, ..spec(server.address, 16) }).unwrap();
     let slice = open(&mut generator, Until::Elapsed(Duration::from_secs(6)));
-    assert_eq!((slice.intended, slice.ok, server.requests()), (6000, 6000, 6000), "{:?}", errors(&slice));
+    assert_eq!(
+        (slice.due(), slice.successful, server.requests()),
+        (6000, 6000, 6000),
+        "{:?}",
+        errors(&slice)
+    );
     // From sent, it looks as if next to nobody had met it: sixteen of six thousand.
     assert!(slice.latency.quantile(0.99).unwrap().ns() < 1_000_000_000, "{:?}", slice.latency);
-    assert!(slice.queued >= 1900, "{} found no connection", slice.queued);
+    assert!(open_loop(&slice).queued >= 1900, "{} found no connection", open_loop(&slice).queued);
 
     // First come, first served: the kth answer belongs to the kth arrival, give or take the sixteen under way.
-    let dues = (0..slice.intended).map(|k| slice.started_ns + k * PERIOD_NS);
+    let dues = (0..slice.due()).map(|k| slice.started_ns + k * PERIOD_NS);
     let answered = answered.lock().unwrap();
     let waits = dues.zip(&*answered).map(|(due_ns, done_ns)| done_ns.saturating_sub(due_ns));
     let mut waits: Vec<u64> = waits.collect();
@@ -69,7 +80,7 @@ fn a_server_that_stands_still_is_seen_by_all_who_came_meanwhile() {
     for q in [0.99, 0.999, 1.0] {
         let rank = (q * waits.len() as f64).ceil() as usize;
         let truth = waits[rank - 1] as f64;
-        let reported = slice.response.quantile(q).unwrap().ns() as f64;
+        let reported = open_loop(&slice).response.quantile(q).unwrap().ns() as f64;
         // And by the timetable alone: as many as are beyond q came as late as that in the stall.
         let least = STALL.as_nanos() as f64 - ((waits.len() - rank + 1) as u64 * PERIOD_NS) as f64;
         assert!(reported > least * 0.98, "q = {q}: {reported} ns, at least {least} ns");
@@ -88,13 +99,13 @@ fn every_arrival_of_every_thread_is_sent_and_answered() {
         let spec = LoadSpec { arrivals: at(2000.0, process), threads, ..spec(server.address, 7) };
         let mut generator = Generator::start(spec).unwrap();
         let counted = open(&mut generator, Until::Requests(301));
-        assert_eq!((counted.sent, counted.ok_in_window, counted.intended), (301, 301, 301));
+        assert_eq!((counted.sent, counted.successful_in_window, counted.due()), (301, 301, 301));
         // The last of them is not due before: (301 − 1) / 2000 s.
         assert!(process == Process::Poisson || counted.window_ns >= 150_000_000);
 
         let timed = open(&mut generator, Until::Elapsed(Duration::from_millis(250)));
-        assert_eq!((timed.ok, timed.unsent), (timed.intended, 0));
-        assert!(process == Process::Poisson || timed.intended == 500, "{} were due", timed.intended);
+        assert_eq!((timed.successful, open_loop(&timed).unsent), (timed.due(), 0));
+        assert!(process == Process::Poisson || timed.due() == 500, "{} were due", timed.due());
         assert_eq!(server.requests() - before, counted.sent + timed.sent);
     }
 }
@@ -105,14 +116,18 @@ fn what_could_never_be_sent_is_in_the_percentiles() {
     let timeout = Duration::from_millis(300);
     let spec = LoadSpec { timeout, arrivals: at(400.0, Process::Constant), ..spec(server.address, 2) };
     let slice = open(&mut Generator::start(spec).unwrap(), Until::Elapsed(Duration::from_millis(500)));
-    assert_eq!((slice.intended, slice.answered), (200, 0));
-    assert!(slice.sent_in_window < 20 && slice.unsent > 150, "{} sent", slice.sent);
+    assert_eq!((slice.due(), slice.responses), (200, 0));
+    assert!(open_loop(&slice).sent_in_window < 20 && open_loop(&slice).unsent > 150, "{} sent", slice.sent);
     // 199 of 200 arrivals were due at least 300 ms before the drain's end, and nobody had an answer.
     for q in [0.1, 0.5, 0.99, 1.0] {
-        let quantile = slice.response.quantile(q).unwrap();
+        let quantile = open_loop(&slice).response.quantile(q).unwrap();
         assert!(!quantile.is_exact() && quantile.ns() >= 299_000_000, "q = {q}: {quantile:?}");
     }
-    assert!(slice.response.quantile(1.0).unwrap().ns() >= 750_000_000, "{:?}", slice.response);
+    assert!(
+        open_loop(&slice).response.quantile(1.0).unwrap().ns() >= 750_000_000,
+        "{:?}",
+        open_loop(&slice).response
+    );
 }
 
 #[test]
@@ -121,7 +136,12 @@ fn lost_connections_come_back_for_what_is_due() {
     let server = Server::start(|_| Answer::Close(last.to_vec()));
     let spec = LoadSpec { arrivals: at(500.0, Process::Poisson), ..spec(server.address, 2) };
     let slice = open(&mut Generator::start(spec).unwrap(), Until::Requests(100));
-    assert_eq!((slice.ok, slice.unsent, server.requests()), (100, 0, 100), "{:?}", errors(&slice));
+    assert_eq!(
+        (slice.successful, open_loop(&slice).unsent, server.requests()),
+        (100, 0, 100),
+        "{:?}",
+        errors(&slice)
+    );
     assert!(slice.reconnects >= 98, "{} reopened", slice.reconnects);
 }
 
@@ -138,11 +158,7 @@ fn an_interrupt_keeps_what_was_due_until_then() {
     let slice = open(&mut generator, Until::Elapsed(Duration::from_secs(3600)));
     stopper.join().unwrap();
     assert_eq!((slice.sent, slice.unfinished), (1, 1));
-    assert_eq!(
-        slice.intended,
-        slice.window_ns.div_ceil(1_000_000),
-        "one a millisecond, and none after the end"
-    );
+    assert_eq!(slice.due(), slice.window_ns.div_ceil(1_000_000), "one a millisecond, and none after the end");
 }
 
 /// A ramp begins anew with every slice, and all that is due on it is sent: here 0 to 1000/s makes 100 in 200 ms.
@@ -156,7 +172,7 @@ fn a_ramp_sends_its_integral_in_every_slice() {
     let mut generator = Generator::start(spec).unwrap();
     for _ in 0..2 {
         let slice = open(&mut generator, Until::Elapsed(over));
-        assert_eq!((slice.intended, slice.ok), (100, 100), "{:?}", errors(&slice));
+        assert_eq!((slice.due(), slice.successful), (100, 100), "{:?}", errors(&slice));
     }
 }
 

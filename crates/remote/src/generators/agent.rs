@@ -71,11 +71,11 @@ fn window(
     cpu_and_steal: fn() -> Option<(u64, u64)>,
 ) -> GeneratorResponse {
     let before = cpu_and_steal();
-    let mut slice = generator.load(until, start_at_ns);
+    let mut counts = generator.load(until, start_at_ns);
     let steal_share = steal_share(before, cpu_and_steal());
-    slice.pack();
-    let late_ns = if start_at_ns == 0 { 0 } else { slice.started_ns.saturating_sub(start_at_ns) };
-    GeneratorResponse::Slice { number, late_ns, steal_share, slice: Box::new(slice) }
+    counts.pack();
+    let late_ns = if start_at_ns == 0 { 0 } else { counts.started_ns.saturating_sub(start_at_ns) };
+    GeneratorResponse::Slice { number, late_ns, steal_share, counts: Box::new(counts) }
 }
 
 fn steal_share(before: Option<(u64, u64)>, after: Option<(u64, u64)>) -> Option<f64> {

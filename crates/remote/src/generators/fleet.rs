@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
-use load::{LoadSpec, Slice, Until};
+use load::{LoadSpec, Until};
+use model::Counts;
 
 use super::member::{Member, Part, SILENCE_MAX};
 use super::merging::Merging;
@@ -69,7 +70,7 @@ pub struct Generator {
 #[derive(Debug)]
 pub struct Ran {
     /// All that arrived, as of one generator; times are those of our clock.
-    pub slice: Slice,
+    pub counts: Counts,
     /// What each generator had to do with it, in the order of the generators; those that were lost are missing.
     pub parts: Vec<Part>,
     /// Generators that were lost in it.
@@ -178,17 +179,20 @@ impl Fleet {
             .send_all(|index| GeneratorRequest::Run { number, start_at_ns: offsets[index].theirs(start_ns) });
         let mut merging = Merging::default();
         self.gather(waited, Duration::MAX, stopped, |index, member, response| match response {
-            Response::Generator(GeneratorResponse::Slice { number: of, late_ns, steal_share, mut slice })
-                if of == number =>
-            {
-                slice.started_ns = offsets[index].ours(slice.started_ns);
-                merging.take(index, member.part(late_ns, steal_share, &slice), *slice);
+            Response::Generator(GeneratorResponse::Slice {
+                number: of,
+                late_ns,
+                steal_share,
+                mut counts,
+            }) if of == number => {
+                counts.started_ns = offsets[index].ours(counts.started_ns);
+                merging.take(index, member.part(late_ns, steal_share, &counts), *counts);
                 true
             }
             _ => false,
         });
-        let (slice, parts) = merging.finish();
-        Ran { slice, parts, lost: self.take_lost() }
+        let (counts, parts) = merging.finish();
+        Ran { counts, parts, lost: self.take_lost() }
     }
 
     /// Those that are gone, by their places, once whatever came from any is taken in.

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use load::Slice;
+use model::Counts;
 
 use super::{ClockOffset, FleetError};
 use crate::clock::monotonic_ns;
@@ -63,19 +63,22 @@ impl Member {
         self.connection.name.clone()
     }
 
-    pub fn part(&self, late_ns: u64, steal_share: Option<f64>, slice: &Slice) -> Part {
-        let times = slice.thread_cpu_ns.iter().zip(&slice.thread_wall_ns).filter(|(_, wall)| **wall > 0);
+    pub fn part(&self, late_ns: u64, steal_share: Option<f64>, counts: &Counts) -> Part {
         Part {
             name: self.name(),
             host: self.host.clone(),
             late_ns,
             clock_error_ns: self.offset.error_ns,
-            busiest_share: times.map(|(cpu, wall)| *cpu as f64 / *wall as f64).reduce(f64::max),
-            cpu_ns: slice.thread_cpu_ns.iter().sum(),
+            busiest_share: counts.generator.busiest_share(),
+            cpu_ns: counts.generator.cpu_ns.iter().sum(),
             steal_share,
-            sent: slice.sent,
-            opened: slice.opened,
-            lag_p99_ns: slice.schedule_lag.quantile(0.99).map(|quantile| quantile.ns()),
+            sent: counts.sent,
+            opened: counts.connections_opened,
+            lag_p99_ns: counts
+                .open
+                .as_ref()
+                .and_then(|open| open.schedule_lag.quantile(0.99))
+                .map(|quantile| quantile.ns()),
         }
     }
 

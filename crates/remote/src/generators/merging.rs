@@ -1,49 +1,40 @@
-//! One slice made of those of several generators, each taken in as it comes: what grows with their number is a part and a thread's times.
+//! One count made of those of several generators, each taken in as it comes: what grows with their number is a part and a thread's times.
 
-use load::Slice;
+use model::{Counts, GeneratorUse, Windows};
 
 use super::Part;
 
 /// The sum so far.
 #[derive(Debug, Default)]
 pub(crate) struct Merging {
-    slice: Slice,
-    arrived: Vec<Arrived>,
-}
-
-/// What is kept of each by itself.
-#[derive(Debug)]
-struct Arrived {
-    index: usize,
-    part: Part,
-    cpu_ns: Vec<u64>,
-    wall_ns: Vec<u64>,
-    run_delay_ns: Vec<Option<u64>>,
+    counts: Option<Counts>,
+    /// By the places of the generators.
+    arrived: Vec<(usize, Part, GeneratorUse)>,
 }
 
 impl Merging {
     /// Takes in what the generator of that index did; times are those of our clock.
-    pub fn take(&mut self, index: usize, part: Part, mut slice: Slice) {
-        self.arrived.push(Arrived {
-            index,
-            part,
-            cpu_ns: std::mem::take(&mut slice.thread_cpu_ns),
-            wall_ns: std::mem::take(&mut slice.thread_wall_ns),
-            run_delay_ns: std::mem::take(&mut slice.thread_run_delay_ns),
-        });
-        self.slice.absorb(slice);
+    pub fn take(&mut self, index: usize, part: Part, mut counts: Counts) {
+        let driver = counts.generator.driver.clone();
+        let threads = GeneratorUse { driver, ..GeneratorUse::default() };
+        self.arrived.push((index, part, std::mem::replace(&mut counts.generator, threads)));
+        match &mut self.counts {
+            Some(sum) => sum.merge(counts, Windows::Parallel),
+            None => self.counts = Some(counts),
+        }
     }
 
-    /// The sum of all, with their threads and parts in the order of the generators, whichever came first.
-    pub fn finish(mut self) -> (Slice, Vec<Part>) {
-        self.arrived.sort_by_key(|arrived| arrived.index);
+    /// The sum of all, with their threads and parts in the order of the generators, whoever came first.
+    pub fn finish(mut self) -> (Counts, Vec<Part>) {
+        self.arrived.sort_by_key(|(index, ..)| *index);
+        let mut counts = self.counts.unwrap_or_default();
         let mut parts = Vec::with_capacity(self.arrived.len());
-        for arrived in self.arrived {
-            self.slice.thread_cpu_ns.extend(arrived.cpu_ns);
-            self.slice.thread_wall_ns.extend(arrived.wall_ns);
-            self.slice.thread_run_delay_ns.extend(arrived.run_delay_ns);
-            parts.push(arrived.part);
+        for (_, part, threads) in self.arrived {
+            counts.generator.cpu_ns.extend(threads.cpu_ns);
+            counts.generator.wall_ns.extend(threads.wall_ns);
+            counts.generator.run_delay_ns.extend(threads.run_delay_ns);
+            parts.push(part);
         }
-        (self.slice, parts)
+        (counts, parts)
     }
 }

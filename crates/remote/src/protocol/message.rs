@@ -1,6 +1,7 @@
 //! The messages. Times are those of the agent's own CLOCK_MONOTONIC: how far it is from ours is known from pings.
 
-use load::{LoadSpec, Slice, Until};
+use load::{LoadSpec, Until};
+use model::Counts;
 use serde::{Deserialize, Serialize};
 
 use crate::services::message::{ServicesRequest, ServicesResponse};
@@ -110,7 +111,7 @@ pub enum GeneratorResponse {
         /// CPU steal as a share of the machine's CPU time, 0 to 1; `None` where the kernel does not say.
         steal_share: Option<f64>,
         /// What was counted.
-        slice: Box<Slice>,
+        counts: Box<Counts>,
     },
     /// To [`GeneratorRequest::Rest`]: no connection is open.
     Resting,

@@ -47,5 +47,7 @@ pub(super) fn figures(record: &Record) -> Figures {
 fn counts(block: &Block, variant: usize) -> (u64, u64) {
     let trial = block.trials.iter().find(|trial| trial.variant() == variant);
     let slices = trial.into_iter().flat_map(|trial| trial.measured());
-    slices.fold((0, 0), |(due, failed), slice: &Slice| (due + slice.due(), failed + slice.failed()))
+    slices.fold((0, 0), |(due, failed), slice: &Slice| {
+        (due + slice.counts.due(), failed + slice.counts.failed())
+    })
 }

@@ -90,16 +90,17 @@ fn points(trial: &Trial, is_open_loop: bool) -> Vec<Point> {
 
 /// Where each slice begins, and how long it lasts, in seconds.
 fn places(slices: &[Slice]) -> Vec<(f64, f64)> {
-    let first_ns = slices.first().map_or(0, |slice| slice.started_ns);
+    let first_ns = slices.first().map_or(0, |slice| slice.counts.started_ns);
     let mut end_s = 0.0_f64;
     // What a turn's slice lasts is not kept, but the next begins after it. The last lasts as much longer than its load as the one before.
     let mut stretch = 1.0;
     let mut places = Vec::new();
     for (index, slice) in slices.iter().enumerate() {
-        let load_s = (slice.window_ns as f64 / 1e9).max(1e-3);
+        let load_s = (slice.counts.window_ns as f64 / 1e9).max(1e-3);
         // Records are files, and can be edited: never before what came before.
-        let at_s = (slice.started_ns.saturating_sub(first_ns) as f64 / 1e9).max(end_s);
-        let next = slices.get(index + 1).map(|next| next.started_ns.saturating_sub(first_ns) as f64 / 1e9);
+        let at_s = (slice.counts.started_ns.saturating_sub(first_ns) as f64 / 1e9).max(end_s);
+        let next =
+            slices.get(index + 1).map(|next| next.counts.started_ns.saturating_sub(first_ns) as f64 / 1e9);
         let mut lasts_s = load_s;
         if slice.turns > 1 {
             stretch =
@@ -114,19 +115,19 @@ fn places(slices: &[Slice]) -> Vec<(f64, f64)> {
 
 /// A slice as one point, or as several where its rate is known by tenths of a second.
 fn points_of(slice: &Slice, at_s: f64, lasts_s: f64, is_open_loop: bool) -> Vec<Point> {
-    let window_s = slice.window_ns as f64 / 1e9;
+    let window_s = slice.counts.window_ns as f64 / 1e9;
     let whole = Point {
         at_s,
         lasts_s,
         is_warm_up: slice.kind != SliceKind::Measured,
-        rate_per_s: (window_s > 0.0).then(|| slice.ok_in_window as f64 / window_s),
+        rate_per_s: (window_s > 0.0).then(|| slice.counts.successful_in_window as f64 / window_s),
         quantiles_us: times(slice, is_open_loop).map_or([None; 3], quantiles_us),
-        failed: slice.failed(),
+        failed: slice.counts.failed(),
         cores: cores(slice),
         rss_bytes: slice.services.iter().map(|service| service.rss_bytes).sum(),
         steal_share: slice.machine.steal_share_max(),
     };
-    let parts = slice.ok_per_100_ms.len();
+    let parts = slice.counts.successful_per_100_ms.len();
     if slice.turns > 1 || parts < 2 {
         return vec![whole];
     }
@@ -144,14 +145,14 @@ fn points_of(slice: &Slice, at_s: f64, lasts_s: f64, is_open_loop: bool) -> Vec<
             ..whole
         })
     };
-    slice.ok_per_100_ms.chunks(together).enumerate().filter_map(part).collect()
+    slice.counts.successful_per_100_ms.chunks(together).enumerate().filter_map(part).collect()
 }
 
 /// What users wait in open loop; in closed loop what the service took. An open loop warms up in closed loop: its times are of another kind.
 fn times(slice: &Slice, is_open_loop: bool) -> Option<&Latencies> {
-    match &slice.open {
+    match &slice.counts.open {
         Some(open) => Some(&open.response),
-        None => (!is_open_loop).then_some(&slice.latency),
+        None => (!is_open_loop).then_some(&slice.counts.latency),
     }
 }
 
@@ -165,7 +166,7 @@ fn quantiles_us(times: &Latencies) -> [Option<f64>; 3] {
 
 /// Over window and drain, in which services were busy too.
 fn cores(slice: &Slice) -> Option<f64> {
-    let length_ns = slice.window_ns + slice.drain_ns;
+    let length_ns = slice.counts.window_ns + slice.counts.drain_ns;
     let known = !slice.services.is_empty() && length_ns > 0;
     known.then(|| slice.services_cpu_ns() as f64 / length_ns as f64)
 }

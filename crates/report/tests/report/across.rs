@@ -11,7 +11,7 @@ fn runs(times: u64) -> (Record, Record) {
     let (mut before, mut after) = (kept(), kept());
     (before.directory, after.directory) = ("records/monday".into(), "records/tuesday".into());
     let trials = after.blocks.iter_mut().flat_map(|block| &mut block.trials);
-    trials.flat_map(|trial| &mut trial.slices).for_each(|slice| slice.window_ns *= times);
+    trials.flat_map(|trial| &mut trial.slices).for_each(|slice| slice.counts.window_ns *= times);
     (before, after)
 }
 

@@ -119,7 +119,12 @@ fn few_requests_without_a_failure_leave_a_share_open() {
     let mut record = kept();
     for slice in record.blocks.iter_mut().flat_map(|b| &mut b.trials).flat_map(|t| &mut t.slices) {
         let few = 60 + u64::from(slice.block);
-        (slice.sent, slice.answered, slice.ok, slice.ok_in_window) = (few, few, few, few);
+        (
+            slice.counts.sent,
+            slice.counts.responses,
+            slice.counts.successful,
+            slice.counts.successful_in_window,
+        ) = (few, few, few, few);
     }
     let text = as_text(&record);
     assert!(line(&text, "level-0").contains("0 of 2,054 (< 0.19 %)"), "{text}");

@@ -50,7 +50,7 @@ fn there_is_a_row_for_each_variant_block_and_metric_with_figures_that_read_back(
 fn what_was_not_measured_is_empty_and_no_zero() {
     let mut record = kept();
     for slice in record.blocks.iter_mut().flat_map(|b| &mut b.trials).flat_map(|t| &mut t.slices) {
-        (slice.ok, slice.ok_in_window) = (0, 0);
+        (slice.counts.successful, slice.counts.successful_in_window) = (0, 0);
     }
     let rows = rows(&figures(&record));
     let throughput: Vec<_> = rows.iter().filter(|row| row[5] == "throughput").collect();

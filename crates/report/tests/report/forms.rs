@@ -47,8 +47,8 @@ fn text_of_a_sound_record() {
 fn text_of_a_void_record_has_no_number_beside_the_verdict() {
     let mut record = kept();
     for slice in record.blocks.iter_mut().flat_map(|b| &mut b.trials).flat_map(|t| &mut t.slices) {
-        slice.ok -= slice.ok / 10;
-        slice.timed_out = slice.ok / 10;
+        slice.counts.successful -= slice.counts.successful / 10;
+        slice.counts.timed_out = slice.counts.successful / 10;
     }
     insta::assert_snapshot!(as_text(&record));
 }
@@ -61,7 +61,7 @@ fn findings_have_their_number_in_markdown_and_json() {
         .iter_mut()
         .flat_map(|b| &mut b.trials)
         .flat_map(|t| &mut t.slices)
-        .for_each(|slice| slice.ok /= 2);
+        .for_each(|slice| slice.counts.successful /= 2);
     let markdown = as_markdown(&record);
     assert!(markdown.contains("\n> **Invalid V8**: level-0: "), "{markdown}");
     assert!(markdown.contains("\nWhy, and what else may be done: `proofload validity V8`\n"), "{markdown}");

@@ -192,7 +192,8 @@ fn a_dropped_block_is_in_the_picture_and_in_no_ratio() {
 fn a_void_comparison_has_no_number_anywhere() {
     let mut record = factorial(2, 0.0);
     for slice in record.blocks.iter_mut().flat_map(|b| &mut b.trials).flat_map(|t| &mut t.slices) {
-        (slice.ok, slice.timed_out) = (slice.ok / 2, slice.ok / 2);
+        (slice.counts.successful, slice.counts.timed_out) =
+            (slice.counts.successful / 2, slice.counts.successful / 2);
     }
     let data = data(&record);
     assert_eq!(data.state, State::Void);
@@ -357,8 +358,8 @@ fn grown(variants: usize, blocks: u32) -> Record {
             for (index, slice) in trial.slices.iter_mut().enumerate() {
                 slice.variant = variant;
                 let off = (number as usize * 97 + variant * 31 + index * 7) % 41;
-                slice.ok_in_window = slice.ok.saturating_sub(off as u64);
-                slice.timed_out = 1;
+                slice.counts.successful_in_window = slice.counts.successful.saturating_sub(off as u64);
+                slice.counts.timed_out = 1;
             }
             block.trials.push(trial.clone());
         }
@@ -395,7 +396,7 @@ fn an_open_loop_has_response_times_and_quantiles_by_block() {
         }
         let mut response = stats::Latencies::new();
         (0..1000).for_each(|index| response.record(1_000_000 + 7_000 * index * (1 + slice.variant as u64)));
-        slice.open = Some(Box::new(record::OpenLoop {
+        slice.counts.open = Some(Box::new(record::OpenLoop {
             rate_per_s: 1000.0,
             intended: 1000,
             sent_in_window: 1000,

@@ -101,12 +101,15 @@ fn mixed() -> Record {
         variant.load.requests = vec![request("ping", 99), request("auth", 1)];
     }
     for slice in slices(&mut record) {
-        let auth = slice.sent / 100;
+        let auth = slice.counts.sent / 100;
         let failed = u64::from(slice.block == 1 && slice.variant == 1);
-        let counts =
-            |name: &str, sent, failed| EndpointCounts { name: name.into(), sent, ok: sent - failed, failed };
-        slice.endpoints = vec![counts("ping", slice.sent - auth, 0), counts("auth", auth, failed)];
-        slice.ok -= failed;
+        let counts = |name: &str, sent, failed| {
+            let successful = sent - failed;
+            EndpointCounts { sent, successful, ..EndpointCounts::new(name) }
+        };
+        slice.counts.endpoints =
+            vec![counts("ping", slice.counts.sent - auth, 0), counts("auth", auth, failed)];
+        slice.counts.successful -= failed;
     }
     record
 }
@@ -137,9 +140,14 @@ fn a_latency_of_one_request_says_whose_it_is() {
 fn a_variant_without_a_success_has_an_answer_and_no_number() {
     let mut record = kept();
     for slice in slices(&mut record).filter(|slice| slice.variant == 1) {
-        (slice.ok, slice.ok_in_window, slice.answered, slice.timed_out) = (0, 0, 0, slice.sent);
-        (slice.body_bytes, slice.wire_bytes) = (0, 0);
-        slice.status.clear();
+        (
+            slice.counts.successful,
+            slice.counts.successful_in_window,
+            slice.counts.responses,
+            slice.counts.timed_out,
+        ) = (0, 0, 0, slice.counts.sent);
+        (slice.counts.body_bytes, slice.counts.wire_bytes) = (0, 0);
+        slice.counts.status.clear();
     }
     let text = as_text(&record);
     insta::assert_snapshot!(part(&text, "Does the setting", "machine  "));

@@ -20,8 +20,8 @@ fn light(record: &Record) -> String {
 fn void() -> Record {
     let mut record = kept();
     for slice in record.blocks.iter_mut().flat_map(|b| &mut b.trials).flat_map(|t| &mut t.slices) {
-        slice.ok -= slice.ok / 10;
-        slice.timed_out = slice.ok / 10;
+        slice.counts.successful -= slice.counts.successful / 10;
+        slice.counts.timed_out = slice.counts.successful / 10;
     }
     record
 }

@@ -97,8 +97,13 @@ fn trial(model: &Trial, variant: usize, rate: f64) -> Trial {
     for slice in &mut trial.slices {
         let ok = (1000.0 * rate).round() as u64;
         slice.variant = variant;
-        (slice.sent, slice.answered, slice.ok, slice.ok_in_window) = (ok, ok, ok, ok);
-        slice.body_bytes = ok * 1000;
+        (
+            slice.counts.sent,
+            slice.counts.responses,
+            slice.counts.successful,
+            slice.counts.successful_in_window,
+        ) = (ok, ok, ok, ok);
+        slice.counts.body_bytes = ok * 1000;
     }
     trial
 }
@@ -116,11 +121,16 @@ pub fn in_open_loop(metric: Metric) -> Record {
             let unit_ns = 1_000_000 + 10_000 * u64::from(slice.block) * (1 + slice.variant as u64);
             response.record((unit_ns + 3000 * index) * (5 - slice.variant as u64) / 4);
         }
-        (slice.sent, slice.answered, slice.ok, slice.ok_in_window) = (1000, 1000, 1000, 1000);
-        slice.body_bytes = 1_000_000;
+        (
+            slice.counts.sent,
+            slice.counts.responses,
+            slice.counts.successful,
+            slice.counts.successful_in_window,
+        ) = (1000, 1000, 1000, 1000);
+        slice.counts.body_bytes = 1_000_000;
         // More than one in a hundred of the first variant's were given up late: its p99 is only bounded, its p90 known.
         (0..(1 - slice.variant) * 15).for_each(|_| response.censor(6_000_000));
-        slice.open = Some(Box::new(OpenLoop {
+        slice.counts.open = Some(Box::new(OpenLoop {
             rate_per_s: 1218.0,
             intended: 1000,
             sent_in_window: 1000,

@@ -29,7 +29,7 @@ fn the_json_of_every_kind_of_record_is_what_the_schema_says() {
     broken.blocks[0].dropped = Some("steal 12 %".into());
     let mut failing = kept();
     for slice in failing.blocks.iter_mut().flat_map(|b| &mut b.trials).flat_map(|t| &mut t.slices) {
-        (slice.ok, slice.ok_in_window) = (0, 0);
+        (slice.counts.successful, slice.counts.successful_in_window) = (0, 0);
     }
     let schema = schema();
     let records = [

@@ -1,7 +1,8 @@
 //! The parts of a [`Body`](super::form::Body) about single requests, and about how connections were made. Names are an
 //! interface: they are added to, never changed.
 
-use load::{Endpoint, Protocol, Trust};
+use load::{Protocol, Trust};
+use model::EndpointCounts;
 use serde::Serialize;
 
 use super::form::Times;
@@ -102,14 +103,14 @@ pub(super) fn endpoints(outcome: &Outcome) -> Vec<OfEndpoint<'_>> {
     outcome.slice.endpoints.iter().map(|endpoint| of(outcome, endpoint)).collect()
 }
 
-fn of<'a>(outcome: &'a Outcome, endpoint: &'a Endpoint) -> OfEndpoint<'a> {
-    let ended = |ended: &'a load::Outcome| Ended {
+fn of<'a>(outcome: &'a Outcome, endpoint: &'a EndpointCounts) -> OfEndpoint<'a> {
+    let ended = |ended: &'a model::EndpointOutcome| Ended {
         status: ended.status,
         response: outcome.asked().map(|_| times(&ended.response)),
         latency: times(&ended.latency),
     };
-    let content = |seen: &load::Seen| Content {
-        sha256: seen.digest.to_string(),
+    let content = |seen: &model::ContentSeen| Content {
+        sha256: seen.sha256.clone(),
         count: seen.count,
         encoded_bytes: seen.encoded_bytes,
         decoded_bytes: seen.decoded_bytes,
@@ -117,10 +118,10 @@ fn of<'a>(outcome: &'a Outcome, endpoint: &'a Endpoint) -> OfEndpoint<'a> {
     OfEndpoint {
         name: &endpoint.name,
         sent: endpoint.sent,
-        ok: endpoint.ok,
-        ok_in_window: endpoint.ok_in_window,
-        throughput_per_s: outcome.per_second(endpoint.ok_in_window as f64),
-        bytes_body: endpoint.bytes_body,
+        ok: endpoint.successful,
+        ok_in_window: endpoint.successful_in_window,
+        throughput_per_s: outcome.per_second(endpoint.successful_in_window as f64),
+        bytes_body: endpoint.body_bytes,
         outcomes: endpoint.outcomes.iter().map(ended).collect(),
         contents: endpoint.contents.iter().map(content).collect(),
     }

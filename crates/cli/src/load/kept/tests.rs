@@ -1,15 +1,16 @@
 //! Services of a known limit, and what is said of them.
 
-use load::{Arrivals, Slice};
+use load::Arrivals;
+use model::Counts;
 
 use super::*;
-use crate::load::sample::{at_a_rate, ramp, slice};
+use crate::load::sample::{at_a_rate, open, ramp, slice};
 
 /// 10,000 a second for ten seconds, evenly, with a good answer for each as it was due.
 fn even() -> Outcome {
     let rate = Rate::Constant(10_000.0);
     let arrivals = Arrivals::Open { rate, process: Process::Constant, seed: 1 };
-    Outcome { arrivals, ..at_a_rate(Slice { buckets: vec![1000; 100], ..slice() }, 0) }
+    Outcome { arrivals, ..at_a_rate(Counts { successful_per_100_ms: vec![1000; 100], ..slice() }, 0) }
 }
 
 #[test]
@@ -18,39 +19,39 @@ fn a_rate_is_kept_where_good_answers_come_as_they_are_due() {
 
     // Late by what the service takes, at the start alone.
     let mut slow = even();
-    slow.slice.buckets[..5].fill(0);
+    slow.slice.successful_per_100_ms[..5].fill(0);
     assert_eq!(slow.kept(), Some(Kept::Up));
 
     let mut unsent = even();
-    (unsent.slice.sent_in_window, unsent.slice.queued) = (98_000, 90_000);
+    (open(&mut unsent).sent_in_window, open(&mut unsent).queued) = (98_000, 90_000);
     assert_eq!(unsent.kept(), Some(Kept::Behind));
 
     // With connections for all that wait nothing is ever queued, and yet it falls behind.
     let mut waiting = even();
     waiting.connections = 100_000;
-    waiting.slice.buckets.fill(950);
+    waiting.slice.successful_per_100_ms.fill(950);
     assert_eq!(waiting.kept(), Some(Kept::Behind));
 
     let mut bad = even();
-    bad.slice.ok = 98_000;
+    bad.slice.successful = 98_000;
     assert_eq!(bad.kept(), Some(Kept::NotGood));
 
     let mut late = even();
-    (0..5000).for_each(|_| late.slice.schedule_lag.record(50_000_000));
+    (0..5000).for_each(|_| open(&mut late).schedule_lag.record(50_000_000));
     assert_eq!(late.kept(), Some(Kept::ClientLate));
     // A wrong answer is wrong however late it was asked for.
-    late.slice.ok = 98_000;
+    late.slice.successful = 98_000;
     assert_eq!(late.kept(), Some(Kept::NotGood));
 
     // A client at its limit that kept the rate all the same has measured it.
     let mut busy = even();
-    busy.slice.thread_cpu_ns = vec![9_900_000_000];
+    busy.slice.generator.cpu_ns = vec![9_900_000_000];
     assert_eq!(busy.kept(), Some(Kept::Up));
-    busy.slice.buckets.fill(900);
+    busy.slice.successful_per_100_ms.fill(900);
     assert_eq!(busy.kept(), Some(Kept::ClientLate));
 
     let mut silent = even();
-    (silent.slice.ok, silent.slice.answered) = (0, 0);
+    (silent.slice.successful, silent.slice.responses) = (0, 0);
     assert_eq!(silent.kept(), Some(Kept::NoAnswer));
 }
 
@@ -58,8 +59,9 @@ fn a_rate_is_kept_where_good_answers_come_as_they_are_due() {
 #[test]
 fn chance_is_no_falling_behind() {
     let of = |ok: u32| {
-        let slice = Slice { intended: 1000, sent: 1000, sent_in_window: 1000, ..slice() };
-        let slice = Slice { answered: 1000, ok: 1000, buckets: vec![ok; 100], ..slice };
+        let successful_per_100_ms = vec![ok; 100];
+        let slice =
+            Counts { sent: 1000, responses: 1000, successful: 1000, successful_per_100_ms, ..slice() };
         let arrivals = Arrivals::Open { rate: Rate::Constant(100.0), process: Process::Poisson, seed: 1 };
         Outcome { arrivals, ..at_a_rate(slice, 0) }.kept()
     };
@@ -99,8 +101,8 @@ fn a_ramp_says_no_more_than_it_shows() {
 
     // Answers that take 300 ms are not lost: they come 300 ms later.
     let mut slow = ramp((0.0, 5000.0), |_| 6000.0);
-    slow.slice.buckets.rotate_right(3);
-    slow.slice.buckets[..3].fill(0);
+    slow.slice.successful_per_100_ms.rotate_right(3);
+    slow.slice.successful_per_100_ms[..3].fill(0);
     assert_ne!(slow.bend(), Some(Bend::NotUpTo(5000.0)));
     slow.slice.latency = stats::Latencies::new();
     (0..10_000).for_each(|_| slow.slice.latency.record(300_000_000));
@@ -108,12 +110,12 @@ fn a_ramp_says_no_more_than_it_shows() {
 
     // The half that there is of one that was stopped.
     let mut stopped = ramp((1000.0, 5000.0), |_| 4500.0);
-    stopped.slice.buckets.truncate(50);
+    stopped.slice.successful_per_100_ms.truncate(50);
     stopped.slice.window_ns = 5_000_000_000;
     assert_eq!((stopped.stretches().len(), stopped.bend()), (5, Some(Bend::NotUpTo(3000.0))));
 
     // A bend of the client's is none of the service's.
     let mut busy = ramp((1000.0, 5000.0), |_| 3000.0);
-    busy.slice.thread_cpu_ns = vec![9_900_000_000];
+    busy.slice.generator.cpu_ns = vec![9_900_000_000];
     assert_eq!(busy.bend(), None);
 }

@@ -21,9 +21,9 @@ const GAP: usize = 2;
 /// As the lines of the table: a label and what belongs to it.
 pub fn lines(outcome: &Outcome) -> Vec<(&'static str, String)> {
     let slice = &outcome.slice;
-    let mut columns = match outcome.asked() {
+    let mut columns = match &slice.open {
         None => vec![("complete", &slice.latency)],
-        Some(_) => vec![("response", &slice.response), ("service", &slice.latency)],
+        Some(open) => vec![("response", &open.response), ("service", &slice.latency)],
     };
     columns.push(("first byte", &slice.first_byte));
     let opening = [("connect", &slice.connect), ("handshake", &slice.handshake)];

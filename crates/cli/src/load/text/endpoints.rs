@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use load::Endpoint;
+use model::EndpointCounts;
 use report::{count, rate};
 use stats::Latencies;
 
@@ -29,7 +29,7 @@ pub fn render(outcome: &Outcome) -> String {
     for (name, endpoint) in names.iter().zip(endpoints) {
         let latencies = latencies(outcome, endpoint);
         let at = |q| shown(&latencies, q).map_or(NOTHING.into(), quantile);
-        let good = outcome.per_second(endpoint.ok_in_window as f64).map_or(NOTHING.into(), rate);
+        let good = outcome.per_second(endpoint.successful_in_window as f64).map_or(NOTHING.into(), rate);
         let (sent, p50, p99) = (count(endpoint.sent), at(0.5), at(0.99));
         let figures = format!("{name:<width$}{sent:>COLUMN$}{good:>COLUMN$}{p50:>COLUMN$}{p99:>COLUMN$}");
         let statuses =
@@ -43,7 +43,7 @@ pub fn render(outcome: &Outcome) -> String {
 }
 
 /// Of all outcomes together: response time where requests were due.
-fn latencies(outcome: &Outcome, endpoint: &Endpoint) -> Latencies {
+fn latencies(outcome: &Outcome, endpoint: &EndpointCounts) -> Latencies {
     let mut all = Latencies::new();
     for ended in &endpoint.outcomes {
         all.merge(if outcome.asked().is_some() { &ended.response } else { &ended.latency });
@@ -52,7 +52,7 @@ fn latencies(outcome: &Outcome, endpoint: &Endpoint) -> Latencies {
 }
 
 /// One status alone needs no count: it is that of all that were sent.
-fn statuses(endpoint: &Endpoint) -> Vec<String> {
+fn statuses(endpoint: &EndpointCounts) -> Vec<String> {
     let name = |status: Option<u16>| status.map_or("no answer".to_owned(), |status| status.to_string());
     match endpoint.outcomes.as_slice() {
         [] => vec![NOTHING.into()],
@@ -72,7 +72,7 @@ fn cut(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use load::{Endpoint, Outcome, Slice};
+    use model::{Counts, EndpointCounts, EndpointOutcome};
     use stats::Latencies;
 
     use crate::load::sample::{at_a_rate, slice};
@@ -85,14 +85,14 @@ mod tests {
                 Some(_) => (0..samples).for_each(|n| response.record(1_000_000 + n * 1000)),
                 None => (0..samples).for_each(|_| response.censor(2_000_000_000)),
             }
-            Outcome { status, latency: response.clone(), response }
+            EndpointOutcome { status, latency: response.clone(), response }
         };
-        let endpoint = |name: &str, sent, outcomes| Endpoint {
+        let endpoint = |name: &str, sent, outcomes| EndpointCounts {
             name: name.into(),
             sent,
-            ok: sent,
-            ok_in_window: sent,
-            bytes_body: 0,
+            successful: sent,
+            successful_in_window: sent,
+            body_bytes: 0,
             outcomes,
             contents: vec![],
         };
@@ -105,7 +105,7 @@ mod tests {
             ),
             endpoint("never", 0, vec![]),
         ];
-        insta::assert_snapshot!(super::render(&at_a_rate(Slice { endpoints, ..slice() }, 0)).trim_start(), @"
+        insta::assert_snapshot!(super::render(&at_a_rate(Counts { endpoints, ..slice() }, 0)).trim_start(), @"
         Endpoint                    sent      good       p50       p99   status
         GET /                     20,000   2,000/s   11.0 ms   20.8 ms   200
         GET /a/long/path/{to}…       400    40.0/s   1.17 ms         -   200 × 350

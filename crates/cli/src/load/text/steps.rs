@@ -50,7 +50,8 @@ fn asked(series: &Series, first: &Outcome) -> String {
 
 fn row(step: &Outcome) -> Row {
     let nothing = || NOTHING.to_owned();
-    let at = |q| shown(&step.slice.response, q).map_or_else(nothing, quantile);
+    let open = step.slice.open.as_ref();
+    let at = |q| open.and_then(|open| shown(&open.response, q)).map_or_else(nothing, quantile);
     [
         step.ask.map_or_else(nothing, |ask| ask.to_string()),
         step.asked().map_or_else(nothing, |asked| of(asked.rate)),
@@ -60,7 +61,7 @@ fn row(step: &Outcome) -> Row {
         at(0.99),
         at(0.999),
         step.queued_share().map_or_else(nothing, share),
-        p99_ns(&step.slice.schedule_lag).map_or_else(nothing, duration),
+        open.and_then(|open| p99_ns(&open.schedule_lag)).map_or_else(nothing, duration),
         step.kept().map_or("", |kept| kept.words()).to_owned(),
     ]
 }

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use load::{Arrivals, Cause, ContractFailure, ErrorCount, FailureKind, Phase, Slice};
+use load::Arrivals;
+use model::{Cause, ContractFailure, Counts, ErrorCount, FailureKind, Phase};
 
 use super::*;
 use crate::load::rate::Level;
-use crate::load::sample::{alone, at_a_rate, outcome, ramp, slice};
+use crate::load::sample::{alone, at_a_rate, open, outcome, ramp, slice};
 
 #[test]
 fn a_run_that_went_well() {
@@ -35,9 +36,8 @@ fn a_run_in_which_much_went_wrong() {
     (0..2000).for_each(|_| slice.latency.censor(2_000_000_000));
     (0..500).for_each(|_| slice.latency.censor(40_000_000));
     slice.sent += 2500;
-    slice.intended += 2500;
     (slice.timed_out, slice.broken) = (2000, 500);
-    (slice.ok, slice.ok_in_window) = (90_000, 89_000);
+    (slice.successful, slice.successful_in_window) = (90_000, 89_000);
     slice.status = [(200, 90_000), (503, 10_000)].into();
     slice.errors = vec![
         ErrorCount { phase: Phase::Connect, cause: Cause::Refused, count: 12 },
@@ -46,9 +46,9 @@ fn a_run_in_which_much_went_wrong() {
     ];
     let example = "503".into();
     slice.contract_failures = vec![ContractFailure { kind: FailureKind::Status, count: 10_000, example }];
-    (slice.connections_alive_start, slice.reconnects) = (30, 2500);
-    slice.thread_cpu_ns = vec![9_700_000_000];
-    slice.thread_run_delay_ns = vec![Some(900_000_000)];
+    (slice.connections_alive_at_start, slice.reconnects) = (30, 2500);
+    slice.generator.cpu_ns = vec![9_700_000_000];
+    slice.generator.run_delay_ns = vec![900_000_000];
     insta::assert_snapshot!(render(&alone(outcome(slice))), @r#"
     GET http://127.0.0.1:3000/
     32 connections, 1 thread, 10.0 s, time-out 2s, closed loop
@@ -83,22 +83,20 @@ fn a_run_in_which_much_went_wrong() {
 
 #[test]
 fn a_run_without_an_answer() {
-    let slice = Slice {
-        intended: 0,
+    let slice = Counts {
         sent: 0,
-        sent_in_window: 0,
-        answered: 0,
-        answered_in_window: 0,
-        ok: 0,
-        ok_in_window: 0,
+        responses: 0,
+        responses_in_window: 0,
+        successful: 0,
+        successful_in_window: 0,
         status: [].into(),
         errors: vec![ErrorCount { phase: Phase::Connect, cause: Cause::Refused, count: 480 }],
-        bytes_wire: 0,
-        bytes_body: 0,
+        wire_bytes: 0,
+        body_bytes: 0,
         latency: Latencies::new(),
         first_byte: Latencies::new(),
-        connections_alive_start: 0,
-        opened: 0,
+        connections_alive_at_start: 0,
+        connections_opened: 0,
         ..slice()
     };
     insta::assert_snapshot!(render(&alone(outcome(slice))), @r#"
@@ -144,11 +142,12 @@ fn a_rate_that_was_kept() {
 #[test]
 fn a_rate_that_was_too_much_for_the_service() {
     let mut slice = slice();
-    (slice.intended, slice.sent, slice.sent_in_window) = (120_000, 110_000, 100_000);
-    (slice.timed_out, slice.unfinished, slice.unsent) = (9_000, 1_000, 10_000);
+    (slice.sent, slice.timed_out, slice.unfinished) = (110_000, 9_000, 1_000);
     let mut outcome = at_a_rate(slice, 90_000);
+    (open(&mut outcome).intended, open(&mut outcome).unsent) = (120_000, 10_000);
+    open(&mut outcome).sent_in_window = 100_000;
     outcome.arrivals = Arrivals::Open { rate: Rate::Constant(12_000.0), process: Process::Constant, seed: 1 };
-    (0..20_000u64).for_each(|n| outcome.slice.response.censor(1_000_000_000 + n * 50_000));
+    (0..20_000u64).for_each(|n| open(&mut outcome).response.censor(1_000_000_000 + n * 50_000));
     (0..10_000u64).for_each(|_| outcome.slice.latency.censor(2_000_000_000));
     insta::assert_snapshot!(render(&alone(outcome)), @r#"
     GET http://127.0.0.1:3000/
@@ -221,23 +220,23 @@ fn a_client_that_was_late_says_so() {
     };
     let mut late = at_a_rate(slice(), 0);
     assert_eq!(of(&late), [""; 0]);
-    (0..2000).for_each(|_| late.slice.schedule_lag.record(800_000));
+    (0..2000).for_each(|_| open(&mut late).schedule_lag.record(800_000));
     assert!(of(&late)[0].contains("sent up to 800 µs late (p99)"), "{:?}", of(&late));
     // Late, but next to what the service took it is nothing.
-    (0..2000).for_each(|_| late.slice.response.record(2_000_000_000));
+    (0..2000).for_each(|_| open(&mut late).response.record(2_000_000_000));
     assert_eq!(of(&late), [""; 0]);
 
     let mut behind = at_a_rate(slice(), 0);
-    behind.slice.sent_in_window = 98_000;
+    open(&mut behind).sent_in_window = 98_000;
     assert!(of(&behind)[0].contains("it sent 98 % of what was due"), "{:?}", of(&behind));
 }
 
 #[test]
 fn a_rate_without_an_answer_shows_no_figure_that_is_none() {
     let nothing =
-        Slice { answered: 0, ok: 0, answered_in_window: 0, ok_in_window: 0, window_ns: 0, ..slice() };
-    let nothing = Slice { intended: 0, sent: 0, sent_in_window: 0, bytes_wire: 0, ..nothing };
-    let nothing = Slice { latency: Latencies::new(), first_byte: Latencies::new(), ..nothing };
+        Counts { responses: 0, successful: 0, responses_in_window: 0, successful_in_window: 0, ..slice() };
+    let nothing = Counts { window_ns: 0, sent: 0, wire_bytes: 0, ..nothing };
+    let nothing = Counts { latency: Latencies::new(), first_byte: Latencies::new(), ..nothing };
     let text = render(&alone(at_a_rate(nothing, 0)));
     assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
     assert!(text.contains("Rate         - sent, 10,000/s asked for"), "{text}");
@@ -291,11 +290,12 @@ fn a_ramp_shows_where_it_bends() {
 fn step(level: Level, per_s: f64) -> Outcome {
     let due = per_s as u64 * 10;
     let sent = due.min(90_000);
-    let slice = Slice { intended: due, sent: due, sent_in_window: sent, ok_in_window: sent, ..slice() };
-    let slice = Slice { answered: due, ok: due, ..slice };
+    let slice = Counts { sent: due, responses: due, successful: due, successful_in_window: sent, ..slice() };
     let queued = if per_s > 9000.0 { due / 2 } else { 0 };
     let arrivals = Arrivals::Open { rate: Rate::Constant(per_s), process: Process::Constant, seed: 1 };
-    Outcome { arrivals, ask: Some(Ask::At(level)), ..at_a_rate(slice, queued) }
+    let mut outcome = Outcome { arrivals, ask: Some(Ask::At(level)), ..at_a_rate(slice, queued) };
+    open(&mut outcome).sent_in_window = sent;
+    outcome
 }
 
 #[test]
@@ -303,7 +303,7 @@ fn steps_are_a_line_each_and_caveats_are_told_once() {
     let shares = [(50.0, 4000.0), (100.0, 8000.0), (150.0, 12_000.0), (200.0, 16_000.0)];
     let steps = shares.map(|(percent, per_s)| step(Level::Percent(percent), per_s));
     let mut measured = outcome(slice());
-    (measured.slice.window_ns, measured.slice.ok_in_window) = (3_000_000_000, 24_000);
+    (measured.slice.window_ns, measured.slice.successful_in_window) = (3_000_000_000, 24_000);
     measured.slice.reconnects = 40_000;
     let capacity = Some(Capacity { warmup: Duration::from_secs(1), outcome: measured });
     let series = Series { capacity, steps: steps.into(), planned: 5, interrupted: true };
@@ -336,7 +336,8 @@ fn steps_are_a_line_each_and_caveats_are_told_once() {
 
 #[test]
 fn a_capacity_that_could_not_be_measured_is_all_there_is() {
-    let failed = Slice { ok: 0, ok_in_window: 0, status: [(500, 100_000)].into(), ..slice() };
+    let failed =
+        Counts { successful: 0, successful_in_window: 0, status: [(500, 100_000)].into(), ..slice() };
     let capacity = Some(Capacity { warmup: Duration::from_secs(1), outcome: outcome(failed) });
     let series = Series { capacity, steps: vec![], planned: 1, interrupted: false };
     let text = render(&series);

@@ -136,7 +136,7 @@ fn said(output: &Output) -> String {
 fn sent(record: &Record, variant: usize) -> u64 {
     let trials =
         record.blocks.iter().flat_map(|block| &block.trials).filter(|trial| trial.variant() == variant);
-    trials.flat_map(|trial| &trial.slices).map(|slice| slice.sent).sum()
+    trials.flat_map(|trial| &trial.slices).map(|slice| slice.counts.sent).sum()
 }
 
 #[test]

@@ -107,7 +107,7 @@ fn a_pod_that_is_killed_costs_its_block_and_another_takes_its_place() {
     for slice in slices() {
         let sent: Vec<u64> = slice.generators.iter().map(|part| part.sent).collect();
         assert!(sent.len() == 2 && sent.iter().all(|sent| *sent > 0), "{:?}", slice.generators);
-        assert_eq!(sent.iter().sum::<u64>(), slice.sent);
+        assert_eq!(sent.iter().sum::<u64>(), slice.counts.sent);
     }
     namespace.is_empty_within(Duration::from_secs(10));
 }

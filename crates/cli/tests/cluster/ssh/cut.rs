@@ -62,7 +62,7 @@ fn a_generator_whose_network_is_cut_for_good_is_gone_after_a_minute_whether_it_w
     let over = (LEASE + A_LITTLE).saturating_sub(cut.elapsed());
     std::thread::sleep(over);
     let ran = hosts.within(|| stays.run(Until::Requests(20), NEVER));
-    assert!(ran.lost.is_empty() && ran.slice.sent == 20, "{ran:?}");
+    assert!(ran.lost.is_empty() && ran.counts.sent == 20, "{ran:?}");
     drop(stays);
     assert!(hosts.is_quiet_within(3, Duration::from_secs(5)), "{:?}", hosts.processes(3));
 }

@@ -15,7 +15,7 @@ use h2::{Reason, RecvStream, SendStream};
 use super::message::{self, Message};
 use crate::connection::{Desk, Flight};
 use crate::reader::{HEAD_LIMIT_BYTES, HEADERS_LIMIT};
-use crate::{Cause, Phase};
+use model::{Cause, Phase};
 
 /// See the module's text.
 pub(super) struct Stream {

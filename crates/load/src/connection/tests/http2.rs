@@ -74,7 +74,7 @@ fn an_interim_response_is_the_first_byte() {
     bench.now_ns += 50 * MS;
     bench.hear(&head(1, "200", &[], END_STREAM));
     let slice = bench.slice();
-    assert_eq!(slice.ok, 1);
+    assert_eq!(slice.successful, 1);
     assert!(
         slice.first_byte.quantile(1.0).unwrap().ns() < MS
             && slice.latency.quantile(1.0).unwrap().ns() >= 49 * MS

@@ -225,8 +225,8 @@ fn sessions_are_taken_up_by_later_connections() {
             server.read(&mut bench);
             server.write(&mut bench, GOOD);
             let slice = bench.slice();
-            assert_eq!((slice.ok, slice.handshake.count()), (1, 1));
-            slice.resumed
+            assert_eq!((slice.successful, slice.handshake.count()), (1, 1));
+            slice.tls_resumed
         });
         assert_eq!(resumed, [0, 1], "{version:?}");
     }

@@ -6,8 +6,7 @@ use stats::Latencies;
 
 use super::line::Flight;
 use super::script::Plan;
-use crate::slice::{Endpoint, Outcome, Seen};
-use crate::{Cause, Phase, Slice};
+use model::{Cause, ContentSeen, Counts, EndpointCounts, EndpointOutcome, Phase};
 
 /// Different contents of an endpoint that are kept.
 const CONTENTS_MAX: usize = 16;
@@ -19,19 +18,19 @@ pub(super) struct Samples {
     pub(super) censored: Vec<u64>,
 }
 
-/// What must come of a slice; the fields are those of [`Slice`].
+/// What must come of a slice; the fields are those of [`Counts`].
 #[derive(Debug, Default)]
 pub(super) struct Book {
     pub(super) sent: u64,
     pub(super) sent_in_window: u64,
     /// Requests that the server got in full.
     pub(super) served: u64,
-    answered: u64,
-    answered_in_window: u64,
+    responses: u64,
+    responses_in_window: u64,
     pub(super) timed_out: u64,
     pub(super) broken: u64,
     pub(super) unfinished: u64,
-    pub(super) opened: u64,
+    pub(super) connections_opened: u64,
     pub(super) reconnects: u64,
     pub(super) wire_bytes: u64,
     pub(super) first_byte: Samples,
@@ -46,10 +45,10 @@ pub(super) struct Book {
 #[derive(Debug, Default)]
 pub(super) struct Page {
     sent: u64,
-    ok: u64,
-    ok_in_window: u64,
-    bytes_body: u64,
-    contents: Vec<Seen>,
+    successful: u64,
+    successful_in_window: u64,
+    body_bytes: u64,
+    contents: Vec<ContentSeen>,
     /// By status; without one those that got no response.
     cells: BTreeMap<Option<u16>, Cell>,
 }
@@ -102,14 +101,14 @@ impl Book {
             self.corrupt += u64::from(decoded.is_none());
             ok &= decoded.is_some();
             if let Some((digest, decoded_bytes)) = decoded {
-                page.see(Seen { digest, count: 1, encoded_bytes, decoded_bytes });
+                page.see(ContentSeen { sha256: digest.to_string(), count: 1, encoded_bytes, decoded_bytes });
             }
         }
-        self.answered += 1;
-        self.answered_in_window += u64::from(in_window);
-        page.ok += u64::from(ok);
-        page.ok_in_window += u64::from(ok && in_window);
-        page.bytes_body += encoded_bytes;
+        self.responses += 1;
+        self.responses_in_window += u64::from(in_window);
+        page.successful += u64::from(ok);
+        page.successful_in_window += u64::from(ok && in_window);
+        page.body_bytes += encoded_bytes;
         let cell = page.cells.entry(Some(plan.status)).or_default();
         cell.latency.exact.push(now_ns - flight.sent_ns);
         cell.response.exact.extend(flight.due_ns.map(|due_ns| now_ns - due_ns));
@@ -127,41 +126,41 @@ impl Book {
     }
 
     pub(super) fn ok(&self) -> u64 {
-        self.pages.iter().map(|page| page.ok).sum()
+        self.pages.iter().map(|page| page.successful).sum()
     }
 
     /// Panics where the slice is not what it must be. Every latency is looked at if `closely`.
-    pub(super) fn compare(&self, slice: &Slice, closely: bool) {
+    pub(super) fn compare(&self, slice: &Counts, closely: bool) {
         let theirs = [
             slice.sent,
-            slice.sent_in_window,
-            slice.unsent,
-            slice.answered,
-            slice.answered_in_window,
-            slice.ok,
-            slice.ok_in_window,
+            slice.open.as_ref().map_or(slice.sent, |open| open.sent_in_window),
+            slice.open.as_ref().map_or(0, |open| open.unsent),
+            slice.responses,
+            slice.responses_in_window,
+            slice.successful,
+            slice.successful_in_window,
             slice.timed_out,
             slice.broken,
             slice.unfinished,
-            slice.opened,
+            slice.connections_opened,
             slice.reconnects,
-            slice.bytes_wire,
-            slice.bytes_body,
+            slice.wire_bytes,
+            slice.body_bytes,
         ];
-        let ok_in_window = self.pages.iter().map(|page| page.ok_in_window).sum();
-        let bytes_body = self.pages.iter().map(|page| page.bytes_body).sum();
+        let ok_in_window = self.pages.iter().map(|page| page.successful_in_window).sum();
+        let bytes_body = self.pages.iter().map(|page| page.body_bytes).sum();
         let ours = [
             self.sent,
             self.sent_in_window,
             self.unsent.len() as u64,
-            self.answered,
-            self.answered_in_window,
+            self.responses,
+            self.responses_in_window,
             self.ok(),
             ok_in_window,
             self.timed_out,
             self.broken,
             self.unfinished,
-            self.opened,
+            self.connections_opened,
             self.reconnects,
             self.wire_bytes,
             bytes_body,
@@ -178,7 +177,7 @@ impl Book {
         self.compare_totals(slice, closely);
     }
 
-    fn compare_totals(&self, slice: &Slice, closely: bool) {
+    fn compare_totals(&self, slice: &Counts, closely: bool) {
         let cells = || self.pages.iter().flat_map(|page| page.cells.iter());
         for (status, count) in &slice.status {
             let cells = cells().filter(|(of, _)| **of == Some(*status));
@@ -188,31 +187,39 @@ impl Book {
                 "status {status}"
             );
         }
-        assert_eq!(slice.status.values().sum::<u64>(), self.answered);
-        assert_eq!((slice.latency.count(), slice.latency.censored()), (self.sent, self.sent - self.answered));
+        assert_eq!(slice.status.values().sum::<u64>(), self.responses);
+        assert_eq!(
+            (slice.latency.count(), slice.latency.censored()),
+            (self.sent, self.sent - self.responses)
+        );
         assert_eq!((slice.first_byte.count(), slice.first_byte.censored()), self.first_byte.counts());
         if closely {
             let mut response = Samples::latencies(cells().map(|(_, cell)| &cell.response));
             self.unsent.iter().for_each(|ns| response.censor(*ns));
             assert_eq!(slice.latency, Samples::latencies(cells().map(|(_, cell)| &cell.latency)));
-            assert_eq!(slice.response, response);
+            assert_eq!(slice.open.as_ref().map_or(&Latencies::none(), |open| &open.response), &response);
             assert_eq!(slice.first_byte, Samples::latencies([&self.first_byte].into_iter()));
         }
     }
 }
 
 impl Page {
-    fn see(&mut self, seen: Seen) {
-        match self.contents.iter().position(|known| known.digest == seen.digest) {
-            Some(index) => self.contents[index].add(&seen),
+    fn see(&mut self, seen: ContentSeen) {
+        match self.contents.iter().position(|known| known.sha256 == seen.sha256) {
+            Some(index) => self.contents[index].merge(&seen),
             None if self.contents.len() < CONTENTS_MAX => self.contents.push(seen),
             None => {}
         }
     }
 
-    fn compare(&self, endpoint: &Endpoint, closely: bool) {
-        let theirs = (endpoint.sent, endpoint.ok, endpoint.ok_in_window, endpoint.bytes_body);
-        assert_eq!(theirs, (self.sent, self.ok, self.ok_in_window, self.bytes_body), "{}", endpoint.name);
+    fn compare(&self, endpoint: &EndpointCounts, closely: bool) {
+        let theirs = (endpoint.sent, endpoint.successful, endpoint.successful_in_window, endpoint.body_bytes);
+        assert_eq!(
+            theirs,
+            (self.sent, self.successful, self.successful_in_window, self.body_bytes),
+            "{}",
+            endpoint.name
+        );
         assert_eq!(endpoint.contents, self.contents, "{}: what was sampled", endpoint.name);
         let theirs: BTreeMap<_, _> =
             endpoint.outcomes.iter().map(|outcome| (outcome.status, outcome)).collect();
@@ -222,7 +229,7 @@ impl Page {
 }
 
 impl Cell {
-    fn compare(&self, outcome: &Outcome, closely: bool) {
+    fn compare(&self, outcome: &EndpointOutcome, closely: bool) {
         let counts = |latencies: &Latencies| (latencies.count(), latencies.censored());
         assert_eq!(counts(&outcome.latency), self.latency.counts(), "{:?}", outcome.status);
         assert_eq!(counts(&outcome.response), self.response.counts(), "{:?}", outcome.status);

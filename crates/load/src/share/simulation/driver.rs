@@ -10,8 +10,8 @@ use super::ledger::{Ledger, Verdict};
 use super::server::{Arrival, Peer};
 use super::setting::Setting;
 use super::{LAG_MAX_NS, TICK_NS};
-use crate::Cause;
 use crate::share::{Act, Share};
+use model::Cause;
 
 /// What is read at once, so that a long body is partly skipped.
 const READ_BYTES: usize = 4096;

@@ -10,8 +10,9 @@ use super::book::Book;
 use super::line::{Flight, Line, State};
 use super::setting::Setting;
 use super::timetable::Timetable;
+use crate::Until;
 use crate::corpus::{Corpus, Deck};
-use crate::{Cause, Phase, Until};
+use model::{Cause, Phase};
 
 /// What bytes, an end or an error must have amounted to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -141,7 +142,7 @@ impl Ledger {
     pub(super) fn opened(&mut self, index: usize) {
         let line = &mut self.lines[index];
         line.state = State::Open;
-        self.book.opened += 1;
+        self.book.connections_opened += 1;
         self.book.reconnects += u64::from(std::mem::replace(&mut line.opened_before, true));
     }
 

@@ -11,7 +11,8 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use rand::{Rng, RngExt};
 
-use crate::{Cause, Digest};
+use crate::Digest;
+use model::Cause;
 
 const TEXT_MAX: usize = 40_000;
 static TEXT: [u8; TEXT_MAX] = [b'x'; TEXT_MAX];

@@ -6,12 +6,12 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use model::Counts;
 use stats::Latencies;
 
 use crate::corpus::{Corpus, Deck};
 use crate::pacer::{Pace, Pacer};
 use crate::share::{Act, Share, Terms};
-use crate::tally::Tally;
 use crate::{Contract, Process, Protocol, Rate, Request, Until, render};
 
 const S: u64 = 1_000_000_000;
@@ -56,7 +56,7 @@ fn done_ns(sent_ns: u64) -> u64 {
 }
 
 /// The share at work, with an engine that is never late.
-fn measured(connections: u32, process: Process) -> Tally {
+fn measured(connections: u32, process: Process) -> Counts {
     let pace = Pace { rate: Rate::Constant(RATE_PER_S as f64), process, seed: 3 };
     let (terms, deck) = terms();
     let mut share = Share::new(terms, deck, Some(Pacer::new(pace, 0, 1)), connections);
@@ -74,7 +74,7 @@ fn measured(connections: u32, process: Process) -> Tally {
     while !share.is_drained(now_ns) {
         now_ns = turn(&mut share, &mut answers, now_ns);
     }
-    share.finish(now_ns, |index| panic!("connection {index} is closed")).0
+    share.finish(now_ns, |index| panic!("connection {index} is closed"))
 }
 
 /// Lets time pass to the next answer or the next arrival for which a connection is free.
@@ -133,12 +133,13 @@ fn a_stall_is_reported_as_long_as_it_was_for_those_who_came() {
     for process in [Process::Constant, Process::Poisson] {
         for connections in [16, 2500] {
             let case = format!("{process:?}, {connections} connections");
-            let tally = measured(connections, process);
+            let counts = measured(connections, process);
             let (responses, queued) = expected(connections, process);
-            assert_agrees(&tally.totals().1, &responses, &case);
-            assert_eq!((tally.queued, tally.unsent), (queued, 0), "{case}");
-            assert_eq!(tally.sent, responses.len() as u64, "{case}");
-            assert!(tally.schedule_lag.max().unwrap().ns() <= 1, "{case}: the engine was never late");
+            let open = counts.open.as_deref().unwrap();
+            assert_agrees(&open.response, &responses, &case);
+            assert_eq!((open.queued, open.unsent), (queued, 0), "{case}");
+            assert_eq!(counts.sent, responses.len() as u64, "{case}");
+            assert!(open.schedule_lag.max().unwrap().ns() <= 1, "{case}: the engine was never late");
         }
     }
 }
@@ -155,9 +156,10 @@ fn the_stall_is_in_the_response_time_as_the_timetable_has_it_and_not_in_the_serv
     // Two were being served when it began: one just now done, the other half way.
     waits[(STALL_FROM_NS / S * RATE_PER_S - 1) as usize] += STALL_UNTIL_NS - STALL_FROM_NS;
     waits.sort_unstable();
-    assert_agrees(&measured(2500, Process::Constant).totals().1, &waits, "closed form");
+    assert_agrees(&measured(2500, Process::Constant).open.unwrap().response, &waits, "closed form");
 
-    let (latency, response) = measured(16, Process::Constant).totals();
+    let Counts { latency, open, .. } = measured(16, Process::Constant);
+    let response = open.unwrap().response;
     let p99 = |latencies: &Latencies| latencies.quantile(0.99).unwrap().ns();
     assert!(p99(&response) > 19 * S / 10, "{response:?}");
     assert!(p99(&latency) < 3_000_000, "only 16 requests saw it from inside: {latency:?}");

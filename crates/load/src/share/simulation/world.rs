@@ -5,9 +5,9 @@ use rand::RngExt;
 use super::driver::Driver;
 use super::line::State;
 use super::{LAG_MAX_NS, TICK_NS, TIMEOUT_NS};
+use crate::Until;
 use crate::share::{Act, Share};
-use crate::tally::{self, Part};
-use crate::{Phase, Slice, Until};
+use model::{Counts, EndpointCounts, Phase};
 
 /// How long an interrupted slice waits for what is in flight.
 const INTERRUPTED_DRAIN_NS: u64 = 10_000_000;
@@ -23,7 +23,7 @@ fn alive(driver: &Driver) -> u32 {
 }
 
 /// Runs a slice and holds it against the ledger; its latencies one by one if `closely`.
-pub(super) fn slice(driver: &mut Driver, closely: bool) -> Slice {
+pub(super) fn slice(driver: &mut Driver, closely: bool) -> Counts {
     let until = driver.setting.until(&mut driver.rng);
     let interrupt = driver.rng.random_bool(0.2).then(|| driver.rng.random_range(0..300_000_000));
     // Whatever comes meanwhile waits for the connect phase.
@@ -35,32 +35,19 @@ pub(super) fn slice(driver: &mut Driver, closely: bool) -> Slice {
     driver.share.prepare(driver.now_ns, allowance);
     driver.ledger.prepare();
     driver.pump(|share, now_ns| share.is_prepared(now_ns));
-    let (started_ns, alive_start) = (driver.now_ns, alive(driver));
+    let started_ns = driver.now_ns;
     let stopped_ns = send(driver, until, interrupt);
     let finished_ns = driver.now_ns;
 
     let left = driver.ledger.finish(finished_ns);
     let mut closed = Vec::new();
-    let (tally, contract_failures, contents) = driver.share.finish(finished_ns, |index| closed.push(index));
+    let counts = driver.share.finish(finished_ns, |index| closed.push(index));
     assert_eq!(closed, left, "what is under way at the end is closed, and nothing else");
     closed.into_iter().for_each(|index| driver.close(index));
     assert_eq!(driver.share.in_flight(), 0);
-    let part = Part {
-        driver: "simulation",
-        tally,
-        contract_failures,
-        contents,
-        alive_start,
-        alive_end: alive(driver),
-        stopped_ns,
-        finished_ns,
-        cpu_ns: 0,
-        wall_ns: 0,
-        run_delay_ns: None,
-    };
-    let names: Vec<_> =
-        driver.ledger.corpus.endpoints().iter().map(|endpoint| endpoint.name.clone()).collect();
-    let slice = tally::slice(started_ns, vec![part], &names);
+    assert_eq!(counts.connections_alive, alive(driver));
+    let (window_ns, drain_ns) = (stopped_ns - started_ns, finished_ns - stopped_ns);
+    let slice = Counts { started_ns, window_ns, drain_ns, ..counts };
     driver.ledger.book.compare(&slice, closely);
     let interrupted = interrupt.is_some_and(|after_ns| slice.window_ns + slice.drain_ns >= after_ns);
     check(driver, &slice, until, interrupted);
@@ -92,28 +79,32 @@ fn send(driver: &mut Driver, until: Until, interrupt: Interrupt) -> u64 {
 }
 
 /// What holds of every slice whatever has happened.
-fn check(driver: &Driver, slice: &Slice, until: Until, interrupted: bool) {
+fn check(driver: &Driver, slice: &Counts, until: Until, interrupted: bool) {
     let (book, open_loop) = (&driver.ledger.book, driver.share.is_open_loop());
-    assert_eq!(slice.sent, slice.answered + slice.timed_out + slice.broken + slice.unfinished);
-    assert_eq!(slice.intended, slice.sent + slice.unsent);
-    let intended = if open_loop { slice.intended } else { 0 };
-    assert_eq!(slice.response.count(), intended);
-    assert_eq!(slice.schedule_lag.count() + slice.queued, intended);
-    let endpoints =
-        |figure: fn(&crate::slice::Endpoint) -> u64| slice.endpoints.iter().map(figure).sum::<u64>();
+    assert_eq!(slice.sent, slice.responses + slice.timed_out + slice.broken + slice.unfinished);
+    assert_eq!(slice.open.is_some(), open_loop);
+    if let Some(open) = &slice.open {
+        assert_eq!(open.intended, slice.sent + open.unsent);
+        assert_eq!(open.response.count(), open.intended);
+        assert_eq!(open.schedule_lag.count() + open.queued, open.intended);
+    }
+    let endpoints = |figure: fn(&EndpointCounts) -> u64| slice.endpoints.iter().map(figure).sum::<u64>();
     assert_eq!(endpoints(|endpoint| endpoint.sent), slice.sent);
     let samples = endpoints(|endpoint| endpoint.outcomes.iter().map(|outcome| outcome.latency.count()).sum());
     assert_eq!(samples, slice.sent, "latencies by endpoint and status");
-    assert_eq!(slice.buckets.iter().map(|&ok| u64::from(ok)).sum::<u64>(), slice.ok_in_window);
+    assert_eq!(
+        slice.successful_per_100_ms.iter().map(|&ok| u64::from(ok)).sum::<u64>(),
+        slice.successful_in_window
+    );
     let not_ok: u64 = slice.contract_failures.iter().map(|failure| failure.count).sum();
-    assert_eq!(not_ok, slice.answered - slice.ok);
+    assert_eq!(not_ok, slice.responses - slice.successful);
     assert!(book.served <= slice.sent, "the server got more than was sent");
     // In open loop a request may be sent when the drain is nearly over.
     let may_be_left = interrupted || open_loop && slice.drain_ns >= TIMEOUT_NS;
     assert!(may_be_left || slice.unfinished == 0, "{} were left", slice.unfinished);
     assert!(slice.drain_ns <= TIMEOUT_NS + TICK_NS + 2 * LAG_MAX_NS, "drained for {} ns", slice.drain_ns);
     if driver.setting.nature.dead {
-        assert!(slice.opened == 0 && slice.answered == 0);
+        assert!(slice.connections_opened == 0 && slice.responses == 0);
         assert!(driver.ledger.fresh || slice.sent == 0 && slice.errors[0].count > 0);
     }
     match until {
@@ -122,10 +113,11 @@ fn check(driver: &Driver, slice: &Slice, until: Until, interrupted: bool) {
         Until::Requests(total) => {
             // Where each request opens a connection, none is open at the end, and what counts is that none could be opened.
             let barren = || slice.errors.iter().any(|error| error.phase == Phase::Connect);
-            let hopeless = slice.connections_alive_end == 0 && (!driver.ledger.fresh || barren());
+            let hopeless = slice.connections_alive == 0 && (!driver.ledger.fresh || barren());
             assert!(slice.sent == total || hopeless && slice.sent < total, "{} of {total}", slice.sent);
             if slice.sent == total && !(driver.ledger.fresh && barren()) {
-                assert_eq!((slice.answered_in_window, slice.sent_in_window), (slice.answered, slice.sent));
+                assert_eq!(slice.responses_in_window, slice.responses);
+                assert!(slice.open.as_ref().is_none_or(|open| open.sent_in_window == slice.sent));
             }
         }
     }

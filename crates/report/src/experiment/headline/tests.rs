@@ -100,7 +100,7 @@ fn what_is_open_is_not_called_anything_else() {
 fn a_void_comparison_has_no_number_of_its_own() {
     let mut record = kept();
     for slice in record.blocks.iter_mut().flat_map(|b| &mut b.trials).flat_map(|t| &mut t.slices) {
-        slice.ok /= 2;
+        slice.counts.successful /= 2;
     }
     let (state, text) = said(&record, &conclude(&record));
     assert_eq!(state, State::Void);
@@ -141,9 +141,9 @@ fn a_side_without_a_success_is_the_answer() {
     let mut record = kept();
     let slices = record.blocks.iter_mut().flat_map(|b| &mut b.trials).flat_map(|t| &mut t.slices);
     for slice in slices.filter(|slice| slice.variant == 1) {
-        (slice.ok, slice.ok_in_window, slice.answered) = (0, 0, 0);
-        slice.timed_out = slice.sent;
-        slice.status.clear();
+        (slice.counts.successful, slice.counts.successful_in_window, slice.counts.responses) = (0, 0, 0);
+        slice.counts.timed_out = slice.counts.sent;
+        slice.counts.status.clear();
     }
     let (state, text) = said(&record, &conclude(&record));
     assert_eq!(state, State::Decided);

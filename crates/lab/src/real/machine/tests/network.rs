@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use analysis::Grade;
 use load::{Address, Generator, LoadSpec, Request, Until};
-use record::{Slice, SliceKind, TcpUse};
+use record::{Cause, MachineUse, Slice, SliceKind, TcpUse};
 use services::{Network, Visit};
 
 use super::{TcpCounters, findings};
-use crate::real::keeping::{Place, kept};
+use crate::real::keeping::kept;
 
 const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 
@@ -76,12 +76,22 @@ fn loaded(listener: &TcpListener, think: Duration, connections: u32, window: Dur
             ..LoadSpec::new(Address::Tcp(address), vec![Request::new("GET", "/", "localhost")])
         };
         let before = TcpCounters::read().unwrap();
-        let slice = Generator::start(spec).unwrap().run(Until::Elapsed(window));
+        let counts = Generator::start(spec).unwrap().run(Until::Elapsed(window));
         let tcp = before.until(&TcpCounters::read().unwrap());
         stop.store(true, Ordering::Relaxed);
         let kind = SliceKind::Measured;
-        let place = Place { block: 1, variant: 0, kind, connections, open: None, endpoint: None };
-        (kept(slice, place), tcp)
+        let slice = Slice {
+            block: 1,
+            variant: 0,
+            kind,
+            turns: 1,
+            connections,
+            counts: kept(counts, None),
+            generators: Vec::new(),
+            services: Vec::new(),
+            machine: MachineUse::default(),
+        };
+        (slice, tcp)
     })
 }
 
@@ -99,10 +109,10 @@ fn a_client_that_leaves_every_port_waiting_runs_out_of_them() {
     assert_eq!((tcp.local_ports, tcp.time_wait_before, tcp.listen_drops), (200, 0, 0), "{tcp:?}");
     assert!(tcp.opened > 100 && tcp.time_wait > 100 && tcp.time_wait <= 200, "{tcp:?}");
     // On a machine too busy to open two hundred connections in that time half of them still tell.
-    let exhausted = slice.errors.iter().any(|error| error.cause == "address-exhausted");
-    assert!(exhausted || tcp.time_wait < 200, "{:?} {tcp:?}", slice.errors);
+    let exhausted = slice.counts.errors.iter().any(|error| error.cause == Cause::AddressExhausted);
+    assert!(exhausted || tcp.time_wait < 200, "{:?} {tcp:?}", slice.counts.errors);
     let found = findings(0, |planted| {
-        planted.errors.clone_from(&slice.errors);
+        planted.counts.errors.clone_from(&slice.counts.errors);
         planted.machine.tcp = Some(tcp);
     });
     let grade = if exhausted { Grade::Void } else { Grade::Warning };

@@ -1,0 +1,139 @@
+//! Counts of several threads, generators and turns made one, and counts as records keep them.
+
+use proofload_model::{
+    Cause, Counts, EndpointCounts, EndpointOutcome, ErrorCount, GeneratorUse, OpenLoop, Phase, Slice, Windows,
+};
+use proptest::prelude::*;
+
+/// The counts of so many generators, of which each has some of the same requests.
+fn counts(samples: &[(u64, bool)], generators: usize) -> Vec<Counts> {
+    let of_one = |generator| {
+        let mut open = OpenLoop { rate_per_s: 100.0, ..OpenLoop::default() };
+        let mut counts = Counts { window_ns: 1_000_000_000, ..Counts::default() };
+        let mut done = EndpointOutcome { status: Some(200), ..EndpointOutcome::default() };
+        let mut given_up = EndpointOutcome::default();
+        for (ns, responded) in samples.iter().skip(generator).step_by(generators) {
+            counts.sent += 1;
+            // What a user waited is longer than what the service took.
+            let waited_ns = ns + ns / 7;
+            if *responded {
+                (counts.successful, counts.responses) = (counts.successful + 1, counts.responses + 1);
+                counts.latency.record(*ns);
+                open.response.record(waited_ns);
+                done.latency.record(*ns);
+            } else {
+                counts.timed_out += 1;
+                counts.latency.censor(*ns);
+                open.response.censor(waited_ns);
+                given_up.latency.censor(*ns);
+            }
+        }
+        open.intended = counts.sent;
+        let (sent, successful, outcomes) = (counts.sent, counts.successful, vec![done, given_up]);
+        let endpoint = EndpointCounts { sent, successful, outcomes, ..EndpointCounts::new("GET /") };
+        Counts {
+            status: [(200, successful)].into(),
+            endpoints: vec![endpoint],
+            successful_per_100_ms: vec![successful as u32],
+            open: Some(Box::new(open)),
+            ..counts
+        }
+    };
+    (0..generators).map(of_one).collect()
+}
+
+/// As they come from a generator elsewhere.
+fn sent(mut counts: Counts) -> Counts {
+    counts.pack();
+    serde_json::from_str(&serde_json::to_string(&counts).unwrap()).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+    #[test]
+    fn percentiles_of_64_generators_merged_are_those_of_one_histogram_of_all_samples(
+        samples in proptest::collection::vec((1u64..3_000_000_000, prop::bool::weighted(0.98)), 100..2_000),
+    ) {
+        let one = counts(&samples, 1).remove(0);
+        let merged = counts(&samples, 64).into_iter().map(sent).reduce(|mut sum, counts| {
+            sum.merge(counts, Windows::Parallel);
+            sum
+        });
+        let merged = merged.unwrap();
+        let percentiles: Vec<f64> = (0..=10_000).map(|part| f64::from(part) / 10_000.0).collect();
+        let response = |counts: &Counts| counts.open.as_ref().unwrap().response.clone();
+        for (merged, one) in [(merged.latency.clone(), one.latency.clone()), (response(&merged), response(&one))] {
+            prop_assert_eq!(merged.quantiles(&percentiles), one.quantiles(&percentiles));
+            prop_assert_eq!((merged.count(), merged.censored(), merged.mean()), (one.count(), one.censored(), one.mean()));
+        }
+        // All the rest, histograms as they are, is the same too.
+        prop_assert!(merged == one);
+    }
+}
+
+#[test]
+fn turns_add_up_their_times_and_parallel_windows_do_not() {
+    let window = |started_ns, alive| Counts {
+        started_ns,
+        window_ns: 10,
+        drain_ns: 2,
+        successful_per_100_ms: vec![3, 4],
+        connections_alive_at_start: 5,
+        connections_alive: alive,
+        errors: vec![ErrorCount { phase: Phase::Head, cause: Cause::Reset, count: 1 }],
+        generator: GeneratorUse {
+            driver: "readiness".into(),
+            cpu_ns: vec![6],
+            run_delay_ns: vec![1],
+            wall_ns: vec![12],
+        },
+        ..Counts::default()
+    };
+    let merged = |windows| {
+        let mut counts = window(100, 5);
+        counts.merge(window(90, 4), windows);
+        counts
+    };
+    let same = merged(Windows::Parallel);
+    assert_eq!((same.started_ns, same.window_ns, same.drain_ns), (90, 10, 2));
+    assert_eq!((same.connections_alive_at_start, same.connections_alive), (10, 9));
+    assert_eq!((&same.successful_per_100_ms[..], &same.generator.cpu_ns[..]), (&[6, 8][..], &[6, 6][..]));
+    let next = merged(Windows::Sequential);
+    assert_eq!((next.started_ns, next.window_ns, next.drain_ns), (100, 20, 4));
+    assert_eq!((next.connections_alive_at_start, next.connections_alive), (5, 4));
+    assert_eq!((next.successful_per_100_ms.len(), &next.generator.cpu_ns[..]), (0, &[12][..]));
+    for counts in [same, next] {
+        assert_eq!(
+            (counts.errors.len(), counts.errors[0].count, counts.generator.busiest_share()),
+            (1, 2, Some(0.5))
+        );
+        assert_eq!(counts.generator.driver, "readiness");
+    }
+}
+
+/// A line of an experiment as it was kept before counts had the names that they have.
+const OLDER: &str = r#"{"block":1,"variant":0,"kind":"measured","started_ns":5,"window_ns":7,"drain_ns":1,"sent":10,"answered":9,"ok":8,
+"ok_in_window":7,"timed_out":1,"broken":0,"unfinished":0,"status":{"200":8,"503":1},
+"errors":[{"phase":"head","cause":"timeout","count":1},{"phase":"connect","cause":"os-error 24","count":2}],
+"contract_failures":[{"what":"header etag","count":1,"example":"x"}],"wire_bytes":100,"body_bytes":50,
+"latency":{"hdr":"","censored":""},"first_byte":{"hdr":"","censored":""},"ok_per_100_ms":[7],"connections":4,"connections_alive":4,
+"connections_opened":4,"generator":{"cpu_ns":[1],"run_delay_ns":[],"wall_ns":[2]},"services":[],"machine":{"steal_share":0.0,
+"idle_trials_cpu_ns":0},"endpoints":[{"name":"a","sent":10,"ok":8,"failed":2}]}"#;
+
+#[test]
+fn a_slice_of_an_older_record_is_read_and_kept_again_in_one_object() {
+    let slice: Slice = serde_json::from_str(OLDER).unwrap();
+    let counts = &slice.counts;
+    assert_eq!((counts.responses, counts.successful, counts.successful_in_window), (9, 8, 7));
+    assert_eq!(
+        (counts.status[&503], &counts.successful_per_100_ms[..], counts.endpoints[0].failed()),
+        (1, &[7][..], 2)
+    );
+    assert!(counts.errors[0].is_request_timeout() && !counts.errors[1].is_request_timeout());
+    let text = serde_json::to_string(&slice).unwrap();
+    assert!(
+        text.contains(r#""connections":4,"started_ns":5"#) && text.contains(r#""status":{"200":8,"503":1}"#),
+        "{text}"
+    );
+    assert_eq!(serde_json::from_str::<Slice>(&text).unwrap(), slice);
+}
