@@ -9,7 +9,7 @@ fn this_machine_is_told_in_text_and_in_json() {
     let output = proofload().arg("env").current_dir(&folder).output().expect("proofload starts");
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let text = stdout(&output);
-    assert!(text.starts_with("This machine") && text.contains("\n  processors "), "{text}");
+    assert!(text.starts_with("This machine") && text.contains("processors  "), "{text}");
     assert!(text.contains("proofload calibrate"), "nothing was measured here: {text}");
     assert!(!text.contains('\x1b'), "no colours where no terminal is: {text:?}");
 

@@ -64,7 +64,7 @@ fn a_slower_service_breaks_the_gate_and_the_runner_is_told_where() {
     let text = fs::read_to_string(&experiment).expect("the file");
     let line = text.lines().position(|line| line.starts_with("throughput =")).expect("the limit") + 1;
     let annotation = format!(
-        "::error file=experiment.toml,line={line},title=throughput > -3%25 is broken::candidate against"
+        "::error file=experiment.toml,line={line},title=throughput > -3%25%3A fail::candidate against"
     );
     assert!(said.contains(&annotation), "{said}");
     let summary = fs::read_to_string(&summary).expect("the summary");

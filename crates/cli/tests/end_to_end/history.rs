@@ -108,7 +108,7 @@ fn history_lists_and_draws_what_is_there_and_stands_many_at_once() {
     }
     let list = said(&place, &["history", "simulated", "--since", "2026-01-02", "--limit", "1"]);
     let text = stdout(&list);
-    assert!(text.lines().nth(1).is_some_and(|line| line.starts_with("größe ")), "{text}");
+    assert!(text.lines().nth(4).is_some_and(|line| line.starts_with(" größe ")), "{text}");
     assert!(
         text.contains("1 older not shown") && text.lines().all(|line| line.chars().count() <= 100),
         "{text}"
@@ -136,9 +136,9 @@ fn a_record_that_is_being_written_opens_and_says_so() {
     let report = said(&place, &["report", "latest"]);
     assert_eq!(report.status.code(), Some(0), "{}", stderr(&report));
     assert!(stderr(&report).contains("unfinished: a run is writing it right now"), "{}", stderr(&report));
-    let line = |place: &Place| stdout(&said(place, &["history"])).lines().nth(1).map(str::to_owned);
+    let line = |place: &Place| stdout(&said(place, &["history"])).lines().nth(4).map(str::to_owned);
     assert!(
-        line(&place).is_some_and(|line| line.starts_with("now ") && line.contains("running")),
+        line(&place).is_some_and(|line| line.starts_with(" now ") && line.contains("running")),
         "{:?}",
         line(&place)
     );

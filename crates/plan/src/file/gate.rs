@@ -1,10 +1,12 @@
 //! Limits that a change has to keep, as the experiment file has them.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
+use crate::gate::Figure;
 use crate::shape::OneOrMany;
 use crate::text_form::LimitText;
 
@@ -22,27 +24,38 @@ pub(crate) struct Gate {
     pub of: BTreeMap<String, Limits>,
 }
 
-// (No doc comment: it would stand in the schema in place of that of `Gate`.)
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(default)]
-pub(crate) struct Limits {
-    /// Successful responses per second, in closed loop: "> -3%", "> 1000/s". A list for several limits, here and below.
-    pub throughput: Option<OneOrMany<LimitText>>,
-    /// CPU time of all services per successful response: "< +5%", "< 900us".
-    pub cpu_per_request: Option<OneOrMany<LimitText>>,
-    /// Peak resident memory of all processes: "< +5%", "< 200MB".
-    pub peak_memory: Option<OneOrMany<LimitText>>,
-    /// Median response time, in open loop: "< +5%", "< 20ms".
-    pub p50: Option<OneOrMany<LimitText>>,
-    /// 90th percentile of the response time, in open loop.
-    pub p90: Option<OneOrMany<LimitText>>,
-    /// 99th percentile of the response time, in open loop.
-    pub p99: Option<OneOrMany<LimitText>>,
-    /// 99.9th percentile of the response time, in open loop.
-    #[serde(rename = "p99.9")]
-    pub p999: Option<OneOrMany<LimitText>>,
-    /// Share of requests that do not end in an expected response, an amount alone: "< 0.05%".
-    pub failed: Option<OneOrMany<LimitText>>,
+/// Limits by the figure that they are about: any metric, or `failed`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Limits(#[expect(dead_code, reason = "as above")] BTreeMap<String, OneOrMany<LimitText>>);
+
+impl JsonSchema for Limits {
+    fn schema_name() -> Cow<'static, str> {
+        "Limits".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let limit = generator.subschema_for::<OneOrMany<LimitText>>();
+        let limits = Figure::all().map(|figure| {
+            let mut schema = limit.clone();
+            schema.insert("description".to_owned(), description(figure).into());
+            (figure.name().to_owned(), schema.to_value())
+        });
+        json_schema!({ "type": "object", "properties": limits.collect::<serde_json::Map<_, _>>() })
+    }
+}
+
+fn description(figure: Figure) -> String {
+    let Some(metric) = figure.metric() else {
+        return "Share of requests that do not end in an expected response, an amount alone: \"< 0.05%\".".to_owned();
+    };
+    let row = metric.row();
+    let example = if metric.wants_more() { "> -3%" } else { "< +5%" };
+    format!("{}: {}, such as \"{example}\"; a list for several limits.", row.title, row.meaning)
 }
 
 /// Tables of the same limits, in which nothing else has a place.
