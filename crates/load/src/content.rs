@@ -1,28 +1,20 @@
 //! The content of a response once its content codings are undone: how long it is and what its SHA-256 is.
 //!
-//! Sans I/O: it is fed the content as it arrives, after removal of the chunked coding, and gives the same result for
-//! every way of splitting it. It keeps no content, only what the decoders need: 32 KiB of window for gzip and deflate,
-//! 16 MiB for br, 8 MiB and a block for zstd, each times [`LAYERS_LIMIT`] at most. A decoder that would give more than
-//! [`DECODED_LIMIT_BYTES`] is stopped, so that a small response cannot cost more time than that. It must not panic
-//! whatever a server sends, and must not judge: whether the digest is the expected one is for its caller to say.
-//! Decoding happens within [`ContentReader::take`], on the caller's thread: it is meant for few responses in many.
+//! Sans I/O: it is fed the content as it arrives, after removal of the chunked coding. Without a coding it keeps nothing; coded content is
+//! kept, up to [`CODED_LIMIT_BYTES`], and decoded when it is whole, on the caller's thread: it is meant for few responses in many. A
+//! decoder that would give more than that is stopped, so that a small response cannot cost more time or memory. It must not panic whatever
+//! a server sends, and must not judge: whether the digest is the expected one is for its caller to say.
 //!
 //! Content of no bytes at all is taken as it stands, under any coding: servers send `Content-Encoding: gzip` with an
 //! empty body, and browsers take it. Everything else must be whole and must be nothing but the coded data.
 //!
-//! Source: RFC 9110, sections 8.4 and 8.4.1 (Content-Encoding); RFC 8878 and RFC 9659 (zstd); RFC 7932 (br).
+//! Source: RFC 9110, sections 8.4 and 8.4.1 (Content-Encoding).
 
-mod brotli;
 mod coding;
-mod deflate;
+mod decode;
 mod digest;
-mod flaw;
-mod gather;
-mod gzip;
-mod layer;
 #[cfg(test)]
 mod tests;
-mod zstd;
 
 use std::fmt;
 
@@ -30,15 +22,13 @@ use sha2::{Digest as _, Sha256};
 
 pub use coding::Coding;
 pub use digest::{Digest, DigestError};
-pub use flaw::ContentFlaw;
-use layer::Layer;
 
-/// The most that one coding may decode to: far more than responses under test have, and still decoded in seconds.
-/// Content without a coding has no limit, because each byte of it was sent.
-pub(crate) const DECODED_LIMIT_BYTES: u64 = 64 << 20;
+/// The most that coded content may be, and the most that one coding may decode to: far more than responses under test have, and still
+/// decoded in seconds. Content without a coding has no limit.
+pub(crate) const CODED_LIMIT_BYTES: u64 = 64 << 20;
 
 /// The most codings that are undone, one within the other. One is usual; more than two have no use.
-pub(crate) const LAYERS_LIMIT: usize = 4;
+pub(crate) const CODINGS_LIMIT: usize = 4;
 
 /// What a response contained.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,19 +41,83 @@ pub struct Content {
     pub decoded_bytes: u64,
 }
 
+/// Why the content of a response cannot be had.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ContentFlaw {
+    /// Content-Encoding has a name that is not known here; cut after 40 characters.
+    #[error("Content-Encoding names {0:?}: known are gzip, deflate, br, zstd and identity")]
+    UnknownCoding(String),
+    /// Content-Encoding names more codings than are undone.
+    #[error("Content-Encoding names {count} codings: at most {limit} are undone")]
+    TooManyCodings {
+        /// Codings named, without `identity`.
+        count: usize,
+        /// The most that are undone.
+        limit: usize,
+    },
+    /// The content is not what its coding asks for.
+    #[error("the content is not valid {coding}: {why}")]
+    Corrupt {
+        /// The coding that is broken.
+        coding: Coding,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// The response is complete, but its coded data is not.
+    #[error("the content ends in the middle of its {coding} data, though the response is complete")]
+    Truncated {
+        /// The coding that does not end.
+        coding: Coding,
+    },
+    /// Bytes follow the end of the coded data.
+    #[error("bytes that belong to nothing follow the end of the {coding} data")]
+    TrailingGarbage {
+        /// The coding whose data has ended.
+        coding: Coding,
+    },
+    /// The content is, or decodes to, more than is taken.
+    #[error("the {coding} data is, or decodes to, more than {limit_bytes} bytes, the most that is taken")]
+    TooLarge {
+        /// The coding whose output is too long.
+        coding: Coding,
+        /// The most that is taken.
+        limit_bytes: u64,
+    },
+    /// A zstd frame asks for a larger window than RFC 9659 lets a server use in HTTP: browsers refuse it too.
+    #[error(
+        "the zstd data needs a window of {window_bytes} bytes: HTTP allows {limit_bytes} (RFC 9659), \
+         use a lower level or set the encoder's window log to 23"
+    )]
+    WindowTooLarge {
+        /// The window that the frame asks for.
+        window_bytes: u64,
+        /// The largest window allowed.
+        limit_bytes: u64,
+    },
+}
+
 /// Takes the content of one response as it arrives, undoes its content codings, counts and hashes it.
 pub(crate) struct ContentReader {
     /// Outermost coding first: the one that was applied last, and is undone first.
-    layers: Vec<Layer>,
+    codings: Result<Vec<Coding>, ContentFlaw>,
+    /// Content with a coding, as far as it is kept.
+    coded: Vec<u8>,
     plain: Plain,
     encoded_bytes: u64,
-    flaw: Option<ContentFlaw>,
+    limit_bytes: u64,
 }
 
 /// The decoded content, as far as it has come.
 struct Plain {
     hash: Sha256,
     bytes: u64,
+}
+
+impl Plain {
+    fn take(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len() as u64;
+        self.hash.update(bytes);
+    }
 }
 
 /// What has been decoded is nothing to look at.
@@ -77,53 +131,60 @@ impl ContentReader {
     /// A reader for one response. `codings` are the values of its Content-Encoding fields in the order of the head,
     /// such as `b"gzip"` or `b"br, gzip"`; none means that nothing is to be undone.
     pub(crate) fn new(codings: &[&[u8]]) -> ContentReader {
-        ContentReader::with_limit(codings, DECODED_LIMIT_BYTES)
+        ContentReader::with_limit(codings, CODED_LIMIT_BYTES)
     }
 
     fn with_limit(codings: &[&[u8]], limit_bytes: u64) -> ContentReader {
-        let (layers, flaw) = match coding::read_list(codings) {
-            Ok(applied) => {
-                (applied.into_iter().rev().map(|coding| Layer::new(coding, limit_bytes)).collect(), None)
-            }
-            Err(flaw) => (Vec::new(), Some(flaw)),
-        };
-        ContentReader { layers, plain: Plain { hash: Sha256::new(), bytes: 0 }, encoded_bytes: 0, flaw }
+        let codings = coding::read_list(codings).map(|applied| applied.into_iter().rev().collect());
+        let plain = Plain { hash: Sha256::new(), bytes: 0 };
+        ContentReader { codings, coded: Vec::new(), plain, encoded_bytes: 0, limit_bytes }
     }
 
-    /// Takes more content, after removal of the chunked coding. A flaw is kept for [`finish`](Self::finish), and what
-    /// comes after it is not looked at.
+    /// Takes more content, after removal of the chunked coding.
     pub(crate) fn take(&mut self, bytes: &[u8]) {
         self.encoded_bytes += bytes.len() as u64;
-        if self.flaw.is_none() {
-            self.flaw = pass(&mut self.layers, bytes, &mut self.plain).err();
+        match self.codings.as_deref() {
+            Ok([]) => self.plain.take(bytes),
+            Ok(_) if self.encoded_bytes <= self.limit_bytes => self.coded.extend_from_slice(bytes),
+            // Told at the end.
+            Ok(_) | Err(_) => {}
         }
     }
 
     /// Ends the content: the response is complete.
     ///
     /// # Errors
-    /// The first flaw of the content as it was read; where it only ends too early, that of the outermost coding.
-    pub(crate) fn finish(self) -> Result<Content, ContentFlaw> {
-        if let Some(flaw) = self.flaw {
-            return Err(flaw);
+    /// The first flaw of the outermost coding that has one.
+    pub(crate) fn finish(mut self) -> Result<Content, ContentFlaw> {
+        let codings = self.codings?;
+        if let Some(&coding) = codings.first().filter(|_| self.encoded_bytes > self.limit_bytes) {
+            return Err(ContentFlaw::TooLarge { coding, limit_bytes: self.limit_bytes });
         }
-        self.layers.iter().try_for_each(Layer::end)?;
+        let mut coded = self.coded;
+        for (index, &coding) in codings.iter().enumerate() {
+            let is_last = index + 1 == codings.len();
+            let (mut decoded, mut decoded_bytes) = (Vec::new(), 0);
+            let mut out = |bytes: &[u8]| {
+                decoded_bytes += bytes.len() as u64;
+                if decoded_bytes > self.limit_bytes {
+                    return Err(ContentFlaw::TooLarge { coding, limit_bytes: self.limit_bytes });
+                }
+                if is_last {
+                    self.plain.take(bytes)
+                } else {
+                    decoded.extend_from_slice(bytes)
+                }
+                Ok(())
+            };
+            if !coded.is_empty() {
+                decode::decode(coding, &coded, &mut out)?;
+            }
+            coded = decoded;
+        }
         Ok(Content {
             digest: Digest::from_bytes(self.plain.hash.finalize().into()),
             encoded_bytes: self.encoded_bytes,
             decoded_bytes: self.plain.bytes,
         })
-    }
-}
-
-/// Passes bytes through the layers, the outermost first, to the plain content.
-fn pass(layers: &mut [Layer], bytes: &[u8], plain: &mut Plain) -> Result<(), ContentFlaw> {
-    match layers.split_first_mut() {
-        Some((layer, inner)) => layer.push(bytes, &mut |decoded| pass(inner, decoded, plain)),
-        None => {
-            plain.bytes += bytes.len() as u64;
-            plain.hash.update(bytes);
-            Ok(())
-        }
     }
 }

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use super::{ContentFlaw, LAYERS_LIMIT};
+use super::{CODINGS_LIMIT, ContentFlaw};
 
 /// The most that is kept of the name of an unknown coding.
 const NAME_CHARS: usize = 40;
@@ -43,8 +43,8 @@ pub(super) fn read_list(values: &[&[u8]]) -> Result<Vec<Coding>, ContentFlaw> {
     for name in names.filter(|name| !name.is_empty()) {
         codings.extend(read_name(name)?);
     }
-    if codings.len() > LAYERS_LIMIT {
-        return Err(ContentFlaw::TooManyCodings { count: codings.len(), limit: LAYERS_LIMIT });
+    if codings.len() > CODINGS_LIMIT {
+        return Err(ContentFlaw::TooManyCodings { count: codings.len(), limit: CODINGS_LIMIT });
     }
     Ok(codings)
 }
