@@ -127,6 +127,7 @@ fuzz: ## both readers against a minute each of made-up bytes (cargo install carg
 check-slow: ## end-to-end tests that take minutes (about 6), and those with hosts and a real Kubernetes (root; about 12)
 	scripts/setup
 	cargo test --locked -p proofload --test end_to_end -- --ignored
+	scripts/test-adding
 	@$(MAKE) --no-print-directory test-cluster
 
 # The slow tests are part of it where the cluster is built already; where they are skipped, that is said.

@@ -125,7 +125,7 @@ fn code_that_is_slower_than_the_commit_is_found_slower() {
     let said = words(&stdout(&output));
     for part in [
         format!("SLOWER here + uncommitted changes against {name}"),
-        format!("against HEAD ({}…): working tree with 1 file changed", &shop.commit[..12]),
+        format!("compared HEAD ({}…): working tree with 1 file changed", &shop.commit[..12]),
         "built there by npm ci --no-audit --no-fund".to_owned(),
         "shop.toml --against HEAD --seed 2".to_owned(),
     ] {

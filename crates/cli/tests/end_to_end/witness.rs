@@ -43,7 +43,7 @@ blocks = 6
     let findings = json["findings"].as_array().expect("findings");
     let voids: Vec<&Value> = findings.iter().filter(|finding| finding["grade"] == "void").collect();
     // The run ends at its first warm-up, for a variant that is not what it is called will not become it.
-    let [pointless, untreated, lost] = &voids[..] else { panic!("three are void: {findings:#?}") };
+    let [untreated, lost, pointless] = &voids[..] else { panic!("three are void: {findings:#?}") };
     assert_eq!(pointless["check"], "pointless");
     for (finding, check, variant, said) in [
         (untreated, "treatment_not_applied", 2, "the requests said no accept-encoding"),

@@ -95,7 +95,7 @@ fn on_a_machine_that_is_never_ours_blocks_count_once_dropping_them_does_not_help
     let conclusion = conclude(&record);
     assert_eq!((reason(&record), conclusion.comparisons[0].outcome), (&EndReason::Decided, Outcome::Better));
     let found: Vec<&str> = conclusion.findings.iter().map(|finding| finding.check.name()).collect();
-    assert_eq!(found, ["blocks_dropped", "steal"]);
+    assert_eq!(found, ["steal", "blocks_dropped"]);
 
     // Nor is one dropped for which there is no time any more, and whoever asks for it gets all of them.
     let mut short = plan(2);

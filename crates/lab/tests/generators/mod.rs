@@ -76,8 +76,8 @@ fn a_block_in_which_a_generator_is_lost_is_given_up_and_another_takes_its_place(
         assert!(record.blocks.iter().all(|block| block.seconds.is_none() == loses(block.number)));
         assert_eq!(reason(&record), &EndReason::Decided, "{lost:?}");
         assert_eq!(conclude(&record).comparisons[0].outcome, Outcome::Better);
-        assert_eq!(found(&record), [("blocks_dropped", Grade::Warning), ("generator_lost", Grade::Warning)]);
-        let evidence = &conclude(&record).findings[1].evidence;
+        assert_eq!(found(&record), [("generator_lost", Grade::Warning), ("blocks_dropped", Grade::Warning)]);
+        let evidence = &conclude(&record).findings[0].evidence;
         let told = format!("in block {} generator ssh://b ended before it had answered", lost[0]);
         assert!(evidence.contains(&told), "{evidence}");
         // The warm-up is settled by the first block that is whole.

@@ -51,7 +51,8 @@ impl JsonSchema for Limits {
 
 fn description(figure: Figure) -> String {
     let Some(metric) = figure.metric() else {
-        return "Share of requests that do not end in an expected response, an amount alone: \"< 0.05%\".".to_owned();
+        return "Share of requests that do not end in an expected response, an amount alone: \"< 0.05%\"."
+            .to_owned();
     };
     let row = metric.row();
     let example = if metric.wants_more() { "> -3%" } else { "< +5%" };
