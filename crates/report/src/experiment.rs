@@ -106,10 +106,14 @@ impl<'a> Measured<'a> {
                 page::FLAME_PAGE
             ));
         }
-        if self.has_page {
-            steps.push(format!("to look at it: {directory}/{REPORT_PAGE}"));
-        }
         steps
+    }
+
+    /// The same for those who read no page yet.
+    fn steps_with_page(&self) -> Vec<String> {
+        let page = self.record.directory.join(REPORT_PAGE);
+        let look = self.has_page.then(|| format!("to look at it: {}", page.display()));
+        self.steps().into_iter().chain(look).collect()
     }
 }
 
@@ -134,7 +138,7 @@ impl Report for Measured<'_> {
             method.push(Block::Lines(assumptions));
         }
         blocks.push(Block::Folded("How it was measured, and assumptions".to_owned(), method));
-        blocks.push(Block::Steps(self.steps()));
+        blocks.push(Block::Steps(self.steps_with_page()));
         Document {
             title: self.title().to_owned(),
             headline: Some(headline(record, conclusion)),

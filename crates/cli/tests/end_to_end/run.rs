@@ -56,7 +56,10 @@ fn a_slower_service_is_found_slower_and_every_request_is_accounted_for() {
     assert_eq!(json["comparisons"][0]["outcome"], "worse");
     assert_eq!(json["blocks"], 6);
     let page = fs::read_to_string(place.record().join("report.html")).expect("the run left its page");
-    assert!(page.contains("candidate has a lower throughput than baseline") && page.contains("</html>"), "{page}");
+    assert!(
+        page.contains("candidate has a lower throughput than baseline") && page.contains("</html>"),
+        "{page}"
+    );
     assert_eq!(report("html"), page);
     let written = place.record().join("again.md");
     let mut command = proofload();

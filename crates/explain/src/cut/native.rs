@@ -45,7 +45,7 @@ pub fn native_tree(profile: &NativeProfile, naming: &Naming<'_>) -> Cut {
         let all = profile.lost.saturating_add(samples);
         texts.push(format!("the kernel lost {} of {all} samples of compiled code", profile.lost));
     }
-    let mut notes: Vec<Note> = texts.into_iter().map(|text| Note::remark(text)).collect();
+    let mut notes: Vec<Note> = texts.into_iter().map(Note::remark).collect();
     notes.extend(namer.notes());
     Cut { tree, busy_ns: total, covered_ns: total, capped_ns: 0.0, samples, notes }
 }
