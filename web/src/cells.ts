@@ -165,7 +165,7 @@ function rowOf(judged: Judged, axis: CellAxis | null): HTMLElement {
     { role: 'row' },
     element('td', { role: 'cell', class: 'outcome' }, pill),
     element('th', { scope: 'row', role: 'rowheader' }, label),
-    element('td', { role: 'cell', class: 'estimate' }, element('strong', {}, detail), ...also.map((text) => element('small', {}, `also ${text}, not judged`))),
+    element('td', { role: 'cell', class: 'estimate' }, element('strong', {}, detail), ...also.map((text) => element('small', {}, text))),
     axis === null ? null : element('td', { role: 'cell', class: 'drawn' }, bar),
   );
 }

@@ -11,7 +11,7 @@ let charts;
 before(async () => {
   const entry = fileURLToPath(new URL('pure.ts', import.meta.url));
   const outDir = fileURLToPath(new URL('../dist/pure', import.meta.url));
-  await build({ configFile: false, logLevel: 'error', publicDir: false, build: { outDir, minify: false, lib: { entry, formats: ['es'], fileName: 'pure' } } });
+  await build({ root: fileURLToPath(new URL('..', import.meta.url)), configFile: false, logLevel: 'error', publicDir: false, build: { outDir, minify: false, lib: { entry, formats: ['es'], fileName: () => 'pure.js' } } });
   charts = await import('../dist/pure/pure.js');
 });
 

@@ -52,7 +52,7 @@ export function variantsOf({ figures, parts }: PageData): HTMLElement | null {
 }
 
 const EVIDENCE_AT_FIRST = 4;
-const GRADES: Record<Grade, readonly [sign: string, word: string]> = { void: ['✕', 'Void'], warning: ['!', 'Warning'], note: ['i', 'Note'] };
+const GRADES: Record<Grade, readonly [sign: string, word: string]> = { void: ['✕', 'Void'], warning: ['!', 'Warning'], note: ['i', 'Note'], fine: ['✓', 'Fine'] };
 
 /** What makes the result invalid, for the top of the page; `null` where nothing does. */
 export function voidingOf(data: PageData): HTMLElement | null {
