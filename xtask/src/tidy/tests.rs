@@ -171,7 +171,7 @@ fn files_and_functions_have_a_size() {
         ("e.md", &long_file),
     ];
     let expected = [
-        "a.rs:401: size: 401 lines",
+        "a.rs:601: size: 601 lines",
         "b.rs:2: size: `long` has 71 lines",
         "c.rs:4: size: `long` has 71 lines",
     ];
