@@ -1,30 +1,31 @@
-# The chores of this repository. `make` alone lists them; `make check` is exactly what CI runs.
+# The tasks of this repository. `make` alone lists them; `make check` is exactly what CI runs.
 
 BINARY := $(or $(CARGO_TARGET_DIR),target)/release/proofload
 FUZZ_SECONDS ?= 60
-FUZZ_TARGETS := response_reader transcript_reader
+FUZZ_TARGETS := $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
 DEMO_TARGETS := express-json express-views
 TRUTH := target/truth
 PAGE := crates/report/src/page/page.html
-# Each with a budget in which two virtual cores should get the six blocks that a verdict takes; docs/experiments.md says which were tried.
+# Each with a budget in which two virtual cores should get six blocks; docs/experiments.md says which were tried.
 STUDIES := express-node-env=16m express-node-env-20mbit=5m auth-sync-async=8m auth-ping=6m json-data=12m
 STUDIES += json-data-large-short=4m express-tuning=4m express-checklist=7m reverse-proxy=5m reverse-proxy-latency=5m
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help setup build web web-check demo studies bench-engine bench-open-loop bench-memory bench-proxy bench-agent bench-fleet
-.PHONY: truth-setup truth-simulated truth-aa truth-planted truth-by-hand truth-variance truth-validity test test-cluster fuzz check check-slow
+.PHONY: knocks large bench-over-time truth-setup truth-simulated truth-aa truth-planted truth-by-hand truth-variance truth-validity test test-cluster fuzz sanitize miri deny
+.PHONY: check check-slow
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## install what is missing: nginx, ip, Chromium, and the npm packages of services under test, pages and tests
+setup: ## install what is missing: nginx, nghttpd, ip, Chromium, and the npm packages of services under test, pages and tests
 	scripts/setup
 
 build: ## the binary proofload, optimised
 	cargo build --release --locked -p proofload
 
-web: ## the report page from its source in web/, put where the binary takes it from
+web: ## the report page from its source in web/, copied to where the binary includes it
 	scripts/setup web
 	cd web && npm run --silent check && npm run --silent build
 	cp web/dist/index.html $(PAGE)
@@ -34,103 +35,131 @@ web-check: ## whether the report page in the binary is what its source makes, by
 	cd web && npm run --silent check && npm run --silent build
 	@cmp web/dist/index.html $(PAGE) || { echo "the report page is not what web/ makes: run make web" >&2; exit 1; }
 
-demo: ## what NODE_ENV does to two Express services, measured here in a few minutes
+demo: ## the effect of NODE_ENV on two Express services, measured here in a few minutes
 	scripts/setup $(DEMO_TARGETS)
 	@$(MAKE) --no-print-directory build
 	$(BINARY) run experiments/node-env.toml --budget 170s
 
-studies: setup build ## the studies behind the shipped experiments, in short, at most 75 minutes here (root for one of them)
+studies: setup build ## the shipped experiments with short budgets, at most 75 minutes in all (root for one of them)
 	@failed=; for study in $(STUDIES); do \
 		$(BINARY) run experiments/$${study%=*}.toml --budget $${study#*=} || failed="$$failed $${study%=*}"; \
 	done; test -z "$$failed" || { echo "without a verdict:$$failed" >&2; exit 1; }
 
-bench-engine: build ## what a request costs us, wrk, ab, h2load, oha and autocannon, measured here in about 20 minutes
+bench-engine: build ## CPU time per request of proofload, wrk, ab, h2load, oha and autocannon, in about 20 minutes
 	python3 bench/engine/compare.py --install --proofload $(BINARY)
 
-bench-open-loop: build ## how well we and wrk2, h2load, oha and autocannon keep a rate, measured here in about 12 minutes
+bench-open-loop: build ## how well proofload, wrk2, h2load, oha and autocannon keep a rate, in about 12 minutes
 	python3 bench/engine/open_loop.py --install --proofload $(BINARY)
 
-bench-memory: build ## whether we and oha need more memory for more requests, measured here in about 5 minutes
+bench-memory: build ## whether proofload and oha need more memory for more requests, in about 5 minutes
 	python3 bench/engine/memory.py --install --proofload $(BINARY)
 
-bench-proxy: build ## what a reverse proxy costs per request: undici, http-proxy-3, nginx, measured here in about 10 minutes
+bench-over-time: build ## whether proofload, oha, k6 and wrk need more memory the longer they run, in 3 minutes
+	python3 bench/engine/over_time.py --install --proofload $(BINARY)
+
+bench-proxy: build ## CPU time per request of reverse proxies (undici, http-proxy-3, nginx), in about 10 minutes
 	scripts/setup reverse-proxy
 	cd bench/proxy && npm ci --no-audit --no-fund --loglevel=error
 	python3 bench/proxy/compare.py --proofload $(BINARY)
 
-bench-agent: build ## what the agent costs a service that it is loaded into and in which it captures nothing, in at most 10 minutes
+bench-agent: build ## what the loaded agent costs a service while it captures nothing, in at most 10 minutes
 	scripts/setup express-json
 	$(BINARY) run bench/agent/agent-tax.toml
 
-bench-fleet: ## what it costs to hear 10 to 3,000 generators and to merge their slices, measured here in about 2 minutes
+bench-fleet: ## what it costs to receive and merge the slices of 10 to 3,000 generators, in about 2 minutes
 	cargo build --release --locked -p proofload-remote --example merge
 	python3 bench/fleet/merge.py
 
-# The studies go on where they were left: their lines are kept in $(TRUTH).
+# These studies resume where they stopped: their lines are kept in $(TRUTH).
 truth-setup:
 	scripts/setup planted
 	@$(MAKE) --no-print-directory build
 	mkdir -p $(TRUTH)
 
-truth-aa: truth-setup ## how often the lab sees a difference where there is none, measured here in about 25 minutes
+truth-aa: truth-setup ## how often proofload reports a difference where there is none, in about 25 minutes
 	python3 bench/truth/real_aa.py --proofload $(BINARY) --out $(TRUTH)/real-aa.jsonl
 	python3 bench/truth/tables.py $(TRUTH)/real-aa.jsonl
 
-truth-planted: truth-setup ## how often the lab finds effects of known size, measured here in about 3 hours
+truth-planted: truth-setup ## how often proofload finds effects of known size, in about 3 hours
 	python3 bench/truth/planted.py --proofload $(BINARY) --out $(TRUTH)/planted.jsonl
 	python3 bench/truth/tables.py $(TRUTH)/planted.jsonl
 
-truth-by-hand: truth-setup ## how often runs of wrk by hand are wrong about the same, measured here in about 90 minutes
+truth-by-hand: truth-setup ## how often runs of wrk by hand are wrong about the same effects, in about 90 minutes
 	python3 bench/truth/planted.py --calibrate-only --proofload $(BINARY) --out $(TRUTH)/planted.jsonl
 	python3 bench/truth/by_hand.py --effect none spin-2 spin-5 spin-10 spin-20 \
 		--calibration $(TRUTH)/planted.jsonl --out $(TRUTH)/by-hand.jsonl
 	python3 bench/truth/tables.py $(wildcard $(TRUTH)/real-aa.jsonl) $(TRUTH)/planted.jsonl $(TRUTH)/by-hand.jsonl
 
-truth-variance: truth-setup ## where identical processes get their variance from, measured here in about 25 minutes
+truth-variance: truth-setup ## where the variance between identical processes comes from, in about 25 minutes
 	python3 bench/truth/variance.py --proofload $(BINARY) --out $(TRUTH)/variance.jsonl
 	python3 bench/truth/variance_table.py $(TRUTH)/variance.jsonl
 
-# As root it also plants what takes a network of its own.
-truth-validity: setup truth-setup ## which faults of a measurement the checks find, and how often they speak without one, in 74 runs
+# As root it also plants faults that need a network of their own.
+truth-validity: setup truth-setup ## which faults of a measurement the checks find, and how often they report one without a fault, in 74 runs
 	python3 bench/truth/faults.py --proofload $(BINARY) --out $(TRUTH)/faults.jsonl
 	python3 bench/truth/faults_table.py $(TRUTH)/faults.jsonl
 
-truth-simulated: ## how often intervals and verdicts are true on simulated noisy machines, in a few minutes of CPU time
+truth-simulated: ## how often intervals and verdicts are right on simulated noisy machines, in a few minutes of CPU time
 	cargo run --release --locked -p proofload-lab --example simulated_truth
 
-test: setup ## all tests: the workspace's, the agent's, those of the services under test, and those of pages
+# Some take root, namespaces or a program that may be missing: the table says which were skipped.
+knocks: ## bad servers, services, machines, networks and records, kills and calls that fail: what becomes of them, in about 12 minutes (root for all)
+	cargo build --locked -p proofload
+	python3 bench/knocks/run.py --proofload $(dir $(patsubst %/,%,$(dir $(BINARY))))debug/proofload
+
+large: build ## 10,000 connections, bodies of 1 GiB, a record of 100,000 blocks, and a simulated run of an hour, in about 8 minutes
+	python3 bench/knocks/run.py --proofload $(BINARY) --only large --jobs 1
+	cargo run --release --locked -p proofload-lab --example long_run -- 1
+
+test: setup ## all tests: the workspace, the agent, the services under test, and the report page
 	cargo test --workspace --locked
 	cd agent && node --test
 	cd targets && node --test
 	scripts/test-page
 	python3 -m unittest discover --start-directory bench/engine
 	python3 -m unittest discover --start-directory bench/truth
+	python3 -m unittest discover --start-directory bench/knocks
 	python3 -m unittest discover --start-directory scripts
 
-# Not part of check: it takes root, and machines crash in it for minutes. The first time it builds Kubernetes, which takes some ten minutes;
-# what it built is kept in ~/.cache/proofload-cluster.
-test-cluster: ## Proofload and other machines that crash, are cut off and run full: hosts and a real Kubernetes (root; about 12 minutes)
+# Not part of check: it needs root, and its machines crash for minutes. The first run builds Kubernetes in about ten minutes, and keeps it in
+# ~/.cache/proofload-cluster.
+test-cluster: ## tests with hosts and a real Kubernetes that crash, are cut off and run full (root; about 12 minutes)
 	scripts/setup cluster
 	cargo test --workspace --locked --test cluster --no-run
 	scripts/cluster/cluster.py run -- cargo test --workspace --locked --test cluster -- --ignored --test-threads 1
 
-# cargo-fuzz wants flags of the compiler that only nightly has by default.
-fuzz: ## both readers against a minute each of made-up bytes (cargo install cargo-fuzz; FUZZ_SECONDS for longer)
-	cargo xtask seeds fuzz/seeds
-	mkdir -p $(FUZZ_TARGETS:%=fuzz/corpus/%)
-	@for target in $(FUZZ_TARGETS); do \
-		RUSTC_BOOTSTRAP=1 cargo fuzz run $$target fuzz/corpus/$$target fuzz/seeds/$$target -- \
-			-max_total_time=$(FUZZ_SECONDS) -max_len=4096 -dict=fuzz/$$target.dict || exit 1; \
-	done
+# cargo-fuzz needs compiler flags that only nightly allows by default. One alone: make fuzz-plan_reader.
+fuzz: $(FUZZ_TARGETS:%=fuzz-%) ## fuzzes each reader for a minute (cargo install cargo-fuzz; FUZZ_SECONDS for longer)
 
-# Tests that take minutes are named in the code: #[ignore = "slow: make check-slow"].
-check-slow: ## end-to-end tests that take minutes (about 6), and those with hosts and a real Kubernetes (root; about 12)
+fuzz-%:
+	cargo xtask seeds fuzz/seeds
+	mkdir -p fuzz/corpus/$*
+	RUSTC_BOOTSTRAP=1 cargo fuzz run --sanitizer none $* fuzz/corpus/$* fuzz/seeds/$* -- -max_total_time=$(FUZZ_SECONDS) -max_len=32768 \
+		-timeout=10 -rss_limit_mb=2048 $(patsubst %,-dict=%,$(wildcard fuzz/$*.dict))
+
+# Everything that is shared with the kernel: io_uring's buffers and rings, and those of perf_event_open. A leak is told by the tests' own
+# means: threads that a test leaves behind would all be leaks.
+sanitize: ## the load engine and the sampler of stacks under AddressSanitizer, in about 15 minutes
+	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=detect_leaks=0 cargo test --locked \
+		--target $(shell rustc -vV | sed -n 's/host: //p') -p proofload-load -p proofload-explain
+
+# Miri has no io_uring and no inline assembly: what it can look at is the memory itself.
+miri: ## the buffers that are shared with the kernel under Miri (rustup component add miri rust-src --toolchain nightly)
+	RUSTFLAGS="--cfg rustix_use_libc" MIRIFLAGS=-Zmiri-disable-isolation \
+		cargo +nightly miri test --locked -p proofload-load --lib buffers
+
+deny: ## whether dependencies have licences, sources and versions as they should, and no advisories (cargo install cargo-deny --locked)
+	cargo deny --locked check
+
+# Nothing else builds the fuzz targets. Tests that take minutes are named in the code: #[ignore = "slow: make check-slow"].
+check-slow: ## end-to-end tests that take minutes (about 6), and tests with hosts and a real Kubernetes (root; about 12)
 	scripts/setup
+	RUSTFLAGS="--cfg fuzzing" cargo check --locked --manifest-path fuzz/Cargo.toml
 	cargo test --locked -p proofload --test end_to_end -- --ignored
 	scripts/test-adding
 	@$(MAKE) --no-print-directory test-cluster
 
-# The slow tests are part of it where the cluster is built already; where they are skipped, that is said.
+# Includes the slow tests if the cluster is built already; `ready` says if they are skipped.
 check: ## what CI runs: format, lints, house rules, all tests
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings

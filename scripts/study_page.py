@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
-"""Fills a study's page: text from docs/studies/*.md.in, every figure from the records of its experiments.
+"""Writes a study's page: text from docs/studies/*.md.in, every figure from the records of its experiments.
 
     scripts/study_page.py auth RECORD [RECORD ...]     writes docs/studies/auth.md
 
-A source is Markdown with references in double braces. EXPERIMENT is the name of an experiment, LABEL that of a
-comparison or an effect as its report prints it:
+A source is Markdown with references in double braces. EXPERIMENT is the name of an experiment, LABEL is the label of a
+comparison or an effect in its report:
 
     {{change EXPERIMENT | LABEL}}                 "38 % slower (36 to 40 %)", of the first metric
     {{change EXPERIMENT | LABEL | cpu_per_request}}
     {{added EXPERIMENT | LABEL | p99}}            the difference in the metric's own unit, with its interval
     {{figure EXPERIMENT | VARIANT | throughput}}  also cpu_per_request, peak_memory, p50, p99, failed
-    {{report EXPERIMENT}}                         the whole report, as Markdown
+    {{report EXPERIMENT}}                         the report as Markdown, without assumptions that are not doubtful (they are the
+                                                  same in every report: docs/experiments.md has them) and without a table of
+                                                  services where each variant has one
     {{run EXPERIMENT}}                            command, date, machine
 
 It must not know a particular study. An unknown reference is an error.
@@ -26,8 +28,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 STUDIES = ROOT / "docs" / "studies"
 REFERENCE = re.compile(r"\{\{\s*(\w+)\s+([^}]*?)\s*\}\}")
-# The exit code of a report with a void finding.
+# The exit code of a report with an invalid finding.
 VOID = 4
+ASSUMPTION = re.compile(r"^- (unchecked|supported): .*\n", re.MULTILINE)
+EMPTY_HEADING = re.compile(r"^#+ Assumptions\n+(?=</details>|#)", re.MULTILINE)
+COST_BY_SERVICE = re.compile(r"^Cost by service:\n\n\|.*\n\|.*\n((?:\|.*\n)+)\n", re.MULTILINE)
 
 
 class Dangling(Exception):
@@ -58,7 +63,7 @@ def report_of(proofload: str, record: Path) -> dict:
     def printed(form: str) -> str:
         command = [proofload, "report", str(record), "--format", form]
         run = subprocess.run(command, capture_output=True, text=True)
-        # A report in which something is void is one, and says so.
+        # A report with an invalid finding is a report, too.
         if run.returncode not in (0, VOID):
             raise Dangling(f"{record}: {run.stderr.strip()}")
         return run.stdout
@@ -108,14 +113,15 @@ def added(report: dict, label: str, metric: str = None) -> str:
     found = judged(report, label, metric)
     difference = found.get("difference")
     if difference is None:
-        return f"no number ({found['outcome'].replace('_', ' ')})"
+        outcome = FASTER.get(found["outcome"], found["outcome"].replace("_", " "))
+        return f"no number ({outcome})"
     unit, scale = UNITS[found["metric"]]
     value, low, high = (difference[key] / scale for key in ("value", "low", "high"))
     return f"{signed(value)} {unit} ({signed(low)} to {signed(high)})"
 
 
 def judged(report: dict, label: str, metric: str = None) -> dict:
-    """The comparison or effect of that name; of the first metric where none is named."""
+    """The comparison or effect with that label, for the first metric unless one is named."""
     wanted = lambda one: one["label"] == label and metric in (None, one["metric"])
     for one in report["comparisons"] + report["effects"]:
         if wanted(one):
@@ -134,7 +140,7 @@ def figure(report: dict, name: str, metric: str) -> str:
         return f"{variant['failed']:,} of {variant['requests']:,}"
     times = {time["metric"]: time["us"] / 1e3 for time in variant.get("response_time", [])}
     if variant["no_success"]:
-        return "no answer" if metric == "throughput" else "–"
+        return "no success" if metric == "throughput" else "–"
     values = {
         "throughput": variant["throughput_per_s"],
         "cpu_per_request": variant["cpu_us_per_request"],
@@ -145,12 +151,12 @@ def figure(report: dict, name: str, metric: str) -> str:
     value = values.get(metric, times.get(metric))
     if value is None:
         return "–"
-    # What must not be concluded from must not be quoted either.
-    return f"{shown(value)} (void)" if is_void(report, name) else shown(value)
+    # An invalid figure is not quoted without saying so.
+    return f"{shown(value)} (invalid)" if is_void(report, name) else shown(value)
 
 
 def is_void(report: dict, name: str) -> bool:
-    """Whether a finding voids everything about this variant; of those that void a pair that cannot be said of one."""
+    """Whether a finding makes everything about this variant invalid. `different_work` is about a pair, so it does not."""
     index = [variant["name"] for variant in report["variants"]].index(name)
     about = lambda finding: not finding["variants"] or index in finding["variants"] or name in finding["variants"]
     voids = lambda finding: finding["grade"] == "void" and finding["check"] != "different_work"
@@ -158,7 +164,7 @@ def is_void(report: dict, name: str) -> bool:
 
 
 def run(report: dict) -> str:
-    """How it can be done again, and where it was done."""
+    """The command that repeats it, the date and the machine."""
     header, where = report["header"], report["environment"]
     command = re.sub(r" --out(=| )\S+", "", " ".join(["proofload", *header["command"][1:]]))
     seed = "" if "--seed" in command else f" --seed {header['seed']}"
@@ -167,9 +173,16 @@ def run(report: dict) -> str:
 
 
 def report_text(report: dict) -> str:
-    """The report below the page's own headings, without the folder that its record lies in here."""
+    """The report below the page's own headings, shortened as the module says, without the record's folder."""
     text = re.sub(r"^- record: .*\n", "", report["markdown"], flags=re.MULTILINE)
-    return re.sub(r"^(#+) ", r"##\1 ", text, flags=re.MULTILINE).strip()
+    return re.sub(r"^(#+) ", r"##\1 ", shortened(text), flags=re.MULTILINE).strip()
+
+
+def shortened(text: str) -> str:
+    """A report without what repeats on a study's page."""
+    text = EMPTY_HEADING.sub("", ASSUMPTION.sub("", text))
+    one_each = lambda table: all(line.split("|")[4].strip() == "100 %" for line in table[1].splitlines())
+    return COST_BY_SERVICE.sub(lambda table: "" if one_each(table) else table[0], text)
 
 
 def percent(ratio: float) -> float:
@@ -190,12 +203,12 @@ def signed(value: float) -> str:
 
 
 FASTER = {"better": "faster", "worse": "slower", "equivalent": "no difference that matters",
-          "inconclusive": "not decided"}
+          "inconclusive": "inconclusive", "void": "invalid"}
 UNITS = {"throughput": ("requests/s", 1), "cpu_per_request": ("µs of CPU", 1),
          "peak_memory": ("MB", 1e6), **{name: ("ms", 1e3) for name in ("p50", "p90", "p99", "p99.9")}}
 WORDS = {name: FASTER for name in UNITS} | {
-    "cpu_per_request": FASTER | {"better": "cheaper", "worse": "dearer"},
-    "peak_memory": FASTER | {"better": "smaller", "worse": "larger"},
+    "cpu_per_request": FASTER | {"better": "cheaper", "worse": "more expensive"},
+    "peak_memory": FASTER | {"better": "less memory", "worse": "more memory"},
 }
 KINDS = {"change": change, "added": added, "figure": figure, "report": report_text, "run": run}
 

@@ -1,11 +1,11 @@
-"""Pages of studies say what the records say, or nothing."""
+"""Pages of studies say what their records say, or fail."""
 
 import sys
 import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from study_page import Dangling, filled  # noqa: E402
+from study_page import Dangling, filled, shortened  # noqa: E402
 
 
 def comparison(outcome: str, ratio: float, low: float, high: float) -> dict:
@@ -24,11 +24,19 @@ class Pages(unittest.TestCase):
     def test_the_verdict_and_its_interval_are_the_records(self):
         self.assertEqual(page(self.SOURCE, comparison("worse", 0.9, 0.88, 0.93)), "b is 10.0 % slower (7.00 to 12.0 %).")
         self.assertEqual(page(self.SOURCE, comparison("better", 3, 2.5, 3.5)), "b is ×3.00 (faster, ×2.50 to ×3.50).")
-        self.assertEqual(page(self.SOURCE, comparison("inconclusive", 1, 0.9, 1.1)), "b is not decided (−10.0 to +10.0 %).")
+        self.assertEqual(page(self.SOURCE, comparison("inconclusive", 1, 0.9, 1.1)), "b is inconclusive (−10.0 to +10.0 %).")
 
-    def test_what_is_void_has_no_number(self):
+    def test_an_invalid_comparison_has_no_number(self):
         void = comparison("void", 1, 1, 1) | {"estimate": None}
-        self.assertEqual(page(self.SOURCE, void), "b is void.")
+        self.assertEqual(page(self.SOURCE, void), "b is invalid.")
+
+    def test_a_report_keeps_doubtful_assumptions_and_tables_of_several_services(self):
+        table = "Cost by service:\n\n| variant | service | CPU/request | share |\n|---|---|--:|--:|\n"
+        single, proxied = "| a | api | 5 µs | 100 % |\n", "| b | api | 5 µs | 80 % |\n|  | proxy | 1 µs | 20 % |\n"
+        doubtful, supported = "- **doubtful**: one\n", "- unchecked: two\n- supported: three\n"
+        report = lambda rows, lines: f"{table}{rows}\n<details>\n\n#### Assumptions\n\n{lines}\n</details>\n"
+        self.assertEqual(shortened(report(single + proxied, doubtful + supported)), report(single + proxied, doubtful))
+        self.assertNotIn("Cost", shortened(report(single, supported)))
 
     def test_a_reference_that_leads_nowhere_is_an_error(self):
         for source in ["{{change study | c against a}}", "{{change other | b against a}}", "{{chang study | b}}"]:

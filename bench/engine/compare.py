@@ -43,7 +43,7 @@ def measure_and_print(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory(prefix="bench-engine-") as folder, Server(NGINX, Path(folder)) as server:
         measure(options, server, results)
     facts = circumstances(f"{options.rounds} of {options.seconds} s each, order from seed {options.seed}", tools,
-                          load_before, {"intervals": intervals(options.rounds), "others": others(results)})
+                          load_before, {"intervals": intervals(options.rounds), "other processes": others(results)})
     publish([scenario_table(scenario, results[scenario]) for scenario in SCENARIOS], facts, as_json(results),
             options.json)
 

@@ -51,7 +51,7 @@ def measure_and_print(options: argparse.Namespace) -> None:
         measure(options, server, patience, results)
     facts = circumstances(f"{options.rounds} of {options.seconds} s each, order from seed {options.seed}; the median "
                           "and, in brackets, the lowest and highest", options.tools, load_before,
-                          {"capacity": f"{capacity:,} requests per second, {origin}", "others": others(results),
+                          {"capacity": f"{capacity:,} requests per second, {origin}", "other processes": others(results),
                            "targets": targets_line(results)})
     publish([rate_table(*scenario, CONNECTIONS, results[scenario]) for scenario in scenarios], facts, as_json(results),
             options.json)

@@ -24,6 +24,8 @@ SETTLE_SECONDS = 0.2  # for the server to notice that the client's connections a
 GRACE_SECONDS = 15  # beyond the time asked for: node starts, ab sorts
 TICK_US = 1_000_000 // os.sysconf("SC_CLK_TCK")
 PROGRAMS = {"measure.c": "measure", "arrivals.c": "arrivals", "epoll.c": "floor-epoll", "uring.c": "floor-uring"}
+# nginx sends so many bytes of it in each second, so that it takes two.
+SLOW_BYTES = 1000
 BODIES = {"/small": b"Hello world\n", "/large": b"x" * 134_054}
 
 CONFIGURATION = """
@@ -31,7 +33,7 @@ daemon off;
 worker_processes 1;
 {user}
 pid {folder}/nginx.pid;
-events {{ worker_connections 4096; }}
+events {{ worker_connections 32768; }}
 http {{
     access_log off;
     keepalive_requests 1000000000;
@@ -46,6 +48,7 @@ http {{
         listen 127.0.0.1:{port} backlog=4096;
         root {folder}/bodies;
         location = /small {{ default_type text/plain; return 200 "Hello world\\n"; }}
+        location = /slow {{ default_type text/plain; limit_rate {slow_bytes}; return 200 "{slow_body}"; }}
         location = /status {{ stub_status; }}
     }}
 }}
@@ -121,7 +124,8 @@ class Server(Pinned):
         (self.folder / "bodies" / "large").write_bytes(BODIES["/large"])
         user = "user root;" if os.geteuid() == 0 else ""
         configuration = self.folder / "nginx.conf"
-        configuration.write_text(CONFIGURATION.format(folder=self.folder, port=self.port, user=user))
+        configuration.write_text(CONFIGURATION.format(folder=self.folder, port=self.port, user=user, slow_bytes=SLOW_BYTES,
+                                                      slow_body="x" * 2 * SLOW_BYTES))
         command = [self.program, "-e", str(self.folder / "error.log"), "-c", str(configuration)]
         self.start("nginx.json", command)
         try:

@@ -7,7 +7,7 @@ from processes import BODIES
 from summary import estimate, ratios
 
 BASELINE = "wrk"
-HEADER = ["", "client CPU", "against wrk", "requests/s", "against wrk", "nginx CPU", "peak memory"]
+HEADER = ["", "client CPU", "vs wrk", "requests/s", "vs wrk", "nginx CPU", "peak memory"]
 METRICS = {
     "client_us_per_request": lambda run: run.client_us / run.server_count,
     "requests_per_s": lambda run: run.server_count / run.own.seconds,

@@ -4,11 +4,12 @@ import unittest
 
 from markdown import Outcome
 from memory_table import body_table, further_bytes
+from over_time import table
 from open_loop_table import Pace, rate_table, targets_line
 from processes import Run
 from recorder import Recorded
 from schedule import Lag
-from tools import Count
+from tools import Count, all_tools
 
 
 def pace(sent: int, p99_us: float, own_p99_us=None) -> Pace:
@@ -57,6 +58,21 @@ class Memory(unittest.TestCase):
         self.assertIn("0.00 bytes", table)
         self.assertEqual(table.count("| absent"), 2)
         self.assertIn("- [1] tool: failed in round 2: why", table)
+
+
+class OverTime(unittest.TestCase):
+    def test_a_client_that_ended_early_or_is_not_there_keeps_its_row(self):
+        lines = [{"tool": "stays", "note": None, "responses": 9_000, "resident_kb": {60: 1024, 120: 2048}},
+                 {"tool": "goes", "note": "it ended before 120 s", "responses": None, "resident_kb": {60: 1024}}]
+        rows = table(lines, 1000, 500, [60, 120]).splitlines()
+        self.assertTrue(any("9,000 | 1.0 MiB | 2.0 MiB" in row for row in rows))
+        self.assertTrue(any("goes [1]" in row and "– | 1.0 MiB |       – |" in row for row in rows))
+        self.assertEqual(rows[-1], "- [1] goes: it ended before 120 s")
+
+    def test_wrk_counts_for_as_long_as_it_runs(self):
+        wrk = next(tool for tool in all_tools("proofload") if tool.name == "wrk")
+        for text, seconds in {"750.00ms": 0.75, "9.99s": 9.99, "30.05m": 1803, "1.50h": 5400}.items():
+            self.assertAlmostEqual(wrk.count(f"  9 requests in {text}, 2.00KB read").seconds, seconds)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import json
 import re
 import shutil
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Callable, NamedTuple, Optional
 
@@ -16,6 +16,7 @@ REPOSITORY = HERE.parent.parent
 BENCH_TOOLS = REPOSITORY / "target" / "bench-tools"
 AUTOCANNON = HERE / "node_modules" / "autocannon"
 OHA_VERSION = "1.16.0"
+K6_VERSION = "1.8.1"
 
 # ab allocates memory for as many requests as -n says, and with -t alone it ends after 50,000. No machine sends more than
 # this with one thread.
@@ -85,7 +86,16 @@ def open_loop_tools(proofload: str) -> list:
     ]
 
 
+def lasting_tools(proofload: str) -> list:
+    """Every tool that can be left alone with 1,000 connections: at a rate, but for wrk, which has none and gets slow responses."""
+    open_loop = [tool for tool in open_loop_tools(proofload) if tool.name.split()[0] in ("proofload", "oha")]
+    wrk = next(tool for tool in all_tools(proofload) if tool.name == "wrk")
+    k6 = Tool("k6", str(BENCH_TOOLS / "bin" / "k6"), _k6_arguments, _k6_count, _version_printed, K6_INSTALL)
+    return [*open_loop, k6, replace(wrk, arguments=_wrk_slow_arguments)]
+
+
 OHA_INSTALL = f"cargo install oha --version {OHA_VERSION} --locked --root target/bench-tools"
+K6_INSTALL = f"env GOBIN={BENCH_TOOLS / 'bin'} go install go.k6.io/k6@v{K6_VERSION}"
 
 
 def _floor(name: str) -> Tool:
@@ -124,8 +134,12 @@ def _wrk_arguments(load: Load) -> list:
 
 
 def _wrk_count(output: str) -> Count:
-    found = _search(r"(\d+) requests in ([\d.]+)(m?s),", output)
-    return Count(int(found[1]), float(found[2]) * (0.001 if found[3] == "ms" else 1))
+    found = _search(r"(\d+) requests in ([\d.]+)(ms|s|m|h),", output)
+    return Count(int(found[1]), float(found[2]) * {"ms": 0.001, "s": 1, "m": 60, "h": 3600}[found[3]])
+
+
+def _wrk_slow_arguments(load: Load) -> list:
+    return ["--timeout", "10s", *_wrk_arguments(load._replace(path="/slow"))]
 
 
 def _wrk2_arguments(load: Load) -> list:
@@ -168,6 +182,17 @@ def _oha_rate_arguments(load: Load) -> list:
 def _oha_count(output: str) -> Count:
     result = json.loads(output)
     return Count(sum(result["statusCodeDistribution"].values()), result["summary"]["total"])
+
+
+def _k6_arguments(load: Load) -> list:
+    variables = {"URL": load.url, "RATE": load.rate, "SECONDS": load.seconds, "CONNECTIONS": load.connections}
+    given = [word for name, value in variables.items() for word in ("-e", f"{name}={value}")]
+    return ["run", "--quiet", "--no-usage-report", *given, str(HERE / "programs" / "k6.js")]
+
+
+def _k6_count(output: str) -> Count:
+    found = _search(r"http_reqs\.+: (\d+) +([\d.]+)/s", output)
+    return Count(int(found[1]), int(found[1]) / float(found[2]))
 
 
 def _autocannon_arguments(load: Load) -> list:

@@ -5,14 +5,13 @@
 
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use report::Audited;
 use foreign::{Audit, Reader, compare};
+use libfuzzer_sys::fuzz_target;
+use proofload_fuzz::draw;
+use report::Audited;
 
 /// Labels of which each is set against the first.
 const LABELS_MAX: usize = 4;
-/// Columns of a narrow terminal.
-const WIDTH: usize = 60;
 
 fuzz_target!(|input: &[u8]| {
     let [length, bytes @ ..] = input else { return };
@@ -21,17 +20,15 @@ fuzz_target!(|input: &[u8]| {
     assert_eq!(pieces, whole, "fed in pieces of {}", usize::from(*length) + 1);
 
     for finding in &whole.findings {
-        for value in finding.cases.iter().flat_map(|case| case.figures.values()) {
-            assert!(value.is_finite(), "{finding:?}");
+        for (_, figure) in finding.cases.iter().flat_map(|case| case.evidence.figures()) {
+            assert!(figure.value.is_finite(), "{finding:?}");
         }
     }
     for run in &whole.runs {
         assert!(run.lines.first <= run.lines.last, "{run:?}");
     }
     for candidate in 0..whole.groups.len().clamp(1, LABELS_MAX) {
-        let audited = Audited { audit: &whole, comparison: compare(&whole, 0, candidate) };
-        let drawn = (audited.text(WIDTH), audited.json().to_string());
-        assert!(!drawn.0.is_empty() && !drawn.1.is_empty());
+        draw(&Audited { audit: &whole, comparison: compare(&whole, 0, candidate) }, false);
     }
 });
 

@@ -39,11 +39,12 @@ export interface Scaled {
 type Step = readonly [factor: number, name: string];
 
 const STEPS: Record<Unit, readonly Step[]> = {
-  microseconds: [[1, 'µs'], [1e3, 'ms'], [1e6, 's']],
+  us: [[1, 'µs'], [1e3, 'ms'], [1e6, 's']],
   bytes: [[1, 'B'], [1e3, 'kB'], [1e6, 'MB'], [1e9, 'GB']],
-  per_second: [[1, '/s'], [1e7, 'million/s']],
+  per_s: [[1, '/s'], [1e7, 'million/s']],
   share: [[0.01, '%']],
-  cores: [[1, 'cores']],
+  number: [[1, 'cores']],
+  ratio: [[1, '']],
   count: [[1, '']],
 };
 
@@ -57,7 +58,7 @@ export function scaled(unit: Unit, value: number, least = 1): Scaled {
 
 /** Times change units at 10,000 and not at 1,000, so that fewer tables mix them. */
 function leastOf(unit: Unit): number {
-  return unit === 'microseconds' ? 10 : 1;
+  return unit === 'us' ? 10 : 1;
 }
 
 /** A figure that stands alone: `52,300/s`, `812 µs`, `134 MB`, `2.31 %`, `1.02 cores`. */

@@ -9,7 +9,7 @@ mod tidy;
 
 const USAGE: &str = "\
 usage: cargo xtask tidy [FOLDER]    the house rules over the tree (by default this repository)
-       cargo xtask seeds FOLDER     known responses and transcripts as seeds, in a folder for each fuzz target";
+       cargo xtask seeds FOLDER     what the tests know as seeds, in a folder for each fuzz target";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -1,6 +1,5 @@
-//! Seeds for the fuzz targets, in the form that each of them reads: the responses that the response reader's tests know, and the
-//! outputs of other tools that the transcript reader's tests know. It writes into one folder and must not remove anything from
-//! it.
+//! Seeds for the fuzz targets, in the form that each of them reads: files that the tests have, and a few that are written by hand. It
+//! writes into one folder and must not remove anything from it.
 
 use std::fs;
 use std::io;
@@ -11,40 +10,82 @@ mod cases;
 
 use cases::Case;
 
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 /// Longer responses are about limits, which fuzzing sets lower; as seeds they would only be slow.
-const BYTES_MAX: usize = 2000;
-
-/// Where the outputs of other tools are, and the folders of them.
-const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/foreign/tests/corpus");
-const KINDS: [&str; 3] = ["tools", "by-hand", "studies"];
+const RESPONSE_BYTES_MAX: usize = 2000;
 /// A transcript is fed in pieces of one byte more than this.
 const PIECE: u8 = 63;
+/// Files that are seeds as they are, behind these bytes: the target, and the folder.
+const COPIED: [(&str, &[u8], &str); 6] = [
+    ("transcript_reader", &[PIECE], "crates/foreign/tests/corpus/tools"),
+    ("transcript_reader", &[PIECE], "crates/foreign/tests/corpus/by-hand"),
+    ("transcript_reader", &[PIECE], "crates/foreign/tests/corpus/studies"),
+    ("plan_reader", &[], "experiments"),
+    ("plan_reader", &[], "crates/plan/tests"),
+    ("plan_reader", &[], "crates/plan/tests/bad"),
+];
+/// A folder for each target that has seeds written by hand.
+const BY_HAND: &str = "fuzz/by-hand";
+/// A kept record, and how many of its events are enough for a first block, and for a verdict of what is left of them.
+const RECORD: &str = "crates/record/tests/records/v1";
+const FIRST_BLOCK_LINES: usize = 20;
 
 /// Writes the seeds of each target into a folder of its name below `folder`, one file each, and tells how many.
 pub fn write(folder: &Path) -> io::Result<usize> {
-    Ok(responses(&folder.join("response_reader"))? + transcripts(&folder.join("transcript_reader"))?)
+    let mut count = responses(&folder.join("response_reader"))? + records(&folder.join("record_reader"))?;
+    for (target, before, from) in COPIED {
+        count += copies(&folder.join(target), before, &Path::new(ROOT).join(from))?;
+    }
+    for target in fs::read_dir(Path::new(ROOT).join(BY_HAND))? {
+        let target = target?;
+        count += copies(&folder.join(target.file_name()), &[], &target.path())?;
+    }
+    Ok(count)
 }
 
-/// `fuzz/fuzz_targets/transcript_reader.rs` says what they look like.
-fn transcripts(folder: &Path) -> io::Result<usize> {
+/// The files of a folder, each behind the same bytes.
+fn copies(folder: &Path, before: &[u8], from: &Path) -> io::Result<usize> {
     fs::create_dir_all(folder)?;
+    let place = from.file_name().unwrap_or_default().to_string_lossy();
     let mut count = 0;
-    for kind in KINDS {
-        for entry in fs::read_dir(Path::new(CORPUS).join(kind))? {
-            let entry = entry?;
-            let bytes = [&[PIECE], fs::read(entry.path())?.as_slice()].concat();
-            fs::write(folder.join(file_name(&entry.file_name().to_string_lossy())), bytes)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        if entry.file_type()?.is_file() {
+            let name = file_name(&format!("{place} {}", entry.file_name().to_string_lossy()));
+            fs::write(folder.join(name), [before, &fs::read(entry.path())?].concat())?;
             count += 1;
         }
     }
     Ok(count)
 }
 
+/// `fuzz/fuzz_targets/record_reader.rs` says what they look like. A whole record would be too long: of one the first block, of the
+/// other every block with two slices of each variant.
+fn records(folder: &Path) -> io::Result<usize> {
+    let read = |name: &str| fs::read_to_string(Path::new(ROOT).join(RECORD).join(name));
+    let (header, events) = (read("record.json")?, read("events.jsonl")?);
+    fs::create_dir_all(folder)?;
+    let mut slices = 0;
+    let few = events.lines().filter(|line| {
+        slices = if line.starts_with("{\"block_started\"") { 0 } else { slices };
+        slices += usize::from(line.contains("\"kind\":\"measured\""));
+        !line.starts_with("{\"slice\"") || line.contains("\"measured\"") && slices <= 2
+    });
+    let seeds = [
+        ("first-block", events.lines().take(FIRST_BLOCK_LINES).collect::<Vec<_>>()),
+        ("few-slices", few.collect()),
+    ];
+    for (name, lines) in &seeds {
+        fs::write(folder.join(name), format!("\x01{header}\0{}\n", lines.join("\n")))?;
+    }
+    Ok(seeds.len())
+}
+
 /// `fuzz/fuzz_targets/response_reader.rs` says what they look like.
 fn responses(folder: &Path) -> io::Result<usize> {
     let cases = cases::parse(cases::TEXT).map_err(io::Error::other)?;
     fs::create_dir_all(folder)?;
-    let short: Vec<_> = cases.iter().filter(|case| case.bytes.len() <= BYTES_MAX).collect();
+    let short: Vec<_> = cases.iter().filter(|case| case.bytes.len() <= RESPONSE_BYTES_MAX).collect();
     for case in &short {
         fs::write(folder.join(file_name(&case.name)), seed(case))?;
     }
@@ -67,16 +108,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_short_case_and_each_output_is_a_file_of_its_own() {
+    fn each_target_has_seeds_and_each_seed_is_a_file_of_its_own() {
         let folder = tempfile::tempdir().unwrap();
         let count = write(folder.path()).unwrap();
-        let files = |target: &str| fs::read_dir(folder.path().join(target)).unwrap().count();
-        let (responses, transcripts) = (files("response_reader"), files("transcript_reader"));
-        assert!(responses > 150 && transcripts > 40, "{responses} responses, {transcripts} transcripts");
-        assert_eq!(responses + transcripts, count, "two cases share a name");
+        let files = |target: &str| fs::read_dir(folder.path().join(target)).map_or(0, Iterator::count);
+        let targets = fs::read_dir(Path::new(ROOT).join("fuzz/fuzz_targets")).unwrap();
+        let targets: Vec<String> = targets
+            .map(|target| target.unwrap().path().file_stem().unwrap().to_str().unwrap().into())
+            .collect();
+        let counts: Vec<usize> = targets.iter().map(|target| files(target)).collect();
+        assert!(counts.iter().all(|count| *count >= 2), "{targets:?} have {counts:?} seeds");
+        assert_eq!(counts.iter().sum::<usize>(), count, "two seeds share a name");
+        assert!(files("response_reader") > 150 && files("transcript_reader") > 40);
         let seed = fs::read(folder.path().join("response_reader/HEAD-without-a-length")).unwrap();
         assert_eq!(seed, b"\x01\x01\x09\x00HTTP/1.1 200 OK\r\n\r\n");
-        let seed = fs::read(folder.path().join("transcript_reader/wrk-4-1-0-plain-txt")).unwrap();
+        let seed = fs::read(folder.path().join("transcript_reader/tools-wrk-4-1-0-plain-txt")).unwrap();
         assert!(seed.starts_with(b"\x3fRunning 2s test"), "{:?}", seed.escape_ascii().to_string());
     }
 }

@@ -23,7 +23,7 @@ fn main() -> Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(
         out,
-        "| true change | limit | broken | kept | open | blocks, mean |\n|---|---|---|---|---|---|"
+        "| true change | limit | fail | pass | inconclusive | blocks, mean |\n|---|---|---|---|---|---|"
     )?;
     for (true_change, limit) in [
         (0.0, "throughput > +0%"),

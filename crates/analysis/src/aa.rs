@@ -1,4 +1,4 @@
-//! The baseline against its copy: a difference between the two is no difference, and shows what the machine makes up.
+//! The baseline vs its copy: a difference between the two is no difference, and shows what the machine makes up.
 
 use model::{Check, Finding, Metric, evidence, quantity};
 use record::Record;
@@ -13,14 +13,14 @@ use crate::rule;
 /// The check errs in 1 of 100 experiments: 5 % shared among this many.
 const SHARES: usize = 5;
 
-/// The baseline against its copy.
+/// The baseline vs its copy.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct AaCheck {
-    /// Reads as "X against itself".
+    /// Reads as "X vs itself".
     pub label: String,
     /// The metric, that of the verdict.
     pub metric: Metric,
-    /// Copy over baseline, with an interval that holds 1 in 99 of 100 experiments whenever it is looked at. `None` below six blocks.
+    /// Copy over baseline, with an interval that holds 1 in 99 of 100 experiments whenever it is looked at. `None` below four blocks.
     pub estimate: Option<Estimate>,
     /// Whether the interval excludes 1.
     pub differs: bool,

@@ -1,14 +1,14 @@
 //! Two records side by side: what the figures of one say beside those of the other, if anything.
 //!
-//! Blocks of two runs are no pairs: whatever changed between the runs is inside the ratio. On two machines nothing of it is the
-//! service's, so that absolute figures are void there, and not shown.
+//! Blocks of two runs are no pairs: whatever changed between the runs is inside the ratio. How much runs of one plan differ from one another
+//! is known by further ones alone. On two machines nothing of a ratio is the service's, so that absolute figures are void there, and not shown.
 
-use model::{Check, Finding, Metric};
-use plan::{Deployed, Variant};
+use model::{Check, Finding, Metric, quantity};
+use plan::{Deployed, Url, Variant};
 use record::{Environment, Record};
 use serde::Serialize;
-use stats::{Welch, welch};
 
+use crate::essentials::{Conditions, Essentials, plan_mark};
 use crate::metric::BlockFigures;
 use crate::{Conclusion, conclude};
 
@@ -41,26 +41,71 @@ pub struct Shift {
     pub after: f64,
     /// Blocks of the first and of the second.
     pub blocks: (usize, usize),
-    /// Second over first with its interval, at 95 % for all of them together; `None` where there are too few blocks.
-    pub ratio: Option<Welch>,
+    /// Second over first.
+    pub ratio: f64,
+    /// Its interval, at 95 % for all of them together, by how much other runs differ; `None` where there are too few of them.
+    pub interval: Option<(f64, f64)>,
+    /// Other runs of the same plan on this machine.
+    pub sessions: usize,
 }
 
-/// Compares two records, the earlier one first.
-pub fn across(before: &Record, after: &Record) -> Across {
+/// Fewest other runs that tell how much runs differ.
+pub const SESSIONS_MIN: usize = 4;
+
+/// Compares two records, the earlier one first. `known` are records of any kind; those of the same plan, machine and conditions tell how much
+/// one run differs from the next.
+pub fn across<'a>(
+    before: &Record,
+    after: &Record,
+    known: impl IntoIterator<Item = &'a Essentials>,
+) -> Across {
     let mut findings: Vec<Finding> = other_machine(before, after).into_iter().collect();
     let mut left_out = Vec::new();
-    if before.is_open_loop() != after.is_open_loop() {
-        left_out.push("all: one was loaded in closed loop, the other at a rate".to_owned());
+    let differences = Conditions::of(before).differences(&Conditions::of(after));
+    left_out.extend(differences.into_iter().map(|difference| format!("all: {difference}")));
+    if before.is_open_loop() && before.header.plan.design.arrivals != after.header.plan.design.arrivals {
+        left_out.push("all: random arrivals and even ones".to_owned());
     }
     let mut shifts = Vec::new();
     if findings.is_empty() && left_out.is_empty() {
-        shifts = shifted(before, after, &mut left_out);
+        let sessions: Vec<&Essentials> =
+            known.into_iter().filter(|one| is_like(one, before, after)).collect();
+        shifts = shifted(before, after, &sessions, &mut left_out);
     }
     findings.sort_by_key(|finding| finding.grade);
     Across { findings, shifts, left_out }
 }
 
-fn shifted(before: &Record, after: &Record, left_out: &mut Vec<String>) -> Vec<Shift> {
+/// Whether a record is another run of what the later one ran.
+fn is_like(known: &Essentials, before: &Record, after: &Record) -> bool {
+    let compared = [before, after].iter().any(|record| record.header.created == known.created);
+    !compared
+        && known.ended.is_some()
+        && known.plan == plan_mark(&after.header.plan)
+        && differences(&known.environment, &after.header.environment).is_empty()
+        && known.conditions.differences(&Conditions::of(after)).is_empty()
+}
+
+/// The half-width of the logarithm of a ratio of two runs, by how the logarithms of other runs' values scatter.
+fn half_width(sessions: &[&Essentials], variant: &str, metric: Metric, level: f64) -> (usize, Option<f64>) {
+    let figures = sessions.iter().flat_map(|one| &one.figures);
+    let of_it = figures.filter(|figure| figure.variant == variant && figure.metric == metric);
+    let logs: Vec<f64> = of_it.map(|figure| figure.value.ln()).collect();
+    let width = || {
+        let t = stats::plain_t(u32::try_from(logs.len()).ok()?, level).ok()?;
+        let mean = stats::MeanInterval::of(&logs, t)?;
+        // That of a mean of n is t s/√n; of a difference of two it is t s √2.
+        Some((mean.high - mean.value) * (2.0 * logs.len() as f64).sqrt())
+    };
+    (logs.len(), if logs.len() < SESSIONS_MIN { None } else { width() })
+}
+
+fn shifted(
+    before: &Record,
+    after: &Record,
+    sessions: &[&Essentials],
+    left_out: &mut Vec<String>,
+) -> Vec<Shift> {
     let conclusions = (conclude(before), conclude(after));
     let blocks = (BlockFigures::all(before), BlockFigures::all(after));
     let mut sides = Vec::new();
@@ -77,17 +122,13 @@ fn shifted(before: &Record, after: &Record, left_out: &mut Vec<String>) -> Vec<S
         } else if hosts_of(&before.header.plan.variants[here]) != hosts_of(variant) {
             left_out.push(format!("{}: its services ran on other machines", variant.name));
         } else if let Some((which, check)) = void {
-            left_out.push(format!("{}: void in the {which} record ({check})", variant.name));
+            left_out.push(format!("{}: invalid in the {which} record ({check})", variant.name));
         } else {
             sides.extend(metrics(before, after).into_iter().map(|metric| (metric, here, there)));
         }
     }
-    let missing = before
-        .header
-        .plan
-        .variants
-        .iter()
-        .filter(|variant| !after.header.plan.variants.iter().any(|other| other.name == variant.name));
+    let is_there = |variant: &&Variant| after.header.plan.variants.iter().any(|of| of.name == variant.name);
+    let missing = before.header.plan.variants.iter().filter(|variant| !is_there(variant));
     left_out.extend(missing.map(|variant| format!("{}: only in the first record", variant.name)));
     let level = 1.0 - ALPHA / sides.len().max(1) as f64;
     let logs = |blocks: &[BlockFigures], metric, variant| -> Vec<f64> {
@@ -96,44 +137,44 @@ fn shifted(before: &Record, after: &Record, left_out: &mut Vec<String>) -> Vec<S
     let shift = |(metric, here, there): (Metric, usize, usize)| {
         let (first, second) = (logs(&blocks.0, metric, here), logs(&blocks.1, metric, there));
         let mean = |logs: &[f64]| (logs.iter().sum::<f64>() / logs.len() as f64).exp();
+        let variant = &after.header.plan.variants[there].name;
+        let (sessions, width) = half_width(sessions, variant, metric, level);
+        let (one, other) = (mean(&first), mean(&second));
+        let ratio = other / one;
         let whole = !first.is_empty() && !second.is_empty();
         whole.then(|| Shift {
-            variant: after.header.plan.variants[there].name.clone(),
+            variant: variant.clone(),
             metric,
-            before: mean(&first),
-            after: mean(&second),
+            before: one,
+            after: other,
             blocks: (first.len(), second.len()),
-            ratio: welch(&first, &second, level).ok(),
+            ratio,
+            interval: width.map(|width| (ratio * (-width).exp(), ratio * width.exp())),
+            sessions,
         })
     };
     sides.into_iter().filter_map(shift).collect()
 }
 
+/// A service by its name, and where it runs.
+type Place<'a> = (&'a str, Option<&'a str>, Option<&'a Deployed>, Option<&'a Url>);
+
 /// Where each service of a variant runs.
-fn hosts_of(variant: &Variant) -> Vec<(&str, Option<&str>, Option<&Deployed>)> {
+fn hosts_of(variant: &Variant) -> Vec<Place<'_>> {
     let services = variant.services.iter();
-    services.map(|one| (one.name.as_str(), one.host.as_deref(), one.kubernetes.as_ref())).collect()
+    services.map(|one| (one.name.as_str(), one.host(), one.deployed(), one.url())).collect()
 }
 
 /// The metrics that either judges, and CPU per request, which is the steadiest between runs.
 fn metrics(before: &Record, after: &Record) -> Vec<Metric> {
-    let mut metrics: Vec<Metric> = Vec::new();
     let judged = before.header.plan.design.metrics().chain(after.header.plan.design.metrics());
-    for metric in judged.chain([Metric::CpuPerRequest]) {
-        if !metrics.contains(&metric) {
-            metrics.push(metric);
-        }
-    }
-    metrics
+    model::distinct(judged.chain([Metric::CpuPerRequest]))
 }
 
 /// The check that voids a variant, if one does.
 fn void_of(conclusion: &Conclusion, variant: usize) -> Option<&'static str> {
-    conclusion
-        .findings
-        .iter()
-        .find(|finding| finding.voids(variant, variant))
-        .map(|finding| finding.check.name())
+    let voids = conclusion.findings.iter().find(|finding| finding.voids(variant, variant));
+    voids.map(|finding| finding.check.name())
 }
 
 /// What tells the machines of two records apart.
@@ -168,8 +209,8 @@ pub fn differences(before: &Environment, after: &Environment) -> Vec<String> {
     if let (Some(one), Some(other)) = (before.memory_bytes, after.memory_bytes)
         && one.abs_diff(other) as f64 > one.max(other) as f64 * MEMORY_TOLERANCE
     {
-        let gb = |bytes: u64| bytes as f64 / 1e9;
-        found.push(format!("memory {:.1} GB and {:.1} GB", gb(one), gb(other)));
+        let bytes = |bytes: u64| quantity::bytes(bytes as f64);
+        found.push(format!("memory {} and {}", bytes(one), bytes(other)));
     }
     found.extend(differences_of_hosts(before, after));
     found

@@ -2,6 +2,9 @@
 //!
 //! Findings say what went wrong; assumptions say what must be right, whether or not it can be seen from here.
 
+use std::borrow::Cow;
+
+use Standing::{Doubtful, Supported, Unchecked};
 use plan::LookRule;
 use record::{EndReason, Record};
 use schemars::JsonSchema;
@@ -47,46 +50,58 @@ pub(crate) fn all(record: &Record, comparisons: &[Comparison], aa: Option<&AaChe
     if comparisons.is_empty() {
         return Vec::new();
     }
+    let assumption = |name, statement: &str, (standing, evidence): Shown| Assumption {
+        name,
+        statement: statement.to_owned(),
+        standing,
+        evidence: evidence.into_owned(),
+    };
+    let elsewhere = "the intervals hold for this machine and these versions; run it where it counts";
     vec![
-        independent(comparisons),
-        even_noise(comparisons),
-        looks_kept(record),
-        machine_fair(aa),
-        load_like_yours(record),
-        holds_elsewhere(),
+        assumption(
+            "blocks_independent",
+            "blocks do not resemble their neighbours, or the intervals are too narrow",
+            independent(comparisons),
+        ),
+        assumption(
+            "noise_even",
+            "noise goes both ways alike, or one verdict in eight is wrong instead of one in twenty",
+            even_noise(comparisons),
+        ),
+        assumption(
+            "looks_kept",
+            "nobody stopped it, or ran it again, because of what it showed",
+            looks_kept(record),
+        ),
+        assumption("machine_fair", "the machine does not favour one variant", machine_fair(aa)),
+        assumption("load_like_yours", "your users ask for what was asked for here", load(record)),
+        assumption("holds_elsewhere", "your machines resemble this one", (Unchecked, elsewhere.into())),
     ]
 }
 
+/// How an assumption stands, and what the record shows of it.
+type Shown = (Standing, Cow<'static, str>);
+
 /// Estimates that may be spoken of, with the blocks each rests on.
 fn checked(comparisons: &[Comparison]) -> impl Iterator<Item = (&Comparison, u32)> {
-    let shown = comparisons.iter().filter(|comparison| comparison.outcome != Outcome::Void);
+    let shown = comparisons.iter().filter(|comparison| comparison.outcome != Outcome::Invalid);
     shown.filter_map(|comparison| Some((comparison, comparison.estimate.as_ref()?.blocks)))
 }
 
-fn independent(comparisons: &[Comparison]) -> Assumption {
+fn independent(comparisons: &[Comparison]) -> Shown {
     let lag1 = |(comparison, blocks): (&Comparison, u32)| {
         let lag1 = comparison.cross_check.as_ref()?.lag1?;
         (blocks >= LAG1_BLOCKS_MIN).then_some((lag1, blocks, comparison.label.clone()))
     };
     let highest = checked(comparisons).filter_map(lag1).max_by(|one, other| one.0.total_cmp(&other.0));
-    let (standing, evidence) = match highest {
-        None => (
-            Standing::Unchecked,
-            format!("it takes an estimate from {LAG1_BLOCKS_MIN} blocks or more to tell"),
-        ),
-        Some((lag1, blocks, label)) => {
-            let chance = 1.0 / f64::from(blocks).sqrt();
-            let standing = if lag1 > lag1_sds(comparisons.len()) * chance {
-                Standing::Doubtful
-            } else {
-                Standing::Supported
-            };
-            let of = if comparisons.len() > 1 { format!(" ({label})") } else { String::new() };
-            (standing, format!("correlation of neighbours {lag1:+.2}, by chance ±{chance:.2}{of}"))
-        }
+    let Some((lag1, blocks, label)) = highest else {
+        let evidence = format!("it takes an estimate from {LAG1_BLOCKS_MIN} blocks or more to tell");
+        return (Unchecked, evidence.into());
     };
-    let statement = "blocks do not resemble their neighbours, or the intervals are too narrow".into();
-    Assumption { name: "blocks_independent", statement, standing, evidence }
+    let chance = 1.0 / f64::from(blocks).sqrt();
+    let standing = if lag1 > lag1_sds(comparisons.len()) * chance { Doubtful } else { Supported };
+    let of = if comparisons.len() > 1 { format!(" ({label})") } else { String::new() };
+    (standing, format!("correlation of neighbours {lag1:+.2}, by chance ±{chance:.2}{of}").into())
 }
 
 /// Standard deviations beyond which the highest of so many correlations is no chance: many have a high one among them.
@@ -94,88 +109,67 @@ fn lag1_sds(comparisons: usize) -> f64 {
     stats::plain_t(MANY_BLOCKS, 1.0 - LAG1_ALPHA / comparisons.max(1) as f64).unwrap_or(f64::INFINITY)
 }
 
-fn even_noise(comparisons: &[Comparison]) -> Assumption {
+fn even_noise(comparisons: &[Comparison]) -> Shown {
     let looked: Vec<&Comparison> = checked(comparisons).map(|(comparison, _)| comparison).collect();
     let against = |comparison: &&&Comparison| {
         let pair = comparison.cross_check.as_ref().zip(comparison.estimate.as_ref());
         pair.is_some_and(|(check, estimate)| check.contradicts(estimate))
     };
-    let (standing, evidence) = match looked.iter().find(against) {
-        _ if looked.is_empty() => (Standing::Unchecked, "no estimate".to_owned()),
-        Some(comparison) => (
-            Standing::Doubtful,
-            format!(
-                "{}: an interval by bootstrap, which bears noise to one side, shows no difference",
-                comparison.label
-            ),
-        ),
-        None => (Standing::Supported, "intervals by bootstrap contradict no verdict".to_owned()),
-    };
-    let statement =
-        "noise goes both ways alike, or one verdict in eight is wrong instead of one in twenty".into();
-    Assumption { name: "noise_even", statement, standing, evidence }
+    match looked.iter().find(against) {
+        _ if looked.is_empty() => (Unchecked, "no estimate".into()),
+        Some(Comparison { label, .. }) => {
+            let why = "an interval by bootstrap, which bears noise to one side, shows no difference";
+            (Doubtful, format!("{label}: {why}").into())
+        }
+        None => (Supported, "intervals by bootstrap contradict no verdict".into()),
+    }
 }
 
-fn looks_kept(record: &Record) -> Assumption {
+fn looks_kept(record: &Record) -> Shown {
     let reason = record.ended.as_ref().map(|ended| &ended.reason);
+    use EndReason::{GeneratorFailed, Interrupted, PreparationFailed, ServiceFailed};
     let (standing, evidence) = match (record.header.plan.design.looks, reason) {
-        (LookRule::Always, _) => {
-            (Standing::Supported, "the intervals hold however often one looks".to_owned())
+        (LookRule::EachBlock | LookRule::Always, _) => (
+            Supported,
+            "the intervals hold after each block, whoever stops it; whether it was one of several runs is yours to know",
+        ),
+        (LookRule::Once | LookRule::Planned, None) => (Unchecked, "it has no end: it goes on, or was killed"),
+        (_, Some(Interrupted)) => (Doubtful, "it was interrupted, perhaps because of what it showed"),
+        (_, Some(ServiceFailed(_) | GeneratorFailed(_) | PreparationFailed(_))) => {
+            (Unchecked, "it ended by a failure, and not by its rule")
         }
-        (_, None) => (Standing::Unchecked, "it has no end: it goes on, or was killed".into()),
-        (_, Some(EndReason::Interrupted)) => (
-            Standing::Doubtful,
-            "it was interrupted; if that was because of what it showed, use `looks = \"always\"`".into(),
-        ),
-        (
-            _,
-            Some(
-                EndReason::ServiceFailed(_) | EndReason::GeneratorFailed(_) | EndReason::PreparationFailed(_),
-            ),
-        ) => (Standing::Unchecked, "it ended by a failure, and not by its rule".into()),
-        (_, Some(_)) => (
-            Standing::Supported,
-            "this run ended by its rule; whether it was one of several is yours to know".into(),
-        ),
+        (_, Some(_)) => {
+            (Supported, "this run ended by its rule; whether it was one of several is yours to know")
+        }
     };
-    let statement = "nobody stopped it, or ran it again, because of what it showed".into();
-    Assumption { name: "looks_kept", statement, standing, evidence }
+    (standing, evidence.into())
 }
 
-fn machine_fair(aa: Option<&AaCheck>) -> Assumption {
-    let statement = "the machine does not favour one variant".into();
-    let (standing, evidence) = match aa {
-        Some(AaCheck { differs: true, .. }) => (Standing::Doubtful, "the baseline differs from its own copy".to_owned()),
+fn machine_fair(aa: Option<&AaCheck>) -> Shown {
+    match aa {
+        Some(AaCheck { differs: true, .. }) => (Doubtful, "the baseline differs from its own copy".into()),
         Some(AaCheck { estimate: Some(estimate), .. }) => {
-            let percent = |ratio: f64| (ratio - 1.0) * 100.0;
-            let (low, high) = (percent(estimate.low), percent(estimate.high));
-            (Standing::Supported, format!("the baseline against its own copy: {low:+.1} % to {high:+.1} %"))
+            let (_, interval) = model::quantity::change(estimate);
+            (Supported, format!("the baseline vs its own copy: {interval}").into())
         }
-        _ => (
-            Standing::Unchecked,
-            "order and memory layout are drawn anew for each block; `aa = true` measures a copy of the baseline".into(),
-        ),
-    };
-    Assumption { name: "machine_fair", statement, standing, evidence }
+        _ => {
+            let drawn = "order and memory layout are drawn anew for each block; `aa = true` measures a copy of the baseline";
+            (Unchecked, drawn.into())
+        }
+    }
 }
 
-fn load_like_yours(record: &Record) -> Assumption {
+fn load(record: &Record) -> Shown {
     let way = way(record);
     let variants = &record.header.plan.variants;
     let requests = variants.iter().map(|variant| variant.load.requests.len()).max().unwrap_or(0);
     let what =
         if requests > 1 { format!("{requests} requests at random,") } else { "one request".to_owned() };
-    let evidence = if record.is_open_loop() {
-        format!("{what} at a common rate, over {way}")
-    } else {
-        format!("{what} at saturation, over {way}: what a user waits is for `metric = \"p99\"`")
+    let evidence = match record.is_open_loop() {
+        true => format!("{what} at a common rate, over {way}"),
+        false => format!("{what} at saturation, over {way}: what a user waits is for `metric = \"p99\"`"),
     };
-    Assumption {
-        name: "load_like_yours",
-        statement: "your users ask for what was asked for here".into(),
-        standing: Standing::Unchecked,
-        evidence,
-    }
+    (Unchecked, evidence.into())
 }
 
 /// What lay between client and services. Of a link, what yours surely have and this one has not.
@@ -189,14 +183,5 @@ fn way(record: &Record) -> String {
             format!("one link for all connections ({link}), without jitter, losses or other traffic")
         }
         _ => "links that differ between variants, without jitter, losses or other traffic".to_owned(),
-    }
-}
-
-fn holds_elsewhere() -> Assumption {
-    Assumption {
-        name: "holds_elsewhere",
-        statement: "your machines resemble this one".into(),
-        standing: Standing::Unchecked,
-        evidence: "the intervals hold for this machine and these versions; run it where it counts".into(),
     }
 }

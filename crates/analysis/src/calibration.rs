@@ -5,7 +5,7 @@
 use plan::{Comparison, Design, Metric};
 use record::{Block, Record, Trial};
 use serde::Serialize;
-use stats::{BLOCKS_MAX, BLOCKS_MIN, Estimate, Looks, Rule, lag1, plain_t};
+use stats::{BLOCKS_MAX, BLOCKS_MIN, Estimate, Rule, lag1, plain_t};
 
 use crate::comparison::ratios;
 use crate::metric::{self, BlockFigures, metrics};
@@ -53,7 +53,7 @@ pub struct Noise {
     pub slices_sd: Option<f64>,
     /// Correlation of neighbouring slices of a process, without what both copies have in common; mean over trials.
     pub slices_lag1: Option<f64>,
-    /// What a run of one comparison with planned looks finds in how much time.
+    /// What a run of one comparison finds in how much time.
     pub found: Vec<Found>,
 }
 
@@ -77,7 +77,7 @@ pub struct Found {
     pub budget_s: f64,
     /// Blocks of two variants of which a run within it consists at the most.
     pub blocks: u32,
-    /// The smallest true difference found with a chance of 80 %, as a share: 0.03 is 3 %. `None` below six blocks.
+    /// The smallest true difference found with a chance of 80 %, as a share: 0.03 is 3 %. `None` below four blocks.
     pub difference: Option<f64>,
 }
 
@@ -91,7 +91,7 @@ pub struct Steal {
 }
 
 impl Calibration {
-    /// Reads a record whose one comparison is that of two copies; `None` below six complete blocks.
+    /// Reads a record whose one comparison is that of two copies; `None` below four complete blocks.
     ///
     /// See [`plan::Plan::calibration`]. Of variants that are no copies it would say nonsense.
     pub fn of(record: &Record) -> Option<Calibration> {
@@ -152,7 +152,7 @@ impl Noise {
         let finds = |blocks: &u32| {
             self.difference_found(*blocks, design, estimates).is_some_and(|least| least <= difference)
         };
-        Looks::finals().iter().copied().find(finds)
+        (BLOCKS_MIN..=BLOCKS_MAX).find(finds)
     }
 
     /// The smallest true difference that the largest run finds, as [`Noise::blocks_to_find`] counts.
@@ -161,7 +161,7 @@ impl Noise {
     }
 
     fn difference_found(&self, blocks: u32, design: &Design, estimates: usize) -> Option<f64> {
-        difference_found(&rule_of(design, blocks, estimates)?, blocks, self.sd_log)
+        difference_found(&rule_of(design.looks, estimates)?, blocks, self.sd_log)
     }
 }
 
@@ -169,9 +169,8 @@ impl Found {
     fn of(budget_s: f64, (first_block_s, block_s): (f64, f64), sd_log: f64) -> Found {
         let later_s = budget_s - (first_block_s - block_s).max(0.0);
         let fit = (later_s / block_s).floor().clamp(0.0, f64::from(u32::MAX)) as u32;
-        let looks = Looks::plan(fit, 1).ok();
-        let blocks = looks.as_ref().map_or(fit, Looks::last);
-        let rule = looks.map(Rule::Planned);
+        let blocks = fit.min(BLOCKS_MAX);
+        let rule = Rule::each_block(1, true).ok();
         let difference = rule.and_then(|rule| difference_found(&rule, blocks, sd_log));
         Found { budget_s, blocks, difference }
     }

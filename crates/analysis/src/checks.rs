@@ -1,171 +1,233 @@
-//! The validity checks: for each a function from a record to the findings it makes, with named thresholds.
+//! The validity checks: for each a function from what a run shows to what is to be said of it, with named thresholds.
 //!
 //! A check looks at measured slices of complete blocks only, and speaks in the figures it rests on.
 
-use model::{Check, Finding};
-use record::{Record, Slice, Trial};
+use std::cell::OnceCell;
+
+use model::{Check, Evidence, Finding, Grade, Remedy};
+use plan::{Comparison, Plan};
+use record::{EndReason, Record, Slice, Trial, Witness};
 
 use crate::metric::BlockFigures;
 use crate::no_success::{self, fruitless};
 
 mod client;
 mod deployed;
-mod drift;
-mod leak;
 mod machine;
 mod network;
 mod observable;
-mod order;
-mod process;
 mod profiler;
 mod run;
 mod saturation;
-mod stretch;
+mod series;
 mod treatment;
-mod value;
-mod within;
 mod work;
 mod workers;
 
-pub use client::{
-    GENERATOR_SHARE_MAX, LAG_MAX_NS, LAG_SHARE_MAX, LAG_SHARE_VOID, LATE_MIN_NS, LATE_SHARE, LateBegin,
-    QUEUED_SHARE_MAX, SENT_SHARE_MIN, SERVICE_BUSY_MIN, late_begin,
-};
-pub use drift::DRIFT_MIN;
-pub use leak::{LEAK_BYTES_MIN, LEAK_SHARE_MIN, LEAK_SLICES_MIN, LEAK_TRIALS_MIN};
-pub use machine::{
-    DISK_BYTES_PER_S_MIN, DISK_RATIO_MAX, IDLE_SHARE_MAX, OTHERS_SHARE_MAX, PAGING_PER_S_MAX,
-    SPIN_SPREAD_MAX, STEAL_SHARE_MAX, THROTTLED_SHARE_MAX,
-};
-pub use network::{
-    CHURN_SHARE_MAX, HELD_UP_SHARE_MAX, RESPONSES_MIN, RETRY_NS, TIME_WAIT_GROWN_MIN, TIME_WAIT_SHARE_MAX,
-    UPSTREAM_OPENED_MIN,
-};
-pub use observable::ALIKE_CPU_TOLERANCE;
-pub use order::{LAG1_BLOCKS_MIN, LAG1_MAX, MARGIN_SHARE_MIN};
-pub use process::WATCHED_VARIABLES;
-pub use run::BLOCKS_MIN;
-pub use saturation::{
-    DELAYED_ACK_MS, OPENED_SHARE_MAX, ROUND_LATE_MAX, ROUND_MS, SATURATED_MIN, STALL_APART_MAX,
-    STALL_LITTLE_MAX, STEPS_SPREAD_MIN, THROTTLED_MAX,
-};
-pub use treatment::{COMPRESSED_BYTES_MIN, UNTREATED_SHARE_MIN, treatment_not_applied};
-pub use within::{THIRD_BUCKETS_MIN, THIRD_RESPONSE_MAX, THIRD_TRIALS_MIN};
-pub use work::{BODY_BYTES_TOLERANCE, CONTENT_BYTES_MIN, FAILED_SHARE_MAX};
-pub use workers::{UNEVEN_MAX, WORKER_SHARE_MIN};
+pub(crate) use client::{GENERATOR_SHARE_MAX, LAG_MAX_NS, LAG_SHARE_MAX, QUEUED_SHARE_MAX, SENT_SHARE_MIN};
+pub use client::{LateBegin, late_begin};
+pub(crate) use saturation::cpus;
+pub use saturation::{per_core, waiting_variants};
+pub use treatment::WATCHED_VARIABLES;
 
-/// The chance with which each check of figures over time (order, neighbours, drift, warm-up inside, leak) may fire in a clean run, all
-/// variants and comparisons of it together. One in a thousand, so that all of them together stay far below one in a hundred; sizes that
-/// have to be reached as well make it rarer still.
-pub const SERIES_ALPHA: f64 = 0.001;
+/// What a check has to say, before it has its number.
+type Seen = Finding<()>;
 
-/// What makes the findings of a check.
+/// What makes the findings of a check, and who they are about.
 enum Maker {
-    /// A look at the record.
-    Record(fn(&Record) -> Vec<Finding>),
-    /// A look at the blocks' figures as well.
-    Blocks(fn(&Record, &[BlockFigures]) -> Vec<Finding>),
+    /// A look at the whole run.
+    Whole(fn(&Run<'_>) -> Option<Seen>),
+    /// The same, which may have several things to say.
+    Several(fn(&Run<'_>) -> Vec<Seen>),
+    /// A look at each variant; its name is set before what is seen.
+    Each(fn(&Run<'_>, &Variant<'_>) -> Option<Seen>),
+    /// The same of those with any success: one without is told by itself, and nothing that only follows from it.
+    Succeeding(fn(&Run<'_>, &Variant<'_>) -> Option<Seen>),
+    /// A look at each service of those.
+    Service(fn(&Variant<'_>, &str) -> Option<Seen>),
+    /// A look at each comparison; its label is set before what is seen.
+    Pair(fn(&Run<'_>, &Comparison) -> Option<Seen>),
     /// What draws the conclusion that it is about, and has its figures at hand.
     Conclusion,
 }
 
-use Maker::{Blocks, Conclusion};
-
-/// Each check with what makes it, in the order of the table of checks: one that nobody makes does not compile.
-const MAKERS: [(Check, Maker); Check::ALL.len()] = [
-    (Check::TreatmentNotApplied, Maker::Record(treatment_not_applied)),
-    (Check::EnvironmentLost, Maker::Record(process::environment_lost)),
-    (Check::StaleServer, Maker::Record(process::stale_server)),
-    (Check::ProfilerOn, Maker::Record(profiler::profiler_on)),
-    (Check::NothingObservable, Maker::Record(observable::nothing_observable)),
-    (Check::DifferentWork, Maker::Record(work::different_work)),
-    (Check::DifferentBodies, Maker::Record(work::different_bodies)),
-    (Check::Errors, Maker::Record(work::errors)),
-    (Check::NoSuccess, Maker::Record(no_success::findings)),
-    (Check::ValueMissing, Blocks(value::value_missing)),
-    (Check::GeneratorSaturated, Maker::Record(client::generator_saturated)),
-    (Check::RateNotKept, Maker::Record(client::rate_not_kept)),
-    (Check::ClientLate, Maker::Record(client::client_late)),
-    (Check::GeneratorLost, Maker::Record(client::generator_lost)),
-    (Check::GeneratorsApart, Maker::Record(client::generators_apart)),
-    (Check::CoresShared, Maker::Record(client::cores_shared)),
-    (Check::ServiceNotSaturated, Maker::Record(saturation::service_not_saturated)),
-    (Check::ThroughputInSteps, Maker::Record(saturation::throughput_in_steps)),
-    (Check::WorkersIdle, Maker::Record(workers::workers_idle)),
-    (Check::WorkersLost, Maker::Record(workers::workers_lost)),
-    (Check::PodsChanged, Maker::Record(deployed::pods_changed)),
-    (Check::WorkersUneven, Maker::Record(workers::workers_uneven)),
-    (Check::TooManyWorkers, Maker::Record(workers::too_many_workers)),
-    (Check::NeverSteady, Maker::Record(within::never_steady)),
-    (Check::WarmUpInside, Maker::Record(within::warm_up_inside)),
-    (Check::Leak, Maker::Record(leak::leak)),
-    (Check::Killed, Maker::Record(run::killed)),
-    (Check::AlreadyRunning, Maker::Record(deployed::already_running)),
-    (Check::SameStall, Maker::Record(saturation::same_stall)),
-    (Check::UpstreamConnections, Maker::Record(network::upstream_connections)),
-    (Check::ConnectionChurn, Maker::Record(network::connection_churn)),
-    (Check::PortsExhausted, Maker::Record(network::ports_exhausted)),
-    (Check::BacklogFull, Maker::Record(network::backlog_full)),
-    (Check::Steal, Maker::Record(machine::steal)),
-    (Check::Throttled, Maker::Record(machine::throttled)),
-    (Check::OtherProcesses, Maker::Record(machine::other_processes)),
-    (Check::SpinVaries, Maker::Record(machine::spin_varies)),
-    (Check::Paging, Maker::Record(machine::paging)),
-    (Check::DiskReads, Maker::Record(machine::disk_reads)),
-    (Check::IdleNotIdle, Maker::Record(machine::idle_not_idle)),
-    (Check::OtherMachine, Conclusion),
-    (Check::TooFewBlocks, Maker::Record(run::too_few_blocks)),
-    (Check::QuantileUnresolved, Blocks(value::quantile_unresolved)),
-    (Check::OrderEffect, Blocks(order::order_effect)),
-    (Check::Drift, Maker::Record(drift::drift)),
-    (Check::Autocorrelated, Blocks(order::autocorrelated)),
-    (Check::AaDiffers, Conclusion),
-    (Check::Pointless, Maker::Record(run::pointless)),
-    (Check::BlocksDropped, Maker::Record(run::blocks_dropped)),
-    (Check::LeftOver, Maker::Record(run::left_over)),
-    (Check::Damage, Maker::Record(run::damage)),
-];
-
-const _: () = {
-    let mut index = 0;
-    while index < MAKERS.len() {
-        assert!(MAKERS[index].0 as usize == index, "the makers stand in the order of the checks");
-        index += 1;
+/// What makes each check: one that nobody makes does not compile.
+fn maker(check: Check) -> Maker {
+    use Maker::{Conclusion, Each, Pair, Service, Several, Succeeding, Whole};
+    match check {
+        Check::TreatmentNotApplied => Each(treatment::treatment_not_applied),
+        Check::EnvironmentLost => Each(treatment::environment_lost),
+        Check::StaleServer => Each(treatment::stale_server),
+        Check::ProfilerOn => Each(profiler::profiler_on),
+        Check::NothingObservable => Pair(observable::nothing_observable),
+        Check::DifferentWork => Pair(work::different_work),
+        Check::DifferentBodies => Pair(work::different_bodies),
+        Check::Errors => Succeeding(work::errors),
+        Check::NoSuccess => Each(work::no_success),
+        Check::ValueMissing => Several(run::value_missing),
+        Check::GeneratorSaturated => Succeeding(client::generator_saturated),
+        Check::RateNotKept => Succeeding(client::rate_not_kept),
+        Check::ClientLate => Succeeding(client::client_late),
+        Check::GeneratorLost => Whole(client::generator_lost),
+        Check::GeneratorsApart => Several(client::generators_apart),
+        Check::CoresShared => Whole(client::cores_shared),
+        Check::ServiceNotSaturated => Each(saturation::service_not_saturated),
+        Check::ThroughputInSteps => Each(saturation::throughput_in_steps),
+        Check::WorkersIdle => Service(workers::workers_idle),
+        Check::WorkersLost => Each(workers::workers_lost),
+        Check::PodsChanged => Each(deployed::pods_changed),
+        Check::WorkersUneven => Service(workers::workers_uneven),
+        Check::TooManyWorkers => Service(workers::too_many_workers),
+        Check::NeverSteady => Whole(series::never_steady),
+        Check::WarmUpInside => Each(series::warm_up_inside),
+        Check::Leak => Several(series::leak),
+        Check::Killed => Whole(run::killed),
+        Check::AlreadyRunning => Whole(deployed::already_running),
+        Check::CoresDiffer => Pair(saturation::cores_differ),
+        Check::CertificatesUnchecked => Whole(network::certificates_unchecked),
+        Check::SameStall => Pair(saturation::same_stall),
+        Check::UpstreamConnections => Each(network::upstream_connections),
+        Check::ConnectionChurn => Each(network::connection_churn),
+        Check::PortsExhausted => Each(network::ports_exhausted),
+        Check::BacklogFull => Several(network::backlog_full),
+        Check::Steal => Several(machine::steal),
+        Check::Throttled => Whole(machine::throttled),
+        Check::OtherProcesses => Several(machine::other_processes),
+        Check::SpinVaries => Several(machine::spin_varies),
+        Check::Paging => Whole(machine::paging),
+        Check::DiskReads => Each(machine::disk_reads),
+        Check::IdleNotIdle => Whole(machine::idle_not_idle),
+        Check::OtherMachine => Conclusion,
+        Check::TooFewBlocks => Whole(run::too_few_blocks),
+        Check::QuantileUnresolved => Several(run::quantile_unresolved),
+        Check::OrderEffect => Whole(series::order_effect),
+        Check::Drift => Whole(series::drift),
+        Check::Autocorrelated => Whole(series::autocorrelated),
+        Check::AaDiffers => Conclusion,
+        Check::Pointless => Whole(run::pointless),
+        Check::BlocksDropped => Whole(run::blocks_dropped),
+        Check::LeftOver => Whole(run::left_over),
+        Check::Damage => Several(run::damage),
     }
-};
+}
 
 /// Runs every check, in the order of the table.
 pub(crate) fn all(record: &Record, blocks: &[BlockFigures]) -> Vec<Finding> {
-    let made = MAKERS.iter().flat_map(|(check, maker)| {
-        let findings = match maker {
-            Maker::Record(make) => make(record),
-            Blocks(make) => make(record, blocks),
-            Conclusion => Vec::new(),
-        };
-        debug_assert!(findings.iter().all(|finding| finding.check == *check), "{check:?}: {findings:?}");
-        findings
-    });
-    without_repeats(made.collect())
+    let run = Run::of(record, blocks);
+    without_repeats(Check::ALL.iter().flat_map(|check| run.findings(*check)).collect())
+}
+
+/// Runs one check that needs no figures of blocks.
+pub(crate) fn only(check: Check, record: &Record) -> Vec<Finding> {
+    Run::of(record, &[]).findings(check)
+}
+
+fn warning(evidence: impl Into<Evidence>, remedy: impl Into<Remedy>) -> Seen {
+    either(false, evidence, remedy)
+}
+
+fn void(evidence: impl Into<Evidence>, remedy: impl Into<Remedy>) -> Seen {
+    either(true, evidence, remedy)
+}
+
+fn either(is_void: bool, evidence: impl Into<Evidence>, remedy: impl Into<Remedy>) -> Seen {
+    let grade = if is_void { Grade::Invalid } else { Grade::Warning };
+    Finding::new((), grade, evidence, remedy)
+}
+
+/// With the name of what it is about before it.
+fn named(name: &str, seen: Seen, about: &[usize]) -> Seen {
+    let evidence = seen.evidence.reworded(|text| format!("{name}: {text}"));
+    Finding { evidence, variants: about.to_vec(), ..seen }
+}
+
+fn told_of(asked: &Comparison, seen: Seen) -> Seen {
+    named(&asked.label, seen, &[asked.baseline, asked.candidate])
 }
 
 /// Leaves out what only repeats a graver finding about the same variants in other words.
-fn without_repeats(findings: Vec<Finding>) -> Vec<Finding> {
+fn without_repeats(mut findings: Vec<Finding>) -> Vec<Finding> {
     let about = |check: Check| -> Vec<usize> {
         let of = findings.iter().filter(|finding| finding.check == check);
         of.flat_map(|finding| &finding.variants).copied().collect()
     };
     let (untreated, lost) = (about(Check::TreatmentNotApplied), about(Check::EnvironmentLost));
-    let repeats = |finding: &Finding| {
-        let of = &finding.variants;
-        if matches!(finding.check, Check::Errors | Check::NoSuccess) {
-            return !of.is_empty() && of.iter().all(|variant| untreated.contains(variant));
+    findings.retain(|Finding { check, variants, .. }| {
+        if matches!(check, Check::Errors | Check::NoSuccess) {
+            return variants.is_empty() || variants.iter().any(|variant| !untreated.contains(variant));
         }
-        let repeats = |variant| untreated.contains(variant) || lost.contains(variant);
-        finding.check == Check::NothingObservable && of.iter().any(repeats)
-    };
-    let repeated: Vec<bool> = findings.iter().map(repeats).collect();
-    let kept = findings.into_iter().zip(repeated).filter(|(_, repeats)| !repeats);
-    kept.map(|(finding, _)| finding).collect()
+        let is_told = |variant| untreated.contains(variant) || lost.contains(variant);
+        *check != Check::NothingObservable || !variants.iter().any(is_told)
+    });
+    findings
+}
+
+/// What the checks look at.
+struct Run<'a> {
+    record: &'a Record,
+    plan: &'a Plan,
+    /// The figures of complete blocks.
+    blocks: &'a [BlockFigures],
+    variants: Vec<Variant<'a>>,
+    waiting: OnceCell<Vec<Option<saturation::Waiting>>>,
+}
+
+impl<'a> Run<'a> {
+    fn of(record: &'a Record, blocks: &'a [BlockFigures]) -> Run<'a> {
+        let plan = &record.header.plan;
+        let variants = plan.variants.iter().enumerate();
+        let variants = variants.map(|(index, plan)| Variant::of(record, index, plan)).collect();
+        Run { record, plan, blocks, variants, waiting: OnceCell::new() }
+    }
+
+    fn findings(&self, check: Check) -> Vec<Finding> {
+        let each = |make: fn(&Run<'_>, &Variant<'_>) -> Option<Seen>| {
+            move |variant: &Variant<'_>| Some(variant.told(make(self, variant)?))
+        };
+        let seen: Vec<Seen> = match maker(check) {
+            Maker::Whole(make) => make(self).into_iter().collect(),
+            Maker::Several(make) => make(self),
+            Maker::Each(make) => self.variants.iter().filter_map(each(make)).collect(),
+            Maker::Succeeding(make) => self.succeeding().filter_map(each(make)).collect(),
+            Maker::Service(make) => {
+                let services = self.succeeding().flat_map(|of| of.services().map(move |name| (of, name)));
+                services.filter_map(|(of, name)| Some(of.told(make(of, name)?))).collect()
+            }
+            Maker::Pair(make) => {
+                let comparisons = self.plan.comparisons.iter();
+                comparisons.filter_map(|asked| Some(told_of(asked, make(self, asked)?))).collect()
+            }
+            Maker::Conclusion => Vec::new(),
+        };
+        let numbered = |Seen { grade, evidence, remedy, variants, .. }| Finding {
+            check,
+            grade,
+            evidence,
+            remedy,
+            variants,
+        };
+        seen.into_iter().map(numbered).collect()
+    }
+
+    fn succeeding(&self) -> impl Iterator<Item = &Variant<'a>> {
+        self.variants.iter().filter(|variant| variant.succeeds(self.record))
+    }
+
+    /// The variants of a comparison, the baseline first; a record can be edited, and then there may be no such ones.
+    fn pair(&self, asked: &Comparison) -> Option<[&Variant<'a>; 2]> {
+        Some([self.variants.get(asked.baseline)?, self.variants.get(asked.candidate)?])
+    }
+
+    /// Why it ended; `None` while it goes on.
+    fn end(&self) -> Option<&'a EndReason> {
+        self.record.ended.as_ref().map(|ended| &ended.reason)
+    }
+
+    /// What is known of a variant that waits; `None` of one that works.
+    fn waiting(&self, variant: usize) -> Option<&saturation::Waiting> {
+        let of_each = || self.variants.iter().map(|of| saturation::Waiting::of(self, of)).collect();
+        self.waiting.get_or_init(of_each).get(variant)?.as_ref()
+    }
 }
 
 /// A variant of the plan, and what was measured of it in complete blocks.
@@ -175,18 +237,26 @@ struct Variant<'a> {
     plan: &'a plan::Variant,
     trials: Vec<&'a Trial>,
     slices: Vec<&'a Slice>,
+    /// Those of unfinished blocks too: what a variant is does not depend on what was measured.
+    all_trials: Vec<&'a Trial>,
 }
 
 impl<'a> Variant<'a> {
-    fn of(record: &'a Record, index: usize) -> Option<Variant<'a>> {
-        let plan = record.header.plan.variants.get(index)?;
+    fn of(record: &'a Record, index: usize, plan: &'a plan::Variant) -> Variant<'a> {
         let trials: Vec<&Trial> = trials(record).filter(|trial| trial.variant() == index).collect();
         let slices = trials.iter().flat_map(|trial| trial.measured()).collect();
-        Some(Variant { index, plan, trials, slices })
+        let all_trials = record.blocks.iter().flat_map(|block| &block.trials);
+        let all_trials = all_trials.filter(|trial| trial.variant() == index).collect();
+        Variant { index, plan, trials, slices, all_trials }
     }
 
     fn name(&self) -> &'a str {
         &self.plan.name
+    }
+
+    /// What is seen of it, with its name.
+    fn told(&self, seen: Seen) -> Seen {
+        named(self.name(), seen, &[self.index])
     }
 
     fn sum(&self, of: impl Fn(&Slice) -> u64) -> u64 {
@@ -199,21 +269,27 @@ impl<'a> Variant<'a> {
     }
 
     /// Names of its services, in the order in which they were started.
-    fn services(&self) -> impl Iterator<Item = &'a str> {
+    fn services(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let started = self.trials.first().map(|trial| trial.started.services.as_slice());
         started.unwrap_or_default().iter().map(|service| service.service.as_str())
     }
-}
 
-/// All variants.
-fn variants(record: &Record) -> impl Iterator<Item = Variant<'_>> {
-    (0..record.header.plan.variants.len()).filter_map(|index| Variant::of(record, index))
-}
+    /// What was looked at before the load, in all its trials.
+    fn witnesses(&self) -> impl Iterator<Item = &'a Witness> + use<'a, '_> {
+        self.all_trials.iter().flat_map(|trial| &trial.started.witnesses)
+    }
 
-/// Those that were measured with any success. One without is told by itself, and nothing that only follows from it.
-fn succeeding(record: &Record) -> impl Iterator<Item = Variant<'_>> {
-    let succeeds = |variant: &Variant<'_>| no_success::measured(record, variant.index).is_none();
-    variants(record).filter(succeeds).filter(|variant| !fruitless(&variant.slices))
+    fn never_succeeded(&self, record: &Record) -> bool {
+        no_success::measured(record, self.index).is_some()
+    }
+
+    fn succeeds(&self, record: &Record) -> bool {
+        !self.never_succeeded(record) && !fruitless(&self.slices)
+    }
+
+    fn is_unseen(&self) -> bool {
+        is_unseen(self.plan, self.trials.iter().copied())
+    }
 }
 
 /// Trials of complete blocks.
@@ -221,10 +297,9 @@ fn trials(record: &Record) -> impl Iterator<Item = &Trial> {
     record.complete_blocks().flat_map(|block| &block.trials)
 }
 
-/// The trials of a variant, those of unfinished blocks too: what a variant is does not depend on what was measured.
-fn all_trials(record: &Record, variant: usize) -> Vec<&Trial> {
-    let all = record.blocks.iter().flat_map(|block| &block.trials);
-    all.filter(|trial| trial.variant() == variant).collect()
+/// Whether nothing is known of what a variant's processes use: it runs already, and nobody may look at it.
+pub(crate) fn is_unseen<'a>(plan: &plan::Variant, trials: impl IntoIterator<Item = &'a Trial>) -> bool {
+    plan.runs_already() && trials.into_iter().all(|trial| trial.started.services.is_empty())
 }
 
 fn total(slices: &[&Slice], of: impl Fn(&Slice) -> u64) -> u64 {

@@ -1,5 +1,6 @@
-//! One candidate against its baseline: estimate, verdict, and what it would take to know more.
+//! One candidate vs its baseline: estimate, verdict, and what it would take to know more.
 
+use model::document::Tone;
 use model::{Check, Finding, Metric, Unit};
 use plan::LookRule;
 use record::Record;
@@ -33,13 +34,25 @@ pub enum Outcome {
     /// One side, or both, had not a single success: there is nothing to compare, and that is the answer.
     NoSuccess,
     /// A finding forbids any conclusion.
-    Void,
+    #[serde(rename = "void")]
+    Invalid,
+}
+
+impl From<Outcome> for Tone {
+    fn from(outcome: Outcome) -> Tone {
+        match outcome {
+            Outcome::Better => Tone::Good,
+            Outcome::Worse | Outcome::Invalid | Outcome::NoSuccess => Tone::Bad,
+            Outcome::Equivalent => Tone::Same,
+            Outcome::Inconclusive => Tone::Doubtful,
+        }
+    }
 }
 
 /// A comparison's result.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Comparison {
-    /// Reads as "candidate against baseline".
+    /// Reads as "candidate vs baseline".
     pub label: String,
     /// Index of the baseline.
     pub baseline: usize,
@@ -47,12 +60,12 @@ pub struct Comparison {
     pub candidate: usize,
     /// The metric of the verdict.
     pub metric: Metric,
-    /// Candidate over baseline with its interval; `None` where it is void or without success, where there are fewer than six blocks or no spread
+    /// Candidate over baseline with its interval; `None` where it is void or without success, where there are fewer than four blocks or no spread
     /// between them, and before the one look of an experiment that looks once.
     pub estimate: Option<Estimate>,
     /// Candidate less baseline in the metric's own unit, where there is an estimate and the metric is a cost.
     pub difference: Option<Difference>,
-    /// What became of the side that never succeeded, such as `gzip: no answer within 2 s (0 of 340)`; of both, where both did not.
+    /// What became of the side that never succeeded, such as `gzip: no response within 2s (0 of 340)`; of both, where both did not.
     pub no_success: Option<String>,
     /// The ratio, where every block gave the very same: it then has no interval, and no verdict.
     pub without_spread: Option<f64>,
@@ -65,6 +78,8 @@ pub struct Comparison {
     pub blocks_needed: Option<u32>,
     /// What other methods say to the same blocks; `None` where there is no estimate.
     pub cross_check: Option<CrossCheck>,
+    /// Of throughput that is judged per core-second: the same per second of the clock. Shown, never judged.
+    pub per_second: Option<Estimate>,
     /// The other metrics: shown, never judged.
     pub exploratory: Vec<Exploratory>,
 }
@@ -121,7 +136,7 @@ impl Judge<'_> {
         let outcome = match &primary {
             // Whatever else is wrong: that nothing came back needs no second block to be true.
             _ if no_success.is_some() => Outcome::NoSuccess,
-            _ if void => Outcome::Void,
+            _ if void => Outcome::Invalid,
             Some(estimate) => judged(stats::judge(estimate, design.margin, metric.row().direction)),
             None => Outcome::Inconclusive,
         };
@@ -140,6 +155,7 @@ impl Judge<'_> {
             no_success,
             estimate: primary,
             outcome,
+            per_second: if void { None } else { self.per_second(asked, metric) },
             exploratory: if void { Vec::new() } else { self.exploratory(asked, metric) },
         }
     }
@@ -162,6 +178,14 @@ impl Judge<'_> {
         estimate: &Estimate,
     ) -> Option<Difference> {
         Difference::of(self.blocks, asked, metric, estimate.critical_t)
+    }
+
+    fn per_second(&self, asked: &plan::Comparison, metric: Metric) -> Option<Estimate> {
+        if metric != Metric::Throughput || !self.blocks.first()?.per_core {
+            return None;
+        }
+        let plain = |block: &BlockFigures| block.plain_log_ratio(metric, asked.baseline, asked.candidate);
+        self.estimate(&self.blocks.iter().map(plain).collect::<Option<Vec<f64>>>()?)?.ok()
     }
 
     /// The metrics without a verdict, once for each comparison: with its first metric.

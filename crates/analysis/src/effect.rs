@@ -36,6 +36,18 @@ pub struct Effect {
     pub outcome: Outcome,
 }
 
+/// Whether effects say the answer: each factor does the same whatever the others are, as far as it is seen.
+pub(crate) fn lead(effects: &[Effect]) -> bool {
+    let speaks = |effect: &Effect| match (effect.kind, effect.outcome) {
+        (_, Outcome::Invalid | Outcome::NoSuccess) => false,
+        (Kind::Interaction, Outcome::Better | Outcome::Worse) => false,
+        (_, Outcome::Better | Outcome::Worse | Outcome::Equivalent | Outcome::Inconclusive) => {
+            effect.estimate.is_some()
+        }
+    };
+    !effects.is_empty() && effects.iter().all(speaks)
+}
+
 /// All main effects and two-way interactions; none with fewer than two factors.
 pub(crate) fn all(record: &Record, blocks: &[BlockFigures], findings: &[Finding]) -> Vec<Effect> {
     let plan = &record.header.plan;
@@ -45,7 +57,7 @@ pub(crate) fn all(record: &Record, blocks: &[BlockFigures], findings: &[Finding]
     let factors: Vec<Factor> = plan.factors.iter().map(|factor| baseline_first(plan, factor)).collect();
     // A plan's factors have two levels or more, and 64 variants at most.
     let contrasts = stats::contrasts(&factors).unwrap_or_default();
-    let void = findings.iter().any(|finding| finding.grade == Grade::Void);
+    let void = findings.iter().any(|finding| finding.grade == Grade::Invalid);
     let family = Family { record, blocks, cells: cells(plan, &factors), members: contrasts.len(), void };
     contrasts.iter().map(|contrast| family.effect(contrast)).collect()
 }
@@ -96,7 +108,7 @@ impl Family<'_> {
         let shown = !self.void && rule::may_look(self.record);
         let estimate = if shown { self.estimate(contrast, design.metric) } else { None };
         let outcome = match &estimate {
-            _ if self.void => Outcome::Void,
+            _ if self.void => Outcome::Invalid,
             Some(estimate) => judged(stats::judge(estimate, design.margin, design.metric.row().direction)),
             None => Outcome::Inconclusive,
         };
@@ -105,7 +117,7 @@ impl Family<'_> {
     }
 
     fn estimate(&self, contrast: &Contrast, metric: Metric) -> Option<Estimate> {
-        let value = |block: &BlockFigures, cell: &Option<usize>| block.value(metric, (*cell)?);
+        let value = |block: &BlockFigures, cell: &Option<usize>| block.compared(metric, (*cell)?);
         let row = |block: &BlockFigures| self.cells.iter().map(|cell| value(block, cell)).collect();
         let rows: Vec<Vec<Option<f64>>> = self.blocks.iter().map(row).collect();
         let values = contrast.values(&rows).ok().filter(|values| values.left_out == 0)?;

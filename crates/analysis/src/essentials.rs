@@ -4,20 +4,26 @@
 
 use std::path::{Path, PathBuf};
 
-use plan::{Metric, Plan};
+use model::quantity;
+use plan::{LookRule, Metric, Plan};
 use record::{Ended, Environment, Record};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use stats::{Estimate, plain_t};
 
+use crate::checks::cpus;
 use crate::comparison::Outcome;
 use crate::metric::{BlockFigures, metrics};
 use crate::{Conclusion, Grade};
 
 /// Version of this form and of what goes into it. An index whose rows have another is concluded again.
-pub const ESSENTIALS_VERSION: u32 = 1;
+pub const ESSENTIALS_VERSION: u32 = 3;
 /// Level of the interval of one variant's figure, by its blocks alone.
 const LEVEL: f64 = 0.95;
+/// By which factor rates and warm-ups may differ, and warm-ups by so many seconds whatever the factor.
+const RATE_FACTOR: f64 = 1.02;
+const WARM_UP_FACTOR: f64 = 2.0;
+const WARM_UP_S: f64 = 1.0;
 /// Letters of a plan's mark: two of a thousand plans have the same with a chance of one in 10^8.
 const MARK_LETTERS: usize = 12;
 
@@ -38,6 +44,8 @@ pub struct Essentials {
     pub environment: Environment,
     /// What was asked for, as a mark: see [`plan_mark`].
     pub plan: String,
+    /// What its figures depend on besides that.
+    pub conditions: Conditions,
     /// The metric of the verdict.
     pub metric: Metric,
     /// Blocks that count.
@@ -60,10 +68,64 @@ pub struct Essentials {
     pub damage: Vec<String>,
 }
 
+/// What a run settled or found by itself, and what its figures depend on: those of two runs say nothing beside each other where it differs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Conditions {
+    /// Requests due per second, in open loop.
+    pub rate_per_s: Option<f64>,
+    /// Length of the warm-up in seconds.
+    pub warm_up_s: Option<f64>,
+    /// Processors that services ran on; `None` where the record does not tell.
+    pub cpus: Option<usize>,
+    /// Whether the generator ran on them, too.
+    pub cpus_shared: bool,
+}
+
+impl Conditions {
+    /// Those of a record.
+    pub fn of(record: &Record) -> Conditions {
+        let trial = record.blocks.iter().flat_map(|block| &block.trials).next();
+        Conditions {
+            rate_per_s: record.rate.as_ref().map(|rate| rate.per_s),
+            warm_up_s: record.warm_up.as_ref().map(|warm_up| warm_up.seconds),
+            cpus: trial.map(|trial| cpus(trial, |_| true)).filter(|count| *count > 0),
+            cpus_shared: trial.is_some_and(|trial| trial.started.cpus_shared),
+        }
+    }
+
+    /// What tells two runs apart, in words with both values; what one of them does not tell is no difference.
+    pub fn differences(&self, other: &Conditions) -> Vec<String> {
+        let apart = |one: f64, other: f64, factor: f64| one.max(other) > one.min(other) * factor;
+        let mut found = Vec::new();
+        match (self.rate_per_s, other.rate_per_s) {
+            (Some(one), Some(other)) if apart(one, other, RATE_FACTOR) => {
+                found.push(format!("rates of {} and {}", quantity::rate(one), quantity::rate(other)));
+            }
+            (Some(_), None) | (None, Some(_)) => found.push("closed loop and a rate".to_owned()),
+            _ => {}
+        }
+        if let (Some(one), Some(other)) = (self.warm_up_s, other.warm_up_s)
+            && apart(one, other, WARM_UP_FACTOR)
+            && (one - other).abs() > WARM_UP_S
+        {
+            found.push(format!("warm-ups of {} and {}", quantity::span(one), quantity::span(other)));
+        }
+        if let (Some(one), Some(other)) = (self.cpus, other.cpus)
+            && one != other
+        {
+            found.push(format!("services on {one} and on {other} processors"));
+        }
+        if self.cpus_shared != other.cpus_shared {
+            found.push("a generator on other processors and on those of the services".to_owned());
+        }
+        found
+    }
+}
+
 /// One metric of a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Compared {
-    /// Reads as "candidate against baseline".
+    /// Reads as "candidate vs baseline".
     pub label: String,
     /// Names of the candidate and of the baseline.
     pub of: [String; 2],
@@ -97,13 +159,7 @@ impl Essentials {
     pub fn of(record: &Record, conclusion: &Conclusion) -> Essentials {
         let header = &record.header;
         let graded = |grade| conclusion.findings.iter().filter(move |finding| finding.grade == grade);
-        let mut void: Vec<String> = Vec::new();
-        for finding in graded(Grade::Void) {
-            let number = finding.check.number().to_owned();
-            if !void.contains(&number) {
-                void.push(number);
-            }
-        }
+        let void = graded(Grade::Invalid).map(|finding| finding.check.number().to_owned());
         Essentials {
             experiment: header.plan.name.clone(),
             question: header.plan.question.clone(),
@@ -112,13 +168,14 @@ impl Essentials {
             seed: header.seed,
             environment: header.environment.clone(),
             plan: plan_mark(&header.plan),
+            conditions: Conditions::of(record),
             metric: header.plan.design.metric,
             blocks: conclusion.blocks,
             blocks_dropped: conclusion.blocks_dropped.len(),
             ended: record.ended.clone(),
             compared: compared(&header.plan, conclusion),
             figures: figures(record, conclusion),
-            void,
+            void: model::distinct(void),
             warnings: graded(Grade::Warning).count(),
             captures: record.captures.len(),
             damage: record.damage.clone(),
@@ -193,8 +250,10 @@ pub fn plan_mark(plan: &Plan) -> String {
     plan.design.blocks = None;
     plan.design.seed = None;
     plan.design.explain = false;
+    // How often a result is looked at is no part of what is measured.
+    plan.design.looks = LookRule::default();
     let services = plan.variants.iter_mut().flat_map(|variant| &mut variant.services);
-    let folders = services.map(|service| &mut service.directory);
+    let folders = services.filter_map(|service| Some(&mut service.command_mut()?.directory));
     for folder in folders.chain(plan.prepare.iter_mut().map(|prepare| &mut prepare.directory)) {
         *folder = last_part(folder);
     }

@@ -8,10 +8,12 @@ use record::{EndReason, Record};
 use serde::Serialize;
 
 use crate::Conclusion;
+use crate::measurement::measurement;
 use crate::metric::BlockFigures;
 use crate::rule;
 use model::Grade;
 
+mod alone;
 mod family;
 mod measured;
 
@@ -69,7 +71,8 @@ impl Judgement {
 #[serde(rename_all = "snake_case")]
 pub enum Unfit {
     /// A finding forbids a conclusion.
-    Void,
+    #[serde(rename = "void")]
+    Invalid,
     /// The run goes on, or was killed.
     Unfinished,
     /// Somebody stopped it, perhaps because of what it showed.
@@ -124,14 +127,22 @@ fn unfit(record: &Record, conclusion: &Conclusion) -> Option<(Unfit, String)> {
         | EndReason::GeneratorFailed(why) => {
             return Some((Unfit::Failed, why.clone()));
         }
-        _ => {}
+        EndReason::Decided
+        | EndReason::LastLook
+        | EndReason::BudgetSpent
+        | EndReason::BudgetTooSmall { .. }
+        | EndReason::Measured
+        | EndReason::Void(_) => {}
     }
-    let void = conclusion.findings.iter().find(|finding| finding.grade == Grade::Void)?;
+    let void = conclusion.findings.iter().find(|finding| finding.grade == Grade::Invalid)?;
     let number = void.check.number();
-    Some((Unfit::Void, format!("the measurement is void: {number}: {}", void.evidence)))
+    Some((Unfit::Invalid, format!("the measurement is invalid: {number}: {}", void.evidence)))
 }
 
 fn judgements(record: &Record, conclusion: &Conclusion, entries: &[GateEntry]) -> Vec<Judgement> {
+    if let Some(measured) = measurement(record) {
+        return alone::judgements(record, &measured, entries);
+    }
     let plan = &record.header.plan;
     let asked: Vec<(&GateEntry, Subject)> = entries
         .iter()
@@ -170,6 +181,12 @@ impl Bench<'_> {
         let (measured, ruling, reason) = match found {
             Ok(measured) => (Some(measured), measured.ruling(&limit), None),
             Err((ruling, reason)) => (None, ruling, Some(reason)),
+        };
+        let (ruling, reason) = match self.record.damage.first() {
+            Some(damage) if ruling == Ruling::Pass => {
+                (Ruling::Inconclusive, Some(format!("the record is damaged, and passes nothing: {damage}")))
+            }
+            _ => (ruling, reason),
         };
         let inconclusive = measured.filter(|_| ruling == Ruling::Inconclusive);
         let blocks_needed = inconclusive.and_then(|measured| self.blocks_needed(&measured, &limit, subject));

@@ -4,6 +4,8 @@ use record::{GeneratorPart, Record, Trial};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::spread::mean;
+
 /// One generator's share of the measured load, over blocks that count.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct GeneratorShare {
@@ -35,14 +37,9 @@ pub struct GeneratorShare {
 pub fn generators(record: &Record) -> Vec<GeneratorShare> {
     let slices = record.complete_blocks().flat_map(|block| &block.trials).flat_map(Trial::measured);
     let parts: Vec<&GeneratorPart> = slices.flat_map(|slice| &slice.generators).collect();
-    let mut names: Vec<&str> = Vec::new();
     let known = record.generators.iter().map(|generator| generator.name.as_str());
     let lost = record.generators_lost.iter().map(|lost| lost.generator.as_str());
-    for name in known.chain(parts.iter().map(|part| part.name.as_str())).chain(lost) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
+    let names = model::distinct(known.chain(parts.iter().map(|part| part.name.as_str())).chain(lost));
     let all: u64 = parts.iter().map(|part| part.sent).sum();
     let share = |name: &str| {
         let own: Vec<&GeneratorPart> = parts.iter().copied().filter(|part| part.name == name).collect();
@@ -54,6 +51,9 @@ pub fn generators(record: &Record) -> Vec<GeneratorShare> {
 fn of(record: &Record, name: &str, parts: &[&GeneratorPart], all: u64) -> GeneratorShare {
     let told = record.generators.iter().find(|generator| generator.name == name);
     let requests: u64 = parts.iter().map(|part| part.sent).sum();
+    let mean_of = |of: fn(&GeneratorPart) -> Option<f64>| {
+        mean(&parts.iter().filter_map(|part| of(part)).collect::<Vec<f64>>())
+    };
     let most_us =
         |of: fn(&GeneratorPart) -> u64| parts.iter().map(|part| of(part)).max().unwrap_or(0) as f64 / 1e3;
     let lost = record.generators_lost.iter().filter(|lost| lost.generator == name).count();
@@ -63,16 +63,11 @@ fn of(record: &Record, name: &str, parts: &[&GeneratorPart], all: u64) -> Genera
         processors: told.map(|generator| generator.processors),
         requests,
         share: requests as f64 / all.max(1) as f64,
-        busiest_share: mean(parts.iter().filter_map(|part| part.busiest_share)),
+        busiest_share: mean_of(|part| part.busiest_share),
         late_us_max: most_us(|part| part.late_ns),
         clock_error_us_max: most_us(|part| part.clock_error_ns),
-        steal_share: mean(parts.iter().filter_map(|part| part.steal_share)),
+        steal_share: mean_of(|part| part.steal_share),
         lag_p99_us_max: parts.iter().filter_map(|part| part.lag_p99_ns).max().map(|ns| ns as f64 / 1e3),
         lost: u32::try_from(lost).unwrap_or(u32::MAX),
     }
-}
-
-fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let (sum, count) = values.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
-    (count > 0.0).then(|| sum / count)
 }

@@ -23,21 +23,25 @@ mod trend;
 mod variant;
 
 pub mod checks;
+pub mod measurement;
 pub mod series;
 
 pub use aa::AaCheck;
 pub use across::{
-    Across, MEMORY_TOLERANCE, Shift, across, differences, machine_mark, machines, other_machine,
+    Across, MEMORY_TOLERANCE, SESSIONS_MIN, Shift, across, differences, machine_mark, machines, other_machine,
 };
 pub use assumption::{Assumption, Standing};
 pub use calibration::{Calibration, Copies, Found, Noise, POWER, Steal};
+pub use checks::{per_core, waiting_variants};
 pub use comparison::{Comparison, CrossCheck, Difference, Exploratory, Outcome};
 pub use effect::{Effect, Kind};
-pub use essentials::{Compared, ESSENTIALS_VERSION, Essentials, Figure, plan_mark};
-pub use failure::{Failure, failures};
+pub use essentials::{Compared, Conditions, ESSENTIALS_VERSION, Essentials, Figure, plan_mark};
+pub use failure::{FailedIn, Failure, failures};
 pub use gate::{Gate, Judgement, Measured, Ruling, Unfit, gated, limits_settled};
 pub use generators::{GeneratorShare, generators};
+pub use measurement::{Bend, Kept, Measurement, Sampled, Window, measurement};
 pub use metric::metrics;
+use model::Metric;
 pub use model::{Check, Finding, Grade, Unit};
 pub use no_success::NoSuccess;
 pub use pointless::{fruitless, untreated, void_for_good};
@@ -62,7 +66,7 @@ pub struct Conclusion {
     pub blocks: u32,
     /// Blocks besides them that count for nothing, for what the machine did meanwhile.
     pub blocks_dropped: Vec<DroppedBlock>,
-    /// Blocks at which the last look is, or was to be, taken.
+    /// Blocks that fit the time, as estimated after the third; of old records those at which the last look was to be taken.
     pub blocks_planned: Option<u32>,
     /// Whether intervals are withheld until the run ends, because the experiment looks once.
     pub awaits_look: bool,
@@ -73,7 +77,7 @@ pub struct Conclusion {
     /// What each factor does on average over the others, and what two of them do to each other; empty unless there are two
     /// factors or more.
     pub effects: Vec<Effect>,
-    /// The baseline against its copy, where the experiment has one.
+    /// The baseline vs its copy, where the experiment has one.
     pub aa: Option<AaCheck>,
     /// What qualifies or voids the result, the gravest first.
     pub findings: Vec<Finding>,
@@ -96,16 +100,31 @@ pub struct DroppedBlock {
 impl Conclusion {
     /// Whether any finding voids a comparison, or all of them.
     pub fn is_void(&self) -> bool {
-        self.findings.iter().any(|finding| finding.grade == Grade::Void)
+        self.findings.iter().any(|finding| finding.grade == Grade::Invalid)
     }
 
     /// Whether every comparison has an answer, so that going on would buy nothing.
     pub fn is_decided(&self) -> bool {
         let decided = |comparison: &Comparison| match comparison.outcome {
             Outcome::Better | Outcome::Worse | Outcome::Equivalent | Outcome::NoSuccess => true,
-            Outcome::Inconclusive | Outcome::Void => false,
+            Outcome::Inconclusive | Outcome::Invalid => false,
         };
         !self.comparisons.is_empty() && self.comparisons.iter().all(decided)
+    }
+
+    /// Whether the factors' effects are the answer, and comparisons of single variants details of it: no factor changes what another does.
+    pub fn effects_lead(&self) -> bool {
+        effect::lead(&self.effects)
+    }
+
+    /// By how much the CPU time per request of these two variants differs; `None` where no such figure is allowed.
+    pub fn cpu_difference(&self, baseline: usize, candidate: usize) -> Option<Difference> {
+        let mut both =
+            self.comparisons.iter().filter(|of| (of.baseline, of.candidate) == (baseline, candidate));
+        both.find_map(|of| {
+            let other = || of.exploratory.iter().find(|other| other.metric == Metric::CpuPerRequest);
+            if of.metric == Metric::CpuPerRequest { of.difference } else { other()?.difference }
+        })
     }
 }
 
@@ -113,7 +132,10 @@ impl Conclusion {
 pub fn conclude(record: &Record) -> Conclusion {
     let blocks = BlockFigures::all(record);
     let aa = aa::check(record, &blocks);
-    let mut findings = checks::all(record, &blocks);
+    let mut findings = match measurement(record) {
+        Some(measured) => measured.all_findings(),
+        None => checks::all(record, &blocks),
+    };
     findings.extend(aa.as_ref().and_then(aa::finding));
     findings.sort_by_key(|finding| (finding.grade, finding.check));
     let variants = 0..record.header.plan.variants.len();

@@ -6,7 +6,8 @@ use model::Metric;
 use record::{Block, Record, Slice, Trial};
 use stats::{Latencies, Quantile};
 
-use crate::variant::few_merged;
+use crate::checks::per_core;
+use crate::variant::{few_merged, merged};
 
 /// Requests without response that a quantile bears, as a share of those beyond it.
 const CENSORED_SHARE_MAX: f64 = 0.1;
@@ -14,7 +15,7 @@ const CENSORED_SHARE_MAX: f64 = 0.1;
 /// Where a metric's value comes from.
 enum Sampler {
     /// Over slices: one sum over another, and what makes it the metric's unit.
-    Ratio { of: fn(&Slice) -> u64, per: fn(&Slice) -> u64, scale: f64 },
+    Ratio { parts: fn(&Slice) -> (u64, u64), scale: f64 },
     /// Something that a trial has once.
     Trial(fn(&Trial) -> Option<f64>),
     /// A quantile of the response times.
@@ -23,13 +24,9 @@ enum Sampler {
 
 fn sampler(metric: Metric) -> Sampler {
     match metric {
-        Metric::Throughput => Sampler::Ratio {
-            of: |slice| slice.counts.successful_in_window,
-            per: |slice| slice.counts.window_ns,
-            scale: 1e9,
-        },
+        Metric::Throughput => Sampler::Ratio { parts: Slice::throughput, scale: 1e9 },
         Metric::CpuPerRequest => {
-            Sampler::Ratio { of: Slice::services_cpu_ns, per: |slice| slice.counts.successful, scale: 1e-3 }
+            Sampler::Ratio { parts: |slice| (slice.services_cpu_ns(), slice.counts.successful), scale: 1e-3 }
         }
         Metric::PeakMemory => Sampler::Trial(|trial| Some(trial.ended.as_ref()?.peak_rss_bytes as f64)),
         Metric::P50 | Metric::P90 | Metric::P99 | Metric::P999 => Sampler::Response,
@@ -57,13 +54,17 @@ pub(crate) fn pace(record: &Record) -> Metric {
     if record.is_open_loop() { Metric::CpuPerRequest } else { Metric::Throughput }
 }
 
+/// One sum over the other.
+fn ratio(parts: impl Iterator<Item = (u64, u64)>) -> f64 {
+    let (above, below) = parts.fold((0, 0), |(above, below), (of, per)| (above + of, below + per));
+    above as f64 / below as f64
+}
+
 /// The logarithm of a metric's value over these slices together, in the mean over them for a quantile; `None` where they have none.
 pub(crate) fn log_over<'a>(metric: Metric, slices: impl Iterator<Item = &'a Slice>) -> Option<f64> {
     match sampler(metric) {
-        Sampler::Ratio { of, per, scale } => {
-            let (above, below) =
-                slices.fold((0, 0), |(above, below), slice| (above + of(slice), below + per(slice)));
-            let value = above as f64 / below as f64 * scale;
+        Sampler::Ratio { parts, scale } => {
+            let value = ratio(slices.map(parts)) * scale;
             (value.is_finite() && value > 0.0).then(|| value.ln())
         }
         Sampler::Trial(_) => None,
@@ -123,10 +124,7 @@ impl Sample {
     fn of(trial: &Trial, response: Option<&Latencies>, metric: Metric) -> Option<Sample> {
         let exact = |value: f64| Sample { value, at_least: false };
         let sample = match sampler(metric) {
-            Sampler::Ratio { of, per, scale } => {
-                let sum = |of: fn(&Slice) -> u64| trial.measured().map(of).sum::<u64>() as f64;
-                exact(sum(of) / sum(per) * scale)
-            }
+            Sampler::Ratio { parts, scale } => exact(ratio(trial.measured().map(parts)) * scale),
             Sampler::Trial(value) => exact(value(trial)?),
             Sampler::Response => match quantile(response?, metric.quantile()?)? {
                 Quantile::Exact(ns) => exact(ns as f64 / 1e3),
@@ -155,17 +153,25 @@ fn quantile(response: &Latencies, q: f64) -> Option<Quantile> {
 pub(crate) struct BlockFigures {
     pub number: u32,
     pub variants: Vec<Option<Figures>>,
+    /// Whether throughput is compared per core-second.
+    pub per_core: bool,
 }
 
 impl BlockFigures {
     /// Those of every complete block.
     pub fn all(record: &Record) -> Vec<BlockFigures> {
         let variants = record.header.plan.variants.len();
+        let per_core = per_core(record);
         let of = |block: &Block| BlockFigures {
             number: block.number,
             variants: (0..variants).map(|index| trial(block, index).map(Figures::of)).collect(),
+            per_core,
         };
-        record.complete_blocks().map(of).collect()
+        let mut blocks = record.complete_blocks().map(of).collect::<Vec<_>>();
+        if record.header.plan.design.pooled {
+            pool(record, &mut blocks);
+        }
+        blocks
     }
 
     /// A variant's value, lower bounds included; `None` where it has none.
@@ -183,8 +189,21 @@ impl BlockFigures {
         self.value(metric, variant).map(f64::ln)
     }
 
+    /// What a variant is compared by: its value, of throughput per core-second where that is judged.
+    pub fn compared(&self, metric: Metric, variant: usize) -> Option<f64> {
+        if self.per_core && metric == Metric::Throughput {
+            return self.value(Metric::CpuPerRequest, variant).map(f64::recip);
+        }
+        self.value(metric, variant)
+    }
+
     /// ln(candidate / baseline) of the block, `None` where either has no value.
     pub fn log_ratio(&self, metric: Metric, baseline: usize, candidate: usize) -> Option<f64> {
+        Some((self.compared(metric, candidate)? / self.compared(metric, baseline)?).ln())
+    }
+
+    /// The same of the values themselves.
+    pub fn plain_log_ratio(&self, metric: Metric, baseline: usize, candidate: usize) -> Option<f64> {
         Some((self.value(metric, candidate)? / self.value(metric, baseline)?).ln())
     }
 
@@ -192,6 +211,76 @@ impl BlockFigures {
     pub fn difference(&self, metric: Metric, baseline: usize, candidate: usize) -> Option<f64> {
         Some(self.value(metric, candidate)? - self.value(metric, baseline)?)
     }
+}
+
+/// Puts in the place of each block's quantiles what the block adds to the quantile of all responses together, so that whatever is done to
+/// blocks holds for it too: the pseudo-values of the infinitesimal jackknife (Jaeckel 1972), ln Q + w (F(Q) − Fᵢ(Q)) · d ln Q/dq, with F the
+/// share of responses that took no longer and w the block's responses over those of a mean block. Their mean is ln Q and their spread its
+/// uncertainty. To leave out a block and look again will not do: quantiles come in steps of 0.1 %, which would count once for each block.
+fn pool(record: &Record, blocks: &mut [BlockFigures]) {
+    let quantiles: Vec<Metric> = metrics(record).filter(|metric| metric.quantile().is_some()).collect();
+    for variant in 0..record.header.plan.variants.len() {
+        let response = |block: &Block| {
+            let opens = trial(block, variant).into_iter().flat_map(Trial::measured);
+            few_merged(opens.filter_map(|slice| slice.counts.open.as_ref()).map(|open| &open.response))
+        };
+        let responses: Vec<Latencies> = record.complete_blocks().map(response).collect();
+        let all = merged(responses.iter());
+        let weight = |block: &Latencies| block.count() as f64 * responses.len() as f64 / all.count() as f64;
+        for metric in &quantiles {
+            let pooled = Pooled::of(&all, *metric);
+            for (block, response) in blocks.iter_mut().zip(&responses) {
+                let Some(figures) = &mut block.variants[variant] else { continue };
+                figures.samples[*metric as usize] =
+                    pooled.as_ref().and_then(|pooled| pooled.added_by(response, weight(response)));
+            }
+        }
+    }
+}
+
+/// The quantile of all responses together.
+struct Pooled {
+    ns: u64,
+    at_least: bool,
+    /// See [`share_within`].
+    share: f64,
+    /// How the logarithm of the quantile rises with the share that lies below it.
+    slope: f64,
+}
+
+impl Pooled {
+    /// `None` where too few requests bear the quantile.
+    fn of(all: &Latencies, metric: Metric) -> Option<Pooled> {
+        let q = metric.quantile()?;
+        let (ns, at_least) = match quantile(all, q)? {
+            Quantile::Exact(ns) => (ns, false),
+            Quantile::AtLeast(ns) => (ns, true),
+        };
+        // Far enough for many responses between, near enough to be the slope there.
+        let near = q.min(1.0 - q) / 2.0;
+        let log = |q: f64| Some((all.quantile(q)?.ns().max(1) as f64).ln());
+        let slope = (log(q + near)? - log(q - near)?) / (2.0 * near);
+        Some(Pooled { ns, at_least, share: share_within(all, ns), slope })
+    }
+
+    fn added_by(&self, block: &Latencies, weight: f64) -> Option<Sample> {
+        let more = weight * (self.share - share_within(block, self.ns)) * self.slope;
+        let value = self.ns as f64 / 1e3 * more.exp();
+        let sample = Sample { value, at_least: self.at_least };
+        (value.is_finite() && value > 0.0).then_some(sample)
+    }
+}
+
+/// The share of responses that took no longer than this; what was given up took longer.
+fn share_within(responses: &Latencies, ns: u64) -> f64 {
+    let count = responses.count();
+    let took = |rank: u64| responses.bounds(rank as f64 / count as f64).and_then(|(_, high)| high);
+    let (mut within, mut beyond) = (0, count + 1);
+    while beyond - within > 1 {
+        let rank = within.midpoint(beyond);
+        if took(rank).is_some_and(|took| took <= ns) { within = rank } else { beyond = rank }
+    }
+    within as f64 / count.max(1) as f64
 }
 
 pub(crate) fn trial(block: &Block, variant: usize) -> Option<&Trial> {

@@ -4,9 +4,9 @@
 //! a mean of time-outs hides.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use model::{Cause, Check, FailureKind, Finding, Phase};
+use model::quantity::span;
+use model::{Cause, FailureKind, Phase};
 use record::{Record, Slice, SliceKind};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -19,7 +19,7 @@ const WAYS_MAX: usize = 3;
 pub struct NoSuccess {
     /// Requests sent; in open loop those due.
     pub requests: u64,
-    /// What became of them: `no answer within 2 s (0 of 340)`, `0 of 340 succeeded: status 500`.
+    /// What became of them: `no response within 2s (0 of 340)`, `0 of 340 succeeded: status 500`.
     pub answer: String,
 }
 
@@ -44,18 +44,6 @@ pub(crate) fn fruitless(slices: &[&Slice]) -> bool {
     asked && slices.iter().all(|slice| slice.counts.successful == 0)
 }
 
-/// A finding for each variant that never succeeded. It voids nothing: it is the answer.
-pub(crate) fn findings(record: &Record) -> Vec<Finding> {
-    let variants = record.header.plan.variants.iter().enumerate();
-    let finding = |(index, variant): (usize, &plan::Variant)| {
-        let evidence = format!("{}: {}", variant.name, measured(record, index)?.answer);
-        let remedy = "if it cannot do better that is the answer, and there is no number beside it; else see its output in the record's logs, \
-                      load.timeout, and what `expect` says";
-        Some(Finding::warning(Check::NoSuccess, evidence, remedy).about([index]))
-    };
-    variants.filter_map(finding).collect()
-}
-
 fn of(record: &Record, variant: usize, counts: impl Fn(&Slice) -> bool) -> Option<NoSuccess> {
     // What counts for nothing is neither a failure nor a success.
     let blocks = record.blocks.iter().filter(|block| block.dropped.is_none());
@@ -68,8 +56,8 @@ fn of(record: &Record, variant: usize, counts: impl Fn(&Slice) -> bool) -> Optio
 fn told(slices: &[&Slice], variant: Option<&plan::Variant>) -> NoSuccess {
     let requests: u64 = slices.iter().map(|slice| slice.counts.due()).sum();
     let late = variant.map_or_else(
-        || "no answer in time".to_owned(),
-        |variant| format!("no answer within {}", time(variant.load.timeout)),
+        || "no response in time".to_owned(),
+        |variant| format!("no response within {}", span(variant.load.timeout.as_secs_f64())),
     );
     let expected = variant.map(|variant| variant.expect.status.as_slice()).unwrap_or_default();
     let ways = ways(slices, &late, expected);
@@ -118,9 +106,4 @@ fn ways(slices: &[&Slice], late: &str, expected: &[u16]) -> Vec<(String, u64)> {
     let mut ways: Vec<(String, u64)> = counts.into_iter().filter(|(_, count)| *count > 0).collect();
     ways.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     ways
-}
-
-fn time(timeout: Duration) -> String {
-    let seconds = timeout.as_secs_f64();
-    if seconds < 1.0 { format!("{} ms", timeout.as_millis()) } else { format!("{seconds} s") }
 }

@@ -3,7 +3,7 @@
 //! A variant that never succeeds is an answer, and the others are compared all the same. But where every variant is one, it is rather the
 //! experiment that is wrong than what it compares; and one that succeeds now and then not at all has no figure that could be judged.
 
-use model::Finding;
+use model::{Check, Finding};
 use record::Record;
 
 use crate::no_success::{NoSuccess, fruitless_slices, never_succeeded};
@@ -22,7 +22,7 @@ pub fn untreated(record: &Record, variant: usize) -> Option<String> {
     if slices.map(|slice| slice.counts.responses).sum::<u64>() < RESPONSES_MIN {
         return None;
     }
-    let mut findings = checks::treatment_not_applied(record).into_iter();
+    let mut findings = checks::only(Check::TreatmentNotApplied, record).into_iter();
     findings.find(|finding| finding.variants.contains(&variant)).map(|finding| in_words(&finding))
 }
 

@@ -1,13 +1,14 @@
-//! The stop rule of a record: as settled in its run, or the plan's with a usual number of blocks until then.
+//! The stop rule of a record.
 
-use plan::{Design, LookRule};
-use record::Record;
-use stats::{Looks, Rule};
+use plan::LookRule;
+use record::{EndReason, Record};
+use stats::{PlannedLooks, Rule};
 
-/// The final number of blocks that is assumed until the run has settled one.
-const DEFAULT_BLOCKS: u32 = 30;
+/// The number of blocks that an old record is taken to have planned which never settled one.
+const PLANNED_BLOCKS: u32 = 30;
 
-/// The rule by which the record's comparisons are judged; `None` where the blocks settled on allow no verdict.
+/// The rule by which the record's comparisons are judged; `None` where there are too many of them, and where the blocks that an old
+/// record settled on allow no verdict.
 pub fn rule(record: &Record) -> Option<Rule> {
     let plan = &record.header.plan;
     family(record, plan.comparisons.len() * plan.design.metrics().count())
@@ -16,18 +17,35 @@ pub fn rule(record: &Record) -> Option<Rule> {
 /// The same rule for another number of estimates that share the chance to err.
 pub(crate) fn family(record: &Record, members: usize) -> Option<Rule> {
     let design = &record.header.plan.design;
-    rule_of(design, record.blocks_planned.or(design.blocks).unwrap_or(DEFAULT_BLOCKS), members)
+    match design.looks {
+        LookRule::EachBlock => Rule::each_block(count(members), ended_by_plan(record)).ok(),
+        LookRule::Once | LookRule::Always => rule_of(design.looks, members),
+        LookRule::Planned => {
+            let blocks = record.blocks_planned.or(design.blocks).unwrap_or(PLANNED_BLOCKS);
+            PlannedLooks::plan(blocks, count(members)).map(Rule::Planned).ok()
+        }
+    }
 }
 
-/// The stop rule of a design whose last look is taken after so many blocks, where so many estimates share the chance to err;
-/// `None` where so few blocks allow no verdict.
-pub fn rule_of(design: &Design, blocks: u32, members: usize) -> Option<Rule> {
-    let members = u32::try_from(members.max(1)).unwrap_or(u32::MAX);
-    match design.looks {
-        LookRule::Planned => Looks::plan(blocks, members).map(Rule::Planned).ok(),
-        LookRule::Always => Rule::always(members).ok(),
-        LookRule::Once => Rule::once(blocks, members).ok(),
+/// The rule of a run that is still to come, in which so many estimates share the chance to err.
+pub fn rule_of(looks: LookRule, members: usize) -> Option<Rule> {
+    match looks {
+        LookRule::EachBlock | LookRule::Planned => Rule::each_block(count(members), false).ok(),
+        LookRule::Once => Rule::once(count(members)).ok(),
+        LookRule::Always => Rule::sequence(count(members)).ok(),
     }
+}
+
+/// Whether the run ended for a reason that does not depend on what it found.
+fn ended_by_plan(record: &Record) -> bool {
+    matches!(
+        record.ended.as_ref().map(|ended| &ended.reason),
+        Some(EndReason::BudgetSpent | EndReason::LastLook | EndReason::Measured)
+    )
+}
+
+fn count(members: usize) -> u32 {
+    u32::try_from(members.max(1)).unwrap_or(u32::MAX)
 }
 
 /// Whether an interval may be shown: with one look only when the run is over, or showing it would be another look.

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{Metric, Unit};
+use model::Metric;
 use plan::Plan;
 use record::{Block, Record};
 
@@ -15,12 +15,8 @@ use crate::metric::{Figures, metrics, trial};
 /// One metric's value in each block, for each variant.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// The metric as reports print it above a column: `throughput`, `CPU/request`, `peak memory`, `p99`.
-    pub metric: String,
-    /// Which one it is.
+    /// The metric.
     pub of: Metric,
-    /// What its values are counted in.
-    pub unit: Unit,
     /// Numbers of the blocks that came to their end, dropped ones among them.
     pub blocks: Vec<u32>,
     /// Those of them that count for nothing.
@@ -38,9 +34,7 @@ pub fn series(record: &Record) -> Vec<Series> {
     let blocks: Vec<u32> = numbers(&mut ended.iter());
     let dropped: Vec<u32> = numbers(&mut ended.iter().filter(|block| block.dropped.is_some()));
     let empty = |metric: Metric| Series {
-        metric: metric.row().heading.to_owned(),
         of: metric,
-        unit: metric.unit(),
         blocks: blocks.clone(),
         dropped: dropped.clone(),
         values: vec![Vec::with_capacity(blocks.len()); variants],

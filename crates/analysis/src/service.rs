@@ -31,12 +31,8 @@ pub struct ServiceCost {
 
 /// The services of a variant's trials, in the order in which they were started; `cpu_us_per_request` is that of all together.
 pub(crate) fn costs(trials: &[&Trial], cpu_us_per_request: Option<f64>) -> Vec<ServiceCost> {
-    let mut names: Vec<&str> = Vec::new();
-    for used in trials.iter().flat_map(|trial| trial.measured()).flat_map(|slice| &slice.services) {
-        if !names.contains(&used.service.as_str()) {
-            names.push(&used.service);
-        }
-    }
+    let used = trials.iter().flat_map(|trial| trial.measured()).flat_map(|slice| &slice.services);
+    let names = model::distinct(used.map(|used| used.service.as_str()));
     let slices = trials.iter().flat_map(|trial| trial.measured());
     let all_ns: u64 = slices.map(record::Slice::services_cpu_ns).sum();
     let cost = |name: &str| {

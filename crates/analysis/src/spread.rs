@@ -55,7 +55,7 @@ impl Spread {
         // Taking out the mean of so many variants has taken out that part of each one's own spread, too.
         let shrunk = if self.0.len() > 1 { 1.0 - 1.0 / self.0.len() as f64 } else { 1.0 };
         let found = stats::components(&self.0)?;
-        Some(Components { between: found.between / shrunk, within: found.within / shrunk })
+        Some(Components { between: found.between / shrunk, within: found.within / shrunk, ..found })
     }
 
     /// Lag-1 autocorrelation of the slices of a trial, the mean over trials; `None` where no trial has three slices.

@@ -8,7 +8,7 @@ use plan::Metric;
 use serde::Serialize;
 use stats::{CHANGE_POINTS_MAX, Measured, Resampling};
 
-use crate::essentials::{Compared, Essentials, Figure};
+use crate::essentials::{Compared, Conditions, Essentials, Figure};
 
 /// Seed of the orders by which changes are tested: the same records show the same changes, always.
 pub const TREND_SEED: u64 = 1;
@@ -40,7 +40,7 @@ pub struct Trend {
     pub metric: Metric,
     /// The records that have a point, the oldest first.
     pub records: Vec<Stamp>,
-    /// Runs of records with the same plan, in order; nothing is joined across them.
+    /// Runs of records with the same plan, rate, warm-up and processors, in order; nothing is joined across them.
     pub stretches: Vec<Stretch>,
     /// Ratios of comparisons first, then figures of variants.
     pub lines: Vec<Line>,
@@ -50,6 +50,9 @@ pub struct Trend {
     pub unfinished: usize,
     /// Records without an estimate or a figure of this metric.
     pub without: usize,
+    /// Those of the first record of the last stretch.
+    #[serde(skip)]
+    conditions: Option<Conditions>,
 }
 
 /// Which record, and when.
@@ -85,8 +88,11 @@ pub enum LineOf {
 pub struct Line {
     /// What it shows.
     pub of: LineOf,
-    /// The comparison or the variant.
+    /// The comparison or the variant, as people read it.
     pub name: String,
+    /// Names of the candidate and of the baseline; of a figure that of its variant.
+    #[serde(skip)]
+    pub variants: Vec<String>,
     /// Its points, the oldest first.
     pub points: Vec<Point>,
     /// Where its level changes within a stretch.
@@ -134,11 +140,12 @@ pub fn trend(records: &[Dated<'_>], asked: Asked<'_>) -> Trend {
         void: 0,
         unfinished: 0,
         without: 0,
+        conditions: None,
     };
     // In the order of the newest record, which is what whoever looks has in mind.
-    for (of, name) in records.iter().rev().flat_map(|dated| shown.names(dated.essentials)) {
-        if !trend.lines.iter().any(|line| line.of == of && line.name == name) {
-            trend.lines.push(Line { of, name, points: Vec::new(), changes: Vec::new() });
+    for line in records.iter().rev().flat_map(|dated| shown.lines(dated.essentials)) {
+        if !trend.lines.iter().any(|known| known.variants == line.variants) {
+            trend.lines.push(line);
         }
     }
     trend.lines.sort_by_key(|line| line.of == LineOf::Figure);
@@ -173,8 +180,13 @@ impl Trend {
             true => {
                 let stamp = Stamp { name: dated.name.to_owned(), created: essentials.created.clone() };
                 self.records.push(stamp);
-                if self.stretches.last().is_none_or(|stretch| stretch.plan != essentials.plan) {
+                let goes_on = self.conditions.as_ref().is_some_and(|before| {
+                    self.stretches.last().is_some_and(|stretch| stretch.plan == essentials.plan)
+                        && before.differences(&essentials.conditions).is_empty()
+                });
+                if !goes_on {
                     self.stretches.push(Stretch { first: index, plan: essentials.plan.clone() });
+                    self.conditions = Some(essentials.conditions.clone());
                 }
             }
         }
@@ -203,16 +215,26 @@ impl Shown<'_> {
         essentials.figures.iter().filter(asked)
     }
 
-    fn names(self, essentials: &Essentials) -> impl Iterator<Item = (LineOf, String)> {
-        let ratios = self.compared(essentials).map(|one| (LineOf::Ratio, one.label.clone()));
-        ratios.chain(self.figures(essentials).map(|one| (LineOf::Figure, one.variant.clone())))
+    /// The lines, without any point.
+    fn lines(self, essentials: &Essentials) -> impl Iterator<Item = Line> {
+        let line = |of, name: &str, variants: &[String]| Line {
+            of,
+            name: name.to_owned(),
+            variants: variants.to_vec(),
+            points: Vec::new(),
+            changes: Vec::new(),
+        };
+        let ratios = self.compared(essentials).map(move |one| line(LineOf::Ratio, &one.label, &one.of));
+        let figure =
+            move |one: &Figure| line(LineOf::Figure, &one.variant, std::slice::from_ref(&one.variant));
+        ratios.chain(self.figures(essentials).map(figure))
     }
 
     fn point(self, essentials: &Essentials, line: &Line) -> Option<Point> {
         let record = 0;
         match line.of {
             LineOf::Ratio => {
-                let estimates = self.compared(essentials).filter(|one| one.label == line.name);
+                let estimates = self.compared(essentials).filter(|one| one.of.as_slice() == line.variants);
                 let estimate = estimates.filter_map(|one| one.estimate).next()?;
                 Some(Point {
                     record,
@@ -223,7 +245,7 @@ impl Shown<'_> {
                 })
             }
             LineOf::Figure => {
-                let figure = self.figures(essentials).find(|one| one.variant == line.name)?;
+                let figure = self.figures(essentials).find(|one| *one.variant == line.variants[0])?;
                 let Figure { value, interval, standard_error, blocks, .. } = *figure;
                 Some(Point { record, value, interval, standard_error, blocks })
             }

@@ -15,6 +15,8 @@ use crate::service::{self, ServiceCost, median};
 
 /// Level of the interval of the share of failed requests.
 const FAILED_LEVEL: f64 = 0.95;
+/// So many histograms at the most are merged as they are packed: with each, all cells so far are copied.
+const FEW: usize = 8;
 
 /// One variant's figures.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -94,7 +96,8 @@ impl Variant {
             blocks.iter().filter_map(|block| block.variants[index].as_ref()).collect();
         let mean = |metric| geometric_mean(figures.iter().filter_map(|figures| figures.value(metric)));
         // Of what runs already there are responses, and nothing of its processes.
-        let is_started = record.header.plan.variants[index].deployed().is_none();
+        let is_started =
+            !crate::checks::is_unseen(&record.header.plan.variants[index], trials.iter().copied());
         let per = |amount: u64, of: u64| (of > 0).then(|| amount as f64 / of as f64);
         let (requests, failed) = (sum(|slice| slice.counts.due()), sum(|slice| slice.counts.failed()));
         Variant {
@@ -225,7 +228,9 @@ pub(crate) fn measured(record: &Record, index: usize) -> impl Iterator<Item = &S
 
 /// Those of a trial: as in the record they are packed, and so is their sum.
 pub(crate) fn few_merged<'a>(histograms: impl Iterator<Item = &'a Latencies>) -> Latencies {
-    let mut all = histograms.fold(Latencies::none(), |mut all, more| {
+    let histograms: Vec<&Latencies> = histograms.collect();
+    let empty = if histograms.len() > FEW { Latencies::new() } else { Latencies::none() };
+    let mut all = histograms.into_iter().fold(empty, |mut all, more| {
         all.merge(more);
         all
     });

@@ -1,5 +1,5 @@
 //! `proofload audit`: what other load generators printed, and what may be concluded of it. It reads files and prints; the
-//! judgement is `transcript`'s, the layout `report`'s.
+//! judgement is `foreign`'s, the layout `report`'s.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -40,7 +40,7 @@ pub fn run(args: &AuditArgs) -> anyhow::Result<ExitCode> {
         return Err(unknown(&files).into());
     }
     for (file, _) in files.iter().filter(|(_, runs)| runs.is_empty()) {
-        print::talk(&format!("{}: nothing that a known load generator prints", file.file));
+        print::tell!("{}: nothing that a known load generator prints", file.file);
     }
     let audit = Audit::of(files);
     let comparison = match args.compare.as_deref() {

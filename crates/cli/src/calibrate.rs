@@ -10,13 +10,15 @@ use plan::Plan;
 use report::Calibrated;
 
 use crate::exit::{self, Failed};
-use crate::{print, problems, run};
+use crate::experiment::Experiment;
+use crate::run::{Course, How};
+use crate::{print, run};
 
 /// Flags of `calibrate`.
 #[derive(Debug, Args)]
 pub struct CalibrateArgs {
-    /// The experiment file
-    file: PathBuf,
+    /// The experiment file [default: proofload.toml]
+    file: Option<PathBuf>,
     /// The variant to copy [default: the baseline of the first comparison]
     #[arg(long, value_name = "NAME")]
     variant: Option<String>,
@@ -29,6 +31,9 @@ pub struct CalibrateArgs {
     /// Print the result as JSON on stdout
     #[arg(long)]
     json: bool,
+    /// Load a host that may be another machine without asking
+    #[arg(long)]
+    yes: bool,
     /// Folder of the record, made new [default: records/NAME-calibration-TIME]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -39,17 +44,27 @@ pub struct CalibrateArgs {
 /// # Errors
 /// If the file has problems or no such variant, a service fails, or the record cannot be written.
 pub fn run(args: &CalibrateArgs) -> anyhow::Result<ExitCode> {
-    let experiment = problems::read_plan(&args.file)?;
+    let file = Experiment::file(args.file.as_deref())?;
+    let experiment = file.plan(None)?;
     let index = variant(&experiment, args.variant.as_deref())?;
-    let no_variant = || Failed::usage(format!("{}: there is no variant to copy", args.file.display()));
+    let no_variant = || Failed::usage(format!("{}: there is no variant to copy", file.name()));
     let mut plan = experiment.calibration(index).ok_or_else(no_variant)?;
     plan.design.budget = args.budget;
     plan.design.seed = args.seed.or(plan.design.seed);
     // A variant against its own copy differs in nothing that could be explained.
     plan.design.explain = false;
     let directory =
-        args.out.clone().unwrap_or_else(|| run::free_directory(&format!("{}-calibration", plan.name)));
-    let (record, result) = run::carry_through(&args.file, plan, &directory)?;
+        args.out.clone().unwrap_or_else(|| crate::records::claim(&format!("{}-calibration", plan.name)));
+    let course = Course {
+        experiment: &file.name(),
+        text: file.text()?,
+        plan,
+        directory: &directory,
+        how: How::Measured,
+        events: false,
+        yes: args.yes,
+    };
+    let (record, result) = run::carry(course)?;
 
     let conclusion = analysis::conclude(&record);
     let calibrated = Calibrated {

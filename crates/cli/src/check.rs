@@ -1,29 +1,41 @@
 //! `proofload check`: what an experiment would do, without starting anything.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use ::load::{Address, LoadSpec};
+use analysis::POWER;
 use clap::Args;
 use model::Metric;
+use model::quantity::many;
 use plan::{
-    Arrivals, Design, Launcher, Load, LookRule, Plan, Rate, Request, Service, Subject, Variant, Workers,
+    Design, Generators, Launcher, Load, LookRule, Plan, Preparation, Process, Rate, Request, Service, Source,
+    Subject, Variant, Workers,
 };
-use report::{rate, seconds, share};
+use report::{bytes, count, rate, seconds, share};
+use services::{Cache, Ports};
 use stats::Rule;
 
-use crate::against::{self, AgainstArgs};
-use crate::{print, problems};
+use crate::exit::{self, Failed};
+use crate::experiment::{self, AgainstArgs, Experiment};
+use crate::records::newest_first;
+use crate::{elsewhere, print, run};
 
-mod generators;
-mod place;
-mod power;
+/// Shares that are written one by one; of more generators as many as have the same.
+const LISTED_MAX: usize = 8;
+/// Spreads of the blocks' log-ratios that are assumed where none is known: a quiet machine, a usual one, a noisy one.
+const ASSUMED: [f64; 3] = [0.01, 0.03, 0.10];
+/// Records that are opened in search of one that tells the spread.
+const OPENED_MAX: usize = 8;
 
 /// Flags of `check`.
 #[derive(Debug, Args)]
 pub struct CheckArgs {
-    /// The experiment file
-    file: PathBuf,
+    /// The experiment file [default: proofload.toml]
+    file: Option<PathBuf>,
     #[command(flatten)]
     against: AgainstArgs,
     /// Print the checked plan as JSON
@@ -36,13 +48,27 @@ pub struct CheckArgs {
 /// # Errors
 /// If the file has problems.
 pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
-    let plan = against::planned(problems::read_plan(&args.file)?, &args.against)?;
+    let plan = experiment::planned(&Experiment::file(args.file.as_deref())?, &args.against)?;
     if args.json {
-        print::data(&format!("{}\n", serde_json::to_string_pretty(&plan)?))?;
-    } else {
-        print::data(&format!("{}{}", describe(&plan), power::lines(&plan)))?;
+        print::data(&format!("{}\n", serde_json::to_string_pretty(&plan.masked())?))?;
+        return Ok(ExitCode::SUCCESS);
     }
+    print::data(&format!("{}{}", describe(&plan), power(&plan)))?;
+    run::check_commands(&plan)?;
+    check_ports(&plan)?;
+    elsewhere::check_urls(&plan)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether the ports that are fixed are free now.
+fn check_ports(plan: &Plan) -> Result<(), Failed> {
+    for variant in &plan.variants {
+        let here: Vec<Service> =
+            variant.services.iter().filter(|service| service.is_here()).cloned().collect();
+        Ports::choose(&here, Ipv4Addr::LOCALHOST.into(), 0)
+            .map_err(|error| Failed::new(exit::SERVICE, &error).hinted(error.hint()))?;
+    }
+    Ok(())
 }
 
 /// The plan in words.
@@ -55,36 +81,35 @@ pub fn describe(plan: &Plan) -> String {
     }
     let _ = writeln!(out, "{} variants:", plan.variants.len());
     for variant in &plan.variants {
-        let _ = writeln!(
-            out,
-            "  {}: {}, {} connections, {}{}",
-            variant.name,
-            stage(variant),
-            variant.load.connections,
-            sent(&variant.load),
-            variant.load.network.as_ref().map(|link| format!(", over a link of {link}")).unwrap_or_default()
-        );
+        let Variant { name, load, .. } = variant;
+        let link = load.network.as_ref().map(|link| format!(", over a link of {link}")).unwrap_or_default();
+        let (stage, sent, connections) = (stage(variant), sent(load), load.connections);
+        let _ = writeln!(out, "  {name}: {stage}, {connections} connections, {sent}{link}");
     }
-    out.push_str(&generators::lines(plan));
-    out.push_str(&place::lines(plan));
+    generators(plan, &mut out);
+    needs(plan, &mut out);
     let _ = writeln!(out, "\n{} comparisons:", plan.comparisons.len());
     for comparison in &plan.comparisons {
         let _ = writeln!(out, "  {}", comparison.label);
     }
     if let Some(copy) = &plan.aa {
-        let _ =
-            writeln!(out, "and one that must show no difference, or the result is void:\n  {}", copy.label);
+        let copy = &copy.label;
+        let _ = writeln!(out, "and one that must show no difference, or the result is invalid:\n  {copy}");
     }
-    out.push_str(&gate(plan));
+    gate(plan, &mut out);
     let _ = writeln!(out, "\n{}", schedule(plan));
     out
 }
 
 /// What is started and what gets the load.
 fn stage(variant: &Variant) -> String {
-    match variant.deployed() {
-        Some(deployed) => format!("starts nothing, load on {} (Kubernetes {deployed})", variant.entry),
-        None => {
+    let source = variant.entry_service().map(|entry| &entry.source);
+    match source {
+        Some(Source::Deployed { kubernetes }) => {
+            format!("starts nothing, load on {} (Kubernetes {kubernetes})", variant.entry)
+        }
+        Some(Source::Url { url }) => format!("starts nothing, load on {} ({})", variant.entry, url.origin()),
+        Some(Source::Command(_)) | None => {
             let services: Vec<String> = variant.services.iter().map(started).collect();
             format!("starts {}, load on {}", services.join(" → "), variant.entry)
         }
@@ -92,8 +117,7 @@ fn stage(variant: &Variant) -> String {
 }
 
 /// The limits of the gate, each with what it is about; nothing where there are none.
-fn gate(plan: &Plan) -> String {
-    let mut out = String::new();
+fn gate(plan: &Plan, out: &mut String) {
     if !plan.gate.is_empty() {
         let _ = writeln!(out, "\n{} limits, for `proofload run --gate`:", plan.gate.len());
     }
@@ -106,18 +130,17 @@ fn gate(plan: &Plan) -> String {
         let about = if about.is_empty() { "nothing in this experiment".to_owned() } else { about.join(", ") };
         let _ = writeln!(out, "  {}: {about}", entry.limit);
     }
-    out
 }
 
 /// A service, how it is started where that is not simply its command, and where: `api (pm2-cluster, 4 workers, on ssh://bench-1)`.
 fn started(service: &Service) -> String {
-    let launcher = (service.launcher != Launcher::Exec).then(|| service.launcher.name().to_owned());
-    let workers = service.workers.map(|workers| match workers {
+    let Some(command) = service.command() else { return service.name.clone() };
+    let launcher = (command.launcher != Launcher::Exec).then(|| command.launcher.name().to_owned());
+    let workers = command.workers.map(|workers| match workers {
         Workers::Cores => "a worker for each processor".to_owned(),
-        Workers::Number(1) => "1 worker".to_owned(),
-        Workers::Number(number) => format!("{number} workers"),
+        Workers::Number(number) => many(number.into(), "worker"),
     });
-    let place = service.host.as_ref().map(|host| format!("on {host}"));
+    let place = service.host().map(|host| format!("on {host}"));
     let how: Vec<String> = launcher.into_iter().chain(workers).chain(place).collect();
     if how.is_empty() { service.name.clone() } else { format!("{} ({})", service.name, how.join(", ")) }
 }
@@ -126,7 +149,7 @@ fn schedule(plan: &Plan) -> String {
     let design = &plan.design;
     let (first_s, block_s) = lab::block_seconds_guess(plan);
     let capacity_s = lab::capacity_seconds_guess(design, plan.variants.len());
-    let processes = if plan.loads_deployed() {
+    let processes = if plan.loads_running() {
         "the same processes in all blocks"
     } else {
         "fresh processes in each block"
@@ -140,7 +163,9 @@ fn schedule(plan: &Plan) -> String {
     };
     let end = match design.looks {
         LookRule::Once => "",
-        LookRule::Planned | LookRule::Always => ", less where all comparisons are decided earlier",
+        LookRule::EachBlock | LookRule::Planned | LookRule::Always => {
+            ", less where all comparisons are decided earlier"
+        }
     };
     format!(
         "judged by {}, margin {}\n{}{how}; {processes}, order drawn from {}\n\
@@ -160,8 +185,8 @@ fn schedule(plan: &Plan) -> String {
 
 /// What a variant sends: the request, or the several with their shares.
 fn sent(load: &Load) -> String {
-    if load.requests.is_empty() {
-        return format!("{} {}", load.method, load.path);
+    if let ([only], false) = (load.requests.as_slice(), load.is_mix()) {
+        return format!("{} {}", only.method, only.path);
     }
     let part = |request: &Request| load.share_of(&request.name).map(share).unwrap_or_default();
     let shared = load.requests.iter().map(|request| format!("{} {}", part(request), request.name));
@@ -184,8 +209,8 @@ fn judged_by(design: &Design) -> String {
 /// A line on the rate, with what it takes to find it; none in closed loop.
 fn open_loop(design: &Design, capacity_s: f64) -> String {
     let arrivals = match design.arrivals {
-        Arrivals::Poisson => "Poisson",
-        Arrivals::Constant => "constant",
+        Process::Poisson => "Poisson",
+        Process::Constant => "constant",
     };
     let asked = match design.rate {
         None => return String::new(),
@@ -205,39 +230,183 @@ fn open_loop(design: &Design, capacity_s: f64) -> String {
     format!("open loop: {asked} with {arrivals} arrivals, the same for all variants{wanted}\n")
 }
 
-/// Blocks that fit into the budget, as guessed before anything is measured, and as the file allows.
-fn blocks_guess(plan: &Plan) -> u32 {
-    let design = &plan.design;
+/// Seconds until so many blocks are done, as guessed before anything is measured.
+fn seconds_of(plan: &Plan, blocks: u32) -> f64 {
     let (first_s, block_s) = lab::block_seconds_guess(plan);
-    let capacity_s = lab::capacity_seconds_guess(design, plan.variants.len());
-    let budget_s = design.budget.as_secs_f64();
-    let fit = 1 + ((budget_s - capacity_s - first_s) / block_s).max(0.0) as u32;
-    design.blocks.map_or(fit, |blocks| blocks.min(fit))
+    let capacity_s = lab::capacity_seconds_guess(&plan.design, plan.variants.len());
+    capacity_s + first_s + f64::from(blocks.saturating_sub(1)) * block_s
 }
 
-/// The stop rule with so many blocks; `None` where they are too few for a verdict.
-fn rule(plan: &Plan, blocks: u32) -> Option<Rule> {
-    analysis::rule_of(&plan.design, blocks, plan.comparisons.len() * plan.design.metrics().count())
+/// Blocks that fit into the budget, as guessed before anything is measured, and as the file allows.
+fn blocks_guess(plan: &Plan) -> u32 {
+    let (_, block_s) = lab::block_seconds_guess(plan);
+    let rest_s = plan.design.budget.as_secs_f64() - seconds_of(plan, 1);
+    let fit = 1 + (rest_s / block_s).max(0.0) as u32;
+    plan.design.blocks.map_or(fit, |blocks| blocks.min(fit))
+}
+
+/// The stop rule; `None` where there are too many comparisons for one.
+fn rule(plan: &Plan) -> Option<Rule> {
+    analysis::rule_of(plan.design.looks, plan.comparisons.len() * plan.design.metrics().count())
 }
 
 fn looks(plan: &Plan) -> String {
     let most = blocks_guess(plan);
     if plan.comparisons.is_empty() {
-        let blocks = plan.design.blocks.unwrap_or(stats::BLOCKS_MIN).min(most);
+        let blocks = plan.design.blocks.unwrap_or(lab::BLOCKS_AIM).min(most);
         return format!("there are {blocks}, for nothing is compared");
     }
-    match rule(plan, most).filter(|_| most >= stats::BLOCKS_MIN) {
-        Some(Rule::Planned(looks)) => {
-            let at: Vec<String> = looks.looks().iter().map(u32::to_string).collect();
-            format!("about {} fit the budget, looked at after {} of them", looks.last(), at.join(", "))
+    match plan.design.looks {
+        _ if most < stats::BLOCKS_MIN => {
+            format!("about {most} fit the budget, too few for a verdict: raise design.budget")
         }
-        Some(Rule::Always { .. }) => {
+        LookRule::Once => format!("about {most} fit the budget, looked at once, after the last"),
+        LookRule::EachBlock | LookRule::Planned | LookRule::Always => {
             format!(
                 "about {most} fit the budget, looked at after each of them from the {}th on",
                 stats::BLOCKS_MIN
             )
         }
-        Some(Rule::Once { .. }) => format!("about {most} fit the budget, looked at once, after the last"),
-        None => format!("about {most} fit the budget, too few for a verdict: raise design.budget"),
+    }
+}
+
+/// Where load will come from, and how it is divided, without reaching for anybody; nothing where it comes from this process.
+fn generators(plan: &Plan, out: &mut String) {
+    let generators = &plan.generators;
+    if generators.is_here() {
+        return;
+    }
+    let reached = generators.address.map(|address| format!(", which reach this machine by {address}"));
+    let (all, names) = (many(generators.count().into(), "generator"), names(generators));
+    let _ = writeln!(out, "\nload from {all}: {names}{}", reached.unwrap_or_default());
+    let numbers: BTreeSet<u32> = plan.variants.iter().map(|variant| variant.load.connections).collect();
+    for connections in numbers {
+        let divided = divided(connections, generators.count());
+        let _ = writeln!(out, "  {}: {divided}", many(connections.into(), "connection"));
+    }
+    if plan.design.rate.is_some() {
+        let _ = writeln!(out, "  requests that are due are dealt to all their threads in turn");
+    }
+}
+
+fn names(generators: &Generators) -> String {
+    let local = (generators.local > 0).then(|| format!("{} on this machine", generators.local));
+    let cluster = generators.kubernetes.as_ref().map(|cluster| {
+        let context = cluster.context.as_ref().map(|context| format!(" in {context}"));
+        format!("{} of {}{}", many(cluster.pods.into(), "pod"), cluster.image, context.unwrap_or_default())
+    });
+    let all = local.into_iter().chain(generators.ssh.iter().cloned()).chain(cluster);
+    all.collect::<Vec<_>>().join(", ")
+}
+
+/// As the engine will divide them: `334 + 333 + 333`, or `4 × 101 + 96 × 100`.
+fn divided(connections: u32, generators: u32) -> String {
+    // Nobody is there yet who could be loaded.
+    let nowhere = Address::Tcp(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)));
+    let all = LoadSpec { connections, ..LoadSpec::new(nowhere, Vec::new()) };
+    let parts: Vec<u32> = all.divided(generators, 1).iter().map(|part| part.connections).collect();
+    if parts.len() <= LISTED_MAX {
+        return parts.iter().map(|part| count((*part).into())).collect::<Vec<_>>().join(" + ");
+    }
+    let runs = parts.chunk_by(|one, other| one == other);
+    let runs = runs.filter_map(|run| Some(format!("{} × {}", run.len(), count((*run.first()?).into()))));
+    runs.collect::<Vec<_>>().join(" + ")
+}
+
+/// What the plan needs of this machine, and whether it is there: prepared data, and the right to make a link. It looks and changes nothing.
+fn needs(plan: &Plan, out: &mut String) {
+    if plan.variants.iter().any(|variant| variant.load.network.is_some())
+        && let Err(error) = services::networks_can_be_made()
+    {
+        let _ = writeln!(out, "cannot be run here: {error}");
+    }
+    let services = plan.variants.iter().flat_map(|variant| &variant.services);
+    let unknown = services.filter(|service| service.chooses_port()).map(|service| service.name.as_str());
+    let unknown: Vec<&str> = unknown.collect::<BTreeSet<_>>().into_iter().collect();
+    if !unknown.is_empty() {
+        let names = unknown.join(", ");
+        let _ = writeln!(
+            out,
+            "\nwhere {names} listens is found by starting it once: PORT is set to a free port, and nothing says that it is used"
+        );
+    }
+    if let Some(port) = lab::shared_port(plan) {
+        let _ = writeln!(out, "\nvariants share port {port}, so they run one after the other");
+    }
+    if !plan.prepare.is_empty() {
+        let _ = writeln!(out, "\nmade before the first block, outside of the budget:");
+    }
+    for step in &plan.prepare {
+        let _ = writeln!(out, "  {}: {}", step.name, state(step));
+    }
+}
+
+fn state(step: &Preparation) -> String {
+    let place = match Cache::of_this_user().and_then(|cache| cache.place(step)) {
+        Ok(place) => place,
+        Err(error) => return format!("cannot be made: {error}"),
+    };
+    if place.there {
+        return format!("there, in {}", place.path.display());
+    }
+    let space = step.space_bytes.map(|space| format!(", takes {}", bytes(space as f64))).unwrap_or_default();
+    format!("to be made by {}{space}", step.masked().command.join(" "))
+}
+
+/// How long a true difference of the margin takes to be found: from the spread of an earlier record, or for assumed ones. Nothing where
+/// nothing is compared.
+fn power(plan: &Plan) -> String {
+    if plan.comparisons.is_empty() {
+        return String::new();
+    }
+    let (margin, metric, runs) = (share(plan.design.margin), plan.design.metric.name(), POWER * 10.0);
+    let of = format!(
+        "\na true difference of the margin ({margin}) in {metric} is found in {runs:.0} of 10 runs within"
+    );
+    if let Some((sd_log, record)) = known(plan) {
+        let (time, spread, record) = (time(plan, sd_log), share(sd_log), record.display());
+        return format!("{of} {time},\nif ratios of blocks spread by {spread} as in {record}\n");
+    }
+    let line = |sd: f64| format!("  {} if ratios of blocks spread by {}\n", time(plan, sd), share(sd));
+    let lines: String = ASSUMED.map(line).concat();
+    format!("{of}\n{lines}how much they spread here is measured by `proofload calibrate`\n")
+}
+
+/// Blocks that find the margin, in words, with the time they take by the same guess as the schedule's.
+fn time(plan: &Plan, sd_log: f64) -> String {
+    let most = blocks_guess(plan).min(stats::BLOCKS_MAX);
+    let blocks = |rule: Rule| stats::blocks_for(plan.design.margin.ln_1p(), sd_log, POWER, &rule);
+    let Some(blocks) = rule(plan).and_then(blocks) else { return "no time that a run can have".to_owned() };
+    let beyond = if blocks > most { ", more than the budget" } else { "" };
+    format!("about {blocks} blocks, {}{beyond}", seconds(seconds_of(plan, blocks)))
+}
+
+/// The spread in the newest record of this experiment, be it a calibration or a run, that has an estimate of its metric.
+fn known(plan: &Plan) -> Option<(f64, PathBuf)> {
+    let begins = format!("{}-", plan.name);
+    let named =
+        |path: &Path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&begins));
+    let ours = newest_first().into_iter().filter(|path| named(path));
+    ours.take(OPENED_MAX).find_map(|record| Some((sd_log(plan, &record)?, record)))
+}
+
+/// The largest spread among a record's comparisons; `None` where it has no estimate, is void, or belongs to another experiment.
+fn sd_log(plan: &Plan, directory: &Path) -> Option<f64> {
+    // A name may begin like another.
+    let record = record::open(directory).ok().filter(|record| record.header.plan.name == plan.name)?;
+    let conclusion = analysis::conclude(&record);
+    let of_metric = conclusion.comparisons.iter().filter(|found| found.metric == plan.design.metric);
+    of_metric.filter_map(|found| Some(found.estimate.as_ref()?.sd_log)).reduce(f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::divided;
+
+    #[test]
+    fn shares_add_up_however_they_are_written() {
+        assert_eq!(divided(1000, 3), "334 + 333 + 333");
+        assert_eq!(divided(10_004, 100), "4 × 101 + 96 × 100");
+        assert_eq!(divided(64_000, 64), "64 × 1,000");
     }
 }

@@ -1,37 +1,383 @@
-//! `proofload compare`: the figures of two records side by side, or why they may not stand there.
+//! `proofload compare`: services by their command lines, without a file. Flags make the file; the rest is a run like any other.
 
-use std::path::PathBuf;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
+use std::{env, fs};
 
-use analysis::Grade;
 use clap::Args;
-use report::Compared;
+use plan::{Draft, DraftSource, DraftVariant, SERVICE, Setting};
+use toml::Value;
 
-use crate::exit::VOID;
-use crate::{print, records};
+use crate::exit::{self, Failed};
+use crate::experiment::{AgainstArgs, Experiment};
+use crate::run::RunFlags;
+use crate::{gate, history, print, records, run};
+
+/// Without a flag: long enough for a difference of a few per cent on a quiet machine, short enough to be waited for.
+const BUDGET: &str = "3m";
+
+/// More than a body in an experiment file may have.
+const BODY_BYTES_MAX: u64 = 1 << 20;
+
+const AFTER_HELP: &str = "\
+Examples:
+  Two settings of a service:
+    proofload compare 'NODE_ENV=development node server.js' 'NODE_ENV=production node server.js'
+  Two programs, with names, and what is asked of them:
+    proofload compare --name old=./bin/server-1.4 --name new=./bin/server-1.5 \\
+      -H 'Accept: application/json' --path /orders -c 32 --budget 2m --margin 3%
+  The code here and that of another commit:
+    proofload compare --against main 'node server.js'
+  What runs already, and images that are here (docker or podman):
+    proofload compare http://127.0.0.1:3000 http://127.0.0.1:4000
+    proofload compare --container shop:1.4 'CACHE=off shop:1.5' --port 3000
+  A limit, with its exit code:
+    proofload compare --limit 'throughput > -3%' './old' './new'
+
+More than two are compared with the first. Words are split as a shell does it, NAME=value before the program are its variables, and
+there is no shell. PORT is set to a free port, and {port} stands for it; a service that listens elsewhere is found.
+Two records are compared by `proofload history compare OLD NEW`.";
 
 /// Flags of `compare`.
 #[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
 pub struct CompareArgs {
-    /// The earlier record: its folder, `latest~1` for the one before the newest, its name, or an experiment's name for its newest
-    before: PathBuf,
-    /// The later record, likewise
-    #[arg(default_value = "latest")]
-    after: PathBuf,
-    /// For other programs
-    #[arg(long)]
-    json: bool,
+    /// Commands that start a service, each as one argument, or URLs of what runs already; the first is what the others are compared with
+    #[arg(value_name = "COMMAND")]
+    what: Vec<String>,
+    /// A command with the name that reports have for it; may be given several times. They come after those without a name
+    #[arg(long = "name", value_name = "NAME=COMMAND")]
+    named: Vec<String>,
+    /// They are images, not commands: NAME=value before one are its variables, what stands behind it are its arguments
+    #[arg(long, conflicts_with = "against")]
+    container: bool,
+    /// The port that the services listen on; of a container the one inside [default: any, and that which the image exposes]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    port: Option<u16>,
+    #[command(flatten)]
+    asked: Asked,
+    #[command(flatten)]
+    flags: RunFlags,
+    /// Write the experiment file that says the same, with comments; it must not be there
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
+    #[command(flatten, next_help_heading = "Limits")]
+    limits: gate::Flags,
+    #[command(flatten, next_help_heading = "Against another commit")]
+    against: AgainstArgs,
 }
 
-/// Opens both and prints what may be said of them.
+/// Runs the comparison.
 ///
 /// # Errors
-/// If one of them is no record, or stdout cannot be written.
+/// If a command or a flag cannot be read, a service fails, or the record cannot be written.
 pub fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
-    let (before, after) = (records::opened(&args.before)?, records::opened(&args.after)?);
-    let across = analysis::across(&before, &after);
-    let compared = Compared { before: &before, after: &after, across: &across };
-    print::report(&compared, print::form(args.json), None)?;
-    let void = across.findings.iter().any(|finding| finding.grade == Grade::Void);
-    Ok(if void { ExitCode::from(VOID) } else { ExitCode::SUCCESS })
+    if let Some(result) = of_records(args) {
+        return result;
+    }
+    let place = Place::of(args);
+    let draft = draft(args, &place)?;
+    let names = draft.names();
+    for (one, other) in draft.alike() {
+        print::tell!(
+            "note: `{}` and `{}` are the same: this is an A/A test, and whatever they differ by is the machine's doing",
+            names[one],
+            names[other]
+        );
+    }
+    let written = draft.write();
+    if let Some(path) = &args.save {
+        save(path, &written.text)?;
+    }
+    let limits = args.limits.given().is_some().then_some(&args.limits);
+    let experiment = Experiment::Made { file: place.file, written };
+    let flags = RunFlags { out: Some(place.record), ..args.flags.clone() };
+    run::perform(&experiment, &flags, limits, &args.against)
+}
+
+/// Where the record goes, and the file that can be run again: the one that is saved, or that in the record.
+struct Place {
+    record: PathBuf,
+    file: PathBuf,
+}
+
+impl Place {
+    fn of(args: &CompareArgs) -> Place {
+        let record = args.flags.out.clone().unwrap_or_else(|| records::claim(&name()));
+        let file = args.save.clone().unwrap_or_else(|| records::typed(&record).join("experiment.toml"));
+        Place { record, file }
+    }
+
+    /// Whether directories of the file have to be absolute.
+    fn is_elsewhere(&self) -> bool {
+        let folder = self.file.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = fs::canonicalize(folder.unwrap_or(Path::new(".")));
+        folder.ok() != env::current_dir().and_then(fs::canonicalize).ok()
+    }
+}
+
+/// What the arguments meant before they were commands: one or two records.
+fn of_records(args: &CompareArgs) -> Option<anyhow::Result<ExitCode>> {
+    let is_record = |word: &String| {
+        let found = records::found(Path::new(word));
+        found.is_ok_and(|path| path.join("record.json").is_file() || path.ends_with("record.json"))
+    };
+    let old = (1..=2).contains(&args.what.len()) && args.named.is_empty() && args.what.iter().all(is_record);
+    old.then(|| {
+        print::hint("records are compared by `proofload history compare OLD NEW` now");
+        let after = args.what.get(1).map_or("latest", String::as_str);
+        history::compare(Path::new(&args.what[0]), Path::new(after), args.flags.json)
+    })
+}
+
+fn draft(args: &CompareArgs, place: &Place) -> Result<Draft, Failed> {
+    let unnamed = args.what.iter().map(|text| variant(args, None, text, text.clone()));
+    let mut variants = unnamed.collect::<Result<Vec<_>, _>>()?;
+    for text in &args.named {
+        let (name, command) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(|| {
+            Failed::usage(format!("--name {text}: expected NAME=COMMAND"))
+                .hint("--name old='./bin/server-1.4 --threads 2'")
+        })?;
+        variants.push(variant(args, Some(name), command, format!("--name {text}"))?);
+    }
+    let against = args.against.against.as_deref();
+    match (variants.len(), against) {
+        (0, _) => {
+            return Err(Failed::usage("nothing to compare is named")
+                .hint("proofload compare 'node old.js' 'node new.js'; --help has more"));
+        }
+        (1, None) => {
+            return Err(Failed::usage("one command is named, and nothing to compare it with")
+                .hint("name a second one, or --against REF for the code of another commit"));
+        }
+        _ => {}
+    }
+    let of = against.filter(|_| variants.len() == 1);
+    let typed = plan::masked_words(&print::typed_command());
+    let draft = Draft {
+        made_by: plan::command_line(std::iter::once("proofload".to_owned()).chain(typed.into_iter().skip(1))),
+        again: again(args, place),
+        name: name(),
+        question: of.map(|of| format!("How does the code here compare with that of {of}?")),
+        settings: settings(args, place, &variants)?,
+        variants,
+    };
+    Ok(if place.is_elsewhere() { draft.anchored(&env::current_dir().unwrap_or_default()) } else { draft })
+}
+
+fn variant(args: &CompareArgs, name: Option<&str>, text: &str, from: String) -> Result<DraftVariant, Failed> {
+    if text.ends_with(".toml") && Path::new(text).is_file() {
+        let message = format!("`{text}` is an experiment file, which says itself what is compared");
+        return Err(Failed::usage(message).hint(format!("proofload run {text}")));
+    }
+    let source = if args.container {
+        DraftSource::image(text)
+    } else if text.starts_with("http://") || text.starts_with("https://") {
+        Ok(DraftSource::Url(text.to_owned()))
+    } else {
+        DraftSource::command(text)
+    };
+    let source = source.map_err(|error| Failed::usage(format!("`{text}`: {error}")).hint(error.hint()))?;
+    Ok(DraftVariant { name: name.map(str::to_owned), source, from })
+}
+
+/// The keys of all flags.
+fn settings(args: &CompareArgs, place: &Place, variants: &[DraftVariant]) -> Result<Vec<Setting>, Failed> {
+    let mut settings = args.asked.settings()?;
+    let flags = &args.flags;
+    let count = variants.len() * if args.against.against.is_some() { 2 } else { 1 };
+    let quick = flags.quick.then(|| run::quick_budget(count, args.asked.is_open()));
+    let budget = flags.budget.or(quick).map_or(BUDGET.to_owned(), plan::duration_text);
+    settings.push(Setting::new(&["design", "budget"], budget.as_str(), format!("--budget {budget}")));
+    if let Some(seed) = flags.seed {
+        let number = i64::try_from(seed).map_err(|_| {
+            Failed::usage(format!("--seed {seed} is more than a file can have, {}", i64::MAX))
+        })?;
+        settings.push(Setting::new(&["design", "seed"], number, format!("--seed {seed}")));
+    }
+    if flags.explain {
+        settings.push(Setting::new(&["design", "explain"], true, "--explain"));
+    }
+    settings.extend(args.limits.settings());
+    if let Some(port) = args.port {
+        let path = ["services", SERVICE, "container", "port"];
+        let path = if args.container { path.to_vec() } else { [&path[..2], &path[3..]].concat() };
+        settings.push(Setting::new(&path, i64::from(port), format!("--port {port}")));
+    }
+    let is_command = |variant: &DraftVariant| matches!(variant.source, DraftSource::Command { .. });
+    if place.is_elsewhere() && variants.iter().any(is_command) {
+        let here = env::current_dir().unwrap_or_default().display().to_string();
+        settings.push(Setting::new(&["services", SERVICE, "directory"], here.as_str(), ""));
+    }
+    Ok(settings)
+}
+
+/// How the saved file is run the same way.
+fn again(args: &CompareArgs, place: &Place) -> String {
+    let mut words = vec!["proofload".to_owned(), "run".to_owned(), place.file.display().to_string()];
+    words.extend(args.limits.again());
+    for (flag, value) in [("--against", &args.against.against), ("--build", &args.against.build)] {
+        words.extend(value.iter().flat_map(|value| [flag.to_owned(), value.clone()]));
+    }
+    plan::command_line(words)
+}
+
+/// The experiment's name: by the folder, so that comparisons of one project are found together.
+fn name() -> String {
+    run::slug(Path::new(".")).map_or("compare".to_owned(), |folder| format!("compare-{folder}"))
+}
+
+fn save(path: &Path, text: &str) -> Result<(), Failed> {
+    let file = fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(path);
+    let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => {
+            Failed::usage(format!("--save {}: it is there already", path.display())).hint("name another file")
+        }
+        _ => Failed::new(exit::SELF, format!("--save {}: cannot be written: {error}", path.display())),
+    })?;
+    print::tell!("written: {}", path.display());
+    if plan::has_secrets(text) {
+        let path = path.display();
+        print::tell!(
+            "note: {path} has secrets as they were typed; write {{env.NAME}} or {{file.PATH}} in their place before you share it"
+        );
+    }
+    Ok(())
+}
+
+/// Flags about the load and the verdict, each a key of the file.
+#[derive(Debug, Args)]
+pub struct Asked {
+    /// Path of the request, with its query [default: /]
+    #[arg(long, help_heading = "Load")]
+    path: Option<String>,
+    /// Method of the request [default: GET, or POST with a body]
+    #[arg(short = 'X', long, help_heading = "Load")]
+    method: Option<String>,
+    /// A header field of the request; may be given several times
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = header, help_heading = "Load")]
+    headers: Vec<(String, String)>,
+    /// Body of the request: its text, or @FILE for what a file contains
+    #[arg(short, long, value_name = "TEXT|@FILE", help_heading = "Load")]
+    body: Option<String>,
+    /// Connections, each with one request at a time [default: 64]
+    #[arg(short, long, value_name = "N", help_heading = "Load")]
+    connections: Option<u32>,
+    /// Open loop: requests per second, or a share of what the slowest can do, such as 60%; needed for response times
+    #[arg(short, long, help_heading = "Load")]
+    rate: Option<String>,
+    /// The longest that a request may take [default: 5s]
+    #[arg(long, value_parser = plan::duration, help_heading = "Load")]
+    timeout: Option<Duration>,
+    /// The status codes of a success, separated by commas [default: 200]
+    #[arg(long, value_name = "CODES", value_delimiter = ',', help_heading = "Load")]
+    expect_status: Vec<u16>,
+    /// Trust the authorities in this file (PEM) and no others [default: those that this system trusts]
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure", help_heading = "Load")]
+    cacert: Option<PathBuf>,
+    /// Trust any certificate: nobody's identity is checked
+    #[arg(long, help_heading = "Load")]
+    insecure: bool,
+    /// Path that responds with a 2xx once the service is ready [default: when it responds at all]
+    #[arg(long, value_name = "PATH", help_heading = "Load")]
+    ready: Option<String>,
+    /// The figure of the verdict, such as p99 or cpu_per_request; may be given several times [default: throughput]
+    #[arg(long, value_name = "METRIC", help_heading = "Verdict")]
+    metric: Vec<String>,
+    /// The smallest difference that matters [default: 3%]
+    #[arg(long, value_name = "PERCENT", help_heading = "Verdict")]
+    margin: Option<String>,
+}
+
+fn header(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once(':').ok_or("expected NAME: VALUE")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+impl Asked {
+    /// The keys that were asked for, each with its flag.
+    ///
+    /// # Errors
+    /// If the file of a body cannot be read.
+    pub fn settings(&self) -> Result<Vec<Setting>, Failed> {
+        let mut settings = Vec::new();
+        let mut set = |path: &[&str], flag: &str, value: Option<Value>, typed: &str| {
+            settings
+                .extend(value.map(|value| Setting::new(path, value, format!("{flag} {typed}").trim_end())));
+        };
+        let text = |text: &Option<String>| text.clone().map(Value::String);
+        let typed = |text: &Option<String>| text.clone().unwrap_or_default();
+        let period = self.timeout.map(plan::duration_text);
+        let body = self.body.as_deref().map(body).transpose()?;
+        let method = self.method.clone().or_else(|| self.body.as_ref().map(|_| "POST".to_owned()));
+        set(&["services", SERVICE, "ready"], "--ready", text(&self.ready), &typed(&self.ready));
+        set(&["load", "path"], "--path", text(&self.path), &typed(&self.path));
+        set(&["load", "method"], "--method", text(&method), &typed(&method));
+        set(&["load", "body"], "--body", body.map(Value::String), &typed(&self.body));
+        let connections = self.connections.map(|number| number.to_string()).unwrap_or_default();
+        set(
+            &["load", "connections"],
+            "--connections",
+            self.connections.map(|_| number(&connections)),
+            &connections,
+        );
+        set(&["load", "timeout"], "--timeout", text(&period), &typed(&period));
+        let authority = self.cacert.as_deref().map(authority).transpose()?;
+        set(&["load", "tls", "ca"], "--cacert", text(&authority), &typed(&authority));
+        let insecure = self.insecure.then_some(Value::Boolean(true));
+        set(&["load", "tls", "insecure"], "--insecure", insecure, "");
+        for (name, value) in &self.headers {
+            let typed = format!("'{name}: {value}'");
+            set(&["load", "headers", name], "-H", Some(Value::String(value.clone())), &typed);
+        }
+        let codes: Vec<String> = self.expect_status.iter().map(u16::to_string).collect();
+        let status = one_or_many(codes.iter().map(|code| number(code)).collect());
+        set(&["expect", "status"], "--expect-status", status, &codes.join(","));
+        let metrics = self.metric.iter().cloned().map(Value::String).collect();
+        set(&["design", "metric"], "--metric", one_or_many(metrics), &self.metric.join(" --metric "));
+        set(&["design", "margin"], "--margin", text(&self.margin), &typed(&self.margin));
+        set(&["design", "rate"], "--rate", self.rate.as_deref().map(number), &typed(&self.rate));
+        Ok(settings)
+    }
+
+    /// Whether the load comes at a rate: because it is asked for, or because a metric needs one.
+    fn is_open(&self) -> bool {
+        let needs_rate =
+            |name: &String| model::Metric::named(name).is_some_and(|metric| metric.quantile().is_some());
+        self.rate.is_some() || self.metric.iter().any(needs_rate)
+    }
+}
+
+fn one_or_many(mut values: Vec<Value>) -> Option<Value> {
+    match values.len() {
+        0 => None,
+        1 => values.pop(),
+        _ => Some(Value::Array(values)),
+    }
+}
+
+/// A number where it is one; everything else is judged as the file's value would be.
+fn number(text: &str) -> Value {
+    let whole = text.parse().map(Value::Integer).ok();
+    whole.or_else(|| text.parse().map(Value::Float).ok()).unwrap_or_else(|| Value::String(text.to_owned()))
+}
+
+/// Absolute, for the file that is made may lie elsewhere.
+fn authority(path: &Path) -> Result<String, Failed> {
+    let found = path
+        .canonicalize()
+        .map_err(|error| Failed::usage(format!("--cacert: cannot read {}: {error}", path.display())));
+    Ok(found?.display().to_string())
+}
+
+fn body(text: &str) -> Result<String, Failed> {
+    let Some(path) = text.strip_prefix('@') else { return Ok(text.to_owned()) };
+    plan::read_text(Path::new(path), BODY_BYTES_MAX).map_err(|error| {
+        Failed::usage(format!("--body {text}: cannot read {path}: {error}"))
+            .hint("a body in an experiment is text in UTF-8")
+    })
 }

@@ -1,8 +1,12 @@
 //! A plan's services that are no processes of this machine: on other machines, which are reached for a run, or running already.
 
-use lab::{DeployedError, DeployedServices, Reached, RemoteHosts, RemoteHostsError};
-use plan::Plan;
+use std::io::{self, IsTerminal};
+
+use lab::{DeployedError, DeployedServices, Reached, RemoteHosts};
+use model::Until;
+use plan::{Plan, Service, duration_text};
 use remote::Program;
+use report::rate;
 
 use crate::exit::{self, Failed};
 use crate::hosts::CopyWatch;
@@ -15,7 +19,7 @@ use crate::{REMOTE_AGENT, print};
 pub fn open(plan: &Plan) -> Result<RemoteHosts, Failed> {
     let mut program = None;
     let mut reach = |host: &str| {
-        print::talk(&format!("reaching {host}"));
+        print::tell!("reaching {host}");
         let program = match &program {
             Some(program) => program,
             // What runs on the generators' machines runs on these.
@@ -29,35 +33,111 @@ pub fn open(plan: &Plan) -> Result<RemoteHosts, Failed> {
         let address = plan.wants_address_of(host).then(|| remote::address(host)).transpose()?;
         Ok(Reached { channel, address })
     };
-    let hosts = RemoteHosts::open(plan, &mut reach).map_err(|error| failed(&error))?;
+    let hosts = RemoteHosts::open(plan, &mut reach)
+        .map_err(|error| Failed::new(exit::SERVICE, &error).hinted(error.hint()))?;
     for (host, process) in hosts.ended() {
-        print::talk(&format!("ended on {host}: {process}, which a killed run had left"));
+        let process = plan.secrets.hide(&process);
+        print::tell!("ended on {host}: {process}, which a killed run had left");
     }
     Ok(hosts)
 }
 
-/// Finds whatever a plan loads that runs already. Without any it does nothing.
+/// Finds whatever a plan loads that runs already, once whoever is there said that other machines may be loaded, which `yes` says
+/// beforehand. Without any it does nothing.
 ///
 /// # Errors
-/// If it cannot be loaded, or asks for what nobody knows of processes that run already.
-pub fn deployed(plan: &Plan) -> Result<DeployedServices, Failed> {
-    if plan.design.explain && plan.loads_deployed() {
+/// If nobody said so, it cannot be loaded, or the plan asks for what nobody knows of processes that run already.
+pub fn deployed(plan: &Plan, yes: bool) -> Result<DeployedServices, Failed> {
+    if plan.design.explain && plan.loads_running() {
         let message = "profiles are taken of processes that Proofload starts, and what this experiment loads runs already";
         return Err(Failed::usage(message).hint(
-            "profile a copy of the service that Proofload starts: `command` in place of `kubernetes`",
+            "profile a copy of the service that Proofload starts: `command` in place of `kubernetes` or `url`",
         ));
     }
-    let found = DeployedServices::open(plan).map_err(|error| Failed {
-        hint: error.hint(),
-        message: error.to_string(),
-        code: if matches!(error, DeployedError::Alike { .. }) { exit::USAGE } else { exit::SERVICE },
+    consent(plan, yes)?;
+    check_urls(plan)?;
+    check_figures(plan)?;
+    let found = DeployedServices::open(plan).map_err(|error| {
+        let usage = matches!(error, DeployedError::Alike { .. });
+        Failed::new(if usage { exit::USAGE } else { exit::SERVICE }, &error).hinted(error.hint())
     })?;
     for place in found.places() {
-        print::talk(&format!("found {place}"));
+        print::tell!("found {place}");
     }
     Ok(found)
 }
 
-fn failed(error: &RemoteHostsError) -> Failed {
-    Failed { message: error.to_string(), hint: error.hint(), code: exit::SERVICE }
+/// Whether somebody listens at each URL. Where all load comes from other machines they know that, and not this one.
+///
+/// # Errors
+/// The first at which nobody does.
+pub fn check_urls(plan: &Plan) -> Result<(), Failed> {
+    for variant in plan.variants.iter().filter(|_| plan.generators.local > 0) {
+        let Some(url) = variant.entry_service().and_then(Service::url) else { continue };
+        // Of what is measured alone there is nothing to say then; what is compared lacks a service.
+        let code = if plan.measure.is_some() { exit::VOID } else { exit::SERVICE };
+        lab::reach(url, variant.load.sources.first().copied()).map_err(|why| {
+            Failed::new(code, format!("no request was sent: {why}"))
+                .hint("is the service running, and there?")
+        })?;
+    }
+    Ok(())
+}
+
+/// Whether the figures of processes that verdicts and limits ask for can be had.
+fn check_figures(plan: &Plan) -> Result<(), Failed> {
+    let limits = plan.gate.iter().filter_map(|limit| limit.limit.figure.metric());
+    let metrics = plan.design.metrics().filter(|_| plan.measure.is_none());
+    let Some(metric) = metrics.chain(limits).find(|metric| metric.is_of_processes()) else { return Ok(()) };
+    let Some((index, why)) = lab::unseen(plan).pop_first() else { return Ok(()) };
+    let message = format!(
+        "{}: `{}` is not known of what runs already: {why}",
+        plan.variants[index].name,
+        metric.name()
+    );
+    Err(Failed::usage(message)
+        .hint("throughput, response times and failures are; or have Proofload start it: `command` in place of `url`"))
+}
+
+/// Asks once, before anything is sent, whether hosts that may be other machines may be loaded. Only URLs that the user named are loaded at
+/// all; this is about what the load does to whoever else uses those machines. Asks on a terminal; elsewhere `yes`, which is `--yes`, has to
+/// have been given.
+///
+/// # Errors
+/// If nobody agreed.
+fn consent(plan: &Plan, yes: bool) -> Result<(), Failed> {
+    let hosts = plan.foreign_hosts();
+    if hosts.is_empty() || yes {
+        return Ok(());
+    }
+    let what = format!("{}: this sends {}", hosts.join(", "), amount(plan));
+    if !io::stdin().is_terminal() {
+        return Err(Failed::usage(format!("{what}; nobody said that it may"))
+            .hint("--yes, if these machines are yours to load, or their owners agree"));
+    }
+    print::tell!("{what}. Are they yours to load? [y/N]");
+    let mut said = String::new();
+    let read = io::stdin().read_line(&mut said);
+    match (read, said.trim().to_ascii_lowercase().as_str()) {
+        (Ok(_), "y" | "yes") => Ok(()),
+        _ => Err(Failed::usage("nothing was sent: nobody said that it may")),
+    }
+}
+
+/// About how much is sent: `1000 requests/s for up to 10m`.
+fn amount(plan: &Plan) -> String {
+    let connections = plan.variants.iter().map(|variant| variant.load.connections).max().unwrap_or(0);
+    let full = format!("as many requests as {connections} connections get responses to");
+    if let Some(measure) = &plan.measure {
+        let paced =
+            measure.rates.as_ref().map_or(full.as_str(), |_| "requests at the rates that were asked for");
+        return match measure.until {
+            Until::Requests(requests) => {
+                format!("{} requests", requests.saturating_mul(measure.slices() as u64))
+            }
+            Until::Elapsed(_) => format!("{paced} for {}", duration_text(measure.total())),
+        };
+    }
+    let paced = plan.design.mean_rate_per_s().map_or(full, rate);
+    format!("{paced} for up to {}", duration_text(plan.design.budget))
 }

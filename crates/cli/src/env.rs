@@ -32,8 +32,8 @@ It watches for two seconds: one in which it is quiet and sees what others use, a
 over and over and sees how evenly that goes. Leave the machine alone meanwhile. Nothing is changed: commands that are
 shown are for you to run (most as root), and a restart undoes most of them.
 
-Will hurt a measurement: change it first, or expect wrong figures and wide intervals.
-Worth knowing: it bears on what can be measured here, or on what a result is worth elsewhere.
+warning: it will hurt a measurement; change it first, or expect wrong figures and wide intervals
+note: it bears on what can be measured here, or on what a result is worth elsewhere
 
 How small a difference can be found here, only a measurement tells: proofload calibrate experiment.toml
 

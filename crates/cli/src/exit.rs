@@ -3,7 +3,6 @@
 use std::process::ExitCode;
 
 use analysis::Conclusion;
-use lab::LabError;
 use record::{EndReason, Record};
 
 use crate::print;
@@ -16,7 +15,7 @@ pub const USAGE: u8 = 2;
 pub const SERVICE: u8 = 3;
 /// The measurement is void.
 pub const VOID: u8 = 4;
-/// No limit of a gate is broken, and one is open.
+/// No limit of a gate fails, and one is inconclusive.
 pub const OPEN: u8 = 5;
 /// Proofload could not do its own part.
 pub const SELF: u8 = 6;
@@ -36,14 +35,24 @@ pub struct Failed {
 }
 
 impl Failed {
+    /// An error that ends in this exit code.
+    pub fn new(code: u8, message: impl ToString) -> Failed {
+        Failed { message: message.to_string(), hint: None, code }
+    }
+
     /// A usage error.
-    pub fn usage(message: impl Into<String>) -> Failed {
-        Failed { message: message.into(), hint: None, code: USAGE }
+    pub fn usage(message: impl ToString) -> Failed {
+        Failed::new(USAGE, message)
     }
 
     /// The same with a hint.
     pub fn hint(self, hint: impl Into<String>) -> Failed {
         Failed { hint: Some(hint.into()), ..self }
+    }
+
+    /// The same with what an error of another crate has for a hint.
+    pub fn hinted<H: Into<String>>(self, hint: Option<H>) -> Failed {
+        Failed { hint: hint.map(Into::into), ..self }
     }
 }
 
@@ -67,12 +76,4 @@ pub fn of_record(record: &Record, conclusion: &Conclusion) -> ExitCode {
         _ => 0,
     };
     ExitCode::from(code)
-}
-
-/// The exit code of a run that could not be carried through.
-pub fn of_lab_error(error: &LabError) -> u8 {
-    match error {
-        LabError::Service(_) => SERVICE,
-        LabError::Generator(_) | LabError::Record(_) => SELF,
-    }
 }

@@ -1,13 +1,11 @@
 //! From a record's captures to the explanation beside them: `explanation.json`, from which every report is drawn, and the page
-//! `flame.html`. Here files are read and written; what they mean is `profile`'s work, how it looks `report`'s.
+//! `flame.html`. Here files are read and written; what they mean is `explain`'s work, how it looks `report`'s.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 
-use ::explain::{Explanation, Interval, Measured};
-use analysis::Conclusion;
-use plan::Metric;
+use ::explain::{Explanation, Interval};
 use record::{EXPLANATION, Record};
 use report::bytes;
 
@@ -43,7 +41,11 @@ pub fn keep(record: &Record) -> Option<Explanation> {
 /// The explanation of a record, from its events and its raw profiles.
 pub fn make(record: &Record) -> Explanation {
     let conclusion = analysis::conclude(record);
-    explain::explain(record, &measured(record, &conclusion), &Files::of(&record.directory))
+    let measured = |baseline, candidate| {
+        let found = conclusion.cpu_difference(baseline, candidate)?;
+        Some(Interval { value: found.value, low: found.low, high: found.high })
+    };
+    explain::explain(record, &measured, &Files::of(&record.directory))
 }
 
 /// The explanation that lies beside a record; `None` where there is none, or only one that cannot be read, which is told.
@@ -51,7 +53,7 @@ pub fn kept(directory: &Path) -> Option<Explanation> {
     let path = directory.join(EXPLANATION);
     let again =
         format!("`proofload profile {} --again` makes it anew from the raw profiles", directory.display());
-    let text = match read_bounded(&path, EXPLANATION_BYTES_MAX) {
+    let text = match plan::read_file(&path, EXPLANATION_BYTES_MAX) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
         Err(error) => {
@@ -97,32 +99,6 @@ fn profiles_bytes(record: &Record) -> f64 {
         agents.chain(&process.native)
     });
     files.map(|file| file.bytes).sum::<u64>() as f64
-}
-
-/// By how much CPU time per request the two sides of each comparison differ in the measured blocks; those that allow no such figure are
-/// left out, and held against the windows without a profiler.
-fn measured(record: &Record, conclusion: &Conclusion) -> Vec<Measured> {
-    let plan = &record.header.plan;
-    let of = |asked: &plan::Comparison| {
-        let us = by_blocks(conclusion, asked)?;
-        let name = |index: usize| Some(plan.variants.get(index)?.name.clone());
-        Some(Measured { baseline: name(asked.baseline)?, variant: name(asked.candidate)?, us })
-    };
-    plan.comparisons.iter().filter_map(of).collect()
-}
-
-fn by_blocks(conclusion: &Conclusion, asked: &plan::Comparison) -> Option<Interval> {
-    let is_asked = |found: &&analysis::Comparison| {
-        (found.baseline, found.candidate) == (asked.baseline, asked.candidate)
-    };
-    let difference = |found: &analysis::Comparison| {
-        if found.metric == Metric::CpuPerRequest {
-            return found.difference;
-        }
-        found.exploratory.iter().find(|other| other.metric == Metric::CpuPerRequest)?.difference
-    };
-    let found = conclusion.comparisons.iter().filter(is_asked).find_map(difference)?;
-    Some(Interval { value: found.value, low: found.low, high: found.high })
 }
 
 #[cfg(test)]

@@ -1,18 +1,24 @@
 //! `proofload gate`, and what `run --gate` does with a record once it is there: limits that pass, fail or are inconclusive, as an exit code.
 
-use std::path::PathBuf;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::{env, fs};
 
 use analysis::{Conclusion, Gate, Ruling, Unfit};
 use clap::Args;
-use plan::{Bound, GateEntry, Limit, Plan};
+use plan::{Bound, GateEntry, Limit, Plan, Setting};
 use record::Record;
-use report::{Form, Gated, Report};
+use report::plot::Ground;
+use report::{Form, Gated, Look, Report, markdown};
 
 use crate::exit::{self, BROKEN, Failed, INTERRUPTED, OPEN, VOID};
-use crate::{live, print, records};
+use crate::report::measured;
+use crate::{explain, live, print, records, run};
 
-mod github;
+/// The runner of GitHub Actions throws away the summary of a step that is larger than a mebibyte.
+const SUMMARY_BYTES_MAX: u64 = 1_000_000;
 
 /// Flags of `gate`.
 #[derive(Debug, Args)]
@@ -47,15 +53,45 @@ pub struct Flags {
 }
 
 impl Flags {
+    /// Those that give these limits and no more.
+    pub fn of(limits: &[Limit]) -> Flags {
+        Flags { max_regression: None, limits: limits.to_vec(), allow_open: false, no_github: true }
+    }
+
     /// The first of these flags that was given.
     pub fn given(&self) -> Option<&'static str> {
-        match self {
-            Flags { max_regression: Some(_), .. } => Some("--max-regression"),
-            Flags { limits, .. } if !limits.is_empty() => Some("--limit"),
-            Flags { allow_open: true, .. } => Some("--allow-open"),
-            Flags { no_github: true, .. } => Some("--no-github"),
-            _ => None,
+        let given = [
+            (self.max_regression.is_some(), "--max-regression"),
+            (!self.limits.is_empty(), "--limit"),
+            (self.allow_open, "--allow-open"),
+            (self.no_github, "--no-github"),
+        ];
+        given.into_iter().find_map(|(is_given, flag)| is_given.then_some(flag))
+    }
+
+    /// The flags with which `run` holds the saved file's limits the same way; none where none was given.
+    pub fn again(&self) -> Vec<String> {
+        let mut words: Vec<String> = self.given().map(|_| "--gate".to_owned()).into_iter().collect();
+        if let Some(share) = self.max_regression {
+            words.extend(["--max-regression".to_owned(), format!("{}%", (share * 1e8).round() / 1e6)]);
         }
+        words.extend(self.allow_open.then(|| "--allow-open".to_owned()));
+        words
+    }
+
+    /// The same limits as keys of the experiment file's `[gate]`; a largest regression depends on the plan, and is none.
+    pub fn settings(&self) -> Vec<Setting> {
+        let mut settings: Vec<Setting> = Vec::new();
+        for limit in &self.limits {
+            let figure = limit.figure.name();
+            let value = toml::Value::String(limit.value());
+            let from = format!("--limit '{limit}'");
+            match settings.iter_mut().find(|setting| setting.path[1] == figure) {
+                Some(Setting { value: toml::Value::Array(values), .. }) => values.push(value),
+                _ => settings.push(Setting::new(&["gate", figure], vec![value], from)),
+            }
+        }
+        settings
     }
 
     /// The limits that they set for a plan.
@@ -80,7 +116,7 @@ pub fn run(args: &GateArgs) -> anyhow::Result<ExitCode> {
     let form = if args.json { &report::JSON } else { args.format };
     print::report(&gated, form, None)?;
     if !args.flags.no_github {
-        github::tell(&gated, &conclusion, *form == report::TEXT)?;
+        tell_github(&gated, &conclusion, *form == report::TEXT)?;
     }
     Ok(code(&gated, &conclusion))
 }
@@ -89,20 +125,27 @@ pub fn run(args: &GateArgs) -> anyhow::Result<ExitCode> {
 ///
 /// # Errors
 /// If stdout cannot be written.
-pub fn after_run(record: &Record, flags: &Flags, json: bool) -> anyhow::Result<ExitCode> {
+pub fn after_run(record: &Record, flags: &Flags, run: &run::RunFlags) -> anyhow::Result<ExitCode> {
     let conclusion = analysis::conclude(record);
     let gate = analysis::gated(record, &conclusion, &record.header.plan.gate);
     let gated = Gated { record, gate: &gate, allow_open: flags.allow_open };
-    if json {
+    if run.json {
         // The report was the last event of the run itself.
         print::data(&live::gate_event(record, gated.data()))?;
     } else {
-        crate::report::print(record)?;
-        print::data("\n")?;
-        print::report(&gated, &report::TEXT, None)?;
+        crate::report::print(record, run.format)?;
+        // Beside what is for programs the limits are talk, and the exit code says what they came to.
+        let look = Look { width: print::WIDTH, ground: Ground::Light };
+        if *run.format == report::TEXT {
+            print::data("\n")?;
+            print::report(&gated, &report::TEXT, None)?;
+        } else {
+            let text = print::drawn(&gated, &report::TEXT, look)?;
+            print::talk(String::from_utf8_lossy(&text).trim_end());
+        }
     }
     if !flags.no_github {
-        github::tell(&gated, &conclusion, !json)?;
+        tell_github(&gated, &conclusion, !run.json && *run.format == report::TEXT)?;
     }
     Ok(code(&gated, &conclusion))
 }
@@ -119,8 +162,7 @@ pub fn prepare(plan: &mut Plan, flags: &Flags) -> Result<(), Failed> {
         }
     }
     if plan.gate.is_empty() {
-        let failed = Failed::usage("there is no limit to judge by");
-        return Err(failed.hint(
+        return Err(Failed::usage("there is no limit to judge by").hint(
             "--max-regression 3%, --limit \"p99 < 50ms\", or a section [gate] in the experiment file: `throughput = \"> -3%\"`",
         ));
     }
@@ -155,17 +197,62 @@ fn check(plan: &Plan, entry: &GateEntry) -> Result<(), Failed> {
 }
 
 /// The exit code of a gate.
-fn code(gated: &Gated<'_>, conclusion: &Conclusion) -> ExitCode {
+pub fn code(gated: &Gated<'_>, conclusion: &Conclusion) -> ExitCode {
     let Gate { unfit, .. } = gated.gate;
     let code = match (unfit, gated.gate.ruling()) {
         (Some((Unfit::Failed, _)), _) => return exit::of_record(gated.record, conclusion),
         (Some((Unfit::Interrupted, _)), _) => INTERRUPTED,
-        (Some((Unfit::Void | Unfit::Unfinished, _)), _) | (None, None) => VOID,
+        (Some((Unfit::Invalid | Unfit::Unfinished, _)), _) | (None, None) => VOID,
         (None, Some(Ruling::Fail)) => BROKEN,
         (None, Some(Ruling::Inconclusive)) if !gated.allow_open => OPEN,
         (None, Some(Ruling::Inconclusive | Ruling::Pass)) => return ExitCode::SUCCESS,
     };
     ExitCode::from(code)
+}
+
+/// Tells GitHub Actions where it runs us: appends the report to the step's summary, and prints annotations where the runner reads them: on stdout, if that holds no other data.
+///
+/// # Errors
+/// If stdout cannot be written.
+fn tell_github(gated: &Gated<'_>, conclusion: &Conclusion, stdout_is_free: bool) -> Result<(), Failed> {
+    if let Some(path) = env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) {
+        let path = PathBuf::from(path);
+        if let Err(error) = append(&path, gated, conclusion) {
+            print::tell!("{}: the step's summary was not written: {error}", path.display());
+        }
+    }
+    if env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true") {
+        let annotations = gated.annotations(file_of(&gated.record.header.experiment).as_deref());
+        if stdout_is_free {
+            print::data(&annotations)?;
+        } else if !annotations.is_empty() {
+            // The runner reads both streams, and programs that take our JSON only the one.
+            print::talk(annotations.trim_end());
+        }
+    }
+    Ok(())
+}
+
+fn append(path: &Path, gated: &Gated<'_>, conclusion: &Conclusion) -> io::Result<()> {
+    let explanation = explain::kept(&gated.record.directory);
+    let report = markdown(&measured((gated.record, conclusion, explanation.as_ref()), None).document());
+    let gate = markdown(&gated.document());
+    let there = fs::metadata(path).map_or(0, |file| file.len());
+    let text = format!("{report}\n{gate}\n");
+    let fits = there + text.len() as u64 <= SUMMARY_BYTES_MAX;
+    let text = if fits { text } else { format!("{gate}\n") };
+    OpenOptions::new().create(true).append(true).open(path)?.write_all(text.as_bytes())
+}
+
+/// The experiment file as the repository has it; `None` where it lies elsewhere, or stands for a command.
+fn file_of(experiment: &str) -> Option<String> {
+    let path = Path::new(experiment);
+    let path = path.strip_prefix("./").unwrap_or(path);
+    if path.is_relative() {
+        return path.extension().map(|_| path.display().to_string());
+    }
+    let workspace = PathBuf::from(env::var_os("GITHUB_WORKSPACE")?);
+    Some(path.strip_prefix(workspace).ok()?.display().to_string())
 }
 
 #[cfg(test)]

@@ -1,20 +1,25 @@
-//! `proofload history`: records as a list, one in short, an experiment over time. How it looks is `report`'s work.
+//! `proofload history`: records as a list, one in short, two side by side, an experiment over time. Where levels change is `analysis`' work,
+//! how it looks `report`'s.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use analysis::{Essentials, machine_mark, machines};
+use analysis::{Asked, Dated, Essentials, Grade, Trend, machine_mark, machines};
 use clap::{Args, Subcommand};
-use report::history::{List, Listed, Short};
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use model::Metric;
+use report::Compared;
+use report::history::{List, Listed, Short, Trended};
 
-use crate::exit::Failed;
+use crate::exit::{Failed, SELF, USAGE, VOID};
 use crate::{print, records};
 use gather::{Entry, Gathered, gather};
 
-mod folder;
 mod gather;
-mod since;
-mod trend;
 
 pub use gather::keep;
 
@@ -37,8 +42,14 @@ enum What {
     List(ListArgs),
     /// Show one record in short: what came of it, what is in its folder, what to do with it
     Show(ShowArgs),
+    /// Put the figures of two records beside each other, where that means something
+    ///
+    /// The ratio of each variant that both have, with an interval from how other runs of the same plan differ. The runs were not
+    /// interleaved, so whatever changed on the machine between them is inside. Of records of two machines no figure is shown, and the
+    /// exit code is 4.
+    Compare(CompareArgs),
     /// Show each comparison and each variant of an experiment over time, and where their level changes
-    Trend(trend::TrendArgs),
+    Trend(TrendArgs),
 }
 
 #[derive(Debug, Args)]
@@ -69,13 +80,14 @@ const AFTER_HELP: &str = "\
   proofload history                              all records, the newest first
   proofload history keep-alive --since 30d       those of one experiment of the last 30 days
   proofload history show latest~1                the one before the last, in short
+  proofload history compare latest~1 latest      the figures of two records side by side
   proofload history trend keep-alive             its ratios over time, and where they change
   proofload history trend keep-alive --metric cpu_per_request --variant keep --csv
 
 Everything is read from the records below ./records, or below --records DIR. The file summary.json in each only saves time:
 delete it whenever you like.
 
-Exit codes: 0 all well; 2 no such record or experiment; 6 the folder of records cannot be read.";
+Exit codes: 0 all well; 2 no such record or experiment; 4 records of two machines were to be compared; 6 the folder of records cannot be read.";
 
 /// Does what the arguments ask for.
 ///
@@ -86,12 +98,13 @@ pub fn run(args: &HistoryArgs) -> anyhow::Result<ExitCode> {
         None => list(&args.list),
         Some(What::List(args)) => list(args),
         Some(What::Show(args)) => show(args),
-        Some(What::Trend(args)) => trend::run(args),
+        Some(What::Compare(args)) => compare(&args.before, &args.after, args.json),
+        Some(What::Trend(args)) => trend(args),
     }
 }
 
 fn list(args: &ListArgs) -> anyhow::Result<ExitCode> {
-    let since = args.since.as_deref().map(since::since).transpose()?;
+    let since = args.since.as_deref().map(since).transpose()?;
     let history = gathered()?;
     if let Some(experiment) = &args.experiment {
         known(&history, experiment)?;
@@ -107,7 +120,7 @@ fn list(args: &ListArgs) -> anyhow::Result<ExitCode> {
     shown.truncate(if limit == 0 { found } else { limit });
     let list = List { records: &shown, hidden: found - shown.len() };
     if shown.is_empty() {
-        print::talk(&format!("no record below {} fits", records::root().display()));
+        print::tell!("no record below {} fits", records::root().display());
     }
     if args.json || !shown.is_empty() {
         print::report(&list, print::form(args.json), None)?;
@@ -129,7 +142,7 @@ fn show(args: &ShowArgs) -> anyhow::Result<ExitCode> {
         record: &record,
         conclusion: &analysis::conclude(&record),
         running: record.ended.is_none() && record::is_being_written(&record.directory),
-        files: &folder::files(&record.directory),
+        files: &files(&record.directory),
     };
     print::report(&short, print::form(args.json), None)?;
     Ok(ExitCode::SUCCESS)
@@ -139,19 +152,14 @@ fn show(args: &ShowArgs) -> anyhow::Result<ExitCode> {
 fn gathered() -> anyhow::Result<Gathered> {
     let root = records::root();
     let gathered = gather(root).map_err(|error| {
-        let missing = error.kind() == std::io::ErrorKind::NotFound;
-        let message = format!("{}: the folder of records cannot be read: {error}", root.display());
-        let hint = "`proofload run` makes it; --records DIR or PROOFLOAD_RECORDS name another";
-        Failed {
-            message,
-            hint: Some(hint.to_owned()),
-            code: if missing { crate::exit::USAGE } else { crate::exit::SELF },
-        }
+        let code = if error.kind() == std::io::ErrorKind::NotFound { USAGE } else { SELF };
+        Failed::new(code, format!("{}: the folder of records cannot be read: {error}", root.display()))
+            .hint("`proofload run` makes it; --records DIR or PROOFLOAD_RECORDS name another")
     })?;
     if let Some(why) = &gathered.unkept {
-        print::talk(&format!(
+        print::tell!(
             "note: {why}: the summary cannot be kept; such records are read each time, which takes longer"
-        ));
+        );
     }
     Ok(gathered)
 }
@@ -160,42 +168,244 @@ fn gathered() -> anyhow::Result<Gathered> {
 fn marked(history: &Gathered) -> Vec<Listed<'_>> {
     let readable = history.entries.iter().filter_map(|entry| entry.found.as_deref().ok());
     let mut numbers = machines(readable.map(|found| &found.environment)).into_iter();
-    let mut marked = Vec::with_capacity(history.entries.len());
-    for entry in &history.entries {
-        let number = entry.found.as_ref().ok().and_then(|_| numbers.next());
-        marked.push(listed_of(entry, number.map(machine_mark)));
-    }
-    marked
+    let mark = |entry: &Entry| entry.found.as_ref().ok().and_then(|_| numbers.next()).map(machine_mark);
+    let marks: Vec<Option<String>> = history.entries.iter().map(mark).collect();
+    history.entries.iter().zip(marks).map(|(entry, mark)| listed_of(entry, mark)).collect()
 }
 
 fn listed_of(entry: &Entry, machine: Option<String>) -> Listed<'_> {
-    let found: Result<&Essentials, &str> = match &entry.found {
-        Ok(found) => Ok(found),
-        Err(why) => Err(why),
-    };
+    let found = entry.found.as_deref().map_err(String::as_str);
     Listed { name: &entry.name, created: &entry.created, found, running: entry.running, machine }
 }
 
 /// # Errors
 /// If no record is of that experiment.
 fn known(history: &Gathered, experiment: &str) -> Result<(), Failed> {
-    let names =
-        history.entries.iter().filter_map(|entry| Some(entry.found.as_ref().ok()?.experiment.as_str()));
-    let mut names: Vec<&str> = names.collect();
-    names.sort_unstable();
-    names.dedup();
+    let names = history.entries.iter().filter_map(|entry| entry.found.as_deref().ok());
+    let names = distinct(names.map(|found| found.experiment.as_str()));
     let unreadable = |entry: &Entry| entry.found.is_err() && is_of(&listed_of(entry, None), experiment);
     if names.contains(&experiment) || history.entries.iter().any(unreadable) {
         return Ok(());
     }
     let message = format!(
-        "no record below {} is of an experiment `{experiment}`; there are {}",
+        "no record below {} is of an experiment `{experiment}`, but of {} other{}",
         records::root().display(),
-        names.len()
+        names.len(),
+        if names.len() == 1 { "" } else { "s" }
     );
     let hint = match records::alike(experiment, names.iter().copied()).as_slice() {
         [] => "`proofload history` lists all records".to_owned(),
         near => format!("the nearest names are {}", near.join(", ")),
     };
     Err(Failed::usage(message).hint(hint))
+}
+
+/// Names in their order, each once.
+fn distinct<'n>(names: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
+    names.collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// What lies in a record's folder, with sizes: by name, folders with a stroke behind their names and all that is below them. Links are not
+/// followed: they lead out of it.
+fn files(directory: &Path) -> Vec<(String, u64)> {
+    let one = |entry: fs::DirEntry| {
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        let stroke = if is_folder { "/" } else { "" };
+        (entry.file_name().to_string_lossy().into_owned() + stroke, size(&entry.path()))
+    };
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.map(one).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+fn size(path: &Path) -> u64 {
+    let Ok(metadata) = fs::symlink_metadata(path) else { return 0 };
+    if !metadata.is_dir() {
+        return metadata.len();
+    }
+    fs::read_dir(path).into_iter().flatten().flatten().map(|entry| size(&entry.path())).sum()
+}
+
+/// What lengths of time behind `--since` end in.
+const UNITS: [(char, i64); 4] = [('w', 7 * 24 * 3600), ('d', 24 * 3600), ('h', 3600), ('m', 60)];
+
+/// As records tell when they were made: RFC 3339 in UTC, so that texts compare as times do.
+///
+/// # Errors
+/// If it is neither a length of time nor a date.
+fn since(text: &str) -> Result<String, Failed> {
+    at(text, Timestamp::now()).map(|time| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()).ok_or_else(|| {
+        Failed::usage(format!("--since: `{text}` is neither a length of time nor a date"))
+            .hint("such as 30d, 2w, 12h, 2026-11-01 or 2026-11-01T12:00:00Z; dates are UTC")
+    })
+}
+
+fn at(text: &str, now: Timestamp) -> Option<Timestamp> {
+    let length = UNITS.iter().find_map(|(unit, seconds)| {
+        let count: u32 = text.strip_suffix(*unit)?.parse().ok()?;
+        i64::from(count).checked_mul(*seconds)
+    });
+    if let Some(seconds) = length {
+        // So long ago that there was no calendar is since ever.
+        return Some(now.checked_sub(SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::UNIX_EPOCH));
+    }
+    let date = || Some(text.parse::<Date>().ok()?.to_zoned(TimeZone::UTC).ok()?.timestamp());
+    text.parse::<Timestamp>().ok().or_else(date)
+}
+
+/// Flags of `history compare`.
+#[derive(Debug, Args)]
+struct CompareArgs {
+    /// The earlier record: its folder, `latest~1` for the one before the newest, its name, or an experiment's name for its newest
+    before: PathBuf,
+    /// The later record, likewise
+    #[arg(default_value = "latest")]
+    after: PathBuf,
+    /// For other programs
+    #[arg(long)]
+    json: bool,
+}
+
+/// Opens both and prints what may be said of them.
+///
+/// # Errors
+/// If one of them is no record, or stdout cannot be written.
+pub fn compare(before: &Path, after: &Path, json: bool) -> anyhow::Result<ExitCode> {
+    let (before, after) = (records::opened(before)?, records::opened(after)?);
+    // Where there is no folder of records nobody knows how much runs differ.
+    let history = gathered().ok();
+    let known =
+        history.iter().flat_map(|history| &history.entries).filter_map(|entry| entry.found.as_deref().ok());
+    let across = analysis::across(&before, &after, known);
+    let compared = Compared { before: &before, after: &after, across: &across };
+    print::report(&compared, print::form(json), None)?;
+    let invalid = across.findings.iter().any(|finding| finding.grade == Grade::Invalid);
+    Ok(if invalid { ExitCode::from(VOID) } else { ExitCode::SUCCESS })
+}
+/// Flags of `history trend`.
+#[derive(Debug, Args)]
+struct TrendArgs {
+    /// Name of the experiment
+    experiment: String,
+    /// throughput, cpu_per_request, peak_memory, p50, p90, p99 or p99.9 [default: that of the newest record's verdict]
+    #[arg(long, value_name = "NAME", value_parser = metric)]
+    metric: Option<Metric>,
+    /// Only this variant, and the comparisons that it is in
+    #[arg(long, value_name = "NAME")]
+    variant: Option<String>,
+    /// The machine, by its letter in `proofload history` [default: that of the newest record]
+    #[arg(long, value_name = "LETTER")]
+    machine: Option<String>,
+    /// At most so many records one below the other, the newest
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    limit: usize,
+    /// For other programs
+    #[arg(long)]
+    json: bool,
+    /// One row a point, for a spreadsheet
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
+}
+
+/// Joins the experiment's records of one machine, and prints them.
+///
+/// # Errors
+/// If there is no such experiment, variant, machine or figure, or stdout cannot be written.
+fn trend(args: &TrendArgs) -> anyhow::Result<ExitCode> {
+    let history = gathered()?;
+    known(&history, &args.experiment)?;
+    let all = marked(&history);
+    let of_it: Vec<(&Listed<'_>, &Essentials)> = all
+        .iter()
+        .filter_map(|listed| Some((listed, listed.found.ok()?)))
+        .filter(|(_, found)| found.experiment == args.experiment)
+        .collect();
+    let newest = of_it.last().and_then(|(listed, _)| listed.machine.clone());
+    let machine = args.machine.clone().or(newest).unwrap_or_default();
+    let on = |listed: &Listed<'_>| {
+        listed.machine.as_deref().is_some_and(|mark| mark.eq_ignore_ascii_case(&machine))
+    };
+    let joined: Vec<(&Listed<'_>, &Essentials)> =
+        of_it.iter().filter(|(listed, _)| on(listed)).copied().collect();
+    let Some((last, newest)) = joined.last() else {
+        let marks: Vec<&str> = of_it.iter().filter_map(|(listed, _)| listed.machine.as_deref()).collect();
+        return Err(no_machine(&machine, &marks).into());
+    };
+    let dated: Vec<Dated<'_>> =
+        joined.iter().map(|(listed, essentials)| Dated { name: listed.name, essentials }).collect();
+    let asked = Asked { metric: args.metric, variant: args.variant.as_deref() };
+    let trend = analysis::trend(&dated, asked);
+    missing(&dated, asked, &trend)?;
+    let trended = Trended {
+        experiment: &args.experiment,
+        trend: &trend,
+        machine: (last.machine.as_deref().unwrap_or_default(), &newest.environment),
+        elsewhere: of_it.len() - joined.len(),
+        rows: args.limit,
+    };
+    let form = if args.csv { &report::CSV } else { print::form(args.json) };
+    print::report(&trended, form, None)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn metric(text: &str) -> Result<Metric, String> {
+    let names = || Metric::ALL.iter().map(|metric| metric.name()).collect::<Vec<_>>().join(", ");
+    Metric::named(text).ok_or_else(|| format!("the metrics are {}", names()))
+}
+
+fn no_machine(asked: &str, marks: &[&str]) -> Failed {
+    match distinct(marks.iter().copied()).as_slice() {
+        [] => Failed::usage("none of its records can be read")
+            .hint("`proofload history` tells what is wrong with each"),
+        marks => Failed::usage(format!("--machine: none of its records was made on `{asked}`")).hint(
+            format!("they were made on {}; `proofload history` tells what these are", marks.join(", ")),
+        ),
+    }
+}
+
+/// Where nothing is left to show: because no record has what was asked for, and which there is. Where records are void or unfinished that
+/// is told by what is printed.
+fn missing(dated: &[Dated<'_>], asked: Asked<'_>, trend: &Trend) -> Result<(), Failed> {
+    let figures = || dated.iter().flat_map(|dated| &dated.essentials.figures);
+    let compared = || dated.iter().flat_map(|dated| &dated.essentials.compared);
+    let variants = figures().map(|figure| figure.variant.as_str());
+    let variants: Vec<&str> =
+        distinct(variants.chain(compared().flat_map(|one| one.of.iter().map(String::as_str))));
+    if let Some(variant) = asked.variant.filter(|variant| !variants.contains(variant)) {
+        let near = records::alike(variant, variants.iter().copied());
+        let told = if near.is_empty() { variants } else { near };
+        return Err(Failed::usage(format!("--variant: none of its records has a variant `{variant}`"))
+            .hint(format!("there is {}", told.join(", "))));
+    }
+    let there = distinct(figures().map(|figure| figure.metric.name()));
+    if trend.lines.is_empty() && !there.is_empty() && !there.contains(&trend.metric.name()) {
+        return Err(Failed::usage(format!(
+            "--metric: none of its records has figures of {}",
+            trend.metric.name()
+        ))
+        .hint(format!("there is {}", there.join(", "))));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_and_dates_are_times_and_anything_else_is_told() {
+        let now: Timestamp = "2026-11-22T01:00:00Z".parse().expect("a time");
+        for (text, time) in [
+            ("30d", "2026-10-23T01:00:00Z"),
+            ("2w", "2026-11-08T01:00:00Z"),
+            ("12h", "2026-11-21T13:00:00Z"),
+            ("2026-11-01", "2026-11-01T00:00:00Z"),
+            ("2026-11-01T12:00:00+02:00", "2026-11-01T10:00:00Z"),
+            ("4000000000d", "1970-01-01T00:00:00Z"),
+        ] {
+            assert_eq!(at(text, now).map(|time| time.to_string()).as_deref(), Some(time), "{text}");
+        }
+        for text in ["", "d", "-3d", "yesterday", "3", "2026-13-01", "3y"] {
+            assert!(since(text).is_err(), "{text}");
+        }
+    }
 }

@@ -1,27 +1,38 @@
 //! `proofload hosts`: other machines, looked at over SSH; the program put there or taken away. `remote` reaches them and compares clocks.
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
-use ::remote::ssh::{Fault, Login};
-use ::remote::{HostError, Program};
 use clap::Args;
+use model::quantity::many;
+use model::text::shown;
+use remote::generators::ClockOffset;
+use remote::ssh::{Copied, Facts, Kept, Login, Removed, State};
+use remote::{Blame, Error, Program};
+use report::{bytes, micros, seconds};
+use serde_json::{Value, json};
 
+use crate::REMOTE_AGENT;
 use crate::exit::{Failed, SELF, USAGE};
 use crate::print;
-
-mod form;
-mod seen;
-mod watch;
-
-use seen::{Seen, There};
-pub use watch::CopyWatch;
 
 /// The hidden subcommand under which this binary tells its own hash: for machines without any command that could.
 pub const SHA256: &str = "__sha256";
 /// Machines that are looked at together.
 const TOGETHER: usize = 32;
+/// Columns; those after the fourth are figures.
+const COLUMNS: [&str; 7] = ["host", "user", "kernel", "program", "processors", "clock", "round trip"];
+const NAMES: usize = 4;
+const NOTHING: &str = "–";
+/// A calendar that is as far off as this gets a line: the figure has the time of a message in it, and whole seconds alone.
+const CALENDAR_OFF_S: u64 = 5;
+/// Before that nothing is shown.
+const COPY_SHOWN_AFTER: Duration = Duration::from_secs(2);
+/// Time between two lines.
+const COPY_SHOWN_EVERY: Duration = Duration::from_secs(5);
 
 /// Flags of `hosts`.
 #[derive(Debug, Args)]
@@ -66,33 +77,30 @@ Exit codes: 0 all well; 2 a HOST that is none, or a FILE that is no program; 6 a
 /// # Errors
 /// If there is no program to put anywhere, or stdout cannot be written.
 pub fn run(args: &HostsArgs) -> anyhow::Result<ExitCode> {
-    let program = match &args.program {
-        Some(path) => Program::at(path),
-        None => Program::own(),
-    };
+    let program = args.program.as_deref().map_or_else(Program::own, Program::at);
     let program = program.map_err(|error| failed(&error))?;
     let all = looked_at(args, &program);
     let text = if args.json {
-        format!("{:#}\n", form::json(&program, &all))
+        format!("{:#}\n", json_of(&program, &all))
     } else if args.remove {
-        form::removed(&all)
+        removed(&all)
     } else {
-        form::table(&all)
+        table(&all)
     };
     print::data(&text)?;
-    let errors: Vec<&HostError> = all.iter().filter_map(|seen| seen.there.as_ref().err()).collect();
+    let errors: Vec<&Error> = all.iter().filter_map(|seen| seen.there.as_ref().err()).collect();
     for error in &errors {
         print::error(&error.to_string());
         if let Some(hint) = error.hint() {
-            print::hint(&hint);
+            print::hint(hint);
         }
     }
     Ok(ExitCode::from(errors.iter().map(|error| code(error)).min().unwrap_or(0)))
 }
 
 /// What an error about a machine ends in.
-pub fn failed(error: &HostError) -> Failed {
-    Failed { message: error.to_string(), hint: error.hint(), code: code(error) }
+pub fn failed(error: &Error) -> Failed {
+    Failed::new(code(error), error).hinted(error.hint())
 }
 
 /// Prints the hash of this program's own file.
@@ -101,12 +109,8 @@ pub fn print_own_sha256() -> ExitCode {
     if matches!(printed, Ok(Ok(()))) { ExitCode::SUCCESS } else { ExitCode::from(SELF) }
 }
 
-fn code(error: &HostError) -> u8 {
-    match error {
-        HostError::Ssh { fault, .. } if matches!(**fault, Fault::Destination { .. }) => USAGE,
-        HostError::Program { .. } => USAGE,
-        _ => SELF,
-    }
+fn code(error: &Error) -> u8 {
+    if *error.blame() == Blame::Request { USAGE } else { SELF }
 }
 
 /// Many at once: most of the time is spent waiting for them.
@@ -126,15 +130,207 @@ fn looked_at(args: &HostsArgs, program: &Program) -> Vec<Seen> {
     all
 }
 
-fn visit(destination: &str, args: &HostsArgs, program: &Program) -> Result<There, HostError> {
+/// A machine that was asked for.
+#[derive(Debug)]
+struct Seen {
+    /// As it was asked for.
+    destination: String,
+    there: Result<There, Error>,
+}
+
+/// What is on a machine.
+#[derive(Debug)]
+struct There {
+    /// What its shell says.
+    facts: Facts,
+    /// Round trip of a line; `None` where something was only taken away.
+    round_trip: Option<Duration>,
+    /// Its clock against ours; `None` where the program is not.
+    clock: Option<ClockOffset>,
+    /// Whether the program was copied just now.
+    copied: bool,
+    /// What was taken away, where that was asked for.
+    removed: Option<Removed>,
+}
+
+fn visit(destination: &str, args: &HostsArgs, program: &Program) -> Result<There, Error> {
     let mut login = Login::to(destination, program)?;
     if args.remove {
         let facts = login.facts().clone();
-        return Ok(There { removed: Some(login.remove()?), ..There::of(facts) });
+        let removed = Some(login.remove()?);
+        return Ok(There { facts, round_trip: None, clock: None, copied: false, removed });
     }
-    let round_trip = login.round_trip()?;
+    let round_trip = Some(login.round_trip()?);
     let mut watch = CopyWatch::default();
     let copied = args.put && login.put(&mut |copied| watch.show(copied))?;
-    let there = There { round_trip: Some(round_trip), copied, ..There::of(login.facts().clone()) };
-    there.with_clock(login)
+    let facts = login.facts().clone();
+    let clock = (facts.state == State::There).then(|| clock_of(login)).transpose()?;
+    Ok(There { facts, round_trip, clock, copied, removed: None })
+}
+
+/// How far its clock is ahead of ours, by the program there.
+fn clock_of(login: Login) -> Result<ClockOffset, Error> {
+    let channel = login.start(&[REMOTE_AGENT])?;
+    let host = channel.name.clone();
+    remote::generators::compare_clocks(channel)
+        .map_err(|error| Error::new(format!("{host}: ended while clocks were compared: {error}")))
+}
+
+/// Tells on stderr how far a copy to another machine is, a line now and then: several may go on at once. Nothing, unless it takes long enough
+/// to wonder.
+#[derive(Debug)]
+pub struct CopyWatch {
+    next: Duration,
+}
+
+impl Default for CopyWatch {
+    fn default() -> CopyWatch {
+        CopyWatch { next: COPY_SHOWN_AFTER }
+    }
+}
+
+impl CopyWatch {
+    /// Takes in that another piece was sent.
+    pub fn show(&mut self, copied: Copied<'_>) {
+        if copied.elapsed < self.next || copied.bytes >= copied.of {
+            return;
+        }
+        self.next = copied.elapsed + COPY_SHOWN_EVERY;
+        let (done, of) = (copied.bytes as f64, copied.of as f64);
+        let left = seconds((copied.elapsed.as_secs_f64() * (of - done) / done.max(1.0)).max(1.0));
+        let (done, of) = (bytes(done), bytes(of));
+        print::tell!("{}: copying the program: {done} of {of}, about {left} left", copied.host);
+    }
+}
+
+/// A row for each machine, and below it what else should be known.
+fn table(all: &[Seen]) -> String {
+    let rows: Vec<Vec<String>> = all.iter().map(row).collect();
+    let mut text = report::table(&COLUMNS.map(str::to_owned), rows.iter(), NAMES);
+    text.push('\n');
+    for seen in all {
+        let Ok(there) = &seen.there else { continue };
+        remarks(&seen.destination, there, &mut text);
+    }
+    text
+}
+
+fn row(seen: &Seen) -> Vec<String> {
+    let Ok(there) = &seen.there else {
+        let mut row = vec![NOTHING.to_owned(); COLUMNS.len()];
+        row[0].clone_from(&seen.destination);
+        row[3] = "see below".into();
+        return row;
+    };
+    let facts = &there.facts;
+    let named = if facts.host == seen.destination {
+        seen.destination.clone()
+    } else {
+        format!("{} ({})", seen.destination, shown(&facts.host))
+    };
+    let or_nothing = |text: Option<String>| text.unwrap_or_else(|| NOTHING.into());
+    vec![
+        named,
+        shown(&facts.user),
+        shown(&facts.kernel),
+        program(there).into(),
+        or_nothing(facts.processors.map(|count| count.to_string())),
+        or_nothing(there.clock.map(clock)),
+        or_nothing(there.round_trip.map(|trip| micros(trip.as_secs_f64() * 1e6))),
+    ]
+}
+
+fn program(there: &There) -> &'static str {
+    match there.facts.state {
+        State::There if there.copied => "copied",
+        State::There => "there",
+        State::Damaged => "damaged",
+        State::Absent if there.facts.others.is_empty() => "absent",
+        State::Absent => "another",
+    }
+}
+
+/// `+3600.000012 s ± 45 µs`, with a digit for each microsecond of the error's own size.
+fn clock(offset: ClockOffset) -> String {
+    format!("{:+.6} s ± {}", offset.ns as f64 / 1e9, micros(offset.error_ns as f64 / 1e3))
+}
+
+fn remarks(destination: &str, there: &There, text: &mut String) {
+    let facts = &there.facts;
+    if !facts.others.is_empty() {
+        let sum = bytes(facts.others.iter().map(|file| file.bytes as f64).sum());
+        let others = many(facts.others.len() as u64, "other version");
+        let (take, folder) = (if facts.others.len() == 1 { "takes" } else { "take" }, shown(&facts.folder));
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "{destination}: {others} of the program {take} {sum} in {folder}; \
+             proofload hosts --remove {destination} takes all away"
+        );
+    }
+    if let Some(ahead_s) = facts.calendar_ahead_s.filter(|s| s.unsigned_abs() >= CALENDAR_OFF_S) {
+        let by = seconds(ahead_s.unsigned_abs() as f64);
+        let way = if ahead_s > 0 { "ahead of" } else { "behind" };
+        let _ = writeln!(
+            text,
+            "{destination}: its calendar is {by} {way} ours; only the times in its own logs depend on that"
+        );
+    }
+}
+
+/// A line for each file that was taken away, or was not.
+fn removed(all: &[Seen]) -> String {
+    let mut text = String::new();
+    for seen in all {
+        let Ok(There { facts, removed: Some(removed), .. }) = &seen.there else { continue };
+        let destination = &seen.destination;
+        for Kept { path, bytes: size } in &removed.gone {
+            let _ = writeln!(text, "{destination}: removed {}, {}", shown(path), bytes(*size as f64));
+        }
+        for Kept { path, .. } in &removed.kept {
+            let _ = writeln!(text, "{destination}: left {}: it runs, or is not ours to remove", shown(path));
+        }
+        if removed.gone.is_empty() && removed.kept.is_empty() {
+            let _ = writeln!(text, "{destination}: nothing of ours in {}", shown(&facts.folder));
+        }
+    }
+    text
+}
+
+/// Everything, for other programs.
+fn json_of(program: &Program, all: &[Seen]) -> Value {
+    json!({
+        "program": { "sha256": program.sha256(), "bytes": program.bytes() },
+        "hosts": all.iter().map(one).collect::<Vec<_>>(),
+    })
+}
+
+fn one(seen: &Seen) -> Value {
+    let there = match &seen.there {
+        Ok(there) => there,
+        Err(error) => {
+            let (error, hint) = (error.to_string(), error.hint());
+            return json!({ "destination": seen.destination, "error": error, "hint": hint });
+        }
+    };
+    let facts = &there.facts;
+    let clock = there.clock.map(|clock| json!({ "ahead_ns": clock.ns as i64, "error_ns": clock.error_ns }));
+    let removed = there.removed.as_ref();
+    json!({
+        "destination": seen.destination,
+        "host": facts.host,
+        "user": facts.user,
+        "kernel": facts.kernel,
+        "machine": facts.machine,
+        "processors": facts.processors,
+        "folder": facts.folder,
+        "program": facts.state,
+        "copied": there.copied,
+        "others": facts.others,
+        "calendar_ahead_s": facts.calendar_ahead_s,
+        "round_trip_ns": there.round_trip.map(|trip| trip.as_nanos() as u64),
+        "clock": clock,
+        "removed": removed.map(|removed| &removed.gone),
+        "kept": removed.map(|removed| &removed.kept),
+    })
 }

@@ -3,67 +3,38 @@
 //! All three are drawn from one fold over what the lab tells ([`State`]). Must not: hold the lab up, or take time within a slice that
 //! could be taken between two.
 
-mod bar;
 mod drawing;
 mod events;
-mod keys;
-mod logs;
-mod parts;
+mod screen;
 mod state;
-mod surface;
 mod terminal;
 #[cfg(test)]
 mod tests;
-mod view;
 mod words;
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
+use std::thread::JoinHandle;
 
-use anstream::AutoStream;
-use anstream::ColorChoice;
+use anstream::{AutoStream, ColorChoice};
 use lab::{Stop, Update};
 use record::{Header, Record};
 use serde_json::Value;
 
-use crate::print;
 use events::Stream;
+use screen::Screen;
 use state::State;
-use view::View;
 use words::Plain;
 
 pub use terminal::leave;
 
-/// A run as it is shown.
+/// A run as it is shown: by a view, by lines, or where the terminal has the events by neither.
 #[derive(Debug)]
 pub struct Live {
-    form: Form,
+    screen: Screen,
+    view: Option<JoinHandle<()>>,
+    plain: Option<Plain>,
     events: Option<Stream>,
-}
-
-/// What is shown on stderr.
-#[derive(Debug)]
-enum Form {
-    /// A view that renews itself.
-    View(View),
-    /// Lines.
-    Plain(State, Plain),
-    /// Nothing but what is said: the terminal has the events.
-    Events(State),
-}
-
-/// Tells something without disturbing what renews itself, from any thread.
-#[derive(Debug, Clone)]
-pub struct Teller(Option<view::Handle>);
-
-impl Teller {
-    /// Tells that the run stops.
-    pub fn stopping(&self, text: &str) {
-        match &self.0 {
-            Some(view) => view.stopping(text),
-            None => print::talk(text),
-        }
-    }
 }
 
 impl Live {
@@ -72,72 +43,62 @@ impl Live {
     /// # Errors
     /// If no thread can be had.
     pub fn begin(header: &Header, record: PathBuf, stop: Stop, events: bool) -> io::Result<Live> {
-        let state = State::of(header.clone());
-        let stream = events.then(Stream::begin).transpose()?;
-        if let Some(stream) = &stream {
+        let (screen, woken) = Screen::new(State::of(header.clone()))?;
+        let events = events.then(Stream::begin).transpose()?;
+        if let Some(stream) = &events {
             stream.send(&events::started(header, &record));
         }
         // Where both go to one terminal, a view would stand in the midst of the events.
-        let form = if events && io::stdout().is_terminal() {
-            Form::Events(state)
-        } else if can_renew() {
-            let styled = AutoStream::choice(&io::stderr()) != ColorChoice::Never;
-            Form::View(View::begin(state, record.join("logs"), stop, styled)?)
-        } else {
-            Form::Plain(state, Plain::default())
-        };
-        Ok(Live { form, events: stream })
+        let shared = events.is_some() && io::stdout().is_terminal();
+        let renews = !shared && can_renew();
+        let styled = AutoStream::choice(&io::stderr()) != ColorChoice::Never;
+        let view = renews.then(|| screen.view(woken, record.join("logs"), stop, styled)).transpose()?;
+        let plain = (!shared && !renews).then(Plain::default);
+        Ok(Live { screen, view, plain, events })
     }
 
     /// Takes in what just happened.
     pub fn show(&mut self, update: &Update<'_>) {
-        match &mut self.form {
-            Form::View(view) => {
-                view.take_in(update);
-                if let Some(text) = words::said(update.news) {
-                    view.handle().say(&text);
-                }
-            }
-            Form::Plain(state, plain) => {
-                state.take_in(update);
-                if let Some(line) = plain.line(state, update) {
-                    print::talk(&line);
-                }
-            }
-            Form::Events(state) => state.take_in(update),
-        }
-        let Some(stream) = &self.events else { return };
-        let lines = match &self.form {
-            Form::View(view) => view.with_state(|state| events::of(state, update)),
-            Form::Plain(state, _) | Form::Events(state) => events::of(state, update),
-        };
-        lines.iter().for_each(|line| stream.send(line));
+        let Live { screen, view, plain, events } = self;
+        let (line, lines) = screen.take_in(update, |state| {
+            let line = match plain {
+                Some(plain) => plain.line(state, update),
+                None => view.as_ref().and_then(|_| words::said(state, update.news)),
+            };
+            (line, events.as_ref().map(|_| events::of(state, update)).unwrap_or_default())
+        });
+        line.iter().for_each(|line| screen.say(line));
+        events.iter().for_each(|stream| lines.iter().for_each(|line| stream.send(line)));
     }
 
-    /// What tells something beside what renews itself.
-    pub fn teller(&self) -> Teller {
-        match &self.form {
-            Form::View(view) => Teller(Some(view.handle())),
-            Form::Plain(..) | Form::Events(_) => Teller(None),
-        }
+    /// What tells something beside what renews itself, from any thread.
+    pub fn screen(&self) -> Screen {
+        self.screen.clone()
     }
 
-    /// Takes the view away, so that the report stands alone. What is told from now on is told as it is.
+    /// Takes the view away and puts the terminal back, so that the report stands alone. What is told from now on is told as it is.
     pub fn clear(&mut self) {
-        if let Form::View(view) = &mut self.form {
-            view.end();
-        }
+        let Some(view) = self.view.take() else { return };
+        self.screen.end();
+        // One that panicked has put the terminal back already.
+        let _ = view.join();
     }
 
     /// Sends the last events: how the run ended, and its report.
     ///
     /// # Errors
     /// If stdout could not be written, but for a reader that went away.
-    pub fn finish(self, record: &Record, report: impl FnOnce() -> Value) -> io::Result<()> {
-        let Some(stream) = self.events else { return Ok(()) };
+    pub fn finish(mut self, record: &Record, report: impl FnOnce() -> Value) -> io::Result<()> {
+        let Some(stream) = self.events.take() else { return Ok(()) };
         stream.send(&events::ended(record));
         stream.send(&events::report(record, report()));
         stream.finish()
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        self.clear();
     }
 }
 

@@ -1,43 +1,33 @@
-//! `proofload load`: loads one URL, as with wrk, or several, and prints what came of it.
+//! `proofload load`: loads one URL, as with wrk, or several requests of it, and prints what came of it.
 //!
-//! It turns flags into a [`load::LoadSpec`] and rates, has them run, and hands the result to `text`, `json` or `hdr`. It
-//! judges nothing but whether there was anything to measure.
+//! Its flags make a plan with one variant that is measured and compared with nothing; the lab runs it, `analysis` judges it and `report`
+//! shows it, as with every plan.
 
-mod content;
+mod asked;
 mod flags;
 mod hdr;
-mod json;
-mod kept;
-mod mix;
-mod open;
-mod outcome;
-mod rate;
 mod retype;
-mod runner;
-#[cfg(test)]
-mod sample;
-mod series;
-mod setup;
-mod text;
-mod url;
 mod watch;
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::{env, fs, process};
 
+use ::load::DriverChoice;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use foreign::{Difference, Tool};
-use load::{LoadError, LoadSpec};
+use lab::{Helpers, LabError, RealEnvironment, Stop};
+use plan::Plan;
+use record::{Record, Writer};
+use report::{Form, Gated, Loaded, Measured, Report};
 
-use crate::exit::{self, Failed};
-use crate::print;
+use crate::{REMOTE_AGENT, WARDEN, elsewhere, exit, gate, print, records, run, signals};
 use hdr::Clocks;
-use runner::Runner;
-use url::Url;
+use watch::Watch;
 
-/// The longest a connection may take to open.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// What is told when a signal asks to stop.
+const STOPPING: &str = "stopping; once more to leave at once";
 
 /// The tools whose command lines are understood, by their names.
 fn compatible() -> impl TypedValueParser<Value = Tool> {
@@ -63,6 +53,9 @@ pub struct LoadArgs {
     connection: flags::Connection,
     #[command(flatten)]
     output: flags::Output,
+    /// Load a host that may be another machine without asking
+    #[arg(long)]
+    yes: bool,
     /// Do what a command line of another tool means, and say what differs: --as wrk -- -t2 -c64 URL
     #[arg(long = "as", value_parser = compatible(), value_name = "TOOL", help_heading = "Other tools")]
     tool: Option<Tool>,
@@ -83,71 +76,105 @@ pub fn run(args: &LoadArgs) -> anyhow::Result<ExitCode> {
 
 fn carry_out(args: &LoadArgs, differences: &[Difference]) -> anyhow::Result<ExitCode> {
     let clocks = Clocks::read();
-    let url = Url::read(args.url.as_deref().unwrap_or_default()).map_err(Failed::usage)?;
-    let runner = Runner {
-        until: args.pace.until()?,
-        url: if args.asking.mix().is_some() { url.origin() } else { url.to_string() },
-        mix: args.asking.mix().map(|path| path.display().to_string()),
-        spec: spec(args, &url)?,
-        rates: args.pace.rate.clone(),
-        process: args.pace.arrivals.into(),
-        distribution: args.output.latency,
-        differences: differences.to_vec(),
-    };
-    let hdr = args.output.hdr()?;
-    let series = runner.run()?;
-    if let Some(file) = hdr {
-        hdr::write(file, clocks, &series)?;
+    let mut plan = asked::plan(args)?;
+    let limits = gate::Flags::of(&args.output.limits);
+    if !args.output.limits.is_empty() {
+        gate::prepare(&mut plan, &limits)?;
     }
-    print::data(&if args.output.json { json::render(&series)? } else { text::render(&series) })?;
-    Ok(ExitCode::from(match () {
-        () if series.interrupted => exit::INTERRUPTED,
-        () if series.void().is_some() => exit::VOID,
-        () => 0,
-    }))
+    let (form, hdr) = (args.output.form(), args.output.hdr()?);
+    let folder = Folder::of(args.output.out.as_deref());
+    let (record, result) = measured(plan, &folder, args)?;
+    if let Some(file) = hdr {
+        hdr::write(file, clocks, &record)?;
+    }
+    let code = shown(&record, args, form, differences)?;
+    run::end(result, code)
 }
 
-/// What can be said about the flags without a connection is said before one is tried.
-fn spec(args: &LoadArgs, url: &Url) -> anyhow::Result<LoadSpec> {
-    let (pace, connection) = (&args.pace, &args.connection);
-    let requests = args.asking.requests(url)?;
-    let (contract, tls, sources) = (args.expect.contract()?, connection.tls(url)?, connection.sources()?);
-    Ok(LoadSpec {
-        sources,
-        tls,
-        protocol: connection.protocol(),
-        keep_alive: connection.keeps_alive(),
-        seed: pace.seed,
-        connections: pace.connections,
-        threads: pace.threads,
-        timeout: pace.timeout,
-        connect_timeout: CONNECT_TIMEOUT,
-        contract,
-        sample_every: args.expect.sample,
-        driver: pace.driver.into(),
-        ..LoadSpec::new(connection.address(url)?, requests)
-    })
+/// Has the plan run, and leaves its record in a new folder; with reports where that is kept.
+fn measured(plan: Plan, folder: &Folder, args: &LoadArgs) -> anyhow::Result<(Record, Result<(), LabError>)> {
+    let driver: DriverChoice = args.pace.driver.into();
+    let deployed = elsewhere::deployed(&plan, args.yes)?;
+    let command = plan::masked_words(&print::typed_command());
+    let text = format!("# Made by: {}\n", report::shell_line(&command));
+    let writer =
+        Writer::create(&folder.path, run::header("proofload load", plan.clone(), &folder.path), &text)
+            .map_err(run::unwritable)?;
+    let directory = writer.record().directory.clone();
+    let stop = Stop::default();
+    let wish = stop.clone();
+    signals::on_first(move || {
+        wish.request();
+        print::talk(STOPPING);
+    })?;
+    let mut watch = Watch::begin(&plan, stop.clone());
+    let helpers = Helpers { warden: services::Warden::of_this_program(WARDEN), generate: &[REMOTE_AGENT] };
+    let environment = RealEnvironment::new(plan, helpers, directory, stop);
+    let mut environment = environment.loading(deployed).driven_by(driver);
+    let (mut record, result) = lab::run(writer, &mut environment, &mut |update| watch.show(update));
+    watch.end();
+    if folder.kept {
+        run::keep_reports(&record, None);
+        print::talk(&format!("record: {}", records::typed(&record.directory).display()));
+    } else {
+        record.directory.clear();
+    }
+    Ok((record, result))
 }
 
-/// A spec that cannot be is the user's to change; everything else the machine's.
-fn refused(error: LoadError) -> Failed {
-    let code = if matches!(error, LoadError::Spec { .. }) { exit::USAGE } else { exit::SELF };
-    let hint = match &error {
-        LoadError::Descriptors { needed, .. } => Some(format!("ulimit -n {needed}, or fewer --connections")),
-        LoadError::Spec { field: "load.tls.trust", .. } => {
-            Some("--cacert FILE says whom to trust, --insecure trusts anyone".into())
+/// Prints the report, and below it what its limits came to.
+fn shown(
+    record: &Record,
+    args: &LoadArgs,
+    form: &Form,
+    differences: &[Difference],
+) -> anyhow::Result<ExitCode> {
+    let conclusion = analysis::conclude(record);
+    let windows = analysis::measurement(record).map(|measured| measured.windows).unwrap_or_default();
+    let differences = retype::mattering(differences, &windows);
+    let measured = Measured::new(record, &conclusion, None);
+    let loaded = Loaded { measured, distribution: args.output.latency, differences: &differences };
+    if record.header.plan.gate.is_empty() {
+        print::report(&loaded, form, None)?;
+        return Ok(exit::of_record(record, &conclusion));
+    }
+    let gate = analysis::gated(record, &conclusion, &record.header.plan.gate);
+    let gated = Gated { record, gate: &gate, allow_open: false };
+    if *form == report::JSON {
+        let mut document = loaded.data();
+        document["gate"] = gated.data();
+        print::data(&format!("{document:#}\n"))?;
+    } else {
+        print::report(&loaded, form, None)?;
+        if *form == report::TEXT || *form == report::MARKDOWN {
+            print::data("\n")?;
+            print::report(&gated, form, None)?;
         }
-        LoadError::Spec { field: "load.tls.server_name", .. } => Some("--sni NAME says another".into()),
-        _ => None,
-    };
-    // The engine names fields of its own; these are flags here.
-    let message = match &error {
-        LoadError::Spec { field: "load.tls.trust", problem } => format!("trusted certificates: {problem}"),
-        LoadError::Spec { field: "load.tls.server_name", problem } => format!("--sni: {problem}"),
-        LoadError::Spec { field, problem } => {
-            format!("{}: {problem}", field.trim_start_matches("load.").trim_start_matches("requests."))
+    }
+    Ok(gate::code(&gated, &conclusion))
+}
+
+/// Where the record lies: where that was asked for, else where it is removed at the end.
+struct Folder {
+    path: PathBuf,
+    kept: bool,
+}
+
+impl Folder {
+    fn of(out: Option<&Path>) -> Folder {
+        let name = || format!("proofload-load-{}-{:x}", process::id(), lab::draw_seed());
+        // A TMPDIR that is not there is not made.
+        let temporary = || Some(env::temp_dir()).filter(|folder| folder.is_dir()).unwrap_or("/tmp".into());
+        let path = out.map_or_else(|| temporary().join(name()), Path::to_owned);
+        Folder { path, kept: out.is_some() }
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if !self.kept {
+            // What cannot be removed is in the folder that the system empties by itself.
+            let _ = fs::remove_dir_all(&self.path);
         }
-        other => other.to_string(),
-    };
-    Failed { message, hint, code }
+    }
 }

@@ -1,6 +1,5 @@
 //! The binary `proofload`: flags, what is printed, exit codes. Everything else is the other crates' work.
 
-mod against;
 mod audit;
 mod calibrate;
 mod check;
@@ -8,15 +7,16 @@ mod compare;
 mod elsewhere;
 mod env;
 mod exit;
+mod experiment;
 mod explain;
 mod gate;
 mod history;
 mod hosts;
+mod init;
 mod live;
 mod load;
 mod open;
 mod print;
-mod problems;
 mod profile;
 mod records;
 mod remote_agent;
@@ -24,6 +24,7 @@ mod report;
 mod run;
 mod schema;
 mod signals;
+mod tune;
 mod validity;
 
 use std::ffi::OsStr;
@@ -32,9 +33,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// The hidden subcommand under which this binary guards a service; see `target`.
+/// The hidden subcommand under which this binary guards a service; see [`services::warden_main`].
 pub const WARDEN: &str = "__warden";
-/// The subcommand under which this binary generates load for another; see [`generate`].
+/// The subcommand under which this binary works for another one elsewhere; see [`remote_agent`].
 pub const REMOTE_AGENT: &str = "remote-agent";
 
 /// An HTTP performance lab.
@@ -53,8 +54,11 @@ struct Cli {
 
 const AFTER_HELP: &str = "\
 Begin with:
+  proofload compare 'node old.js' 'node new.js'   which is faster, by how much: two commands, no file
   proofload load http://127.0.0.1:3000/        one load test, as with wrk
+  proofload init                               an experiment file for the service of this folder
   proofload env                                what about this machine will hurt a measurement, and what helps
+  proofload tune 'node server.js'              which settings make it faster: tried, and confirmed
   proofload check experiment.toml              what an experiment will do, and how long it takes
   proofload calibrate experiment.toml          how small a difference this machine can show, in how much time
   proofload run experiment.toml --quick        a first answer in about a minute
@@ -62,22 +66,30 @@ Begin with:
   proofload run experiment.toml --against main the code here against that of another commit, interleaved
   proofload report latest                      the last report again
   proofload gate latest --max-regression 3%    pass or fail, by the interval and not by the point
-  proofload compare OLD NEW                    figures of two records side by side
-  proofload history                            all records; one experiment over time: history trend NAME
+  proofload history                            all records; over time: history trend NAME; two of them: history compare OLD NEW
   proofload open                               the last report in a browser
   proofload profile latest                     where the CPU time goes: by package, function and line
   proofload audit notes.md                     what wrk, ab and others printed, and what it is worth
   proofload validity V8                        what a finding of a report means, and what to do
   proofload hosts bench-1 bench-2              other machines for the load, reached by SSH: are they fit for it
 
-Exit codes: 0 all well; 1 a limit of a gate is broken; 2 usage or experiment file; 3 a service failed;
-4 the measurement is void; 5 no limit of a gate is broken, and one is open; 6 Proofload could not do its own part (record not writable, too few descriptors, no right to make a link, a generator that cannot be had);
+Exit codes: 0 all well; 1 a limit of a gate fails; 2 usage or experiment file; 3 a service failed;
+4 the measurement is invalid; 5 no limit of a gate fails, and one is inconclusive; 6 Proofload could not do its own part (record not writable, too few descriptors, no right to make a link, a generator that cannot be had);
 130 interrupted.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run an experiment and print the verdicts
     Run(run::RunArgs),
+    /// Compare services by the commands that start them, without a file
+    ///
+    /// The same experiment, the same statistics and the same report as of a file, which --save writes.
+    Compare(Box<compare::CompareArgs>),
+    /// Look at this folder, start what is found in it once, and write proofload.toml
+    ///
+    /// Reads package.json, Procfile, Dockerfile, compose.yaml, go.mod, pyproject.toml, requirements.txt and Cargo.toml. The file asks a first
+    /// question that fits, with comments; `run`, `check` and `calibrate` take it where no other is named.
+    Init(init::InitArgs),
     /// Check an experiment file and print what it would do
     Check(check::CheckArgs),
     /// Measure how far apart two equal copies of a variant come out here, and so what a run can find
@@ -90,16 +102,11 @@ enum Command {
     Load(Box<load::LoadArgs>),
     /// Print the report of a record again
     Report(report::ReportArgs),
-    /// Hold limits against a record: kept, broken or open, as an exit code for CI
+    /// Judge a record by limits: pass, fail or inconclusive, as an exit code for CI
     ///
-    /// The limits of the experiment file's [gate], and those of flags. A limit is kept or broken where the whole interval
-    /// says so: 0 all are kept, 1 one is broken, 5 none is broken and one is open, 4 the measurement is void.
+    /// The limits of the experiment file's [gate], and those of flags. A limit passes or fails where the whole interval
+    /// says so: 0 all pass, 1 one fails, 5 none fails and one is inconclusive, 4 the measurement is invalid.
     Gate(gate::GateArgs),
-    /// Put the figures of two records beside each other, where that means something
-    ///
-    /// The ratio of each variant that both have, with its interval. The runs were not interleaved, so whatever changed on the machine
-    /// between them is inside. Of records of two machines no figure is shown, and the exit code is 4.
-    Compare(compare::CompareArgs),
     /// List the records, show one in short, or an experiment over time with the changes of its level
     ///
     /// Found below ./records, or where --records says. The file summary.json in each only saves time.
@@ -114,9 +121,9 @@ enum Command {
     /// Read what other load generators printed and say what may be concluded of it
     ///
     /// Output of wrk, wrk2, ab, oha, autocannon, hey, h2load, k6 and vegeta, as it is or pasted into notes, Markdown or a shell
-    /// transcript; JSON of oha, autocannon, k6 and vegeta too. Exit code 4 where a finding voids a conclusion.
+    /// transcript; JSON of oha, autocannon, k6 and vegeta too. Exit code 4 where a finding makes a conclusion invalid.
     Audit(audit::AuditArgs),
-    /// Explain the findings of a report: what was seen, why it voids or qualifies the result, what to do
+    /// Explain the findings of a report: what was seen, why it matters for the result, what to do
     ///
     /// Each finding has a number, such as V8. Without one, all checks are listed.
     Validity(validity::ValidityArgs),
@@ -135,11 +142,17 @@ enum Command {
     ///
     /// Changes nothing there unless asked to: --put puts this program there, --remove takes every version of it away.
     Hosts(hosts::HostsArgs),
+    /// Find out which settings make a service faster, by experiment on it
+    ///
+    /// Takes the advice that applies to it (versions, processes, memory, allocators, …) and what --try names, tries all of it in a
+    /// screening design of fresh processes, and confirms the best choice on further fresh runs. Nothing of yours is changed.
+    Tune(Box<tune::TuneArgs>),
     /// Print the JSON Schema of the experiment file, for editors, or of the report as JSON
     Schema(schema::SchemaArgs),
 }
 
 fn main() -> ExitCode {
+    signals::outlive_file_limit();
     // Before clap: a warden must start fast and knows no flags.
     let first = std::env::args_os().nth(1);
     if first.as_deref() == Some(OsStr::new(WARDEN)) {
@@ -148,10 +161,12 @@ fn main() -> ExitCode {
     if first.as_deref() == Some(OsStr::new(hosts::SHA256)) {
         return hosts::print_own_sha256();
     }
+    signals::end_as_first_process();
     let cli = Cli::parse();
     records::settle(cli.records);
     let result = match cli.command {
         Command::Run(args) => run::run(&args),
+        Command::Init(args) => init::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Load(args) => load::run(&args),
@@ -166,8 +181,10 @@ fn main() -> ExitCode {
         Command::Env(args) => env::run(&args),
         Command::RemoteAgent(args) => remote_agent::run(&args),
         Command::Hosts(args) => hosts::run(&args),
+        Command::Tune(args) => tune::run(&args),
         Command::Schema(args) => schema::run(&args),
     };
+    records::release();
     result.unwrap_or_else(|error| exit::fail(&error))
 }
 

@@ -1,9 +1,8 @@
 //! `proofload open`: the report page of a record in the browser; where there is no desktop, where it lies and how to see it.
 
-use std::env;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+use std::{env, fs, io};
 
 use ::report::REPORT_PAGE;
 use clap::Args;
@@ -33,24 +32,31 @@ pub fn run(args: &OpenArgs) -> anyhow::Result<ExitCode> {
         print::data(&format!("{path}\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
-    match browser() {
-        Browser::None => {
+    let set = |name: &str| env::var(name).ok().filter(|value| !value.trim().is_empty());
+    // Of several, apart by colons, the first is the one that is wanted.
+    let named = set("BROWSER")
+        .and_then(|browsers| browsers.split(':').map(str::to_owned).find(|one| !one.is_empty()));
+    let shown = match named {
+        Some(browser) => show_in(&browser, &page),
+        None if set("DISPLAY").is_some() || set("WAYLAND_DISPLAY").is_some() => open::that_detached(&page),
+        None => {
             print::data(&format!("{path}\n"))?;
             print::talk(
                 "there is no desktop here (DISPLAY, WAYLAND_DISPLAY and BROWSER are not set); the page needs nothing beside it:",
             );
-            print::talk(&format!(
-                "  on the machine that you sit at: scp {}:{path} . && xdg-open {REPORT_PAGE}",
-                host()
-            ));
+            // This machine's name, as others may know it.
+            let uname = rustix::system::uname();
+            let host = uname.nodename().to_string_lossy();
+            print::tell!("  on the machine that you sit at: scp {host}:{path} . && xdg-open {REPORT_PAGE}");
+            return Ok(ExitCode::SUCCESS);
         }
-        browser => match browser.show(&page) {
-            Ok(()) => print::talk(&format!("opening {path}")),
-            Err(error) => {
-                print::data(&format!("{path}\n"))?;
-                print::talk(&format!("no browser could be started ({error}); the page is there"));
-            }
-        },
+    };
+    match shown {
+        Ok(()) => print::tell!("opening {path}"),
+        Err(error) => {
+            print::data(&format!("{path}\n"))?;
+            print::tell!("no browser could be started ({error}); the page is there");
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -63,10 +69,9 @@ fn page(asked: &Path) -> anyhow::Result<PathBuf> {
         let conclusion = analysis::conclude(&record);
         let explanation = explain::kept(&record.directory);
         let drawn = report::write((&record, &conclusion, explanation.as_ref()), &::report::HTML, &path);
-        drawn.map_err(|error| Failed {
-            message: format!("{}: cannot write the page: {error}", path.display()),
-            hint: Some("`proofload report RECORD --html --out FILE` writes it elsewhere".to_owned()),
-            code: exit::SELF,
+        drawn.map_err(|error| {
+            Failed::new(exit::SELF, format!("{}: cannot write the page: {error}", path.display()))
+                .hint("`proofload report RECORD --html --out FILE` writes it elsewhere")
         })?;
     }
     Ok(fs::canonicalize(&path).unwrap_or(path))
@@ -77,57 +82,18 @@ fn is_older(page: &Path, events: &Path) -> bool {
     written(page) < written(events)
 }
 
-/// What would show a page here.
-enum Browser {
-    /// Nothing: nobody sits at this machine.
-    None,
-    /// What the variable BROWSER names, word by word, with `%s` for the page.
-    Named(Vec<String>),
-    /// Whatever the desktop has for pages.
-    Desktop,
-}
-
-fn browser() -> Browser {
-    let set = |name: &str| env::var(name).ok().filter(|value| !value.trim().is_empty());
-    // Of several, apart by colons, the first is the one that is wanted.
-    let named = set("BROWSER")
-        .and_then(|browsers| browsers.split(':').map(str::to_owned).find(|one| !one.is_empty()));
-    match named {
-        Some(named) => Browser::Named(named.split_whitespace().map(str::to_owned).collect()),
-        None if set("DISPLAY").is_some() || set("WAYLAND_DISPLAY").is_some() => Browser::Desktop,
-        None => Browser::None,
+/// Starts the program that the variable BROWSER names, word by word, with `%s` for the page, and does not wait. No shell reads the path.
+fn show_in(browser: &str, page: &Path) -> io::Result<()> {
+    let mut words = browser.split_whitespace();
+    let Some(program) = words.next() else { return Ok(()) };
+    let mut command = Command::new(program);
+    let mut placed = false;
+    for word in words {
+        placed |= word == "%s";
+        command.arg(if word == "%s" { page.as_os_str() } else { word.as_ref() });
     }
-}
-
-impl Browser {
-    /// Starts it and does not wait. No shell reads the path.
-    fn show(&self, page: &Path) -> std::io::Result<()> {
-        match self {
-            Browser::None => Ok(()),
-            Browser::Desktop => open::that_detached(page),
-            Browser::Named(words) => {
-                let Some((program, arguments)) = words.split_first() else { return Ok(()) };
-                let mut command = Command::new(program);
-                let mut placed = false;
-                for argument in arguments {
-                    placed |= argument == "%s";
-                    if argument == "%s" {
-                        command.arg(page)
-                    } else {
-                        command.arg(argument)
-                    };
-                }
-                if !placed {
-                    command.arg(page);
-                }
-                command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().map(drop)
-            }
-        }
+    if !placed {
+        command.arg(page);
     }
-}
-
-/// This machine's name, as others may know it.
-fn host() -> String {
-    let name = rustix::system::uname();
-    name.nodename().to_string_lossy().into_owned()
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().map(drop)
 }

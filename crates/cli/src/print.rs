@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
 use anstream::AutoStream;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use model::text;
 use report::plot::Ground;
 use report::{Form, Look, Report};
 
@@ -21,12 +22,19 @@ pub fn width() -> usize {
     size.map_or(WIDTH, |size| usize::from(size.ws_col).clamp(60, 140))
 }
 
+/// The command line, as text: what of a path is not UTF-8 is replaced, for it is only to be read.
+pub fn typed_command() -> Vec<String> {
+    std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
 /// Prints data on stdout, colours only where it is a terminal.
 ///
 /// # Errors
 /// If stdout cannot be written, but for a reader that went away: `| head` is no error.
-pub fn data(text: &str) -> Result<(), Failed> {
+pub fn data(data: &str) -> Result<(), Failed> {
     let mut out = AutoStream::auto(io::stdout().lock());
+    // Other programs get every character as it is.
+    let text = if io::stdout().is_terminal() { Cow::Owned(text::coloured_lines(data)) } else { data.into() };
     written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 
@@ -45,7 +53,7 @@ pub fn put(file: Option<&Path>, data: &[u8]) -> Result<(), Failed> {
         };
     };
     fs::write(path, plain(data)).map_err(|error| unwritable(&path.display().to_string(), &error))?;
-    talk(&format!("written: {}", path.display()));
+    tell!("written: {}", path.display());
     Ok(())
 }
 
@@ -108,25 +116,32 @@ fn unwritable(what: &str, error: &io::Error) -> Failed {
         io::ErrorKind::IsADirectory => Some("name a file in it"),
         _ => None,
     };
-    Failed {
-        message: format!("{what}: cannot be written: {error}"),
-        hint: hint.map(str::to_owned),
-        code: exit::SELF,
-    }
+    Failed::new(exit::SELF, format!("{what}: cannot be written: {error}")).hinted(hint)
 }
 
-/// Prints talk on stderr. A stderr that is gone is no reason to stop measuring.
+/// [`talk`] of what `format!` makes of these.
+macro_rules! tell {
+    ($($text:tt)*) => { $crate::print::talk(&format!($($text)*)) };
+}
+pub(crate) use tell;
+
+/// Prints talk on stderr. A stderr that is gone is no reason to stop measuring. What is not ours in it does nothing to a terminal.
 pub fn talk(text: &str) {
+    coloured(&text::lines(text));
+}
+
+/// The same with colours of ours.
+pub fn coloured(text: &str) {
     let mut err = AutoStream::auto(io::stderr().lock());
-    let _ = writeln!(err, "{text}");
+    let _ = writeln!(err, "{}", text::coloured_lines(text));
 }
 
 /// Tells an error.
 pub fn error(message: &str) {
-    talk(&format!("\x1b[1;31merror\x1b[0m: {message}"));
+    coloured(&format!("\x1b[1;31merror\x1b[0m: {}", text::lines(message)));
 }
 
 /// Tells what to do about it.
 pub fn hint(message: &str) {
-    talk(&format!("\x1b[1;36m hint\x1b[0m: {message}"));
+    coloured(&format!("\x1b[1;36m hint\x1b[0m: {}", text::lines(message)));
 }

@@ -1,12 +1,11 @@
 //! `proofload profile`: where the CPU time goes: of a record, of an experiment or a command that is started for it, of a profile's file,
-//! and of two files against each other. Flags and their meaning together; reading, starting and drawing are in the files below.
+//! and of two files compared. Flags and their meaning together; reading, starting and drawing are in the files below.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ::explain::{Explanation, Tree};
 use clap::{Args, Subcommand};
-use report::why;
 
 use crate::exit::{self, Failed};
 use crate::{explain, print, records};
@@ -52,7 +51,7 @@ Of a record that was made with --explain, or of profiles that you have:
   proofload profile isolate0x5581-1234-v8.log             what node --prof left (node --prof-process reads it)
   proofload profile diff before.cpuprofile after.cpuprofile --html diff.html
 
-Without a record, by starting services and loading them (three rounds, a good minute for each variant):
+Without a record, by starting services and loading them (three rounds, about 90 s for each variant):
   proofload profile experiment.toml                       the variants of an experiment, without measuring them
   proofload profile --path /orders -- node server.js      one command; it gets PORT
 
@@ -133,5 +132,5 @@ fn plain(out: Option<&Path>, text: String) -> String {
 
 /// One profile, drawn as text of the width there is.
 fn drawn(title: &str, tree: &Tree, unit: ::explain::Unit) -> String {
-    why::of_tree(title, tree, unit, print::width())
+    report::text(&::explain::profile(title, tree, unit), print::width())
 }

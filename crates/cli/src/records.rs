@@ -1,7 +1,9 @@
 //! Where records lie, and which one is meant: by path, `latest`, name, or the experiment's name. The one place that knows.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -26,6 +28,7 @@ const ALIKE: f64 = 0.5;
 pub const HELP: &str = "A record: its folder, `latest`, `latest~1` for the one before, its name, or an experiment's name for its newest";
 
 static ROOT: OnceLock<PathBuf> = OnceLock::new();
+static CLAIMED: OnceLock<PathBuf> = OnceLock::new();
 
 /// Settles where records lie, once, before anything asks.
 pub fn settle(flag: Option<PathBuf>) {
@@ -36,6 +39,30 @@ pub fn settle(flag: Option<PathBuf>) {
 /// The folder in which records are made and found.
 pub fn root() -> &'static Path {
     ROOT.get_or_init(|| RECORDS.into())
+}
+
+/// Makes a folder that there was not: `records/NAME-TIME`. Who runs the same in the same second gets another.
+pub fn claim(name: &str) -> PathBuf {
+    let path = claim_below(root(), &format!("{name}-{}", record::stamp()));
+    let _ = CLAIMED.set(path.clone());
+    path
+}
+
+fn claim_below(root: &Path, name: &str) -> PathBuf {
+    // What cannot be made is told by whoever writes into it.
+    let _ = fs::create_dir_all(root);
+    let others = (2..).map(|number: u32| root.join(format!("{name}-{number}")));
+    let is_taken =
+        |path: &PathBuf| fs::create_dir(path).is_err_and(|error| error.kind() == ErrorKind::AlreadyExists);
+    let mut paths = std::iter::once(root.join(name)).chain(others);
+    paths.find(|path| !is_taken(path)).unwrap_or_else(|| root.join(name))
+}
+
+/// Removes what [`claim`] made where nothing came of it.
+pub fn release() {
+    if CLAIMED.get().is_some_and(|path| fs::remove_dir(path).is_ok()) {
+        let _ = fs::remove_dir(root());
+    }
 }
 
 /// A path as whoever is in this folder would type it.
@@ -53,15 +80,13 @@ pub fn typed(path: &Path) -> PathBuf {
 /// If there is none, or several may be meant.
 pub fn opened(asked: &Path) -> anyhow::Result<Record> {
     let directory = found(asked)?;
-    let record = record::open(&directory).map_err(|error| {
-        Failed::usage(error.to_string()).hint("a record is the folder that `proofload run` names at its end")
-    })?;
+    let record =
+        record::open(&directory).map_err(|error| Failed::usage(error.to_string()).hint(error.hint()))?;
     if record.ended.is_none() && record::is_being_written(&record.directory) {
-        let blocks = record.complete_blocks().count();
-        print::talk(&format!(
-            "{}: unfinished: a run is writing it right now, with {blocks} complete blocks so far",
-            record.directory.display()
-        ));
+        let (place, blocks) = (record.directory.display(), record.complete_blocks().count());
+        print::tell!(
+            "{place}: unfinished: a run is writing it right now, with {blocks} complete blocks so far"
+        );
     }
     Ok(record)
 }
@@ -79,15 +104,13 @@ pub fn found(asked: &Path) -> Result<PathBuf, Failed> {
     if folder.join("record.json").exists() {
         return Ok(asked.to_owned());
     }
-    let name = asked.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    match word {
-        Some(word) => match Shelf::of(root()).find(word) {
-            // A folder of that name is there, and opening it tells what it lacks.
-            Err(_) if asked.exists() => Ok(asked.to_owned()),
-            found => found,
-        },
-        None if asked.exists() => Ok(asked.to_owned()),
+    match word.map(|word| Shelf::of(root()).find(word)) {
+        Some(Ok(found)) => Ok(found),
+        // Something of that name is there, and opening it tells what it lacks.
+        _ if asked.exists() => Ok(asked.to_owned()),
+        Some(unknown) => unknown,
         None => {
+            let name = asked.file_name().unwrap_or_default().to_string_lossy();
             let message = format!("{}: there is no such file or folder", asked.display());
             Err(Failed::usage(message).hint(Shelf::of(root()).nearest(&name)))
         }
@@ -97,6 +120,14 @@ pub fn found(asked: &Path) -> Result<PathBuf, Failed> {
 /// The folders of all records, the newest first.
 pub fn newest_first() -> Vec<PathBuf> {
     Shelf::of(root()).kept.into_iter().map(|kept| kept.directory).collect()
+}
+
+/// The place of a record made now in this folder, where its time does not tell: a clock that was set back must not make an older record
+/// the newest.
+pub fn order(directory: &Path, created: &str) -> Option<(String, u32)> {
+    let directory = std::path::absolute(directory).ok()?;
+    let (time, followed) = Shelf::of(directory.parent()?).kept.into_iter().next()?.order;
+    (time.as_str() > created).then_some((time, followed + 1))
 }
 
 /// The records below a folder, by what their headers say.
@@ -111,8 +142,9 @@ struct Shelf {
 struct Kept {
     name: String,
     directory: PathBuf,
-    /// RFC 3339 in UTC; where the header does not tell, the time at which it was written.
-    created: String,
+    /// The time at which it was made, RFC 3339 in UTC, and 0; or its [`record::Header::order`]. Where the header does not tell, the time
+    /// at which it was written.
+    order: (String, u32),
     experiment: Option<String>,
 }
 
@@ -120,6 +152,7 @@ struct Kept {
 #[derive(Deserialize)]
 struct Head {
     created: String,
+    order: Option<(String, u32)>,
     plan: Named,
 }
 
@@ -131,7 +164,7 @@ struct Named {
 impl Shelf {
     fn of(root: &Path) -> Shelf {
         let mut kept: Vec<Kept> = Folder::all(root).unwrap_or_default().into_iter().map(Kept::of).collect();
-        kept.sort_by_cached_key(|kept| Reverse((kept.created.clone(), kept.name.clone())));
+        kept.sort_by_cached_key(|kept| Reverse((kept.order.clone(), kept.name.clone())));
         Shelf { root: root.to_owned(), kept }
     }
 
@@ -141,7 +174,8 @@ impl Shelf {
             return Ok(kept.directory.clone());
         }
         let (name, back) = back(word);
-        let of_it: Vec<&Kept> = self.kept.iter().filter(|kept| name == LATEST || kept.is_of(name)).collect();
+        let is_of = |kept: &&Kept| name == LATEST || kept.experiment.as_deref() == Some(name);
+        let of_it: Vec<&Kept> = self.kept.iter().filter(is_of).collect();
         if let Some(kept) = of_it.get(back) {
             return Ok(kept.directory.clone());
         }
@@ -157,76 +191,63 @@ impl Shelf {
     }
 
     fn too_far(&self, word: &str, name: &str, there: usize) -> Failed {
+        let place = self.place();
         if self.kept.is_empty() {
-            return Failed::usage(format!("there is no record below {}", self.place())).hint(format!(
-                "`proofload run FILE` makes one; --records DIR or {VARIABLE} name another folder"
-            ));
+            let hint =
+                format!("`proofload run FILE` makes one; --records DIR or {VARIABLE} name another folder");
+            return Failed::usage(format!("there is no record below {place}")).hint(hint);
         }
         let of = if name == LATEST { String::new() } else { format!(" of the experiment `{name}`") };
-        let message = format!("{word}: there are only {there} records{of} below {}", self.place());
-        Failed::usage(message)
+        Failed::usage(format!("{word}: there are only {there} records{of} below {place}"))
             .hint(format!("the oldest is {name}~{}; `proofload history` lists them", there - 1))
     }
 
     fn ambiguous(&self, word: &str, several: &[&Kept]) -> Failed {
         let names: Vec<&str> = several.iter().map(|kept| kept.name.as_str()).take(NAMES_TOLD).collect();
-        let (names, of) = (names.join(", "), several.len());
-        Failed::usage(format!("`{word}` begins the names of {of} records below {}: {names}, …", self.place()))
+        let (names, of, place) = (names.join(", "), several.len(), self.place());
+        Failed::usage(format!("`{word}` begins the names of {of} records below {place}: {names}, …"))
             .hint("write more of the name, or all of the experiment's name for its newest record")
     }
 
     fn unknown(&self, word: &str) -> Failed {
-        let (records, experiments) = (self.kept.len(), self.experiments().len());
-        let message = format!(
-            "`{word}` is no path, none of the {records} records below {}, and none of their {experiments} experiments",
-            self.place()
-        );
-        Failed::usage(message).hint(self.nearest(word))
+        let (records, experiments, place) = (self.kept.len(), self.experiments().len(), self.place());
+        Failed::usage(format!(
+            "`{word}` is no path, none of the {records} records below {place}, and none of their {experiments} experiments"
+        ))
+        .hint(self.nearest(word))
     }
 
     /// The names that may have been meant, as a hint.
     fn nearest(&self, word: &str) -> String {
         let names = self.experiments().into_iter().chain(self.kept.iter().map(|kept| kept.name.as_str()));
-        match alike(word, names).as_slice() {
-            [] => {
-                "a record is the folder that `proofload run` names at its end; `proofload history` lists them"
-                    .to_owned()
-            }
-            near => format!("the nearest names are {}; `proofload history` lists all", near.join(", ")),
+        let near = alike(word, names).join(", ");
+        if near.is_empty() {
+            return "a record is the folder that `proofload run` names at its end; `proofload history` lists them"
+                .to_owned();
         }
+        format!("the nearest names are {near}; `proofload history` lists all")
     }
 
-    fn experiments(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = self.kept.iter().filter_map(|kept| kept.experiment.as_deref()).collect();
-        names.sort_unstable();
-        names.dedup();
-        names
+    fn experiments(&self) -> BTreeSet<&str> {
+        self.kept.iter().filter_map(|kept| kept.experiment.as_deref()).collect()
     }
 
     fn place(&self) -> String {
-        let path = self.root.display();
-        if self.root.is_absolute() || self.root.starts_with(".") {
-            path.to_string()
-        } else {
-            format!("./{path}")
-        }
+        let named = self.root.is_absolute() || self.root.starts_with(".");
+        format!("{}{}", if named { "" } else { "./" }, self.root.display())
     }
 }
 
 impl Kept {
     /// One whose header cannot be read is kept too: the newest record must not be silently another.
     fn of(folder: Folder) -> Kept {
-        let text = fs::read(folder.directory.join("record.json")).ok();
+        let text = plan::read_file(&folder.directory.join("record.json"), record::HEADER_BYTES_MAX).ok();
         let head: Option<Head> = text.and_then(|text| serde_json::from_slice(&text).ok());
-        let (created, experiment) = match head {
-            Some(head) => (head.created, Some(head.plan.name)),
-            None => (folder.changed_utc(), None),
+        let (order, experiment) = match head {
+            Some(head) => (head.order.unwrap_or((head.created, 0)), Some(head.plan.name)),
+            None => ((folder.changed_utc(), 0), None),
         };
-        Kept { name: folder.name, directory: folder.directory, created, experiment }
-    }
-
-    fn is_of(&self, experiment: &str) -> bool {
-        self.experiment.as_deref() == Some(experiment)
+        Kept { name: folder.name, directory: folder.directory, order, experiment }
     }
 }
 

@@ -1,7 +1,6 @@
 //! `proofload remote-agent`: what Proofload starts on other machines, to generate load or to run services there. Requests come on stdin,
 //! responses go to stdout; see docs/formats.md.
 
-use std::fs;
 use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -44,10 +43,8 @@ pub fn run(args: &RemoteAgentArgs) -> anyhow::Result<ExitCode> {
         name: uname.nodename().to_string_lossy().into_owned(),
         processors: std::thread::available_parallelism().map_or(1, |many| many.get() as u32),
         timeout: TIMEOUT,
-        cpu_and_steal,
         warden: Warden::of_this_program(WARDEN),
         about,
-        spin_ns: lab::spin_ns,
     };
     remote::serve(io::stdin(), io::stdout(), host).map_err(|error| {
         let end = if matches!(error, ServeError::TimedOut { .. }) { "stdin" } else { "stdout" };
@@ -62,7 +59,7 @@ fn about(services: &[Service]) -> Value {
 }
 
 fn failed(message: String) -> Failed {
-    Failed { message, hint: Some("the Proofload that started this agent is gone".to_owned()), code: SELF }
+    Failed::new(SELF, message).hint("the Proofload that started this agent is gone")
 }
 
 /// Whether stdin has something to read, or its end, within so long.
@@ -71,13 +68,4 @@ fn anything_comes(longest: Duration) -> io::Result<bool> {
     let limit = Timespec { tv_sec: longest.as_secs().try_into().unwrap_or(i64::MAX), tv_nsec: 0 };
     let ready = poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&limit))?;
     Ok(ready > 0)
-}
-
-/// Ticks of all processors together and those of them that were stolen, by /proc/stat (proc(5)).
-fn cpu_and_steal() -> Option<(u64, u64)> {
-    let stat = fs::read_to_string("/proc/stat").ok()?;
-    let ticks = stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace();
-    let ticks: Vec<u64> = ticks.map_while(|word| word.parse().ok()).collect();
-    // user nice system idle iowait irq softirq steal; guest time is in user's already.
-    Some((ticks.iter().take(8).sum(), *ticks.get(7)?))
 }

@@ -48,7 +48,7 @@ For other programs:
   proofload report latest --json                           what is concluded; `proofload schema --of report` describes it
   proofload report latest --format csv --out blocks.csv    every block's figures, for a spreadsheet or a notebook
 
-What the fields are is in docs/formats.md. The exit code is that of the run: 0, or 4 where the measurement is void.";
+What the fields are is in docs/formats.md. The exit code is that of the run: 0, or 4 where the measurement is invalid.";
 
 /// Opens the record and prints it.
 ///
@@ -65,10 +65,8 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
         return Err(Failed::usage(message).hint("add --format svg or --format png").into());
     }
     if form.is_binary && args.out.is_none() && io::stdout().is_terminal() {
-        let message = format!("--format {}: a picture is no text for a terminal", form.name);
-        return Err(Failed::usage(message)
-            .hint("name a file with --out, or send it on with `|` or `>`")
-            .into());
+        let failed = Failed::usage(format!("--format {}: a picture is no text for a terminal", form.name));
+        return Err(failed.hint("name a file with --out, or send it on with `|` or `>`").into());
     }
     let record = records::opened(&args.record)?;
     let conclusion = analysis::conclude(&record);
@@ -89,10 +87,10 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
 ///
 /// # Errors
 /// If stdout cannot be written.
-pub fn print(record: &Record) -> anyhow::Result<ExitCode> {
+pub fn print(record: &Record, form: &Form) -> anyhow::Result<ExitCode> {
     let conclusion = analysis::conclude(record);
     let explanation = explain::kept(&record.directory);
-    print::report(&measured((record, &conclusion, explanation.as_ref()), None), &report::TEXT, None)?;
+    print::report(&measured((record, &conclusion, explanation.as_ref()), None), form, None)?;
     Ok(exit::of_record(record, &conclusion))
 }
 

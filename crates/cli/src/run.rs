@@ -4,23 +4,21 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
-use std::{env, fs};
 
 use ::explain::Explanation;
 use clap::Args;
 use lab::{Helpers, LabError, RealEnvironment, Stop, Update};
-use plan::Plan;
+use plan::{Plan, Secrets};
 use record::{Environment, Header, Record, WriteError, Writer};
-use report::{Measured, REPORT_PAGE, Report};
-use serde_json::Value;
+use report::{Form, Measured, REPORT_PAGE, Report};
 
-use crate::against::{self, AgainstArgs};
 use crate::exit::{self, Failed};
+use crate::experiment::{self, AgainstArgs, Experiment};
 use crate::live::Live;
-use crate::{REMOTE_AGENT, WARDEN, elsewhere, explain, gate, history, print, problems, records, signals};
+use crate::{REMOTE_AGENT, WARDEN, elsewhere, explain, gate, history, print, records, signals};
 
 /// What is told when a signal asks to stop.
-const STOPPING: &str =
+pub const STOPPING: &str =
     "stopping: the services are ended and the record is closed; once more to leave at once";
 const AFTER_HELP: &str = "\
 On a terminal the run is shown as it goes on, with keys:
@@ -43,29 +41,13 @@ const QUICK_VARIANT_OPEN_S: u64 = 45;
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct RunArgs {
-    /// The experiment file
-    file: PathBuf,
-    /// A first answer: the shortest budget that allows a verdict, about a minute
-    #[arg(long, conflicts_with = "budget")]
-    quick: bool,
-    /// Time the whole run may take, for example 90s or 10m, instead of the file's
-    #[arg(long, value_parser = plan::duration)]
-    budget: Option<Duration>,
-    /// Seed of every random choice, instead of the file's or a new one
-    #[arg(long)]
-    seed: Option<u64>,
-    /// Afterwards capture profiles of every variant in trials of their own, and say where the difference is spent
-    #[arg(long)]
-    explain: bool,
+    /// The experiment file [default: proofload.toml]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    flags: RunFlags,
     /// Hold the limits of the file's [gate], and those of flags, against the result, and end with their exit code
-    #[arg(long)]
+    #[arg(long, help_heading = "With --gate")]
     gate: bool,
-    /// Print what happens as JSON lines on stdout while it goes on, the report last (docs/events.md)
-    #[arg(long)]
-    json: bool,
-    /// Folder of the record, made new [default: records/NAME-TIME]
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
     // The heading holds for all that comes after it.
     #[command(flatten, next_help_heading = "With --gate")]
     limits: gate::Flags,
@@ -73,33 +55,86 @@ pub struct RunArgs {
     against: AgainstArgs,
 }
 
+/// How an experiment is run, and what comes out: flags of `run` and `compare`.
+#[derive(Debug, Clone, Args)]
+pub struct RunFlags {
+    /// A first answer: the shortest budget that allows a verdict, about a minute
+    #[arg(long, conflicts_with = "budget")]
+    pub quick: bool,
+    /// Time the whole run may take, for example 90s or 10m, instead of the file's
+    #[arg(long, value_parser = plan::duration)]
+    pub budget: Option<Duration>,
+    /// Seed of every random choice, instead of the file's or a new one
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// Afterwards capture profiles of every variant in trials of their own, and say where the difference is spent
+    #[arg(long)]
+    pub explain: bool,
+    /// Form of the report on stdout
+    #[arg(long, value_parser = print::forms(), default_value = "text")]
+    pub format: &'static Form,
+    /// Print what happens as JSON lines on stdout while it goes on, the report last (docs/events.md)
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+    /// Load hosts of URLs that may be other machines without asking
+    #[arg(long)]
+    pub yes: bool,
+    /// Folder of the record, made new [default: records/NAME-TIME]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
 /// Runs the experiment.
 ///
 /// # Errors
 /// If the file has problems, a service fails, or the record cannot be written.
 pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
-    // The worktree stays ours until the services have ended.
-    let (mut plan, _worktree) =
-        against::checked_out(&args.file, problems::read_plan(&args.file)?, &args.against)?;
-    adjust(&mut plan, args);
-    match args.limits.given() {
-        _ if args.gate => gate::prepare(&mut plan, &args.limits)?,
-        Some(flag) => return Err(Failed::usage(format!("{flag} goes with --gate")).into()),
-        None => {}
+    if let Some(flag) = args.limits.given().filter(|_| !args.gate) {
+        return Err(Failed::usage(format!("{flag} goes with --gate")).into());
     }
-    let directory = args.out.clone().unwrap_or_else(|| free_directory(&plan.name));
-    let text = fs::read_to_string(&args.file)?;
-    let experiment = args.file.display().to_string();
-    let (how, events) = (How::Measured, args.json);
-    let course = Course { experiment: &experiment, text, plan, directory: &directory, how, events };
+    let limits = args.gate.then_some(&args.limits);
+    perform(&Experiment::file(args.file.as_deref())?, &args.flags, limits, &args.against)
+}
+
+/// Runs an experiment from its text to its exit code, held against limits if there are to be any.
+///
+/// # Errors
+/// As [`run`].
+pub fn perform(
+    experiment: &Experiment,
+    flags: &RunFlags,
+    limits: Option<&gate::Flags>,
+    against: &AgainstArgs,
+) -> anyhow::Result<ExitCode> {
+    // The worktree stays ours until the services have ended.
+    let (mut plan, _worktree) = experiment::checked_out(experiment, against)?;
+    adjust(&mut plan, flags);
+    if let Some(limits) = limits {
+        gate::prepare(&mut plan, limits)?;
+    }
+    let directory = flags.out.clone().unwrap_or_else(|| records::claim(&plan.name));
+    let course = Course {
+        experiment: &experiment.name(),
+        text: experiment.text()?,
+        plan,
+        directory: &directory,
+        how: How::Measured,
+        events: flags.json,
+        yes: flags.yes,
+    };
     let (record, result) = carry(course)?;
-    let code = if args.gate {
-        gate::after_run(&record, &args.limits, args.json)?
-    } else if args.json {
+    // Of services that never ran there is nothing to report: the error says it all.
+    let mut trials = record.blocks.iter().flat_map(|block| &block.trials);
+    let nothing = result.is_err() && trials.all(|trial| trial.slices.is_empty());
+    let code = if nothing {
+        ExitCode::SUCCESS
+    } else if let Some(limits) = limits {
+        gate::after_run(&record, limits, flags)?
+    } else if flags.json {
         // The last event was the report.
         exit::of_record(&record, &analysis::conclude(&record))
     } else {
-        crate::report::print(&record)?
+        crate::report::print(&record, flags.format)?
     };
     end(result, code)
 }
@@ -119,6 +154,8 @@ pub struct Course<'a> {
     pub how: How,
     /// Whether what happens is told on stdout, as JSON lines.
     pub events: bool,
+    /// Whether other machines may be loaded without asking.
+    pub yes: bool,
 }
 
 /// What is done of a plan.
@@ -133,18 +170,35 @@ pub enum How {
     },
 }
 
-/// Carries a plan made from an experiment file through, and leaves its record in a new folder, reports included.
+/// A course that can begin: its record is made, and what it needs elsewhere is reached.
+pub struct Ready {
+    /// Of its record.
+    pub writer: Writer,
+    /// What it is run in.
+    pub environment: RealEnvironment,
+}
+
+/// Checks a course, and begins its record.
 ///
 /// # Errors
-/// If the file cannot be read again, or the record cannot be begun. What goes wrong later stands beside the record.
-pub fn carry_through(
-    file: &Path,
-    plan: Plan,
-    directory: &Path,
-) -> anyhow::Result<(Record, Result<(), LabError>)> {
-    let text = fs::read_to_string(file)?;
-    let experiment = file.display().to_string();
-    carry(Course { experiment: &experiment, text, plan, directory, how: How::Measured, events: false })
+/// If something it needs is not there, or the record cannot be begun.
+pub fn ready(course: Course<'_>, stop: Stop) -> anyhow::Result<Ready> {
+    check_names(&course.plan, course.directory)?;
+    check_commands(&course.plan)?;
+    check_networks(&course.plan)?;
+    check_address(&course.plan)?;
+    let deployed = elsewhere::deployed(&course.plan, course.yes)?;
+    let remote_hosts = elsewhere::open(&course.plan)?;
+    let plan = course.plan.clone();
+    let mut header = header(course.experiment, course.plan, course.directory);
+    header.environment.hosts = remote_hosts.environments();
+    let writer = Writer::create(course.directory, header, &course.text).map_err(unwritable)?;
+    let directory = writer.record().directory.clone();
+    end_orphans(&plan.secrets);
+    let helpers = Helpers { warden: services::Warden::of_this_program(WARDEN), generate: &[REMOTE_AGENT] };
+    let environment =
+        RealEnvironment::new(plan, helpers, directory, stop).with(remote_hosts).loading(deployed);
+    Ok(Ready { writer, environment })
 }
 
 /// Carries a course through, and leaves its record in a new folder with what explains it and, where blocks were measured, reports.
@@ -152,38 +206,28 @@ pub fn carry_through(
 /// # Errors
 /// If the record cannot be begun, or events cannot be written. What goes wrong later stands beside the record.
 pub fn carry(course: Course<'_>) -> anyhow::Result<(Record, Result<(), LabError>)> {
-    check_networks(&course.plan)?;
-    check_address(&course.plan)?;
-    let deployed = elsewhere::deployed(&course.plan)?;
-    let remote_hosts = elsewhere::open(&course.plan)?;
-    let mut header = header(course.experiment, course.plan);
-    header.environment.hosts = remote_hosts.environments();
-    let writer = Writer::create(course.directory, header, &course.text).map_err(unwritable)?;
+    let (how, events, stop) = (course.how, course.events, Stop::default());
+    let Ready { writer, mut environment } = ready(course, stop.clone())?;
     let directory = writer.record().directory.clone();
-    print::talk(&format!("record: {}", records::typed(&directory).display()));
-    let plan = writer.record().header.plan.clone();
-    end_orphans();
-    let helpers = Helpers { warden: services::Warden::of_this_program(WARDEN), generate: &[REMOTE_AGENT] };
-    let stop = Stop::default();
-    let mut live = Live::begin(&writer.record().header, directory.clone(), stop.clone(), course.events)?;
-    let (wish, teller) = (stop.clone(), live.teller());
+    print::tell!("record: {}", records::typed(&directory).display());
+    let mut live = Live::begin(&writer.record().header, directory, stop.clone(), events)?;
+    let screen = live.screen();
     signals::on_first(move || {
-        wish.request();
-        teller.stopping(STOPPING);
+        stop.request();
+        screen.stopping(STOPPING);
     })?;
-    let mut environment =
-        RealEnvironment::new(plan, helpers, directory, stop).with(remote_hosts).loading(deployed);
     let mut watch = |update: &Update<'_>| live.show(update);
-    let (mut record, result) = match course.how {
+    let (mut record, result) = match how {
         How::Measured => lab::run(writer, &mut environment, &mut watch),
         How::CapturesOnly { rounds } => lab::capture_only(writer, &mut environment, rounds, &mut watch),
     };
     live.clear();
     let explanation = explain::keep(&record);
-    if course.how == How::Measured {
+    if how == How::Measured {
         keep_reports(&record, explanation.as_ref());
     }
-    live.finish(&record, || report_as_json(&record, explanation.as_ref()))?;
+    let report = || Measured::new(&record, &analysis::conclude(&record), explanation.as_ref()).data();
+    live.finish(&record, report)?;
     record.directory = records::typed(&record.directory);
     Ok((record, result))
 }
@@ -200,12 +244,13 @@ pub fn end(result: Result<(), LabError>, code: ExitCode) -> anyhow::Result<ExitC
 pub fn failed(error: LabError) -> Failed {
     match error {
         LabError::Record(error) => unwritable(error),
-        error => Failed { code: exit::of_lab_error(&error), message: error.to_string(), hint: None },
+        LabError::Service(_) => Failed::new(exit::SERVICE, error),
+        LabError::Generator(_) => Failed::new(exit::SELF, error),
     }
 }
 
 /// Leaves the report in the record's folder too. Where the disk is full the report on stdout must do.
-fn keep_reports(record: &Record, explanation: Option<&Explanation>) {
+pub fn keep_reports(record: &Record, explanation: Option<&Explanation>) {
     let conclusion = analysis::conclude(record);
     history::keep(record, &conclusion);
     // The page first: the text says where it lies.
@@ -217,66 +262,91 @@ fn keep_reports(record: &Record, explanation: Option<&Explanation>) {
     ] {
         let path = record.directory.join(name);
         if let Err(error) = crate::report::write((record, &conclusion, explanation), form, &path) {
-            print::talk(&format!("{}: not written: {error}", path.display()));
+            print::tell!("{}: not written: {error}", path.display());
         }
     }
 }
 
-/// What `report --json` prints of a record.
-fn report_as_json(record: &Record, explanation: Option<&Explanation>) -> Value {
-    Measured::new(record, &analysis::conclude(record), explanation).data()
-}
-
-fn adjust(plan: &mut Plan, args: &RunArgs) {
-    let variants = plan.variants.len() as u64;
+fn adjust(plan: &mut Plan, flags: &RunFlags) {
+    let quick = quick_budget(plan.variants.len(), plan.design.rate.is_some());
     let design = &mut plan.design;
-    let variant_s = if design.rate.is_some() { QUICK_VARIANT_OPEN_S } else { QUICK_VARIANT_S };
-    let quick = Duration::from_secs(QUICK_MIN_S.max(variant_s * variants));
-    design.budget = match args.budget {
-        Some(budget) => budget,
-        None if args.quick => design.budget.min(quick),
-        None => design.budget,
-    };
-    design.seed = args.seed.or(design.seed);
-    design.explain |= args.explain;
+    let given = if flags.quick { design.budget.min(quick) } else { design.budget };
+    design.budget = flags.budget.unwrap_or(given);
+    design.seed = flags.seed.or(design.seed);
+    design.explain |= flags.explain;
 }
 
-fn header(experiment: &str, plan: Plan) -> Header {
+/// The budget of `--quick` for so many variants, in open loop or not.
+pub fn quick_budget(variants: usize, open: bool) -> Duration {
+    let variant_s = if open { QUICK_VARIANT_OPEN_S } else { QUICK_VARIANT_S };
+    Duration::from_secs(QUICK_MIN_S.max(variant_s * variants as u64))
+}
+
+/// What is known before anything starts.
+pub fn header(experiment: &str, plan: Plan, directory: &Path) -> Header {
+    let created = record::now();
     Header {
         version: record::VERSION,
         proofload: env!("CARGO_PKG_VERSION").to_owned(),
-        created: record::now(),
+        order: records::order(directory, &created),
+        created,
         experiment: experiment.to_owned(),
-        command: env::args().collect(),
+        command: print::typed_command(),
         seed: plan.design.seed.unwrap_or_else(lab::draw_seed),
         environment: Environment::look(&plan),
         plan,
     }
 }
 
-/// A folder that there is not yet: `records/NAME-TIME`.
-pub fn free_directory(name: &str) -> PathBuf {
-    let free = |number: u32| {
-        let suffix = if number < 2 { String::new() } else { format!("-{number}") };
-        records::root().join(format!("{name}-{}{suffix}", record::stamp()))
+/// Whether the record can name its folder and those of the plan, which takes UTF-8.
+fn check_names(plan: &Plan, directory: &Path) -> Result<(), Failed> {
+    let directory = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
+    let what = if directory.to_str().is_none() {
+        format!("{}: the folder of the record", directory.display())
+    } else if serde_json::to_vec(plan).is_err() {
+        "a folder that the experiment names or lies in".to_owned()
+    } else {
+        return Ok(());
     };
-    (1..).map(free).find(|path| !path.exists()).unwrap_or_else(|| free(1))
+    Err(Failed::usage(format!("{what} has a name that is not UTF-8")).hint("rename it, or name another one"))
+}
+
+/// Whether everything that is to be started on this machine is there.
+///
+/// # Errors
+/// With all that is missing.
+pub fn check_commands(plan: &Plan) -> Result<(), Failed> {
+    // What is made or built first may be what is missing.
+    let services = plan.variants.iter().flat_map(|variant| &variant.services);
+    let errors = services
+        .filter(|_| plan.prepare.is_empty())
+        .filter_map(|service| services::check_command(service).err());
+    let mut missing: Vec<(String, Option<String>)> =
+        errors.map(|error| (error.to_string(), error.hint().map(str::to_owned))).collect();
+    missing.dedup();
+    let Some((_, hint)) = missing.last().cloned() else { return Ok(()) };
+    let messages: Vec<String> = missing.into_iter().map(|(message, _)| message).collect();
+    Err(Failed::new(exit::SERVICE, messages.join("\n       ")).hinted(hint))
+}
+
+/// The name of a folder as the name of an experiment has it; `None` where nothing is left of it.
+pub fn slug(folder: &Path) -> Option<String> {
+    let folder = folder.canonicalize().ok()?;
+    let folder = folder.file_name()?.to_string_lossy().to_lowercase();
+    let words = folder.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let name: String = words.collect::<Vec<_>>().join("-").chars().take(40).collect();
+    Some(name.trim_end_matches('-').to_owned()).filter(|name| !name.is_empty())
 }
 
 /// Makes each link that a variant asks for once, so that what is missing is told before anything starts.
 fn check_networks(plan: &Plan) -> Result<(), Failed> {
-    let mut links: Vec<_> = Vec::new();
+    let mut made = Vec::new();
     for link in plan.variants.iter().filter_map(|variant| variant.load.network.as_ref()) {
-        if !links.contains(&link) {
-            links.push(link);
+        if !made.contains(&link) {
+            services::Network::make(link, &[])
+                .map_err(|error| Failed::new(exit::SELF, &error).hinted(error.hint()))?;
+            made.push(link);
         }
-    }
-    for link in links {
-        services::Network::make(link, &[]).map_err(|error| Failed {
-            hint: error.hint().map(str::to_owned),
-            message: error.to_string(),
-            code: exit::SELF,
-        })?;
     }
     Ok(())
 }
@@ -285,35 +355,33 @@ fn check_networks(plan: &Plan) -> Result<(), Failed> {
 fn check_address(plan: &Plan) -> Result<(), Failed> {
     let Some(address) = plan.generators.address else { return Ok(()) };
     let Err(error) = TcpListener::bind((address, 0)) else { return Ok(()) };
-    Err(Failed {
-        message: format!("generators.address: nothing can listen on {address} here: {error}"),
-        hint: Some("`ip -brief address` lists the addresses that this machine has".to_owned()),
-        code: exit::SELF,
-    })
+    let message = format!("generators.address: nothing can listen on {address} here: {error}");
+    Err(Failed::new(exit::SELF, message)
+        .hint("`ip -brief address` lists the addresses that this machine has"))
 }
 
 /// Ends what a run left that was killed together with its wardens: it would be measured along with this one.
-fn end_orphans() {
+fn end_orphans(secrets: &Secrets) {
     let orphans = services::orphans();
     for orphan in &orphans {
-        print::talk(&format!(
-            "ending {} (pid {}), left by a run that was killed",
-            orphan.argv.join(" "),
-            orphan.id.pid
-        ));
+        let command = secrets.hide(&plan::masked_words(&orphan.argv).join(" "));
+        print::tell!("ending {command} (pid {}), left by a run that was killed", orphan.id.pid);
     }
     for id in services::end_orphans(&orphans) {
-        print::talk(&format!("pid {} could not be ended; it disturbs what is measured", id.pid));
+        print::tell!("pid {} could not be ended; it disturbs what is measured", id.pid);
     }
 }
 
-fn unwritable(error: WriteError) -> Failed {
+/// A record that cannot be written.
+pub fn unwritable(error: WriteError) -> Failed {
     let (hint, code) = match &error {
         WriteError::Occupied { .. } => ("name another folder with --out", exit::USAGE),
         _ if error.is_disk_full() => {
-            ("the disk is full; what was kept up to then still opens with `proofload report`", exit::SELF)
+            let hint = "the disk is full, or a limit of file sizes is reached (ulimit -f); a record that was begun opens with \
+                        `proofload report`";
+            (hint, exit::SELF)
         }
         _ => ("choose a folder you may write to with --out", exit::SELF),
     };
-    Failed { message: error.to_string(), hint: Some(hint.to_owned()), code }
+    Failed::new(code, &error).hint(hint)
 }

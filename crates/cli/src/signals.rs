@@ -1,13 +1,14 @@
-//! Ctrl-C, SIGTERM and a closed terminal: the first asks to stop, the second does not wait. And Ctrl-Z, which leaves the terminal as it
-//! was found.
+//! Ctrl-C, SIGTERM and a closed terminal: the first asks to stop, the second does not wait. Ctrl-Z, which leaves the terminal as it was
+//! found. And a limit of file sizes, which is an error like any other.
 
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use anyhow::Context;
 use rustix::process::{getpgrp, getsid};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::{emulate_default_handler, exit, register};
 
@@ -15,6 +16,23 @@ use crate::exit::INTERRUPTED;
 use crate::live;
 
 const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+
+/// Whether somebody hears of signals: see [`on_first`].
+static HEARD: AtomicBool = AtomicBool::new(false);
+
+/// Has signals end the program where it is the first process, as of a container: there the kernel drops those without a handler. What
+/// it has started goes with it.
+pub fn end_as_first_process() {
+    let end = || {
+        if !HEARD.load(Ordering::SeqCst) {
+            exit(i32::from(INTERRUPTED));
+        }
+    };
+    for signal in SIGNALS.iter().filter(|_| std::process::id() == 1) {
+        // SAFETY: all that it does may be done in a signal handler: an atomic, and `_exit`.
+        let _ = unsafe { register(*signal, end) };
+    }
+}
 
 /// Calls `stop` on the first signal, from a thread of its own; a second signal ends the program at once, and the wardens
 /// clean up.
@@ -35,12 +53,20 @@ pub fn on_first(stop: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
         unsafe { register(signal, again) }?;
     }
     let mut signals = Signals::new(SIGNALS)?;
-    thread::Builder::new().name("signals".into()).spawn(move || {
+    HEARD.store(true, Ordering::SeqCst);
+    let wait = move || {
         if signals.forever().next().is_some() {
             stop();
         }
-    })?;
+    };
+    thread::Builder::new().name("signals".into()).spawn(wait).context("cannot start a thread")?;
     Ok(())
+}
+
+/// Has a write beyond `ulimit -f` fail instead of ending the program. Not by ignoring the signal, which services would inherit.
+pub fn outlive_file_limit() {
+    // SAFETY: nothing may be done in any signal handler.
+    let _ = unsafe { register(SIGXFSZ, || {}) };
 }
 
 /// Does this before a Ctrl-Z stops the program. It must be fit for a signal handler: no memory, no locks.

@@ -5,20 +5,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use indexmap::IndexSet;
 use model::{Capture, CaptureKind, CapturedProcess, CapturedService, NodeCounters, ProfileFile};
 use record::Record;
 
+use crate::cut::{ThreadTrees, native_threads};
 use crate::doubt::{DoubtKind, Note};
 use crate::explanation::mean;
-use crate::{CpuProfile, Cut, HeapProfile, Naming, NativeProfile, NativeStack, ReadError, Tree, Window};
-use crate::{cpu_tree, heap_tree, native_tree};
+use crate::{
+    CpuProfile, Cut, HeapProfile, Naming, NativeProfile, ReadError, Tree, Window, cpu_tree, heap_tree,
+};
 
 /// What a service used in a window, by the kernel's accounting.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Use {
     /// CPU time per successful response, in microseconds.
     pub cpu_us: f64,
-    /// Good responses per second.
+    /// Successful responses per second.
     pub per_s: f64,
 }
 
@@ -51,29 +54,24 @@ impl<'a> Captures<'a> {
 
     /// The variants of which there are profiles of CPU or windows without, in the plan's order.
     pub fn variants(&self) -> Vec<usize> {
-        let with = |kind: CaptureKind| self.captures.keys().filter(move |key| key.0 == kind).map(|key| key.1);
-        let both: BTreeSet<usize> = with(CaptureKind::Cpu).chain(with(CaptureKind::Plain)).collect();
-        both.into_iter().collect()
+        let known = |key: &&(CaptureKind, usize, u32)| matches!(key.0, CaptureKind::Cpu | CaptureKind::Plain);
+        let variants: BTreeSet<usize> = self.captures.keys().filter(known).map(|key| key.1).collect();
+        variants.into_iter().collect()
     }
 
     /// Rounds in which profiles of CPU were taken.
     pub fn rounds(&self) -> u32 {
         let keys = self.captures.keys().filter(|key| key.0 == CaptureKind::Cpu);
-        let rounds: BTreeSet<u32> = keys.map(|key| key.2).collect();
-        u32::try_from(rounds.len()).unwrap_or(u32::MAX)
+        keys.map(|key| key.2).collect::<BTreeSet<u32>>().len() as u32
     }
 
     /// The services of a variant, its entry first.
     pub fn services(&self, variant: usize) -> Vec<&'a str> {
         let captures = [CaptureKind::Cpu, CaptureKind::Plain];
         let captures = captures.into_iter().flat_map(|kind| self.all(kind, variant));
-        let mut names: Vec<&str> = Vec::new();
-        for service in captures.flat_map(|capture| &capture.services) {
-            if !names.contains(&service.service.as_str()) {
-                names.push(&service.service);
-            }
-        }
+        let names = captures.flat_map(|capture| &capture.services).map(|service| service.service.as_str());
         let entry = &self.record.header.plan.variants[variant].entry;
+        let mut names: Vec<&str> = names.collect::<IndexSet<_>>().into_iter().collect();
         // Stable: the others stay in the order of their start.
         names.sort_by_key(|name| *name != entry);
         names
@@ -133,19 +131,14 @@ pub(crate) fn counters(service: &CapturedService) -> Vec<&NodeCounters> {
 /// threads of the variant's entry and over rounds, as in [`Waiting`](crate::Waiting). `None` where nothing was counted.
 pub fn loop_delay_us(record: &Record, variant: usize) -> Option<(f64, f64)> {
     let entry = &record.header.plan.variants.get(variant)?.entry;
-    let is_counted = |one: &&Capture| one.variant == variant && one.kind == CaptureKind::Counters;
-    let mut rounds = Vec::new();
-    for capture in record.captures.iter().filter(is_counted) {
-        let all = find(capture, entry).map(counters).unwrap_or_default();
-        let us = |of: fn(&NodeCounters) -> u64| {
-            mean(&all.iter().map(|one| of(one) as f64 / 1e3).collect::<Vec<f64>>())
-        };
-        if !all.is_empty() {
-            rounds.push((us(|one| one.loop_delay_p50_ns), us(|one| one.loop_delay_p99_ns)));
-        }
-    }
-    let (medians, highs): (Vec<f64>, Vec<f64>) = rounds.into_iter().unzip();
-    (!medians.is_empty()).then(|| (mean(&medians), mean(&highs)))
+    let of_variant = |one: &&Capture| one.variant == variant && one.kind == CaptureKind::Counters;
+    let of_rounds = |delay_ns: fn(&NodeCounters) -> u64| {
+        let rounds = record.captures.iter().filter(of_variant).filter_map(|capture| {
+            mean(counters(find(capture, entry)?).iter().map(|one| delay_ns(one) as f64 / 1e3))
+        });
+        mean(rounds)
+    };
+    of_rounds(|one| one.loop_delay_p50_ns).zip(of_rounds(|one| one.loop_delay_p99_ns))
 }
 
 /// What an explanation asks of the outside: files of the record, and of the services where they still are. Everything may be missing, on
@@ -155,22 +148,19 @@ pub trait Source {
     ///
     /// # Errors
     /// If it cannot be read; the text is complete.
-    fn file(&self, path: &str) -> Result<Vec<u8>, String>;
+    fn file(&self, path: &str) -> Result<Vec<u8>, String> {
+        Err(format!("{path}: nothing is here"))
+    }
 
     /// The version of the package in this absolute folder, as its package.json has it.
-    fn version(&self, folder: &str) -> Option<String>;
+    fn version(&self, _folder: &str) -> Option<String> {
+        None
+    }
 
     /// The source map that belongs to this absolute path of a script, inline ones included.
-    fn source_map(&self, script: &str) -> Option<Vec<u8>>;
-}
-
-/// What a thread did, by the kernel's sampling.
-#[derive(Debug, Clone)]
-pub(crate) struct ThreadTree {
-    /// Its number.
-    pub thread: u32,
-    /// Its tree.
-    pub tree: Tree,
+    fn source_map(&self, _script: &str) -> Option<Vec<u8>> {
+        None
+    }
 }
 
 /// Gives profiles; errors are notes with complete texts.
@@ -178,8 +168,8 @@ pub(crate) trait Profiles {
     /// A profile of CPU within a window of nanoseconds of CLOCK_MONOTONIC.
     fn cpu(&self, file: &ProfileFile, window: Window, directory: &str) -> Result<Cut, Note>;
 
-    /// A native profile, thread by thread, and what makes it poorer than it could be.
-    fn native(&self, file: &ProfileFile, directory: &str) -> Result<(Vec<ThreadTree>, Vec<Note>), Note>;
+    /// A native profile.
+    fn native(&self, file: &ProfileFile, directory: &str) -> Result<ThreadTrees, Note>;
 
     /// A profile of the heap, in bytes.
     fn heap(&self, file: &ProfileFile, directory: &str) -> Result<Tree, Note>;
@@ -213,23 +203,13 @@ impl Profiles for Opened<'_> {
         Ok(cpu_tree(&profile, Some(window), &Naming { directory, source: self.0 }))
     }
 
-    fn native(&self, file: &ProfileFile, directory: &str) -> Result<(Vec<ThreadTree>, Vec<Note>), Note> {
-        let mut profile = self.read(file, NativeProfile::read, DoubtKind::NotCaptured)?;
-        let naming = Naming { directory, source: self.0 };
-        let notes = native_tree(&profile, &naming).notes;
-        let mut by_thread: BTreeMap<u32, Vec<NativeStack>> = BTreeMap::new();
-        for stack in std::mem::take(&mut profile.stacks) {
-            by_thread.entry(stack.thread).or_default().push(stack);
-        }
-        let of_thread = |(thread, stacks): (u32, Vec<NativeStack>)| {
-            let alone = NativeProfile { stacks, ..profile.clone() };
-            ThreadTree { thread, tree: native_tree(&alone, &naming).tree }
-        };
-        Ok((by_thread.into_iter().map(of_thread).collect(), notes))
+    fn native(&self, file: &ProfileFile, directory: &str) -> Result<ThreadTrees, Note> {
+        let profile = self.read(file, NativeProfile::read, DoubtKind::NotCaptured)?;
+        Ok(native_threads(&profile, &Naming { directory, source: self.0 }))
     }
 
     fn heap(&self, file: &ProfileFile, directory: &str) -> Result<Tree, Note> {
         let profile = self.read(file, HeapProfile::read, DoubtKind::NotCaptured)?;
-        Ok(heap_tree(&profile, &Naming { directory, source: self.0 }))
+        Ok(heap_tree(&profile, &Naming { directory, source: self.0 }).tree)
     }
 }

@@ -2,22 +2,22 @@
 //!
 //! **Method.** Each rule looks for one cause that is known, which has to account for at least half of the difference that the profiles
 //! show; of several the one that accounts for most is told. Where none does, a single function that accounts for 60 % or more is
-//! named. Else there is no story. A story needs profiles that explain the measured difference (see `reconcile`).
+//! named. Else there is no story. A story needs profiles that explain the measured difference (see `comparison`).
 //!
 //! One case is told otherwise: work that *moves*, from the main thread to the thread pool or back. Then costs may differ little while
-//! everything else changes, so that profiles are held against the whole CPU time of both variants instead: they have to have seen 80 %
+//! everything else changes, so that profiles are compared with the whole CPU time of both variants instead: they have to have seen 80 %
 //! to 125 % of it, the moved work has to be at least half of all that changed places, the pool has to take (or give) at least half of
 //! it, and the difference that is left has to be less than half of what moved.
 //!
 //! Rules read names and times. They see no source and no configuration, so a story says what was seen and what usually helps.
 
-use crate::cost::of_kind;
-use crate::figure::{amount, percent};
-use crate::label::shown;
-use crate::reconcile::{EXPLAINED_MAX, EXPLAINED_MIN};
-use crate::{Change, Frame, Interval, Kind, Tree};
+use model::quantity::{micros, share};
 
-mod rules;
+use crate::comparison::{EXPLAINED_MAX, EXPLAINED_MIN};
+use crate::label::{has_part, shown};
+use crate::{Change, Comparison, Frame, Kind, Tree};
+use topic::Found;
+
 mod topic;
 
 /// Part of the profiled difference that a rule's cause has to account for.
@@ -30,16 +30,10 @@ pub const MOVED_SHARE_MIN: f64 = 0.5;
 /// What a story is made of.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Case<'a> {
-    /// Names of baseline and variant.
-    pub names: (&'a str, &'a str),
+    /// The difference that profiles see.
+    pub of: &'a Comparison,
     /// Costs per request of either.
     pub trees: (&'a Tree, &'a Tree),
-    /// Profiled difference.
-    pub total: &'a Interval,
-    /// By kind.
-    pub kinds: &'a [Change<Kind>],
-    /// By function.
-    pub functions: &'a [Change<Frame>],
     /// Seen ÷ counted by the kernel, of either.
     pub seen: (Option<f64>, Option<f64>),
     /// Content coding of the responses of either, such as `br`.
@@ -55,55 +49,70 @@ pub(crate) struct Cause {
     pub text: String,
 }
 
+/// A topic that may be a cause: its own functions, whether packages that these call are part of it, and how it is told of, by the function
+/// with which it begins, what it takes where it costs more, and its figures.
+type Topic = (fn(&Frame) -> bool, bool, fn(&Frame, &Found, String) -> Option<String>);
+
+const TOPICS: [Topic; 5] = [
+    (topic::sync_crypto, true, crypto),
+    (topic::templates, true, templates),
+    (topic::json, false, json),
+    (topic::logging, false, logging),
+    (topic::apm, false, apm),
+];
+
 /// The story; `None` where nothing is clear.
 pub(crate) fn story(case: &Case<'_>) -> Option<String> {
-    if let Some(text) = rules::moved_crypto(case) {
+    if let Some(text) = moved_crypto(case) {
         return Some(text);
     }
     if !case.sound {
         return None;
     }
-    let causes = rules::ALL.iter().filter_map(|rule| rule(case)).filter(|one| one.share >= CAUSE_SHARE_MIN);
+    let topics = TOPICS.iter().map(|(own, with_packages, text)| {
+        let (before, after) = case.both(*own, *with_packages);
+        let found = more_expensive(&before, &after);
+        case.cause(before.us, after.us, |figures| text(found.begin(|_| true)?, found, figures))
+    });
+    let causes = topics.chain([compression(case), garbage(case)]).flatten();
     let cause = causes.reduce(|best, next| if next.share > best.share { next } else { best });
     cause.map(|cause| cause.text).or_else(|| largest_function(case))
 }
 
 impl Case<'_> {
+    /// What is of a topic in either variant.
+    fn both(&self, own: fn(&Frame) -> bool, with_packages: bool) -> (Found, Found) {
+        (topic::find(self.trees.0, own, with_packages), topic::find(self.trees.1, own, with_packages))
+    }
+
     /// Part of the difference that a change of so much is.
-    pub fn share(&self, before: f64, after: f64) -> f64 {
-        let share = (after - before) / self.total.value;
+    fn share(&self, before: f64, after: f64) -> f64 {
+        let share = (after - before) / self.of.profiled_us.value;
         if share.is_finite() { share } else { 0.0 }
     }
 
-    /// Sum of everything that became more expensive or cheaper, whichever is less: what may have moved.
-    pub fn turned_over(&self) -> f64 {
-        let changes = || self.functions.iter().map(|change| change.difference.value);
-        let more: f64 = changes().filter(|change| *change > 0.0).sum();
-        let less: f64 = -changes().filter(|change| *change < 0.0).sum::<f64>();
-        more.min(less)
+    /// What something costs by its kind of code, in either variant.
+    fn kind(&self, kind: Kind) -> (f64, f64) {
+        let change = self.of.kinds.iter().find(|change| change.what == kind);
+        change.map_or((0.0, 0.0), |change| (change.baseline, change.variant))
     }
 
-    /// Whether profiles saw enough of both variants to be believed without a difference to hold them against.
-    pub fn saw_all(&self) -> bool {
-        let enough =
-            |seen: Option<f64>| seen.is_some_and(|seen| (EXPLAINED_MIN..=EXPLAINED_MAX).contains(&seen));
-        enough(self.seen.0) && enough(self.seen.1)
+    /// A cause that costs so much in either variant, where that is enough of the difference; its text is made of its figures.
+    fn cause(&self, before: f64, after: f64, text: impl FnOnce(String) -> Option<String>) -> Option<Cause> {
+        let share = self.share(before, after);
+        let text = (share >= CAUSE_SHARE_MIN).then(|| text(self.figures(before, after)))??;
+        Some(Cause { share, text })
     }
 
-    /// The tree of the variant in which something costs more.
-    pub fn more_expensive(&self, before: f64, after: f64) -> &Tree {
-        if after >= before { self.trees.1 } else { self.trees.0 }
-    }
-
-    /// `4800 µs/request in development, 3.0 µs in production: 94 % of the difference`.
-    pub fn figures(&self, before: f64, after: f64) -> String {
+    /// `4.80 ms/request in development, 3.00 µs in production: 94 % of the difference`.
+    fn figures(&self, before: f64, after: f64) -> String {
         format!(
             "{}/request in {}, {} in {}: {} of the difference",
-            amount(before),
-            shown(self.names.0),
-            amount(after),
-            shown(self.names.1),
-            percent(self.share(before, after)),
+            micros(before),
+            shown(&self.of.baseline),
+            micros(after),
+            shown(&self.of.variant),
+            share(self.share(before, after)),
         )
     }
 }
@@ -115,7 +124,7 @@ fn largest_function(case: &Case<'_>) -> Option<String> {
         let compiled = change.what.kind == Kind::Native && !change.what.function.starts_with('(');
         (javascript || compiled) && case.share(change.baseline, change.variant) >= FUNCTION_SHARE_MIN
     };
-    let change = case.functions.iter().find(named)?;
+    let change = case.of.functions.iter().find(named)?;
     let whose = match (&change.what.package, change.what.kind) {
         (Some(_), _) => format!(" of {}", change.what.package_name().unwrap_or_default()),
         (None, Kind::Application) => " of the service itself".into(),
@@ -128,9 +137,180 @@ fn largest_function(case: &Case<'_>) -> Option<String> {
     ))
 }
 
-/// Cost of a kind in either variant.
-fn kind(case: &Case<'_>, kind: Kind) -> (f64, f64) {
-    of_kind(case.kinds, kind)
+fn more_expensive<'f>(before: &'f Found, after: &'f Found) -> &'f Found {
+    if after.us >= before.us { after } else { before }
+}
+
+/// `, called by check (users.js:31) for the handler (anonymous server.js:49)`; empty where nobody of the service calls it.
+fn called_by(found: &Found) -> String {
+    match found.caller() {
+        Some((caller, handler)) if caller == handler => format!(", called by {}", caller.in_sentence()),
+        Some((caller, handler)) => {
+            format!(", called by {} for {}", caller.in_sentence(), handler.in_sentence())
+        }
+        None => String::new(),
+    }
+}
+
+fn crypto(begin: &Frame, found: &Found, figures: String) -> Option<String> {
+    Some(format!(
+        "Synchronous crypto on the main thread: {}{}, takes {figures}. The process serves no other request while it runs; a call \
+         that does not block does the same on the thread pool.",
+        begin.in_sentence(),
+        called_by(found),
+    ))
+}
+
+/// Crypto that is on the main thread in one variant and on the thread pool in the other.
+fn moved_crypto(case: &Case<'_>) -> Option<String> {
+    let (before, after) = case.both(topic::sync_crypto, true);
+    let found = more_expensive(&before, &after);
+    let (before, after) = (before.us, after.us);
+    // Whatever its functions are called: that it takes what the main thread gives is what tells.
+    let (pool_before, pool_after) = case.kind(Kind::ThreadPool);
+    let (main, taken) = (after - before, pool_after - pool_before);
+    // Of everything that became more expensive or cheaper, the lesser is what may have moved.
+    let changes = || case.of.functions.iter().map(|change| change.difference.value);
+    let turned_over =
+        changes().map(|us| us.max(0.0)).sum::<f64>().min(changes().map(|us| (-us).max(0.0)).sum());
+    let large = main.abs() > 0.0 && main.abs() >= CAUSE_SHARE_MIN * turned_over;
+    let moved = main * taken < 0.0 && taken.abs() >= MOVED_SHARE_MIN * main.abs();
+    // Where the difference is no smaller than what moved, it is the difference that is to be explained.
+    let mostly = case.of.profiled_us.value.abs() < MOVED_SHARE_MIN * main.abs();
+    // Profiles have to have seen enough of both variants to be believed without a difference to compare them with.
+    let seen = |seen: Option<f64>| seen.is_some_and(|seen| (EXPLAINED_MIN..=EXPLAINED_MAX).contains(&seen));
+    if !(large && moved && mostly && seen(case.seen.0) && seen(case.seen.1)) {
+        return None;
+    }
+    let (before_name, after_name) = (shown(&case.of.baseline), shown(&case.of.variant));
+    let (blocking, free) = if main > 0.0 { (after_name, before_name) } else { (before_name, after_name) };
+    let (on_main, left) = (micros(before.max(after)), micros(before.min(after)));
+    let (on_pool, little) = (micros(pool_before.max(pool_after)), micros(pool_before.min(pool_after)));
+    Some(format!(
+        "Crypto runs on the main thread in {blocking} and on the thread pool in {free}: {}{}, takes {on_main}/request of the main \
+         thread in {blocking} and {left} in {free}, while the pool's threads take {little} in {blocking} and {on_pool} in {free}. About \
+         as much CPU time is spent either way. What changes is that it holds up the event loop in {blocking}, and not in {free}, where \
+         the pool's threads (UV_THREADPOOL_SIZE, 4 by default) can use processors that are idle.",
+        found.begin(|_| true)?.in_sentence(),
+        called_by(found),
+    ))
+}
+
+fn templates(_: &Frame, found: &Found, figures: String) -> Option<String> {
+    let engine = found.begin(|frame| !topic::view_lookup(frame)).and_then(Frame::package_name);
+    let called_by = called_by(found);
+    Some(match engine {
+        Some(engine) => format!(
+            "Templates are compiled while requests are served: {engine} does it{called_by}, for {figures}. Express keeps compiled views \
+             where NODE_ENV is production (`view cache`); engines of their own have a cache to turn on.",
+        ),
+        None => format!(
+            "Views are looked up in the file system while requests are served{called_by}: {figures}. Express keeps what it found where \
+             NODE_ENV is production (`view cache`).",
+        ),
+    })
+}
+
+/// Compression costs on the main thread or, as streams, on the pool; both are of it.
+fn compression(case: &Case<'_>) -> Option<Cause> {
+    let (main_before, main_after) = case.both(topic::compression, false);
+    if main_before.us + main_after.us <= 0.0 {
+        return None;
+    }
+    let with_pool = |tree: &Tree, main: &Found| {
+        let (all, named) =
+            topic::pool(tree, |function| has_part(COMPRESSING, &function.to_ascii_lowercase()));
+        let rival = topic::find(tree, asks_for_crypto, false);
+        // Where its functions have no names, it works for whoever keeps the main thread busier with asking.
+        let unnamed = if main.us > rival.us { all } else { 0.0 };
+        main.us + if named > 0.0 { named } else { unnamed }
+    };
+    let (before, after) = (with_pool(case.trees.0, &main_before), with_pool(case.trees.1, &main_after));
+    let (all, found, tree, coding) = match after >= before {
+        true => (after, &main_after, case.trees.1, case.codings.1),
+        false => (before, &main_before, case.trees.0, case.codings.0),
+    };
+    let by = found.begin(|frame| frame.kind == Kind::Middleware).and_then(Frame::package_name);
+    case.cause(before, after, |figures| {
+        Some(format!(
+            "Compressing responses{}{}: {figures}, {} of it on the thread pool{}. It saves bytes and costs CPU time, so whether it pays is \
+             decided by the link; a lower level is the first thing to try.",
+            algorithm(tree, coding),
+            by.map(|by| format!(" ({by})")).unwrap_or_default(),
+            share((all - found.us) / all),
+            level(tree).map(|level| format!("; {level}")).unwrap_or_default(),
+        ))
+    })
+}
+
+const COMPRESSING: &str = "brotli deflate inflate zlib zstd gzip longest_match crc32";
+
+fn asks_for_crypto(frame: &Frame) -> bool {
+    frame.kind == Kind::Core && frame.file.starts_with("node:internal/crypto/")
+}
+
+/// ` with Brotli`: as the responses say, else as functions are called.
+fn algorithm(tree: &Tree, coding: Option<&str>) -> &'static str {
+    const KNOWN: [(&[&str], &str, &str); 4] = [
+        (&["br"], "brotli", " with Brotli"),
+        (&["zstd"], "zstd", " with zstd"),
+        (&["gzip", "x-gzip"], "gzip", " with gzip"),
+        (&["deflate"], "deflate", " with deflate"),
+    ];
+    let called =
+        |part: &str| tree.frames.iter().any(|frame| frame.function.to_ascii_lowercase().contains(part));
+    let said = KNOWN.iter().find(|(codings, _, _)| coding.is_some_and(|coding| codings.contains(&coding)));
+    let found = said.or_else(|| KNOWN.iter().find(|(_, part, _)| called(part)));
+    found.map_or("", |(_, _, text)| *text)
+}
+
+/// What functions of the libraries tell of the level: each level has its own.
+fn level(tree: &Tree) -> Option<&'static str> {
+    const KNOWN: [(&str, &str); 3] = [
+        ("Zopfli", "its search is that of Brotli's levels 10 and 11"),
+        ("deflate_slow", "its search is that of zlib's levels 4 to 9"),
+        ("deflate_fast", "its search is that of zlib's levels 1 to 3"),
+    ];
+    let called = |part: &str| tree.frames.iter().any(|frame| frame.function.contains(part));
+    KNOWN.iter().find(|(part, _)| called(part)).map(|(_, text)| *text)
+}
+
+fn json(begin: &Frame, found: &Found, figures: String) -> Option<String> {
+    Some(format!(
+        "JSON: {}{}{}, takes {figures}. V8 shows JSON.stringify and JSON.parse as time of the function that calls them; what is \
+         sent as it was last time need not be made again.",
+        begin.in_sentence(),
+        begin.package_name().map(|package| format!(" of {package}")).unwrap_or_default(),
+        called_by(found),
+    ))
+}
+
+fn logging(begin: &Frame, found: &Found, figures: String) -> Option<String> {
+    let (who, help) = match begin.package_name() {
+        Some(package) => (package, "fewer lines, or a destination that gathers them, cost less"),
+        None => (
+            "console.log".to_owned(),
+            "it writes each line before it returns, to files, terminals and pipes alike; a logger that gathers lines costs less",
+        ),
+    };
+    Some(format!("Writing log lines: {who}{}, takes {figures}; {help}.", called_by(found)))
+}
+
+fn apm(begin: &Frame, _: &Found, figures: String) -> Option<String> {
+    let package = begin.package_name()?;
+    Some(format!(
+        "PM2's monitoring inside of the process ({package}) takes {figures}. `pm2 start --no-pmx` (`pmx = false`) goes without it."
+    ))
+}
+
+fn garbage(case: &Case<'_>) -> Option<Cause> {
+    let (before, after) = case.kind(Kind::Gc);
+    case.cause(before, after, |figures| {
+        Some(format!(
+            "Garbage collection makes most of the difference: it takes {figures}. One variant makes more objects a request, or keeps more \
+             of them; the heap's tree shows who allocates."
+        ))
+    })
 }
 
 #[cfg(test)]

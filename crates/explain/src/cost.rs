@@ -2,13 +2,13 @@
 //!
 //! **Method.** Cost(f) = Σ over the service's threads of the CPU time with f on top of the stack ÷ successful responses of the same window,
 //! in µs per request. Responses are those that the entry gave, so that the costs of several services add up. Each round has one value,
-//! see `interval`. Where rounds differ in what they saw, a function that is missing in one counts as zero there.
+//! see `explanation`. Where rounds differ in what they saw, a function that is missing in one counts as zero there.
 //!
 //! **Tax.** CPU time per request while profiles were taken ÷ the same without, of the same trial, both by the kernel's accounting, and
 //! likewise responses per second. Costs are not deflated by it: nobody knows whose code the profiler slowed down. Instead a tax above
 //! 10 % stands in the reconciliation, and above 30 % it is a doubt.
 //!
-//! **Workers.** A worker's cost of a function is per request of its own: its part of the requests that all of them say they answered, of
+//! **Workers.** A worker's cost of a function is per request of its own: its part of the requests that all of them counted, of
 //! the responses of the window; by its part of the CPU time where they do not say. Shown are the cheapest and the most expensive worker of a
 //! round, as means over rounds.
 
@@ -17,29 +17,10 @@ use std::collections::BTreeMap;
 use crate::captures::Use;
 use crate::explanation::mean;
 use crate::observed::{Observed, ProcessTree};
-use crate::{Change, Cost, Frame, FunctionValue, Interval, Kind, LineCost, Row, Subject, Tax, Tree, Waiting};
-use crate::{merge, tree};
+use crate::{Cost, Frame, FunctionValue, Interval, LineCost, Row, Subject, Tax, Tree, merge, tree};
 
 /// Lines that are shown of a function.
 const LINES_MAX: usize = 5;
-
-/// All that is known of a service in a variant.
-pub(crate) struct Material<'a> {
-    /// The variant's name.
-    pub variant: &'a str,
-    /// The service's name.
-    pub service: &'a str,
-    /// What profiles of CPU saw; rounds without a response are not among them.
-    pub observed: Vec<Observed>,
-    /// By the kernel's accounting, without a profiler.
-    pub plain: BTreeMap<u32, Use>,
-    /// The same while profiles were taken.
-    pub taxed: BTreeMap<u32, Use>,
-    /// Where its requests wait.
-    pub waiting: Option<Waiting>,
-    /// Bytes per request.
-    pub heap: Option<Tree>,
-}
 
 impl Observed {
     /// What was seen per request, in microseconds.
@@ -50,44 +31,41 @@ impl Observed {
 }
 
 /// The mean of trees, one a round.
-pub(crate) fn mean_tree(rounds: &[Tree]) -> Tree {
+pub(crate) fn mean_tree<'t>(rounds: impl ExactSizeIterator<Item = &'t Tree>) -> Tree {
     let weight = 1.0 / rounds.len().max(1) as f64;
-    merge(&rounds.iter().map(|tree| (tree, weight)).collect::<Vec<_>>())
+    merge(&rounds.map(|tree| (tree, weight)).collect::<Vec<_>>())
 }
 
-impl Material<'_> {
-    /// What it amounts to.
-    pub fn subject(&self) -> Subject {
-        let rounds: Vec<Tree> = self.observed.iter().map(Observed::per_request).collect();
-        let tree = mean_tree(&rounds);
-        let without: Vec<f64> = self.plain.values().map(|used| used.cpu_us).collect();
-        let with: Vec<f64> = self.taxed.values().map(|used| used.cpu_us).collect();
+impl Subject {
+    /// What trees, one a round, amount to; where they were observed with the spread between workers. Nothing else is known of it.
+    pub(crate) fn over(rounds: &[Tree], observed: &[Observed]) -> Subject {
+        let tree = mean_tree(rounds.iter());
         Subject {
-            variant: self.variant.into(),
-            service: self.service.into(),
-            requests: self.observed.iter().map(|one| one.requests).fold(0, u64::saturating_add),
-            cpu_us: Interval::over(if without.is_empty() { &with } else { &without }),
-            tax: self.tax(),
-            kinds: costs(&rounds, |frame| Some(frame.kind)),
-            packages: costs(&rounds, Frame::package_name),
-            functions: rows(&tree, &rounds, &self.observed),
-            workers: self.observed.iter().flat_map(|one| one.shares.iter().cloned()).collect(),
-            waiting: self.waiting,
+            variant: String::new(),
+            service: String::new(),
+            requests: 0,
+            cpu_us: Interval::exactly(tree.total()),
+            tax: Tax { cpu_ratio: Interval::exactly(1.0), throughput_ratio: Interval::exactly(1.0) },
+            kinds: costs(rounds, |frame| Some(frame.kind)),
+            packages: costs(rounds, Frame::package_name),
+            functions: rows(&tree, rounds, observed),
+            workers: Vec::new(),
+            waiting: None,
+            heap: None,
             tree,
-            heap: self.heap.clone(),
         }
     }
+}
 
-    fn tax(&self) -> Tax {
-        let ratios = |of: fn(&Use) -> f64| {
-            let both =
-                self.taxed.iter().filter_map(|(round, with)| Some((of(with), of(self.plain.get(round)?))));
-            let ratios: Vec<f64> =
-                both.filter(|(_, without)| *without > 0.0).map(|(with, without)| with / without).collect();
-            if ratios.is_empty() { Interval::exactly(1.0) } else { Interval::over(&ratios) }
-        };
-        Tax { cpu_ratio: ratios(|used| used.cpu_us), throughput_ratio: ratios(|used| used.per_s) }
-    }
+/// What the profiler cost, by what was used with it and without, round by round.
+pub(crate) fn tax(with: &BTreeMap<u32, Use>, without: &BTreeMap<u32, Use>) -> Tax {
+    let ratios = |of: fn(&Use) -> f64| {
+        let both = with.iter().filter_map(|(round, with)| Some((of(with), of(without.get(round)?))));
+        let ratios = both.filter(|(_, without)| *without > 0.0).map(|(with, without)| with / without);
+        let ratios: Vec<f64> = ratios.collect();
+        if ratios.is_empty() { Interval::exactly(1.0) } else { Interval::over(ratios) }
+    };
+    Tax { cpu_ratio: ratios(|used| used.cpu_us), throughput_ratio: ratios(|used| used.per_s) }
 }
 
 /// Values of each key, one a round, zero where a round has none.
@@ -105,7 +83,7 @@ fn costs<K: Ord + Clone>(rounds: &[Tree], key: impl Fn(&Frame) -> Option<K>) -> 
     let sums: Vec<BTreeMap<K, f64>> = rounds.iter().map(|tree| tree.sums(&key)).collect();
     let values = by_round(&sums).into_iter();
     let mut costs: Vec<Cost<K>> =
-        values.map(|(what, values)| Cost { what, us: Interval::over(&values) }).collect();
+        values.map(|(what, values)| Cost { what, us: Interval::over(values) }).collect();
     costs.sort_by(|one, other| other.us.value.total_cmp(&one.us.value));
     costs
 }
@@ -117,7 +95,7 @@ fn rows(tree: &Tree, rounds: &[Tree], observed: &[Observed]) -> Vec<Row> {
     let spreads = spreads(observed);
     let row = |function: FunctionValue| {
         let frame = &tree.frames[function.frame];
-        let self_us = Interval::over(self_us.get(frame).map(Vec::as_slice).unwrap_or_default());
+        let self_us = Interval::over(self_us.get(frame).into_iter().flatten().copied());
         Row {
             frame: frame.clone(),
             self_us,
@@ -142,73 +120,42 @@ fn most_expensive(lines: &BTreeMap<u32, f64>) -> Vec<LineCost> {
 
 /// The smallest and largest cost of each function among workers: means over rounds.
 fn spreads(observed: &[Observed]) -> BTreeMap<Frame, (f64, f64)> {
-    let rounds: Vec<BTreeMap<Frame, (f64, f64)>> = observed.iter().map(spread).collect();
-    let count = rounds.len().max(1) as f64;
+    let rounds = observed.len().max(1) as f64;
     let mut means: BTreeMap<Frame, (f64, f64)> = BTreeMap::new();
-    for (frame, (least, most)) in rounds.into_iter().flatten() {
-        let mean = means.entry(frame).or_insert((0.0, 0.0));
-        mean.0 += least / count;
-        mean.1 += most / count;
+    for round in observed {
+        let costs = own_requests(round).into_iter().map(|(process, requests)| {
+            let mut costs = process.tree.sums(|frame| Some(frame.clone()));
+            costs.values_mut().for_each(|ns| *ns /= requests * 1e3);
+            costs
+        });
+        for (frame, values) in by_round(&costs.collect::<Vec<_>>()) {
+            let mean = means.entry(frame).or_default();
+            mean.0 += values.iter().copied().fold(f64::INFINITY, f64::min) / rounds;
+            mean.1 += values.iter().copied().fold(0.0, f64::max) / rounds;
+        }
     }
     means
 }
 
-fn spread(observed: &Observed) -> BTreeMap<Frame, (f64, f64)> {
-    let workers: Vec<(&ProcessTree, f64)> = own_requests(observed);
-    let of = |(process, requests): &(&ProcessTree, f64)| {
-        let costs = process.tree.sums(|frame| Some(frame.clone()));
-        costs.into_iter().map(|(frame, ns)| (frame, ns / requests / 1e3)).collect()
-    };
-    let costs: Vec<BTreeMap<Frame, f64>> = workers.iter().map(of).collect();
-    let ends = |values: Vec<f64>| {
-        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-        (least, values.iter().copied().fold(0.0, f64::max))
-    };
-    by_round(&costs).into_iter().map(|(frame, values)| (frame, ends(values))).collect()
-}
-
-/// Processes that answer, each with its part of the window's responses.
+/// Processes that serve requests, each with its part of the window's responses.
 fn own_requests(observed: &Observed) -> Vec<(&ProcessTree, f64)> {
-    let all = observed.requests as f64;
-    let said: Vec<&ProcessTree> = observed
-        .processes
-        .iter()
-        .filter(|process| process.requests.is_some_and(|requests| requests > 0))
-        .collect();
-    let requests = |process: &ProcessTree| process.requests.unwrap_or(0) as f64;
-    let sum: f64 = said.iter().map(|process| requests(process)).sum();
-    if sum > 0.0 {
-        return said.into_iter().map(|process| (process, all * requests(process) / sum)).collect();
-    }
-    let sum: f64 = observed.processes.iter().map(|process| process.tree.total()).sum();
-    let working = observed.processes.iter().filter(|process| process.tree.total() > 0.0);
-    working.map(|process| (process, all * process.tree.total() / sum)).collect()
+    let said = |process: &ProcessTree| process.requests.unwrap_or(0) as f64;
+    let spent = |process: &ProcessTree| process.tree.total();
+    let processes = || observed.processes.iter();
+    let told = processes().any(|process| said(process) > 0.0);
+    let part = |process: &ProcessTree| if told { said(process) } else { spent(process) };
+    let each = observed.requests as f64 / processes().map(part).sum::<f64>();
+    let working = processes().filter(|process| part(process) > 0.0);
+    working.map(|process| (process, part(process) * each)).collect()
 }
 
-/// How much of the CPU time was seen, per request, means over rounds.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Seen {
-    /// By profiles and by threads.
-    pub seen_us: f64,
-    /// By the kernel's accounting of the same windows, above zero.
-    pub counted_us: f64,
-}
-
-/// `None` where the kernel counted nothing.
-pub(crate) fn seen(observed: &[Observed]) -> Option<Seen> {
-    let mean = |of: &dyn Fn(&Observed) -> f64| {
-        let values: Vec<f64> =
-            observed.iter().map(|one| of(one) / one.requests.max(1) as f64 / 1e3).collect();
-        mean(&values)
+/// How much CPU time profiles and threads saw, and how much of it the kernel counted in the same windows, above zero: per request, means
+/// over rounds. `None` where the kernel counted nothing.
+pub(crate) fn seen(observed: &[Observed]) -> Option<(f64, f64)> {
+    let mean_of = |of: fn(&Observed) -> f64| {
+        let per_request = observed.iter().map(|one| of(one) / one.requests.max(1) as f64 / 1e3);
+        mean(per_request).unwrap_or(0.0)
     };
-    let (seen_us, counted_us) = (mean(&|one| one.tree.total()), mean(&|one| one.cpu_ns));
-    (counted_us > 0.0).then_some(Seen { seen_us, counted_us })
-}
-
-/// The change of a kind, of those that a comparison has.
-pub(crate) fn of_kind(kinds: &[Change<Kind>], kind: Kind) -> (f64, f64) {
-    kinds
-        .iter()
-        .find(|change| change.what == kind)
-        .map_or((0.0, 0.0), |change| (change.baseline, change.variant))
+    let (seen_us, counted_us) = (mean_of(|one| one.tree.total()), mean_of(|one| one.cpu_ns));
+    (counted_us > 0.0).then_some((seen_us, counted_us))
 }

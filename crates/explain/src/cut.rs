@@ -12,7 +12,7 @@
 //! **Gaps.** A sampler that is held up, a thread that has to wait for its turn, or a machine whose host takes the processor away leave
 //! intervals of many times the usual length. Nobody can tell what ran then, if anything did; to give it all to the function that ran last
 //! would make that one as expensive as the machine is busy. An interval counts for at most [`GAP_INTERVALS`] times the usual one, which
-//! is the median, and for no less than [`GAP_US_MIN`]; the rest is nobody's, and is told as [`Cut::capped_ns`]. Held against the kernel's
+//! is the median, and for no less than [`GAP_US_MIN`]; the rest is nobody's, and is told as [`Cut::capped_ns`]. Compared with the kernel's
 //! account of the thread, a service hashing passwords beside three times as many busy threads as there were processors used 5.5, 5.2,
 //! 4.9 and 6.4 s of CPU time in four runs. Its profiles had 5.7, 5.2, 4.9 and 7.8 s in this way; all intervals in full were twice that
 //! (12.9 s in the first run, 11.2 s in the last), and with five times the usual one for a gap it was 7.8 and 8.9 s. Where no two
@@ -21,19 +21,17 @@
 //! **Lines.** V8 counts samples by line for the profile as a whole, without their times. They are used where the window has at
 //! least [`LINES_SHARE_MIN`] of the samples of a place, in proportion; a place of which it has fewer has no lines.
 
-mod native;
-mod spent;
-
 use std::collections::HashMap;
 
-use crate::doubt::Note;
-use crate::naming::Namer;
-use crate::read::CallFrame;
-use crate::tree::Builder;
-use crate::{CpuProfile, HeapProfile, Kind, Naming, Tree};
-use spent::Spent;
+use indexmap::IndexMap;
 
-pub use native::native_tree;
+use crate::doubt::Note;
+use crate::label::clean;
+use crate::naming::Namer;
+use crate::read::{CallFrame, Calls, NativeFrame, NativeStack, script_frame};
+use crate::thread::{self, MADE};
+use crate::tree::{Builder, together};
+use crate::{CpuProfile, Frame, HeapProfile, Kind, Naming, NativeProfile, Tree};
 
 /// So many times the usual interval at most count for a sample.
 pub const GAP_INTERVALS: i64 = 3;
@@ -45,6 +43,10 @@ pub const LINES_SHARE_MIN: f64 = 0.8;
 const GAP_SHARE_NOTED: f64 = 0.01;
 /// A profile that covers less than this of the window is told of.
 const COVERED_SHARE_MIN: f64 = 0.95;
+/// As many intervals are looked at to find the usual one.
+const LOOKED_AT_MAX: usize = 1 << 20;
+/// Fewer samples than this tell nothing of what is usual.
+const USUAL_SAMPLES_MIN: usize = 20;
 
 /// A span of time, CLOCK_MONOTONIC in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,161 +78,269 @@ pub struct Cut {
 /// Cuts a profile to a window; without one, all of it is taken.
 pub fn cpu_tree(profile: &CpuProfile, window: Option<Window>, naming: &Naming<'_>) -> Cut {
     let spent = Spent::within(profile, window);
-    let mut namer = Namer::of(naming, &profile.calls);
-    let tree = grow(profile, &spent, &mut namer);
-    let waiting = tree.sums(|frame| Some(frame.kind)).get(&Kind::Waiting).copied().unwrap_or(0.0);
-    let mut notes = profile.notes.clone();
-    notes.extend(spent.notes(profile, window));
-    notes.extend(namer.notes());
-    Cut {
-        busy_ns: spent.covered_ns - waiting,
-        covered_ns: spent.covered_ns,
-        capped_ns: spent.capped_ns,
-        samples: spent.samples,
-        notes,
-        tree,
-    }
-}
-
-fn grow(profile: &CpuProfile, spent: &Spent, namer: &mut Namer<'_>) -> Tree {
-    let totals = with_callees(spent.self_ns.clone(), profile.nodes.iter().map(|node| node.parent));
-    let mut growing = Growing::over(&profile.calls);
-    let mut ticks = profile.ticks.as_slice();
-    for (index, node) in profile.nodes.iter().enumerate() {
-        let (here, rest) = ticks.split_at(ticks.partition_point(|tick| tick.node as usize <= index));
-        ticks = rest;
-        if totals[index] <= 0.0 {
-            growing.skip();
-            continue;
-        }
-        let place = growing.push(node.call, node.parent, spent.self_ns[index], namer);
-        let Some(frame) =
-            place.filter(|_| spent.has_lines(index)).and_then(|place| growing.made.frame_of(place)).cloned()
-        else {
-            continue;
-        };
+    let mut namer = Namer::of(naming, profile.calls.functions.iter());
+    let (mut made, places) = grow(&profile.calls, &spent.self_ns, &mut namer);
+    for here in profile.ticks.chunk_by(|one, next| one.node == next.node) {
+        let index = here[0].node as usize;
+        let Some(place) = places[index].filter(|_| spent.has_lines(index)) else { continue };
+        let Some(frame) = made.frame_of(place).cloned() else { continue };
+        let call = &profile.calls.functions[profile.calls.nodes[index].call as usize];
         let counted: u64 = here.iter().map(|tick| u64::from(tick.ticks)).sum();
         let samples = counted.max(u64::from(spent.whole[index])).max(1) as f64;
         for tick in here {
-            if let Some(line) = namer.line(&profile.calls[node.call as usize], &frame, tick.line) {
-                let value = spent.self_ns[index] * f64::from(tick.ticks) / samples;
-                growing.made.add_line(place.unwrap_or_default(), line, value);
+            if let Some(line) = namer.line(call, &frame, tick.line) {
+                made.add_line(place, line, spent.self_ns[index] * f64::from(tick.ticks) / samples);
             }
         }
     }
     if spent.unknown_ns > 0.0 {
-        let frame = growing.made.frame(&namer.name(&CallFrame::named("(unknown)"), None));
-        let place = growing.made.place(None, frame);
-        growing.made.add(place, spent.unknown_ns);
+        let frame = made.frame(&namer.name(&CallFrame::named("(unknown)"), None));
+        let place = made.place(None, frame);
+        made.add(place, spent.unknown_ns);
     }
-    growing.made.tree()
+    let tree = made.tree();
+    let waiting = tree.sums(|frame| Some(frame.kind)).get(&Kind::Waiting).copied().unwrap_or(0.0);
+    let mut notes = profile.notes.clone();
+    notes.extend(spent.notes(profile, window));
+    notes.extend(namer.notes());
+    let (covered_ns, capped_ns, samples) = (spent.covered_ns, spent.capped_ns, spent.samples);
+    Cut { busy_ns: covered_ns - waiting, covered_ns, capped_ns, samples, notes, tree }
+}
+
+impl Cut {
+    /// Of what has no times.
+    fn timeless(tree: Tree, samples: u64, notes: Vec<Note>) -> Cut {
+        let total = tree.total();
+        Cut { tree, busy_ns: total, covered_ns: total, capped_ns: 0.0, samples, notes }
+    }
 }
 
 /// Bytes that were allocated and still lived at the end, by stack.
-pub fn heap_tree(profile: &HeapProfile, naming: &Naming<'_>) -> Tree {
-    grow_heap(profile, &mut Namer::of(naming, &profile.calls))
-}
-
-/// The same with what makes it poorer.
-pub(crate) fn heap_cut(profile: &HeapProfile, naming: &Naming<'_>) -> Cut {
-    let mut namer = Namer::of(naming, &profile.calls);
-    let tree = grow_heap(profile, &mut namer);
-    let total = tree.total();
-    Cut { tree, busy_ns: total, covered_ns: total, capped_ns: 0.0, samples: 0, notes: namer.notes() }
-}
-
-fn grow_heap(profile: &HeapProfile, namer: &mut Namer<'_>) -> Tree {
-    let own = profile.nodes.iter().map(|node| node.bytes).collect();
-    let totals = with_callees(own, profile.nodes.iter().map(|node| node.parent));
-    let mut growing = Growing::over(&profile.calls);
-    for (node, total) in profile.nodes.iter().zip(totals) {
-        if total > 0.0 {
-            growing.push(node.call, node.parent, node.bytes, namer);
-        } else {
-            growing.skip();
-        }
-    }
-    growing.made.tree()
-}
-
-/// Values of places with those of all that they call; callers stand before what they call.
-fn with_callees(
-    own: Vec<f64>,
-    parents: impl DoubleEndedIterator<Item = Option<u32>> + ExactSizeIterator,
-) -> Vec<f64> {
-    let mut totals = own;
-    for (index, parent) in parents.enumerate().rev() {
-        if let Some(parent) = parent {
-            totals[parent as usize] += totals[index];
-        }
-    }
-    totals
+pub fn heap_tree(profile: &HeapProfile, naming: &Naming<'_>) -> Cut {
+    let mut namer = Namer::of(naming, profile.calls.functions.iter());
+    let (made, _) = grow(&profile.calls, &profile.bytes, &mut namer);
+    Cut::timeless(made.tree(), 0, namer.notes())
 }
 
 /// What V8 calls the place that all others are below.
 const ROOT: &str = "(root)";
 
-/// A tree of V8's functions while it is made, place after place, callers first. It does not know whether it is of time or of bytes.
-struct Growing<'p> {
-    calls: &'p [CallFrame],
-    pub made: Builder,
-    /// Of each place of the profile so far: its place in the tree, and the next JavaScript at or above it.
-    places: Vec<(Option<usize>, Option<usize>)>,
-    /// The function of each of V8's, and of the next JavaScript above it where its name depends on that.
-    named: HashMap<(u32, Option<usize>), usize>,
+/// A tree of V8's calls, with the value of each of its places, be it time or bytes; and where each is in the tree, if there is something
+/// in it or below it.
+fn grow(calls: &Calls, own: &[f64], namer: &mut Namer<'_>) -> (Builder, Vec<Option<usize>>) {
+    let mut totals = own.to_vec();
+    for (index, node) in calls.nodes.iter().enumerate().rev() {
+        if let Some(parent) = node.parent {
+            totals[parent as usize] += totals[index];
+        }
+    }
+    let mut made = Builder::default();
+    let mut places = Vec::with_capacity(own.len());
+    // For what each calls: its place in the tree, and the next JavaScript at or above it.
+    let mut callers: Vec<(Option<usize>, Option<usize>)> = Vec::with_capacity(own.len());
+    // The function of each of V8's, and of the next JavaScript above it where its name depends on that.
+    let mut named: HashMap<(u32, Option<usize>), usize> = HashMap::new();
+    for (index, node) in calls.nodes.iter().enumerate() {
+        let (caller, script) = node.parent.map(|parent| callers[parent as usize]).unwrap_or_default();
+        let called = &calls.functions[node.call as usize];
+        // The root of all is no function; what it took itself, if it did, stands beside what it calls.
+        let is_root = node.parent.is_none() && &*called.function == ROOT && !called.scripted;
+        if totals[index] <= 0.0 || (is_root && own[index] <= 0.0) {
+            places.push(None);
+            callers.push((None, None));
+            continue;
+        }
+        let depends_on = if called.url.is_empty() || called.is_wasm() { script } else { None };
+        let frame = *named.entry((node.call, depends_on)).or_insert_with(|| {
+            let caller = depends_on.and_then(|script| made.frame_at(script)).cloned();
+            made.frame(&namer.name(called, caller.as_ref()))
+        });
+        let place = made.place(caller, frame);
+        made.add(place, own[index]);
+        places.push(Some(place));
+        let script = if called.is_javascript() { Some(frame) } else { script };
+        callers.push(if is_root { (None, None) } else { (Some(place), script) });
+    }
+    (made, places)
 }
 
-impl<'p> Growing<'p> {
-    pub fn over(calls: &'p [CallFrame]) -> Self {
-        Self { calls, made: Builder::default(), places: Vec::new(), named: HashMap::new() }
-    }
+/// Time by place of a profile, within a window.
+struct Spent {
+    /// Of each place itself, in nanoseconds.
+    self_ns: Vec<f64>,
+    /// Of calls that the profile does not have.
+    unknown_ns: f64,
+    /// Samples of each place in the profile, and those of them that lie in the window.
+    whole: Vec<u32>,
+    inside: Vec<u32>,
+    covered_ns: f64,
+    capped_ns: f64,
+    samples: u64,
+}
 
-    /// The next place of the profile, with nothing in it and nothing below it.
-    pub fn skip(&mut self) {
-        self.places.push((None, None));
-    }
-
-    /// The next place of the profile, and where it is in the tree.
-    pub fn push(
-        &mut self,
-        call: u32,
-        parent: Option<u32>,
-        value: f64,
-        namer: &mut Namer<'_>,
-    ) -> Option<usize> {
-        let above = parent.and_then(|parent| self.places.get(parent as usize).copied());
-        let (above, script) = above.unwrap_or_default();
-        let called = self.calls.get(call as usize)?;
-        // The root of all is no function; what it took itself, if it did, stands beside what it calls.
-        let is_root = parent.is_none() && &*called.function == ROOT && !called.scripted;
-        if is_root && value <= 0.0 {
-            self.skip();
-            return None;
+impl Spent {
+    fn within(profile: &CpuProfile, window: Option<Window>) -> Self {
+        let nodes = profile.calls.nodes.len();
+        let mut spent = Self {
+            self_ns: vec![0.0; nodes],
+            unknown_ns: 0.0,
+            whole: vec![0; nodes],
+            inside: vec![0; nodes],
+            covered_ns: 0.0,
+            capped_ns: 0.0,
+            samples: 0,
+        };
+        let window = window.map_or((i128::MIN, i128::MAX), |window| {
+            (i128::from(window.start_ns), i128::from(window.end_ns))
+        });
+        let longest = longest_us(profile);
+        for (index, sample) in profile.samples.iter().enumerate() {
+            let (begin, next) = (sample.at_us, profile.samples.get(index + 1));
+            let end = next.map_or(profile.end_us.max(begin), |next| next.at_us);
+            let counted = longest.map_or(end, |longest| end.min(begin.saturating_add(longest)));
+            spent.add(sample.node as usize, [begin, counted, end].map(|us| i128::from(us) * 1000), window);
         }
-        let frame = self.frame(call, called, script, namer);
-        let place = self.made.place(above, frame);
-        self.made.add(place, value);
-        let script = if called.is_javascript() { Some(frame) } else { script };
-        self.places.push(if is_root { (None, None) } else { (Some(place), script) });
-        Some(place)
+        spent
     }
 
-    fn frame(
-        &mut self,
-        call: u32,
-        called: &CallFrame,
-        script: Option<usize>,
-        namer: &mut Namer<'_>,
-    ) -> usize {
-        let depends_on = if called.url.is_empty() || called.is_wasm() { script } else { None };
-        if let Some(known) = self.named.get(&(call, depends_on)) {
-            return *known;
+    fn add(&mut self, node: usize, [begin, counted, end]: [i128; 3], window: (i128, i128)) {
+        // What two spans have in common.
+        let within = |from: i128, to: i128| (to.min(window.1) - from.max(window.0)).max(0) as f64;
+        let time = within(begin, counted);
+        self.covered_ns += time;
+        self.capped_ns += within(counted, end);
+        let touches = begin < window.1 && (end > window.0 || (begin == end && end >= window.0));
+        self.samples += u64::from(touches);
+        if let Some(own) = self.self_ns.get_mut(node) {
+            *own += time;
+            self.whole[node] = self.whole[node].saturating_add(1);
+            self.inside[node] = self.inside[node].saturating_add(u32::from(touches));
+        } else {
+            self.unknown_ns += time;
         }
-        let caller = depends_on.and_then(|script| self.made.frame_at(script)).cloned();
-        let frame = self.made.frame(&namer.name(called, caller.as_ref()));
-        self.named.insert((call, depends_on), frame);
-        frame
     }
+
+    /// Whether what the profile says of a place's lines may be said of the window.
+    fn has_lines(&self, node: usize) -> bool {
+        let (inside, whole) = (f64::from(self.inside[node]), f64::from(self.whole[node]));
+        self.self_ns[node] > 0.0 && inside >= LINES_SHARE_MIN * whole
+    }
+
+    fn notes(&self, profile: &CpuProfile, window: Option<Window>) -> Vec<Note> {
+        let mut notes = Vec::new();
+        let had = self.covered_ns + self.capped_ns;
+        if self.capped_ns > GAP_SHARE_NOTED * had {
+            let (gaps, all) = (self.capped_ns / 1e6, had / 1e6);
+            let text = format!(
+                "{gaps:.1} ms of {all:.1} ms lie in gaps between samples, where the sampler or this machine was held up: no function has them"
+            );
+            notes.push(Note::remark(text));
+        }
+        if let Some(Window { start_ns, end_ns }) = window {
+            let asked = end_ns.saturating_sub(start_ns) as f64;
+            if had < COVERED_SHARE_MIN * asked {
+                let ((begin, end), had, asked) = (profile.span_ns(), had / 1e6, asked / 1e6);
+                // An explanation judges by itself how much of a window is covered.
+                notes.push(Note::aside(format!(
+                    "the profile has {had:.1} ms of the window of {asked:.1} ms: it spans {begin} to {end} ns, the window {start_ns} to {end_ns} ns"
+                )));
+            }
+        }
+        notes
+    }
+}
+
+/// The longest interval that counts in full; none where intervals say nothing about gaps.
+fn longest_us(profile: &CpuProfile) -> Option<i64> {
+    let between = profile.samples.windows(2);
+    let summed = profile.summed || between.clone().all(|pair| pair[0].node != pair[1].node);
+    if summed || between.len() < USUAL_SAMPLES_MIN {
+        return None;
+    }
+    let stride = between.len().div_ceil(LOOKED_AT_MAX);
+    let looked_at = between.step_by(stride).map(|pair| pair[1].at_us.saturating_sub(pair[0].at_us));
+    let mut looked_at: Vec<i64> = looked_at.filter(|us| *us > 0).collect();
+    let middle = looked_at.len() / 2;
+    let usual = (!looked_at.is_empty()).then(|| *looked_at.select_nth_unstable(middle).1)?;
+    Some(usual.saturating_mul(GAP_INTERVALS).max(GAP_US_MIN))
+}
+
+const KERNEL: &str = "[kernel]";
+const UNKNOWN: &str = "[unknown]";
+/// How V8 names functions of JavaScript for `perf`, before a colon.
+const JAVASCRIPT: [&str; 5] = ["JS", "LazyCompile", "Function", "Script", "Eval"];
+
+/// CPU time by stack of compiled code, in nanoseconds: the kernel's part, the pool's, garbage collection's and the rest. It has no times, so
+/// the sampling has to be as long as the window. JavaScript, which a map of the process may name, is named as in V8's own profile.
+pub fn native_tree(profile: &NativeProfile, naming: &Naming<'_>) -> Cut {
+    let (threads, notes) = native_threads(profile, naming);
+    Cut::timeless(together(threads.values()), profile.samples(), notes)
+}
+
+/// What threads did by the kernel's sampling, by their number; and what makes it poorer than it could be.
+pub(crate) type ThreadTrees = (IndexMap<u32, Tree>, Vec<Note>);
+
+/// The same thread by thread.
+pub(crate) fn native_threads(profile: &NativeProfile, naming: &Naming<'_>) -> ThreadTrees {
+    let scripts: Vec<Option<CallFrame>> = profile.frames.iter().map(javascript).collect();
+    let mut namer = Namer::of(naming, scripts.iter().flatten());
+    let named = |(native, script): (&NativeFrame, &Option<CallFrame>)| match script {
+        Some(call) => namer.name(call, None),
+        None => compiled(native),
+    };
+    let frames: Vec<Frame> = profile.frames.iter().zip(&scripts).map(named).collect();
+    let mut threads: IndexMap<u32, Builder> = IndexMap::new();
+    for stack in &profile.stacks {
+        add(threads.entry(stack.thread).or_default(), profile, stack, &frames);
+    }
+    let mut texts: Vec<String> = profile.notes.iter().map(|note| clean(note)).collect();
+    if profile.lost > 0 {
+        let all = profile.lost.saturating_add(profile.samples());
+        texts.push(format!("the kernel lost {} of {all} samples of compiled code", profile.lost));
+    }
+    let notes = texts.into_iter().map(Note::remark).chain(namer.notes()).collect();
+    (threads.into_iter().map(|(thread, made)| (thread, made.tree())).collect(), notes)
+}
+
+fn add(made: &mut Builder, profile: &NativeProfile, stack: &NativeStack, frames: &[Frame]) {
+    let known = |index: &u32| Some((profile.frames.get(*index as usize)?, frames.get(*index as usize)?));
+    let of_stack: Vec<(&NativeFrame, &Frame)> = stack.frames.iter().filter_map(known).collect();
+    let names = of_stack.iter().map(|(native, _)| (native.name.as_str(), native.module.as_str()));
+    let mut about = thread::of_thread(&stack.thread_name, names);
+    let mut place = None;
+    let mut go = |place: Option<usize>, frame: &Frame| {
+        let frame = made.frame(frame);
+        Some(made.place(place, frame))
+    };
+    if let Some((kind, name)) = about.and_then(|kind| Some((kind, thread::root(kind)?))) {
+        place = go(None, &Frame::without_file(name, kind));
+    }
+    for (native, frame) in of_stack {
+        about = about.or_else(|| thread::of_function(&native.name, &native.module));
+        let kind = if frame.kind == Kind::Native { about.unwrap_or(frame.kind) } else { frame.kind };
+        place = go(place, &Frame { kind, ..frame.clone() });
+    }
+    let nowhere = || compiled(&NativeFrame { name: String::new(), module: String::new() });
+    if let Some(place) = place.or_else(|| go(None, &nowhere())) {
+        made.add(place, stack.samples as f64 * profile.period_ns as f64);
+    }
+}
+
+fn compiled(native: &NativeFrame) -> Frame {
+    let kind = if native.module == KERNEL { Kind::Kernel } else { Kind::Native };
+    let function = match native.name.as_str() {
+        "" | UNKNOWN if native.module == MADE => "(generated code)".to_owned(),
+        "" | UNKNOWN => "(unknown)".to_owned(),
+        name => clean(name),
+    };
+    Frame { function, file: clean(&native.module), line: 0, kind, package: None }
+}
+
+/// A function of JavaScript, such as `JS:*handle file:///srv/app/server.js:12:3`. The sign before the name says how it is compiled.
+fn javascript(native: &NativeFrame) -> Option<CallFrame> {
+    let (kind, name) = native.name.split_once(':').filter(|_| native.module == MADE)?;
+    let name = name.trim_start_matches(['*', '~', '^', '+', '-']);
+    JAVASCRIPT.contains(&kind).then(|| script_frame(name)).filter(CallFrame::is_javascript)
 }
 
 #[cfg(test)]

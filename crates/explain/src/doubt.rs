@@ -6,162 +6,94 @@
 use model::{Absence, Code, Finding};
 use serde::{Deserialize, Deserializer};
 
-/// What can make an explanation doubtful.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DoubtKind {
-    /// A process has no agent.
-    AgentMissing,
-    /// An agent was there and is gone.
-    AgentLost,
-    /// A worker has no profile while others have one.
-    WorkerUnprofiled,
-    /// A Node.js that cannot be profiled.
-    NodeTooOld,
-    /// A profile lacks its end, or covers little of its window.
-    ProfileCutOff,
-    /// Samples say more than the kernel counted.
-    SamplesStretched,
-    /// The profiler cost much.
-    ProfilerTax,
-    /// Windows of one trial are not alike.
-    NotSteady,
-    /// There is no window without a profiler.
-    TaxUnknown,
-    /// The kernel refuses native stacks.
-    PerfNotAllowed,
-    /// Names and lines are those of minified code.
-    Minified,
-    /// A remark on a profile.
-    ProfileNote,
-    /// A window without a successful response.
-    NoRequests,
-    /// Few samples.
-    TooFewSamples,
-    /// One round of captures.
-    OneRound,
-    /// Profiles see too little of the CPU time.
-    Unexplained,
-    /// Profiles see more than there is.
-    ExplainedTooMuch,
-    /// Variants ran on different versions of Node.js.
-    VersionsDiffer,
-    /// Variants without a round in common.
-    Unpaired,
-    /// Anything else that could not be captured.
-    NotCaptured,
+/// Makes the kinds of doubts: each with its stable name, and with what it means and what to do.
+macro_rules! kinds {
+    ($($(#[doc = $doc:literal])+ $kind:ident $code:literal $remedy:literal)+) => {
+        /// What can make an explanation doubtful.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum DoubtKind {
+            $($(#[doc = $doc])+ $kind,)+
+        }
+
+        const TABLE: &[(DoubtKind, &str, &str)] = &[$((DoubtKind::$kind, $code, $remedy)),+];
+    };
 }
 
-/// Each kind with its stable name, and with what it means and what to do.
-const TABLE: [(DoubtKind, &str, &str); 20] = [
-    (
-        DoubtKind::AgentMissing,
-        "agent_missing",
-        "functions of JavaScript are unknown; threads are known, and compiled code where native profiles are allowed. Either it is \
-                 not Node.js, or its Node.js is older than 18, or it sets NODE_OPTIONS itself or closes descriptors that it does not \
-                 know: have it keep the NODE_OPTIONS that it was given",
-    ),
-    (
-        DoubtKind::AgentLost,
-        "agent_lost",
-        "the process ended or closed the agent's socket while it was watched, and its CPU time is unexplained; see the service's \
-                 logs in the record",
-    ),
-    (
-        DoubtKind::WorkerUnprofiled,
-        "worker_unprofiled",
-        "its JavaScript is unknown and its CPU time is unexplained; the profiles of the others may still be like its own",
-    ),
-    (
-        DoubtKind::NodeTooOld,
-        "node_too_old",
-        "functions of JavaScript are unknown; threads are known, and compiled code where native profiles are allowed. Run it with \
-                 Node.js 18 or later; or profile it by hand with `node --cpu-prof`, which 12 has, and read that with `proofload profile \
-                 FILE`",
-    ),
-    (
-        DoubtKind::ProfileCutOff,
-        "profile_cut_off",
-        "a part of the window or the whole profile is missing: the process may have ended, or the disk may be full; run it again",
-    ),
-    (
-        DoubtKind::SamplesStretched,
-        "samples_stretched",
-        "other work shared the processor while profiles were taken, so the costs of functions are shares of what the thread \
-                 really ran; give services processors of their own for finer figures",
-    ),
-    (
-        DoubtKind::ProfilerTax,
-        "profiler_tax",
-        "the profiler changed what it observed; costs are of the service with it, and functions that are called often look more \
-                 expensive than they are",
-    ),
-    (
-        DoubtKind::NotSteady,
-        "not_steady",
-        "the windows of a trial are not alike, so comparing them is doubtful: the service was still warming up, or the machine \
-                 changed; a longer `design.warmup` helps with the first",
-    ),
-    (
-        DoubtKind::TaxUnknown,
-        "tax_unknown",
-        "without a window that has no profiler in it its cost is not known; run the captures again",
-    ),
-    (
-        DoubtKind::PerfNotAllowed,
-        "perf_not_allowed",
-        "compiled code and the kernel are known by thread only, not by function; allow it with \
-                 `sysctl kernel.perf_event_paranoid=1` or CAP_PERFMON, and run the captures again",
-    ),
-    (
-        DoubtKind::Minified,
-        "minified",
-        "names and lines are those of the minified file; put its source map beside it to have those of the source",
-    ),
-    (
-        DoubtKind::ProfileNote,
-        "profile_note",
-        "names or times are a little less exact than they could be; figures stand",
-    ),
-    (
-        DoubtKind::NoRequests,
-        "no_requests",
-        "there was no successful response during the capture, so there is no cost per request; see the errors of the measured \
-                 part first",
-    ),
-    (
-        DoubtKind::TooFewSamples,
-        "too_few_samples",
-        "shares of functions are uncertain by several per cent; capture longer, or load it with more connections",
-    ),
-    (
-        DoubtKind::OneRound,
-        "one_round",
-        "one round cannot show chance, so differences have no interval; capture three rounds or more",
-    ),
-    (
-        DoubtKind::Unexplained,
-        "unexplained",
-        "a part of the CPU time is in no profile, such as that of processes that were not profiled or had ended; what is missing \
-                 may be what differs",
-    ),
-    (
-        DoubtKind::ExplainedTooMuch,
-        "explained_too_much",
-        "profiles claim more CPU time than the kernel counted; their clocks or their windows do not fit, so do not rely on the \
-                 amounts",
-    ),
-    (
-        DoubtKind::VersionsDiffer,
-        "versions_differ",
-        "a different Node.js is a difference of its own, unless it is what the experiment varies",
-    ),
-    (
-        DoubtKind::Unpaired,
-        "unpaired",
-        "the variants were not captured in the same rounds, so the difference has no interval",
-    ),
-    (DoubtKind::NotCaptured, "not_captured", "this part of the explanation is missing; the rest stands"),
-];
+kinds! {
+    /// A process has no agent.
+    AgentMissing "agent_missing"
+    "functions of JavaScript are unknown; threads are known, and compiled code where native profiles are allowed. Either it \
+     is not Node.js, or its Node.js is older than 18, or it sets NODE_OPTIONS itself or closes descriptors that it does not \
+     know: have it keep the NODE_OPTIONS that it was given"
+    /// An agent was there and is gone.
+    AgentLost "agent_lost"
+    "the process ended or closed the agent's socket while it was watched, and its CPU time is unexplained; see the \
+     service's logs in the record"
+    /// A worker has no profile while others have one.
+    WorkerUnprofiled "worker_unprofiled"
+    "its JavaScript is unknown and its CPU time is unexplained; the profiles of the others may still be like its own"
+    /// A Node.js that cannot be profiled.
+    NodeTooOld "node_too_old"
+    "functions of JavaScript are unknown; threads are known, and compiled code where native profiles are allowed. Run it \
+     with Node.js 18 or later; or profile it by hand with `node --cpu-prof`, which 12 has, and read that with `proofload \
+     profile FILE`"
+    /// A profile lacks its end, or covers little of its window.
+    ProfileCutOff "profile_cut_off"
+    "a part of the window or the whole profile is missing: the process may have ended, or the disk may be full; run it \
+     again"
+    /// Samples say more than the kernel counted.
+    SamplesStretched "samples_stretched"
+    "other work shared the processor while profiles were taken, so the costs of functions are shares of what the thread \
+     really ran; give services processors of their own for finer figures"
+    /// The profiler cost much.
+    ProfilerTax "profiler_tax"
+    "the profiler changed what it observed; costs are of the service with it, and functions that are called often look more \
+     expensive than they are"
+    /// Windows of one trial are not alike.
+    NotSteady "not_steady"
+    "the windows of a trial are not alike, so comparing them is doubtful: the service was still warming up, or the machine \
+     changed; a longer `design.warmup` helps with the first"
+    /// There is no window without a profiler.
+    TaxUnknown "tax_unknown"
+    "without a window that has no profiler in it its cost is not known; run the captures again"
+    /// The kernel refuses native stacks.
+    PerfNotAllowed "perf_not_allowed"
+    "compiled code and the kernel are known by thread only, not by function; allow it with `sysctl \
+     kernel.perf_event_paranoid=1` or CAP_PERFMON, and run the captures again"
+    /// Names and lines are those of minified code.
+    Minified "minified"
+    "names and lines are those of the minified file; put its source map beside it to have those of the source"
+    /// A remark on a profile.
+    ProfileNote "profile_note"
+    "names or times are a little less exact than they could be; figures stand"
+    /// A window without a successful response.
+    NoRequests "no_requests"
+    "there was no successful response during the capture, so there is no cost per request; see the errors of the measured \
+     part first"
+    /// Few samples.
+    TooFewSamples "too_few_samples"
+    "shares of functions are uncertain by several per cent; capture longer, or load it with more connections"
+    /// One round of captures.
+    OneRound "one_round"
+    "one round cannot show chance, so differences have no interval; capture three rounds or more"
+    /// Profiles see too little of the CPU time.
+    Unexplained "unexplained"
+    "a part of the CPU time is in no profile, such as that of processes that were not profiled or had ended; what is \
+     missing may be what differs"
+    /// Profiles see more than there is.
+    ExplainedTooMuch "explained_too_much"
+    "profiles claim more CPU time than the kernel counted; their clocks or their windows do not fit, so do not rely on the \
+     amounts"
+    /// Variants ran on different versions of Node.js.
+    VersionsDiffer "versions_differ"
+    "a different Node.js is a difference of its own, unless it is what the experiment varies"
+    /// Variants without a round in common.
+    Unpaired "unpaired"
+    "the variants were not captured in the same rounds, so the difference has no interval"
+    /// Anything else that could not be captured.
+    NotCaptured "not_captured"
+    "this part of the explanation is missing; the rest stands"
+}
 
 impl Code for DoubtKind {
     fn code(&self) -> &str {
@@ -223,32 +155,23 @@ impl Note {
 /// Something that makes an explanation doubtful, or a part of it that is missing.
 pub type Doubt = Finding<DoubtKind>;
 
-/// All doubts of an explanation, in the order in which they came up.
+/// All doubts of an explanation, in the order in which they came up: whose they are, of which kind, what was seen, and how many more like it.
 #[derive(Debug, Default)]
-pub(crate) struct Doubts(Vec<Noted>);
-
-#[derive(Debug)]
-struct Noted {
-    whose: String,
-    kind: DoubtKind,
-    text: String,
-    more: u32,
-}
+pub(crate) struct Doubts(Vec<(String, DoubtKind, String, u32)>);
 
 impl Doubts {
     /// Takes in a note. `whose` is what it is about, such as `api in production`; empty where it is about all.
     pub fn add(&mut self, whose: &str, note: Note) {
         let Some(kind) = note.doubt else { return };
-        let same = |noted: &&mut Noted| noted.kind == kind && noted.whose == whose && !whose.is_empty();
-        match self.0.iter_mut().find(same) {
-            Some(noted) => noted.more += 1,
-            None => self.0.push(Noted { whose: whose.to_owned(), kind, text: note.text, more: 0 }),
+        match self.0.iter_mut().find(|(of, one, ..)| *one == kind && of == whose && !whose.is_empty()) {
+            Some((.., more)) => *more += 1,
+            None => self.0.push((whose.to_owned(), kind, note.text, 0)),
         }
     }
 
     /// As reports show them.
     pub fn finish(self) -> Vec<Doubt> {
-        let doubt = |Noted { whose, kind, text, more }: Noted| {
+        let doubt = |(whose, kind, text, more): (String, DoubtKind, String, u32)| {
             let begin = if whose.is_empty() { String::new() } else { format!("{whose}: ") };
             let end = if more == 0 { String::new() } else { format!(" (and {more} more like it)") };
             Finding::note(kind, format!("{begin}{text}{end}"), kind.remedy())

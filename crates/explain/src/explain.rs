@@ -2,21 +2,21 @@
 //!
 //! It decides nothing about reading or cost, and never fails: what cannot be read is a doubt.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Absence, CaptureKind, CapturedService, Missing};
+use indexmap::IndexSet;
+use model::quantity::{micros, share};
+use model::{Absence, CaptureKind, Missing};
 use record::Record;
 
-mod comparison;
-
 use crate::captures::{Captures, Opened, Profiles, Source, find};
-use crate::cost::{Material, mean_tree, seen};
-use crate::difference::{Pairs, Side};
+use crate::cause::{Case, story};
+use crate::comparison::{EXPLAINED_MAX, EXPLAINED_MIN, Rounds, TAX_DOUBTED, add, difference, reconcile};
+use crate::cost::{mean_tree, seen, tax};
 use crate::doubt::{DoubtKind, Doubts, Note};
-use crate::figure::{amount, percent};
+use crate::label::shown;
 use crate::observed::{NativeSide, Observed, Sight};
-use crate::reconcile::{EXPLAINED_MAX, EXPLAINED_MIN, TAX_DOUBTED};
-use crate::tree::{scaled, together, without_waiting};
+use crate::tree::{scaled, together};
 use crate::{Comparison, Explanation, Interval, Subject, Tree, waiting};
 
 /// Format of an explanation.
@@ -28,26 +28,19 @@ pub const UNLIKE_MIN: f64 = 0.1;
 /// Rounds below which there is no interval.
 const ROUNDS_MIN: u32 = 2;
 
-/// What was measured of two variants without any profiler.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Measured {
-    /// The baseline's name.
-    pub baseline: String,
-    /// The variant's name.
-    pub variant: String,
-    /// Difference of CPU time per request of all services together, variant − baseline, in microseconds.
-    pub us: Interval,
-}
+/// Difference of CPU time per request between two variants, by their places in the plan, as it was measured without any profiler: of all
+/// services together, candidate − baseline, in microseconds.
+pub type Measured<'a> = &'a dyn Fn(usize, usize) -> Option<Interval>;
 
-/// Explains a record. Comparisons that `measured` does not have are held against the windows without a profiler.
+/// Explains a record. Comparisons of which nothing was measured are compared with the windows without a profiler.
 ///
 /// Never fails: what is missing or cannot be read is a doubt, and a record without captures has an explanation that is empty.
-pub fn explain(record: &Record, measured: &[Measured], source: &dyn Source) -> Explanation {
+pub fn explain(record: &Record, measured: Measured<'_>, source: &dyn Source) -> Explanation {
     explained(record, measured, &Opened(source))
 }
 
 /// The same with profiles from anywhere.
-pub(crate) fn explained(record: &Record, measured: &[Measured], profiles: &dyn Profiles) -> Explanation {
+pub(crate) fn explained(record: &Record, measured: Measured<'_>, profiles: &dyn Profiles) -> Explanation {
     let captures = Captures::of(record);
     let mut work =
         Work { captures: &captures, profiles, doubts: Doubts::default(), variants: BTreeMap::new() };
@@ -63,36 +56,19 @@ pub(crate) fn explained(record: &Record, measured: &[Measured], profiles: &dyn P
     let subjects: Vec<Subject> =
         each.map(|(variant, service)| work.subject(variant, service, several)).collect();
     work.versions();
-    let comparisons = work.comparisons(measured, &subjects);
+    // Both variants have to have been profiled.
+    let asked = record.header.plan.comparisons.iter();
+    let pairs: IndexSet<(usize, usize)> = asked.map(|asked| (asked.baseline, asked.candidate)).collect();
+    let comparisons =
+        pairs.into_iter().filter_map(|pair| work.comparison(pair, measured, &subjects)).collect();
     Explanation { version: VERSION, rounds, subjects, comparisons, doubts: work.doubts.finish() }
-}
-
-/// Two trees compared without a record: whatever they hold, such as milliseconds. Nothing was measured beside them, so there is nothing
-/// to be reconciled with and no cause is told.
-pub fn compare_trees(baseline: (&str, &Tree), variant: (&str, &Tree)) -> Comparison {
-    let side = |tree: &Tree| Side { rounds: [(1, without_waiting(tree))].into() };
-    let found = Pairs::of(&side(baseline.1), &side(variant.1)).difference();
-    Comparison {
-        baseline: baseline.0.into(),
-        variant: variant.0.into(),
-        measured_us: found.total,
-        profiled_us: found.total,
-        explained_share: None,
-        kinds: found.kinds,
-        packages: found.packages,
-        functions: found.functions,
-        heap: Vec::new(),
-        reconciliation: "two profiles, and nothing measured beside them".into(),
-        story: None,
-        waiting: None,
-    }
 }
 
 /// What comparisons are made of.
 #[derive(Default)]
 struct VariantCosts {
-    cpu: Side,
-    heap: Side,
+    cpu: Rounds,
+    heap: Rounds,
     /// Seen by profiles and threads, of all services, per request.
     seen_us: f64,
     /// Counted by the kernel in the same windows.
@@ -112,66 +88,68 @@ impl Work<'_> {
         let captures = self.captures;
         let whose = format!("{service} in {}", captures.name(variant));
         let named = several.then_some(service);
+        let observed = self.observed(variant, service, &whose);
+        let rounds: Vec<Tree> = observed.iter().map(|(_, one)| one.per_request()).collect();
+        for ((round, _), tree) in observed.iter().zip(&rounds) {
+            add(&mut self.costs(variant).cpu, *round, tree, named);
+        }
+        let observed: Vec<Observed> = observed.into_iter().map(|(_, one)| one).collect();
+        self.missing(variant, service, &whose);
+        let heap = self.heap(variant, service, &whose, named);
+        let plain = captures.uses(CaptureKind::Plain, variant, service);
+        let taxed = captures.uses(CaptureKind::Cpu, variant, service);
+        let used = if plain.is_empty() { &taxed } else { &plain };
+        let subject = Subject {
+            variant: captures.name(variant).into(),
+            service: service.into(),
+            requests: observed.iter().map(|one| one.requests).fold(0, u64::saturating_add),
+            cpu_us: Interval::over(used.values().map(|used| used.cpu_us)),
+            tax: tax(&taxed, &plain),
+            workers: observed.iter().flat_map(|one| one.shares.iter().cloned()).collect(),
+            waiting: waiting::of_service(captures, variant, service),
+            heap,
+            ..Subject::over(&rounds, &observed)
+        };
+        self.judge(variant, &whose, &observed);
+        self.judge_tax(&whose, &subject);
+        if plain.is_empty() && !taxed.is_empty() {
+            self.doubt(&whose, DoubtKind::TaxUnknown, "there is no window without a profiler");
+        }
+        subject
+    }
+
+    /// What profiles of CPU saw of a service, by round; rounds without a response are a doubt.
+    fn observed(&mut self, variant: usize, service: &str, whose: &str) -> Vec<(u32, Observed)> {
+        let captures = self.captures;
         let mut observed = Vec::new();
         for capture in captures.all(CaptureKind::Cpu, variant) {
-            let Some(captured) = find(capture, service) else { continue };
+            let (Some(captured), round) = (find(capture, service), capture.round) else { continue };
             if capture.requests == 0 {
-                let evidence =
-                    format!("no successful response in round {} ({} errors)", capture.round, capture.errors);
-                self.doubts.add(&whose, Note::new(DoubtKind::NoRequests, evidence));
+                let text = format!("no successful response in round {round} ({} errors)", capture.errors);
+                self.doubt(whose, DoubtKind::NoRequests, text);
                 continue;
             }
-            let (native, problems) = self.native(variant, capture.round, service);
-            self.add_all(&whose, problems);
-            let others = self.others(variant, capture.round, service);
+            // The same service in the other windows of the trial.
+            let window = |kind| captures.get(kind, variant, round).and_then(|capture| find(capture, service));
+            let native = window(CaptureKind::Native).map(|of| NativeSide::read(of, self.profiles));
+            let (native, problems) = native.unwrap_or_default();
+            let others = [CaptureKind::Counters, CaptureKind::Plain].into_iter().filter_map(window).collect();
             let sight =
                 Sight { capture, service: captured, native: &native, others, profiles: self.profiles };
             let mut one = sight.observe();
-            self.add_all(&whose, std::mem::take(&mut one.notes));
-            self.costs(variant).cpu.add(capture.round, &one.per_request(), named);
-            observed.push(one);
+            let notes = problems.into_iter().chain(std::mem::take(&mut one.notes));
+            notes.for_each(|note| self.doubts.add(whose, note));
+            observed.push((round, one));
         }
-        self.missing(variant, service, &whose);
-        let heap = self.heap(variant, service, &whose, named);
-        self.judge(&whose, &observed);
-        let material = Material {
-            variant: captures.name(variant),
-            service,
-            observed,
-            plain: captures.uses(CaptureKind::Plain, variant, service),
-            taxed: captures.uses(CaptureKind::Cpu, variant, service),
-            waiting: waiting::of_service(captures, variant, service),
-            heap,
-        };
-        let without = material.plain.is_empty() && !material.taxed.is_empty();
-        let subject = material.subject();
-        if let Some(seen) = seen(&material.observed) {
-            let costs = self.costs(variant);
-            costs.seen_us += seen.seen_us;
-            costs.counted_us += seen.counted_us;
-        }
-        self.judge_tax(&whose, &subject, without);
-        subject
+        observed
     }
 
     fn costs(&mut self, variant: usize) -> &mut VariantCosts {
         self.variants.entry(variant).or_default()
     }
 
-    fn add_all(&mut self, whose: &str, notes: Vec<Note>) {
-        notes.into_iter().for_each(|note| self.doubts.add(whose, note));
-    }
-
-    fn native(&self, variant: usize, round: u32, service: &str) -> (NativeSide, Vec<Note>) {
-        let capture = self.captures.get(CaptureKind::Native, variant, round);
-        let captured = capture.and_then(|capture| find(capture, service));
-        captured.map(|captured| NativeSide::read(captured, self.profiles)).unwrap_or_default()
-    }
-
-    /// The same service in the other windows of the trial.
-    fn others(&self, variant: usize, round: u32, service: &str) -> Vec<&CapturedService> {
-        let kinds = [CaptureKind::Counters, CaptureKind::Plain].into_iter();
-        kinds.filter_map(|kind| find(self.captures.get(kind, variant, round)?, service)).collect()
+    fn doubt(&mut self, whose: &str, kind: DoubtKind, text: impl Into<String>) {
+        self.doubts.add(whose, Note::new(kind, text));
     }
 
     /// What the lab could not have, each thing once.
@@ -183,8 +161,7 @@ impl Work<'_> {
         let has_native = all().flat_map(|one| &one.processes).any(|process| process.native.is_some());
         // With native stacks nothing is missing of what is not Node.js.
         missing.retain(|one| one.what != Absence::NotNode || !has_native);
-        let notes = missing.into_iter().map(|one| Note::new(DoubtKind::of(one.what), &*one.why)).collect();
-        self.add_all(whose, notes);
+        missing.into_iter().for_each(|one| self.doubt(whose, DoubtKind::of(one.what), &*one.why));
     }
 
     /// Bytes per request, all workers and rounds.
@@ -205,54 +182,144 @@ impl Work<'_> {
                 continue;
             }
             let tree = scaled(&together(&trees), |_| 1.0 / capture.requests as f64);
-            self.costs(variant).heap.add(capture.round, &tree, named);
+            add(&mut self.costs(variant).heap, capture.round, &tree, named);
             rounds.push(tree);
         }
-        (!rounds.is_empty()).then(|| mean_tree(&rounds))
+        (!rounds.is_empty()).then(|| mean_tree(rounds.iter()))
     }
 
     /// Doubts about what was seen.
-    fn judge(&mut self, whose: &str, observed: &[Observed]) {
+    fn judge(&mut self, variant: usize, whose: &str, observed: &[Observed]) {
         let samples = observed.iter().filter_map(|one| one.samples).reduce(u64::saturating_add);
         if let Some(samples) = samples.filter(|samples| *samples < SAMPLES_MIN) {
-            let evidence = format!("{samples} samples, fewer than {SAMPLES_MIN}");
-            self.doubts.add(whose, Note::new(DoubtKind::TooFewSamples, evidence));
+            let text = format!("{samples} samples, fewer than {SAMPLES_MIN}");
+            self.doubt(whose, DoubtKind::TooFewSamples, text);
         }
-        let Some(seen) = seen(observed) else { return };
-        let (share, counted) = (seen.seen_us / seen.counted_us, seen.counted_us);
-        let evidence = format!(
-            "profiles and threads show {} of {}/request of CPU time",
-            percent(share),
-            amount(counted)
-        );
-        if share < EXPLAINED_MIN {
-            self.doubts.add(whose, Note::new(DoubtKind::Unexplained, evidence));
-        } else if share > EXPLAINED_MAX {
-            self.doubts.add(whose, Note::new(DoubtKind::ExplainedTooMuch, evidence));
-        }
+        let Some((seen_us, counted_us)) = seen(observed) else { return };
+        let costs = self.costs(variant);
+        (costs.seen_us, costs.counted_us) = (costs.seen_us + seen_us, costs.counted_us + counted_us);
+        let part = seen_us / counted_us;
+        let kind = match part {
+            part if part < EXPLAINED_MIN => DoubtKind::Unexplained,
+            part if part > EXPLAINED_MAX => DoubtKind::ExplainedTooMuch,
+            _ => return,
+        };
+        let counted = micros(counted_us);
+        let text = format!("profiles and threads show {} of {counted}/request of CPU time", share(part));
+        self.doubt(whose, kind, text);
     }
 
-    fn judge_tax(&mut self, whose: &str, subject: &Subject, without: bool) {
+    fn judge_tax(&mut self, whose: &str, subject: &Subject) {
         let added = subject.tax.cpu_ratio.value - 1.0;
         if added > TAX_DOUBTED {
             let slower = 1.0 - subject.tax.throughput_ratio.value;
-            let evidence = format!(
+            let text = format!(
                 "the profiler added {} to the CPU time per request and took {} of the responses per second",
-                percent(added),
-                percent(slower.max(0.0))
+                share(added),
+                share(slower.max(0.0))
             );
-            self.doubts.add(whose, Note::new(DoubtKind::ProfilerTax, evidence));
+            self.doubt(whose, DoubtKind::ProfilerTax, text);
         } else if added < -UNLIKE_MIN {
-            let evidence = format!(
+            let text = format!(
                 "CPU time per request was {} less while profiles were taken than without, of the same trial",
-                percent(-added)
+                share(-added)
             );
-            self.doubts.add(whose, Note::new(DoubtKind::NotSteady, evidence));
-        }
-        if without {
-            self.doubts.add(whose, Note::new(DoubtKind::TaxUnknown, "there is no window without a profiler"));
+            self.doubt(whose, DoubtKind::NotSteady, text);
         }
     }
+
+    /// Each variant vs its baseline, with the cause and with where requests wait; `None` where one was not profiled.
+    fn comparison(
+        &mut self,
+        (baseline, variant): (usize, usize),
+        measured: Measured<'_>,
+        subjects: &[Subject],
+    ) -> Option<Comparison> {
+        let captures = self.captures;
+        let names = (captures.name(baseline), captures.name(variant));
+        let (before, after) = (self.variants.get(&baseline)?, self.variants.get(&variant)?);
+        let compared = |of: fn(&VariantCosts) -> &Rounds| {
+            let (before, after) = (of(before), of(after));
+            let both = !before.is_empty() && !after.is_empty();
+            both.then(|| difference((names.0, before), (names.1, after)))
+        };
+        let found = compared(|costs| &costs.cpu)?;
+        let heap = compared(|costs| &costs.heap).map(|heap| heap.comparison.functions);
+        let told = measured(baseline, variant).filter(Interval::is_finite);
+        let measured = told.or_else(|| without_profiler(captures, baseline, variant));
+        let of = |subject: &&Subject| subject.variant == names.0 || subject.variant == names.1;
+        let taxes: Vec<_> = subjects.iter().filter(of).map(|subject| subject.tax).collect();
+        let reconciled = reconcile(measured.as_ref(), &found.comparison.profiled_us, &taxes);
+        let seen = |costs: &VariantCosts| (costs.counted_us > 0.0).then(|| costs.seen_us / costs.counted_us);
+        let codings = (coding(captures, baseline), coding(captures, variant));
+        let story = story(&Case {
+            of: &found.comparison,
+            trees: (&found.baseline, &found.variant),
+            seen: (seen(before), seen(after)),
+            codings: (codings.0.as_deref(), codings.1.as_deref()),
+            sound: reconciled.sound,
+        });
+        let cpu_us = subjects.iter().filter(|one| one.variant == names.0).map(|one| one.cpu_us.value).sum();
+        let waiting = measured.and_then(|us| waiting::sentence(captures, (baseline, variant), &us, cpu_us));
+        if !found.paired {
+            let text =
+                format!("{} and {} have no round of captures in common", shown(names.0), shown(names.1));
+            self.doubt("", DoubtKind::Unpaired, text);
+        }
+        Some(Comparison {
+            measured_us: measured.unwrap_or(Interval::exactly(0.0)),
+            explained_share: reconciled.share,
+            heap: heap.unwrap_or_default(),
+            reconciliation: reconciled.line,
+            story,
+            waiting,
+            ..found.comparison
+        })
+    }
+
+    /// Whether all ran on the same Node.js.
+    fn versions(&mut self) {
+        let mut by_version: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
+        for capture in &self.captures.record.captures {
+            let Some(variant) = self.captures.record.header.plan.variants.get(capture.variant) else {
+                continue;
+            };
+            for service in &capture.services {
+                let agents = service.processes.iter().flat_map(|process| &process.agents);
+                for version in agents.filter_map(|agent| agent.versions.get("node")) {
+                    by_version.entry((&*service.service, &**version)).or_default().insert(&*variant.name);
+                }
+            }
+        }
+        let services: BTreeSet<&str> = by_version.keys().map(|key| key.0).collect();
+        for service in services {
+            let of = |(key, variants): (&(&str, &str), &BTreeSet<&str>)| {
+                let names: Vec<String> = variants.iter().map(|name| shown(name)).collect();
+                (key.0 == service).then(|| format!("{} in {}", shown(key.1), names.join(", ")))
+            };
+            let versions: Vec<String> = by_version.iter().filter_map(of).collect();
+            if versions.len() > 1 {
+                let text = format!("{}: Node.js {}", shown(service), versions.join("; "));
+                self.doubt("", DoubtKind::VersionsDiffer, text);
+            }
+        }
+    }
+}
+
+/// The measured difference by the windows of the captures in which there was no profiler, paired by round.
+fn without_profiler(captures: &Captures<'_>, baseline: usize, variant: usize) -> Option<Interval> {
+    let (before, after) = (captures.plain_cpu_us(baseline), captures.plain_cpu_us(variant));
+    let differences = before.iter().filter_map(|(round, before)| Some(after.get(round)? - before));
+    differences.clone().next().map(|_| Interval::over(differences))
+}
+
+/// Content coding of a variant's responses, as the responses that were looked at before the load have it.
+fn coding(captures: &Captures<'_>, variant: usize) -> Option<String> {
+    let trials = captures.record.blocks.iter().flat_map(|block| &block.trials);
+    let witnesses =
+        trials.filter(|trial| trial.variant() == variant).flat_map(|trial| &trial.started.witnesses);
+    let mut headers = witnesses.flat_map(|witness| &witness.headers);
+    headers.find(|(name, _)| name == "content-encoding").map(|(_, value)| value.trim().to_ascii_lowercase())
 }
 
 #[cfg(test)]

@@ -126,7 +126,7 @@ pub struct WorkerShare {
     pub round: u32,
     /// The process.
     pub pid: u32,
-    /// Requests that it says it answered; `None` where nothing told.
+    /// Requests that it counted itself; `None` where nothing told.
     pub requests: Option<u64>,
     /// CPU time of all its threads in nanoseconds.
     pub cpu_ns: u64,
@@ -149,7 +149,7 @@ pub struct Waiting {
     pub run_delay_share: f64,
 }
 
-/// One variant against another: where the difference is.
+/// One variant vs another: where the difference is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ExplainedComparison")]
 pub struct Comparison {
@@ -204,15 +204,15 @@ impl Interval {
     }
 
     /// The mean of one value a round with its interval; zero of none. Values that are no finite numbers count for nothing.
-    pub fn over(values: &[f64]) -> Interval {
-        let values: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
+    pub fn over(values: impl IntoIterator<Item = f64>) -> Interval {
+        let values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
         let rounds = u32::try_from(values.len()).unwrap_or(u32::MAX);
         let interval =
             stats::plain_t(rounds, LEVEL).ok().and_then(|critical_t| MeanInterval::of(&values, critical_t));
         match interval {
             Some(MeanInterval { value, low, high }) => Interval { value, low, high },
             // One round, or rounds that are all alike.
-            None => Interval::exactly(mean(&values)),
+            None => Interval::exactly(mean(values).unwrap_or(0.0)),
         }
     }
 
@@ -227,10 +227,10 @@ impl Interval {
     }
 }
 
-/// The mean of finite numbers; zero where there are none, or where they are too large to be added.
-pub(crate) fn mean(values: &[f64]) -> f64 {
-    let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
-    if mean.is_finite() { mean } else { 0.0 }
+/// The mean of numbers; `None` where there are none, or where it is no number.
+pub(crate) fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let (sum, count) = values.into_iter().fold((0.0, 0u32), |(sum, count), value| (sum + value, count + 1));
+    Some(sum / f64::from(count)).filter(|mean| mean.is_finite())
 }
 
 #[cfg(test)]
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn three_rounds_have_the_interval_of_student() {
         // scipy.stats.t.interval(0.95, 2, loc=84, scale=stats.sem([80, 84, 88])): 84 ± 4.302653 · 4 / √3.
-        let found = Interval::over(&[80.0, 84.0, 88.0]);
+        let found = Interval::over([80.0, 84.0, 88.0]);
         assert_eq!(found.value, 84.0);
         assert!((found.high - 93.936_56).abs() < 1e-4 && (found.low - 74.063_44).abs() < 1e-4, "{found:?}");
         assert!(found.excludes_zero());
@@ -248,10 +248,10 @@ mod tests {
 
     #[test]
     fn one_round_none_and_no_numbers_have_no_interval() {
-        assert_eq!(Interval::over(&[7.0]), Interval::exactly(7.0));
-        assert_eq!(Interval::over(&[7.0, f64::NAN]), Interval::exactly(7.0));
-        assert_eq!(Interval::over(&[f64::INFINITY]), Interval::exactly(0.0));
-        assert_eq!(Interval::over(&[]), Interval::exactly(0.0));
-        assert_eq!(Interval::over(&[3.0, 3.0, 3.0]), Interval::exactly(3.0));
+        assert_eq!(Interval::over([7.0]), Interval::exactly(7.0));
+        assert_eq!(Interval::over([7.0, f64::NAN]), Interval::exactly(7.0));
+        assert_eq!(Interval::over([f64::INFINITY]), Interval::exactly(0.0));
+        assert_eq!(Interval::over([]), Interval::exactly(0.0));
+        assert_eq!(Interval::over([3.0, 3.0, 3.0]), Interval::exactly(3.0));
     }
 }

@@ -7,9 +7,10 @@ mod svg;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use model::text::{line, markup};
 use sha2::{Digest as _, Sha256};
 
-use crate::label::{sentence, shown};
+use crate::label::shown;
 use crate::{Explanation, Subject, Tree, Unit};
 
 pub use svg::{svg, svg_difference};
@@ -38,11 +39,11 @@ pub fn page(explanation: &Explanation, title: &str) -> String {
     for (index, comparison) in explanation.comparisons.iter().enumerate() {
         page.body += &format!("<h2>{} vs {}</h2>\n", text(&comparison.variant), text(&comparison.baseline));
         let said = [Some(&comparison.reconciliation), comparison.story.as_ref(), comparison.waiting.as_ref()];
-        page.body.extend(said.into_iter().flatten().map(|said| format!("<p>{}</p>\n", paragraph(said))));
+        page.body.extend(said.into_iter().flatten().map(|said| format!("<p>{}</p>\n", markup(&line(said)))));
         for variant in explanation.subjects.iter().filter(|one| one.variant == comparison.variant) {
             let Some(baseline) = of(&comparison.baseline, &variant.service) else { continue };
             let pair = format!("{} vs {}", variant.variant, baseline.variant);
-            for (one, other, unit) in pairs(baseline, variant) {
+            for ((one, unit), (other, _)) in trees(baseline).zip(trees(variant)) {
                 let title = titled(&pair, variant, several, unit);
                 let (one, other) = ((&*baseline.variant, one), (&*variant.variant, other));
                 page.graph(&svg_difference(one, other, unit, &title), &title, index < OPEN_MAX);
@@ -60,11 +61,8 @@ pub fn page(explanation: &Explanation, title: &str) -> String {
     if !explanation.doubts.is_empty() {
         page.body += "<h2>Notes</h2>\n<ul>\n";
         page.body.extend(explanation.doubts.iter().map(|doubt| {
-            format!(
-                "<li>{}. {}</li>\n",
-                paragraph(doubt.evidence.as_str().trim_end_matches('.')),
-                text(&doubt.remedy)
-            )
+            let evidence = markup(&line(doubt.evidence.as_str().trim_end_matches('.')));
+            format!("<li>{evidence}. {}</li>\n", text(&doubt.remedy))
         }));
         page.body += "</ul>\n";
     }
@@ -86,13 +84,6 @@ pub fn page_of_trees(trees: &[(&str, &Tree)], unit: Unit, title: &str) -> String
 fn trees(subject: &Subject) -> impl Iterator<Item = (&Tree, Unit)> {
     let memory = subject.heap.as_ref().map(|heap| (heap, Unit::BytesPerRequest));
     std::iter::once((&subject.tree, Unit::MicrosPerRequest)).chain(memory)
-}
-
-fn pairs<'a>(
-    baseline: &'a Subject,
-    variant: &'a Subject,
-) -> impl Iterator<Item = (&'a Tree, &'a Tree, Unit)> {
-    trees(baseline).zip(trees(variant)).map(|((one, unit), (other, _))| (one, other, unit))
 }
 
 fn titled(what: &str, subject: &Subject, several: bool, unit: Unit) -> String {
@@ -118,10 +109,9 @@ impl Page {
         let policy = format!(
             "default-src 'none'; script-src '{}'; style-src '{}'; base-uri 'none'; form-action 'none'; \
              require-trusted-types-for 'script'; trusted-types 'none'",
-            hash(SCRIPT),
-            hash(STYLE),
+            source_of(SCRIPT),
+            source_of(STYLE),
         );
-        let (title, body) = (text(title), self.body);
         let left_out = match self.left_out {
             0 => String::new(),
             count => format!(
@@ -129,50 +119,26 @@ impl Page {
             ),
         };
         format!(
-            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-             <meta name=\"referrer\" content=\"no-referrer\">\n<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
-             <main>\n<h1>{title}</h1>\n{body}{left_out}<h2>To search, and to see callers</h2>\n\
-             <p>Click a frame to widen it, and the heading of a graph to see all of it again. For search, an inverted tree and all threads \
-             side by side, open the same profiles in another viewer:</p>\n<ul>\n\
-             <li><code>proofload profile {what} --format firefox --out profile.json</code>, then “Load a profile from file” at \
-             profiler.firefox.com</li>\n\
-             <li><code>proofload profile {what} --format speedscope --out profile.json</code>, then drop the file on speedscope.app</li>\n\
-             <li><code>proofload profile {what}</code> prints functions, packages, lines, callers and callees as tables</li>\n</ul>\n\
-             </main>\n<script>{SCRIPT}</script>\n</body>\n</html>\n"
+            include_str!("flame/page.html"),
+            policy = policy,
+            left_out = left_out,
+            what = what,
+            title = text(title),
+            body = self.body,
+            style = STYLE,
+            script = SCRIPT
         )
     }
 }
 
-/// A hash as a content security policy has it.
-fn hash(text: &str) -> String {
+/// A text's hash as a content security policy has it.
+pub fn source_of(text: &str) -> String {
     format!("sha256-{}", STANDARD.encode(Sha256::digest(text.as_bytes())))
 }
 
 /// A name inside HTML or XML, in an attribute too.
 fn text(name: &str) -> String {
-    escaped(&shown(name))
-}
-
-/// A sentence inside HTML.
-fn paragraph(said: &str) -> String {
-    escaped(&sentence(said))
-}
-
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '<' => out += "&lt;",
-            '>' => out += "&gt;",
-            '&' => out += "&amp;",
-            '"' => out += "&quot;",
-            '\'' => out += "&#39;",
-            c => out.push(c),
-        }
-    }
-    out
+    markup(&shown(name))
 }
 
 #[cfg(test)]

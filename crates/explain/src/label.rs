@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use model::text::{cut, line};
+
 use crate::{Frame, Kind, Package};
 
 /// The most characters of a name that are kept.
@@ -22,35 +24,22 @@ pub fn shown(name: &str) -> String {
     cut(name, SHOWN_MAX)
 }
 
-/// A sentence, which may be longer than a name.
-pub(crate) fn sentence(text: &str) -> String {
-    text.chars().map(|c| if c == '\n' { ' ' } else { visible(c) }).collect()
-}
-
-fn cut(name: &str, chars_max: usize) -> String {
-    let mut clean: String = name.chars().take(chars_max).map(visible).collect();
-    if name.chars().nth(chars_max).is_some() {
-        clean.pop();
-        clean.push('…');
-    }
-    clean
-}
-
 /// A path as it is kept; its end says more than its beginning.
 pub(crate) fn clean_path(path: &str) -> String {
-    match path.char_indices().rev().nth(KEPT_MAX) {
-        None => path.chars().map(visible).collect(),
-        Some(_) => {
-            let start = path.char_indices().rev().nth(KEPT_MAX - 2).map_or(0, |(start, _)| start);
-            std::iter::once('…').chain(path[start..].chars().map(visible)).collect()
-        }
+    match path.char_indices().rev().nth(KEPT_MAX - 1) {
+        Some((start, _)) if start > 0 => format!("…{}", line(&path[start..])),
+        _ => line(path),
     }
 }
 
-fn visible(c: char) -> char {
-    let turns = matches!(c, '\u{AD}' | '\u{61C}' | '\u{180E}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}'
-        | '\u{2060}'..='\u{206F}' | '\u{FEFF}' | '\u{FFFE}' | '\u{FFFF}');
-    if c.is_control() || turns { char::REPLACEMENT_CHARACTER } else { c }
+/// Whether a name is among these, which blanks set apart.
+pub(crate) fn is_among(names: &str, name: &str) -> bool {
+    names.split_ascii_whitespace().any(|one| one == name)
+}
+
+/// Whether a text has one of these parts, which blanks set apart.
+pub(crate) fn has_part(parts: &str, text: &str) -> bool {
+    parts.split_ascii_whitespace().any(|part| text.contains(part))
 }
 
 /// As package managers write it: `pug@3.0.3`, or the name alone where nobody knew the version.
@@ -120,10 +109,10 @@ mod tests {
         let markup = "<img src=x onerror=alert(1)>";
         assert_eq!(clean(markup), markup, "whoever draws it escapes it");
         let long = clean(&"é".repeat(1_000_000));
-        assert_eq!((long.chars().count(), long.ends_with("é…")), (200, true));
+        assert_eq!((long.chars().count(), long.ends_with("é…")), (201, true));
         assert_eq!(clean(&"é".repeat(200)), "é".repeat(200));
         let path = clean_path(&format!("{}/end.js", "é".repeat(1_000_000)));
-        assert!(path.chars().count() == 200 && path.starts_with("…é") && path.ends_with("/end.js"), "{path}");
+        assert!(path.chars().count() == 201 && path.starts_with("…é") && path.ends_with("/end.js"), "{path}");
         assert_eq!(clean_path(&"é".repeat(200)), "é".repeat(200));
     }
 

@@ -10,30 +10,32 @@
 
 mod captures;
 mod cause;
+mod comparison;
 mod cost;
 mod cut;
-mod difference;
+mod document;
 mod doubt;
 mod explain;
 mod explanation;
-mod figure;
 pub mod flame;
 mod label;
 mod naming;
 mod observed;
 pub mod perf;
 mod read;
-mod reconcile;
 mod thread;
 mod tree;
 mod unit;
+mod views;
 mod waiting;
 mod write;
 
 pub use captures::{Source, loop_delay_us};
+pub use comparison::compare_trees;
 pub use cut::{Cut, Window, cpu_tree, heap_tree, native_tree};
+pub use document::{Why, all_of, difference, difference_json, profile, profile_json};
 pub use doubt::{Doubt, DoubtKind, Note};
-pub use explain::{Measured, compare_trees, explain};
+pub use explain::{Measured, explain};
 pub use explanation::{
     Change, Comparison, Cost, Explanation, Interval, LineCost, Row, Subject, Tax, Waiting, WorkerShare,
 };
@@ -44,3 +46,10 @@ pub use read::{
 pub use tree::{Frame, FunctionValue, Kind, Node, Package, Tree, merge};
 pub use unit::Unit;
 pub use write::{cpuprofile, firefox, folded, speedscope};
+
+/// What the fuzz target calls.
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing {
+    pub use crate::perf::names_anything;
+}

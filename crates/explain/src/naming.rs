@@ -8,7 +8,6 @@
 //! Names are somebody else's text: they are bounded, and lose what is not seen. It must not read a file itself, and it guesses
 //! nothing: what it does not know is named as the profile names it.
 
-mod package;
 mod place;
 mod source_map;
 
@@ -33,7 +32,7 @@ const REGULAR_EXPRESSION: &str = "RegExp: ";
 /// What names are made with.
 #[derive(Clone, Copy)]
 pub struct Naming<'a> {
-    /// Directory of the service, against which files of its own are named. Empty where nobody knows: then it is taken from where the
+    /// Directory of the service, from which files of its own are named. Empty where nobody knows: then it is taken from where the
     /// profile's own files and their `node_modules` lie.
     pub directory: &'a str,
     /// Where versions and source maps come from.
@@ -55,7 +54,6 @@ struct Script {
 /// Names the functions of one profile.
 pub(crate) struct Namer<'a> {
     placing: Placing<'a>,
-    source: &'a dyn Source,
     scripts: HashMap<Box<str>, Rc<Script>>,
     minified: BTreeSet<String>,
     unreadable: BTreeSet<String>,
@@ -63,11 +61,10 @@ pub(crate) struct Namer<'a> {
 
 impl<'a> Namer<'a> {
     /// Names functions of a profile that has these.
-    pub fn of(naming: &Naming<'a>, calls: &[CallFrame]) -> Self {
-        let directory = place::directory(naming.directory, calls.iter().map(|call| &*call.url));
+    pub fn of<'c>(naming: &Naming<'a>, calls: impl IntoIterator<Item = &'c CallFrame>) -> Self {
+        let directory = place::directory(naming.directory, calls.into_iter().map(|call| &*call.url));
         Self {
-            placing: Placing::below(directory, naming.source),
-            source: naming.source,
+            placing: Placing { directory, source: naming.source, versions: HashMap::new() },
             scripts: HashMap::new(),
             minified: BTreeSet::new(),
             unreadable: BTreeSet::new(),
@@ -89,13 +86,12 @@ impl<'a> Namer<'a> {
 
     fn scripted(&mut self, call: &CallFrame) -> Frame {
         let script = self.script(&call.url);
-        let Some(mapping) = &script.mapping else {
-            if call.column >= MINIFIED_COLUMN_MIN && script.place.kind != Kind::Core {
-                self.minified.insert(script.place.shown());
-            }
-            return named(&script.place, &call.function, call.line);
-        };
-        let Some(origin) = mapping.origin(call.line, call.column) else {
+        let mapping = script.mapping.as_ref();
+        if mapping.is_none() && call.column >= MINIFIED_COLUMN_MIN && script.place.kind != Kind::Core {
+            self.minified.insert(script.place.shown());
+        }
+        let Some((mapping, origin)) = mapping.and_then(|of| Some((of, of.origin(call.line, call.column)?)))
+        else {
             return named(&script.place, &call.function, call.line);
         };
         let place = self.placing.mapped(&script.place, origin.source);
@@ -123,15 +119,11 @@ impl<'a> Namer<'a> {
             return Rc::clone(known);
         }
         let place = self.placing.of_script(url);
-        let bytes = place.path.as_deref().and_then(|path| self.source.source_map(path));
-        let mapping = match bytes.as_deref().map(Mapping::read) {
-            Some(Ok(mapping)) => Some(mapping),
-            Some(Err(problem)) => {
-                self.unreadable.insert(format!("{} ({problem})", place.shown()));
-                None
-            }
-            None => None,
-        };
+        let bytes = place.path.as_deref().and_then(|path| self.placing.source.source_map(path));
+        let mapping = bytes.and_then(|bytes| {
+            let unreadable = |problem| self.unreadable.insert(format!("{} ({problem})", place.shown()));
+            Mapping::read(&bytes).map_err(unreadable).ok()
+        });
         let script = Rc::new(Script { place, mapping });
         self.scripts.insert(url.into(), Rc::clone(&script));
         script
@@ -202,20 +194,16 @@ fn compiled(call: &CallFrame, caller: Option<&Frame>) -> Frame {
     if let Some(kind) = special(&call.function) {
         return frame(&call.function, "", 0, kind);
     }
-    if call.function.starts_with(REGULAR_EXPRESSION) {
-        let package = caller.and_then(|caller| caller.package.clone());
-        return Frame { package, ..frame(&call.function, "", 0, Kind::Native) };
-    }
+    let of_caller = |name: &str| Frame {
+        package: caller.and_then(|caller| caller.package.clone()),
+        ..frame(name, "", 0, Kind::Native)
+    };
     match caller {
+        _ if call.function.starts_with(REGULAR_EXPRESSION) => of_caller(&call.function),
         Some(caller) if caller.kind == Kind::Core => {
             frame(&format!("{} {MARK}", caller.function), &caller.file, 0, Kind::Native)
         }
-        _ => {
-            let name = call.function.trim_end_matches(MARK).trim_end();
-            let package = caller.and_then(|caller| caller.package.clone());
-            let name = if name.is_empty() { MARK.to_owned() } else { format!("{name} {MARK}") };
-            Frame { package, ..frame(&name, "", 0, Kind::Native) }
-        }
+        _ => of_caller(format!("{} {MARK}", call.function.trim_end_matches(MARK).trim_end()).trim_start()),
     }
 }
 

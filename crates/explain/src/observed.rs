@@ -16,13 +16,13 @@
 
 use std::collections::BTreeMap;
 
-use model::{AgentSeen, Capture, CapturedProcess, CapturedService};
+use model::quantity::share;
+use model::{AgentSeen, Capture, CapturedProcess, CapturedService, ThreadUse};
 
-use crate::captures::{Profiles, ThreadTree, cpu_ns};
+use crate::captures::{Profiles, cpu_ns};
 use crate::doubt::{DoubtKind, Note};
-use crate::figure::percent;
 use crate::thread::{Class, classes, is_node};
-use crate::tree::{self, below, together, without_waiting};
+use crate::tree::{self, Builder, below, together, without_waiting};
 use crate::{Frame, Kind, Node, Tree, Window, WorkerShare};
 
 /// Part of a service's CPU time from which on a process that nobody saw into is worth a doubt, and any process worth a line.
@@ -37,7 +37,7 @@ const NODE_MAJOR_MIN: u32 = 18;
 /// What was seen of one service in one window.
 #[derive(Debug, Default)]
 pub(crate) struct Observed {
-    /// Good responses of the window.
+    /// Successful responses of the window.
     pub requests: u64,
     /// CPU time of the service by the kernel's accounting, without the profiler's own threads, in nanoseconds.
     pub cpu_ns: f64,
@@ -56,7 +56,7 @@ pub(crate) struct Observed {
 /// What was seen of one process.
 #[derive(Debug, Default)]
 pub(crate) struct ProcessTree {
-    /// Requests that it says it answered.
+    /// Requests that it counted itself.
     pub requests: Option<u64>,
     /// In nanoseconds of CPU time.
     pub tree: Tree,
@@ -74,7 +74,7 @@ pub(crate) struct Sight<'a> {
     pub service: &'a CapturedService,
     /// What the kernel's sampling saw of the same trial.
     pub native: &'a NativeSide,
-    /// The same service in other windows of the same trial, for who answered then.
+    /// The same service in other windows of the same trial, for what they counted then.
     pub others: Vec<&'a CapturedService>,
     /// Gives profiles.
     pub profiles: &'a dyn Profiles,
@@ -87,10 +87,9 @@ impl Sight<'_> {
             self.service.processes.iter().map(|process| self.process(process)).collect();
         let profiler_ns = seen.iter().map(|process| process.profiler_ns).fold(0, u64::saturating_add);
         let counted_ns = self.service.cpu_ns.saturating_sub(profiler_ns) as f64;
-        let shares = self.service.processes.iter().zip(&seen);
-        let shares =
-            shares.filter(|(process, seen)| seen.profiled || self.share(process) >= PROCESS_SHARE_MIN);
-        let share = |(process, seen): (&CapturedProcess, &ProcessTree)| WorkerShare {
+        let shown =
+            |of: &(&CapturedProcess, &ProcessTree)| of.1.profiled || self.share(of.0) >= PROCESS_SHARE_MIN;
+        let worker = |(process, seen): (&CapturedProcess, &ProcessTree)| WorkerShare {
             round: self.capture.round,
             pid: process.pid,
             requests: seen.requests,
@@ -102,7 +101,7 @@ impl Sight<'_> {
             cpu_ns: counted_ns,
             tree: without_waiting(&together(seen.iter().map(|process| &process.tree))),
             samples: seen.iter().filter_map(|process| process.samples).reduce(u64::saturating_add),
-            shares: shares.map(share).collect(),
+            shares: self.service.processes.iter().zip(&seen).filter(shown).map(worker).collect(),
             notes: seen.iter().flat_map(|process| process.notes.clone()).collect(),
             processes: seen,
         }
@@ -129,15 +128,16 @@ impl Sight<'_> {
         seen.profiler_ns = ns(Class::Profiler);
         if parts.is_empty() {
             self.unseen(process, &mut seen);
-            parts.extend(
-                self.native
-                    .of(process.pid, Class::JavaScript)
-                    .map(|tree| spread(tree, ns(Class::JavaScript))),
-            );
+            let shape = self.native.of(process.pid, Class::JavaScript);
+            parts.extend(shape.map(|shape| spread(shape, ns(Class::JavaScript))));
         }
-        parts.push(self.helpers(process.pid, Class::Pool, ns(Class::Pool)));
-        parts.push(self.helpers(process.pid, Class::V8, ns(Class::V8)));
-        parts.push(self.helpers(process.pid, Class::Other, ns(Class::Other)));
+        for (class, name, kind) in HELPERS {
+            let (shape, ns) = (self.native.of(process.pid, class), ns(class));
+            parts.push(match shape.filter(|_| ns > 0) {
+                Some(shape) => helpers(&Frame::without_file(name, kind), spread(shape, ns), class),
+                None => tree::root(name, kind, ns as f64),
+            });
+        }
         seen.profiled = !javascript.is_empty();
         seen.tree = together(&parts);
         seen
@@ -169,15 +169,16 @@ impl Sight<'_> {
         let tree = without_waiting(&cut.tree);
         let busy_ns = tree.total();
         let thread = thread_of(process, agent, busy_ns, taken);
-        let ran_ns =
-            thread.and_then(|id| process.threads.iter().find(|one| one.id == id)).map(|one| one.cpu_ns);
-        let factor = stretch(ran_ns, busy_ns);
+        let ran = process.threads.iter().find(|one| Some(one.id) == thread).map(|one| one.cpu_ns as f64);
+        // Never up. Where the kernel counted nothing at all it cannot count.
+        let ran = ran.filter(|ran| *ran > 0.0 && *ran < busy_ns);
+        let factor = ran.map_or(1.0, |ran| ran / busy_ns);
         let asked_ns = self.capture.end_ns.saturating_sub(self.capture.start_ns).max(1) as f64;
         let covered = (cut.covered_ns + cut.capped_ns) / asked_ns;
         seen.samples = Some(seen.samples.unwrap_or(0).saturating_add(cut.samples));
         seen.notes.extend(cut.notes);
         if covered < COVERED_SHARE_MIN {
-            let evidence = format!("the profile of {whose} covers {} of its window", percent(covered));
+            let evidence = format!("the profile of {whose} covers {} of its window", share(covered));
             seen.notes.push(Note::new(DoubtKind::ProfileCutOff, evidence));
         }
         if factor < STRETCH_MIN {
@@ -192,77 +193,49 @@ impl Sight<'_> {
         Some((thread, with_kernel(&scaled, self.native.kernel_share(process.pid))))
     }
 
-    /// Threads of a class that no profile of JavaScript is of.
-    fn helpers(&self, pid: u32, class: Class, ns: u64) -> Tree {
-        let (name, kind) = match class {
-            Class::Pool => ("(thread pool)", Kind::ThreadPool),
-            Class::V8 => ("(V8 helper threads)", Kind::Gc),
-            _ => ("(other threads)", Kind::Native),
-        };
-        let alone = tree::root(name, kind, ns as f64);
-        let (Some(shape), Some(root)) = (self.native.of(pid, class), alone.frames.first()) else {
-            return alone;
-        };
-        let mut inner = shape.clone();
-        for frame in &mut inner.frames {
-            match class {
-                Class::Pool => frame.kind = Kind::ThreadPool,
-                // What cannot be told to be compiling is garbage collection, which is what they do once a service is warm.
-                Class::V8 if frame.kind == Kind::Native => frame.kind = Kind::Gc,
-                _ => {}
-            }
-        }
-        below(root, &spread(&inner, ns))
-    }
-
     /// A process that is not of Node.js.
     fn compiled(&self, process: &CapturedProcess) -> ProcessTree {
         let native = self.native.of_process(process.pid).map(|tree| spread(&tree, cpu_ns(process)));
         let profiled = native.is_some();
-        let by_thread = || {
-            let roots = process.threads.iter();
-            let roots: Vec<Tree> = roots
-                .map(|thread| tree::root(&format!("({})", thread.name), Kind::Native, thread.cpu_ns as f64))
-                .collect();
-            together(&roots)
-        };
-        ProcessTree { tree: native.unwrap_or_else(by_thread), profiled, ..ProcessTree::default() }
+        let tree = native.unwrap_or_else(|| {
+            let root = |thread: &ThreadUse| {
+                tree::root(&format!("({})", thread.name), Kind::Native, thread.cpu_ns as f64)
+            };
+            together(&process.threads.iter().map(root).collect::<Vec<Tree>>())
+        });
+        ProcessTree { tree, profiled, ..ProcessTree::default() }
     }
 
     /// Tells of a process of Node.js into which nobody saw.
     fn unseen(&self, process: &CapturedProcess, seen: &mut ProcessTree) {
-        let share = self.share(process);
-        if share < PROCESS_SHARE_MIN || !seen.notes.is_empty() {
+        let part = self.share(process);
+        if part < PROCESS_SHARE_MIN || !seen.notes.is_empty() {
             return;
         }
-        let had = |other: &&CapturedService| {
-            other.processes.iter().any(|one| one.pid == process.pid && !one.agents.is_empty())
-        };
-        let what = format!("process {} has {} of the service's CPU time", process.pid, percent(share));
-        let agents = || self.service.processes.iter().any(|one| !one.agents.is_empty());
-        seen.notes.push(if !process.agents.is_empty() {
-            Note::new(DoubtKind::WorkerUnprofiled, format!("{what} and gave no profile"))
-        } else if self.others.iter().any(had) {
-            Note::new(DoubtKind::AgentLost, format!("{what}; its agent was there and is gone"))
-        } else if agents() {
-            Note::new(DoubtKind::WorkerUnprofiled, format!("{what} and no agent in it"))
+        let same = |one: &&CapturedProcess| one.pid == process.pid;
+        let elsewhere = self.others.iter().filter_map(|other| other.processes.iter().find(same));
+        let had = elsewhere.into_iter().any(|one| !one.agents.is_empty());
+        let (doubt, why) = if !process.agents.is_empty() {
+            (DoubtKind::WorkerUnprofiled, " and gave no profile")
+        } else if had {
+            (DoubtKind::AgentLost, "; its agent was there and is gone")
+        } else if self.service.processes.iter().any(|one| !one.agents.is_empty()) {
+            (DoubtKind::WorkerUnprofiled, " and no agent in it")
         } else {
-            Note::new(
-                DoubtKind::AgentMissing,
-                format!("{what}, is Node.js by its command, and has no agent in it"),
-            )
-        });
+            (DoubtKind::AgentMissing, ", is Node.js by its command, and has no agent in it")
+        };
+        let what = format!("process {} has {} of the service's CPU time", process.pid, share(part));
+        seen.notes.push(Note::new(doubt, what + why));
     }
 
-    /// Requests that a process says it answered: in this window, else in another one of the same trial.
+    /// Requests that a process counted itself: in this window, else in another one of the same trial.
     fn requests(&self, process: &CapturedProcess) -> Option<u64> {
-        let answered = |process: &CapturedProcess| {
+        let counted = |process: &CapturedProcess| {
             process.agents.iter().filter_map(|agent| agent.requests).reduce(u64::saturating_add)
         };
-        let elsewhere = |other: &&CapturedService| {
-            other.processes.iter().find(|one| one.pid == process.pid).and_then(answered)
-        };
-        answered(process).or_else(|| self.others.iter().find_map(elsewhere))
+        let elsewhere = self.others.iter().flat_map(|other| &other.processes);
+        let mut elsewhere = elsewhere.filter(|one| one.pid == process.pid);
+        counted(process).or_else(|| elsewhere.find_map(counted))
     }
 
     /// Share of the service's CPU time that is a process's.
@@ -289,12 +262,19 @@ fn thread_of(process: &CapturedProcess, agent: &AgentSeen, busy_ns: f64, taken: 
     })
 }
 
-/// By how much samples have to be scaled to be CPU time: never up. Where the kernel counted nothing at all it cannot count.
-fn stretch(ran_ns: Option<u64>, busy_ns: f64) -> f64 {
-    match ran_ns {
-        Some(ran) if ran > 0 && busy_ns > ran as f64 => ran as f64 / busy_ns,
-        _ => 1.0,
-    }
+/// Threads that no profile of JavaScript is of: what the root of each class is called, and whose code it is.
+const HELPERS: [(Class, &str, Kind); 3] = [
+    (Class::Pool, "(thread pool)", Kind::ThreadPool),
+    (Class::V8, "(V8 helper threads)", Kind::Gc),
+    (Class::Other, "(other threads)", Kind::Native),
+];
+
+/// What such threads did, below their root.
+fn helpers(root: &Frame, mut shape: Tree, class: Class) -> Tree {
+    // What cannot be told to be compiling is garbage collection, which is what they do once a service is warm.
+    let unknown = |kind| class == Class::Pool || class == Class::V8 && kind == Kind::Native;
+    shape.frames.iter_mut().filter(|frame| unknown(frame.kind)).for_each(|frame| frame.kind = root.kind);
+    below(root, &shape)
 }
 
 /// The shape with so many nanoseconds altogether.
@@ -318,7 +298,18 @@ impl NativeSide {
             match profiles.native(file, &service.directory) {
                 Ok((threads, notes)) => {
                     problems.extend(notes);
-                    side.by_process.insert(process.pid, by_class(process, threads));
+                    let javascript: Vec<u32> =
+                        process.agents.iter().filter_map(|agent| agent.thread_id).collect();
+                    let classes = classes(process, &javascript);
+                    let mut by_class: BTreeMap<Class, Builder> = BTreeMap::new();
+                    for (thread, tree) in threads {
+                        let place = process.threads.iter().position(|one| one.id == thread);
+                        let class = place.map_or(Class::Other, |place| classes[place]);
+                        let of_class = by_class.entry(class).or_default();
+                        of_class.graft(None, &without_waiting(&tree), |_| Some(1.0));
+                    }
+                    let trees = by_class.into_iter().map(|(class, made)| (class, made.tree()));
+                    side.by_process.insert(process.pid, trees.collect());
                 }
                 Err(problem) => problems.push(problem),
             }
@@ -339,25 +330,9 @@ impl NativeSide {
     /// Share of a process's JavaScript threads that is the kernel's work, 0 to 1; zero where nobody saw it.
     pub fn kernel_share(&self, pid: u32) -> f64 {
         let Some(tree) = self.of(pid, Class::JavaScript) else { return 0.0 };
-        tree.sums(|frame| Some(frame.kind))
-            .get(&Kind::Kernel)
-            .map_or(0.0, |kernel| (kernel / tree.total()).clamp(0.0, 1.0))
+        let kernel = tree.sums(|frame| Some(frame.kind)).get(&Kind::Kernel).copied();
+        kernel.map_or(0.0, |kernel| (kernel / tree.total()).clamp(0.0, 1.0))
     }
-}
-
-fn by_class(process: &CapturedProcess, threads: Vec<ThreadTree>) -> BTreeMap<Class, Tree> {
-    let javascript: Vec<u32> = process.agents.iter().filter_map(|agent| agent.thread_id).collect();
-    let classes = classes(process, &javascript);
-    let class_of = |thread: u32| {
-        let place = process.threads.iter().position(|one| one.id == thread);
-        place.map_or(Class::Other, |place| classes[place])
-    };
-    let mut grouped: BTreeMap<Class, Vec<Tree>> = BTreeMap::new();
-    for thread in threads {
-        let tree = tree::without_waiting(&thread.tree);
-        grouped.entry(class_of(thread.thread)).or_default().push(tree);
-    }
-    grouped.into_iter().map(|(class, trees)| (class, tree::together(&trees))).collect()
 }
 
 /// The tree with so much of it as the kernel's work, below the functions that called it.
@@ -365,31 +340,32 @@ fn with_kernel(tree: &Tree, share: f64) -> Tree {
     if !(share > 0.0 && share <= 1.0) {
         return tree.clone();
     }
-    let wanted = tree.total() * share;
     let by_kind = tree.sums(|frame| Some(frame.kind));
-    let of = |kind: Kind| by_kind.get(&kind).copied().unwrap_or(0.0);
-    let part = |wanted: f64, there: f64| if there > 0.0 { (wanted / there).clamp(0.0, 1.0) } else { 0.0 };
-    let of_native = part(wanted, of(Kind::Native));
-    let of_core = part(wanted - of_native * of(Kind::Native), of(Kind::Core));
-    let moved = |kind: Kind| match kind {
-        Kind::Native => of_native,
-        Kind::Core => of_core,
-        _ => 0.0,
-    };
+    let mut wanted = tree.total() * share;
+    // Of native functions first, then of Node.js's own: which part of each.
+    let [of_native, of_core] = [Kind::Native, Kind::Core].map(|kind| {
+        let there = by_kind.get(&kind).copied().filter(|there| *there > 0.0);
+        let part = there.map_or(0.0, |there| (wanted / there).clamp(0.0, 1.0));
+        wanted -= part * there.unwrap_or(0.0);
+        part
+    });
     let mut made = tree.clone();
     let kernel = made.frames.len();
     made.frames.push(Frame::without_file("(kernel)", Kind::Kernel));
     for index in 0..tree.nodes.len() {
         let node = &mut made.nodes[index];
-        let factor = tree.frames.get(node.frame).map_or(0.0, |frame| moved(frame.kind));
+        let factor = match tree.frames.get(node.frame).map(|frame| frame.kind) {
+            Some(Kind::Native) => of_native,
+            Some(Kind::Core) => of_core,
+            _ => 0.0,
+        };
         let value = node.self_value * factor;
-        if value <= 0.0 {
-            continue;
+        if value > 0.0 {
+            node.self_value -= value;
+            node.lines.values_mut().for_each(|line| *line *= 1.0 - factor);
+            let lines = BTreeMap::new();
+            made.nodes.push(Node { frame: kernel, parent: Some(index), self_value: value, lines });
         }
-        node.self_value -= value;
-        node.lines.values_mut().for_each(|line| *line *= 1.0 - factor);
-        let lines = BTreeMap::new();
-        made.nodes.push(Node { frame: kernel, parent: Some(index), self_value: value, lines });
     }
     made
 }

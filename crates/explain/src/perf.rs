@@ -11,24 +11,15 @@
 //! **What is not in them.** Processes that start later, the first period of a thread on each CPU, and where
 //! [`crate::NativeProfile::notes`] says so, the kernel.
 
-mod binaries;
-mod chain;
-mod demangle;
-mod elf;
-mod error;
 mod event;
-mod jit;
-mod kallsyms;
-mod maps;
-mod naming;
 mod opening;
-mod permission;
-mod process;
 mod records;
 mod sampler;
 mod space;
-mod tally;
+mod stacks;
+mod symbols;
 
-pub use error::PerfError;
-pub use permission::allowed;
+pub use opening::{PerfError, allowed};
 pub use sampler::Sampler;
+#[cfg(fuzzing)]
+pub use symbols::names_anything;

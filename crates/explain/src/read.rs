@@ -3,32 +3,31 @@
 //! What is read may be cut off, made by hand or made to hurt: each reader has limits, follows no list by recursion and takes no
 //! number on trust. It must not judge whose code a function is, and it opens no file.
 
-mod call;
-mod cpuprofile;
-mod heapprofile;
-mod links;
-mod native;
 mod prof_process;
+mod v8;
 
-use serde::Deserialize;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
 use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
 
-pub(crate) use call::CallFrame;
-pub use cpuprofile::CpuProfile;
-pub use heapprofile::HeapProfile;
-pub(crate) use native::NATIVE_VERSION;
-pub use native::{NativeFrame, NativeProfile, NativeStack};
 pub(crate) use prof_process::script as script_frame;
+pub(crate) use v8::{CallFrame, Calls};
+pub use v8::{CpuProfile, HeapProfile};
 
-use crate::cut::heap_cut;
-use crate::{Cut, Naming, Unit, Window, cpu_tree, native_tree};
+use crate::{Cut, Naming, Unit, Window, cpu_tree, heap_tree, native_tree};
 
 /// The largest file that is read. What is made of it takes about as much memory again.
 pub const PROFILE_BYTES_MAX: usize = 1 << 30;
 /// The most calls that a profile may have. V8 makes some 10 000 for an hour of a service.
 pub(crate) const NODES_MAX: usize = 4_000_000;
+/// A call is an object, and its function another in it.
+const OBJECTS_MAX: usize = 2 * NODES_MAX;
 /// Where a log of `node --prof` begins.
 const PROF_LOG: &[u8] = b"v8-version,";
+const NATIVE: &str = ".native.json";
 
 /// Why a profile cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -46,41 +45,9 @@ pub enum ReadError {
         /// Column, from 1. Profiles are written in one line, so it is near the size of the file.
         column: usize,
     },
-    /// It is not what it should be.
-    #[error("{format}: line {line}, column {column}: {problem}")]
-    Malformed {
-        /// What it should be.
-        format: &'static str,
-        /// Line, from 1.
-        line: usize,
-        /// Column, from 1.
-        column: usize,
-        /// What is wrong there.
-        problem: String,
-    },
-    /// It is whole, and says nothing that can be used.
-    #[error("{format}: {problem}")]
-    Unusable {
-        /// What it should be.
-        format: &'static str,
-        /// What is wrong with it, and what to do.
-        problem: String,
-    },
-    /// It is larger than what is read.
-    #[error("profile of {bytes} bytes: too large, at most {max}; capture for a shorter time, or less often", max = PROFILE_BYTES_MAX)]
-    TooLarge {
-        /// Its size.
-        bytes: usize,
-    },
-    /// It is of no format that is known.
-    #[error(
-        "{name}: no profile that is known; known are .cpuprofile and .heapprofile of V8, .native.json of proofload, and what \
-         `node --prof-process --preprocess` prints"
-    )]
-    Unknown {
-        /// Its name.
-        name: String,
-    },
+    /// It is not what it should be, says nothing that can be used, is too large, or of no format that is known.
+    #[error("{0}")]
+    Unusable(String),
 }
 
 impl ReadError {
@@ -92,11 +59,11 @@ impl ReadError {
         // The place is told apart from the text.
         let text = error.to_string();
         let end = text.rfind(" at line ").unwrap_or(text.len());
-        Self::Malformed { format, line, column, problem: text[..end].to_owned() }
+        Self::unusable(format, format!("line {line}, column {column}: {}", &text[..end]))
     }
 
-    pub(crate) fn unusable(format: &'static str, problem: impl Into<String>) -> Self {
-        Self::Unusable { format, problem: problem.into() }
+    pub(crate) fn unusable(what: &str, problem: impl Display) -> Self {
+        Self::Unusable(format!("{what}: {problem}"))
     }
 }
 
@@ -107,13 +74,103 @@ fn is_end(bytes: &[u8], line: usize, column: usize) -> bool {
     column >= last && lines.count() + 1 == line
 }
 
-/// Refuses what is too large to be read.
-pub(crate) fn bounded(bytes: &[u8]) -> Result<&[u8], ReadError> {
-    if bytes.len() > PROFILE_BYTES_MAX {
-        return Err(ReadError::TooLarge { bytes: bytes.len() });
+/// Refuses what is too large to be read, or has more objects than the most calls take: each takes more memory than its text.
+fn bounded<'b>(format: &str, bytes: &'b [u8], max: usize) -> Result<&'b [u8], ReadError> {
+    if bytes.len() > max {
+        let problem = format!("too large, at most {max}; capture for a shorter time, or less often");
+        return Err(ReadError::unusable(&format!("profile of {} bytes", bytes.len()), problem));
+    }
+    if bytes.iter().filter(|byte| **byte == b'{').count() > OBJECTS_MAX {
+        return Err(ReadError::unusable(format, format!("too many values, at most {OBJECTS_MAX} are read")));
     }
     // Editors of some systems put a mark of the encoding first.
     Ok(bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes))
+}
+
+/// Version of `.native.json`, which proofload's own sampling writes.
+pub(crate) const NATIVE_VERSION: u32 = 1;
+
+/// Stacks of compiled code and of the kernel, of all threads of a process. It has no times, only how often each stack was seen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NativeProfile {
+    /// Format of the file: 1.
+    pub version: u32,
+    /// The process.
+    pub pid: u32,
+    /// Begin of the sampling, CLOCK_MONOTONIC in nanoseconds.
+    pub start_ns: u64,
+    /// Its end.
+    pub end_ns: u64,
+    /// CPU time that a sample stands for.
+    pub period_ns: u64,
+    /// Samples that the kernel could not keep.
+    #[serde(default)]
+    pub lost: u64,
+    /// The functions.
+    pub frames: Vec<NativeFrame>,
+    /// The stacks.
+    pub stacks: Vec<NativeStack>,
+    /// What is not in it, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// A function of compiled code.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct NativeFrame {
+    /// Its name; `[unknown]` where there are no symbols.
+    pub name: String,
+    /// The library or program that it is of; `[kernel]`, or `[jit]` for code made while running.
+    pub module: String,
+}
+
+/// A stack, and how often it was seen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NativeStack {
+    /// The thread, by its number.
+    pub thread: u32,
+    /// Its name as the kernel has it.
+    pub thread_name: String,
+    /// Indices of functions, the outermost first.
+    pub frames: Vec<u32>,
+    /// How often.
+    pub samples: u64,
+}
+
+impl NativeProfile {
+    /// How many samples it has.
+    pub(crate) fn samples(&self) -> u64 {
+        self.stacks.iter().map(|stack| stack.samples).fold(0, u64::saturating_add)
+    }
+
+    /// Reads it.
+    ///
+    /// # Errors
+    /// If it is cut off, not JSON, of another version, or points at functions that it does not have.
+    pub fn read(bytes: &[u8]) -> Result<Self, ReadError> {
+        let bytes = bounded(NATIVE, bytes, PROFILE_BYTES_MAX)?;
+        let profile: Self =
+            serde_json::from_slice(bytes).map_err(|error| ReadError::json(NATIVE, bytes, &error))?;
+        if profile.version != NATIVE_VERSION {
+            let problem =
+                format!("version {}: this proofload reads version {NATIVE_VERSION}", profile.version);
+            return Err(ReadError::unusable(NATIVE, problem));
+        }
+        let places: usize = profile.stacks.iter().map(|stack| stack.frames.len()).sum();
+        if places > NODES_MAX {
+            let problem = format!("{places} places in stacks: too many, at most {NODES_MAX} are read");
+            return Err(ReadError::unusable(NATIVE, problem));
+        }
+        let known = profile.frames.len();
+        let mut places = profile.stacks.iter().flat_map(|stack| &stack.frames);
+        match places.find(|frame| **frame as usize >= known) {
+            Some(frame) => Err(ReadError::unusable(
+                NATIVE,
+                format!("a stack has function {frame}, and there are {known}"),
+            )),
+            None => Ok(profile),
+        }
+    }
 }
 
 /// A profile of any format.
@@ -132,7 +189,7 @@ impl Profile {
     pub fn cut(&self, window: Option<Window>, naming: &Naming<'_>) -> Cut {
         match self {
             Self::Cpu(profile) => cpu_tree(profile, window, naming),
-            Self::Heap(profile) => heap_cut(profile, naming),
+            Self::Heap(profile) => heap_tree(profile, naming),
             Self::Native(profile) => native_tree(profile, naming),
         }
     }
@@ -146,25 +203,13 @@ impl Profile {
     }
 }
 
-/// What a file has at its top: enough to know its format by.
-#[derive(Deserialize)]
-struct Top {
-    nodes: Option<IgnoredAny>,
-    head: Option<IgnoredAny>,
-    stacks: Option<IgnoredAny>,
-    ticks: Option<IgnoredAny>,
-    code: Option<IgnoredAny>,
-    #[serde(rename = "traceEvents")]
-    trace_events: Option<IgnoredAny>,
-}
-
 /// Reads a profile of any format, known by what is in it. `name` is what it is called in an error.
 ///
 /// # Errors
 /// If it is of no known format, or its reader refuses it.
 pub fn read_any(name: &str, bytes: &[u8]) -> Result<Profile, ReadError> {
     const FORMAT: &str = "profile";
-    let bytes = bounded(bytes)?;
+    let bytes = bounded(FORMAT, bytes, PROFILE_BYTES_MAX)?;
     if bytes.starts_with(PROF_LOG) {
         let hint =
             "a log of node --prof: first node --prof-process --preprocess LOG > LOG.json, then read that";
@@ -174,19 +219,24 @@ pub fn read_any(name: &str, bytes: &[u8]) -> Result<Profile, ReadError> {
         return Err(ReadError::unusable(FORMAT, TRACE));
     }
     if !bytes.trim_ascii_start().starts_with(b"{") {
-        return Err(ReadError::Unknown { name: name.to_owned() });
+        return Err(ReadError::unusable(name, UNKNOWN));
     }
-    let top: Top = serde_json::from_slice(bytes).map_err(|error| ReadError::json(FORMAT, bytes, &error))?;
-    match top {
-        Top { nodes: Some(_), .. } => CpuProfile::read(bytes).map(Profile::Cpu),
-        Top { stacks: Some(_), .. } => NativeProfile::read(bytes).map(Profile::Native),
-        Top { ticks: Some(_), code: Some(_), .. } => prof_process::read(bytes).map(Profile::Cpu),
-        Top { trace_events: Some(_), .. } => Err(ReadError::unusable(FORMAT, TRACE)),
-        Top { head: Some(_), .. } => HeapProfile::read(bytes).map(Profile::Heap),
-        _ => Err(ReadError::Unknown { name: name.to_owned() }),
+    // What it has at its top tells its format.
+    let top: BTreeMap<Cow<'_, str>, IgnoredAny> =
+        serde_json::from_slice(bytes).map_err(|error| ReadError::json(FORMAT, bytes, &error))?;
+    let has = |key: &str| top.contains_key(key);
+    match () {
+        () if has("nodes") => CpuProfile::read(bytes).map(Profile::Cpu),
+        () if has("stacks") => NativeProfile::read(bytes).map(Profile::Native),
+        () if has("ticks") && has("code") => prof_process::read(bytes).map(Profile::Cpu),
+        () if has("traceEvents") => Err(ReadError::unusable(FORMAT, TRACE)),
+        () if has("head") => HeapProfile::read(bytes).map(Profile::Heap),
+        () => Err(ReadError::unusable(name, UNKNOWN)),
     }
 }
 
+const UNKNOWN: &str = "no profile that is known; known are .cpuprofile and .heapprofile of V8, .native.json of proofload, and what \
+                       `node --prof-process --preprocess` prints";
 const TRACE: &str = "a trace of DevTools, not a profile: open it in DevTools, and save the profile of one thread as .cpuprofile";
 
 #[cfg(test)]

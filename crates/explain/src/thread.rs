@@ -16,6 +16,7 @@
 use model::{CapturedProcess, ThreadUse};
 
 use crate::Kind;
+use crate::label::has_part;
 
 /// Threads that Node.js starts for V8 and the inspector before it runs anything.
 const STARTED_FIRST: usize = 6;
@@ -73,46 +74,23 @@ pub(crate) fn is_node(command: &str) -> bool {
     matches!(name, "node" | "nodejs" | "PM2") || command.starts_with("node:")
 }
 
-/// Names of V8's functions that collect garbage.
-const COLLECTING: [&str; 13] = [
-    "ArrayBufferSweeper",
-    "CollectGarbage",
-    "ConcurrentMarking",
-    "Evacuat",
-    "GCTracer",
-    "IncrementalMarking",
-    "MarkCompact",
-    "MinorMarkSweep",
-    "MinorMS",
-    "Scaveng",
-    "Sweeper",
-    "YoungGenerationMark",
-    "cppgc::internal::",
-];
-/// Names of V8's functions that parse and compile.
-const COMPILING: [&str; 11] = [
-    "BaselineBatchCompiler",
-    "ConcurrentBaselineCompiler",
-    "OptimizedCompilationJob",
-    "OptimizingCompileDispatcher",
-    "internal::Compiler::Compile",
-    "internal::baseline::",
-    "internal::compiler::",
-    "internal::interpreter::InterpreterCompilationJob",
-    "internal::maglev::",
-    "internal::parsing::",
-    "turboshaft",
-];
+/// Parts of names of V8's functions that collect garbage.
+const COLLECTING: &str = "ArrayBufferSweeper CollectGarbage ConcurrentMarking Evacuat GCTracer IncrementalMarking MarkCompact \
+                          MinorMarkSweep MinorMS Scaveng Sweeper YoungGenerationMark cppgc::internal::";
+/// Parts of names of V8's functions that parse and compile.
+const COMPILING: &str = "BaselineBatchCompiler ConcurrentBaselineCompiler OptimizedCompilationJob OptimizingCompileDispatcher \
+                         internal::Compiler::Compile internal::baseline:: internal::compiler:: \
+                         internal::interpreter::InterpreterCompilationJob internal::maglev:: internal::parsing:: turboshaft";
 /// The functions in which V8's own threads wait for work.
-const V8_LOOPS: [&str; 2] = ["PlatformWorkerThread", "DefaultWorkerThreadsTaskRunner"];
+const V8_LOOPS: &str = "PlatformWorkerThread DefaultWorkerThreadsTaskRunner";
 /// The functions that run what was given to libuv's pool. Its loop is called just this; work on files is also done by who asks for it
 /// to be done at once, so that function tells nothing.
 const POOL_LOOP: &str = "worker";
-const POOL: [&str; 2] = ["uv__queue_work", "ThreadPoolWork::ScheduleWork"];
+const POOL: &str = "uv__queue_work ThreadPoolWork::ScheduleWork";
 /// What Node.js gives to the pool; where JavaScript stands below it in the stack, it is done at once instead.
 const POOL_TASK: &str = "DoThreadPoolWork";
 /// The module of code that was made while running.
-const MADE: &str = "[jit]";
+pub(crate) const MADE: &str = "[jit]";
 /// Beginnings of programs and libraries that V8 and libuv are part of.
 const MODULES: [&str; 4] = ["node", "libnode", "libv8", "libuv"];
 
@@ -123,12 +101,12 @@ pub(crate) fn of_thread<'a>(
 ) -> Option<Kind> {
     let has_script = stack.clone().any(|(_, module)| module == MADE);
     let stack = stack.filter(|(_, module)| is_ours(module)).map(|(function, _)| function);
-    let says = |names: &[&str]| stack.clone().any(|function| contains(function, names));
-    let pooled = says(&POOL) || stack.clone().any(|function| function == POOL_LOOP);
-    if name == "libuv-worker" || pooled || (!has_script && says(&[POOL_TASK])) {
+    let says = |parts: &str| stack.clone().any(|function| has_part(parts, function));
+    let pooled = says(POOL) || stack.clone().any(|function| function == POOL_LOOP);
+    if name == "libuv-worker" || pooled || (!has_script && says(POOL_TASK)) {
         return Some(Kind::ThreadPool);
     }
-    let is_v8 = name.contains("V8Worker") || name.contains("V8 Worker") || says(&V8_LOOPS);
+    let is_v8 = name.contains("V8Worker") || name.contains("V8 Worker") || says(V8_LOOPS);
     is_v8.then(|| stack.clone().find_map(of_name).unwrap_or(Kind::Jit))
 }
 
@@ -146,14 +124,10 @@ fn of_name(function: &str) -> Option<Kind> {
     if !(function.contains("v8::") || function.contains("cppgc::")) {
         return None;
     }
-    if contains(function, &COLLECTING) {
+    if has_part(COLLECTING, function) {
         return Some(Kind::Gc);
     }
-    contains(function, &COMPILING).then_some(Kind::Jit)
-}
-
-fn contains(function: &str, names: &[&str]) -> bool {
-    names.iter().any(|name| function.contains(name))
+    has_part(COMPILING, function).then_some(Kind::Jit)
 }
 
 /// What the root of such a thread is called, whatever its system calls it.
@@ -171,33 +145,17 @@ mod tests {
     use super::*;
 
     fn process(names: &[&str]) -> CapturedProcess {
-        let thread = |(place, name): (usize, &&str)| ThreadUse {
-            id: 100 + u32::try_from(place).unwrap(),
-            name: (*name).into(),
-            cpu_ns: 1,
-            waited_ns: 0,
-        };
-        CapturedProcess {
-            pid: 100,
-            parent: 1,
-            command: "node server.js".into(),
-            threads: names.iter().enumerate().map(thread).collect(),
-            agents: vec![],
-            native: None,
-        }
+        let thread =
+            |(id, name): (u32, &&str)| ThreadUse { id, name: (*name).into(), cpu_ns: 1, waited_ns: 0 };
+        let threads = (100..).zip(names).map(thread).collect();
+        let command = "node server.js".into();
+        CapturedProcess { pid: 100, parent: 1, command, threads, agents: vec![], native: None }
     }
 
     #[test]
     fn names_tell_where_node_gives_them() {
-        let names = [
-            "node",
-            "DelayedTaskSche",
-            "V8Worker",
-            "SignalInspector",
-            "libuv-worker",
-            "addon",
-            "v8:ProfEvntProc",
-        ];
+        let names = "node DelayedTaskSche V8Worker SignalInspector libuv-worker addon v8:ProfEvntProc";
+        let names: Vec<&str> = names.split(' ').collect();
         let found = classes(&process(&names), &[]);
         use Class::{JavaScript, Other, Pool, Profiler, V8};
         assert_eq!(found, [JavaScript, V8, V8, Other, Pool, Other, Profiler]);

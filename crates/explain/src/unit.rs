@@ -1,6 +1,7 @@
 //! What the values of a tree are counted in, and how they are written.
 
-use model::quantity::{NONE, bytes, column, differences, micros};
+use model::Quantity;
+use model::quantity::{NONE, column, differences};
 
 use crate::Interval;
 
@@ -18,111 +19,81 @@ pub enum Unit {
 }
 
 impl Unit {
+    /// Its name for programs, what is counted, its nanoseconds, and what is none.
+    const fn about(self) -> (&'static str, &'static str, f64, f64) {
+        match self {
+            Unit::MicrosPerRequest => ("us_per_request", "CPU time per request", 1e6, 0.005),
+            Unit::Nanoseconds => ("ns", "CPU time", 1.0, 5.0),
+            Unit::BytesPerRequest => ("bytes_per_request", "bytes kept per request", 1e3, 1.0),
+            Unit::Bytes => ("bytes", "bytes kept", 1e3, 1.0),
+        }
+    }
+
     /// Its name for programs: the end of a field's name.
     pub fn name(self) -> &'static str {
-        match self {
-            Unit::MicrosPerRequest => "us_per_request",
-            Unit::Nanoseconds => "ns",
-            Unit::BytesPerRequest => "bytes_per_request",
-            Unit::Bytes => "bytes",
-        }
+        self.about().0
     }
 
     /// What is counted, for headings.
     pub fn of_what(self) -> &'static str {
-        match self {
-            Unit::MicrosPerRequest => "CPU time per request",
-            Unit::Nanoseconds => "CPU time",
-            Unit::BytesPerRequest => "bytes kept per request",
-            Unit::Bytes => "bytes kept",
-        }
-    }
-
-    /// In what graphs count, and how much of it a value of one is.
-    pub(crate) fn in_graphs(self) -> (&'static str, f64) {
-        match self {
-            Unit::MicrosPerRequest => ("µs/request", 1.0),
-            Unit::Nanoseconds => ("ms", 1e-6),
-            Unit::BytesPerRequest => ("B/request", 1.0),
-            Unit::Bytes => ("B", 1.0),
-        }
+        self.about().1
     }
 
     /// Whether it is time.
     pub fn is_time(self) -> bool {
-        match self {
-            Unit::MicrosPerRequest | Unit::Nanoseconds => true,
-            Unit::BytesPerRequest | Unit::Bytes => false,
-        }
+        matches!(self, Unit::MicrosPerRequest | Unit::Nanoseconds)
     }
 
-    /// Nanoseconds of a value of one in formats that show time: those of a thousand requests, so that a millisecond is a microsecond of one
-    /// request.
+    /// Nanoseconds of a value of one in formats that show time: those of a thousand requests, so that a millisecond is a microsecond of
+    /// one request. Where a format has times alone, a byte is a microsecond.
     pub(crate) fn nanoseconds(self) -> f64 {
-        match self {
-            Unit::MicrosPerRequest => 1e6,
-            // A microsecond for a byte, where a format has times alone.
-            Unit::BytesPerRequest | Unit::Bytes => 1e3,
-            Unit::Nanoseconds => 1.0,
-        }
+        self.about().2
     }
 
     /// Changes below this are none: half a microsecond in a hundred requests, and less than a byte.
-    pub fn least(self) -> f64 {
+    pub(crate) fn least(self) -> f64 {
+        self.about().3
+    }
+
+    /// A value as people read it. What is below the least that sampling tells is nothing.
+    pub fn quantity(self, value: f64) -> Quantity {
+        let value = if value.abs() < self.least() { 0.0 } else { value };
         match self {
-            Unit::MicrosPerRequest => 0.005,
-            Unit::Nanoseconds => 5.0,
-            Unit::BytesPerRequest | Unit::Bytes => 1.0,
+            Unit::MicrosPerRequest => Quantity::us(value),
+            Unit::Nanoseconds => Quantity::us(value / 1e3),
+            Unit::BytesPerRequest | Unit::Bytes => Quantity::bytes(value),
         }
     }
 
-    /// A value as people read it.
-    pub fn show(self, value: f64) -> String {
-        match self.is_time() {
-            // What is below the least that sampling tells is nothing.
-            true if value.abs() < self.least() => "0 µs".to_owned(),
-            true => micros(value * self.scale()),
-            false => bytes(value),
-        }
+    /// A difference with its sign, and its interval where it has one.
+    pub(crate) fn difference(self, of: &Interval) -> (String, Option<String>) {
+        self.differences([of]).swap_remove(0)
     }
 
-    /// What one is in microseconds or bytes.
-    fn scale(self) -> f64 {
-        if self == Unit::Nanoseconds { 1e-3 } else { 1.0 }
-    }
-
-    fn quantity(self) -> model::Unit {
-        if self.is_time() { model::Unit::Us } else { model::Unit::Bytes }
-    }
-
-    /// Values that stand below each other, a dash where there is none.
-    pub fn column(self, values: impl Iterator<Item = Option<f64>>) -> Vec<String> {
-        let shown = |value: f64| if value.abs() < self.least() { 0.0 } else { value * self.scale() };
-        column(self.quantity(), &values.map(|value| value.map(shown)).collect::<Vec<_>>())
+    /// The same of differences that stand below each other. Of one round both ends are the value: there is no interval.
+    pub(crate) fn differences<'a>(
+        self,
+        all: impl IntoIterator<Item = &'a Interval>,
+    ) -> Vec<(String, Option<String>)> {
+        let scaled = |of: &Interval| {
+            let [value, low, high] = [of.value, of.low, of.high].map(|value| self.quantity(value).value);
+            (value, (low.is_finite() && high.is_finite() && high > low).then_some((low, high)))
+        };
+        differences(self.quantity(0.0).unit, &all.into_iter().map(scaled).collect::<Vec<_>>())
     }
 
     /// Both ends of intervals that stand below each other; a dash where one capture is all there is.
-    pub fn ranges<'a>(self, intervals: impl Iterator<Item = &'a Interval> + Clone) -> Vec<String> {
+    pub(crate) fn ranges<'a>(self, all: impl Iterator<Item = &'a Interval> + Clone) -> Vec<String> {
         let known = |of: &&Interval| of.high > of.low;
-        let ends = intervals.clone().filter(known).flat_map(|of| [Some(of.low.max(0.0)), Some(of.high)]);
-        let ends = self.column(ends);
+        let ends = all.clone().filter(known).flat_map(|of| [of.low.max(0.0), of.high]);
+        let ends: Vec<_> = ends.map(|end| Some(self.quantity(end).value)).collect();
+        let ends = column(self.quantity(0.0).unit, &ends);
         let mut ranges = ends.chunks_exact(2).map(|ends| {
             // One unit for both where it is one.
             let unit = ends[1].rsplit(' ').next().unwrap_or_default();
             format!("{} to {}", ends[0].strip_suffix(unit).unwrap_or(&ends[0]).trim_end(), ends[1])
         });
-        intervals
-            .map(|of| if known(&of) { ranges.next() } else { None }.unwrap_or_else(|| NONE.to_owned()))
-            .collect()
-    }
-
-    /// Differences that stand below each other, with their signs, and their intervals where they have one: with one capture both ends
-    /// are the value.
-    pub fn changes<'a>(self, all: impl Iterator<Item = &'a Interval>) -> Vec<(String, Option<String>)> {
-        let scaled = |of: &Interval| {
-            let [value, low, high] = [of.value, of.low, of.high].map(|value| value * self.scale());
-            (value, (low.is_finite() && high.is_finite() && high > low).then_some((low, high)))
-        };
-        differences(self.quantity(), &all.map(scaled).collect::<Vec<_>>())
+        let range = |of| if known(&of) { ranges.next() } else { None };
+        all.map(range).map(|range| range.unwrap_or_else(|| NONE.to_owned())).collect()
     }
 }

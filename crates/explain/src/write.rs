@@ -1,16 +1,15 @@
-//! A tree as other tools read it. Values go out as text or JSON; nothing is written to a disk here.
+//! A tree as other tools read it: folded stacks, V8's `.cpuprofile`, and the files of the Firefox Profiler and of speedscope. Values go out
+//! as text or JSON; nothing is written to a disk here.
+//!
+//! A tree has no times: where a format wants them, calls stand one after the other, each as long as its value.
 
-mod cpuprofile;
-mod firefox;
-mod folded;
-mod speedscope;
+use std::collections::BTreeMap;
+use std::fmt::Write;
 
-pub use cpuprofile::cpuprofile;
-pub use firefox::firefox;
-pub use folded::folded;
-pub use speedscope::speedscope;
+use indexmap::{IndexMap, IndexSet};
+use serde_json::{Value, json};
 
-use crate::{Frame, Package};
+use crate::{Frame, Kind, Node, Package, Tree, Unit, merge};
 
 /// A function with its place, for formats that have only one text for it: `handle lib/router.js:12 express@5.1.0`.
 fn label(frame: &Frame) -> String {
@@ -37,6 +36,369 @@ fn path(frame: &Frame) -> String {
     match &frame.package {
         Some(package) if !frame.file.is_empty() => format!("node_modules/{}/{}", package.name, frame.file),
         _ => frame.file.clone(),
+    }
+}
+
+/// Whether a value takes room: what is none of its tree's is left out.
+fn counts(value: f64) -> bool {
+    value > 0.0 && value.is_finite()
+}
+
+/// What is called from deeper down counts for the function that stands there. V8 takes stacks of at most 255 functions; each line of
+/// this format has all of its path, and paths without a limit would make texts without one.
+const DEPTH_MAX: usize = 512;
+
+/// The tree in folded stacks, as flamegraph.pl, inferno and speedscope read them: a line for each path of calls, `a;b;c 123`, in order of
+/// their text, in nanoseconds or bytes. A value has up to three decimals; what rounds to nothing is left out.
+pub fn folded(tree: &Tree, unit: Unit) -> String {
+    let one = if unit == Unit::MicrosPerRequest { 1e3 } else { 1.0 };
+    let labels: Vec<String> = tree.frames.iter().map(folded_label).collect();
+    let mut values: BTreeMap<usize, f64> = BTreeMap::new();
+    // Of each place: how deep it is, and the place that it counts for.
+    let mut shown: Vec<(usize, usize)> = Vec::with_capacity(tree.nodes.len());
+    for (index, node) in tree.nodes.iter().enumerate() {
+        let (depth, place) = match tree.caller(index).map(|caller| shown[caller]) {
+            Some((depth, place)) if depth >= DEPTH_MAX => (depth, place),
+            Some((depth, _)) => (depth + 1, index),
+            None => (1, index),
+        };
+        shown.push((depth, place));
+        if node.self_value != 0.0 && node.frame < labels.len() {
+            *values.entry(place).or_insert(0.0) += node.self_value * one;
+        }
+    }
+    let mut lines: BTreeMap<String, f64> = BTreeMap::new();
+    for (place, value) in values {
+        let callers = std::iter::successors(Some(place), |place| tree.caller(*place));
+        let path = callers.filter_map(|place| labels.get(tree.nodes[place].frame).map(String::as_str));
+        let mut path: Vec<&str> = path.collect();
+        path.reverse();
+        *lines.entry(path.join(";")).or_insert(0.0) += value;
+    }
+    let mut text = String::new();
+    for (path, value) in lines.into_iter().filter(|(_, value)| value.is_finite()) {
+        let number = format!("{value:.3}");
+        let number = number.trim_end_matches('0').trim_end_matches('.');
+        if !matches!(number, "0" | "-0") {
+            // Writing to text cannot fail.
+            let _ = writeln!(text, "{path} {number}");
+        }
+    }
+    text
+}
+
+/// Without what ends a function or a line in this format.
+fn folded_label(frame: &Frame) -> String {
+    label(frame)
+        .chars()
+        .map(|c| {
+            if c.is_control() {
+                ' '
+            } else if c == ';' {
+                ':'
+            } else {
+                c
+            }
+        })
+        .collect()
+}
+
+/// The tree as V8's `.cpuprofile`, for DevTools: each place that took something is one sample as long as that, of values per request a
+/// thousand. The format has times alone: of bytes each is a microsecond. It has no place for versions of packages and times by line.
+/// `summed` in it says that samples are sums.
+pub fn cpuprofile(tree: &Tree, unit: Unit) -> Value {
+    let one_ns = unit.nanoseconds();
+    // Numbers from 2: the root of all is 1.
+    let number = |index: usize| index + 2;
+    let (roots, children) = tree.children();
+    let numbers = |places: &[usize]| places.iter().map(|place| number(*place)).collect::<Vec<usize>>();
+    let mut nodes = vec![
+        json!({ "id": 1, "callFrame": call("(root)", "", 0, "0"), "hitCount": 0, "children": numbers(&roots) }),
+    ];
+    let (mut samples, mut deltas) = (Vec::new(), Vec::new());
+    let (mut total_ns, mut total_us) = (0.0f64, 0i64);
+    let mut last_us = 0;
+    for (index, node) in tree.nodes.iter().enumerate() {
+        let took = counts(node.self_value);
+        nodes.push(json!({
+            "id": number(index),
+            "callFrame": tree.frames.get(node.frame).map_or_else(|| call("(unknown)", "", 0, "0"), call_of),
+            "hitCount": u8::from(took),
+            "children": numbers(&children[index]),
+        }));
+        if took {
+            samples.push(number(index));
+            // The first follows the start at once; each later one follows what the one before took.
+            deltas.push(last_us);
+            total_ns += node.self_value * one_ns;
+            // Rounded as a sum, so that small ones add up to what they are. A cast of a float ends at the bounds of its type.
+            let now_us = (total_ns / 1000.0).round() as i64;
+            last_us = now_us - total_us;
+            total_us = now_us;
+        }
+    }
+    json!({
+        "nodes": nodes,
+        "startTime": 0,
+        "endTime": total_us,
+        "samples": samples,
+        "timeDeltas": deltas,
+        "summed": true,
+    })
+}
+
+fn call_of(frame: &Frame) -> Value {
+    // What is no JavaScript has no script, by which DevTools and our reader know it.
+    if frame.kind.is_javascript() {
+        call(&frame.function, &path(frame), frame.line, "1")
+    } else {
+        call(&frame.function, "", 0, "0")
+    }
+}
+
+/// A function as the format has it: lines from 0, -1 where unknown.
+fn call(function: &str, url: &str, line: u32, script: &str) -> Value {
+    json!({
+        "functionName": function,
+        "scriptId": script,
+        "url": url,
+        "lineNumber": i64::from(line) - 1,
+        "columnNumber": -1,
+    })
+}
+
+/// Trees as profiles of one file of speedscope, each under its name: functions once, and each tree as frames that open and close, which
+/// takes no more room than the tree.
+pub fn speedscope(trees: &[(String, &Tree)], unit: Unit) -> Value {
+    let unit = match unit {
+        Unit::MicrosPerRequest => "microseconds",
+        Unit::Nanoseconds => "nanoseconds",
+        Unit::BytesPerRequest | Unit::Bytes => "bytes",
+    };
+    let mut frames: Vec<Value> = Vec::new();
+    let mut profiles = Vec::new();
+    for (name, tree) in trees {
+        let first = frames.len();
+        frames.extend(tree.frames.iter().map(|frame| {
+            let line = (frame.line > 0).then_some(frame.line);
+            json!({ "name": label(frame), "file": path(frame), "line": line })
+        }));
+        let (events, end) = events(tree, first);
+        profiles.push(json!({
+            "type": "evented",
+            "name": name,
+            "unit": unit,
+            "startValue": 0,
+            "endValue": end,
+            "events": events,
+        }));
+    }
+    json!({
+        "$schema": "https://www.speedscope.app/file-format-schema.json",
+        "exporter": "proofload",
+        "shared": { "frames": frames },
+        "profiles": profiles,
+    })
+}
+
+/// Calls as they open and close, and when the last one closes.
+fn events(tree: &Tree, first: usize) -> (Vec<Value>, f64) {
+    let (totals, (roots, children)) = (tree.totals(), tree.children());
+    let (mut events, mut at) = (Vec::new(), 0.0);
+    let mut open: Vec<(usize, bool)> = roots.into_iter().rev().map(|root| (root, true)).collect();
+    while let Some((place, opens)) = open.pop() {
+        let node = &tree.nodes[place];
+        if !counts(totals[place]) || node.frame >= tree.frames.len() {
+            continue;
+        }
+        if !opens {
+            at += node.self_value.max(0.0);
+        }
+        events.push(json!({ "type": if opens { "O" } else { "C" }, "frame": first + node.frame, "at": at }));
+        if opens {
+            open.push((place, false));
+            open.extend(children[place].iter().rev().map(|child| (*child, true)));
+        }
+    }
+    (events, at)
+}
+
+/// Version of the format that is written.
+pub const PROCESSED_VERSION: u32 = 62;
+/// Version of the format of Firefox that it is based on.
+const GECKO_VERSION: u32 = 24;
+const NS_PER_MS: f64 = 1e6;
+
+/// Trees as threads of one profile of the Firefox Profiler, each under its name: tables by column, shared by all threads. Of bytes each is
+/// a millisecond. The profiler brings older versions up to its own, so this one stays readable.
+///
+/// Written here and not by the crate `fxprof-processed-profile`: that one records samples as they come, with whole numbers as their weight,
+/// and a finished tree has fractions of microseconds.
+pub fn firefox(trees: &[(String, &Tree)], unit: Unit) -> Value {
+    let mut tables = Tables::default();
+    let threads = trees.iter().enumerate();
+    let threads: Vec<Value> =
+        threads.map(|(index, (name, tree))| tables.thread(index, name, (tree, unit))).collect();
+    let categories: Vec<Value> = Kind::ALL
+        .iter()
+        .map(|kind| json!({ "name": kind.name(), "color": kind.look().2, "subcategories": ["Other"] }))
+        .collect();
+    json!({
+        "meta": {
+            "version": GECKO_VERSION,
+            "preprocessedProfileVersion": PROCESSED_VERSION,
+            "product": "proofload",
+            "interval": 1,
+            "startTime": 0,
+            "processType": 0,
+            "stackwalk": 1,
+            "debug": false,
+            "symbolicated": true,
+            "usesOnlyOneStackType": true,
+            "sourceCodeIsNotOnSearchfox": true,
+            "categories": categories,
+            "markerSchema": [],
+            "pausedRanges": [],
+            "extensions": { "length": 0, "baseURL": [], "id": [], "name": [] },
+            "sampleUnits": { "time": "ms", "eventDelay": "ms", "threadCPUDelta": "µs" },
+        },
+        "libs": [],
+        "pages": [],
+        "counters": [],
+        "profilerOverhead": [],
+        "shared": tables.shared(),
+        "threads": threads,
+    })
+}
+
+/// What threads share: texts, files, functions and stacks.
+#[derive(Default)]
+struct Tables {
+    texts: IndexSet<String>,
+    /// Numbers of their texts.
+    files: IndexSet<usize>,
+    /// Each with the numbers of its name and of its file.
+    functions: IndexMap<Frame, (usize, Option<usize>)>,
+    /// Caller and function.
+    stacks: Vec<(Option<usize>, usize)>,
+}
+
+impl Tables {
+    fn text(&mut self, text: &str) -> usize {
+        self.texts.insert_full(text.to_owned()).0
+    }
+
+    fn function(&mut self, frame: &Frame) -> usize {
+        if let Some(known) = self.functions.get_index_of(frame) {
+            return known;
+        }
+        let path = match &frame.package {
+            Some(Package { name, version: Some(version) }) if !frame.file.is_empty() => {
+                format!("{name}@{version}/{}", frame.file)
+            }
+            _ => path(frame),
+        };
+        let name = self.text(&frame.function);
+        let file = (!path.is_empty()).then(|| {
+            let text = self.text(&path);
+            self.files.insert_full(text).0
+        });
+        self.functions.insert_full(frame.clone(), (name, file)).0
+    }
+
+    fn thread(&mut self, index: usize, name: &str, (tree, unit): (&Tree, Unit)) -> Value {
+        let (one, weight_type) = match unit.is_time() {
+            true => (unit.nanoseconds() / NS_PER_MS, "tracing-ms"),
+            false => (1.0, "bytes"),
+        };
+        // In canonical form: each place has a function that there is.
+        let tree = merge(&[(tree, 1.0)]);
+        let functions: Vec<usize> = tree.frames.iter().map(|frame| self.function(frame)).collect();
+        let first = self.stacks.len();
+        let stack = |node: &Node| (node.parent.map(|caller| first + caller), functions[node.frame]);
+        self.stacks.extend(tree.nodes.iter().map(stack));
+        let took = tree.nodes.iter().enumerate().filter(|(_, node)| counts(node.self_value));
+        let (stacks, weights): (Vec<usize>, Vec<f64>) =
+            took.map(|(place, node)| (first + place, node.self_value * one)).unzip();
+        let length = |weight: &f64| if unit.is_time() { *weight } else { 1.0 };
+        let mut times = vec![0.0];
+        times.extend(weights.iter().map(length));
+        times.truncate(weights.len());
+        json!({
+            "name": name,
+            "isMainThread": true,
+            "processType": "default",
+            "processName": name,
+            "processStartupTime": 0,
+            "processShutdownTime": null,
+            "registerTime": 0,
+            "unregisterTime": null,
+            "pausedRanges": [],
+            "showMarkersInTimeline": false,
+            "pid": (index + 1).to_string(),
+            "tid": (index + 1).to_string(),
+            "samples": {
+                "length": stacks.len(),
+                "weightType": weight_type,
+                "stack": stacks,
+                "timeDeltas": times,
+                "weight": weights,
+            },
+            "markers": {
+                "length": 0, "category": [], "data": [], "endTime": [], "name": [], "phase": [], "startTime": [],
+            },
+        })
+    }
+
+    fn shared(&self) -> Value {
+        let count = self.functions.len();
+        let each = |value: Value| vec![value; count];
+        let of_each = |of: fn(&Frame) -> Value| self.functions.keys().map(of).collect::<Vec<_>>();
+        let category = |frame: &Frame| json!(Kind::ALL.iter().position(|kind| *kind == frame.kind));
+        let scripted =
+            |frame: &Frame| json!(!matches!(frame.kind, Kind::Native | Kind::Kernel | Kind::Gc | Kind::Jit));
+        let line = |frame: &Frame| json!((frame.line > 0).then_some(frame.line));
+        let of_files = |value: Value| vec![value; self.files.len()];
+        json!({
+            "stringArray": self.texts.iter().collect::<Vec<_>>(),
+            "sources": {
+                "length": self.files.len(),
+                "id": of_files(Value::Null),
+                "filename": self.files.iter().collect::<Vec<_>>(),
+                "startLine": of_files(json!(1)),
+                "startColumn": of_files(json!(1)),
+                "sourceMapURL": of_files(Value::Null),
+            },
+            "funcTable": {
+                "length": count,
+                "name": self.functions.values().map(|of| of.0).collect::<Vec<_>>(),
+                "isJS": of_each(scripted),
+                "relevantForJS": each(json!(false)),
+                "resource": each(json!(-1)),
+                "source": self.functions.values().map(|of| of.1).collect::<Vec<_>>(),
+                "lineNumber": of_each(line),
+                "columnNumber": each(Value::Null),
+            },
+            "frameTable": {
+                "length": count,
+                "address": each(json!(-1)),
+                "inlineDepth": each(json!(0)),
+                "category": of_each(category),
+                "subcategory": each(json!(0)),
+                "func": (0..count).collect::<Vec<_>>(),
+                "nativeSymbol": each(Value::Null),
+                "innerWindowID": each(json!(0)),
+                "line": of_each(line),
+                "column": each(Value::Null),
+            },
+            "stackTable": {
+                "length": self.stacks.len(),
+                "prefix": self.stacks.iter().map(|(caller, _)| *caller).collect::<Vec<_>>(),
+                "frame": self.stacks.iter().map(|(_, function)| *function).collect::<Vec<_>>(),
+            },
+            "resourceTable": { "length": 0, "lib": [], "name": [], "host": [], "type": [] },
+            "nativeSymbols": { "length": 0, "libIndex": [], "address": [], "name": [], "functionSize": [] },
+        })
     }
 }
 

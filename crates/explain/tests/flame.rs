@@ -2,12 +2,10 @@
 
 extern crate proofload_explain as explain;
 
-use std::collections::BTreeMap;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use explain::flame::{page, page_of_trees, svg, svg_difference};
-use explain::{Explanation, Frame, Kind, Node, Package, Tree, Unit};
+use explain::{Explanation, Frame, Kind, Package, Tree, Unit};
 use sha2::{Digest as _, Sha256};
 
 #[allow(dead_code, reason = "tests of reports use all of it")]
@@ -66,7 +64,7 @@ fn a_name_that_is_markup_does_nothing() {
 }
 
 #[test]
-fn the_policy_lets_run_the_page_s_own_script_and_nothing_else() {
+fn the_page_runs_its_own_script_alone_and_loads_and_links_nothing() {
     let page = page(&full(), "log-in");
     let policy = between(&page, "http-equiv=\"Content-Security-Policy\" content=\"", "\"");
     let hash = |text: &str| STANDARD.encode(Sha256::digest(text.as_bytes()));
@@ -79,25 +77,10 @@ fn the_policy_lets_run_the_page_s_own_script_and_nothing_else() {
     for part in [" style=\"", " onclick", "innerHTML", "eval(", "insertAdjacentHTML", "document.write"] {
         assert!(!page.contains(part), "{part} is in the page");
     }
-}
-
-#[test]
-fn the_page_loads_and_links_nothing() {
-    let page = page(&full(), "log-in");
     // The namespace of SVG is a name, and nothing that is loaded.
     let page = page.replace("http://www.w3.org/2000/svg", "");
-    for part in [
-        "http:",
-        "https:",
-        " src=",
-        " href=",
-        "@import",
-        "url(",
-        "<link",
-        "fetch(",
-        "XMLHttpRequest",
-        "import(",
-    ] {
+    let loads = "http: https: src= href= @import url( <link fetch( XMLHttpRequest import(";
+    for part in loads.split(' ') {
         assert!(!page.contains(part), "{part} is in the page");
     }
 }
@@ -137,11 +120,8 @@ fn an_explanation_that_was_edited_by_hand_still_opens() {
     assert!(!drawn.contains("NaN") && drawn.ends_with("</html>\n"));
     let empty = Explanation { subjects: vec![], comparisons: vec![], ..simple() };
     assert!(page(&empty, "empty").ends_with("</html>\n"));
-    let trees = page_of_trees(
-        &[("a.cpuprofile", &service(0)), ("b.cpuprofile", &service(1))],
-        Unit::Nanoseconds,
-        "files",
-    );
+    let trees = [("a.cpuprofile", &service(0)), ("b.cpuprofile", &service(1))];
+    let trees = page_of_trees(&trees, Unit::Nanoseconds, "files");
     assert_eq!(trees.matches("<svg").count(), 3, "the difference, and each by itself");
 }
 
@@ -174,34 +154,19 @@ fn small() -> [Tree; 2] {
 }
 
 #[test]
-fn a_flame_graph_as_a_drawing() {
-    insta::assert_snapshot!(svg(&small()[0], Unit::MicrosPerRequest, "one & only"));
-}
-
-#[test]
-fn a_difference_as_a_drawing() {
-    let [one, other] = small();
-    insta::assert_snapshot!(svg_difference(
-        ("sync", &one),
-        ("pool", &other),
-        Unit::MicrosPerRequest,
-        "pool vs sync"
-    ));
+fn drawings_of_one_and_of_a_difference() {
+    let ([one, other], unit) = (small(), Unit::MicrosPerRequest);
+    insta::assert_snapshot!("a_flame_graph_as_a_drawing", svg(&one, unit, "one & only"));
+    let difference = svg_difference(("sync", &one), ("pool", &other), unit, "pool vs sync");
+    insta::assert_snapshot!("a_difference_as_a_drawing", difference);
 }
 
 #[test]
 fn a_drawing_of_nothing_or_of_endless_recursion_is_a_drawing() {
     let nothing = svg(&Tree::default(), Unit::Nanoseconds, "nothing");
-    let node = |number: usize| Node {
-        frame: 0,
-        parent: number.checked_sub(1),
-        self_value: 1.0,
-        lines: BTreeMap::new(),
-    };
-    let deep = Tree {
-        frames: vec![frame("f", "f.js", 1, Kind::Application)],
-        nodes: (0..20_000).map(node).collect(),
-    };
+    let mut deep = Grown::default();
+    deep.add(&vec![frame("f", "f.js", 1, Kind::Application); 20_000], 1.0);
+    let deep = deep.tree;
     let deep = svg(&deep, Unit::Nanoseconds, "deep");
     assert!(!nothing.contains("NaN") && !nothing.contains("inf") && nothing.ends_with("</svg>\n"));
     assert!(deep.len() < 1_000_000 && deep.ends_with("</svg>\n"), "{} bytes", deep.len());

@@ -11,14 +11,6 @@ use proptest::prelude::*;
 struct Nowhere;
 
 impl Source for Nowhere {
-    fn file(&self, path: &str) -> Result<Vec<u8>, String> {
-        Err(format!("{path}: nothing is here"))
-    }
-
-    fn version(&self, _: &str) -> Option<String> {
-        None
-    }
-
     fn source_map(&self, _: &str) -> Option<Vec<u8>> {
         Some(br#"{"version":3,"sources":["../src/a.ts"],"names":["x"],"mappings":"AAAAA;AACA"}"#.to_vec())
     }
@@ -33,12 +25,8 @@ fn everything(bytes: &[u8]) {
         [None, Some(Window { start_ns: 5000, end_ns: 40_000 }), Some(Window { start_ns: 9, end_ns: 3 })]
     {
         let Cut { tree, .. } = profile.cut(window, &NAMING);
-        assert!(
-            tree.nodes
-                .iter()
-                .enumerate()
-                .all(|(index, node)| node.parent.is_none_or(|parent| parent < index))
-        );
+        let mut nodes = tree.nodes.iter().enumerate();
+        assert!(nodes.all(|(index, node)| node.parent.is_none_or(|parent| parent < index)));
         folded(&tree, Unit::Nanoseconds);
         firefox(&[("x".to_owned(), &tree)], Unit::Nanoseconds);
         tree.bottom_up(50);
@@ -48,36 +36,20 @@ fn everything(bytes: &[u8]) {
 }
 
 fn name() -> impl Strategy<Value = String> {
-    prop_oneof![
-        Just(String::new()),
-        Just("(idle)".to_owned()),
-        Just("(root)".to_owned()),
-        Just("(garbage collector)".to_owned()),
-        "[a-c]{1,2}",
-        ".{0,4}",
-    ]
+    prop_oneof!["|\\(idle\\)|\\(root\\)|\\(garbage collector\\)", "[a-c]{1,2}", ".{0,4}"]
 }
 
 fn url() -> impl Strategy<Value = String> {
     prop_oneof![
-        Just(String::new()),
-        Just("node:events".to_owned()),
-        Just("file:///srv/a%20b.js".to_owned()),
-        Just("/srv/node_modules/express/i.js".to_owned()),
+        "|node:events|file:///srv/a%20b\\.js|/srv/node_modules/express/i\\.js",
         "(file://|/srv|wasm:|webpack://|node_modules/|@|%|/|\\\\|[a-z.:?#é]){0,6}",
     ]
 }
 
 /// A profile that may contradict itself in every way that its types allow.
 fn profile_text() -> impl Strategy<Value = String> {
-    let node = (
-        0u32..12,
-        name(),
-        url(),
-        -1i64..900,
-        prop::collection::vec(0u32..12, 0..4),
-        prop::option::of(0u32..12),
-    );
+    let (children, parent) = (prop::collection::vec(0u32..12, 0..4), prop::option::of(0u32..12));
+    let node = (0u32..12, name(), url(), -1i64..900, children, parent);
     let nodes = prop::collection::vec(node, 0..12);
     let samples = prop::collection::vec((0u32..12, -3_000i64..9_000), 0..60);
     (nodes, samples, -100i64..100, 0i64..200_000).prop_map(|(nodes, samples, start, end)| {
@@ -164,12 +136,6 @@ proptest! {
         if cut {
             bytes.truncate(at);
         }
-        everything(&bytes);
-        let _ = (HeapProfile::read(&bytes), NativeProfile::read(&bytes));
-    }
-
-    #[test]
-    fn nothing_that_is_no_profile_breaks_anything(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         everything(&bytes);
         let _ = HeapProfile::read(&bytes).map(|heap| heap_tree(&heap, &NAMING));
         let _ = NativeProfile::read(&bytes).map(|native| native_tree(&native, &NAMING));

@@ -9,7 +9,7 @@ use crate::heading::{Heading, Headings};
 use crate::json::Collector;
 use crate::line::{self, Line};
 use crate::run::{Lines, Run};
-use crate::source::RUNS_MAX;
+use crate::source::{RUNS_MAX, Transcript};
 use crate::tools::{self, Beginning, Tool};
 use crate::{shell, words};
 
@@ -18,25 +18,14 @@ const FOREIGN_MAX: u32 = 200;
 /// Longer lines are not looked at for headings, commands and figures: no tool prints them.
 const TEXT_BYTES_MAX: usize = 2000;
 
-/// What is known once all lines were seen.
-#[derive(Debug)]
-pub struct End {
-    /// The runs, in their order.
-    pub runs: Vec<Run>,
-    /// Whether there were more than are kept.
-    pub too_many: bool,
-    /// The first line that speaks of compression.
-    pub compression_line: Option<u64>,
-}
-
 /// Makes runs of lines.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Assembler {
-    file: String,
+    /// What is known of the file.
+    pub about: Transcript,
     runs: Vec<Run>,
-    too_many: bool,
-    compression_line: Option<u64>,
-    open: Option<Open>,
+    /// The run whose lines are coming in, and the command line above it.
+    open: Option<(Draft, Option<Command>)>,
     json: Collector,
     headings: Headings,
     command: Option<Command>,
@@ -47,43 +36,23 @@ pub struct Assembler {
     typed: bool,
     /// The line above, which a rule below it makes a heading.
     above: String,
-}
-
-/// A run whose lines are coming in.
-#[derive(Debug)]
-struct Open {
-    draft: Draft,
-    lines: Lines,
-    foreign: u32,
-    headings: Vec<String>,
-    command: Option<Command>,
+    /// The last line of few words since the run before, which may name the next one.
+    near: String,
 }
 
 impl Assembler {
     /// For the file of this name.
     pub fn new(file: &str) -> Self {
-        Self {
-            file: file.to_owned(),
-            runs: Vec::new(),
-            too_many: false,
-            compression_line: None,
-            open: None,
-            json: Collector::default(),
-            headings: Headings::default(),
-            command: None,
-            unfinished: String::new(),
-            in_code: false,
-            typed: false,
-            above: String::new(),
-        }
+        let about = Transcript { file: file.to_owned(), ..Transcript::default() };
+        Self { about, ..Self::default() }
     }
 
-    /// Takes the next line.
-    pub fn line(&mut self, raw: &str, number: u64) {
-        let line = line::clean(raw);
+    /// Takes the line that [`about`](Self::about) says was read last.
+    pub fn line(&mut self, raw: &str) {
+        let (line, number) = (line::clean(raw), self.about.lines);
         self.take_json(&line, number);
         if line.text.len() > TEXT_BYTES_MAX {
-            return self.note_compression(&line.text, number);
+            return self.note_setting(&line.text, number);
         }
         if line.fence {
             self.in_code = !self.in_code;
@@ -94,12 +63,12 @@ impl Assembler {
         self.above = line.text;
     }
 
-    /// The runs, once no more lines come.
-    pub fn finish(mut self, lines: u64) -> End {
+    /// What is known of the file and the runs in their order, once no more lines come.
+    pub fn finish(mut self) -> (Transcript, Vec<Run>) {
         self.close();
-        self.end_json(lines);
+        self.end_json(self.about.lines);
         self.runs.sort_by_key(|run| run.lines.first);
-        End { runs: self.runs, too_many: self.too_many, compression_line: self.compression_line }
+        (self.about, self.runs)
     }
 
     fn text(&mut self, text: &str, number: u64) {
@@ -116,36 +85,33 @@ impl Assembler {
 
     /// Whether the line belongs to the run under way.
     fn belongs(&mut self, text: &str, number: u64) -> bool {
-        let Some(open) = self.open.as_mut() else { return false };
-        let fresh = open.lines.last == 0;
+        let Some((draft, _)) = self.open.as_mut() else { return false };
+        let fresh = draft.run.lines.last == 0;
         if !fresh && tools::is_first(text) {
             self.close();
             return false;
         }
-        match tools::take(text, &mut open.draft) {
+        match tools::take(text, draft) {
             Taken::Ours => {
-                open.lines.last = number;
-                open.foreign = 0;
-                true
+                draft.run.lines.last = number;
+                draft.foreign = 0;
+                return true;
             }
-            Taken::Again => {
-                self.close();
-                false
-            }
+            Taken::Again => self.close(),
+            Taken::Foreign if text.is_empty() => {}
             Taken::Foreign => {
-                open.foreign += u32::from(!text.is_empty());
-                let over = open.foreign > FOREIGN_MAX || (open.draft.whole && !text.is_empty());
-                if over {
+                draft.foreign += 1;
+                if draft.foreign > FOREIGN_MAX || draft.whole {
                     self.close();
                 }
-                false
             }
         }
+        false
     }
 
     /// A line that belongs to no run: a command, a heading, or prose.
     fn around(&mut self, text: &str, number: u64) {
-        self.note_compression(text, number);
+        self.note_setting(text, number);
         if text.ends_with('\\') && (shell::typed(text).is_some() || command::find(text).is_some()) {
             text.trim_end_matches('\\').clone_into(&mut self.unfinished);
             return;
@@ -158,13 +124,14 @@ impl Assembler {
         let heading = underlined.or_else(|| Heading::of(text, self.in_code));
         let heading = heading.or_else(|| Heading::bare(text).filter(|_| bare));
         // A run that is under way may print lines that look like headings.
-        let running = self
-            .open
-            .as_ref()
-            .is_some_and(|open| !open.draft.whole && open.draft.run.tool.facts().prints_headings);
+        let prints = |draft: &Draft| !draft.whole && draft.run.tool.row().prints_headings;
+        let running = self.open.as_ref().is_some_and(|(draft, _)| prints(draft));
         if let Some(heading) = heading.filter(|_| !running) {
             self.close();
             self.headings.set(heading);
+        } else if !self.typed && !running && Heading::bare(text).is_some() {
+            self.close();
+            self.near = words::without_repeat(text);
         }
     }
 
@@ -174,7 +141,7 @@ impl Assembler {
         let typed = shell::typed(text);
         self.typed |= typed.is_some();
         if let Some(command) = found {
-            if typed.is_some() || self.open.as_ref().is_none_or(|open| open.draft.whole) {
+            if typed.is_some() || self.open.as_ref().is_none_or(|(draft, _)| draft.whole) {
                 self.close();
                 self.command = Some(command);
             }
@@ -217,17 +184,16 @@ impl Assembler {
         self.end_json(number);
         let mut draft = Draft::new(tool);
         draft.certain = certain;
-        let lines = Lines { first: number, last: 0 };
-        let (headings, command) = (self.headings.path(), self.command.clone());
-        self.open = Some(Open { draft, lines, foreign: 0, headings, command });
+        draft.run.lines.first = number;
+        draft.run.headings = self.headings.path();
+        self.open = Some((draft, self.command.clone()));
     }
 
     fn close(&mut self) {
-        let Some(open) = self.open.take() else { return };
-        let Open { draft, lines, headings, command, .. } = open;
-        if let Some(run) = draft.finish() {
-            let lines = Lines { first: lines.first, last: lines.last.max(lines.first) };
-            self.keep(run, lines, headings, command);
+        let Some((draft, command)) = self.open.take() else { return };
+        if let Some(mut run) = draft.finish() {
+            run.lines.last = run.lines.last.max(run.lines.first);
+            self.keep(run, command);
         }
     }
 
@@ -237,11 +203,11 @@ impl Assembler {
             return;
         }
         for found in self.json.line(&line.text, number) {
-            if let Some(run) = tools::from_json(&found.value) {
-                let lines = Lines { first: found.first_line, last: number };
-                let (mut headings, command) = (self.headings.path(), self.command.clone());
-                headings.extend(found.value.get("title").and_then(title));
-                self.keep(run, lines, headings, command);
+            if let Some(mut run) = tools::from_json(&found.value) {
+                run.lines = Lines { first: found.first_line, last: number };
+                run.headings = self.headings.path();
+                run.headings.extend(found.value.get("title").and_then(title));
+                self.keep(run, self.command.clone());
             }
         }
     }
@@ -250,31 +216,31 @@ impl Assembler {
     fn end_json(&mut self, number: u64) {
         let Some((text, first)) = self.json.drop_open() else { return };
         if let Some(tool) = tools::json_tool(&text) {
-            let mut run = Run::new(tool);
-            run.json = true;
-            run.truncated = true;
-            let (headings, command) = (self.headings.path(), self.command.clone());
-            self.keep(run, Lines { first, last: number }, headings, command);
+            let (lines, headings) = (Lines { first, last: number }, self.headings.path());
+            let run = Run { json: true, truncated: true, lines, headings, ..Run::new(tool) };
+            self.keep(run, self.command.clone());
         }
     }
 
-    fn keep(&mut self, mut run: Run, lines: Lines, headings: Vec<String>, command: Option<Command>) {
+    fn keep(&mut self, mut run: Run, command: Option<Command>) {
         if self.runs.len() >= RUNS_MAX {
-            self.too_many = true;
+            self.about.too_many_runs = true;
             return;
         }
-        run.lines = lines;
-        run.headings = headings;
-        run.file.clone_from(&self.file);
+        run.file.clone_from(&self.about.file);
+        run.near = std::mem::take(&mut self.near);
         if let Some(command) = command.filter(|command| fits(&run, command)) {
             run.fill(command);
         }
         self.runs.push(run);
     }
 
-    fn note_compression(&mut self, text: &str, number: u64) {
-        if self.compression_line.is_none() && words::speaks_of_compression(&text.to_lowercase()) {
-            self.compression_line = Some(number);
+    /// What text and code around runs say of how a service was set up.
+    fn note_setting(&mut self, text: &str, number: u64) {
+        self.about.pasted.note(text, number);
+        let first = &mut self.about.speaks_of_compression;
+        if first.is_none() && words::speaks_of_compression(&text.to_lowercase()) {
+            *first = Some(number);
         }
     }
 }

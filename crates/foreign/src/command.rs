@@ -41,7 +41,7 @@ pub fn find(text: &str) -> Option<Command> {
         let next = words.get(place + 1).map(|(_, next)| *next)?;
         is_argument(tool, next).then_some((*at, tool))
     })?;
-    let start = if tool.facts().reads_pipe && prompted.is_some() { 0 } else { at };
+    let start = if tool.row().reads_pipe && prompted.is_some() { 0 } else { at };
     let found = line.get(start..)?.trim_start_matches(['`', '(', '"', '\'', '*']);
     let text = ended(found, tool);
     let options = read(tool, &text);
@@ -62,13 +62,13 @@ fn is_argument(tool: Tool, word: &str) -> bool {
         .strip_prefix('-')
         .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic() || c == '-'));
     let address = word.trim_start_matches(['"', '\'', '<']).starts_with("http");
-    option || address || tool.facts().verbs.contains(&word)
+    option || address || tool.row().verbs.contains(&word)
 }
 
 /// Up to where the command ends: a closing quote of prose, a pipe, a redirection.
 fn ended(text: &str, tool: Tool) -> String {
     let mut end = text.find('`').unwrap_or(text.len());
-    if !tool.facts().reads_pipe {
+    if !tool.row().reads_pipe {
         let stops = [" |", " >", " 2>", " &&", " ;", "; "];
         end = stops.iter().filter_map(|stop| text.find(stop)).fold(end, usize::min);
     }
@@ -93,7 +93,8 @@ fn read(tool: Tool, command: &str) -> Options {
     while let Some(word) = words.get(at) {
         at += 1;
         let Some((name, attached)) = flag(tool, word) else { continue };
-        let Some((_, meaning)) = tool.facts().flags.iter().find(|(known, _)| *known == name) else {
+        let Some((_, meaning)) = tool.row().flags.iter().find(|(known, _)| known.contains(&name.as_str()))
+        else {
             continue;
         };
         let takes_value = !matches!(meaning, Meaning::Keep | Meaning::Close | Meaning::NoCompression);
@@ -169,7 +170,7 @@ fn flag(tool: Tool, word: &str) -> Option<(String, Option<String>)> {
     let short =
         word.strip_prefix('-').filter(|short| short.starts_with(|c: char| c.is_ascii_alphabetic()))?;
     // Go's tools take long names behind one dash.
-    if tool.facts().long_behind_one_dash && short.len() > 1 {
+    if tool.row().long_behind_one_dash && short.len() > 1 {
         return Some(match short.split_once('=') {
             Some((name, value)) => (owned(name), Some(owned(value))),
             None => (owned(short), None),

@@ -3,13 +3,14 @@
 //! The sides are runs that somebody made, mostly one side after the other, so nothing pairs them: Welch's interval on the
 //! logarithms, which lets each side have a spread of its own. A void comparison has reasons and no ratio.
 
+use model::Grade;
+use model::quantity::{self, Quantity, change_alone, many};
 use serde::Serialize;
 
-use crate::figure::{digits, factor, many};
-use crate::findings::{About, Case, Grade};
+use crate::Audit;
+use crate::findings::{About, Check, Found};
 use crate::group::{Group, LEVEL};
 use crate::run::Run;
-use crate::{Audit, figure};
 
 /// What two labels say of each other.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -42,7 +43,8 @@ pub enum Sides {
         freedom: f64,
     },
     /// There is no ratio that means anything.
-    Void {
+    #[serde(rename = "void")]
+    Invalid {
         /// Why.
         reasons: Vec<String>,
     },
@@ -83,14 +85,14 @@ pub fn compare(audit: &Audit, baseline: usize, candidate: usize) -> Option<Compa
     let mut reasons = void_reasons(audit, one, other);
     let mut worth = Vec::new();
     let answer = match interval(one, other) {
-        _ if !reasons.is_empty() => Sides::Void { reasons },
+        _ if !reasons.is_empty() => Sides::Invalid { reasons },
         Ok(interval) => {
             worth.push(worth_of_interval(one, other));
             interval
         }
         Err(reason) => {
             reasons.push(reason);
-            Sides::Void { reasons }
+            Sides::Invalid { reasons }
         }
     };
     worth.extend(asked_otherwise(audit, one, other));
@@ -121,10 +123,11 @@ fn too_few(one: &Group, other: &Group) -> String {
     let sides = if one.rates.len() == other.rates.len() {
         "one run a side".to_owned()
     } else {
-        format!("{} against {}", many(one.rates.len() as u64, "run"), many(other.rates.len() as u64, "run"))
+        format!("{} vs {}", many(one.rates.len() as u64, "run"), many(other.rates.len() as u64, "run"))
     };
     let ratio = fast / slow;
-    let rates = format!("{}/s and {}/s, {}", digits(slow), digits(fast), figure::change(ratio));
+    let (slow, fast) = (Quantity::per_s(slow), Quantity::per_s(fast));
+    let rates = format!("{slow} and {fast}, {}", change_alone(ratio, 1));
     format!("{sides}: {rates}. {}", sentence(&crate::findings::distance(ratio)))
 }
 
@@ -136,27 +139,27 @@ fn sentence(text: &str) -> String {
         .unwrap_or_default()
 }
 
+/// What was found about either side, but that there is one run a side, which is told with its figures.
+fn found<'a>(audit: &'a Audit, sides: &'a [usize]) -> impl Iterator<Item = &'a Found> {
+    let beside = |found: &&Found| found.check != Check::OneRun && found.concerns(sides);
+    audit.findings.iter().filter(beside)
+}
+
 fn void_reasons(audit: &Audit, one: &Group, other: &Group) -> Vec<String> {
-    let sides: Vec<usize> = one.runs.iter().chain(&other.runs).copied().collect();
-    // That there is one run a side is told with its figures below.
-    let void = audit
-        .findings
-        .iter()
-        .filter(|finding| finding.check != "one_run" && finding.voids_throughput_of(&sides));
-    let reasons = void.map(|finding| {
-        let cases = finding.cases.iter().filter(|case| case.runs.iter().any(|run| sides.contains(run)));
-        let side = |case: &Case| {
-            if case.runs.iter().any(|run| one.runs.contains(run)) { "baseline" } else { "candidate" }
-        };
-        let cases: Vec<String> =
-            cases.take(3).map(|case| format!("{} ({})", case.evidence, side(case))).collect();
-        format!("{}: {}", finding.statement, cases.join("; "))
+    let sides = [one.runs.as_slice(), &other.runs].concat();
+    let void = found(audit, &sides).filter(|found| found.voids_throughput_of(&sides));
+    let reasons = void.map(|found| {
+        let cases = found.cases.iter().filter(|case| case.concerns(&sides)).take(3);
+        let cases: Vec<String> = cases
+            .map(|case| {
+                let side = if case.concerns(&one.runs) { "baseline" } else { "candidate" };
+                format!("{} ({side})", case.evidence)
+            })
+            .collect();
+        format!("{}: {}", found.evidence, cases.join("; "))
     });
-    let mut reasons: Vec<String> = reasons.collect();
-    if one.label == other.label {
-        reasons.push("both sides are the same label".to_owned());
-    }
-    reasons
+    let same = (one.label == other.label).then(|| "both sides are the same label".to_owned());
+    reasons.chain(same).collect()
 }
 
 fn worth_of_interval(one: &Group, other: &Group) -> String {
@@ -174,17 +177,16 @@ fn asked_otherwise(audit: &Audit, one: &Group, other: &Group) -> Option<String> 
     let (one, other) = (first(one)?, first(other)?);
     let number = |value: Option<u64>, noun: &str| value.map(|value| many(value, noun));
     let asked = |run: &Run| {
-        let path = run.url.as_deref().and_then(|url| url.split_once("://")).map(|(_, rest)| rest);
         [
             Some(run.tool.name().to_owned()),
             number(run.load.connections, "connection"),
-            run.load.duration_s.map(figure::seconds),
-            path.map(|rest| rest.find('/').map_or("/", |at| &rest[at..]).to_owned()),
-            run.bytes_per_response().map(figure::bytes),
+            run.load.duration_s.map(quantity::span),
+            run.path().map(str::to_owned),
+            run.bytes_per_response().map(quantity::bytes),
         ]
     };
     let differing = asked(one).into_iter().zip(asked(other)).filter_map(|pair| match pair {
-        (Some(one), Some(other)) if one != other => Some(format!("{one} against {other}")),
+        (Some(one), Some(other)) if one != other => Some(format!("{one} vs {other}")),
         _ => None,
     });
     let differing: Vec<String> = differing.collect();
@@ -193,13 +195,9 @@ fn asked_otherwise(audit: &Audit, one: &Group, other: &Group) -> Option<String> 
 }
 
 fn warned(audit: &Audit, one: &Group, other: &Group) -> Vec<String> {
-    let sides: Vec<usize> = one.runs.iter().chain(&other.runs).copied().collect();
-    let concerns = |runs: &[usize]| runs.iter().any(|run| sides.contains(run));
-    let warnings = audit.findings.iter().filter(|finding| {
-        finding.grade == Grade::Warning && finding.about != About::Latency && finding.check != "one_run"
-    });
-    let warnings = warnings.filter(|finding| finding.cases.iter().any(|case| concerns(&case.runs)));
-    warnings.map(|finding| finding.statement.clone()).collect()
+    let sides = [one.runs.as_slice(), &other.runs].concat();
+    let warns = |found: &&Found| found.grade == Grade::Warning && found.check.about() != About::Latency;
+    found(audit, &sides).filter(warns).map(|found| found.evidence.to_string()).collect()
 }
 
 impl Sides {
@@ -207,14 +205,15 @@ impl Sides {
     pub fn shown(&self) -> Option<String> {
         match self {
             Sides::Interval { ratio, low, high, .. } => {
-                Some(format!("{} ({} to {})", factor(*ratio), factor(*low), factor(*high)))
+                let (value, ends) = quantity::interval(*ratio, *low, *high);
+                Some(format!("{value} ({ends})"))
             }
-            Sides::Void { .. } => None,
+            Sides::Invalid { .. } => None,
         }
     }
 
     /// Whether there is none.
     pub fn is_void(&self) -> bool {
-        matches!(self, Sides::Void { .. })
+        matches!(self, Sides::Invalid { .. })
     }
 }

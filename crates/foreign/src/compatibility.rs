@@ -105,8 +105,10 @@ impl Translation {
         }
     }
 
-    pub(crate) fn differs(&mut self, when: When, text: impl Into<String>) {
-        self.differences.push(Difference { text: text.into(), when });
+    /// Notes those of these differences that there are; each with where it matters.
+    pub(crate) fn differs(&mut self, all: impl IntoIterator<Item = (bool, When, String)>) {
+        let there = all.into_iter().filter(|(is_there, ..)| *is_there);
+        self.differences.extend(there.map(|(_, when, text)| Difference { text, when }));
     }
 }
 

@@ -34,7 +34,7 @@ pub enum Part {
 }
 
 /// A run under way.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Draft {
     /// What is known so far.
     pub run: Run,
@@ -46,12 +46,14 @@ pub struct Draft {
     pub certain: bool,
     /// Names of columns of a table.
     pub columns: Vec<String>,
+    /// Lines of something else since its last one.
+    pub foreign: u32,
 }
 
 impl Draft {
     /// A run of which only the tool is known.
     pub fn new(tool: Tool) -> Self {
-        Self { run: Run::new(tool), part: Part::Summary, whole: false, certain: false, columns: Vec::new() }
+        Self { run: Run::new(tool), ..Self::default() }
     }
 
     /// Keeps the requests per second.

@@ -1,38 +1,25 @@
-//! What may and may not be concluded of runs that others made: one function for each way in which such results go wrong.
+//! What may and may not be concluded of runs that others made: a table of checks, and a function for each.
 //!
 //! Each is pure, and gives its figures. A threshold is a named constant beside the check that uses it. How findings are laid
 //! out is not for here.
 
 mod compression;
-mod copies;
-mod failures;
-mod latency;
-mod load;
-mod proxy;
+mod pasted;
 mod repeats;
+mod runs;
 
+use std::borrow::Cow;
+
+pub use pasted::Pasted;
 pub(crate) use repeats::distance;
 pub use repeats::{HAND_MAX, HAND_MEDIAN, HAND_WIDE};
 
-use std::collections::BTreeMap;
-
+use model::{Code, Evidence, Grade};
 use serde::Serialize;
 
 use crate::group::Group;
 use crate::run::Run;
 use crate::source::Transcript;
-
-/// How grave a finding is, the gravest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Grade {
-    /// The figures it is about say nothing.
-    Void,
-    /// They hold with this in mind.
-    Warning,
-    /// Good to know.
-    Note,
-}
 
 /// Which figures a finding is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -49,126 +36,243 @@ pub enum About {
 }
 
 /// Where a finding holds.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Case {
     /// The label that it holds for, or several of them.
     pub label: String,
     /// Places in the list of runs.
     pub runs: Vec<usize>,
-    /// What was found, with its figures.
-    pub evidence: String,
-    /// The same figures for programs; names end in their unit.
-    pub figures: BTreeMap<&'static str, f64>,
+    /// What was found there. Names of its figures end in their unit.
+    pub evidence: Evidence,
 }
+
+/// A finding: its evidence is what the check says of all cases.
+pub type Finding = model::Finding<Check>;
 
 /// The result of one check that found something.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Finding {
-    /// Stable name of the check.
-    pub check: &'static str,
-    /// How grave it is.
-    pub grade: Grade,
-    /// What it is about.
-    pub about: About,
-    /// What was found, in one sentence.
-    pub statement: String,
-    /// Where, with the figures.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// What was found, and what to do.
+    pub finding: Finding,
+    /// Where, with the figures; at least one.
     pub cases: Vec<Case>,
-    /// What it means, and what to do.
-    pub remedy: String,
 }
 
-impl Finding {
+impl std::ops::Deref for Found {
+    type Target = Finding;
+
+    fn deref(&self) -> &Finding {
+        &self.finding
+    }
+}
+
+impl Found {
+    /// Whether it concerns one of these runs.
+    pub fn concerns(&self, runs: &[usize]) -> bool {
+        self.cases.iter().any(|case| case.concerns(runs))
+    }
+
     /// Whether it forbids to compare the requests per second of these runs.
     pub fn voids_throughput_of(&self, runs: &[usize]) -> bool {
-        self.grade == Grade::Void
-            && self.about != About::Latency
-            && self.cases.iter().any(|case| case.runs.iter().any(|run| runs.contains(run)))
+        self.grade == Grade::Invalid && self.check.about() != About::Latency && self.concerns(runs)
+    }
+}
+
+impl Case {
+    /// Whether it concerns one of these runs.
+    pub fn concerns(&self, runs: &[usize]) -> bool {
+        self.runs.iter().any(|run| runs.contains(run))
+    }
+}
+
+/// All that checks look at.
+struct Sight<'a> {
+    files: &'a [Transcript],
+    runs: &'a [Run],
+    groups: &'a [Group],
+}
+
+/// What a check saw in a run.
+type Seen = (Grade, Evidence);
+
+/// How a check looks.
+enum Look {
+    /// At each run by itself.
+    Run(fn(&Run) -> Option<Seen>),
+    /// At all of them together.
+    All(fn(&Sight<'_>) -> Vec<(Grade, Case)>),
+}
+use Look::{All, Run as Each};
+
+/// A row of the table of checks.
+struct Row {
+    check: Check,
+    /// Its stable name.
+    name: &'static str,
+    about: About,
+    look: Look,
+    /// What it finds, in one sentence.
+    statement: &'static str,
+    /// Why it is so, by the first of the runs that it concerns; stands before the remedy.
+    why: Option<fn(&Run) -> &'static str>,
+    /// What it means, and what to do.
+    remedy: &'static str,
+}
+
+/// Makes the checks and the table, in the order in which findings of one grade are told.
+macro_rules! checks {
+    ($($check:ident = $name:literal, $about:ident, $look:expr, $statement:literal, $([$why:path])? $remedy:literal;)+) => {
+        /// A check of other tools' output; docs/audit.md says what each finds.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[expect(missing_docs, reason = "their rows say what they find")]
+        pub enum Check {
+            $($check,)+
+        }
+
+        static CHECKS: &[Row] = &[$(Row {
+            check: Check::$check,
+            name: $name,
+            about: About::$about,
+            look: $look,
+            statement: $statement,
+            why: [$(Some($why as fn(&Run) -> &'static str),)? None][0],
+            remedy: $remedy,
+        }),+];
+    };
+}
+
+checks! {
+    GaveUp = "gave_up", Run, Each(runs::gave_up), "the tool gave up: there is no result",
+        "ab ends at the first reset unless it is told not to (-r). That another side was not reset is no result either: it tells \
+         of one moment, and of a backlog, not of speed. See `ss -ltn` (Send-Q is the backlog) and the service's log.";
+    SameOutput = "same_output", Comparison, All(repeats::same_output), "the same output stands there more than once",
+        "Two runs never agree to the last digit: it was pasted twice, or a file was read twice. What it is compared with, or \
+         pooled with, is itself.";
+    NoCompression = "no_compression", Comparison, All(compression::never_negotiated),
+        "runs with and without compression moved the same bytes per response",
+        [compression::why] "What the labels compare was never there. Look at a response with `curl -sD- -o/dev/null --compressed URL`.";
+    LatencyNeverMeasured = "latency_never_measured", Latency, Each(runs::never_measured), "latency was never measured",
+        [runs::why] "Ask for fewer connections or for a rate, and set the limit above the slowest response.";
+    Timeouts = "timeouts", Latency, Each(runs::timeouts), "requests timed out, and the slowest are missing from the latencies",
+        [runs::why] "Ask for fewer connections or for a rate, and set the limit above the slowest response.";
+    FellBehind = "fell_behind", Latency, Each(runs::fell_behind), "the rate was not kept: latency tells how long a queue grew",
+        "It would be longer had the run been longer. Ask for a rate that every side can keep.";
+    StartUp = "start_up", Run, Each(runs::start_up), "few requests for so many connections: the run was all start and end",
+        "Requests that were under way at the end are not counted, and the first ones met an idle service. Take fewer connections, \
+         or run many times longer.";
+    ErrorsInThroughput = "errors_in_throughput", Throughput, Each(runs::statuses), "error responses are counted as throughput",
+        "An error page is often cheaper than the page. Find out why it came, with `curl -i`, and measure again.";
+    ConnectionsFailed = "connections_failed", Throughput, Each(runs::connections),
+        "connections failed, and what they would have carried was never done",
+        "Resets and refusals come from a full backlog, a worker that died or a limit of descriptors: read the service's log and \
+         `nstat -az TcpExtListenDrops`. The rest of the load had the service to itself.";
+    OneRun = "one_run", Comparison, All(repeats::one_run), "labels with a single run: nothing tells chance from the setting",
+        "Two services that were the same came out 8 % apart by single runs of wrk (median of 60 pairs, a shared machine), one pair \
+         in ten more than 28 %, the furthest 81 %. Start each side anew several times, in turns, or let `proofload run` do so.";
+    InARow = "in_a_row", Comparison, All(repeats::in_a_row), "one label was measured after the other, not in turns",
+        "Whatever the machine did meanwhile counts as a difference, and the interval does not contain it. Nor does it contain how \
+         services differ from one start to the next, unless each run had one of its own.";
+    ConnectionPerRequest = "connection_per_request", Comparison, All(repeats::connection_per_request),
+        "the proxied path is so slow that it may open a connection for each request",
+        "A suspicion: the figures fit it, they do not prove it. A bare proxy_pass of nginx does so before version 1.29.7 (it wants \
+         `keepalive` in `upstream`, `proxy_http_version 1.1` and an empty Connection header), Node without an Agent that keeps \
+         connections before version 19. `nstat TcpActiveOpens` before and after a run tells. Look at the number of workers too.";
+    BareProxyPass = "bare_proxy_pass", Run, All(pasted::proxy_pass),
+        "the configuration of nginx beside the runs keeps no connections to the service behind it",
+        "Before version 1.29.7 nginx then opens one for each request. Production has `keepalive` in `upstream`, `proxy_http_version 1.1` \
+         and an empty Connection header.";
+    ExpressMode = "express_mode", Run, All(pasted::express),
+        "the code beside the runs uses Express, and nothing says NODE_ENV",
+        "Without NODE_ENV=production Express compiles each view anew for each request, and middleware such as morgan and errorhandler \
+         does more. Name the environment of each run.";
+    Tail = "tail", Latency, Each(runs::tail), "too few requests for the highest percentile shown",
+        "A percentile wants ten requests beyond it, 1,000 for p99; below that it is an anecdote.";
+    ClosedLoopLatency = "closed_loop_latency", Latency, Each(runs::little),
+        "the latency is connections divided by throughput, no second result",
+        "In closed loop each connection waits for its response before it sends the next request, so the mean follows from throughput \
+         (Little's law); who doubles the connections doubles it. What users wait is measured at a rate: `proofload load URL --rate 60%`.";
+    Short = "short", Run, Each(runs::short), "runs shorter than 10 s",
+        "A runtime that compiles while it runs is slower in its first seconds; so is whatever fills a cache. Warm up first, and \
+         leave that out.";
+    NewConnections = "new_connections", Throughput, Each(runs::new_connections), "each request opened a connection of its own",
+        "Opening and closing is then part of every request: much of it where responses are quick, little where they take long. ab \
+         keeps connections with -k, and only where the service responds to HTTP/1.0 with a Content-Length.";
+    Contradiction = "contradiction", Run, Each(runs::contradicting), "figures of one run contradict each other",
+        "Something was lost or changed in copying, or lines of two runs were mixed. Compare with the original.";
+    CutOff = "cut_off", Run, Each(runs::cut_off), "the output is not whole",
+        "It was stopped, or a part of it was left out. What failed may stand in the missing lines.";
+    OtherLengths = "other_lengths", Run, Each(runs::lengths),
+        "ab calls responses failed whose length is not that of the first",
+        "Pages with a time or a token in them are of different lengths; these are no failures. `ab -l` accepts them.";
+    Uneven = "uneven", Run, Each(runs::uneven), "the numbers do not divide, and the tool did less than it says",
+        "Take a number of connections that the threads divide, and of requests that the connections divide.";
+    Http10 = "http_1_0", Run, Each(runs::http_1_0), "ab speaks HTTP/1.0, which no browser does",
+        "A service may respond to it otherwise: without chunks, without compression, closing the connection. ab also has one thread, \
+         and may be the limit itself.";
+    SameMachine = "same_machine", Throughput, Each(runs::same_machine), "client and service shared a machine",
+        "What the client burns is taken from the service, and the faster side pays more of it. Give each processors of its own \
+         (taskset), or at least know what the client used.";
+}
+
+impl Check {
+    /// Which figures its findings are about.
+    pub fn about(self) -> About {
+        self.row().about
+    }
+
+    fn row(self) -> &'static Row {
+        &CHECKS[self as usize]
+    }
+}
+
+impl Code for Check {
+    fn code(&self) -> &str {
+        self.row().name
+    }
+}
+
+impl Row {
+    /// What it finds: a finding for each grade that a case of it has.
+    fn findings(&self, of: &Sight<'_>) -> impl Iterator<Item = Found> {
+        let mut seen: Vec<(Grade, Case)> = match self.look {
+            Look::All(look) => look(of),
+            Look::Run(look) => {
+                let case = |(at, run): (usize, &Run)| {
+                    let (grade, evidence) = look(run)?;
+                    Some((grade, Case { label: run.label.clone(), runs: vec![at], evidence }))
+                };
+                of.runs.iter().enumerate().filter_map(case).collect()
+            }
+        };
+        seen.sort_by_key(|(grade, _)| *grade);
+        let found = |seen: &[(Grade, Case)]| {
+            let cases: Vec<Case> = seen.iter().map(|(_, case)| case.clone()).collect();
+            let first = cases[0].runs.first().map(|at| &of.runs[*at]);
+            let remedy: Cow<'static, str> = match self.why.zip(first) {
+                Some((why, run)) => format!("{} {}", why(run), self.remedy).into(),
+                None => self.remedy.into(),
+            };
+            Found { finding: Finding::new(self.check, seen[0].0, self.statement, remedy), cases }
+        };
+        seen.chunk_by(|(one, _), (other, _)| one == other).map(found).collect::<Vec<_>>().into_iter()
     }
 }
 
 /// All findings, the gravest first.
-pub fn all(files: &[Transcript], runs: &[Run], groups: &[Group]) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    findings.extend(load::gave_up(runs));
-    findings.extend(copies::same_output(runs));
-    findings.extend(compression::never_negotiated(files, runs));
-    findings.extend(latency::never_measured(runs));
-    findings.extend(latency::timeouts(runs));
-    findings.extend(latency::fell_behind(runs));
-    findings.extend(load::start_up(runs));
-    findings.extend(failures::statuses(runs));
-    findings.extend(failures::connections(runs));
-    findings.extend(repeats::one_run(groups));
-    findings.extend(repeats::in_a_row(groups));
-    findings.extend(proxy::connection_per_request(groups));
-    findings.extend(latency::tail(runs));
-    findings.extend(latency::little(runs));
-    findings.extend(load::short(runs));
-    findings.extend(load::new_connections(runs));
-    findings.extend(load::contradicting(runs));
-    findings.extend(load::cut_off(runs));
-    findings.extend(failures::lengths(runs));
-    findings.extend(load::uneven(runs));
-    findings.extend(load::http_1_0(runs));
-    findings.extend(load::same_machine(runs));
-    findings.sort_by_key(|finding| finding.grade);
-    findings
+pub fn all(files: &[Transcript], runs: &[Run], groups: &[Group]) -> Vec<Found> {
+    let of = Sight { files, runs, groups };
+    let mut all: Vec<Found> = CHECKS.iter().flat_map(|row| row.findings(&of)).collect();
+    all.sort_by_key(|found| found.grade);
+    all
 }
 
-/// What one check found in one run.
-struct Seen {
-    evidence: String,
-    figures: BTreeMap<&'static str, f64>,
+/// Void where a share of failures is larger than in Proofload's own experiments, a warning below.
+fn graded(failed_share: f64) -> Grade {
+    if failed_share > FAILED_SHARE_MAX { Grade::Invalid } else { Grade::Warning }
 }
 
-impl Seen {
-    fn new<const N: usize>(evidence: String, figures: [(&'static str, f64); N]) -> Option<Self> {
-        Some(Self { evidence, figures: BTreeMap::from(figures) })
-    }
-}
-
-/// A case for each run in which a check sees something.
-fn cases(runs: &[Run], look: impl Fn(&Run) -> Option<Seen>) -> Vec<Case> {
-    let seen = runs.iter().enumerate().filter_map(|(index, run)| Some((index, run, look(run)?)));
-    seen.map(|(index, run, seen)| Case {
-        label: run.label.clone(),
-        runs: vec![index],
-        evidence: seen.evidence,
-        figures: seen.figures,
-    })
-    .collect()
-}
-
-/// A finding, if there is a case for it.
-fn finding(
-    check: &'static str,
-    (grade, about): (Grade, About),
-    cases: Vec<Case>,
-    statement: impl Into<String>,
-    remedy: impl Into<String>,
-) -> Option<Finding> {
-    let (statement, remedy) = (statement.into(), remedy.into());
-    (!cases.is_empty()).then_some(Finding { check, grade, about, statement, cases, remedy })
-}
-
-/// Two findings of one check: a void one of the cases in which a figure says so, and a warning of the others.
-fn graded(
-    check: &'static str,
-    about: About,
-    cases: Vec<Case>,
-    is_void: impl Fn(&Case) -> bool,
-    (statement, remedy): (&str, &str),
-) -> Vec<Finding> {
-    let (void, rest): (Vec<Case>, Vec<Case>) = cases.into_iter().partition(is_void);
-    let of = |grade, cases| finding(check, (grade, about), cases, statement, remedy);
-    [of(Grade::Void, void), of(Grade::Warning, rest)].into_iter().flatten().collect()
-}
-
-/// Whether a figure of a case lies above a limit.
-fn above(case: &Case, figure: &str, limit: f64) -> bool {
-    case.figures.get(figure).is_some_and(|value| *value > limit)
-}
+/// A larger share of failures voids, as in Proofload's own experiments.
+const FAILED_SHARE_MAX: f64 = 0.001;
 
 /// Of all, a part: 1 where there are more of it than of all.
 fn share(part: u64, all: u64) -> f64 {

@@ -13,6 +13,9 @@ pub const LEVEL: f64 = 0.95;
 pub struct Group {
     /// What it is called.
     pub label: String,
+    /// The same in parts, the outermost first.
+    #[serde(skip)]
+    pub path: Vec<String>,
     /// Places in the list of runs.
     pub runs: Vec<usize>,
     /// Requests per second of those that have any, in their order.
@@ -52,6 +55,7 @@ pub fn groups(runs: &[Run]) -> Vec<Group> {
         let place = *places.entry(run.label.as_str()).or_insert_with(|| {
             groups.push(Group {
                 label: run.label.clone(),
+                path: run.path.clone(),
                 runs: Vec::new(),
                 rates: Vec::new(),
                 pooled: None,

@@ -70,7 +70,8 @@ impl Heading {
 
     fn named(level: u8, text: &str) -> Option<Self> {
         let text = plain(text);
-        (!text.is_empty()).then_some(Self { level, text })
+        // A rule around a title names nothing: `# =====`.
+        text.contains(char::is_alphanumeric).then_some(Self { level, text })
     }
 }
 
@@ -87,7 +88,7 @@ fn bold(text: &str) -> Option<&str> {
 
 /// Without the marks of Markdown and without numbers before it: `2. **fork**` is `fork`.
 fn plain(text: &str) -> String {
-    let text = text.trim().trim_start_matches(['-', '*']).trim_matches(['#', ' ', ':', '`', '_', '*']);
+    let text = text.trim().trim_matches(['-', '*', '=', '~', '─', '#', ' ', ':', '`', '_']);
     let text = match text.split_once([' ', '\t']) {
         Some((number, rest)) if is_numbering(number) => rest,
         _ => text,
@@ -153,7 +154,15 @@ mod tests {
         assert_eq!(under("3. **one core:**"), "Study / production / one core");
         assert_eq!(under("- **cluster**"), "Study / production / cluster");
         assert_eq!(under("## [development](https://example.org)"), "Study / development");
-        for prose in ["#!/bin/sh", "see https://example.org:", "**a** and **b**", "plain words"] {
+        assert_eq!(under("# ==== NODE_ENV=production ===="), "NODE_ENV=production");
+        for prose in [
+            "# ==========",
+            "## ---",
+            "#!/bin/sh",
+            "see https://example.org:",
+            "**a** and **b**",
+            "plain words",
+        ] {
             assert_eq!(Heading::of(prose, false), None, "{prose}");
         }
     }

@@ -27,10 +27,11 @@ pub fn give(runs: &mut [Run], several_files: bool) {
         }
     }
     let labels = labels(&distinct);
-    let by_identity: HashMap<&Identity, &String> = distinct.into_iter().zip(&labels).collect();
+    let by_identity: HashMap<&Identity, &Vec<String>> = distinct.into_iter().zip(&labels).collect();
     for (run, identity) in runs.iter_mut().zip(&identities) {
         if let Some(label) = by_identity.get(identity) {
-            run.label.clone_from(label);
+            run.label = text(label);
+            run.path.clone_from(label);
         }
     }
 }
@@ -57,49 +58,44 @@ impl Identity {
             count(load.threads, "threads"),
             load.keep_alive.map(|keep| if keep { "keep-alive" } else { "no keep-alive" }.to_owned()),
             load.duration_s.map(|seconds| format!("{seconds:.0} s")),
+            Some(run.near.clone()),
         ];
         Self { path, settings: settings.into_iter().map(Option::unwrap_or_default).collect() }
     }
 
     /// The innermost headings, so many of them.
-    fn named(&self, depth: usize) -> String {
-        let from = self.path.len().saturating_sub(depth);
-        cut(&self.path[from..].join(" · "))
+    fn named(&self, depth: usize) -> &[String] {
+        &self.path[self.path.len().saturating_sub(depth)..]
     }
 }
 
-/// One label for each identity, no two alike.
-fn labels(identities: &[&Identity]) -> Vec<String> {
+/// A label for each identity, no two alike in text: the headings, and behind them what tells from others with the same.
+fn labels(identities: &[&Identity]) -> Vec<Vec<String>> {
     let depth_max = identities.iter().map(|one| one.path.len()).max().unwrap_or(1);
     // As many headings as tell the most apart, and no more.
     let distinct = |depth: usize| identities.iter().map(|one| one.named(depth)).collect::<HashSet<_>>().len();
     let most = distinct(depth_max);
     let depth = (1..=depth_max).find(|depth| distinct(*depth) == most).unwrap_or(depth_max);
-    let mut labels: Vec<String> = identities.iter().map(|one| one.named(depth)).collect();
+    let mut labels: Vec<Vec<String>> = identities.iter().map(|one| one.named(depth).to_vec()).collect();
     tell_apart_by_settings(identities, &mut labels);
     number_those_alike(&mut labels);
     labels
 }
 
 /// Puts behind labels that are alike what was asked differently.
-fn tell_apart_by_settings(identities: &[&Identity], labels: &mut [String]) {
-    let mut alike: HashMap<String, Vec<usize>> = HashMap::new();
+fn tell_apart_by_settings(identities: &[&Identity], labels: &mut [Vec<String>]) {
+    let mut alike: HashMap<Vec<String>, Vec<usize>> = HashMap::new();
     for (index, label) in labels.iter().enumerate() {
         alike.entry(label.clone()).or_default().push(index);
     }
     for indices in alike.into_values().filter(|indices| indices.len() > 1) {
-        let settings = identities.first().map_or(0, |one| one.settings.len());
-        for place in 0..settings {
-            let values: HashSet<&String> =
-                indices.iter().map(|index| &identities[*index].settings[place]).collect();
-            if values.len() < 2 {
+        for place in 0..identities[indices[0]].settings.len() {
+            let value = |index: &usize| &identities[*index].settings[place];
+            if indices.iter().map(value).collect::<HashSet<_>>().len() < 2 {
                 continue;
             }
-            for index in &indices {
-                let value = &identities[*index].settings[place];
-                if !value.is_empty() {
-                    labels[*index] = cut(&format!("{} · {value}", labels[*index]));
-                }
+            for index in indices.iter().filter(|index| !value(index).is_empty()) {
+                labels[*index].push(value(index).clone());
             }
             let apart = indices.iter().map(|index| &labels[*index]).collect::<HashSet<_>>();
             if apart.len() == indices.len() {
@@ -110,16 +106,23 @@ fn tell_apart_by_settings(identities: &[&Identity], labels: &mut [String]) {
 }
 
 /// What nothing tells apart in so many characters gets a number.
-fn number_those_alike(labels: &mut [String]) {
+fn number_those_alike(labels: &mut [Vec<String>]) {
     let mut taken: HashSet<String> = HashSet::new();
     let mut next: HashMap<String, usize> = HashMap::new();
     for label in labels {
-        while !taken.insert(label.clone()) {
-            let number = next.entry(label.clone()).or_insert(1);
+        while !taken.insert(text(label)) {
+            let number = next.entry(text(label)).or_insert(1);
             *number += 1;
-            *label = format!("{label} ({number})");
+            if let Some(last) = label.last_mut() {
+                *last += &format!(" ({number})");
+            }
         }
     }
+}
+
+/// A label as text.
+fn text(label: &[String]) -> String {
+    cut(&label.join(" · "))
 }
 
 fn short_url(url: &str) -> String {

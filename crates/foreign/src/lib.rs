@@ -8,7 +8,7 @@ mod command;
 mod compare;
 mod compatibility;
 mod draft;
-pub mod figure;
+
 mod findings;
 mod group;
 mod heading;
@@ -24,16 +24,16 @@ mod words;
 
 pub use compare::{Comparison, Pick, Sides, compare, pick};
 pub use compatibility::{Came, Difference, Refusal, Translation, When};
-pub use findings::{About, Case, Finding, Grade, HAND_MAX, HAND_MEDIAN, HAND_WIDE, all as findings};
+pub use findings::{About, Case, Check, Finding, Found, HAND_MAX, HAND_MEDIAN, HAND_WIDE};
 pub use group::{Group, Pooled, groups};
 pub use run::{Failures, Latency, Lines, Load, Quantile, Run};
 pub use source::{LINE_BYTES_MAX, RUNS_MAX, Reader, Transcript};
 pub use tools::Tool;
 
-use serde::Serialize;
+use model::Grade;
 
 /// Everything that was read and everything that follows from it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Audit {
     /// Each file, in the order given.
     pub files: Vec<Transcript>,
@@ -42,7 +42,7 @@ pub struct Audit {
     /// Runs that are repeats of each other, by label.
     pub groups: Vec<Group>,
     /// What qualifies or voids conclusions, the gravest first.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<Found>,
 }
 
 impl Audit {
@@ -59,6 +59,6 @@ impl Audit {
 
     /// Whether any finding forbids a conclusion.
     pub fn is_void(&self) -> bool {
-        self.findings.iter().any(|finding| finding.grade == Grade::Void)
+        self.findings.iter().any(|found| found.grade == Grade::Invalid)
     }
 }

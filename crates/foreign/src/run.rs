@@ -98,7 +98,7 @@ impl Latency {
 }
 
 /// One run of a tool.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Run {
     /// What made it.
     pub tool: Tool,
@@ -106,8 +106,14 @@ pub struct Run {
     pub json: bool,
     /// What it is called here. Runs with the same label are repeats.
     pub label: String,
+    /// The same in parts, the outermost first: headings, and what was asked of it where these do not tell it apart.
+    #[serde(skip)]
+    pub path: Vec<String>,
     /// The headings it stands under, the outermost first.
     pub headings: Vec<String>,
+    /// The line of few words before it that is no heading: where it differs, runs are no repeats.
+    #[serde(skip)]
+    pub near: String,
     /// The file it stands in.
     pub file: String,
     /// Where in the file.
@@ -143,38 +149,24 @@ pub struct Run {
 impl Run {
     /// A run of which nothing is known yet.
     pub(crate) fn new(tool: Tool) -> Self {
-        Self {
-            tool,
-            json: false,
-            label: String::new(),
-            headings: Vec::new(),
-            file: String::new(),
-            lines: Lines::default(),
-            command: None,
-            url: None,
-            load: Load::default(),
-            duration_s: None,
-            requests: None,
-            requests_per_s: None,
-            rounded: false,
-            bytes: None,
-            failures: Failures::default(),
-            keep_alive_requests: None,
-            latency: Latency::default(),
-            abort: None,
-            truncated: false,
-        }
+        Self { tool, ..Self::default() }
     }
 
     /// Connections that the tool really opened: wrk gives each thread as many as go without a rest.
     pub fn connections_opened(&self) -> Option<u64> {
         let asked = self.load.connections?;
         let threads = self.load.threads.filter(|threads| *threads > 0);
-        Some(match (self.tool.facts().divides, threads) {
+        Some(match (self.tool.row().divides, threads) {
             (Divides::ConnectionsByThreads, Some(threads)) => asked / threads * threads,
             (Divides::ConnectionsByThreads, None)
             | (Divides::RequestsByConnections | Divides::Nothing, _) => asked,
         })
+    }
+
+    /// The path of the address.
+    pub(crate) fn path(&self) -> Option<&str> {
+        let (_, rest) = self.url.as_deref()?.split_once("://")?;
+        Some(rest.find('/').map_or("/", |at| &rest[at..]))
     }
 
     /// Bytes of a response, the header included where the tool counts it.

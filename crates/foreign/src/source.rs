@@ -5,6 +5,7 @@
 use serde::Serialize;
 
 use crate::assembler::Assembler;
+use crate::findings::Pasted;
 use crate::run::Run;
 
 /// The rest of a longer line is dropped. The longest line of a tool is JSON without line breaks, some ten kB.
@@ -27,12 +28,14 @@ pub struct Transcript {
     pub binary: bool,
     /// The first line that speaks of compression, where no run does.
     pub speaks_of_compression: Option<u64>,
+    /// What code and configuration around the runs lack.
+    #[serde(skip)]
+    pub pasted: Pasted,
 }
 
 /// Reads one file, fed piece by piece.
 #[derive(Debug)]
 pub struct Reader {
-    about: Transcript,
     assembler: Assembler,
     line: Vec<u8>,
     encoding: Option<Encoding>,
@@ -52,18 +55,17 @@ enum Encoding {
 impl Reader {
     /// A reader for a file of this name.
     pub fn new(file: &str) -> Self {
-        let about = Transcript { file: file.to_owned(), ..Transcript::default() };
         let assembler = Assembler::new(file);
-        Self { about, assembler, line: Vec::new(), encoding: None, held: Vec::new() }
+        Self { assembler, line: Vec::new(), encoding: None, held: Vec::new() }
     }
 
     /// Takes the next piece of the file.
     pub fn feed(&mut self, piece: &[u8]) {
-        self.about.bytes += piece.len() as u64;
-        let Some(encoding) = self.encoding else { return self.begin(piece) };
-        match encoding {
-            Encoding::Utf8 => self.feed_utf8(piece),
-            Encoding::Utf16 { low_first } => self.feed_utf16(piece, low_first),
+        self.assembler.about.bytes += piece.len() as u64;
+        match self.encoding {
+            None => self.begin(piece),
+            Some(Encoding::Utf8) => self.feed_utf8(piece),
+            Some(Encoding::Utf16 { low_first }) => self.feed_utf16(piece, low_first),
         }
     }
 
@@ -119,16 +121,16 @@ impl Reader {
     }
 
     fn end_line(&mut self) {
-        self.about.lines += 1;
-        self.about.binary |= self.line.contains(&0);
+        self.assembler.about.lines += 1;
+        self.assembler.about.binary |= self.line.contains(&0);
         let line = std::mem::take(&mut self.line);
         let text = String::from_utf8_lossy(&line);
         // A carriage return alone is a progress bar that was written over, or the line end of an old system.
         for part in text.split('\r').filter(|part| !part.trim().is_empty() || !text.contains('\r')) {
-            self.assembler.line(part, self.about.lines);
+            self.assembler.line(part);
         }
         if text.trim().is_empty() && text.contains('\r') {
-            self.assembler.line("", self.about.lines);
+            self.assembler.line("");
         }
         self.line = line;
         self.line.clear();
@@ -146,9 +148,6 @@ impl Reader {
         if !self.line.is_empty() {
             self.end_line();
         }
-        let end = self.assembler.finish(self.about.lines);
-        self.about.too_many_runs = end.too_many;
-        self.about.speaks_of_compression = end.compression_line;
-        (self.about, end.runs)
+        self.assembler.finish()
     }
 }

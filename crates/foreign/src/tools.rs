@@ -8,7 +8,6 @@ mod autocannon;
 mod h2load;
 mod hey;
 mod k6;
-mod oha;
 mod vegeta;
 mod wrk;
 
@@ -16,14 +15,16 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::compatibility::{Refusal, Translation};
-use crate::draft::{Draft, Taken};
+use crate::draft::{Draft, Taken, keep};
+use crate::number::{self, Kilo, Lone};
 use crate::run::Run;
 
 /// A load generator whose output is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tool {
     /// wrk 3 and 4
+    #[default]
     Wrk,
     /// wrk2
     Wrk2,
@@ -43,63 +44,18 @@ pub enum Tool {
     Vegeta,
 }
 
-/// A row of the table of tools.
-struct Row {
-    tool: Tool,
-    /// What it is called on the command line.
-    name: &'static str,
-    reader: &'static dyn Reader,
-}
-
 /// All of them, in the order of [`Tool`] and of the pages that list them.
-static TOOLS: [Row; 9] = [
-    Row { tool: Tool::Wrk, name: "wrk", reader: &wrk::WRK },
-    Row { tool: Tool::Wrk2, name: "wrk2", reader: &wrk::WRK2 },
-    Row { tool: Tool::Ab, name: "ab", reader: &ab::Ab },
-    Row { tool: Tool::Oha, name: "oha", reader: &oha::Oha },
-    Row { tool: Tool::Autocannon, name: "autocannon", reader: &autocannon::Autocannon },
-    Row { tool: Tool::Hey, name: "hey", reader: &hey::Hey },
-    Row { tool: Tool::H2load, name: "h2load", reader: &h2load::H2load },
-    Row { tool: Tool::K6, name: "k6", reader: &k6::K6 },
-    Row { tool: Tool::Vegeta, name: "vegeta", reader: &vegeta::Vegeta },
+static TOOLS: [&Row; 9] = [
+    &wrk::WRK,
+    &wrk::WRK2,
+    &ab::AB,
+    &hey::OHA,
+    &autocannon::AUTOCANNON,
+    &hey::HEY,
+    &h2load::H2LOAD,
+    &k6::K6,
+    &vegeta::VEGETA,
 ];
-
-/// What a tool prints and takes. All of it is pure: text goes in, values come out.
-pub(crate) trait Reader: Sync {
-    /// How it counts and what it sends.
-    fn facts(&self) -> &'static Facts;
-
-    /// Whether a line may begin its output.
-    fn begins(&self, text: &str) -> Option<Beginning>;
-
-    /// Puts a line into the run under way.
-    fn take(&self, text: &str, draft: &mut Draft) -> Taken;
-
-    /// Whether the line is all that it prints where it cannot even connect. `commanded`: its command line stands above.
-    fn fails_alone(&self, _text: &str, _commanded: bool) -> bool {
-        false
-    }
-
-    /// The run that a JSON value is, if the tool wrote it.
-    fn json(&self, _value: &Value) -> Option<Run> {
-        None
-    }
-
-    /// Keys, with their quotes, that together tell its JSON from that of others.
-    fn json_keys(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    /// A command line of it whose meaning [`Reader::translate`] knows, for a hint; `None` where it knows none.
-    fn example(&self) -> Option<&'static str> {
-        None
-    }
-
-    /// What its command line, without its name, means as one of `proofload load`; `None` where that is not known.
-    fn translate(&self, _arguments: &[String]) -> Option<Result<Translation, Refusal>> {
-        None
-    }
-}
 
 /// What the first line of a tool's output tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -166,11 +122,26 @@ pub(crate) enum Divides {
     RequestsByConnections,
 }
 
-/// How a tool counts and what it sends, checked on the wire or in its source: docs/audit.md has the versions.
-#[derive(Debug)]
-pub(crate) struct Facts {
+/// A tool: what it prints and takes, how it counts and what it sends, checked on the wire or in its source; docs/audit.md has the
+/// versions. All of it is pure: text goes in, values come out.
+pub(crate) struct Row {
+    pub tool: Tool,
+    /// What it is called on the command line.
+    pub name: &'static str,
+    /// Whether a line may begin its output.
+    pub begins: fn(&str) -> Option<Beginning>,
+    /// Puts a line into the run under way.
+    pub take: fn(&str, &mut Draft) -> Taken,
+    /// Another tool that prints the same, so that only a command line tells the two apart.
+    pub prints_as: Option<Tool>,
+    /// Whether the line is all that it prints where it cannot even connect. The flag: its command line stands above.
+    pub fails_alone: fn(&str, bool) -> bool,
+    /// The run that a JSON value is, if the tool wrote it; and the keys, with their quotes, that together tell its JSON from that of others.
+    pub json: Option<(FromJson, &'static [&'static str])>,
+    /// What its command line, without its name, means as one of `proofload load`, and one that is understood, for a hint.
+    pub translate: Option<(Translate, &'static str)>,
     /// The flags that matter, the short ones by their letter.
-    pub flags: &'static [(&'static str, Meaning)],
+    pub flags: &'static [(&'static [&'static str], Meaning)],
     /// Whether long names stand behind one dash, as Go's flags do.
     pub long_behind_one_dash: bool,
     /// Words that follow its name where it loads something.
@@ -194,9 +165,25 @@ pub(crate) struct Facts {
     pub prints_headings: bool,
 }
 
-impl Facts {
-    /// What holds for most tools.
-    pub const USUAL: Facts = Facts {
+type FromJson = fn(&Value) -> Option<Run>;
+type Translate = fn(&[String]) -> Result<Translation, Refusal>;
+
+/// A tool of which holds what holds for most.
+const fn usual(
+    tool: Tool,
+    name: &'static str,
+    begins: fn(&str) -> Option<Beginning>,
+    take: fn(&str, &mut Draft) -> Taken,
+) -> Row {
+    Row {
+        tool,
+        name,
+        begins,
+        take,
+        prints_as: None,
+        fails_alone: |_, _| false,
+        json: None,
+        translate: None,
         flags: &[],
         long_behind_one_dash: false,
         verbs: &[],
@@ -210,7 +197,7 @@ impl Facts {
         divides: Divides::Nothing,
         http_1_0: false,
         prints_headings: false,
-    };
+    }
 }
 
 impl Tool {
@@ -221,7 +208,7 @@ impl Tool {
 
     /// Those whose command lines are understood.
     pub fn compatible() -> impl Iterator<Item = Tool> {
-        TOOLS.iter().filter(|row| row.reader.example().is_some()).map(|row| row.tool)
+        TOOLS.iter().filter(|row| row.translate.is_some()).map(|row| row.tool)
     }
 
     /// What it is called on the command line.
@@ -231,7 +218,7 @@ impl Tool {
 
     /// A command line of it, without its name, that is understood; `None` where none is.
     pub fn example(self) -> Option<&'static str> {
-        self.row().reader.example()
+        self.row().translate.map(|(_, example)| example)
     }
 
     /// What its command line, without its name, means as one of `proofload load`.
@@ -239,32 +226,31 @@ impl Tool {
     /// # Errors
     /// What of it cannot be done or is none of that tool's, with what to do instead.
     pub fn translate(self, arguments: &[String]) -> Result<Translation, Refusal> {
-        let unknown = || Err(Refusal::new(self, "its command lines are not known here"));
-        self.row().reader.translate(arguments).unwrap_or_else(unknown)
-    }
-
-    pub(crate) fn facts(self) -> &'static Facts {
-        self.row().reader.facts()
+        match self.row().translate {
+            Some((translate, _)) => translate(arguments),
+            None => Err(Refusal::new(self, "its command lines are not known here")),
+        }
     }
 
     /// Whether the two print the same, so that only a command line tells them apart.
     pub(crate) fn prints_as(self, other: Tool) -> bool {
-        std::ptr::eq(self.facts(), other.facts())
+        let printer = |tool: Tool| tool.row().prints_as.unwrap_or(tool);
+        printer(self) == printer(other)
     }
 
-    fn row(self) -> &'static Row {
-        &TOOLS[self as usize]
+    pub(crate) fn row(self) -> &'static Row {
+        TOOLS[self as usize]
     }
 }
 
 /// Whether this line can only be the first of a run.
 pub(crate) fn is_first(text: &str) -> bool {
-    TOOLS.iter().filter_map(|row| row.reader.begins(text)).any(|beginning| beginning.first)
+    TOOLS.iter().filter_map(|row| (row.begins)(text)).any(|beginning| beginning.first)
 }
 
 /// The tool whose output begins with this line, as far as can be told.
 pub(crate) fn begins(text: &str) -> Option<(Tool, Beginning)> {
-    let found = || TOOLS.iter().filter_map(|row| Some((row.tool, row.reader.begins(text)?)));
+    let found = || TOOLS.iter().filter_map(|row| Some((row.tool, (row.begins)(text)?)));
     found().find(|(_, beginning)| beginning.certain).or_else(|| found().next())
 }
 
@@ -272,25 +258,86 @@ pub(crate) fn begins(text: &str) -> Option<(Tool, Beginning)> {
 /// stands above.
 pub(crate) fn fails_alone(text: &str, commanded: Option<Tool>) -> Option<Tool> {
     let named = |tool: Tool| commanded.is_some_and(|commanded| commanded.prints_as(tool));
-    TOOLS.iter().find(|row| row.reader.fails_alone(text, named(row.tool))).map(|row| row.tool)
+    TOOLS.iter().find(|row| (row.fails_alone)(text, named(row.tool))).map(|row| row.tool)
 }
 
 /// Puts a line into the run under way.
 pub(crate) fn take(text: &str, draft: &mut Draft) -> Taken {
-    draft.run.tool.row().reader.take(text, draft)
+    (draft.run.tool.row().take)(text, draft)
 }
 
 /// The run that a JSON value is, if a tool wrote it.
 pub(crate) fn from_json(value: &Value) -> Option<Run> {
-    let mut run = TOOLS.iter().find_map(|row| row.reader.json(value))?;
+    let mut run = TOOLS.iter().find_map(|row| (row.json?.0)(value))?;
     run.json = true;
     Some(run)
 }
 
 /// The tool that JSON which ends too early comes from, by its keys.
 pub(crate) fn json_tool(text: &str) -> Option<Tool> {
-    let wrote = |keys: &[&str]| !keys.is_empty() && keys.iter().all(|key| text.contains(key));
-    TOOLS.iter().find(|row| wrote(row.reader.json_keys())).map(|row| row.tool)
+    let wrote = |row: &&&Row| row.json.is_some_and(|(_, keys)| keys.iter().all(|key| text.contains(key)));
+    TOOLS.iter().find(wrote).map(|row| row.tool)
+}
+
+/// The keys of an object in a JSON value.
+fn keys_at<'v>(value: &'v Value, key: &str) -> impl Iterator<Item = &'v String> {
+    value.get(key).and_then(Value::as_object).into_iter().flat_map(|map| map.keys())
+}
+
+/// The run of a JSON value, once its quantiles are read: those of `times` whose keys name them, each in so many microseconds.
+fn ended<'k>(
+    mut draft: Draft,
+    times: &'k Value,
+    us: f64,
+    percent: impl Fn(&'k str) -> Option<&'k str>,
+) -> Option<Run> {
+    for (key, time) in times.as_object().into_iter().flatten() {
+        let digits = percent(key).map(|digits| digits.replace('_', "."));
+        draft.quantile(
+            number::figure(&digits.unwrap_or_default(), Lone::Decimal),
+            at(time, &[]).map(|time| time * us),
+        );
+    }
+    draft.run.latency.quantiles.sort_by(|one, other| one.percent.total_cmp(&other.percent));
+    draft.whole = true;
+    draft.finish()
+}
+
+/// `1234 requests in 10.01s, 5.00MB read` of wrk; autocannon puts a blank before the unit, and wrk none.
+fn is_total(text: &str, blank: bool) -> bool {
+    let size = text.strip_suffix(" read").and_then(|rest| rest.rsplit_once(", ")).map(|(_, size)| size);
+    text.starts_with(|c: char| c.is_ascii_digit())
+        && text.contains(" requests in ")
+        && size.is_some_and(|size| size.contains(' ') == blank)
+}
+
+/// Takes what such a line says beside the number of requests.
+fn take_total(text: &str, draft: &mut Draft, lone: Lone, kilo: Kilo) {
+    let us = between(text, " requests in ", ", ").and_then(|time| number::micros(time, lone));
+    keep(&mut draft.run.duration_s, us.map(|us| us / 1e6));
+    let size = text.rsplit_once(", ").and_then(|(_, size)| size.strip_suffix(" read"));
+    draft.run.bytes = size.and_then(|size| number::bytes(size, kilo));
+}
+
+/// `Running 10s test @ http://…`, of wrk and autocannon alike: how long, or how many requests, and the address.
+fn is_start(text: &str, draft: &mut Draft) -> bool {
+    let Some(rest) = text.strip_prefix("Running ") else { return false };
+    let Some((what, url)) = rest.split_once(" test @ ").or_else(|| rest.split_once(" warmup @ ")) else {
+        return false;
+    };
+    draft.run.load.duration_s = number::micros(what, Lone::Decimal).map(|us| us / 1e6);
+    draft.run.load.requests = what.strip_suffix(" requests").and_then(number::whole);
+    draft.run.url = url.split_whitespace().next().map(str::to_owned);
+    true
+}
+
+/// Counts that stand with their names between others, such as `read 3, write 4` or `3 read, 4 write`.
+fn named_counts(text: &str, sign: char, count_first: bool) -> impl Iterator<Item = (&str, Option<u64>)> {
+    text.split([',', ':']).filter_map(move |part| {
+        let (one, other) = part.trim().split_once(sign)?;
+        let (name, count) = if count_first { (other, one) } else { (one, other) };
+        Some((name, number::whole(count.trim())))
+    })
 }
 
 /// A figure of a JSON object by its path, finite and not negative.
@@ -319,7 +366,7 @@ fn starts(text: &str, beginnings: &[&str]) -> bool {
 /// `50%` and `50.000%` and hey's `50%%`.
 fn percent(word: &str) -> Option<f64> {
     let digits = word.strip_suffix('%')?.trim_end_matches('%');
-    crate::number::figure(digits, crate::number::Lone::Decimal)
+    number::figure(digits, Lone::Decimal)
 }
 
 #[cfg(test)]

@@ -10,32 +10,9 @@ pub enum Compression {
     Off,
 }
 
-const COMPRESSION: [&str; 10] =
-    ["compress", "komprim", "comprim", "comprimi", "сжат", "gzip", "deflate", "brotli", "zstd", "圧縮"];
-const NOT: [&str; 22] = [
-    "no",
-    "none",
-    "not",
-    "without",
-    "off",
-    "non",
-    "disabled",
-    "disable",
-    "uncompressed",
-    "identity",
-    "plain",
-    "ohne",
-    "keine",
-    "kein",
-    "nicht",
-    "unkomprimiert",
-    "aus",
-    "sans",
-    "sin",
-    "senza",
-    "zonder",
-    "без",
-];
+const COMPRESSION: &str = "compress komprim comprim comprimi сжат gzip deflate brotli zstd 圧縮";
+const NOT: &str = "no none not without off non disabled disable uncompressed identity plain ohne keine kein nicht \
+    unkomprimiert aus sans sin senza zonder без";
 
 /// What a text says of compression, if it speaks of it.
 pub fn compression(text: &str) -> Option<Compression> {
@@ -43,124 +20,45 @@ pub fn compression(text: &str) -> Option<Compression> {
     if !speaks_of_compression(&text) {
         return None;
     }
-    let negated = words(&text).any(|word| NOT.contains(&word));
+    let negated = words(&text).any(|word| is_in(NOT, word));
     Some(if negated { Compression::Off } else { Compression::On })
 }
 
 /// Whether a text in lower case speaks of compression.
 pub fn speaks_of_compression(lower: &str) -> bool {
-    COMPRESSION.iter().any(|word| lower.contains(word))
+    COMPRESSION.split(' ').any(|word| lower.contains(word))
 }
 
 /// Whether a label says by itself, without the word, that it is the side without.
 pub fn says_none(text: &str) -> bool {
     let text = text.to_lowercase();
-    words(&text).any(|word| NOT.contains(&word))
+    words(&text).any(|word| is_in(NOT, word))
 }
 
-const PROXY: [&str; 9] =
-    ["proxy", "nginx", "haproxy", "traefik", "envoy", "caddy", "gateway", "balancer", "ingress"];
-const ORIGIN: [&str; 10] = [
-    "origin",
-    "direct",
-    "direkt",
-    "backend",
-    "upstream",
-    "directly",
-    "originserver",
-    "ursprung",
-    "direct",
-    "origine",
-];
+const PROXY: &str = "proxy nginx haproxy traefik envoy caddy gateway balancer ingress";
+const ORIGIN: &str = "origin direct direkt backend upstream directly originserver ursprung origine";
 
 /// Whether a label names a path through a proxy.
 pub fn is_proxied(text: &str) -> bool {
     let text = text.to_lowercase();
-    PROXY.iter().any(|word| text.contains(word)) && !says_none(&text) && !is_origin(&text)
+    PROXY.split(' ').any(|word| text.contains(word)) && !says_none(&text) && !is_origin(&text)
 }
 
 /// Whether a label names the service behind it.
 pub fn is_origin(text: &str) -> bool {
     let text = text.to_lowercase();
-    words(&text).any(|word| ORIGIN.contains(&word))
-        || (says_none(&text) && PROXY.iter().any(|word| text.contains(word)))
+    words(&text).any(|word| is_in(ORIGIN, word))
+        || (says_none(&text) && PROXY.split(' ').any(|word| text.contains(word)))
 }
 
-const REPEAT: [&str; 26] = [
-    "run",
-    "runs",
-    "round",
-    "try",
-    "attempt",
-    "pass",
-    "rep",
-    "repeat",
-    "repetition",
-    "iteration",
-    "trial",
-    "take",
-    "test",
-    "lauf",
-    "durchlauf",
-    "durchgang",
-    "versuch",
-    "runde",
-    "essai",
-    "passage",
-    "prueba",
-    "intento",
-    "ejecución",
-    "corsa",
-    "tentativo",
-    "прогон",
-];
-const ORDINALS: [&str; 20] = [
-    "first",
-    "second",
-    "third",
-    "fourth",
-    "fifth",
-    "1st",
-    "2nd",
-    "3rd",
-    "4th",
-    "5th",
-    "erster",
-    "zweiter",
-    "dritter",
-    "vierter",
-    "premier",
-    "deuxième",
-    "troisième",
-    "primera",
-    "segunda",
-    "tercera",
-];
+const REPEAT: &str = "run runs round try attempt pass rep repeat repetition iteration trial take test lauf durchlauf \
+    durchgang versuch runde essai passage prueba intento ejecución corsa tentativo прогон";
+const ORDINALS: &str = "first second third fourth fifth 1st 2nd 3rd 4th 5th erster zweiter dritter vierter premier deuxième \
+    troisième primera segunda tercera";
 /// Headings that name no configuration.
-const GENERIC: [&str; 22] = [
-    "result",
-    "results",
-    "output",
-    "the output",
-    "the result",
-    "ergebnis",
-    "ergebnisse",
-    "ausgabe",
-    "résultat",
-    "résultats",
-    "sortie",
-    "resultado",
-    "resultados",
-    "salida",
-    "risultati",
-    "results are",
-    "and the results",
-    "benchmark",
-    "wynik",
-    "результат",
-    "command",
-    "befehl",
-];
+const GENERIC: &str = "result|results|output|the output|the result|ergebnis|ergebnisse|ausgabe|résultat|résultats|sortie|\
+    resultado|resultados|salida|risultati|results are|and the results|benchmark|wynik|результат|command|\
+    befehl";
 
 /// A heading without what only counts repeats: `nginx, run 2` is `nginx`; nothing is left of `Second run` or `Results`.
 pub fn without_repeat(heading: &str) -> String {
@@ -168,7 +66,11 @@ pub fn without_repeat(heading: &str) -> String {
     while strip_counter(&mut kept) {}
     let text = kept.join(" ");
     let text = text.trim_end_matches([',', ';', ':', '-', '–', '—', '(', '#', ' ', '·', '/']).trim();
-    if GENERIC.contains(&text.to_lowercase().as_str()) { String::new() } else { text.to_owned() }
+    if GENERIC.split('|').any(|generic| generic == text.to_lowercase()) {
+        String::new()
+    } else {
+        text.to_owned()
+    }
 }
 
 /// Takes one counter off the end: `run 2`, `#2`, `(run 2 of 3)`, `2nd run`.
@@ -182,8 +84,8 @@ fn strip_counter(kept: &mut Vec<&str>) -> bool {
             |part: &str| !part.is_empty() && part.len() <= 4 && part.chars().all(|c| c.is_ascii_digit());
         word.split_once('/').map_or(digits(&word), |(one, all)| digits(one) && digits(all))
     };
-    let repeat = |word: &str| REPEAT.contains(&bare(word).as_str());
-    let ordinal = |word: &str| ORDINALS.contains(&bare(word).as_str());
+    let repeat = |word: &str| is_in(REPEAT, &bare(word));
+    let ordinal = |word: &str| is_in(ORDINALS, &bare(word));
     let length = match kept.as_slice() {
         [.., run, one, of, all]
             if repeat(run)
@@ -221,6 +123,11 @@ pub fn file_stem(file: &str) -> String {
         }
     }
     stem.to_owned()
+}
+
+/// Whether a word is one of a list with blanks between.
+fn is_in(list: &str, word: &str) -> bool {
+    list.split(' ').any(|one| one == word)
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plan::{Plan, Variant};
-use remote::HostError;
+use remote::Error;
 use remote::kubernetes::Deployed;
 
 /// How long a connection from this machine may take to open before the address counts as out of reach.
@@ -18,7 +18,7 @@ const REACH_PATIENCE: Duration = Duration::from_secs(5);
 pub enum DeployedError {
     /// It cannot be found, or may not be looked at, or no pod is behind it.
     #[error(transparent)]
-    Cluster(#[from] HostError),
+    Cluster(#[from] Error),
     /// Load comes from this machine too, which does not get there.
     #[error("{place}: this machine cannot connect to it at {address}: {source}")]
     OutOfReach {
@@ -49,7 +49,7 @@ impl DeployedError {
     /// What to do about it, where that is known.
     pub fn hint(&self) -> Option<String> {
         match self {
-            DeployedError::Cluster(error) => error.hint(),
+            DeployedError::Cluster(error) => error.hint().map(str::to_owned),
             DeployedError::OutOfReach { .. } => Some(
                 "outside of a cluster the address of a Service mostly leads nowhere; have pods load it (`generators.kubernetes`, with \
                  `local = 0`), or run Proofload where it is reached"
@@ -127,9 +127,9 @@ impl DeployedServices {
 
 fn found(wanted: &plan::Deployed, from_here: bool) -> Result<Found, DeployedError> {
     let deployed = Deployed::find(wanted)?;
-    let behind = deployed.look().map_err(HostError::from)?;
+    let behind = deployed.look()?;
     if let Some(refusal) = deployed.refusal(&behind) {
-        return Err(HostError::from(refusal).into());
+        return Err(refusal.into());
     }
     let address = behind.address;
     if from_here && let Err(source) = TcpStream::connect_timeout(&address, REACH_PATIENCE) {

@@ -3,17 +3,18 @@
 //! It holds all state of a run. It never looks at which variant is ahead except at the looks of the stop rule.
 
 use analysis::Conclusion;
-use plan::{LookRule, Plan};
+use plan::Plan;
 use record::{EndReason, Ended, Event, Record, Slice, SliceKind, WriteError, Writer};
 
-use crate::environment::{Environment, Failure, OpenSpec, SliceSpec, Start, Turn};
+use crate::environment::{Environment, Failure, OpenSpec, SliceSpec, Start, Turn, elapsed};
 use crate::schedule::{Schedule, live_together, take_turns};
-use crate::tuning::{self, BLOCKS_MIN, Settings};
+use crate::tuning::{self, BLOCKS_AIM, Costs, Settings};
 
 mod capturing;
 mod dropping;
 mod ending;
 mod generators;
+mod measuring;
 mod pausing;
 mod prepare;
 mod rate;
@@ -80,6 +81,10 @@ struct Dispatcher<'a> {
     /// For how long the run was paused since then.
     paused_s: f64,
     block: u32,
+    /// Variants that wait for something else than a processor, by the warm-ups of the first block.
+    waiting: Vec<usize>,
+    /// What trials took in the blocks so far: asked for with each thing that is told, and as they were until the next block ends.
+    costs: Option<Costs>,
     /// Variants whose trials live, in the order in which they were started.
     living: Vec<usize>,
     /// About how long the captures still take; `None` while there are none.
@@ -106,6 +111,8 @@ impl<'a> Dispatcher<'a> {
             began_s,
             paused_s: 0.0,
             block: 0,
+            waiting: Vec::new(),
+            costs: None,
             living: Vec::new(),
             captures_left_s: None,
         }
@@ -122,7 +129,7 @@ impl Dispatcher<'_> {
         let stopped = self.stop_all();
         let (reason, result) = match outcome.and_then(|reason| stopped.map(|()| reason)) {
             Ok(reason) => (reason, Ok(())),
-            Err(failure) => ending::of_failure(failure)?,
+            Err(failure) => ending::of_failure(failure, &self.plan.secrets)?,
         };
         self.end(reason.clone())?;
         // Only now: whatever becomes of it, the record has its end.
@@ -133,6 +140,10 @@ impl Dispatcher<'_> {
     fn blocks(&mut self) -> Result<EndReason, Failure> {
         self.connect()?;
         self.prepare()?;
+        if let Some(measure) = self.plan.measure.clone() {
+            return self.measure(&measure);
+        }
+        self.find_ports()?;
         self.settle_rate()?;
         loop {
             self.pause_if_wanted()?;
@@ -168,19 +179,17 @@ impl Dispatcher<'_> {
     fn end_now(&mut self, conclusion: &Conclusion) -> Option<EndReason> {
         let kept = self.blocks_kept();
         let rule = analysis::rule(self.writer.record());
-        // Without a last look the file may still name a last block.
-        let last = rule.as_ref().and_then(stats::Rule::last).or(self.plan.design.blocks);
+        let last = self.plan.design.blocks.unwrap_or(stats::BLOCKS_MAX);
         if self.plan.comparisons.is_empty() {
-            let enough = self.plan.design.blocks.unwrap_or(BLOCKS_MIN);
+            let enough = self.plan.design.blocks.unwrap_or(BLOCKS_AIM);
             return (kept >= enough).then_some(EndReason::Measured).or_else(|| self.out_of_time());
         }
-        let may_stop = self.plan.design.looks != LookRule::Once;
         let decided =
             || conclusion.is_decided() && analysis::limits_settled(self.writer.record(), conclusion);
-        if may_stop && rule.is_some_and(|rule| rule.is_look(kept)) && decided() {
+        if rule.is_some_and(|rule| rule.is_look(kept)) && decided() {
             return Some(EndReason::Decided);
         }
-        if last.is_some_and(|last| kept >= last) {
+        if kept >= last {
             return Some(EndReason::LastLook);
         }
         self.out_of_time()
@@ -215,14 +224,10 @@ impl Dispatcher<'_> {
         // A slice of no length sends nothing, and would look like a service that never answers.
         let warmed = if self.settings.warm_up_s > 0.0 { variants } else { &[] };
         for &variant in warmed {
-            // To its limit, for that is what shows whether a service is steady.
-            self.load(variant, SliceKind::WarmUp, self.settings.warm_up_s, None)?;
+            self.warm_up(variant)?;
         }
-        let drain_s = tuning::warm_up_drain_s(self.writer.record(), self.block);
-        if let Some(drain_s) = drain_s.filter(|_| self.block == 1 && take_turns(&self.plan)) {
-            // Turns shorter than a response takes would measure nothing.
-            self.settings.lead_s = tuning::lead_s(self.writer.record(), self.block);
-            self.settings = self.settings.with_slices_for(&self.plan.design, drain_s);
+        if self.block == 1 {
+            self.fit_turns();
         }
         let settling = self.open(0);
         for &variant in variants.iter().filter(|_| settling.is_some()) {
@@ -240,6 +245,35 @@ impl Dispatcher<'_> {
             self.load(variant, SliceKind::Measured, self.settings.slice_s, open)?;
         }
         self.stop_all()
+    }
+
+    /// Warms a service up at its limit, for that is what shows whether it is steady. The first block watches it, for no longer than it takes to see.
+    fn warm_up(&mut self, variant: usize) -> Result<(), Failure> {
+        let is_watched = self.settings.watched && self.block == 1;
+        let most_s = self.settings.warm_up_s;
+        let pieces: Vec<f64> = if is_watched { tuning::watch(most_s).collect() } else { vec![most_s] };
+        for seconds in pieces {
+            self.load(variant, SliceKind::WarmUp, seconds, None)?;
+            let trials = self.writer.record().blocks.last().map(|block| block.trials.as_slice());
+            let trial = trials.unwrap_or_default().iter().find(|trial| trial.variant() == variant);
+            if is_watched && trial.is_some_and(tuning::is_warm) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes turns fit the responses of the warm-ups: shorter than a response takes they would measure nothing.
+    fn fit_turns(&mut self) {
+        let record = self.writer.record();
+        self.waiting = analysis::waiting_variants(record, self.block);
+        let Some(drain_s) = tuning::warm_up_drain_s(record, self.block).filter(|_| take_turns(&self.plan))
+        else {
+            return;
+        };
+        self.settings.lead_s = tuning::lead_s(record, self.block);
+        self.settings.waited_s = tuning::waited_s(record, self.block, &self.waiting);
+        self.settings = self.settings.with_slices_for(&self.plan.design, drain_s);
     }
 
     /// Measures all slices of a block, each in short turns among all trials.
@@ -276,18 +310,14 @@ impl Dispatcher<'_> {
         open: Option<OpenSpec>,
     ) -> Result<(), Failure> {
         self.pause_if_wanted()?;
-        let doing = match kind {
-            SliceKind::WarmUp => Doing::WarmingUp,
-            SliceKind::Measured => Doing::Measuring,
-            SliceKind::Capacity => Doing::MeasuringCapacity,
-        };
-        self.tell_trial(doing, variant);
-        let slice = self.environment.load(variant, SliceSpec { kind, seconds, open })?;
+        self.tell_trial(doing(kind), variant);
+        let slice = self.environment.load(variant, SliceSpec { kind, until: elapsed(seconds), open })?;
         self.keep_slice(slice)
     }
 
     /// Keeps a slice. Where something failed in it, going on may be pointless.
-    fn keep_slice(&mut self, slice: Slice) -> Result<(), Failure> {
+    fn keep_slice(&mut self, mut slice: Slice) -> Result<(), Failure> {
+        slice.waits = slice.kind == SliceKind::Measured && self.waiting.contains(&slice.variant);
         let (variant, fruitless, failing) =
             (slice.variant, slice.counts.successful == 0, slice.counts.successful < slice.counts.responses);
         self.keep(Event::Slice(Box::new(slice)))?;
@@ -313,19 +343,25 @@ impl Dispatcher<'_> {
 
     /// Seconds that a block takes with the settings as they are now, where that can be told.
     fn settled_block_s(&self) -> Option<f64> {
-        let costs = tuning::costs(self.writer.record())?;
-        Some(self.settings.block_s(self.plan.variants.len(), &costs))
+        Some(self.settings.block_s(self.plan.variants.len(), self.costs.as_ref()?))
     }
 
     /// Keeps an event, and tells it.
     fn keep(&mut self, event: Event) -> Result<(), Failure> {
+        let event = self.plan.secrets.hidden(event);
         self.tell(News::Event(&event));
-        Ok(self.writer.append(event)?)
+        let has_new_costs = matches!(event, Event::BlockEnded { .. } | Event::BlockDropped { .. });
+        self.writer.append(event)?;
+        if has_new_costs {
+            self.costs = tuning::costs(self.writer.record());
+        }
+        Ok(())
     }
 
     /// Keeps the end of the run.
     fn end(&mut self, reason: EndReason) -> Result<(), WriteError> {
         let ended = Event::Ended(Ended { reason, seconds: self.elapsed_s() });
+        let ended = self.plan.secrets.hidden(ended);
         self.tell(News::Event(&ended));
         self.writer.append(ended)
     }
@@ -348,12 +384,21 @@ impl Dispatcher<'_> {
         (self.watch)(&Update { elapsed_s, left_s, news });
     }
 
-    /// Seconds that the run may still take at the most: by the budget, or by the blocks where their number is settled.
+    /// Seconds that the run may still take at the most: by the budget, or by the blocks that fit it, as long as there are not more.
     fn most_left_s(&mut self) -> f64 {
         let left_s = self.left_s().max(0.0);
-        let planned = self.writer.record().blocks_planned.zip(self.settled_block_s());
-        let by_blocks =
-            planned.map(|(blocks, block_s)| f64::from(blocks.saturating_sub(self.blocks_kept())) * block_s);
+        let kept = self.blocks_kept();
+        let planned = self.writer.record().blocks_planned.filter(|blocks| *blocks > kept);
+        let planned = planned.zip(self.settled_block_s());
+        let by_blocks = planned.map(|(blocks, block_s)| f64::from(blocks - kept) * block_s);
         by_blocks.map_or(left_s, |by_blocks| by_blocks.min(left_s))
+    }
+}
+
+fn doing(kind: SliceKind) -> Doing {
+    match kind {
+        SliceKind::WarmUp => Doing::WarmingUp,
+        SliceKind::Measured => Doing::Measuring,
+        SliceKind::Capacity => Doing::MeasuringCapacity,
     }
 }

@@ -124,6 +124,17 @@ pub fn begun_apart(block: &Block) -> Option<String> {
     ))
 }
 
+/// Why a block counts for nothing in which the load itself stood still, in words with figures: it was stopped, or the machine suspended.
+/// Services went on meanwhile, or not, and no window was what it was to be.
+pub fn stood_still(block: &Block) -> Option<String> {
+    let slices = block.trials.iter().flat_map(Trial::measured);
+    let halted_ns: u64 = slices.map(|slice| slice.counts.halted_ns).sum();
+    let seconds = halted_ns as f64 / 1e9;
+    (halted_ns > 0).then(|| {
+        format!("the load stood still for {seconds:.1} s: it was stopped, or the machine was suspended")
+    })
+}
+
 /// CPU steal on the machines of generators elsewhere, by name: a client that is held back is no better than a service that is.
 fn elsewhere(slices: &[&Slice]) -> BTreeMap<String, f64> {
     let mut times: BTreeMap<String, (f64, f64)> = BTreeMap::new();

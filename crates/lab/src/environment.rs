@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use plan::{Arrivals, Preparation};
+use model::{Rate, Until};
+use plan::{Preparation, Process};
 use record::{Capture, CaptureKind, Generator, Prepared, Slice, SliceKind, TrialEnded, TrialStarted};
 use services::Preparing;
 
@@ -26,10 +27,15 @@ pub struct Start {
 pub struct SliceSpec {
     /// What it is for.
     pub kind: SliceKind,
-    /// Length of its window.
-    pub seconds: f64,
+    /// How long it sends.
+    pub until: Until,
     /// When requests are due; `None` is closed loop.
     pub open: Option<OpenSpec>,
+}
+
+/// The end of a window of so many seconds.
+pub fn elapsed(seconds: f64) -> Until {
+    Until::Elapsed(Duration::from_secs_f64(seconds))
 }
 
 /// Which window to capture of a living trial that was started for it.
@@ -49,9 +55,9 @@ pub struct CaptureSpec {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OpenSpec {
     /// Requests due per second.
-    pub rate_per_s: f64,
+    pub rate: Rate,
     /// How they are spread in time.
-    pub arrivals: Arrivals,
+    pub arrivals: Process,
     /// Decides the times of those at random, and which of several requests is sent at each.
     pub seed: u64,
 }
@@ -150,6 +156,11 @@ pub trait Environment {
 
     /// Whether the user wants the run to wait before the next slice.
     fn is_pause_wanted(&mut self) -> bool;
+
+    /// Whether the user wants the run to end. What was measured until then is kept where nothing is compared.
+    fn is_stop_wanted(&mut self) -> bool {
+        false
+    }
 
     /// Waits until the user wants to go on, while whatever lives stays as it is.
     ///

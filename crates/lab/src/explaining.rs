@@ -139,7 +139,9 @@ pub(crate) fn without(
     let entry = of.services.iter().find(|service| service.name == of.entry);
     let service = CapturedService {
         service: of.entry.clone(),
-        directory: entry.map(|service| service.directory.display().to_string()).unwrap_or_default(),
+        directory: entry
+            .and_then(|service| Some(service.command()?.directory.display().to_string()))
+            .unwrap_or_default(),
         cpu_ns: 0,
         processes: Vec::new(),
         missing: vec![missing],

@@ -14,16 +14,18 @@ mod remote_hosts;
 mod schedule;
 mod stop;
 mod tuning;
+mod url;
 
 pub use deployed::{DeployedError, DeployedServices};
 pub use dispatcher::{Doing, LabError, News, Progress, Update, capture_only, run};
 pub use disturbance::{GROSS_OTHERS_SHARE, GROSS_STEAL_SHARE, GROSS_THROTTLED_SHARE, PAUSED_MAX_S, Taken};
 pub use environment::{
-    CaptureSpec, Connected, Connecting, Environment, Failure, Lost, OpenSpec, SliceSpec, Start, Turn,
+    CaptureSpec, Connected, Connecting, Environment, Failure, Lost, OpenSpec, SliceSpec, Start, Turn, elapsed,
 };
 pub use explaining::{ROUNDS, TRIALS, VARIANTS_MAX, explained};
-pub use real::{Helpers, RealEnvironment, spin_ns};
-pub use remote_hosts::{Reached, RemoteHosts, RemoteHostsError};
-pub use schedule::{Schedule, draw_seed, live_together, take_turns};
+pub use real::{Helpers, RealEnvironment};
+pub use remote_hosts::{Reached, RemoteHosts};
+pub use schedule::{Schedule, draw_seed, live_together, shared_port, take_turns};
 pub use stop::Stop;
-pub use tuning::{Settings, block_seconds_guess, capacity_seconds_guess};
+pub use tuning::{BLOCKS_AIM, Settings, block_seconds_guess, capacity_seconds_guess};
+pub use url::{Reached as ReachedUrl, reach, unseen};

@@ -7,6 +7,7 @@ mod deployed;
 mod elsewhere;
 mod keeping;
 mod loading;
+#[cfg(test)]
 mod machine;
 mod network;
 mod preparing;
@@ -17,24 +18,26 @@ mod watching;
 mod witness;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+use ::machine::clock::spin_ns;
 use ::remote::services::ServiceHandle;
 use ::services::{Division, Network, Preparing, Warden};
+use load::{Address, DriverChoice};
 use plan::{Cpus, Plan, Preparation};
-use record::{Capture, Prepared, Slice, SliceKind, TrialEnded, TrialStarted};
+use record::{Capture, Prepared, ServiceStarted, Slice, SliceKind, TrialEnded, TrialStarted};
 
 use self::deployed::Loaded;
 use self::elsewhere::Elsewhere;
 use self::loading::{Loader, Wanted};
-use self::machine::spin;
-pub use self::machine::spin::time_ns as spin_ns;
 use self::watching::{fill, idle_cpu_ns};
 use crate::deployed::DeployedServices;
-use crate::environment::{CaptureSpec, Connected, Connecting, Environment, Failure, SliceSpec, Start, Turn};
+use crate::environment::{
+    CaptureSpec, Connected, Connecting, Environment, Failure, SliceSpec, Start, Turn, elapsed,
+};
 use crate::remote_hosts::RemoteHosts;
 use crate::stop::Stop;
 
@@ -67,7 +70,7 @@ pub struct RealEnvironment {
     cpus: Vec<usize>,
     /// Where the kernel tells whether a quota held any of them back.
     quota_files: Vec<PathBuf>,
-    /// Placeholders that all services share: the folders of prepared data.
+    /// Placeholders that all services here share: the folders of prepared data.
     values: BTreeMap<String, String>,
     began: Instant,
     living: Vec<Living>,
@@ -77,8 +80,12 @@ pub struct RealEnvironment {
     deployed: DeployedServices,
     /// By service: what is kept of the environments of its processes.
     watches: BTreeMap<String, processes::Watch>,
+    /// Variants behind URLs whose processes are not seen, once somebody looked.
+    unseen: Option<BTreeMap<usize, String>>,
     /// Variants whose responses are not looked at again, because that took long.
     slow: BTreeSet<usize>,
+    /// What moves the bytes of the load.
+    driver: DriverChoice,
 }
 
 /// A trial whose services run.
@@ -87,7 +94,7 @@ struct Living {
     block: u32,
     services: Vec<ServiceHandle>,
     /// Where the entry listens.
-    address: SocketAddr,
+    address: Address,
     loader: Loader,
     /// Since when its connections have been idle; `None` while it has none.
     idle_since: Option<Instant>,
@@ -109,8 +116,10 @@ impl RealEnvironment {
         let run = record.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let elsewhere = Elsewhere::of(&plan, run, generate, &stop);
         let names = plan.variants.iter().flat_map(|variant| &variant.services).map(|service| &service.name);
-        let watches = names.map(|name| (name.clone(), processes::Watch::of(&plan, name))).collect();
-        let (values, quota_files, slow) = (BTreeMap::new(), ::services::quota_files(&[]), BTreeSet::new());
+        let kept = plan.masked();
+        let watches = names.map(|name| (name.clone(), processes::Watch::of(&kept, name))).collect();
+        let (values, quota_files, slow) =
+            (BTreeMap::new(), ::machine::groups::quota_files(&[]), BTreeSet::new());
         let (began, living) = (Instant::now(), Vec::new());
         let (remote_hosts, deployed) = (RemoteHosts::default(), DeployedServices::default());
         RealEnvironment {
@@ -128,8 +137,16 @@ impl RealEnvironment {
             remote_hosts,
             deployed,
             watches,
+            unseen: None,
             slow,
+            driver: DriverChoice::Auto,
         }
+    }
+
+    /// The same with a load whose bytes this moves.
+    #[must_use]
+    pub fn driven_by(self, driver: DriverChoice) -> RealEnvironment {
+        RealEnvironment { driver, ..self }
     }
 
     /// The same with the machines that the plan's services run on beside this one.
@@ -145,6 +162,16 @@ impl RealEnvironment {
     }
 }
 
+impl RealEnvironment {
+    /// A service that was found elsewhere is expected there from now on, as the record has it.
+    fn pin(&mut self, started: &TrialStarted) {
+        if started.services.iter().any(|service| service.found.is_some()) {
+            let plan = Arc::make_mut(&mut self.plan);
+            plan.variants[started.variant].pin(&started.services);
+        }
+    }
+}
+
 impl Environment for RealEnvironment {
     fn now_s(&mut self) -> f64 {
         self.began.elapsed().as_secs_f64()
@@ -152,6 +179,10 @@ impl Environment for RealEnvironment {
 
     fn is_pause_wanted(&mut self) -> bool {
         self.stop.is_paused() && !self.stop.is_requested()
+    }
+
+    fn is_stop_wanted(&mut self) -> bool {
+        self.stop.is_requested()
     }
 
     fn wait_for_user(&mut self) -> Result<(), Failure> {
@@ -174,29 +205,36 @@ impl Environment for RealEnvironment {
         let network = network::make(&variant.load, &self.division.generator)?;
         let reached = plan.generators.address.unwrap_or(LOOPBACK);
         let entry = network.as_ref().map_or(reached, Network::address);
-        let loaded = self.loaded_of(variant)?;
-        let start_all = || match loaded {
+        let loaded = self.loaded_of(start.variant, variant)?;
+        let start_all = || match &loaded {
             Some(_) => Ok(Vec::new()),
             None => self.start_services(start, variant, entry),
         };
         let mut services = network::at_services(network.as_ref(), start_all)?;
         let start_s = began.elapsed().as_secs_f64();
         // The entry is last, because everything it needs is started before it.
-        let entry = services.last().map(ServiceHandle::address);
-        let entry = loaded.as_ref().map(|loaded| loaded.behind.address).or(entry);
+        let entry = services.last().map(|entry| Address::Tcp(entry.address()));
+        let address = loaded.as_ref().map(Loaded::address).or(entry);
         let address =
-            entry.ok_or_else(|| Failure::Service(format!("{}: no service to load", variant.name)))?;
+            address.ok_or_else(|| Failure::Service(format!("{}: no service to load", variant.name)))?;
         self.compare_clocks()?;
         if loaded.is_some() {
-            self.await_answers(variant, address)?;
+            self.await_answers(variant, &address)?;
         }
-        let wanted = Wanted { plan: &plan, variant, address, open: None, seed: start.requests_seed };
+        let wanted =
+            Wanted { plan: &plan, variant, address: &address, open: None, seed: start.requests_seed };
         let loader = self.loader(&wanted, network.as_ref())?;
         let kept = || services.iter_mut().map(|service| self.started(service)).collect();
-        let kept = network::at_services(network.as_ref(), kept)?;
-        // Of a trial that is captured they are known.
-        let seen = || self.witnesses(start.variant, address, network.as_ref());
-        let witnesses = start.capture.map_or_else(seen, |_| Ok(Vec::new()))?;
+        let mut kept: Vec<ServiceStarted> = network::at_services(network.as_ref(), kept)?;
+        let seen = loaded.as_ref().and_then(Loaded::watched);
+        kept.extend(
+            seen.map(|(service, watched)| processes::watched(service, watched, &address, &plan.secrets)),
+        );
+        // Of a trial that is captured they are known, and where nothing is compared nobody asks.
+        let witnesses = match start.capture.is_none() && plan.measure.is_none() {
+            true => self.witnesses(start.variant, &address, network.as_ref())?,
+            false => Vec::new(),
+        };
         let started = TrialStarted {
             block: start.block,
             variant: start.variant,
@@ -222,34 +260,33 @@ impl Environment for RealEnvironment {
             loaded,
         });
         self.find_quotas();
+        self.pin(&started);
         Ok(started)
     }
 
     fn load(&mut self, variant: usize, wanted: SliceSpec) -> Result<Slice, Failure> {
-        let spin_ns = spin::time_ns();
+        let spin_ns = spin_ns();
         self.renew_generator(variant, wanted.open)?;
         let before = self.view_before(&[variant])?;
         let mut kept = self.loaded(variant, wanted)?;
         let after = self.view_after(&[variant])?;
         fill(std::slice::from_mut(&mut kept), &before, &after, spin_ns);
         kept.machine.idle_trials_cpu_ns = idle_cpu_ns(&before, &after, variant);
-        if wanted.kind != SliceKind::Measured {
-            // Nobody asks which worker warmed up.
-            kept.services.iter_mut().for_each(|service| service.cpu_by_process_ns.clear());
-        }
         Ok(kept)
     }
 
     fn take_turns(&mut self, order: &[usize], turn: Turn) -> Result<Vec<Slice>, Failure> {
-        let spin_ns = spin::time_ns();
+        let spin_ns = spin_ns();
         let before = self.view_before(order)?;
         let mut slices: Vec<Slice> = Vec::new();
         for (number, &variant) in order.iter().enumerate() {
             self.renew_generator(variant, None)?;
             let lead_ns = turn.lead_ns(number);
             let seconds = turn.seconds + lead_ns as f64 / 1e9;
-            let mut part =
-                self.loaded(variant, SliceSpec { kind: SliceKind::Measured, seconds, open: None })?;
+            let mut part = self.loaded(
+                variant,
+                SliceSpec { kind: SliceKind::Measured, until: elapsed(seconds), open: None },
+            )?;
             part.counts.skip_lead(lead_ns);
             match slices.iter_mut().find(|slice| slice.variant == variant) {
                 Some(slice) => slice.absorb(part),
@@ -274,6 +311,11 @@ impl Environment for RealEnvironment {
 
 /// Who gets which processors: all generators on this machine together those that one would get; where there are none the services all.
 fn division(plan: &Plan, cpus: &[usize]) -> Division {
+    // What only measures something that runs already leaves the division of processors to the kernel, as other load generators do.
+    if plan.measure.is_some() && plan.loads_running() {
+        let (generator, services, idle) = (Vec::new(), Vec::new(), Vec::new());
+        return Division { generator, services, idle, shared: false, core_shared: false };
+    }
     if plan.generators.local == 0 {
         let (generator, services, idle) = (Vec::new(), cpus.to_vec(), Vec::new());
         return Division { generator, services, idle, shared: false, core_shared: false };

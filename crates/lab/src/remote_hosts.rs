@@ -9,8 +9,7 @@ use std::sync::Arc;
 use plan::Plan;
 use record::Environment;
 use remote::services::RemoteHost;
-use remote::{Channel, HostError};
-use services::TargetError;
+use remote::{Channel, Error};
 
 /// A `proofload remote-agent` on another machine.
 #[derive(Debug)]
@@ -19,27 +18,6 @@ pub struct Reached {
     pub channel: Channel,
     /// The address at which this machine, and others, find that one, where [`Plan::wants_address_of`] says that it is wanted.
     pub address: Option<IpAddr>,
-}
-
-/// Why a machine cannot be had.
-#[derive(Debug, thiserror::Error)]
-pub enum RemoteHostsError {
-    /// It was not reached.
-    #[error(transparent)]
-    Host(#[from] HostError),
-    /// It was, and services cannot be started there.
-    #[error(transparent)]
-    Services(#[from] TargetError),
-}
-
-impl RemoteHostsError {
-    /// What to do about it, where that is known.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            RemoteHostsError::Host(error) => error.hint(),
-            RemoteHostsError::Services(error) => error.hint(),
-        }
-    }
 }
 
 /// All of them, by host; none by default. Dropping it ends what is left there.
@@ -63,8 +41,8 @@ impl RemoteHosts {
     /// The first host that cannot be had, and why.
     pub fn open(
         plan: &Plan,
-        reach: &mut dyn FnMut(&str) -> Result<Reached, HostError>,
-    ) -> Result<RemoteHosts, RemoteHostsError> {
+        reach: &mut dyn FnMut(&str) -> Result<Reached, Error>,
+    ) -> Result<RemoteHosts, Error> {
         let mut machines = BTreeMap::new();
         for (host, services) in plan.hosts() {
             let Reached { channel, address } = reach(host)?;

@@ -1,6 +1,6 @@
 //! What happens in which order: every random choice of a run, from its seed. Pure.
 
-use plan::Plan;
+use plan::{Plan, Service};
 use rand::RngExt;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
@@ -100,12 +100,19 @@ impl Schedule {
     }
 }
 
-/// Whether the trials of a block can live side by side: not too many, none that fights another for its port, and load from this process.
+/// Whether the trials of a block can live side by side: not too many, no two that fight for a port, and load from this process.
 /// Other generators have one load at a time, and to agree on a begin takes longer than a turn.
 pub fn live_together(plan: &Plan) -> bool {
-    let mut services = plan.variants.iter().flat_map(|variant| &variant.services);
-    let few = plan.variants.len() <= TOGETHER_MAX && services.all(|service| service.port.is_none());
-    few && plan.generators.is_here()
+    plan.variants.len() <= TOGETHER_MAX && shared_port(plan).is_none() && plan.generators.is_here()
+}
+
+/// A port that services of two variants insist on.
+pub fn shared_port(plan: &Plan) -> Option<u16> {
+    let services = plan.variants.iter().flat_map(|variant| &variant.services);
+    let commands = services.filter_map(Service::command);
+    let all: Vec<_> = commands.filter_map(|command| Some((&command.host, command.port?))).collect();
+    let twice = (1..all.len()).find(|index| all[..*index].contains(&all[*index]))?;
+    Some(all[twice].1)
 }
 
 /// Whether the trials of a block take short turns on connections that stay open. In open loop each slice opens its connections

@@ -10,8 +10,8 @@ pub struct Stop(Arc<Shared>);
 #[derive(Debug, Default)]
 struct Shared {
     wanted: AtomicBool,
-    /// Ends the slice under way early.
-    slice: Mutex<Option<load::Interrupt>>,
+    /// Ends the slice under way early, and tells how far it is.
+    slice: Mutex<Option<(load::Interrupt, load::Progress)>>,
     paused: Mutex<bool>,
     /// Told when a pause ends, by its end or by the wish to stop.
     go_on: Condvar,
@@ -21,7 +21,7 @@ impl Stop {
     /// Asks to stop: the slice under way ends early and nothing new is begun. Ends a pause.
     pub fn request(&self) {
         self.0.wanted.store(true, Ordering::SeqCst);
-        if let Some(interrupt) = self.slice().as_ref() {
+        if let Some((interrupt, _)) = self.slice().as_ref() {
             interrupt.stop();
         }
         // Under the lock, so that who is about to wait does not miss it.
@@ -53,15 +53,20 @@ impl Stop {
         }
     }
 
+    /// Complete responses so far in the slice under way, or in the last one; 0 where load comes from other processes.
+    pub fn responses(&self) -> u64 {
+        self.slice().as_ref().map_or(0, |(_, progress)| progress.done())
+    }
+
     /// Registers what ends the slice that is about to begin, and ends it at once if somebody asked before.
-    pub(crate) fn watch(&self, interrupt: load::Interrupt) {
-        *self.slice() = Some(interrupt);
+    pub(crate) fn watch(&self, interrupt: load::Interrupt, progress: load::Progress) {
+        *self.slice() = Some((interrupt, progress));
         if self.is_requested() {
             self.request();
         }
     }
 
-    fn slice(&self) -> MutexGuard<'_, Option<load::Interrupt>> {
+    fn slice(&self) -> MutexGuard<'_, Option<(load::Interrupt, load::Progress)>> {
         // The guarded value is whole at every moment, so a panic elsewhere does not spoil it.
         self.0.slice.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -4,7 +4,7 @@
 
 use analysis::Spread;
 use plan::{Design, Metric, Plan, Rate};
-use record::{Allocation, RateChosen, Record, SliceKind, WarmUp};
+use record::{Allocation, RateChosen, Record, SliceKind, Trial, WarmUp};
 use stats::{Components, Quantile};
 
 mod costs;
@@ -21,6 +21,9 @@ const TURN_MIN_S: f64 = 0.02;
 const TURN_GAPS: f64 = 5.0;
 /// A turn's window is as many times as long as its shortest lead: what is counted takes about half of the time then.
 const TURN_LEADS: f64 = 3.0;
+/// A turn is as many times as long as a response of a variant that waits, as far as a slice is that long: where responses are made of
+/// waiting and of computing, the first ones take another time than those that follow.
+const TURN_RESPONSES: f64 = 20.0;
 /// A slice is as many times as long as what it costs beside its window, as far as the bounds allow.
 const SLICE_GAPS: f64 = 10.0;
 /// Time a trial costs beside warm-up and slices, assumed until it is measured: start, connect, stop.
@@ -37,20 +40,24 @@ const SLICE_GIVEN_MAX_S: f64 = 60.0;
 const SLICES_GIVEN_MAX: f64 = 100.0;
 /// Warm-up assumed for blocks after the first, until it is measured.
 const WARM_UP_GUESS_S: f64 = 3.0;
-/// Bounds of the warm-up that the first block watches, in seconds; below the first MSER-5 can see no late cut.
-const WATCH_S: (f64, f64) = (stats::BUCKETS_MIN as f64 / 10.0, 10.0);
+/// After how many seconds the first block looks whether a warm-up is over; the last is the longest that it watches.
+const WATCH_S: [f64; 3] = [3.0, 6.0, 10.0];
+/// The watch ends where the cut lies within so much of it: what is still rising seldom has it there.
+const WATCHED_SHARE: f64 = 1.0 / 3.0;
 /// Share of a variant's part of the budget that watching may take; where it would take more, nothing is watched.
 const WATCH_SHARE: f64 = 1.0 / 7.0;
 /// Bounds of the warm-up in seconds where there is no time to watch one.
 const UNWATCHED_S: (f64, f64) = (1.0, 3.0);
 /// Shortest warm-up used after measuring, in seconds.
 const WARM_UP_MIN_S: f64 = 0.3;
-/// Blocks that warm-up and first slices leave room for in the budget: the six that a verdict needs, and one to spare.
+/// Blocks that warm-up and first slices leave room for in the budget: those aimed at, and one to spare.
 const BLOCKS_ROOM: f64 = 7.0;
-/// Bounds of the slices a trial before variances are known.
-const SLICES_FIRST: (f64, f64) = (2.0, 6.0);
+/// Slices a trial before variances are known.
+const SLICES_FIRST: f64 = 2.0;
 /// Fewer blocks than this allow no verdict.
 pub const BLOCKS_MIN: u32 = stats::BLOCKS_MIN;
+/// Blocks that trials are made short enough for, and dropped blocks replaced for: from fewer the spread is hardly known.
+pub const BLOCKS_AIM: u32 = 6;
 
 /// How each trial of the coming block is run.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -67,6 +74,8 @@ pub struct Settings {
     pub turn_s: f64,
     /// The lead of a turn in seconds, see [`crate::Turn`]; 0 where there is none.
     pub lead_s: f64,
+    /// How long a response of the slowest variant that waits takes, in seconds; 0 where none waits.
+    pub waited_s: f64,
     /// What a slice costs beside window and drain, in seconds.
     pub gap_s: f64,
     /// Slices a trial.
@@ -83,19 +92,26 @@ impl Settings {
         let share_s = share_s - capacity_seconds_guess(design, 1);
         let settle_s = if design.rate.is_some() { SETTLE_S } else { 0.0 };
         let unwatched_s = (share_s / 12.0).clamp(UNWATCHED_S.0, UNWATCHED_S.1);
-        let watched_s = (share_s * WATCH_SHARE).min(WATCH_S.1);
-        let watched = design.warmup.is_none() && watched_s >= WATCH_S.0;
+        let watched_s = (share_s * WATCH_SHARE).min(WATCH_S[WATCH_S.len() - 1]);
+        let watched = design.warmup.is_none() && watched_s >= WATCH_S[0];
         let assumed_s = if watched { watched_s } else { unwatched_s };
         let warm_up_s = design.warmup.map_or(assumed_s, |warm_up| warm_up.as_secs_f64());
         let slice_s = design.slice.map_or(SLICE_S.0, |slice| slice.as_secs_f64());
-        let room_s = share_s / BLOCKS_ROOM - warm_up_s - settle_s - TRIAL_GUESS_S;
         let gap_s = gap_s(plan);
-        let fit = (room_s / (slice_s + gap_s)).floor().clamp(SLICES_FIRST.0, SLICES_FIRST.1);
-        let slices = design.slices.unwrap_or(fit as u32);
+        let slices = design.slices.unwrap_or(SLICES_FIRST as u32);
         let turn_s = TURN_MIN_S.min(slice_s);
-        let (lead_s, measured_min_s) = (0.0, 0.0);
-        let first =
-            Settings { warm_up_s, watched, settle_s, slice_s, turn_s, lead_s, gap_s, slices, measured_min_s };
+        let first = Settings {
+            warm_up_s,
+            watched,
+            settle_s,
+            slice_s,
+            turn_s,
+            lead_s: 0.0,
+            waited_s: 0.0,
+            gap_s,
+            slices,
+            measured_min_s: 0.0,
+        };
         match design.rate {
             Some(Rate::PerSecond(per_s)) => first.at_rate(design, per_s),
             _ => first,
@@ -135,10 +151,10 @@ impl Settings {
     pub fn with_slices_for(mut self, design: &Design, turn_gap_s: f64) -> Settings {
         let measured_s = f64::from(self.slices) * self.slice_s;
         let slice_s = ((self.gap_s + turn_gap_s) * SLICE_GAPS).clamp(SLICE_S.0, SLICE_S.1);
-        let slice_s = slice_s.max(self.lead_s * TURN_LEADS).min(SLICE_S.1);
+        let turn_min_s = (self.lead_s * TURN_LEADS).max(self.waited_s * TURN_RESPONSES).max(TURN_MIN_S);
+        let slice_s = slice_s.max(turn_min_s).min(SLICE_S.1);
         self.slice_s = design.slice.map_or(slice_s, |slice| slice.as_secs_f64());
-        let turn_s = ((TURN_GAP_S + turn_gap_s) * TURN_GAPS).max(self.lead_s * TURN_LEADS);
-        self.turn_s = turn_s.max(TURN_MIN_S).min(self.slice_s);
+        self.turn_s = ((TURN_GAP_S + turn_gap_s) * TURN_GAPS).max(turn_min_s).min(self.slice_s);
         self.lead_s = self.lead_s.min(self.turn_s / TURN_LEADS);
         let fit = (measured_s / self.slice_s).round().max(f64::from(stats::SLICES_MIN));
         self.slices = design.slices.unwrap_or(fit as u32);
@@ -205,12 +221,14 @@ pub fn capacity_per_s(slice: &record::Slice) -> Option<f64> {
 /// that counts: what it is compared with is loaded as it would be without it.
 pub fn rate_chosen(rate: Rate, capacities: &[Option<f64>]) -> Option<RateChosen> {
     match rate {
-        Rate::PerSecond(per_s) => Some(RateChosen { per_s, share: None, capacities_per_s: Vec::new() }),
+        Rate::PerSecond(per_s) => {
+            Some(RateChosen { per_s, ramp_per_s: None, share: None, capacities_per_s: Vec::new() })
+        }
         Rate::ShareOfCapacity(share) => {
             let capacities_per_s = capacities.iter().copied().collect::<Option<Vec<f64>>>()?;
             let slowest = capacities_per_s.iter().copied().filter(|per_s| *per_s > 0.0).reduce(f64::min)?;
             let per_s = (slowest * share).min(plan::RATE_MAX_PER_S);
-            Some(RateChosen { per_s, share: Some(share), capacities_per_s })
+            Some(RateChosen { per_s, ramp_per_s: None, share: Some(share), capacities_per_s })
         }
     }
 }
@@ -226,31 +244,49 @@ pub fn block_seconds_guess(plan: &Plan) -> (f64, f64) {
     (first.block_s(variants, &costs), later.block_s(variants, &costs))
 }
 
+/// The pieces in which a warm-up of at most so many seconds is watched, in seconds.
+pub fn watch(most_s: f64) -> impl Iterator<Item = f64> {
+    let mut before_s = 0.0;
+    let ends = WATCH_S.into_iter().filter(move |end_s| *end_s < most_s).chain([most_s]);
+    ends.map(move |end_s| end_s - std::mem::replace(&mut before_s, end_s))
+}
+
+/// Whether a warm-up that is watched need not be watched any longer.
+pub fn is_warm(trial: &Trial) -> bool {
+    let watched_s = warm_up_counts(trial).len() as f64 / 10.0;
+    steady_after_s(trial).is_some_and(|seconds| seconds <= WATCHED_SHARE * watched_s)
+}
+
+/// After how many seconds a trial's warm-up was over; `None` where it never was.
+fn steady_after_s(trial: &Trial) -> Option<f64> {
+    let counts = warm_up_counts(trial);
+    if !counts.is_empty() && counts.iter().all(|count| *count == 0.0) {
+        // What never succeeds has nothing that could become steady.
+        return Some(0.0);
+    }
+    stats::steady_after(&counts).map(|buckets| buckets as f64 / 10.0)
+}
+
+/// Successful responses of a trial's warm-up in each 100 ms. In open loop another one follows, at the common rate.
+fn warm_up_counts(trial: &Trial) -> Vec<f64> {
+    let warm_ups =
+        trial.slices.iter().filter(|slice| slice.kind == SliceKind::WarmUp && slice.counts.open.is_none());
+    warm_ups.flat_map(|slice| &slice.counts.successful_per_100_ms).map(|count| f64::from(*count)).collect()
+}
+
 /// The length of the warm-up from what the first block showed: for every variant the longest that any needs, as far as
 /// there is room for it.
 pub fn warm_up(record: &Record, watched_s: f64, room_s: f64) -> WarmUp {
     let first = record.blocks.iter().find(|block| block.seconds.is_some());
     let trials = first.map(|block| block.trials.as_slice()).unwrap_or_default();
-    let steady_after = |variant| {
-        let trial = trials.iter().find(|trial| trial.variant() == variant)?;
-        // The first of them: in open loop a second one follows, at the common rate.
-        let slice = trial.slices.iter().find(|slice| slice.kind == SliceKind::WarmUp)?;
-        if slice.counts.successful == 0 {
-            // What never succeeds has nothing that could become steady.
-            return Some(0.0);
-        }
-        let counts: Vec<f64> =
-            slice.counts.successful_per_100_ms.iter().map(|count| f64::from(*count)).collect();
-        let truncation = stats::mser5(&counts);
-        truncation.steady.then_some(truncation.buckets as f64 / 10.0)
-    };
+    let steady_after = |variant| steady_after_s(trials.iter().find(|trial| trial.variant() == variant)?);
     let steady_after_s: Vec<Option<f64>> = (0..record.header.plan.variants.len()).map(steady_after).collect();
     // One variant that is never steady keeps the whole time watched for all.
     let longest_s = steady_after_s.iter().map(|s| s.unwrap_or(watched_s)).fold(WARM_UP_MIN_S, f64::max);
     WarmUp { seconds: longest_s.min(room_s), measured: true, steady_after_s }
 }
 
-/// The longest warm-up with which the blocks that a verdict still needs fit into the time left after the first.
+/// The longest warm-up with which as many blocks as there should be room for fit into the time left after the first.
 pub fn warm_up_room_s(
     left_s: f64,
     blocks_done: u32,
@@ -258,7 +294,7 @@ pub fn warm_up_room_s(
     settings: &Settings,
     costs: &Costs,
 ) -> f64 {
-    let slices_s = SLICES_FIRST.0 * (settings.slice_s + costs.gap_s);
+    let slices_s = SLICES_FIRST * (settings.slice_s + costs.gap_s);
     let slices_s = slices_s.max(settings.measured_min_s) + settings.settle_s;
     let trial_s = left_s / (BLOCKS_ROOM - f64::from(blocks_done)) / variants.max(1) as f64;
     (trial_s - costs.trial_s - slices_s).max(UNWATCHED_S.0)
@@ -270,7 +306,9 @@ pub fn allocation(record: &Record, settings: &Settings, costs: &Costs) -> Alloca
     let trial_s = costs.trial_s + settings.warm_up_s + settings.settle_s;
     let slices = components
         .as_ref()
-        .map_or(settings.slices, |found| stats::slices(trial_s, settings.slice_s + costs.gap_s, found))
+        .map_or(settings.slices, |found| {
+            stats::slices(trial_s, settings.slice_s + costs.gap_s, &found.shrunk())
+        })
         .max(settings.slices_min());
     Allocation {
         slices,
@@ -282,7 +320,7 @@ pub fn allocation(record: &Record, settings: &Settings, costs: &Costs) -> Alloca
     }
 }
 
-/// The most slices a trial with which the blocks that a verdict still needs fit into the time left.
+/// The most slices a trial with which the blocks that are still aimed at fit into the time left.
 pub fn slices_within(
     left_s: f64,
     blocks_done: u32,
@@ -290,7 +328,7 @@ pub fn slices_within(
     settings: &Settings,
     costs: &Costs,
 ) -> u32 {
-    let trials = BLOCKS_MIN.saturating_sub(blocks_done).max(1) as usize * variants.max(1);
+    let trials = BLOCKS_AIM.saturating_sub(blocks_done).max(1) as usize * variants.max(1);
     let room_s = left_s / trials as f64 - costs.trial_s - settings.warm_up_s - settings.settle_s;
     // Fewer than the metric wants are none at all: that is for the budget to be judged by.
     (room_s / (settings.slice_s + costs.gap_s)).floor().max(1.0).max(f64::from(settings.slices_min())) as u32
@@ -322,11 +360,21 @@ pub fn warm_up_drain_s(record: &Record, block: u32) -> Option<f64> {
 /// Elsewhere none: of requests that wait in line for a processor the first is answered at once.
 pub fn lead_s(record: &Record, block: u32) -> f64 {
     let linked = record.header.plan.variants.iter().any(|variant| variant.load.network.is_some());
-    let block = record.blocks.iter().find(|found| found.number == block && linked);
-    let slices = block.into_iter().flat_map(|block| &block.trials).flat_map(|trial| &trial.slices);
-    let warm_ups = slices.filter(|slice| slice.kind == SliceKind::WarmUp);
-    let most = warm_ups.filter_map(|slice| slice.counts.latency.quantile(0.9));
-    most.map(|quantile| quantile.ns() as f64 / 1e9).fold(0.0, f64::max)
+    if linked { slowest_s(record, block, 0.9, |_| true) } else { 0.0 }
+}
+
+/// How long a response of the slowest of these variants takes in the warm-ups of a block, in seconds: the median; 0 without any.
+pub fn waited_s(record: &Record, block: u32, waiting: &[usize]) -> f64 {
+    slowest_s(record, block, 0.5, |variant| waiting.contains(&variant))
+}
+
+/// The largest of a quantile of the latencies of these variants' warm-ups in a block, in seconds.
+fn slowest_s(record: &Record, block: u32, q: f64, is_one: impl Fn(usize) -> bool) -> f64 {
+    let block = record.blocks.iter().find(|found| found.number == block);
+    let trials = block.into_iter().flat_map(|block| &block.trials).filter(|trial| is_one(trial.variant()));
+    let warm_ups = trials.flat_map(|trial| &trial.slices).filter(|slice| slice.kind == SliceKind::WarmUp);
+    let quantiles = warm_ups.filter_map(|slice| slice.counts.latency.quantile(q));
+    quantiles.map(|quantile| quantile.ns() as f64 / 1e9).fold(0.0, f64::max)
 }
 
 fn mean(values: &[f64]) -> Option<f64> {
@@ -338,6 +386,7 @@ fn mean(values: &[f64]) -> Option<f64> {
 fn components(record: &Record, settings: &Settings) -> Option<Components> {
     let metric = record.header.plan.design.metric;
     let varying = match (record.is_open_loop(), metric.quantile()) {
+        (false, _) if analysis::per_core(record) => Metric::CpuPerRequest,
         (false, _) => Metric::Throughput,
         (true, None) => Metric::CpuPerRequest,
         (true, Some(_)) => metric,

@@ -1,44 +1,29 @@
 //! A fast part of the simulated proof (`examples/simulated_truth`): on a noisy machine the lab's verdicts and intervals
 //! err as seldom as they claim, and the simulation can tell where they do not.
 
-// The example uses all of these.
+#[allow(dead_code, unused_imports)]
+mod environment;
 #[allow(dead_code)]
 #[path = "../examples/simulated_truth/machine.rs"]
 mod machine;
 #[path = "../../stats/tests/simulation/mod.rs"]
 mod noise;
-#[path = "../examples/simulated_truth/run.rs"]
-mod run;
 #[allow(dead_code)]
 #[path = "../examples/simulated_truth/tally.rs"]
 mod tally;
-#[path = "../examples/simulated_truth/verdicts.rs"]
-mod verdicts;
+#[path = "../examples/simulated_truth/world.rs"]
+mod world;
 
-use machine::{Kind, Memory};
-use run::{Cell, Effects};
+use machine::Kind;
 use stats::ALPHA;
-use tally::{Tally, simulate};
-use verdicts::Judge;
+use tally::{Cell, Tally, simulate};
+use world::Service::{self, Busy, Waits};
 
 const SEED: u64 = 42;
-const RUNS: u64 = 2_000;
-const BLOCKS: u32 = 15;
-const BLOCKS_ONCE: u32 = 8;
-/// What the proof grants to intervals that are exact for normal noise only.
-const GRACE: f64 = 0.01;
+const RUNS: u64 = 40;
 
-/// The three stop rules over the same runs.
-fn rules(kind: Kind, variants: usize, effects: Effects) -> [(&'static str, Tally); 3] {
-    let comparisons = variants as u32 - 1;
-    let judges = [
-        Judge::planned(BLOCKS, comparisons).unwrap(),
-        Judge::always(BLOCKS, comparisons).unwrap(),
-        Judge::once(BLOCKS_ONCE, comparisons).unwrap(),
-    ];
-    let cell = Cell { kind, variants, passes: 4, effects };
-    let tallies = simulate(&cell, &judges, BLOCKS, RUNS, SEED);
-    [("planned", tallies[0]), ("always", tallies[1]), ("once", tallies[2])]
+fn of(kind: Kind, services: &[Service]) -> Tally {
+    simulate(&Cell { kind, services: services.to_vec(), budget_s: 60 }, RUNS, SEED)
 }
 
 /// Four standard errors of a share that is as it should be.
@@ -47,29 +32,28 @@ fn chance() -> f64 {
 }
 
 #[test]
-fn noise_that_all_variants_share_makes_no_more_errors_than_claimed() {
-    for (kind, variants, effects) in [
-        (Kind::Independent, 2, Effects::None),
-        (Kind::Remembers(Memory::Pass), 4, Effects::Planted),
-        (Kind::Drift, 12, Effects::None),
-        (Kind::Steal, 4, Effects::None),
+fn runs_on_a_noisy_machine_make_no_more_errors_than_claimed() {
+    let waits = |constant| Waits { mean_s: 0.005, constant };
+    for (kind, services) in [
+        (Kind::Remembers(2.0), vec![Busy(0.0), Busy(0.0)]),
+        (Kind::Drift, vec![Busy(0.0), Busy(0.05), Busy(0.0), Busy(-0.02)]),
+        (Kind::Steal, vec![Busy(0.0), Busy(0.05)]),
+        (Kind::Independent, vec![waits(true), waits(false)]),
     ] {
-        for (rule, tally) in rules(kind, variants, effects) {
-            let (hold, wrong) = (tally.all_hold().value, tally.false_verdict().value);
-            let cell = format!("{kind:?}, {variants} variants, {effects:?}, {rule}");
-            assert!(
-                hold >= 1.0 - ALPHA - GRACE - chance(),
-                "{cell}: in {hold} of the runs all intervals hold"
-            );
-            assert!(wrong <= ALPHA + chance(), "{cell}: in {wrong} of the runs a verdict is false");
-        }
+        let tally = of(kind, &services);
+        let (hold, wrong) = (tally.all_hold().value, tally.false_verdict().value);
+        assert!(hold >= 1.0 - ALPHA - chance(), "{kind:?}: in {hold} of the runs all intervals hold");
+        assert!(wrong <= ALPHA + chance(), "{kind:?}: in {wrong} of the runs a verdict is false");
+        assert_eq!(tally.invalid().value, 0.0, "{kind:?}");
     }
+    assert!(
+        of(Kind::Independent, &[Busy(0.0), Busy(0.1)]).decided().value > 0.9,
+        "an effect of 10 % is found"
+    );
 }
 
 #[test]
 fn noise_that_does_not_cancel_shows_as_errors() {
-    for (rule, tally) in rules(Kind::OwnCores(Memory::Blocks), 4, Effects::None) {
-        let wrong = tally.false_verdict().value;
-        assert!(wrong > 3.0 * ALPHA, "{rule}: only {wrong} of the runs err; the simulation is blind");
-    }
+    let wrong = of(Kind::OwnCores(60.0), &[Busy(0.0), Busy(0.0), Busy(0.0), Busy(0.0)]).false_verdict().value;
+    assert!(wrong > 3.0 * ALPHA, "only {wrong} of the runs err; the simulation is blind");
 }

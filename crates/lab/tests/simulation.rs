@@ -8,13 +8,13 @@ mod environment;
 mod failing;
 mod generators;
 mod latency;
+mod measured;
 mod mix;
 mod paused;
 mod rules;
 mod slices;
 
 use std::fs;
-use std::path::Path;
 
 use environment::{Fault, Simulated, finished, plan, reason, run, with_data};
 use proofload_lab::{LabError, Schedule};
@@ -84,20 +84,21 @@ fn data_is_made_before_the_first_block_and_outside_of_the_budget() {
     let names: Vec<&str> = record.prepared.iter().map(|prepared| prepared.name.as_str()).collect();
     assert_eq!(names, ["zips"]);
     let events = fs::read_to_string(folder.path().join("record/events.jsonl")).expect("there are events");
-    assert!(events.starts_with(r#"{"prepared":{"name":"zips","#), "{events:.200}");
+    let first = events.lines().next().expect("there is one");
+    assert!(first.contains(r#","prepared":{"name":"zips","#), "{first}");
 }
 
 #[test]
 fn a_budget_too_small_for_a_verdict_is_said_and_not_overspent() {
-    for seconds in [15, 19] {
+    for seconds in [10, 12] {
         let mut environment = Simulated::new(5, &[0.0, 0.5]);
         let mut plan = plan(2);
         plan.design.budget = std::time::Duration::from_secs(seconds);
         let record = finished(plan, 5, &mut environment);
         let conclusion = analysis::conclude(&record);
         let said: Vec<&str> = conclusion.findings.iter().map(|finding| finding.evidence.as_str()).collect();
-        assert!(said.iter().any(|said| said.contains("no verdict is given from fewer than 6")), "{said:?}");
-        assert_eq!(conclusion.comparisons[0].outcome, analysis::Outcome::Void);
+        assert!(said.iter().any(|said| said.contains("no verdict is given from fewer than 4")), "{said:?}");
+        assert_eq!(conclusion.comparisons[0].outcome, analysis::Outcome::Invalid);
         assert!(record.ended.expect("the run ended").seconds <= seconds as f64);
     }
 }
@@ -130,7 +131,7 @@ fn a_service_that_never_succeeds_voids_the_run_at_once() {
     let why = "no request succeeded; level-0: 0 of 100 succeeded: status 500; level-1: 0 of 100 succeeded: status 500";
     assert_eq!(reason(&record), &EndReason::Void(why.into()));
     assert_eq!(record.complete_blocks().count(), 0);
-    assert_eq!(analysis::conclude(&record).comparisons[0].outcome, analysis::Outcome::Void);
+    assert_eq!(analysis::conclude(&record).comparisons[0].outcome, analysis::Outcome::Invalid);
 }
 
 #[test]
@@ -156,19 +157,4 @@ fn the_record_opens_wherever_it_was_cut_off() {
     fs::write(&events, &spoilt).expect("it can be written");
     let opened = record::open(&folder.path().join("record")).expect("it opens");
     assert!(!opened.damage.is_empty() && opened.damage.len() < lines);
-}
-
-/// Makes the record that other crates' tests read, of format 1. Once there is a later format it must not be made anew:
-/// it is then what proves that old records are still read.
-#[test]
-#[ignore = "writes into the tree: cargo test -p proofload-lab -- --ignored"]
-fn make_the_kept_record() {
-    let mut environment = Simulated::new(11, &[0.0, 0.25]);
-    let (_, result, folder) = run(plan(2), 11, &mut environment);
-    result.expect("nothing went wrong");
-    let kept = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1"));
-    fs::create_dir_all(kept).expect("a folder for the record");
-    for file in ["record.json", "events.jsonl", "experiment.toml"] {
-        fs::copy(folder.path().join("record").join(file), kept.join(file)).expect("it can be copied");
-    }
 }

@@ -88,7 +88,7 @@ impl Check {
         let endpoint = &mut self.endpoints[usize::from(endpoint)];
         match content.finish() {
             Ok(content) => endpoint.content(&content),
-            Err(flaw) => Some(endpoint.flaw(&flaw)),
+            Err(error) => Some(endpoint.error(&error)),
         }
     }
 
@@ -146,14 +146,14 @@ impl Endpoint {
         other.then(|| note(&mut self.seen, Breach::Digest, || format!("SHA-256 {digest}")))
     }
 
-    fn flaw(&mut self, flaw: &ContentFlaw) -> Breach {
-        note(&mut self.seen, Breach::Coding, || flaw.to_string())
+    fn error(&mut self, error: &ContentFlaw) -> Breach {
+        note(&mut self.seen, Breach::Coding, || error.to_string())
     }
 
     fn take(&mut self) -> Vec<ContractFailure> {
         let fresh = vec![Seen::default(); KINDS.len() + self.contract.headers.len()];
         let seen = std::mem::replace(&mut self.seen, fresh);
-        let names = self.contract.headers.iter().map(|(name, _)| FailureKind::Header(name.clone()));
+        let names = self.contract.headers.keys().map(|name| FailureKind::Header(name.clone()));
         let kinds = [FailureKind::Status, FailureKind::BodyBytes, FailureKind::Coding, FailureKind::Content];
         kinds
             .into_iter()
@@ -242,7 +242,7 @@ mod tests {
     fn one_breach_is_named_for_a_response() {
         let contract = Contract {
             status: vec![],
-            headers: vec![("Content-Encoding".into(), vec!["br".into(), "gzip".into()])],
+            headers: [("Content-Encoding".into(), vec!["br".into(), "gzip".into()])].into(),
             body_bytes: Some(12),
             ..Contract::default()
         };
@@ -252,7 +252,7 @@ mod tests {
         let header = FailureKind::Header("Content-Encoding".into());
         assert_eq!(of(200, &[], 11), [(header.clone(), "absent".into())]);
         assert_eq!(of(200, &[("content-encoding", "zstd")], 12), [(header, "zstd".into())]);
-        let folded = Contract { headers: vec![("x".into(), vec!["a b".into()])], ..Contract::default() };
+        let folded = Contract { headers: [("x".into(), vec!["a b".into()])].into(), ..Contract::default() };
         assert_eq!(judged(folded.clone(), 200, &[("X", "a \r\n\t b")], 0), []);
         assert_eq!(judged(folded, 200, &[("X", "a\r\n c")], 0)[0].1, "a c");
         let long = of(200, &[("content-encoding", "br")], 11);
@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn an_empty_value_allows_absence_and_no_value_asks_for_presence() {
         let contract = |values: &[&str]| Contract {
-            headers: vec![("etag".into(), values.iter().map(|value| value.to_string()).collect())],
+            headers: [("etag".into(), values.iter().map(|value| value.to_string()).collect())].into(),
             ..Contract::default()
         };
         assert_eq!(judged(contract(&[""]), 200, &[], 0), []);

@@ -1,8 +1,8 @@
-//! The completion driver: moves the bytes of one thread's share through io_uring.
+//! The completion driver: moves the bytes of one thread through io_uring.
 //!
 //! One system call hands over all requests of a turn and brings back all that has arrived meanwhile, already in buffers.
 //! A receive stays armed over many responses, and a request that fits into a socket's buffer is sent without a
-//! completion. It must not decide anything about requests: that is the [`Share`]'s.
+//! completion. It must not decide anything about requests: that is the [`Worker`]'s.
 //!
 //! What arrives is stamped when the call that brought it returns. With many requests in flight that call holds out up to
 //! 20 µs for several responses, 5 µs in open loop. A request is stamped as sent when it is queued, which is before the next call sends it. So a
@@ -20,10 +20,10 @@ use rustix::io::Errno;
 
 use self::buffers::Buffers;
 use self::ring::{Kind, Patience, Ring, Tag};
+use crate::arena::RequestArena;
 use crate::clock;
-use crate::corpus::Corpus;
 use crate::driver::{self, Driver, Route};
-use crate::share::{Act, Share};
+use crate::worker::{Action, Worker};
 
 /// A request up to this length fits into an empty send buffer, whose smallest default is 16 KiB (tcp(7), `tcp_wmem`).
 const SILENT_BYTES_MAX: usize = 4096;
@@ -46,7 +46,7 @@ pub(crate) struct Completion {
     ring: Ring,
     buffers: Buffers,
     /// Outlives the ring, whose requests point to it.
-    _corpus: Arc<Corpus>,
+    _corpus: Arc<RequestArena>,
     route: Route,
     sockets: Vec<Socket>,
     events: Vec<cqueue::Entry>,
@@ -69,7 +69,7 @@ struct Socket {
 /// Whether this machine grants what the completion driver takes: a ring for one connection is set up, and taken down again.
 ///
 /// # Errors
-/// The kernel's answer, where it has no io_uring, refuses it, or is older than Linux 6.12.
+/// The kernel's response, where it has no io_uring, refuses it, or is older than Linux 6.12.
 pub fn grants() -> io::Result<()> {
     let buffers = Buffers::new()?;
     // Dropped before the memory that it points to.
@@ -79,12 +79,16 @@ pub fn grants() -> io::Result<()> {
 
 impl Completion {
     /// An error where the kernel has no io_uring, refuses it, or is too old for it.
-    pub(crate) fn new(route: Route, corpus: Arc<Corpus>, connections: usize) -> Result<Completion, Errno> {
+    pub(crate) fn new(
+        route: Route,
+        arena: Arc<RequestArena>,
+        connections: usize,
+    ) -> Result<Completion, Errno> {
         let buffers = Buffers::new()?;
         Ok(Completion {
             ring: Ring::new(connections, &buffers)?,
             buffers,
-            _corpus: corpus,
+            _corpus: arena,
             route,
             sockets: (0..connections).map(|_| Socket::default()).collect(),
             events: Vec::new(),
@@ -97,14 +101,14 @@ impl Completion {
         Tag { kind, index: index as u32, socket: self.sockets[index].generation }
     }
 
-    fn handle(&mut self, share: &mut Share, event: &cqueue::Entry) {
+    fn handle(&mut self, worker: &mut Worker, event: &cqueue::Entry) {
         let tag = Tag::of(event);
         let index = tag.index as usize;
         if tag.socket == self.sockets[index].generation {
             match tag.kind {
-                Kind::Connected => self.connected(share, index),
-                Kind::Sent => self.sent(share, index, event.result()),
-                Kind::Received | Kind::Skipped => self.received(share, tag, event),
+                Kind::Connected => self.connected(worker, index),
+                Kind::Sent => self.sent(worker, index, event.result()),
+                Kind::Received | Kind::Skipped => self.received(worker, tag, event),
                 Kind::Cancelled => {}
             }
         }
@@ -114,68 +118,68 @@ impl Completion {
     }
 
     /// Connecting has come to an end, good or bad.
-    fn connected(&mut self, share: &mut Share, index: usize) {
+    fn connected(&mut self, worker: &mut Worker, index: usize) {
         let Some(socket) = &self.sockets[index].file else { return };
         let act = match driver::end_connect(socket) {
             Ok(()) => {
-                let act = share.opened(index, self.now_ns);
-                self.receive(share, index, act)
+                let act = worker.opened(index, self.now_ns);
+                self.receive(worker, index, act)
             }
-            Err(errno) => share.failed(index, self.now_ns, driver::cause(errno)),
+            Err(errno) => worker.failed(index, self.now_ns, driver::cause(errno)),
         };
-        self.perform(share, index, act);
+        self.perform(worker, index, act);
     }
 
     /// A send has completed that was to tell, or one that was not has failed.
-    fn sent(&mut self, share: &mut Share, index: usize, result: i32) {
-        if !share.is_busy(index) {
+    fn sent(&mut self, worker: &mut Worker, index: usize, result: i32) {
+        if !worker.is_busy(index) {
             return;
         }
-        let silent = share.output(index).is_none();
+        let silent = worker.output(index).is_none();
         let outcome = outcome(result);
         if silent && outcome.is_err() {
-            share.unwrote(index);
+            worker.unwrote(index);
         }
         let act = match outcome {
             // Cut short by an error, which the receive will tell.
-            Ok(_) if silent => Act::Wait,
+            Ok(_) if silent => Action::Wait,
             Ok(count) => {
-                share.wrote(index, count);
-                if share.output(index).is_some() { Act::Send } else { Act::Wait }
+                worker.wrote(index, count);
+                if worker.output(index).is_some() { Action::Send } else { Action::Wait }
             }
-            Err(Errno::INTR | Errno::AGAIN) => Act::Send,
-            Err(errno) => share.failed(index, self.now_ns, driver::cause(errno)),
+            Err(Errno::INTR | Errno::AGAIN) => Action::Send,
+            Err(errno) => worker.failed(index, self.now_ns, driver::cause(errno)),
         };
-        self.perform(share, index, act);
+        self.perform(worker, index, act);
     }
 
     /// Bytes, an end or an error have arrived.
-    fn received(&mut self, share: &mut Share, tag: Tag, event: &cqueue::Entry) {
+    fn received(&mut self, worker: &mut Worker, tag: Tag, event: &cqueue::Entry) {
         let (index, now_ns) = (tag.index as usize, self.now_ns);
         self.sockets[index].receiving = cqueue::more(event.flags());
         let mut act = match (outcome(event.result()), cqueue::buffer_select(event.flags())) {
-            (Ok(0), _) => share.ended(index, now_ns),
-            (Ok(count), Some(id)) => share.received(index, now_ns, self.buffers.bytes(id, count)),
-            (Ok(count), None) => share.skipped(index, now_ns, count as u64),
+            (Ok(0), _) => worker.ended(index, now_ns),
+            (Ok(count), Some(id)) => worker.received(index, now_ns, self.buffers.bytes(id, count)),
+            (Ok(count), None) => worker.skipped(index, now_ns, count as u64),
             // No buffer was left, or this receive gives way to another kind of it.
-            (Err(Errno::NOBUFS | Errno::CANCELED | Errno::INTR | Errno::AGAIN), _) => Act::Wait,
-            (Err(errno), _) => share.failed(index, now_ns, driver::cause(errno)),
+            (Err(Errno::NOBUFS | Errno::CANCELED | Errno::INTR | Errno::AGAIN), _) => Action::Wait,
+            (Err(errno), _) => worker.failed(index, now_ns, driver::cause(errno)),
         };
-        if act == Act::Free {
+        if act == Action::Free {
             // More after the end of a response, or the end of the connection, comes before the next request.
             let dry = !cqueue::sock_nonempty(event.flags());
-            act = if dry { share.start(index, now_ns) } else { Act::Wait };
+            act = if dry { worker.start(index, now_ns) } else { Action::Wait };
         }
-        act = self.receive(share, index, act);
-        self.perform(share, index, act);
+        act = self.receive(worker, index, act);
+        self.perform(worker, index, act);
     }
 
     /// Sees to it that the right kind of receive is armed before `act`, unless that closes the socket.
-    fn receive(&mut self, share: &mut Share, index: usize, act: Act) -> Act {
-        if matches!(act, Act::Reopen | Act::Close) {
+    fn receive(&mut self, worker: &mut Worker, index: usize, act: Action) -> Action {
+        if matches!(act, Action::Reopen | Action::Close) {
             return act;
         }
-        let skippable = share.skippable(index);
+        let skippable = worker.skippable(index);
         let armed = match self.sockets[index].receiving {
             true if skippable > 1 && !self.long => {
                 self.long = true;
@@ -186,7 +190,7 @@ impl Completion {
         };
         match armed {
             Ok(()) => act,
-            Err(errno) => share.failed(index, self.now_ns, driver::cause(errno)),
+            Err(errno) => worker.failed(index, self.now_ns, driver::cause(errno)),
         }
     }
 
@@ -208,34 +212,34 @@ impl Driver for Completion {
         "completion"
     }
 
-    fn turn(&mut self, share: &mut Share, wait_ns: u64) -> bool {
+    fn turn(&mut self, worker: &mut Worker, wait_ns: u64) -> bool {
         let mut events = std::mem::take(&mut self.events);
         events.clear();
-        let most = if share.is_open_loop() { OPEN_LOOP } else { CLOSED_LOOP };
-        let several = (share.in_flight() / IN_FLIGHT_FOR_ONE) as usize;
+        let most = if worker.is_open_loop() { OPEN_LOOP } else { CLOSED_LOOP };
+        let several = (worker.in_flight() / IN_FLIGHT_FOR_ONE) as usize;
         self.ring.wait(wait_ns, Patience { several: several.min(most.several), ..most }, &mut events);
         self.now_ns = clock::monotonic_ns();
         for event in &events {
-            self.handle(share, event);
+            self.handle(worker, event);
         }
         let quiet = events.is_empty();
         self.events = events;
         quiet
     }
 
-    fn write(&mut self, share: &mut Share, index: usize) -> Act {
+    fn write(&mut self, worker: &mut Worker, index: usize) -> Action {
         let tag = self.tag(index, Kind::Sent);
-        let Some(rest) = share.output(index) else { return Act::Wait };
+        let Some(rest) = worker.output(index) else { return Action::Wait };
         let silent = rest.len() <= SILENT_BYTES_MAX;
         match self.ring.send(tag, rest, silent) {
             Ok(()) if silent => {
                 let count = rest.len();
-                share.wrote(index, count);
+                worker.wrote(index, count);
             }
             Ok(()) => {}
-            Err(errno) => return share.failed(index, clock::monotonic_ns(), driver::cause(errno)),
+            Err(errno) => return worker.failed(index, clock::monotonic_ns(), driver::cause(errno)),
         }
-        Act::Wait
+        Action::Wait
     }
 
     fn connect(&mut self, index: usize) -> Result<(), Errno> {

@@ -7,41 +7,26 @@
 //!     ▲                 │                   │                │
 //!     └──── close ──────┴───────────────────┴────────────────┘
 //!
-//!   bytes of the socket ◄──► Tls (where there is one) ◄──► Session (HTTP/1.1 or HTTP/2) ◄──► Flights
+//!   bytes of the socket ◄──► Tls (where there is one) ◄──► Session (HTTP/1.1 or HTTP/2) ◄──► requests
 //! ```
 //! Without TLS, and with HTTP/1.1, `Securing` takes no time. It does no I/O and reads no clock: the
-//! [`Share`](crate::share::Share) that owns it decides what is sent when, a driver moves the bytes.
+//! [`Worker`](crate::worker::Worker) that owns it decides what is sent when, a driver moves the bytes.
 
-/// Calls the same method of either protocol.
-macro_rules! session {
-    ($self:expr, $session:ident => $call:expr) => {
-        match $self {
-            Session::Http1($session) => $call,
-            Session::Http2($session) => $call,
-        }
-    };
-}
-
-mod desk;
-mod flight;
-mod http1;
-mod http2;
-mod secure;
-#[cfg(test)]
-mod tests;
 mod tls;
 
-use crate::Protocol;
-use crate::corpus::Corpus;
-use crate::share::Terms;
-pub(crate) use desk::{Answer, Desk, Loss};
-pub(crate) use flight::Flight;
-use http1::Http1;
-use http2::Http2;
-pub(crate) use http2::has_form as has_http2_form;
 use model::{Cause, Phase};
-use tls::Tls;
-pub(crate) use tls::TlsTerms;
+
+use crate::arena::{Choice, RequestArena};
+use crate::check::{Breach, Check};
+use crate::content::ContentReader;
+use crate::protocol;
+use crate::protocol::{Handshake, Session};
+use crate::reader::{Head, Sink};
+use crate::tally::Tally;
+use crate::worker::Settings;
+use tls::{Tls, TlsError};
+
+pub(crate) use tls::TlsSettings;
 
 /// Waiting time after a first failure to connect.
 const BACKOFF_FIRST_NS: u64 = 10_000_000;
@@ -64,9 +49,9 @@ pub(crate) enum Stage {
 /// What bytes, an end or an error amounted to. What became of requests is booked already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
-pub(crate) enum Heard {
+pub(crate) enum Effect {
     /// Nothing that changes what can be done.
-    More,
+    None,
     /// There may be room for another request, or something to write.
     Free,
     /// The connection is of no use any more.
@@ -77,30 +62,24 @@ pub(crate) enum Heard {
 #[derive(Debug)]
 pub(crate) struct Connection {
     stage: Stage,
-    session: Session,
+    /// What is spoken; before the first time that it is open a session that nothing is asked of.
+    session: Box<dyn Session>,
     tls: Option<Box<Tls>>,
     /// A request that began with its connection, until that is open.
-    early: Option<Flight>,
-    /// The wait after the next failure; 0 after an answer.
+    early: Option<InFlight>,
+    /// The wait after the next failure; 0 after a response.
     backoff_ns: u64,
     /// When it was begun to open it last.
     opening_ns: u64,
     opened_before: bool,
 }
 
-/// The protocol at work.
-#[derive(Debug)]
-enum Session {
-    Http1(Http1),
-    Http2(Box<Http2>),
-}
-
 impl Connection {
     /// A closed connection.
-    pub(crate) fn new() -> Connection {
+    pub(crate) fn new(settings: &Settings) -> Connection {
         Connection {
             stage: Stage::Closed { retry_ns: 0 },
-            session: Session::Http1(Http1::new()),
+            session: protocol::begin(settings.protocol, settings.tls.is_some()),
             tls: None,
             early: None,
             backoff_ns: 0,
@@ -114,12 +93,12 @@ impl Connection {
     }
 
     /// Requests that can begin now. One that opens a connection of its own begins on a closed one.
-    pub(crate) fn room(&self, now_ns: u64, terms: &Terms) -> usize {
+    pub(crate) fn room(&self, now_ns: u64, settings: &Settings) -> usize {
         match self.stage {
-            Stage::Open if terms.fresh => 0,
-            Stage::Open => session!(&self.session, session => session.room(terms.protocol)),
+            Stage::Open if settings.fresh => 0,
+            Stage::Open => self.session.room(),
             Stage::Closed { retry_ns } => {
-                usize::from(terms.fresh && retry_ns <= now_ns && self.early.is_none())
+                usize::from(settings.fresh && retry_ns <= now_ns && self.early.is_none())
             }
             Stage::Connecting { .. } | Stage::Securing { .. } => 0,
         }
@@ -127,20 +106,21 @@ impl Connection {
 
     /// Whether a request is under way.
     pub(crate) fn is_busy(&self) -> bool {
-        self.early.is_some() || session!(&self.session, session => session.under_way() > 0)
+        self.early.is_some() || self.session.in_flight() > 0
     }
 
     /// When the time of whatever it waits for is up.
-    pub(crate) fn due_ns(&self, terms: &Terms) -> Option<u64> {
+    pub(crate) fn due_ns(&self, settings: &Settings) -> Option<u64> {
         match self.stage {
-            Stage::Closed { retry_ns } if terms.fresh => (retry_ns > 0).then_some(retry_ns),
+            Stage::Closed { retry_ns } if settings.fresh => (retry_ns > 0).then_some(retry_ns),
             Stage::Closed { retry_ns } => Some(retry_ns),
             Stage::Connecting { .. } | Stage::Securing { .. } => {
                 // A request that begins with its connection has no more time than others.
-                let early_ns = self.early.as_ref().map_or(u64::MAX, |early| early.sent_ns + terms.timeout_ns);
-                Some(early_ns.min(self.opening_ns + terms.connect_timeout_ns))
+                let early_ns =
+                    self.early.as_ref().map_or(u64::MAX, |early| early.sent_ns + settings.timeout_ns);
+                Some(early_ns.min(self.opening_ns + settings.connect_timeout_ns))
             }
-            Stage::Open => session!(&self.session, session => session.due_ns(terms)),
+            Stage::Open => self.session.due_ns(settings),
         }
     }
 
@@ -152,205 +132,185 @@ impl Connection {
     }
 
     /// The socket is connected.
-    pub(crate) fn connected(&mut self, terms: &Terms, desk: &mut Desk<'_>) -> Heard {
-        let Stage::Connecting { since_ns } = self.stage else { return Heard::More };
-        desk.tally.counts.connect.record(desk.now_ns - since_ns);
-        match &terms.tls {
+    pub(crate) fn connected(&mut self, settings: &Settings, recorder: &mut Recorder<'_>) -> Effect {
+        let Stage::Connecting { since_ns } = self.stage else { return Effect::None };
+        recorder.tally.counts.connect.record(recorder.now_ns - since_ns);
+        match &settings.tls {
             Some(tls) => {
-                self.stage = Stage::Securing { since_ns: desk.now_ns, phase: Phase::Tls };
+                self.stage = Stage::Securing { since_ns: recorder.now_ns, phase: Phase::Tls };
                 match Tls::new(tls) {
                     Ok(tls) => self.tls = Some(Box::new(tls)),
-                    Err(flaw) => return self.tls_failed(flaw, desk),
+                    Err(error) => return self.tls_failed(error, recorder),
                 }
-                Heard::Free
+                Effect::Free
             }
-            None => self.speak(terms, desk),
+            None => self.speak(settings, recorder),
         }
     }
 
     /// Whatever carries the protocol is ready.
-    fn speak(&mut self, terms: &Terms, desk: &mut Desk<'_>) -> Heard {
-        match (terms.protocol, &mut self.session) {
-            (Protocol::Http1 { .. }, Session::Http1(session)) => {
-                session.reset();
-                self.secured(desk)
-            }
-            (Protocol::Http1 { .. }, other) => {
-                *other = Session::Http1(Http1::new());
-                self.secured(desk)
-            }
-            (Protocol::Http2 { .. }, other) => {
-                *other = Session::Http2(Box::new(Http2::new(terms.tls.is_some())));
-                self.stage = Stage::Securing { since_ns: desk.now_ns, phase: Phase::Connect };
-                Heard::Free
-            }
+    fn speak(&mut self, settings: &Settings, recorder: &mut Recorder<'_>) -> Effect {
+        self.session = protocol::begin(settings.protocol, settings.tls.is_some());
+        if self.session.handshake() == Handshake::Done {
+            return self.secured(recorder);
         }
+        self.stage = Stage::Securing { since_ns: recorder.now_ns, phase: Phase::Connect };
+        Effect::Free
     }
 
     /// Requests can be sent from now on.
-    fn secured(&mut self, desk: &mut Desk<'_>) -> Heard {
+    fn secured(&mut self, recorder: &mut Recorder<'_>) -> Effect {
         self.stage = Stage::Open;
-        desk.tally.counts.connections_opened += 1;
-        desk.tally.counts.reconnects += u64::from(std::mem::replace(&mut self.opened_before, true));
-        if let Some(flight) = self.early.take() {
-            session!(&mut self.session, session => session.begin(flight, desk.corpus));
+        recorder.tally.counts.connections_opened += 1;
+        recorder.tally.counts.reconnects += u64::from(std::mem::replace(&mut self.opened_before, true));
+        if let Some(request) = self.early.take() {
+            self.session.begin(request, recorder.arena);
         }
-        Heard::Free
+        Effect::Free
     }
 
     /// A request begins; what is to be written follows by [`output`](Self::output).
-    pub(crate) fn begin(&mut self, flight: Flight, corpus: &Corpus) {
+    pub(crate) fn begin(&mut self, request: InFlight, arena: &RequestArena) {
         match self.stage {
-            Stage::Open => session!(&mut self.session, session => session.begin(flight, corpus)),
-            _ => self.early = Some(flight),
+            Stage::Open => self.session.begin(request, arena),
+            _ => self.early = Some(request),
         }
     }
 
     /// Makes ready whatever there is to write. To be called before [`output`](Self::output) when something has begun or was
     /// received.
-    pub(crate) fn flush(&mut self, corpus: &Corpus) {
-        if let Session::Http2(session) = &mut self.session {
-            session.flush();
-        }
-        self.encrypt(corpus);
+    pub(crate) fn flush(&mut self, arena: &RequestArena) {
+        self.session.flush();
+        self.encrypt(arena);
     }
 
     /// What is to be written next, if anything.
-    pub(crate) fn output<'a>(&'a self, corpus: &'a Corpus) -> Option<&'a [u8]> {
+    pub(crate) fn output<'a>(&'a self, arena: &'a RequestArena) -> Option<&'a [u8]> {
         match (&self.tls, self.stage) {
             (Some(tls), _) => tls.output(),
-            (None, Stage::Securing { .. } | Stage::Open) => {
-                session!(&self.session, session => session.output(corpus))
-            }
+            (None, Stage::Securing { .. } | Stage::Open) => self.session.output(arena),
             (None, _) => None,
         }
     }
 
     /// So many bytes of the output were written.
-    pub(crate) fn wrote(&mut self, count: usize, corpus: &Corpus) {
+    pub(crate) fn wrote(&mut self, count: usize, arena: &RequestArena) {
         match &mut self.tls {
             Some(tls) => {
                 tls.wrote(count);
-                self.encrypt(corpus);
+                self.encrypt(arena);
             }
-            None => session!(&mut self.session, session => session.wrote(count, corpus)),
+            None => self.session.wrote(count, arena),
         }
     }
 
     /// What was said to be written was not.
     pub(crate) fn unwrote(&mut self) {
-        if let Session::Http1(session) = &mut self.session {
-            session.unwrote();
-        }
+        self.session.unwrote();
     }
 
     /// How many of the next bytes the kernel may throw away; 0: they must be read.
     pub(crate) fn skippable(&self) -> u64 {
-        match &self.session {
-            Session::Http1(session) if self.tls.is_none() => session.skippable(),
-            _ => 0,
-        }
+        if self.tls.is_none() { self.session.skippable() } else { 0 }
     }
 
     /// Bytes have arrived.
-    pub(crate) fn received(&mut self, bytes: &[u8], terms: &Terms, desk: &mut Desk<'_>) -> Heard {
-        let Some(mut tls) = self.tls.take() else { return self.read(bytes, terms, desk) };
-        let heard = self.decrypt(&mut tls, bytes, terms, desk);
+    pub(crate) fn received(
+        &mut self,
+        bytes: &[u8],
+        settings: &Settings,
+        recorder: &mut Recorder<'_>,
+    ) -> Effect {
+        let Some(mut tls) = self.tls.take() else { return self.read(bytes, settings, recorder) };
+        let effect = self.decrypt(&mut tls, bytes, settings, recorder);
         self.tls = Some(tls);
-        heard
+        effect
     }
 
     /// Shows the session bytes of its protocol.
-    fn read(&mut self, bytes: &[u8], terms: &Terms, desk: &mut Desk<'_>) -> Heard {
-        let heard = session!(&mut self.session, session => session.received(bytes, desk));
-        self.noted(heard, terms, desk)
+    fn read(&mut self, bytes: &[u8], settings: &Settings, recorder: &mut Recorder<'_>) -> Effect {
+        let effect = self.session.received(bytes, recorder);
+        self.noted(effect, settings, recorder)
     }
 
-    /// What was heard may end the handshake, or the wait after failures.
-    fn noted(&mut self, heard: Heard, terms: &Terms, desk: &mut Desk<'_>) -> Heard {
-        if desk.has_answer {
+    /// What was read may end the handshake, or the wait after failures.
+    fn noted(&mut self, effect: Effect, settings: &Settings, recorder: &mut Recorder<'_>) -> Effect {
+        if recorder.has_response {
             self.backoff_ns = 0;
-            if terms.fresh {
-                return Heard::Lost;
+            if settings.fresh {
+                return Effect::Lost;
             }
         }
-        if terms.fresh && self.stage == Stage::Open && !self.is_busy() {
+        if settings.fresh && self.stage == Stage::Open && !self.is_busy() {
             // Its request has ended, in whatever way.
-            return Heard::Lost;
+            return Effect::Lost;
         }
-        match (&self.session, self.stage) {
-            (Session::Http2(session), Stage::Securing { .. }) => match heard {
-                Heard::Lost => self.failed(session.ending(), desk),
-                _ if session.is_ready() => self.secured(desk),
-                heard => heard,
-            },
-            _ => heard,
+        if !matches!(self.stage, Stage::Securing { .. }) {
+            return effect;
+        }
+        match (effect, self.session.handshake()) {
+            (_, Handshake::Failed(cause)) => self.failed(cause, recorder),
+            (Effect::Lost, _) => self.failed(Cause::ClosedEarly, recorder),
+            (_, Handshake::Done) => self.secured(recorder),
+            (effect, Handshake::Pending) => effect,
         }
     }
 
     /// So many bytes of body arrived and were thrown away, at most [`skippable`](Self::skippable).
-    pub(crate) fn skipped(&mut self, count: u64, terms: &Terms, desk: &mut Desk<'_>) -> Heard {
-        let Session::Http1(session) = &mut self.session else { return Heard::Lost };
-        let heard = session.skipped(count, desk);
-        self.noted(heard, terms, desk)
+    pub(crate) fn skipped(&mut self, count: u64, settings: &Settings, recorder: &mut Recorder<'_>) -> Effect {
+        let effect = self.session.skipped(count, recorder);
+        self.noted(effect, settings, recorder)
     }
 
     /// The peer has ended the connection.
-    pub(crate) fn ended(&mut self, terms: &Terms, desk: &mut Desk<'_>) -> Heard {
+    pub(crate) fn ended(&mut self, settings: &Settings, recorder: &mut Recorder<'_>) -> Effect {
         if self.stage != Stage::Open {
-            return self.failed(Cause::ClosedEarly, desk);
+            return self.failed(Cause::ClosedEarly, recorder);
         }
-        // An end that TLS has not announced (which would have been heard while it decrypts) is anybody's, and no end of a
-        // body (RFC 9112, section 9.8).
-        if self.tls.is_some() && matches!(self.session, Session::Http1(_)) && self.is_busy() {
-            return self.failed(Cause::ClosedEarly, desk);
-        }
-        let heard = session!(&mut self.session, session => session.ended(desk));
-        self.noted(heard, terms, desk)
+        // While what is announced by TLS is decrypted, it is taken from here.
+        let effect = self.session.ended(self.tls.is_some(), recorder);
+        self.noted(effect, settings, recorder)
     }
 
     /// The socket has failed, or the time for connecting is up.
-    pub(crate) fn failed(&mut self, cause: Cause, desk: &mut Desk<'_>) -> Heard {
+    pub(crate) fn failed(&mut self, cause: Cause, recorder: &mut Recorder<'_>) -> Effect {
         let phase = match self.stage {
             Stage::Open => {
-                session!(&mut self.session, session => session.failed(cause, desk));
-                return Heard::Lost;
+                self.session.failed(cause, recorder);
+                return Effect::Lost;
             }
             Stage::Connecting { .. } => Phase::Connect,
             Stage::Securing { phase, .. } => phase,
             Stage::Closed { .. } => Phase::Idle,
         };
         match self.early.take() {
-            Some(flight) => desk.lost(&flight, phase, cause),
-            None => desk.spoilt(phase, cause),
+            Some(request) => recorder.fail(&request, phase, cause),
+            None => recorder.error(phase, cause),
         }
-        Heard::Lost
+        Effect::Lost
     }
 
     /// The time of the oldest request, or of connecting, is up.
-    pub(crate) fn expired(&mut self, terms: &Terms, desk: &mut Desk<'_>) -> Heard {
-        match &mut self.session {
-            Session::Http2(session) if self.stage == Stage::Open => {
-                let heard = session.expired(terms, desk);
-                self.noted(heard, terms, desk)
-            }
-            _ => self.failed(Cause::Timeout, desk),
+    pub(crate) fn expired(&mut self, settings: &Settings, recorder: &mut Recorder<'_>) -> Effect {
+        if self.stage != Stage::Open {
+            return self.failed(Cause::Timeout, recorder);
         }
+        let effect = self.session.expired(settings, recorder);
+        self.noted(effect, settings, recorder)
     }
 
     /// The slice is over: whatever is under way is booked as unfinished. True when there was anything.
-    pub(crate) fn leave(&mut self, desk: &mut Desk<'_>) -> bool {
+    pub(crate) fn leave(&mut self, recorder: &mut Recorder<'_>) -> bool {
         let early = self.early.take();
-        let busy = early.is_some() || session!(&self.session, session => session.under_way() > 0);
-        if let Some(flight) = early {
-            desk.left(&flight);
+        let busy = early.is_some() || self.session.in_flight() > 0;
+        if let Some(request) = early {
+            recorder.leave_unfinished(&request);
         }
-        session!(&mut self.session, session => session.leave(desk));
+        self.session.leave(recorder);
         busy
     }
 
-    /// The socket is gone. A connection that has answered may be opened again at once; where that fails, or the new
-    /// one answers nothing either, the wait doubles from 10 ms to 1 s.
+    /// The socket is gone. A connection that has carried a response may be opened again at once; where that fails,     /// one carries none either, the wait doubles from 10 ms to 1 s.
     pub(crate) fn close(&mut self, now_ns: u64) {
         if matches!(self.stage, Stage::Connecting { .. } | Stage::Securing { .. }) {
             self.backoff_ns = self.backoff_ns.max(BACKOFF_FIRST_NS);
@@ -378,3 +338,229 @@ impl Connection {
         self.tls = None;
     }
 }
+
+// A request under way: which one it is, its times, and what its response is held against.
+
+/// See the module's text. Times but `first_byte_ns` are absolute.
+#[derive(Debug)]
+pub(crate) struct InFlight {
+    pub(crate) choice: Choice,
+    pub(crate) sent_ns: u64,
+    /// When it was due: open loop.
+    pub(crate) intended_ns: Option<u64>,
+    /// From sent to the first byte of the response.
+    pub(crate) first_byte_ns: Option<u64>,
+    pub(crate) breach: Option<Breach>,
+    /// Looks at the response's content, if it is sampled.
+    pub(crate) content: Option<Box<ContentReader>>,
+}
+
+impl InFlight {
+    pub(crate) fn new(choice: Choice, sent_ns: u64, intended_ns: Option<u64>) -> InFlight {
+        InFlight { choice, sent_ns, intended_ns, first_byte_ns: None, breach: None, content: None }
+    }
+
+    /// Bytes of its response have arrived.
+    pub(crate) fn received(&mut self, now_ns: u64) {
+        self.first_byte_ns.get_or_insert(now_ns - self.sent_ns);
+    }
+
+    /// Looks at the response's head.
+    pub(crate) fn look(&mut self, head: &Head<'_>, check: &mut Check) {
+        self.breach = check.head(self.choice.endpoint, head);
+        if !self.choice.bodiless {
+            self.content = check.sample(head);
+        }
+    }
+
+    /// Whether its response's content has to be seen.
+    pub(crate) fn is_sampled(&self) -> bool {
+        self.content.is_some()
+    }
+
+    /// Looks at a piece of the response's content.
+    pub(crate) fn content(&mut self, bytes: &[u8]) {
+        if let Some(content) = &mut self.content {
+            content.take(bytes);
+        }
+    }
+}
+
+/// A request reads its response.
+impl Sink for (&mut InFlight, &mut Check) {
+    fn head(&mut self, head: &Head<'_>) {
+        self.0.look(head, self.1);
+    }
+
+    fn content(&mut self, bytes: &[u8]) {
+        self.0.content(bytes);
+    }
+}
+
+// Where connections book what became of requests: the thread's tally, with the contract at hand.
+
+/// A complete response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Response {
+    pub(crate) endpoint: u16,
+    pub(crate) status: u16,
+    pub(crate) ok: bool,
+    pub(crate) body_bytes: u64,
+    pub(crate) latency_ns: u64,
+    /// From intended to done; `None` in closed loop.
+    pub(crate) response_ns: Option<u64>,
+    pub(crate) first_byte_ns: u64,
+}
+
+/// A request that got no complete response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Loss {
+    pub(crate) endpoint: u16,
+    pub(crate) phase: Phase,
+    pub(crate) cause: Cause,
+    /// How long it had waited: its latency is at least this.
+    pub(crate) age_ns: u64,
+    /// The same from its intended time; `None` in closed loop.
+    pub(crate) response_age_ns: Option<u64>,
+    /// From sent to the first byte, if one came.
+    pub(crate) first_byte_ns: Option<u64>,
+}
+
+/// The books, open at one moment.
+pub(crate) struct Recorder<'a> {
+    pub(crate) now_ns: u64,
+    /// How far into the window that is; `None` outside of it.
+    pub(crate) since_start_ns: Option<u64>,
+    pub(crate) arena: &'a RequestArena,
+    pub(crate) check: &'a mut Check,
+    pub(crate) tally: &'a mut Tally,
+    pub(crate) in_flight: &'a mut u32,
+    /// A response was complete since the books were opened.
+    pub(crate) has_response: bool,
+}
+
+impl Recorder<'_> {
+    /// A request has its response.
+    pub(crate) fn completed(&mut self, mut request: InFlight, status: u16, body_bytes: u64) {
+        *self.in_flight -= 1;
+        self.has_response = true;
+        let latency_ns = self.now_ns - request.sent_ns;
+        let endpoint = request.choice.endpoint;
+        if let Some(content) = request.content.take() {
+            let breach = self.check.content(endpoint, *content);
+            request.breach = request.breach.or(breach);
+        }
+        let response = Response {
+            endpoint,
+            status,
+            ok: self.check.body(endpoint, request.breach, body_bytes),
+            body_bytes,
+            latency_ns,
+            response_ns: request.intended_ns.map(|intended_ns| self.now_ns - intended_ns),
+            first_byte_ns: request.first_byte_ns.unwrap_or(latency_ns),
+        };
+        self.tally.response(&response, self.since_start_ns);
+    }
+
+    /// A request will get none.
+    pub(crate) fn fail(&mut self, request: &InFlight, phase: Phase, cause: Cause) {
+        *self.in_flight -= 1;
+        self.tally.loss(&self.loss(request, phase, cause));
+    }
+
+    /// A request has none when the slice is over: no error, so that phase and cause are of no meaning.
+    pub(crate) fn leave_unfinished(&mut self, request: &InFlight) {
+        *self.in_flight -= 1;
+        self.tally.leave_unfinished(&self.loss(request, Phase::Head, Cause::Timeout));
+    }
+
+    /// Something went wrong that cost no request.
+    pub(crate) fn error(&mut self, phase: Phase, cause: Cause) {
+        self.tally.error(phase, cause);
+    }
+
+    fn loss(&self, request: &InFlight, phase: Phase, cause: Cause) -> Loss {
+        Loss {
+            endpoint: request.choice.endpoint,
+            phase,
+            cause,
+            age_ns: self.now_ns - request.sent_ns,
+            response_age_ns: request.intended_ns.map(|intended_ns| self.now_ns - intended_ns),
+            first_byte_ns: request.first_byte_ns,
+        }
+    }
+}
+
+// The part of a connection that has TLS below its protocol: what is received is decrypted on its way up, what is to be
+// written is encrypted on its way down. It must not know what the protocol says.
+
+impl Connection {
+    fn decrypt(
+        &mut self,
+        tls: &mut Tls,
+        mut bytes: &[u8],
+        settings: &Settings,
+        recorder: &mut Recorder<'_>,
+    ) -> Effect {
+        // What follows the end is nothing any more.
+        while !bytes.is_empty() && !tls.is_ended() {
+            let before = tls.is_handshaking();
+            let received = tls.received(&mut bytes);
+            if before && !tls.is_handshaking() {
+                let row = crate::protocol::row(settings.protocol);
+                if row.needs_alpn && tls.protocol() != Some(row.alpn.as_bytes()) {
+                    return self.tls_failed(TlsError::not_offered(row.name), recorder);
+                }
+                self.shook_hands(tls, recorder);
+                let _ = self.speak(settings, recorder);
+            }
+            // What came before a error has come, however the bytes happened to be cut.
+            while let Some(plain) = tls.plain() {
+                let (effect, count) = (self.read(plain, settings, recorder), plain.len());
+                if effect == Effect::Lost {
+                    return effect;
+                }
+                tls.consume(count);
+            }
+            if let Err(error) = received {
+                return self.tls_failed(error, recorder);
+            }
+        }
+        if tls.is_ended() {
+            return self.ended(settings, recorder);
+        }
+        // A response of the handshake, or of the protocol, may be waiting to be written.
+        Effect::Free
+    }
+
+    /// Encrypts what the protocol wants to write, a limited part at a time: the rest follows when that is written, so that
+    /// a request counts as written when it is, and a long one is not held twice.
+    fn encrypt(&mut self, arena: &RequestArena) {
+        let Some(tls) = &mut self.tls else { return };
+        if !tls.is_handshaking() && tls.output().is_none() {
+            while let Some(bytes) = self.session.output(arena) {
+                let count = tls.write(bytes);
+                if count == 0 {
+                    break;
+                }
+                self.session.wrote(count, arena);
+            }
+        }
+        tls.flush();
+    }
+
+    fn tls_failed(&mut self, error: TlsError, recorder: &mut Recorder<'_>) -> Effect {
+        recorder.tally.counts.tls_error.get_or_insert(error.text);
+        self.failed(error.cause, recorder)
+    }
+
+    fn shook_hands(&mut self, tls: &Tls, recorder: &mut Recorder<'_>) {
+        if let Stage::Securing { since_ns, .. } = self.stage {
+            recorder.tally.counts.handshake.record(recorder.now_ns - since_ns);
+            recorder.tally.counts.tls_resumed += u64::from(tls.is_resumed());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -10,18 +10,13 @@
 //!
 //! Source: RFC 9110, sections 8.4 and 8.4.1 (Content-Encoding).
 
-mod coding;
 mod decode;
-mod digest;
-#[cfg(test)]
-mod tests;
 
 use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
-pub use coding::Coding;
-pub use digest::{Digest, DigestError};
+pub use model::Digest;
 
 /// The most that coded content may be, and the most that one coding may decode to: far more than responses under test have, and still
 /// decoded in seconds. Content without a coding has no limit.
@@ -135,7 +130,7 @@ impl ContentReader {
     }
 
     fn with_limit(codings: &[&[u8]], limit_bytes: u64) -> ContentReader {
-        let codings = coding::read_list(codings).map(|applied| applied.into_iter().rev().collect());
+        let codings = read_list(codings).map(|applied| applied.into_iter().rev().collect());
         let plain = Plain { hash: Sha256::new(), bytes: 0 };
         ContentReader { codings, coded: Vec::new(), plain, encoded_bytes: 0, limit_bytes }
     }
@@ -154,7 +149,7 @@ impl ContentReader {
     /// Ends the content: the response is complete.
     ///
     /// # Errors
-    /// The first flaw of the outermost coding that has one.
+    /// The first error of the outermost coding that has one.
     pub(crate) fn finish(mut self) -> Result<Content, ContentFlaw> {
         let codings = self.codings?;
         if let Some(&coding) = codings.first().filter(|_| self.encoded_bytes > self.limit_bytes) {
@@ -182,9 +177,74 @@ impl ContentReader {
             coded = decoded;
         }
         Ok(Content {
-            digest: Digest::from_bytes(self.plain.hash.finalize().into()),
+            digest: <[u8; 32]>::from(self.plain.hash.finalize()).into(),
             encoded_bytes: self.encoded_bytes,
             decoded_bytes: self.plain.bytes,
         })
     }
 }
+
+// The names of content codings and the list that a head makes of them. It must not decode anything.
+//
+// Source: RFC 9110, section 8.4.1 and the registry it founds; section 5.6.1 for lists.
+
+/// The most that is kept of the name of an unknown coding.
+const NAME_CHARS: usize = 40;
+
+/// A content coding that can be undone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Coding {
+    /// RFC 1952. `x-gzip` is the same.
+    Gzip,
+    /// Deflate data in the zlib format (RFC 1950), or bare (RFC 1951) as many servers send it.
+    Deflate,
+    /// Brotli, RFC 7932.
+    Brotli,
+    /// Zstandard, RFC 8878.
+    Zstd,
+}
+
+impl fmt::Display for Coding {
+    /// The name as it stands in a head.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Coding::Gzip => "gzip",
+            Coding::Deflate => "deflate",
+            Coding::Brotli => "br",
+            Coding::Zstd => "zstd",
+        })
+    }
+}
+
+/// The codings that Content-Encoding names, in the order in which they were applied; `identity` is none.
+fn read_list(values: &[&[u8]]) -> Result<Vec<Coding>, ContentFlaw> {
+    let mut codings = Vec::new();
+    let names =
+        values.iter().flat_map(|value| value.split(|byte| *byte == b',')).map(|name| name.trim_ascii());
+    // RFC 9110, section 5.6.1.2: empty elements of a list are ignored.
+    for name in names.filter(|name| !name.is_empty()) {
+        codings.extend(read_name(name)?);
+    }
+    if codings.len() > CODINGS_LIMIT {
+        return Err(ContentFlaw::TooManyCodings { count: codings.len(), limit: CODINGS_LIMIT });
+    }
+    Ok(codings)
+}
+
+fn read_name(name: &[u8]) -> Result<Option<Coding>, ContentFlaw> {
+    let coding = match name.to_ascii_lowercase().as_slice() {
+        b"identity" => return Ok(None),
+        b"gzip" | b"x-gzip" => Coding::Gzip,
+        b"deflate" => Coding::Deflate,
+        b"br" => Coding::Brotli,
+        b"zstd" => Coding::Zstd,
+        _ => {
+            let name = String::from_utf8_lossy(name).chars().take(NAME_CHARS).collect();
+            return Err(ContentFlaw::UnknownCoding(name));
+        }
+    };
+    Ok(Some(coding))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,6 @@
 //! What an engine thread needs of whatever moves its bytes, and which of the drivers it gets.
 //!
-//! A driver decides nothing: it reports events to the [`Share`] and does what the returned [`Act`] says.
+//! A driver decides nothing: it reports events to the [`Worker`] and does what the returned [`Action`] says.
 
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -10,11 +10,11 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 
+use crate::arena::RequestArena;
 use crate::clock;
 use crate::completion::Completion;
-use crate::corpus::Corpus;
 use crate::readiness::Readiness;
-use crate::share::{Act, Share};
+use crate::worker::{Action, Worker};
 use crate::{Address, DriverChoice, LoadError};
 use model::{Cause, OsError};
 
@@ -24,16 +24,16 @@ const CONNECTS_MAX: usize = 128;
 /// Requests begun at once that were due: more would keep responses waiting that are there already.
 const STARTS_MAX: usize = 64;
 
-/// Moves the bytes of one thread's share.
+/// Moves the bytes of one thread.
 pub(crate) trait Driver {
     /// As it is called in a slice.
     fn name(&self) -> &'static str;
 
     /// Waits for events, at most `wait_ns`, and handles them. False when there may be more of them already.
-    fn turn(&mut self, share: &mut Share, wait_ns: u64) -> bool;
+    fn turn(&mut self, worker: &mut Worker, wait_ns: u64) -> bool;
 
     /// Writes the output of connection `index`.
-    fn write(&mut self, share: &mut Share, index: usize) -> Act;
+    fn write(&mut self, worker: &mut Worker, index: usize) -> Action;
 
     /// Makes a socket for connection `index` and begins to connect it; that it is connected shows as an event.
     fn connect(&mut self, index: usize) -> Result<(), Errno>;
@@ -41,65 +41,65 @@ pub(crate) trait Driver {
     /// Closes the socket of connection `index`.
     fn close(&mut self, index: usize);
 
-    /// Does what the share wants done with connection `index`, and what it wants done then.
-    fn perform(&mut self, share: &mut Share, index: usize, mut act: Act) {
+    /// Does what the worker wants done with connection `index`, and what it wants done then.
+    fn perform(&mut self, worker: &mut Worker, index: usize, mut act: Action) {
         loop {
             act = match act {
-                Act::Wait => return,
-                Act::Free => share.start(index, clock::monotonic_ns()),
-                Act::Send => self.write(share, index),
-                Act::Close => return self.close(index),
-                Act::Reopen => {
+                Action::Wait => return,
+                Action::Free => worker.start(index, clock::monotonic_ns()),
+                Action::Send => self.write(worker, index),
+                Action::Close => return self.close(index),
+                Action::Reopen => {
                     self.close(index);
-                    self.open(share, index)
+                    self.open(worker, index)
                 }
             }
         }
     }
 
     /// Opens connection `index`.
-    fn open(&mut self, share: &mut Share, index: usize) -> Act {
+    fn open(&mut self, worker: &mut Worker, index: usize) -> Action {
         let now_ns = clock::monotonic_ns();
-        share.connecting(index, now_ns);
+        worker.connecting(index, now_ns);
         match self.connect(index) {
-            Ok(()) => Act::Wait,
-            Err(errno) => share.failed(index, now_ns, cause(errno)),
+            Ok(()) => Action::Wait,
+            Err(errno) => worker.failed(index, now_ns, cause(errno)),
         }
     }
 
-    /// Begins a request on every idle connection, as far as the share allows. Where each opens a connection, not all do so
+    /// Begins a request on every idle connection, as far as the worker allows. Where each opens a connection, not all do so
     /// at once.
-    fn start_all(&mut self, share: &mut Share) {
+    fn start_all(&mut self, worker: &mut Worker) {
         let mut connects = 0;
-        for index in 0..share.connections() {
+        for index in 0..worker.connections() {
             if connects == CONNECTS_MAX {
-                share.put_off_start(index, clock::monotonic_ns());
+                worker.put_off_start(index, clock::monotonic_ns());
                 continue;
             }
-            self.perform(share, index, Act::Free);
-            connects += usize::from(share.is_connecting(index));
+            self.perform(worker, index, Action::Free);
+            connects += usize::from(worker.is_connecting(index));
         }
     }
 
     /// Begins requests that are due on connections that are free: open loop.
-    fn start_due(&mut self, share: &mut Share) {
+    fn start_due(&mut self, worker: &mut Worker) {
         for _ in 0..STARTS_MAX {
-            let Some((index, act)) = share.start_next(clock::monotonic_ns()) else { return };
-            self.perform(share, index, act);
+            let Some((index, act)) = worker.start_next(clock::monotonic_ns()) else { return };
+            self.perform(worker, index, act);
         }
     }
 
     /// Does what is due by time.
-    fn sweep(&mut self, share: &mut Share, now_ns: u64) {
+    fn sweep(&mut self, worker: &mut Worker, now_ns: u64) {
         let mut from = 0;
         let mut connects = 0;
-        while let Some((index, act)) = share.overdue(from, now_ns) {
-            let was_connecting = share.is_connecting(index);
-            self.perform(share, index, act);
+        while let Some((index, act)) = worker.overdue(from, now_ns) {
+            let was_connecting = worker.is_connecting(index);
+            self.perform(worker, index, act);
             from = index + 1;
-            connects += usize::from(share.is_connecting(index) && !was_connecting);
+            connects += usize::from(worker.is_connecting(index) && !was_connecting);
             if connects == CONNECTS_MAX {
-                return share.put_off(now_ns);
+                return worker.put_off(now_ns);
             }
         }
     }
@@ -118,12 +118,12 @@ pub(crate) struct Route {
 pub(crate) fn make(
     choice: DriverChoice,
     route: Route,
-    plain: Option<Arc<Corpus>>,
+    plain: Option<Arc<RequestArena>>,
     connections: usize,
 ) -> Result<Box<dyn Driver>, LoadError> {
     if choice != DriverChoice::Readiness
-        && let Some(corpus) = plain
-        && let Ok(driver) = Completion::new(route.clone(), corpus, connections)
+        && let Some(arena) = plain
+        && let Ok(driver) = Completion::new(route.clone(), arena, connections)
     {
         return Ok(Box::new(driver));
     }

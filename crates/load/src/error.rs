@@ -26,7 +26,7 @@ pub enum LoadError {
     Pin {
         /// The CPU asked for.
         cpu: usize,
-        /// The system's answer.
+        /// The system's response.
         source: io::Error,
     },
     /// The kernel cannot wait for less than a millisecond.

@@ -12,14 +12,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use model::{BUCKET_NS, Counts, Windows};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::connection::TlsTerms;
-use crate::corpus::{Corpus, Deck};
-use crate::driver::Route;
-use crate::pacer::{Pace, Pacer};
-use crate::share::Terms;
-use crate::worker::{Command, Counter, Orders, Report, Shared};
-use crate::{Address, Arrivals, Lanes, LoadError, LoadSpec, Request, Until, clock, limits, trust, worker};
+use crate::arena::RequestArena;
+use crate::thread::{Command, Common, Counter, Report, Shared};
+use crate::{Arrivals, Lanes, LoadError, LoadSpec, Request, Until, clock, thread, trust};
 
 /// How long an interrupt waits at most for a generator that waits for its begin.
 const INTERRUPT_LATENCY: Duration = Duration::from_millis(50);
@@ -63,19 +60,20 @@ impl Generator {
     /// CPU that cannot be pinned to, a thread that does not start.
     pub fn start(spec: LoadSpec) -> Result<Generator, LoadError> {
         feasible::check(&spec)?;
-        let corpus = Arc::new(Corpus::render(&requests(&spec))?);
-        feasible::check_requests(&spec, &corpus)?;
-        let tls = spec.tls.as_ref().map(|tls| trust::terms(tls, spec.protocol)).transpose()?;
-        limits::ensure_descriptors(spec.connections, spec.threads)?;
-        let answered = (0..spec.threads).map(|_| Counter::default()).collect();
-        let shared = Arc::new(Shared { interrupted: AtomicBool::new(false), answered });
+        let arena = Arc::new(RequestArena::render(&requests(&spec))?);
+        feasible::check_requests(&spec, &arena)?;
+        let tls = spec.tls.as_ref().map(|tls| trust::settings(tls, spec.protocol)).transpose()?;
+        ensure_descriptors(spec.connections, spec.threads)?;
+        let spec = Arc::new(spec);
+        let completed = (0..spec.threads).map(|_| Counter::default()).collect();
+        let shared = Arc::new(Shared { interrupted: AtomicBool::new(false), completed });
         let (threads, connections) = (Vec::new(), spec.connections);
         let mut generator =
             Generator { threads, connections, arrivals: spec.arrivals, shared: shared.clone() };
         for index in 0..spec.threads {
             let resume = spec.tls.as_ref().is_some_and(|tls| tls.resumption);
             let tls = tls.as_ref().map(|tls| tls.for_thread(resume));
-            generator.threads.push(spawn(&spec, index, (corpus.clone(), tls), shared.clone())?);
+            generator.threads.push(spawn(&spec, index, (arena.clone(), tls, shared.clone()))?);
         }
         for thread in &generator.threads {
             let Report::Started(started) = thread.next() else { unreachable!("a thread starts once, first") };
@@ -112,7 +110,7 @@ impl Generator {
             thread.tell(Command::Prepare { allowance });
         }
         for thread in &self.threads {
-            let Report::Prepared = thread.next() else { unreachable!("the answer to Prepare") };
+            let Report::Prepared = thread.next() else { unreachable!("the response to Prepare") };
         }
     }
 
@@ -178,7 +176,7 @@ impl Interrupt {
 impl Progress {
     /// Complete responses in this slice so far; up to 50 ms old.
     pub fn done(&self) -> u64 {
-        self.shared.answered.iter().map(|counter| counter.0.load(Ordering::Relaxed)).sum()
+        self.shared.completed.iter().map(|counter| counter.0.load(Ordering::Relaxed)).sum()
     }
 }
 
@@ -208,7 +206,7 @@ impl Thread {
     }
 
     fn counts(&self) -> Counts {
-        let Report::Done(counts) = self.next() else { unreachable!("the answer to Load") };
+        let Report::Done(counts) = self.next() else { unreachable!("the response to Load") };
         *counts
     }
 }
@@ -229,56 +227,77 @@ fn requests(spec: &LoadSpec) -> Vec<Request> {
     requests
 }
 
-fn spawn(
-    spec: &LoadSpec,
-    index: u32,
-    (corpus, tls): (Arc<Corpus>, Option<TlsTerms>),
-    shared: Arc<Shared>,
-) -> Result<Thread, LoadError> {
-    let connections = dealt(spec.connections.into(), spec.threads.into(), index.into()) as u32;
-    let cpu = (!spec.cpus.is_empty()).then(|| spec.cpus[index as usize % spec.cpus.len()]);
-    let contract = |request: &Request| request.contract.as_ref().unwrap_or(&spec.contract).clone();
-    let lane = spec.lanes.map_or(0, |lanes| lanes.first) + index;
-    let deck = Deck::new(corpus.clone(), spec.seed, lane);
-    let terms = Terms {
-        corpus,
-        protocol: spec.protocol,
-        tls,
-        fresh: !spec.keep_alive,
-        can_skip: matches!(spec.address, Address::Tcp(_)),
-        timeout_ns: nanoseconds(spec.timeout),
-        connect_timeout_ns: nanoseconds(spec.connect_timeout),
-        contracts: spec.requests.iter().map(contract).collect(),
-        sample_every: spec.sample_every,
-    };
+fn spawn(spec: &Arc<LoadSpec>, index: u32, common: Common) -> Result<Thread, LoadError> {
     let (commands, commands_end) = channel();
     let (reports_end, reports) = channel();
-    let orders = Orders {
-        index: index as usize,
-        cpu,
-        driver: spec.driver,
-        route: Route { address: spec.address.clone(), sources: spec.sources.clone() },
-        connections,
-        terms,
-        deck,
-        pacer: pacer(spec, index),
-        shared,
-        commands: commands_end,
-        reports: reports_end,
-    };
+    let (spec, ends) = (spec.clone(), (commands_end, reports_end));
     let named = std::thread::Builder::new().name(format!("load-{index}"));
-    let handle = named.spawn(move || worker::work(orders)).map_err(LoadError::Thread)?;
+    let handle = named.spawn(move || thread::work(&spec, index, common, ends)).map_err(LoadError::Thread)?;
     Ok(Thread { commands: Some(commands), reports, handle: Some(handle) })
 }
 
-fn pacer(spec: &LoadSpec, thread: u32) -> Option<Pacer> {
-    let Arrivals::Open { rate, process, seed } = spec.arrivals else { return None };
-    let Lanes { first, of } = spec.lanes.unwrap_or(Lanes { first: 0, of: spec.threads });
-    Some(Pacer::new(Pace { rate, process, seed }, first + thread, of))
+// One load for several generators: what each of them does. [`model::Counts::merge`] makes one of what they counted.
+//
+// ```text
+// connections  0 1 2 3 4 5 6       connection c belongs to generator c mod generators
+// generator    0 1 2 0 1 2 0
+// lanes        0 1 | 2 3 | 4 5     each generator has so many lanes side by side, a thread each; arrivals are dealt to lanes
+// ```
+// It must not know where generators run, or how one talks to them.
+
+impl LoadSpec {
+    /// The specs of so many generators that do together what this one says, each with `threads` threads of its own, or fewer where it
+    /// gets fewer connections. Never more generators than connections: the list is shorter then.
+    ///
+    /// What is due in open loop, and when, is the same whether one machine has all lanes or each has some. In closed loop each
+    /// generator draws the requests of its own lanes.
+    pub fn divided(&self, generators: u32, threads: u32) -> Vec<LoadSpec> {
+        self.divided_among(generators, |_, _| threads)
+    }
+
+    /// The same where generators have threads of different number: as `threads` says of each, by its place and its connections.
+    pub fn divided_among(&self, generators: u32, threads: impl Fn(u32, u32) -> u32) -> Vec<LoadSpec> {
+        let generators = generators.clamp(1, self.connections.max(1));
+        let connections = |index: u32| dealt(self.connections.into(), generators.into(), index.into()) as u32;
+        let threads = |index: u32| threads(index, connections(index)).clamp(1, connections(index).max(1));
+        let of = (0..generators).map(threads).sum();
+        let mut first = 0;
+        let part = |index| {
+            let lanes = Some(Lanes { first, of });
+            first += threads(index);
+            LoadSpec { connections: connections(index), threads: threads(index), lanes, ..self.clone() }
+        };
+        (0..generators).map(part).collect()
+    }
 }
 
-/// Time limits beyond a century are one.
-fn nanoseconds(time: Duration) -> u64 {
-    const CENTURY: Duration = Duration::from_secs(100 * 366 * 86_400);
-    time.min(CENTURY).as_nanos() as u64
+// Open files: as many as the load needs, or a clear refusal before it starts.
+
+/// Files the caller may open while the load runs (its record, sockets of its own) without running into the limit.
+const RESERVE: u64 = 32;
+
+/// Checks that `connections` on `threads` fit in, and raises the soft limit to the hard one where only that lets them.
+///
+/// It is left alone otherwise: processes started later inherit it, and a service should not run under another limit
+/// only because a load has begun before.
+pub(crate) fn ensure_descriptors(connections: u32, threads: u32) -> Result<(), LoadError> {
+    let needed = open_files() + u64::from(connections) + u64::from(threads) + RESERVE;
+    let Rlimit { current: soft, maximum: hard } = getrlimit(Resource::Nofile);
+    // No limit at all is `None`.
+    if soft.is_none_or(|soft| needed <= soft) {
+        return Ok(());
+    }
+    let raised = setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard });
+    let limit = if raised.is_ok() { hard } else { soft };
+    match limit {
+        Some(limit) if needed > limit => Err(LoadError::Descriptors { needed, limit }),
+        _ => Ok(()),
+    }
 }
+
+fn open_files() -> u64 {
+    std::fs::read_dir("/proc/self/fd").map_or(0, |files| files.count() as u64)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,21 +1,21 @@
 //! The load engine: sends HTTP requests over many connections, in closed loop or at a rate (open loop), and tells
 //! truthfully what became of each of them.
 //!
-//! A [`Generator`] owns threads and connections and loads one window after another, each of which gives [`Counts`](model::Counts). Three rules hold throughout:
-//! every request due is a sample, a censored one where no answer came; every error is counted by phase and
+//! A [`Generator`] owns threads and connections and loads one window after another. Each window gives [`Counts`](model::Counts).
+//! Three rules hold throughout: every request due is a sample, a censored one where no response came; every error is counted by phase and
 //! cause; throughput is made of responses that met the [`Contract`].
 //!
 //! ```text
-//!   Generator ── command / report ──► Worker (a thread) ── turns ──► Driver (epoll or io_uring)
-//!                                        │                              │ events and bytes
-//!                                        └──────── owns ──────► Share ◄─┘ acts
-//!                       Pacer ◄─ Schedule (when) ◄┤
-//!                       Corpus ◄─── Deck (what) ◄─┤
-//!                                                 └► Connection × n ─► Tls ─► Http1 (ResponseReader) or Http2
-//!                                                        │
-//!                                                        └► Desk ─► Tally, Check (contract, contents)
+//!   Generator ── command / report ──► Thread ── turns ──► Driver (epoll or io_uring)
+//!                                       │                   │ events and bytes
+//!                                       └───── owns ──► Worker ◄─┘ actions
+//!             Pacer ◄─ Schedule (when) ◄─────────────────┤
+//!      RequestArena ◄─ RequestSampler (what) ◄───────────┤
+//!                                                        └► Connection × n ─► Tls ─► Session (one of protocol/)
+//!                                                              │
+//!                                                              └► Recorder ─► Tally, Check (contract, contents)
 //! ```
-//! `Share` and everything below it do no I/O and read no clock, so that a simulation can run them from a seed.
+//! `Worker` and everything below it do no I/O and read no clock, so that a simulation can run them from a seed.
 //! Beside the engine [`fetch`] looks at one response in full, before a load.
 //!
 //! This crate prints nothing, resolves no names, and must not retry a request silently.
@@ -23,39 +23,34 @@
 #[cfg(not(target_os = "linux"))]
 compile_error!("the load engine is built on epoll and io_uring and runs on Linux only");
 
+mod arena;
 mod check;
 mod clock;
 mod completion;
 mod connection;
 mod content;
-mod corpus;
-mod division;
 mod driver;
 mod error;
 mod fetch;
 mod generator;
-mod limits;
 mod pacer;
-mod rate;
+mod protocol;
 mod reader;
 mod readiness;
 mod render;
-mod share;
 mod spec;
 mod tally;
+mod thread;
 mod trust;
 mod values;
 mod worker;
 
 pub use completion::grants as grants_completion;
-pub use content::{Digest, DigestError};
 pub use error::LoadError;
 pub use fetch::{FetchError, Fetched, fetch};
 pub use generator::{Generator, Interrupt, Progress};
-pub use rate::{RATE_MAX_PER_S, Rate};
-pub use spec::{
-    Address, Arrivals, Contract, DriverChoice, Lanes, LoadSpec, Process, Protocol, Request, Tls, Trust, Until,
-};
+pub use model::{Contract, Digest, Process, Protocol, RATE_MAX_PER_S, Rate, Until};
+pub use spec::{Address, Arrivals, DriverChoice, Lanes, LoadSpec, Request, Tls, Trust};
 pub use values::{Values, ValuesError};
 
 /// What the fuzz targets in `fuzz/` call. No part of the crate's interface: it is there for cargo-fuzz alone, because the

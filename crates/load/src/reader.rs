@@ -10,6 +10,7 @@
 mod chunks;
 mod framing;
 #[cfg(any(test, fuzzing))]
+#[path = "reader/tests/pieces.rs"]
 pub(crate) mod pieces;
 #[cfg(test)]
 mod tests;
@@ -17,7 +18,7 @@ mod tests;
 use std::mem::MaybeUninit;
 
 use chunks::Chunks;
-use framing::{Framing, HeadFacts};
+use framing::Framing;
 
 /// The longest response head that is accepted; the usual limits of servers and browsers are 8 to 256 KiB.
 ///
@@ -32,7 +33,7 @@ const SKIP_UNBOUNDED: u64 = 1 << 30;
 
 /// What makes a response unreadable. The connection is of no use afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Flaw {
+pub(crate) enum ReadError {
     /// Not HTTP/1.x, or framed in a way that cannot be trusted.
     Malformed,
     /// The head, or a line of the chunked coding, is longer than [`HEAD_LIMIT_BYTES`].
@@ -97,7 +98,7 @@ enum State {
 }
 
 impl ResponseReader {
-    /// A reader for answers to requests that have a body unless `bodiless` (the method is HEAD).
+    /// A reader for responses to requests that have a body unless `bodiless` (the method is HEAD).
     pub(crate) fn new(bodiless: bool) -> ResponseReader {
         ResponseReader {
             state: State::Head,
@@ -144,8 +145,8 @@ impl ResponseReader {
     /// Takes more bytes and shows `sink` what they contain.
     ///
     /// # Errors
-    /// A [`Flaw`]; the reader must not be used afterwards but for [`restart`](Self::restart).
-    pub(crate) fn read(&mut self, mut bytes: &[u8], sink: &mut impl Sink) -> Result<Progress, Flaw> {
+    /// A [`ReadError`]; the reader must not be used afterwards but for [`restart`](Self::restart).
+    pub(crate) fn read(&mut self, mut bytes: &[u8], sink: &mut impl Sink) -> Result<Progress, ReadError> {
         while matches!(self.state, State::Head) {
             match self.read_head(bytes, sink)? {
                 Some(used) => bytes = &bytes[used..],
@@ -199,7 +200,7 @@ impl ResponseReader {
     }
 
     /// Reads a head; `Some(used)` when one was complete within `bytes`.
-    fn read_head(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<Option<usize>, Flaw> {
+    fn read_head(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<Option<usize>, ReadError> {
         if self.carry.is_empty() {
             let used = self.parse(bytes, sink)?;
             if used.is_none() {
@@ -220,7 +221,7 @@ impl ResponseReader {
     }
 
     /// Parses a head from its first byte; `Some(length)` when it is complete.
-    fn parse(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<Option<usize>, Flaw> {
+    fn parse(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<Option<usize>, ReadError> {
         let bytes = &bytes[..bytes.len().min(HEAD_LIMIT_BYTES)];
         let mut space = [MaybeUninit::<httparse::Header<'_>>::uninit(); HEADERS_LIMIT];
         let mut response = httparse::Response::new(&mut []);
@@ -233,19 +234,22 @@ impl ResponseReader {
                 self.take_head(&response, sink)?;
                 Ok(Some(length))
             }
-            Ok(httparse::Status::Partial) if bytes.len() >= HEAD_LIMIT_BYTES => Err(Flaw::TooLarge),
+            Ok(httparse::Status::Partial) if bytes.len() >= HEAD_LIMIT_BYTES => Err(ReadError::TooLarge),
             Ok(httparse::Status::Partial) => Ok(None),
-            Err(httparse::Error::TooManyHeaders) => Err(Flaw::TooLarge),
-            Err(_) => Err(Flaw::Malformed),
+            Err(httparse::Error::TooManyHeaders) => Err(ReadError::TooLarge),
+            Err(_) => Err(ReadError::Malformed),
         }
     }
 
-    fn take_head(&mut self, response: &httparse::Response<'_, '_>, sink: &mut impl Sink) -> Result<(), Flaw> {
+    fn take_head(
+        &mut self,
+        response: &httparse::Response<'_, '_>,
+        sink: &mut impl Sink,
+    ) -> Result<(), ReadError> {
         let (Some(status), Some(version)) = (response.code, response.version) else {
-            return Err(Flaw::Malformed);
+            return Err(ReadError::Malformed);
         };
-        let facts = HeadFacts { status, version, headers: response.headers, bodiless: self.bodiless };
-        match framing::of(&facts)? {
+        match framing::of((status, version), response.headers, self.bodiless)? {
             // No more requests may follow (RFC 9112, 9.6), but the final response does.
             Framing::Interim { close } => self.closing |= close,
             Framing::Final { body, reusable } => {
@@ -262,7 +266,7 @@ impl ResponseReader {
         Ok(())
     }
 
-    fn read_body(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<Progress, Flaw> {
+    fn read_body(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<Progress, ReadError> {
         match &mut self.state {
             State::Chunked(chunks) => {
                 let taken = chunks.read(bytes, &mut |data| sink.content(data))?;

@@ -1,8 +1,8 @@
-//! The readiness driver: moves the bytes of one thread's share through non-blocking sockets and epoll.
+//! The readiness driver: moves the bytes of one thread through non-blocking sockets and epoll.
 //!
 //! Each socket is registered once, edge-triggered, and read until it is dry; the next request is written straight
 //! from the read handler. So a request costs one send, one receive and its part of a wait, and no `epoll_ctl`. It must
-//! not decide anything about requests: that is the [`Share`]'s.
+//! not decide anything about requests: that is the [`Worker`]'s.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -15,7 +15,7 @@ use rustix::time::Timespec;
 use crate::clock;
 use crate::connection::Stage;
 use crate::driver::{self, Driver, Route};
-use crate::share::{Act, Share};
+use crate::worker::{Action, Worker};
 
 /// Events taken from the kernel at once.
 const EVENTS_MAX: usize = 256;
@@ -63,48 +63,48 @@ impl Readiness {
         }
     }
 
-    fn handle(&mut self, share: &mut Share, index: usize, flags: EventFlags) {
-        if matches!(share.stage(index), Stage::Connecting { .. }) {
-            self.connected(share, index, flags);
+    fn handle(&mut self, worker: &mut Worker, index: usize, flags: EventFlags) {
+        if matches!(worker.stage(index), Stage::Connecting { .. }) {
+            self.connected(worker, index, flags);
             return;
         }
         // A response that is there already says more than a request that cannot be written any more.
         if flags.intersects(READABLE) {
-            self.read(share, index, (Act::Wait, flags));
+            self.read(worker, index, (Action::Wait, flags));
         }
         // A socket that was opened anew meanwhile has nothing to write yet.
-        if flags.contains(EventFlags::OUT) && share.output(index).is_some() {
-            self.perform(share, index, Act::Send);
+        if flags.contains(EventFlags::OUT) && worker.output(index).is_some() {
+            self.perform(worker, index, Action::Send);
         }
     }
 
     /// Connecting has come to an end, good or bad.
-    fn connected(&mut self, share: &mut Share, index: usize, flags: EventFlags) {
+    fn connected(&mut self, worker: &mut Worker, index: usize, flags: EventFlags) {
         let Some(socket) = &self.sockets[index] else { return };
         match driver::end_connect(socket) {
             Ok(()) if flags.contains(EventFlags::OUT) => {
-                let act = share.opened(index, clock::monotonic_ns());
-                if flags.intersects(READABLE) && act == Act::Free {
-                    self.read(share, index, (act, flags));
+                let act = worker.opened(index, clock::monotonic_ns());
+                if flags.intersects(READABLE) && act == Action::Free {
+                    self.read(worker, index, (act, flags));
                 } else {
-                    self.perform(share, index, act);
+                    self.perform(worker, index, act);
                 }
             }
             Ok(()) => {}
             Err(errno) => {
-                let act = share.failed(index, clock::monotonic_ns(), driver::cause(errno));
-                self.perform(share, index, act);
+                let act = worker.failed(index, clock::monotonic_ns(), driver::cause(errno));
+                self.perform(worker, index, act);
             }
         }
     }
 
     /// Reads connection `index` dry. A receive that fills less than was asked for has emptied the socket: anything
     /// later makes a new edge (epoll(7)), save for an end that was announced with this one.
-    fn read(&mut self, share: &mut Share, index: usize, (mut act, flags): (Act, EventFlags)) {
+    fn read(&mut self, worker: &mut Worker, index: usize, (mut act, flags): (Action, EventFlags)) {
         let ending = flags.intersects(ENDING);
         let mut now_ns = 0;
         while let Some(socket) = &self.sockets[index] {
-            let skippable = share.skippable(index);
+            let skippable = worker.skippable(index);
             let asked = match skippable {
                 0 => self.buffer.len(),
                 many => many as usize,
@@ -119,40 +119,40 @@ impl Readiness {
             }
             now_ns = clock::monotonic_ns();
             let next = match got {
-                Ok(0) => share.ended(index, now_ns),
-                Ok(got) if skippable > 0 => share.skipped(index, now_ns, got as u64),
-                Ok(got) => share.received(index, now_ns, &self.buffer[..got]),
+                Ok(0) => worker.ended(index, now_ns),
+                Ok(got) if skippable > 0 => worker.skipped(index, now_ns, got as u64),
+                Ok(got) => worker.received(index, now_ns, &self.buffer[..got]),
                 Err(Errno::INTR) => continue,
-                Err(errno) => share.failed(index, now_ns, driver::cause(errno)),
+                Err(errno) => worker.failed(index, now_ns, driver::cause(errno)),
             };
             act = next.after(act);
             let dry = got.is_ok_and(|got| got < asked) && !ending;
-            if dry || matches!(act, Act::Reopen | Act::Close) {
+            if dry || matches!(act, Action::Reopen | Action::Close) {
                 break;
             }
         }
         // The time at which the response was complete is that at which the next request is sent: one look at the clock.
-        if act == Act::Free && now_ns > 0 {
-            act = share.start(index, now_ns);
+        if act == Action::Free && now_ns > 0 {
+            act = worker.start(index, now_ns);
         }
-        self.perform(share, index, act);
+        self.perform(worker, index, act);
     }
 }
 
 impl Readiness {
-    /// Writing has failed: the peer may have answered before it left, as with 413 to a long request.
-    fn last_words(&mut self, share: &mut Share, index: usize, errno: Errno) -> Act {
+    /// Writing has failed: the peer may have responded before it left, as with 413 to a long request.
+    fn last_words(&mut self, worker: &mut Worker, index: usize, errno: Errno) -> Action {
         while let Some(socket) = &self.sockets[index] {
             let got = rustix::net::recv(socket, &mut self.buffer[..], RecvFlags::empty()).map(|(_, got)| got);
             let act = match got {
                 Ok(0) | Err(_) => break,
-                Ok(got) => share.received(index, clock::monotonic_ns(), &self.buffer[..got]),
+                Ok(got) => worker.received(index, clock::monotonic_ns(), &self.buffer[..got]),
             };
-            if act != Act::Wait {
+            if act != Action::Wait {
                 return act;
             }
         }
-        share.failed(index, clock::monotonic_ns(), driver::cause(errno))
+        worker.failed(index, clock::monotonic_ns(), driver::cause(errno))
     }
 }
 
@@ -161,7 +161,7 @@ impl Driver for Readiness {
         "readiness"
     }
 
-    fn turn(&mut self, share: &mut Share, wait_ns: u64) -> bool {
+    fn turn(&mut self, worker: &mut Worker, wait_ns: u64) -> bool {
         let wait =
             Timespec { tv_sec: (wait_ns / 1_000_000_000) as i64, tv_nsec: (wait_ns % 1_000_000_000) as _ };
         let mut events = std::mem::take(&mut self.events);
@@ -169,24 +169,24 @@ impl Driver for Readiness {
         // Without events (interrupted by a signal) the next turn simply waits again.
         let _ = epoll::wait(&self.epoll, spare_capacity(&mut events), Some(&wait));
         for event in &events {
-            self.handle(share, event.data.u64() as usize, event.flags);
+            self.handle(worker, event.data.u64() as usize, event.flags);
         }
         let all = events.len() < EVENTS_MAX;
         self.events = events;
         all
     }
 
-    fn write(&mut self, share: &mut Share, index: usize) -> Act {
-        let Some(socket) = &self.sockets[index] else { return Act::Wait };
-        while let Some(bytes) = share.output(index) {
+    fn write(&mut self, worker: &mut Worker, index: usize) -> Action {
+        let Some(socket) = &self.sockets[index] else { return Action::Wait };
+        while let Some(bytes) = worker.output(index) {
             match rustix::net::send(socket, bytes, SendFlags::NOSIGNAL) {
-                Ok(count) => share.wrote(index, count),
+                Ok(count) => worker.wrote(index, count),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break,
-                Err(errno) => return self.last_words(share, index, errno),
+                Err(errno) => return self.last_words(worker, index, errno),
             }
         }
-        Act::Wait
+        Action::Wait
     }
 
     fn connect(&mut self, index: usize) -> Result<(), Errno> {

@@ -3,12 +3,12 @@
 //! What is the same for all rows is checked and read once, what comes from a row when it is filled in. It refuses what
 //! could not be sent as it is meant: line breaks in a header, a length that is not the body's. It must not choose rows.
 
-use crate::values::shown;
-use crate::{LoadError, Request, Values};
-
-mod escape;
 mod template;
 
+use std::io::Write;
+
+use crate::values::shown;
+use crate::{LoadError, Request, Values};
 use template::Template;
 
 const USER_AGENT: &str = concat!("proofload/", env!("CARGO_PKG_VERSION"));
@@ -62,7 +62,7 @@ impl<'r> Renderer<'r> {
                 "Transfer-Encoding frames a body as it is written, not as values fill it; leave it out";
             return refuse("load.headers", problem.into());
         }
-        let body_escape: Escape = if is_json(request) { escape::json } else { raw };
+        let body_escape: Escape = if is_json(request) { json } else { raw };
         Ok(Renderer { request, path, headers, body, body_escape, filled_body: Vec::new() })
     }
 
@@ -88,7 +88,7 @@ impl<'r> Renderer<'r> {
 
         out.extend_from_slice(request.method.as_bytes());
         out.push(b' ');
-        self.path.fill(out, writer(request, row, escape::percent))?;
+        self.path.fill(out, writer(request, row, percent))?;
         out.extend_from_slice(b" HTTP/1.1\r\n");
         if !has(request, "host") {
             push_field(out, "Host", &request.host);
@@ -254,6 +254,38 @@ fn is_token(byte: u8) -> bool {
 
 fn is_value(byte: u8) -> bool {
     byte == b'\t' || (byte >= b' ' && byte != 0x7f)
+}
+
+// How a value is written so that it stays within its place in a request. Pure.
+//
+// It must not refuse a value: each of these forms can hold every text.
+
+/// As part of a path or a query: each byte that is not unreserved (RFC 3986, section 2.3) becomes `%XX`.
+///
+/// `/`, `?`, `&` and `=` are escaped as well: a value is one segment of the path or one value of the query, whatever
+/// is in it.
+fn percent(value: &str, out: &mut Vec<u8>) {
+    for byte in value.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(byte);
+        } else {
+            write!(out, "%{byte:02X}").expect("a vector takes all it is given");
+        }
+    }
+}
+
+/// As inside of a JSON string (RFC 8259, section 7), without the quotes.
+fn json(value: &str, out: &mut Vec<u8>) {
+    for byte in value.bytes() {
+        match byte {
+            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            0..0x20 => write!(out, "\\u{byte:04x}").expect("a vector takes all it is given"),
+            _ => out.push(byte),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What to load, with what, and what counts as a good answer: the caller's side of the engine.
+//! What to load, with what, and what counts as a successful response: the caller's side of the engine.
 //!
 //! Plain data. It must not open, resolve or measure anything.
 
@@ -8,9 +8,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use model::{Contract, Process, Protocol, SAMPLE_EVERY};
 use serde::{Deserialize, Serialize};
 
-use crate::{Digest, Rate, Values};
+use crate::{Rate, Values};
 
 /// Everything a [`Generator`](crate::Generator) needs to know; fixed for its life.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -64,7 +65,7 @@ impl LoadSpec {
             address,
             sources: Vec::new(),
             tls: None,
-            protocol: Protocol::Http1 { pipeline: 1 },
+            protocol: Protocol::default(),
             keep_alive: true,
             requests,
             seed: 1,
@@ -76,7 +77,7 @@ impl LoadSpec {
             timeout: Duration::from_secs(5),
             connect_timeout: Duration::from_secs(5),
             contract: Contract::default(),
-            sample_every: 10_000,
+            sample_every: SAMPLE_EVERY,
             driver: DriverChoice::Auto,
         }
     }
@@ -109,31 +110,6 @@ impl fmt::Display for Address {
         match self {
             Address::Tcp(address) => address.fmt(f),
             Address::Unix(path) => write!(f, "unix:{}", path.display()),
-        }
-    }
-}
-
-/// The protocol above the connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Protocol {
-    /// HTTP/1.1.
-    Http1 {
-        /// Requests that a connection sends without waiting for their responses: 1, unless pipelining is asked for.
-        pipeline: u32,
-    },
-    /// HTTP/2, by ALPN with TLS and by prior knowledge without.
-    Http2 {
-        /// Requests under way on a connection, if the server allows as many.
-        streams: u32,
-    },
-}
-
-impl Protocol {
-    /// Requests under way on a connection, at most.
-    pub(crate) fn lanes(self) -> u32 {
-        match self {
-            Protocol::Http1 { pipeline: lanes } | Protocol::Http2 { streams: lanes } => lanes,
         }
     }
 }
@@ -190,23 +166,11 @@ pub enum Arrivals {
     Open {
         /// Requests due per second, over all threads.
         rate: Rate,
-        /// How they are spread in time.
+        /// How they are spread in time. `src/pacer.rs` has the formulas.
         process: Process,
         /// Decides the times of [`Process::Poisson`]; without effect for others.
         seed: u64,
     },
-}
-
-/// How arrivals are spread in time. `src/pacer.rs` has the formulas.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Process {
-    /// Evenly: one every 1 / rate, the first at the start of the window. Where the rate changes, arrival k comes when k were
-    /// due.
-    Constant,
-    /// At random and independent of each other, as from many users: gaps are exponential with mean 1 / rate. Where the rate
-    /// changes, a Poisson process that changes with it.
-    Poisson,
 }
 
 /// An HTTP/1.1 request, or with [`values`](Self::values) one for each row of them. Rendered before the load, not
@@ -282,32 +246,6 @@ impl Request {
     pub fn new(method: &str, path: &str, host: &str) -> Request {
         Request { method: method.into(), path: path.into(), host: host.into(), ..Request::default() }
     }
-}
-
-/// What a response must be to count as good ("ok"). The default accepts any 2xx.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Contract {
-    /// The accepted status codes; empty: any 2xx.
-    pub status: Vec<u16>,
-    /// For each header name the accepted values, compared without regard to case. No value at all: the header must
-    /// be there. An empty string among the values: it may be absent.
-    pub headers: Vec<(String, Vec<String>)>,
-    /// The length of the content (after removal of the chunked coding, before that of a content coding), in bytes.
-    pub body_bytes: Option<u64>,
-    /// The SHA-256 of the content when its content coding is undone. Only sampled responses are held against it: see
-    /// [`LoadSpec::sample_every`].
-    pub content: Option<Digest>,
-}
-
-/// How long a slice sends. In open loop: which arrivals belong to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Until {
-    /// For this long; what is in flight then is drained. Open loop: what was due by then and found no connection is
-    /// still sent while the drain lasts.
-    Elapsed(Duration),
-    /// Exactly this many requests; the slice lasts until the last of them has ended.
-    Requests(u64),
 }
 
 /// Bytes that need not be text, in JSON: base64 as in RFC 4648, section 4.

@@ -8,8 +8,8 @@ mod cells;
 use model::{BUCKET_NS, Cause, ContentSeen, ContractFailure, Counts, ErrorCount, Phase};
 use stats::Latencies;
 
-use crate::connection::{Answer, Loss};
-use crate::corpus::Endpoint;
+use crate::arena::Endpoint;
+use crate::connection::{Loss, Response};
 use cells::Cells;
 
 /// Buckets that are allocated in advance, at most: ten minutes.
@@ -43,24 +43,20 @@ impl Tally {
     }
 
     /// Counts a complete response, `since_start_ns` into the window, or after it (`None`).
-    pub(crate) fn answer(&mut self, answer: &Answer, since_start_ns: Option<u64>) {
+    pub(crate) fn response(&mut self, response: &Response, since_start_ns: Option<u64>) {
         let counts = &mut self.counts;
         counts.responses += 1;
-        counts.successful += u64::from(answer.ok);
-        counts.body_bytes += answer.body_bytes;
-        counts.first_byte.record(answer.first_byte_ns);
-        self.status[usize::from(answer.status)] += 1;
-        self.cells.answer(answer, since_start_ns.is_some());
+        counts.successful += u64::from(response.ok);
+        counts.body_bytes += response.body_bytes;
+        counts.in_flight_ns += response.latency_ns;
+        counts.first_byte.record(response.first_byte_ns);
+        self.status[usize::from(response.status)] += 1;
+        self.cells.response(response, since_start_ns.is_some());
         let Some(since_start_ns) = since_start_ns else { return };
         counts.responses_in_window += 1;
-        if answer.ok {
+        if response.ok {
             counts.successful_in_window += 1;
-            let bucket = (since_start_ns / BUCKET_NS) as usize;
-            let buckets = &mut counts.successful_per_100_ms;
-            if bucket >= buckets.len() {
-                buckets.resize(bucket + 1, 0);
-            }
-            buckets[bucket] += 1;
+            count_in(&mut counts.successful_per_100_ms, since_start_ns);
         }
     }
 
@@ -125,6 +121,12 @@ impl Tally {
         }
     }
 
+    /// Counts an arrival that was due so long after the window's begin.
+    pub(crate) fn due(&mut self, since_start_ns: u64) {
+        let Some(open) = &mut self.counts.open else { return };
+        count_in(&mut open.due_per_100_ms, since_start_ns);
+    }
+
     /// Counts an arrival that is being sent `late_ns` after its intended time, although a connection was free, or for
     /// which none was (`None`).
     pub(crate) fn depart(&mut self, late_ns: Option<u64>) {
@@ -147,10 +149,20 @@ impl Tally {
     }
 
     fn censor(&mut self, loss: &Loss) {
+        self.counts.in_flight_ns += loss.age_ns;
         self.cells.censor(loss);
         match loss.first_byte_ns {
             Some(first_byte_ns) => self.counts.first_byte.record(first_byte_ns),
             None => self.counts.first_byte.censor(loss.age_ns),
         }
     }
+}
+
+/// Counts one more in the bucket of this time.
+fn count_in(buckets: &mut Vec<u32>, since_start_ns: u64) {
+    let bucket = (since_start_ns / BUCKET_NS) as usize;
+    if bucket >= buckets.len() {
+        buckets.resize(bucket + 1, 0);
+    }
+    buckets[bucket] += 1;
 }

@@ -9,14 +9,14 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
-use crate::connection::TlsTerms;
+use crate::connection::TlsSettings;
 use crate::{LoadError, Protocol, Tls, Trust};
 
 /// Sessions that a thread remembers for resumption.
 const SESSIONS: usize = 256;
 
 /// What a thread's connections have in common.
-pub(crate) fn terms(tls: &Tls, protocol: Protocol) -> Result<TlsTerms, LoadError> {
+pub(crate) fn settings(tls: &Tls, protocol: Protocol) -> Result<TlsSettings, LoadError> {
     let name = ServerName::try_from(tls.server_name.clone()).map_err(|_| LoadError::Spec {
         field: "load.tls.server_name",
         problem: format!("{:?} is neither a host name nor an IP address", tls.server_name),
@@ -33,19 +33,16 @@ pub(crate) fn terms(tls: &Tls, protocol: Protocol) -> Result<TlsTerms, LoadError
         }
     };
     let mut config = builder.with_no_client_auth();
-    config.alpn_protocols = vec![match protocol {
-        Protocol::Http1 { .. } => b"http/1.1".to_vec(),
-        Protocol::Http2 { .. } => b"h2".to_vec(),
-    }];
-    Ok(TlsTerms { config: Arc::new(config), name })
+    config.alpn_protocols = vec![crate::protocol::row(protocol).alpn.into()];
+    Ok(TlsSettings { config: Arc::new(config), name })
 }
 
-impl TlsTerms {
+impl TlsSettings {
     /// The same with a memory of sessions of its own: threads share nothing that they would have to lock.
-    pub(crate) fn for_thread(&self, resume: bool) -> TlsTerms {
+    pub(crate) fn for_thread(&self, resume: bool) -> TlsSettings {
         let mut config = ClientConfig::clone(&self.config);
         config.resumption = resumption(resume);
-        TlsTerms { config: Arc::new(config), name: self.name.clone() }
+        TlsSettings { config: Arc::new(config), name: self.name.clone() }
     }
 }
 

@@ -1,231 +1,354 @@
-//! An engine thread: walks its share through the parts of each slice, turn by turn of the driver.
+//! The part of the load that one thread does: its connections, what they may still send, and the tally of what happened.
 //!
-//! It gets commands, reports back, and has nothing in common with other threads but the interrupt flag and a counter
-//! of its own that it publishes now and then.
+//! Sans I/O. A driver reports each event (opened, received, ended, failed, due) with the time, and does what the
+//! returned [`Action`] says; the epoll driver does it with sockets, the simulation in the tests with seeded fictions.
+//! Nothing here may depend on how bytes are moved.
+//!
+//! ```text
+//!   Shut ── prepare ──► Opening ── open_window ──► Sending ── stop_sending ──► Draining ── finish ──► Shut
+//! ```
 
-use std::num::NonZeroU64;
+mod clockwork;
+mod schedule;
+#[cfg(test)]
+mod simulation;
+
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender};
 
-use model::{Counts, GeneratorUse};
-use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
+use model::Cause;
 
-use crate::clock;
-use crate::corpus::Deck;
-use crate::driver::{self, Driver, Route};
+use crate::arena::{RequestArena, RequestSampler};
+use crate::check::Check;
+use crate::connection::{Connection, Effect, InFlight, Recorder, Stage, TlsSettings};
 use crate::pacer::Pacer;
-use crate::share::{Share, Terms};
-use crate::{DriverChoice, LoadError, Until};
+use crate::tally::Tally;
+use crate::{Contract, Protocol, Until};
+use schedule::Schedule;
 
-/// How often time limits, interrupts and the end of a window without traffic are looked at.
-const TICK_NS: u64 = 10_000_000;
-/// How many ticks pass between two publications of progress.
-const PUBLISH_TICKS: u32 = 5;
-/// How long an interrupted slice waits for what is in flight.
-const INTERRUPTED_DRAIN_NS: u64 = 100_000_000;
-
-/// What a thread is told, in this order for each slice.
-pub(crate) enum Command {
-    /// Open what is not open.
-    Prepare { allowance: Option<u64> },
-    /// Load, drain, report.
-    Load { started_ns: u64, until: Until },
+/// What a driver has to do with a connection now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Action {
+    /// Nothing before its next event.
+    Wait,
+    /// Read it dry, then ask [`Worker::start`] what comes next.
+    Free,
+    /// Write the [`Worker::output`].
+    Send,
+    /// Close the socket, if there is one, and connect anew at once.
+    Reopen,
+    /// Close the socket. [`Worker::overdue`] will say when to connect anew.
+    Close,
 }
 
-/// What a thread says, in this order.
-pub(crate) enum Report {
-    /// Once: it is pinned and ready, or why not.
-    Started(Result<(), LoadError>),
-    /// The connect phase is over.
-    Prepared,
-    /// The slice is over.
-    Done(Box<Counts>),
+impl Action {
+    /// What is to be done when this was said after `earlier`: the later word counts, unless it is none.
+    pub(crate) fn after(self, earlier: Action) -> Action {
+        if self == Action::Wait { earlier } else { self }
+    }
 }
 
-/// Seen by all threads and by the caller.
+/// What all connections of a worker have in common.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) arena: Arc<RequestArena>,
+    pub(crate) protocol: Protocol,
+    pub(crate) tls: Option<TlsSettings>,
+    /// Each request opens a connection of its own, and begins with that.
+    pub(crate) fresh: bool,
+    /// The kernel can throw received bytes away unseen.
+    pub(crate) can_skip: bool,
+    pub(crate) timeout_ns: u64,
+    pub(crate) connect_timeout_ns: u64,
+    /// Of each endpoint.
+    pub(crate) contracts: Vec<Contract>,
+    /// One response in so many is looked at in full; 0: none.
+    pub(crate) sample_every: u64,
+}
+
+impl Settings {
+    /// The requests, where nothing but their bytes is ever written, and a connection has one of them under way.
+    pub(crate) fn plain(&self) -> Option<Arc<RequestArena>> {
+        let plain = crate::protocol::row(self.protocol).writes_rendered && self.protocol.lanes() == 1;
+        (plain && self.tls.is_none() && self.can_skip).then(|| self.arena.clone())
+    }
+}
+
+/// The part of a slice that is going on; times are absolute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Gate {
+    Shut,
+    Opening { until_ns: u64 },
+    Sending { started_ns: u64, stop_ns: u64 },
+    Draining { stopped_ns: u64, until_ns: u64 },
+}
+
+/// See the module's text.
 #[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) interrupted: AtomicBool,
-    /// Complete responses in this slice, one counter for each thread.
-    pub(crate) answered: Vec<Counter>,
-}
-
-/// A counter on a cache line (or a pair of them) of its own.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-pub(crate) struct Counter(pub(crate) AtomicU64);
-
-/// What a thread is made of; it builds the rest itself, on its own CPU's memory.
-pub(crate) struct Orders {
-    pub(crate) index: usize,
-    pub(crate) cpu: Option<usize>,
-    pub(crate) driver: DriverChoice,
-    pub(crate) route: Route,
-    pub(crate) connections: u32,
-    pub(crate) terms: Terms,
-    pub(crate) deck: Deck,
-    pub(crate) pacer: Option<Pacer>,
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) commands: Receiver<Command>,
-    pub(crate) reports: Sender<Report>,
-}
-
-struct Worker {
-    index: usize,
-    timeout_ns: u64,
-    /// The run-queue delay when the connect phase was over.
-    run_delay_ns: Option<u64>,
-    share: Share,
-    driver: Box<dyn Driver>,
-    shared: Arc<Shared>,
-    commands: Receiver<Command>,
-    reports: Sender<Report>,
-}
-
-/// The body of an engine thread: reports whether it could start, then serves commands until the generator is gone.
-pub(crate) fn work(orders: Orders) {
-    let reports = orders.reports.clone();
-    match Worker::new(orders) {
-        Ok(worker) if reports.send(Report::Started(Ok(()))).is_ok() => worker.serve(),
-        // Nobody waits for an answer any more.
-        Ok(_) => {}
-        Err(error) => drop(reports.send(Report::Started(Err(error)))),
-    }
-}
-
-/// Pins the calling thread.
-fn pin(cpu: usize) -> Result<(), LoadError> {
-    if cpu >= CpuSet::MAX_CPU {
-        return Err(LoadError::Pin { cpu, source: std::io::ErrorKind::InvalidInput.into() });
-    }
-    let mut cpus = CpuSet::new();
-    cpus.set(cpu);
-    sched_setaffinity(None, &cpus).map_err(|errno| LoadError::Pin { cpu, source: errno.into() })
+pub(crate) struct Worker {
+    settings: Settings,
+    connections: Vec<Connection>,
+    sampler: RequestSampler,
+    check: Check,
+    tally: Tally,
+    schedule: Option<Schedule>,
+    gate: Gate,
+    /// Requests that may still be sent; none are counted off where time is the limit.
+    allowance: Option<u64>,
+    in_flight: u32,
+    alive: u32,
+    /// Since when no connection has been open.
+    none_alive_since_ns: u64,
+    /// Since when every attempt to open a connection has failed, if the last one has.
+    barren_since_ns: Option<u64>,
+    /// No time limit of any connection ends before this.
+    next_due_ns: u64,
 }
 
 impl Worker {
-    fn new(orders: Orders) -> Result<Worker, LoadError> {
-        orders.cpu.map_or(Ok(()), pin)?;
-        if orders.pacer.is_some() {
-            // The kernel may else wake us 50 µs late to save wake-ups. Where it will not be told, lag shows it.
-            let _ = set_current_timer_slack(NonZeroU64::new(1));
+    /// A worker with so many connections. `sampler` says what is sent, `pacer` when; without it in closed loop.
+    pub(crate) fn new(
+        settings: Settings,
+        sampler: RequestSampler,
+        pacer: Option<Pacer>,
+        connections: u32,
+    ) -> Worker {
+        let lanes = settings.protocol.lanes() as usize * connections as usize;
+        Worker {
+            connections: (0..connections).map(|_| Connection::new(&settings)).collect(),
+            sampler,
+            check: Check::new(settings.contracts.clone(), settings.sample_every),
+            tally: Tally::new(settings.contracts.len(), pacer.is_some()),
+            schedule: pacer.map(|pacer| Schedule::new(pacer, connections, lanes)),
+            gate: Gate::Shut,
+            allowance: None,
+            in_flight: 0,
+            alive: 0,
+            none_alive_since_ns: 0,
+            barren_since_ns: None,
+            next_due_ns: 0,
+            settings,
         }
-        let connections = orders.connections as usize;
-        let driver = driver::make(orders.driver, orders.route, orders.terms.plain(), connections)?;
-        Ok(Worker {
-            index: orders.index,
-            timeout_ns: orders.terms.timeout_ns,
-            run_delay_ns: None,
-            share: Share::new(orders.terms, orders.deck, orders.pacer, orders.connections),
-            driver,
-            shared: orders.shared,
-            commands: orders.commands,
-            reports: orders.reports,
+    }
+
+    /// How many connections there are, open or not; they are named by their index.
+    pub(crate) fn connections(&self) -> usize {
+        self.connections.len()
+    }
+
+    /// How many connections are open.
+    pub(crate) fn alive(&self) -> u32 {
+        self.alive
+    }
+
+    /// How many requests are under way.
+    pub(crate) fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+
+    /// Whether requests are due at times of their own.
+    pub(crate) fn is_open_loop(&self) -> bool {
+        self.schedule.is_some()
+    }
+
+    /// Where connection `index` stands.
+    pub(crate) fn stage(&self, index: usize) -> Stage {
+        self.connections[index].stage()
+    }
+
+    /// Whether connection `index` is being opened.
+    pub(crate) fn is_connecting(&self, index: usize) -> bool {
+        matches!(self.connections[index].stage(), Stage::Connecting { .. })
+    }
+
+    /// Whether a request is under way on connection `index`.
+    pub(crate) fn is_busy(&self, index: usize) -> bool {
+        self.connections[index].is_busy()
+    }
+
+    /// What is to be written next on connection `index`, if anything.
+    pub(crate) fn output(&self, index: usize) -> Option<&[u8]> {
+        self.connections[index].output(&self.settings.arena)
+    }
+
+    /// How many of the next bytes of connection `index` may be thrown away unseen; 0: they must be read.
+    pub(crate) fn skippable(&self, index: usize) -> u64 {
+        if self.settings.can_skip { self.connections[index].skippable() } else { 0 }
+    }
+
+    /// Complete responses so far in this slice.
+    pub(crate) fn completed(&self) -> u64 {
+        self.tally.counts.responses
+    }
+
+    /// The driver has begun to connect a socket for connection `index`.
+    pub(crate) fn connecting(&mut self, index: usize, now_ns: u64) {
+        self.connections[index].open(now_ns);
+    }
+
+    /// The socket of connection `index` is connected.
+    pub(crate) fn opened(&mut self, index: usize, now_ns: u64) -> Action {
+        self.hear(index, now_ns, |connection, settings, recorder| connection.connected(settings, recorder))
+    }
+
+    /// Begins what may be sent on connection `index`, as far as there is room: at once in closed loop, if it is due in
+    /// open loop. There, [`Worker::start_next`] begins what becomes due while there is room.
+    pub(crate) fn start(&mut self, index: usize, now_ns: u64) -> Action {
+        if self.schedule.is_some() {
+            self.offer(index, now_ns);
+        } else {
+            while self.connections[index].room(now_ns, &self.settings) > 0 && self.may_send(now_ns) {
+                self.begin(index, now_ns, None);
+            }
+        }
+        self.push(index)
+    }
+
+    fn begin(&mut self, index: usize, now_ns: u64, intended_ns: Option<u64>) {
+        if let Some(left) = &mut self.allowance {
+            *left -= 1;
+        }
+        self.tally.send(self.since_start(now_ns).is_some());
+        self.in_flight += 1;
+        let request = InFlight::new(self.sampler.draw(), now_ns, intended_ns);
+        self.connections[index].begin(request, &self.settings.arena);
+    }
+
+    /// What has begun on connection `index` goes out: on its way there is a socket to be opened, or something to be written.
+    fn push(&mut self, index: usize) -> Action {
+        let connection = &mut self.connections[index];
+        if matches!(connection.stage(), Stage::Closed { .. }) {
+            return if connection.is_busy() { Action::Reopen } else { Action::Wait };
+        }
+        connection.flush(&self.settings.arena);
+        if connection.output(&self.settings.arena).is_some() { Action::Send } else { Action::Wait }
+    }
+
+    /// So many more bytes of the output of connection `index` were written.
+    pub(crate) fn wrote(&mut self, index: usize, count: usize) {
+        self.connections[index].wrote(count, &self.settings.arena);
+    }
+
+    /// The output of connection `index` was reported as written, but could not be.
+    pub(crate) fn unwrote(&mut self, index: usize) {
+        self.connections[index].unwrote();
+    }
+
+    /// Bytes have arrived on connection `index`.
+    pub(crate) fn received(&mut self, index: usize, now_ns: u64, bytes: &[u8]) -> Action {
+        self.tally.counts.wire_bytes += bytes.len() as u64;
+        self.hear(index, now_ns, |connection, settings, recorder| {
+            connection.received(bytes, settings, recorder)
         })
     }
 
-    fn serve(mut self) {
-        while let Ok(command) = self.commands.recv() {
-            let report = match command {
-                Command::Prepare { allowance } => self.prepare(allowance),
-                Command::Load { started_ns, until } => self.load(started_ns, until),
-            };
-            if self.reports.send(report).is_err() {
-                return;
-            }
+    /// So many bytes have arrived on connection `index` and were thrown away, at most [`Worker::skippable`].
+    pub(crate) fn skipped(&mut self, index: usize, now_ns: u64, count: u64) -> Action {
+        self.tally.counts.wire_bytes += count;
+        self.hear(index, now_ns, |connection, settings, recorder| {
+            connection.skipped(count, settings, recorder)
+        })
+    }
+
+    /// The peer of connection `index` has ended it.
+    pub(crate) fn ended(&mut self, index: usize, now_ns: u64) -> Action {
+        self.hear(index, now_ns, |connection, settings, recorder| connection.ended(settings, recorder))
+    }
+
+    /// Connecting, reading or writing failed on connection `index`.
+    pub(crate) fn failed(&mut self, index: usize, now_ns: u64, cause: Cause) -> Action {
+        self.hear(index, now_ns, |connection, _, recorder| connection.failed(cause, recorder))
+    }
+
+    /// Lets connection `index` book what has happened to it, and says what to do with it.
+    #[inline]
+    fn hear(
+        &mut self,
+        index: usize,
+        now_ns: u64,
+        tell: impl FnOnce(&mut Connection, &Settings, &mut Recorder<'_>) -> Effect,
+    ) -> Action {
+        let since_start_ns = self.since_start(now_ns);
+        let connection = &mut self.connections[index];
+        let was_open = connection.stage() == Stage::Open;
+        let mut recorder = Recorder {
+            now_ns,
+            since_start_ns,
+            arena: &self.settings.arena,
+            check: &mut self.check,
+            tally: &mut self.tally,
+            in_flight: &mut self.in_flight,
+            has_response: false,
+        };
+        let effect = tell(connection, &self.settings, &mut recorder);
+        let is_open = connection.stage() == Stage::Open;
+        if is_open && !was_open {
+            self.alive += 1;
+            self.barren_since_ns = None;
+        }
+        if let Some(schedule) = &mut self.schedule
+            && connection.room(now_ns, &self.settings) < schedule.listed(index)
+        {
+            // A peer may take back what it allowed (HTTP/2: `GOAWAY`, fewer streams). What is left is offered anew.
+            schedule.withdraw(index);
+        }
+        match effect {
+            Effect::None => Action::Wait,
+            Effect::Free => Action::Free,
+            Effect::Lost => self.lose(index, now_ns),
         }
     }
 
-    fn prepare(&mut self, allowance: Option<u64>) -> Report {
-        self.publish();
-        self.share.prepare(clock::monotonic_ns(), allowance);
-        // Connections may have been closed while nobody looked.
-        while !self.driver.turn(&mut self.share, 0) {}
-        self.pump(|worker, now_ns| worker.is_interrupted() || worker.share.is_prepared(now_ns));
-        // Read before the window, for it takes a file to read it.
-        self.run_delay_ns = clock::thread_run_delay_ns();
-        Report::Prepared
-    }
-
-    fn load(&mut self, started_ns: u64, until: Until) -> Report {
-        let (cpu_ns, wall_ns) = (clock::thread_cpu_ns(), clock::monotonic_ns());
-        let alive_at_start = self.share.alive();
-
-        self.share.open_window(started_ns, until);
-        self.driver.start_all(&mut self.share);
-        self.pump(|worker, now_ns| worker.is_interrupted() || worker.share.is_window_over(now_ns));
-        let stopped_ns = self.drain();
-        self.publish();
-        let (cpu_end_ns, finished_ns) = (clock::thread_cpu_ns(), clock::monotonic_ns());
-        let counts = self.share.finish(finished_ns, |index| self.driver.close(index));
-
-        let delays_ns = self.run_delay_ns.zip(clock::thread_run_delay_ns());
-        Report::Done(Box::new(Counts {
-            started_ns,
-            window_ns: stopped_ns.saturating_sub(started_ns),
-            drain_ns: finished_ns.saturating_sub(stopped_ns),
-            connections_alive_at_start: alive_at_start,
-            generator: GeneratorUse {
-                driver: self.driver.name().to_owned(),
-                cpu_ns: vec![cpu_end_ns - cpu_ns],
-                run_delay_ns: delays_ns.map(|(before, after)| after - before).into_iter().collect(),
-                wall_ns: vec![finished_ns - wall_ns],
-            },
-            ..counts
-        }))
-    }
-
-    /// Waits for what is in flight; returns when sending stopped.
-    fn drain(&mut self) -> u64 {
-        let now_ns = clock::monotonic_ns();
-        let interrupted = self.is_interrupted();
-        let limit_ns = if interrupted { INTERRUPTED_DRAIN_NS.min(self.timeout_ns) } else { self.timeout_ns };
-        let stopped_ns = self.share.stop_sending(now_ns, limit_ns);
-        self.pump(|worker, now_ns| {
-            if !interrupted && worker.is_interrupted() {
-                worker.share.hurry(now_ns, INTERRUPTED_DRAIN_NS);
-            }
-            worker.share.is_drained(now_ns)
-        });
-        // The last request's time may be up since the last tick: then it has timed out and is not merely unfinished.
-        self.driver.sweep(&mut self.share, clock::monotonic_ns());
-        stopped_ns
-    }
-
-    /// Turns the driver until `is_over` says so.
-    fn pump(&mut self, mut is_over: impl FnMut(&mut Worker, u64) -> bool) {
-        let mut next_tick_ns = 0;
-        let mut ticks = 0;
-        loop {
-            let mut now_ns = clock::monotonic_ns();
-            if now_ns >= next_tick_ns {
-                next_tick_ns = now_ns + TICK_NS;
-                ticks += 1;
-                if now_ns >= self.share.next_due_ns() {
-                    self.driver.sweep(&mut self.share, now_ns);
-                }
-                if ticks % PUBLISH_TICKS == 0 {
-                    self.publish();
-                }
-            }
-            if is_over(self, now_ns) {
-                return;
-            }
-            if now_ns >= self.share.next_start_ns() {
-                self.driver.start_due(&mut self.share);
-                now_ns = clock::monotonic_ns();
-            }
-            let next_ns = self.share.wake_ns().min(next_tick_ns);
-            self.driver.turn(&mut self.share, next_ns.saturating_sub(now_ns));
+    /// A connection is of no more use.
+    fn lose(&mut self, index: usize, now_ns: u64) -> Action {
+        if let Some(schedule) = &mut self.schedule {
+            schedule.withdraw(index);
         }
+        let connection = &mut self.connections[index];
+        if connection.stage() == Stage::Open {
+            self.alive -= 1;
+            if self.alive == 0 {
+                self.none_alive_since_ns = now_ns;
+            }
+        } else {
+            self.barren_since_ns.get_or_insert(now_ns);
+        }
+        connection.close(now_ns);
+        let Stage::Closed { retry_ns } = connection.stage() else { unreachable!("it was closed just now") };
+        self.next_due_ns = self.next_due_ns.min(retry_ns);
+        if retry_ns > now_ns {
+            return Action::Close;
+        }
+        let reopen = match self.settings.fresh {
+            true => self.start(index, now_ns) == Action::Reopen,
+            false => self.wants_connections(now_ns),
+        };
+        if reopen { Action::Reopen } else { Action::Close }
     }
 
-    fn is_interrupted(&self) -> bool {
-        self.shared.interrupted.load(Ordering::Relaxed)
+    fn may_send(&self, now_ns: u64) -> bool {
+        matches!(self.gate, Gate::Sending { stop_ns, .. } if now_ns < stop_ns) && self.allowance != Some(0)
     }
 
-    fn publish(&self) {
-        self.shared.answered[self.index].0.store(self.share.answered(), Ordering::Relaxed);
+    /// While connections are opened, and while there is something to send. Not where each request opens its own.
+    fn wants_connections(&self, now_ns: u64) -> bool {
+        !self.settings.fresh && self.has_work(now_ns)
+    }
+
+    fn has_work(&self, now_ns: u64) -> bool {
+        matches!(self.gate, Gate::Opening { .. }) || self.may_send(now_ns) || self.is_behind()
+    }
+
+    /// Whether the window is over and something that was due in it is still to be sent.
+    fn is_behind(&self) -> bool {
+        matches!(self.gate, Gate::Draining { .. }) && self.next_arrival_ns().is_some()
+    }
+
+    /// How far into the window `now_ns` is, or `None` outside of it.
+    fn since_start(&self, now_ns: u64) -> Option<u64> {
+        match self.gate {
+            Gate::Sending { started_ns, stop_ns } if now_ns < stop_ns => Some(now_ns - started_ns),
+            _ => None,
+        }
     }
 }

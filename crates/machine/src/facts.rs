@@ -2,26 +2,20 @@
 //!
 //! It reads texts and must not judge: what of it is a hazard is said in [`crate::hazards`].
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::ops::RangeInclusive;
+use std::path::Path;
+
+use rustix::fs::{Access, access};
 use serde::Serialize;
 
+use crate::counters::CpuTicks;
+use crate::groups::{counted, counting, hierarchies, throttled_ns};
+use crate::process::parse_list;
+use crate::sockets::parse_ports;
 use crate::texts::Texts;
 use crate::watch::Watched;
-
-mod frequency;
-pub(crate) mod groups;
-mod host;
-mod limits;
-mod memory;
-mod processors;
-mod rights;
-
-pub use frequency::Frequency;
-pub use groups::{Group, Quota};
-pub use host::Host;
-pub use limits::{Conntrack, Limits};
-pub use memory::Memory;
-pub use processors::Processors;
-pub use rights::Rights;
 
 /// Everything known of a machine.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -121,16 +115,453 @@ impl Storage {
     }
 }
 
-/// Reads the kernel's form of a set of numbers, `0-3,8`. What is no number is left out.
-pub(crate) fn parse_list(text: &str) -> Vec<usize> {
-    /// More than any kernel has processors or nodes, so that no text takes long.
-    const LONGEST: usize = 1 << 14;
-    let mut numbers = Vec::new();
-    for part in text.trim().split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        if let (Ok(first), Ok(last)) = (first.trim().parse::<usize>(), last.trim().parse::<usize>()) {
-            numbers.extend((first..=last).take(LONGEST.saturating_sub(numbers.len())));
+// Processors: how many there are, how many are ours, and how many cores they are. It reads texts and pins nobody.
+
+/// The processors of a machine, as this process has them.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Processors {
+    /// Name, as /proc/cpuinfo has it.
+    pub model: Option<String>,
+    /// Online on the machine.
+    pub online: Option<usize>,
+    /// Those on which this process may run, by affinity or cpuset.
+    pub allowed: Option<usize>,
+    /// Physical cores among the allowed ones: processors that share a core are counted once.
+    pub cores: Option<usize>,
+    /// The control group of this process, as far as it bears on CPU time.
+    pub group: Group,
+}
+
+impl Processors {
+    fn of(texts: &Texts) -> Processors {
+        let online = texts.line("/sys/devices/system/cpu/online").map(|list| parse_list(list).len());
+        let told = texts.get("/proc/cpuinfo").unwrap_or_default();
+        let listed = told.lines().filter(|line| line.starts_with("processor")).count();
+        let allowed = texts.field("/proc/self/status", "Cpus_allowed_list").map(parse_list);
+        let model = texts.field("/proc/cpuinfo", "model name").filter(|name| !name.is_empty());
+        Processors {
+            model: model.map(str::to_owned),
+            online: online.filter(|count| *count > 0).or(Some(listed).filter(|count| *count > 0)),
+            cores: cores(texts, allowed.as_deref().unwrap_or_default()),
+            allowed: allowed.map(|list| list.len()).filter(|count| *count > 0),
+            group: Group::of(texts),
         }
     }
-    numbers
+}
+
+/// Distinct sets of siblings among the processors; `None` where the kernel does not tell one's.
+fn cores(texts: &Texts, processors: &[usize]) -> Option<usize> {
+    let siblings = |cpu: &usize| {
+        texts.line(&format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")).map(parse_list)
+    };
+    let sets: Option<BTreeSet<Vec<usize>>> = processors.iter().map(siblings).collect();
+    sets.map(|sets| sets.len()).filter(|count| *count > 0)
+}
+
+// The control groups of this process: a quota of CPU time, what it has cost so far, and where accounts are kept.
+
+/// What is read in each folder of a group.
+pub(crate) const GROUP_FILES: &[&str] =
+    &["cpu.cfs_period_us", "cpu.cfs_quota_us", "cpu.max", "cpu.stat", "memory.limit_in_bytes", "memory.max"];
+/// What v1 says where memory has no limit: the largest multiple of a page that fits. Anything near it is no limit.
+const UNLIMITED_BYTES: u64 = 1 << 60;
+
+/// The groups of this process.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Group {
+    /// The tightest quota of CPU time of this group and those around it, as far as they can be seen.
+    pub quota: Option<Quota>,
+    /// The tightest limit on memory, in bytes.
+    pub memory_max_bytes: Option<u64>,
+    /// Folder below which a group that only counts CPU time might be made.
+    pub accounts: Option<String>,
+}
+
+/// CPU time that a group may use in each period; who has used it up waits for the next.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Quota {
+    /// CPU time per time: 1.5 is one and a half processors.
+    pub processors: f64,
+    /// The period, in microseconds.
+    pub period_us: u64,
+    /// Periods in which the group was held back so far.
+    pub throttled: u64,
+    /// For how long in all, in nanoseconds.
+    pub throttled_ns: u64,
+    /// The file that sets it.
+    pub file: String,
+}
+
+impl Group {
+    fn of(texts: &Texts) -> Group {
+        let (folders, (mounts, groups)) = (group_folders(texts), of_this_process(texts));
+        let quotas = folders.iter().filter_map(|folder| quota(texts, folder));
+        let memory = folders.iter().filter_map(|folder| memory_max(texts, folder));
+        Group {
+            quota: quotas.reduce(|one, other| if other.processors < one.processors { other } else { one }),
+            memory_max_bytes: memory.min(),
+            accounts: counting(mounts, groups).first().map(|group| group.folder.display().to_string()),
+        }
+    }
+
+    /// Whether a group that counts and does nothing else may be made, as far as can be told without making one.
+    pub fn can_account(&self) -> bool {
+        let Some(folder) = &self.accounts else { return false };
+        let handed_down =
+            fs::read_to_string(Path::new(folder).join("cgroup.subtree_control")).unwrap_or_default();
+        let divides = handed_down.split_ascii_whitespace().any(|name| name == "cpu");
+        !divides && access(folder.as_str(), Access::WRITE_OK).is_ok()
+    }
+}
+
+/// All folders whose files tell about the groups of this process.
+pub(crate) fn group_folders(texts: &Texts) -> Vec<String> {
+    let (mounts, groups) = of_this_process(texts);
+    let folders = hierarchies(mounts).into_iter().flat_map(|hierarchy| hierarchy.folders(groups));
+    folders.map(|folder| folder.display().to_string()).collect()
+}
+
+fn of_this_process(texts: &Texts) -> (&str, &str) {
+    let text = |path| texts.get(path).unwrap_or_default();
+    (text("/proc/self/mountinfo"), text("/proc/self/cgroup"))
+}
+
+fn quota(texts: &Texts, folder: &str) -> Option<Quota> {
+    let v2 = format!("{folder}/cpu.max");
+    let v1 = format!("{folder}/cpu.cfs_quota_us");
+    let (quota_us, period_us, file) = match texts.line(&v2) {
+        Some(line) => {
+            let (quota, period) = line.split_once(' ')?;
+            (quota.parse::<u64>().ok()?, period.trim().parse::<u64>().ok()?, v2)
+        }
+        // −1 is none.
+        None => {
+            let period = texts.number(&format!("{folder}/cpu.cfs_period_us"))?;
+            (u64::try_from(texts.number(&v1)?).ok()?, u64::try_from(period).ok()?, v1)
+        }
+    };
+    let told = texts.get(&format!("{folder}/cpu.stat")).unwrap_or_default();
+    (period_us > 0).then(|| Quota {
+        processors: quota_us as f64 / period_us as f64,
+        period_us,
+        throttled: counted(told, "nr_throttled").unwrap_or(0),
+        throttled_ns: throttled_ns(told),
+        file,
+    })
+}
+
+fn memory_max(texts: &Texts, folder: &str) -> Option<u64> {
+    let line = |file: &str| texts.line(&format!("{folder}/{file}"));
+    let bytes = line("memory.max").or_else(|| line("memory.limit_in_bytes"))?.parse().ok()?;
+    Some(bytes).filter(|bytes| *bytes < UNLIMITED_BYTES)
+}
+
+// How fast the processors run: governor, range, turbo, and whether heat or a battery slows them. It reads texts and changes
+// nothing.
+
+const CPUS: &str = "/sys/devices/system/cpu";
+
+/// What the kernel tells about frequency. A virtual machine is mostly told nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Frequency {
+    /// The governors in use, each once.
+    pub governors: BTreeSet<String>,
+    /// The driver of the first processor, such as `intel_pstate`.
+    pub driver: Option<String>,
+    /// The lowest frequency of any processor, in kHz.
+    pub min_khz: Option<u64>,
+    /// The highest.
+    pub max_khz: Option<u64>,
+    /// Whether turbo frequencies are allowed.
+    pub turbo: Option<bool>,
+    /// The file that allows or forbids them.
+    pub turbo_file: Option<String>,
+    /// Times since boot that a core was slowed because it was too hot, of all cores.
+    pub throttled: Option<u64>,
+    /// Whether the machine runs on its battery.
+    pub on_battery: Option<bool>,
+}
+
+impl Frequency {
+    fn of(texts: &Texts) -> Frequency {
+        let number = |text: &str| text.parse::<u64>().ok();
+        let numbers = |name: &'static str| texts.called(CPUS, name).filter_map(move |(_, text)| number(text));
+        let turbo = turbo(texts);
+        Frequency {
+            governors: texts.called(CPUS, "scaling_governor").map(|(_, name)| name.to_owned()).collect(),
+            driver: texts.called(CPUS, "scaling_driver").next().map(|(_, name)| name.to_owned()),
+            min_khz: numbers("cpuinfo_min_freq").min(),
+            max_khz: numbers("cpuinfo_max_freq").max(),
+            turbo: turbo.map(|(on, _)| on),
+            turbo_file: turbo.map(|(_, file)| file.to_owned()),
+            throttled: numbers("core_throttle_count").reduce(u64::saturating_add),
+            on_battery: on_battery(texts),
+        }
+    }
+}
+
+/// Whether turbo is on, and the file that says so. The two drivers say it the other way round.
+fn turbo(texts: &Texts) -> Option<(bool, &'static str)> {
+    let no_turbo = "/sys/devices/system/cpu/intel_pstate/no_turbo";
+    let boost = "/sys/devices/system/cpu/cpufreq/boost";
+    let pstate = texts.number(no_turbo).map(|off| (off == 0, no_turbo));
+    pstate.or_else(|| texts.number(boost).map(|on| (on != 0, boost)))
+}
+
+/// On its battery is a machine that has one which is discharging, and no mains online. A mouse has a battery, too, of the
+/// scope `Device`.
+fn on_battery(texts: &Texts) -> Option<bool> {
+    let folder = "/sys/class/power_supply";
+    let beside = |path: &str, file: &str| texts.line(&path.replace("/type", &format!("/{file}")));
+    let own = |(path, _): &(&str, &str)| beside(path, "scope") != Some("Device");
+    let kinds: Vec<(&str, &str)> = texts.called(folder, "type").filter(own).collect();
+    let is = |wanted: &'static str| kinds.iter().filter(move |(_, kind)| *kind == wanted);
+    let discharging = is("Battery").any(|(path, _)| beside(path, "status") == Some("Discharging"));
+    let mains = is("Mains").any(|(path, _)| beside(path, "online") == Some("1"));
+    is("Battery").next().map(|_| discharging && !mains)
+}
+
+// What the machine is: its kernel and clock, and whether it is virtual, a container, or shared. It reads texts and asks
+// nobody.
+
+const CLOCKS: &str = "/sys/devices/system/clocksource/clocksource0";
+
+/// A machine and its kernel.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Host {
+    /// Kernel release.
+    pub kernel: Option<String>,
+    /// Under which hypervisor it runs, as far as that tells its name; `None` is none that shows itself.
+    pub hypervisor: Option<String>,
+    /// In which kind of container this process is; `None` is none that shows itself.
+    pub container: Option<String>,
+    /// Share of all CPU time since boot that the hypervisor gave to others, 0 to 1.
+    pub steal_share: Option<f64>,
+    /// The clock that the kernel reads.
+    pub clock: Option<String>,
+    /// The clocks that it could read.
+    pub clocks: Vec<String>,
+    /// Nodes of memory.
+    pub nodes: Option<usize>,
+    /// Whether the kernel moves memory between them by itself.
+    pub numa_balancing: Option<bool>,
+    /// Load average over one minute.
+    pub load_average: Option<f64>,
+    /// Random addresses for programs: 0 none, 1 without the heap, 2 all.
+    pub address_layout: Option<i64>,
+    /// What the kernel does about each flaw of these processors that it knows.
+    pub flaws: BTreeMap<String, String>,
+}
+
+impl Host {
+    fn of(texts: &Texts) -> Host {
+        let clocks = texts.line(&format!("{CLOCKS}/available_clocksource")).unwrap_or_default();
+        let flaws = texts.inside("/sys/devices/system/cpu/vulnerabilities");
+        let times = texts.get("/proc/stat").and_then(|stat| CpuTicks::parse(stat, "cpu"));
+        let nodes = texts.line("/sys/devices/system/node/online").map(|list| parse_list(list).len());
+        Host {
+            kernel: texts.line("/proc/sys/kernel/osrelease").map(str::to_owned),
+            hypervisor: hypervisor(texts),
+            container: container(texts).map(str::to_owned),
+            steal_share: times.map(CpuTicks::steal_share),
+            clock: texts.line(&format!("{CLOCKS}/current_clocksource")).map(str::to_owned),
+            clocks: clocks.split_ascii_whitespace().map(str::to_owned).collect(),
+            nodes: nodes.filter(|count| *count > 0),
+            numa_balancing: texts.number("/proc/sys/kernel/numa_balancing").map(|on| on != 0),
+            load_average: texts.line("/proc/loadavg").and_then(|line| line.split(' ').next()?.parse().ok()),
+            address_layout: texts.number("/proc/sys/kernel/randomize_va_space"),
+            flaws: flaws.map(|(name, text)| (name.to_owned(), text.to_owned())).collect(),
+        }
+    }
+
+    /// Flaws against which the kernel does something, each of which costs.
+    pub fn mitigated(&self) -> usize {
+        self.flaws.values().filter(|text| text.starts_with("Mitigation")).count()
+    }
+}
+
+/// The flag that processors show their guests; a name where firmware or clocks tell one.
+fn hypervisor(texts: &Texts) -> Option<String> {
+    let flags = texts.field("/proc/cpuinfo", "flags").unwrap_or_default();
+    let flagged = flags.split(' ').any(|flag| flag == "hypervisor");
+    let named = name_of_hypervisor(texts);
+    // Processors other than x86 have no such flag.
+    let x86 = !flags.is_empty();
+    (flagged || !x86 && named.is_some()).then(|| named.unwrap_or("unnamed").to_owned())
+}
+
+fn name_of_hypervisor(texts: &Texts) -> Option<&'static str> {
+    const VENDORS: [(&str, &str); 8] = [
+        ("QEMU", "QEMU"),
+        ("VMware", "VMware"),
+        ("innotek", "VirtualBox"),
+        ("Microsoft", "Hyper-V"),
+        ("Amazon EC2", "Amazon EC2"),
+        ("Google", "Google Compute Engine"),
+        ("Xen", "Xen"),
+        ("DigitalOcean", "KVM (DigitalOcean)"),
+    ];
+    const CLOCK_NAMES: [(&str, &str); 3] = [("kvm-clock", "KVM"), ("hyperv", "Hyper-V"), ("xen", "Xen")];
+    let metal = texts.line("/sys/class/dmi/id/product_name").is_some_and(|name| name.contains("metal"));
+    let vendor = texts.line("/sys/class/dmi/id/sys_vendor").filter(|_| !metal).unwrap_or_default();
+    let clocks = texts.line(&format!("{CLOCKS}/available_clocksource")).unwrap_or_default();
+    let first = |table: &[(&'static str, &'static str)], text: &str| {
+        table.iter().find(|(part, _)| text.contains(part)).map(|(_, name)| *name)
+    };
+    let xen = texts.line("/sys/hypervisor/type").filter(|kind| *kind == "xen").map(|_| "Xen");
+    first(&VENDORS, vendor).or(xen).or_else(|| first(&CLOCK_NAMES, clocks))
+}
+
+fn container(texts: &Texts) -> Option<&'static str> {
+    const NAMES: [(&str, &str); 5] = [
+        ("kubepods", "Kubernetes"),
+        ("libpod", "Podman"),
+        ("docker", "Docker"),
+        ("containerd", "containerd"),
+        ("lxc", "LXC"),
+    ];
+    let groups = texts.get("/proc/self/cgroup").unwrap_or_default();
+    // Services of the host are in groups named after the engine itself.
+    let paths = || groups.lines().filter(|line| !line.contains(".service"));
+    let named = NAMES.iter().find(|(part, _)| paths().any(|line| line.contains(part)));
+    let marked = || {
+        let docker = texts.get("/.dockerenv").map(|_| "Docker");
+        docker.or_else(|| texts.get("/run/.containerenv").map(|_| "Podman"))
+    };
+    named.map(|(_, name)| *name).or_else(marked)
+}
+
+// Memory and swap, and the size of pages. It reads texts and allocates nothing for a try.
+
+/// Memory of the machine, in bytes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Memory {
+    /// All there is.
+    pub total_bytes: Option<u64>,
+    /// What programs can have without swapping, as the kernel estimates it.
+    pub available_bytes: Option<u64>,
+    /// Room for swapped pages.
+    pub swap_bytes: Option<u64>,
+    /// How much of it is taken.
+    pub swapped_bytes: Option<u64>,
+    /// How readily the kernel swaps, 0 to 200.
+    pub swappiness: Option<i64>,
+    /// Transparent huge pages: `always`, `madvise` or `never`.
+    pub huge_pages: Option<String>,
+}
+
+impl Memory {
+    fn of(texts: &Texts) -> Memory {
+        let bytes = |name: &str| texts.field("/proc/meminfo", name).and_then(kilobytes);
+        let (swap, free) = (bytes("SwapTotal"), bytes("SwapFree"));
+        let pages = texts.line("/sys/kernel/mm/transparent_hugepage/enabled");
+        Memory {
+            total_bytes: bytes("MemTotal"),
+            available_bytes: bytes("MemAvailable"),
+            swap_bytes: swap,
+            swapped_bytes: swap.zip(free).map(|(swap, free)| swap.saturating_sub(free)),
+            swappiness: texts.number("/proc/sys/vm/swappiness"),
+            // The one in brackets is in force: `always [madvise] never`.
+            huge_pages: pages.and_then(|line| Some(line.split_once('[')?.1.split_once(']')?.0.to_owned())),
+        }
+    }
+}
+
+fn kilobytes(text: &str) -> Option<u64> {
+    text.strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+// Limits that a load runs into: descriptors, lines of waiting connections, ports, tracked connections. It reads texts and
+// raises nothing.
+
+/// Limits of this process and of the network it is in.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Limits {
+    /// Open descriptors that this process may have, and those it starts.
+    pub files_soft: Option<u64>,
+    /// Up to where it may raise that itself; `u64::MAX` is no limit.
+    pub files_hard: Option<u64>,
+    /// Connections that may wait to be accepted, whatever a service asks for.
+    pub somaxconn: Option<i64>,
+    /// Half-open connections that may wait.
+    pub syn_backlog: Option<i64>,
+    /// Local ports that the kernel may give to connections, first and last.
+    pub ports: Option<(u16, u16)>,
+    /// Whether a port in TIME_WAIT may be used again: 0 no, 1 yes, 2 on loopback.
+    pub time_wait_reuse: Option<i64>,
+    /// Connections that the packet filter keeps track of; `None` where it keeps none.
+    pub conntrack: Option<Conntrack>,
+}
+
+/// The table of tracked connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Conntrack {
+    /// In it now.
+    pub count: i64,
+    /// Room in all.
+    pub max: i64,
+}
+
+impl Limits {
+    fn of(texts: &Texts) -> Limits {
+        let netfilter = |name: &str| texts.number(&format!("/proc/sys/net/netfilter/{name}"));
+        let (soft, hard) = files(texts).unzip();
+        let ports = texts.line("/proc/sys/net/ipv4/ip_local_port_range").and_then(parse_ports);
+        Limits {
+            files_soft: soft,
+            files_hard: hard,
+            somaxconn: texts.number("/proc/sys/net/core/somaxconn"),
+            syn_backlog: texts.number("/proc/sys/net/ipv4/tcp_max_syn_backlog"),
+            ports: ports.map(RangeInclusive::into_inner),
+            time_wait_reuse: texts.number("/proc/sys/net/ipv4/tcp_tw_reuse"),
+            conntrack: netfilter("nf_conntrack_count")
+                .zip(netfilter("nf_conntrack_max"))
+                .map(|(count, max)| Conntrack { count, max }),
+        }
+    }
+
+    /// How many local ports there are.
+    pub fn local_ports(&self) -> Option<u32> {
+        self.ports.map(|(first, last)| (first..=last).len() as u32)
+    }
+}
+
+/// Soft and hard limit on open files.
+fn files(texts: &Texts) -> Option<(u64, u64)> {
+    let mut lines = texts.get("/proc/self/limits")?.lines();
+    let values = lines.find_map(|line| line.strip_prefix("Max open files"))?;
+    let limit = |text: &str| if text == "unlimited" { Some(u64::MAX) } else { text.parse().ok() };
+    let mut values = values.split_ascii_whitespace();
+    limit(values.next()?).zip(limit(values.next()?))
+}
+
+// What this process may ask the kernel for, as far as files tell. It reads texts and tries nothing.
+
+/// Rights and the switches that restrict them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Rights {
+    /// Whether this process is root.
+    pub root: Option<bool>,
+    /// `kernel.perf_event_paranoid`: up to 1 lets everyone profile with the kernel's part, 2 without it.
+    pub perf_event_paranoid: Option<i64>,
+    /// `kernel.kptr_restrict`: 0 shows the kernel's symbols.
+    pub kptr_restrict: Option<i64>,
+    /// `kernel.io_uring_disabled`: 0 for nobody, 1 for most, 2 for all.
+    pub io_uring_disabled: Option<i64>,
+    /// Whether a filter stands before this process's system calls, as in a container.
+    pub filtered: Option<bool>,
+}
+
+impl Rights {
+    fn of(texts: &Texts) -> Rights {
+        let status = |name: &str| texts.field("/proc/self/status", name);
+        let effective = status("Uid").and_then(|ids| ids.split_ascii_whitespace().nth(1));
+        Rights {
+            root: effective.map(|id| id == "0"),
+            perf_event_paranoid: texts.number("/proc/sys/kernel/perf_event_paranoid"),
+            kptr_restrict: texts.number("/proc/sys/kernel/kptr_restrict"),
+            io_uring_disabled: texts.number("/proc/sys/kernel/io_uring_disabled"),
+            filtered: status("Seccomp").map(|mode| mode == "2"),
+        }
+    }
 }

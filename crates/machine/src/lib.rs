@@ -5,21 +5,29 @@
 //!                             ▲
 //!           two watched seconds, and what others asked the kernel for
 //! ```
+//! All kernel files are understood here and nowhere else, also those of single processes, sockets and control groups.
 //! Everything behind [`Texts`] is pure, so that a kept text of another machine is judged as this one. It changes nothing on
 //! the machine, and must not know what an experiment is: whether a run was hurt is told by the checks of its record.
 
+pub mod clock;
+mod counters;
 mod facts;
+mod git;
+pub mod groups;
 mod hazards;
+pub mod process;
 mod programs;
+pub mod sockets;
 mod texts;
 mod watch;
-mod wording;
 
+pub use counters::{CounterTexts, CpuTicks, Look, TcpCounters};
 pub use facts::{
     Asked, Conntrack, Facts, Frequency, Granted, Group, Host, Limits, Memory, Processors, Quota, Rights,
     Storage,
 };
-pub use hazards::{Grade, Hazard, activity, all as hazards, host, memory, network, processors, rights};
-pub use programs::{output_of, version_of};
+pub use git::{ELSEWHERE, git};
+pub use hazards::{Hazard, all as hazards};
+pub use programs::{output_of, run, run_keeping, version_of};
 pub use texts::Texts;
 pub use watch::{Busy, Reading, Spin, Watched, watch};

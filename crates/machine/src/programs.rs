@@ -2,15 +2,28 @@
 //!
 //! Only programs that answer at once and do nothing else are asked.
 
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, kill_process_group, set_parent_process_death_signal, waitid,
+};
 
 /// Runtimes that answer `--version` at once and do nothing else.
 const RUNTIMES: [&str; 9] = ["node", "bun", "deno", "python3", "ruby", "php", "java", "nginx", "haproxy"];
 /// Longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How often a program that runs is looked at.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
+/// Most that is kept of what a program prints on each of its outputs.
+const OUTPUT_BYTES_MAX: usize = 64 << 20;
+/// Most reads at each look.
+const READS_MAX: usize = 64;
 
 /// Version of a runtime, by its name or path; `None` where it is not there, or none that may be asked.
 pub fn version_of(program: &str) -> Option<String> {
@@ -26,20 +39,118 @@ pub fn version_of(program: &str) -> Option<String> {
 
 /// First line of what a program prints, if it ends well and within five seconds.
 pub fn output_of(command: &mut Command) -> Option<String> {
-    let mut child =
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().ok()?;
-    let deadline = Instant::now() + PATIENCE;
-    while child.try_wait().ok()?.is_none() {
-        if Instant::now() > deadline {
-            // A runtime that hangs on its version is no reason to hang as well.
-            child.kill().ok()?;
-            child.wait().ok()?;
-            // Who else holds its pipes is not waited for.
-            return None;
-        }
-        thread::sleep(Duration::from_millis(5));
-    }
-    let output = child.wait_with_output().ok().filter(|output| output.status.success())?;
+    let output = run(command, PATIENCE).ok().flatten().filter(|output| output.status.success())?;
     let said = if output.stdout.is_empty() { output.stderr } else { output.stdout };
     Some(String::from_utf8_lossy(&said).lines().next().unwrap_or_default().trim().to_owned())
+}
+
+/// Runs a command without input to its end, and with it whatever it leaves in its process group; `None` where that did not come in
+/// time. More than 64 MiB of what it prints is not kept, and who else holds its pipes is not waited for.
+///
+/// # Errors
+/// If it cannot be started or waited for.
+pub fn run(command: &mut Command, patience: Duration) -> io::Result<Option<Output>> {
+    run_keeping(command, patience, OUTPUT_BYTES_MAX)
+}
+
+/// The same with another limit of what is kept of each output.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_keeping(
+    command: &mut Command,
+    patience: Duration,
+    bytes_max: usize,
+) -> io::Result<Option<Output>> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    // SAFETY: prctl(2) is async-signal-safe, and the closure does nothing else. It ends with us, as it no longer does by Ctrl-C.
+    unsafe { command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?)) };
+    let mut child = command.spawn()?;
+    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let (mut out, mut err) = (Pipe::of(child.stdout.take())?, Pipe::of(child.stderr.take())?);
+    let deadline = Instant::now() + patience;
+    let ended = loop {
+        let ended = has_ended(group)?;
+        // What it printed before it ended is in the pipes.
+        out.drain(bytes_max);
+        err.drain(bytes_max);
+        if ended || Instant::now() >= deadline {
+            break ended;
+        }
+        thread::sleep(LOOK_AGAIN);
+    };
+    // Before it is reaped: its number may be another's afterwards.
+    let _ = group.map(|group| kill_process_group(group, Signal::KILL));
+    let status = child.wait()?;
+    Ok(ended.then_some(Output { status, stdout: out.bytes, stderr: err.bytes }))
+}
+
+/// Whether a child has ended; it is not reaped.
+fn has_ended(pid: Option<Pid>) -> io::Result<bool> {
+    let Some(pid) = pid else { return Ok(true) };
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    Ok(waitid(WaitId::Pid(pid), look)?.is_some())
+}
+
+/// An output that is read without waiting.
+struct Pipe {
+    end: Option<OwnedFd>,
+    bytes: Vec<u8>,
+}
+
+impl Pipe {
+    fn of(end: Option<impl Into<OwnedFd>>) -> io::Result<Pipe> {
+        let end: Option<OwnedFd> = end.map(Into::into);
+        end.as_ref().map_or(Ok(()), |end| rustix::io::ioctl_fionbio(end, true))?;
+        Ok(Pipe { end, bytes: Vec::new() })
+    }
+
+    /// Takes what is there now, one pipe full after the other; not more than one look's worth of a program that never pauses.
+    fn drain(&mut self, bytes_max: usize) {
+        let mut buffer = [0; 64 << 10];
+        for _ in 0..READS_MAX {
+            match self.end.as_ref().map(|end| rustix::io::read(end, &mut buffer)) {
+                Some(Ok(count)) if count > 0 => {
+                    let room = bytes_max - self.bytes.len();
+                    self.bytes.extend_from_slice(&buffer[..count.min(room)]);
+                }
+                _ => return,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_leaves_a_child_with_its_pipe_is_read_and_the_child_ended() {
+        let begun = Instant::now();
+        let mut shim = Command::new("/bin/sh");
+        shim.args(["-c", "sleep 1000 & echo v1; echo $!"]);
+        let output = run(&mut shim, Duration::from_secs(60)).unwrap().unwrap();
+        assert!(begun.elapsed() < Duration::from_secs(30), "the child's end was waited for");
+        let text = String::from_utf8(output.stdout).unwrap();
+        let (version, pid) = text.trim().split_once('\n').unwrap();
+        assert_eq!(version, "v1");
+        let gone = || crate::process::Stat::read(pid.parse().unwrap()).is_none_or(|stat| !stat.is_alive());
+        assert!(
+            (0..500).any(|_| gone() || {
+                thread::sleep(LOOK_AGAIN);
+                false
+            }),
+            "{pid} is left"
+        );
+    }
+
+    #[test]
+    fn a_program_that_never_stops_printing_takes_bounded_memory_and_time() {
+        let mut endless = Command::new("yes");
+        assert!(run(&mut endless, Duration::from_millis(300)).unwrap().is_none());
+        let mut much = Command::new("/bin/sh");
+        much.args(["-c", "head -c 80000000 /dev/zero"]);
+        let output = run(&mut much, Duration::from_secs(60)).unwrap().unwrap();
+        assert_eq!(output.stdout.len(), OUTPUT_BYTES_MAX);
+    }
 }

@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use crate::facts::groups;
+use crate::facts::{GROUP_FILES, group_folders};
+use crate::process::field;
 
 /// Files of which there is one.
 const FILES: &[&str] = &[
@@ -85,8 +86,8 @@ impl Texts {
             }
         }
         // Where the groups of this process stand is told by two of the files above.
-        for folder in groups::folders(&texts) {
-            groups::FILES.iter().for_each(|file| texts.read(&format!("{folder}/{file}")));
+        for folder in group_folders(&texts) {
+            GROUP_FILES.iter().for_each(|file| texts.read(&format!("{folder}/{file}")));
         }
         texts
     }
@@ -131,8 +132,7 @@ impl Texts {
 
     /// What follows `name` and a colon, in the first line that begins so.
     pub(crate) fn field(&self, path: &str, name: &str) -> Option<&str> {
-        let mut lines = self.get(path)?.lines();
-        lines.find_map(|line| Some(line.strip_prefix(name)?.trim_start().strip_prefix(':')?.trim()))
+        field(self.get(path)?, name)
     }
 
     /// Each file below `folder` that is called `name`, by its path.

@@ -8,7 +8,7 @@ use Subject::{Client, Design, Lab, Machine, Network, Service, Treatment, Work};
 use serde::{Deserialize, Serialize};
 
 use crate::finding::Code;
-use crate::finding::Grade::{self, Note, Void, Warning};
+use crate::finding::Grade::{self, Invalid, Note, Warning};
 
 /// What a check is about, in the order in which people read of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -84,9 +84,9 @@ const fn row(subject: Subject, grades: &'static [Grade], title: &'static str) ->
     CheckRow { subject, grades, title, of_pairs: false, ends_run: false, formerly: None }
 }
 
-const VOID: &[Grade] = &[Void];
+const VOID: &[Grade] = &[Invalid];
 const WARNING: &[Grade] = &[Warning];
-const EITHER: &[Grade] = &[Void, Warning];
+const EITHER: &[Grade] = &[Invalid, Warning];
 const NOTE: &[Grade] = &[Note];
 
 /// Makes the checks, each with its number, its name and its row, and the list of them all.
@@ -155,6 +155,8 @@ checks! {
     Leak = "V22", "leak": row(Service, WARNING, "Memory that only grows");
     Killed = "V23", "killed": row(Service, NOTE, "A service that had to be killed");
     AlreadyRunning = "V51", "already_running": row(Service, NOTE, "A service that was not started");
+    CoresDiffer = "V53", "cores_differ": row(Service, WARNING, "Variants that had different cores' time").of_pairs();
+    CertificatesUnchecked = "V52", "certificates_unchecked": row(Network, NOTE, "Certificates that were not checked");
     SameStall = "V24", "same_stall": row(Network, WARNING, "The same stall in every response");
     UpstreamConnections = "V25", "upstream_connections": row(Network, WARNING, "A proxy that opens a connection per request");
     ConnectionChurn = "V26", "connection_churn": row(Network, WARNING, "Connections that are not kept");
@@ -168,7 +170,7 @@ checks! {
     DiskReads = "V34", "disk_reads": row(Machine, WARNING, "Some trials read from disk, others from memory");
     IdleNotIdle = "V35", "idle_not_idle": row(Machine, WARNING, "Services worked while others were measured");
     OtherMachine = "V47", "other_machine": row(Machine, VOID, "Records of two machines side by side");
-    TooFewBlocks = "V36", "too_few_blocks": row(Design, VOID, "Fewer than six blocks");
+    TooFewBlocks = "V36", "too_few_blocks": row(Design, VOID, "Too few blocks for a verdict");
     QuantileUnresolved = "V37", "quantile_unresolved": row(Design, VOID, "Too few requests for the quantile");
     OrderEffect = "V38", "order_effect": row(Design, WARNING, "The place in the block counts");
     Drift = "V39", "drift": row(Design, WARNING, "It was not the same all along");

@@ -50,6 +50,14 @@ pub struct Counts {
     /// The same within the window: throughput is this over `window_ns`.
     #[serde(alias = "ok_in_window")]
     pub successful_in_window: u64,
+    /// From sent to done of all requests together, in nanoseconds, whatever became of them, with those of the drain; 0 also in records
+    /// that do not say.
+    #[serde(default)]
+    pub in_flight_ns: u64,
+    /// Time for which the load generator stood still, in nanoseconds: pieces of half a second and more in which it should have looked around
+    /// and did not, because it was stopped (SIGSTOP, Ctrl-Z), or the machine was suspended.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub halted_ns: u64,
     /// Requests given up after the time-out.
     pub timed_out: u64,
     /// Requests whose connection, or stream, failed before the response was complete, and those that a server refused unseen.
@@ -118,6 +126,9 @@ pub struct OpenLoop {
     pub rate_per_s: f64,
     /// Requests that were due in the window.
     pub intended: u64,
+    /// How many of them were due in each 100 ms of the window; empty in records that do not say, and where windows were put together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub due_per_100_ms: Vec<u32>,
     /// Requests that were sent in the window: over its length it is the rate achieved.
     pub sent_in_window: u64,
     /// Requests that were due and had found no connection when the drain ended.
@@ -218,6 +229,7 @@ impl Counts {
             (&mut self.responses_in_window, other.responses_in_window),
             (&mut self.successful, other.successful),
             (&mut self.successful_in_window, other.successful_in_window),
+            (&mut self.in_flight_ns, other.in_flight_ns),
             (&mut self.timed_out, other.timed_out),
             (&mut self.broken, other.broken),
             (&mut self.unfinished, other.unfinished),
@@ -260,16 +272,20 @@ impl Counts {
                 self.started_ns = self.started_ns.min(other.started_ns);
                 self.window_ns = self.window_ns.max(other.window_ns);
                 self.drain_ns = self.drain_ns.max(other.drain_ns);
-                let (buckets, more) = (&mut self.successful_per_100_ms, &other.successful_per_100_ms);
-                buckets.resize(buckets.len().max(more.len()), 0);
-                buckets.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+                self.halted_ns = self.halted_ns.max(other.halted_ns);
+                add(&mut self.successful_per_100_ms, &other.successful_per_100_ms);
+                if let (Some(open), Some(more)) = (&mut self.open, &other.open) {
+                    add(&mut open.due_per_100_ms, &more.due_per_100_ms);
+                }
                 self.connections_alive_at_start += other.connections_alive_at_start;
                 self.connections_alive += other.connections_alive;
             }
             Windows::Sequential => {
                 self.window_ns += other.window_ns;
                 self.drain_ns += other.drain_ns;
+                self.halted_ns += other.halted_ns;
                 self.successful_per_100_ms.clear();
+                self.open.iter_mut().for_each(|open| open.due_per_100_ms.clear());
                 self.connections_alive = other.connections_alive;
             }
         }
@@ -312,7 +328,27 @@ impl Counts {
     }
 }
 
+/// Adds what came in each part of windows that lie side by side.
+fn add(sums: &mut Vec<u32>, more: &[u32]) {
+    sums.resize(sums.len().max(more.len()), 0);
+    sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+}
+
 impl OpenLoop {
+    /// Of the requests due, those sent in the window; `None` where none was due.
+    pub fn sent_share(&self) -> Option<f64> {
+        self.share(self.sent_in_window)
+    }
+
+    /// Of the requests due, those that found no connection free.
+    pub fn queued_share(&self) -> Option<f64> {
+        self.share(self.queued)
+    }
+
+    fn share(&self, part: u64) -> Option<f64> {
+        (self.intended > 0).then(|| part as f64 / self.intended as f64)
+    }
+
     /// The same rate, of which another thread or generator had its share.
     fn merge(&mut self, other: &OpenLoop) {
         self.intended += other.intended;

@@ -1,11 +1,12 @@
 //! What can happen in a run, as it is kept: one JSON object a line in `events.jsonl`, with the event's name as its one key.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Capture, Deployed, Generator, GeneratorLost, PodSeen, Slice};
+use crate::{Capture, Generator, GeneratorLost, Slice};
 
 /// One thing that happened: what is kept, and what whoever watches is told.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -59,9 +60,9 @@ pub enum Event {
     WarmUpChosen(WarmUp),
     /// The number of slices a trial was settled.
     SlicesChosen(Allocation),
-    /// The number of blocks at which the last look is taken was settled.
+    /// How many blocks fit the time was estimated.
     BlocksChosen {
-        /// The final number of blocks.
+        /// In all.
         blocks: u32,
     },
     /// A window of load in which something was captured, to explain what the measured ones show.
@@ -113,7 +114,7 @@ pub struct TrialStarted {
 }
 
 /// One response, looked at whole: what a request of the load gets from this variant.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Witness {
     /// The request's name, or its method and path.
     pub request: String,
@@ -135,7 +136,7 @@ pub struct Witness {
 }
 
 /// One service of a trial.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServiceStarted {
     /// Name of the service.
     pub service: String,
@@ -143,11 +144,17 @@ pub struct ServiceStarted {
     pub pid: u32,
     /// Port it listens on.
     pub port: u16,
+    /// Where that is not where it was told to listen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found: Option<Found>,
     /// Processor numbers of its machine it may run on; empty where it is not pinned.
     pub cpus: Vec<usize>,
     /// The machine that it ran on; `None` is the one of the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
+    /// The image that it was made from, by its digest, where it is a container.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
     /// Where its CPU time is read: `control group` or `processes`.
     pub cpu_source: String,
     /// Workers that it was asked to run; `None` where nobody asked for a number.
@@ -156,6 +163,19 @@ pub struct ServiceStarted {
     /// Its processes once it was ready, parents first, at most 64; empty in records that do not say.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<ProcessSeen>,
+}
+
+/// How a service was found that does not listen where it was told to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Found {
+    /// The port that it was given, in the variable PORT and as {port}.
+    pub given: u16,
+    /// The address that it listens on, where that is another one too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<IpAddr>,
+    /// Further ports that its processes listen on, in order. The one that was taken is the lowest that responds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<u16>,
 }
 
 /// A process of a service, as the kernel shows it.
@@ -222,9 +242,12 @@ pub struct WorkersLost {
 /// How the rate of an open loop was settled.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RateChosen {
-    /// Requests due per second, at every variant.
+    /// Requests due per second, at every variant; of a ramp on average over a slice.
     pub per_s: f64,
-    /// The share of the slowest variant's capacity that was asked for; `None` where it was a rate.
+    /// From which rate to which each slice goes, where it is a ramp.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ramp_per_s: Option<(f64, f64)>,
+    /// The share of the slowest variant's capacity that was asked for; `None` where it was a rate or a ramp.
     pub share: Option<f64>,
     /// Successful responses per second of each variant in closed loop, over the same connections, 0 where there were none; empty where
     /// it was a rate.
@@ -314,20 +337,45 @@ impl EndReason {
             EndReason::PreparationFailed(_) => "preparation_failed",
         }
     }
+}
 
-    /// What went wrong, in words; `None` where nothing did.
-    pub fn why(&self) -> Option<&str> {
-        match self {
-            EndReason::Void(why)
-            | EndReason::GeneratorFailed(why)
-            | EndReason::ServiceFailed(why)
-            | EndReason::PreparationFailed(why) => Some(why),
-            EndReason::Decided
-            | EndReason::LastLook
-            | EndReason::BudgetSpent
-            | EndReason::BudgetTooSmall { .. }
-            | EndReason::Measured
-            | EndReason::Interrupted => None,
-        }
-    }
+/// What ran already, as it was when a trial began.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Deployed {
+    /// Name of the service in the experiment.
+    pub service: String,
+    /// Which it is: `kubernetes://NAMESPACE/SERVICE`, or a URL without its path.
+    pub place: String,
+    /// Where the load was sent: of a Service its own address in the cluster and its port.
+    pub address: String,
+    /// All addresses that the URL's host stood for; none where it is no URL of a host.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<IpAddr>,
+    /// Why nothing is known of its processes; of a Service nothing ever is, and `None` otherwise means that it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unseen: Option<String>,
+    /// The pods behind it, by name, ready or not; none behind a URL.
+    pub pods: Vec<PodSeen>,
+}
+
+/// A pod behind a Service, as the cluster told of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PodSeen {
+    /// Its name; of an address that somebody wrote down, that.
+    pub name: String,
+    /// What tells it from another pod of this name; empty for a mere address.
+    pub uid: String,
+    /// The node that it runs on, where that is told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// Where it listens, such as `10.83.101.7:8080`.
+    pub address: String,
+    /// Whether the cluster sent requests to it.
+    pub ready: bool,
+    /// How often its containers were started again, all together; `None` where nobody told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restarts: Option<u32>,
+    /// The images of its containers, by their digests where those are known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<String>,
 }

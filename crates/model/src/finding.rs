@@ -18,7 +18,8 @@ use crate::quantity::Quantity;
 #[serde(rename_all = "snake_case")]
 pub enum Grade {
     /// No conclusion may be drawn from the figures that it is about.
-    Void,
+    #[serde(rename = "void")]
+    Invalid,
     /// They stand, with this in mind.
     Warning,
     /// Good to know.
@@ -39,11 +40,20 @@ pub trait Code {
     fn section(&self) -> Option<&'static str> {
         None
     }
+
+    /// What people read of it beside the grade: `V8`, or the name of what is looked at; `None` where neither helps.
+    fn mark(&self) -> Option<&str> {
+        self.section()
+    }
 }
 
 impl Code for &'static str {
     fn code(&self) -> &str {
         self
+    }
+
+    fn mark(&self) -> Option<&str> {
+        Some(self)
     }
 }
 
@@ -60,8 +70,7 @@ impl Evidence {
         sentence: impl Into<String>,
         figures: impl IntoIterator<Item = (&'static str, Quantity)>,
     ) -> Evidence {
-        let figures = figures.into_iter().map(|(name, quantity)| (Cow::Borrowed(name), quantity)).collect();
-        Evidence { sentence: sentence.into(), figures }
+        Evidence { sentence: sentence.into(), figures: BTreeMap::new() }.with(figures)
     }
 
     /// The sentence.
@@ -77,6 +86,13 @@ impl Evidence {
     /// Its figures by name.
     pub fn figures(&self) -> impl Iterator<Item = (&str, Quantity)> {
         self.figures.iter().map(|(name, quantity)| (name.as_ref(), *quantity))
+    }
+
+    /// The same with more figures.
+    #[must_use]
+    pub fn with(mut self, figures: impl IntoIterator<Item = (&'static str, Quantity)>) -> Evidence {
+        self.figures.extend(figures.into_iter().map(|(name, quantity)| (Cow::Borrowed(name), quantity)));
+        self
     }
 
     /// The same with other words around it: `proxied: 12 of 300 requests failed`.
@@ -196,7 +212,7 @@ impl<C> Finding<C> {
 
     /// One that forbids conclusions.
     pub fn void(check: C, evidence: impl Into<Evidence>, remedy: impl Into<Remedy>) -> Finding<C> {
-        Finding::new(check, Grade::Void, evidence, remedy)
+        Finding::new(check, Grade::Invalid, evidence, remedy)
     }
 
     /// One to have in mind.
@@ -214,6 +230,12 @@ impl<C> Finding<C> {
         Finding::new(check, Grade::Fine, evidence, "")
     }
 
+    /// The same with the command that does what the remedy says.
+    #[must_use]
+    pub fn by(self, command: impl Into<Cow<'static, str>>) -> Finding<C> {
+        Finding { remedy: self.remedy.by(command), ..self }
+    }
+
     /// The same about these variants alone.
     #[must_use]
     pub fn about(self, variants: impl Into<Vec<usize>>) -> Finding<C> {
@@ -229,7 +251,7 @@ impl Finding {
             true => concerns(baseline) && concerns(candidate),
             false => concerns(baseline) || concerns(candidate),
         };
-        self.grade == Grade::Void && hit
+        self.grade == Grade::Invalid && hit
     }
 }
 

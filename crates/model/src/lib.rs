@@ -2,36 +2,41 @@
 //!
 //! Every other crate speaks in these types. Must not: read files or clocks, judge a measurement, or draw anything.
 
+mod ask;
 mod capture;
 mod check;
 mod counts;
-mod deployed;
+mod digest;
+pub mod document;
 mod event;
 mod failure;
 mod finding;
-mod generator;
-mod machine;
+mod load;
 mod metric;
 pub mod quantity;
 mod slice;
+pub mod text;
 
-pub use capture::{
-    Absence, AgentSeen, Capture, CaptureKind, CapturedProcess, CapturedService, Missing, NodeCounters,
-    Pauses, ProfileFile, ThreadUse,
-};
+pub use ask::*;
+pub use capture::*;
 pub use check::{Check, CheckRow, Subject};
-pub use counts::{
-    BUCKET_NS, ContentSeen, Counts, EndpointCounts, EndpointOutcome, GeneratorUse, OpenLoop, Windows,
-};
-pub use deployed::{Deployed, PodSeen};
-pub use event::{
-    Allocation, EndReason, Ended, Event, Prepared, ProcessSeen, RateChosen, ServiceStarted, TrialEnded,
-    TrialStarted, WarmUp, Witness, WorkersLost,
-};
-pub use failure::{Cause, ContractFailure, ErrorCount, FailureKind, OsError, Phase, Unknown};
+pub use counts::*;
+pub use digest::Digest;
+pub use event::*;
+pub use failure::*;
 pub use finding::{Code, Evidence, Finding, Grade, Remedy};
-pub use generator::{Generator, GeneratorLost, GeneratorPart};
-pub use machine::{MachineUse, TcpUse};
+pub use load::*;
 pub use metric::{Loop, Metric, MetricRow};
 pub use quantity::{Quantity, Unit};
-pub use slice::{ServiceUse, Slice, SliceKind};
+pub use slice::*;
+
+/// Each once, where it first comes.
+pub fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut known = Vec::new();
+    for one in all {
+        if !known.contains(&one) {
+            known.push(one);
+        }
+    }
+    known
+}

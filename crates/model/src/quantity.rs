@@ -183,11 +183,6 @@ pub fn micros(us: f64) -> String {
     scaled(Unit::Us, us)
 }
 
-/// Nanoseconds, likewise.
-pub fn nanos(ns: u64) -> String {
-    micros(ns as f64 / 1e3)
-}
-
 /// Bytes in decimal units, as network and disk are sold: `134 kB`.
 pub fn bytes(bytes: f64) -> String {
     scaled(Unit::Bytes, bytes)
@@ -222,7 +217,7 @@ fn is_whole(unit: Unit, scale: f64) -> bool {
 pub fn span(seconds: f64) -> String {
     let whole = seconds.max(0.0).round() as u64;
     match whole {
-        0 => format!("{:.0}ms", seconds.max(0.0) * 1e3),
+        _ if seconds < 0.9995 => format!("{:.0}ms", seconds.max(0.0) * 1e3),
         s if s < 60 => format!("{s}s"),
         s if s < 3600 && s.is_multiple_of(60) => format!("{}m", s / 60),
         s if s < 3600 => format!("{}m{}s", s / 60, s % 60),
@@ -277,6 +272,12 @@ fn is_factor(ratio: f64) -> bool {
 /// Both come with the digits that the interval's width deserves.
 pub fn change(estimate: &Estimate) -> (String, String) {
     interval(estimate.ratio, estimate.low, estimate.high)
+}
+
+/// Both in one text: `+29 % (+10 % to +52 %)`.
+pub fn change_told(estimate: &Estimate) -> String {
+    let (value, interval) = change(estimate);
+    format!("{value} ({interval})")
 }
 
 /// The same of any ratio that has an interval.

@@ -1,9 +1,15 @@
-//! What one window of load on one trial gave: what the engine counted, and what it cost the service.
+//! What one window of load on one trial gave: what the engine counted, what it cost the service, what each of several generators had to do
+//! with it, and what the machines of the run did meanwhile, each by itself and the worst of them.
+//!
+//! It chooses among figures and judges none. Nothing of generators is in the record of a run whose load came from its own process.
+
+use std::collections::BTreeMap;
+use std::ops::Not;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Counts, GeneratorPart, MachineUse, Windows};
+use crate::{Asked, Counts, Windows};
 
 /// Whether a slice counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -31,6 +37,12 @@ pub struct Slice {
     pub turns: u32,
     /// Connections asked for.
     pub connections: u32,
+    /// Whether throughput follows from how long responses took, because the service waits: see [`Slice::throughput`].
+    #[serde(default, skip_serializing_if = "Not::not")]
+    pub waits: bool,
+    /// What it was to be; `None` where the design says that for all slices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Asked>,
     /// What the engine counted.
     #[serde(flatten)]
     pub counts: Counts,
@@ -52,6 +64,26 @@ impl Slice {
     pub fn absorb(&mut self, turn: Slice) {
         self.turns += turn.turns;
         self.counts.merge(turn.counts, Windows::Sequential);
+    }
+
+    /// Successful responses, and the nanoseconds in which they came, over which throughput is counted.
+    ///
+    /// At its limit a service is busy from the begin of a window to its end, and what came in the window over its length is what it can do.
+    /// One that waits (for a timer, a disk, another machine) is not: what the window's end cuts off depends on how response times
+    /// vary. There each connection is a renewal process that is stopped at its first response
+    /// after the window's end. By Wald's identity the responses of all windows, those of the drains included, over the time in which
+    /// connections had a request in flight are an estimate without that bias, whatever the distribution of the response times.
+    pub fn throughput(&self) -> (u64, u64) {
+        match self.waits {
+            true => (self.counts.successful * u64::from(self.connections), self.counts.in_flight_ns),
+            false => (self.counts.successful_in_window, self.counts.window_ns),
+        }
+    }
+
+    /// The same per second; `None` without a window.
+    pub fn per_s(&self) -> Option<f64> {
+        let (successful, ns) = self.throughput();
+        (ns > 0).then(|| successful as f64 / ns as f64 * 1e9)
     }
 
     /// CPU time of all services together, in nanoseconds.
@@ -105,4 +137,136 @@ pub struct ServiceUse {
     /// Bytes that it had fetched from storage, by `/proc/PID/io`.
     #[serde(default)]
     pub read_bytes: u64,
+}
+
+/// A generator that is connected.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Generator {
+    /// Where it runs, such as `local 2`, `ssh://bench-1` or `kubernetes://bench/proofload-x7k2-3`.
+    pub name: String,
+    /// What its machine calls itself.
+    pub host: String,
+    /// Processors that it may use.
+    pub processors: u32,
+}
+
+/// A generator that was lost.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GeneratorLost {
+    /// Number of the block under way, or of the last one; 0 before the first.
+    pub block: u32,
+    /// Its name.
+    pub generator: String,
+    /// What became of it, and what it last said, in words.
+    pub why: String,
+}
+
+/// One generator's part in a slice.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct GeneratorPart {
+    /// Its name.
+    pub name: String,
+    /// Whether it runs on the machine of the run.
+    #[serde(default, skip_serializing_if = "Not::not")]
+    pub here: bool,
+    /// How much later than agreed its window began, in nanoseconds, by its own clock.
+    pub late_ns: u64,
+    /// How wrong that may be, either way, because clocks cannot be compared better.
+    pub clock_error_ns: u64,
+    /// CPU share of its busiest thread, 0 to 1; `None` where nothing was measured.
+    pub busiest_share: Option<f64>,
+    /// CPU time of its load threads, in nanoseconds.
+    pub cpu_ns: u64,
+    /// Share of its machine's CPU time that the host gave to others, 0 to 1; `None` where the kernel does not say.
+    pub steal_share: Option<f64>,
+    /// Requests that it sent.
+    pub sent: u64,
+    /// Connections that it opened for this slice, before and during its window.
+    pub connections_opened: u64,
+    /// How late it sent requests for which a connection was free, at p99, in nanoseconds; `None` in closed loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lag_p99_ns: Option<u64>,
+}
+
+/// What a machine did during a slice, beside generator and services: this one, and in `hosts` those that services run on.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct MachineUse {
+    /// Share of all CPU time that the hypervisor gave to others, 0 to 1.
+    pub steal_share: f64,
+    /// CPU time of the other living trials' services, which should be idle, in nanoseconds; 0 for more than one turn, where
+    /// they had turns of their own.
+    pub idle_trials_cpu_ns: u64,
+    /// Share of the time in which some task of the machine waited for a core (`/proc/pressure/cpu`, some), 0 to 1; `None` where
+    /// the kernel does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_pressure_share: Option<f64>,
+    /// Time that control groups above or around the services were held back for having used up their quota, in nanoseconds.
+    #[serde(default)]
+    pub throttled_ns: u64,
+    /// CPU time of whatever is neither Proofload nor a service of this run, in nanoseconds.
+    #[serde(default)]
+    pub strangers_cpu_ns: u64,
+    /// Pages that were read back from swap.
+    #[serde(default)]
+    pub swapped_in_pages: u64,
+    /// CPU time that a fixed piece of arithmetic took just before, in nanoseconds; `None` where it was not timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spin_ns: Option<u64>,
+    /// What TCP counted in the network where the entry runs; `None` where the kernel does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tcp: Option<TcpUse>,
+    /// The same of each machine elsewhere on which services lived, by host; there without `tcp` and `idle_trials_cpu_ns`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub hosts: BTreeMap<String, MachineUse>,
+}
+
+/// TCP's own counters over a slice, of all sockets of one network together. Where a slice is the sum of several turns the others' turns
+/// are in them as well.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TcpUse {
+    /// Connections that were begun, the generator's and those among services (`ActiveOpens`).
+    pub opened: u64,
+    /// Connections that were finished and found the line before accept() full (`ListenOverflows`).
+    pub listen_overflows: u64,
+    /// Requests for a connection that a listening socket dropped, those included (`ListenDrops`).
+    pub listen_drops: u64,
+    /// Requests for a connection that were sent again, after 1, 3, 7 s (`TCPSynRetrans`).
+    pub syn_retransmits: u64,
+    /// Sockets in TIME_WAIT before the slice.
+    pub time_wait_before: u64,
+    /// Sockets in TIME_WAIT after it.
+    pub time_wait: u64,
+    /// Local ports that the kernel may give to connections (`ip_local_port_range`).
+    pub local_ports: u64,
+}
+
+impl MachineUse {
+    /// This machine and the others, each with its host; `None` is this one.
+    pub fn machines(&self) -> impl Iterator<Item = (Option<&str>, &MachineUse)> {
+        std::iter::once((None, self))
+            .chain(self.hosts.iter().map(|(host, machine)| (Some(host.as_str()), machine)))
+    }
+
+    /// That of the machine a service ran on; `None` where nothing is told of it.
+    pub fn of(&self, host: Option<&str>) -> Option<&MachineUse> {
+        match host {
+            None => Some(self),
+            Some(host) => self.hosts.get(host),
+        }
+    }
+
+    /// Share of CPU time that went to others on the machine from which most was taken, 0 to 1.
+    pub fn steal_share_max(&self) -> f64 {
+        self.machines().map(|(_, machine)| machine.steal_share).fold(0.0, f64::max)
+    }
+
+    /// Time for which quotas held processes back on the machine where that was longest, in nanoseconds.
+    pub fn throttled_ns_max(&self) -> u64 {
+        self.machines().map(|(_, machine)| machine.throttled_ns).max().unwrap_or(0)
+    }
+
+    /// Pages read back from swap on all machines.
+    pub fn swapped_in_pages_all(&self) -> u64 {
+        self.machines().map(|(_, machine)| machine.swapped_in_pages).sum()
+    }
 }

@@ -1,13 +1,130 @@
-//! Plans in which each variant is there twice: with the code as it is here, and as it is at another commit.
+//! What the services' code here is compared with, another commit, and plans in which each variant is there twice: with the code as it is
+//! here, and as it is there; or beside a copy of itself, where whatever they find is the machine's doing.
 //!
-//! Pure: which commit that is, and where it lies, is found out by others.
+//! Pure: which commit that is, where it lies and how it is built is found out by others.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
+
+use crate::draft::command_line;
 use crate::factor::{SEPARATOR, VARIANTS_MAX};
-use crate::model::{Against, Comparison, Factor, Plan, Preparation, VERDICTS_MAX, Variant};
-use crate::placeholder::{Placeholder, placeholders};
-use crate::template::template_placeholders;
+use crate::model::{Comparison, Factor, LookRule, Plan, Preparation, Service, VERDICTS_MAX, Variant};
+use crate::placeholder::{Placeholder, placeholders, template_placeholders};
+use crate::prepare;
+
+/// Digits of a commit that are shown to people.
+const COMMIT_DIGITS: usize = 7;
+/// Longer refs are cut where they name a variant.
+const REFERENCE_CHARS_MAX: usize = 32;
+
+/// The commit that the working tree is compared with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Against {
+    /// The ref as it was given: a branch, a tag, a commit.
+    pub reference: String,
+    /// The commit that it named then, all of its digits.
+    pub commit: String,
+    /// Root of the working tree, absolute.
+    pub repository: PathBuf,
+    /// Where the commit is checked out, absolute: its root.
+    pub worktree: PathBuf,
+    /// How the working tree differs from the commit, as git says it: `3 files changed, 12 insertions(+), 4 deletions(-)`;
+    /// empty where no file of the commit or of the index differs.
+    pub stat: String,
+    /// Files of the working tree that git neither knows nor ignores; records of Proofload not counted.
+    pub untracked: usize,
+    /// Whether the working tree differs from the commit that is checked out there.
+    pub uncommitted: bool,
+    /// The shell command by which it was asked to be built, where that was not the experiment file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub build: Option<String>,
+    /// What else a reader must know to trust the comparison, each a sentence without a full stop.
+    #[serde(default)]
+    pub notes: Vec<String>,
+}
+
+impl Against {
+    /// Name of the level that is the commit: `main (1a2b3c4)`; of a commit that was given by its digits these alone.
+    pub fn baseline(&self) -> String {
+        let short = self.short_commit();
+        if self.commit.starts_with(&self.reference) {
+            return short.to_owned();
+        }
+        // Separates levels in names of variants, and control characters do anything to a terminal.
+        let plain = |c: char| if c.is_control() || c == '·' { ' ' } else { c };
+        let mut name: String = self.reference.chars().take(REFERENCE_CHARS_MAX).map(plain).collect();
+        if self.reference.chars().count() > REFERENCE_CHARS_MAX {
+            name.push('…');
+        }
+        format!("{} ({short})", name.trim())
+    }
+
+    /// Name of the level that is the working tree.
+    pub fn candidate(&self) -> &'static str {
+        if self.uncommitted { "here + uncommitted changes" } else { "here" }
+    }
+
+    /// The first digits of the commit.
+    pub fn short_commit(&self) -> &str {
+        self.commit.get(..COMMIT_DIGITS).unwrap_or(&self.commit)
+    }
+
+    /// Where something of the working tree is at the commit; outside of the repository where it is.
+    pub fn moved(&self, path: &Path) -> PathBuf {
+        match path.strip_prefix(&self.repository) {
+            // Joined to nothing a path would end with a slash.
+            Ok(inside) if inside.as_os_str().is_empty() => self.worktree.clone(),
+            Ok(inside) => self.worktree.join(inside),
+            Err(_) => path.to_owned(),
+        }
+    }
+
+    /// In words what is compared: `main (1a2b3c4d5e6f…): working tree with 3 files changed, …`.
+    pub fn describe(&self) -> String {
+        let mut differs: Vec<String> = Vec::new();
+        if !self.stat.is_empty() {
+            differs.push(self.stat.clone());
+        }
+        if self.untracked > 0 {
+            let plural = if self.untracked == 1 { "" } else { "s" };
+            differs.push(format!("{} file{plural} unknown to git", self.untracked));
+        }
+        let uncommitted = if self.uncommitted { "; not all of it is committed" } else { "" };
+        let tree = match differs.join(", ") {
+            nothing if nothing.is_empty() => "the working tree is the same".to_owned(),
+            differs => format!("working tree with {differs}{uncommitted}"),
+        };
+        let digits = self.commit.get(..12).unwrap_or(&self.commit);
+        match self.baseline() {
+            name if name == self.short_commit() => format!("{digits}…: {tree}"),
+            name => {
+                let reference = name.trim_end_matches(&format!(" ({})", self.short_commit()));
+                format!("{reference} ({digits}…): {tree}")
+            }
+        }
+    }
+
+    /// The flags that ask for the same comparison, to be put behind a command: ` --against main`.
+    pub fn flags(&self) -> String {
+        let words = ["--against", self.reference.as_str()].map(str::to_owned).into_iter();
+        let build = self.build.iter().flat_map(|script| ["--build".to_owned(), script.clone()]);
+        format!(" {}", command_line(words.chain(build)))
+    }
+}
+
+/// How services are built at a commit.
+#[derive(Debug, Clone, PartialEq, Eq, SmartDefault, Serialize, Deserialize)]
+pub struct Building {
+    /// Program and arguments, as they are; empty where nobody says, and it is found out.
+    pub command: Vec<String>,
+    /// How long it may take in each directory.
+    #[default(Duration::from_secs(600))]
+    pub timeout: Duration,
+}
 
 /// What the factor is called, where the file has none of this name.
 const FACTOR: &str = "source";
@@ -46,8 +163,8 @@ pub enum NotDoubled {
         host: String,
     },
     /// What runs already is of whatever commit it was made from.
-    #[error("service {service} runs already in a cluster, and nothing of a commit is started")]
-    Deployed {
+    #[error("service {service} runs already, and nothing of a commit is started")]
+    RunsAlready {
         /// The service.
         service: String,
     },
@@ -60,8 +177,8 @@ impl NotDoubled {
             NotDoubled::Elsewhere { .. } => {
                 "check both commits out on that host, and make a factor of `directory`: before = { api.directory = \"/srv/shop-before\" }"
             }
-            NotDoubled::Deployed { .. } => {
-                "deploy both beside each other, and make a factor of the Service: before = { shop.kubernetes.service = \"shop-before\" }"
+            NotDoubled::RunsAlready { .. } => {
+                "have both run beside each other, and make a factor of where: before = { shop.url = \"http://127.0.0.1:4000\" }"
             }
             NotDoubled::Variants { .. } | NotDoubled::Verdicts { .. } => {
                 "leave out levels, or ask the question in several experiments"
@@ -75,8 +192,9 @@ impl Plan {
     /// that is, stays as it is here: [`crate::read_at`] reads that too.
     pub fn moved(&self, against: &Against) -> Plan {
         let mut plan = self.clone();
-        for service in plan.variants.iter_mut().flat_map(|variant| &mut variant.services) {
-            service.directory = against.moved(&service.directory);
+        let services = plan.variants.iter_mut().flat_map(|variant| &mut variant.services);
+        for command in services.filter_map(Service::command_mut) {
+            command.directory = against.moved(&command.directory);
         }
         for step in &mut plan.prepare {
             step.directory = against.moved(&step.directory);
@@ -105,12 +223,13 @@ impl Plan {
         let suffix = format!(" at {}", against.short_commit());
         let (steps, renamed) = self.prepared_twice(base, &suffix);
         let mut plan = self.clone();
+        plan.secrets.join(&base.secrets);
         plan.prepare = builds.into_iter().chain(steps).collect();
         (plan.variants, plan.comparisons, plan.aa) = (Vec::new(), Vec::new(), None);
         for (here, there) in own.iter().zip(base.own_variants()) {
             let context = if here.levels.is_empty() { String::new() } else { format!(" ({})", here.name) };
             let baseline = plan.variants.len();
-            let label = format!("{} against {}{context}", levels[1], levels[0]);
+            let label = format!("{} vs {}{context}", levels[1], levels[0]);
             plan.comparisons.push(Comparison { baseline, candidate: baseline + 1, label });
             plan.variants.push(mentioning(side(there, &factor, &levels[0]), &renamed));
             plan.variants.push(side(here, &factor, &levels[1]));
@@ -127,11 +246,13 @@ impl Plan {
     /// With the first that does not.
     pub fn check_here(&self) -> Result<(), NotDoubled> {
         for service in self.variants.iter().flat_map(|variant| &variant.services) {
-            if let Some(host) = &service.host {
-                return Err(NotDoubled::Elsewhere { service: service.name.clone(), host: host.clone() });
-            }
-            if service.kubernetes.is_some() {
-                return Err(NotDoubled::Deployed { service: service.name.clone() });
+            let name = || service.name.clone();
+            match service.host() {
+                _ if service.command().is_none() => return Err(NotDoubled::RunsAlready { service: name() }),
+                Some(host) => {
+                    return Err(NotDoubled::Elsewhere { service: name(), host: host.to_owned() });
+                }
+                None => {}
             }
         }
         Ok(())
@@ -193,7 +314,7 @@ fn side(variant: &Variant, factor: &str, level: &str) -> Variant {
 
 /// The variant whose services mention prepared data by its new names.
 fn mentioning(mut variant: Variant, renamed: &BTreeMap<String, String>) -> Variant {
-    for service in &mut variant.services {
+    for service in variant.services.iter_mut().filter_map(Service::command_mut) {
         for text in service.command.iter_mut().chain(service.env.values_mut()) {
             *text = replaced(text, &placeholders(text), renamed);
         }
@@ -214,4 +335,117 @@ fn replaced(text: &str, found: &[Placeholder<'_>], renamed: &BTreeMap<String, St
         from = range.end;
     }
     out + &text[from..]
+}
+
+/// What tells a copy's name from that of its variant.
+const COPY: &str = " (again)";
+
+impl Plan {
+    /// The plan with a copy of the variant `of` as its last variant, and the check of the one against the other.
+    pub(crate) fn with_copy(mut self, of: usize) -> Plan {
+        self.aa = Some(self.push_copy(of));
+        self
+    }
+
+    /// The plan of a calibration: the variant `of` of this one and its copy, looked at once, when the budget is spent.
+    ///
+    /// `None` where there is no such variant.
+    pub fn calibration(&self, of: usize) -> Option<Plan> {
+        let mut design = self.design.clone();
+        design.looks = LookRule::Once;
+        let variant = self.variants.get(of)?.clone();
+        let mut plan = Plan {
+            name: self.name.clone(),
+            question: Some(format!("How far apart do two equal copies of {} come out here?", variant.name)),
+            factors: Vec::new(),
+            variants: vec![variant],
+            comparisons: Vec::new(),
+            aa: None,
+            prepare: Vec::new(),
+            building: self.building.clone(),
+            against: None,
+            generators: self.generators.clone(),
+            design,
+            measure: None,
+            gate: Vec::new(),
+            secrets: self.secrets.clone(),
+        };
+        plan.prepare = prepare::mentioned(self.prepare.clone(), &plan.variants);
+        let comparison = plan.push_copy(0);
+        plan.comparisons.push(comparison);
+        Some(plan)
+    }
+
+    fn push_copy(&mut self, of: usize) -> Comparison {
+        let mut copy = self.variants[of].clone();
+        // Names must tell variants apart, and a level may have been called like that.
+        while self.variants.iter().any(|variant| variant.name == copy.name) {
+            copy.name.push_str(COPY);
+        }
+        let label = format!("{} vs itself", self.variants[of].name);
+        self.variants.push(copy);
+        Comparison { baseline: of, candidate: self.variants.len() - 1, label }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn against(reference: &str) -> Against {
+        Against {
+            reference: reference.to_owned(),
+            commit: "1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d".to_owned(),
+            repository: "/home/me/shop".into(),
+            worktree: "/cache/1a2b".into(),
+            stat: "1 file changed, 2 insertions(+)".to_owned(),
+            untracked: 0,
+            uncommitted: false,
+            build: None,
+            notes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_ref_is_shown_as_given_with_its_commit_and_made_fit_for_a_name() {
+        for (given, shown) in [
+            ("main", "main (1a2b3c4)"),
+            ("1a2b3c4d5e", "1a2b3c4"),
+            ("HEAD~3", "HEAD~3 (1a2b3c4)"),
+            (":/a · b\u{1b}[31m", ":/a   b [31m (1a2b3c4)"),
+            ("refs/remotes/origin/feature/of-a-long-name", "refs/remotes/origin/feature/of-a… (1a2b3c4)"),
+        ] {
+            assert_eq!(against(given).baseline(), shown);
+        }
+        assert_eq!(against("main@{1 day ago}").flags(), " --against 'main@{1 day ago}'");
+        let built = Against { build: Some("make && make x='1'".to_owned()), ..against("origin/main") };
+        assert_eq!(built.flags(), r#" --against origin/main --build "make && make x='1'""#);
+    }
+
+    #[test]
+    fn what_differs_is_told_in_words() {
+        let mut changed = against("main");
+        assert_eq!(
+            changed.describe(),
+            "main (1a2b3c4d5e6f…): working tree with 1 file changed, 2 insertions(+)"
+        );
+        (changed.untracked, changed.uncommitted) = (1, true);
+        assert!(changed.describe().ends_with("1 file unknown to git; not all of it is committed"));
+        (changed.untracked, changed.uncommitted) = (0, false);
+        changed.stat = String::new();
+        assert_eq!(changed.describe(), "main (1a2b3c4d5e6f…): the working tree is the same");
+    }
+
+    #[test]
+    fn only_what_lies_in_the_repository_is_elsewhere_at_the_commit() {
+        let against = against("main");
+        for (here, there) in [
+            ("/home/me/shop", "/cache/1a2b"),
+            ("/home/me/shop/api/src", "/cache/1a2b/api/src"),
+            ("/home/me/shopping", "/home/me/shopping"),
+            ("/srv", "/srv"),
+        ] {
+            assert_eq!(against.moved(Path::new(here)), Path::new(there));
+        }
+    }
 }

@@ -6,12 +6,8 @@
 use serde_json::Value as Schema;
 
 use crate::problem::{Problem, did_you_mean, listed, nearest};
-use crate::text_form::{FORMS, Form};
+use crate::text_form::{FORMS, Form, LimitText, TextForm};
 use crate::tree::{Entry, Node, Table, Value};
-
-mod wording;
-
-pub(crate) use wording::{clipped, shown_key};
 
 /// Everything in `tree` that `schema` does not allow; dropped from the tree as it is found.
 pub(crate) fn check(tree: &mut Node, schema: &Schema) -> Vec<Problem> {
@@ -105,7 +101,7 @@ impl<'a> Check<'a> {
             let message = format!("the file has no `{}`", joined(path, key));
             let missing = Problem::new(node.span.clone(), message, format!("expected a key `{key}`"));
             self.problems.push(match schema["properties"][key]["description"].as_str() {
-                Some(description) => missing.hint(format!("{key}: {}", wording::first_sentence(description))),
+                Some(description) => missing.with_hint(format!("{key}: {}", first_sentence(description))),
                 None => missing,
             });
         }
@@ -113,11 +109,8 @@ impl<'a> Check<'a> {
 
     fn choice(&mut self, node: &mut Node, choices: &[&str], path: &str) -> bool {
         let Value::String(word) = &node.value else {
-            return self.wrong_type(
-                node,
-                &Wanted { text: "a string".to_owned(), form: None, table: None },
-                path,
-            );
+            let wanted = Wanted { text: "a string".to_owned(), form: None, table: None };
+            return self.wrong_type(node, &wanted, path);
         };
         if choices.contains(&word.as_str()) {
             return true;
@@ -126,7 +119,7 @@ impl<'a> Check<'a> {
         let label = format!("expected one of {}", listed(choices.iter().copied()));
         let problem = Problem::new(node.span.clone(), message, label);
         self.problems.push(match nearest(word, choices.iter().copied()) {
-            Some(choice) => problem.hint(format!("did you mean `{choice}`?")),
+            Some(choice) => problem.with_hint(format!("did you mean `{choice}`?")),
             None => problem,
         });
         false
@@ -134,9 +127,10 @@ impl<'a> Check<'a> {
 
     fn form(&mut self, node: &Node, form: &Form, path: &str) -> bool {
         let Value::String(text) = &node.value else { return true };
-        let Err(error) = (form.check)(text) else { return true };
-        let message = format!("`{path}`: `{}` {}", clipped(text), error.reason);
-        self.problems.push(Problem::new(node.span.clone(), message, error.label).hint(error.hint));
+        let Err(reason) = (form.check)(text) else { return true };
+        let message = format!("`{path}`: `{}` {reason}", clipped(text));
+        let label = format!("expected {}", form.wanted);
+        self.problems.push(Problem::new(node.span.clone(), message, label).with_hint(form.hint));
         false
     }
 
@@ -165,11 +159,11 @@ impl<'a> Check<'a> {
 
     fn wrong_type(&mut self, node: &mut Node, wanted: &Wanted, path: &str) -> bool {
         let subject = if path.is_empty() { "the file".to_owned() } else { format!("`{path}`") };
-        let message = format!("{subject} is {}", wording::kind(node));
+        let message = format!("{subject} is {}", kind(node));
         let problem = Problem::new(node.span.clone(), message, format!("expected {}", wanted.text));
-        let hint = wording::type_hint(node, wanted).or_else(|| wanted.table.clone());
+        let hint = type_hint(node, wanted).or_else(|| wanted.table.clone());
         self.problems.push(match hint {
-            Some(hint) => problem.hint(hint),
+            Some(hint) => problem.with_hint(hint),
             None => problem,
         });
         // An empty table keeps the name: nobody shall say that the level or the service of that name does not exist.
@@ -187,12 +181,11 @@ impl<'a> Check<'a> {
         let branches = schema["anyOf"].as_array().into_iter().flatten();
         let mut kinds: Vec<String> = branches.map(|branch| self.wanted(branch).text).collect();
         kinds.extend(choices(schema).map(|_| "a string".to_owned()));
-        kinds.extend(types(schema).map(|name| wording::kind_of_type(name).to_owned()));
+        kinds.extend(types(schema).map(|name| kind_of_type(name).to_owned()));
         let is_table = schema["type"] == "object";
         let description = schema["description"].as_str().filter(|_| is_table);
-        let table =
-            description.map(|description| format!("it holds {}", wording::first_sentence(description)));
-        Wanted { text: wording::alternatives(&kinds), form: None, table }
+        let table = description.map(|description| format!("it holds {}", first_sentence(description)));
+        Wanted { text: alternatives(&kinds), form: None, table }
     }
 }
 
@@ -202,7 +195,7 @@ fn unknown_key(entry: &Entry, known: Option<&serde_json::Map<String, Schema>>, p
     let place = if path.is_empty() { String::new() } else { format!(" in `{path}`") };
     let message = format!("unknown key `{}`{place}", shown_key(&entry.key));
     let hint = did_you_mean(&entry.key, "known keys", known.iter().copied());
-    Problem::new(entry.key_span.clone(), message, "unknown key").hint(hint)
+    Problem::new(entry.key_span.clone(), message, "unknown key").with_hint(hint)
 }
 
 /// What a place in the file asks for.
@@ -237,7 +230,13 @@ fn fits(node: &Node, schema: &Schema) -> bool {
     if choices(schema).is_some() {
         return matches!(node.value, Value::String(_));
     }
-    let kinds: &[&str] = match node.value {
+    let kinds = kinds(node);
+    types(schema).next().is_none() || types(schema).any(|name| kinds.contains(&name))
+}
+
+/// What a schema calls the types of a value.
+fn kinds(node: &Node) -> &'static [&'static str] {
+    match node.value {
         Value::String(_) => &["string"],
         Value::Integer(_) => &["integer", "number"],
         Value::Float(_) => &["number"],
@@ -245,14 +244,108 @@ fn fits(node: &Node, schema: &Schema) -> bool {
         Value::Unusable(_) => &[],
         Value::Array(_) => &["array"],
         Value::Table(_) => &["object"],
-    };
-    // A choice among words has no type of its own.
-    if choices(schema).is_some() {
-        return kinds.contains(&"string");
     }
-    types(schema).next().is_none() || types(schema).any(|name| kinds.contains(&name))
 }
 
 fn joined(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+}
+
+/// What probably stands behind a plain number, by the form that is wanted.
+const UNITS: [(&str, &str); 5] =
+    [("Duration", "s"), ("Percent", "%"), ("Space", "MB"), ("Bandwidth", "mbit"), ("Delay", "ms")];
+/// What a limit is called.
+const LIMIT: &str = LimitText::WANTED;
+/// Longer values are cut in messages, which are one line each.
+const SHOWN_CHARS_MAX: usize = 60;
+
+/// A value as it is shown inside a message: one line, not too long.
+pub(crate) fn clipped(text: &str) -> String {
+    if text.is_empty() {
+        return "\"\"".to_owned();
+    }
+    let mut shown: String = text.chars().take(SHOWN_CHARS_MAX).flat_map(shown_char).collect();
+    if text.chars().nth(SHOWN_CHARS_MAX).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// Control characters would break the line or the terminal.
+fn shown_char(c: char) -> Vec<char> {
+    if c.is_control() { c.escape_default().collect() } else { vec![c] }
+}
+
+/// A key as TOML writes it: quoted where it has to be.
+pub(crate) fn shown_key(key: &str) -> String {
+    let bare = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    match key {
+        "" => "\"\"".to_owned(),
+        key if key.bytes().all(bare) => clipped(key),
+        key => format!("\"{}\"", clipped(key)),
+    }
+}
+
+/// "a, b or c".
+fn alternatives(kinds: &[String]) -> String {
+    match kinds {
+        [] => "nothing".to_owned(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} or {last}", first.join(", ")),
+    }
+}
+
+/// The beginning of a description, small and without its full stop, as it follows a colon.
+fn first_sentence(description: &str) -> String {
+    let sentence = description.split(". ").next().unwrap_or_default().trim_end_matches('.');
+    let mut letters = sentence.chars();
+    letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
+}
+
+fn kind(node: &Node) -> &'static str {
+    match node.value {
+        Value::Unusable(what) => what,
+        _ => kind_of_type(kinds(node)[0]),
+    }
+}
+
+fn kind_of_type(name: &str) -> &'static str {
+    match name {
+        "string" => "a string",
+        "integer" => "an integer",
+        "number" => "a number",
+        "boolean" => "a boolean",
+        "array" => "a list",
+        _ => "a table",
+    }
+}
+
+/// How the value would have to be written, where that can be seen from it.
+fn type_hint(node: &Node, wanted: &Wanted) -> Option<String> {
+    let wants =
+        |kind: &str| wanted.text.split(" or ").flat_map(|part| part.split(", ")).any(|part| part == kind);
+    match &node.value {
+        Value::String(text) if wants("an integer") && text.parse::<i64>().is_ok() => {
+            Some(format!("without quotes: {text}"))
+        }
+        Value::String(text) if wants("a list") => {
+            let words: Vec<String> = text.split_whitespace().map(clipped).collect();
+            Some(format!("a list stands in brackets: {words:?}"))
+        }
+        Value::Integer(number) => {
+            match wanted.form.and_then(|form| UNITS.iter().find(|(name, _)| *name == form.name)) {
+                Some((_, unit)) => Some(format!("with its unit, in quotes: \"{number}{unit}\"")),
+                _ if wants(LIMIT) => {
+                    Some("with its relation and its unit, in quotes: \"< 50ms\" or \"> -3%\"".to_owned())
+                }
+                _ if wants("a string") => Some(format!("in quotes: \"{number}\"")),
+                _ => None,
+            }
+        }
+        // `p99.9 = …` without quotes is a table `p99`.
+        Value::Table(table) if wants(LIMIT) && table.get("9").is_some() => {
+            Some("a key with a dot in it stands in quotes: \"p99.9\" = \"< 80ms\"".to_owned())
+        }
+        _ => None,
+    }
 }

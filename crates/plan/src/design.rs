@@ -8,38 +8,28 @@ use ::model::Loop;
 
 use crate::check::clipped;
 use crate::factor::{Grid, VARIANTS_MAX};
-use crate::file;
-use crate::model::{Comparison, Design, Factor, Metric, Rate, VERDICTS_MAX};
-use crate::problem::{Problem, did_you_mean};
-use crate::shape::{OneOrMany, RateOrShare};
-use crate::site::Site;
+use crate::file::{self, OneOrMany};
+use crate::model::{Comparison, Design, Endpoint, Factor, LookRule, Metric, Rate, VERDICTS_MAX, Variant};
+use crate::problem::{Site, Span, did_you_mean};
 use crate::text_form::Period;
 
-mod endpoint;
-
-pub(crate) use endpoint::endpoint;
-
-const BUDGET_MIN: Period = Period::seconds(10);
-const BUDGET_MAX: Period = Period::seconds(24 * 3600);
-const WARMUP_MIN: Period = Period::seconds(0);
-const WARMUP_MAX: Period = Period::seconds(600);
-const SLICE_MIN: Period = Period::milliseconds(20);
-const SLICE_MAX: Period = Period::seconds(60);
+const BUDGET: (Period, Period) = (Period::seconds(10), Period::seconds(24 * 3600));
+const WARMUP: (Period, Period) = (Period::seconds(0), Period::seconds(600));
+const SLICE: (Period, Period) = (Period::milliseconds(20), Period::seconds(60));
 
 /// Fewer blocks give no verdict: the first look at the data comes after so many.
-const BLOCKS_MIN: u32 = 6;
+const BLOCKS_MIN: u32 = 4;
 
 /// The rate at which latencies are compared where the file gives none: busy, and far enough from where queues grow without end.
 const RATE_DEFAULT: Rate = Rate::ShareOfCapacity(0.6);
 
 /// How the experiment is run and judged.
 pub(crate) fn design(site: &mut Site<'_>, design: &file::Design) -> Design {
-    let budget = site.within(&["design", "budget"], design.budget, BUDGET_MIN, BUDGET_MAX);
-    let warmup =
-        design.warmup.map(|length| site.within(&["design", "warmup"], length, WARMUP_MIN, WARMUP_MAX));
-    let slice = design.slice.map(|length| site.within(&["design", "slice"], length, SLICE_MIN, SLICE_MAX));
+    let budget = site.within(&["design", "budget"], design.budget, BUDGET);
+    let warmup = design.warmup.map(|length| site.within(&["design", "warmup"], length, WARMUP));
+    let slice = design.slice.map(|length| site.within(&["design", "slice"], length, SLICE));
     let metrics = metrics(site, design);
-    let rate = rate(site, design, &metrics);
+    let (rate, ramp_to) = rate(site, design, &metrics).unzip();
     Design {
         metric: metrics[0],
         co_primary: metrics[1..].to_vec(),
@@ -53,10 +43,16 @@ pub(crate) fn design(site: &mut Site<'_>, design: &file::Design) -> Design {
         slice,
         slices: design.slices,
         blocks: design.blocks,
-        looks: design.looks,
+        looks: match design.looks {
+            LookRule::Once => LookRule::Once,
+            LookRule::EachBlock | LookRule::Planned | LookRule::Always => LookRule::EachBlock,
+        },
+        per_core: design.per_core,
+        pooled: design.pooled,
         drop_disturbed: design.drop_disturbed,
         explain: design.explain,
         rate,
+        ramp_to: ramp_to.flatten(),
         arrivals: design.arrivals,
     }
 }
@@ -68,7 +64,7 @@ fn metrics(site: &mut Site<'_>, design: &file::Design) -> Vec<Metric> {
         let span = site.tree.item_place(&["design", "metric"], index);
         if metrics.contains(metric) {
             let message = format!("`design.metric` names `{}` twice", metric.name());
-            site.report(Problem::new(span, message, "named before"));
+            site.report(span, message, "named before");
             continue;
         }
         let latency = metrics.iter().chain([metric]).find(|metric| metric.quantile().is_some());
@@ -77,11 +73,10 @@ fn metrics(site: &mut Site<'_>, design: &file::Design) -> Vec<Metric> {
         if let Some(latency) = latency.filter(|_| mixed) {
             let message =
                 format!("`design.metric`: `throughput` and `{}` cannot be judged in one run", latency.name());
-            let problem = Problem::new(span, message, "measured in another loop");
-            site.report(problem.hint(
+            site.report(span, message, "measured in another loop").hint(
                 "throughput is measured in closed loop, response times in open loop; make two experiments of it, or \
                  judge `cpu_per_request`, which goes with both",
-            ));
+            );
         }
         metrics.push(*metric);
     }
@@ -93,13 +88,13 @@ fn has_both_loops(metrics: &[Metric]) -> bool {
     [true, false].iter().all(|open| metrics.iter().any(|metric| !metric.exists_in(*open)))
 }
 
-/// The rate of an open loop; `None` for a closed one.
-fn rate(site: &mut Site<'_>, design: &file::Design, metrics: &[Metric]) -> Option<Rate> {
+/// The rate of an open loop, and where it goes to where it is a ramp; `None` for a closed one.
+fn rate(site: &mut Site<'_>, design: &file::Design, metrics: &[Metric]) -> Option<(Rate, Option<Rate>)> {
     let rate = match design.rate {
         _ if metrics.iter().any(|metric| !metric.exists_in(true)) => None,
-        Some(RateOrShare::PerSecond(per_s)) => Some(Rate::PerSecond(per_s)),
-        Some(RateOrShare::Share(share)) => Some(Rate::ShareOfCapacity(share.0)),
-        None => metrics.iter().any(|metric| !metric.exists_in(false)).then_some(RATE_DEFAULT),
+        Some(file::Rate::PerSecond(per_s)) => Some((Rate::PerSecond(per_s), None)),
+        Some(file::Rate::Text(text)) => Some(text.0),
+        None => metrics.iter().any(|metric| !metric.exists_in(false)).then_some((RATE_DEFAULT, None)),
     };
     // A metric that could not be read stands here as the default one.
     if rate.is_none() && site.source.complete && !has_both_loops(metrics) {
@@ -123,8 +118,7 @@ fn report_open_loop_keys(site: &mut Site<'_>, metric: Metric) {
             "`design.{key}` is for open loop, and the metric `{}` is measured in closed loop",
             metric.name()
         );
-        let problem = Problem::new(site.tree.key_place(&["design", key]), message, "without effect");
-        site.report(problem.hint(hint));
+        site.at_key(&["design", key], message, "without effect").hint(hint);
     }
 }
 
@@ -140,18 +134,14 @@ pub(crate) fn judge_times(site: &mut Site<'_>, written: &file::Design, design: &
 
 /// How long a trial must be measured for its metric; nothing where the rate is known only when the experiment runs.
 fn measured_least(design: &Design) -> Duration {
-    match design.rate {
-        Some(Rate::PerSecond(per_s)) => {
-            Duration::try_from_secs_f64(design.most_wanting().1 / per_s).unwrap_or(Duration::MAX)
-        }
-        _ => Duration::ZERO,
-    }
+    let length =
+        |per_s| Duration::try_from_secs_f64(design.most_wanting().1 / per_s).unwrap_or(Duration::MAX);
+    design.mean_rate_per_s().map_or(Duration::ZERO, length)
 }
 
 /// Where the file fixes rate, slices and their length, a trial must have the requests that its metric wants.
 fn judge_trial(site: &mut Site<'_>, written: &file::Design, design: &Design) {
-    let (Some(slice), Some(slices), Some(Rate::PerSecond(per_s))) =
-        (written.slice, written.slices, design.rate)
+    let (Some(slice), Some(slices), Some(per_s)) = (written.slice, written.slices, design.mean_rate_per_s())
     else {
         return;
     };
@@ -169,15 +159,13 @@ fn judge_trial(site: &mut Site<'_>, written: &file::Design, design: &Design) {
         metric.name(),
         share.unwrap_or_default()
     );
-    let problem = Problem::new(site.tree.place(&["design", "slices"]), message, "too few");
-    site.report(
-        problem.hint("leave out `slices` or `slice`, ask for a higher rate, or for a lower quantile"),
-    );
+    site.at(&["design", "slices"], message, "too few")
+        .hint("leave out `slices` or `slice`, ask for a higher rate, or for a lower quantile");
 }
 
 /// The least that the file itself asks for must fit; whether more blocks do is seen when it runs.
 fn judge_budget(site: &mut Site<'_>, written: &file::Design, design: &Design, variants: usize) {
-    let slice = written.slice.unwrap_or(SLICE_MIN).0;
+    let slice = written.slice.unwrap_or(SLICE.0).0;
     let measured = (slice * written.slices.unwrap_or(1)).max(measured_least(design));
     let trial = written.warmup.map_or_else(Default::default, |warmup| warmup.0).saturating_add(measured);
     let trials = BLOCKS_MIN * u32::try_from(variants).unwrap_or(u32::MAX / BLOCKS_MIN);
@@ -188,14 +176,11 @@ fn judge_budget(site: &mut Site<'_>, written: &file::Design, design: &Design, va
             written.budget,
             if variants == 1 { "" } else { "s" },
         );
-        let problem = Problem::new(site.tree.place(&["design", "budget"]), message, "too short");
-        let hint = match design.rate {
-            Some(Rate::PerSecond(_)) if design.most_wanting().0.quantile().is_some() => {
-                "a larger budget, a higher rate, a lower quantile, or fewer levels"
-            }
-            _ => "a larger budget, shorter or fewer slices, or fewer levels",
-        };
-        site.report(problem.hint(hint));
+        let is_of_rate = design.mean_rate_per_s().is_some() && design.most_wanting().0.quantile().is_some();
+        site.at(&["design", "budget"], message, "too short").hint(match is_of_rate {
+            true => "a larger budget, a higher rate, a lower quantile, or fewer levels",
+            false => "a larger budget, shorter or fewer slices, or fewer levels",
+        });
     }
 }
 
@@ -211,18 +196,17 @@ pub(crate) fn report_too_many_verdicts(site: &mut Site<'_>, comparisons: usize, 
         let made = format!("{comparisons} comparisons in {metrics} metrics are {verdicts} verdicts");
         ("metric", format!("`design.metric`: {made}, at most {VERDICTS_MAX}"))
     };
-    let problem = Problem::new(site.tree.place(&["design", key]), message, "too many verdicts");
-    site.report(problem.hint(
+    site.at(&["design", key], message, "too many verdicts").hint(
         "all share one chance to err, so each would need a very clear difference; compare fewer factors or levels, or judge \
          fewer metrics",
-    ));
+    );
 }
 
 /// A copy is a variant more, to be started, measured and shown like the others.
 pub(crate) fn report_no_room_for_copy(site: &mut Site<'_>, variants: usize) {
     let message = format!("`design.aa` adds a copy to {variants} variants, at most {VARIANTS_MAX} in all");
-    let problem = Problem::new(site.tree.place(&["design", "aa"]), message, "one too many");
-    site.report(problem.hint("leave out a level, or measure the copy on its own with `proofload calibrate`"));
+    site.at(&["design", "aa"], message, "one too many")
+        .hint("leave out a level, or measure the copy on its own with `proofload calibrate`");
 }
 
 /// Which variant is compared with which; none without factors.
@@ -242,8 +226,12 @@ pub(crate) fn comparisons(site: &mut Site<'_>, design: &file::Design, factors: &
 fn baseline(site: &mut Site<'_>, design: &file::Design, factors: &[Factor]) -> Vec<usize> {
     for name in design.baseline.keys() {
         if site.tree.entry(&["factors", name]).is_none() {
-            let span = site.tree.key_place(&["design", "baseline", name]);
-            report_unknown_factor(site, span, ("design.baseline", name), factors);
+            report_unknown_factor(
+                site,
+                site.tree.key_place(&["design", "baseline", name]),
+                ("design.baseline", name),
+                factors,
+            );
         }
     }
     factors
@@ -254,9 +242,8 @@ fn baseline(site: &mut Site<'_>, design: &file::Design, factors: &[Factor]) -> V
                 let name = clipped(&factor.name);
                 let message =
                     format!("`design.baseline`: factor `{name}` has no level `{}`", clipped(wanted));
-                let span = site.tree.place(&["design", "baseline", &factor.name]);
                 let hint = did_you_mean(wanted, "levels", factor.levels.iter().map(String::as_str));
-                site.report(Problem::new(span, message, "unknown level").hint(hint));
+                site.at(&["design", "baseline", &factor.name], message, "unknown level").hint(hint);
                 0
             })
         })
@@ -273,28 +260,22 @@ fn compared(site: &mut Site<'_>, compare: &OneOrMany<String>, factors: &[Factor]
             None => report_unknown_factor(site, span, ("design.compare", name), factors),
             Some(factor) if compared.contains(&factor) => {
                 let message = format!("`design.compare` names factor `{}` twice", clipped(name));
-                site.report(Problem::new(span, message, "named before"));
+                site.report(span, message, "named before");
             }
             Some(factor) => compared.push(factor),
         }
     }
     if compare.as_slice().is_empty() && site.source.complete {
-        let span = site.tree.place(&["design", "compare"]);
-        let problem = Problem::new(span, "`design.compare` names no factor", "expected at least one factor");
-        site.report(problem.hint("leave it out to compare every variant with the baseline"));
+        site.at(&["design", "compare"], "`design.compare` names no factor", "expected at least one factor")
+            .hint("leave it out to compare every variant with the baseline");
     }
     compared
 }
 
-fn report_unknown_factor(
-    site: &mut Site<'_>,
-    span: std::ops::Range<usize>,
-    (path, name): (&str, &str),
-    factors: &[Factor],
-) {
+fn report_unknown_factor(site: &mut Site<'_>, span: Span, (path, name): (&str, &str), factors: &[Factor]) {
     let message = format!("`{path}`: there is no factor `{}`", clipped(name));
     let hint = did_you_mean(name, "factors", factors.iter().map(|factor| factor.name.as_str()));
-    site.report(Problem::new(span, message, "unknown factor").hint(hint));
+    site.report(span, message, "unknown factor").hint(hint);
 }
 
 fn against_baseline(grid: Grid<'_>, baseline: &[usize]) -> Vec<Comparison> {
@@ -302,7 +283,7 @@ fn against_baseline(grid: Grid<'_>, baseline: &[usize]) -> Vec<Comparison> {
     (0..grid.count_saturating())
         .filter(|candidate| *candidate != baseline)
         .map(|candidate| {
-            let label = format!("{} against {}", grid.variant_name(candidate), grid.variant_name(baseline));
+            let label = format!("{} vs {}", grid.variant_name(candidate), grid.variant_name(baseline));
             Comparison { baseline, candidate, label }
         })
         .collect()
@@ -322,7 +303,7 @@ fn within(factors: &[Factor], factor: usize, baseline_level: usize) -> Vec<Compa
         for level in (0..levels.len()).filter(|level| *level != baseline_level) {
             let mut combination = grid.levels(baseline);
             combination[factor] = level;
-            let label = format!("{} against {}{context}", levels[level], levels[baseline_level]);
+            let label = format!("{} vs {}{context}", levels[level], levels[baseline_level]);
             comparisons.push(Comparison { baseline, candidate: grid.index(&combination), label });
         }
     }
@@ -332,6 +313,44 @@ fn within(factors: &[Factor], factor: usize, baseline_level: usize) -> Vec<Compa
 /// A check of the machine for comparisons that there are not.
 pub(crate) fn report_idle_copy(site: &mut Site<'_>) {
     let message = "`design.aa` checks comparisons, and without factors there is none";
-    let problem = Problem::new(site.tree.key_place(&["design", "aa"]), message, "without effect");
-    site.report(problem.hint("`proofload calibrate` measures one variant against itself"));
+    site.at_key(&["design", "aa"], message, "without effect")
+        .hint("`proofload calibrate` measures one variant against itself");
+}
+
+const ENDPOINT: [&str; 2] = ["design", "endpoint"];
+
+/// The chosen request; `None` where the file chooses none, or one that there is not.
+pub(crate) fn endpoint(
+    site: &mut Site<'_>,
+    written: &file::Design,
+    design: &Design,
+    variants: &[Variant],
+) -> Option<Endpoint> {
+    let name = written.endpoint.as_ref()?;
+    // A metric or a request that could not be read is told elsewhere.
+    if !site.source.complete {
+        return None;
+    }
+    if design.metrics().all(|metric| metric.quantile().is_none()) {
+        let metrics: Vec<&str> = design.metrics().map(|metric| metric.name()).collect();
+        let message =
+            format!("`design.endpoint` is for latencies, and `{}` counts all requests", metrics.join("`, `"));
+        site.at_key(&ENDPOINT, message, "without effect")
+            .hint("leave it out, or choose a metric such as \"p99\"");
+        return None;
+    }
+    if let Some(without) = variants.iter().find(|variant| variant.load.share_of(name).is_none()) {
+        let of = if variants.len() > 1 { format!(" in variant `{}`", without.name) } else { String::new() };
+        let message = format!("`design.endpoint`: there is no request `{}`{of}", clipped(name));
+        let names = without.load.requests.iter().map(|request| request.name.as_str());
+        site.at(&ENDPOINT, message, "unknown request").hint(match without.load.is_mix() {
+            true => did_you_mean(name, "requests", names),
+            false => {
+                "it sends one request only; leave this out, or name several in `load.requests`".to_owned()
+            }
+        });
+        return None;
+    }
+    let shares = variants.iter().filter_map(|variant| variant.load.share_of(name));
+    shares.reduce(f64::min).map(|share| Endpoint { name: name.clone(), share })
 }

@@ -5,18 +5,15 @@
 use std::collections::BTreeMap;
 
 use crate::check::{clipped, shown_key};
-use crate::model;
+use crate::model::Factor;
 use crate::problem::{Problem, did_you_mean, listed};
 use crate::tree::{Entry, Node, Table, Value};
 
-mod grid;
-
-pub(crate) use grid::{Grid, SEPARATOR};
-
 /// Keys of the file that a level may set besides services by their names.
-const LEVEL_KEYS: [&str; 4] = ["entry", "services", "load", "expect"];
+pub(crate) const LEVEL_KEYS: [&str; 4] = ["entry", "services", "load", "expect"];
 /// Keys of the file that are the same for every variant.
-const FIXED_KEYS: [&str; 6] = ["name", "question", "prepare", "against", "factors", "design"];
+pub(crate) const FIXED_KEYS: [&str; 7] =
+    ["name", "question", "prepare", "against", "generators", "factors", "design"];
 
 /// A report has to show this many side by side, and a block has to run through all of them.
 pub(crate) const VARIANTS_MAX: usize = 64;
@@ -89,11 +86,12 @@ impl Unfold {
         let span = entry.key_span.clone();
         self.problems.push(if FIXED_KEYS.contains(&entry.key.as_str()) {
             let message = format!("a level cannot set `{key}`, which is the same for all variants");
-            Problem::new(span, message, "not for a level").hint(format!("a level sets {}", self.settable()))
+            Problem::new(span, message, "not for a level")
+                .with_hint(format!("a level sets {}", self.settable()))
         } else {
             let known = self.services.iter().map(String::as_str).chain(LEVEL_KEYS);
             let hint = did_you_mean(&entry.key, "a level sets", known);
-            Problem::new(span, format!("there is no service `{key}`"), "unknown service").hint(hint)
+            Problem::new(span, format!("there is no service `{key}`"), "unknown service").with_hint(hint)
         });
     }
 
@@ -108,7 +106,7 @@ impl Unfold {
                 let message = format!("there is no service `{}`", shown_key(&entry.key));
                 let hint = did_you_mean(&entry.key, "services", self.services.iter().map(String::as_str));
                 self.problems
-                    .push(Problem::new(entry.key_span.clone(), message, "unknown service").hint(hint));
+                    .push(Problem::new(entry.key_span.clone(), message, "unknown service").with_hint(hint));
             }
             known
         });
@@ -135,7 +133,7 @@ impl Unfold {
 /// The factors of a checked file, with what is wrong about their numbers and about what they set together.
 ///
 /// `complete` is whether the file has been read without loss; otherwise nothing is said about what is missing.
-pub(crate) fn factors(tree: &Node, complete: bool) -> (Vec<model::Factor>, Vec<Problem>) {
+pub(crate) fn factors(tree: &Node, complete: bool) -> (Vec<Factor>, Vec<Problem>) {
     let mut problems = Vec::new();
     let mut factors = Vec::new();
     for factor in entries(tree, &["factors"]) {
@@ -147,7 +145,7 @@ pub(crate) fn factors(tree: &Node, complete: bool) -> (Vec<model::Factor>, Vec<P
             problems.push(Problem::new(factor.key_span.clone(), message, "expected at least two levels"));
         }
         if !levels.is_empty() {
-            factors.push(model::Factor { name: factor.key.clone(), levels });
+            factors.push(Factor { name: factor.key.clone(), levels });
         }
     }
     problems.extend(set_by_two(tree));
@@ -168,7 +166,8 @@ fn set_by_two(tree: &Node) -> Vec<Problem> {
                     let message =
                         format!("`{}` is set by two factors, `{owner}` and `{second}`", clipped(&path));
                     let hint = "let only one factor set it, or no effect can be told from the other";
-                    problems.push(Problem::new(span, message, format!("also set by `{owner}`")).hint(hint));
+                    problems
+                        .push(Problem::new(span, message, format!("also set by `{owner}`")).with_hint(hint));
                 }
             }
         }
@@ -176,13 +175,13 @@ fn set_by_two(tree: &Node) -> Vec<Problem> {
     problems
 }
 
-pub(crate) fn too_many(tree: &Node, factors: &[model::Factor]) -> Option<Problem> {
+pub(crate) fn too_many(tree: &Node, factors: &[Factor]) -> Option<Problem> {
     let count = Grid::new(factors).count_saturating();
     (count > VARIANTS_MAX).then(|| {
         let sizes: Vec<String> = factors.iter().map(|factor| factor.levels.len().to_string()).collect();
         let message = format!("{} levels make {count} variants, at most {VARIANTS_MAX}", sizes.join(" × "));
         let problem = Problem::new(tree.key_place(&["factors"]), message, "too many combinations");
-        problem.hint("leave out levels, or ask the question in several experiments")
+        problem.with_hint("leave out levels, or ask the question in several experiments")
     })
 }
 
@@ -201,4 +200,71 @@ pub(crate) fn laid_over(tree: &Node, levels: &[(&str, &str)]) -> Node {
 fn entries<'a>(tree: &'a Node, path: &[&str]) -> impl Iterator<Item = &'a Entry> {
     let table = tree.entry(path).and_then(|entry| entry.node.table());
     table.into_iter().flat_map(|table| &table.entries)
+}
+
+/// Separates the names of levels in the name of a variant.
+pub(crate) const SEPARATOR: &str = " · ";
+
+/// All combinations of the levels of some factors, and their numbers: the last factor changes fastest.
+///
+/// ```text
+/// app = json, views   node_env = development, production
+///
+///   0  json  · development
+///   1  json  · production
+///   2  views · development
+///   3  views · production
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Grid<'a> {
+    factors: &'a [Factor],
+}
+
+impl<'a> Grid<'a> {
+    /// Every factor has at least one level.
+    pub fn new(factors: &'a [Factor]) -> Self {
+        assert!(factors.iter().all(|factor| !factor.levels.is_empty()), "a factor without levels is none");
+        Self { factors }
+    }
+
+    /// Number of combinations, 1 without factors; `usize::MAX` if it is larger than that.
+    pub fn count_saturating(self) -> usize {
+        self.factors.iter().fold(1, |count: usize, factor| count.saturating_mul(factor.levels.len()))
+    }
+
+    /// Index of each factor's level in the combination `index`.
+    pub fn levels(self, index: usize) -> Vec<usize> {
+        let mut rest = index;
+        let mut levels: Vec<usize> = self
+            .factors
+            .iter()
+            .rev()
+            .map(|factor| {
+                let level = rest % factor.levels.len();
+                rest /= factor.levels.len();
+                level
+            })
+            .collect();
+        levels.reverse();
+        levels
+    }
+
+    /// Index of the combination of these levels.
+    pub fn index(self, levels: &[usize]) -> usize {
+        self.factors.iter().zip(levels).fold(0, |index, (factor, level)| index * factor.levels.len() + level)
+    }
+
+    /// Factor and level names of the combination `index`.
+    pub fn names(self, index: usize) -> Vec<(&'a str, &'a str)> {
+        let levels = self.levels(index);
+        let named =
+            |(factor, level): (&'a Factor, usize)| (factor.name.as_str(), factor.levels[level].as_str());
+        self.factors.iter().zip(levels).map(named).collect()
+    }
+
+    /// Name of the variant with the combination `index`.
+    pub fn variant_name(self, index: usize) -> String {
+        let levels: Vec<&str> = self.names(index).into_iter().map(|(_, level)| level).collect();
+        if levels.is_empty() { "only".to_owned() } else { levels.join(SEPARATOR) }
+    }
 }

@@ -1,18 +1,92 @@
 //! Where load comes from: whether the generators that the file asks for can be, and what each variant's load must be for them.
 //!
-//! Touches the world in one way only: it looks whether the program for hosts exists. Whether hosts can be reached is found out by whoever
-//! reaches for them.
+//! Their types are the file's and the plan's, kept as JSON in the record. It touches the world in one way only: it looks whether the program
+//! for hosts exists. Whether hosts can be reached is found out by whoever reaches for them.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
+
 use crate::check::clipped;
-use crate::file;
-use crate::model::{Generators, Kubernetes, Variant};
-use crate::problem::{Problem, Span};
-use crate::shape::Scalar;
-use crate::site::Site;
+use crate::file::{Scalar, scalars};
+use crate::model::{Service, Variant};
+use crate::problem::Site;
+use crate::text_form::Address;
+
+/// Where the load comes from: generators on this machine, on hosts that ssh reaches, and in pods of a cluster. Connections and rate are
+/// divided among them.
+#[derive(Debug, Clone, PartialEq, Eq, SmartDefault, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Generators {
+    /// Generators on this machine. One alone is Proofload itself; otherwise each is a process of its own.
+    #[schemars(range(min = 0, max = 64))]
+    #[default(1)]
+    pub local: u32,
+    /// Hosts with one generator each, by what `ssh` takes: `user@host`, or a name of ~/.ssh/config.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ssh: Vec<String>,
+    /// Generators as pods of one Job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kubernetes: Option<Kubernetes>,
+    /// The program that is put on hosts, relative to the folder of this file. Without it: this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<PathBuf>,
+    /// The address of this machine by which generators elsewhere reach it. The entry listens on it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Address>")]
+    pub address: Option<IpAddr>,
+}
+
+/// Generators as pods of one Job.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(extend("required" = ["pods", "image"]))]
+pub struct Kubernetes {
+    /// The context of the kubeconfig. Without it: its current one.
+    pub context: Option<String>,
+    /// Where the Job is made. Without it: in the context's own namespace.
+    pub namespace: Option<String>,
+    /// How many, with one generator each.
+    #[schemars(range(min = 1, max = 1000))]
+    pub pods: u32,
+    /// The image, whose entry point is `proofload`.
+    pub image: String,
+    /// Labels that a node must have.
+    #[serde(deserialize_with = "scalars")]
+    #[schemars(with = "BTreeMap<String, Scalar>")]
+    pub node_selector: BTreeMap<String, String>,
+    /// What each pod is given, request and limit alike, such as `cpu` and `memory`.
+    #[serde(deserialize_with = "scalars")]
+    #[schemars(with = "BTreeMap<String, Scalar>")]
+    pub resources: BTreeMap<String, String>,
+}
+
+impl Generators {
+    /// Whether load comes from this process alone, as it does unless a plan says otherwise.
+    pub fn is_here(&self) -> bool {
+        self.local == 1 && self.count() == 1
+    }
+
+    /// Whether any of them is on another machine.
+    pub fn is_elsewhere(&self) -> bool {
+        self.count() > self.local
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u32 {
+        let ssh = u32::try_from(self.ssh.len()).unwrap_or(u32::MAX);
+        self.local.saturating_add(ssh).saturating_add(self.pods())
+    }
+
+    /// How many of them are pods.
+    pub fn pods(&self) -> u32 {
+        self.kubernetes.as_ref().map_or(0, |cluster| cluster.pods)
+    }
+}
 
 /// More hosts than this are a slip, or a job for a cluster.
 const SSH_MAX: usize = 256;
@@ -20,17 +94,19 @@ const SSH_MAX: usize = 256;
 const NAME_BYTES_MAX: usize = 253;
 
 /// The generators of the file.
-pub(crate) fn generators(site: &mut Site<'_>, written: &file::Generators) -> Generators {
+pub(crate) fn generators(site: &mut Site<'_>, mut written: Generators) -> Generators {
     judge_ssh(site, &written.ssh);
-    let kubernetes = written.kubernetes.as_ref().map(|cluster| kubernetes(site, cluster));
-    let program = written.program.as_ref().and_then(|path| program(site, path));
-    let address = written.address.as_ref().and_then(|text| address(site, text));
-    let generators =
-        Generators { local: written.local, ssh: written.ssh.clone(), kubernetes, program, address };
-    if site.source.complete {
-        report_none(site, &generators);
+    if let Some(cluster) = &written.kubernetes {
+        judge_cluster(site, cluster);
     }
-    generators
+    let at = |key| ["generators", key];
+    written.program = written.program.and_then(|path| site.file(&at("program"), &path.to_string_lossy()));
+    if written.count() == 0 && site.source.complete {
+        let message = "`generators.local` is 0, and there are no others";
+        site.at(&at("local"), message, "expected at least one generator")
+            .hint("name hosts in `ssh`, or pods in `kubernetes`; without `local` there is one here");
+    }
+    written
 }
 
 /// What a variant asks for that these generators cannot do together.
@@ -41,90 +117,84 @@ pub(crate) fn judge_variant(site: &mut Site<'_>, generators: &Generators, varian
             "`load.connections` is {}, fewer than the {count} generators that share them",
             load.connections
         );
-        let problem = Problem::new(
-            site.tree.place(&["load", "connections"]),
+        site.at(&["load", "connections"], message, "expected at least one for each")
+            .hint("more connections, or fewer generators");
+    }
+    if !load.sources.is_empty() && generators.is_elsewhere() {
+        let message = "`load.sources` are addresses of this machine, and generators on others send load too";
+        site.at(&["load", "sources"], message, "cannot be had with `generators`");
+    }
+    let url = variant.entry_service().and_then(Service::url);
+    if let Some(url) = url.filter(|url| url.is_local() && generators.is_elsewhere()) {
+        let message = format!("{url} is this machine alone, and generators on others send load too");
+        site.at(
+            &["services", &variant.entry, "url"],
             message,
-            "expected at least one for each",
-        );
-        site.report(problem.hint("more connections, or fewer generators"));
+            "expected a URL that all of them can connect to",
+        )
+        .hint("the address of this machine as the generators see it");
     }
     if load.network.is_some() && !generators.is_here() {
         let message =
             "`load.network` is a link between this process and the entry, and other generators send the load";
-        let problem =
-            Problem::new(site.tree.place(&["load", "network"]), message, "cannot be had with `generators`");
-        site.report(problem.hint(
+        site.at(&["load", "network"], message, "cannot be had with `generators`").hint(
             "leave one of them out; between machines the network is what it is, and tc(8) on the generators' side can limit it",
-        ));
+        );
     }
     report_unreached(site, generators, variant);
 }
 
 /// A destination is handed to `ssh` as one word, and must not be taken for an option.
 fn judge_ssh(site: &mut Site<'_>, hosts: &[String]) {
+    const SSH: [&str; 2] = ["generators", "ssh"];
     for (index, host) in hosts.iter().enumerate() {
-        let span = || site.tree.item_place(&["generators", "ssh"], index);
-        let problem = if !is_one_word(host) || host.starts_with('-') {
+        let span = site.tree.item_place(&SSH, index);
+        if !is_one_word(host) || host.starts_with('-') {
             let message = format!("`generators.ssh`: `{}` is not a destination", clipped(host));
-            Problem::new(span(), message, "expected `user@host`, or a name of ~/.ssh/config")
+            site.report(span, message, "expected `user@host`, or a name of ~/.ssh/config");
         } else if hosts[..index].contains(host) {
             let message = format!("`generators.ssh` names `{}` twice", clipped(host));
-            Problem::new(span(), message, "named before")
-                .hint("one generator can use all cores of its host: see `load.threads`")
-        } else {
-            continue;
-        };
-        site.report(problem);
+            site.report(span, message, "named before")
+                .hint("one generator can use all cores of its host: see `load.threads`");
+        }
     }
     if hosts.len() > SSH_MAX {
         let message = format!("`generators.ssh` names {} hosts, at most {SSH_MAX}", hosts.len());
-        let problem = Problem::new(site.tree.place(&["generators", "ssh"]), message, "too many");
-        site.report(
-            problem.hint("as many generators are easier to have in a cluster: `generators.kubernetes`"),
-        );
+        site.at(&SSH, message, "too many")
+            .hint("as many generators are easier to have in a cluster: `generators.kubernetes`");
     }
 }
 
-fn kubernetes(site: &mut Site<'_>, written: &file::Kubernetes) -> Kubernetes {
-    let at = |key| ["generators", "kubernetes", key];
+fn judge_cluster(site: &mut Site<'_>, cluster: &Kubernetes) {
     let words = [
-        ("context", written.context.as_ref()),
-        ("namespace", written.namespace.as_ref()),
-        ("image", Some(&written.image)),
+        ("context", &cluster.context),
+        ("namespace", &cluster.namespace),
+        ("image", &Some(cluster.image.clone())),
     ];
     for (key, word) in words {
+        let at = ["generators", "kubernetes", key];
         // One that is not there at all has been told.
-        let there = site.tree.entry(&at(key)).is_some();
-        judge_word(site, &format!("generators.kubernetes.{key}"), word.filter(|_| there), at(key));
-    }
-    Kubernetes {
-        context: written.context.clone(),
-        namespace: written.namespace.clone(),
-        pods: written.pods,
-        image: written.image.clone(),
-        node_selector: judged(site, "node_selector", &written.node_selector),
-        resources: judged(site, "resources", &written.resources),
-    }
-}
-
-/// The entries of a table of names and plain values.
-fn judged(site: &mut Site<'_>, key: &str, entries: &BTreeMap<String, Scalar>) -> BTreeMap<String, String> {
-    for (name, value) in entries {
-        let path = ["generators", "kubernetes", key, name.as_str()];
-        if !is_one_word(name) {
-            let message = format!("`{}` is not a name for `generators.kubernetes.{key}`", clipped(name));
-            let problem = Problem::new(site.tree.key_place(&path), message, "expected one word");
-            site.report(problem);
+        if let Some(word) = word.as_ref().filter(|_| site.tree.entry(&at).is_some()) {
+            judge_word(site, word, &at);
         }
-        judge_word(site, &format!("generators.kubernetes.{key}"), Some(&value.0), path);
     }
-    entries.iter().map(|(name, value)| (name.clone(), value.0.clone())).collect()
+    for (key, entries) in [("node_selector", &cluster.node_selector), ("resources", &cluster.resources)] {
+        for (name, value) in entries {
+            let at = ["generators", "kubernetes", key, name];
+            if !is_one_word(name) {
+                let message = format!("`{}` is not a name for `generators.kubernetes.{key}`", clipped(name));
+                site.at_key(&at, message, "expected one word");
+            }
+            judge_word(site, value, &at);
+        }
+    }
 }
 
-fn judge_word<const N: usize>(site: &mut Site<'_>, key: &str, word: Option<&String>, path: [&str; N]) {
-    let Some(word) = word.filter(|word| !is_one_word(word)) else { return };
-    let message = format!("`{key}` cannot be `{}`", clipped(word));
-    site.report(Problem::new(site.tree.place(&path), message, "expected one word without blanks"));
+fn judge_word(site: &mut Site<'_>, word: &str, at: &[&str]) {
+    if !is_one_word(word) {
+        let message = format!("`{}` cannot be `{}`", at[..3].join("."), clipped(word));
+        site.at(at, message, "expected one word without blanks");
+    }
 }
 
 fn is_one_word(text: &str) -> bool {
@@ -132,60 +202,12 @@ fn is_one_word(text: &str) -> bool {
     !text.is_empty() && text.len() <= NAME_BYTES_MAX && text.chars().all(plain)
 }
 
-/// The program for hosts, absolute; that it is a file is checked.
-fn program(site: &mut Site<'_>, written: &str) -> Option<PathBuf> {
-    let wanted = site.source.directory.join(written);
-    let reason = match wanted.canonicalize() {
-        Ok(path) if path.is_file() => return Some(path),
-        Ok(_) => "it is no file".to_owned(),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => "it does not exist".to_owned(),
-        Err(error) => error.to_string(),
-    };
-    let message = format!("`generators.program`: `{}` cannot be put on hosts: {reason}", clipped(written));
-    let problem =
-        Problem::new(site.tree.place(&["generators", "program"]), message, "expected a build of proofload");
-    site.report(problem.hint(format!("looked for {}", wanted.display())));
-    None
-}
-
-fn address(site: &mut Site<'_>, written: &str) -> Option<IpAddr> {
-    let span: Span = site.tree.place(&["generators", "address"]);
-    let problem = match written.parse::<IpAddr>() {
-        Ok(address) if address.is_unspecified() => {
-            let message =
-                format!("`generators.address`: `{address}` is every address, and none to send requests to");
-            Problem::new(span, message, "expected one address").hint(ADDRESS_HINT)
-        }
-        Ok(address) => return Some(address),
-        Err(_) => {
-            let message = format!("`generators.address`: `{}` is not an IP address", clipped(written));
-            Problem::new(span, message, "expected an address such as \"10.0.0.2\"").hint(ADDRESS_HINT)
-        }
-    };
-    site.report(problem);
-    None
-}
-
-const ADDRESS_HINT: &str = "the address of this machine in the network that it shares with the generators, without a port; `ip -brief address` lists them";
-
-fn report_none(site: &mut Site<'_>, generators: &Generators) {
-    if generators.count() > 0 {
-        return;
-    }
-    let message = "`generators.local` is 0, and there are no others";
-    let problem =
-        Problem::new(site.tree.place(&["generators", "local"]), message, "expected at least one generator");
-    site.report(
-        problem.hint("name hosts in `ssh`, or pods in `kubernetes`; without `local` there is one here"),
-    );
-}
-
 /// An entry that runs here listens on loopback, unless the file says by which address others reach it.
 fn report_unreached(site: &mut Site<'_>, generators: &Generators, variant: &Variant) {
     let entry = variant.services.iter().find(|service| service.name == variant.entry);
     let is_told = site.tree.entry(&["generators", "address"]).is_some()
         || entry.is_some_and(|entry| {
-            entry.host.is_some() || entry.address.is_some() || entry.kubernetes.is_some()
+            entry.command().is_none_or(|command| command.host.is_some() || command.address.is_some())
         });
     if !generators.is_elsewhere() || is_told || !site.source.complete {
         return;
@@ -193,10 +215,8 @@ fn report_unreached(site: &mut Site<'_>, generators: &Generators, variant: &Vari
     let key = if generators.ssh.is_empty() { "kubernetes" } else { "ssh" };
     let message =
         format!("`generators.{key}` are on other machines, and nothing says how they reach this one");
-    let span = site.tree.key_place(&["generators", key]);
-    let problem = Problem::new(span, message, "expected a key `address` beside it");
-    site.report(problem.hint(
+    site.at_key(&["generators", key], message, "expected a key `address` beside it").hint(
         "address = \"10.0.0.2\": this machine's address as the generators see it; the entry is to listen on it: {address} in its \
          command or env",
-    ));
+    );
 }

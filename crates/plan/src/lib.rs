@@ -7,48 +7,53 @@
 //! ```
 //!
 //! [`Plan`] holds everything that a run needs, with every default filled in. This crate starts nothing and measures
-//! nothing; of the world it only reads the file and the templates that it names, and looks whether the directories and inputs
-//! that it names exist.
+//! nothing; of the world it only reads the file, the templates and the secrets that it names, and looks whether the directories and
+//! inputs that it names exist.
 
 use std::io::Read;
 use std::path::Path;
 use std::sync::LazyLock;
 
 mod against;
-mod building;
 mod check;
-mod copy;
+mod command;
 mod design;
+mod draft;
 mod factor;
 mod file;
 mod gate;
 mod generators;
-mod launch;
+mod measure;
 mod model;
-mod network;
 mod node_command;
+mod outside;
 mod placeholder;
 mod prepare;
 mod problem;
 mod request;
 mod resolve;
 mod schema;
+mod secret;
 mod service;
-mod shape;
-mod site;
-mod template;
 mod text_form;
 mod tree;
+mod url;
 
 pub use against::NotDoubled;
+pub use draft::{
+    Draft, DraftSource, DraftVariant, NoCommand, SERVICE, Setting, Written, command_line, words,
+};
 pub use gate::{Bound, Figure, GateEntry, Limit, Subject, Unit, limit, max_regression};
-pub use launch::{Launcher, WORKERS_MAX, Workers};
+pub use measure::Measure;
 pub use model::*;
 pub use node_command::{NodeCommand, NotNode, takes_value};
-pub use placeholder::{Placeholder, UnknownPlaceholder, fill, placeholders};
+pub use outside::{open_file, read_file, read_text};
+pub use placeholder::{Placeholder, UnknownPlaceholder, fill, placeholders, render, template_placeholders};
 pub use problem::{Problem, Problems, ReadError, did_you_mean};
+pub use request::mix;
 pub use schema::schema;
-pub use template::{render, template_placeholders};
+pub use secret::{Secrets, has_secrets, is_secret_name, masked, masked_words, veiled};
+pub use url::{Place, Url};
 
 /// Larger than any experiment; keeps a mistaken path (a log, a device) from filling the memory.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -97,7 +102,7 @@ fn read_in(path: &Path, against: Option<&Against>) -> Result<Plan, ReadError> {
         }
     };
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    parse_in(&text, directory, against).map_err(|found| problems(text, found))
+    parse_at(&text, directory, against).map_err(|found| problems(text, found))
 }
 
 /// Reads a length of time as the file has it, for flags that stand in for its keys: `250ms`, `10s`, `1h30m`.
@@ -105,10 +110,16 @@ fn read_in(path: &Path, against: Option<&Against>) -> Result<Plan, ReadError> {
 /// # Errors
 /// What is wrong with it, and what is expected.
 pub fn duration(text: &str) -> Result<std::time::Duration, String> {
-    match <text_form::Period as text_form::TextForm>::read(text) {
-        Ok(period) => Ok(period.0),
-        Err(error) => Err(format!("{error}: {}", error.hint)),
-    }
+    form::<text_form::Period>(text).map(|period| period.0)
+}
+
+fn form<T: text_form::TextForm>(text: &str) -> Result<T, String> {
+    T::read(text).map_err(|reason| format!("{reason}: {}", T::HINT))
+}
+
+/// A length of time as the file has it, to the millisecond: what [`duration`] reads.
+pub fn duration_text(duration: std::time::Duration) -> String {
+    text_form::Period(duration).to_string()
 }
 
 /// Reads a percentage as the file has it, as a fraction above 0 and below 1: `3%` is 0.03.
@@ -116,10 +127,7 @@ pub fn duration(text: &str) -> Result<std::time::Duration, String> {
 /// # Errors
 /// What is wrong with it, and what is expected.
 pub fn percentage(text: &str) -> Result<f64, String> {
-    match <text_form::Percent as text_form::TextForm>::read(text) {
-        Ok(percent) => Ok(percent.0),
-        Err(error) => Err(format!("{error}: {}", error.hint)),
-    }
+    form::<text_form::Percent>(text).map(|percent| percent.0)
 }
 
 fn bytes(path: &Path) -> std::io::Result<Vec<u8>> {
@@ -134,19 +142,29 @@ fn bytes(path: &Path) -> std::io::Result<Vec<u8>> {
 /// Everything that is wrong, in the order of the text, at least one problem. After an error of TOML's syntax only such
 /// errors are given, for the rest of the text cannot be trusted.
 pub fn parse(text: &str, directory: &Path) -> Result<Plan, Vec<Problem>> {
-    parse_in(text, directory, None)
+    parse_at(text, directory, None)
 }
 
-fn parse_in(text: &str, directory: &Path, against: Option<&Against>) -> Result<Plan, Vec<Problem>> {
+/// Checks the same text with directories of the repository as they are at a commit that is checked out elsewhere.
+///
+/// # Errors
+/// As [`parse`]; also where something that the text names is not there at the commit.
+pub fn parse_at(text: &str, directory: &Path, against: Option<&Against>) -> Result<Plan, Vec<Problem>> {
     let mut tree = tree::Node::parse(text)?;
     let mut problems = factor::unfold(&mut tree);
+    problems.extend(secret::lost(&tree));
     problems.extend(check::check(&mut tree, &SCHEMA));
-    let source = site::Source { text, directory, against, complete: problems.is_empty() };
+    let source = problem::Source { text, directory, against, complete: problems.is_empty() };
     let (plan, found) = resolve::plan(&tree, source);
     problems.extend(found);
     problems.sort_by_key(|problem| (problem.span.start, problem.span.end));
     match plan {
-        Some(plan) if problems.is_empty() => Ok(plan),
+        Some(plan) if problems.is_empty() => {
+            let secrets = Secrets::of(&plan, directory);
+            let secrets =
+                secrets.map_err(|found| found.into_iter().map(secret::problem).collect::<Vec<_>>())?;
+            Ok(Plan { secrets, ..plan })
+        }
         _ => Err(problems),
     }
 }

@@ -2,28 +2,28 @@
 //!
 //! Made only by [`crate::read`]; kept as JSON in the record, so every type here is also a format.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-mod against;
-mod deployed;
-mod elsewhere;
-mod generators;
-mod mix;
+mod load;
+mod service;
 
-pub use against::{Against, Building};
-pub use deployed::{Deployed, ServicePort};
-pub use generators::{Generators, Kubernetes};
-pub use mix::{Cpus, Endpoint, Request};
+pub use load::{Endpoint, Load, Network, Request, Tls};
+pub use service::{
+    Command, Container, ContainerOf, Deployed, Engine, Launcher, Ready, Service, ServicePort, Source,
+    WORKERS_MAX, Workers,
+};
 
+pub use crate::against::{Against, Building};
 use crate::gate::GateEntry;
-use crate::launch::{Launcher, Workers};
-pub use crate::network::Network;
-pub use ::model::Metric;
+pub use crate::generators::{Generators, Kubernetes};
+use crate::measure::Measure;
+use crate::secret::Secrets;
+pub use ::model::{Contract, Digest, Metric, Process, Protocol, RATE_MAX_PER_S};
 
 /// An experiment, checked: every variant resolved to plain values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -40,25 +40,30 @@ pub struct Plan {
     pub comparisons: Vec<Comparison>,
     /// The check of the machine: a baseline variant against a copy of itself, which is the last variant. No part of
     /// [`Plan::comparisons`]: it is known to be without a difference.
-    #[serde(default)]
     pub aa: Option<Comparison>,
     /// Data to be made, or found made, before anything starts: what services of these variants mention, by name.
     #[serde(default)]
     pub prepare: Vec<Preparation>,
     /// How services are built at another commit, where they are compared with one.
-    #[serde(default, skip_serializing_if = "Building::is_default")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub building: Building,
     /// The commit with which each variant is compared; `None`: variants are compared with each other.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub against: Option<Against>,
     /// Where the load comes from.
-    #[serde(default, skip_serializing_if = "Generators::is_default")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub generators: Generators,
     /// How the experiment is run and judged.
     pub design: Design,
+    /// What is measured in place of comparisons: one variant, and what `design` says of blocks is without effect.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measure: Option<Measure>,
     /// The limits of its gate, in the order of the file, and behind them those that came from flags.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gate: Vec<GateEntry>,
+    /// What of it must not be kept, and what its placeholders stand for. In memory alone.
+    #[serde(skip)]
+    pub secrets: Secrets,
 }
 
 /// What is varied, and the values it takes.
@@ -84,56 +89,15 @@ pub struct Variant {
     /// The load it gets.
     pub load: Load,
     /// What a response must be to count as a success.
-    pub expect: Expect,
-}
-
-/// A process (group) to start, or what runs already in a cluster.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Service {
-    /// Name of the service in the file.
-    pub name: String,
-    /// Program and arguments, with placeholders such as `{port}` not yet filled in.
-    pub command: Vec<String>,
-    /// Absolute path of the working directory; of a service elsewhere one of its host, where `~/` at the beginning is the home of whoever
-    /// logs in.
-    pub directory: PathBuf,
-    /// The machine that it runs on, as `ssh://user@host:port`; `None` is this one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub host: Option<String>,
-    /// The address that it listens on; `None` is loopback, or where whoever asks for it gets to it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub address: Option<IpAddr>,
-    /// Where it runs already; `None`: it is started. Of such a one nothing else counts but its name and when it is ready.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kubernetes: Option<Deployed>,
-    /// Variables added to Proofload's own environment, placeholders not yet filled in.
-    pub env: BTreeMap<String, String>,
-    /// The port it must listen on; `None` lets Proofload choose a free one for each trial.
-    pub port: Option<u16>,
-    /// When the service counts as ready.
-    pub ready: Ready,
-    /// How long it may take to become ready.
-    pub ready_timeout: Duration,
-    /// How long it may take to end after SIGTERM before it is killed.
-    pub stop_timeout: Duration,
-    /// Services that must be ready before this one starts.
-    pub needs: Vec<String>,
-    /// How it is started.
-    #[serde(default)]
-    pub launcher: Launcher,
-    /// As how many processes it serves; always there unless it is started as its command says.
-    #[serde(default)]
-    pub workers: Option<Workers>,
-    /// Whether PM2 monitors the process from inside; without effect where PM2 does not start it.
-    #[serde(default = "yes")]
-    pub pmx: bool,
-    /// Files made anew for each trial: name to text, with placeholders such as `{{port}}` not yet filled in.
-    #[serde(default)]
-    pub templates: BTreeMap<String, String>,
+    pub expect: Contract,
 }
 
 fn yes() -> bool {
     true
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// Data that services need, made once by a command and kept.
@@ -155,65 +119,35 @@ pub struct Preparation {
     pub timeout: Duration,
     /// The file that tells it was done, made when the command has ended well. `None` where the command fills the folder
     /// `{output}`; otherwise it changes its directory, as a build does, and nothing is filled.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub mark: Option<PathBuf>,
 }
 
-/// When a service counts as ready.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Ready {
-    /// A GET of this path on its port answers with a 2xx status.
-    Http(String),
-    /// Its port accepts a connection.
-    Tcp,
-}
-
-/// The load on the entry service, over keep-alive connections.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Load {
-    /// Request method.
-    pub method: String,
-    /// Request target, beginning with `/`.
-    pub path: String,
-    /// Header fields in the order of the file.
-    pub headers: Vec<(String, String)>,
-    /// Request body, empty for none.
-    pub body: String,
-    /// Several requests in place of method, path and body above; empty where there is the one.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub requests: Vec<Request>,
-    /// Connections, each with one request at a time.
-    pub connections: u32,
-    /// Threads of each generator; `None` is one a generator core.
-    pub threads: Option<u32>,
-    /// After this long without a complete response a request counts as timed out.
-    pub timeout: Duration,
-    /// The link between client and entry; `None` is loopback.
-    #[serde(default)]
-    pub network: Option<Network>,
-}
-
-/// What a response must be to count as a success.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Expect {
-    /// Status codes that are successes.
-    pub status: Vec<u16>,
-    /// Header name (lower case) to the values one of which it must have.
-    pub headers: BTreeMap<String, Vec<String>>,
-    /// Length of the body on the wire in bytes, where it is fixed.
-    pub body_bytes: Option<u64>,
-}
-
-/// One candidate against its baseline, as indices into [`Plan::variants`].
+/// One candidate vs its baseline, as indices into [`Plan::variants`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Comparison {
     /// The variant compared with.
     pub baseline: usize,
     /// The variant in question.
     pub candidate: usize,
-    /// Reads as "candidate against baseline", for example `production against development (json)`.
+    /// Reads as "candidate vs baseline", for example `production vs development (json)`.
+    #[serde(deserialize_with = "label")]
     pub label: String,
+}
+
+impl Comparison {
+    /// The label as it is written today: earlier versions wrote `production against development`.
+    pub(crate) fn label_today(label: &str) -> Cow<'_, str> {
+        match label.contains(" vs ") {
+            true => label.into(),
+            false => label.replacen(" against ", " vs ", 1).into(),
+        }
+    }
+}
+
+fn label<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let label = String::deserialize(deserializer)?;
+    Ok(Comparison::label_today(&label).into_owned())
 }
 
 /// How the experiment is run and judged.
@@ -225,7 +159,6 @@ pub struct Design {
     #[serde(default)]
     pub co_primary: Vec<Metric>,
     /// The request that latency metrics are about; `None`: all requests together.
-    #[serde(default)]
     pub endpoint: Option<Endpoint>,
     /// Which processors the services may use.
     #[serde(default)]
@@ -245,8 +178,14 @@ pub struct Design {
     /// At most this many blocks; `None` is as many as the budget allows.
     pub blocks: Option<u32>,
     /// When the result is looked at, and so when the run may end.
-    #[serde(default)]
+    #[serde(default = "planned")]
     pub looks: LookRule,
+    /// Whether throughput is judged per core-second where services have all of their cores busy. Records of before have plain throughput.
+    #[serde(default)]
+    pub per_core: bool,
+    /// Whether a quantile is that of the responses of all processes together.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pooled: bool,
     /// Whether blocks in which the machine was not ours are dropped; without effect on records, which say what was dropped.
     #[serde(default = "yes")]
     pub drop_disturbed: bool,
@@ -254,17 +193,28 @@ pub struct Design {
     #[serde(default)]
     pub explain: bool,
     /// The rate common to all variants, in open loop; `None` is closed loop. Always there where the metric is a latency.
-    #[serde(default)]
     pub rate: Option<Rate>,
+    /// Where the rate goes to, evenly over each slice; `None`: it stays.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ramp_to: Option<Rate>,
     /// How requests are spread in time in open loop; without effect in closed loop.
     #[serde(default)]
-    pub arrivals: Arrivals,
+    pub arrivals: Process,
 }
 
 impl Design {
     /// Every metric that gets a verdict; the variances of the first decide how many slices a trial gets.
     pub fn metrics(&self) -> impl Iterator<Item = Metric> {
         std::iter::once(self.metric).chain(self.co_primary.iter().copied())
+    }
+
+    /// Requests due per second over a slice, on average; `None` in closed loop, and where that follows from a capacity.
+    pub fn mean_rate_per_s(&self) -> Option<f64> {
+        match (self.rate?, self.ramp_to) {
+            (Rate::PerSecond(from), Some(Rate::PerSecond(to))) => Some((from + to) / 2.0),
+            (Rate::PerSecond(per_s), None) => Some(per_s),
+            _ => None,
+        }
     }
 
     /// The metric among them that asks for most requests in a trial, and how many: of all endpoints together, where it counts
@@ -280,38 +230,42 @@ impl Design {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LookRule {
-    /// After numbers of blocks that are fixed beforehand; it ends at the first of them at which all is decided.
+    /// After every block; the run ends at the first at which all is decided.
     #[default]
-    Planned,
-    /// After every block, for as long as it takes or as you like; the intervals are wider.
-    Always,
+    EachBlock,
     /// Only at the end; the intervals are as narrow as can be, and no run ends early.
     Once,
+    /// Of records made before 2026-11-23: after numbers of blocks fixed beforehand. In a file the same as `each_block`.
+    Planned,
+    /// Of records made before 2026-11-23: a confidence sequence. In a file the same as `each_block`.
+    Always,
+}
+
+/// The rule of records that name none.
+fn planned() -> LookRule {
+    LookRule::Planned
 }
 
 /// How many requests are due per second in open loop, at every variant alike.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rate {
-    /// So many, above 0 and at most [`RATE_MAX_PER_S`].
+    /// So many, above 0 and at most [`RATE_MAX_PER_S`]; 0 at an end of a ramp alone.
     PerSecond(f64),
     /// This share of what the slowest variant can do in closed loop, above 0 and at most 0.95.
     ShareOfCapacity(f64),
 }
 
-/// The highest rate that can be asked for: beyond it requests are not even 100 ns apart.
-pub const RATE_MAX_PER_S: f64 = 1e7;
-
 /// Most verdicts of one experiment, comparisons times metrics: among more the 5 % cannot be shared.
 pub const VERDICTS_MAX: usize = 64;
 
-/// How requests are spread in time in open loop.
+/// Which processors the services may use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Arrivals {
-    /// One every 1 / rate.
-    Constant,
-    /// At random and independent of each other, as from many users.
+pub enum Cpus {
+    /// Those that the generator does not run on, as far as there are enough.
     #[default]
-    Poisson,
+    Separate,
+    /// All of them, the generator's too.
+    Shared,
 }

@@ -1,23 +1,21 @@
-//! Data that services need: whether the steps that make it are possible, and which of them anyone wants.
+//! Data that services need, and how services are built at another commit: whether the steps are possible, and which of them anyone wants.
 //!
 //! Touches the world in one way only: it looks whether directories and inputs exist.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use crate::check::clipped;
+use crate::command::{self, Known, known_hint, texts};
 use crate::file;
-use crate::model::{Preparation, Service, Variant};
+use crate::model::{Building, Command, Preparation, Service, Variant};
 use crate::placeholder::placeholders;
-use crate::problem::Problem;
-use crate::service::{directory, known_hint};
-use crate::site::Site;
-use crate::template::template_placeholders;
+use crate::problem::Site;
 use crate::text_form::Period;
 use crate::tree::{Node, Table};
 
-const TIMEOUT_MIN: Period = Period::seconds(1);
-const TIMEOUT_MAX: Period = Period::seconds(24 * 3600);
+const TIMEOUT: (Period, Period) = (Period::seconds(1), Period::seconds(24 * 3600));
 
 /// What a placeholder for such a folder begins with.
 const PREFIX: &str = "prepare.";
@@ -32,7 +30,9 @@ pub(crate) fn preparations(site: &mut Site<'_>, all: &BTreeMap<String, file::Pre
 /// Those of `all` that services of these variants mention.
 pub(crate) fn mentioned(all: Vec<Preparation>, variants: &[Variant]) -> Vec<Preparation> {
     let services = || variants.iter().flat_map(|variant| &variant.services);
-    all.into_iter().filter(|step| services().any(|service| mentions(service, &step.name))).collect()
+    all.into_iter()
+        .filter(|step| services().filter_map(Service::command).any(|command| mentions(command, &step.name)))
+        .collect()
 }
 
 /// The placeholders by which services may name folders of prepared data: `prepare.zips`.
@@ -46,40 +46,28 @@ pub(crate) fn is_named_by(placeholder: &str) -> bool {
     placeholder.starts_with(PREFIX)
 }
 
-fn mentions(service: &Service, name: &str) -> bool {
-    let texts = service.command.iter().chain(service.env.values()).flat_map(|text| placeholders(text));
-    let templates = service.templates.values().flat_map(|text| template_placeholders(text));
-    texts.chain(templates).any(|found| found.name.strip_prefix(PREFIX) == Some(name))
+fn mentions(service: &Command, name: &str) -> bool {
+    service.placeholders().iter().any(|found| found.name.strip_prefix(PREFIX) == Some(name))
 }
 
 fn preparation(site: &mut Site<'_>, name: &str, step: &file::Prepare) -> Preparation {
-    judge_name(site, name);
     let at = |key| ["prepare", name, key];
-    let timeout = site.within(&at("timeout"), step.timeout, TIMEOUT_MIN, TIMEOUT_MAX);
-    let mut has_output = false;
-    for (index, text) in step.command.iter().enumerate() {
-        let span = site.tree.item_place(&at("command"), index);
-        if index == 0 && text.is_empty() {
-            let message = format!("`prepare.{name}.command` has no program");
-            site.report(Problem::new(span.clone(), message, "expected the name of a program"));
-        }
-        has_output |= judge_text(site, text, span);
-    }
-    for (variable, value) in &step.env {
-        if variable.is_empty() || variable.contains(['=', '\0']) {
-            let message = format!("`{}` is not a name for a variable", clipped(variable));
-            let span = site.tree.key_place(&["prepare", name, "env", variable]);
-            site.report(Problem::new(span, message, "expected no `=`"));
-        }
-        let span = site.tree.place(&["prepare", name, "env", variable]);
-        has_output |= judge_text(site, &value.0, span);
-    }
-    if !has_output && !step.command.is_empty() && site.source.complete {
+    command::judge_name(site, &["prepare", name], name, "what is prepared");
+    let timeout = site.within(&at("timeout"), step.timeout, TIMEOUT);
+    let names = [OUTPUT, "directory"].map(str::to_owned);
+    let known = Known { names: &names, hint: &|_, word| Some(known_hint(word, &names, ("{", "}"))) };
+    command::judge_program(site, &at("command"), &step.command);
+    command::judge_words(site, &at("command"), &step.command, Some(known));
+    command::judge_env(site, &at("env"), &step.env, Some(known));
+    let mut texts_of_it = step.command.iter().chain(step.env.values().map(|value| &value.0));
+    let names_output =
+        |text: &String| placeholders(text).iter().any(|placeholder| placeholder.name == OUTPUT);
+    if !texts_of_it.any(names_output) && !step.command.is_empty() && site.source.complete {
         let message = format!("nothing tells `prepare.{name}` where to put the data");
-        let problem = Problem::new(site.tree.place(&at("command")), message, "expected {output} in it");
-        site.report(problem.hint("{output} stands for the folder to fill, in `command` or in `env`"));
+        site.at(&at("command"), message, "expected {output} in it")
+            .hint("{output} stands for the folder to fill, in `command` or in `env`");
     }
-    let directory = directory(site, "prepare", name, &step.directory);
+    let directory = command::directory(site, &at("directory"), &step.directory);
     // In a directory that does not exist nothing does.
     if directory.is_dir() {
         judge_inputs(site, name, &step.inputs, &directory);
@@ -88,39 +76,12 @@ fn preparation(site: &mut Site<'_>, name: &str, step: &file::Prepare) -> Prepara
         name: name.to_owned(),
         command: step.command.clone(),
         directory,
-        env: step.env.iter().map(|(variable, value)| (variable.clone(), value.0.clone())).collect(),
+        env: texts(&step.env),
         inputs: step.inputs.clone(),
-        space_bytes: step.space.map(|space| space.0),
+        space_bytes: step.space.as_ref().map(|space| space.0),
         timeout,
         mark: None,
     }
-}
-
-fn judge_name(site: &mut Site<'_>, name: &str) {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
-    if name.is_empty() || name.len() > 40 || !name.bytes().all(plain) {
-        let message = format!("`{}` is not a name for what is prepared", clipped(name));
-        let span = site.tree.key_place(&["prepare", name]);
-        site.report(Problem::new(span, message, "expected 1 to 40 letters, digits, `-` and `_`"));
-    }
-}
-
-/// Judges an argument or the value of a variable; whether it names the folder to fill.
-fn judge_text(site: &mut Site<'_>, text: &str, span: std::ops::Range<usize>) -> bool {
-    if text.contains('\0') {
-        let message = "a NUL character cannot be handed to a process";
-        site.report(Problem::new(span.clone(), message, "contains NUL"));
-    }
-    let known = [OUTPUT, "directory"].map(str::to_owned);
-    let found = placeholders(text);
-    for placeholder in found.iter().filter(|found| known.iter().all(|known| known != found.name)) {
-        let written = &text[placeholder.range.clone()];
-        let place = site.part_place(span.clone(), written);
-        let message = format!("unknown placeholder `{}`", clipped(written));
-        let hint = known_hint(placeholder.name, &known, ("{", "}"));
-        site.report(Problem::new(place, message, "unknown placeholder").hint(hint));
-    }
-    found.iter().any(|placeholder| placeholder.name == OUTPUT)
 }
 
 /// What is not there cannot count, and would be missed only when the step fails.
@@ -130,12 +91,24 @@ fn judge_inputs(site: &mut Site<'_>, name: &str, inputs: &[String], directory: &
         let reason = match std::fs::metadata(&wanted) {
             Ok(found) if found.is_file() || found.is_dir() => continue,
             Ok(_) => "it is neither a file nor a folder".to_owned(),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => "it does not exist".to_owned(),
+            Err(error) if error.kind() == ErrorKind::NotFound => "it does not exist".to_owned(),
             Err(error) => error.to_string(),
         };
         let message = format!("`prepare.{name}.inputs`: `{}` cannot be read: {reason}", clipped(input));
-        let span = site.tree.item_place(&["prepare", name, "inputs"], index);
-        let problem = Problem::new(span, message, "expected a file or a folder");
-        site.report(problem.hint(format!("looked for {}", wanted.display())));
+        site.report(
+            site.tree.item_place(&["prepare", name, "inputs"], index),
+            message,
+            "expected a file or a folder",
+        )
+        .hint(format!("looked for {}", wanted.display()));
     }
+}
+
+/// How services are built at another commit. What is built where, and whether that is needed, is found out by whoever does it.
+pub(crate) fn building(site: &mut Site<'_>, written: &file::Against) -> Building {
+    let path = ["against", "build"];
+    command::judge_program(site, &path, &written.build);
+    command::judge_words(site, &path, &written.build, None);
+    let timeout = site.within(&["against", "timeout"], written.timeout, TIMEOUT);
+    Building { command: written.build.clone(), timeout }
 }

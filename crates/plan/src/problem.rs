@@ -1,10 +1,18 @@
-//! Problems of an experiment file, each with its place, and the "did you mean" that goes with them.
+//! Problems of an experiment file, each with its place, the "did you mean" that goes with them, and the tree in which they are found.
 //!
-//! Values only: this module renders nothing in colour and decides no exit code; that is the CLI's.
+//! This module renders nothing in colour and decides no exit code; that is the CLI's. Of the world it looks only whether files exist.
 
 use std::fmt;
+use std::io::ErrorKind;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::check::clipped;
+use crate::model::Against;
+use crate::secret;
+use crate::text_form::Period;
+use crate::tree::Node;
 
 /// Bytes of the file's text, from the first to one past the last.
 pub(crate) type Span = Range<usize>;
@@ -27,20 +35,29 @@ impl Problem {
         Self { span, message: message.into(), label: label.into(), hint: None }
     }
 
-    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+    pub(crate) fn with_hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
+    }
+
+    /// Says what to do about what was just reported.
+    pub(crate) fn hint(&mut self, hint: impl Into<String>) {
+        self.hint = Some(hint.into());
     }
 
     /// Line and column of its beginning in `text`, both from 1, the column in characters.
     ///
     /// A span that lies behind the end of `text` counts as its end.
     pub fn line_column(&self, text: &str) -> (usize, usize) {
-        let before = text.get(..self.span.start).unwrap_or(text);
-        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        let line = before.matches('\n').count() + 1;
-        // A byte order mark is no character that anyone sees.
-        (line, before[line_start..].trim_start_matches('\u{feff}').chars().count() + 1)
+        line_column(text.get(..self.span.start).unwrap_or(text))
     }
+}
+
+/// Line and column of what comes behind `before`, both from 1, the column in characters.
+pub(crate) fn line_column(before: &str) -> (usize, usize) {
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    // A byte order mark is no character that anyone sees.
+    let column = before[line_start..].trim_start_matches('\u{feff}').chars().count() + 1;
+    (before.matches('\n').count() + 1, column)
 }
 
 /// All problems of one file, together with what is needed to show them.
@@ -119,4 +136,118 @@ pub fn did_you_mean<'a>(word: &str, what: &str, known: impl IntoIterator<Item = 
 /// Words in back quotes, separated by commas.
 pub(crate) fn listed<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     words.into_iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// What all judgements of one file share.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Source<'a> {
+    pub text: &'a str,
+    /// Directories of services are relative to this one.
+    pub directory: &'a Path,
+    /// The commit at which they are looked for; `None`: here.
+    pub against: Option<&'a Against>,
+    /// Whether nothing had to be dropped from the tree. Otherwise nothing is said about what is missing: it may be there.
+    pub complete: bool,
+}
+
+/// A tree, and the problems found in it.
+#[derive(Debug)]
+pub(crate) struct Site<'a> {
+    pub source: Source<'a>,
+    pub tree: &'a Node,
+    /// The name of the variant that the tree is of.
+    pub variant: &'a str,
+    pub problems: Vec<Problem>,
+}
+
+impl<'a> Site<'a> {
+    pub fn new(source: Source<'a>, tree: &'a Node, variant: &'a str) -> Self {
+        Self { source, tree, variant, problems: Vec::new() }
+    }
+
+    /// Reports what is wrong with what stands at `span`.
+    pub fn report(
+        &mut self,
+        span: Span,
+        message: impl Into<String>,
+        label: impl Into<String>,
+    ) -> &mut Problem {
+        self.problems.push(Problem::new(span, message, label));
+        let last = self.problems.len() - 1;
+        &mut self.problems[last]
+    }
+
+    /// Reports what is wrong with the value at `path`.
+    pub fn at(
+        &mut self,
+        path: &[&str],
+        message: impl Into<String>,
+        label: impl Into<String>,
+    ) -> &mut Problem {
+        self.report(self.tree.place(path), message, label)
+    }
+
+    /// Reports what is wrong with a key, or that it is there.
+    pub fn at_key(
+        &mut self,
+        path: &[&str],
+        message: impl Into<String>,
+        label: impl Into<String>,
+    ) -> &mut Problem {
+        self.report(self.tree.key_place(path), message, label)
+    }
+
+    /// Reports the length at `path` if it is not within `least..=most`.
+    pub fn within(&mut self, path: &[&str], period: Period, (least, most): (Period, Period)) -> Duration {
+        let limit = if period < least {
+            Some(("too short", format!("at least {least}")))
+        } else if period > most {
+            Some(("too long", format!("at most {most}")))
+        } else {
+            None
+        };
+        if let Some((label, limit)) = limit {
+            let message = format!("`{}` is {period}, {limit}", path.join("."));
+            self.at(path, message, label);
+        }
+        period.0
+    }
+
+    /// A file that the key at `path` names, relative to the folder of the file, as an absolute path; one that is not there is reported.
+    pub fn file(&mut self, path: &[&str], written: &str) -> Option<PathBuf> {
+        self.file_of(&path.join("."), self.tree.place(path), written)
+    }
+
+    /// The same of a key that stands at `span`.
+    pub fn file_of(&mut self, key: &str, span: Span, written: &str) -> Option<PathBuf> {
+        let wanted = self.source.directory.join(written);
+        let reason = match wanted.canonicalize() {
+            Ok(path) if path.is_file() => return Some(path),
+            Ok(_) => "it is no file".to_owned(),
+            Err(error) if error.kind() == ErrorKind::NotFound => "it does not exist".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        let message = format!("`{key}`: `{}` cannot be used: {reason}", clipped(written));
+        self.report(span, message, "expected a file").hint(format!("looked for {}", wanted.display()));
+        None
+    }
+
+    /// Whether this placeholder stands for a secret. One that cannot be had is reported, as it stands in the value at `span`.
+    pub fn is_secret(&mut self, name: &str, span: Span) -> bool {
+        let Some(value) = secret::value(name, self.source.directory) else { return false };
+        if let Err(reason) = value {
+            let place = self.part_place(span, &format!("{{{name}}}"));
+            self.report(place, format!("`{{{}}}`: {reason}", clipped(name)), "stands for nothing");
+        }
+        true
+    }
+
+    /// Place of `part` as it is written within the value at `span`; the whole value, where escapes hide it.
+    pub fn part_place(&self, span: Span, part: &str) -> Span {
+        let written = self.source.text.get(span.clone()).unwrap_or_default();
+        match written.find(part) {
+            Some(offset) => span.start + offset..span.start + offset + part.len(),
+            None => span,
+        }
+    }
 }

@@ -1,116 +1,392 @@
-//! The load on the entry and what its responses must be: what the engine can send, and what it can compare.
+//! The load on the entry and what its responses must be: what the engine can send, and what it can compare. Also the requests of a mix file.
 //!
-//! Judges text only; no socket is opened and no name is looked up.
+//! Judges text, and looks whether files that are named exist; no socket is opened and no name is looked up.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
-use crate::check::{clipped, shown_key};
-use crate::file;
-use crate::model::{Expect, Load};
-use crate::network;
-use crate::problem::{Problem, Span};
-use crate::site::Site;
+use ::model::SAMPLE_EVERY;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::check::{check, clipped, shown_key};
+use crate::file::{self, Asked, OneOrMany, Version};
+use crate::model::{Contract, Load, Network, Protocol, Request, Service, Tls};
+use crate::placeholder::placeholders;
+use crate::problem::{Problem, Site, Source, Span};
+use crate::secret;
 use crate::text_form::Period;
+use crate::tree::Node;
+use crate::{Place, SCHEMA};
 
-mod mix;
-
-const TIMEOUT_MIN: Period = Period::milliseconds(10);
-const TIMEOUT_MAX: Period = Period::seconds(600);
+const TIMEOUT: (Period, Period) = (Period::milliseconds(10), Period::seconds(600));
+/// Browsers have about as many under way; servers allow 100 and more.
+const STREAMS: u32 = 10;
+/// A report has a line for each of them, and each thread of the generator histograms.
+const REQUESTS_MAX: usize = 32;
+const NAME_CHARS_MAX: usize = 40;
+const LIST: [&str; 2] = ["load", "requests"];
 
 /// The engine frames requests and keeps connections itself: these fields would contradict it.
 const ENGINE_HEADERS: [&str; 3] = ["connection", "content-length", "transfer-encoding"];
 
-/// The load of a variant.
-pub(crate) fn load(site: &mut Site<'_>, load: &file::Load) -> Load {
-    let timeout = site.within(&["load", "timeout"], load.timeout, TIMEOUT_MIN, TIMEOUT_MAX);
-    for (index, (name, value)) in load.headers.0.iter().enumerate() {
-        let places = places(site, ["load", "headers", name]);
-        judge_header(site, "load.headers", name, places.clone(), [value]);
-        judge_repeated(site, name, places.0, load.headers.0[..index].iter().map(|(name, _)| name));
-    }
+/// The load of a variant on this entry.
+pub(crate) fn load(site: &mut Site<'_>, load: &file::Load, entry: Option<&Service>) -> Load {
+    let timeout = site.within(&["load", "timeout"], load.timeout, TIMEOUT);
     if let Some(threads) = load.threads.filter(|threads| *threads > load.connections) {
         let connections = load.connections;
         let message =
             format!("`load.threads` is {threads}, more than the {connections} connections they share");
-        let span = site.tree.place(&["load", "threads"]);
-        site.report(Problem::new(span, message, "expected at most one for each connection"));
+        site.at(&["load", "threads"], message, "expected at most one for each connection");
     }
+    let single = single(site, load, entry);
+    let requests = if load.requests.is_empty() { vec![single] } else { several(site, load, entry) };
     Load {
-        method: load.method.as_str().to_owned(),
-        path: load.path.0.clone(),
-        headers: load.headers.0.clone(),
-        body: load.body.clone(),
-        requests: mix::requests(site, load),
+        requests,
         connections: load.connections,
         threads: load.threads,
         timeout,
-        network: network::network(site, load.network),
+        protocol: protocol(site, load),
+        tls: tls(site, load, entry),
+        keep_alive: load.keep_alive,
+        sources: sources(site, load, entry),
+        sample_every: load.sample_every,
+        network: network(site, load.network),
     }
 }
 
 /// What the responses of a variant must be.
-pub(crate) fn expect(site: &mut Site<'_>, expect: &file::Expect) -> Expect {
+pub(crate) fn expect(site: &mut Site<'_>, expect: &file::Expect, load: &Load) -> Contract {
+    contract(site, site.tree, expect, load.sample_every)
+}
+
+/// The requests of a mix file, at least one, each as often as its weight says; `docs/mix-file.md` tells its form. Paths of files are relative
+/// to `folder`, and made absolute.
+///
+/// # Errors
+/// Everything that is wrong, in the order of the text.
+pub fn mix(text: &str, folder: &Path) -> Result<Vec<Request>, Vec<Problem>> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct File {
+        request: Vec<file::Request>,
+    }
+    static MIX: LazyLock<serde_json::Value> = LazyLock::new(|| {
+        let items = json!({ "$ref": "#/$defs/Request" });
+        let description = "Begins with [[request]] and path = \"/\".";
+        let list = json!({ "type": "array", "items": items, "minItems": 1, "description": description });
+        let mut schema = json!({ "type": "object", "additionalProperties": false, "required": ["request"] });
+        (schema["properties"]["request"], schema["$defs"]) = (list, SCHEMA["$defs"].clone());
+        // Mix files have names of their own for two keys.
+        let expect = &mut schema["$defs"]["Expect"]["properties"];
+        (expect["bytes"], expect["sha256"]) = (expect["body_bytes"].clone(), expect["content"].clone());
+        // Whatever method a server knows.
+        schema["$defs"]["Request"]["properties"]["method"] = json!({ "type": "string" });
+        schema
+    });
+    let mut tree = Node::parse(text)?;
+    let mut problems = check(&mut tree, &MIX);
+    let file: File = tree.read().map_err(|problem| problems.push(problem)).unwrap_or_default();
+    let source = Source { text, directory: folder, against: None, complete: problems.is_empty() };
+    let mut site = Site::new(source, &tree, "");
+    let load = file::Load { sample_every: SAMPLE_EVERY, ..file::Load::default() };
+    let mut requests = Vec::new();
+    for (index, written) in file.request.iter().enumerate() {
+        let node = tree.item(&["request"], index).unwrap_or(&tree);
+        let mut request = one(&mut site, (node, "request"), written, (&load, None));
+        // Unlike in an experiment: any 2xx.
+        let any = request.expect.as_mut().filter(|_| node.entry(&["expect", "status"]).is_none());
+        any.into_iter().for_each(|expect| expect.status.clear());
+        let absolute = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        secret::of_request(&mut request, &mut |_, text| *text = secret::anchored(text, &absolute));
+        requests.push(request);
+    }
+    problems.extend(site.problems);
+    problems.sort_by_key(|problem| (problem.span.start, problem.span.end));
+    if problems.is_empty() { Ok(requests) } else { Err(problems) }
+}
+
+/// The request of a load that has one.
+fn single(site: &mut Site<'_>, load: &file::Load, entry: Option<&Service>) -> Request {
+    let node = site.tree.entry(&["load"]).map_or(site.tree, |entry| &entry.node);
+    let is_written = node.entry(&["path"]).is_some();
+    let mut request = asked(site, (node, "load.headers"), &load.single);
+    if let Some(url) = entry.and_then(Service::url) {
+        request.path = if is_written { url.below(&request.path) } else { url.path.clone() };
+    }
+    if is_written {
+        report_query(site, entry, "load.path");
+    }
+    request
+}
+
+fn several(site: &mut Site<'_>, load: &file::Load, entry: Option<&Service>) -> Vec<Request> {
+    // What says how one request is made says nothing about several.
+    for key in ["method", "path", "body", "body_file"] {
+        if site.tree.entry(&["load", key]).is_some() {
+            let message = format!("`load.{key}` is of one request, and `load.requests` has several");
+            site.at_key(&["load", key], message, "one too many").hint(
+                "give each of `requests` its own and leave this out; where only some levels have `requests`, let the others \
+                 set it",
+            );
+        }
+    }
+    report_query(site, entry, "load.requests");
+    if load.requests.len() > REQUESTS_MAX {
+        let message = format!("`load.requests` has {} requests, at most {REQUESTS_MAX}", load.requests.len());
+        site.at(&LIST, message, "too many");
+    }
+    let mut resolved: Vec<Request> = Vec::new();
+    for (index, written) in load.requests.iter().enumerate() {
+        let node = site.tree.item(&LIST, index).unwrap_or(site.tree);
+        let request = one(site, (node, "load.requests"), written, (load, entry));
+        judge_name(site, index, &request.name, &resolved);
+        resolved.push(request);
+    }
+    resolved
+}
+
+/// One of several requests, which stands in `node`; `shown` names their list.
+fn one(
+    site: &mut Site<'_>,
+    (node, shown): (&Node, &str),
+    written: &file::Request,
+    (load, entry): (&file::Load, Option<&Service>),
+) -> Request {
+    let mut request = asked(site, (node, shown), &written.asked);
+    if written.asked.method.is_none() && (!request.body.is_empty() || written.asked.body_file.is_some()) {
+        "POST".clone_into(&mut request.method);
+    }
+    // Names are kept, and by them requests are found.
+    request.name = written
+        .name
+        .clone()
+        .unwrap_or_else(|| format!("{} {}", request.method, secret::masked(None, &request.path)));
+    request.weight = written.weight;
+    if let Some(url) = entry.and_then(Service::url) {
+        request.path = url.below(&request.path);
+    }
+    let own = std::mem::take(&mut request.headers);
+    let replaced = |name: &str| own.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
+    request.headers = fields(&load.single.headers).filter(|(name, _)| !replaced(name)).collect();
+    request.headers.extend(own);
+    if written.asked.values.is_none() {
+        let path = ["load", "values"];
+        request.values = rows(site, site.tree.place(&path), load.single.values.as_deref());
+    }
+    request.expect = written.expect.as_ref().map(|expect| contract(site, node, expect, load.sample_every));
+    request
+}
+
+/// What stands in `node` of a request; `shown` names what sets its headers.
+fn asked(site: &mut Site<'_>, (node, shown): (&Node, &str), written: &Asked) -> Request {
+    for (index, (name, values)) in written.headers.iter().enumerate() {
+        let at = ["headers", name];
+        let places = (node.key_place(&at), node.place(&at));
+        judge_header(site, Some(shown), name, places.clone(), values.as_slice());
+        values.as_slice().iter().for_each(|value| judge_secrets(site, value, places.1.clone()));
+        if written.headers.keys().take(index).any(|other| other.eq_ignore_ascii_case(name)) {
+            report_repeated(site, name, places.0);
+        }
+    }
+    if written.body_file.is_some() && !written.body.is_empty() {
+        let message = "there are a `body` and a `body_file`";
+        site.report(node.key_place(&["body_file"]), message, "leave one out");
+    }
+    for (key, text) in [("path", &written.path.0), ("body", &written.body)] {
+        judge_secrets(site, text, node.place(&[key]));
+    }
+    let file = written.body_file.as_deref();
+    Request {
+        method: written.method.clone().unwrap_or_else(|| "GET".to_owned()),
+        path: written.path.0.clone(),
+        headers: fields(&written.headers).collect(),
+        body: written.body.clone(),
+        body_file: file.and_then(|file| site.file_of("body_file", node.place(&["body_file"]), file)),
+        values: rows(site, node.place(&["values"]), written.values.as_deref()),
+        ..Request::default()
+    }
+}
+
+/// Secrets in a text that is sent; all else in braces is judged with the rows of values.
+fn judge_secrets(site: &mut Site<'_>, text: &str, span: Span) {
+    for placeholder in placeholders(text) {
+        site.is_secret(placeholder.name, span.clone());
+    }
+}
+
+/// Each field as often as it has values.
+fn fields(headers: &indexmap::IndexMap<String, OneOrMany<String>>) -> impl Iterator<Item = (String, String)> {
+    let pairs = |(name, values): (&String, &OneOrMany<String>)| -> Vec<(String, String)> {
+        values.as_slice().iter().map(|value| (name.clone(), value.clone())).collect()
+    };
+    headers.iter().flat_map(pairs)
+}
+
+/// A URL whose path comes before others must end with its path.
+fn report_query(site: &mut Site<'_>, entry: Option<&Service>, key: &str) {
+    let Some((entry, url)) = entry.and_then(|entry| Some((entry, entry.url()?))) else { return };
+    if url.path.contains('?') {
+        let message =
+            format!("`services.{}.url` has a query, and `{key}` says what is requested", entry.name);
+        site.at(&["services", &entry.name, "url"], message, "expected no query")
+            .hint(format!("the path of the URL comes before `{key}`: write the query there"));
+    }
+}
+
+fn judge_name(site: &mut Site<'_>, index: usize, name: &str, before: &[Request]) {
+    let own = site.tree.item(&LIST, index).and_then(|item| item.entry(&["name"]));
+    let span = own.map_or_else(|| site.tree.item_place(&LIST, index), |entry| entry.node.span.clone());
+    let length = name.chars().count();
+    if name.trim() != name || name.is_empty() || name.contains(char::is_control) {
+        let message = format!("`load.requests`: `{}` is not a name for a request", clipped(name));
+        site.report(span, message, "expected a word or two, no blanks at the ends");
+    } else if before.iter().any(|other| other.name == name) {
+        let message = format!("`load.requests` has two requests called `{}`", clipped(name));
+        site.report(span, message, "called so before")
+            .hint("give each a `name` of its own; without one it is its method and path");
+    } else if length > NAME_CHARS_MAX {
+        let name = clipped(name);
+        let message =
+            format!("`load.requests`: the name `{name}` has {length} characters, at most {NAME_CHARS_MAX}");
+        site.report(span, message, "too long").hint("give it a short `name`");
+    }
+}
+
+/// A file of values, whose name says in which form.
+fn rows(site: &mut Site<'_>, span: Span, written: Option<&str>) -> Option<PathBuf> {
+    let written = written?;
+    let found = site.file_of("values", span.clone(), written)?;
+    let end = found.extension().and_then(|end| end.to_str()).unwrap_or_default();
+    if !["csv", "jsonl", "ndjson"].contains(&end) {
+        let message = format!("`values`: the name of `{}` does not say what is in it", clipped(written));
+        site.report(span, message, "expected a name that ends in .csv or .jsonl")
+            .hint("CSV with the columns' names in its first line, or an object in each line");
+    }
+    Some(found)
+}
+
+/// What is spoken. Keys of the one protocol mean nothing to the other.
+fn protocol(site: &mut Site<'_>, load: &file::Load) -> Protocol {
+    let mut idle = |key: &str, why: &str| {
+        let message = format!("`load.{key}` {why}");
+        site.at_key(&["load", key], message, "without effect");
+    };
+    if load.protocol == Version::Http1 && load.streams.is_some() {
+        idle("streams", "is for HTTP/2, and `load.protocol` is \"http/1.1\"");
+    }
+    if load.protocol == Version::Http2 && load.pipeline.is_some() {
+        idle("pipeline", "is for HTTP/1.1, and `load.protocol` is \"h2\"");
+    }
+    if !load.keep_alive && (load.protocol == Version::Http2 || load.pipeline.is_some_and(|n| n > 1)) {
+        idle("keep_alive", "cannot be false where a connection has several requests under way");
+    }
+    match load.protocol {
+        Version::Http1 => Protocol::Http1 { pipeline: load.pipeline.unwrap_or(1) },
+        Version::Http2 => Protocol::Http2 { streams: load.streams.unwrap_or(STREAMS) },
+    }
+}
+
+/// TLS with the name that certificates must be for: where the URL is https, and where the file asks for it of a service that is started.
+fn tls(site: &mut Site<'_>, load: &file::Load, entry: Option<&Service>) -> Option<Tls> {
+    let url = entry.and_then(Service::url);
+    if let (Some(url), Some(_)) = (url.filter(|url| !url.secure), &load.tls) {
+        let message = format!("`load.tls` is about TLS, and {url} has none");
+        site.at_key(&["load", "tls"], message, "without effect").hint("a URL with TLS begins with https://");
+    }
+    let written = load.tls.clone().or_else(|| url.filter(|url| url.secure).map(|_| Tls::default()))?;
+    let at = |key| ["load", "tls", key];
+    if written.insecure && written.ca.is_some() {
+        let message = "`load.tls` trusts anyone, and some authorities too";
+        site.at(&at("insecure"), message, "leave `insecure` or `ca` out");
+    }
+    let ca = written.ca.and_then(|ca| site.file(&at("ca"), &ca.to_string_lossy()));
+    let host = url.map_or("localhost", |url| url.host());
+    let server_name = Some(written.server_name.unwrap_or_else(|| host.to_owned()));
+    Some(Tls { ca, server_name, ..written })
+}
+
+fn sources(site: &mut Site<'_>, load: &file::Load, entry: Option<&Service>) -> Vec<IpAddr> {
+    let sources: Vec<IpAddr> = load.sources.iter().map(|source| source.0).collect();
+    let socket = entry.and_then(Service::url).is_some_and(|url| matches!(url.place, Place::Unix(_)));
+    let problem = if sources.iter().any(|source| source.is_ipv4() != sources[0].is_ipv4()) {
+        "`load.sources`: IPv4 and IPv6 addresses cannot connect to the same address"
+    } else if socket && !sources.is_empty() {
+        "`load.sources` are addresses, and a unix socket is connected to from none"
+    } else {
+        return sources;
+    };
+    site.at(&["load", "sources"], problem, "cannot be");
+    sources
+}
+
+/// A contract as it stands in `node`, under its key `expect`.
+fn contract(site: &mut Site<'_>, node: &Node, expect: &file::Expect, sample_every: u64) -> Contract {
     let mut headers: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (name, values) in &expect.headers {
         let values = values.as_slice();
-        let places = places(site, ["expect", "headers", name]);
-        judge_header(site, "expect.headers", name, places.clone(), values);
+        let at = ["expect", "headers", name];
+        let places = (node.key_place(&at), node.place(&at));
+        judge_header(site, None, name, places.clone(), values);
         if headers.insert(name.to_ascii_lowercase(), values.to_vec()).is_some() {
             report_repeated(site, name, places.0);
         }
-        if values.is_empty() && site.source.complete {
-            let message = format!("`expect.headers.{}` allows no value", shown_key(name));
-            let span = site.tree.place(&["expect", "headers", name]);
-            site.report(Problem::new(span, message, "expected at least one value"));
-        }
     }
-    Expect { status: expect.status.as_slice().to_vec(), headers, body_bytes: expect.body_bytes }
+    if expect.content.is_some() && sample_every == 0 {
+        let message =
+            "`expect.content` is compared in responses that are read in full, and `load.sample_every` is 0";
+        site.report(node.key_place(&["expect", "content"]), message, "never looked at")
+            .hint("sample_every = 1 compares all of them, without it one in 10000");
+    }
+    Contract {
+        status: expect.status.as_slice().to_vec(),
+        headers,
+        body_bytes: expect.body_bytes,
+        content: expect.content.map(|content| content.0),
+    }
 }
 
-/// Where the key and the value of a header field stand.
-fn places(site: &Site<'_>, path: [&str; 3]) -> (Span, Span) {
-    (site.tree.key_place(&path), site.tree.place(&path))
-}
-
-/// A field name is a token (RFC 9110, 5.6.2); a value has no control characters but the tab (5.5). `table` is the one that the
-/// field stands in, or is one like.
-fn judge_header<'v>(
+/// A field name is a token (RFC 9110, 5.6.2); a value has no control characters but the tab (5.5). `sent` is the table of one that
+/// is sent.
+fn judge_header(
     site: &mut Site<'_>,
-    table: &str,
+    sent: Option<&str>,
     name: &str,
     (key_span, span): (Span, Span),
-    values: impl IntoIterator<Item = &'v String>,
+    values: &[String],
 ) {
     let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if name.is_empty() || !name.bytes().all(token) {
         let message = format!("{} is not a name for a header field", shown_key(name));
         let label = "expected letters, digits and hyphens";
-        site.report(Problem::new(key_span, message, label));
-    } else if table.starts_with("load.") && ENGINE_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
+        site.report(key_span, message, label);
+    } else if let Some(table) = sent.filter(|_| ENGINE_HEADERS.contains(&&*name.to_ascii_lowercase())) {
         let message = format!("`{table}` cannot set `{name}`: the load engine does that itself");
-        site.report(Problem::new(key_span, message, "leave it out"));
+        site.report(key_span, message, "leave it out");
     }
     let control = |c: char| c.is_control() && c != '\t';
-    for value in values.into_iter().filter(|value| value.contains(control)) {
+    for value in values.iter().filter(|value| value.contains(control)) {
         let message =
             format!("header `{}` contains a line break or another control character", clipped(name));
-        let problem = Problem::new(span.clone(), message, "expected one line");
-        site.report(problem.hint(format!("its value reads `{}`", clipped(value))));
-    }
-}
-
-fn judge_repeated<'n>(
-    site: &mut Site<'_>,
-    name: &str,
-    key_span: Span,
-    mut before: impl Iterator<Item = &'n String>,
-) {
-    if before.any(|other| other.eq_ignore_ascii_case(name)) {
-        report_repeated(site, name, key_span);
+        site.report(span.clone(), message, "expected one line")
+            .hint(format!("its value reads `{}`", clipped(value)));
     }
 }
 
 fn report_repeated(site: &mut Site<'_>, name: &str, key_span: Span) {
     let message = format!("header `{}` is there twice: capitals make no difference", clipped(name));
-    site.report(Problem::new(key_span, message, "there before"));
+    site.report(key_span, message, "there before");
+}
+
+/// The link of a variant's load.
+fn network(site: &mut Site<'_>, written: Option<file::Network>) -> Option<Network> {
+    let file::Network { rate, delay } = written?;
+    if rate.is_none() && delay.is_none() && site.source.complete {
+        let message = "`load.network` has neither `rate` nor `delay`";
+        site.at(&["load", "network"], message, "expected at least one of them")
+            .hint("for example network = { rate = \"20mbit\", delay = \"5ms\" }");
+    }
+    Some(Network { rate_bit_per_s: rate.map(|rate| rate.0), delay: delay.map(|delay| delay.0) })
 }

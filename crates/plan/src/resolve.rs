@@ -4,21 +4,19 @@
 
 use std::collections::HashSet;
 
-use serde::Deserialize;
-
 use crate::design;
 use crate::factor::{self, Grid};
 use crate::file::{File, Settings};
 use crate::gate::{self, Known};
 use crate::model::{Factor, Generators, Plan, Variant};
-use crate::problem::Problem;
-use crate::site::{Site, Source};
+use crate::problem::{Problem, Site, Source};
+use crate::secret::Secrets;
 use crate::tree::Node;
-use crate::{building, generators, prepare, request, service};
+use crate::{generators, measure, prepare, request, service};
 
 /// The plan, and every problem; the plan counts only if there is none. No plan if there is nothing to build on.
 pub(crate) fn plan(tree: &Node, source: Source<'_>) -> (Option<Plan>, Vec<Problem>) {
-    let file: File = match read(tree) {
+    let file: File = match tree.read() {
         Ok(file) => file,
         Err(problem) => return (None, vec![problem]),
     };
@@ -39,20 +37,25 @@ pub(crate) fn plan(tree: &Node, source: Source<'_>) -> (Option<Plan>, Vec<Proble
         design::report_no_room_for_copy(&mut site, factor::VARIANTS_MAX);
     }
     design::report_too_many_verdicts(&mut site, comparisons.len(), design.metrics().count());
+    let measure = measure::measure(&mut site, file.measure.as_ref(), &factors);
+    if let Some(measure) = &measure {
+        design.budget = measure.total();
+    }
     let prepare = prepare::preparations(&mut site, &file.prepare);
-    let building = building::building(&mut site, &file.against);
-    let generators = generators::generators(&mut site, &file.generators);
+    let building = prepare::building(&mut site, &file.against);
+    let generators = generators::generators(&mut site, file.generators);
     problems.extend(site.problems);
     let (variants, found) = variants(tree, source, &factors, &generators);
     problems.extend(found);
     let mut site = Site::new(source, tree, "");
     design.endpoint = design::endpoint(&mut site, &file.design, &design, &variants);
-    if sound && site.problems.is_empty() {
+    if sound && measure.is_none() && site.problems.is_empty() {
         design::judge_times(&mut site, &file.design, &design, &factors);
     }
     let known = Known { variants: &variants, comparisons: &comparisons };
-    let gate = gate::entries(&mut site, &design, known);
-    service::deployed::judge_design(&mut site, &design, &gate, &variants);
+    let is_measured = |figure| measure.is_some() || gate::is_measured(figure, design.rate.is_some());
+    let gate = gate::entries(&mut site, &is_measured, known);
+    service::elsewhere::judge_design(&mut site, &design, &gate, &variants);
     problems.extend(site.problems);
     let compared = comparisons.first().map(|comparison| comparison.baseline);
     let prepare = prepare::mentioned(prepare, &variants);
@@ -70,18 +73,14 @@ pub(crate) fn plan(tree: &Node, source: Source<'_>) -> (Option<Plan>, Vec<Proble
         against,
         generators,
         design,
+        measure,
         gate,
+        secrets: Secrets::default(),
     };
     match compared.filter(|_| file.design.aa && problems.is_empty()) {
         Some(baseline) => (Some(plan.with_copy(baseline)), problems),
         None => (Some(plan), problems),
     }
-}
-
-fn read<'de, T: Deserialize<'de>>(tree: &'de Node) -> Result<T, Problem> {
-    // What the schema lets pass serde can read; should they ever differ, the file's author at least learns where.
-    T::deserialize(tree)
-        .map_err(|error| Problem::new(error.span.unwrap_or(0..0), error.message, "this cannot be read"))
 }
 
 fn variants(
@@ -99,13 +98,13 @@ fn variants(
         let name = grid.variant_name(index);
         let laid = factor::laid_over(tree, &grid.names(index));
         let mut site = Site::new(source, &laid, &name);
-        match read::<Settings>(&laid) {
+        match laid.read::<Settings>() {
             Ok(settings) => {
                 let variant = variant(&mut site, &settings, grid.names(index));
                 generators::judge_variant(&mut site, generators, &variant);
                 variants.push(variant);
             }
-            Err(problem) => site.report(problem),
+            Err(problem) => site.problems.push(problem),
         }
         let new = |problem: &Problem| seen.insert((problem.span.clone(), problem.label.clone()));
         problems.extend(site.problems.into_iter().filter(new));
@@ -118,13 +117,14 @@ fn variants(
 
 fn variant(site: &mut Site<'_>, settings: &Settings, levels: Vec<(&str, &str)>) -> Variant {
     let (entry, services) = service::services(site, settings);
+    let load = request::load(site, &settings.load, services.iter().find(|service| service.name == entry));
     Variant {
         name: site.variant.to_owned(),
         levels: levels.into_iter().map(|(factor, level)| (factor.to_owned(), level.to_owned())).collect(),
         services,
         entry,
-        load: request::load(site, &settings.load),
-        expect: request::expect(site, &settings.expect),
+        expect: request::expect(site, &settings.expect, &load),
+        load,
     }
 }
 
@@ -136,7 +136,11 @@ fn alike(tree: &Node, grid: Grid<'_>, variants: &[Variant]) -> Vec<Problem> {
             (&other.services, &other.entry, &other.load, &other.expect)
                 == (&variant.services, &variant.entry, &variant.load, &variant.expect)
         };
-        let Some(earlier) = variants[..later].iter().position(same) else { continue };
+        // What runs already can be given no variable that tells it from itself: this is how an A/A test of it is written.
+        let runs_already = variant.entry_service().is_some_and(|entry| entry.url().is_some());
+        let Some(earlier) = variants[..later].iter().position(same).filter(|_| !runs_already) else {
+            continue;
+        };
         let names = grid.names(earlier).into_iter().zip(grid.names(later));
         let Some((_, (factor, level))) = names.into_iter().find(|(one, other)| one != other) else {
             continue;
@@ -148,7 +152,7 @@ fn alike(tree: &Node, grid: Grid<'_>, variants: &[Variant]) -> Vec<Problem> {
         );
         if problems.iter().all(|problem| problem.span != span) {
             let problem = Problem::new(span, message, "makes no difference");
-            problems.push(problem.hint(
+            problems.push(problem.with_hint(
                 "a level must set something, and of a service that the entry needs; to compare a variant with \
                  itself, set a variable that the service does not read",
             ));

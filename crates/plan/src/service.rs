@@ -1,45 +1,30 @@
 //! The services of one variant: which are started, in which order, and whether what they say is possible.
 //!
-//! Touches the world in two ways only: it looks whether directories exist, and reads templates.
+//! Touches the world in two ways only: it looks whether directories exist, and reads templates. Whether PM2 is there is found out when it is
+//! started.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::Path;
 
-use crate::check::clipped;
+use crate::check::{clipped, shown_key};
+use crate::command::{self, Known, known_hint, texts};
+use crate::factor::{FIXED_KEYS, LEVEL_KEYS};
 use crate::file::{self, Settings};
-use crate::launch::Launcher;
-use crate::model::{Ready, Service};
-use crate::placeholder::placeholders;
+use crate::model::{Command, Launcher, Ready, Service, Source, Workers};
+use crate::node_command::NodeCommand;
+use crate::outside::read_file;
+use crate::placeholder::{Placeholder, template_placeholders};
 use crate::prepare;
-use crate::problem::{Problem, did_you_mean, listed, nearest};
-use crate::site::Site;
+use crate::problem::{Site, did_you_mean, line_column, listed};
 use crate::text_form::Period;
 
-pub(crate) mod deployed;
-mod launch;
-mod needs;
-mod place;
-mod templates;
+pub(crate) mod elsewhere;
 
-const READY_MIN: Period = Period::milliseconds(100);
-const READY_MAX: Period = Period::seconds(600);
-const STOP_MIN: Period = Period::milliseconds(100);
-const STOP_MAX: Period = Period::seconds(600);
+type Services = BTreeMap<String, file::Service>;
 
-/// Names that mean something else where a service may be named.
-const RESERVED: [&str; 11] = [
-    "name",
-    "question",
-    "entry",
-    "services",
-    "prepare",
-    "against",
-    "generators",
-    "factors",
-    "load",
-    "expect",
-    "design",
-];
+const READY: (Period, Period) = (Period::milliseconds(100), Period::seconds(600));
+const STOP: (Period, Period) = READY;
 
 /// The entry and the services of a variant, those that are needed first and the entry last.
 ///
@@ -47,20 +32,35 @@ const RESERVED: [&str; 11] = [
 pub(crate) fn services(site: &mut Site<'_>, settings: &Settings) -> (String, Vec<Service>) {
     let all = &settings.services;
     for (name, service) in all {
-        judge_name(site, name);
+        let path = ["services", name];
+        // Names that mean something else where a service may be named.
+        if command::judge_name(site, &path, name, "a service")
+            && LEVEL_KEYS.iter().chain(&FIXED_KEYS).any(|key| *key == name)
+        {
+            let message = format!("a service cannot be called `{name}`");
+            site.at_key(&path, message, "means something else")
+                .hint(format!("a level could not tell it from the file's own `{name}`"));
+        }
         judge(site, name, service, all);
     }
-    needs::report_circles(site, all);
+    report_circles(site, all);
     let Some(entry) = entry(site, settings) else { return (String::new(), Vec::new()) };
-    let started: Vec<Service> = needs::started(all, &entry)
+    // Readiness is asked for in plain HTTP/1.1.
+    let is_plain = settings.load.tls.is_none() && matches!(settings.load.protocol, file::Version::Http1);
+    let mut walk = Walk::new(all);
+    walk.visit(&entry);
+    let started: Vec<Service> = walk
+        .done
         .into_iter()
         .map(|name| {
-            report_missing_command(site, name, &all[name]);
-            resolved(site, name, &all[name])
+            elsewhere::resolved(site, name, &all[name]).unwrap_or_else(|| {
+                report_missing_command(site, name, &all[name]);
+                resolved(site, name, &all[name], is_plain && *name == *entry)
+            })
         })
         .collect();
     report_shared_ports(site, &started);
-    place::report_out_of_reach(site, settings, &entry, &started);
+    elsewhere::report_out_of_reach(site, settings, &entry, &started);
     (entry, started)
 }
 
@@ -70,95 +70,52 @@ fn entry(site: &mut Site<'_>, settings: &Settings) -> Option<String> {
         Some(entry) if settings.services.contains_key(entry) => Some(entry.clone()),
         Some(entry) => {
             let message = format!("`entry`: there is no service `{}`", clipped(entry));
-            let problem = Problem::new(site.tree.place(&["entry"]), message, "unknown service");
-            site.report(problem.hint(did_you_mean(entry, "services", names())));
+            site.at(&["entry"], message, "unknown service").hint(did_you_mean(entry, "services", names()));
             None
         }
         None if settings.services.len() == 1 => names().next().map(str::to_owned),
         None if settings.services.is_empty() || !site.source.complete => None,
         None => {
             let message = format!("variant `{}` has several services and no `entry`", site.variant);
-            let span = site.tree.key_place(&["services"]);
-            let problem = Problem::new(span, message, "expected a key `entry` before the services");
-            let hint = format!("name the service that gets the load: {}", listed(names()));
-            site.report(problem.hint(hint));
+            site.at_key(&["services"], message, "expected a key `entry` before the services")
+                .hint(format!("name the service that gets the load: {}", listed(names())));
             None
         }
     }
 }
 
-fn judge_name(site: &mut Site<'_>, name: &str) {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
-    let span = site.tree.key_place(&["services", name]);
-    if name.is_empty() || name.len() > 40 || !name.bytes().all(plain) {
-        let message = format!("`{}` is not a name for a service", clipped(name));
-        site.report(Problem::new(span, message, "expected 1 to 40 letters, digits, `-` and `_`"));
-    } else if RESERVED.contains(&name) {
-        let message = format!("a service cannot be called `{name}`");
-        let problem = Problem::new(span, message, "means something else");
-        site.report(problem.hint(format!("a level could not tell it from the file's own `{name}`")));
-    }
-}
-
-fn judge(site: &mut Site<'_>, name: &str, service: &file::Service, all: &BTreeMap<String, file::Service>) {
+fn judge(site: &mut Site<'_>, name: &str, service: &file::Service, all: &Services) {
     let at = |key| ["services", name, key];
-    site.within(&at("ready_timeout"), service.ready_timeout, READY_MIN, READY_MAX);
-    if let Some(running) = &service.kubernetes {
-        return deployed::judge(site, name, running);
+    site.within(&at("ready_timeout"), service.ready_timeout, READY);
+    if elsewhere::judge(site, name, service) {
+        return;
     }
-    launch::judge(site, name, service);
-    templates::judge_names(site, name, service);
-    site.within(&at("stop_timeout"), service.stop_timeout, STOP_MIN, STOP_MAX);
-    for (index, text) in service.command.iter().enumerate() {
-        let span = site.tree.item_place(&at("command"), index);
-        if index == 0 && text.is_empty() {
-            let message = format!("`services.{name}.command` has no program");
-            site.report(Problem::new(span.clone(), message, "expected the name of a program"));
-        }
-        judge_text(site, text, span, (name, service));
-    }
-    for (variable, value) in &service.env {
-        if variable.is_empty() || variable.contains(['=', '\0']) {
-            let message = format!("`{}` is not a name for a variable", clipped(variable));
-            let span = site.tree.key_place(&["services", name, "env", variable]);
-            site.report(Problem::new(span, message, "expected no `=`"));
-        }
-        let span = site.tree.place(&["services", name, "env", variable]);
-        judge_text(site, &value.0, span, (name, service));
+    judge_launcher(site, name, service);
+    judge_templates(site, name, service);
+    site.within(&at("stop_timeout"), service.stop_timeout, STOP);
+    let names = known_placeholders(site, name, service);
+    let known =
+        Known { names: &names, hint: &|site, word| placeholder_hint(site, name, word, &names, ("{", "}")) };
+    command::judge_program(site, &at("command"), &service.command);
+    command::judge_words(site, &at("command"), &service.command, Some(known));
+    command::judge_env(site, &at("env"), &service.env, Some(known));
+    if let Some(of) = &service.container {
+        let inside = |key| ["services", name, "container", key];
+        command::judge_words(site, &inside("args"), &of.args, Some(known));
+        command::judge_env(site, &inside("env"), &of.env, Some(known));
     }
     for (index, need) in service.needs.iter().enumerate() {
-        if all.get(need).is_some_and(|needed| needed.kubernetes.is_some()) {
-            deployed::report_needed(site, name, (index, need));
+        let span = site.tree.item_place(&at("needs"), index);
+        if all.get(need).is_some_and(|needed| needed.kubernetes.is_some() || needed.url.is_some()) {
+            let message = format!("`services.{name}.needs`: `{need}` runs already, and can only be loaded");
+            site.report(span, message, "expected a service that is started").hint(
+                "what stands behind it may change under a service that needs it, and nobody would look; write its address into `env` yourself",
+            );
         } else if !all.contains_key(need) {
             let message = format!("`services.{name}.needs`: there is no service `{}`", clipped(need));
-            let span = site.tree.item_place(&at("needs"), index);
             let hint = did_you_mean(need, "services", all.keys().map(String::as_str));
-            site.report(Problem::new(span, message, "unknown service").hint(hint));
+            site.report(span, message, "unknown service").hint(hint);
         }
-    }
-}
-
-/// An argument or a value of a variable: a C string to the process, with placeholders of ours.
-fn judge_text(
-    site: &mut Site<'_>,
-    text: &str,
-    span: std::ops::Range<usize>,
-    (name, service): (&str, &file::Service),
-) {
-    if text.contains('\0') {
-        let message = "a NUL character cannot be handed to a process";
-        site.report(Problem::new(span.clone(), message, "contains NUL"));
-    }
-    let known = known_placeholders(site, name, service);
-    for placeholder in placeholders(text) {
-        if known.iter().any(|known| known == placeholder.name) || may_be_known(site, placeholder.name) {
-            continue;
-        }
-        let written = &text[placeholder.range.clone()];
-        let place = site.part_place(span.clone(), written);
-        let message = format!("unknown placeholder `{}`", clipped(written));
-        let hint = placeholder_hint(site, name, placeholder.name, &known, ("{", "}"));
-        site.report(Problem::new(place, message, "unknown placeholder").hint(hint));
     }
 }
 
@@ -184,129 +141,293 @@ fn asked_by<'a>(site: &Site<'_>, word: &'a str) -> Option<&'a str> {
     other.filter(|other| site.tree.entry(&["services", other]).is_some())
 }
 
-/// Where something was dropped from the file it may have been the list of needs, the number of workers, or what is prepared.
-fn may_be_known(site: &Site<'_>, word: &str) -> bool {
-    !site.source.complete
-        && (word == "workers" || asked_by(site, word).is_some() || prepare::is_named_by(word))
-}
-
 /// What to write instead of `word`, in what belongs to the service `name`; a placeholder stands between `open` and `close`.
+///
+/// `None` where something was dropped from the file: it may have been the list of needs, the number of workers, or what is prepared.
 fn placeholder_hint(
     site: &Site<'_>,
     name: &str,
     word: &str,
     known: &[String],
-    (open, close): (&str, &str),
-) -> String {
-    if let Some(other) = asked_by(site, word) {
-        return format!("`services.{name}.needs` must name `{other}` first");
+    braces: (&str, &str),
+) -> Option<String> {
+    let asked = asked_by(site, word);
+    let is_prepared = prepare::is_named_by(word);
+    if !site.source.complete && (word == "workers" || asked.is_some() || is_prepared) {
+        return None;
     }
-    if prepare::is_named_by(word) && place::is_elsewhere(site, name) {
-        return "what is prepared lies on this machine; put the data on that host yourself, and name its path".to_owned();
-    }
-    if word == "workers" {
-        return format!("`services.{name}.workers` must say how many: a number, or \"cores\"");
-    }
-    known_hint(word, known, (open, close))
-}
-
-/// The nearest of the known placeholders, or all of them.
-pub(crate) fn known_hint(word: &str, known: &[String], (open, close): (&str, &str)) -> String {
-    let plain = match open {
-        "{" => "a plain brace is written `{{`",
-        _ => "two plain braces need a blank between them",
-    };
-    if word.contains(|c: char| !c.is_ascii_alphanumeric() && !"._-{".contains(c)) {
-        return plain.to_owned();
-    }
-    match nearest(word, known.iter().map(String::as_str)) {
-        Some(known) => format!("did you mean `{open}{known}{close}`? ({plain})"),
-        None => {
-            let known: Vec<String> = known.iter().map(|known| format!("`{open}{known}{close}`")).collect();
-            format!("known here: {}; {plain}", known.join(", "))
+    Some(match asked {
+        Some(other) => format!("`services.{name}.needs` must name `{other}` first"),
+        None if is_prepared && site.tree.entry(&["services", name, "host"]).is_some() => {
+            "what is prepared lies on this machine; put the data on that host yourself, and name its path"
+                .to_owned()
         }
-    }
+        None if word == "workers" => {
+            format!("`services.{name}.workers` must say how many: a number, or \"cores\"")
+        }
+        None => known_hint(word, known, braces),
+    })
 }
 
 fn report_missing_command(site: &mut Site<'_>, name: &str, service: &file::Service) {
     let is_there = site.tree.entry(&["services", name, "command"]).is_some();
-    let is_started = service.kubernetes.is_none();
+    let is_started = !elsewhere::is_container(service);
     if service.command.is_empty() && !is_there && is_started && site.source.complete {
         let message = format!("service `{name}` has no `command` in variant `{}`", site.variant);
-        let problem =
-            Problem::new(site.tree.key_place(&["services", name]), message, "expected a key `command`");
-        site.report(problem.hint("program and arguments, for example command = [\"node\", \"server.js\"]"));
+        site.at_key(&["services", name], message, "expected a key `command`")
+            .hint("program and arguments, for example command = [\"node\", \"server.js\"]");
     }
 }
 
-fn resolved(site: &mut Site<'_>, name: &str, service: &file::Service) -> Service {
-    if let Some(running) = &service.kubernetes {
-        return deployed::resolved(site, name, service, running);
-    }
+fn resolved(site: &mut Site<'_>, name: &str, service: &file::Service, is_entry: bool) -> Service {
+    let container = elsewhere::container(site, name, service);
     let directory = match &service.host {
-        None => directory(site, "services", name, &service.directory),
-        Some(host) => place::directory(site, name, service, host),
+        None if container.is_some() => site.source.directory.to_owned(),
+        None => command::directory(site, &["services", name, "directory"], &service.directory),
+        Some(host) => elsewhere::directory(site, name, service, host),
     };
     // Templates are read here, wherever the service runs.
     let folder = if service.host.is_none() { directory.clone() } else { site.source.directory.to_owned() };
     // Where the directory is not there, that has been said.
     let templates = if folder.is_dir() {
-        templates::read(site, name, service, &folder, &known_placeholders(site, name, service))
+        read_templates(site, name, service, &folder, &known_placeholders(site, name, service))
     } else {
         BTreeMap::new()
     };
-    Service {
-        name: name.to_owned(),
-        command: service.command.clone(),
+    let mut env = texts(&service.env);
+    env.extend(service.container.iter().flat_map(|of| texts(&of.env)));
+    let (container, command) =
+        container.map_or((None, service.command.clone()), |(of, args)| (Some(of), args));
+    let source = Source::Command(Command {
+        command,
         directory,
         host: service.host.as_ref().map(|host| host.0.clone()),
-        address: service.address.map(|address| address.0),
-        kubernetes: None,
-        env: service.env.iter().map(|(variable, value)| (variable.clone(), value.0.clone())).collect(),
+        address: service.address.as_ref().map(|address| address.0),
+        container,
+        env,
         port: service.port,
-        ready: service.ready.as_ref().map_or(Ready::Tcp, |path| Ready::Http(path.0.clone())),
-        ready_timeout: service.ready_timeout.0,
         stop_timeout: service.stop_timeout.0,
-        needs: service.needs.clone(),
         launcher: service.launcher,
-        workers: launch::workers(service),
+        workers: workers(service),
         pmx: service.pmx.unwrap_or(true),
         templates,
-    }
-}
-
-/// The working directory of what `section` holds under `name`; that there is one is checked.
-pub(crate) fn directory(site: &mut Site<'_>, section: &str, name: &str, written: &str) -> PathBuf {
-    let wanted = site.source.directory.join(written);
-    let reason = match (wanted.canonicalize(), site.source.against) {
-        (Ok(path), None) if path.is_dir() => return path,
-        (Ok(path), Some(against)) if path.is_dir() => match against.moved(&path) {
-            there if there.is_dir() => return there,
-            _ => format!("it does not exist at {}", against.baseline()),
-        },
-        (Ok(_), _) => "it is a file".to_owned(),
-        (Err(error), _) if error.kind() == std::io::ErrorKind::NotFound => "it does not exist".to_owned(),
-        (Err(error), _) => error.to_string(),
+    });
+    let ready = match &service.ready {
+        Some(path) => Ready::Http(path.0.clone()),
+        None if is_entry => Ready::Response,
+        // A database speaks something else.
+        None => Ready::Tcp,
     };
-    let message =
-        format!("`{section}.{name}.directory`: `{}` is not a directory: {reason}", clipped(written));
-    let problem =
-        Problem::new(site.tree.place(&[section, name, "directory"]), message, "expected a directory");
-    site.report(problem.hint(format!("looked for {}", wanted.display())));
-    wanted
+    let (ready_timeout, needs) = (service.ready_timeout.0, service.needs.clone());
+    Service { name: name.to_owned(), source, ready, ready_timeout, needs }
 }
 
 fn report_shared_ports(site: &mut Site<'_>, started: &[Service]) {
     for (index, service) in started.iter().enumerate() {
-        let same = |other: &&Service| other.port == service.port && other.host == service.host;
-        let other = started[..index].iter().find(|other| service.port.is_some() && same(other));
-        if let (Some(other), Some(port)) = (other, service.port) {
+        let at = |service: &Service| {
+            let command = service.command()?;
+            Some((command.port?, command.host.clone()))
+        };
+        let other = started[..index].iter().find(|other| at(other).is_some() && at(other) == at(service));
+        if let (Some(other), Some((port, _))) = (other, at(service)) {
             let message =
                 format!("services `{}` and `{}` both listen on port {port}", other.name, service.name);
-            let span = site.tree.place(&["services", &service.name, "port"]);
             let label = format!("also the port of `{}`", other.name);
             let hint = "leave `port` out, and each gets a free one";
-            site.report(Problem::new(span, message, label).hint(hint));
+            site.at(&["services", &service.name, "port"], message, label).hint(hint);
         }
     }
+}
+
+/// Reports what does not go together.
+fn judge_launcher(site: &mut Site<'_>, name: &str, service: &file::Service) {
+    let launcher = service.launcher;
+    if service.pmx.is_some() && !launcher.is_pm2() {
+        let message = format!("`services.{name}.pmx` is PM2's, and the launcher is `{}`", launcher.name());
+        site.at(&["services", name, "pmx"], message, "has no effect")
+            .hint("set it where `launcher` is `pm2-fork` or `pm2-cluster`, in a level for example");
+    }
+    let several = service.workers.is_some_and(|workers| workers != Workers::Number(1));
+    if launcher == Launcher::Pm2Fork && several {
+        let message = format!("`services.{name}.workers` asks for several, and `pm2-fork` runs one process");
+        site.at(&["services", name, "workers"], message, "expected 1")
+            .hint("leave it out, or let several share the port: launcher = \"pm2-cluster\"");
+    }
+    if launcher != Launcher::Exec && !service.command.is_empty() {
+        report_not_node(site, name, service);
+    }
+}
+
+/// What these launchers start is a script on Node.js. The documented `pm2 start npm -i 4` starts four times npm, whose
+/// children then fight for the port.
+fn report_not_node(site: &mut Site<'_>, name: &str, service: &file::Service) {
+    let Err(error) = NodeCommand::parse(&service.command) else { return };
+    let launcher = service.launcher.name();
+    let message = format!("`services.{name}.command` cannot be started by `{launcher}`: {error}");
+    site.report(site.tree.item_place(&["services", name, "command"], error.word), message, "expected node, its flags, a script, its arguments").hint(
+        "name the script itself, for example [\"node\", \"server.js\"], also where npm would run it: a launcher makes \
+         workers of what it starts, and of npm that is npm",
+    );
+}
+
+/// As how many processes it serves.
+fn workers(service: &file::Service) -> Option<Workers> {
+    match service.launcher {
+        Launcher::Exec => service.workers,
+        Launcher::Pm2Fork => Some(Workers::Number(1)),
+        Launcher::Cluster | Launcher::Pm2Cluster => Some(service.workers.unwrap_or(Workers::Cores)),
+    }
+}
+
+/// Reports each circle once, at the need that closes it.
+fn report_circles(site: &mut Site<'_>, all: &Services) {
+    let mut walk = Walk::new(all);
+    for name in all.keys() {
+        walk.visit(name);
+    }
+    for circle in walk.circles {
+        let last = circle[circle.len() - 2];
+        let index = all[last].needs.iter().position(|need| need == circle[circle.len() - 1]);
+        let message = format!("services need each other in a circle: {}", circle.join(" → "));
+        site.report(
+            site.tree.item_place(&["services", last, "needs"], index.unwrap_or_default()),
+            message,
+            "closes the circle",
+        );
+    }
+}
+
+struct Walk<'a> {
+    all: &'a Services,
+    /// From where the walk began to where it stands.
+    way: Vec<&'a str>,
+    seen: BTreeSet<&'a str>,
+    /// In the order in which they can start.
+    done: Vec<&'a str>,
+    /// Each from a service back to itself.
+    circles: Vec<Vec<&'a str>>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(all: &'a Services) -> Self {
+        Self { all, way: Vec::new(), seen: BTreeSet::new(), done: Vec::new(), circles: Vec::new() }
+    }
+
+    /// A stack of its own instead of recursion: the file decides how long a chain of needs is.
+    fn visit(&mut self, name: &'a str) {
+        let mut open = vec![(name, 0)];
+        while let Some((name, next)) = open.pop() {
+            if next == 0 {
+                if !self.seen.insert(name) {
+                    continue;
+                }
+                self.way.push(name);
+            }
+            let Some(service) = self.all.get_key_value(name) else { continue };
+            match service.1.needs.get(next) {
+                Some(need) => {
+                    open.push((name, next + 1));
+                    self.follow(need, &mut open);
+                }
+                None => {
+                    self.way.pop();
+                    self.done.push(service.0);
+                }
+            }
+        }
+    }
+
+    fn follow(&mut self, need: &'a str, open: &mut Vec<(&'a str, usize)>) {
+        if let Some(start) = self.way.iter().position(|name| *name == need) {
+            let mut circle = self.way[start..].to_vec();
+            circle.push(need);
+            self.circles.push(circle);
+        } else if self.all.contains_key(need) && !self.seen.contains(need) {
+            open.push((need, 0));
+        }
+    }
+}
+
+/// Larger than any configuration; keeps a mistaken path from filling plan and record.
+const TEMPLATE_BYTES_MAX: u64 = 1 << 20;
+const NAME_BYTES_MAX: usize = 100;
+
+/// Reports names under which no file can be made, or that launchers keep for themselves.
+fn judge_templates(site: &mut Site<'_>, service_name: &str, service: &file::Service) {
+    for name in service.templates.keys() {
+        let plain = !name.is_empty() && name.len() <= NAME_BYTES_MAX && !name.contains(['/', '\0']);
+        if !plain || name.starts_with('.') {
+            let message = format!("`{}` is not a name for a file made from a template", clipped(name));
+            let label =
+                format!("expected at most {NAME_BYTES_MAX} bytes, no `/`, and no `.` at the beginning");
+            site.at_key(&["services", service_name, "templates", name], message, label);
+        }
+    }
+}
+
+/// The texts of all templates by the names of the files made from them; `known` are the placeholders' names.
+///
+/// A problem in a template is shown at the key that names it, and tells its place in the template itself.
+fn read_templates(
+    site: &mut Site<'_>,
+    service_name: &str,
+    service: &file::Service,
+    directory: &Path,
+    known: &[String],
+) -> BTreeMap<String, String> {
+    let mut texts = BTreeMap::new();
+    for (name, written) in &service.templates {
+        let span = site.tree.place(&["services", service_name, "templates", name]);
+        let shown = match service.directory.as_str() {
+            "." => written.clone(),
+            _ if service.host.is_some() => written.clone(),
+            folder => Path::new(folder).join(written).display().to_string(),
+        };
+        let text = match template(&directory.join(written)) {
+            Ok(text) => text,
+            Err((place, reason)) => {
+                let key = shown_key(name);
+                let message = format!("`services.{service_name}.templates.{key}`: {shown}{place}: {reason}");
+                site.report(span, message, "expected a template")
+                    .hint(format!("looked for {}", directory.join(written).display()));
+                continue;
+            }
+        };
+        for Placeholder { name, range } in template_placeholders(&text) {
+            if known.iter().any(|known| known == name) || site.is_secret(name, span.clone()) {
+                continue;
+            }
+            let (line, column) = line_column(&text[..range.start]);
+            let (message, hint) = if name.starts_with("{{") {
+                ("`{{` is not closed".to_owned(), Some(NOT_CLOSED.to_owned()))
+            } else {
+                let hint = placeholder_hint(site, service_name, name, known, ("{{", "}}"));
+                (format!("unknown placeholder `{}`", clipped(&text[range])), hint)
+            };
+            let Some(hint) = hint else { continue };
+            // The label tells problems of one template apart, which all stand at one place.
+            let label = format!("at {line}:{column} of this template");
+            site.report(span.clone(), format!("{shown}:{line}:{column}: {message}"), label).hint(hint);
+        }
+        texts.insert(name.clone(), text);
+    }
+    texts
+}
+
+const NOT_CLOSED: &str =
+    "a placeholder ends in its line with `}}`; two plain braces need a blank between them";
+
+/// The text of a template; else the place in it, where there is one, and why there is no text.
+fn template(path: &Path) -> Result<String, (String, String)> {
+    let nowhere = |reason: String| (String::new(), reason);
+    let bytes = read_file(path, TEMPLATE_BYTES_MAX).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => nowhere("it does not exist".to_owned()),
+        io::ErrorKind::FileTooLarge => nowhere(format!("it is larger than {TEMPLATE_BYTES_MAX} bytes")),
+        _ => nowhere(error.to_string()),
+    })?;
+    String::from_utf8(bytes).map_err(|error| {
+        let (before, rest) = error.as_bytes().split_at(error.utf8_error().valid_up_to());
+        let (line, column) = line_column(&String::from_utf8_lossy(before));
+        (format!(":{line}:{column}"), format!("the byte 0x{:02x} is not UTF-8", rest[0]))
+    })
 }

@@ -1,32 +1,18 @@
-//! Strings with a form of their own: durations, percentages, shares of a capacity, request paths, names.
+//! Strings with a form of their own: durations, percentages, rates, paths, names, amounts, hosts.
 //!
-//! Each type reads itself and says what is wrong in a reader's words; ranges that depend on the key are not its business.
+//! Each type reads itself and says what is wrong in a reader's words. Ranges that depend on the key are not its business, nor whether a
+//! host or an address is there.
 
-use std::borrow::Cow;
 use std::fmt;
+use std::net::IpAddr;
 use std::time::Duration;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize};
+use ::model::{Ask, Level, Rates};
+use serde::{Serialize, Serializer};
 
-mod host;
-mod limit;
-mod quantity;
-
-pub(crate) use host::{Address, Host};
-pub(crate) use limit::{LimitText, Relation};
-pub(crate) use quantity::{Bandwidth, Delay, Space};
-
-/// Why a string does not have the form that its key asks for.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{reason}")]
-pub(crate) struct FormError {
-    /// Follows the key and the value: "is not a duration".
-    pub reason: String,
-    /// Names the form: "expected a duration such as `10s`".
-    pub label: &'static str,
-    pub hint: &'static str,
-}
+use crate::Url;
+use crate::gate::{Bound, UNITS};
+use crate::model::{Digest, Rate};
 
 /// A string type that can be named in the schema and checked from there.
 pub(crate) trait TextForm: Sized {
@@ -34,22 +20,27 @@ pub(crate) trait TextForm: Sized {
     const NAME: &'static str;
     /// For people: "a duration such as \"10s\"".
     const WANTED: &'static str;
+    const HINT: &'static str;
 
-    fn read(text: &str) -> Result<Self, FormError>;
+    /// Reads it, or says why it has not this form, in words that follow key and value: "is not a duration".
+    fn read(text: &str) -> Result<Self, String>;
 }
 
 /// What the check of a file needs to know of a form.
 pub(crate) struct Form {
     pub name: &'static str,
     pub wanted: &'static str,
-    pub check: fn(&str) -> Result<(), FormError>,
+    pub hint: &'static str,
+    pub check: fn(&str) -> Result<(), String>,
 }
 
 /// Every form, by the name that the schema refers to it with.
-pub(crate) const FORMS: [Form; 11] = [
+pub(crate) const FORMS: [Form; 14] = [
     form::<Period>(),
     form::<Percent>(),
-    form::<CapacityShare>(),
+    form::<RateText>(),
+    form::<ContentDigest>(),
+    form::<Url>(),
     form::<RequestPath>(),
     form::<Name>(),
     form::<Space>(),
@@ -58,45 +49,91 @@ pub(crate) const FORMS: [Form; 11] = [
     form::<LimitText>(),
     form::<Host>(),
     form::<Address>(),
+    form::<RatesText>(),
 ];
 
 const fn form<T: TextForm>() -> Form {
-    Form { name: T::NAME, wanted: T::WANTED, check: |text| T::read(text).map(drop) }
+    Form { name: T::NAME, wanted: T::WANTED, hint: T::HINT, check: |text| T::read(text).map(drop) }
 }
 
-/// A length of time, written `250ms`, `10s`, `2m`, `1h30m`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "Cow<'_, str>", into = "String")]
-pub(crate) struct Period(pub Duration);
+/// Ties a form to serde and to the schema; the pattern is for editors, the reading function is what counts. With a value in brackets it
+/// makes the type, too.
+macro_rules! text_form {
+    (
+        #[doc = $description:literal]
+        $(#[$attribute:meta])*
+        $type:ident($value:ty) = $name:literal, $pattern:literal, $wanted:literal, $hint:literal, $read:expr
+    ) => {
+        #[doc = $description]
+        #[derive(Debug, Clone, PartialEq, serde::Deserialize)]
+        #[serde(try_from = "std::borrow::Cow<'_, str>")]
+        $(#[$attribute])*
+        pub(crate) struct $type(pub $value);
+        $crate::text_form::text_form!(
+            $type = $name, $pattern, $description, $wanted, $hint, |text: &str| $read(text).map($type)
+        );
+    };
+    (
+        $type:ident = $name:literal, $pattern:literal, $description:expr, $wanted:literal, $hint:literal, $read:expr
+    ) => {
+        impl $crate::text_form::TextForm for $type {
+            const NAME: &'static str = $name;
+            const WANTED: &'static str = $wanted;
+            const HINT: &'static str = $hint;
+
+            fn read(text: &str) -> Result<Self, String> {
+                $read(text)
+            }
+        }
+
+        impl TryFrom<std::borrow::Cow<'_, str>> for $type {
+            type Error = String;
+            fn try_from(text: std::borrow::Cow<'_, str>) -> Result<Self, String> {
+                <Self as $crate::text_form::TextForm>::read(&text)
+            }
+        }
+
+        impl schemars::JsonSchema for $type {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                $name.into()
+            }
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                let description = $description.trim();
+                schemars::json_schema!({ "type": "string", "pattern": $pattern, "description": description })
+            }
+        }
+    };
+}
+
+pub(crate) use text_form;
+
+text_form! {
+    /// A length of time: whole numbers with their units, the longest first, such as 250ms, 10s, 2m or 1h30m.
+    #[derive(Copy, PartialOrd)]
+    Period(Duration) = "Duration",
+    "^(?=.)([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?$",
+    "a duration such as \"10s\"",
+    "whole numbers with their units, the longest first: \"250ms\", \"10s\", \"2m\", \"1h30m\"",
+    |text| period(text).ok_or_else(|| "is not a duration".to_owned())
+}
 
 /// Units from the longest to the shortest, in which order they must be written, with their milliseconds.
-const UNITS: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
+const UNITS_OF_TIME: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 
-impl TextForm for Period {
-    const NAME: &'static str = "Duration";
-    const WANTED: &'static str = "a duration such as \"10s\"";
-
-    fn read(text: &str) -> Result<Self, FormError> {
-        let no_duration = || FormError {
-            reason: "is not a duration".to_owned(),
-            label: "expected a duration such as \"10s\"",
-            hint: "whole numbers with their units, the longest first: \"250ms\", \"10s\", \"2m\", \"1h30m\"",
-        };
-        let mut rest = text;
-        let mut units = UNITS.iter();
-        let mut total_ms = 0u64;
-        while !rest.is_empty() || text.is_empty() {
-            let digits = rest.find(|c: char| !c.is_ascii_digit()).ok_or_else(no_duration)?;
-            let letters = rest[digits..].find(|c: char| !c.is_ascii_alphabetic());
-            let end = letters.map_or(rest.len(), |length| digits + length);
-            let unit = units.find(|(name, _)| *name == &rest[digits..end]).ok_or_else(no_duration)?;
-            let number: u64 = rest[..digits].parse().map_err(|_| no_duration())?;
-            let sum = number.checked_mul(unit.1).and_then(|ms| total_ms.checked_add(ms));
-            total_ms = sum.ok_or_else(no_duration)?;
-            rest = &rest[end..];
-        }
-        Ok(Self(Duration::from_millis(total_ms)))
+fn period(text: &str) -> Option<Duration> {
+    let mut rest = text;
+    let mut units = UNITS_OF_TIME.iter();
+    let mut total_ms = 0u64;
+    while !rest.is_empty() || text.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit())?;
+        let letters = rest[digits..].find(|c: char| !c.is_ascii_alphabetic());
+        let end = letters.map_or(rest.len(), |length| digits + length);
+        let unit = units.find(|(name, _)| *name == &rest[digits..end])?;
+        let number: u64 = rest[..digits].parse().ok()?;
+        total_ms = total_ms.checked_add(number.checked_mul(unit.1)?)?;
+        rest = &rest[end..];
     }
+    Some(Duration::from_millis(total_ms))
 }
 
 impl Period {
@@ -115,7 +152,7 @@ impl fmt::Display for Period {
         if rest_ms == 0 {
             return formatter.write_str("0s");
         }
-        for (unit, unit_ms) in UNITS {
+        for (unit, unit_ms) in UNITS_OF_TIME {
             let number = rest_ms / u128::from(unit_ms);
             rest_ms %= u128::from(unit_ms);
             if number > 0 {
@@ -126,225 +163,348 @@ impl fmt::Display for Period {
     }
 }
 
-/// A part of a hundred, written `3%`; kept as a fraction above 0 and below 1.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Cow<'_, str>", into = "String")]
-pub(crate) struct Percent(pub f64);
-
-impl TextForm for Percent {
-    const NAME: &'static str = "Percent";
-    const WANTED: &'static str = "a percentage such as \"3%\"";
-
-    fn read(text: &str) -> Result<Self, FormError> {
-        let error = |reason: &str| FormError {
-            reason: reason.to_owned(),
-            label: "expected a percentage such as \"3%\"",
-            hint: "a number above 0 and below 100 with its sign: \"3%\" or \"0.5%\"",
-        };
-        let hundredths = hundredths(text).ok_or_else(|| error("is not a percentage"))?;
-        if hundredths <= 0.0 {
-            Err(error("is too small, it must be more than 0%"))
-        } else if hundredths >= 100.0 {
-            Err(error("is too large, it must be less than 100%"))
-        } else {
-            Ok(Self(hundredths / 100.0))
-        }
+/// Defaults are in the schema as they are written.
+impl Serialize for Period {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 
-impl fmt::Display for Percent {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+text_form! {
+    /// A percentage above 0% and below 100%, such as 3% or 0.5%.
+    #[derive(Copy)]
+    Percent(f64) = "Percent",
+    "^[0-9]+([.][0-9]+)?%$",
+    "a percentage such as \"3%\"",
+    "a number above 0 and below 100 with its sign: \"3%\" or \"0.5%\"",
+    |text: &str| match text.strip_suffix('%').and_then(decimal) {
+        None => Err("is not a percentage".to_owned()),
+        Some(hundredths) if hundredths <= 0.0 => Err("is too small, it must be more than 0%".to_owned()),
+        Some(hundredths) if hundredths >= 100.0 => Err("is too large, it must be less than 100%".to_owned()),
+        Some(hundredths) => Ok(hundredths / 100.0),
+    }
+}
+
+impl Serialize for Percent {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         // Rounding undoes what the division by 100 did to the last digits.
-        write!(formatter, "{}%", (self.0 * 1e8).round() / 1e6)
+        serializer.collect_str(&format_args!("{}%", (self.0 * 1e8).round() / 1e6))
     }
 }
 
-/// The number before the sign of a percentage: plain digits, with a fraction or without.
-fn hundredths(text: &str) -> Option<f64> {
-    let number = text.strip_suffix('%')?;
-    let plain = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    let is_number = number.split_once('.').map_or(plain(number), |(whole, part)| plain(whole) && plain(part));
+/// A number of plain digits, with a fraction or without.
+fn decimal(number: &str) -> Option<f64> {
+    let is_number =
+        number.split_once('.').map_or(is_whole(number), |(whole, part)| is_whole(whole) && is_whole(part));
     number.parse().ok().filter(|_| is_number)
 }
 
-/// A share of what a service can do, written `60%`; kept as a fraction above 0 and at most 0.95.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Cow<'_, str>", into = "String")]
-pub(crate) struct CapacityShare(pub f64);
+fn is_whole(number: &str) -> bool {
+    !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+text_form! {
+    /// A share of what the slowest variant can do in closed loop, above 0% and at most 95%, such as 60%, or a ramp over each slice, such as 1000..5000 or 20%..60%.
+    #[derive(Copy)]
+    RateText((Rate, Option<Rate>)) = "Rate",
+    "^[0-9]+([.][0-9]+)?(%|%?[.][.][0-9]+([.][0-9]+)?%?)$",
+    "a share of capacity such as \"60%\"",
+    "requests per second are a number without quotes: 1000; a share of what the slowest variant can do is above 0 and at most 95, with its sign: \"60%\"; both make ramps over each slice: \"1000..5000\", \"20%..60%\"",
+    rate
+}
 
 /// Nearer to capacity the queue never settles, and a few per cent of error in the capacity are an overload.
 const CAPACITY_PERCENT_MAX: f64 = 95.0;
 
-impl TextForm for CapacityShare {
-    const NAME: &'static str = "CapacityShare";
-    const WANTED: &'static str = "a share of capacity such as \"60%\"";
-
-    fn read(text: &str) -> Result<Self, FormError> {
-        let error = |reason: String| FormError {
-            reason,
-            label: "expected a rate such as 1000, or a share of capacity such as \"60%\"",
-            hint: "requests per second are a number without quotes: 1000; a share of what the slowest variant can do is \
-                   above 0 and at most 95, with its sign: \"60%\"",
-        };
-        match hundredths(text) {
-            None => Err(error("is not a share of capacity".to_owned())),
-            Some(percent) if percent <= 0.0 => Err(error("is too small, it must be more than 0%".to_owned())),
-            Some(percent) if percent > CAPACITY_PERCENT_MAX => {
-                Err(error(format!("is too large, it must be at most {CAPACITY_PERCENT_MAX}%")))
-            }
-            Some(percent) => Ok(Self(percent / 100.0)),
+/// The rate, and where it goes to over each slice; `None`: it stays.
+fn rate(text: &str) -> Result<(Rate, Option<Rate>), String> {
+    let rates = text.parse::<Rates>().map_err(|why| format!("is no rate: {why}"))?;
+    let level = |level: Level| match level {
+        Level::PerSecond(per_s) => Ok(Rate::PerSecond(per_s)),
+        Level::Percent(percent) if percent > CAPACITY_PERCENT_MAX => {
+            Err(format!("is too large, it must be at most {CAPACITY_PERCENT_MAX}%"))
         }
-    }
-}
-
-impl fmt::Display for CapacityShare {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Percent(self.0).fmt(formatter)
-    }
-}
-
-/// A request target in origin form, as it is sent: `/path?query`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Cow<'_, str>", into = "String")]
-pub(crate) struct RequestPath(pub String);
-
-impl TextForm for RequestPath {
-    const NAME: &'static str = "RequestPath";
-    const WANTED: &'static str = "a path such as \"/healthz\"";
-
-    fn read(text: &str) -> Result<Self, FormError> {
-        let error = |reason: String, hint: &'static str| FormError {
-            reason,
-            label: "expected a path such as \"/healthz\"",
-            hint,
-        };
-        if !text.starts_with('/') {
-            let hint = "only the path: host and port are those of the service";
-            return Err(error("does not begin with `/`".to_owned(), hint));
-        }
-        match text.chars().find(|c| !c.is_ascii_graphic() || *c == '#') {
-            Some(c) => {
-                let hint = "it is sent as it stands: percent-encode such characters, a space as %20";
-                Err(error(format!("contains {c:?}"), hint))
-            }
-            None => Ok(Self(text.to_owned())),
-        }
-    }
-}
-
-impl fmt::Display for RequestPath {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
-
-/// The name of an experiment; also the beginning of file names, hence so plain.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Cow<'_, str>", into = "String")]
-pub(crate) struct Name(pub String);
-
-const NAME_LENGTH_MAX: usize = 64;
-
-impl TextForm for Name {
-    const NAME: &'static str = "Name";
-    const WANTED: &'static str = "a name such as \"node-env\"";
-
-    fn read(text: &str) -> Result<Self, FormError> {
-        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        if text.is_empty() || text.len() > NAME_LENGTH_MAX || !text.bytes().all(plain) {
-            return Err(FormError {
-                reason: "is not a name for an experiment".to_owned(),
-                label: "expected a name such as \"node-env\"",
-                hint: "1 to 64 characters: small letters, digits and `-`; records are named after it",
-            });
-        }
-        Ok(Self(text.to_owned()))
-    }
-}
-
-impl fmt::Display for Name {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
-
-/// Ties a form to serde and to the schema; `$pattern` is for editors, [`TextForm::read`] is what counts.
-macro_rules! text_form {
-    ($type:ty, $pattern:literal, $description:literal) => {
-        impl TryFrom<Cow<'_, str>> for $type {
-            type Error = FormError;
-            fn try_from(text: Cow<'_, str>) -> Result<Self, FormError> {
-                Self::read(&text)
-            }
-        }
-
-        impl From<$type> for String {
-            fn from(value: $type) -> Self {
-                value.to_string()
-            }
-        }
-
-        impl JsonSchema for $type {
-            fn schema_name() -> Cow<'static, str> {
-                Self::NAME.into()
-            }
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!({ "type": "string", "pattern": $pattern, "description": $description })
-            }
-        }
+        Level::Percent(percent) => Ok(Rate::ShareOfCapacity(percent / 100.0)),
     };
+    match *rates.asks() {
+        [Ask::At(from @ Level::Percent(_))] => Ok((level(from)?, None)),
+        [Ask::Ramp(from, to)] => Ok((level(from)?, Some(level(to)?))),
+        [Ask::At(Level::PerSecond(_))] => Err("is not a share of capacity".to_owned()),
+        _ => Err("has several steps, and an experiment has one rate".to_owned()),
+    }
 }
 
-use text_form;
+text_form! {
+    /// Requests per second: 1000, a ramp 1000..5000, steps 500,1000,2000, or shares of capacity, which is measured first: 60%, 10%..150%.
+    RatesText(Rates) = "Rates",
+    "^[0-9. %,]+$",
+    "rates such as \"1000\", \"500,1000\", \"100..5000\" or \"60%\"",
+    "\"1000\", a ramp \"1000..5000\", steps \"500,1000,2000\", or shares of capacity: \"60%\", \"10%..150%\"",
+    |text: &str| text.parse().map_err(|reason| format!("is no rate: {reason}"))
+}
 
-text_form!(
-    Period,
-    "^(?=.)([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?$",
-    "A length of time: whole numbers with their units, the longest first, such as 250ms, 10s, 2m or 1h30m."
-);
-text_form!(Percent, "^[0-9]+([.][0-9]+)?%$", "A percentage above 0% and below 100%, such as 3% or 0.5%.");
-text_form!(
-    CapacityShare,
-    "^[0-9]+([.][0-9]+)?%$",
-    "A share of what the slowest variant can do in closed loop, above 0% and at most 95%, such as 60%."
-);
-text_form!(
-    RequestPath,
+text_form! {
+    /// SHA-256 of a content: 64 hexadecimal digits, with sha256: before them or without.
+    #[derive(Copy)]
+    ContentDigest(Digest) = "ContentDigest",
+    "^(sha256:)?[0-9A-Fa-f]{64}$",
+    "a digest such as \"sha256:ba78…\"",
+    "`sha256sum FILE` prints it, of the content without compression",
+    |text: &str| {
+        let digits = text.strip_prefix("sha256:").unwrap_or(text);
+        digits.parse().map_err(|why| format!("is no digest: {why}"))
+    }
+}
+
+text_form! {
+    /// A request path as it is sent, with its query, such as /items?page=2.
+    #[derive(Serialize)]
+    RequestPath(String) = "RequestPath",
     "^/[!-\"$-~]*$",
-    "A request path as it is sent, with its query, such as /items?page=2."
-);
-text_form!(Name, "^[a-z0-9-]{1,64}$", "1 to 64 small letters, digits and hyphens.");
+    "a path such as \"/healthz\"",
+    "path and query alone, for host and port are those of the service; they are sent as they stand: percent-encode other characters, a space as %20",
+    |text: &str| match text.chars().find(|c| !c.is_ascii_graphic() || *c == '#') {
+        _ if !text.starts_with('/') => Err("does not begin with `/`".to_owned()),
+        Some(c) => Err(format!("contains {c:?}")),
+        None => Ok(text.to_owned()),
+    }
+}
+
+text_form! {
+    /// 1 to 64 small letters, digits and hyphens.
+    #[derive(Default)]
+    Name(String) = "Name",
+    "^[a-z0-9-]{1,64}$",
+    "a name such as \"node-env\"",
+    "1 to 64 characters: small letters, digits and `-`; records are named after it",
+    |text: &str| {
+        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        let is_name = (1..=64).contains(&text.len()) && text.bytes().all(plain);
+        is_name.then(|| text.to_owned()).ok_or("is not a name for an experiment".to_owned())
+    }
+}
+
+text_form! {
+    /// An amount of data on a disk in MB or GB, such as 500MB or 2GB.
+    #[derive(Copy)]
+    Space(u64) = "Space",
+    "^[0-9]+(MB|GB)$",
+    "an amount of data such as \"500MB\"",
+    "a whole number above 0 with MB or GB, a million or a thousand million bytes: \"500MB\", \"2GB\"",
+    |text| match whole(text, &[("GB", 1_000_000_000), ("MB", 1_000_000)]) {
+        None => Err("is not an amount of data".to_owned()),
+        Some(0) => Err("is nothing".to_owned()),
+        Some(bytes) => Ok(bytes),
+    }
+}
+
+/// A whole number with one of these units, in the smallest of them.
+fn whole(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+    units.iter().find_map(|(name, unit)| {
+        let number = text.strip_suffix(name).filter(|number| is_whole(number))?;
+        number.parse::<u64>().ok()?.checked_mul(*unit)
+    })
+}
+
+text_form! {
+    /// What a link carries in a second, 8kbit to 10gbit, such as 20mbit.
+    #[derive(Copy)]
+    Bandwidth(u64) = "Bandwidth",
+    "^[0-9]+([.][0-9]+)?(kbit|mbit|gbit)$",
+    "the rate of a link such as \"20mbit\"",
+    "a number with kbit, mbit or gbit, from 8kbit to 10gbit: \"20mbit\", \"1.5mbit\"",
+    bandwidth
+}
+
+/// In bits per second. Less would take seconds for a packet; more no kernel shapes by timers.
+fn bandwidth(text: &str) -> Result<u64, String> {
+    let units = [("gbit", 1e9), ("mbit", 1e6), ("kbit", 1e3)];
+    let bits = units.iter().find_map(|(name, unit)| {
+        let number = text.strip_suffix(name).and_then(decimal)?;
+        Some((number * unit).round() as u64)
+    });
+    match bits {
+        None => Err("is not the rate of a link".to_owned()),
+        Some(..8_000) => Err("is too little, it must be at least 8kbit".to_owned()),
+        Some(10_000_000_001..) => Err("is too much, it must be at most 10gbit".to_owned()),
+        Some(bits) => Ok(bits),
+    }
+}
+
+text_form! {
+    /// How long a packet is under way, at most 1s, such as 500us or 5ms.
+    #[derive(Copy)]
+    Delay(Duration) = "Delay",
+    "^[0-9]+(us|ms|s)$",
+    "a delay such as \"5ms\"",
+    "a whole number with us, ms or s, at most 1s: \"500us\", \"5ms\"",
+    |text| match whole(text, &[("us", 1), ("ms", 1_000), ("s", 1_000_000)]) {
+        None => Err("is not a delay".to_owned()),
+        // Half a round trip to a satellite and back is a quarter of this.
+        Some(1_000_001..) => Err("is too long, it must be at most 1s".to_owned()),
+        Some(us) => Ok(Duration::from_micros(us)),
+    }
+}
+
+text_form! {
+    /// A machine reached by SSH: ssh://HOST, ssh://USER@HOST or ssh://USER@HOST:PORT.
+    Host(String) = "Host",
+    "^ssh://[^-/\\s][^/\\s]*$",
+    "a host such as \"ssh://bench-1\"",
+    "ssh://HOST, ssh://USER@HOST or ssh://USER@HOST:PORT; HOST may be a name of ~/.ssh/config",
+    host
+}
+
+const HOST_BYTES_MAX: usize = 300;
+
+fn host(text: &str) -> Result<String, String> {
+    let rest = text.strip_prefix("ssh://").ok_or("does not begin with `ssh://`")?;
+    let (user, place) = rest.rsplit_once('@').map_or((None, rest), |(user, place)| (Some(user), place));
+    // An IPv6 address stands in brackets.
+    let (host, port) = match place.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((host, "")) => (host, None),
+        Some((host, rest)) => (host, Some(rest.strip_prefix(':').unwrap_or("no port"))),
+        None => place.split_once(':').map_or((place, None), |(host, port)| (host, Some(port))),
+    };
+    // What begins with a hyphen would be an option to ssh.
+    let plain = |word: &str| {
+        let odd = |c: char| c.is_whitespace() || c.is_control() || "/@[]?#%\\\"'`$;&|<>()*".contains(c);
+        !word.is_empty() && !word.starts_with('-') && !word.contains(odd)
+    };
+    if text.len() > HOST_BYTES_MAX || !plain(host) || !user.is_none_or(plain) {
+        return Err("names no host".to_owned());
+    }
+    if port.is_some_and(|port| port.parse::<u16>().map_or(true, |port| port == 0)) {
+        return Err("has a port that is not from 1 to 65535".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+text_form! {
+    /// An IP address, of version 4 or 6.
+    #[derive(Copy)]
+    Address(IpAddr) = "Address",
+    "^[0-9A-Fa-f:.]+$",
+    "an IP address such as \"10.0.0.7\"",
+    "one address of the machine, at which others can connect to it; no name, no port; `ip -brief address` lists them",
+    |text: &str| match text.parse::<IpAddr>() {
+        Err(_) => Err("is not an IP address".to_owned()),
+        Ok(address) if address.is_unspecified() || address.is_multicast() => {
+            Err("is no address that anybody can connect to".to_owned())
+        }
+        Ok(address) => Ok(address),
+    }
+}
+
+text_form! {
+    /// A limit: < or >, and an amount with its unit, such as < 50ms, or a change in per cent with its sign, such as > -3%.
+    #[derive(Copy)]
+    LimitText((Relation, Bound)) = "Limit",
+    "^[<>] *([0-9]+([.][0-9]+)?(/s|us|ms|s|kB|MB|GB|%)|[+-][0-9]+([.][0-9]+)?%)$",
+    "a limit such as \"< 50ms\"",
+    "`<` or `>`, and an amount with its unit (/s, us, ms, s, kB, MB, GB, % of requests) or a change in per cent with its sign: \"< 50ms\", \"< +5%\", \"> -3%\"",
+    limit
+}
+
+/// On which side of its bound a figure has to stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Relation {
+    Above,
+    Below,
+}
+
+/// No figure has more digits than these; keeps a slip from becoming infinite.
+const NUMBER_LENGTH_MAX: usize = 15;
+
+fn limit(text: &str) -> Result<(Relation, Bound), String> {
+    let (relation, rest) = match text.split_at_checked(1) {
+        Some(("<", rest)) => (Relation::Below, rest),
+        Some((">", rest)) => (Relation::Above, rest),
+        _ => return Err("does not begin with `<` or `>`".to_owned()),
+    };
+    if rest.starts_with('=') {
+        return Err("has a relation other than `<` or `>`".to_owned());
+    }
+    let rest = rest.trim_start_matches(' ');
+    let unsigned = rest.trim_start_matches(['+', '-']);
+    let sign = &rest[..rest.len() - unsigned.len()];
+    let end = unsigned.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(unsigned.len());
+    let (digits, unit) = unsigned.split_at(end);
+    let number = decimal(digits).filter(|_| digits.len() <= NUMBER_LENGTH_MAX);
+    let number = number.ok_or("has no number that can be read")?;
+    let bound = match (sign, unit) {
+        (_, "") => return Err("has no unit".to_owned()),
+        // Without the zero there would be a −0, which is written unlike it.
+        ("-", "%") => Bound::Change(0.0 - number),
+        ("+", "%") => Bound::Change(number),
+        ("", unit) => match UNITS.iter().find(|known| known.name == unit) {
+            Some(unit) => Bound::Amount(number, unit),
+            None => return Err("has a unit that is not known".to_owned()),
+        },
+        ("+" | "-", _) => return Err("is an amount with a sign".to_owned()),
+        _ => return Err("has more than one sign".to_owned()),
+    };
+    Ok((relation, bound))
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn refused<T: TextForm + fmt::Debug>(texts: &[&str]) {
+        for text in texts {
+            assert!(T::read(text).is_err(), "{text:?}: {:?}", T::read(text));
+        }
+    }
 
     #[test]
     fn durations_are_read_and_written_alike() {
         for (text, ms) in [("250ms", 250), ("10s", 10_000), ("2m", 120_000), ("1h30m", 5_400_000), ("0s", 0)]
         {
             let period = Period::read(text).unwrap();
-            assert_eq!(period.0.as_millis(), ms, "{text}");
-            assert_eq!(period.to_string(), text);
+            assert_eq!((period.0.as_millis(), period.to_string().as_str()), (ms, text));
         }
         assert_eq!(Period::read("90s").unwrap().to_string(), "1m30s");
+        refused::<Period>(&["", "10", "s", "10 s", "1.5s", "-1s", "10parsecs", "30m1h", "1s1s", "1é"]);
+        refused::<Period>(&["99999999999999999h"]);
     }
 
     #[test]
-    fn what_is_no_duration_is_refused() {
-        let nonsense =
-            ["", "10", "s", "10 s", "1.5s", "-1s", "10parsecs", "30m1h", "1s1s", "99999999999999999h", "1é"];
-        for text in nonsense {
-            assert!(Period::read(text).is_err(), "{text:?}");
-        }
-    }
-
-    #[test]
-    fn percentages_are_fractions_strictly_between_nothing_and_all() {
+    fn amounts_are_read_in_their_units_and_within_their_limits() {
         assert_eq!(Percent::read("3%").unwrap().0, 0.03);
-        assert_eq!(Percent::read("0.5%").unwrap().to_string(), "0.5%");
-        for text in ["0%", "100%", "3", "%", "-3%", "3 %", "inf%", "1e1%", ".5%", "3%%"] {
-            assert!(Percent::read(text).is_err(), "{text:?}");
+        refused::<Percent>(&["0%", "100%", "3", "%", "-3%", "3 %", "inf%", "1e1%", ".5%", "3%%"]);
+        assert_eq!(Space::read("2200MB").unwrap().0, 2_200_000_000);
+        refused::<Space>(&[
+            "",
+            "MB",
+            "0MB",
+            "2",
+            "2.5GB",
+            "-1GB",
+            "2TB",
+            "99999999999999999999GB",
+            "2 GB",
+            "é",
+        ]);
+        assert_eq!(Bandwidth::read("1.5mbit").unwrap().0, 1_500_000);
+        refused::<Bandwidth>(&["20", "mbit", "7kbit", "10.1gbit", "20Mbit", ".5mbit", "1e3mbit", "-1mbit"]);
+        for (text, us) in [("500us", 500), ("1s", 1_000_000), ("0ms", 0)] {
+            assert_eq!(Delay::read(text).unwrap().0, Duration::from_micros(us));
         }
+        refused::<Delay>(&["5", "ms", "1001ms", "2s", "1.5ms", "-1ms", "5µs", "1s5ms"]);
+        refused::<Delay>(&["99999999999999999999us"]);
+    }
+
+    #[test]
+    fn hosts_are_what_ssh_takes_and_addresses_what_others_can_connect_to() {
+        let good = "ssh://h ssh://bench-1.example.org ssh://me@10.0.0.7:22 ssh://[fe80::1]:22 ssh://a_b";
+        for good in good.split(' ') {
+            assert_eq!(Host::read(good).unwrap().0, good);
+        }
+        refused::<Host>(&["h", "ssh:h", "ssh://", "ssh://-oProxyCommand=x", "ssh://-l@h", "ssh://@h"]);
+        refused::<Host>(&["ssh://h/path", "ssh://h:0", "ssh://h:x", "ssh://h:99999", "ssh://[::1]22"]);
+        refused::<Host>(&["ssh://::1", "ssh://a b", "ssh://$(x)", "kubernetes://x"]);
+        assert_eq!(Address::read("fd00::7").unwrap().0.to_string(), "fd00::7");
+        refused::<Address>(&["", "host", "10.0.0.7:80", "0.0.0.0", "::", "224.0.0.1", "[::1]", "10.0.0.256"]);
     }
 }

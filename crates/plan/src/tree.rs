@@ -2,11 +2,12 @@
 //!
 //! It keeps the order of the file and knows TOML only: what the keys mean is not its business.
 
+use serde::de::value::{Error, MapDeserializer, SeqDeserializer};
+use serde::de::{self, IntoDeserializer, Visitor};
+use serde::{Deserialize, forward_to_deserialize_any};
 use toml::de::{DeTable, DeValue};
 
 use crate::problem::{Problem, Span};
-
-mod read;
 
 /// Deeper than this no experiment file has a reason to be; bounds every recursion over a tree.
 const DEPTH_MAX: usize = 32;
@@ -70,6 +71,12 @@ impl Node {
             DeValue::Table(table) => Value::Table(Table::from_toml(table, depth + 1)),
         };
         Self { span, value }
+    }
+
+    /// Reads typed values; tables keep their order.
+    pub fn read<'de, T: Deserialize<'de>>(&'de self) -> Result<T, Problem> {
+        // What the schema lets pass serde can read; should they ever differ, the file's author at least learns of it.
+        T::deserialize(self).map_err(|error| Problem::new(0..0, error.to_string(), "this cannot be read"))
     }
 
     pub fn table(&self) -> Option<&Table> {
@@ -225,5 +232,55 @@ fn syntax_problem(error: &toml::de::Error) -> Problem {
     };
     let open = leaves_open(&message);
     let problem = Problem::new(span, message, label);
-    if open { problem.hint("a bracket, brace or quote before this may have been left open") } else { problem }
+    if open {
+        problem.with_hint("a bracket, brace or quote before this may have been left open")
+    } else {
+        problem
+    }
+}
+
+impl<'de> IntoDeserializer<'de> for &'de Node {
+    type Deserializer = Self;
+    fn into_deserializer(self) -> Self {
+        self
+    }
+}
+
+impl<'de> de::Deserializer<'de> for &'de Node {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        match &self.value {
+            Value::String(text) => visitor.visit_borrowed_str(text),
+            Value::Integer(number) => visitor.visit_i64(*number),
+            Value::Float(number) => visitor.visit_f64(*number),
+            Value::Boolean(value) => visitor.visit_bool(*value),
+            Value::Unusable(what) => Err(de::Error::custom(format_args!("{what} has no place here"))),
+            Value::Array(items) => visitor.visit_seq(SeqDeserializer::new(items.iter())),
+            Value::Table(table) => visitor.visit_map(MapDeserializer::new(
+                table.entries.iter().map(|entry| (entry.key.as_str(), &entry.node)),
+            )),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        match &self.value {
+            Value::String(text) => visitor.visit_enum(text.as_str().into_deserializer()),
+            _ => Err(de::Error::custom("expected a string")),
+        }
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct
+        newtype_struct seq tuple tuple_struct map struct identifier ignored_any
+    }
 }

@@ -3,13 +3,12 @@
 //! `machine` reads it; what cannot be read is `None`, never an error. It keeps what tells machines apart, and must not judge.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::thread;
 
 use machine::{Facts, output_of, version_of};
-use plan::{Plan, Service};
+use plan::{Command as Started, Plan, Service};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -46,13 +45,15 @@ impl Environment {
     /// Looks at this machine, and at the runtimes and the source that a plan uses here.
     pub fn look(plan: &Plan) -> Environment {
         let services = plan.variants.iter().flat_map(|variant| &variant.services);
-        let here: Vec<&Service> = services.filter(|service| service.is_here()).collect();
-        Environment::of(&here, source(plan).filter(|service| service.is_here()))
+        let here: Vec<&Started> =
+            services.filter(|service| service.is_here()).filter_map(Service::command).collect();
+        Environment::of(&here, source(plan).filter(|service| service.is_here()).and_then(Service::command))
     }
 
     /// Looks at this machine, and at what these services use, the first of which is the one whose source is told.
     pub fn look_for(services: &[Service]) -> Environment {
-        Environment::of(&services.iter().collect::<Vec<_>>(), services.first())
+        let commands: Vec<&Started> = services.iter().filter_map(Service::command).collect();
+        Environment::of(&commands, commands.first().copied())
     }
 
     /// Processors of the machine that a service runs on; `None` is this one.
@@ -61,7 +62,7 @@ impl Environment {
         there.unwrap_or(self.cpus).max(1)
     }
 
-    fn of(services: &[&Service], source: Option<&Service>) -> Environment {
+    fn of(services: &[&Started], source: Option<&Started>) -> Environment {
         let services = || services.iter();
         let pm2 = services().find(|service| service.launcher.is_pm2());
         let pm2 = pm2.and_then(|service| pm2_version(&service.directory));
@@ -95,13 +96,15 @@ fn source(plan: &Plan) -> Option<&Service> {
 
 fn commit_of(directory: &Path) -> Option<String> {
     let describe = ["describe", "--always", "--exclude=*", "--abbrev=12", "--dirty=+"];
-    output_of(Command::new("git").arg("-C").arg(directory).args(describe))
+    output_of(machine::git(directory).args(describe))
 }
+
+const PACKAGE_BYTES_MAX: u64 = 4 << 20;
 
 /// Of the PM2 that is installed beside a service, as its package says: to ask it would start its daemon.
 fn pm2_version(directory: &Path) -> Option<String> {
     let packages = directory.ancestors().map(|folder| folder.join("node_modules/pm2/package.json"));
-    let text = packages.filter_map(|package| fs::read_to_string(package).ok()).next()?;
+    let text = packages.filter_map(|package| plan::read_text(&package, PACKAGE_BYTES_MAX).ok()).next()?;
     let package: serde_json::Value = serde_json::from_str(&text).ok()?;
     Some(package.get("version")?.as_str()?.to_owned())
 }

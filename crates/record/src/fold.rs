@@ -132,7 +132,11 @@ impl Record {
                 None => self.misfit("slice", slice.block, slice.variant),
             },
             Event::TrialEnded(ended) => match self.trial_mut(ended.block, ended.variant) {
-                Some(trial) => trial.ended = Some(ended),
+                Some(trial) => {
+                    // A record of very many blocks is mostly slices.
+                    trial.slices.shrink_to_fit();
+                    trial.ended = Some(ended);
+                }
                 None => self.misfit("end of a trial", ended.block, ended.variant),
             },
             Event::BlockEnded { block, seconds } => match self.block_mut(block) {
@@ -181,8 +185,24 @@ impl Record {
         u32::try_from(dropped.count()).unwrap_or(u32::MAX)
     }
 
+    /// Notes that something of the last block so far cannot be relied on.
+    pub(crate) fn doubt(&mut self, damage: String) {
+        self.damage.push(damage);
+        self.doubt_last_block();
+    }
+
+    /// The last block so far counts for nothing.
+    pub(crate) fn doubt_last_block(&mut self) {
+        if let Some(block) = self.blocks.last_mut() {
+            block.dropped.get_or_insert_with(|| "a line of it in events.jsonl is damaged".to_owned());
+        }
+    }
+
     fn start_trial(&mut self, started: TrialStarted) {
         let known = started.variant < self.header.plan.variants.len();
+        if let Some(variant) = self.header.plan.variants.get_mut(started.variant) {
+            variant.pin(&started.services);
+        }
         match self.block_mut(started.block).filter(|_| known) {
             Some(block) => block.trials.push(Trial { started, slices: Vec::new(), ended: None }),
             None => self.misfit("start of a trial", started.block, started.variant),

@@ -4,7 +4,7 @@
 //! records/express-node-env-20261121-034500/
 //!   record.json       what was asked, where, with which seed: complete before anything starts
 //!   experiment.toml   the experiment file, byte for byte
-//!   events.jsonl      one line for each thing that happened, in order; each line is complete or absent
+//!   events.jsonl      one line for each thing that happened, in order, with its number and a checksum over all before it
 //!   logs/             the services' own output, bounded
 //!   profiles/         what was captured to explain the difference, where that was asked for
 //!   summary.json      what a list of many records shows of this one; it can be made again
@@ -14,12 +14,13 @@
 //!
 //! A record is a fold over its events ([`Record::apply`]): the lab and every later reader see the same
 //! thing through the same code. A run killed at any moment leaves a record that opens; a line cut off in
-//! the middle is reported as damage and everything before it counts. This crate draws no conclusions.
+//! the middle is reported as damage and everything before it counts; a block of which a line is missing or changed counts for nothing. This crate draws no conclusions.
 
 mod deployed;
 mod environment;
 mod fold;
 mod reader;
+mod seal;
 mod summary;
 mod writer;
 
@@ -32,7 +33,7 @@ pub use model::{
     Prepared, ProcessSeen, ProfileFile, RateChosen, ServiceStarted, ServiceUse, Slice, SliceKind, TcpUse,
     ThreadUse, TrialEnded, TrialStarted, WarmUp, Witness, WorkersLost,
 };
-pub use reader::{OpenError, is_being_written, open};
+pub use reader::{HEADER_BYTES_MAX, OpenError, is_being_written, open};
 pub use summary::{Folder, SUMMARY};
 pub use writer::{WriteError, Writer};
 
@@ -40,7 +41,9 @@ use plan::Plan;
 use serde::{Deserialize, Serialize};
 
 /// Version of the record's format. A reader opens its own version and every older one.
-pub const VERSION: u32 = 1;
+///
+/// 2: lines of `events.jsonl` are numbered and have checksums.
+pub const VERSION: u32 = 2;
 
 /// The folder of captured profiles in that of a record.
 pub const PROFILES: &str = "profiles";
@@ -57,6 +60,10 @@ pub struct Header {
     pub proofload: String,
     /// When the record was made, RFC 3339 in UTC.
     pub created: String,
+    /// Its place among the records beside it, where the clock was behind one of them: the time of the newest, and how many have followed
+    /// that one so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order: Option<(String, u32)>,
     /// Path of the experiment file as it was given.
     pub experiment: String,
     /// The command that was given, word by word.

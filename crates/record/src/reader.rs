@@ -1,15 +1,26 @@
 //! Opens a record from disk, whole or broken off, and says what could not be read.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::TryLockError;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::{Event, Header, Record, VERSION};
+use crate::seal::{Opened, Seal};
+use crate::{Header, Record, VERSION};
+
+/// The version of the format from which on lines have checksums.
+const SEALED_SINCE: u32 = 2;
 
 /// Longest experiment file that is read back: many times the longest that makes sense.
 const EXPERIMENT_BYTES_MAX: u64 = 1 << 20;
+/// The same of a header, which has the plan and no more.
+pub const HEADER_BYTES_MAX: u64 = 64 << 20;
+/// The same of a line of events, and of all of them: a slice has kilobytes, and a day of slices less than a gigabyte.
+const LINE_BYTES_MAX: u64 = 64 << 20;
+const EVENTS_BYTES_MAX: u64 = 8 << 30;
+/// After so many lines that cannot be read no more are looked at.
+const DAMAGE_MAX: usize = 1000;
 
 /// Why a folder could not be opened as a record.
 #[derive(Debug, thiserror::Error)]
@@ -31,29 +42,52 @@ pub enum OpenError {
         source: serde_json::Error,
     },
     /// A newer Proofload wrote it.
-    #[error("{}: format {found} is newer than the newest this version reads, {VERSION}", path.display())]
+    #[error(
+        "{}: Proofload {by} wrote it in format {found}, which is newer than the newest that this one reads, {VERSION}",
+        path.display()
+    )]
     Newer {
         /// The file.
         path: PathBuf,
         /// The version found.
         found: u32,
+        /// The Proofload that wrote it.
+        by: String,
     },
+}
+
+impl OpenError {
+    /// What to do about it.
+    pub fn hint(&self) -> String {
+        match self {
+            OpenError::Io { .. } | OpenError::Header { .. } => {
+                "a record is the folder that `proofload run` names at its end".to_owned()
+            }
+            OpenError::Newer { by, .. } => {
+                format!("open it with Proofload {by} or newer; its report.html needs no Proofload at all")
+            }
+        }
+    }
 }
 
 /// Opens the record in a folder, or the one that a file lies in.
 ///
-/// A line that cannot be read is kept in [`Record::damage`]; what stands before and after it counts.
+/// A line that cannot be read, was changed or is missing is told in [`Record::damage`]. The block that it belongs to counts for nothing then:
+/// what was lost may have been that it was dropped.
 ///
 /// # Errors
 /// If there is no header, or a newer version wrote it.
 pub fn open(path: &Path) -> Result<Record, OpenError> {
     let directory = if path.is_file() { path.parent().unwrap_or(path) } else { path };
-    let header = read_header(&directory.join("record.json"))?;
+    let (header, seal) = read_header(&directory.join("record.json"))?;
     let mut record = Record::new(directory.to_path_buf(), header);
     record.experiment_text = read_experiment(&directory.join("experiment.toml"));
     let path = directory.join("events.jsonl");
-    match File::open(&path) {
-        Ok(file) => read_events(BufReader::new(file), &mut record).map_err(at(&path))?,
+    match plan::open_file(&path) {
+        Ok(file) => {
+            let lines = BufReader::new(file.take(EVENTS_BYTES_MAX));
+            read_events(lines, seal, &mut record).map_err(at(&path))?;
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             record.damage.push("events.jsonl is missing: nothing is known of the run itself".into());
         }
@@ -65,46 +99,66 @@ pub fn open(path: &Path) -> Result<Record, OpenError> {
 /// Whether some process is writing the record in a folder right now: it holds a lock on the events. Where the file system has no
 /// locks none is ever seen.
 pub fn is_being_written(directory: &Path) -> bool {
-    let events = File::open(directory.join("events.jsonl"));
+    let events = plan::open_file(&directory.join("events.jsonl"));
     events.is_ok_and(|events| matches!(events.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
-fn read_header(path: &Path) -> Result<Header, OpenError> {
-    /// The one field whose place never changes.
+/// The header, and what the first line of events follows from; none in a record of before lines had checksums.
+fn read_header(path: &Path) -> Result<(Header, Option<Seal>), OpenError> {
+    /// The fields whose place never changes.
     #[derive(Deserialize)]
     struct Version {
         version: u32,
+        #[serde(default)]
+        proofload: String,
     }
-    let text = fs::read(path).map_err(at(path))?;
+    let text = plan::read_file(path, HEADER_BYTES_MAX).map_err(at(path))?;
     let header = |source| OpenError::Header { path: path.to_path_buf(), source };
-    let Version { version: found } = serde_json::from_slice(&text).map_err(header)?;
+    let Version { version: found, proofload: by } = serde_json::from_slice(&text).map_err(header)?;
     if found > VERSION {
-        return Err(OpenError::Newer { path: path.to_path_buf(), found });
+        return Err(OpenError::Newer { path: path.to_path_buf(), found, by });
     }
-    serde_json::from_slice(&text).map_err(header)
+    let seal = (found >= SEALED_SINCE).then(|| Seal::of(&text));
+    Ok((serde_json::from_slice(&text).map_err(header)?, seal))
 }
 
 /// What is longer than any experiment file is none. No report rests on it, so that its absence is no damage.
 fn read_experiment(path: &Path) -> Option<String> {
-    let mut bytes = Vec::new();
-    File::open(path).ok()?.take(EXPERIMENT_BYTES_MAX + 1).read_to_end(&mut bytes).ok()?;
-    let whole = bytes.len() as u64 <= EXPERIMENT_BYTES_MAX;
-    whole.then(|| String::from_utf8_lossy(&bytes).into_owned())
+    let bytes = plan::read_file(path, EXPERIMENT_BYTES_MAX).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn read_events(mut lines: impl BufRead, record: &mut Record) -> io::Result<()> {
+fn read_events(mut lines: impl BufRead, mut seal: Option<Seal>, record: &mut Record) -> io::Result<()> {
     let mut line = Vec::new();
     for number in 1.. {
         line.clear();
-        if lines.read_until(b'\n', &mut line)? == 0 {
+        let read = lines.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)?;
+        if read == 0 {
             break;
         }
-        match serde_json::from_slice::<Event>(&line) {
-            Ok(event) => record.apply(event),
+        let is_endless = read as u64 == LINE_BYTES_MAX && line.last() != Some(&b'\n');
+        if is_endless || record.damage.len() >= DAMAGE_MAX {
+            let why =
+                if is_endless { "a line has no end within 64 MiB" } else { "too many lines are damaged" };
+            record.doubt(format!("events.jsonl:{number}: {why}; nothing from here on is read"));
+            break;
+        }
+        let opened = match &mut seal {
+            Some(seal) => seal.open(&line),
+            None => serde_json::from_slice(&line).map(Opened::Whole).map_err(|error| error.to_string()),
+        };
+        match opened {
+            Ok(Opened::Whole(event)) => record.apply(event),
+            Ok(Opened::Broken(why, event)) => {
+                record.doubt(format!("events.jsonl:{number}: {why}"));
+                record.apply(event);
+                // It may be the begin of a block, or the end of the one before.
+                record.doubt_last_block();
+            }
             Err(_) if line.last() != Some(&b'\n') => {
                 record.damage.push(format!("events.jsonl:{number}: cut off; what stands before it counts"));
             }
-            Err(error) => record.damage.push(format!("events.jsonl:{number}: left out: {error}")),
+            Err(error) => record.doubt(format!("events.jsonl:{number}: left out: {error}")),
         }
     }
     Ok(())

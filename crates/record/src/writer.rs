@@ -1,10 +1,18 @@
 //! Appends to a record on disk and folds the same events in memory, so that both always agree.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::{Event, Header, Record};
+use crate::seal::Seal;
+use crate::{Event, Header, Record, VERSION};
+
+/// Nobody else may read or write a file of a record.
+const FILE_MODE: u32 = 0o600;
+
+/// The header while it is written.
+const HEADER_MADE: &str = "record.json.new";
 
 /// Why a record could not be made or appended to.
 #[derive(Debug, thiserror::Error)]
@@ -39,41 +47,80 @@ impl WriteError {
 pub struct Writer {
     events: File,
     path: PathBuf,
+    seal: Seal,
     record: Record,
 }
 
 impl Writer {
-    /// Makes the record's folder with everything that is known before the run; `experiment` is the file's text.
+    /// Makes the record's folder, for this user alone, with everything that is known before the run, secrets masked; `experiment` is the
+    /// file's text.
     ///
     /// # Errors
     /// If the folder holds something already, or cannot be written.
     pub fn create(directory: &Path, header: Header, experiment: &str) -> Result<Writer, WriteError> {
         let logs = directory.join("logs");
+        let occupied = || WriteError::Occupied { path: directory.to_path_buf() };
         if fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some()) {
-            return Err(WriteError::Occupied { path: directory.to_path_buf() });
+            return Err(occupied());
         }
-        fs::create_dir_all(&logs).map_err(at(&logs))?;
+        // Whoever may not read a record may not look into its folder.
+        DirBuilder::new().recursive(true).mode(0o700).create(&logs).map_err(at(&logs))?;
+        let experiment = header.plan.secrets.hide_in_file(experiment);
+        // Of two that begin in one empty folder at once, one makes this file.
+        let path = directory.join("experiment.toml");
+        let made = OpenOptions::new().create_new(true).write(true).mode(FILE_MODE).open(&path);
+        let mut file = made.map_err(|error| {
+            if error.kind() == io::ErrorKind::AlreadyExists { occupied() } else { at(&path)(error) }
+        })?;
+        let written = file.write_all(experiment.as_bytes()).map_err(at(&path));
+        written.and_then(|()| Writer::begin(directory, header, experiment)).inspect_err(|_| {
+            // What is no record must not look like one, nor stand in the way of the next.
+            let parts = ["record.json", HEADER_MADE, "events.jsonl", "experiment.toml"];
+            parts.iter().for_each(|name| drop(fs::remove_file(directory.join(name))));
+            let _ = fs::remove_dir(&logs);
+        })
+    }
+
+    /// The header comes last and whole: from then on the folder is a record.
+    fn begin(directory: &Path, header: Header, experiment: String) -> Result<Writer, WriteError> {
         let directory = fs::canonicalize(directory).map_err(at(directory))?;
-        write_file(&directory.join("experiment.toml"), experiment.as_bytes())?;
+        let secrets = &header.plan.secrets;
+        let command = plan::masked_words(&header.command).iter().map(|word| secrets.hide(word)).collect();
+        let header = Header { version: VERSION, command, plan: header.plan.masked(), ..header };
         let text = serde_json::to_vec_pretty(&header).map_err(io::Error::from).map_err(at(&directory))?;
-        write_file(&directory.join("record.json"), &text)?;
+        let made = directory.join(HEADER_MADE);
+        write_file(&made, &text)?;
+        File::open(&made).and_then(|file| file.sync_all()).map_err(at(&made))?;
         let path = directory.join("events.jsonl");
-        let events = OpenOptions::new().create_new(true).append(true).open(&path).map_err(at(&path))?;
+        let events = OpenOptions::new()
+            .create_new(true)
+            .append(true)
+            .mode(FILE_MODE)
+            .open(&path)
+            .map_err(at(&path))?;
         // A mark that goes with this process, however it ends; see `is_being_written`. Where a file system has no locks there is none.
         let _ = events.try_lock();
         let mut record = Record::new(directory, header);
-        record.experiment_text = Some(experiment.to_owned());
-        Ok(Writer { events, path, record })
+        record.experiment_text = Some(experiment);
+        fs::rename(&made, record.directory.join("record.json")).map_err(at(&made))?;
+        // The names of the files, too: without them a power cut would leave an empty folder.
+        File::open(&record.directory).and_then(|folder| folder.sync_all()).map_err(at(&record.directory))?;
+        Ok(Writer { events, path, seal: Seal::of(&text), record })
     }
 
-    /// Keeps one event: on disk first, in one write, then in memory.
+    /// Keeps one event: on disk first, in one write, then in memory. With the end of a block, and of the run, everything is on the disk
+    /// itself and survives a power cut.
     ///
     /// # Errors
     /// If the disk refuses; the event is then neither in memory nor, as a whole line, on disk.
     pub fn append(&mut self, event: Event) -> Result<(), WriteError> {
-        let mut line = serde_json::to_vec(&event).map_err(io::Error::from).map_err(at(&self.path))?;
-        line.push(b'\n');
+        let mut seal = self.seal.clone();
+        let line = seal.line(&event).map_err(at(&self.path))?;
         self.events.write_all(&line).map_err(at(&self.path))?;
+        if matches!(event, Event::BlockEnded { .. } | Event::BlockDropped { .. } | Event::Ended(_)) {
+            self.events.sync_data().map_err(at(&self.path))?;
+        }
+        self.seal = seal;
         self.record.apply(event);
         Ok(())
     }
@@ -98,7 +145,8 @@ impl Writer {
 }
 
 fn write_file(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
-    fs::write(path, bytes).map_err(at(path))
+    let file = OpenOptions::new().create(true).truncate(true).write(true).mode(FILE_MODE).open(path);
+    file.and_then(|mut file| file.write_all(bytes)).map_err(at(path))
 }
 
 fn at(path: &Path) -> impl FnOnce(io::Error) -> WriteError {

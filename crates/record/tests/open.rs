@@ -5,7 +5,7 @@ use std::path::Path;
 
 use proofload_record::{
     AgentSeen, Capture, CaptureKind, CapturedProcess, CapturedService, Event, OpenError, ProfileFile,
-    ThreadUse, Writer, is_being_written, open,
+    ThreadUse, VERSION, Writer, is_being_written, open,
 };
 
 const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/records/v1");
@@ -46,7 +46,7 @@ fn captures_are_kept_in_order_also_after_the_end_of_the_run_and_older_records_ha
     assert_eq!((opened.ended, opened.damage), (Some(ended), Vec::<String>::new()));
     // The form that other programs read.
     let events = fs::read_to_string(at.join("events.jsonl")).expect("the events");
-    assert!(events.contains(r#"{"captured":{"round":1,"variant":0,"kind":"plain","#), "{events}");
+    assert!(events.contains(r#","captured":{"round":1,"variant":0,"kind":"plain","#), "{events}");
 }
 
 /// A capture of one service that is one process, and of which something is missing.
@@ -88,6 +88,22 @@ fn capture(round: u32, kind: CaptureKind) -> Capture {
 }
 
 #[test]
+fn of_two_that_begin_in_one_folder_at_once_one_gets_it() {
+    let record = open(Path::new(KEPT)).expect("it opens");
+    let folder = tempfile::tempdir().expect("a folder");
+    let start = std::sync::Barrier::new(8);
+    let make = || {
+        start.wait();
+        Writer::create(folder.path(), record.header.clone(), "").is_ok()
+    };
+    let made = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(make)).collect();
+        threads.into_iter().map(|thread| thread.join().expect("no panic")).filter(|made| *made).count()
+    });
+    assert_eq!(made, 1);
+}
+
+#[test]
 fn what_cannot_be_opened_says_why() {
     let folder = tempfile::tempdir().expect("a folder");
     let header = folder.path().join("record.json");
@@ -95,9 +111,41 @@ fn what_cannot_be_opened_says_why() {
     fs::write(&header, "{}").expect("a file");
     assert!(matches!(open(folder.path()), Err(OpenError::Header { .. })));
     let newer = fs::read_to_string(Path::new(KEPT).join("record.json")).expect("the header");
-    fs::write(&header, newer.replacen("\"version\": 1", "\"version\": 999", 1)).expect("a file");
-    let error = open(folder.path()).expect_err("a newer format is refused").to_string();
-    assert!(error.contains("999") && error.contains("newest"), "{error}");
+    let next = VERSION + 1;
+    let newer =
+        newer.replacen("\"version\": 1", &format!("\"version\": {next}"), 1).replacen("0.0.0", "9.9.0", 1);
+    fs::write(&header, newer).expect("a file");
+    let error = open(folder.path()).expect_err("a newer format is refused");
+    let expected = format!(
+        "Proofload 9.9.0 wrote it in format {next}, which is newer than the newest that this one reads, {VERSION}"
+    );
+    assert!(error.to_string().ends_with(&expected), "{error}");
+    assert!(error.hint().contains("open it with Proofload 9.9.0 or newer"), "{}", error.hint());
+}
+
+#[test]
+fn a_record_from_elsewhere_is_no_trap() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (header, events) = (folder.path().join("record.json"), folder.path().join("events.jsonl"));
+    fs::copy(Path::new(KEPT).join("record.json"), &header).expect("a header");
+    let pipe = |path: &Path| {
+        assert!(std::process::Command::new("mkfifo").arg(path).status().expect("mkfifo").success());
+    };
+    pipe(&events);
+    let error = open(folder.path()).expect_err("a pipe is not waited for").to_string();
+    assert!(error.contains("events.jsonl") && error.contains("a pipe, not a file"), "{error}");
+    assert!(!is_being_written(folder.path()));
+    // As large as a disk, with nothing in it.
+    fs::remove_file(&events).expect("gone");
+    fs::File::create(&events).and_then(|file| file.set_len(100 << 30)).expect("a sparse file");
+    let record = open(folder.path()).expect("what stands before it counts");
+    assert_eq!(record.damage.len(), 1, "{:?}", record.damage);
+    assert!(record.damage[0].contains("no end within 64 MiB"), "{:?}", record.damage);
+    fs::write(&events, "\n".repeat(5000)).expect("events");
+    assert!(open(folder.path()).expect("it opens").damage.len() <= 1001);
+    fs::remove_file(&header).expect("gone");
+    pipe(&header);
+    assert!(open(folder.path()).is_err());
 }
 
 #[test]
@@ -106,6 +154,8 @@ fn events_that_fit_nowhere_are_damage() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path().join("record");
     drop(Writer::create(&at, record.header, "").expect("a record"));
+    let header = fs::read(Path::new(KEPT).join("record.json")).expect("the header");
+    fs::write(at.join("record.json"), header).expect("a header of format 1");
     let events = fs::read_to_string(Path::new(KEPT).join("events.jsonl")).expect("the events");
     let without_blocks: Vec<&str> = events.lines().filter(|line| !line.contains("block_started")).collect();
     fs::write(at.join("events.jsonl"), without_blocks.join("\n") + "\n").expect("a file");
@@ -114,6 +164,58 @@ fn events_that_fit_nowhere_are_damage() {
     assert!(opened.damage.iter().all(|line| line.contains("never started")), "{:?}", opened.damage);
     fs::remove_file(at.join("events.jsonl")).expect("the file goes");
     assert_eq!(open(&at).expect("it opens").damage.len(), 1);
+}
+
+#[test]
+fn a_line_that_is_lost_or_changed_is_told_and_takes_its_block_along() {
+    let kept = open(Path::new(KEPT)).expect("it opens");
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path().join("record");
+    let mut writer = Writer::create(&at, kept.header.clone(), "").expect("a record");
+    let old = fs::read_to_string(Path::new(KEPT).join("events.jsonl")).expect("the events");
+    for line in old.lines() {
+        writer.append(serde_json::from_str(line).expect("an event")).expect("it is kept");
+        if line.contains("block_ended") && line.contains("\"block\":2") {
+            let why = "the host was busy".to_owned();
+            writer.append(Event::BlockDropped { block: 2, why }).expect("it is kept");
+        }
+    }
+    let whole = writer.into_record();
+    let counting: Vec<u32> = whole.complete_blocks().map(|block| block.number).collect();
+    assert!(counting.len() > 4 && !counting.contains(&2));
+    let path = at.join("events.jsonl");
+    let text = fs::read_to_string(&path).expect("the events");
+    let lines: Vec<&str> = text.lines().collect();
+    let read = |lines: &[String]| {
+        fs::write(&path, lines.join("\n") + "\n").expect("a file");
+        open(&at).expect("it opens")
+    };
+    let all: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
+    assert_eq!(read(&all).damage, Vec::<String>::new());
+    // The last line has none after it that would tell; that a run has no end is told by itself.
+    for index in 0..all.len() - 1 {
+        let mut lost = all.clone();
+        lost.remove(index);
+        let mut cut = all.clone();
+        cut[index] = all[index][..all[index].len() / 2].to_owned();
+        let mut changed = all.clone();
+        changed[index] =
+            all[index].replacen("\"block\":", "\"block\": ", 1).replacen("\"reason\"", "\"Reason\"", 1);
+        for lines in [lost, cut, changed].iter().filter(|lines| **lines != all) {
+            let opened = read(lines);
+            assert!(!opened.damage.is_empty(), "line {}", index + 1);
+            for block in opened.complete_blocks() {
+                let original = whole.blocks.iter().find(|one| one.number == block.number);
+                assert_eq!(Some(block), original, "line {}", index + 1);
+                assert!(
+                    counting.contains(&block.number),
+                    "line {} revives block {}",
+                    index + 1,
+                    block.number
+                );
+            }
+        }
+    }
 }
 
 #[test]

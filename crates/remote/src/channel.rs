@@ -1,10 +1,18 @@
 //! One program on another machine, as its stdin and stdout, and what keeps it there.
 
 use std::any::Any;
-use std::io::{Read, Write};
+use std::collections::VecDeque;
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
+use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
-use crate::HostError;
+use model::text::harmless;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use crate::Error;
 
 /// The stdin and stdout of a program, wherever it runs.
 ///
@@ -49,12 +57,13 @@ impl Channel {
 ///
 /// # Errors
 /// If it cannot be started.
-pub fn here(name: impl Into<String>, mut command: Command) -> Result<Channel, HostError> {
+pub fn here(name: impl Into<String>, mut command: Command) -> Result<Channel, Error> {
     let name = name.into();
-    let failed = |source| HostError::NotStarted { host: name.clone(), source };
+    let failed = |source: io::Error| Error::new(format!("{name}: cannot be started: {source}"));
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(failed)?;
-    let missing = || failed(std::io::Error::other("it has no stdin or no stdout"));
+    let missing = || failed(io::Error::other("it has no stdin or no stdout"));
     let (input, output) = child.stdin.take().zip(child.stdout.take()).ok_or_else(missing)?;
+    let input = Patient::new(input).map_err(failed)?;
     Ok(Channel::new(name, input, output, Ended(child)))
 }
 
@@ -66,5 +75,172 @@ impl Drop for Ended {
         // Both fail only where it has ended and been waited for.
         let _ = self.0.kill();
         let _ = self.0.wait();
+    }
+}
+
+// A pipe into a process that may stand still: stopped, or behind a network that takes nothing any more.
+
+/// How long one may take nothing of what is written to it.
+const WRITE_PATIENCE: Timespec = Timespec { tv_sec: 20, tv_nsec: 0 };
+
+/// The writing end of a pipe, which waits for its reader only so long. After that it is closed to all writing.
+#[derive(Debug)]
+pub(crate) struct Patient {
+    end: OwnedFd,
+    patience: Timespec,
+    lost: bool,
+}
+
+impl Patient {
+    pub(crate) fn new(end: impl Into<OwnedFd>) -> io::Result<Patient> {
+        let end = end.into();
+        rustix::io::ioctl_fionbio(&end, true)?;
+        Ok(Patient { end, patience: WRITE_PATIENCE, lost: false })
+    }
+}
+
+impl Write for Patient {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        while !self.lost {
+            match rustix::io::write(&self.end, bytes) {
+                Err(Errno::AGAIN) => {}
+                other => return Ok(other?),
+            }
+            let mut room = [PollFd::new(&self.end, PollFlags::OUT)];
+            self.lost = poll(&mut room, Some(&self.patience)) == Ok(0);
+            if self.lost {
+                let message = format!("it took nothing of what it was sent for {} s", self.patience.tv_sec);
+                return Err(io::Error::new(ErrorKind::TimedOut, message));
+            }
+        }
+        Err(ErrorKind::BrokenPipe.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+// The last lines that a process wrote to stderr. They are part of the error when it ends unexpectedly.
+
+/// Lines that are kept: OpenSSH needs about as many for a changed host key.
+const LINES: usize = 20;
+/// How much of a line is kept.
+const LINE_BYTES: u64 = 500;
+/// Lines that an error shows.
+const SHOWN: usize = 3;
+/// How long the last lines may take to arrive once the process has ended.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// One thread for each host, which hardly does anything.
+const STACK_BYTES: usize = 64 << 10;
+
+/// The last lines of a stream.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LastLines(Arc<(Mutex<Kept>, Condvar)>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    lines: VecDeque<String>,
+    ended: bool,
+}
+
+impl LastLines {
+    /// Keeps what comes from `stream`, on a thread that ends with it.
+    ///
+    /// # Errors
+    /// If there can be no thread.
+    pub(crate) fn of(stream: impl Read + Send + 'static) -> io::Result<LastLines> {
+        let all = LastLines::default();
+        let kept = all.clone();
+        let named = std::thread::Builder::new().name("last lines".into()).stack_size(STACK_BYTES);
+        named.spawn(move || kept.keep(BufReader::new(stream)))?;
+        Ok(all)
+    }
+
+    /// All lines that are kept, once the stream has ended, for which a moment is waited.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let (kept, ended) = &*self.0;
+        let kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = ended.wait_timeout_while(kept, PATIENCE, |kept| !kept.ended);
+        let (kept, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        kept.lines.iter().cloned().collect()
+    }
+
+    /// Forgets all lines so far.
+    pub(crate) fn forget(&self) {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner).lines.clear();
+    }
+
+    fn keep(&self, mut stream: impl BufRead) {
+        let (kept, ended) = &*self.0;
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let read = stream.by_ref().take(LINE_BYTES).read_until(b'\n', &mut line);
+            let text = printable(&line);
+            let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+            if matches!(read, Err(_) | Ok(0)) {
+                kept.ended = true;
+                ended.notify_all();
+                return;
+            }
+            if !text.is_empty() {
+                kept.lines.push_back(text);
+            }
+            if kept.lines.len() > LINES {
+                kept.lines.pop_front();
+            }
+        }
+    }
+}
+
+/// The last of some lines, in one.
+pub(crate) fn last(lines: &[String]) -> String {
+    lines[lines.len().saturating_sub(SHOWN)..].join("; ")
+}
+
+/// A line without what would move a terminal's cursor.
+pub(crate) fn printable(line: &[u8]) -> String {
+    let text = String::from_utf8_lossy(line);
+    let shown = text.chars().map(|c| if c.is_control() { ' ' } else { harmless(c) });
+    shown.collect::<String>().trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_stands_still_is_given_up_and_one_that_is_slow_gets_all() {
+        let (mut reader, writer) = io::pipe().unwrap();
+        let mut patient = Patient::new(writer).unwrap();
+        let much = vec![7; 1 << 20];
+        let (written, read) = std::thread::scope(|scope| {
+            let read = scope.spawn(|| {
+                let mut all = vec![0; much.len()];
+                reader.read_exact(&mut all).map(|()| all)
+            });
+            (scope.spawn(|| patient.write_all(&much)).join().unwrap(), read.join().unwrap().unwrap())
+        });
+        written.unwrap();
+        assert_eq!(read, much);
+        // Nobody reads any more.
+        patient.patience = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+        assert_eq!(patient.write_all(&much).unwrap_err().kind(), ErrorKind::TimedOut);
+        assert_eq!(patient.write_all(b"end").unwrap_err().kind(), ErrorKind::BrokenPipe);
+    }
+
+    #[test]
+    fn the_last_lines_stay_whatever_came_before() {
+        let mut text = (0..50).map(|n| format!("line {n}\r\n")).collect::<String>();
+        text.push_str("\n\x1b[31mend without a line's end");
+        let words = LastLines::of(io::Cursor::new(text)).unwrap();
+        let lines = words.lines();
+        assert_eq!((lines.len(), lines[0].as_str()), (LINES, "line 31"));
+        assert_eq!(last(&lines), "line 48; line 49; [31mend without a line's end");
+        let endless = LastLines::of(io::Cursor::new("x".repeat(5_000))).unwrap();
+        assert_eq!(endless.lines().concat().len(), 5_000.min(LINES * LINE_BYTES as usize));
+        words.forget();
+        assert_eq!(last(&words.lines()), "");
     }
 }

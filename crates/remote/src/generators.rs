@@ -2,15 +2,199 @@
 //!
 //! It must not start processes, print, or judge what was measured.
 
-mod agent;
-mod clock;
-mod error;
 mod fleet;
-mod member;
-mod merging;
 
-pub(crate) use agent::GeneratorAgent;
-pub use clock::{ClockOffset, Ping, compare_clocks};
-pub use error::FleetError;
-pub use fleet::{Fleet, Generator, Ran};
-pub use member::Part;
+use std::io::{self, BufReader};
+
+pub use fleet::{Fleet, FleetError, Generator, Ran};
+use load::{LoadError, LoadSpec, Until};
+use machine::CpuTicks;
+use machine::clock::monotonic_ns;
+
+use crate::protocol::{Control, Failed, GeneratorRequest, GeneratorResponse, Request, Response, read, write};
+use crate::{Blame, Channel};
+
+// The generator of an agent: one load after another, window by window.
+
+/// What generates load on an agent's machine.
+pub(crate) struct GeneratorAgent {
+    control: Control,
+    generator: Option<load::Generator>,
+    /// The window that `run` may name.
+    prepared: Option<(u64, Until)>,
+}
+
+impl GeneratorAgent {
+    pub fn new(control: Control) -> GeneratorAgent {
+        GeneratorAgent { control, generator: None, prepared: None }
+    }
+
+    pub fn carry_out(&mut self, request: GeneratorRequest) -> Result<GeneratorResponse, Failed> {
+        let refused = |message: String| Err(Failed::new(Blame::Request, message));
+        match (request, self.prepared.take(), &mut self.generator) {
+            (GeneratorRequest::Begin { spec }, ..) => self.begin(*spec),
+            (GeneratorRequest::Prepare { number, until }, _, Some(generator)) => {
+                generator.prepare(until);
+                self.prepared = Some((number, until));
+                Ok(GeneratorResponse::Prepared { number })
+            }
+            (GeneratorRequest::Prepare { .. }, _, None) => {
+                refused("there is no load yet: {\"generator\":{\"begin\":{\"spec\":{…}}}} comes first".into())
+            }
+            (GeneratorRequest::Run { number, start_at_ns }, Some((prepared, until)), Some(generator))
+                if prepared == number =>
+            {
+                Ok(window(generator, number, until, start_at_ns))
+            }
+            (GeneratorRequest::Run { number, .. }, ..) => {
+                refused(format!("window {number} was not prepared"))
+            }
+            (GeneratorRequest::Rest, ..) => {
+                self.generator = None;
+                Ok(GeneratorResponse::Resting)
+            }
+        }
+    }
+
+    fn begin(&mut self, spec: LoadSpec) -> Result<GeneratorResponse, Failed> {
+        // First, so that its connections are closed before there are others.
+        self.generator = None;
+        let generator = load::Generator::start(spec).map_err(|error| {
+            let blame = match error {
+                LoadError::Spec { .. } => Blame::Request,
+                _ => Blame::Machine,
+            };
+            Failed::new(blame, error.to_string())
+        })?;
+        if !self.control.watch(generator.interrupt()) {
+            return Err(Failed::new(Blame::Cancelled, "it ends"));
+        }
+        self.generator = Some(generator);
+        Ok(GeneratorResponse::Begun)
+    }
+}
+
+fn window(generator: &mut load::Generator, number: u64, until: Until, start_at_ns: u64) -> GeneratorResponse {
+    let before = CpuTicks::read();
+    let mut counts = generator.load(until, start_at_ns);
+    let passed = before.zip(CpuTicks::read()).map(|(before, after)| after.since(before));
+    let steal_share = passed.filter(|passed| passed.total() > 0).map(CpuTicks::steal_share);
+    counts.pack();
+    let late_ns = if start_at_ns == 0 { 0 } else { counts.started_ns.saturating_sub(start_at_ns) };
+    GeneratorResponse::Slice { number, late_ns, steal_share, counts: Box::new(counts) }
+}
+
+// How far a generator's clock is from ours, from pings over its own channel.
+//
+// ```text
+// ours    ── sent ───────────────── received ──►       offset = theirs − (sent + received) / 2
+//               ╲                 ╱                    it is wrong by (received − sent) / 2 at most, whatever the ways there and
+// theirs  ────── clock_ns ────────────────────►        back took
+// ```
+// Of several pings the one with the shortest way there and back is taken: it leaves least room for error (Cristian, Probabilistic clock
+// synchronization, Distributed Computing 3, 1989; NTP's clock filter does the same, RFC 5905, section 10).
+
+/// Pings for [`compare_clocks`]. The first ones may meet a program that is still starting.
+const PINGS: u64 = 16;
+
+/// A ping and its response, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ping {
+    /// When it was sent, by our clock.
+    pub sent_ns: u64,
+    /// When it was answered, by theirs.
+    pub clock_ns: u64,
+    /// When the response came, by our clock.
+    pub received_ns: u64,
+}
+
+/// How far their clock is ahead of ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClockOffset {
+    /// Theirs minus ours, in nanoseconds. Clocks begin at the start of their machines, so that it may be of any size.
+    pub ns: i128,
+    /// How wrong it may be, either way, in nanoseconds.
+    pub error_ns: u64,
+}
+
+impl ClockOffset {
+    /// From the best of some pings; `None` without any.
+    pub fn of(pings: &[Ping]) -> Option<ClockOffset> {
+        let trip = |ping: &Ping| ping.received_ns.saturating_sub(ping.sent_ns);
+        let best = pings.iter().min_by_key(|ping| trip(ping))?;
+        let middle = (i128::from(best.sent_ns) + i128::from(best.received_ns)) / 2;
+        Some(ClockOffset { ns: i128::from(best.clock_ns) - middle, error_ns: trip(best).div_ceil(2) })
+    }
+
+    /// Our time in theirs; 0 where that would be before their clock began.
+    pub fn theirs(self, ours_ns: u64) -> u64 {
+        clamped(i128::from(ours_ns) + self.ns)
+    }
+
+    /// Their time in ours.
+    pub fn ours(self, theirs_ns: u64) -> u64 {
+        clamped(i128::from(theirs_ns) - self.ns)
+    }
+}
+
+/// How far the clock of the agent behind a channel is ahead of ours. The agent ends with that.
+///
+/// # Errors
+/// If it goes, or sends something else.
+pub fn compare_clocks(channel: Channel) -> io::Result<ClockOffset> {
+    let Channel { mut input, output, .. } = channel;
+    let mut output = BufReader::new(output);
+    let mut pings = Vec::new();
+    for number in 0..PINGS {
+        let sent_ns = monotonic_ns();
+        write(input.as_mut(), &Request::Ping(number))?;
+        match read(&mut output)? {
+            Some(Response::Pong { ping, clock_ns }) if ping == number => {
+                pings.push(Ping { sent_ns, clock_ns, received_ns: monotonic_ns() });
+            }
+            Some(other) => return Err(io::Error::new(io::ErrorKind::InvalidData, format!("{other:?}"))),
+            None => return Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
+    ClockOffset::of(&pings).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+}
+
+fn clamped(ns: i128) -> u64 {
+    u64::try_from(ns.max(0)).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_true_offset_is_within_the_error_however_unequal_the_ways_are(
+            offset in -1_000_000_000_000_000i64..1_000_000_000_000_000,
+            ways in proptest::collection::vec((0u64..500_000_000, 0u64..500_000_000), 1..20),
+        ) {
+            let ours = 10_000_000_000_000_000u64;
+            let theirs = |ns: u64| (ns as i64 + offset) as u64;
+            let ping = |(there, back): &(u64, u64)| Ping {
+                sent_ns: ours,
+                clock_ns: theirs(ours + there),
+                received_ns: ours + there + back,
+            };
+            let pings: Vec<Ping> = ways.iter().map(ping).collect();
+            let found = ClockOffset::of(&pings).unwrap();
+            prop_assert!((found.ns - i128::from(offset)).unsigned_abs() <= u128::from(found.error_ns) + 1);
+            let shortest = ways.iter().map(|(there, back)| there + back).min().unwrap();
+            prop_assert_eq!(found.error_ns, shortest.div_ceil(2));
+            prop_assert_eq!(found.ours(found.theirs(ours)), ours);
+        }
+    }
+
+    #[test]
+    fn a_time_before_their_clock_began_is_its_begin() {
+        let offset = ClockOffset { ns: -1_000, error_ns: 0 };
+        assert_eq!((offset.theirs(400), offset.theirs(1_400)), (0, 400));
+        assert_eq!(ClockOffset::of(&[]), None);
+    }
+}

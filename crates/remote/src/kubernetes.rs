@@ -11,11 +11,6 @@
 mod api;
 mod attach;
 mod deployed;
-mod error;
-mod http;
-mod job;
-mod kubectl;
-mod objects;
 mod pods;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,10 +20,8 @@ use std::time::{Duration, Instant};
 use self::api::{Namespace, OF_GENERATORS};
 use self::attach::{Hold, attach};
 pub use self::deployed::{Behind, Deployed, Pod};
-pub use self::error::ClusterError;
-use self::job::{CONTAINER, Wanted};
-use self::pods::{Barrier, PodView, Step};
-use crate::{Channel, HostError};
+use self::pods::{Barrier, CONTAINER, PodView, Step, Wanted};
+use crate::{Channel, Error};
 
 /// How often pods are looked at, for few of them.
 const LOOK_EVERY: Duration = Duration::from_millis(300);
@@ -57,9 +50,9 @@ pub fn open(
     arguments: &[&str],
     tell: &mut dyn FnMut(String),
     cancelled: &dyn Fn() -> bool,
-) -> Result<Vec<Channel>, HostError> {
+) -> Result<Vec<Channel>, Error> {
     let wanted = Wanted {
-        name: job::name(run, rand::random()),
+        name: pods::name(run, rand::random()),
         run: run.to_owned(),
         cluster: cluster.clone(),
         arguments: arguments.iter().chain(&ALONE).map(|word| word.to_string()).collect(),
@@ -67,17 +60,24 @@ pub fn open(
     let namespace =
         Namespace::find(cluster.context.as_deref(), cluster.namespace.as_deref(), &OF_GENERATORS)?;
     if cancelled() {
-        return Err(ClusterError::Cancelled.into());
+        return Err(was_cancelled());
     }
     // First, because a Job may be there although no response said so.
     let job = Arc::new(Job { namespace, name: wanted.name.clone() });
-    let made = job.namespace.create(&job::manifest(&wanted))?;
+    let made = job.namespace.create(&pods::manifest(&wanted))?;
     // Without it one pod that fails would end all others, or be replaced by one that we are not attached to.
     if made.spec.backoff_limit_per_index != Some(0) {
-        return Err(ClusterError::Old { what: "backoffLimitPerIndex" }.into());
+        return Err(Error::new(
+            "the cluster's Kubernetes is too old: it does not know backoffLimitPerIndex of a Job",
+        )
+        .help("Kubernetes 1.29 and later do"));
     }
     let pods = all_running(&job, &wanted.cluster, tell, cancelled)?;
-    Ok(all_attached(&job, pods, cancelled)?)
+    all_attached(&job, pods, cancelled)
+}
+
+fn was_cancelled() -> Error {
+    Error::new("it was cancelled").by(crate::Blame::Cancelled)
 }
 
 /// A Job that is deleted when dropped. Where that fails it goes by itself, when its pods have no stdin any more.
@@ -103,7 +103,7 @@ fn all_running(
     cluster: &plan::Kubernetes,
     tell: &mut dyn FnMut(String),
     cancelled: &dyn Fn() -> bool,
-) -> Result<Vec<PodView>, ClusterError> {
+) -> Result<Vec<PodView>, Error> {
     let began = Instant::now();
     let mut barrier = Barrier::new(cluster.pods, cluster.image.clone());
     let mut last = String::new();
@@ -125,7 +125,7 @@ fn all_running(
         let next = Instant::now() + LOOK_EVERY + LOOK_LATER_EACH * cluster.pods;
         while Instant::now() < next {
             if cancelled() {
-                return Err(ClusterError::Cancelled);
+                return Err(was_cancelled());
             }
             thread::sleep(GLANCE);
         }
@@ -137,11 +137,11 @@ fn all_attached(
     job: &Arc<Job>,
     pods: Vec<PodView>,
     cancelled: &dyn Fn() -> bool,
-) -> Result<Vec<Channel>, ClusterError> {
+) -> Result<Vec<Channel>, Error> {
     let mut channels = Vec::with_capacity(pods.len());
     for group in pods.chunks(ATTACHED_AT_ONCE) {
         if cancelled() {
-            return Err(ClusterError::Cancelled);
+            return Err(was_cancelled());
         }
         let attached: Mutex<Vec<_>> = Mutex::default();
         thread::scope(|scope| {
@@ -161,7 +161,7 @@ fn all_attached(
     Ok(channels)
 }
 
-fn channel(job: &Arc<Job>, pod: &PodView) -> Result<Channel, ClusterError> {
+fn channel(job: &Arc<Job>, pod: &PodView) -> Result<Channel, Error> {
     let (input, output, connection) = attach(&job.namespace, &pod.name, CONTAINER)?;
     let name = format!("kubernetes://{}/{}@{}", job.namespace.name, pod.name, pod.node);
     Ok(Channel::new(name, input, output, Keeper { _connection: connection, _job: Arc::clone(job) }))

@@ -8,22 +8,25 @@
 //! Nothing is configured on the other machine and nothing listens there: who may log in may load. This crate must not judge what was
 //! measured, or decide whether a run goes on without a machine.
 
-mod address;
 mod channel;
-mod clock;
-mod error;
 pub mod generators;
 pub mod kubernetes;
-mod last_lines;
 mod open;
 mod program;
 pub mod protocol;
 pub mod services;
 pub mod ssh;
 
-pub use address::address;
+pub use ::services::{Blame, Error};
 pub use channel::{Channel, here};
-pub use error::HostError;
 pub use open::{Waiting, Wanted, again, generators, together};
 pub use program::Program;
 pub use protocol::{AgentHost, ServeError, serve};
+pub use ssh::address;
+
+/// What the fuzz target calls.
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing {
+    pub use crate::protocol::same_when_sent_again;
+}

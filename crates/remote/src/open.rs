@@ -4,7 +4,6 @@
 //! closed again.
 
 use std::collections::VecDeque;
-use std::io;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -14,8 +13,7 @@ use std::time::{Duration, Instant};
 
 use plan::{Generators, Kubernetes};
 
-use crate::kubernetes::ClusterError;
-use crate::{Channel, HostError, Program, here, kubernetes, ssh};
+use crate::{Blame, Channel, Error, Program, here, kubernetes, ssh};
 
 /// Hosts that are opened at the same time: each may be sent a program of many megabytes.
 const AT_ONCE_MAX: usize = 16;
@@ -52,7 +50,7 @@ pub struct Waiting<'a> {
 ///
 /// # Errors
 /// All that could not be had, and then none is left running; an empty list where it was cancelled.
-pub fn generators(wanted: &Wanted<'_>, waiting: &mut Waiting<'_>) -> Result<Vec<Channel>, Vec<HostError>> {
+pub fn generators(wanted: &Wanted<'_>, waiting: &mut Waiting<'_>) -> Result<Vec<Channel>, Vec<Error>> {
     opened(doors(wanted).map_err(|error| vec![error])?, wanted, waiting)
 }
 
@@ -73,7 +71,7 @@ pub fn again(
     wanted: &Wanted<'_>,
     places: &[usize],
     waiting: &mut Waiting<'_>,
-) -> Result<Vec<Channel>, Vec<HostError>> {
+) -> Result<Vec<Channel>, Vec<Error>> {
     let doors = doors(wanted).map_err(|error| vec![error])?;
     // Pods are one door, the last.
     let last = doors.len().saturating_sub(1);
@@ -97,7 +95,7 @@ enum Door {
     },
 }
 
-fn doors(wanted: &Wanted<'_>) -> Result<Vec<Door>, HostError> {
+fn doors(wanted: &Wanted<'_>) -> Result<Vec<Door>, Error> {
     let Generators { local, ssh, kubernetes, program, .. } = wanted.generators;
     let name = |number: u32| if *local == 1 { "local".to_owned() } else { format!("local {number}") };
     let mut doors: Vec<Door> = (1..=*local).map(|number| Door::Here(name(number))).collect();
@@ -127,14 +125,14 @@ impl Door {
 enum News {
     /// How far it is, in words.
     Told(usize, String),
-    Done(usize, Result<Vec<Channel>, HostError>),
+    Done(usize, Result<Vec<Channel>, Error>),
 }
 
 fn opened(
     doors: Vec<Door>,
     wanted: &Wanted<'_>,
     waiting: &mut Waiting<'_>,
-) -> Result<Vec<Channel>, Vec<HostError>> {
+) -> Result<Vec<Channel>, Vec<Error>> {
     let names: Vec<String> = doors.iter().map(Door::name).collect();
     let mut results: Vec<Opened> = doors.iter().map(|_| None).collect();
     let mut far = VecDeque::new();
@@ -158,7 +156,7 @@ fn opened(
 }
 
 /// What came of a door; `None` while nothing has.
-type Opened = Option<Result<Vec<Channel>, HostError>>;
+type Opened = Option<Result<Vec<Channel>, Error>>;
 
 /// Has these opened, and fills in what came of each; false where it was cancelled.
 fn awaited(
@@ -228,7 +226,7 @@ fn open(
     (run, arguments): (&str, &[&str]),
     over: &AtomicBool,
     tell: &mut dyn FnMut(String),
-) -> Result<Vec<Channel>, HostError> {
+) -> Result<Vec<Channel>, Error> {
     match door {
         Door::Here(name) => Err(not_opened(&name)),
         Door::Ssh(host, program) => ssh::open(&host, &program, arguments).map(|one| vec![one]),
@@ -236,21 +234,21 @@ fn open(
             let is_over = || over.load(Ordering::Relaxed);
             let mut open =
                 |tell: &mut dyn FnMut(String)| kubernetes::open(&cluster, run, arguments, tell, &is_over);
-            patiently(&mut open, tell, &|error, for_now| error.may_pass() && for_now < away_max && !is_over())
+            patiently(&mut open, tell, &|error, for_now| may_pass(error) && for_now < away_max && !is_over())
         }
     }
 }
 
 /// Tries again for as long as what is in the way of it is worth waiting for.
 fn patiently<T>(
-    open: &mut impl FnMut(&mut dyn FnMut(String)) -> Result<T, HostError>,
+    open: &mut impl FnMut(&mut dyn FnMut(String)) -> Result<T, Error>,
     tell: &mut dyn FnMut(String),
-    is_worth_waiting: &dyn Fn(&ClusterError, Duration) -> bool,
-) -> Result<T, HostError> {
+    is_worth_waiting: &dyn Fn(&Error, Duration) -> bool,
+) -> Result<T, Error> {
     let began = Instant::now();
     loop {
         match open(tell) {
-            Err(HostError::Cluster(error)) if is_worth_waiting(&error, began.elapsed()) => {
+            Err(error) if is_worth_waiting(&error, began.elapsed()) => {
                 tell(error.to_string());
                 thread::sleep(TRY_AGAIN_AFTER);
             }
@@ -259,9 +257,13 @@ fn patiently<T>(
     }
 }
 
-fn not_opened(name: &str) -> HostError {
-    let source = io::Error::other("no thread could be had for it");
-    HostError::NotStarted { host: name.to_owned(), source }
+/// Whether it may be otherwise by itself some seconds later.
+fn may_pass(error: &Error) -> bool {
+    matches!(error.blame(), Blame::Away | Blame::Rights)
+}
+
+fn not_opened(name: &str) -> Error {
+    Error::new(format!("{name}: cannot be started: no thread could be had for it"))
 }
 
 #[cfg(test)]
@@ -312,18 +314,18 @@ mod tests {
     #[test]
     fn a_cluster_that_is_away_is_asked_again_until_it_answers_or_is_away_for_too_long() {
         let (mut asked, mut told) = (0, Vec::new());
-        let away = || ClusterError::Unreachable { server: "https://c".into(), why: "refused".into() };
+        let away = || Error::new("https://c does not answer: refused").by(Blame::Away);
         let mut third = |_: &mut dyn FnMut(String)| {
             asked += 1;
-            if asked < 3 { Err(away().into()) } else { Ok(asked) }
+            if asked < 3 { Err(away()) } else { Ok(asked) }
         };
-        let opened = patiently(&mut third, &mut |words| told.push(words), &|error, _| error.may_pass());
+        let opened = patiently(&mut third, &mut |words| told.push(words), &|error, _| may_pass(error));
         assert_eq!((opened.ok(), told.len()), (Some(3), 2));
         assert!(told[0].contains("https://c does not answer: refused"), "{told:?}");
-        let mut never = |_: &mut dyn FnMut(String)| Err::<(), _>(HostError::from(away()));
-        let for_short = |_: &ClusterError, for_now: Duration| for_now < Duration::from_millis(10);
+        let mut never = |_: &mut dyn FnMut(String)| Err::<(), _>(away());
+        let for_short = |_: &Error, for_now: Duration| for_now < Duration::from_millis(10);
         assert!(patiently(&mut never, &mut |_| (), &for_short).is_err());
-        assert!(!ClusterError::Cancelled.may_pass());
+        assert!(!may_pass(&Error::cancelled("x")));
     }
 
     #[test]
@@ -334,7 +336,7 @@ mod tests {
         let (mut watch, cancelled) = (|_: &[String], _| (), || false);
         let mut waiting = Waiting { cancelled: &cancelled, watch: &mut watch };
         let errors = super::generators(&wanted, &mut waiting).unwrap_err();
-        let said: Vec<String> = errors.iter().map(HostError::to_string).collect();
+        let said: Vec<String> = errors.iter().map(Error::to_string).collect();
         assert!(said.len() == 2 && said[1].starts_with("local 2: cannot be started: "), "{said:?}");
     }
 }

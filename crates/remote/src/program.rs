@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
-use crate::HostError;
+use crate::{Blame, Error};
 
 /// The program of this process, also when its file was replaced meanwhile.
 const OWN: &str = "/proc/self/exe";
@@ -28,7 +28,7 @@ impl Program {
     ///
     /// # Errors
     /// If it cannot be read.
-    pub fn own() -> Result<Program, HostError> {
+    pub fn own() -> Result<Program, Error> {
         Program::at(Path::new(OWN))
     }
 
@@ -36,8 +36,8 @@ impl Program {
     ///
     /// # Errors
     /// If it cannot be read, or is none for Linux.
-    pub fn at(path: &Path) -> Result<Program, HostError> {
-        let failed = |source| HostError::Program { path: path.to_owned(), source };
+    pub fn at(path: &Path) -> Result<Program, Error> {
+        let failed = |source| failed(path, source);
         let mut file = File::open(path).map_err(failed)?;
         let (mut hash, mut bytes, mut buffer) = (Sha256::new(), 0, vec![0; READ_BYTES]);
         let mut machine = None;
@@ -73,12 +73,12 @@ impl Program {
         format!("proofload-{}", &self.sha256[..NAME_DIGITS])
     }
 
-    pub(crate) fn open(&self) -> Result<File, HostError> {
+    pub(crate) fn open(&self) -> Result<File, Error> {
         File::open(&self.path).map_err(|source| self.failed(source))
     }
 
-    pub(crate) fn failed(&self, source: io::Error) -> HostError {
-        HostError::Program { path: self.path.clone(), source }
+    pub(crate) fn failed(&self, source: io::Error) -> Error {
+        failed(&self.path, source)
     }
 
     /// Whether a machine of this name, as `uname -m` has it, runs it. For a processor that is not known here, it takes a try.
@@ -90,6 +90,12 @@ impl Program {
     pub(crate) fn machine(&self) -> &'static str {
         self.machine.first().copied().unwrap_or("another processor")
     }
+}
+
+fn failed(path: &Path, source: io::Error) -> Error {
+    Error::new(format!("{}: {source}", path.display()))
+        .by(Blame::Request)
+        .help("name a proofload that was built for Linux")
 }
 
 /// The machines that run a program that begins like this, as `uname -m` calls them, its own first: by the identification and the

@@ -10,8 +10,8 @@
 //! and what carries its frames, is not this module's business.
 //!
 //! ```text
-//! ──► {"hello":{"version":4}}
-//! ◄── {"ready":{"version":4,"proofload":"0.1.0","host":"bench-1","processors":8}}
+//! ──► {"hello":{"version":5}}
+//! ◄── {"ready":{"version":5,"proofload":"0.1.0","host":"bench-1","processors":8}}
 //! ──► {"ping":1}
 //! ◄── {"pong":{"ping":1,"clock_ns":81234567890}}
 //! ──► "heartbeat"                                            every ten seconds
@@ -31,13 +31,27 @@
 
 mod agent;
 mod connection;
-mod frame;
-mod heartbeat;
 mod message;
 
 pub(crate) use agent::Control;
 pub use agent::{AgentHost, ServeError, serve};
-pub(crate) use connection::{Connection, Message, QUEUE_MAX};
-pub(crate) use frame::{read, write};
-pub(crate) use heartbeat::Heartbeat;
-pub use message::{Blame, Failed, GeneratorRequest, GeneratorResponse, Request, Response, VERSION};
+pub(crate) use connection::{Connection, Heartbeat, Message, QUEUE_MAX, read, write};
+pub(crate) use message::other_version;
+pub use message::{Failed, GeneratorRequest, GeneratorResponse, Request, Response, VERSION};
+
+/// Reads frames of either side up to the first that is none; panics where one that is sent on is not the same there.
+#[cfg(fuzzing)]
+pub fn same_when_sent_again(bytes: &[u8]) {
+    fn same<T: serde::Serialize + serde::de::DeserializeOwned>(mut input: &[u8]) {
+        while let Ok(Some(value)) = read::<T>(&mut input) {
+            let mut sent = Vec::new();
+            write(&mut sent, &value).expect("what was read can be sent");
+            let again: T = read(&mut &sent[..]).expect("what was sent is read").expect("and is there");
+            let mut twice = Vec::new();
+            write(&mut twice, &again).expect("once more");
+            assert_eq!(sent, twice);
+        }
+    }
+    same::<Response>(bytes);
+    same::<Request>(bytes);
+}

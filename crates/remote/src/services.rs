@@ -5,14 +5,11 @@
 //! probes and owners of sockets are those of the other machine: nothing of it is judged from here.
 
 mod agent;
-mod handle;
 mod host;
-mod log;
 pub(crate) mod message;
 mod service;
 
 pub(crate) use agent::ServicesAgent;
-pub use handle::ServiceHandle;
 pub use host::{PendingView, RemoteHost};
 pub use message::{First, HostView, ServiceView};
-pub use service::RemoteService;
+pub use service::{RemoteService, ServiceHandle};

@@ -4,30 +4,28 @@
 //! first asked what is there, and given the program where it is not ([`talk`]); then it becomes the program. There is no master
 //! connection, no socket and no file of ours on this machine: whatever ends us closes a pipe, and with it everything there.
 
-use std::fs::File;
-use std::io::{self, ErrorKind, Read as _};
-use std::time::{Duration, Instant};
-
-mod connection;
-mod destination;
-mod facts;
 mod fault;
 mod talk;
 
-pub use facts::{Facts, Kept, State};
-pub use fault::{Fault, Remedy};
+use std::fs::File;
+use std::io::{self, ErrorKind, Read as _};
+use std::net::{IpAddr, ToSocketAddrs};
+use std::process::Command;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use connection::Output;
-use destination::Destination;
-use talk::{At, Line, Talk};
+use talk::{At, Line, Output, Talk};
 
-use crate::last_lines::last;
-use crate::{Channel, HostError, Program};
+use serde::Serialize;
+
+use crate::channel::last;
+use crate::{Blame, Channel, Error, Program};
 
 /// Pieces in which a program is sent, so that its progress can be shown.
 const PIECE_BYTES: usize = 64 << 10;
 /// Questions, of which the fastest counts as the round trip.
 const QUESTIONS: usize = 5;
+/// Longest that `ssh` may take to read its configuration.
+const ASKING_PATIENCE: Duration = Duration::from_secs(20);
 
 /// How far the copy of a program is.
 #[derive(Debug, Clone, Copy)]
@@ -57,7 +55,7 @@ pub struct Removed {
 ///
 /// # Errors
 /// If the machine is not reached or cannot have or run the program. Nothing is left running there.
-pub fn open(destination: &str, program: &Program, arguments: &[&str]) -> Result<Channel, HostError> {
+pub fn open(destination: &str, program: &Program, arguments: &[&str]) -> Result<Channel, Error> {
     open_watched(destination, program, arguments, &mut |_| {})
 }
 
@@ -70,7 +68,7 @@ pub fn open_watched(
     program: &Program,
     arguments: &[&str],
     watch: &mut dyn FnMut(Copied<'_>),
-) -> Result<Channel, HostError> {
+) -> Result<Channel, Error> {
     let mut login = Login::to(destination, program)?;
     login.put(watch)?;
     login.start(arguments)
@@ -79,7 +77,6 @@ pub fn open_watched(
 /// A shell on another machine that waits for commands about a program.
 #[derive(Debug)]
 pub struct Login {
-    name: String,
     program: Program,
     talk: Talk,
     facts: Facts,
@@ -90,13 +87,16 @@ impl Login {
     ///
     /// # Errors
     /// If the machine is not reached, lets nobody in, or has no shell.
-    pub fn to(destination: &str, program: &Program) -> Result<Login, HostError> {
-        let name = destination::name(destination);
-        let failed = |fault| HostError::Ssh { host: name.clone(), fault: Box::new(fault) };
-        let destination = Destination::new(destination).map_err(failed)?;
-        let mut talk = Talk::begin(&destination, program).map_err(failed)?;
-        let facts = look(&mut talk).map_err(failed)?;
-        Ok(Login { name: destination.name(), program: program.clone(), talk, facts })
+    pub fn to(destination: &str, program: &Program) -> Result<Login, Error> {
+        let mut talk = Talk::begin(Destination::new(destination)?, program)?;
+        let mut facts = Facts::default();
+        loop {
+            let said = talk.receive(At::Login)?;
+            if said.what == "done" {
+                return Ok(Login { program: program.clone(), talk, facts });
+            }
+            facts.learn(said);
+        }
     }
 
     /// What is known of the machine.
@@ -108,12 +108,12 @@ impl Login {
     ///
     /// # Errors
     /// If the connection is lost.
-    pub fn round_trip(&mut self) -> Result<Duration, HostError> {
+    pub fn round_trip(&mut self) -> Result<Duration, Error> {
         let mut shortest = Duration::MAX;
         for _ in 0..QUESTIONS {
             let asked = Instant::now();
             self.talk.send("echo");
-            self.receive(At::Question).map_err(|fault| self.failed(fault))?;
+            self.receive(At::Question)?;
             shortest = shortest.min(asked.elapsed());
         }
         Ok(shortest)
@@ -123,25 +123,26 @@ impl Login {
     ///
     /// # Errors
     /// If the machine is none for it, has no room or right for it, or the connection is lost.
-    pub fn put(&mut self, watch: &mut dyn FnMut(Copied<'_>)) -> Result<bool, HostError> {
-        self.facts.fits(&self.program).map_err(|fault| self.failed(fault))?;
+    pub fn put(&mut self, watch: &mut dyn FnMut(Copied<'_>)) -> Result<bool, Error> {
+        self.facts.fits(self.destination(), &self.program)?;
         if self.facts.state == State::There {
             return Ok(false);
         }
         if !self.facts.has_room(&self.program) {
-            return Err(self.failed(self.facts.full(&self.program)));
+            return Err(self.facts.full(self.destination(), &self.program));
         }
         let mut file = self.program.open()?;
         self.talk.send(&format!("put {}", self.program.bytes()));
-        self.receive(At::Folder).map_err(|fault| self.failed(fault))?;
+        self.receive(At::Folder)?;
         self.copy(&mut file, watch).map_err(|source| self.program.failed(source))?;
-        self.receive(At::Copy).map_err(|fault| self.failed(fault))?;
+        self.receive(At::Copy)?;
         self.facts.state = State::There;
         Ok(true)
     }
 
     /// Sends exactly as many bytes as announced, unless they are no longer taken: then the response says why.
     fn copy(&mut self, file: &mut File, watch: &mut dyn FnMut(Copied<'_>)) -> io::Result<()> {
+        let name = self.destination().name();
         let (begun, of, mut bytes, mut piece) =
             (Instant::now(), self.program.bytes(), 0, vec![0; PIECE_BYTES]);
         while bytes < of {
@@ -154,7 +155,7 @@ impl Login {
                 break;
             }
             bytes += count as u64;
-            watch(Copied { host: &self.name, bytes, of, elapsed: begun.elapsed() });
+            watch(Copied { host: &name, bytes, of, elapsed: begun.elapsed() });
         }
         Ok(())
     }
@@ -163,29 +164,30 @@ impl Login {
     ///
     /// # Errors
     /// If it does not run, or the connection is lost.
-    pub fn start(mut self, arguments: &[&str]) -> Result<Channel, HostError> {
-        self.facts.fits(&self.program).map_err(|fault| self.failed(fault))?;
+    pub fn start(mut self, arguments: &[&str]) -> Result<Channel, Error> {
+        self.facts.fits(self.destination(), &self.program)?;
         self.talk.send("attempt");
-        let (said, lines) = self.receive(At::Attempt).map_err(|fault| self.failed(fault))?;
+        let (said, lines) = self.receive(At::Attempt)?;
         if said.text != "attempt 0" {
             let status = said.text.strip_prefix("attempt ").unwrap_or(&said.text);
             let file = format!("{}/{}", self.facts.folder, self.program.file_name());
-            return Err(self.failed(Fault::of_try(&file, status, &lines)));
+            return Err(fault::of_try(self.destination(), &file, status, &lines));
         }
+        let name = self.destination().name();
         let (input, stdout, connection, words, rest) = self.talk.become_program(arguments);
         let output = Output::new(rest, stdout, &connection, words);
-        Ok(Channel::new(self.name, input, output, connection))
+        Ok(Channel::new(name, input, output, connection))
     }
 
     /// Takes away every program that Proofload has put there and that does not run, and the folder with the last one.
     ///
     /// # Errors
     /// If the connection is lost.
-    pub fn remove(mut self) -> Result<Removed, HostError> {
+    pub fn remove(mut self) -> Result<Removed, Error> {
         self.talk.send("remove");
         let mut removed = Removed::default();
         loop {
-            let said = self.talk.receive(At::Removal).map_err(|fault| self.failed(fault))?;
+            let said = self.talk.receive(At::Removal)?;
             match said.what.as_str() {
                 "removed" => removed.gone.extend(Kept::of(&said.text)),
                 "kept" => removed.kept.extend(Kept::of(&said.text)),
@@ -196,7 +198,7 @@ impl Login {
     }
 
     /// The next response, and the output before it.
-    fn receive(&mut self, at: At) -> Result<(Line, Vec<String>), Fault> {
+    fn receive(&mut self, at: At) -> Result<(Line, Vec<String>), Error> {
         let mut lines = Vec::new();
         loop {
             let said = self.talk.receive(at)?;
@@ -209,29 +211,26 @@ impl Login {
         }
     }
 
-    fn put_failed(&self, stage: &str, lines: &[String]) -> Fault {
+    fn put_failed(&self, stage: &str, lines: &[String]) -> Error {
         let full = |line: &String| line.contains("No space left") || line.contains("quota exceeded");
-        let (folder, user) = (self.facts.folder.clone(), self.facts.user.clone());
+        let (folder, user) = (&self.facts.folder, &self.facts.user);
         match stage {
-            _ if lines.iter().any(full) => self.facts.full(&self.program),
-            "sum" | "length" => Fault::Damaged { folder },
-            _ => Fault::Unwritable { folder, user, words: last(lines) },
+            _ if lines.iter().any(full) => self.facts.full(self.destination(), &self.program),
+            "sum" | "length" => self
+                .destination()
+                .error(format!("the program arrived damaged in {folder}: its SHA-256 differs"))
+                .help("try again; twice means that disk or memory of that machine is at fault"),
+            _ => {
+                let words = last(lines);
+                self.destination()
+                    .error(format!("the program cannot be written to {folder} as {user}: {words}"))
+                    .help("XDG_CACHE_HOME, set for that account, names another folder than ~/.cache")
+            }
         }
     }
 
-    fn failed(&self, fault: Fault) -> HostError {
-        HostError::Ssh { host: self.name.clone(), fault: Box::new(fault) }
-    }
-}
-
-fn look(talk: &mut Talk) -> Result<Facts, Fault> {
-    let mut facts = Facts::default();
-    loop {
-        let said = talk.receive(At::Login)?;
-        if said.what == "done" {
-            return Ok(facts);
-        }
-        facts.learn(said);
+    fn destination(&self) -> &Destination {
+        &self.talk.destination
     }
 }
 
@@ -239,3 +238,280 @@ fn look(talk: &mut Talk) -> Result<Facts, Fault> {
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
+
+// Whom `ssh` is asked for. Nothing that could be taken for an option or for a piece of a shell's line gets there.
+
+/// Longer than any user, host and port.
+const BYTES_MAX: usize = 512;
+const SCHEME: &str = "ssh://";
+/// What has a meaning in a shell, to which `ssh` gives names in `ProxyCommand` and `Match exec`.
+const SHELL: &str = "'`\"$;&<>|(){}*?!#~";
+
+/// A destination as `ssh` takes it: `host`, `user@host`, a name of `~/.ssh/config`, or `ssh://user@host:port`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Destination(String);
+
+impl Destination {
+    /// # Errors
+    /// If it is none, or might be more than one.
+    fn new(text: &str) -> Result<Destination, Error> {
+        let destination = Destination(text.to_owned());
+        let Some(problem) = problem(text) else { return Ok(destination) };
+        Err(destination
+            .error(format!("no destination for ssh: {problem}"))
+            .by(Blame::Request)
+            .help("as ssh takes it: a name of ~/.ssh/config, user@host, or ssh://user@host:port"))
+    }
+
+    /// As `ssh` takes it.
+    fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// As people know it, with `ssh://` before it, whether or not it is one.
+    fn name(&self) -> String {
+        let plain: String = self.0.chars().take(BYTES_MAX).flat_map(char::escape_debug).collect();
+        if self.0.starts_with(SCHEME) { plain } else { format!("{SCHEME}{plain}") }
+    }
+
+    /// What a person types after `ssh`.
+    fn typed(&self) -> String {
+        let plain = self.0.strip_prefix(SCHEME).unwrap_or(&self.0);
+        if plain.contains(':') { self.name() } else { plain.to_owned() }
+    }
+
+    fn try_it(&self) -> String {
+        format!("see whether this works: ssh {} true", self.typed())
+    }
+
+    fn error(&self, message: impl std::fmt::Display) -> Error {
+        Error::new(format!("{}: {message}", self.name()))
+    }
+}
+
+fn problem(text: &str) -> Option<String> {
+    let is_uri = text.starts_with(SCHEME);
+    let rest = text.strip_prefix(SCHEME).unwrap_or(text);
+    let (user, host) = match rest.rsplit_once('@') {
+        Some((user, host)) => (Some(user), host),
+        None => (None, rest),
+    };
+    let unfit = |c: char| c.is_whitespace() || c.is_control() || SHELL.contains(c);
+    if text.len() > BYTES_MAX {
+        return Some(format!("{} bytes are no name of a host, at most {BYTES_MAX}", text.len()));
+    }
+    if text.starts_with('-') || host.starts_with('-') || user.is_some_and(|user| user.starts_with('-')) {
+        return Some("it begins with - like an option".into());
+    }
+    if let Some(c) = rest.chars().find(|c| unfit(*c)) {
+        return Some(format!("{c:?} is in no name of a user or a host"));
+    }
+    // Before the @ it may stand between a domain and a user.
+    if host.contains('\\') || user.is_some_and(|user| user.ends_with('\\')) {
+        return Some("'\\\\' is in no name of a host".into());
+    }
+    if user == Some("") {
+        return Some("nobody stands before the @".into());
+    }
+    if host.is_empty() || is_uri && host.starts_with(':') || host.contains('/') {
+        return Some(
+            if is_uri { "ssh://user@host:port is the form" } else { "user@host is the form" }.into(),
+        );
+    }
+    if is_uri { port_problem(host) } else { None }
+}
+
+/// What follows the colon, if that is not one of an address in brackets.
+fn port_problem(host: &str) -> Option<String> {
+    let port = match host.rsplit_once(']') {
+        Some((_, "")) => return None,
+        Some((_, after)) => after.strip_prefix(':')?,
+        None => host.rsplit_once(':')?.1,
+    };
+    let fits = port.parse::<u16>().is_ok_and(|port| port > 0);
+    (!fits).then(|| format!("{port:?} is no port, 1 to 65535"))
+}
+
+// What a machine's shell tells of it, and what of the program is there.
+
+/// What is known of a machine once one has logged in.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// What it calls itself.
+    pub host: String,
+    /// Who we are there.
+    pub user: String,
+    /// Its kernel's release, as `uname -r` has it.
+    pub kernel: String,
+    /// Its processor, as `uname -m` has it.
+    pub machine: String,
+    /// Its operating system, as `uname -s` has it.
+    pub system: String,
+    /// Processors that we may use there.
+    pub processors: Option<u32>,
+    /// How far its calendar is ahead of ours, in seconds, to about a second and the time of a message. Nothing depends on it.
+    pub calendar_ahead_s: Option<i64>,
+    /// Where programs are put.
+    pub folder: String,
+    /// Whether ours is among them.
+    pub state: State,
+    /// Other versions, and pieces that were left.
+    pub others: Vec<Kept>,
+    room: Room,
+}
+
+/// Whether the program is on a machine.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// There is no file of its name.
+    #[default]
+    Absent,
+    /// There is one with other contents.
+    Damaged,
+    /// It is there, byte for byte.
+    There,
+}
+
+/// A file that Proofload has put there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Kept {
+    /// Where it is.
+    pub path: String,
+    /// How long it is.
+    pub bytes: u64,
+}
+
+/// What `df -Pk` says of a file system.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Room {
+    available_bytes: Option<u64>,
+    /// Its last line.
+    line: String,
+}
+
+impl Facts {
+    /// Takes in one thing that was said.
+    fn learn(&mut self, said: Line) {
+        let Line { what, text } = said;
+        match what.as_str() {
+            "host" => self.host = text,
+            "user" => self.user = text,
+            "kernel" => self.kernel = text,
+            "machine" => self.machine = text,
+            "system" => self.system = text,
+            "processors" => self.processors = text.parse().ok(),
+            "time" => self.calendar_ahead_s = text.parse().ok().and_then(ahead_s),
+            "folder" => self.folder = text,
+            "room" => self.room = Room::of(text),
+            "program" => self.state = State::of(&text),
+            "other" => self.others.extend(Kept::of(&text)),
+            _ => {}
+        }
+    }
+
+    /// Whether the machine can run the program at all.
+    fn fits(&self, to: &Destination, program: &Program) -> Result<(), Error> {
+        let Facts { system, machine, .. } = self;
+        if system != "Linux" {
+            return Err(to.error(format!("it runs {system}, and Proofload runs on Linux")));
+        }
+        if !program.runs_on(machine) {
+            let ours = program.machine();
+            return Err(to.error(format!("it is {machine}, and the program is for {ours}")).help(format!(
+                "name a program that was built for {machine}: `generators.program`, or --program"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Whether there is room for it.
+    fn has_room(&self, program: &Program) -> bool {
+        self.room.available_bytes.is_none_or(|bytes| bytes >= program.bytes())
+    }
+
+    /// That there is none.
+    fn full(&self, to: &Destination, program: &Program) -> Error {
+        let room = if self.room.line.is_empty() { "df says nothing" } else { &self.room.line };
+        let (folder, bytes) = (&self.folder, program.bytes());
+        to.error(format!("no room for the program in {folder}: it has {bytes} bytes; df: {room}")).help(format!(
+            "make room there, or have XDG_CACHE_HOME name another folder for that account; what Proofload has put there goes with: \
+             proofload hosts --remove {}",
+            to.typed()
+        ))
+    }
+}
+
+impl State {
+    fn of(text: &str) -> State {
+        match text {
+            "there" => State::There,
+            "damaged" => State::Damaged,
+            _ => State::Absent,
+        }
+    }
+}
+
+impl Kept {
+    /// From a size and a path.
+    fn of(text: &str) -> Option<Kept> {
+        let (bytes, path) = text.split_once(' ')?;
+        Some(Kept { path: path.to_owned(), bytes: bytes.parse().ok()? })
+    }
+}
+
+impl Room {
+    /// From a line of `df -Pk`: what is available stands before the one word that is a share.
+    fn of(line: String) -> Room {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let share = words.iter().rposition(|word| word.ends_with('%'));
+        let available_kib = share.and_then(|at| words.get(at.checked_sub(1)?)?.parse::<u64>().ok());
+        Room { available_bytes: available_kib.map(|kib| kib.saturating_mul(1024)), line: words.join(" ") }
+    }
+}
+
+/// How far a time in seconds since 1970 is ahead of now.
+fn ahead_s(theirs: i64) -> Option<i64> {
+    let ours = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+    Some(theirs - i64::try_from(ours.as_secs()).ok()?)
+}
+
+// At which address a machine is found that `ssh` knows by some name: what its configuration makes of the name, resolved.
+//
+// Nothing is connected to. Where the way leads through a proxy of SSH's the address may be one that only the proxy reaches.
+
+/// The address of a destination as `ssh` takes it, of version 4 if there is one.
+///
+/// # Errors
+/// If `ssh` is not there or does not take the name, or the name has no address.
+pub fn address(destination: &str) -> Result<IpAddr, Error> {
+    let failed = |reason: String| {
+        Error::new(format!("{destination}: {reason}"))
+            .help("`services.NAME.address` says at which address its services are found")
+    };
+    let asked = machine::run(Command::new("ssh").args(["-G", "--", destination]), ASKING_PATIENCE);
+    let said = asked.map_err(|error| failed(format!("ssh cannot be started: {error}")))?;
+    let late = || failed(format!("`ssh -G` gave no answer within {} s", ASKING_PATIENCE.as_secs()));
+    let said = said.ok_or_else(late)?;
+    if !said.status.success() {
+        let words = String::from_utf8_lossy(&said.stderr);
+        return Err(failed(format!("ssh does not know it: {}", words.trim())));
+    }
+    let name = host_name(&String::from_utf8_lossy(&said.stdout))
+        .ok_or_else(|| failed("ssh gives no name for it".to_owned()))?;
+    let found = (name.as_str(), 0).to_socket_addrs();
+    let found = found.map_err(|error| failed(format!("{name} has no address: {error}")))?;
+    let addresses: Vec<IpAddr> = found.map(|address| address.ip()).collect();
+    let first = addresses.iter().find(|address| address.is_ipv4()).or(addresses.first());
+    first.copied().ok_or_else(|| failed(format!("{name} has no address")))
+}
+
+/// What `ssh -G` prints has a keyword and its value on each line.
+fn host_name(settings: &str) -> Option<String> {
+    let name = settings.lines().find_map(|line| line.strip_prefix("hostname "))?;
+    let name = name.trim().trim_start_matches('[').trim_end_matches(']');
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests;

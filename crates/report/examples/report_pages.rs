@@ -8,10 +8,10 @@ use std::{env, fs, io};
 
 use analysis::conclude;
 use explain::{Explanation, Kind, flame};
-use plan::{Comparison, Metric, Rate};
+use plan::{Metric, Rate};
 use proofload_report::page::page_of;
 use proofload_report::{Measured, Report};
-use record::{ErrorCount, OpenLoop, Record, Slice};
+use record::{ErrorCount, OpenLoop, Record};
 use stats::Latencies;
 
 #[path = "../../explain/tests/explained/mod.rs"]
@@ -21,7 +21,7 @@ mod explained;
 #[allow(dead_code, reason = "tests use all of it")]
 mod records;
 
-use records::{factorial, kept};
+use records::{factorial, give, kept, slices};
 
 /// What would set `hostile` in the page if any of it were more than text.
 const HOSTILE: &str =
@@ -62,10 +62,6 @@ fn write(folder: &Path, name: &str, text: &str) -> io::Result<()> {
     fs::write(folder.join(name).with_extension("html"), text)
 }
 
-fn slices(record: &mut Record) -> impl Iterator<Item = &mut Slice> {
-    record.blocks.iter_mut().flat_map(|block| &mut block.trials).flat_map(|trial| &mut trial.slices)
-}
-
 /// A thousand times about so many microseconds, with a tail.
 fn times(about_us: f64, seed: usize) -> Latencies {
     let mut times = Latencies::new();
@@ -96,21 +92,14 @@ fn in_open_loop() -> Record {
         let about_us = [4000.0, 3100.0][slice.variant.min(1)];
         let mut response = times(about_us * 1.1, slice.block as usize * 10 + slice.variant);
         slice.counts.latency = times(about_us, slice.block as usize * 10 + slice.variant);
-        (
-            slice.counts.sent,
-            slice.counts.responses,
-            slice.counts.successful,
-            slice.counts.successful_in_window,
-        ) = (1000, 1000, 1000, 1000);
+        give(slice, 1000);
         (0..15 * (1 - slice.variant.min(1))).for_each(|_| response.censor(60_000_000));
         slice.counts.open = Some(Box::new(OpenLoop {
             rate_per_s: 1000.0,
             intended: 1000,
             sent_in_window: 1000,
-            unsent: 0,
-            queued: 0,
             response,
-            schedule_lag: Latencies::new(),
+            ..OpenLoop::default()
         }));
     }
     record
@@ -118,10 +107,8 @@ fn in_open_loop() -> Record {
 
 /// One in ten is not answered.
 fn failing() -> Record {
-    let mut record = kept();
+    let mut record = records::failing();
     for slice in slices(&mut record) {
-        slice.counts.successful -= slice.counts.successful / 10;
-        slice.counts.timed_out = slice.counts.successful / 12;
         let errors = [("head", "reset"), ("connect", "refused")];
         slice.counts.errors =
             errors.map(|(phase, cause)| error(phase, cause, slice.counts.successful / 150)).into();
@@ -136,21 +123,9 @@ fn error(phase: &str, cause: &str, count: u64) -> ErrorCount {
 
 /// Every text from outside is hostile.
 fn hostile() -> Record {
-    let mut record = failing();
-    let plan = &mut record.header.plan;
-    (plan.name, plan.question) = (HOSTILE.into(), Some(HOSTILE.into()));
-    plan.factors[0].name = HOSTILE.into();
-    for (index, variant) in plan.variants.iter_mut().enumerate() {
-        variant.name = format!("{HOSTILE} {index}");
-        variant.levels = [(HOSTILE.to_owned(), format!("{HOSTILE} {index}"))].into();
-    }
-    plan.comparisons[0].label = format!("{HOSTILE} 1 against {HOSTILE} 0");
-    record.header.command = vec![HOSTILE.into(), "run".into(), HOSTILE.into()];
-    record.header.experiment = HOSTILE.into();
-    record.experiment_text = Some(HOSTILE.into());
-    record.directory = HOSTILE.into();
-    record.damage = vec![HOSTILE.into()];
+    let mut record = records::hostile(HOSTILE);
     for slice in slices(&mut record) {
+        slice.counts.successful -= slice.counts.successful / 10;
         slice.counts.errors = vec![error(HOSTILE, HOSTILE, slice.counts.successful / 50)];
     }
     record
@@ -174,50 +149,9 @@ fn long_name(index: usize) -> String {
     format!("variant {index} {}", words[index % words.len()])
 }
 
-/// Variants by name, one level each, all compared with the first.
 fn of_variants(names: impl Iterator<Item = String>, blocks: u32) -> Record {
-    let mut record = kept();
     let names: Vec<String> = names.collect();
-    let plan = &mut record.header.plan;
-    plan.question = Some(format!("Which of {} is the fastest?", names.len()));
-    plan.factors[0].levels = names.clone();
-    let level = |name: &String| [("setting".to_owned(), name.clone())].into();
-    let model = plan.variants[0].clone();
-    let variant = |name| plan::Variant { name: String::clone(name), levels: level(name), ..model.clone() };
-    plan.variants = names.iter().map(variant).collect();
-    let against = |candidate: usize| Comparison {
-        baseline: 0,
-        candidate,
-        label: format!("{} against {}", names[candidate], names[0]),
-    };
-    plan.comparisons = (1..names.len()).map(against).collect();
-    let (mut block, mut trial) = (record.blocks[0].clone(), record.blocks[0].trials[0].clone());
-    trial.slices.truncate(3);
-    block.trials.clear();
-    let trial_of = |block: u32, variant: usize| {
-        let mut trial = trial.clone();
-        trial.started.variant = variant;
-        trial.ended.iter_mut().for_each(|ended| ended.variant = variant);
-        for slice in &mut trial.slices {
-            let faster =
-                1.0 + (variant % 7) as f64 * 0.05 + explained::noise(block as usize * 300 + variant) * 0.02;
-            let ok = (slice.counts.successful as f64 * faster) as u64;
-            (slice.block, slice.variant) = (block, variant);
-            (
-                slice.counts.sent,
-                slice.counts.responses,
-                slice.counts.successful,
-                slice.counts.successful_in_window,
-            ) = (ok, ok, ok, ok);
-        }
-        trial
-    };
-    let block_of = |number| record::Block {
-        number,
-        order: (0..names.len()).collect(),
-        trials: (0..names.len()).map(|variant| trial_of(number, variant)).collect(),
-        ..block.clone()
-    };
-    record.blocks = (1..=blocks).map(block_of).collect();
+    let mut record = records::of_variants(&names, blocks, 3);
+    record.header.plan.question = Some(format!("Which of {} is the fastest?", names.len()));
     record
 }

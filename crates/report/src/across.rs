@@ -1,17 +1,17 @@
 //! Two records side by side, as people read them, and as JSON. Pure; what may be compared is `analysis`'s business.
 
-use analysis::{Across, Shift};
+use analysis::{Across, SESSIONS_MIN, Shift};
 use model::quantity::{Quantity, interval};
 use plan::Metric;
 use record::Record;
 use serde_json::{Value, json};
 
-use crate::document::{Block, Cell, Column, Document, Fit, Line, Table, Tone};
 use crate::form::Report;
 use crate::validity::explained_by;
+use model::document::{Block, Cell, Document, Fit, Line, Table, Tone};
 
 /// Version of the JSON form; fields may be added within a version, never renamed or removed.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Two records and what may be said of them.
 #[derive(Debug)]
@@ -25,9 +25,9 @@ pub struct Compared<'a> {
 }
 
 /// What every comparison of two runs takes as given.
-const APART: &str = "The intervals hold 95 % for all lines together, as far as blocks tell. The runs were not interleaved: what else \
-                     changed on this machine between them (neighbours on the host, temperature, updates) is inside. A \
-                     difference that matters deserves one experiment with both as variants.";
+const APART: &str = "The runs were not interleaved: what else changed on this machine between them (neighbours on the host, temperature, \
+                     updates) is inside. The intervals hold 95 % for all lines together, by how much other runs of the same plan on this \
+                     machine differ from one another. A difference that matters deserves one experiment with both as variants.";
 
 impl Report for Compared<'_> {
     fn document(&self) -> Document {
@@ -48,11 +48,7 @@ impl Report for Compared<'_> {
             blocks.push(Block::Paragraph(Tone::Faint, APART.to_owned()));
         }
         let plan = &self.after.header.plan;
-        Document {
-            title: plan.question.as_ref().unwrap_or(&plan.name).clone(),
-            headline: None,
-            blocks: blocks.into_iter().filter(|block| !block.is_empty()).collect(),
-        }
+        Document::new(plan.question.as_ref().unwrap_or(&plan.name), blocks)
     }
 
     fn data(&self) -> Value {
@@ -67,19 +63,24 @@ impl Report for Compared<'_> {
 }
 
 fn table(metric: Metric, shifts: &[Shift]) -> Table {
-    let figures = ["before", "after", "change", "interval", "blocks"];
-    let columns = [Column::text("variant", Fit::Wrapped)].into_iter().chain(figures.map(Column::figure));
-    let mut table = Table::new(metric.row().title, columns.collect());
+    let figures = ["before", "after", "change", "interval", "blocks"].map(|name| (name, Fit::Figure));
+    let columns = [("variant", Fit::Wrapped)].into_iter().chain(figures);
+    let mut table = Table::new(metric.row().title, columns);
     let figure = |value| Quantity { value, unit: metric.unit() };
     let of_metric: Vec<&Shift> = shifts.iter().filter(|shift| shift.metric == metric).collect();
     for shift in of_metric {
-        let (change, ends) = shift.ratio.map(|ratio| interval(ratio.ratio, ratio.low, ratio.high)).unzip();
+        let (low, high) = shift.interval.unwrap_or((shift.ratio, shift.ratio));
+        let (change, ends) = interval(shift.ratio, low, high);
+        let ends = match shift.interval {
+            Some(_) => ends,
+            None => format!("unknown: {} of {SESSIONS_MIN} other runs", shift.sessions),
+        };
         table.push(vec![
             Cell::text(&shift.variant),
             Cell::Figure(figure(shift.before)),
             Cell::Figure(figure(shift.after)),
-            Cell::optional(change),
-            Cell::Text(ends.unwrap_or_else(|| "too few blocks".to_owned())),
+            Cell::Text(change),
+            Cell::Text(ends),
             Cell::Text(format!("{} and {}", shift.blocks.0, shift.blocks.1)),
         ]);
     }

@@ -7,9 +7,9 @@ use record::Record;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::document::{Answer, Block, Cell, Column, Document, Fit, Line, Table, Tone, Verdict};
 use crate::form::Report;
 use crate::validity::explained_by;
+use model::document::{Answer, Block, Cell, Column, Document, Fit, Line, Table, Tone, Verdict};
 
 /// Version of the JSON form; fields may be added within a version, never renamed or removed.
 const VERSION: u32 = 1;
@@ -52,11 +52,7 @@ impl Report for Calibrated<'_> {
         lines.push(Line::new("record", self.record.directory.display().to_string()));
         blocks.extend([Block::Lines(lines), Block::Steps(self.steps())]);
         let plan = &self.record.header.plan;
-        Document {
-            title: plan.question.as_ref().unwrap_or(&plan.name).clone(),
-            headline: None,
-            blocks: blocks.into_iter().filter(|block| !block.is_empty()).collect(),
-        }
+        Document::new(plan.question.as_ref().unwrap_or(&plan.name), blocks)
     }
 
     /// `calibration` is null where there may be no figures.
@@ -135,7 +131,7 @@ impl Calibrated<'_> {
             None => format!(
                 "no run is long enough to find a true difference of {margin}; the longest finds {}: quieten the machine, give \
                  trials more slices (design.slices), or ask for less (design.margin)",
-                noise.least_difference(design, asked).map(difference).unwrap_or_default()
+                noise.least_difference(design, asked).map(share).unwrap_or_default()
             ),
         });
         steps
@@ -174,16 +170,11 @@ fn table(calibration: &Calibration) -> Table {
     let mut table = Table::new("", columns);
     for noise in &calibration.metrics {
         let mut cells = vec![Cell::text(noise.metric.row().title)];
-        cells.extend(noise.found.iter().map(|found| Cell::optional(found.difference.map(difference))));
+        cells.extend(noise.found.iter().map(|found| Cell::optional(found.difference.map(share))));
         cells.push(Cell::Text(copies(&noise.copies)));
         table.push(cells);
     }
     table
-}
-
-fn difference(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent < 10.0 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
 }
 
 /// What the noise is made of, and what it cost to find out.

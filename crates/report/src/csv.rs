@@ -5,7 +5,7 @@
 
 use model::quantity::Unit;
 
-use crate::names::line;
+use model::text::line;
 
 /// A field.
 #[derive(Debug, Clone, PartialEq)]

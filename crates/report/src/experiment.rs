@@ -1,20 +1,19 @@
 //! The report of an experiment: what its record and the conclusion say, in order. Nothing is concluded here; that is `analysis`'s work.
 
 use analysis::{Assumption, Conclusion, Grade, Outcome, Standing};
-use explain::Explanation;
+use explain::{Explanation, Why};
 use record::{EndReason, Environment, Record};
 use serde_json::Value;
 
 use crate::csv::Figures;
-use crate::document::{Block, Document, Line, Tone};
 use crate::form::Report;
+use crate::measurement::Loaded;
 use crate::page::{self, PageData};
 use crate::plot::Plot;
 use crate::validity::explained_by;
-use crate::why;
+use model::document::{Block, Document, Line, Tone};
 
 pub(crate) mod answer;
-mod blocks;
 mod data;
 mod headline;
 mod method;
@@ -76,7 +75,8 @@ impl<'a> Measured<'a> {
 
     /// The gravest first, as with findings. Where all is void no result rests on anything, but what is doubtful may be the reason.
     pub(crate) fn assumptions(&self) -> Vec<&'a Assumption> {
-        let void = self.conclusion.comparisons.iter().all(|comparison| comparison.outcome == Outcome::Void);
+        let void =
+            self.conclusion.comparisons.iter().all(|comparison| comparison.outcome == Outcome::Invalid);
         let told = |assumption: &&Assumption| !void || assumption.standing == Standing::Doubtful;
         let mut sorted: Vec<&Assumption> = self.conclusion.assumptions.iter().filter(told).collect();
         sorted.sort_by_key(|assumption| match assumption.standing {
@@ -119,17 +119,22 @@ impl<'a> Measured<'a> {
 
 impl Report for Measured<'_> {
     fn document(&self) -> Document {
+        if let Some(loaded) = Loaded::of(self) {
+            return loaded.document();
+        }
         let Measured { record, conclusion, .. } = self;
         let mut blocks = vec![Block::Answers(answer::answers(conclusion, &record.header.plan.design))];
         blocks.extend(tables::effects(conclusion).map(Block::Table));
+        if conclusion.effects_lead() {
+            blocks.reverse();
+        }
         blocks.push(Block::Table(tables::variants(record, conclusion)));
         let findings = conclusion.findings.iter().map(Into::into).collect();
         blocks.push(Block::Findings(findings, self.explained_by()));
         blocks.extend(tables::parts(conclusion).into_iter().map(Block::Table));
         if let Some(explanation) = self.explanation {
-            let why = why::document(explanation);
-            blocks.push(Block::Heading(Tone::Strong, why.title));
-            blocks.extend(why.blocks);
+            blocks.push(Block::Heading(Tone::Strong, "Where the time goes".to_owned()));
+            blocks.extend(Why::of(explanation).blocks());
         }
         let mut method = vec![Block::Lines([self.place(), self.method()].concat())];
         let assumptions: Vec<Line> = self.assumptions().into_iter().map(assumption).collect();
@@ -139,19 +144,22 @@ impl Report for Measured<'_> {
         }
         blocks.push(Block::Folded("How it was measured, and assumptions".to_owned(), method));
         blocks.push(Block::Steps(self.steps_with_page()));
-        Document {
-            title: self.title().to_owned(),
-            headline: Some(headline(record, conclusion)),
-            blocks: blocks.into_iter().filter(|block| !block.is_empty()).collect(),
-        }
+        let headline = Some(headline(record, conclusion));
+        Document { headline, ..Document::new(self.title(), blocks) }
     }
 
     fn data(&self) -> Value {
+        if let Some(loaded) = Loaded::of(self) {
+            return loaded.data();
+        }
         data::data(self.record, self.conclusion, self.explanation)
     }
 
     fn figures(&self) -> Option<Figures> {
-        Some(blocks::figures(self.record))
+        match Loaded::of(self) {
+            Some(loaded) => loaded.figures(),
+            None => Some(tables::figures(self.record)),
+        }
     }
 
     fn page(&self) -> Option<PageData> {
@@ -183,7 +191,7 @@ fn next(record: &Record, conclusion: &Conclusion) -> Vec<String> {
     let said_by = match record.ended.as_ref().map(|ended| &ended.reason) {
         Some(EndReason::ServiceFailed(_)) => Some("the service"),
         Some(EndReason::PreparationFailed(_)) => Some("its command"),
-        _ => None,
+        Some(_) | None => None,
     };
     if let Some(who) = said_by {
         steps.push(format!("look at what {who} said: {}", record.directory.join("logs").display()));

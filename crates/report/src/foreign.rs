@@ -1,12 +1,15 @@
 //! What may be concluded of other tools' output, as people read it, and as JSON. Pure; nothing is concluded here, that is the crate
 //! `foreign`'s work.
 
-use foreign::{About, Audit, Case, Comparison, Finding, Group, Run, Sides, figure};
-use model::quantity::{Quantity, count, many};
+use std::collections::BTreeMap;
+
+use foreign::{About, Audit, Case, Comparison, Found, Group, Run, Sides};
+use model::quantity::{Quantity, count, many, rate, span};
+use model::{Code, Grade};
 use serde_json::{Value, json};
 
-use crate::document::{Answer, Block, Cell, Column, Document, Fit, Remark, Row, Table, Tone, Verdict};
 use crate::form::Report;
+use model::document::{Answer, Block, Cell, Column, Document, Fit, Remark, Row, Table, Tone, Verdict};
 
 /// Version of the JSON form; fields may be added within a version, never renamed or removed.
 const VERSION: u32 = 1;
@@ -20,8 +23,6 @@ const INTERVAL_MAX: f64 = 4.0;
 const LABEL_SHORT: usize = 24;
 /// Runs in the table; a table that nobody reads to its end is no table.
 const ROWS_MAX: usize = 60;
-/// Between the headings that a label is made of.
-const BETWEEN: &str = " · ";
 /// Ways of loading that are told.
 const WAYS_MAX: usize = 4;
 
@@ -47,12 +48,11 @@ impl Report for Audited<'_> {
         }
         blocks.extend(self.comparison.as_ref().map(|comparison| Block::Answers(vec![answer(comparison)])));
         let mut remarks: Vec<Remark> = Vec::new();
-        let mut said = "";
-        for finding in &audit.findings {
+        for (at, found) in audit.findings.iter().enumerate() {
+            let remark = remark(found, audit);
             // Findings of one kind have one remedy, and once is enough.
-            let remedy = if finding.remedy == said { String::new() } else { finding.remedy.clone() };
-            remarks.push(Remark { remedy, ..remark(finding, audit) });
-            said = &finding.remedy;
+            let said = at > 0 && audit.findings[at - 1].remedy == found.remedy;
+            remarks.push(if said { Remark { remedy: String::new(), ..remark } } else { remark });
         }
         blocks.push(Block::Findings(remarks, None));
         blocks.push(Block::Heading(Tone::Strong, "What stands".to_owned()));
@@ -61,8 +61,7 @@ impl Report for Audited<'_> {
             let text = "--compare A B compares two labels (by name or number)";
             blocks.push(Block::Steps(vec![text.to_owned()]));
         }
-        blocks.retain(|block| !block.is_empty());
-        Document { title: self.title(), headline: None, blocks }
+        Document::new(self.title(), blocks)
     }
 
     fn data(&self) -> Value {
@@ -71,7 +70,7 @@ impl Report for Audited<'_> {
             "files": self.audit.files,
             "runs": self.audit.runs,
             "groups": self.audit.groups,
-            "findings": self.audit.findings,
+            "findings": self.audit.findings.iter().map(finding_json).collect::<Vec<_>>(),
             "comparison": self.comparison,
         })
     }
@@ -97,7 +96,8 @@ impl Audited<'_> {
             return lines;
         }
         let void = |about: About| {
-            self.audit.findings.iter().any(|one| one.grade == foreign::Grade::Void && one.about == about)
+            let voids = |found: &Found| found.grade == Grade::Invalid && found.check.about() == about;
+            self.audit.findings.iter().any(voids)
         };
         let text = match self.audit.runs.len() {
             1 if self.audit.is_void() => {
@@ -117,28 +117,28 @@ impl Audited<'_> {
     /// The interval of a label's repeats, unless it is void.
     fn pooled(&self, group: &Group) -> Option<String> {
         let pooled = group.pooled?;
-        let voids = |finding: &Finding| {
-            finding.about != About::Comparison && finding.voids_throughput_of(&group.runs)
+        let voids = |found: &Found| {
+            found.check.about() != About::Comparison && found.voids_throughput_of(&group.runs)
         };
         if self.audit.findings.iter().any(voids) {
             return None;
         }
-        let (mean, runs) = (figure::digits(pooled.rate_per_s), pooled.runs);
-        let (low, high) = (figure::digits(pooled.low_per_s), figure::digits(pooled.high_per_s));
+        let (mean, runs) = (rate(pooled.rate_per_s), pooled.runs);
+        let (low, high) = (rate(pooled.low_per_s), rate(pooled.high_per_s));
         Some(if pooled.high_per_s / pooled.low_per_s > INTERVAL_MAX {
             format!(
-                "{}: {mean}/s on average of {runs} runs, too few or too far apart for an interval that says anything",
+                "{}: {mean} on average of {runs} runs, too few or too far apart for an interval that says anything",
                 group.label
             )
         } else {
-            format!("{}: {mean}/s, {low} to {high} (95 % over {runs} runs)", group.label)
+            format!("{}: {mean}, {low} to {high} (95 % over {runs} runs)", group.label)
         })
     }
 }
 
 fn answer(comparison: &Comparison) -> Answer {
     let verdict = match (&comparison.answer, comparison.answer.shown()) {
-        (Sides::Void { .. }, _) | (_, None) => {
+        (Sides::Invalid { .. }, _) | (_, None) => {
             Verdict { tone: Tone::Bad, word: "invalid".to_owned(), detail: "no ratio".to_owned() }
         }
         (_, Some(ratio)) => {
@@ -147,7 +147,7 @@ fn answer(comparison: &Comparison) -> Answer {
         }
     };
     let reasons = match &comparison.answer {
-        Sides::Void { reasons } => reasons.as_slice(),
+        Sides::Invalid { reasons } => reasons.as_slice(),
         _ => &[],
     };
     Answer {
@@ -157,31 +157,44 @@ fn answer(comparison: &Comparison) -> Answer {
     }
 }
 
-fn remark(finding: &Finding, audit: &Audit) -> Remark {
-    let about = match finding.about {
+fn remark(found: &Found, audit: &Audit) -> Remark {
+    let about = match found.check.about() {
         About::Latency => Some("latency"),
         About::Throughput => Some("throughput"),
         About::Comparison => Some("comparison"),
         About::Run => None,
     };
-    Remark {
-        grade: match finding.grade {
-            foreign::Grade::Void => analysis::Grade::Void,
-            foreign::Grade::Warning => analysis::Grade::Warning,
-            foreign::Grade::Note => analysis::Grade::Note,
-        },
-        mark: about.filter(|_| finding.grade == foreign::Grade::Void).map(str::to_owned),
-        statement: finding.statement.clone(),
-        cases: case_lines(finding, audit),
-        remedy: String::new(),
-    }
+    let mark = about.filter(|_| found.grade == Grade::Invalid).map(str::to_owned);
+    Remark { mark, cases: case_lines(found, audit), ..Remark::from(&found.finding) }
+}
+
+/// A finding as version 1 has it: its evidence is a statement, and figures are plain numbers whose names end in their unit.
+fn finding_json(found: &Found) -> Value {
+    let case = |case: &Case| {
+        let figures = case.evidence.figures().map(|(name, quantity)| (name, quantity.value));
+        json!({
+            "label": case.label,
+            "runs": case.runs,
+            "evidence": case.evidence.as_str(),
+            "figures": figures.collect::<BTreeMap<_, _>>(),
+        })
+    };
+    let finding = &found.finding;
+    json!({
+        "check": finding.check.code(),
+        "grade": finding.grade,
+        "about": finding.check.about(),
+        "statement": finding.evidence.as_str(),
+        "cases": found.cases.iter().map(case).collect::<Vec<_>>(),
+        "remedy": finding.remedy.text,
+    })
 }
 
 /// Cases that say the same in one line, and no more lines than can be read.
-fn case_lines(finding: &Finding, audit: &Audit) -> Vec<String> {
+fn case_lines(found: &Found, audit: &Audit) -> Vec<String> {
     let mut alike: Vec<(&str, Vec<&Case>)> = Vec::new();
-    for case in &finding.cases {
-        let place = alike.iter().position(|(evidence, _)| *evidence == case.evidence);
+    for case in &found.cases {
+        let place = alike.iter().position(|(evidence, _)| *evidence == case.evidence.as_str());
         match place {
             Some(at) => alike[at].1.push(case),
             // Beyond what is told, nothing needs to be put together.
@@ -197,7 +210,7 @@ fn case_lines(finding: &Finding, audit: &Audit) -> Vec<String> {
     }
     let told: usize = alike.iter().take(CASES_MAX).map(|(_, cases)| cases.len()).sum();
     let lines = alike.iter().take(CASES_MAX).map(|(evidence, cases)| case_line(evidence, cases, audit));
-    let rest = finding.cases.len().saturating_sub(told);
+    let rest = found.cases.len().saturating_sub(told);
     let more = (rest > 0).then(|| format!("and in {} more (--json lists them)", count(rest as u64)));
     lines.chain(more).collect()
 }
@@ -272,8 +285,8 @@ fn way(run: &Run, url: Option<&str>) -> String {
         some(run.load.threads, "thread"),
         some(run.load.connections, "connection"),
         some(run.load.requests, "request"),
-        run.load.duration_s.map(figure::seconds),
-        run.load.rate_per_s.map(|rate| format!("at {}/s", figure::digits(rate))),
+        run.load.duration_s.map(span),
+        run.load.rate_per_s.map(|per_s| format!("at {}", rate(per_s))),
         url.map(str::to_owned),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
@@ -293,12 +306,12 @@ fn runs(audit: &Audit) -> Table {
         Column::figure("bytes").spare(1),
     ];
     let mut table = Table::new("", columns);
-    let mut above: Vec<&str> = Vec::new();
+    let mut above: &[String] = &[];
     for (index, group) in audit.groups.iter().enumerate() {
         // Labels that are paths below headings stand below them.
-        let path: Vec<&str> = group.label.split(BETWEEN).collect();
-        let inner = path.len() - 1;
-        let shared = path.iter().take(inner).zip(&above).take_while(|(one, other)| one == other).count();
+        let path = group.path.as_slice();
+        let inner = path.len().saturating_sub(1);
+        let shared = path.iter().take(inner).zip(above).take_while(|(one, other)| one == other).count();
         for (depth, part) in path.iter().enumerate().take(inner).skip(shared) {
             let mut heading = vec![Cell::text(""); table.columns.len()];
             heading[1] = Cell::Text("  ".repeat(depth) + part);
@@ -306,7 +319,7 @@ fn runs(audit: &Audit) -> Table {
         }
         for (place, run) in group.runs.iter().filter_map(|at| audit.runs.get(*at)).enumerate() {
             let (number, label) = match place {
-                0 => ((index + 1).to_string(), path[inner]),
+                0 => ((index + 1).to_string(), path[inner].as_str()),
                 _ => (String::new(), "  again"),
             };
             let label = "  ".repeat(inner) + label;
@@ -341,7 +354,7 @@ fn figures(run: &Run) -> Vec<Cell> {
     // Each is printed as the tool has it, with a unit of its own: figures of other tools are of all sizes.
     let us = |value: Option<f64>| Cell::optional(value.map(|us| Quantity::us(us).to_string()));
     vec![
-        Cell::optional(run.rate().map(figure::digits)),
+        Cell::figure(run.rate().map(Quantity::number)),
         Cell::optional(requests.map(|count| if run.rounded { format!("≈ {count}") } else { count })),
         Cell::optional((failed > 0 || told).then(|| count(failed))),
         us(run.latency.mean_us),

@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use crate::csv::{Figures, csv};
-use crate::document::Document;
 use crate::markdown::markdown;
 use crate::page::{PageData, page_of};
 use crate::plot::{Ground, Plot};
 use crate::text::text;
+use model::document::Document;
 
 /// Something that is reported: what people read of it, and what programs read.
 pub trait Report {

@@ -1,15 +1,14 @@
-//! A gate as people read it, as JSON, and as what GitHub's runner understands. Pure; which limits pass `analysis` has judged.
+//! A gate as people read it, as JSON, and as what GitHub's runner understands: a line for each limit that fails or is inconclusive, at its
+//! line of the experiment file. Pure; which limits pass `analysis` has judged.
 
 use analysis::{Gate, Judgement, Measured, Ruling, Unfit};
+use model::document::{Answer, Block, Cell, Document, Fit, Line, Table, Tone, Verdict};
 use model::quantity::{Quantity, Unit, count, interval, small_share};
 use plan::{Bound, Figure};
 use record::Record;
 use serde_json::{Value, json};
 
-use crate::document::{Answer, Block, Cell, Column, Document, Fit, Line, Table, Tone, Verdict};
 use crate::form::Report;
-
-mod github;
 
 /// Version of the JSON form; fields may be added within a version, never renamed or removed.
 const VERSION: u32 = 1;
@@ -33,13 +32,9 @@ impl Report for Gated<'_> {
         let word = ruling.map_or("not judged", word_of);
         let verdict =
             Verdict { tone: ruling.map_or(Tone::Bad, tone), word: word.to_owned(), detail: String::new() };
-        let columns = vec![
-            Column::text("limit", Fit::Whole),
-            Column::text("of", Fit::Wrapped),
-            Column::text("", Fit::Whole),
-            Column::figure("measured"),
-            Column::figure("interval"),
-        ];
+        use Fit::{Figure, Whole, Wrapped};
+        let columns =
+            [("limit", Whole), ("of", Wrapped), ("", Whole), ("measured", Figure), ("interval", Figure)];
         let mut table = Table::new("", columns);
         self.gate.judgements.iter().for_each(|judgement| table.push(row(judgement)));
         let reasons = self.reasons().into_iter().map(|reason| Block::Paragraph(Tone::Plain, reason));
@@ -48,9 +43,10 @@ impl Report for Gated<'_> {
             Line::new("measured", self.place()),
             Line::new("record", self.record.directory.display().to_string()),
         ];
+        // Of a record that is not kept there is no place.
+        let place = place.into_iter().filter(|line| !line.text.is_empty()).collect();
         let blocks = [Block::Answers(vec![answer]), Block::Table(table)].into_iter().chain(reasons);
-        let blocks = blocks.chain([Block::Lines(place)]).filter(|block| !block.is_empty());
-        Document { title: format!("Gate: {word}"), headline: None, blocks: blocks.collect() }
+        Document::new(format!("Gate: {word}"), blocks.chain([Block::Lines(place)]))
     }
 
     fn data(&self) -> Value {
@@ -81,7 +77,7 @@ impl Gated<'_> {
     fn conclusion(&self) -> String {
         if let Some((unfit, reason)) = &self.gate.unfit {
             return match unfit {
-                Unfit::Void => reason.clone(),
+                Unfit::Invalid => reason.clone(),
                 Unfit::Unfinished | Unfit::Interrupted => {
                     format!("no limit is judged by a run that did not end by its rule: {reason}")
                 }
@@ -217,4 +213,70 @@ fn judgement_json(judgement: &Judgement) -> Value {
         "reason": judgement.reason,
         "blocks_needed": judgement.blocks_needed,
     })
+}
+
+/// The runner shows so many of each kind for a step.
+const SHOWN_MAX: usize = 10;
+
+impl Gated<'_> {
+    /// Workflow commands, a line each; none where all passes. `file` is the experiment file as the repository has it.
+    pub fn annotations(&self, file: Option<&str>) -> String {
+        if let Some((_, reason)) = &self.gate.unfit {
+            return command("error", &place(file, None), "the gate judged nothing", reason);
+        }
+        let of = |ruling, kind: &'static str| {
+            let found = self.gate.judgements.iter().filter(move |judgement| judgement.ruling == ruling);
+            found.take(SHOWN_MAX).map(move |judgement| annotation(kind, file, judgement))
+        };
+        of(Ruling::Fail, "error").chain(of(Ruling::Inconclusive, "warning")).collect()
+    }
+}
+
+fn annotation(kind: &str, file: Option<&str>, judgement: &Judgement) -> String {
+    let title = format!("{}: {}", judgement.limit, word_of(judgement.ruling));
+    let said = match (&judgement.measured, &judgement.reason) {
+        (Some(measured), _) => {
+            let (value, interval) = figures(judgement, measured);
+            format!("{}: {value} ({interval})", judgement.name)
+        }
+        (None, Some(reason)) => format!("{}: {reason}", judgement.name),
+        (None, None) => judgement.name.clone(),
+    };
+    // A limit from a flag stands in no file.
+    command(kind, &place(file.filter(|_| judgement.line.is_some()), judgement.line), &title, &said)
+}
+
+fn place(file: Option<&str>, line: Option<u32>) -> String {
+    let file = file.map(|file| format!("file={},", property(file))).unwrap_or_default();
+    let line = line.map(|line| format!("line={line},")).unwrap_or_default();
+    format!("{file}{line}")
+}
+
+fn command(kind: &str, place: &str, title: &str, said: &str) -> String {
+    format!("::{kind} {place}title={}::{}\n", property(title), data(said))
+}
+
+/// As the runner's own toolkit escapes it (`escapeData` in actions/toolkit).
+fn data(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+/// The same for a property (`escapeProperty`).
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_ends_a_line_or_a_property() {
+        let hostile = "a\r\n::error::b, 100 %: c";
+        assert_eq!(data(hostile), "a%0D%0A::error::b, 100 %25: c");
+        assert_eq!(property(hostile), "a%0D%0A%3A%3Aerror%3A%3Ab%2C 100 %25%3A c");
+        let line = command("error", &place(Some("x:y,z.toml"), Some(3)), hostile, hostile);
+        assert_eq!(line.lines().count(), 1);
+        assert!(line.starts_with("::error file=x%3Ay%2Cz.toml,line=3,title=a%0D%0A%3A%3A"), "{line}");
+    }
 }

@@ -2,15 +2,20 @@
 //!
 //! What a record says stands in [`Essentials`]; nothing is concluded here.
 
-use analysis::Essentials;
+use analysis::{
+    Compared, Conclusion, Essentials, Line as Course, LineOf, Outcome, Point, Shifted, TREND_SEED, Trend,
+};
+use model::document::{Answer, Block, Cell, Column, Document, Fit, Line, Row, Table, Tone, Verdict};
+use model::quantity::{Quantity, Unit, bytes, change, change_alone, interval, many, share, span};
+use record::{EndReason, Environment, Record};
+use serde_json::{Value, json};
+use stats::{CHANGE_LEVEL, CHANGE_SIDE_MIN};
 
-mod list;
-mod short;
-mod trend;
-
-pub use list::List;
-pub use short::Short;
-pub use trend::Trended;
+use crate::csv::{Field, Figures, unit_name};
+use crate::experiment::{answer, end_text, machine_line};
+use crate::form::Report;
+use crate::shell::shell_line;
+use crate::validity::explained_by;
 
 /// Version of the JSON forms; fields may be added within a version, never renamed or removed.
 const VERSION: u32 = 1;
@@ -34,4 +39,503 @@ pub struct Listed<'a> {
 fn minute(created: &str) -> String {
     let shown: String = created.chars().take(16).collect();
     shown.replacen('T', " ", 1)
+}
+
+/// Letters of a commit that are shown.
+const COMMIT_LETTERS: usize = 7;
+
+/// Records in the order in which they are shown.
+#[derive(Debug)]
+pub struct List<'a> {
+    /// The newest first.
+    pub records: &'a [Listed<'a>],
+    /// Older ones that are not among them.
+    pub hidden: usize,
+}
+
+impl Report for List<'_> {
+    fn document(&self) -> Document {
+        // The time is in most names already, and then goes first.
+        let dated = self.records.iter().all(|listed| has_stamp(listed.name));
+        let columns = vec![
+            Column::text("record", Fit::CutMiddle),
+            Column::text("when (UTC)", Fit::Whole).spare(if dated { 9 } else { 4 }),
+            Column::text("verdict", Fit::CutEnd),
+            Column::figure("blocks").spare(5),
+            Column::figure("length").spare(6),
+            Column::text("on", Fit::Whole),
+            Column::text("source", Fit::Whole).spare(8),
+        ];
+        let mut table = Table::new("", columns);
+        self.records.iter().for_each(|listed| table.push(row(listed)));
+        if self.hidden > 0 {
+            let text =
+                format!("{} older not shown: --limit {}", self.hidden, self.hidden + self.records.len());
+            table.rows.push(Row::Note(Tone::Faint, text));
+        }
+        let unreadable = self.records.iter().filter_map(|listed| {
+            Some(Block::Paragraph(Tone::Plain, format!("{}: {}", listed.name, listed.found.err()?)))
+        });
+        let machines = self.machines().into_iter().map(|(mark, text)| Line::new(format!("on {mark}"), text));
+        let machines = Block::Lines(machines.collect());
+        let blocks = std::iter::once(Block::Table(table)).chain(unreadable).chain([machines]);
+        Document::new(many((self.records.len() + self.hidden) as u64, "record"), blocks)
+    }
+
+    fn data(&self) -> Value {
+        let one = |listed: &Listed<'_>| {
+            let found = listed.found.ok();
+            json!({
+                "record": listed.name,
+                "created": listed.created,
+                "in_words": summary(listed).1,
+                "running": listed.running,
+                "machine": listed.machine,
+                "unreadable": listed.found.err(),
+                "essentials": found,
+            })
+        };
+        json!({
+            "history_version": VERSION,
+            "records": self.records.iter().map(one).collect::<Vec<_>>(),
+            "older_not_shown": self.hidden,
+        })
+    }
+}
+
+impl List<'_> {
+    /// What the letters stand for.
+    fn machines(&self) -> Vec<(&str, String)> {
+        let mut known: Vec<(&str, String)> = Vec::new();
+        for listed in self.records {
+            let (Some(mark), Ok(found)) = (&listed.machine, listed.found) else { continue };
+            if !known.iter().any(|(other, _)| other == mark) {
+                known.push((mark, machine_line(&found.environment)));
+            }
+        }
+        known.sort_by_key(|(mark, _)| (mark.len(), *mark));
+        known
+    }
+}
+
+fn row(listed: &Listed<'_>) -> Vec<Cell> {
+    let (tone, summary) = summary(listed);
+    let found = listed.found.ok();
+    let length = found.and_then(|found| Some(span(found.ended.as_ref()?.seconds)));
+    vec![
+        Cell::text(listed.name),
+        Cell::Text(minute(listed.created)),
+        Cell::Word(tone, summary),
+        Cell::optional(found.map(|found| found.blocks.to_string())),
+        Cell::optional(length),
+        Cell::optional(listed.machine.clone()),
+        Cell::optional(source(listed)),
+    ]
+}
+
+/// Whether a name ends in the time at which it was made: `-20261121-145057`, maybe with a number behind it.
+fn has_stamp(name: &str) -> bool {
+    let digits =
+        |part: &str, count: usize| part.len() == count && part.bytes().all(|byte| byte.is_ascii_digit());
+    let parts: Vec<&str> = name.rsplitn(4, '-').collect();
+    match parts.as_slice() {
+        [time, date, _, ..] if digits(date, 8) && digits(time, 6) => true,
+        [_, time, date, _] => digits(date, 8) && digits(time, 6),
+        _ => false,
+    }
+}
+
+/// The services' commit, or the version of Proofload where there is none.
+fn source(listed: &Listed<'_>) -> Option<String> {
+    let found = listed.found.ok()?;
+    let commit = found.environment.commit.as_ref().map(|commit| {
+        let dirty = if commit.ends_with('+') { "+" } else { "" };
+        commit.trim_end_matches('+').chars().take(COMMIT_LETTERS).collect::<String>() + dirty
+    });
+    Some(commit.unwrap_or_else(|| format!("v{}", found.proofload)))
+}
+
+/// What came of a record, or why nothing did, in few words.
+fn summary(listed: &Listed<'_>) -> (Tone, String) {
+    let said = |tone, text: &str| (tone, text.to_owned());
+    let essentials = match listed.found {
+        Ok(essentials) => essentials,
+        Err(_) => return said(Tone::Bad, "unreadable"),
+    };
+    let blocks = many(essentials.blocks.into(), "block");
+    let Some(ended) = &essentials.ended else {
+        return match listed.running {
+            true => (Tone::Good, format!("running, {blocks} so far")),
+            false => (Tone::Faint, format!("cut off after {blocks}")),
+        };
+    };
+    match &ended.reason {
+        EndReason::ServiceFailed(_) => said(Tone::Bad, "a service failed"),
+        EndReason::PreparationFailed(_) => said(Tone::Bad, "no data"),
+        EndReason::GeneratorFailed(_) => said(Tone::Bad, "load failed"),
+        _ if essentials.compared.is_empty() && essentials.blocks == 0 && essentials.captures > 0 => {
+            said(Tone::Faint, "captures")
+        }
+        reason => verdicts(essentials, matches!(reason, EndReason::Interrupted)),
+    }
+}
+
+fn verdicts(essentials: &Essentials, interrupted: bool) -> (Tone, String) {
+    let judged: Vec<(&Compared, Outcome)> = essentials.judged().collect();
+    let decided =
+        judged.iter().any(|(_, outcome)| !matches!(outcome, Outcome::Invalid | Outcome::Inconclusive));
+    let void = || {
+        let word = ["invalid"].into_iter().map(str::to_owned);
+        let numbers = essentials.void.join(", ");
+        let words = word.chain((!numbers.is_empty()).then_some(numbers));
+        (Tone::Bad, words.collect::<Vec<_>>().join(" "))
+    };
+    match judged.as_slice() {
+        [] if !essentials.void.is_empty() => void(),
+        _ if interrupted && !decided => (Tone::Faint, "interrupted".to_owned()),
+        [] => (Tone::Faint, "measured".to_owned()),
+        all if all.iter().all(|(_, outcome)| *outcome == Outcome::Invalid) => void(),
+        [(compared, outcome)] => (Tone::from(*outcome), one(compared, *outcome)),
+        several => counted(several),
+    }
+}
+
+fn one(compared: &Compared, outcome: Outcome) -> String {
+    let word = answer::word(outcome, compared.metric);
+    let estimate = compared.estimate.as_ref().map(|estimate| {
+        let (value, interval) = change(estimate);
+        format!(" {value} ({interval}) {}", compared.metric.name())
+    });
+    format!("{word}{}", estimate.unwrap_or_default())
+}
+
+/// Several verdicts by their words, those first that matter most.
+fn counted(judged: &[(&Compared, Outcome)]) -> (Tone, String) {
+    const ORDER: [Outcome; 6] = [
+        Outcome::Invalid,
+        Outcome::NoSuccess,
+        Outcome::Worse,
+        Outcome::Better,
+        Outcome::Equivalent,
+        Outcome::Inconclusive,
+    ];
+    let mut words: Vec<(Outcome, &str, usize)> = Vec::new();
+    for outcome in ORDER {
+        for (compared, _) in judged.iter().filter(|(_, of)| *of == outcome) {
+            let word = answer::word(outcome, compared.metric);
+            match words.iter_mut().find(|(_, known, _)| *known == word) {
+                Some((_, _, count)) => *count += 1,
+                None => words.push((outcome, word, 1)),
+            }
+        }
+    }
+    let text: Vec<String> = words.iter().map(|(_, word, count)| format!("{count} {word}")).collect();
+    let worst = words.first().map_or(Outcome::Inconclusive, |(outcome, _, _)| *outcome);
+    (worst.into(), text.join(", "))
+}
+
+/// A record and what lies in its folder.
+#[derive(Debug)]
+pub struct Short<'a> {
+    /// The record.
+    pub record: &'a Record,
+    /// What is concluded of it.
+    pub conclusion: &'a Conclusion,
+    /// Whether a run is writing it right now.
+    pub running: bool,
+    /// Files and folders in it with their sizes in bytes, folders with all that is below them.
+    pub files: &'a [(String, u64)],
+}
+
+impl Report for Short<'_> {
+    fn document(&self) -> Document {
+        let essentials = Essentials::of(self.record, self.conclusion);
+        let answers = essentials.judged().map(|(compared, outcome)| verdict(compared, outcome)).collect();
+        let mut blocks = vec![Block::Answers(answers)];
+        let explained =
+            explained_by(self.conclusion.findings.iter()).map(|command| format!("; {command} explains"));
+        if !essentials.void.is_empty() {
+            let text = format!("invalid by {}{}", essentials.void.join(", "), explained.unwrap_or_default());
+            blocks.push(Block::Paragraph(Tone::Plain, text));
+        }
+        blocks.extend([Block::Lines(self.lines(&essentials)), Block::Steps(self.steps(&essentials))]);
+        Document::new(essentials.question.unwrap_or(essentials.experiment), blocks)
+    }
+
+    fn data(&self) -> Value {
+        let file = |(name, bytes): &(String, u64)| json!({ "name": name, "bytes": bytes });
+        json!({
+            "history_version": VERSION,
+            "record": self.record.directory.display().to_string(),
+            "running": self.running,
+            "essentials": Essentials::of(self.record, self.conclusion),
+            "files": self.files.iter().map(file).collect::<Vec<_>>(),
+        })
+    }
+}
+
+impl Short<'_> {
+    fn lines(&self, essentials: &Essentials) -> Vec<Line> {
+        let end = match (&essentials.ended, self.running) {
+            (Some(ended), _) => format!("{} after {}", end_text(&ended.reason), span(ended.seconds)),
+            (None, true) => "unfinished: a run is writing it right now".to_owned(),
+            (None, false) => "unfinished: its run was killed, or broke off".to_owned(),
+        };
+        let Essentials { created, proofload, seed, environment, plan, .. } = essentials;
+        let commit = environment.commit.as_ref().map(|commit| format!(", services at commit {commit}"));
+        let mut lines = vec![
+            Line::new("record", self.record.directory.display().to_string()),
+            Line::new("made", format!("{created} by Proofload {proofload}, seed {seed}")),
+            Line::new("run", format!("{}; {end}", many(essentials.blocks.into(), "block"))),
+            Line::new("machine", machine_line(environment)),
+            Line::new("plan", format!("mark {plan}{}", commit.unwrap_or_default())),
+        ];
+        lines.extend(essentials.damage.iter().map(|damage| Line::new("damage", damage)));
+        let files: Vec<String> =
+            self.files.iter().map(|(name, size)| format!("{name} {}", bytes(*size as f64))).collect();
+        lines.push(Line::new("files", files.join(", ")));
+        lines
+    }
+
+    fn steps(&self, essentials: &Essentials) -> Vec<String> {
+        let directory = self.record.directory.display();
+        let experiment = shell_line(std::slice::from_ref(&essentials.experiment));
+        let mut steps = vec![
+            format!("the whole report: proofload report {directory}"),
+            format!("the same in a browser: proofload open {directory}"),
+            format!("over time: proofload history trend {experiment}"),
+        ];
+        if essentials.captures > 0 {
+            steps.push(format!("where the CPU time goes: proofload profile {directory}"));
+        }
+        steps
+    }
+}
+
+fn verdict(compared: &Compared, outcome: Outcome) -> Answer {
+    let detail = compared.estimate.as_ref().map(|estimate| {
+        let (value, interval) = change(estimate);
+        format!("{value} {} ({interval})", compared.metric.row().title)
+    });
+    let word = answer::word(outcome, compared.metric).to_owned();
+    let verdict = Verdict { tone: outcome.into(), word, detail: detail.unwrap_or_default() };
+    Answer { subject: compared.label.clone(), verdicts: vec![verdict], notes: Vec::new() }
+}
+
+const HEADINGS: [&str; 14] = [
+    "of",
+    "name",
+    "metric",
+    "unit",
+    "record",
+    "created",
+    "value",
+    "low",
+    "high",
+    "standard_error_log",
+    "blocks",
+    "plan",
+    "change_ratio",
+    "change_p",
+];
+
+/// A trend and what it was drawn from.
+#[derive(Debug)]
+pub struct Trended<'a> {
+    /// Name of the experiment.
+    pub experiment: &'a str,
+    /// What is drawn.
+    pub trend: &'a Trend,
+    /// The machine of its records, with the letters by which lists name it.
+    pub machine: (&'a str, &'a Environment),
+    /// Records of the experiment that were made on others, or with other software.
+    pub elsewhere: usize,
+    /// At most so many records are shown one below the other.
+    pub rows: usize,
+}
+
+impl Report for Trended<'_> {
+    fn document(&self) -> Document {
+        let metric = self.metric();
+        let records = many(self.trend.records.len() as u64, "record");
+        let (mark, machine) = self.machine;
+        let mut blocks = vec![Block::Paragraph(Tone::Plain, format!("on {mark}: {}", machine_line(machine)))];
+        blocks.extend(self.left_out().map(|text| Block::Paragraph(Tone::Plain, text)));
+        blocks.push(Block::Table(self.overview()));
+        let is = |of| self.trend.lines.iter().filter(move |line| line.of == of);
+        // Figures of variants one below the other are shown where there are no ratios.
+        let ratios: Vec<&Course> = is(LineOf::Ratio).collect();
+        let shown = if ratios.is_empty() { is(LineOf::Figure).collect() } else { ratios };
+        blocks.extend(shown.into_iter().map(|line| Block::Table(self.table(line))));
+        blocks.extend(self.notes().into_iter().map(|note| Block::Paragraph(Tone::Faint, note)));
+        Document::new(format!("{}: {metric} of {records}", self.experiment), blocks)
+    }
+
+    fn data(&self) -> Value {
+        json!({
+            "history_version": VERSION,
+            "experiment": self.experiment,
+            "machine": { "mark": self.machine.0, "environment": self.machine.1 },
+            "elsewhere": self.elsewhere,
+            "level": CHANGE_LEVEL,
+            "seed": TREND_SEED,
+            "trend": self.trend,
+        })
+    }
+
+    /// One row a point. Fields without a value are empty.
+    fn figures(&self) -> Option<Figures> {
+        let rows = self.trend.lines.iter();
+        let rows = rows.flat_map(|line| (0..line.points.len()).map(|index| self.fields(line, index)));
+        Some(Figures { headings: HEADINGS.map(str::to_owned).into(), rows: rows.collect() })
+    }
+}
+
+impl Trended<'_> {
+    fn metric(&self) -> &'static str {
+        self.trend.metric.row().title
+    }
+
+    fn left_out(&self) -> Option<String> {
+        let Trend { void, unfinished, without, .. } = self.trend;
+        let left_out = [
+            (*void, "invalid".to_owned()),
+            (*unfinished, "unfinished".to_owned()),
+            (*without, format!("without {}", self.metric())),
+            (self.elsewhere, "of other machines or software".to_owned()),
+        ];
+        let told = left_out.iter().filter(|(count, _)| *count > 0);
+        let told: Vec<String> = told.map(|(count, what)| format!("{count} {what}")).collect();
+        (!told.is_empty()).then(|| format!("left out: {}", told.join(", ")))
+    }
+
+    /// Each line of points in one row, and where its level changes.
+    fn overview(&self) -> Table {
+        let columns =
+            [("", Fit::CutEnd), ("from the oldest to the newest", Fit::Drawing), ("newest", Fit::Figure)];
+        let mut table = Table::new("", columns);
+        for line in &self.trend.lines {
+            let newest = line.points.last().map(|point| self.told(line, point).0);
+            let values = line.points.iter().map(|point| point.value).collect();
+            let breaks = (0..line.points.len()).filter(|index| self.breaks(line, *index)).collect();
+            table.push(vec![Cell::text(&line.name), Cell::Course(values, breaks), Cell::optional(newest)]);
+            table.rows.extend(line.changes.iter().map(|change| self.changed(line, change)));
+        }
+        table
+    }
+
+    /// A line's points one below the other, the newest last.
+    fn table(&self, line: &Course) -> Table {
+        let columns = vec![
+            Column::text("when (UTC)", Fit::Whole),
+            Column::figure(self.metric()),
+            Column::figure("interval").spare(1),
+            Column::text("", Fit::Drawing),
+        ];
+        let mut table = Table::new(&line.name, columns);
+        let hidden = line.points.len().saturating_sub(self.rows.max(1));
+        if hidden > 0 {
+            let text = format!("{hidden} earlier ones: --limit {}", line.points.len());
+            table.rows.push(Row::Note(Tone::Faint, text));
+        }
+        for (index, point) in line.points.iter().enumerate().skip(hidden) {
+            if index > hidden && self.is_other_plan(line, index) {
+                let text = "── another plan: nothing is joined across this line";
+                table.rows.push(Row::Note(Tone::Faint, text.to_owned()));
+            }
+            let changes = line.changes.iter().filter(|change| change.at == index);
+            table.rows.extend(changes.map(|change| self.changed(line, change)));
+            let (value, ends) = self.told(line, point);
+            let of = Quantity { value: point.value, unit: self.unit(line) };
+            table.push(vec![
+                Cell::Text(minute(&self.trend.records[point.record].created)),
+                Cell::Text(value),
+                Cell::Text(ends),
+                Cell::Interval(of, point.interval),
+            ]);
+        }
+        table
+    }
+
+    /// Whether something is new from a point on.
+    fn breaks(&self, line: &Course, index: usize) -> bool {
+        line.changes.iter().any(|change| change.at == index) || index > 0 && self.is_other_plan(line, index)
+    }
+
+    /// Whether a point's plan is not that of the one before.
+    fn is_other_plan(&self, line: &Course, index: usize) -> bool {
+        let stretch = |record: usize| self.trend.stretches.partition_point(|stretch| stretch.first <= record);
+        stretch(line.points[index].record) != stretch(line.points[index - 1].record)
+    }
+
+    fn changed(&self, line: &Course, change: &Shifted) -> Row {
+        let size = change_alone(change.after / change.before, 1);
+        let from = &self.trend.records[line.points[change.at].record].name;
+        // The name last: it is what may be cut.
+        Row::Note(Tone::Notable, format!("── {size} from here on (p = {:.4}): {from}", change.p))
+    }
+
+    fn unit(&self, line: &Course) -> Unit {
+        match line.of {
+            LineOf::Ratio => Unit::Ratio,
+            LineOf::Figure => self.trend.metric.unit(),
+        }
+    }
+
+    /// A point's value and its interval, as figures.
+    fn told(&self, line: &Course, point: &Point) -> (String, String) {
+        let unit = self.unit(line);
+        let figure = |value: f64| Quantity { value, unit }.to_string();
+        match (line.of, point.interval) {
+            (LineOf::Ratio, Some((low, high))) => interval(point.value, low, high),
+            (LineOf::Figure, Some((low, high))) => {
+                (figure(point.value), format!("{} to {}", figure(low), figure(high)))
+            }
+            (LineOf::Ratio | LineOf::Figure, None) => (figure(point.value), String::new()),
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let any = |of| self.trend.lines.iter().any(|line| line.of == of);
+        let level = share(CHANGE_LEVEL);
+        let changes = format!(
+            "Changes of level are tested at {level} for each line and plan (orders of the records, from seed {TREND_SEED}): of a \
+             hundred lines without any, one shows one, and more where you look again after each record. A slow drift shows \
+             as steps. It takes {CHANGE_SIDE_MIN} records on either side, and about ten in all."
+        );
+        let ratios = "Ratios were measured side by side within each record, and may stand beside older ones also where the \
+                      machine is noisy.";
+        let figures = "A variant's own figure holds whatever else changed on the machine between the runs: beside an older one \
+                       it says less, and a change of all variants alike is mostly the machine's.";
+        let told = [
+            Some(changes),
+            any(LineOf::Ratio).then(|| ratios.to_owned()),
+            any(LineOf::Figure).then(|| figures.to_owned()),
+        ];
+        told.into_iter().flatten().collect()
+    }
+
+    fn fields(&self, line: &Course, index: usize) -> Vec<Field> {
+        let trend = self.trend;
+        let Point { record, value, interval, standard_error, blocks } = line.points[index];
+        let stamp = &trend.records[record];
+        let stretch = trend.stretches.iter().rfind(|stretch| stretch.first <= record);
+        let change = line.changes.iter().find(|change| change.at == index);
+        vec![
+            Field::Word(if line.of == LineOf::Ratio { "ratio" } else { "figure" }),
+            Field::Name(line.name.clone()),
+            Field::Word(trend.metric.name()),
+            Field::Word(unit_name(self.unit(line))),
+            Field::Name(stamp.name.clone()),
+            Field::Name(stamp.created.clone()),
+            Field::Figure(Some(value)),
+            Field::Figure(interval.map(|(low, _)| low)),
+            Field::Figure(interval.map(|(_, high)| high)),
+            Field::Figure(standard_error),
+            Field::Count(blocks.into()),
+            Field::Name(stretch.map(|stretch| stretch.plan.clone()).unwrap_or_default()),
+            Field::Figure(change.map(|change| change.after / change.before)),
+            Field::Figure(change.map(|change| change.p)),
+        ]
+    }
 }

@@ -3,14 +3,7 @@
 //!
 //! Must not: know what is on a page, or trust any text that is put into one.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use sha2::{Digest as _, Sha256};
-
-/// A hash as a content security policy has it.
-pub(crate) fn source_of(text: &str) -> String {
-    format!("sha256-{}", STANDARD.encode(Sha256::digest(text.as_bytes())))
-}
+pub(crate) use explain::flame::source_of;
 
 /// The template with its `{{name}}`s replaced, in one pass: what is put in is not looked at again. Other braces are left alone: scripts
 /// have them too.
@@ -64,22 +57,6 @@ fn first_of<'a>(page: &'a str, names: [&'static str; 2]) -> Option<(&'static str
     };
     let (at, name) = names.into_iter().filter_map(tag).min()?;
     Some((name, &page[at..]))
-}
-
-/// Text inside HTML or XML, in an attribute too.
-pub(crate) fn markup(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '<' => out += "&lt;",
-            '>' => out += "&gt;",
-            '&' => out += "&amp;",
-            '"' => out += "&quot;",
-            '\'' => out += "&#39;",
-            c => out.push(c),
-        }
-    }
-    out
 }
 
 /// JSON inside a script element: nothing in it can end the element or begin a comment, and it means the same.

@@ -3,8 +3,8 @@
 //!
 //! Texts are made harmless: no markup, no link, no formula, and nobody is called by them. Must not: know what is said.
 
-use crate::document::{Answer, Block, Document, Fit, Line, Remark, Row, Table, Tone, Verdict};
-use crate::names::cut;
+use model::document::{Answer, Block, Document, Fit, Line, Remark, Row, Table, Tone, Verdict};
+use model::text::cut;
 
 /// Characters of one text that are shown: names and responses of services may have any number.
 const TEXT_MAX: usize = 1_000;
@@ -124,6 +124,7 @@ fn finding(remark: &Remark) -> String {
     if !remark.remedy.is_empty() {
         out += &format!(" {}", escaped(&remark.remedy));
     }
+    out.extend(remark.command.iter().map(|command| format!("<br>`{}`", command.replace('`', "'"))));
     out + "\n"
 }
 
@@ -155,7 +156,7 @@ fn table(table: &Table) -> Section {
         Row::Cells(cells) => {
             let texts = texts.next().unwrap_or_default();
             let cell = |at: &usize| match &cells[*at] {
-                crate::document::Cell::Word(tone, _) if *tone != Tone::Good && *tone != Tone::Plain => {
+                model::document::Cell::Word(tone, _) if *tone != Tone::Good && *tone != Tone::Plain => {
                     format!("**{}**", escaped(&texts[*at]))
                 }
                 // An indentation would be lost, and is none of the name.

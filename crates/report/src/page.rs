@@ -2,30 +2,30 @@
 //!
 //! The page is built from `web/` into the template `page/page.html`, whose script draws it from one value, [`PageData`], embedded as JSON.
 //! Here that value is filled and the page put together. Names come from experiment files and from services, and may be anything: none may
-//! become markup, style or script. Nothing is concluded here.
+//! become markup, style or script. So much of a record goes into it that one of 200 variants or of 10,000 blocks still opens at once: below
+//! 5 MB. Nothing is concluded here, no number stands beside what is invalid, and nothing is left out without a sentence about it.
 
-mod bounds;
-mod command;
-mod latency;
 mod model;
-mod series;
-mod time_line;
-mod variants;
-mod verdict;
+mod times;
 
 pub use model::*;
-pub use variants::FLAME_PAGE;
 
-use ::model::quantity::count;
-use record::Record;
+use std::collections::BTreeMap;
+
+use ::explain::Why;
+use ::model::document;
+use ::model::quantity::{change_told, count};
+use ::model::text::{lines, markup, shown as shown_text};
+use analysis::{Comparison, Conclusion, Effect, Failure, Grid, Kind, Series};
+use plan::{Design, Factor, Plan};
+use record::{Header, Record};
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-use crate::document;
-use crate::experiment::{Measured, headline, standing_word, state, tables};
-use crate::html::{elements, filled, in_script, markup, source_of};
-use crate::names;
-use crate::why::Why;
+use crate::experiment::{Measured, answer, headline, state, tables};
+use crate::html::{elements, filled, in_script, source_of};
+use crate::shell::shell_line;
+use crate::validity::paragraphs;
 
 /// Built from `web/`, and kept here so that the binary can be built without Node.js.
 const TEMPLATE: &str = include_str!("page/page.html");
@@ -33,7 +33,7 @@ const TEMPLATE: &str = include_str!("page/page.html");
 /// The page of a value.
 pub fn page_of(data: &PageData) -> String {
     let text = embedded(data);
-    let title = markup(&names::shown(&data.title));
+    let title = markup(&shown_text(&data.title));
     filled(TEMPLATE, &[("title", title.as_str()), ("policy", &policy()), ("data", &text)])
 }
 
@@ -70,12 +70,11 @@ fn embedded(data: &PageData) -> String {
 
 /// Shows characters that mislead as replacement characters; lines stay lines.
 fn clean(value: &mut Value) {
-    let one = |c: char| if matches!(c, '\n' | '\t') { c } else { names::harmless(c) };
     match value {
-        Value::String(text) if text.chars().any(|c| one(c) != c) => *text = text.chars().map(one).collect(),
+        Value::String(text) => *text = lines(text),
         Value::Array(all) => all.iter_mut().for_each(clean),
         Value::Object(fields) => fields.values_mut().for_each(clean),
-        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
@@ -86,7 +85,6 @@ pub(crate) fn data(of: &Measured<'_>) -> PageData {
     let series = analysis::series(record);
     let mut left_out = unfinished(record);
     left_out.extend(undrawn(conclusion.variants.len()));
-    let why = of.explanation.map(|explanation| variants::why(&Why::new(explanation)));
     let data = PageData {
         page_version: PAGE_VERSION,
         title: of.title().to_owned(),
@@ -95,30 +93,31 @@ pub(crate) fn data(of: &Measured<'_>) -> PageData {
         proofload: header.proofload.clone(),
         answer: headline(record, conclusion),
         state: state(record, conclusion),
-        verdicts: verdict::verdicts(conclusion, design, &series, &mut left_out),
+        verdicts: verdicts(conclusion, design, &series, &mut left_out),
         margin: design.margin,
-        effects: verdict::effects(conclusion),
-        findings: verdict::findings(conclusion, &mut left_out),
+        effects: effects(conclusion),
+        findings: findings(conclusion, &mut left_out),
+        explanations: explanations(conclusion),
         explained_by: of.explained_by(),
-        variants: variants::variants(record, conclusion),
+        variants: variants(record, conclusion),
         figures: Table {
             heading: "Figures of the variants".to_owned(),
             ..(&tables::variants(record, conclusion)).into()
         },
         parts: tables::parts(conclusion).iter().map(Into::into).collect(),
-        series: series::by_block(&series, &mut left_out),
-        latencies: latency::curves(record),
-        interactions: series::interactions(record, conclusion, &series),
-        time_lines: time_line::time_lines(record, &mut left_out),
-        errors: variants::errors(record, conclusion, &mut left_out),
-        why: why.map(|why| WhySection { flame_page: of.has_flames.then(|| FLAME_PAGE.to_owned()), ..why }),
+        series: by_block(&series, &mut left_out),
+        latencies: times::curves(record),
+        interactions: interactions(record, conclusion, &series),
+        time_lines: times::time_lines(record, &mut left_out),
+        errors: errors(record, conclusion, &mut left_out),
+        why: of.explanation.map(|explanation| why(Why::of(explanation), of.has_flames)),
         method: pairs(of.method()),
-        assumptions: of.assumptions().into_iter().map(assumption).collect(),
+        assumptions: of.assumptions().into_iter().cloned().collect(),
         place: pairs(of.place()),
         next: of.steps(),
         plan: plan_text(record, &mut left_out),
-        command: command::given(header),
-        repeat: command::again(header),
+        command: given(header),
+        repeat: again(header),
         left_out: Vec::new(),
     };
     PageData { left_out, ..data }
@@ -128,25 +127,17 @@ fn pairs(lines: Vec<document::Line>) -> Vec<(String, String)> {
     lines.into_iter().map(|line| (line.name, line.text)).collect()
 }
 
-fn assumption(of: &analysis::Assumption) -> Assumption {
-    Assumption {
-        standing: standing_word(of.standing).to_owned(),
-        text: of.statement.clone(),
-        evidence: of.evidence.clone(),
-    }
-}
-
 /// Blocks that broke off: they are in no figure.
 fn unfinished(record: &Record) -> Vec<String> {
     let blocks = record.blocks.iter().filter(|block| block.number > 0 && block.seconds.is_none());
     let sentence = |block: &record::Block| format!("block {} has no end: it is in no figure", block.number);
-    blocks.map(sentence).take(bounds::DRAWN_MAX).collect()
+    blocks.map(sentence).take(DRAWN_MAX).collect()
 }
 
 /// Variants without curves and time lines.
 fn undrawn(variants: usize) -> Option<String> {
-    (variants > bounds::DRAWN_MAX).then(|| {
-        let (drawn, all) = (bounds::DRAWN_MAX, count(variants as u64));
+    (variants > DRAWN_MAX).then(|| {
+        let (drawn, all) = (DRAWN_MAX, count(variants as u64));
         format!("times and time lines: those of the first {drawn} of {all} variants are drawn")
     })
 }
@@ -154,7 +145,8 @@ fn undrawn(variants: usize) -> Option<String> {
 /// The experiment file, cut where it is endless.
 fn plan_text(record: &Record, left_out: &mut Vec<String>) -> Option<String> {
     let text = record.experiment_text.as_ref()?;
-    let shown = bounds::cut(text, bounds::PLAN_BYTES_MAX);
+    let mut ends = (0..=PLAN_BYTES_MAX.min(text.len())).rev();
+    let shown = &text[..ends.find(|end| text.is_char_boundary(*end)).unwrap_or(0)];
     if shown.len() < text.len() {
         left_out.push(format!(
             "the experiment file: its first {} of {} bytes are shown",
@@ -163,4 +155,282 @@ fn plan_text(record: &Record, left_out: &mut Vec<String>) -> Option<String> {
         ));
     }
     Some(shown.to_owned())
+}
+
+/// Numbers of one metric in all variants' series together, and of all block ratios together.
+const NUMBERS_MAX: usize = 60_000;
+/// Variants that have curves of their times, and time lines.
+const DRAWN_MAX: usize = 64;
+/// Rows of errors.
+const ERROR_ROWS_MAX: usize = 500;
+/// Findings, the gravest first.
+const FINDINGS_MAX: usize = 300;
+/// Bytes of the experiment file's text.
+const PLAN_BYTES_MAX: usize = 200_000;
+
+/// Indices of at most so many of `count` things, evenly spread, the first and the last among them.
+fn evenly(count: usize, most: usize) -> Vec<usize> {
+    let most = most.max(2);
+    if count <= most {
+        return (0..count).collect();
+    }
+    (0..most).map(|index| index * (count - 1) / (most - 1)).collect()
+}
+
+/// Five significant digits: more than a picture can show, in half the bytes.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.4e}").parse().unwrap_or(value)
+}
+
+/// What a picture can show of a value: nothing where it is no number.
+fn shown(value: Option<f64>) -> Option<f64> {
+    value.filter(|value| value.is_finite()).map(rounded)
+}
+
+/// The flame graphs' page, in the record's folder.
+pub const FLAME_PAGE: &str = "flame.html";
+
+fn variants(record: &Record, conclusion: &Conclusion) -> Vec<Variant> {
+    let trials = |index: usize| {
+        let trials = record.complete_blocks().flat_map(|block| &block.trials);
+        trials.filter(|trial| trial.variant() == index).count()
+    };
+    let one = |(index, of): (usize, &analysis::Variant)| Variant {
+        name: of.name.clone(),
+        void: conclusion.findings.iter().any(|finding| finding.voids(index, index)),
+        trials: trials(index),
+        requests: of.requests,
+    };
+    conclusion.variants.iter().enumerate().map(one).collect()
+}
+
+/// By variant, the most frequent first.
+fn errors(record: &Record, conclusion: &Conclusion, left_out: &mut Vec<String>) -> Vec<ErrorRow> {
+    let of_variant = |(index, of): (usize, &analysis::Variant)| {
+        let row = |failure: Failure| ErrorRow {
+            variant: index,
+            phase: failure.phase.to_string(),
+            cause: failure.cause,
+            count: failure.count,
+            requests: of.requests,
+            example: failure.example,
+        };
+        analysis::failures(record, index).into_iter().map(row).collect::<Vec<ErrorRow>>()
+    };
+    let mut rows: Vec<ErrorRow> = conclusion.variants.iter().enumerate().flat_map(of_variant).collect();
+    if rows.len() > ERROR_ROWS_MAX {
+        left_out.push(format!(
+            "errors: the first {ERROR_ROWS_MAX} of {} kinds are shown",
+            count(rows.len() as u64)
+        ));
+        rows.truncate(ERROR_ROWS_MAX);
+    }
+    rows
+}
+
+/// What captures tell, with a link to the flame graphs where they are there.
+fn why(of: Why, has_flames: bool) -> WhySection {
+    WhySection {
+        reasons: of.reasons,
+        tables: of.tables.iter().map(Into::into).collect(),
+        method: pairs(of.method),
+        doubts: of.doubts.into_iter().map(|doubt| (doubt.statement, doubt.remedy)).collect(),
+        flame_page: has_flames.then(|| FLAME_PAGE.to_owned()),
+    }
+}
+
+/// All verdicts, in the order of the plan.
+fn verdicts(
+    conclusion: &Conclusion,
+    design: &Design,
+    series: &[Series],
+    left_out: &mut Vec<String>,
+) -> Vec<Verdict> {
+    let variants = conclusion.variants.len();
+    let ratios_max = NUMBERS_MAX / conclusion.comparisons.len().max(1);
+    let mut verdicts = Vec::new();
+    let mut thinned = false;
+    for group in answer::groups(conclusion) {
+        let mut also = answer::also(group, design);
+        for comparison in answer::told(group) {
+            if comparison.baseline.max(comparison.candidate) >= variants {
+                left_out.push(format!("{}: the plan has no such variants", comparison.label));
+                continue;
+            }
+            let ratios = analysis::ratios_by_block(series, comparison);
+            thinned |= ratios.len() > ratios_max;
+            let blocks = evenly(ratios.len(), ratios_max).into_iter().map(|at| rounded(ratios[at])).collect();
+            let verdict = verdict(comparison, conclusion, design);
+            verdicts.push(Verdict { also: std::mem::take(&mut also), blocks, ..verdict });
+        }
+    }
+    if thinned {
+        left_out.push(format!(
+            "the ratio of each block: of each comparison {} are drawn, evenly spread",
+            count(ratios_max as u64)
+        ));
+    }
+    verdicts
+}
+
+fn verdict(comparison: &Comparison, conclusion: &Conclusion, design: &Design) -> Verdict {
+    Verdict {
+        comparison: comparison.label.clone(),
+        baseline: comparison.baseline,
+        candidate: comparison.candidate,
+        metric: comparison.metric.row().heading.to_owned(),
+        more_is_better: comparison.metric.wants_more(),
+        outcome: comparison.outcome,
+        word: answer::word(comparison.outcome, comparison.metric).to_owned(),
+        detail: answer::detail(comparison, conclusion, design),
+        ratio: comparison.estimate.as_ref().map(Into::into),
+        blocks: Vec::new(),
+        also: Vec::new(),
+    }
+}
+
+/// Main effects and interactions.
+fn effects(conclusion: &Conclusion) -> Option<Effects> {
+    let heading = tables::effects_heading(conclusion)?;
+    let (shown, note) = tables::shown_effects(conclusion);
+    let line = |effect: &Effect| EffectLine {
+        label: effect.label.clone(),
+        interaction: effect.kind == Kind::Interaction,
+        outcome: effect.outcome,
+        word: answer::effect_word(effect).to_owned(),
+        detail: effect.estimate.as_ref().map_or_else(|| "no estimate".to_owned(), change_told),
+        ratio: effect.estimate.as_ref().map(Into::into),
+    };
+    Some(Effects { heading, lines: shown.into_iter().map(line).collect(), note })
+}
+
+/// Findings, the gravest first.
+fn findings(conclusion: &Conclusion, left_out: &mut Vec<String>) -> Vec<Finding> {
+    let all = &conclusion.findings;
+    if all.len() > FINDINGS_MAX {
+        let number = count(all.len() as u64);
+        left_out.push(format!("findings: the gravest {FINDINGS_MAX} of {number} are shown"));
+    }
+    all.iter().take(FINDINGS_MAX).cloned().collect()
+}
+
+/// What `proofload validity` says of each of their checks.
+fn explanations(conclusion: &Conclusion) -> BTreeMap<&'static str, Vec<String>> {
+    let checks = conclusion.findings.iter().map(|finding| finding.check);
+    checks.map(|check| (check.number(), paragraphs(check))).collect()
+}
+
+/// Each metric block by block, in at most so many blocks that all variants together stay within bounds.
+fn by_block(all: &[Series], left_out: &mut Vec<String>) -> Vec<BlockSeries> {
+    let variants = all.first().map_or(0, |series| series.values.len());
+    let blocks_max = NUMBERS_MAX / variants.max(1);
+    let blocks = all.first().map_or(0, |series| series.blocks.len());
+    let kept = evenly(blocks, blocks_max);
+    if kept.len() < blocks {
+        left_out.push(format!(
+            "figures by block: {} of {} blocks are drawn, evenly spread",
+            count(kept.len() as u64),
+            count(blocks as u64)
+        ));
+    }
+    all.iter().map(|series| thinned(series, &kept)).collect()
+}
+
+fn thinned(series: &Series, kept: &[usize]) -> BlockSeries {
+    let metric = series.of.row().heading.to_owned();
+    let unit = series.of.unit();
+    let blocks: Vec<u32> = kept.iter().map(|at| series.blocks[*at]).collect();
+    let counts = series.counts();
+    let dropped = kept.iter().filter(|at| !counts[**at]).map(|at| series.blocks[*at]).collect();
+    let values = |of: &Vec<Option<f64>>| kept.iter().map(|at| of[*at].map(rounded)).collect();
+    let values = series.values.iter().map(values).collect();
+    BlockSeries { metric, unit, blocks, dropped, values }
+}
+
+/// Every metric over each pair of factors; nothing where effects are void, or wait for the one look.
+fn interactions(record: &Record, conclusion: &Conclusion, all: &[Series]) -> Vec<Interaction> {
+    let void = conclusion.effects.iter().any(|effect| effect.outcome == Outcome::Invalid);
+    if conclusion.effects.is_empty() || void || conclusion.awaits_look {
+        return Vec::new();
+    }
+    let plan = &record.header.plan;
+    analysis::grids(record, all).iter().filter_map(|grid| interaction(plan, grid)).collect()
+}
+
+/// `None` where there is nothing to draw.
+fn interaction(plan: &Plan, grid: &Grid) -> Option<Interaction> {
+    let values = |row: &Vec<Option<f64>>| row.iter().map(|value| shown(*value)).collect();
+    let named = |factor: &Factor| (factor.name.clone(), factor.levels.clone());
+    let any = grid.values.iter().flatten().any(Option::is_some);
+    any.then(|| Interaction {
+        metric: grid.metric.row().heading.to_owned(),
+        unit: grid.metric.unit(),
+        across: named(&plan.factors[grid.across]),
+        lines: named(&plan.factors[grid.lines]),
+        values: grid.values.iter().map(values).collect(),
+    })
+}
+
+/// Flags of `run` and `calibrate` that a repetition has its own values for.
+const REPLACED: [&str; 2] = ["--seed", "--out"];
+
+/// The command as it was given.
+fn given(header: &Header) -> String {
+    shell_line(&header.command)
+}
+
+/// The same with the record's seed, and into a folder of its own.
+fn again(header: &Header) -> String {
+    let runs = header.command.get(1).is_some_and(|word| word == "run" || word == "calibrate");
+    let mut words: Vec<String> = if runs {
+        kept(&header.command)
+    } else {
+        ["proofload", "run", &header.experiment].map(str::to_owned).into()
+    };
+    words.extend(["--seed".to_owned(), header.seed.to_string()]);
+    shell_line(&words)
+}
+
+/// All words but those flags and their values.
+fn kept(words: &[String]) -> Vec<String> {
+    let mut kept = Vec::new();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let flag = word.split_once('=').map_or(word.as_str(), |(flag, _)| flag);
+        if !REPLACED.contains(&flag) {
+            kept.push(word.clone());
+        } else if flag.len() == word.len() {
+            words.next();
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_thinned_keeps_its_ends_and_its_order() {
+        assert_eq!(evenly(3, 5), [0, 1, 2]);
+        assert_eq!(evenly(10, 4), [0, 3, 6, 9]);
+        assert_eq!(evenly(10, 0), [0, 9]);
+        let many = evenly(10_000, 301);
+        assert!(many.len() == 301 && many.is_sorted_by(|one, other| one < other), "{many:?}");
+        assert_eq!((many[0], many[300]), (0, 9_999));
+    }
+
+    #[test]
+    fn numbers_keep_five_digits() {
+        let told = [1234.5678, -0.000_123_456_7, 98_765_432.1, 0.0].map(rounded);
+        assert_eq!(serde_json::json!(told).to_string(), "[1234.6,-0.00012346,98765000.0,0.0]");
+        assert_eq!(shown(Some(f64::NAN)), None);
+    }
+
+    #[test]
+    fn a_repetition_has_the_seed_and_a_folder_of_its_own() {
+        let words = "target/release/proofload run a.toml --out x --budget 3m --seed=7 --explain";
+        let kept = kept(&words.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        assert_eq!(kept.join(" "), "target/release/proofload run a.toml --budget 3m --explain");
+    }
 }

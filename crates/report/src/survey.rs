@@ -1,14 +1,17 @@
 //! What about a machine bears on a measurement, as people read it, and as JSON. Pure; nothing is judged here, that is
 //! `machine`'s work.
 
+use std::collections::BTreeMap;
+
 use analysis::Calibration;
-use machine::{Facts, Grade, Hazard};
+use machine::{Facts, Hazard};
+use model::Grade;
 use model::quantity::share;
 use record::Record;
 use serde_json::{Value, json};
 
-use crate::document::{Block, Document, Line, Tone};
 use crate::form::Report;
+use model::document::{Block, Document, Line};
 
 /// Version of the JSON form; fields may be added within a version, never renamed or removed.
 const VERSION: u32 = 1;
@@ -26,23 +29,14 @@ pub struct Surveyed<'a> {
 
 impl Report for Surveyed<'_> {
     fn document(&self) -> Document {
-        let mut blocks = Vec::new();
-        for grade in [Grade::Bad, Grade::Know, Grade::Fine] {
-            let (tone, heading) = look(grade);
-            let hazards = self.hazards.iter().filter(|hazard| hazard.grade == grade);
-            let lines: Vec<Line> = hazards.map(|hazard| line(hazard, tone)).collect();
-            if !lines.is_empty() {
-                blocks.extend([Block::Heading(tone, heading.to_owned()), Block::Lines(lines)]);
-            }
-        }
-        blocks.push(self.expected());
-        Document { title: self.title(), headline: None, blocks }
+        let hazards = Block::Findings(self.hazards.iter().map(Into::into).collect(), None);
+        Document::new(self.title(), [hazards, self.expected()])
     }
 
     fn data(&self) -> Value {
         json!({
             "env_version": VERSION,
-            "hazards": self.hazards,
+            "hazards": self.hazards.iter().map(hazard_json).collect::<Vec<_>>(),
             "facts": self.facts,
             "calibration": self.calibration.map(|(record, calibration)| json!({
                 "record": record.directory.display().to_string(),
@@ -55,12 +49,12 @@ impl Report for Surveyed<'_> {
 impl Surveyed<'_> {
     fn title(&self) -> String {
         let of = |grade| self.hazards.iter().filter(|hazard| hazard.grade == grade).count();
-        let bad = match of(Grade::Bad) {
+        let bad = match of(Grade::Warning) {
             0 => "nothing that is sure to hurt a measurement".to_owned(),
             1 => "1 thing will hurt a measurement".to_owned(),
             some => format!("{some} things will hurt a measurement"),
         };
-        let know = match of(Grade::Know) {
+        let know = match of(Grade::Note) {
             1 => "1 is worth knowing".to_owned(),
             some => format!("{some} are worth knowing"),
         };
@@ -90,19 +84,19 @@ impl Surveyed<'_> {
     }
 }
 
-fn line(hazard: &Hazard, tone: Tone) -> Line {
-    Line {
-        tone,
-        detail: hazard.remedy.clone(),
-        command: hazard.command.clone(),
-        ..Line::new(hazard.name, &hazard.evidence)
-    }
-}
-
-fn look(grade: Grade) -> (Tone, &'static str) {
-    match grade {
-        Grade::Bad => (Tone::Bad, "Will hurt a measurement"),
-        Grade::Know => (Tone::Doubtful, "Worth knowing"),
-        Grade::Fine => (Tone::Good, "Fine"),
-    }
+/// A hazard as version 1 has it.
+fn hazard_json(hazard: &Hazard) -> Value {
+    let grade = match hazard.grade {
+        Grade::Invalid | Grade::Warning => "bad",
+        Grade::Note => "know",
+        Grade::Fine => "fine",
+    };
+    json!({
+        "name": hazard.check,
+        "grade": grade,
+        "evidence": hazard.evidence.as_str(),
+        "figures": hazard.evidence.figures().collect::<BTreeMap<_, _>>(),
+        "remedy": hazard.remedy.text,
+        "command": hazard.remedy.command,
+    })
 }

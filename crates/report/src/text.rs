@@ -1,13 +1,15 @@
 //! A document as text for a terminal. Colours are ANSI sequences; whoever prints strips them where they do not belong.
 //!
-//! Texts may be anybody's: whatever would steer a terminal is shown as a mark. Must not: know what is said.
+//! Texts may be anybody's: whatever would steer a terminal is shown as a mark. A table has the room there is: columns that may be spared go
+//! first, then names are cut or broken, and pictures made of characters take what is left. Must not: know what is said.
 
-use crate::document::{Answer, Block, Document, Line, Tone};
-use crate::drawing::{BOLD, FAINT, NAMES, finding, in_margin, named, styled, wrapped};
-use crate::names::line as clean;
+use anstyle::{AnsiColor, Style};
+use model::document::{Answer, Block, Cell, Column, Document, Fit, Line, Remark, Row, Table, Tone, Verdict};
+use model::quantity::{Quantity, Unit, interval};
+use model::text::line as clean;
+use textwrap::core::display_width;
 
-mod course;
-pub(crate) mod table;
+use crate::axis::Axis;
 
 /// The most that lines below a verdict are moved to the right, so that narrow terminals keep room for them.
 const INDENT_MAX: usize = 24;
@@ -45,10 +47,10 @@ fn blocks<'a>(all: &'a [Block], before: &mut Option<&'a Block>, width: usize, ou
 
 fn drawn(block: &Block, width: usize) -> String {
     match block {
-        Block::Heading(tone, text) => styled(tone.style(), &clean(text)) + "\n",
+        Block::Heading(tone, text) => styled(style(*tone), &clean(text)) + "\n",
         Block::Paragraph(tone, text) => paragraph(*tone, text, width),
         Block::Answers(answers) => answers.iter().map(|of| answer(of, width)).collect(),
-        Block::Table(table) => table::drawn(table, width),
+        Block::Table(table) => table_drawn(table, width),
         Block::Findings(all, command) => {
             let told: String = all.iter().map(|remark| finding(&remark.cleaned(), width)).collect();
             let command = command.as_ref().map(|command| {
@@ -64,7 +66,7 @@ fn drawn(block: &Block, width: usize) -> String {
 }
 
 fn paragraph(tone: Tone, text: &str, width: usize) -> String {
-    styled(tone.style(), wrapped(&clean(text), "", "", width).trim_end()) + "\n"
+    styled(style(tone), wrapped(&clean(text), "", "", width).trim_end()) + "\n"
 }
 
 fn answer(answer: &Answer, width: usize) -> String {
@@ -72,17 +74,17 @@ fn answer(answer: &Answer, width: usize) -> String {
     let subject = styled(BOLD, &clean(&answer.subject));
     let mut out = match answer.verdicts.as_slice() {
         [one] => {
-            let word = styled(one.tone.style(), &one.word.to_uppercase());
+            let word = styled(style(one.tone), &one.word.to_uppercase());
             let detail = if one.detail.is_empty() { String::new() } else { indented(&one.detail) };
             wrapped(&format!("{word}  {subject}"), "", "    ", width) + &detail
         }
         several => {
             let widest = several.iter().map(|one| one.word.chars().count()).max().unwrap_or(0);
             let rest = " ".repeat((4 + widest + 2).min(INDENT_MAX));
-            let line = |one: &crate::document::Verdict| {
+            let line = |one: &Verdict| {
                 let word = format!("{:widest$}", one.word.to_uppercase());
                 // Wrapped with the verdict in it, so that it counts; textwrap knows that colours have no width.
-                let text = format!("{}  {}", styled(one.tone.style(), &word), clean(&one.detail));
+                let text = format!("{}  {}", styled(style(one.tone), &word), clean(&one.detail));
                 wrapped(&text, "    ", &rest, width)
             };
             let lines: String = several.iter().map(line).collect();
@@ -98,7 +100,7 @@ fn lines(all: &[Line], width: usize) -> String {
     let names = widest.clamp(NAMES, NAMES_MAX);
     let margin = " ".repeat(names + 2);
     let line = |line: &Line| {
-        let mut out = in_margin((line.tone.style(), &clean(&line.name), names), &clean(&line.text), width);
+        let mut out = in_margin((style(line.tone), &clean(&line.name), names), &clean(&line.text), width);
         if !line.detail.is_empty() {
             out += &styled(FAINT, &wrapped(&clean(&line.detail), &margin, &margin, width));
         }
@@ -107,6 +109,334 @@ fn lines(all: &[Line], width: usize) -> String {
         out
     };
     all.iter().map(line).collect()
+}
+
+const BOLD: Style = Style::new().bold();
+const FAINT: Style = Style::new().dimmed();
+/// Columns of names before lines.
+const NAMES: usize = 9;
+
+/// How a tone looks on a terminal.
+fn style(tone: Tone) -> Style {
+    match tone {
+        Tone::Good => AnsiColor::Green.on_default().bold(),
+        Tone::Bad => AnsiColor::Red.on_default().bold(),
+        Tone::Same => AnsiColor::Cyan.on_default().bold(),
+        Tone::Doubtful => AnsiColor::Yellow.on_default().bold(),
+        Tone::Notable => AnsiColor::Magenta.on_default().bold(),
+        Tone::Plain => Style::new(),
+        Tone::Strong => BOLD,
+        Tone::Faint => FAINT,
+    }
+}
+
+/// A text in a style; nothing in none.
+fn styled(style: Style, text: &str) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+/// A line with its name in the margin.
+fn named(style: Style, name: &str, line: &str, width: usize) -> String {
+    in_margin((style, name, NAMES), line, width)
+}
+
+/// The same with so many columns for names.
+fn in_margin((style, name, names): (Style, &str, usize), line: &str, width: usize) -> String {
+    let margin = " ".repeat(names + 2);
+    let wrapped = wrapped(line, &margin, &margin, width);
+    format!("{style}{name:>names$}{style:#}  {}", wrapped.trim_start())
+}
+
+fn wrapped(text: &str, first: &str, rest: &str, width: usize) -> String {
+    // A path or a command that is longer than a line stays whole, so that it can be copied.
+    let options = textwrap::Options::new(width).initial_indent(first).subsequent_indent(rest);
+    textwrap::fill(text, options.break_words(false)) + "\n"
+}
+
+/// A finding: what was found with its grade and number, where, and what to do.
+fn finding(remark: &Remark, width: usize) -> String {
+    let style = style(remark.grade.into());
+    let head = remark.head();
+    // The grade is inside what is wrapped, so that it counts; its colour is put on afterwards.
+    let statement = wrapped(&format!("{head}: {}", remark.statement), "", "  ", width);
+    let mut out = statement.replacen(&head, &styled(style, &head), 1);
+    out.extend(remark.cases.iter().map(|case| wrapped(case, "  ", "    ", width)));
+    if !remark.remedy.is_empty() {
+        out += &styled(FAINT, &wrapped(&remark.remedy, "  ", "  ", width));
+    }
+    // However long a command is, it stays on one line, so that it can be copied.
+    out.extend(remark.command.iter().map(|command| format!("  {BOLD}{command}{BOLD:#}\n")));
+    out
+}
+
+/// Columns between two cells.
+const GAP: usize = 3;
+/// Narrowest column of names, and of a drawing.
+const NAME_MIN: usize = 12;
+const DRAWING_MIN: usize = 8;
+/// Widest drawing: more is no more exact.
+const DRAWING_MAX: usize = 60;
+
+/// A cell that is drawn: its lines, and how they look.
+struct Drawn {
+    lines: Vec<String>,
+    style: Style,
+}
+
+/// The table in lines of at most `width` columns where that can be, below its heading.
+fn table_drawn(table: &Table, width: usize) -> String {
+    let mut out = String::new();
+    if !table.heading.is_empty() {
+        out += &styled(style(Tone::Strong), wrapped(&clean(&table.heading), "", "", width).trim_end());
+        out.push('\n');
+    }
+    let texts: Vec<Vec<String>> =
+        table.texts().iter().map(|row| row.iter().map(|text| clean(text)).collect()).collect();
+    let (kept, widths) = layout(table, &texts, width);
+    let axes: Vec<_> = (0..table.columns.len()).map(|at| axis_of(table, at)).collect();
+    let headings =
+        kept.iter().zip(&widths).map(|(at, width)| heading(&table.columns[*at], axes[*at], *width));
+    let align = |at: &usize| table.columns[*at].fit == Fit::Figure;
+    let right: Vec<bool> = kept.iter().map(align).collect();
+    out += &row(&headings.collect::<Vec<_>>(), &right, &widths);
+    let total = widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1) + 2;
+    out += &format!("{}\n", "─".repeat(total.min(width)));
+    let mut texts = texts.iter();
+    for of in &table.rows {
+        match of {
+            Row::Note(tone, text) => {
+                let text = cut(&format!(" {}", clean(text)), width, Fit::CutEnd);
+                out += &(styled(style(*tone), &text) + "\n");
+            }
+            Row::Cells(cells) => {
+                let Some(texts) = texts.next() else { continue };
+                let cell = |(at, width): (&usize, &usize)| {
+                    let of = (&cells[*at], texts[*at].as_str());
+                    cell(of, table.columns[*at].fit, axes[*at], *width)
+                };
+                out += &row(&kept.iter().zip(&widths).map(cell).collect::<Vec<_>>(), &right, &widths);
+            }
+        }
+    }
+    out
+}
+
+/// The columns that are shown, and how wide each is.
+fn layout(table: &Table, texts: &[Vec<String>], width: usize) -> (Vec<usize>, Vec<usize>) {
+    let natural = |at: usize| {
+        let cells = texts.iter().map(|row| display_width(&row[at]));
+        let least = if table.columns[at].fit == Fit::Drawing { DRAWING_MIN } else { 0 };
+        cells.max().unwrap_or(0).max(display_width(&table.columns[at].heading)).max(least)
+    };
+    let total = |kept: &[usize], of: &dyn Fn(usize) -> usize| {
+        kept.iter().map(|at| of(*at)).sum::<usize>() + GAP * kept.len().saturating_sub(1) + 1
+    };
+    // What names need at least: one long name must not cost all others their columns.
+    let needed = |at: usize| match table.columns[at].fit {
+        Fit::Figure | Fit::Whole | Fit::Drawing => natural(at),
+        Fit::Wrapped | Fit::CutEnd | Fit::CutStart | Fit::CutMiddle => natural(at).min(width * 2 / 5),
+    };
+    let mut kept: Vec<usize> = (0..table.columns.len()).collect();
+    while total(&kept, &needed) > width {
+        let spare = |at: &&usize| table.columns[**at].spare;
+        let Some(last) = kept.iter().filter(|at| spare(at) > 0).max_by_key(spare).copied() else { break };
+        kept.retain(|at| *at != last);
+    }
+    let mut widths: Vec<usize> = kept.iter().map(|at| natural(*at)).collect();
+    let mut over =
+        (widths.iter().sum::<usize>() + GAP * kept.len().saturating_sub(1) + 1).saturating_sub(width);
+    let gives = |at: usize| {
+        matches!(table.columns[at].fit, Fit::Wrapped | Fit::CutEnd | Fit::CutStart | Fit::CutMiddle)
+    };
+    while over > 0 {
+        let widest = (0..kept.len()).filter(|place| gives(kept[*place]) && widths[*place] > NAME_MIN);
+        let Some(widest) = widest.max_by_key(|place| widths[*place]) else { break };
+        widths[widest] -= 1;
+        over -= 1;
+    }
+    let used = widths.iter().sum::<usize>() + GAP * kept.len().saturating_sub(1) + 1;
+    let drawing = |place: &usize| table.columns[kept[*place]].fit == Fit::Drawing;
+    if let Some(place) = (0..kept.len()).find(drawing) {
+        widths[place] = (widths[place] + width.saturating_sub(used)).min(DRAWING_MAX);
+    }
+    (kept, widths)
+}
+
+/// What stands above a column: above intervals, the ends of their axis.
+fn heading(column: &Column, axis: Option<(Axis, Unit)>, width: usize) -> Drawn {
+    let ends = axis.and_then(|axis| ends(axis, width));
+    Drawn { lines: vec![ends.unwrap_or_else(|| column.heading.clone())], style: Style::new() }
+}
+
+fn cell((cell, text): (&Cell, &str), fit: Fit, axis: Option<(Axis, Unit)>, width: usize) -> Drawn {
+    let plain = |lines| Drawn { lines, style: Style::new() };
+    match cell {
+        Cell::Word(tone, _) => Drawn { lines: vec![cut(text, width, fit)], style: style(*tone) },
+        Cell::Interval(value, interval) => {
+            let bar = axis.map(|axis| bar(axis, (value.value, *interval), width));
+            plain(vec![bar.unwrap_or_default()])
+        }
+        Cell::Course(values, breaks) => plain(vec![course(values, breaks, width)]),
+        Cell::Missing | Cell::Text(_) | Cell::Figure(_) | Cell::AtLeast(_) => plain(match fit {
+            Fit::Wrapped => broken(text, width),
+            _ => vec![cut(text, width, fit)],
+        }),
+    }
+}
+
+/// A text in lines, its first one's indent kept.
+fn broken(text: &str, width: usize) -> Vec<String> {
+    let indent = " ".repeat(text.chars().take_while(|c| *c == ' ').count());
+    let options = textwrap::Options::new(width).initial_indent(&indent).subsequent_indent(&indent);
+    textwrap::wrap(text.trim_start(), options).into_iter().map(std::borrow::Cow::into_owned).collect()
+}
+
+/// The lines of a row: as many as its highest cell has.
+fn row(cells: &[Drawn], right: &[bool], widths: &[usize]) -> String {
+    let height = cells.iter().map(|cell| cell.lines.len()).max().unwrap_or(0);
+    let mut out = String::new();
+    for at in 0..height {
+        let mut line = String::new();
+        for ((cell, right), width) in cells.iter().zip(right).zip(widths) {
+            let text = cell.lines.get(at).map_or("", String::as_str);
+            let blanks = " ".repeat(width.saturating_sub(display_width(text)));
+            let text = if text.is_empty() { String::new() } else { styled(cell.style, text) };
+            let gap = " ".repeat(if line.is_empty() { 1 } else { GAP });
+            line += &if *right { format!("{gap}{blanks}{text}") } else { format!("{gap}{text}{blanks}") };
+        }
+        out += line.trim_end();
+        out.push('\n');
+    }
+    out
+}
+
+/// A text that is at most so wide.
+fn cut(text: &str, width: usize, fit: Fit) -> String {
+    if display_width(text) <= width {
+        return text.to_owned();
+    }
+    let room = width.saturating_sub(1);
+    let end = |room| fitting(text.chars().rev(), room).into_iter().rev().collect::<String>();
+    let begin = |room| fitting(text.chars(), room).into_iter().collect::<String>();
+    match fit {
+        Fit::Figure | Fit::Whole | Fit::Wrapped | Fit::Drawing => text.to_owned(),
+        Fit::CutEnd => format!("{}…", begin(room)),
+        Fit::CutStart => format!("…{}", end(room)),
+        Fit::CutMiddle => {
+            let tail = room.min(16).min(room * 2 / 3);
+            format!("{}…{}", begin(room - tail), end(tail))
+        }
+    }
+}
+
+fn fitting(characters: impl Iterator<Item = char>, room: usize) -> Vec<char> {
+    let mut taken = 0;
+    let fits = |c: &char| {
+        taken += display_width(c.encode_utf8(&mut [0; 4]));
+        taken <= room
+    };
+    characters.take_while(fits).collect()
+}
+
+/// Rows of text below headings; those columns after the first `names` are figures.
+pub fn table<'a>(columns: &[String], rows: impl Iterator<Item = &'a Vec<String>>, names: usize) -> String {
+    let fit = |at: usize| if at < names { Fit::Whole } else { Fit::Figure };
+    let mut table = Table::new("", columns.iter().enumerate().map(|(at, heading)| (heading, fit(at))));
+    rows.for_each(|row| table.push(row.iter().map(Cell::text).collect()));
+    table_drawn(&table, usize::MAX).trim_end().to_owned()
+}
+
+const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/// An axis goes so many of the usual half intervals beyond the values: one wild interval must not press all others flat.
+const BEYOND: f64 = 3.0;
+/// Shortest axis: less is no difference that anybody could see.
+const SHORTEST: f64 = 1e-3;
+
+/// A value and its interval.
+type Point = (f64, Option<(f64, f64)>);
+
+/// The axis that holds all values, and their intervals as far as these are not far wider than most.
+fn axis(points: &[Point]) -> Axis {
+    let ends = || points.iter().filter_map(|(_, interval)| *interval);
+    let mut halves: Vec<f64> = ends().map(|(low, high)| (high.ln() - low.ln()) / 2.0).collect();
+    halves.sort_by(f64::total_cmp);
+    let reach = (BEYOND * halves.get(halves.len() / 2).copied().unwrap_or(0.0)).exp();
+    let values = || points.iter().map(|(value, _)| *value);
+    let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
+    let low = ends().map(|(low, _)| low).fold(least, f64::min).max(least / reach);
+    let high = ends().map(|(_, high)| high).fold(most, f64::max).min(most * reach);
+    Axis::between(low, high, SHORTEST)
+}
+
+/// The axis of a column of intervals, and what its values are counted in; `None` for other columns.
+fn axis_of(table: &Table, at: usize) -> Option<(Axis, Unit)> {
+    let of = |cells: &Vec<Cell>| match cells.get(at) {
+        Some(Cell::Interval(of, interval)) => Some((*of, *interval)),
+        _ => None,
+    };
+    let unit = table.cells().find_map(of)?.0.unit;
+    let points: Vec<Point> = table.cells().filter_map(of).map(|(of, ends)| (of.value, ends)).collect();
+    Some((axis(&points), unit))
+}
+
+/// The ends of an axis, in so many columns; `None` where there is no room.
+fn ends((axis, unit): (Axis, Unit), columns: usize) -> Option<String> {
+    let (low, high) = axis.ends();
+    let end = |value: f64| match unit {
+        Unit::Ratio => interval(value, low, high).0,
+        unit => Quantity { value, unit }.to_string(),
+    };
+    let (low, high) = (end(low), end(high));
+    let between = columns.checked_sub(display_width(&low) + display_width(&high)).filter(|room| *room > 0)?;
+    Some(format!("{low}{}{high}", " ".repeat(between)))
+}
+
+/// An interval in so many columns, of ratios with a mark at 1: `  ├──●───┤  ┊`.
+fn bar((axis, unit): (Axis, Unit), point: Point, columns: usize) -> String {
+    bar_on(axis, point, columns, unit == Unit::Ratio)
+}
+
+fn bar_on(axis: Axis, (value, interval): Point, columns: usize, one: bool) -> String {
+    let column = |value: f64| (axis.place(value) * (columns.max(1) - 1) as f64).round();
+    let last = columns.saturating_sub(1) as f64;
+    let mut drawn = vec![' '; columns];
+    let mut put = |at: f64, mark: char| {
+        if (0.0..=last).contains(&at) {
+            drawn[at as usize] = mark;
+        }
+    };
+    if one {
+        put(column(1.0), '┊');
+    }
+    if let Some((low, high)) = interval {
+        let (low, high) = (column(low), column(high));
+        let (first, end) = (low.max(0.0), high.min(last));
+        (first as usize..=end as usize).for_each(|at| put(at as f64, '─'));
+        put(first, if low < 0.0 { '‹' } else { '├' });
+        put(end, if high > last { '›' } else { '┤' });
+    }
+    put(column(value), '●');
+    drawn.into_iter().collect::<String>().trim_end().to_owned()
+}
+
+/// All values in at most so many columns, with a stroke before each of those `breaks` where they all have room. Where there are
+/// more values than columns a column is the mean of some.
+fn course(values: &[f64], breaks: &[usize], columns: usize) -> String {
+    let axis = axis(&values.iter().map(|value| (*value, None)).collect::<Vec<_>>());
+    let step = |place: f64| STEPS[((place.clamp(0.0, 1.0) * 7.0).round()) as usize];
+    if values.len() + breaks.len() <= columns {
+        let one = |(index, value): (usize, &f64)| {
+            let stroke = if breaks.contains(&index) { "│" } else { "" };
+            format!("{stroke}{}", step(axis.place(*value)))
+        };
+        return values.iter().enumerate().map(one).collect();
+    }
+    let part = |column: usize| {
+        let (from, to) = (column * values.len() / columns, (column + 1) * values.len() / columns);
+        let places = values[from..to.max(from + 1)].iter().map(|value| axis.place(*value));
+        step(places.sum::<f64>() / (to - from).max(1) as f64)
+    };
+    (0..columns).map(part).collect()
 }
 
 #[cfg(test)]
@@ -126,5 +456,59 @@ mod tests {
         let plain = anstream::adapter::strip_str(&drawn).to_string();
         assert_eq!(plain.matches("a\u{fffd}[31m b").count(), 7, "{plain}");
         assert!(!drawn.contains("\x1b[31m"), "{drawn:?}");
+    }
+
+    #[test]
+    fn what_is_cut_keeps_both_ends_and_fits_whatever_the_characters() {
+        let cut = |text, width| cut(text, width, Fit::CutMiddle);
+        assert_eq!(cut("short", 5), "short");
+        assert_eq!(cut("a-very-long-experiment-20261121-145057", 24), "a-very-l…20261121-145057");
+        for text in ["配置配置配置配置配置-20261121-145057", "a-very-long-name-of-an-experiment"] {
+            for width in 0..20 {
+                assert!(display_width(&cut(text, width)) <= width.max(1), "{width}: {}", cut(text, width));
+            }
+        }
+    }
+
+    #[test]
+    fn a_narrow_table_spares_columns_and_then_cuts_names() {
+        let columns = vec![
+            Column::text("name", Fit::CutEnd),
+            Column::figure("much").spare(1),
+            Column::figure("less").spare(2),
+        ];
+        let mut table = Table::new("", columns);
+        table.push(vec![Cell::text("a name that is rather long"), Cell::text("1"), Cell::text("2")]);
+        assert!(table_drawn(&table, 60).contains("less"));
+        let narrow = table_drawn(&table, 22);
+        assert!(!narrow.contains("less") && narrow.contains('…'), "{narrow}");
+        assert!(narrow.lines().all(|line| display_width(line) <= 22), "{narrow}");
+    }
+
+    #[test]
+    fn an_interval_lies_where_its_figures_say() {
+        let points = [(1.0, Some((0.5, 2.0))), (2.0, Some((1.0, 4.0)))];
+        let axis = axis(&points);
+        assert_eq!(bar_on(axis, points[0], 13, true), "├───●───┤");
+        assert_eq!(bar_on(axis, points[1], 13, true), "    ├───●───┤");
+        // ln 3 lies at 10.3 of 12 columns, and the end is beyond the axis.
+        assert_eq!(bar_on(axis, (3.5, Some((3.0, 99.0))), 13, true), "    ┊     ├●›");
+    }
+
+    #[test]
+    fn a_wild_interval_does_not_press_the_others_flat() {
+        let mut points = vec![(1.0, Some((0.98, 1.02))); 9];
+        points.push((1.01, Some((0.001, 900.0))));
+        let (low, high) = axis(&points).ends();
+        assert!(low > 0.9 && high < 1.1, "{low} {high}");
+        assert!(bar_on(axis(&points), points[9], 20, false).starts_with('‹'));
+    }
+
+    #[test]
+    fn values_in_a_line_fit_however_many_they_are() {
+        let values: Vec<f64> = (1..=100).map(f64::from).collect();
+        assert_eq!(course(&values, &[50], 40).chars().count(), 40);
+        assert_eq!(course(&values[..3], &[2], 40).chars().filter(|c| *c == '│').count(), 1);
+        assert_eq!(course(&[1.0], &[], 40).chars().count(), 1);
     }
 }

@@ -4,11 +4,10 @@
 //! Must not: explain anything itself, or read more of Markdown than the page uses: headings, paragraphs, lists, links, bold words.
 
 use analysis::{Check, Finding};
-use model::Subject;
 use serde_json::{Value, json};
 
-use crate::document::{Block, Cell, Column, Document, Fit, Line, Table, Tone, grade_word};
 use crate::form::Report;
+use model::document::{Block, Cell, Document, Fit, Line, Table, Tone, grade_word};
 
 /// The page as it lies in the repository.
 const PAGE: &str = include_str!("../../../docs/validity.md");
@@ -20,16 +19,8 @@ const GRADES: &str = "invalid: a fault forbids the conclusion, whatever the figu
 
 /// The command that explains these findings, each once; `None` where there is none.
 pub(crate) fn explained_by<'a>(findings: impl Iterator<Item = &'a Finding>) -> Option<String> {
-    let mut command = "proofload validity".to_owned();
-    let mut told: Vec<Check> = Vec::new();
-    for Finding { check, .. } in findings {
-        if !told.contains(check) {
-            told.push(*check);
-            command += " ";
-            command += check.number();
-        }
-    }
-    (!told.is_empty()).then_some(command)
+    let numbers = model::distinct(findings.map(|finding| finding.check.number()));
+    (!numbers.is_empty()).then(|| format!("proofload validity {}", numbers.join(" ")))
 }
 
 /// Checks: all of them as a list, or some of them explained.
@@ -48,12 +39,11 @@ impl Report for Explained<'_> {
         let heading = |check: Check| Block::Heading(Tone::Strong, title(check));
         let lines = |check: Check| Block::Lines(lines(section(check).unwrap_or_default()));
         match self.checks {
-            [one] => Document { title: title(*one), headline: None, blocks: vec![lines(*one)] },
-            several => Document {
-                title: "What these findings mean".to_owned(),
-                headline: None,
-                blocks: several.iter().flat_map(|check| [heading(*check), lines(*check)]).collect(),
-            },
+            [one] => Document::new(title(*one), [lines(*one)]),
+            several => Document::new(
+                "What these findings mean",
+                several.iter().flat_map(|check| [heading(*check), lines(*check)]),
+            ),
         }
     }
 
@@ -77,30 +67,25 @@ impl Report for Explained<'_> {
 
 /// All checks, by subject.
 fn list() -> Document {
-    let mut tables: Vec<(Subject, Table)> = Vec::new();
-    for check in Check::ALL {
-        let row = check.row();
-        if tables.last().is_none_or(|(subject, _)| *subject != row.subject) {
-            let names = ["number", "grade", "name"].map(|name| Column::text(name, Fit::Whole));
-            let columns = names.into_iter().chain([Column::text("what it finds", Fit::Wrapped)]);
-            tables.push((row.subject, Table::new(row.subject.heading(), columns.collect())));
+    use Fit::{Whole, Wrapped};
+    let of_subject = |checks: &[Check]| {
+        let columns = [("number", Whole), ("grade", Whole), ("name", Whole), ("what it finds", Wrapped)];
+        let mut table = Table::new(checks[0].row().subject.heading(), columns);
+        for check in checks {
+            let cells = [check.number(), &grades(*check), check.name(), check.row().title];
+            table.push(cells.map(Cell::text).into());
         }
-        if let Some((_, table)) = tables.last_mut() {
-            let cells = [check.number(), &grades(*check), check.name(), row.title].map(Cell::text);
-            table.push(cells.into());
-        }
-    }
-    let mut blocks: Vec<Block> = tables.into_iter().map(|(_, table)| Block::Table(table)).collect();
+        Block::Table(table)
+    };
+    let tables = Check::ALL.chunk_by(|one, next| one.row().subject == next.row().subject).map(of_subject);
     let notes = [GRADES, "one of them explained, by its number or name: proofload validity V8"];
-    blocks.extend(notes.map(|note| Block::Paragraph(Tone::Faint, note.to_owned())));
-    Document { title: "Checks of validity".to_owned(), headline: None, blocks }
+    let notes = notes.map(|note| Block::Paragraph(Tone::Faint, note.to_owned()));
+    Document::new("Checks of validity", tables.chain(notes))
 }
 
 /// What the page says of a check, as paragraphs of plain text without the heading.
 pub(crate) fn paragraphs(check: Check) -> Vec<String> {
-    let section = section(check).unwrap_or_default();
-    let paragraphs = section.split("\n\n").filter(|paragraph| !paragraph.starts_with("### "));
-    paragraphs.flat_map(items).map(|item| without_links(&item).replace("**", "")).collect()
+    plain(section(check).unwrap_or_default()).map(|item| item.replace("**", "")).collect()
 }
 
 /// The grades a check may have: `void or warning`.
@@ -118,14 +103,18 @@ fn section(check: Check) -> Option<&'static str> {
 
 /// The paragraphs of a section, each with the word that it begins with.
 fn lines(markdown: &str) -> Vec<Line> {
-    let paragraphs = markdown.split("\n\n").filter(|paragraph| !paragraph.starts_with("### "));
-    let line = |item: String| {
-        let text = without_links(&item);
+    let line = |text: String| {
         let labelled = text.strip_prefix("**").and_then(|rest| rest.split_once(".**"));
         let (name, text) = labelled.map_or(("", text.as_str()), |(label, rest)| (label, rest.trim()));
         Line::new(name.to_lowercase(), text.replace("**", ""))
     };
-    paragraphs.flat_map(items).map(line).collect()
+    plain(markdown).map(line).collect()
+}
+
+/// The paragraphs of a section without its heading, nothing of Markdown left but bold words.
+fn plain(markdown: &str) -> impl Iterator<Item = String> {
+    let paragraphs = markdown.split("\n\n").filter(|paragraph| !paragraph.starts_with("### "));
+    paragraphs.flat_map(items).map(|item| without_links(&item))
 }
 
 /// A paragraph, or the items of a list, each in one line.

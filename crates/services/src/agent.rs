@@ -11,30 +11,29 @@
 //! Nothing here waits without end, and nothing that an agent says is believed without need: it is code in a process that we do not
 //! know. What was not had is told in words. It must not know what a capture is for.
 
-mod board;
-mod listen;
-mod options;
-mod said;
+mod message;
+#[cfg(test)]
+mod tests;
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::io;
-use std::os::fd::OwnedFd;
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use machine::process::Stat;
+pub use message::{Agent, Role};
+use message::{Captured, Message};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::net::sockopt::socket_peercred;
 use serde_json::json;
 
-pub use said::Role;
-
-use crate::marker::Marker;
-use crate::message::Scratch;
-use crate::scratch::{self, Held};
-use board::{Board, Book};
-use said::{Armed, Captured, Hello};
+use crate::link::Bell;
+use crate::marker::{Held, Marker, scratch_directory};
+use crate::message::{Scratch, Spec};
 
 /// The agent itself.
 const AGENT: &str = include_str!("../../../agent/agent.cjs");
@@ -45,8 +44,8 @@ const SOCKET_NAME: &str = "agent.sock";
 const VARIABLE: &str = "PROOFLOAD_AGENT";
 /// The variable by which Node.js loads it.
 const NODE_OPTIONS: &str = "NODE_OPTIONS";
-/// How long an agent may take to answer. To begin a profile stalls a process for 20 ms to 2 s, and one at work answers when it is done.
-const ANSWER_PATIENCE: Duration = Duration::from_secs(10);
+/// How long an agent may take to respond. To begin a profile stalls a process for 20 ms to 2 s, and one at work responds when it is done.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What an agent is asked to capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,39 +73,6 @@ impl Wanted {
     /// Whether what comes of it is a file.
     fn is_file(self) -> bool {
         !matches!(self, Self::Counters)
-    }
-}
-
-/// A JavaScript thread with an agent that has introduced itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Agent {
-    /// Its process, as the kernel tells.
-    pub pid: u32,
-    /// Its thread as Node.js numbers it: 0 is the main thread.
-    pub thread: u32,
-    /// Its thread as the kernel numbers it, where the agent can tell.
-    pub thread_id: Option<u32>,
-    /// What it is.
-    pub role: Role,
-    /// Versions of Node.js and what it is made of: `node`, `v8`, `uv`, `openssl`.
-    pub versions: BTreeMap<String, String>,
-    /// NODE_ENV as the process sees it.
-    pub node_env: Option<String>,
-    /// UV_THREADPOOL_SIZE as the process sees it.
-    pub uv_threadpool_size: Option<String>,
-    /// The file that it runs.
-    pub main: Option<String>,
-}
-
-impl Agent {
-    fn new(pid: u32, hello: Hello) -> Self {
-        let Hello { thread, thread_id, role, versions, node_env, uv_threadpool_size, main, .. } = hello;
-        Self { pid, thread, thread_id, role, versions, node_env, uv_threadpool_size, main }
-    }
-
-    fn update(&mut self, armed: Armed) {
-        self.node_env = armed.node_env.or(self.node_env.take());
-        self.uv_threadpool_size = armed.uv_threadpool_size.or(self.uv_threadpool_size.take());
     }
 }
 
@@ -139,7 +105,7 @@ pub struct AgentHost(Arc<Host>);
 
 #[derive(Debug)]
 struct Host {
-    board: Arc<Board>,
+    book: Arc<Bell<Book>>,
     folder: PathBuf,
     /// Closed, it ends the thread.
     life: Option<UnixStream>,
@@ -170,56 +136,52 @@ impl AgentHost {
     /// # Errors
     /// Whatever the system says.
     pub fn new() -> io::Result<Self> {
-        let folder = scratch::directory(&Marker::new());
+        let folder = scratch_directory(&Marker::new());
         let files = vec![(AGENT_NAME.to_owned(), AGENT.to_owned())];
         // First of all, so that whatever fails below leaves nothing.
         let held = Held::create(&Scratch { directory: folder.clone(), files })?;
         let socket = UnixListener::bind(folder.join(SOCKET_NAME))?;
         socket.set_nonblocking(true)?;
         let (life, other) = UnixStream::pair()?;
-        let board = Arc::new(Board::default());
+        let book = Arc::new(Bell::default());
         let listener = {
-            let (board, other) = (Arc::clone(&board), OwnedFd::from(other));
-            thread::Builder::new()
-                .name("agents".to_owned())
-                .spawn(move || listen::listen(&socket, &other, &board))?
+            let (book, other) = (Arc::clone(&book), OwnedFd::from(other));
+            thread::Builder::new().name("agents".to_owned()).spawn(move || listen(&socket, &other, &book))?
         };
-        Ok(Self(Arc::new(Host { board, folder, life: Some(life), listener: Some(listener), _held: held })))
+        Ok(Self(Arc::new(Host { book, folder, life: Some(life), listener: Some(listener), _held: held })))
     }
 
     /// Sets the variables by which a service's Node.js processes load the agent and find the way here.
-    pub(crate) fn enter(&self, env: &mut Vec<(String, String)>) {
+    pub(crate) fn enter(&self, spec: &mut Spec) {
         let of = |name: &str| self.0.folder.join(name).display().to_string();
-        let own = env.iter().rev().find(|(name, _)| name == NODE_OPTIONS).map(|(_, value)| value.as_str());
-        let options = options::with_require(&of(AGENT_NAME), own);
-        env.retain(|(name, _)| name != NODE_OPTIONS && name != VARIABLE);
-        env.push((NODE_OPTIONS.to_owned(), options));
-        env.push((VARIABLE.to_owned(), of(SOCKET_NAME)));
+        let own =
+            spec.env.iter().rev().find(|(name, _)| name == NODE_OPTIONS).map(|(_, value)| value.as_str());
+        spec.set(NODE_OPTIONS, message::with_require(&of(AGENT_NAME), own));
+        spec.set(VARIABLE, of(SOCKET_NAME));
     }
 
     /// Says below which process all of the service's are. Others are not listened to.
     pub(crate) fn belongs_to(&self, warden: u32) {
-        self.0.board.change(|book| book.owner = Some(warden));
+        self.0.book.change(|book| book.owner = Some(warden));
     }
 
     /// The agents that are there, by process and thread.
     pub fn agents(&self) -> Vec<Agent> {
         let mut agents: Vec<Agent> =
-            present(&self.0.board.book()).into_iter().map(|(_, agent)| agent).collect();
+            present(&self.0.book.lock()).into_iter().map(|(_, agent)| agent).collect();
         agents.sort_by_key(|agent| (agent.pid, agent.thread));
         agents
     }
 
     /// Waits until an agent is there that is not a mere tool, for at most so long; whether there is one.
     pub fn wait_for_agents(&self, patience: Duration, cancelled: &dyn Fn() -> bool) -> bool {
-        self.0
-            .board
-            .wait(patience, cancelled, |book| present(book).iter().any(|(_, agent)| agent.role != Role::Tool))
+        let is_there = |book: &mut Book| present(book).iter().any(|(_, agent)| agent.role != Role::Tool);
+        self.0.book.wait(patience, cancelled, |book| is_there(book).then_some(())).is_some()
     }
 
     /// What was odd about what agents said, in words.
     pub fn notes(&self) -> Vec<String> {
-        self.0.board.book().notes.clone()
+        self.0.book.lock().notes.clone()
     }
 
     /// Has all agents but those of tools begin a capture, and waits until they have, for at most 10 s. `file` names the file of each
@@ -230,7 +192,7 @@ impl AgentHost {
         file: &dyn Fn(&Agent) -> PathBuf,
         cancelled: &dyn Fn() -> bool,
     ) -> Arming {
-        let (order, mut agents) = self.0.board.change(|book| {
+        let (order, mut agents) = self.0.book.change(|book| {
             book.last_order += 1;
             let order = book.last_order;
             let told = present(book).into_iter().filter(|(_, agent)| agent.role != Role::Tool);
@@ -238,7 +200,7 @@ impl AgentHost {
             let tell = |(number, agent): (usize, Agent)| {
                 let file = wanted.is_file().then(|| file(&agent));
                 let peer = &mut book.peers[number];
-                peer.answers.clear();
+                peer.responses.clear();
                 let sent = arm_line(order, wanted, file.as_deref()).and_then(|line| peer.send(&line));
                 (number, file, sent)
             };
@@ -246,10 +208,10 @@ impl AgentHost {
         });
         let told: Vec<usize> =
             agents.iter().filter(|(.., sent)| sent.is_ok()).map(|(number, ..)| *number).collect();
-        self.0.board.wait(ANSWER_PATIENCE, cancelled, |book| {
-            told.iter().all(|number| book.peers[*number].armed().is_some())
+        self.0.book.wait(PATIENCE, cancelled, |book| {
+            told.iter().all(|number| book.peers[*number].armed().is_some()).then_some(())
         });
-        let book = self.0.board.book();
+        let book = self.0.book.lock();
         for (number, _, begun) in &mut agents {
             if begun.is_ok() {
                 *begun = book.peers[*number].armed().unwrap_or_else(|| Err(silent("begin")));
@@ -264,7 +226,7 @@ impl AgentHost {
         let line = format!("{}\n", json!({ "type": "disarm", "id": order }));
         let mut told = Vec::new();
         {
-            let book = self.0.board.book();
+            let book = self.0.book.lock();
             for (number, _, begun) in &agents {
                 // Also those that never said that they had begun: they may have, later.
                 if book.peers[*number].send(&line).is_ok() && begun.is_ok() {
@@ -272,10 +234,10 @@ impl AgentHost {
                 }
             }
         }
-        self.0.board.wait(ANSWER_PATIENCE, cancelled, |book| {
-            told.iter().all(|number| book.peers[*number].captured().is_some())
+        self.0.book.wait(PATIENCE, cancelled, |book| {
+            told.iter().all(|number| book.peers[*number].captured().is_some()).then_some(())
         });
-        let book = self.0.board.book();
+        let book = self.0.book.lock();
         let came = agents.into_iter().filter_map(|(number, file, begun)| {
             let peer = &book.peers[number];
             let end = || peer.captured().unwrap_or_else(|| Err(silent("end")));
@@ -289,7 +251,7 @@ impl AgentHost {
 }
 
 fn silent(what: &str) -> String {
-    format!("it did not {what} the capture within {} s", ANSWER_PATIENCE.as_secs())
+    format!("it did not {what} the capture within {} s", PATIENCE.as_secs())
 }
 
 /// Those who have introduced themselves and are still connected, by their connections' numbers.
@@ -313,7 +275,7 @@ fn arm_line(order: u64, wanted: Wanted, file: Option<&Path>) -> Result<String, S
 /// What an agent says that it captured, as far as it is so.
 fn take(wanted: Wanted, captured: Captured, file: Option<PathBuf>) -> Result<Take, String> {
     let file = match file {
-        Some(asked) if captured.file.as_deref().map(Path::new) == Some(&*asked) => {
+        Some(asked) if captured.file.as_ref() == Some(&asked) => {
             let bytes = fs::symlink_metadata(&asked).map(|data| if data.is_file() { data.len() } else { 0 });
             match bytes {
                 Ok(bytes) if bytes > 0 => Some((asked, bytes)),
@@ -331,5 +293,280 @@ fn take(wanted: Wanted, captured: Captured, file: Option<PathBuf>) -> Result<Tak
     Ok(Take { requests, file, counters, notes })
 }
 
-#[cfg(test)]
-mod tests;
+// What is known of agents: filled by the thread that listens, asked by whoever captures.
+//
+// It keeps little of each agent, and of agents only so many. It must not wait for any of them.
+
+/// Notes that are kept: more say nothing new.
+const NOTES_MAX: usize = 32;
+/// Responses of one agent to an order: that it is armed, and what came of it.
+const RESPONSES_MAX: usize = 2;
+/// Messages of one agent: a few for each capture, of which there are a few.
+const MESSAGES_MAX: u32 = 1000;
+
+/// All that is known.
+#[derive(Debug, Default)]
+struct Book {
+    /// The process below which all of the service's are; `None` until it is started.
+    pub owner: Option<u32>,
+    pub peers: Vec<Peer>,
+    pub notes: Vec<String>,
+    /// Number of the last order.
+    pub last_order: u64,
+}
+
+/// The other end of a connection.
+#[derive(Debug)]
+struct Peer {
+    /// Its process, by the kernel's word.
+    pub pid: u32,
+    /// `None` before its first message.
+    pub agent: Option<Agent>,
+    /// `None` once the connection is closed.
+    pub stream: Option<UnixStream>,
+    /// Its responses to the last order.
+    pub responses: Vec<Message>,
+    messages: u32,
+}
+
+impl Book {
+    /// A new connection: its number.
+    pub fn add(&mut self, pid: u32, stream: UnixStream) -> usize {
+        self.peers.push(Peer { pid, agent: None, stream: Some(stream), responses: Vec::new(), messages: 0 });
+        self.peers.len() - 1
+    }
+
+    /// Takes a line of a connection in; whether the connection may stay.
+    pub fn take(&mut self, number: usize, line: &[u8]) -> bool {
+        let Some(peer) = self.peers.get_mut(number) else { return false };
+        peer.messages += 1;
+        let outcome = match Message::parse(line) {
+            _ if peer.messages > MESSAGES_MAX => Err(format!("sent more than {MESSAGES_MAX} messages")),
+            Ok(message) => peer.take(message, self.last_order),
+            Err(reason) => Err(reason),
+        };
+        let stays = peer.messages <= MESSAGES_MAX;
+        if let Err(reason) = outcome {
+            let pid = peer.pid;
+            self.note(format!("what the agent in pid {pid} said was left out: {reason}"));
+        }
+        stays
+    }
+
+    /// The connection of this number has ended.
+    pub fn close(&mut self, number: usize) {
+        if let Some(peer) = self.peers.get_mut(number) {
+            peer.stream = None;
+        }
+    }
+
+    pub fn note(&mut self, note: String) {
+        if self.notes.len() < NOTES_MAX && !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+}
+
+impl Peer {
+    fn take(&mut self, message: Message, last_order: u64) -> Result<(), String> {
+        match (message, &mut self.agent) {
+            (Message::Hello { agent, .. }, unknown @ None) => {
+                *unknown = Some(Agent { pid: self.pid, ..*agent });
+            }
+            (Message::Hello { .. }, Some(_)) => return Err("it introduced itself twice".to_owned()),
+            (_, None) => return Err("it did not introduce itself first".to_owned()),
+            (Message::Role { role }, Some(agent)) => agent.role = role,
+            // The response to an order that nobody waits for any more.
+            (message, _) if message.order() != Some(last_order) => {}
+            (_, _) if self.responses.len() >= RESPONSES_MAX => {
+                return Err("it answered more than once".to_owned());
+            }
+            (message, Some(agent)) => {
+                if let Message::Armed { node_env, uv_threadpool_size, .. } = &message {
+                    agent.node_env = node_env.clone().or(agent.node_env.take());
+                    agent.uv_threadpool_size = uv_threadpool_size.clone().or(agent.uv_threadpool_size.take());
+                }
+                self.responses.push(message);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends a line, which is short: an agent that reads has room for it.
+    ///
+    /// # Errors
+    /// Why it was not sent, in words.
+    pub fn send(&self, line: &str) -> Result<(), String> {
+        let mut stream = self.stream.as_ref().ok_or("its connection is closed")?;
+        stream.write_all(line.as_bytes()).map_err(|error| format!("it cannot be told: {error}"))
+    }
+
+    /// Whether it has armed what the last order asks for, or why not; `None`: it has not responded yet.
+    pub fn armed(&self) -> Option<Result<(), String>> {
+        self.response(|message| match message {
+            Message::Armed { .. } => Some(Ok(())),
+            Message::Captured(_) => Some(Err("it ended the capture by itself".to_owned())),
+            Message::Failed { reason, .. } => Some(Err(reason.clone())),
+            Message::Hello { .. } | Message::Role { .. } => None,
+        })
+    }
+
+    /// What came of the last order; `None`: it has not responded yet.
+    pub fn captured(&self) -> Option<Result<Captured, String>> {
+        self.response(|message| match message {
+            Message::Captured(captured) => Some(Ok((**captured).clone())),
+            Message::Failed { reason, .. } => Some(Err(reason.clone())),
+            Message::Armed { .. } | Message::Hello { .. } | Message::Role { .. } => None,
+        })
+    }
+
+    /// The first response that is one to a question; one that is gone will not give any.
+    fn response<T>(
+        &self,
+        read: impl FnMut(&Message) -> Option<Result<T, String>>,
+    ) -> Option<Result<T, String>> {
+        let gone = || self.stream.is_none().then(|| Err("it ended in the meantime".to_owned()));
+        self.responses.iter().find_map(read).or_else(gone)
+    }
+}
+
+// The thread that listens: takes connections in, from processes of the service alone, and reads their lines.
+//
+// It answers nobody, and lets nobody keep it: lines and connections have bounds.
+
+/// Longest line. A greeting has the flags of its process, which may be long.
+const LINE_BYTES_MAX: usize = 256 << 10;
+/// Connections over the whole life of a service: as many workers and worker threads.
+const CONNECTIONS_MAX: usize = 1024;
+/// How long a service may have been started before it is known which it is.
+const OWNER_PATIENCE: Duration = Duration::from_secs(5);
+/// How long none is taken in after one could not be.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// Generations between a process of the service and its warden.
+const GENERATIONS_MAX: usize = 64;
+
+/// An open connection.
+struct Connection {
+    number: usize,
+    stream: UnixStream,
+    pending: Vec<u8>,
+}
+
+/// Listens until the other end of `life` is closed.
+fn listen(listener: &UnixListener, life: &OwnedFd, book: &Bell<Book>) {
+    let mut connections: Vec<Connection> = Vec::new();
+    loop {
+        let mut waiting: Vec<PollFd<'_>> =
+            vec![PollFd::new(life, PollFlags::IN), PollFd::new(listener, PollFlags::IN)];
+        waiting.extend(
+            connections.iter().map(|one| PollFd::from_borrowed_fd(one.stream.as_fd(), PollFlags::IN)),
+        );
+        match poll(&mut waiting, None) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return,
+        }
+        let ready: Vec<bool> = waiting.iter().map(|one| !one.revents().is_empty()).collect();
+        if ready[0] {
+            return;
+        }
+        let mut spoke = ready[2..].iter();
+        connections.retain_mut(|one| !spoke.next().is_some_and(|ready| *ready) || one.read(book));
+        if ready[1] {
+            connections.extend(accept(listener, book));
+        }
+    }
+}
+
+/// The next connection, if it is one of the service's.
+fn accept(listener: &UnixListener, book: &Bell<Book>) -> Option<Connection> {
+    // Without a descriptor to spare it would be ready again at once, and for as long as that lasts.
+    let (stream, _) = listener.accept().map_err(|_| std::thread::sleep(ACCEPT_PAUSE)).ok()?;
+    stream.set_nonblocking(true).ok()?;
+    let pid = u32::try_from(socket_peercred(&stream).ok()?.pid.as_raw_pid()).ok()?;
+    // It may be quicker than who started it.
+    let owner = book.wait(OWNER_PATIENCE, &|| false, |book| book.owner);
+    let ours = owner.is_some_and(|owner| descends(pid, owner));
+    let writer = stream.try_clone().ok()?;
+    book.change(|book| {
+        if !ours {
+            book.note(format!("pid {pid} is no process of the service, and was not listened to"));
+            return None;
+        }
+        if book.peers.len() >= CONNECTIONS_MAX {
+            book.note(format!("more than {CONNECTIONS_MAX} agents came; the others were not listened to"));
+            return None;
+        }
+        Some(Connection { number: book.add(pid, writer), stream, pending: Vec::new() })
+    })
+}
+
+/// Whether a process is below another. Between two looks a parent may end and hand its children over, so there are three.
+fn descends(pid: u32, from: u32) -> bool {
+    (0..3).any(|_| {
+        let parent = |pid: &u32| Stat::read(*pid).map(|stat| stat.ppid).filter(|parent| *parent > 0);
+        std::iter::successors(parent(&pid), parent).take(GENERATIONS_MAX).any(|ancestor| ancestor == from)
+    })
+}
+
+impl Connection {
+    /// Reads what is there; whether the connection stays.
+    fn read(&mut self, book: &Bell<Book>) -> bool {
+        let mut buffer = [0; 16 << 10];
+        let stays = match self.stream.read(&mut buffer) {
+            Ok(0) => false,
+            Ok(count) => {
+                self.pending.extend_from_slice(&buffer[..count]);
+                self.lines(book)
+            }
+            Err(error) => matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted),
+        };
+        if !stays {
+            book.change(|book| book.close(self.number));
+        }
+        stays
+    }
+
+    /// Hands whole lines on; whether the connection stays.
+    fn lines(&mut self, book: &Bell<Book>) -> bool {
+        let whole = self.pending.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
+        let rest = self.pending.split_off(whole);
+        let lines = std::mem::replace(&mut self.pending, rest);
+        let mut lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        let stays = book.change(|book| lines.all(|line| book.take(self.number, line)));
+        if self.pending.len() > LINE_BYTES_MAX {
+            book.change(|book| book.note(format!("an agent's line was longer than {LINE_BYTES_MAX} bytes")));
+            return false;
+        }
+        stays
+    }
+}
+
+/// Hears these bytes out, as from an agent of the service, and panics where more is kept of them than may be.
+#[cfg(fuzzing)]
+pub fn hears_anything(bytes: &[u8]) {
+    let (mut theirs, stream) = UnixStream::pair().expect("a pair of sockets");
+    stream.set_nonblocking(true).expect("a socket of ours");
+    let book = Bell::default();
+    let writer = stream.try_clone().expect("a descriptor");
+    let number = book.change(|book: &mut Book| {
+        book.last_order = 3;
+        book.add(7, writer)
+    });
+    let mut connection = Connection { number, stream, pending: Vec::new() };
+    let mut stays = true;
+    for piece in bytes.chunks(5000) {
+        if stays && theirs.write_all(piece).is_ok() {
+            stays = connection.read(&book);
+        }
+    }
+    let book = book.lock();
+    let peer = &book.peers[number];
+    assert!(peer.responses.len() <= RESPONSES_MAX && book.notes.len() <= NOTES_MAX);
+    assert!(book.notes.iter().all(|note| note.len() < 1000), "{:?}", book.notes);
+    let agents = present(&book);
+    assert!(agents.iter().all(|(_, agent)| agent.pid == 7), "its process is what the kernel says");
+    let captured = peer.captured().and_then(Result::ok);
+    let taken = captured.map(|captured| take(Wanted::Heap, captured, Some("/dev/null".into())));
+    assert!(taken.is_none_or(|taken| taken.is_err()), "no file is taken that it did not write");
+    let _ = peer.armed();
+}

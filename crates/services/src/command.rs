@@ -5,18 +5,19 @@
 //! The environment of a service is Proofload's own, without [`WITHHELD`], with the service's variables on top.
 
 use std::env;
-use std::fs;
-use std::net::IpAddr;
+use std::io::Read;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 
-use plan::Service;
+use plan::{Command, Launcher, NodeCommand, Service, Workers};
 use rustix::fs::{Access, access};
+use serde_json::json;
 
-use crate::error::TargetError;
-use crate::launcher::Wanted;
-use crate::marker::Marker;
-use crate::message::{Scratch, Spec};
-use crate::{Placement, Ports, launcher, scratch};
+use crate::container::Pack;
+use crate::cpus::cpus_allowed;
+use crate::marker::{Marker, scratch_directory};
+use crate::message::{Head, Scratch, Spec};
+use crate::{Error, Placement, Ports};
 
 /// Variables of the caller's shell that a service does not get, unless the experiment sets them: each changes what a
 /// Node service does, and would do so in every variant without being seen in any. The last three tell a Node process
@@ -34,6 +35,8 @@ pub const WITHHELD: [&str; 10] = [
     "NODE_UNIQUE_ID",
 ];
 
+/// Longest first line of a script that kernels read is far shorter.
+const LINE_BYTES_MAX: u64 = 4096;
 /// The variable by whose length a trial shifts the stack of its processes.
 const PADDING: &str = "PROOFLOAD_PADDING";
 /// Where programs are looked for when there is no `PATH`.
@@ -50,6 +53,8 @@ pub(crate) struct Prepared {
     pub command: String,
     /// As how many processes it is to serve, where that is known.
     pub workers: Option<u32>,
+    /// What it is, where it is a container.
+    pub container: Option<Pack>,
 }
 
 /// Makes the warden's orders.
@@ -61,51 +66,90 @@ pub(crate) fn prepare(
     ports: &Ports,
     placement: &Placement,
     marker: &Marker,
-) -> Result<Prepared, TargetError> {
-    let scratch = scratch::directory(marker);
-    let workers = launcher::workers(service, placement);
-    let known = Known { service, ports, placement, scratch: &scratch, workers };
-    let command = service.command.iter().map(|part| known.fill("command", part));
-    let command = command.collect::<Result<Vec<_>, TargetError>>()?;
-    let env =
-        service.env.iter().map(|(name, text)| Ok((name.clone(), known.fill(&format!("env.{name}"), text)?)));
-    let mut env = env.collect::<Result<Vec<_>, TargetError>>()?;
+) -> Result<Prepared, Error> {
+    let started = service.command().ok_or_else(|| wrong_command(&service.name, "it runs already"))?;
+    let scratch = scratch_directory(marker);
+    let workers = workers(started, placement);
+    let container = container(service, ports, marker)?;
+    let inside = container.as_ref().and_then(Pack::inside);
+    let known = Known { service, started, ports, placement, scratch: &scratch, workers, inside };
+    let command = started.command.iter().map(|part| known.fill("command", part));
+    let command = command.collect::<Result<Vec<_>, Error>>()?;
+    let env = known.variables(container.is_some())?;
     let path = search_path(&env);
-    let program = resolve(service, &command, &path)?;
-    let wanted =
-        Wanted { service, command: &command, program: &program, path: &path, workers, scratch: &scratch };
-    let mut launch = launcher::launch(&wanted)?;
-    for (name, text) in &service.templates {
-        launch.files.push((name.clone(), known.render(name, text)?));
-    }
-    for (name, value) in launch.env {
-        env.retain(|(other, _)| *other != name);
-        env.push((name, value));
-    }
-    if let Some(agent) = &placement.agent {
-        agent.enter(&mut env);
-    }
-    if placement.padding_bytes > 0 {
-        env.push((PADDING.to_owned(), "x".repeat(placement.padding_bytes)));
-    }
-    let asked_for = service.command.iter().chain(service.env.values()).any(|text| names_scratch(text));
-    let needs_scratch = asked_for || !launch.files.is_empty();
-    let spec = Spec {
-        program: launch.program,
-        command: launch.command,
-        directory: service.directory.clone(),
-        env_withheld: WITHHELD.map(str::to_owned).into_iter().chain(launch.withheld).collect(),
+    let program = match container {
+        Some(_) => PathBuf::new(),
+        None => resolve(&service.name, started, &command, &path)?,
+    };
+    let asked_for = started.command.iter().chain(started.env.values()).any(|text| names_scratch(text));
+    let mut spec = Spec {
+        program: program.clone(),
+        command: command.clone(),
+        directory: started.directory.clone(),
+        env_withheld: WITHHELD.map(str::to_owned).to_vec(),
         env,
         cpus: placement.cpus.clone(),
         log: placement.log.clone(),
-        stop_timeout: service.stop_timeout,
+        stop_timeout: started.stop_timeout,
         marker: marker.as_str().to_owned(),
         group: placement.group,
-        scratch: needs_scratch.then(|| Scratch { directory: scratch.clone(), files: launch.files }),
-        head: launch.head,
-        logs: launch.logs,
+        ..Spec::default()
     };
-    Ok(Prepared { spec, command: command.join(" "), workers })
+    let wanted = Wanted {
+        service,
+        started,
+        command: &command,
+        program: &program,
+        path: &path,
+        workers,
+        scratch: &scratch,
+    };
+    let mut files = Vec::new();
+    launch(&wanted, &mut spec, &mut files)?;
+    for (name, text) in &started.templates {
+        files.push((name.clone(), known.render(name, text)?));
+    }
+    // A container does not see our folder.
+    if let Some(agent) = placement.agent.as_ref().filter(|_| container.is_none()) {
+        agent.enter(&mut spec);
+    }
+    if placement.padding_bytes > 0 {
+        spec.set(PADDING, "x".repeat(placement.padding_bytes));
+    }
+    if asked_for || !files.is_empty() {
+        spec.scratch = Some(Scratch { directory: scratch.clone(), files });
+    }
+    let mut words = command;
+    if let (Some(pack), Some(container)) = (&container, &started.container) {
+        pack.fill(&mut spec);
+        words.insert(0, container.to_string());
+    }
+    Ok(Prepared { spec, command: words.join(" "), workers, container })
+}
+
+impl Known<'_> {
+    /// The variables of the service, and `PORT` unless it is told otherwise: most services listen there that are told nothing else.
+    fn variables(&self, contained: bool) -> Result<Vec<(String, String)>, Error> {
+        let filled =
+            |(name, text): (&String, &String)| Ok((name.clone(), self.fill(&format!("env.{name}"), text)?));
+        let mut env = self.started.env.iter().map(filled).collect::<Result<Vec<_>, Error>>()?;
+        let is_told = contained || self.started.env.contains_key("PORT");
+        if let Some(port) = self.ports.of(&self.service.name).filter(|_| !is_told) {
+            env.push(("PORT".to_owned(), port.to_string()));
+        }
+        Ok(env)
+    }
+}
+
+/// The container that a service is, with its engine found.
+fn container(service: &Service, ports: &Ports, marker: &Marker) -> Result<Option<Pack>, Error> {
+    let Some(container) = service.command().and_then(|command| command.container.as_ref()) else {
+        return Ok(None);
+    };
+    let port = ports.of(&service.name).unwrap_or_default();
+    let pack = Pack::find(&service.name, container, marker, (Ipv4Addr::LOCALHOST, port).into())?;
+    pack.remove_abandoned();
+    Ok(Some(pack))
 }
 
 fn names_scratch(text: &str) -> bool {
@@ -115,36 +159,45 @@ fn names_scratch(text: &str) -> bool {
 /// What placeholders of a service stand for.
 struct Known<'a> {
     service: &'a Service,
+    started: &'a Command,
     ports: &'a Ports,
     placement: &'a Placement,
     scratch: &'a Path,
     workers: Option<u32>,
+    /// The port inside of a container.
+    inside: Option<u16>,
 }
 
 impl Known<'_> {
-    fn fill(&self, place: &str, text: &str) -> Result<String, TargetError> {
+    fn fill(&self, place: &str, text: &str) -> Result<String, Error> {
         plan::fill(text, |name| self.lookup(name)).map_err(|source| self.unknown(place.to_owned(), source))
     }
 
-    fn render(&self, name: &str, text: &str) -> Result<String, TargetError> {
+    fn render(&self, name: &str, text: &str) -> Result<String, Error> {
         plan::render(text, |name| self.lookup(name))
             .map_err(|source| self.unknown(format!("templates.{name}"), source))
     }
 
-    fn unknown(&self, place: String, source: plan::UnknownPlaceholder) -> TargetError {
-        TargetError::Placeholder { service: self.service.name.clone(), place, source }
+    fn unknown(&self, place: String, source: plan::UnknownPlaceholder) -> Error {
+        Error::of(&self.service.name, format!("{place}: {source}"))
     }
 
     fn lookup(&self, name: &str) -> Option<String> {
         let known = match name {
-            "port" => self.ports.of(&self.service.name).map(|port| port.to_string()),
+            "port" => self.own_port().map(|port| port.to_string()),
+            // In a network of its own a container listens on all addresses.
+            "address" if self.started.container.is_some() => Some(Ipv4Addr::UNSPECIFIED.to_string()),
             "address" => Some(text(self.placement.address)),
-            "directory" => Some(self.service.directory.display().to_string()),
+            "directory" => Some(self.started.directory.display().to_string()),
             "scratch" => Some(self.scratch.display().to_string()),
             "workers" => self.workers.map(|workers| workers.to_string()),
             other => self.asked_for(other),
         };
         known.or_else(|| self.placement.values.get(name).cloned())
+    }
+
+    fn own_port(&self) -> Option<u16> {
+        self.inside.or_else(|| self.ports.of(&self.service.name))
     }
 
     /// What leads to a service that this one asks for something: `api.port`, `api.address`.
@@ -165,10 +218,54 @@ fn text(address: IpAddr) -> String {
 }
 
 /// Where programs are looked for: the service's own `PATH`, or the one that it inherits.
-fn search_path(env: &[(String, String)]) -> String {
+pub(crate) fn search_path(env: &[(String, String)]) -> String {
     let own = env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone());
     let inherited = || env::var_os("PATH").map(|path| path.to_string_lossy().into_owned());
     own.or_else(inherited).unwrap_or_else(|| PATH_DEFAULT.to_owned())
+}
+
+/// Endings of files that an interpreter runs.
+const SCRIPTS: [&str; 7] = ["js", "mjs", "cjs", "py", "rb", "php", "sh"];
+
+/// Whether a service of this machine can be started at all, as far as can be told before: its directory, its program, its script; of a
+/// container the engine and the image. Whatever is only known once placeholders are filled in counts as there.
+///
+/// # Errors
+/// With what is missing.
+pub fn check_command(service: &Service) -> Result<(), Error> {
+    let Some(started) = service.command() else { return Ok(()) };
+    if let Some(container) = &started.container {
+        // It is asked about, not started: the port stands for any.
+        return Pack::find(&service.name, container, &Marker::new(), (Ipv4Addr::LOCALHOST, 0).into())
+            .map(drop);
+    }
+    let is_open = |text: &String| !plan::placeholders(text).is_empty();
+    let env: Vec<(String, String)> = started.env.clone().into_iter().collect();
+    let path_open = started.env.get("PATH").is_some_and(is_open);
+    if started.command.first().is_none_or(is_open) || started.host.is_some() || path_open {
+        return Ok(());
+    }
+    let command: Vec<String> = started
+        .command
+        .iter()
+        .map(|word| plan::fill(word, |_| Some(String::new())).unwrap_or_default())
+        .collect();
+    resolve(&service.name, started, &command, &search_path(&env))?;
+    let script = match plan::NodeCommand::parse(&started.command) {
+        Ok(node) => Some(node.script),
+        Err(_) => started.command.get(1).map(String::as_str),
+    };
+    let ending = |script: &&str| {
+        Path::new(script).extension().is_some_and(|ending| SCRIPTS.iter().any(|known| ending == *known))
+    };
+    let Some(script) = script.filter(ending).filter(|script| !is_open(&(*script).to_owned())) else {
+        return Ok(());
+    };
+    let path = started.directory.join(script);
+    if path.exists() {
+        return Ok(());
+    }
+    Err(not_executable(&service.name, &path, "there is no such file"))
 }
 
 /// Whether this is a file that may be executed.
@@ -178,43 +275,80 @@ pub(crate) fn executable(file: &Path) -> bool {
 
 /// The program's file. As a shell in the service's directory would find it, and in the folders of servers last, which
 /// are in root's `PATH` only.
-fn resolve(service: &Service, command: &[String], path: &str) -> Result<PathBuf, TargetError> {
-    if !service.directory.is_dir() {
-        let path = service.directory.clone();
-        return Err(TargetError::DirectoryMissing { service: service.name.clone(), path });
-    }
+fn resolve(service: &str, started: &Command, command: &[String], path: &str) -> Result<PathBuf, Error> {
+    let directory = &started.directory;
+    check_directory(service, started)?;
     let program = command.first().map(String::as_str).unwrap_or_default();
     let candidates: Vec<PathBuf> = if program.contains('/') {
-        vec![service.directory.join(program)]
+        vec![directory.join(program)]
     } else {
         let folders = env::split_paths(path).chain(SERVER_FOLDERS.map(PathBuf::from));
-        folders.map(|folder| service.directory.join(folder).join(program)).collect()
+        folders.map(|folder| directory.join(folder).join(program)).collect()
     };
-    if let Some(file) = candidates.iter().find(|file| !program.is_empty() && executable(file)) {
+    let mut named = candidates.iter().filter(|_| !program.is_empty());
+    if let Some(file) = named.clone().find(|file| executable(file)) {
         return Ok(file.clone());
     }
-    let existing = candidates.iter().find(|file| !program.is_empty() && file.is_file());
-    let service = service.name.clone();
-    match existing {
-        Some(file) => {
-            let reason = "it is not executable (chmod +x)".to_owned();
-            Err(TargetError::NotExecutable { service, path: file.clone(), reason })
-        }
-        None => {
-            let searched = match candidates.as_slice() {
-                [file] if program.contains('/') => file.display().to_string(),
-                _ => format!("PATH: {path}"),
-            };
-            Err(TargetError::CommandNotFound { service, program: program.to_owned(), searched })
-        }
+    if let Some(file) = named.find(|file| file.is_file()) {
+        return Err(not_executable(service, file, "it is not executable (chmod +x)"));
     }
+    let searched = match candidates.as_slice() {
+        [file] if program.contains('/') => file.display().to_string(),
+        _ => format!("PATH: {path}"),
+    };
+    let elsewhere =
+        "; a program that only a login shell finds there has to be named by its path, or by `env.PATH`";
+    Err(not_found(service, program, &(searched + started.host.as_ref().map_or("", |_| elsewhere))))
+}
+
+/// Whether the directory of a service of this machine is there.
+///
+/// # Errors
+/// If it is not.
+pub fn check_directory(service: &str, started: &Command) -> Result<(), Error> {
+    let directory = &started.directory;
+    if directory.is_dir() {
+        return Ok(());
+    }
+    let error = Error::of(service, format!("no such directory: {}", directory.display()));
+    Err(error.help(match started.host {
+        None => "`directory` is relative to the folder of the experiment file",
+        Some(_) => "`directory` is a folder of that host; put the service's code there first",
+    }))
+}
+
+/// That a program is not there, with where it was looked for and, of what experiments often start, where it comes from.
+pub(crate) fn not_found(service: &str, program: &str, searched: &str) -> Error {
+    let install = match program {
+        "nginx" => "; on Debian and Ubuntu `apt-get install nginx` installs it",
+        "haproxy" => "; on Debian and Ubuntu `apt-get install haproxy` installs it",
+        "docker" => "; docs.docker.com/engine/install says how to install it; podman does as well",
+        "podman" => "; on Debian and Ubuntu `apt-get install podman` installs it",
+        "node" | "npm" | "npx" => {
+            "; install Node.js 20 or newer from nodejs.org or with your system's packages"
+        }
+        _ => "",
+    };
+    Error::of(service, format!("command not found: {program}"))
+        .help(format!("looked for it in {searched}{install}"))
+}
+
+fn not_executable(service: &str, path: &Path, reason: &str) -> Error {
+    Error::of(service, format!("cannot run {}: {reason}", path.display()))
+}
+
+/// That a launcher cannot start a service's command.
+fn wrong_command(service: &str, reason: &str) -> Error {
+    Error::of(service, format!("its launcher starts scripts on Node.js: {reason}"))
+        .help("write the command as [\"node\", \"server.js\"]")
 }
 
 /// Why a file that is there and executable was refused by the kernel.
-pub(crate) fn refused(service: String, path: &Path, error_number: i32) -> TargetError {
+pub(crate) fn refused(service: &str, path: &Path, error_number: i32) -> Error {
     let error = std::io::Error::from_raw_os_error(error_number);
     let interpreter = || {
-        let start = fs::read(path).unwrap_or_default();
+        let mut start = Vec::new();
+        let _ = plan::open_file(path).ok()?.take(LINE_BYTES_MAX).read_to_end(&mut start);
         let first = String::from_utf8_lossy(start.strip_prefix(b"#!")?).lines().next()?.trim().to_owned();
         Some(first)
     };
@@ -226,5 +360,170 @@ pub(crate) fn refused(service: String, path: &Path, error_number: i32) -> Target
         (libc::ENOEXEC, _) => "it is no program for this machine and has no #! line".to_owned(),
         _ => error.to_string(),
     };
-    TargetError::NotExecutable { service, path: path.to_owned(), reason }
+    not_executable(service, path, &reason)
+}
+
+// From a service's own command to the one that is executed: as it is, as a cluster of Node.js, or by way of PM2.
+//
+// It decides on words and files. Starting, counting and ending processes is others' business.
+
+/// A service's command as it stands in the experiment, filled in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted<'a> {
+    pub service: &'a Service,
+    pub started: &'a Command,
+    pub command: &'a [String],
+    /// The file of its program.
+    pub program: &'a Path,
+    /// Folders in which programs are looked for, as in `PATH`.
+    pub path: &'a str,
+    pub workers: Option<u32>,
+    pub scratch: &'a Path,
+}
+
+/// As how many processes a service is to serve, on the CPUs that it gets.
+pub(crate) fn workers(command: &Command, placement: &Placement) -> Option<u32> {
+    command.workers.map(|workers| match workers {
+        Workers::Number(number) => number,
+        Workers::Cores => {
+            let cpus = if placement.cpus.is_empty() { cpus_allowed().len() } else { placement.cpus.len() };
+            u32::try_from(cpus).unwrap_or(u32::MAX).max(1)
+        }
+    })
+}
+
+/// Changes what is executed to how the service's launcher starts it; files are those of its folder.
+///
+/// # Errors
+/// A command that the launcher cannot start, or a launcher that is not installed.
+pub(crate) fn launch(wanted: &Wanted<'_>, spec: &mut Spec, files: &mut Files) -> Result<(), Error> {
+    match wanted.started.launcher {
+        Launcher::Exec => Ok(()),
+        Launcher::Cluster => {
+            cluster(wanted, spec, files);
+            Ok(())
+        }
+        Launcher::Pm2Fork | Launcher::Pm2Cluster => pm2(wanted, spec, files),
+    }
+}
+
+/// Files of the scratch folder, by their names in it.
+pub(crate) type Files = Vec<(String, String)>;
+
+/// Loaded into the primary process before the program.
+const PRELOAD: &str = include_str!("cluster.cjs");
+/// Its name in the scratch folder.
+const PRELOAD_NAME: &str = ".cluster.cjs";
+
+/// A Node.js program as several workers, by a file that is loaded before it; what that does, it says itself.
+fn cluster(wanted: &Wanted<'_>, spec: &mut Spec, files: &mut Files) {
+    let preload = wanted.scratch.join(PRELOAD_NAME).display().to_string();
+    // First of all flags, so that it has set the stage before another file is loaded.
+    spec.command.splice(1..1, ["--require".to_owned(), preload]);
+    spec.set("PROOFLOAD_WORKERS", wanted.workers.unwrap_or(1).to_string());
+    files.push((PRELOAD_NAME.to_owned(), PRELOAD.to_owned()));
+    // Its workers get SIGTERM from it, and a second one would mean "at once" to many programs.
+    spec.head = Some(Head::First);
+}
+
+// The launchers `pm2-fork` and `pm2-cluster`: a Node.js program started by the PM2 that is installed beside it.
+//
+// PM2 is used as its users do, with a home of its own: nothing of a PM2 that runs on this machine is seen or touched.
+// Its daemon is started with the service's whole environment. In cluster mode PM2 hands an app's variables to workers
+// when Node.js already runs in them, too late for `NODE_OPTIONS` and `UV_THREADPOOL_SIZE`, which they inherit so.
+//
+// It only finds PM2 and writes down what it is to start.
+
+/// PM2's home in the scratch folder, and files in it. The names of the daemon's are PM2's own.
+const HOME: &str = ".pm2";
+const ECOSYSTEM: &str = ".pm2/ecosystem.json";
+const DAEMON_PID: &str = "pm2.pid";
+const DAEMON_LOG: &str = "pm2.log";
+const APP_LOG: &str = "app.log";
+
+/// Beginnings of variables by which PM2 is told things, and one by which it believes to be run by itself: those of the
+/// caller's shell are not meant for this PM2.
+const WITHHELD_FROM_PM2: [&str; 5] = ["PM2_", "KEYMETRICS_", "OVER_HOME", "NODE_APP_INSTANCE", "pm_id"];
+
+fn pm2(wanted: &Wanted<'_>, spec: &mut Spec, files: &mut Files) -> Result<(), Error> {
+    let (service, directory) = (wanted.service, &wanted.started.directory);
+    spec.program = find(directory, wanted.path).ok_or_else(|| {
+        Error::of(&service.name, "pm2 not found, by which it is to be started").help(format!(
+            "install it with `npm install pm2` in {}; looked for node_modules/.bin/pm2 there and in all folders above, then in PATH: {}",
+            directory.display(),
+            wanted.path
+        ))
+    })?;
+    let node =
+        NodeCommand::parse(wanted.command).map_err(|error| wrong_command(&service.name, &error.reason))?;
+    let (home, file) = (wanted.scratch.join(HOME), wanted.scratch.join(ECOSYSTEM));
+    files.push((ECOSYSTEM.to_owned(), ecosystem(wanted, &node, &home.join(APP_LOG))));
+    spec.command = vec!["pm2".to_owned(), "start".to_owned(), file.display().to_string()];
+    spec.set("PM2_HOME", home.display().to_string());
+    // No banner in the output, and nobody else is told of it.
+    spec.set("PM2_DISCRETE_MODE", "true".to_owned());
+    spec.set("PM2_DISABLE_VERSION_CHECK", "true".to_owned());
+    if let Some(folder) = wanted.program.parent().filter(|_| node.node.contains('/')) {
+        // PM2 runs the node that comes first in PATH.
+        spec.set("PATH", format!("{}:{}", folder.display(), wanted.path));
+    }
+    let names = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    spec.env_withheld
+        .extend(names.filter(|name| WITHHELD_FROM_PM2.iter().any(|start| name.starts_with(start))));
+    // It starts again whatever ends before it has been asked itself.
+    spec.head = Some(Head::Named(home.join(DAEMON_PID)));
+    spec.logs = vec![home.join(DAEMON_LOG), home.join(APP_LOG)];
+    Ok(())
+}
+
+/// What PM2 starts. Its defaults, but for what does not belong to how an app runs: `vizion` looks for a git repository.
+/// One log for all processes keeps their lines in order.
+fn ecosystem(wanted: &Wanted<'_>, node: &NodeCommand<'_>, log: &Path) -> String {
+    let started = wanted.started;
+    let mut app = json!({
+        "name": wanted.service.name,
+        // As it is written: PM2 takes a path with a blank, which the directory may have, for a line of a shell.
+        "script": node.script,
+        "args": node.arguments,
+        "node_args": node.flags,
+        "interpreter": "node",
+        "cwd": started.directory,
+        "out_file": log,
+        "error_file": log,
+        "merge_logs": true,
+        "vizion": false,
+    });
+    if started.launcher == Launcher::Pm2Cluster {
+        app["exec_mode"] = json!("cluster");
+        app["instances"] = json!(wanted.workers.unwrap_or(1));
+    } else {
+        app["exec_mode"] = json!("fork");
+    }
+    if !started.pmx {
+        app["pmx"] = json!(false);
+    }
+    json!({ "apps": [app] }).to_string()
+}
+
+/// As Node.js finds things: beside the program, in any folder above, then wherever programs are.
+fn find(directory: &Path, path: &str) -> Option<PathBuf> {
+    let near = directory.ancestors().map(|folder| folder.join("node_modules/.bin"));
+    let far = env::split_paths(path).map(|folder| directory.join(folder));
+    near.chain(far).map(|folder| folder.join("pm2")).find(|file| executable(file))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_experiments_often_start_is_told_how_to_install() {
+        let hint = |program: &str| {
+            let error = not_found("proxy", program, "PATH: /nowhere");
+            error.hint().unwrap().to_owned()
+        };
+        assert!(hint("nginx").ends_with("`apt-get install nginx` installs it"));
+        assert!(hint("node").contains("install Node.js"));
+        assert_eq!(hint("mine"), "looked for it in PATH: /nowhere");
+    }
 }

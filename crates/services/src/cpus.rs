@@ -2,8 +2,7 @@
 //!
 //! It decides nothing about the experiment and pins nobody; the warden does that.
 
-use std::fs;
-
+use machine::process::parse_list;
 use rustix::thread::{CpuSet, sched_getaffinity};
 use serde::{Deserialize, Serialize};
 
@@ -39,7 +38,7 @@ pub fn cpus_allowed() -> Vec<usize> {
 /// The CPUs of the physical core of `cpu`, itself included, as Linux tells.
 pub fn siblings(cpu: usize) -> Vec<usize> {
     let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
-    let mut list = parse_list(&fs::read_to_string(path).unwrap_or_default());
+    let mut list = parse_list(&std::fs::read_to_string(path).unwrap_or_default());
     if !list.contains(&cpu) {
         list.push(cpu);
     }
@@ -93,18 +92,6 @@ fn cores(cpus: &[usize], siblings: impl Fn(usize) -> Vec<usize>) -> Vec<Vec<usiz
     cores
 }
 
-/// Reads the kernel's form of a set of CPUs: `0-3,8`. What is no number is left out.
-pub(crate) fn parse_list(text: &str) -> Vec<usize> {
-    let mut cpus = Vec::new();
-    for part in text.trim().split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        if let (Ok(first), Ok(last)) = (first.trim().parse::<usize>(), last.trim().parse::<usize>()) {
-            cpus.extend(first..=last.min(first + CpuSet::MAX_CPU));
-        }
-    }
-    cpus
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,12 +132,5 @@ mod tests {
         let eight = divide(&all, Some(2), pairs).shared(&all);
         assert_eq!((eight.services.as_slice(), eight.generator.len()), (&all[..], 2));
         assert!(eight.shared && eight.core_shared && eight.idle.is_empty());
-    }
-
-    #[test]
-    fn lists_of_the_kernel_are_read() {
-        assert_eq!(parse_list("0-2,8\n"), [0, 1, 2, 8]);
-        assert_eq!(parse_list(""), [] as [usize; 0]);
-        assert!(!cpus_allowed().is_empty());
     }
 }

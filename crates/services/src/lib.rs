@@ -4,37 +4,27 @@
 //! and ends it when told to, or when Proofload dies of whatever. If a warden is killed, Proofload ends the service; if
 //! both are killed at once, the kernel ends the first process, and [`orphans`] finds the rest.
 //!
-//! What is out of reach: processes that a service has others start for it, as `docker run` and `systemd-run` do. They
-//! are not its children.
+//! A container is no child of its service's first process, which is the engine's command; it is known by its control group, and
+//! the warden has the engine remove it. Out of reach are other processes that a service has somebody else start, as `systemd-run` does.
 //!
 //! This crate knows processes. It must not know about load, statistics or records.
 
 mod agent;
-mod clock;
 mod command;
+mod container;
 mod cpus;
 mod error;
-mod group;
-mod launcher;
 mod link;
 mod marker;
-mod memory;
 mod message;
 mod network;
-mod orphans;
 mod ports;
 mod prepare;
 mod probe;
-mod process;
-mod quota;
 mod running;
 mod sample;
-mod scratch;
-mod sockets;
+mod sight;
 mod source;
-mod texts;
-mod threads;
-mod tree;
 mod warden;
 
 use std::collections::BTreeMap;
@@ -42,46 +32,64 @@ use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
+use rustix::process::{Resource, Rlimit, getrlimit};
+use serde::{Deserialize, Serialize};
+
 pub use agent::{Agent, AgentHost, Arming, Role, Take, Wanted};
-pub use command::WITHHELD;
+pub use command::{WITHHELD, check_command, check_directory};
 pub use cpus::{Division, cpus_allowed, divide, siblings};
-pub use error::TargetError;
-pub use message::{Exit, Leftover};
-pub use network::{Network, NetworkError, Visit, can_be_made as networks_can_be_made};
-pub use orphans::{end_orphans, orphans};
+pub use error::{Blame, Error};
+pub use machine::process::ProcessId;
+pub use marker::{end_orphans, orphans};
+pub use message::{Exit, Leftover, Stopped};
+pub use network::{Network, Visit, can_be_made as networks_can_be_made};
 pub use ports::{Ports, check_address};
-pub use prepare::{Cache, Place, PrepareError, Prepared, Preparing, placeholders as prepared_placeholders};
-pub use probe::Seen;
-pub use process::{ProcessId, ProcessInfo, cpu_ns as process_cpu_ns, ticks_to_ns};
-pub use quota::quota_files;
-pub use running::{Listening, Running, Sight, Startup, Stopped, start};
-pub use sample::{BY_PROCESS_MAX, CpuSource, Memory, ProcessCpu, Sample};
-pub use source::{Baseline, Source, SourceError, Worktree};
-pub use texts::{MachineTexts, TcpTexts};
-pub use threads::{ENDED_THREADS, ProcessThreads, ThreadCpu};
+pub use prepare::{Cache, Place, Prepared, Preparing, placeholders as prepared_placeholders};
+pub use running::{Running, Startup, start};
+pub use sample::{
+    BY_PROCESS_MAX, CpuSource, ENDED_THREADS, ProcessCpu, ProcessInfo, ProcessThreads, Sample, ThreadCpu,
+};
+pub use sight::{Listening, Sight, Unseen, Watched};
+pub use source::{Baseline, Source, Worktree};
 pub use warden::warden_main;
+
+/// What the fuzz target calls.
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing {
+    pub use crate::agent::hears_anything;
+}
 
 /// How to run a warden: a command that ends up in [`warden_main`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warden {
     /// Program and arguments.
-    pub command: Vec<OsString>,
+    command: Vec<OsString>,
+    /// The limit on open files when this was made. A load may raise our own later, and no service is to be started under another.
+    files: Rlimit,
 }
 
 impl Warden {
     /// This very program with a hidden subcommand. By the kernel's name for it, which stays right when the file has been
     /// replaced by a new build.
     pub fn of_this_program(subcommand: &str) -> Self {
-        Self { command: vec!["/proc/self/exe".into(), subcommand.into()] }
+        Self::new(vec!["/proc/self/exe".into(), subcommand.into()])
+    }
+
+    /// This command: a program and its arguments. To be made before any load.
+    pub fn new(command: Vec<OsString>) -> Self {
+        Self { command, files: getrlimit(Resource::Nofile) }
     }
 }
 
-/// Where and how a service runs in one trial.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Where and how a service runs in one trial. What of it is this machine's alone stays here when it travels.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Placement {
     /// CPUs that it may use; empty: those that Proofload may use.
+    #[serde(skip)]
     pub cpus: Vec<usize>,
     /// File for its output, replaced if it exists. Its folder must exist.
+    #[serde(skip)]
     pub log: PathBuf,
     /// Length of the variable `PROOFLOAD_PADDING`, 0 for none. The size of the environment shifts the stack, which alone
     /// can make a program some percent faster or slower; a random length in each trial turns that bias into noise.
@@ -95,6 +103,7 @@ pub struct Placement {
     /// Further placeholders of its command and environment, beside those that every service knows.
     pub values: BTreeMap<String, String>,
     /// Where agents in its Node.js processes find us; `None`: no agent is loaded.
+    #[serde(skip)]
     pub agent: Option<AgentHost>,
 }
 

@@ -3,46 +3,45 @@
 //! A thread of its own reads, so that the death of a warden is noticed, and its service ended, whatever Proofload is
 //! doing. It must not decide when a service ends.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use machine::process::ProcessId;
+use rustix::process::{Pid, Resource, prlimit};
+
 use crate::Warden;
-use crate::group::CpuGroup;
-use crate::marker::Marker;
-use crate::message::{Exit, Failure, Notice, Order, Report, Spec};
-use crate::orphans::Kin;
-use crate::process::ProcessId;
+use crate::marker::{Kin, Marker};
+use crate::message::{Exit, Failure, Notice, Order, Spec, Stopped};
 
 /// What a warden may need beyond `stop_timeout`: its own patience with SIGKILL, and a busy machine.
 const SLACK: Duration = Duration::from_secs(10);
+/// And for a container to be removed.
+const CLEANUP: Duration = Duration::from_secs(60);
+/// How long one may take to end once it says nothing more, and time between two looks.
+const SILENT_PATIENCE: Duration = Duration::from_secs(2);
+const SILENT_PAUSE: Duration = Duration::from_millis(1);
 /// How long a warden may take to answer a question.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
 
 /// What a warden has said so far.
 #[derive(Debug, Default)]
 pub(crate) struct News {
-    pub started: Option<(u32, Option<CpuGroup>)>,
+    /// Number of the first process.
+    pub started: Option<u32>,
     pub failed: Option<Failure>,
     pub exited: Option<(Exit, String)>,
     pub empty: bool,
     /// The answer to the last question for it.
     pub tail: Option<String>,
-    pub report: Option<Report>,
+    pub report: Option<Stopped>,
     /// The warden has ended; what it left behind has been killed, but for these.
     pub closed: Option<Vec<ProcessId>>,
     /// Its first line that was no notice: some other program's.
     noise: Option<String>,
-}
-
-/// News, and a bell.
-#[derive(Debug, Default)]
-struct Board {
-    news: Mutex<News>,
-    changed: Condvar,
 }
 
 /// A warden that runs.
@@ -50,7 +49,7 @@ struct Board {
 pub(crate) struct Link {
     child: Child,
     orders: Option<ChildStdin>,
-    board: Arc<Board>,
+    news: Arc<Bell<News>>,
     reader: Option<JoinHandle<()>>,
     /// How long the warden may take to end after it was told to.
     patience: Duration,
@@ -76,18 +75,22 @@ impl Link {
             .stderr(Stdio::null())
             .spawn()
             .map_err(|error| format!("cannot start {}: {error}", program.display()))?;
+        // It starts nothing before it has its spec. Where it may not be set, it has ours.
+        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        let _ = prlimit(pid, Resource::Nofile, warden.files);
         let (mut orders, notices) = (child.stdin.take(), child.stdout.take());
         // A warden that is gone already says why, or its end does.
         let _ = orders.as_mut().map(|orders| orders.write_all(format!("{line}\n").as_bytes()));
-        let board = Arc::new(Board::default());
-        let kin = Arc::new(Kin::new(marker, child.id()));
+        let news = Arc::new(Bell::default());
+        let kin = Arc::new(Kin::new(marker, child.id(), spec.cleanup.clone()));
         let reader = {
-            let (board, kin) = (Arc::clone(&board), Arc::clone(&kin));
-            let read = move || notices.map_or((), |notices| read(notices, &board, &kin));
+            let (news, kin) = (Arc::clone(&news), Arc::clone(&kin));
+            let read = move || notices.map_or((), |notices| read(notices, &news, &kin));
             thread::Builder::new().name("warden".to_owned()).spawn(read)
         };
-        let patience = spec.stop_timeout + SLACK;
-        let mut link = Self { child, orders, board, reader: None, patience, kin };
+        let cleanup = if spec.cleanup.is_empty() { Duration::ZERO } else { CLEANUP };
+        let patience = spec.stop_timeout + SLACK + cleanup;
+        let mut link = Self { child, orders, news, reader: None, patience, kin };
         match reader {
             Ok(reader) => {
                 link.reader = Some(reader);
@@ -109,26 +112,12 @@ impl Link {
 
     /// What is known now.
     pub fn news(&self) -> MutexGuard<'_, News> {
-        lock(&self.board.news)
+        self.news.lock()
     }
 
     /// Waits until the news have what `wanted` looks for, or for `patience`.
-    pub fn wait<T>(&self, patience: Duration, mut wanted: impl FnMut(&mut News) -> Option<T>) -> Option<T> {
-        let deadline = Instant::now() + patience;
-        let mut news = self.news();
-        loop {
-            if let Some(found) = wanted(&mut news) {
-                return Some(found);
-            }
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return None;
-            }
-            news = match self.board.changed.wait_timeout(news, left) {
-                Ok((news, _)) => news,
-                Err(poisoned) => poisoned.into_inner().0,
-            };
-        }
+    pub fn wait<T>(&self, patience: Duration, wanted: impl FnMut(&mut News) -> Option<T>) -> Option<T> {
+        self.news.wait(patience, &|| false, wanted)
     }
 
     /// Tells the warden; one that is gone hears nothing, which its news show.
@@ -151,7 +140,7 @@ impl Link {
     }
 
     /// Has the service ended, waits for it, and says what the warden reported; `None` if it was killed.
-    pub fn stop(&mut self) -> Option<Report> {
+    pub fn stop(&mut self) -> Option<Stopped> {
         self.tell(Order::Stop);
         self.close();
         self.news().report.take()
@@ -166,13 +155,26 @@ impl Link {
             let _ = self.child.kill();
         }
         let _ = reader.join();
-        let _ = self.child.wait();
+        let _ = self.end();
+    }
+
+    /// Waits for one of whom nothing more is heard. It has ended, unless it cannot be read.
+    fn end(&mut self) -> io::Result<ExitStatus> {
+        let deadline = Instant::now() + SILENT_PATIENCE;
+        while Instant::now() < deadline {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(status);
+            }
+            thread::sleep(SILENT_PAUSE);
+        }
+        let _ = self.child.kill();
+        self.child.wait()
     }
 
     /// Why a warden that has ended never started anything.
     pub fn last_words(&mut self) -> String {
         let noise = self.news().noise.take();
-        let status = self.child.wait().map(|status| status.to_string()).unwrap_or_default();
+        let status = self.end().map(|status| status.to_string()).unwrap_or_default();
         match noise {
             Some(line) => format!("it said {line:?} and ended with {status}"),
             None => format!("it ended with {status}"),
@@ -187,33 +189,27 @@ impl Drop for Link {
 }
 
 /// The reader's whole life.
-fn read(notices: ChildStdout, board: &Board, kin: &Kin) {
+fn read(notices: ChildStdout, news: &Bell<News>, kin: &Kin) {
     for line in BufReader::new(notices).lines().map_while(Result::ok) {
         let notice = serde_json::from_str(&line).map_err(|_| line);
         if let Ok(Notice::Started { group, .. }) = &notice {
             kin.set_group(group.clone());
         }
-        lock(&board.news).take(notice);
-        board.changed.notify_all();
+        news.change(|news| news.take(notice));
     }
     let lost = {
-        let news = lock(&board.news);
+        let news = news.lock();
         // One that never started anything leaves nothing; one that failed later does.
         news.report.is_none() && (news.failed.is_none() || news.started.is_some())
     };
     let left = if lost { kin.end() } else { Vec::new() };
-    lock(&board.news).closed = Some(left);
-    board.changed.notify_all();
-}
-
-fn lock(news: &Mutex<News>) -> MutexGuard<'_, News> {
-    news.lock().unwrap_or_else(PoisonError::into_inner)
+    news.change(|news| news.closed = Some(left));
 }
 
 impl News {
     fn take(&mut self, notice: Result<Notice, String>) {
         match notice {
-            Ok(Notice::Started { pid, group }) => self.started = Some((pid, group)),
+            Ok(Notice::Started { pid, .. }) => self.started = Some(pid),
             Ok(Notice::Failed(failure)) => self.failed = Some(failure),
             Ok(Notice::Exited { exit, tail }) => self.exited = Some((exit, tail)),
             Ok(Notice::Empty) => self.empty = true,
@@ -233,5 +229,52 @@ impl News {
         }
         let (exit, _) = self.exited.as_ref()?;
         (self.empty || !exit.is_success()).then_some(*exit)
+    }
+}
+
+// A value that some threads change and others wait for.
+
+/// How often it is asked whether what is waited for is still wanted.
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// The value, and a bell that rings when it changes.
+#[derive(Debug, Default)]
+pub(crate) struct Bell<T> {
+    value: Mutex<T>,
+    changed: Condvar,
+}
+
+impl<T> Bell<T> {
+    /// The value; nobody leaves it half changed.
+    pub fn lock(&self) -> MutexGuard<'_, T> {
+        self.value.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes it and rings.
+    pub fn change<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
+        let result = change(&mut self.lock());
+        self.changed.notify_all();
+        result
+    }
+
+    /// Waits until it has what `wanted` looks for, for at most `patience`, and no longer than `cancelled` allows.
+    pub fn wait<R>(
+        &self,
+        patience: Duration,
+        cancelled: &dyn Fn() -> bool,
+        mut wanted: impl FnMut(&mut T) -> Option<R>,
+    ) -> Option<R> {
+        let deadline = Instant::now() + patience;
+        let mut value = self.lock();
+        loop {
+            if let Some(found) = wanted(&mut value) {
+                return Some(found);
+            }
+            let left = deadline.saturating_duration_since(Instant::now()).min(GLANCE);
+            if left.is_zero() || cancelled() {
+                return None;
+            }
+            value = self.changed.wait_timeout(value, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
     }
 }

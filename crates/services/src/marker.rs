@@ -2,12 +2,39 @@
 //!
 //! A name and its reading, no more; who looks for it is [`crate::orphans`].
 
-use std::fmt;
+use std::collections::HashSet;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use crate::process::ProcessId;
+use machine::groups::{ControlGroup, counting};
+use machine::process::{self, Environ, ProcessId, Stat, text};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
+use rustix::process::Signal;
+
+use crate::container;
+use crate::link::Bell;
+use crate::message::Scratch;
+use crate::sample::{ProcessInfo, signal};
+
+/// How the names of folders and groups that we make begin; a marker follows.
+const PREFIX: &str = "proofload-";
 
 /// The environment variable that carries it.
 pub(crate) const VARIABLE: &str = "PROOFLOAD_TRIAL";
+
+/// Those of our folders in this one whose Proofload is dead. Its warden may be at them still.
+pub(crate) fn abandoned(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let marker = |entry: &fs::DirEntry| Marker::named(entry.file_name().to_str()?);
+    let dead = |entry: &fs::DirEntry| marker(entry).is_some_and(|marker| !marker.proofload().is_alive());
+    entries.filter(dead).map(|entry| entry.path()).collect()
+}
 
 /// Which Proofload started a service, and which of its services it is: `PID-START-RANDOM`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,9 +62,19 @@ impl Marker {
         Some(Self { text: text.to_owned(), proofload: ProcessId { pid, start_ticks } })
     }
 
+    /// Reads the name of a folder, a group or a project.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::parse(name.strip_prefix(PREFIX)?)
+    }
+
     /// The Proofload that started it.
     pub fn proofload(&self) -> ProcessId {
         self.proofload
+    }
+
+    /// Name of a folder or group of this service.
+    pub fn name(&self) -> String {
+        format!("{PREFIX}{}", self.text)
     }
 
     /// The variable's value.
@@ -46,14 +83,281 @@ impl Marker {
     }
 }
 
-impl fmt::Display for Marker {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+// A folder of a service's own: made before the service starts, removed when all its processes have gone.
+//
+// The warden makes and removes it. Its name has the marker, so that one whose warden was killed is known and removed by
+// whoever comes next, and a lock tells whether a warden still holds it. It must not touch a folder that is not ours.
+
+/// Where temporary folders are if the system's are too deep.
+const SHORT: &str = "/tmp";
+/// The address of a unix socket has 107 bytes. Our names take at most 47 of them, and PM2's sockets below 21.
+const PARENT_BYTES_MAX: usize = 38;
+
+/// The folder of the service with this marker; it need not exist.
+pub(crate) fn scratch_directory(marker: &Marker) -> PathBuf {
+    parent().join(marker.name())
+}
+
+fn parent() -> PathBuf {
+    let temporary = std::env::temp_dir();
+    let fits = temporary.is_absolute() && temporary.as_os_str().as_bytes().len() <= PARENT_BYTES_MAX;
+    if fits { temporary } else { SHORT.into() }
+}
+
+/// A folder that this process holds; dropped, it is removed.
+#[derive(Debug)]
+pub(crate) struct Held {
+    directory: PathBuf,
+    _lock: OwnedFd,
+}
+
+impl Held {
+    /// Makes it with its files, readable for its owner only.
+    ///
+    /// # Errors
+    /// Whatever the system says, also if there is one already.
+    pub fn create(scratch: &Scratch) -> io::Result<Self> {
+        if let Some(parent) = scratch.directory.parent() {
+            remove_abandoned(parent);
+        }
+        private_folder(&scratch.directory)?;
+        let held = match lock(&scratch.directory) {
+            Ok(lock) => Self { directory: scratch.directory.clone(), _lock: lock },
+            Err(error) => {
+                let _ = fs::remove_dir(&scratch.directory);
+                return Err(error);
+            }
+        };
+        for (name, text) in &scratch.files {
+            held.write(name, text)?;
+        }
+        Ok(held)
     }
+
+    fn write(&self, name: &str, text: &str) -> io::Result<()> {
+        let file = self.directory.join(name);
+        if let Some(folder) = file.parent().filter(|folder| !folder.exists()) {
+            private_folder(folder)?;
+        }
+        File::create_new(file)?.write_all(text.as_bytes())
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // What the service took away our right to remove stays, for nobody could do more.
+        let _ = fs::remove_dir_all(&self.directory);
+    }
+}
+
+fn private_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(0o700).create(path)
+}
+
+/// Whoever has the lock is the only one who may remove the folder. It ends with its holder, however that ends.
+fn lock(directory: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let descriptor = open(directory, flags, Mode::empty())?;
+    flock(&descriptor, FlockOperation::NonBlockingLockExclusive)?;
+    Ok(descriptor)
+}
+
+/// Removes the folder of a service whose warden was killed.
+pub(crate) fn remove_scratch(marker: &Marker) {
+    remove_unheld(&scratch_directory(marker));
+}
+
+/// Removes what others left behind whose Proofload and warden were both killed.
+pub(crate) fn remove_all_abandoned() {
+    remove_abandoned(&parent());
+}
+
+fn remove_abandoned(parent: &Path) {
+    abandoned(parent).iter().for_each(|folder| remove_unheld(folder));
+}
+
+fn remove_unheld(directory: &Path) {
+    // A warden outlives its Proofload for as long as its service takes to end.
+    if let Ok(_lock) = lock(directory) {
+        let _ = fs::remove_dir_all(directory);
+    }
+}
+
+// A control group that counts the CPU time of a service's tree, also of children too short-lived to be seen.
+//
+// It counts and nothing else: where a new group would come with a scheduling group of its own (the `cpu` controller),
+// which would change what is measured, there is none. It is made and removed by the warden; Proofload reads it.
+// Joining it makes the kernel wait for a grace period, so a start takes up to 15 ms longer, without work for any CPU.
+
+/// A group can be removed some moments after its last process has gone.
+const REMOVAL_TRIES: u32 = 50;
+const REMOVAL_PAUSE: Duration = Duration::from_millis(4);
+
+/// Makes a group below our own, in the first hierarchy that lets us; `None` where none does.
+pub(crate) fn create_group(marker: &Marker) -> Option<ControlGroup> {
+    own().iter().find_map(|parent| create_below(parent, marker))
+}
+
+fn own() -> Vec<ControlGroup> {
+    let me = std::process::id();
+    counting(&text(me, "mountinfo"), &text(me, "cgroup"))
+}
+
+fn create_below(parent: &ControlGroup, marker: &Marker) -> Option<ControlGroup> {
+    // Those whose Proofload and warden were both killed nobody else removes. Busy ones refuse.
+    for abandoned in abandoned(&parent.folder) {
+        let _ = fs::remove_dir(abandoned);
+    }
+    let group = ControlGroup { folder: parent.folder.join(marker.name()), unified: parent.unified };
+    fs::create_dir(&group.folder).ok()?;
+    let counts_only = !group.folder.join("cpu.weight").exists() && group.cpu_ns().is_some();
+    if counts_only && entrance(&group).is_ok() {
+        return Some(group);
+    }
+    remove_group(&group);
+    None
+}
+
+/// A process that writes `0` to this file has joined, with all children it will have.
+pub(crate) fn entrance(group: &ControlGroup) -> io::Result<File> {
+    OpenOptions::new().write(true).open(group.folder.join("cgroup.procs"))
+}
+
+/// Kills all that are in it at once, where it is of version 2: no fork slips through. Older kernels hold it still first, or let nobody
+/// else begin; what a file says that is not there is not needed.
+pub(crate) fn kill_group(group: &ControlGroup) {
+    for (file, value) in [("pids.max", "0"), ("cgroup.freeze", "1"), ("cgroup.kill", "1")] {
+        let _ = group.unified.then(|| fs::write(group.folder.join(file), value));
+    }
+}
+
+/// Removes it, once it is empty; gives up after a fifth of a second.
+pub(crate) fn remove_group(group: &ControlGroup) {
+    for _ in 0..REMOVAL_TRIES {
+        match fs::remove_dir(&group.folder) {
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => thread::sleep(REMOVAL_PAUSE),
+            _ => return,
+        }
+    }
+}
+
+// The last net: processes of a service whose warden was killed, found by every trace they bear, and killed.
+//
+// Wardens clean up by themselves; this is for the case that one cannot. It must never touch a process that bears no
+// trace of ours.
+
+/// How long the net is cast again and again before the rest is left.
+const PATIENCE: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// By what the processes of one service are known once their warden is gone.
+#[derive(Debug)]
+pub(crate) struct Kin {
+    pub marker: Marker,
+    warden: u32,
+    group: Bell<Option<ControlGroup>>,
+    /// What removes the rest of it.
+    cleanup: Vec<Vec<String>>,
+    /// Processes that samples saw below the warden.
+    seen: Bell<HashSet<ProcessId>>,
+}
+
+impl Kin {
+    pub fn new(marker: Marker, warden: u32, cleanup: Vec<Vec<String>>) -> Self {
+        Self { marker, warden, group: Bell::default(), cleanup, seen: Bell::default() }
+    }
+
+    pub fn set_group(&self, group: Option<ControlGroup>) {
+        *self.group.lock() = group;
+    }
+
+    pub fn group(&self) -> Option<ControlGroup> {
+        self.group.lock().clone()
+    }
+
+    /// Keeps in mind who is below the warden now.
+    pub fn remember(&self, processes: &[Stat]) {
+        *self.seen.lock() = processes.iter().map(|stat| stat.id).collect();
+    }
+
+    /// Kills all that is left of the service and removes its group and its folder; what could not be killed. For when the
+    /// warden has ended without doing so.
+    pub fn end(&self) -> Vec<ProcessId> {
+        let left = kill(|| self.survivors());
+        container::clean_up(&self.cleanup);
+        self.group().as_ref().map(remove_group);
+        remove_scratch(&self.marker);
+        left
+    }
+
+    /// By session: a number of a session is not given away while it has members. By having been seen. By the group.
+    /// By the marker. And by descent from any of these.
+    fn survivors(&self) -> Vec<ProcessId> {
+        let members: HashSet<u32> =
+            self.group().map(|group| group.members().into_iter().collect()).unwrap_or_default();
+        let seen = self.seen.lock().clone();
+        let all: Vec<Stat> = process::everyone().into_iter().filter(Stat::is_alive).collect();
+        let is_kin = |stat: &&Stat| {
+            let pid = stat.id.pid;
+            stat.session == self.warden
+                || members.contains(&pid)
+                || seen.contains(&stat.id)
+                || marker_of(pid).is_some_and(|marker| marker == self.marker)
+        };
+        let heads: Vec<&Stat> = all.iter().filter(is_kin).collect();
+        let below = heads.iter().flat_map(|head| process::by_parents(head.id.pid, &all));
+        let everyone: HashSet<ProcessId> =
+            below.map(|stat| stat.id).chain(heads.iter().map(|stat| stat.id)).collect();
+        // The warden itself may be there still, when it closed its output without ending.
+        everyone.into_iter().filter(|id| id.pid != self.warden).collect()
+    }
+}
+
+/// Kills all that are left, again and again, until none is or nothing helps.
+fn kill(mut left: impl FnMut() -> Vec<ProcessId>) -> Vec<ProcessId> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let now = left();
+        if now.is_empty() || Instant::now() >= deadline {
+            return now;
+        }
+        now.iter().for_each(|id| _ = signal(*id, Signal::KILL));
+        thread::sleep(PAUSE);
+    }
+}
+
+fn marker_of(pid: u32) -> Option<Marker> {
+    Marker::parse(Environ::read(pid)?.variables(|name| name == VARIABLE).get(VARIABLE)?)
+}
+
+/// Processes of services whose Proofload is no longer there: both it and the warden were killed, or the warden is
+/// about to end them this moment. Reads the environment of every process of this user; takes some milliseconds.
+///
+/// In a container processes have other numbers there than they have here, so that nobody here can tell whether the Proofload of a marker
+/// lives: what runs in one is left to whoever starts Proofload in it.
+pub fn orphans() -> Vec<ProcessInfo> {
+    let is_orphan = |stat: &Stat| {
+        stat.is_alive()
+            && marker_of(stat.id.pid).is_some_and(|marker| !marker.proofload().is_alive())
+            && process::is_numbered_as_we_are(stat.id.pid)
+    };
+    process::everyone().into_iter().filter(is_orphan).map(|stat| ProcessInfo::of(&stat, &[])).collect()
+}
+
+/// Kills such processes and removes the folders of their services: those of them that could not be killed.
+pub fn end_orphans(orphans: &[ProcessInfo]) -> Vec<ProcessId> {
+    let alive = || orphans.iter().map(|orphan| orphan.id).filter(|id| id.is_alive()).collect();
+    let left = kill(alive);
+    remove_all_abandoned();
+    left
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+    use std::process::Command;
+    use std::time::Instant;
+
     use super::*;
 
     #[test]
@@ -63,5 +367,69 @@ mod tests {
         assert_eq!(marker.proofload().pid, std::process::id());
         assert_ne!(Marker::new(), marker);
         assert_eq!(Marker::parse("12-34"), None);
+    }
+
+    fn scratch(parent: &Path, name: &str) -> Scratch {
+        let files = vec![("a".to_owned(), "x".to_owned()), (".deep/b".to_owned(), "y".to_owned())];
+        Scratch { directory: parent.join(name), files }
+    }
+
+    #[test]
+    fn a_folder_is_private_has_its_files_and_goes_with_its_holder() {
+        let parent = tempfile::tempdir().unwrap();
+        let scratch = scratch(parent.path(), &Marker::new().name());
+        let held = Held::create(&scratch).unwrap();
+        assert_eq!(scratch.directory.metadata().unwrap().permissions().mode() & 0o777, 0o700);
+        assert_eq!(fs::read_to_string(scratch.directory.join(".deep/b")).unwrap(), "y");
+        assert!(Held::create(&scratch).is_err(), "one that is there already may be somebody's trap");
+        drop(held);
+        assert!(!scratch.directory.exists());
+    }
+
+    #[test]
+    fn an_abandoned_folder_goes_with_the_next_one_but_not_while_it_is_held() {
+        let parent = tempfile::tempdir().unwrap();
+        let of_dead = |random: &str| format!("proofload-4194305-1-{random}");
+        let abandoned = parent.path().join(of_dead("aa"));
+        fs::create_dir(&abandoned).unwrap();
+        let foreign = parent.path().join("proofload-logs");
+        fs::create_dir(&foreign).unwrap();
+        // Its Proofload is dead, and the warden is still at it.
+        let held = Held::create(&scratch(parent.path(), &of_dead("bb"))).unwrap();
+        assert!(!abandoned.exists());
+        let next = Held::create(&scratch(parent.path(), &Marker::new().name())).unwrap();
+        assert!(held.directory.exists() && next.directory.exists() && foreign.exists());
+    }
+
+    #[test]
+    fn a_socket_in_it_has_an_address_that_is_short_enough() {
+        let longest = "proofload-4194304-999999999999-0123456789abcdef/.pm2/interactor.sock";
+        assert!(PARENT_BYTES_MAX + 1 + longest.len() <= 107);
+        assert!(parent().as_os_str().len() <= PARENT_BYTES_MAX);
+    }
+
+    #[test]
+    fn a_group_counts_what_its_processes_use_and_goes_and_an_abandoned_one_with_the_next() {
+        for parent in own() {
+            let Some(group) = create_below(&parent, &Marker::new()) else { continue };
+            let mut child = Command::new("/bin/sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+            fs::write(group.folder.join("cgroup.procs"), child.id().to_string()).unwrap();
+            let deadline = Instant::now() + Duration::from_secs(20);
+            while group.cpu_ns().unwrap() < 50_000_000 && Instant::now() < deadline {
+                thread::sleep(Duration::from_millis(5));
+            }
+            let (used_ns, members) = (group.cpu_ns().unwrap(), group.members());
+            child.kill().unwrap();
+            child.wait().unwrap();
+            let abandoned = parent.folder.join("proofload-4194305-1-00");
+            fs::create_dir(&abandoned).unwrap();
+            let next = create_below(&parent, &Marker::new()).unwrap();
+            assert!(!abandoned.exists() && group.folder.exists());
+            remove_group(&group);
+            remove_group(&next);
+            assert!(!group.folder.exists() && !next.folder.exists());
+            assert!(used_ns >= 50_000_000, "{parent:?}: {used_ns}");
+            assert_eq!(members, [child.id()]);
+        }
     }
 }

@@ -6,12 +6,12 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use machine::groups::ControlGroup;
+use machine::process::describe;
 use serde::{Deserialize, Serialize};
 
-use crate::group::CpuGroup;
-
 /// The first line: the service to start, with nothing left to decide.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Spec {
     /// The program's file.
     pub program: PathBuf,
@@ -36,6 +36,16 @@ pub(crate) struct Spec {
     pub head: Option<Head>,
     /// Files that the service's output goes to beside its standard output.
     pub logs: Vec<PathBuf>,
+    /// Commands that remove what is not below the warden, when all that is has ended.
+    pub cleanup: Vec<Vec<String>>,
+}
+
+impl Spec {
+    /// Sets a variable of the service, in place of one that it has.
+    pub fn set(&mut self, name: &str, value: String) {
+        self.env.retain(|(other, _)| other != name);
+        self.env.push((name.to_owned(), value));
+    }
 }
 
 /// A folder to make before the service starts and to remove when all of it has ended.
@@ -71,7 +81,7 @@ pub(crate) enum Order {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Notice {
     /// The first process runs.
-    Started { pid: u32, group: Option<CpuGroup> },
+    Started { pid: u32, group: Option<ControlGroup> },
     /// Nothing was started, and the warden ends.
     Failed(Failure),
     /// The first process has ended; what it started may still run.
@@ -81,7 +91,7 @@ pub(crate) enum Notice {
     /// The answer to [`Order::Tail`].
     Tail(String),
     /// The last words.
-    Stopped(Report),
+    Stopped(Stopped),
 }
 
 /// Why nothing was started.
@@ -98,14 +108,18 @@ pub(crate) enum Failure {
     Warden(String),
 }
 
-/// How a service ended, and what is left.
+/// How a service ended, and what is left of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Report {
-    /// `None`: its first process could not even be killed.
+pub struct Stopped {
+    /// How its first process ended; `None`: even SIGKILL did not end it.
     pub exit: Option<Exit>,
+    /// Processes that did not heed SIGTERM in time and were killed.
     pub killed: u32,
+    /// Processes that even SIGKILL did not end. Nothing measured after this is to be trusted.
     pub leftovers: Vec<Leftover>,
+    /// Bytes of output.
     pub output_bytes: u64,
+    /// Bytes of it that the log does not have: it keeps the first 1 MiB and the last 64 KiB.
     pub output_dropped_bytes: u64,
 }
 
@@ -116,6 +130,12 @@ pub struct Leftover {
     pub pid: u32,
     /// Its command and number, for people.
     pub description: String,
+}
+
+impl Leftover {
+    pub(crate) fn of(pid: u32) -> Leftover {
+        Leftover { pid, description: describe(pid) }
+    }
 }
 
 /// How a process ended.
@@ -141,32 +161,30 @@ impl fmt::Display for Exit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Status(status) => write!(f, "status {status}"),
-            Self::Signal(signal) => match signal_name(*signal) {
-                Some(name) => write!(f, "signal {signal} ({name})"),
-                None => write!(f, "signal {signal}"),
-            },
-            Self::WithWarden => f.write_str("SIGKILL, after its warden had been killed"),
+            Self::Signal(signal) => {
+                write!(f, "signal {signal}")?;
+                let named = SIGNALS.iter().find(|(number, _)| number == signal);
+                named.map_or(Ok(()), |(_, name)| write!(f, " ({name})"))
+            }
+            Self::WithWarden => f.write_str("its warden, which was killed"),
         }
     }
 }
 
 /// Names of the signals by which processes usually end.
-fn signal_name(signal: i32) -> Option<&'static str> {
-    Some(match signal {
-        libc::SIGHUP => "SIGHUP",
-        libc::SIGINT => "SIGINT",
-        libc::SIGQUIT => "SIGQUIT",
-        libc::SIGILL => "SIGILL",
-        libc::SIGTRAP => "SIGTRAP",
-        libc::SIGABRT => "SIGABRT",
-        libc::SIGBUS => "SIGBUS",
-        libc::SIGFPE => "SIGFPE",
-        libc::SIGKILL => "SIGKILL",
-        libc::SIGSEGV => "SIGSEGV",
-        libc::SIGPIPE => "SIGPIPE",
-        libc::SIGTERM => "SIGTERM",
-        libc::SIGXCPU => "SIGXCPU",
-        libc::SIGSYS => "SIGSYS",
-        _ => return None,
-    })
-}
+const SIGNALS: [(i32, &str); 14] = [
+    (libc::SIGHUP, "SIGHUP"),
+    (libc::SIGINT, "SIGINT"),
+    (libc::SIGQUIT, "SIGQUIT"),
+    (libc::SIGILL, "SIGILL"),
+    (libc::SIGTRAP, "SIGTRAP"),
+    (libc::SIGABRT, "SIGABRT"),
+    (libc::SIGBUS, "SIGBUS"),
+    (libc::SIGFPE, "SIGFPE"),
+    (libc::SIGKILL, "SIGKILL"),
+    (libc::SIGSEGV, "SIGSEGV"),
+    (libc::SIGPIPE, "SIGPIPE"),
+    (libc::SIGTERM, "SIGTERM"),
+    (libc::SIGXCPU, "SIGXCPU"),
+    (libc::SIGSYS, "SIGSYS"),
+];

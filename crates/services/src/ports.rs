@@ -4,16 +4,15 @@
 //! be faster, which [`crate::start`] finds out.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::ops::RangeInclusive;
 
+use machine::sockets::{self, Listener};
 use plan::Service;
 use serde::{Deserialize, Serialize};
 
-use crate::error::TargetError;
-use crate::sockets;
+use crate::Error;
 
 /// Where free ports are looked for, as far as the kernel does not take them for outgoing connections.
 const PREFERRED: RangeInclusive<u16> = 10_000..=65_535;
@@ -30,25 +29,27 @@ impl Ports {
     /// the search begins, so that trials that live side by side do not choose the same.
     ///
     /// # Errors
-    /// [`TargetError::PortTaken`] for a fixed port that somebody listens on, and [`TargetError::NoFreePort`].
-    pub fn choose(services: &[Service], address: IpAddr, random: u64) -> Result<Self, TargetError> {
+    /// A fixed port that somebody listens on, or no free one.
+    pub fn choose(services: &[Service], address: IpAddr, random: u64) -> Result<Self, Error> {
         let mut ports = BTreeMap::new();
         for service in services {
-            if let Some(port) = service.port {
+            if let Some(port) = fixed(service) {
                 check_free(&service.name, SocketAddr::new(address, port))?;
                 ports.insert(service.name.clone(), port);
             }
         }
         let range = candidates();
         let mut next = usize::try_from(random % range.len().max(1) as u64).unwrap_or(0);
-        for service in services.iter().filter(|service| service.port.is_none()) {
+        for service in services.iter().filter(|service| fixed(service).is_none()) {
             let order = range.iter().cycle().skip(next).take(range.len());
             let found = order
                 .enumerate()
                 .find(|(_, port)| !ports.values().any(|used| used == *port) && is_free(**port));
             let Some((steps, port)) = found else {
                 let range = (range.first().copied().unwrap_or(0), range.last().copied().unwrap_or(0));
-                return Err(TargetError::NoFreePort { service: service.name.clone(), range });
+                let (first, last) = range;
+                let message = format!("no free port between {first} and {last}");
+                return Err(Error::of(&service.name, message));
             };
             next = (next + steps + 1) % range.len();
             ports.insert(service.name.clone(), *port);
@@ -69,24 +70,24 @@ impl Ports {
     }
 }
 
+fn fixed(service: &Service) -> Option<u16> {
+    service.command()?.port
+}
+
+/// The sockets that listen on a port, on whatever address.
+pub(crate) fn on_port(port: u16) -> Vec<Listener> {
+    sockets::listeners().into_iter().filter(|listener| listener.port == port).collect()
+}
+
 /// The preferred ports without the range of outgoing connections; with it on machines where that is all there is.
 fn candidates() -> Vec<u16> {
-    let text = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
-    let outside = outside(ephemeral(&text));
+    // The kernel's default where it cannot be read.
+    let outside = outside(sockets::local_ports().unwrap_or(32_768..=60_999));
     if outside.len() < 100 { PREFERRED.collect() } else { outside }
 }
 
 fn outside(ephemeral: RangeInclusive<u16>) -> Vec<u16> {
     PREFERRED.filter(|port| !ephemeral.contains(port)).collect()
-}
-
-/// The kernel's range, its default where it cannot be read.
-fn ephemeral(text: &str) -> RangeInclusive<u16> {
-    let mut ends = text.split_ascii_whitespace().map_while(|end| end.parse().ok());
-    match (ends.next(), ends.next()) {
-        (Some(first), Some(last)) => first..=last,
-        _ => 32_768..=60_999,
-    }
 }
 
 /// Whether nobody listens on it on any address, so that a service may bind whichever it likes.
@@ -106,34 +107,40 @@ fn is_taken(bound: &io::Result<TcpListener>) -> bool {
 /// Whether a service may be started that is to listen at `address`.
 ///
 /// # Errors
-/// [`TargetError::PortTaken`] with the owner's command and number.
-pub(crate) fn check_free(service: &str, address: SocketAddr) -> Result<(), TargetError> {
+/// A port that is taken, with the owner's command and number.
+pub(crate) fn check_free(service: &str, address: SocketAddr) -> Result<(), Error> {
     let bound = TcpListener::bind(address);
     if bound.is_ok() {
         return Ok(());
     }
-    let listeners = sockets::listeners(address.port());
+    let listeners = on_port(address.port());
     let owner = match sockets::reached(&listeners, address.ip()).first().or(listeners.first()) {
         Some(listener) => sockets::owner(listener),
         None if is_taken(&bound) => "a connection that somebody has open".to_owned(),
         None if is_missing(&bound) => {
-            return Err(TargetError::AddressMissing { service: service.to_owned(), address: address.ip() });
+            return Err(address_missing(service, address.ip()));
         }
         // Forbidden (a port below 1024): the service will tell.
         None => return Ok(()),
     };
-    Err(TargetError::PortTaken { service: service.to_owned(), port: address.port(), owner })
+    Err(Error::of(service, format!("port {} is taken by {owner}", address.port()))
+        .help("stop that process, or leave `port` out: then a free one is chosen for each trial"))
 }
 
 /// Whether a service can listen on this address at all.
 ///
 /// # Errors
-/// [`TargetError::AddressMissing`] where this machine has no such address.
-pub fn check_address(service: &str, address: IpAddr) -> Result<(), TargetError> {
+/// Where this machine has no such address.
+pub fn check_address(service: &str, address: IpAddr) -> Result<(), Error> {
     match is_missing(&TcpListener::bind((address, 0))) {
-        true => Err(TargetError::AddressMissing { service: service.to_owned(), address }),
+        true => Err(address_missing(service, address)),
         false => Ok(()),
     }
+}
+
+fn address_missing(service: &str, address: IpAddr) -> Error {
+    Error::of(service, format!("{address} is no address of the machine that it runs on"))
+        .help("`address` must be one that `ip address` tells there")
 }
 
 fn is_missing(bound: &io::Result<TcpListener>) -> bool {
@@ -143,27 +150,15 @@ fn is_missing(bound: &io::Result<TcpListener>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plan::Launcher;
     use std::time::Duration;
 
     fn service(name: &str, port: Option<u16>) -> Service {
         Service {
             name: name.to_owned(),
-            command: vec!["true".to_owned()],
-            directory: "/".into(),
-            env: BTreeMap::new(),
-            port,
+            source: plan::Source::Command(plan::Command { port, ..plan::Command::default() }),
             ready: plan::Ready::Tcp,
             ready_timeout: Duration::from_secs(1),
-            stop_timeout: Duration::from_secs(1),
             needs: Vec::new(),
-            launcher: Launcher::Exec,
-            workers: None,
-            pmx: true,
-            kubernetes: None,
-            templates: BTreeMap::new(),
-            host: None,
-            address: None,
         }
     }
 
@@ -182,10 +177,9 @@ mod tests {
 
     #[test]
     fn ports_of_outgoing_connections_are_left_alone() {
-        let outside = outside(ephemeral("32768\t60999\n"));
+        let outside = outside(32_768..=60_999);
         assert!(outside.contains(&10_000) && outside.contains(&61_000));
         assert!(!outside.contains(&32_768) && !outside.contains(&60_999));
-        assert_eq!(ephemeral(""), 32_768..=60_999);
     }
 
     #[test]

@@ -2,9 +2,8 @@
 //!
 //! It looks once; when to look again, and whose answer it is, is [`crate::Running`]'s business.
 
-use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use plan::Ready;
@@ -20,70 +19,46 @@ const LINE_BYTES_MAX: usize = 1024;
 
 /// What a look showed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Seen {
+pub(crate) enum Seen {
     /// It is ready.
     Ready,
     /// Nobody listens on its port.
     Refused,
-    /// Nobody listens where it should, and the service itself does somewhere else.
-    Elsewhere {
-        /// Where it listens.
-        listens: IpAddr,
-        /// Whether clients ask for it from another host, over a [`crate::Network`].
-        linked: bool,
-    },
-    /// No connection came about for another reason.
-    Unreachable(String),
     /// It answered with this status.
     Status(u16),
-    /// It accepted the connection and did not answer in time.
-    Silent,
-    /// It accepted the connection and closed it without an answer.
-    Closed,
-    /// It answered something that is not HTTP/1.
-    NotHttp(String),
+    /// Something else: in words, and what may be wrong.
+    Other(String, String),
 }
+
+pub(crate) const MORE_TIME: &str = "raise `ready_timeout` if it only needs more time";
 
 impl Seen {
-    /// What may be wrong.
-    pub(crate) fn hint(&self) -> Option<String> {
-        Some(match self {
-            Self::Ready => return None,
-            Self::Refused => {
-                "does it listen on {port}? its environment or arguments have to say so".to_owned()
-            }
-            Self::Elsewhere { linked: true, .. } => {
-                "whoever asks for it is on another host: let it listen on {address}, which its environment \
-                 or arguments have to say"
-                    .to_owned()
-            }
-            Self::Elsewhere { .. } => {
-                "let it listen on {address}: its environment or arguments have to say so".to_owned()
-            }
-            Self::Status(404) => "`ready` must be a path that the service has".to_owned(),
-            Self::Status(_) => {
-                "`ready` must be a path that answers with 2xx once the service is ready".to_owned()
-            }
-            Self::NotHttp(_) => "leave `ready` out to wait for the port only".to_owned(),
-            Self::Unreachable(_) | Self::Silent | Self::Closed => {
-                "raise `ready_timeout` if it only needs more time".to_owned()
-            }
-        })
+    /// In words, and what may be wrong.
+    pub fn told(&self) -> (String, String) {
+        let (words, hint) = match self {
+            Self::Ready => ("it was ready".to_owned(), MORE_TIME),
+            Self::Refused => (
+                "but nothing listens there".to_owned(),
+                "does it listen on {port}? its environment or arguments have to say so",
+            ),
+            Self::Status(status) => (
+                format!("last answer: status {status}"),
+                match status {
+                    404 => "`ready` must be a path that the service has",
+                    _ => "`ready` must be a path that answers with 2xx once the service is ready",
+                },
+            ),
+            Self::Other(words, hint) => return (words.clone(), hint.clone()),
+        };
+        (words, hint.to_owned())
     }
-}
 
-impl fmt::Display for Seen {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Ready => f.write_str("it was ready"),
-            Self::Refused => f.write_str("but nothing listens there"),
-            Self::Elsewhere { listens, .. } => write!(f, "but it listens on {listens} only"),
-            Self::Unreachable(why) => write!(f, "but could not connect: {why}"),
-            Self::Status(status) => write!(f, "last answer: status {status}"),
-            Self::Silent => f.write_str("but it accepts connections and does not answer"),
-            Self::Closed => f.write_str("but it closes connections without an answer"),
-            Self::NotHttp(line) => write!(f, "last answer was not HTTP/1: {line:?}"),
-        }
+    fn other(words: impl Into<String>) -> Seen {
+        Self::Other(words.into(), MORE_TIME.to_owned())
+    }
+
+    fn closed() -> Seen {
+        Self::other("but it closes connections without an answer")
     }
 }
 
@@ -92,6 +67,7 @@ pub(crate) fn describe(address: SocketAddr, ready: &Ready) -> String {
     match ready {
         Ready::Http(path) => format!("GET http://{address}{path} to answer with 2xx"),
         Ready::Tcp => format!("{address} to accept a connection"),
+        Ready::Response => format!("any response to GET http://{address}/"),
     }
 }
 
@@ -100,7 +76,7 @@ pub(crate) fn look(address: SocketAddr, ready: &Ready, abandoned: &mut dyn FnMut
     let stream = match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
         Ok(stream) => stream,
         Err(error) if error.kind() == ErrorKind::ConnectionRefused => return Seen::Refused,
-        Err(error) => return Seen::Unreachable(error.to_string()),
+        Err(error) => return Seen::other(format!("but could not connect: {error}")),
     };
     // Where nobody listens, TCP may by chance connect a port of the ephemeral range to itself.
     if stream.local_addr().is_ok_and(|local| local == address) {
@@ -109,6 +85,10 @@ pub(crate) fn look(address: SocketAddr, ready: &Ready, abandoned: &mut dyn FnMut
     match ready {
         Ready::Tcp => Seen::Ready,
         Ready::Http(path) => get(&stream, address, path, abandoned),
+        Ready::Response => match get(&stream, address, "/", abandoned) {
+            Seen::Status(_) => Seen::Ready,
+            seen => seen,
+        },
     }
 }
 
@@ -118,18 +98,20 @@ fn get(mut stream: &TcpStream, address: SocketAddr, path: &str, abandoned: &mut 
     );
     let sent = stream.set_read_timeout(Some(GLANCE)).and_then(|()| stream.write_all(request.as_bytes()));
     if sent.is_err() {
-        return Seen::Closed;
+        return Seen::closed();
     }
     let deadline = Instant::now() + ANSWER_TIMEOUT;
     let (mut answer, mut buffer) = (Vec::new(), [0; 512]);
     loop {
         match stream.read(&mut buffer) {
-            Ok(0) if answer.is_empty() => return Seen::Closed,
+            Ok(0) if answer.is_empty() => return Seen::closed(),
             Ok(0) => return judge(&answer),
             Ok(count) => answer.extend_from_slice(&buffer[..count]),
             Err(error) if is_pause(&error) && Instant::now() < deadline && !abandoned() => continue,
-            Err(error) if is_pause(&error) => return Seen::Silent,
-            Err(_) => return Seen::Closed,
+            Err(error) if is_pause(&error) => {
+                return Seen::other("but it accepts connections and does not answer");
+            }
+            Err(_) => return Seen::closed(),
         }
         if answer.contains(&b'\n') || answer.len() >= LINE_BYTES_MAX {
             return judge(&answer);
@@ -149,7 +131,10 @@ fn judge(answer: &[u8]) -> Seen {
     match status {
         Some(200..=299) => Seen::Ready,
         Some(status) => Seen::Status(status),
-        None => Seen::NotHttp(line.chars().take(80).collect()),
+        None => Seen::Other(
+            format!("last answer was not HTTP/1: {:?}", line.chars().take(80).collect::<String>()),
+            "the entry of an experiment has to speak HTTP/1 there".to_owned(),
+        ),
     }
 }
 
@@ -162,7 +147,7 @@ mod tests {
         assert_eq!(judge(b"HTTP/1.1 204 No Content\r\n"), Seen::Ready);
         assert_eq!(judge(b"HTTP/1.0 200\r\n"), Seen::Ready);
         assert_eq!(judge(b"HTTP/1.1 302 Found\r\n"), Seen::Status(302));
-        assert_eq!(judge(b"SSH-2.0-x\r\n"), Seen::NotHttp("SSH-2.0-x".to_owned()));
-        assert_eq!(judge(b"HTTP/1.1"), Seen::NotHttp("HTTP/1.1".to_owned()));
+        assert_eq!(judge(b"SSH-2.0-x\r\n").told().0, "last answer was not HTTP/1: \"SSH-2.0-x\"");
+        assert_eq!(judge(b"HTTP/1.1").told().0, "last answer was not HTTP/1: \"HTTP/1.1\"");
     }
 }

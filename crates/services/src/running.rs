@@ -2,33 +2,33 @@
 //!
 //! Starting waits until the service is ready; dropping stops it. What to do with it in between is the lab's business.
 
+use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use plan::Service;
+use machine::process::{Environ, ProcessId, Stat, cpu_ns, thread_cpu_and_wait_ns};
+use model::Found;
+use plan::{Launcher, Service};
 use serde::{Deserialize, Serialize};
 
 use crate::agent::AgentHost;
 use crate::command::{self, Prepared};
-use crate::error::TargetError;
+use crate::container::{Pack, Up};
+use crate::error::{Error, NO_MEMORY, text};
 use crate::link::{Link, News};
 use crate::marker::Marker;
-use crate::message::{Exit, Failure, Leftover, Order, Spec};
+use crate::message::{Exit, Failure, Leftover, Order, Spec, Stopped};
 use crate::ports::check_free;
-use crate::probe::{self, Seen};
-use crate::process::{ProcessId, cpu_ns, describe};
-use crate::sample::{Memory, Meter, Sample};
-use crate::threads::ProcessThreads;
-use crate::{Placement, Ports, Warden, memory, sockets, tree};
-use workers::Crew;
-
-mod sight;
-mod workers;
-
-pub use sight::{Listening, Sight};
+use crate::probe::{self, MORE_TIME, Seen};
+use crate::sample::ProcessThreads;
+use crate::sample::{Meter, Sample, Tree, peak_bytes};
+use crate::sight::{Listening, Search};
+use crate::{Placement, Ports, Warden};
 
 /// How long a warden may take to start a process. Milliseconds, unless the machine is on its knees.
 const START_PATIENCE: Duration = Duration::from_secs(20);
+/// Time between two questions to a container engine.
+const ENGINE_LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// Time between two looks at whether a service is ready.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
@@ -37,13 +37,16 @@ const LOOK_AGAIN: Duration = Duration::from_millis(10);
 pub struct Running {
     name: String,
     command: Box<str>,
-    address: SocketAddr,
+    pub(crate) address: SocketAddr,
     first: u32,
-    link: Link,
+    pub(crate) link: Link,
     meter: Meter,
     startup: Startup,
     crew: Crew,
     agent: Option<AgentHost>,
+    pub(crate) container: Option<Pack>,
+    image: Option<String>,
+    pub(crate) found: Option<Found>,
 }
 
 /// How long a service took.
@@ -53,21 +56,6 @@ pub struct Startup {
     pub spawned: Duration,
     /// From then until it was ready, to 10 ms.
     pub ready: Duration,
-}
-
-/// How a service ended, and what is left of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stopped {
-    /// How its first process ended; `None`: even SIGKILL did not end it.
-    pub exit: Option<Exit>,
-    /// Processes that did not heed SIGTERM in time and were killed.
-    pub killed: u32,
-    /// Processes that even SIGKILL did not end. Nothing measured after this is to be trusted.
-    pub leftovers: Vec<Leftover>,
-    /// Bytes of output.
-    pub output_bytes: u64,
-    /// Bytes of it that the log does not have: it keeps the first 1 MiB and the last 64 KiB.
-    pub output_dropped_bytes: u64,
 }
 
 /// Starts a service and waits until it is ready: it accepts connections or answers its path with 2xx, the socket is its
@@ -81,27 +69,43 @@ pub fn start(
     ports: &Ports,
     placement: &Placement,
     cancelled: &dyn Fn() -> bool,
-) -> Result<Running, TargetError> {
+) -> Result<Running, Error> {
     let begin = Instant::now();
     let name = || service.name.clone();
-    let port = ports.of(&service.name).ok_or_else(|| TargetError::NoPort { service: name() })?;
+    let port =
+        ports.of(&service.name).ok_or_else(|| Error::of(&service.name, "no port was chosen for it"))?;
     let address = SocketAddr::new(placement.address, port);
     let marker = Marker::new();
-    let Prepared { spec, command, workers } = command::prepare(service, ports, placement, &marker)?;
+    let Prepared { spec, command, workers, container } =
+        command::prepare(service, ports, placement, &marker)?;
     check_free(&service.name, address)?;
-    let link = Link::open(warden, &spec, marker)
-        .map_err(|reason| TargetError::WardenFailed { service: name(), reason })?;
+    let link = Link::open(warden, &spec, marker).map_err(|reason| warden_failed(&service.name, reason))?;
     if let Some(agent) = &placement.agent {
         agent.belongs_to(link.pid());
     }
     let (link, first) = started(link, service, &spec)?;
-    let meter = Meter::new(link.pid(), link.kin.group());
+    let meter = Meter::new(Tree::Below(link.pid(), link.kin.group()));
     let startup = Startup { spawned: begin.elapsed(), ready: Duration::ZERO };
-    let crew = Crew::new(service.launcher, workers);
+    let crew = Crew::new(service.command().map(|command| command.launcher).unwrap_or_default(), workers);
     let (command, agent) = (command.into(), placement.agent.clone());
-    let mut running = Running { name: name(), command, address, first, link, meter, startup, crew, agent };
+    let image = None;
+    let mut running = Running {
+        name: name(),
+        command,
+        address,
+        first,
+        link,
+        meter,
+        startup,
+        crew,
+        agent,
+        container,
+        image,
+        found: None,
+    };
     // On an error it is dropped here, and so stopped.
     let begin = Instant::now();
+    running.wait_container(service, &spec.cpus, cancelled)?;
     running.wait_ready(service, cancelled)?;
     running.wait_workers(begin, service.ready_timeout, cancelled)?;
     running.startup.ready = begin.elapsed();
@@ -109,28 +113,36 @@ pub fn start(
 }
 
 /// Waits until the warden has started the first process: its number.
-fn started(mut link: Link, service: &Service, spec: &Spec) -> Result<(Link, u32), TargetError> {
+fn started(mut link: Link, service: &Service, spec: &Spec) -> Result<(Link, u32), Error> {
     let outcome = link.wait(START_PATIENCE, |news: &mut News| match (&news.started, &news.failed) {
-        (Some((pid, _)), _) => Some(Ok(*pid)),
+        (Some(pid), _) => Some(Ok(*pid)),
         (None, Some(failure)) => Some(Err(Some(failure.clone()))),
         (None, None) => news.closed.is_some().then_some(Err(None)),
     });
-    let name = service.name.clone();
-    let failed = |reason| TargetError::WardenFailed { service: name.clone(), reason };
+    let failed = |reason| warden_failed(&service.name, reason);
     match outcome {
         Some(Ok(pid)) => Ok((link, pid)),
-        Some(Err(Some(Failure::Execute(number)))) => Err(command::refused(name, &spec.program, number)),
+        Some(Err(Some(Failure::Execute(number)))) => {
+            Err(command::refused(&service.name, &spec.program, number))
+        }
         Some(Err(Some(Failure::Log(reason)))) => {
-            Err(TargetError::LogFailed { service: name, path: spec.log.clone(), reason })
+            let message = format!("cannot write its log {}: {reason}", spec.log.display());
+            Err(Error::of(&service.name, message))
         }
         Some(Err(Some(Failure::Scratch(reason)))) => {
             let path = spec.scratch.as_ref().map(|scratch| scratch.directory.clone()).unwrap_or_default();
-            Err(TargetError::ScratchFailed { service: name, path, reason })
+            let message = format!("cannot make its folder {}: {reason}", path.display());
+            Err(Error::of(&service.name, message).help("TMPDIR names another place for such folders"))
         }
         Some(Err(Some(Failure::Warden(reason)))) => Err(failed(reason)),
         Some(Err(None)) => Err(failed(link.last_words())),
         None => Err(failed(format!("it started nothing in {} s", START_PATIENCE.as_secs()))),
     }
+}
+
+/// The process that should have started it failed: a fault of Proofload or of the system.
+fn warden_failed(service: &str, reason: String) -> Error {
+    Error::of(service, format!("its warden failed: {reason}"))
 }
 
 impl Running {
@@ -159,6 +171,11 @@ impl Running {
         self.address
     }
 
+    /// How it was found, where it does not listen where it was told to.
+    pub fn found(&self) -> Option<&Found> {
+        self.found.as_ref()
+    }
+
     /// How long its start took.
     pub fn startup(&self) -> Startup {
         self.startup
@@ -171,22 +188,15 @@ impl Running {
 
     /// What it has used so far.
     pub fn sample(&mut self) -> Sample {
-        self.sample_with(Memory::Resident)
-    }
-
-    /// The same, with proportional memory if asked for.
-    pub fn sample_with(&mut self, memory: Memory) -> Sample {
-        let (sample, processes) = self.meter.sample(memory);
+        let (sample, processes) = self.meter.sample();
         self.link.kin.remember(&processes);
         sample
     }
 
-    /// Peak resident memory of its processes in bytes, pages that they share counted once: see `memory.rs`. It takes milliseconds
+    /// Peak resident memory of its processes in bytes, pages that they share counted once: see `sample.rs`. It takes milliseconds
     /// a process, in which they are held up.
     pub fn peak_memory(&self) -> u64 {
-        let processes = tree::descendants(self.link.pid());
-        self.link.kin.remember(&processes);
-        memory::peak_bytes(&processes)
+        peak_bytes(&self.alive())
     }
 
     /// Where the agents in its Node.js processes are asked; `None` where none were loaded.
@@ -196,9 +206,7 @@ impl Running {
 
     /// Its processes and what each of their threads has used so far, parents first.
     pub fn threads(&self) -> Vec<ProcessThreads> {
-        let processes = tree::descendants(self.link.pid());
-        self.link.kin.remember(&processes);
-        processes.iter().filter(|stat| stat.is_alive()).map(ProcessThreads::of).collect()
+        self.alive().iter().map(ProcessThreads::of).collect()
     }
 
     /// The last 20 lines of its output.
@@ -214,33 +222,59 @@ impl Running {
     /// Stops it: SIGTERM to all its processes, SIGKILL after its `stop_timeout`; waits until none is left.
     pub fn stop(mut self) -> Stopped {
         if let Some(report) = self.link.stop() {
-            return Stopped {
-                exit: report.exit,
-                killed: report.killed,
-                leftovers: report.leftovers,
-                output_bytes: report.output_bytes,
-                output_dropped_bytes: report.output_dropped_bytes,
-            };
+            return report;
         }
         // The warden was killed. The log has what it wrote until then, and nobody counted.
-        let left: Vec<ProcessId> = self.link.news().closed.take().unwrap_or_default();
-        let leftovers =
-            left.iter().map(|id| Leftover { pid: id.pid, description: describe(id.pid) }).collect();
-        Stopped {
-            exit: Some(Exit::WithWarden),
-            killed: 0,
-            leftovers,
-            output_bytes: 0,
-            output_dropped_bytes: 0,
+        let left = self.link.news().closed.take().unwrap_or_default();
+        let leftovers = left.iter().map(|id| Leftover::of(id.pid)).collect();
+        let exit = Some(Exit::WithWarden);
+        Stopped { exit, killed: 0, leftovers, output_bytes: 0, output_dropped_bytes: 0 }
+    }
+
+    /// Those of its processes that have not ended.
+    pub(crate) fn alive(&self) -> Vec<Stat> {
+        let mut processes = self.meter.tree.processes();
+        self.link.kin.remember(&processes);
+        processes.retain(Stat::is_alive);
+        processes
+    }
+
+    /// The image that it was made from, by its digest; `None` for a service that is no container.
+    pub fn image(&self) -> Option<&str> {
+        self.image.as_deref()
+    }
+
+    /// Waits until the engine has started all containers, and turns to those.
+    fn wait_container(
+        &mut self,
+        service: &Service,
+        cpus: &[usize],
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<(), Error> {
+        let begin = Instant::now();
+        let Some(container) = self.container.take() else { return Ok(()) };
+        loop {
+            if let Some(Up { address, groups, image }) = container.look(cpus)? {
+                (self.address, self.meter, self.image) = (address, Meter::new(Tree::In(groups)), Some(image));
+                self.container = Some(container);
+                return Ok(());
+            }
+            self.check_start(begin, cancelled)?;
+            if begin.elapsed() >= service.ready_timeout {
+                let words = "but its container does not run, or is not healthy".to_owned();
+                return Err(self.not_ready(service, Seen::Other(words, MORE_TIME.to_owned())));
+            }
+            self.link.wait(ENGINE_LOOK_AGAIN, |news| news.end());
         }
     }
 
-    fn wait_ready(&mut self, service: &Service, cancelled: &dyn Fn() -> bool) -> Result<(), TargetError> {
+    fn wait_ready(&mut self, service: &Service, cancelled: &dyn Fn() -> bool) -> Result<(), Error> {
         let begin = Instant::now();
         let mut last_seen = Seen::Refused;
+        let mut search = Search::default();
         while last_seen != Seen::Ready {
             if cancelled() {
-                return Err(TargetError::Cancelled { service: self.name.clone() });
+                return Err(self.cancelled());
             }
             if let Some(exit) = self.exited() {
                 return Err(self.exited_early(exit, begin.elapsed()));
@@ -252,47 +286,196 @@ impl Running {
             let link = &self.link;
             let mut abandoned = || over() || cancelled() || link.news().end().is_some();
             last_seen = probe::look(self.address, &service.ready, &mut abandoned);
+            if last_seen == Seen::Refused {
+                last_seen = self.look_elsewhere(&mut search, service, &mut abandoned);
+            }
             if last_seen != Seen::Ready {
                 // The end of the service need not be waited for.
                 self.link.wait(LOOK_AGAIN, |news| news.end());
             }
         }
+        if let Some((address, found)) = search.taken {
+            (self.address, self.found) = (address, Some(found));
+        }
         match self.listening() {
-            Listening::Theirs(owner) => Err(TargetError::NotOurs {
-                service: self.name.clone(),
-                address: self.address,
-                owner,
-                tail: self.tail().into(),
-            }),
+            Listening::Theirs(owner) => {
+                let message = format!("{} is answered by {owner}, not by the service", self.address);
+                let hint = "stop that process: its answers would have been measured";
+                Err(Error::of(&self.name, message).after(self.tail()).help(hint))
+            }
             Listening::Ours | Listening::Unknown => Ok(()),
         }
     }
 
-    fn exited_early(&self, exit: Exit, after: Duration) -> TargetError {
-        let (service, command) = (self.name.clone(), self.command.clone());
-        TargetError::ExitedEarly { service, command, exit, after, tail: self.tail().into() }
+    fn cancelled(&self) -> Error {
+        Error::cancelled(&format!("service {}", self.name))
     }
 
-    /// Where the service listens on its port, if it does.
-    fn elsewhere(&self) -> Option<Seen> {
-        let processes = tree::descendants(self.link.pid());
-        let open = processes.iter().filter_map(|stat| sockets::open_sockets(stat.id.pid)).flatten();
-        let ours: Vec<u64> = open.collect();
-        let listeners = sockets::listeners(self.address.port());
-        let listener = listeners.iter().find(|listener| ours.contains(&listener.inode))?;
-        Some(Seen::Elsewhere { listens: listener.address, linked: !self.address.ip().is_loopback() })
-    }
-
-    fn not_ready(&self, service: &Service, last_seen: Seen) -> TargetError {
-        let refused = last_seen == Seen::Refused;
-        let last_seen = refused.then(|| self.elsewhere()).flatten().unwrap_or(last_seen);
-        TargetError::NotReady {
-            service: self.name.clone(),
-            command: self.command.clone(),
-            waited_for: probe::describe(self.address, &service.ready).into(),
-            timeout: service.ready_timeout,
-            last_seen,
-            tail: self.tail().into(),
+    fn exited_early(&self, exit: Exit, after: Duration) -> Error {
+        let (name, command, after) = (&self.name, &self.command, text(after));
+        let error = Error::new(format!(
+            "service {name} ended with {exit} after {after}, before it was ready: {command}"
+        ));
+        let error = error.after(self.tail());
+        match exit {
+            Exit::Status(0) => {
+                error.help("a service must stay; one that goes to the background must leave a process behind")
+            }
+            Exit::Signal(libc::SIGKILL) => error.help(NO_MEMORY),
+            _ => error,
         }
+    }
+
+    fn not_ready(&self, service: &Service, last_seen: Seen) -> Error {
+        let refused = last_seen == Seen::Refused;
+        let last_seen = refused.then(|| self.seen_elsewhere()).flatten().unwrap_or(last_seen);
+        let (seen, hint) = last_seen.told();
+        let (name, timeout) = (&self.name, text(service.ready_timeout));
+        let waited_for = probe::describe(self.address, &service.ready);
+        let message =
+            format!("service {name} was not ready after {timeout}: waited for {waited_for}, {seen}");
+        Error::new(message).after(self.tail()).help(hint)
+    }
+}
+
+// The workers of a service: whether all are there when it is started, and whether any is gone later.
+//
+// A worker is a process that serves beside others of its kind: one of a cluster of Node.js, whoever started that, or the
+// process that PM2 started. They are counted, never believed. It must not touch them.
+
+/// In the environment of each worker that the cluster module of Node.js starts. It takes it out of `process.env`, so
+/// that it is in no child of theirs.
+const OF_CLUSTER: &str = "NODE_UNIQUE_ID";
+/// In the environment of what PM2 starts, and of all its children.
+const OF_PM2: &str = "pm_id";
+
+/// A service is idle once its processes were busy for at most so long in this time, and is not waited for any longer than
+/// that.
+const IDLE_BUSY_NS: u64 = 10_000_000;
+const IDLE_FOR: Duration = Duration::from_millis(100);
+const IDLE_PATIENCE: Duration = Duration::from_secs(3);
+
+/// Which workers a service is to have, and which it had when it became ready.
+#[derive(Debug)]
+struct Crew {
+    launcher: Launcher,
+    wanted: Option<u32>,
+    seen: Vec<ProcessId>,
+}
+
+impl Crew {
+    pub fn new(launcher: Launcher, wanted: Option<u32>) -> Self {
+        Self { launcher, wanted, seen: Vec::new() }
+    }
+
+    /// How many there must be, where so many have been `found`. A program that is started as it is may make its processes
+    /// in its own way, which we do not know; where it makes a cluster, it is one of as many as it was told.
+    fn needed(&self, found: usize) -> usize {
+        let counts = self.launcher != Launcher::Exec || found > 0;
+        self.wanted.filter(|_| counts).map_or(0, |wanted| usize::try_from(wanted).unwrap_or(usize::MAX))
+    }
+
+    /// The workers among the processes of a service.
+    fn among(&self, processes: &[Stat]) -> Vec<ProcessId> {
+        let word = if self.launcher == Launcher::Pm2Fork { OF_PM2 } else { OF_CLUSTER };
+        let has_it = |stat: &&Stat| {
+            Environ::read(stat.id.pid).is_some_and(|all| !all.variables(|name| name == word).is_empty())
+        };
+        let bearers: Vec<&Stat> = processes.iter().filter(has_it).collect();
+        let numbers: HashSet<u32> = bearers.iter().map(|stat| stat.id.pid).collect();
+        // What PM2's process starts inherits its variable.
+        bearers.iter().filter(|stat| !numbers.contains(&stat.ppid)).map(|stat| stat.id).collect()
+    }
+}
+
+impl Running {
+    /// Workers that it had when it became ready; `None` where it has none that can be told from its other processes.
+    pub fn workers(&self) -> Option<u32> {
+        u32::try_from(self.crew.seen.len()).ok().filter(|workers| *workers > 0)
+    }
+
+    /// How many of them are gone, also if others have taken their places.
+    pub fn workers_lost(&self) -> u32 {
+        let lost = self.crew.seen.iter().filter(|worker| !worker.is_alive()).count();
+        u32::try_from(lost).unwrap_or(u32::MAX)
+    }
+
+    /// Waits until all its workers are there. A server deals connections to its workers when they are opened, so one that
+    /// comes later never gets any.
+    fn wait_workers(
+        &mut self,
+        begin: Instant,
+        patience: Duration,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<(), Error> {
+        loop {
+            let (found, needed) = self.count_workers();
+            if found.len() >= needed {
+                // Of one that had to be there it is known that it is: it answered.
+                if needed != 1 && !found.is_empty() {
+                    self.wait_idle(cancelled)?;
+                }
+                let (found, needed) = self.count_workers();
+                if found.len() >= needed {
+                    self.crew.seen = found;
+                    return Ok(());
+                }
+            }
+            self.check_start(begin, cancelled)?;
+            if begin.elapsed() >= patience {
+                return Err(self.too_few_workers(found.len(), begin.elapsed()));
+            }
+            self.link.wait(LOOK_AGAIN, |news| news.end());
+        }
+    }
+
+    /// The workers that there are, and how many there must be.
+    fn count_workers(&self) -> (Vec<ProcessId>, usize) {
+        let found = self.crew.among(&self.alive());
+        let needed = self.crew.needed(found.len());
+        (found, needed)
+    }
+
+    /// Waits until workers that have only just begun are done with loading their program, and whoever started them with
+    /// doing so.
+    fn wait_idle(&mut self, cancelled: &dyn Fn() -> bool) -> Result<(), Error> {
+        let begin = Instant::now();
+        let mut before = self.busy_ns();
+        while begin.elapsed() < IDLE_PATIENCE {
+            self.link.wait(IDLE_FOR, |news| news.end());
+            self.check_start(begin, cancelled)?;
+            let now = self.busy_ns();
+            if now.saturating_sub(before) <= IDLE_BUSY_NS {
+                break;
+            }
+            before = now;
+        }
+        Ok(())
+    }
+
+    /// CPU time that its processes have used or waited for: on a busy machine one that has much to do may get to nothing.
+    fn busy_ns(&self) -> u64 {
+        let busy_ns = |pid| {
+            let waited_ns = thread_cpu_and_wait_ns(pid, pid).map_or(0, |(_, waited_ns)| waited_ns);
+            cpu_ns(pid).unwrap_or(0) + waited_ns
+        };
+        self.alive().iter().map(|stat| busy_ns(stat.id.pid)).sum()
+    }
+
+    fn check_start(&mut self, begin: Instant, cancelled: &dyn Fn() -> bool) -> Result<(), Error> {
+        if cancelled() {
+            return Err(self.cancelled());
+        }
+        match self.exited() {
+            Some(exit) => Err(self.exited_early(exit, begin.elapsed())),
+            None => Ok(()),
+        }
+    }
+
+    fn too_few_workers(&self, running: usize, after: Duration) -> Error {
+        let (wanted, after, command) = (self.crew.wanted.unwrap_or_default(), text(after), &self.command);
+        Error::of(&self.name, format!("{running} of {wanted} workers run after {after}: {command}"))
+            .after(self.tail())
+            .help("its output says why workers ended; raise `ready_timeout` if they only need more time")
     }
 }

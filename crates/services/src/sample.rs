@@ -9,15 +9,16 @@
 //! tree that starts and ends no processes during a slice loses nothing. Either way the share of a thread running this
 //! moment is up to a scheduler tick (1 to 10 ms) old.
 
-use std::collections::HashMap;
-use std::fs;
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
 
+use machine::groups::ControlGroup;
+use machine::process::{self, Environ, ProcessId, Stat, number, text, ticks_to_ns};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
 
-use crate::clock::monotonic_ns;
-use crate::group::CpuGroup;
-use crate::process::{ProcessId, Stat, cpu_ns, ticks_to_ns};
-use crate::tree;
+use crate::marker;
 
 /// Where [`Sample::cpu_ns`] is from; the module says what each may miss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,19 +30,15 @@ pub enum CpuSource {
     Processes,
 }
 
-/// What a tree has used from its start to `at_ns`, and what it holds then.
+/// What a tree has used from its start to a moment, and what it holds then.
 ///
 /// Sums over all processes. Figures of what was used never decrease.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
-    /// When, on `CLOCK_MONOTONIC`.
-    pub at_ns: u64,
     /// CPU time, user and system, of all threads there are or were.
     pub cpu_ns: u64,
     /// Where that is from.
     pub cpu_source: CpuSource,
-    /// CPU time by [`CpuSource::Processes`], for comparison.
-    pub cpu_processes_ns: u64,
     /// Time that threads were ready to run and waited for a CPU. Of ended threads what the last sample saw; 0 on kernels
     /// without CONFIG_SCHED_INFO.
     pub run_delay_ns: u64,
@@ -55,13 +52,6 @@ pub struct Sample {
     pub read_bytes: u64,
     /// Resident memory. Pages that processes share count for each of them.
     pub rss_bytes: u64,
-    /// The largest `rss_bytes` of all samples: at least this much was held at one time.
-    pub rss_bytes_max: u64,
-    /// Sum of the processes' own peaks, whenever each was: at most this much was held at one time. Shared pages count as above;
-    /// see [`crate::Running::peak_memory`].
-    pub peak_rss_bytes: u64,
-    /// Proportional memory: shared pages are divided among their users. `None` unless asked for.
-    pub pss_bytes: Option<u64>,
     /// Processes.
     pub processes: u32,
     /// Threads of them all.
@@ -103,85 +93,99 @@ impl Sample {
     }
 }
 
-/// Whether to ask for [`Sample::pss_bytes`], for which the kernel walks all pages: milliseconds a process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Memory {
-    /// Resident only.
-    Resident,
-    /// Proportional, too.
-    Proportional,
-}
-
-/// What a thread has counted so far.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// What a thread has counted so far, or several together.
+#[derive(Debug, Clone, Copy, Default)]
 struct Counters {
     run_delay_ns: u64,
     voluntary: u64,
     involuntary: u64,
 }
 
+/// Which processes a service has.
+#[derive(Debug, Clone)]
+pub(crate) enum Tree {
+    /// All below a warden, which itself is not part of it, and the group that counts them.
+    Below(u32, Option<ControlGroup>),
+    /// Those in the control groups of containers.
+    In(Vec<ControlGroup>),
+    /// These and all below them.
+    From(Vec<ProcessId>),
+}
+
+impl Tree {
+    /// They, parents first as far as they are below a warden.
+    pub fn processes(&self) -> Vec<Stat> {
+        match self {
+            Tree::Below(warden, _) => process::descendants(*warden),
+            Tree::In(groups) => {
+                groups.iter().flat_map(ControlGroup::members).filter_map(Stat::read).collect()
+            }
+            Tree::From(roots) => {
+                let roots = roots.iter().filter_map(|id| Stat::read(id.pid).filter(|stat| stat.id == *id));
+                roots
+                    .flat_map(|root| {
+                        let below = process::descendants(root.id.pid);
+                        std::iter::once(root).chain(below)
+                    })
+                    .collect()
+            }
+        }
+    }
+
+    fn cpu_ns(&self) -> Option<u64> {
+        match self {
+            Tree::Below(_, group) => group.as_ref()?.cpu_ns(),
+            Tree::In(groups) => groups.iter().map(ControlGroup::cpu_ns).sum(),
+            Tree::From(_) => None,
+        }
+    }
+
+    /// The parent of orphans, on whose account those are that ended.
+    fn warden(&self) -> Option<u32> {
+        match self {
+            Tree::Below(warden, _) => Some(*warden),
+            Tree::In(_) | Tree::From(_) => None,
+        }
+    }
+}
+
 /// Makes samples of one tree, and remembers what ended threads had counted.
 #[derive(Debug)]
 pub(crate) struct Meter {
-    warden: u32,
-    group: Option<CpuGroup>,
+    pub tree: Tree,
     /// By process and thread number.
     living: HashMap<(u32, u32), Counters>,
     ended: Counters,
     cpu_ns: u64,
-    cpu_processes_ns: u64,
     major_faults: u64,
     read_bytes: u64,
-    rss_bytes_max: u64,
 }
 
 impl Meter {
-    /// Of the tree below a warden, which itself is not part of it.
-    pub fn new(warden: u32, group: Option<CpuGroup>) -> Self {
-        Self {
-            warden,
-            group,
-            living: HashMap::new(),
-            ended: Counters::default(),
-            cpu_ns: 0,
-            cpu_processes_ns: 0,
-            major_faults: 0,
-            read_bytes: 0,
-            rss_bytes_max: 0,
-        }
+    pub fn new(tree: Tree) -> Self {
+        let (living, ended) = (HashMap::new(), Counters::default());
+        Self { tree, living, ended, cpu_ns: 0, major_faults: 0, read_bytes: 0 }
     }
 
     /// Samples, and says which processes there are.
-    pub fn sample(&mut self, memory: Memory) -> (Sample, Vec<Stat>) {
-        let at_ns = monotonic_ns();
-        let group_ns = self.group.as_ref().and_then(CpuGroup::cpu_ns);
-        let processes = tree::descendants(self.warden);
-        let cpu_by_process = self.account(&processes);
-        let cpu_source = if group_ns.is_some() { CpuSource::Group } else { CpuSource::Processes };
-        // A process between its end and its parent's account is in neither for a moment.
-        self.cpu_ns = self.cpu_ns.max(group_ns.unwrap_or(self.cpu_processes_ns));
+    pub fn sample(&mut self) -> (Sample, Vec<Stat>) {
+        let group_ns = self.tree.cpu_ns();
+        let processes = self.tree.processes();
+        let cpu_by_process = self.account(&processes, group_ns);
         self.read_bytes = self.read_bytes.max(self.fetched(&processes));
         let counters = self.count(&processes);
-        let pages: Vec<Pages> = processes.iter().map(|stat| Pages::of(stat.id.pid)).collect();
-        let rss_bytes = pages.iter().map(|pages| pages.rss_bytes).sum();
-        self.rss_bytes_max = self.rss_bytes_max.max(rss_bytes);
-        let pss = || processes.iter().map(|stat| pss_bytes(stat.id.pid)).sum();
+        let alive = processes.iter().filter(|stat| stat.is_alive()).count();
+        let rss_kb = processes.iter().map(|stat| number(&text(stat.id.pid, "status"), "VmRSS"));
         let sample = Sample {
-            at_ns,
             cpu_ns: self.cpu_ns,
-            cpu_source,
-            cpu_processes_ns: self.cpu_processes_ns,
+            cpu_source: if group_ns.is_some() { CpuSource::Group } else { CpuSource::Processes },
             run_delay_ns: counters.run_delay_ns,
             switches_voluntary: counters.voluntary,
             switches_involuntary: counters.involuntary,
             major_faults: self.major_faults,
             read_bytes: self.read_bytes,
-            rss_bytes,
-            rss_bytes_max: self.rss_bytes_max,
-            peak_rss_bytes: pages.iter().map(|pages| pages.peak_bytes).sum(),
-            pss_bytes: (memory == Memory::Proportional).then(pss),
-            processes: u32::try_from(processes.iter().filter(|stat| stat.is_alive()).count())
-                .unwrap_or(u32::MAX),
+            rss_bytes: rss_kb.sum::<u64>() * 1024,
+            processes: u32::try_from(alive).unwrap_or(u32::MAX),
             threads: u32::try_from(self.living.len()).unwrap_or(u32::MAX),
             cpu_by_process,
         };
@@ -190,18 +194,18 @@ impl Meter {
 
     /// Sums CPU time and faults of the processes, and of those that ended. The account of an ended child is its
     /// parent's once the parent has waited for it; the warden is the parent of orphans. Gives the busiest processes.
-    fn account(&mut self, processes: &[Stat]) -> Vec<ProcessCpu> {
-        let own = |stat: &Stat| cpu_ns(stat.id.pid).unwrap_or_else(|| ticks_to_ns(stat.cpu_ticks));
+    fn account(&mut self, processes: &[Stat], group_ns: Option<u64>) -> Vec<ProcessCpu> {
+        let own = |stat: &Stat| process::cpu_ns(stat.id.pid).unwrap_or_else(|| ticks_to_ns(stat.cpu_ticks));
         let own = |stat: &Stat| ProcessCpu { id: stat.id, cpu_ns: own(stat) };
         let mut own: Vec<ProcessCpu> = processes.iter().map(own).collect();
-        let warden = Stat::read(self.warden);
-        let children = processes.iter().chain(warden.iter());
-        let (ticks, faults) = children.fold((0, 0), |(ticks, faults), stat| {
-            (ticks + stat.children_cpu_ticks, faults + stat.children_major_faults)
-        });
-        let cpu_ns = own.iter().map(|process| process.cpu_ns).sum::<u64>() + ticks_to_ns(ticks);
-        let faults = processes.iter().map(|stat| stat.major_faults).sum::<u64>() + faults;
-        self.cpu_processes_ns = self.cpu_processes_ns.max(cpu_ns);
+        let warden = self.tree.warden().and_then(Stat::read);
+        let parents = || processes.iter().chain(warden.iter());
+        let of_children = ticks_to_ns(parents().map(|stat| stat.children_cpu_ticks).sum());
+        let cpu_ns = own.iter().map(|process| process.cpu_ns).sum::<u64>() + of_children;
+        let faults = processes.iter().map(|stat| stat.major_faults).sum::<u64>()
+            + parents().map(|stat| stat.children_major_faults).sum::<u64>();
+        // A process between its end and its parent's account is in neither for a moment.
+        self.cpu_ns = self.cpu_ns.max(group_ns.unwrap_or(cpu_ns));
         self.major_faults = self.major_faults.max(faults);
         own.sort_by_key(|process| std::cmp::Reverse(process.cpu_ns));
         own.truncate(BY_PROCESS_MAX);
@@ -211,14 +215,15 @@ impl Meter {
     /// Bytes fetched from storage by all processes there are and were: the kernel adds those of an ended child to its parent when that
     /// has waited for it, as it does with CPU time. The warden fetches nothing once it runs.
     fn fetched(&self, processes: &[Stat]) -> u64 {
-        processes.iter().map(|stat| stat.id.pid).chain([self.warden]).map(read_bytes).sum()
+        let pids = processes.iter().map(|stat| stat.id.pid).chain(self.tree.warden());
+        pids.map(|pid| number(&text(pid, "io"), "read_bytes")).sum()
     }
 
     /// Sums what threads count, ended ones as they were last seen.
     fn count(&mut self, processes: &[Stat]) -> Counters {
         let mut now = HashMap::with_capacity(self.living.len());
         for pid in processes.iter().filter(|stat| stat.is_alive()).map(|stat| stat.id.pid) {
-            for thread in tree::threads(pid) {
+            for thread in process::threads(pid) {
                 let Some(counters) = Counters::of(pid, thread) else { continue };
                 let before = self.living.remove(&(pid, thread)).unwrap_or_default();
                 if counters.voluntary < before.voluntary || counters.run_delay_ns < before.run_delay_ns {
@@ -237,19 +242,10 @@ impl Meter {
 impl Counters {
     /// `None`: the thread has ended.
     fn of(pid: u32, thread: u32) -> Option<Self> {
-        let status = fs::read(format!("/proc/{pid}/task/{thread}/status")).ok()?;
-        let status = String::from_utf8_lossy(&status);
-        let schedule = fs::read_to_string(format!("/proc/{pid}/task/{thread}/schedstat")).unwrap_or_default();
-        Some(Self {
-            // "time on a CPU, time waiting for one, times run"
-            run_delay_ns: schedule
-                .split_ascii_whitespace()
-                .nth(1)
-                .and_then(|field| field.parse().ok())
-                .unwrap_or(0),
-            voluntary: field(&status, "voluntary_ctxt_switches:"),
-            involuntary: field(&status, "nonvoluntary_ctxt_switches:"),
-        })
+        let (_, run_delay_ns) = process::thread_cpu_and_wait_ns(pid, thread)?;
+        let status = text(pid, &format!("task/{thread}/status"));
+        let switches = |kind: &str| number(&status, &format!("{kind}_ctxt_switches"));
+        Some(Self { run_delay_ns, voluntary: switches("voluntary"), involuntary: switches("nonvoluntary") })
     }
 
     fn plus(self, other: Self) -> Self {
@@ -261,35 +257,240 @@ impl Counters {
     }
 }
 
-/// Memory of a process.
-#[derive(Debug, Clone, Copy)]
-struct Pages {
-    rss_bytes: u64,
-    peak_bytes: u64,
+/// Peak resident memory of these processes in bytes, in which pages that they share count once.
+///
+/// The kernel keeps the peak of each process (`VmHWM`), and in it every resident page, shared or not. Workers of one program share
+/// its text, some 40 MB of a Node.js process of 55 MB: summed up, four workers would seem to need twice what they need. The
+/// proportional size (PSS) divides a page among all who map it, also among trees of other variants that happen to live at the
+/// same time, so that it depends on them. So here:
+///
+/// ```text
+///   for each program:  Σ (peak − shared)  +  the largest shared     over its processes; shared: now, of `smaps_rollup`
+/// ```
+/// Exact for one process, and for processes that share all with one another. Pages shared by different programs (the C library)
+/// count for each program. Each process's peak counts whenever it was, and those of ended processes are not known any more. It
+/// takes milliseconds a process, so it is not for a measurement.
+pub(crate) fn peak_bytes(processes: &[Stat]) -> u64 {
+    let mut programs: BTreeMap<Option<PathBuf>, Vec<(u64, u64)>> = BTreeMap::new();
+    for pid in processes.iter().filter(|stat| stat.is_alive()).map(|stat| stat.id.pid) {
+        // A program that may not be known shares with those that may not be known either.
+        let held = held_kb(&text(pid, "status"), &text(pid, "smaps_rollup"));
+        programs.entry(process::program(pid)).or_default().push(held);
+    }
+    programs.values().map(|held| together_kb(held) * 1024).sum()
 }
 
-impl Pages {
-    /// Zero for a process that has ended.
-    fn of(pid: u32) -> Self {
-        let status = fs::read(format!("/proc/{pid}/status")).unwrap_or_default();
-        let status = String::from_utf8_lossy(&status);
-        Self { rss_bytes: field(&status, "VmRSS:") * 1024, peak_bytes: field(&status, "VmHWM:") * 1024 }
+/// The peak of a process, and what of it others map as well; 0 where the kernel does not say.
+fn held_kb(status: &str, rollup: &str) -> (u64, u64) {
+    let peak = number(status, "VmHWM");
+    // The two are counted in different ways; what is shared cannot be more than all.
+    (peak, (number(rollup, "Shared_Clean") + number(rollup, "Shared_Dirty")).min(peak))
+}
+
+/// Of processes of one program.
+fn together_kb(held: &[(u64, u64)]) -> u64 {
+    let private: u64 = held.iter().map(|(peak, shared)| peak - shared).sum();
+    private + held.iter().map(|(_, shared)| *shared).max().unwrap_or(0)
+}
+
+// A service's processes as people know them, and signals to single ones.
+
+/// What a process is and what it was started with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessInfo {
+    /// Who it is.
+    pub id: ProcessId,
+    /// Number of its parent.
+    pub ppid: u32,
+    /// Its arguments, the program first, without empty ones at the end; what is not UTF-8 is replaced. A program may
+    /// have overwritten them with a title of its own.
+    pub argv: Vec<String>,
+    /// Its start on `CLOCK_BOOTTIME`, to a clock tick (10 ms).
+    pub start_time_ns: u64,
+    /// Those of the variables asked for that its environment had when it was started.
+    pub environ: BTreeMap<String, String>,
+    /// Whether Proofload's marker is in its environment, and that environment whole. Without it a variable that is missing proves
+    /// nothing: the process was started with an environment of its own, or wrote its title over it as nginx does, or is another
+    /// user's.
+    pub marked: bool,
+    /// The CPUs it may run on.
+    pub cpus: Vec<usize>,
+}
+
+impl ProcessInfo {
+    /// All that can be said of a process, with those of `variables` that it was given.
+    pub(crate) fn of(stat: &Stat, variables: &[&str]) -> ProcessInfo {
+        let pid = stat.id.pid;
+        let all = Environ::read(pid).unwrap_or_default();
+        ProcessInfo {
+            id: stat.id,
+            ppid: stat.ppid,
+            argv: process::argv(pid),
+            start_time_ns: ticks_to_ns(stat.id.start_ticks),
+            environ: all.variables(|name| variables.contains(&name)),
+            marked: !all.is_written_over() && !all.variables(|name| name == marker::VARIABLE).is_empty(),
+            cpus: process::cpus(pid),
+        }
     }
 }
 
-/// Of a process and its children that ended; 0 if it is gone, or not ours to look into.
-fn read_bytes(pid: u32) -> u64 {
-    let account = fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
-    field(&account, "read_bytes:")
+/// Sends `signal` to this very process; a later one of the same number gets nothing. Whether it was sent.
+///
+/// The descriptor is opened first and the start compared after, so that the process compared is the one signalled.
+pub(crate) fn signal(id: ProcessId, signal: Signal) -> bool {
+    let Some(pid) = i32::try_from(id.pid).ok().and_then(Pid::from_raw) else { return false };
+    let is_it = || ProcessId::of(id.pid) == Some(id);
+    match pidfd_open(pid, PidfdFlags::empty()) {
+        Ok(descriptor) => is_it() && pidfd_send_signal(descriptor, signal).is_ok(),
+        // Linux before 5.3 and some sandboxes.
+        Err(Errno::NOSYS) => is_it() && kill_process(pid, signal).is_ok(),
+        Err(_) => false,
+    }
 }
 
-fn pss_bytes(pid: u32) -> u64 {
-    let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
-    field(&rollup, "Pss:") * 1024
+// What each thread of a process has used.
+//
+// So the work of a thread pool, of a garbage collector and of a compiler is told apart from that of the main thread, whatever the
+// program is. It reads, and keeps nothing between calls. Of a thread that runs this moment up to a scheduler tick (1 to 10 ms) is missing.
+
+/// What stands for all threads that were there for a part of the time only.
+pub const ENDED_THREADS: &str = "ended threads";
+/// Less than this between the clock of a process and the sum of its threads is how far apart the two are read.
+const ENDED_MIN_NS: u64 = 5_000_000;
+
+/// A thread, and what it has used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadCpu {
+    /// Its number; that of the first thread is the process's. 0 for [`ENDED_THREADS`].
+    pub id: u32,
+    /// Its name as the kernel has it, such as `node`, `V8Worker`, `libuv-worker`.
+    pub name: String,
+    /// Time that it ran, in nanoseconds.
+    pub cpu_ns: u64,
+    /// Time that it was ready to run and had no processor; 0 on kernels without CONFIG_SCHED_INFO.
+    pub waited_ns: u64,
 }
 
-/// The number after a name at the beginning of a line; 0 if there is none.
-fn field(text: &str, name: &str) -> u64 {
-    let value = text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
-    value.split_ascii_whitespace().next().and_then(|number| number.parse().ok()).unwrap_or(0)
+/// A process and its threads.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessThreads {
+    /// Who it is.
+    pub id: ProcessId,
+    /// Number of its parent.
+    pub parent: u32,
+    /// Name of the file that it runs, such as `node`; empty where it may not be seen.
+    pub program: String,
+    /// Its arguments, the program first. A program may have overwritten them with a title of its own.
+    pub argv: Vec<String>,
+    /// CPU time that it has used, with its ended threads and without its children.
+    pub cpu_ns: u64,
+    /// Its threads, by number.
+    pub threads: Vec<ThreadCpu>,
+}
+
+impl ProcessThreads {
+    pub(crate) fn of(stat: &Stat) -> Self {
+        let pid = stat.id.pid;
+        let threads = process::threads(pid).into_iter().filter_map(|thread| ThreadCpu::of(pid, thread));
+        let mut threads: Vec<ThreadCpu> = threads.collect();
+        threads.sort_by_key(|thread| thread.id);
+        let file = process::program(pid).unwrap_or_default();
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        Self {
+            id: stat.id,
+            parent: stat.ppid,
+            // As the kernel has it when the file was replaced by a newer one.
+            program: name.trim_end_matches(" (deleted)").to_owned(),
+            argv: process::argv(pid),
+            cpu_ns: process::cpu_ns(pid).unwrap_or(0),
+            threads,
+        }
+    }
+
+    /// What each thread has used since an `earlier` look at the same process; since its start where there is none. Threads that have
+    /// ended since then, and those that came and went, are one at the end, by what the process used beside the others.
+    pub fn used_since(&self, earlier: Option<&Self>) -> Vec<ThreadCpu> {
+        let earlier = earlier.filter(|earlier| earlier.id == self.id);
+        let before: HashMap<u32, &ThreadCpu> =
+            earlier.iter().flat_map(|earlier| &earlier.threads).map(|thread| (thread.id, thread)).collect();
+        let mut used: Vec<ThreadCpu> =
+            self.threads.iter().map(|now| now.used_since(before.get(&now.id).copied())).collect();
+        let whole_ns = self.cpu_ns.saturating_sub(earlier.map_or(0, |earlier| earlier.cpu_ns));
+        let rest_ns = whole_ns.saturating_sub(used.iter().map(|thread| thread.cpu_ns).sum());
+        if rest_ns >= ENDED_MIN_NS {
+            used.push(ThreadCpu { id: 0, name: ENDED_THREADS.to_owned(), cpu_ns: rest_ns, waited_ns: 0 });
+        }
+        used
+    }
+}
+
+impl ThreadCpu {
+    /// `None`: the thread has ended.
+    fn of(pid: u32, thread: u32) -> Option<Self> {
+        let (cpu_ns, waited_ns) = process::thread_cpu_and_wait_ns(pid, thread)?;
+        let name = text(pid, &format!("task/{thread}/comm")).trim_end().to_owned();
+        Some(Self { id: thread, name, cpu_ns, waited_ns })
+    }
+
+    /// A thread with less than before is a later one of the same number.
+    fn used_since(&self, earlier: Option<&Self>) -> Self {
+        let earlier = earlier.filter(|earlier| earlier.cpu_ns <= self.cpu_ns);
+        let (cpu_ns, waited_ns) = earlier.map_or((0, 0), |earlier| (earlier.cpu_ns, earlier.waited_ns));
+        Self {
+            cpu_ns: self.cpu_ns - cpu_ns,
+            waited_ns: self.waited_ns.saturating_sub(waited_ns),
+            ..self.clone()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_workers_share_counts_once_and_what_is_their_own_for_each() {
+        let status = "Name:\tnode\nVmPeak:\t 900000 kB\nVmHWM:\t   55000 kB\nVmRSS:\t   50000 kB\n";
+        let rollup = "Rss:  50000 kB\nPss:  20000 kB\nShared_Clean:  40000 kB\nShared_Dirty:  1000 kB\n";
+        let node = held_kb(status, rollup);
+        assert_eq!(node, (55_000, 41_000));
+        assert_eq!(together_kb(&[node]), 55_000, "one process holds all that it holds");
+        assert_eq!((together_kb(&[node; 4]), together_kb(&[])), (4 * 14_000 + 41_000, 0));
+        // Without a word on sharing every page counts, and nothing is less than nothing.
+        assert_eq!(together_kb(&[held_kb(status, ""); 2]), 2 * 55_000);
+        assert_eq!(held_kb("VmHWM: 10 kB\n", rollup), (10, 10));
+    }
+
+    #[test]
+    fn a_number_taken_by_a_later_process_is_not_signalled() {
+        let me = ProcessId::of(std::process::id()).unwrap();
+        // It would end this test.
+        assert!(!signal(ProcessId { start_ticks: me.start_ticks + 1, ..me }, Signal::KILL));
+    }
+
+    fn thread(id: u32, cpu_ns: u64) -> ThreadCpu {
+        ThreadCpu { id, name: "x".into(), cpu_ns, waited_ns: cpu_ns / 10 }
+    }
+
+    fn process(cpu_ns: u64, threads: Vec<ThreadCpu>) -> ProcessThreads {
+        let id = ProcessId { pid: 7, start_ticks: 1 };
+        ProcessThreads { id, parent: 1, program: "x".into(), argv: Vec::new(), cpu_ns, threads }
+    }
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn threads_that_come_and_go_are_in_what_is_left_over() {
+        let before = process(150 * MS, vec![thread(7, 100 * MS), thread(8, 50 * MS)]);
+        // 8 has ended after 30 ms more, 9 came, and another came and went.
+        let after = process(400 * MS, vec![thread(7, 200 * MS), thread(9, 60 * MS)]);
+        let used = after.used_since(Some(&before));
+        let told: Vec<(u32, u64)> = used.iter().map(|thread| (thread.id, thread.cpu_ns / MS)).collect();
+        assert_eq!(told, [(7, 100), (9, 60), (0, 90)]);
+        assert_eq!((used[2].name.as_str(), used[0].waited_ns), (ENDED_THREADS, 10 * MS));
+        // A process that was not there before counts from its start, and so does a number that was given away again.
+        assert_eq!(after.used_since(None).iter().map(|thread| thread.cpu_ns).sum::<u64>(), 400 * MS);
+        let again = process(205 * MS, vec![thread(7, 100 * MS), thread(8, 2 * MS)]);
+        assert_eq!(again.used_since(Some(&before))[1].cpu_ns, 2 * MS);
+    }
 }

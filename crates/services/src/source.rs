@@ -9,27 +9,19 @@
 //! It changes nothing in the working tree, and nothing in the repository but its list of worktrees. Builds are only named here:
 //! they are steps as others are, and run when those do.
 
-use std::path::PathBuf;
-
-use plan::{Against, Building, Plan, Preparation};
-
-use crate::Cache;
-
-mod builds;
-mod changes;
-mod error;
-mod git;
-mod repository;
-mod tree;
-mod words;
 mod worktree;
 
-pub use error::SourceError;
-pub(crate) use git::ELSEWHERE;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use plan::{Against, Building, Command, Plan, Preparation, Service};
+use serde::Deserialize;
+use worktree::Git;
 pub use worktree::Worktree;
 
-use repository::Repository;
-use tree::Tree;
+use crate::{Blame, Cache, Error};
 
 /// With what the services' code is to be compared.
 #[derive(Debug, Clone, Copy)]
@@ -57,26 +49,26 @@ impl Source {
     ///
     /// # Errors
     /// Where there is no such commit, or not all of it; where git is not there or does not answer.
-    pub fn find(plan: &Plan, wanted: Baseline<'_>, cache: &Cache) -> Result<Source, SourceError> {
-        let (repository, mut notes) = repository::of(plan)?;
+    pub fn find(plan: &Plan, wanted: Baseline<'_>, cache: &Cache) -> Result<Source, Error> {
+        let (repository, mut notes) = repository_of(plan)?;
         let commit = repository.resolve(wanted.reference)?;
         let key = worktree::key(&repository, &commit);
-        let changes = changes::of(&repository, &commit, cache.folder())?;
+        let (stat, untracked, uncommitted) = changes(&repository, &commit, cache.folder())?;
         let mut against = Against {
             reference: wanted.reference.to_owned(),
             commit,
             repository: repository.root.clone(),
             worktree: worktree::folder(cache).join(&key),
-            stat: changes.stat,
-            untracked: changes.untracked,
-            uncommitted: changes.uncommitted,
+            stat,
+            untracked,
+            uncommitted,
             build: None,
             notes: Vec::new(),
         };
         let tree = Tree { repository: &repository, against: &against };
         let directories = directories(plan, &tree)?;
-        let builds = builds::of(&tree, wanted.building, &directories, &mut notes)?;
-        words::judge(plan, &tree, !builds.is_empty(), &mut notes)?;
+        let builds = builds(&tree, wanted.building, &directories, &mut notes)?;
+        judge(plan, &tree, !builds.is_empty(), &mut notes)?;
         if against.worktree.starts_with(&against.repository) {
             notes.push(format!(
                 "the worktree lies within the working tree, where Node.js may take packages from that: {}; XDG_CACHE_HOME names \
@@ -95,21 +87,491 @@ impl Source {
     }
 }
 
+/// The services that run from a directory: an image is made elsewhere.
+fn of_programs(plan: &Plan) -> impl Iterator<Item = (&Service, &Command)> {
+    let services = plan.variants.iter().flat_map(|variant| variant.services.iter().rev());
+    let started = services.filter_map(|service| Some((service, service.command()?)));
+    started.filter(|(_, command)| command.container.is_none())
+}
+
 /// The directories of services within the repository, relative to its root, each once; all of them are there at the commit.
-fn directories(plan: &Plan, tree: &Tree<'_>) -> Result<Vec<PathBuf>, SourceError> {
-    let services = plan.variants.iter().flat_map(|variant| &variant.services);
-    let services = services.map(|service| (format!("services.{}", service.name), &service.directory, true));
+fn directories(plan: &Plan, tree: &Tree<'_>) -> Result<Vec<PathBuf>, Error> {
+    let services = of_programs(plan)
+        .map(|(service, command)| (format!("services.{}", service.name), &command.directory, true));
     let steps = plan.prepare.iter().map(|step| (format!("prepare.{}", step.name), &step.directory, false));
     let mut directories: Vec<PathBuf> = Vec::new();
     for (name, directory, is_service) in services.chain(steps) {
         let Ok(inside) = directory.strip_prefix(&tree.against.repository) else { continue };
         if tree.names(inside)?.is_none() {
-            let (what, name) = (format!("{name}.directory"), tree.against.baseline());
-            return Err(SourceError::Missing { what, path: inside.to_owned(), name });
+            return Err(missing(&format!("{name}.directory"), inside, &tree.against.baseline()));
         }
         if is_service && !directories.iter().any(|other| other == inside) {
             directories.push(inside.to_owned());
         }
     }
     Ok(directories)
+}
+
+/// What was asked for cannot be had.
+fn refused(message: String, hint: impl Into<String>) -> Error {
+    Error::new(message).by(Blame::Request).help(hint)
+}
+
+/// Something that the experiment names, `what`, is not there at the commit `name`.
+fn missing(what: &str, path: &Path, name: &str) -> Error {
+    let hint = format!(
+        "both sides run the same experiment: choose a commit that has it, or leave out what is not there at {name}"
+    );
+    refused(format!("{what}: `{}` does not exist at {name}", path.display()), hint)
+}
+
+// What must be made at a commit before services can run there: as the experiment says, or the packages that a lock file names.
+//
+// Packages are always installed anew from the commit's own lock file. Those of the working tree are neither linked nor copied, even
+// where the lock files are alike: a package may write into its own folder, links among workspaces would lead back to the
+// working tree, and nobody knows what was changed in there by hand.
+
+/// What npm reads, the first one first.
+const NPM_LOCKS: [&str; 2] = ["npm-shrinkwrap.json", "package-lock.json"];
+/// Lock files of others, and what to write for them.
+const OTHER_LOCKS: [(&str, &str); 4] = [
+    ("pnpm-lock.yaml", r#"["pnpm", "install", "--frozen-lockfile"]"#),
+    ("yarn.lock", r#"["yarn", "install", "--immutable"]"#),
+    ("bun.lock", r#"["bun", "install", "--frozen-lockfile"]"#),
+    ("bun.lockb", r#"["bun", "install", "--frozen-lockfile"]"#),
+];
+const NPM_CI: [&str; 4] = ["npm", "ci", "--no-audit", "--no-fund"];
+
+/// The steps for the directories of services, each once.
+fn builds(
+    tree: &Tree<'_>,
+    building: &Building,
+    directories: &[PathBuf],
+    notes: &mut Vec<String>,
+) -> Result<Vec<Preparation>, Error> {
+    let step = |directory: &PathBuf, command: &[String]| step(tree, building, directory, command);
+    if !building.command.is_empty() {
+        return Ok(directories.iter().map(|directory| step(directory, &building.command)).collect());
+    }
+    let mut folders: Vec<PathBuf> = Vec::new();
+    for directory in directories {
+        match packages(tree, directory)? {
+            Packages::Locked(folder) if folders.contains(&folder) => {}
+            Packages::Locked(folder) => folders.push(folder),
+            Packages::Loose(folder) => notes.push(format!(
+                "{} names dependencies and has no lock file, so nothing is installed at {}; [against] build or --build does",
+                folder.join("package.json").display(),
+                tree.against.baseline()
+            )),
+            Packages::None => {}
+        }
+    }
+    Ok(folders.iter().map(|folder| step(folder, &NPM_CI.map(str::to_owned))).collect())
+}
+
+/// What the packages of a directory come from.
+enum Packages {
+    /// A lock file of npm in this folder.
+    Locked(PathBuf),
+    /// A `package.json` in this folder that names some, and no lock file.
+    Loose(PathBuf),
+    /// Nothing, or they are in the repository.
+    None,
+}
+
+/// Looks in the directory and in those above it, as npm and Node.js do.
+fn packages(tree: &Tree<'_>, directory: &Path) -> Result<Packages, Error> {
+    let mut loose = None;
+    for folder in directory.ancestors() {
+        let names = tree.names(folder)?.unwrap_or_default();
+        let has = |name: &str| names.iter().any(|other| other == name);
+        if !has("package.json") {
+            continue;
+        }
+        if has("node_modules") {
+            return Ok(Packages::None);
+        }
+        if NPM_LOCKS.iter().any(|lock| has(lock)) {
+            return Ok(Packages::Locked(folder.to_owned()));
+        }
+        if let Some((lock, build)) = OTHER_LOCKS.into_iter().find(|(lock, _)| has(lock)) {
+            let (directory, name) = (shown(folder), tree.against.baseline());
+            return Err(refused(
+                format!("nothing says how `{directory}` is built at {name}: it has a {lock}"),
+                format!("in the experiment file: [against] build = {build}; or a shell command by --build"),
+            ));
+        }
+        if loose.is_none() && has_dependencies(tree, folder)? {
+            loose = Some(folder.to_owned());
+        }
+    }
+    Ok(loose.map_or(Packages::None, Packages::Loose))
+}
+
+fn has_dependencies(tree: &Tree<'_>, folder: &Path) -> Result<bool, Error> {
+    #[derive(Deserialize)]
+    struct Package {
+        #[serde(default)]
+        dependencies: BTreeMap<String, serde_json::Value>,
+    }
+    let text = tree.text(&folder.join("package.json"))?.unwrap_or_default();
+    // What is no package.json npm will say.
+    Ok(serde_json::from_str::<Package>(&text).is_ok_and(|package| !package.dependencies.is_empty()))
+}
+
+fn step(tree: &Tree<'_>, building: &Building, directory: &Path, command: &[String]) -> Preparation {
+    let baseline = tree.against.baseline();
+    let name = match shown(directory) {
+        "." => baseline,
+        inside => format!("{inside} of {baseline}"),
+    };
+    Preparation {
+        name,
+        // Taken as it is; a step's brace would begin a placeholder.
+        command: command.iter().map(|word| word.replace('{', "{{")).collect(),
+        directory: tree.against.moved(&tree.against.repository.join(directory)),
+        env: BTreeMap::new(),
+        inputs: Vec::new(),
+        space_bytes: None,
+        timeout: building.timeout,
+        mark: Some(worktree::mark(&tree.against.worktree, directory, command)),
+    }
+}
+
+/// A folder of the repository, for people.
+fn shown(folder: &Path) -> &str {
+    match folder.to_str() {
+        Some("") => ".",
+        Some(inside) => inside,
+        None => "a folder",
+    }
+}
+
+// The repository that the services lie in, which commit a ref names there, which files that has, and what differs from it.
+//
+// There is one: that of the first variant's entry. What lies elsewhere is the same for both sides, and noted. It asks and writes
+// nothing, the index included.
+
+/// A repository with a working tree.
+#[derive(Debug, Clone)]
+struct Repository {
+    /// Root of the working tree.
+    pub root: PathBuf,
+    /// The folder that all worktrees of the repository share: what tells it from others.
+    pub common: PathBuf,
+    /// Git at the root.
+    pub git: Git,
+}
+
+/// The repository of a plan's services, and notes on what is not in it.
+fn repository_of(plan: &Plan) -> Result<(Repository, Vec<String>), Error> {
+    let places = places(plan);
+    let entry = plan.variants.first().and_then(|variant| variant.services.last());
+    let directory = entry.and_then(|service| Some(service.command()?.directory.clone())).unwrap_or_default();
+    let mut roots = Vec::new();
+    for (what, directory) in &places {
+        roots.push((what, directory, root_of(directory)?));
+    }
+    let of_entry = roots.iter().find(|(_, of, _)| **of == directory).and_then(|(_, _, root)| root.clone());
+    let any = || roots.iter().find_map(|(_, _, root)| root.clone());
+    let no_repository = || {
+        let message = format!("no service's directory lies in a git repository: {}", directory.display());
+        refused(
+            message,
+            match Git::is_sent_elsewhere() {
+                true => {
+                    "GIT_DIR is set, and not looked at: the repository is the one that the services' directories lie in"
+                }
+                false => {
+                    "--against compares a service with another commit of its repository; `git init` makes one"
+                }
+            },
+        )
+    };
+    let root = of_entry.or_else(any).ok_or_else(no_repository)?;
+    let mut notes = Vec::new();
+    for (what, directory, other) in roots {
+        match other {
+            Some(other) if other == root => {}
+            Some(inner) if inner.starts_with(&root) => {
+                let (inner, outer) = (inner.display(), root.display());
+                return Err(refused(
+                    format!("{what} lies in a repository of its own, {inner}, within {outer}"),
+                    "a worktree has no submodules; have the entry lie in it, or set two checkouts side by side and make levels of \
+                     their directories",
+                ));
+            }
+            Some(other) => notes.push(format!(
+                "{what} is the same on both sides: it lies in another repository, {}",
+                other.display()
+            )),
+            None => notes.push(format!(
+                "{what} is the same on both sides: it lies in no repository, {}",
+                directory.display()
+            )),
+        }
+    }
+    Ok((Repository::at(root)?, notes))
+}
+
+/// Each directory once, with all that the experiment has there: `services.api, services.proxy`. That of the first entry comes first.
+fn places(plan: &Plan) -> Vec<(String, PathBuf)> {
+    let services = of_programs(plan)
+        .map(|(service, command)| (format!("services.{}", service.name), &command.directory));
+    let steps = plan.prepare.iter().map(|step| (format!("prepare.{}", step.name), &step.directory));
+    let mut places: Vec<(Vec<String>, PathBuf)> = Vec::new();
+    for (name, directory) in services.chain(steps) {
+        match places.iter_mut().find(|(_, of)| of == directory) {
+            Some((names, _)) if names.contains(&name) => {}
+            Some((names, _)) => names.push(name),
+            None => places.push((vec![name], directory.clone())),
+        }
+    }
+    places.into_iter().map(|(names, directory)| (names.join(", "), directory)).collect()
+}
+
+/// Root of the working tree that a directory lies in, if it does.
+fn root_of(directory: &Path) -> Result<Option<PathBuf>, Error> {
+    let said = Git::at(directory).ask(&["rev-parse", "--show-toplevel"])?;
+    if said.is_yes() {
+        return Ok(Some(path(&said.out)));
+    }
+    if said.complains("must be run in a work tree") {
+        return Err(refused(
+            format!("{} lies in a repository that has no working tree", directory.display()),
+            "run in a clone of it, or in a worktree: git worktree add",
+        ));
+    }
+    if said.complains("not a git repository") {
+        return Ok(None);
+    }
+    said.or_fail(format!("tell the repository of {}", directory.display())).map(|_| None)
+}
+
+/// A path as git prints it, on a line of its own.
+fn path(out: &[u8]) -> PathBuf {
+    PathBuf::from(OsStr::from_bytes(out.strip_suffix(b"\n").unwrap_or(out)))
+}
+
+impl Repository {
+    fn at(root: PathBuf) -> Result<Repository, Error> {
+        let git = Git::at(&root);
+        let said = git.ask(&["rev-parse", "--git-common-dir"])?.or_fail("find its own folder")?;
+        // Relative to where it was asked, in most cases.
+        let common = root.join(path(&said.out));
+        let common = common.canonicalize().unwrap_or(common);
+        Ok(Repository { root, common, git })
+    }
+
+    /// The commit that a ref names, all of its digits.
+    pub fn resolve(&self, reference: &str) -> Result<String, Error> {
+        let no_ref = |reason: &str| {
+            refused(
+                format!("--against: `{reference}` is not a git ref: {reason}"),
+                "a branch, a tag or a commit, such as `main` or `HEAD~3`",
+            )
+        };
+        if reference.trim().is_empty() {
+            return Err(no_ref("it is empty"));
+        }
+        // Git would take it for an option.
+        if reference.starts_with('-') {
+            return Err(no_ref("it begins with `-`"));
+        }
+        if reference.contains(['\0', '\n']) {
+            return Err(no_ref("it has characters that no ref has"));
+        }
+        let said = self.ask_ref(&format!("{reference}^{{commit}}"))?;
+        let is_id = |line: &str| line.len() >= 40 && line.bytes().all(|byte| byte.is_ascii_hexdigit());
+        match said {
+            Some(commit) if is_id(&commit) => Ok(commit),
+            _ if self.ask_ref(reference)?.is_some() => Err(no_ref("it names no commit")),
+            _ => {
+                let message = format!("--against: {} has no commit `{reference}`", self.root.display());
+                Err(refused(message, self.hint(reference)?))
+            }
+        }
+    }
+
+    fn ask_ref(&self, reference: &str) -> Result<Option<String>, Error> {
+        let said = self.git.ask(&["rev-parse", "--verify", "--quiet", reference])?;
+        Ok(said.is_yes().then(|| said.line()))
+    }
+
+    /// What to do about a ref that is not there. Checkouts in CI are shallow, and have no branches of their own.
+    fn hint(&self, reference: &str) -> Result<String, Error> {
+        let pattern = format!("refs/remotes/*/{reference}");
+        let remote = self.git.ask(&["for-each-ref", "--count=1", "--format=%(refname:short)", &pattern])?;
+        match remote.line() {
+            name if remote.is_yes() && !name.is_empty() => {
+                return Ok(format!("there is no local branch of this name; did you mean `{name}`?"));
+            }
+            _ => {}
+        }
+        let branch = reference.strip_prefix("origin/").unwrap_or(reference);
+        let shallow = self.git.ask(&["rev-parse", "--is-shallow-repository"])?.line() == "true";
+        Ok(if shallow {
+            format!(
+                "this clone is shallow: git fetch --depth=1 origin {branch}, then --against FETCH_HEAD; in GitHub Actions, \
+                 `fetch-depth: 0` for actions/checkout"
+            )
+        } else {
+            "`git branch --all` and `git tag` list what there is; `git fetch` gets what is new".to_owned()
+        })
+    }
+}
+
+/// What differs from a commit: in short (`3 files changed, 12 insertions(+)`, or nothing), how many files git neither knows nor ignores, and
+/// whether anything is in no commit. What lies in the folder of caches is none.
+fn changes(repository: &Repository, commit: &str, cache: &Path) -> Result<(String, usize, bool), Error> {
+    let git = &repository.git;
+    let doing = "tell what has changed";
+    let stat = git.ask(&["diff", "--no-ext-diff", "--shortstat", commit, "--"])?.or_fail(doing)?;
+    let known = git.ask(&["diff", "--no-ext-diff", "--quiet", "HEAD", "--"])?;
+    let untracked = git.ask(&["ls-files", "--others", "--exclude-standard", "-z"])?.or_fail(doing)?;
+    let untracked = untracked_files(&repository.root, &untracked.out, cache);
+    // Without a commit that is checked out nothing is in it.
+    Ok((stat.line().trim().to_owned(), untracked, untracked > 0 || !known.is_yes()))
+}
+
+/// How many there are, without the records of earlier runs: these lie where people run Proofload.
+fn untracked_files(root: &Path, listed: &[u8], cache: &Path) -> usize {
+    let mut records: BTreeMap<PathBuf, bool> = BTreeMap::new();
+    let files = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    let files = files.map(|name| Path::new(OsStr::from_bytes(name)));
+    files
+        .filter(|file| !root.join(file).starts_with(cache))
+        .filter(|file| {
+            let mut folders = file.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
+            let is_record = |folder: &Path| {
+                *records
+                    .entry(folder.to_owned())
+                    .or_insert_with(|| root.join(folder).join("record.json").is_file())
+            };
+            !folders.any(is_record)
+        })
+        .count()
+}
+
+/// The files of a commit. Paths are relative to the repository's root.
+#[derive(Debug, Clone, Copy)]
+struct Tree<'a> {
+    pub repository: &'a Repository,
+    pub against: &'a Against,
+}
+
+impl Tree<'_> {
+    /// Whether there is a file or a folder of this path.
+    pub fn has(&self, path: &Path) -> Result<bool, Error> {
+        Ok(self.repository.git.ask_about(&["cat-file", "-e"], self.object(path))?.is_yes())
+    }
+
+    /// Names of what is in a folder; `None` where there is none.
+    pub fn names(&self, folder: &Path) -> Result<Option<Vec<OsString>>, Error> {
+        let said = self.repository.git.ask_about(&["ls-tree", "--name-only", "-z"], self.object(folder))?;
+        let names = said.out.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+        Ok(said.is_yes().then(|| names.map(|name| OsStr::from_bytes(name).to_owned()).collect()))
+    }
+
+    /// The text of a file; `None` where there is none.
+    pub fn text(&self, file: &Path) -> Result<Option<String>, Error> {
+        let said = self.repository.git.ask_about(&["cat-file", "blob"], self.object(file))?;
+        Ok(said.is_yes().then(|| String::from_utf8_lossy(&said.out).into_owned()))
+    }
+
+    /// Whether the working tree's rules keep a file out of git.
+    pub fn is_ignored(&self, path: &Path) -> Result<bool, Error> {
+        Ok(self.repository.git.ask_about(&["check-ignore", "--quiet", "--"], path)?.is_yes())
+    }
+
+    fn object(&self, path: &Path) -> OsString {
+        let mut object = OsString::from(format!("{}:", self.against.commit));
+        object.push(path);
+        object
+    }
+}
+
+// Files that commands name: whether they are there at the commit, and whether each side runs its own.
+//
+// The worst that can happen is that both sides run the same code, and come out equivalent. So what is known to be wrong is an
+// error, and what is only not known to git a note.
+
+/// The placeholder by which a command may name its own directory.
+const DIRECTORY: &str = "{directory}/";
+
+/// Judges every command and variable of a plan; `built` is whether anything is built at the commit.
+fn judge(plan: &Plan, tree: &Tree<'_>, built: bool, notes: &mut Vec<String>) -> Result<(), Error> {
+    let mut seen = BTreeSet::new();
+    for (service, command) in of_programs(plan) {
+        for named in named((service, command), &tree.against.repository) {
+            if seen.insert(named.clone())
+                && let Some(note) = named.judge(tree, built)?
+                && !notes.contains(&note)
+            {
+                notes.push(note);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A file of the working tree that a service is started with.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Named {
+    /// Such as `services.api.command`.
+    what: String,
+    /// As it is written.
+    word: String,
+    /// Relative to the repository's root.
+    inside: PathBuf,
+}
+
+fn named((service, started): (&Service, &Command), root: &Path) -> Vec<Named> {
+    let command = started.command.iter().enumerate();
+    // A program without a slash is looked for in PATH.
+    let words = command.filter(|(index, word)| *index > 0 || word.contains('/')).map(|(_, word)| word);
+    let words = words.map(|word| (format!("services.{}.command", service.name), word));
+    let env = started.env.iter().filter(|(_, value)| Path::new(value).is_absolute());
+    let env = env.map(|(name, value)| (format!("services.{}.env.{name}", service.name), value));
+    words.chain(env).filter_map(|(what, word)| Named::of(&started.directory, root, (what, word))).collect()
+}
+
+impl Named {
+    /// `None` where the word names no file of the repository.
+    fn of(directory: &Path, root: &Path, (what, word): (String, &str)) -> Option<Named> {
+        let path = word.strip_prefix(DIRECTORY).unwrap_or(word);
+        if path.is_empty() || path.starts_with('-') || path.contains('{') {
+            return None;
+        }
+        let real = directory.join(path).canonicalize().ok()?;
+        let inside = real.strip_prefix(root).ok().filter(|inside| !inside.as_os_str().is_empty())?;
+        Some(Named { what, word: word.to_owned(), inside: inside.to_owned() })
+    }
+
+    /// A note, where there is something to know.
+    fn judge(&self, tree: &Tree<'_>, built: bool) -> Result<Option<String>, Error> {
+        let Named { what, word, inside } = self;
+        let name = tree.against.baseline();
+        let there = tree.has(inside)?;
+        let ignored = !there && tree.is_ignored(inside)?;
+        if Path::new(word).is_absolute() {
+            if ignored || what.contains(".env.") {
+                return Ok(Some(format!("{what} names {word}, which both sides use")));
+            }
+            return Err(refused(
+                format!("{what}: {word} is the working tree's, also for the service at {name}"),
+                "write it relative to the service's directory, or as {directory}/…: then each side runs its own",
+            ));
+        }
+        if !there && !ignored {
+            return Err(missing(what, inside, &name));
+        }
+        let installed = built && inside.components().any(|part| part.as_os_str() == "node_modules");
+        Ok((ignored && !installed).then(|| {
+            format!(
+                "{what} runs {}, which is not in git: what is built at {name} must make it",
+                inside.display()
+            )
+        }))
+    }
 }

@@ -11,37 +11,31 @@
 //! ```
 //! It must not talk to the network, measure, or decide anything about the trial.
 
-mod child;
-mod ending;
-mod followed;
-mod log;
-mod orders;
 mod output;
-mod shutdown;
+mod tree;
 
-use std::fs;
 use std::io::{self, Write};
-use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use machine::groups::ControlGroup;
+use output::{Followed, Log, Output};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::thread::{CpuSet, sched_setaffinity};
+use tree::{Ending, Reaped, Shutdown, Step};
 
-use crate::group::CpuGroup;
-use crate::marker::Marker;
-use crate::message::{Exit, Failure, Head, Notice, Order, Report, Spec};
-use crate::scratch::Held;
-use child::Reaped;
-use ending::Ending;
-use followed::Followed;
-use log::Log;
-use orders::Orders;
-use output::Output;
-use shutdown::{Shutdown, Step};
+use crate::container;
+use crate::marker::{self, Held, Marker};
+use crate::message::{Exit, Failure, Head, Notice, Order, Spec, Stopped};
 
 /// How often a tree that is being ended is looked at.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// How many ended processes are taken in at a time.
+const REAPED_MAX: u32 = 1000;
+/// A process number in a file has a few digits.
+const PID_BYTES_MAX: u64 = 64;
 
 /// What wakes the warden.
 #[derive(Debug, Clone, Copy)]
@@ -57,11 +51,13 @@ struct Warden {
     orders: Orders,
     signals: OwnedFd,
     output: Output,
-    group: Option<CpuGroup>,
+    group: Option<ControlGroup>,
     /// The folder of the service's own; dropped, it is removed.
     scratch: Option<Held>,
     first: u32,
     exit: Option<Exit>,
+    /// Whether ended processes wait to be reaped.
+    behind: bool,
     /// Whether no process is left below the warden.
     empty: bool,
     shutdown: Shutdown,
@@ -153,6 +149,7 @@ impl Warden {
             scratch,
             first,
             exit: None,
+            behind: false,
             empty: false,
             shutdown: Shutdown::Off,
             ending: Ending::default(),
@@ -174,7 +171,11 @@ impl Warden {
             match self.shutdown.step(now, self.empty) {
                 Step::Rest => {}
                 Step::Ask => self.ask(now),
-                Step::Kill => self.ending.kill(),
+                Step::Kill => {
+                    self.group.as_ref().map(marker::kill_group);
+                    self.ending.kill();
+                    self.ending.chase();
+                }
                 Step::Finish => break,
             }
             self.wait(now);
@@ -184,7 +185,7 @@ impl Warden {
 
     /// Waits until something happens, and takes it in.
     fn wait(&mut self, now: Instant) {
-        let looking = (self.shutdown.is_under_way()).then_some(LOOK_AGAIN);
+        let looking = (self.behind || self.shutdown.is_under_way()).then_some(LOOK_AGAIN);
         let timeout = looking.into_iter().chain(self.output.pause(now)).min();
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
         let input = io::stdin();
@@ -211,13 +212,21 @@ impl Warden {
                 Source::Output => self.output.pump(Instant::now()),
             }
         }
+        if self.behind {
+            self.reap();
+        }
     }
 
     fn reap(&mut self) {
         let mut signal = [0; 1024];
         while rustix::io::read(&self.signals, &mut signal).is_ok() {}
-        loop {
-            match child::reap() {
+        // Where processes end faster than they are reaped, there is more to do than this.
+        for taken in 0.. {
+            self.behind = taken == REAPED_MAX;
+            if self.behind {
+                return;
+            }
+            match tree::reap() {
                 Reaped::NoneNow => return,
                 Reaped::NoneLeft => break,
                 Reaped::Child(pid, exit) if pid == self.first && self.exit.is_none() => {
@@ -241,7 +250,8 @@ impl Warden {
             None => self.ending.ask(None),
             Some(Head::First) => self.ending.ask(Some(self.first)),
             Some(Head::Named(file)) => {
-                let head = fs::read_to_string(file).ok().and_then(|text| text.trim().parse().ok());
+                let head =
+                    plan::read_text(file, PID_BYTES_MAX).ok().and_then(|text| text.trim().parse().ok());
                 if self.shutdown.is_early(now) {
                     self.ending.ask(head);
                 } else {
@@ -254,20 +264,14 @@ impl Warden {
 
     fn finish(mut self) {
         self.output.drain();
+        container::clean_up(&self.spec.cleanup);
         // Before anybody hears that it is over, and after the last look at the files in it.
         self.scratch = None;
         let (output_bytes, output_dropped_bytes) = self.output.finish();
-        if let Some(group) = &self.group {
-            group.remove();
-        }
+        self.group.as_ref().map(marker::remove_group);
         let (killed, leftovers) = self.ending.result();
-        say(&Notice::Stopped(Report {
-            exit: self.exit,
-            killed,
-            leftovers,
-            output_bytes,
-            output_dropped_bytes,
-        }));
+        let exit = self.exit;
+        say(&Notice::Stopped(Stopped { exit, killed, leftovers, output_bytes, output_dropped_bytes }));
     }
 }
 
@@ -283,19 +287,82 @@ fn pin(cpus: &[usize]) -> Result<(), Failure> {
 }
 
 /// Starts the service, in a control group if it can be.
-fn spawn(spec: &Spec, inlet: OwnedFd) -> Result<(u32, Option<CpuGroup>), Failure> {
+fn spawn(spec: &Spec, inlet: OwnedFd) -> Result<(u32, Option<ControlGroup>), Failure> {
     let failed = |error: io::Error| match error.raw_os_error() {
         Some(number) => Failure::Execute(number),
         None => Failure::Warden(error.to_string()),
     };
     let marker = spec.group.then(|| Marker::parse(&spec.marker)).flatten();
-    if let Some(group) = marker.and_then(|marker| CpuGroup::create(&marker)) {
+    if let Some(group) = marker.and_then(|marker| marker::create_group(&marker)) {
         let inlet = inlet.try_clone().map_err(failed)?;
-        match group.entrance().and_then(|entrance| child::spawn(spec, inlet, Some(entrance))) {
+        match marker::entrance(&group).and_then(|entrance| tree::spawn(spec, inlet, Some(entrance))) {
             Ok(first) => return Ok((first, Some(group))),
             // Some kernels let us make a group that nobody may join.
-            Err(_) => group.remove(),
+            Err(_) => marker::remove_group(&group),
         }
     }
-    child::spawn(spec, inlet, None).map(|first| (first, None)).map_err(failed)
+    tree::spawn(spec, inlet, None).map(|first| (first, None)).map_err(failed)
+}
+
+// The warden's input: the spec's line, then orders, then its end, which is an order too.
+//
+// It reads lines and gives no answers.
+
+/// Longest line taken. An environment may be large, and files made from templates; what is larger than this is a fault.
+const LINE_BYTES_MAX: usize = 64 << 20;
+
+/// Lines from Proofload.
+struct Orders {
+    pending: Vec<u8>,
+    open: bool,
+}
+
+impl Orders {
+    pub fn new() -> Self {
+        Self { pending: Vec::new(), open: true }
+    }
+
+    /// Waits for the first line.
+    pub fn spec(&mut self, input: BorrowedFd<'_>) -> Result<Spec, String> {
+        loop {
+            if let Some(line) = self.line() {
+                return serde_json::from_slice(&line)
+                    .map_err(|error| format!("cannot read its orders: {error}"));
+            }
+            if !self.open {
+                return Err("no orders came".to_owned());
+            }
+            self.read(input);
+        }
+    }
+
+    /// Reads once; after the end of the input [`Orders::is_open`] is false.
+    pub fn read(&mut self, input: BorrowedFd<'_>) {
+        let mut buffer = [0; 16 << 10];
+        match rustix::io::read(input, &mut buffer) {
+            Ok(count) if count > 0 && self.pending.len() < LINE_BYTES_MAX => {
+                self.pending.extend_from_slice(&buffer[..count]);
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            _ => self.open = false,
+        }
+    }
+
+    /// The next order. Proofload says nothing else, so a line that cannot be read is its end as well.
+    pub fn next(&mut self) -> Option<Order> {
+        match self.line() {
+            Some(line) => Some(serde_json::from_slice(&line).unwrap_or(Order::Stop)),
+            None => (!self.open).then_some(Order::Stop),
+        }
+    }
+
+    pub fn is_open(&self) -> bool {
+        self.open
+    }
+
+    fn line(&mut self) -> Option<Vec<u8>> {
+        let end = self.pending.iter().position(|byte| *byte == b'\n')?;
+        let rest = self.pending.split_off(end + 1);
+        Some(std::mem::replace(&mut self.pending, rest))
+    }
 }

@@ -9,14 +9,12 @@
 #[path = "../tests/simulation/mod.rs"]
 mod simulation;
 
-use proofload_stats::{Direction, Estimate, Looks, Verdict, critical_t_at, judge, mser5, plain_t};
-use simulation::{Boundary, Noise, share, shares_crossed_by_end};
+use proofload_stats::{Direction, Estimate, Looks, Verdict, judge, mser5, plain_t};
+use simulation::{Boundary, Noise, share};
 use std::io::{Result, Write};
 
 const SEED: u64 = 20_261_121;
 const PATHS: u32 = 1_000_000;
-/// C that numerical integration over normal deviates gives for looks at 6, 10, 15, 22 and 30 blocks.
-const NORMAL_C: f64 = 2.121;
 /// Standard deviation of the log ratios where verdicts are simulated: 1 %, so that a margin in per cent is one in s.
 const SD_LOG: f64 = 0.01;
 
@@ -28,48 +26,34 @@ fn main() -> Result<()> {
     warm_up(&mut out)
 }
 
-fn plan(blocks_max: u32) -> Looks {
-    Looks::plan(blocks_max, 1).expect("six blocks or more")
-}
-
 fn per_cent(share: f64) -> f64 {
     100.0 * share
 }
 
-/// Four ways to stop a run without any difference, and how often each finds one.
+/// A look after every block, and the end.
+fn boundary(blocks: u32) -> Boundary {
+    let looks = Looks::new(1).expect("one comparison");
+    Boundary::new(blocks, |n| if n == blocks { looks.end_t(n) } else { looks.look_t(n) })
+}
+
+/// Three ways to stop a run without any difference, and how often each finds one.
 fn stopping(out: &mut impl Write) -> Result<()> {
-    writeln!(
-        out,
-        "| blocks | planned looks | ended at the worst n | plan's boundary, every block | plain 95 %, every block |"
-    )?;
-    writeln!(out, "|---|---|---|---|---|")?;
-    for blocks in [10, 15, 30, 60, 120] {
-        let looks = plan(blocks);
-        let planned = crossed(&Boundary::new(blocks, |n| looks.critical_t(n)));
-        let watched = crossed(&Boundary::new(blocks, |n| looks.final_critical_t(n)));
-        let plain = crossed(&Boundary::new(blocks, |n| plain_t(n, 0.95).ok().filter(|_| n >= 6)));
-        let early = per_cent(worst_early_end(&looks));
-        writeln!(out, "| {blocks} | {planned:.2} % | {early:.2} % | {watched:.1} % | {plain:.1} % |")?;
+    writeln!(out, "| blocks | ended by the budget | stopped when it suited | plain 95 %, every block |")?;
+    writeln!(out, "|---|---|---|---|")?;
+    let looks = Looks::new(1).expect("one comparison");
+    for blocks in [6, 10, 15, 30, 60, 120] {
+        let ended = crossed(&boundary(blocks));
+        let watched = crossed(&Boundary::new(blocks, |n| looks.look_t(n)));
+        let plain = crossed(&Boundary::new(blocks, |n| plain_t(n, 0.95).ok().filter(|_| n >= 4)));
+        writeln!(out, "| {blocks} | {ended:.2} % | {watched:.2} % | {plain:.1} % |")?;
     }
-    let looks = plan(30);
-    let normal =
-        |n| looks.is_look(n).then(|| critical_t_at(NORMAL_C * (f64::from(n) / 30.0).powf(-0.25), n).ok())?;
-    let normal = crossed(&Boundary::new(30, normal));
-    writeln!(out, "\nWith the constant of normal theory, {NORMAL_C}, at 30 blocks: {normal:.2} %\n")
+    writeln!(out)
 }
 
 /// Per cent of the runs without any difference that cross.
 fn crossed(boundary: &Boundary) -> f64 {
     let mut noise = Noise::new(SEED);
     per_cent(share(PATHS, || boundary.crossing(|| noise.normal()).is_some()))
-}
-
-/// The largest error rate over all numbers of blocks, before the last, at which time may run out.
-fn worst_early_end(looks: &Looks) -> f64 {
-    let planned = Boundary::new(looks.last(), |n| looks.critical_t(n));
-    let early = Boundary::new(looks.last(), |n| looks.final_critical_t(n));
-    let shares = shares_crossed_by_end(&planned, &early, PATHS, SEED);
-    shares[..looks.last() as usize].iter().copied().fold(0.0, f64::max)
 }
 
 /// One log ratio after another, given the number of the block.
@@ -101,11 +85,13 @@ fn remembering(noise: &mut Noise, before: f64, memory: f64) -> f64 {
 }
 
 fn shapes(out: &mut impl Write) -> Result<()> {
-    writeln!(out, "| noise of the log ratios | false verdicts, 10 blocks | 30 blocks |\n|---|---|---|")?;
+    writeln!(
+        out,
+        "| noise of the log ratios | false verdicts, 6 blocks | 10 blocks | 30 blocks |\n|---|---|---|---|"
+    )?;
     for (name, shape) in SHAPES {
         let rate = |blocks| {
-            let looks = plan(blocks);
-            let boundary = Boundary::new(blocks, |n| looks.critical_t(n));
+            let boundary = boundary(blocks);
             let mut noise = Noise::new(SEED);
             let happens = || {
                 let (mut block, mut before) = (0, 0.0);
@@ -118,7 +104,7 @@ fn shapes(out: &mut impl Write) -> Result<()> {
             };
             per_cent(share(PATHS, happens))
         };
-        writeln!(out, "| {name} | {:.1} % | {:.1} % |", rate(10), rate(30))?;
+        writeln!(out, "| {name} | {:.1} % | {:.1} % | {:.1} % |", rate(6), rate(10), rate(30))?;
     }
     writeln!(out)
 }
@@ -127,9 +113,8 @@ fn shapes(out: &mut impl Write) -> Result<()> {
 fn verdicts(out: &mut impl Write) -> Result<()> {
     writeln!(out, "| true difference | better | worse | equivalent | inconclusive | blocks, mean |")?;
     writeln!(out, "|---|---|---|---|---|---|")?;
-    let looks = plan(30);
-    let looks: Vec<(u32, f64)> =
-        looks.looks().iter().filter_map(|&n| Some((n, looks.critical_t(n)?))).collect();
+    let critical_t = boundary(30).0;
+    let looks: Vec<(u32, f64)> = (4..=30).map(|n| (n, critical_t[n as usize])).collect();
     for effect in [0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0] {
         let mut noise = Noise::new(SEED);
         let mut counts = [0_u32; 4];
@@ -175,7 +160,7 @@ fn warm_up(out: &mut impl Write) -> Result<()> {
         "| buckets | steady noise called not steady | buckets cut from it, mean | trend of 3 s called not steady |"
     )?;
     writeln!(out, "|---|---|---|---|")?;
-    for buckets in [60, 80, 100, 150, 300, 600_usize] {
+    for buckets in [30, 60, 80, 100, 150, 300, 600_usize] {
         let mut noise = Noise::new(SEED);
         let paths = PATHS / 50;
         let mut cut = 0;

@@ -23,6 +23,25 @@ pub struct Components {
     pub between: f64,
     /// Between slices of one trial.
     pub within: f64,
+    /// Degrees of freedom of `between`: trials less variants.
+    pub freedom: f64,
+}
+
+/// Assumed until trials show it: slices of one process vary so many times as much as processes do (variances).
+const WITHIN_OVER_BETWEEN: f64 = 3.0;
+/// So many degrees of freedom that the assumption counts for.
+const PRIOR_FREEDOM: f64 = 8.0;
+
+impl Components {
+    /// With a variance between trials that few trials do not make extreme: the mean of what was seen and of what is assumed, weighted by
+    /// what each is worth. Three blocks often show none at all, which would ask for as many slices as there may be.
+    #[must_use]
+    pub fn shrunk(self) -> Components {
+        let assumed = self.within / WITHIN_OVER_BETWEEN;
+        let between =
+            (self.freedom * self.between + PRIOR_FREEDOM * assumed) / (self.freedom + PRIOR_FREEDOM);
+        Components { between, ..self }
+    }
 }
 
 /// Variance components of log values, nested as variant → trial → slices and pooled over variants.
@@ -51,7 +70,11 @@ pub fn components(variants: &[Vec<Vec<f64>>]) -> Option<Components> {
     let within = sums.within / freedom_within;
     let slices_typical = sums.slices_effective / freedom_between;
     let between = ((sums.between / freedom_between - within) / slices_typical).max(0.0);
-    (within.is_finite() && sums.between.is_finite()).then_some(Components { between, within })
+    (within.is_finite() && sums.between.is_finite()).then_some(Components {
+        between,
+        within,
+        freedom: freedom_between,
+    })
 }
 
 /// Slices per trial that give the sharpest estimate for the time it takes, from [`SLICES_MIN`] to [`SLICES_MAX`].

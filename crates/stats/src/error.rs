@@ -41,23 +41,15 @@ pub enum Error {
         /// The point estimate.
         ratio: f64,
     },
-    /// A critical value that is not a positive number.
-    #[error("critical t is {value}, not a positive number")]
-    CriticalT {
+    /// A number outside of the range of its kind.
+    #[error("{what} is {value}, not {range}")]
+    Outside {
+        /// Of which kind.
+        what: &'static str,
         /// What was given.
         value: f64,
-    },
-    /// A confidence level outside (0, 1).
-    #[error("confidence level is {value}, not between 0 and 1")]
-    Level {
-        /// What was given.
-        value: f64,
-    },
-    /// An error rate outside (0, 1).
-    #[error("error rate alpha is {value}, not between 0 and 1; 0.05 is usual")]
-    Alpha {
-        /// What was given.
-        value: f64,
+        /// What it must be.
+        range: &'static str,
     },
     /// More points of a series than a search for changes goes through.
     #[error("{points} points are too many for a search for changes, at most {most}")]
@@ -72,14 +64,6 @@ pub enum Error {
     StandardError {
         /// Place in the slice, from 0.
         index: usize,
-        /// What was given.
-        value: f64,
-    },
-    /// A constant of a method that must be a positive, finite number.
-    #[error("{what} is {value}, not a positive finite number")]
-    NotPositive {
-        /// Which constant.
-        what: &'static str,
         /// What was given.
         value: f64,
     },
@@ -134,12 +118,6 @@ pub enum Error {
     NoLatencies {
         /// Place in the slice, from 0.
         block: usize,
-    },
-    /// A quantile outside 0 to 1.
-    #[error("quantile is {value}, not within 0 to 1; p99 is 0.99")]
-    Quantile {
-        /// What was given.
-        value: f64,
     },
     /// A stored histogram that cannot be read; the text says why.
     #[error("stored histogram: {0}")]

@@ -37,14 +37,14 @@ impl Estimate {
     ///
     /// # Errors
     /// [`Error::TooFewBlocks`] below 2, [`Error::NotFinite`] for the first value that is not a finite number,
-    /// [`Error::CriticalT`] unless `critical_t` is positive and finite, [`Error::TooWide`] when an end overflows, and
+    /// [`Error::Outside`] unless `critical_t` is positive and finite, [`Error::TooWide`] when an end overflows, and
     /// [`Error::NoSpread`] when all blocks gave the same ratio. The last is no interval of zero width: n equal
     /// numbers mean that the metric is deterministic (bytes per response) or coarser than its noise, and in neither
     /// case does s = 0 tell how far off it may be. The ratio is in the error and may be shown as what all blocks gave.
     pub fn of(d: &[f64], critical_t: f64) -> Result<Self, Error> {
         let blocks = blocks(d, 2)?;
         if !(critical_t.is_finite() && critical_t > 0.0) {
-            return Err(Error::CriticalT { value: critical_t });
+            return Err(Error::Outside { what: "critical t", value: critical_t, range: "a positive number" });
         }
         let (mean, sd_log) = mean_and_sd(d);
         let ratio = mean.exp();

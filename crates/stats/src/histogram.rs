@@ -11,18 +11,14 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 mod bands;
-mod curve;
 mod encoding;
 mod interval_log;
-mod layout;
 mod packed;
 mod table;
-mod varint;
 
-pub use bands::{Band, quantile_band, quantile_bands};
+pub use bands::{Band, quantile_bands};
 pub use interval_log::{IntervalLog, Tag};
-use layout::lowest;
-use packed::Packed;
+use packed::{Packed, lowest};
 use table::{Both, Table};
 
 /// Longest latency a cell exists for: one hour, in nanoseconds. Anything longer counts as "at least one hour".

@@ -9,6 +9,8 @@ use crate::Error;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 
+/// Fewest blocks that are drawn from.
+pub(crate) const BLOCKS_MIN: u32 = 6;
 /// Fewest resamples: below, an end of a 95 % interval rests on fewer than 25 of them.
 pub const RESAMPLES_MIN: u32 = 1_000;
 /// Most resamples, which bounds memory and time: more would sharpen digits that the blocks do not carry.

@@ -1,114 +1,126 @@
-//! The three ways to look at a result while it grows, behind one face: when to look, and how wide the interval then is.
+//! The ways to look at a result while it grows, behind one face: when to look, and how wide the interval then is.
 //!
 //! ```text
-//!              looks                       ends                        critical t at 30 blocks
-//! planned      after 6, 10, 15, 22, 30     at the first that decides   2.25   (6.42 after 6)
-//! always       after every block           whenever you like           3.35   (5.45 after 6)
-//! once         after the last              there                       2.05
+//!              looks                       ends                        critical t at 6, 30 blocks
+//! each block   after each from the fourth  at the first that decides   5.4, 3.2; at the end 2.6, 2.2
+//! once         after the last              there                       2.6, 2.0
 //! ```
+//! Records made before 2026-11-23 have two others, with which nothing new runs: planned looks, and a confidence sequence.
 //!
 //! Must not: see data. Which rule holds is settled before the first block.
 
-use crate::{ALPHA, BLOCKS_MAX, BLOCKS_MIN, COMPARISONS_MAX, Error, Looks, SEQUENCE_G, plain_t, sequence_t};
+use crate::{
+    ALPHA, BLOCKS_MAX, BLOCKS_MIN, COMPARISONS_MAX, Error, Looks, PlannedLooks, SEQUENCE_G, plain_t,
+    sequence_t,
+};
 
 /// When an experiment looks, and how far a result must then be from nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rule {
-    /// A group-sequential plan: looks fixed beforehand.
-    Planned(Looks),
-    /// A confidence sequence: every block is a look, and there is no last one.
-    Always {
+    /// A look after every block.
+    EachBlock {
+        /// The boundaries.
+        looks: Looks,
+        /// Whether the run has ended, for a reason that does not depend on the result: its last block then has the boundary of the end.
+        ended: bool,
+    },
+    /// One look when the run ends.
+    Once {
         /// Comparisons that share the error rate (Bonferroni).
         comparisons: u32,
     },
-    /// One look after a number of blocks fixed beforehand.
-    Once {
-        /// That number.
-        blocks: u32,
+    /// Of old records: looks fixed beforehand.
+    Planned(PlannedLooks),
+    /// Of old records: a confidence sequence.
+    Sequence {
         /// Comparisons that share the error rate (Bonferroni).
         comparisons: u32,
     },
 }
 
 impl Rule {
-    /// A confidence sequence for so many comparisons.
+    /// A look after every block, for so many comparisons.
     ///
     /// # Errors
     /// [`Error::Comparisons`] outside 1 to [`COMPARISONS_MAX`].
-    pub fn always(comparisons: u32) -> Result<Rule, Error> {
-        Ok(Rule::Always { comparisons: checked(comparisons)? })
+    pub fn each_block(comparisons: u32, ended: bool) -> Result<Rule, Error> {
+        Ok(Rule::EachBlock { looks: Looks::new(comparisons)?, ended })
     }
 
-    /// One look after `blocks` blocks.
+    /// One look at the end.
     ///
     /// # Errors
-    /// [`Error::TooFewBlocks`] below [`BLOCKS_MIN`], [`Error::Comparisons`] outside 1 to [`COMPARISONS_MAX`].
-    pub fn once(blocks: u32, comparisons: u32) -> Result<Rule, Error> {
-        if blocks < BLOCKS_MIN {
-            return Err(Error::TooFewBlocks { blocks, least: BLOCKS_MIN });
-        }
-        Ok(Rule::Once { blocks, comparisons: checked(comparisons)? })
+    /// [`Error::Comparisons`] outside 1 to [`COMPARISONS_MAX`].
+    pub fn once(comparisons: u32) -> Result<Rule, Error> {
+        Ok(Rule::Once { comparisons: checked(comparisons)? })
+    }
+
+    /// The confidence sequence of an old record.
+    ///
+    /// # Errors
+    /// [`Error::Comparisons`] outside 1 to [`COMPARISONS_MAX`].
+    pub fn sequence(comparisons: u32) -> Result<Rule, Error> {
+        Ok(Rule::Sequence { comparisons: checked(comparisons)? })
     }
 
     /// Comparisons that share the error rate.
     pub fn comparisons(&self) -> u32 {
         match self {
+            Rule::EachBlock { looks, .. } => looks.comparisons(),
             Rule::Planned(looks) => looks.comparisons(),
-            Rule::Always { comparisons } | Rule::Once { comparisons, .. } => *comparisons,
+            Rule::Once { comparisons } | Rule::Sequence { comparisons } => *comparisons,
         }
     }
 
-    /// The number of blocks after which there is nothing more to look at; `None` where there is no such number.
-    pub fn last(&self) -> Option<u32> {
+    /// The fewest blocks from which it gives a verdict.
+    pub fn least(&self) -> u32 {
         match self {
-            Rule::Planned(looks) => Some(looks.last()),
-            Rule::Always { .. } => None,
-            Rule::Once { blocks, .. } => Some(*blocks),
+            Rule::EachBlock { .. } | Rule::Once { .. } => BLOCKS_MIN,
+            Rule::Planned(_) | Rule::Sequence { .. } => PlannedLooks::BLOCKS_MIN,
         }
     }
 
-    /// Whether a result may be looked at, and the run end by it, after `blocks` blocks.
-    pub fn is_look(&self, blocks: u32) -> bool {
-        match self {
-            Rule::Planned(looks) => looks.is_look(blocks),
-            Rule::Always { .. } => blocks >= BLOCKS_MIN,
-            Rule::Once { blocks: last, .. } => blocks == *last,
-        }
-    }
-
-    /// The critical t of a run that has, or ended after, `blocks` blocks. `None` below [`BLOCKS_MIN`], beyond the last look, and
-    /// where there is no interval yet.
-    ///
-    /// With planned looks and between them, or before the one look: for an end that has nothing to do with the result
-    /// (see [`Looks::final_critical_t`]).
-    pub fn critical_t(&self, blocks: u32) -> Option<f64> {
-        if blocks < BLOCKS_MIN || self.last().is_some_and(|last| blocks > last) {
-            return None;
-        }
-        match self {
-            Rule::Planned(looks) => looks.final_critical_t(blocks),
-            Rule::Always { .. } | Rule::Once { .. } => self.unplanned_t(blocks),
-        }
-    }
-
-    /// The critical t that a run of about `blocks` blocks would have at its end: a longer plan, or the same rule later.
-    pub fn forecast_t(&self, blocks: u32) -> Option<f64> {
-        match self {
-            Rule::Planned(looks) if blocks <= looks.last() => looks.final_critical_t(blocks),
-            Rule::Planned(looks) => {
-                // The constant hardly changes from one plan to the next.
-                let plan = Looks::plan(blocks.min(BLOCKS_MAX), looks.comparisons()).ok()?;
-                Some(plan.final_boundary(blocks))
-            }
-            Rule::Always { .. } | Rule::Once { .. } => self.unplanned_t(blocks),
-        }
-    }
-
-    fn unplanned_t(&self, blocks: u32) -> Option<f64> {
+    /// The confidence of an interval that is not made by t, and shares the chance to err with those that are.
+    pub fn level(&self, blocks: u32) -> f64 {
         let alpha = ALPHA / f64::from(self.comparisons());
         match self {
-            Rule::Always { .. } => sequence_t(blocks, SEQUENCE_G, alpha).ok()?,
-            _ => plain_t(blocks, 1.0 - alpha).ok(),
+            Rule::EachBlock { looks, ended } => looks.level(blocks, *ended),
+            Rule::Once { .. } => 1.0 - alpha,
+            Rule::Planned(looks) => 1.0 - alpha / f64::from(looks.looks()),
+            // Without a last look: shares 1 / (n (n + 1)) of all n add up to 1.
+            Rule::Sequence { .. } => 1.0 - alpha / (f64::from(blocks) * (f64::from(blocks) + 1.0)).max(1.0),
+        }
+    }
+
+    /// Whether a run may end by its result after `blocks` blocks.
+    pub fn is_look(&self, blocks: u32) -> bool {
+        match self {
+            Rule::EachBlock { .. } => (BLOCKS_MIN..=BLOCKS_MAX).contains(&blocks),
+            Rule::Once { .. } | Rule::Planned(_) | Rule::Sequence { .. } => false,
+        }
+    }
+
+    /// The critical t of a run that has, or ended after, `blocks` blocks; `None` where there is no interval yet, or none any more.
+    pub fn critical_t(&self, blocks: u32) -> Option<f64> {
+        match self {
+            Rule::EachBlock { looks, ended: false } => looks.look_t(blocks),
+            Rule::EachBlock { looks, ended: true } => looks.end_t(blocks).filter(|_| blocks <= BLOCKS_MAX),
+            Rule::Planned(looks) => looks.critical_t(blocks),
+            Rule::Once { .. } | Rule::Sequence { .. } => self.forecast_t(blocks),
+        }
+    }
+
+    /// The critical t that a run of so many blocks would have at its end; `None` below [`BLOCKS_MIN`].
+    pub fn forecast_t(&self, blocks: u32) -> Option<f64> {
+        let alpha = ALPHA / f64::from(self.comparisons());
+        match self {
+            Rule::EachBlock { looks, .. } => looks.end_t(blocks),
+            Rule::Once { .. } if blocks >= BLOCKS_MIN => plain_t(blocks, 1.0 - alpha).ok(),
+            Rule::Once { .. } => None,
+            // What was asked for then is asked of a run of today.
+            Rule::Planned(_) => Looks::new(self.comparisons()).ok()?.end_t(blocks),
+            Rule::Sequence { .. } if blocks < self.least() => None,
+            Rule::Sequence { .. } => sequence_t(blocks, SEQUENCE_G, alpha).ok()?,
         }
     }
 }

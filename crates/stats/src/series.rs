@@ -6,7 +6,7 @@
 //! Must not: decide which size matters, or leave out values.
 
 use crate::estimate::{has_spread, mean_and_sd};
-use crate::student::{check_alpha, normal_quantile, two_sided_p};
+use crate::student::{check_share, normal_quantile, two_sided_p};
 use crate::{BLOCKS_MAX, Error};
 
 /// Most values of a series: a run has no more blocks, and the exact distribution of a trend costs their cube.
@@ -127,9 +127,9 @@ fn difference_and_t(first: &[f64], second: &[f64]) -> (f64, f64) {
 /// safe, for the true one ends at cos(π/(n + 1)).
 ///
 /// # Errors
-/// [`Error::TooFewBlocks`] below 4 blocks, [`Error::Alpha`] unless 0 < `alpha` < 1.
+/// [`Error::TooFewBlocks`] below 4 blocks, [`Error::Outside`] unless 0 < `alpha` < 1.
 pub fn lag1_critical(blocks: u32, alpha: f64) -> Result<f64, Error> {
-    check_alpha(alpha)?;
+    check_share("error rate alpha", alpha)?;
     if blocks < 4 {
         return Err(Error::TooFewBlocks { blocks, least: 4 });
     }

@@ -14,9 +14,9 @@ use std::f64::consts::{PI, SQRT_2};
 /// metric takes its critical values from [`crate::Looks`].
 ///
 /// # Errors
-/// [`Error::TooFewBlocks`] below 2 blocks, [`Error::Level`] unless 0 < `level` < 1.
+/// [`Error::TooFewBlocks`] below 2 blocks, [`Error::Outside`] unless 0 < `level` < 1.
 pub fn plain_t(blocks: u32, level: f64) -> Result<f64, Error> {
-    check_level(level)?;
+    check_share("confidence level", level)?;
     two_sided_t(blocks, 1.0 - level)
 }
 
@@ -25,24 +25,24 @@ pub fn plain_t(blocks: u32, level: f64) -> Result<f64, Error> {
 /// This carries a boundary made for known spread over to an estimated one (Jennison & Turnbull 2000, section 3.8).
 ///
 /// # Errors
-/// [`Error::TooFewBlocks`] below 2 blocks, [`Error::CriticalT`] unless `z` is a positive number.
+/// [`Error::TooFewBlocks`] below 2 blocks, [`Error::Outside`] unless `z` is a positive number.
 pub fn critical_t_at(z: f64, blocks: u32) -> Result<f64, Error> {
-    let p = erfc(z / SQRT_2);
+    let p = two_sided(z);
     if !(z > 0.0 && p > 0.0) {
-        return Err(Error::CriticalT { value: z });
+        return Err(Error::Outside { what: "critical t", value: z, range: "a positive number" });
     }
     two_sided_t(blocks, p)
 }
 
-/// Two-sided critical value of the normal distribution: 1.960 for 0.95. `level` must lie in (0, 1).
-pub(crate) fn normal_z(level: f64) -> Result<f64, Error> {
-    check_level(level)?;
-    Ok(SQRT_2 * erfc_inv(1.0 - level))
+/// Share of the standard normal distribution outside ±z.
+pub(crate) fn two_sided(z: f64) -> f64 {
+    erfc(z / SQRT_2)
 }
 
-/// Share of the standard normal distribution below `z`.
-pub(crate) fn normal_below(z: f64) -> f64 {
-    erfc(-z / SQRT_2) / 2.0
+/// Two-sided critical value of the normal distribution: 1.960 for 0.95. `level` must lie in (0, 1).
+pub(crate) fn normal_z(level: f64) -> Result<f64, Error> {
+    check_share("confidence level", level)?;
+    Ok(SQRT_2 * erfc_inv(1.0 - level))
 }
 
 /// The z below which a share `p` of the standard normal distribution lies; infinite for 0 and 1.
@@ -50,12 +50,10 @@ pub(crate) fn normal_quantile(p: f64) -> f64 {
     -SQRT_2 * erfc_inv(2.0 * p)
 }
 
-pub(crate) fn check_level(level: f64) -> Result<(), Error> {
-    if level > 0.0 && level < 1.0 { Ok(()) } else { Err(Error::Level { value: level }) }
-}
-
-pub(crate) fn check_alpha(alpha: f64) -> Result<(), Error> {
-    if alpha > 0.0 && alpha < 1.0 { Ok(()) } else { Err(Error::Alpha { value: alpha }) }
+/// Refuses what is no share: a level or an error rate.
+pub(crate) fn check_share(what: &'static str, value: f64) -> Result<(), Error> {
+    let inside = value > 0.0 && value < 1.0;
+    inside.then_some(()).ok_or(Error::Outside { what, value, range: "between 0 and 1" })
 }
 
 /// Probability outside ±t with so many degrees of freedom, which need not be whole; 1 for what is no number.

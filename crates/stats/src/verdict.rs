@@ -61,26 +61,15 @@ pub fn judge(estimate: &Estimate, margin: f64, direction: Direction) -> Verdict 
 
 /// How many blocks in total it would take to decide, if ratio and spread stayed as they were seen.
 ///
-/// With planned looks first those that are still ahead, each with its own boundary; then longer plans with as many comparisons,
-/// at their final look. To decide is for the interval to exclude 1 or to lie within the margin, whichever comes first.
-/// More than [`crate::BLOCKS_MAX`] is more than one plan can have: it says that trials must become longer or quieter.
+/// With the boundary of a run that ends there. To decide is for the interval to exclude 1 or to lie within the margin, whichever comes first.
+/// More than [`crate::BLOCKS_MAX`] is more than one run can have: it says that trials must become longer or quieter.
 /// `None` when even [`BLOCKS_NEEDED_MAX`] would not do.
 ///
 /// A forecast, not a promise: with few blocks the spread itself is known to no better than a third either way.
 pub fn blocks_needed(estimate: &Estimate, margin: f64, rule: &Rule) -> Option<u32> {
     let question = Question::new(estimate, margin);
-    let mut first = estimate.blocks + 1;
-    if let Rule::Planned(looks) = rule {
-        let ahead = looks.looks().iter().copied().filter(|&n| n > estimate.blocks);
-        for blocks in ahead {
-            if question.decided(blocks, looks.critical_t(blocks)?) {
-                return Some(blocks);
-            }
-        }
-        first = first.max(looks.last() + 1);
-    }
     let decided = |blocks: u32| rule.forecast_t(blocks).is_some_and(|t| question.decided(blocks, t));
-    first_true(first.max(BLOCKS_MIN), BLOCKS_NEEDED_MAX, decided)
+    first_true((estimate.blocks + 1).max(BLOCKS_MIN), BLOCKS_NEEDED_MAX, decided)
 }
 
 /// How many blocks it takes to find a true difference with probability `power`, for log ratios with a standard deviation of

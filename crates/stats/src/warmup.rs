@@ -4,7 +4,7 @@
 //! the rest most certain. It needs no threshold and no model of the warm-up.
 //!
 //! ```text
-//!  Z ▁▃▅▆▇▇▆▇▇▆▇▇▇▆▇      Z_1..Z_k: means of 5 buckets
+//!  Z ▁▃▅▆▇▇▆▇▇▆▇▇▇▆▇      Z_1..Z_k: means of 5 buckets, below 60 of 2
 //!         ╎                MSER(d) = Σ_{i>d} (Z_i − mean of those)² / (k − d)²
 //!         d*               d* = the d with the least; cut 5 d* buckets
 //! ```
@@ -12,13 +12,15 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Buckets averaged into one batch, which takes out most of the correlation between neighbours.
-const BATCH: usize = 5;
+/// Buckets averaged into one batch, which takes out most of the correlation between neighbours; of a series too short for that, so many.
+const BATCH: (usize, usize) = (5, 2);
+/// Buckets from which batches are large: 12 of them, 6 s of 100 ms buckets.
+const LONG: usize = 60;
 /// Batches at the end that are never cut off to: the variance of fewer is small by chance too often
 /// (Hoad, Robinson & Davies 2010).
 const KEPT_BATCHES_MIN: usize = 5;
-/// Shortest series in which a cut beyond its half can be seen at all: 12 batches, 6 s of 100 ms buckets.
-pub const BUCKETS_MIN: usize = 60;
+/// Shortest series in which a cut beyond its half can be seen at all: 12 small batches, 2.4 s of 100 ms buckets.
+pub const BUCKETS_MIN: usize = 24;
 
 /// Where to cut a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,10 +41,58 @@ pub fn mser5(series: &[f64]) -> Truncation {
     if series.len() < BUCKETS_MIN || series.iter().any(|value| !value.is_finite()) {
         return Truncation { buckets: 0, steady: false };
     }
+    let size = if series.len() < LONG { BATCH.1 } else { BATCH.0 };
     let batches: Vec<f64> =
-        series.chunks_exact(BATCH).map(|batch| batch.iter().sum::<f64>() / BATCH as f64).collect();
+        series.chunks_exact(size).map(|batch| batch.iter().sum::<f64>() / size as f64).collect();
     let cut = best_cut(&batches);
-    Truncation { buckets: cut * BATCH, steady: 2 * cut <= batches.len() }
+    Truncation { buckets: cut * size, steady: 2 * cut <= batches.len() }
+}
+
+/// By how much medians may lie from the level that a series comes to, as a share.
+const LEVEL_TOLERANCE: f64 = 0.05;
+
+/// So many standard errors between the second and the last third of a series are a movement.
+const MOVES_Z: f64 = 1.5;
+
+/// After how many of equal buckets a series is steady; `None` where it never is.
+///
+/// After the first third at the latest, where the other two are alike: the best cut of noise lies anywhere. Else by [`mser5`], else by
+/// medians: what a host takes in bursts makes a late cut look best, and hardly moves them. The level is the median of
+/// the second half, the two halves of which must agree on it; the first five buckets whose median is near it are the first of the level,
+/// and must begin within the first half.
+pub fn steady_after(series: &[f64]) -> Option<usize> {
+    let found = mser5(series);
+    let is_long = series.len() >= BUCKETS_MIN && series.iter().all(|value| value.is_finite());
+    let third = series.len() / 3;
+    if is_long && !moves(&series[third..]) {
+        return Some(if found.steady { found.buckets.min(third) } else { third });
+    }
+    if found.steady || !is_long {
+        return found.steady.then_some(found.buckets);
+    }
+    let (half, quarter) = (series.len() / 2, series.len() / 4);
+    let level = median(&series[half..]);
+    let is_near = |of: &[f64]| (median(of) / level - 1.0).abs() <= LEVEL_TOLERANCE;
+    let is_level = is_near(&series[half..half + quarter]) && is_near(&series[half + quarter..]);
+    (0..=half).find(|start| is_level && is_near(&series[*start..*start + BATCH.0]))
+}
+
+/// Whether the mean of the first half differs from that of the second by more than the noise of neighbours.
+fn moves(series: &[f64]) -> bool {
+    let pairs: Vec<f64> = series.chunks_exact(BATCH.1).map(|pair| pair.iter().sum()).collect();
+    let (first, second) = pairs.split_at(pairs.len() / 2);
+    let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len() as f64;
+    let error = |of: &[f64]| {
+        let mean = mean(of);
+        of.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / ((of.len() - 1) * of.len()) as f64
+    };
+    (mean(first) - mean(second)).abs() > MOVES_Z * (error(first) + error(second)).sqrt()
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted[sorted.len() / 2]
 }
 
 /// The number of batches whose removal gives the least MSER.

@@ -11,7 +11,7 @@ import { filterOf, tableOf } from '../tables';
 const STATES: Record<State, readonly [sign: string, words: string]> = {
   decided: ['✓', 'Decided'],
   open: ['…', 'Inconclusive'],
-  void: ['✕', 'Void'],
+  void: ['✕', 'Invalid'],
   measured: ['–', 'Measured, nothing is compared'],
   broken: ['!', 'The run broke off'],
 };
@@ -52,7 +52,7 @@ export function variantsOf({ figures, parts }: PageData): HTMLElement | null {
 }
 
 const EVIDENCE_AT_FIRST = 4;
-const GRADES: Record<Grade, readonly [sign: string, word: string]> = { void: ['✕', 'Void'], warning: ['!', 'Warning'], note: ['i', 'Note'], fine: ['✓', 'Fine'] };
+const GRADES: Record<Grade, readonly [sign: string, word: string]> = { void: ['✕', 'Invalid'], warning: ['!', 'Warning'], note: ['i', 'Note'], fine: ['✓', 'Fine'] };
 
 /** What makes the result invalid, for the top of the page; `null` where nothing does. */
 export function voidingOf(data: PageData): HTMLElement | null {
@@ -71,18 +71,18 @@ function findingsOf(data: PageData, id: string, heading: string, wanted: (grade:
     const key = `${one.grade} ${one.number ?? one.evidence}`;
     groups.set(key, [...(groups.get(key) ?? []), one]);
   }
-  const made = [...groups.values()].flatMap((group) => group.slice(0, 1).map((first) => articleOf(first, group, data.explained_by)));
+  const made = [...groups.values()].flatMap((group) => group.slice(0, 1).map((first) => articleOf(first, group, data)));
   return made.length === 0 ? null : section(id, heading, ...made);
 }
 
-function articleOf(first: Finding, group: readonly Finding[], explainedBy: string | null): HTMLElement {
+function articleOf(first: Finding, group: readonly Finding[], data: PageData): HTMLElement {
   const remedies = [...new Set(group.map(({ remedy }) => remedy))].filter((remedy) => remedy !== '');
   const [mark, word] = GRADES[first.grade];
   return element(
     'article',
     { class: `finding ${first.grade}` },
     element('h3', {}, sign(mark), present([word, first.number]).join(' ')),
-    element('div', {}, ...evidenceOf(group), ...remedies.map((remedy) => paragraph(remedy, 'remedy')), explanationOf(first, explainedBy)),
+    element('div', {}, ...evidenceOf(group), ...remedies.map((remedy) => paragraph(remedy, 'remedy')), explanationOf(first, data)),
   );
 }
 
@@ -94,7 +94,8 @@ function evidenceOf(group: readonly Finding[]): Child[] {
   return [element('ul', {}, ...lines), filter?.host ?? null];
 }
 
-function explanationOf({ explanation }: Finding, explainedBy: string | null): Child {
-  const told = explanation.length > 0 ? explanation.map((text) => paragraph(text)) : explainedBy === null ? [] : [command(explainedBy)];
+function explanationOf({ number }: Finding, { explanations, explained_by: explainedBy }: PageData): Child {
+  const paragraphs = explanations[number ?? ''] ?? [];
+  const told = paragraphs.length > 0 ? paragraphs.map((text) => paragraph(text)) : explainedBy === null ? [] : [command(explainedBy)];
   return told.length === 0 ? null : fold('Why, and what else may be done', ...told);
 }

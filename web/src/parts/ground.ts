@@ -2,7 +2,7 @@
 
 import { command, element, fold, pairs, paragraph, section, sign, type Child } from '../elements';
 import { swatch } from '../looks';
-import type { PageData } from '../model';
+import type { PageData, Standing } from '../model';
 import { grouped } from '../numbers';
 import { tableOf } from '../tables';
 
@@ -27,15 +27,15 @@ function listOf(heading: string, items: HTMLElement[], kind: string | null = nul
   return items.length === 0 ? [] : [element('h3', {}, heading), element('ul', { class: kind }, ...items)];
 }
 
-const STANDINGS: Record<string, string> = { doubtful: '!', unchecked: '?', supported: '✓' };
+const STANDINGS: Record<Standing, string> = { doubtful: '!', unchecked: '?', supported: '✓' };
 
 export function assumptionsOf({ assumptions }: PageData): HTMLElement | null {
-  const items = assumptions.map(({ standing, text, evidence }) =>
+  const items = assumptions.map(({ standing, statement, evidence }) =>
     element(
       'li',
       { class: standing },
-      element('span', { class: 'standing' }, sign(STANDINGS[standing] ?? '?'), standing),
-      element('span', {}, element('span', {}, text), element('span', { class: 'faint' }, evidence)),
+      element('span', { class: 'standing' }, sign(STANDINGS[standing]), standing),
+      element('span', {}, element('span', {}, statement), element('span', { class: 'faint' }, evidence)),
     ),
   );
   return items.length === 0 ? null : section('assumptions', 'Assumptions', element('ul', { class: 'assumptions' }, ...items));
@@ -51,7 +51,7 @@ function sizesOf({ variants, verdicts }: PageData): Child[] {
   if (variants.length === 0) return [];
   const judged = verdicts.filter(({ blocks }) => blocks.length > 0);
   const blocks = judged.map(({ comparison, metric, blocks }) => [comparison, metric, grouped(blocks.length)]);
-  const trials = variants.map(({ name, trials, requests, void: invalid }) => [invalid ? `${name} (void)` : name, grouped(trials), grouped(requests)]);
+  const trials = variants.map(({ name, trials, requests, void: invalid }) => [invalid ? `${name} (invalid)` : name, grouped(trials), grouped(requests)]);
   return [
     element('h3', {}, 'How many each figure rests on'),
     paragraph('A block is one observation, however many requests it took: intervals come from blocks.', 'faint'),

@@ -47,7 +47,7 @@ function partOf({ variants }: PageData, view: View, latency: LatencyCurves): HTM
 }
 
 function quantiles(names: readonly string[], { curves }: LatencyCurves): Table {
-  const column = new Column('microseconds', curves.map((curve) => timeAt(curve, 0.5)?.us ?? null));
+  const column = new Column('us', curves.map((curve) => timeAt(curve, 0.5)?.us ?? null));
   const cell = (time: Time | null): string => (time === null ? '–' : `${time.atLeast ? '≥ ' : ''}${column.cell(time.us)}`);
   const rows = curves.map((curve, variant) => [
     names[variant] ?? '',
@@ -100,28 +100,28 @@ function byPercentile(names: readonly string[], latency: LatencyCurves, log: boo
     place: (share, us) => [nines(share), us],
     tell: (curve, at) => timeFigure(timeAt(curve, shareOf(at))),
     title: (at) => `${percentile(shareOf(at))} of requests took at most`,
-    upright: { name: latency.kind, unit: 'microseconds', log, zero: true },
+    upright: { name: latency.kind, unit: 'us', log, zero: true },
   });
 }
 
 function cumulative(names: readonly string[], latency: LatencyCurves): Chart {
   return curvesOf(names, latency, {
     label: `${latency.kind}, cumulative`,
-    axis: { name: latency.kind, unit: 'microseconds', log: true },
+    axis: { name: latency.kind, unit: 'us', log: true },
     place: (share, us) => [us, share],
     tell: (curve, us) => {
       const { share, atMost } = shareAt(curve, us);
       const digits = share > 0.99 && share < 1 ? percentile(share) : `${grouped(share * 100, 1)} %`;
       return { value: share, text: `${atMost ? 'at most ' : ''}${digits}` };
     },
-    title: (us) => `done within ${figure('microseconds', us)}`,
+    title: (us) => `done within ${figure('us', us)}`,
     upright: { name: 'requests done', unit: 'share', domain: [0, 1.02] },
   });
 }
 
 function timeFigure(time: Time | null): Figure {
   if (time === null) return { value: null, text: 'too few requests' };
-  return { value: time.us, text: `${time.atLeast ? 'at least ' : ''}${figure('microseconds', time.us)}` };
+  return { value: time.us, text: `${time.atLeast ? 'at least ' : ''}${figure('us', time.us)}` };
 }
 
 function curvesOf(names: readonly string[], { curves }: LatencyCurves, { place, tell, title, upright, ...chart }: Way): Chart {

@@ -22,7 +22,7 @@ function notesOf({ at_s: at, warm_up: warm, block, loop_delay_us: delay }: TimeL
   const count = counted(at.length - warm, 'point');
   const notes = [`The trial of block ${block}: ${counted(warm, 'point')} of warm-up, shaded, which count for nothing, then ${count} that count.`];
   if (delay !== null) {
-    const [median, p99] = delay.map((us) => figure('microseconds', us));
+    const [median, p99] = delay.map((us) => figure('us', us));
     notes.push(`Event-loop delay, in captures apart from this trial: median ${median}, p99 ${p99}.`);
   }
   return notes;
@@ -51,11 +51,11 @@ function shownOf(trial: TimeLine): Shown[] {
   const tail = (name: string, values: Track['values']): Track => ({ name, values, kind: 'edge' });
   const times = [{ name: 'p50', values: trial.p50_us }, tail('p90', trial.p90_us), tail('p99', trial.p99_us)];
   return [
-    { name: 'expected responses', unit: 'per_second', tracks: [{ name: 'rate', values: trial.rate_per_s }], height: 90 },
+    { name: 'expected responses', unit: 'per_s', tracks: [{ name: 'rate', values: trial.rate_per_s }], height: 90 },
     // Where the tail is so far from the middle a linear axis would flatten the middle.
-    { name: 'response time: median, shaded to 90 and 99 %', unit: 'microseconds', tracks: times, log: least > 0 && most > 20 * least, height: 130 },
+    { name: 'response time: median, shaded to 90 and 99 %', unit: 'us', tracks: times, log: least > 0 && most > 20 * least, height: 130 },
     { name: 'requests that failed', unit: 'count', tracks: [{ name: 'failed', values: trial.failed, kind: 'area' }], none: 'No request failed.', height: 70 },
-    { name: 'CPU of the services', unit: 'cores', tracks: [{ name: 'CPU', values: trial.cores }], height: 75 },
+    { name: 'CPU of the services', unit: 'number', tracks: [{ name: 'CPU', values: trial.cores }], height: 75 },
     { name: 'memory of the services', unit: 'bytes', tracks: [{ name: 'memory', values: trial.rss_bytes }], height: 75 },
     { name: 'CPU steal', unit: 'share', tracks: [{ name: 'steal', values: trial.steal_share, kind: 'area' }], none: 'There was no CPU steal.', height: 70 },
   ];

@@ -3,42 +3,40 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Check, Finding, Grade, Metric, Quantity, evidence};
+use model::{Metric, Quantity, evidence};
 use record::{EndReason, GeneratorLost, GeneratorPart, OpenLoop, Record, Slice, Trial};
 use stats::Latencies;
 
-use super::{BLOCKS_MIN, Variant, first_few, succeeding, trials, variants};
+use super::run::blocks_min;
+use super::{Run, Seen, Variant, either, first_few, trials, warning};
 use crate::spread::mean;
 use crate::variant::merged;
 
 /// Share of a core above which a generator thread may have been the limit.
-pub const GENERATOR_SHARE_MAX: f64 = 0.85;
+pub(crate) const GENERATOR_SHARE_MAX: f64 = 0.85;
 /// Share of one core below which services were not what limited the throughput.
-pub const SERVICE_BUSY_MIN: f64 = 0.85;
+const SERVICE_BUSY_MIN: f64 = 0.85;
 /// Share of the requests due that has to be sent in the window for the load to be what was asked for.
-pub const SENT_SHARE_MIN: f64 = 0.99;
+pub(crate) const SENT_SHARE_MIN: f64 = 0.99;
 /// Share of the requests due that may find no connection free.
-pub const QUEUED_SHARE_MAX: f64 = 0.01;
+pub(crate) const QUEUED_SHARE_MAX: f64 = 0.01;
 /// How late the client may be for one request in a hundred without it mattering, in nanoseconds.
-pub const LAG_MAX_NS: u64 = 200_000;
+pub(crate) const LAG_MAX_NS: u64 = 200_000;
 /// Which part of the response time the client's own lateness may be, both at p99.
-pub const LAG_SHARE_MAX: f64 = 0.1;
+pub(crate) const LAG_SHARE_MAX: f64 = 0.1;
 /// Above this part it is rather the client that was measured.
-pub const LAG_SHARE_VOID: f64 = 0.5;
+const LAG_SHARE_VOID: f64 = 0.5;
 /// A generator may begin so much later than the first of them, in nanoseconds, however short the window: less is within what threads wait
 /// for a processor on a machine that is not quite idle.
-pub const LATE_MIN_NS: u64 = 5_000_000;
+const LATE_MIN_NS: u64 = 5_000_000;
 /// So much later as a share of the window: what is missing of the load then is at most as large a share.
-pub const LATE_SHARE: f64 = 0.01;
+const LATE_SHARE: f64 = 0.01;
 /// Losses that are told; of more there are only so many.
 const TOLD_MAX: usize = 3;
 
 /// The busiest thread of all, or of one of several generators, was at the limit of its core.
-pub(super) fn generator_saturated(record: &Record) -> Vec<Finding> {
-    succeeding(record).filter_map(|variant| saturated(record, &variant)).collect()
-}
-
-fn saturated(record: &Record, variant: &Variant<'_>) -> Option<Finding> {
+pub(super) fn generator_saturated(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
+    let record = run.record;
     let (generator, share) = busiest(&variant.slices);
     if share <= GENERATOR_SHARE_MAX {
         return None;
@@ -48,7 +46,7 @@ fn saturated(record: &Record, variant: &Variant<'_>) -> Option<Finding> {
     // not the client's either.
     let judged = record.header.plan.design.metrics().any(|metric| metric == Metric::Throughput);
     // How busy a service was that runs already nobody knows: a client at its limit is then taken for the limit.
-    let unknown = variant.plan.deployed().is_some();
+    let unknown = variant.is_unseen();
     let idle = judged && (unknown || busy < SERVICE_BUSY_MIN) && !record.is_open_loop();
     let services = match unknown {
         true => "nobody knows how busy the services were, which run already".to_owned(),
@@ -63,11 +61,9 @@ fn saturated(record: &Record, variant: &Variant<'_>) -> Option<Finding> {
         "the service was at its limit too, or it is not throughput that is judged; yet a generator with a core to spare would be a better \
          witness"
     };
-    let name = variant.name();
-    let evidence = evidence!("{name}: {thread} was busy {busy_share} of the time while {services}";
+    let evidence = evidence!("{thread} was busy {busy_share} of the time while {services}";
         busy_share = Quantity::share(share));
-    let grade = if idle { Grade::Void } else { Grade::Warning };
-    Some(Finding::new(Check::GeneratorSaturated, grade, evidence, remedy).about([variant.index]))
+    Some(either(idle, evidence, remedy))
 }
 
 /// The share of its core that the busiest thread used, in the mean over slices: of several generators that of the busiest, with its name.
@@ -89,16 +85,12 @@ fn opens<'a>(variant: &Variant<'a>) -> Vec<&'a OpenLoop> {
 }
 
 /// What is wrong with a latency only qualifies CPU per request.
-fn graver_for_latency(record: &Record) -> Grade {
-    if record.header.plan.design.most_wanting().0.quantile().is_some() { Grade::Void } else { Grade::Warning }
+fn judges_latency(run: &Run<'_>) -> bool {
+    run.plan.design.most_wanting().0.quantile().is_some()
 }
 
 /// Requests were due and not sent, or waited for a connection: what was measured is the queue.
-pub(super) fn rate_not_kept(record: &Record) -> Vec<Finding> {
-    succeeding(record).filter_map(|variant| not_kept(record, &variant)).collect()
-}
-
-fn not_kept(record: &Record, variant: &Variant<'_>) -> Option<Finding> {
+pub(super) fn rate_not_kept(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let opens = opens(variant);
     let sum = |of: fn(&OpenLoop) -> u64| opens.iter().map(|open| of(open)).sum::<u64>();
     let due = sum(|open| open.intended);
@@ -110,12 +102,11 @@ fn not_kept(record: &Record, variant: &Variant<'_>) -> Option<Finding> {
     if sent >= SENT_SHARE_MIN && queued <= QUEUED_SHARE_MAX {
         return None;
     }
-    let capacity = record.rate.as_ref().and_then(|rate| rate.capacities_per_s.get(variant.index));
+    let capacity = run.record.rate.as_ref().and_then(|rate| rate.capacities_per_s.get(variant.index));
     let capacity = capacity.filter(|per_s| **per_s > 0.0);
     let capacity =
         capacity.map(|per_s| format!("; its capacity was {}", Quantity::per_s(*per_s))).unwrap_or_default();
-    let name = variant.name();
-    let evidence = evidence!("{name}: of {due} due {sent} were sent in time, and {queued} found no connection free{capacity}";
+    let evidence = evidence!("of {due} due {sent} were sent in time, and {queued} found no connection free{capacity}";
         due = Quantity::per_s(due as f64 / (variant.sum(|slice| slice.counts.window_ns) as f64 / 1e9)),
         sent = Quantity::share(sent), queued = Quantity::share(queued));
     let remedy = if queued > QUEUED_SHARE_MAX {
@@ -124,17 +115,11 @@ fn not_kept(record: &Record, variant: &Variant<'_>) -> Option<Finding> {
     } else {
         "connections were free and the client did not send; give it a core of its own, or more threads (load.threads)"
     };
-    Some(
-        Finding::new(Check::RateNotKept, graver_for_latency(record), evidence, remedy).about([variant.index]),
-    )
+    Some(either(judges_latency(run), evidence, remedy))
 }
 
 /// The client had a connection free and sent late, which is part of the response time.
-pub(super) fn client_late(record: &Record) -> Vec<Finding> {
-    succeeding(record).filter_map(|variant| late(record, &variant)).collect()
-}
-
-fn late(record: &Record, variant: &Variant<'_>) -> Option<Finding> {
+pub(super) fn client_late(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let opens = opens(variant);
     let p99_ns = |latencies: Latencies| latencies.quantile(0.99).map(stats::Quantile::ns);
     let lag_ns = p99_ns(merged(opens.iter().map(|open| &open.schedule_lag)))?;
@@ -148,34 +133,28 @@ fn late(record: &Record, variant: &Variant<'_>) -> Option<Finding> {
     let latest = latest.map_or(String::new(), |(ns, generator)| {
         format!("; {generator} up to {} in a slice", Quantity::ns(ns))
     });
-    let name = variant.name();
     let evidence = evidence!(
-        "{name}: with a connection free the client sent up to {lag} late (p99), {part} of the response time of {response} (p99){latest}";
+        "with a connection free the client sent up to {lag} late (p99), {part} of the response time of {response} (p99){latest}";
         lag = Quantity::ns(lag_ns), part = Quantity::share(share), response = Quantity::ns(response_ns));
-    let (grade, remedy) = if share > LAG_SHARE_VOID {
-        (
-            graver_for_latency(record),
-            "what was measured is rather the client than the service; give it a core of its own, or end what else runs on this machine",
-        )
+    let rather_the_client = share > LAG_SHARE_VOID;
+    let remedy = if rather_the_client {
+        "what was measured is rather the client than the service; give it a core of its own, or end what else runs on this machine"
     } else {
-        (
-            Grade::Warning,
-            "the client's lateness is part of every figure, for all variants alike, and makes differences look smaller; give it a core of \
-             its own",
-        )
+        "the client's lateness is part of every figure, for all variants alike, and makes differences look smaller; give it a core of \
+         its own"
     };
-    Some(Finding::new(Check::ClientLate, grade, evidence, remedy).about([variant.index]))
+    Some(either(rather_the_client && judges_latency(run), evidence, remedy))
 }
 
 /// Generator and services on the same processors: one finding for all variants, with what the client took at the most.
-pub(super) fn cores_shared(record: &Record) -> Vec<Finding> {
-    let Some(trial) = trials(record).find(|trial| trial.started.cpus_shared) else { return vec![] };
+pub(super) fn cores_shared(run: &Run<'_>) -> Option<Seen> {
+    let trial = trials(run.record).find(|trial| trial.started.cpus_shared)?;
     let here = trial.started.services.iter().filter(|service| service.host.is_none());
     let services: BTreeSet<usize> = here.flat_map(|service| &service.cpus).copied().collect();
     let generator = &trial.started.generator_cpus;
     // The processors that are fought for: the service has them all, the client never more than its own.
     let processors = services.len().max(generator.len()).max(1) as f64;
-    let taken = variants(record).map(|variant| {
+    let taken = run.variants.iter().map(|variant| {
         let used_ns = variant.sum(Slice::client_cpu_here_ns) as f64;
         (used_ns / (variant.wall_ns() * processors), variant.name())
     });
@@ -191,7 +170,7 @@ pub(super) fn cores_shared(record: &Record) -> Vec<Finding> {
         let (services, generator) = (list(&mut services.iter()), list(&mut generator.iter()));
         format!(" (services on {services}, generator on {generator})")
     };
-    let remedy = match record.header.plan.design.cpus {
+    let remedy = match run.plan.design.cpus {
         plan::Cpus::Shared => {
             "that much less was left for the service at the most, and a variant that is easier on the client gains by it; differences of \
              that size need `cpus = \"separate\"`, or a client with a processor of its own"
@@ -200,19 +179,19 @@ pub(super) fn cores_shared(record: &Record) -> Vec<Finding> {
             "that much less was left for the service at the most; use a machine with two cores or more"
         }
     };
-    let evidence = format!("generator and services shared processors{place}{most}");
-    vec![Finding::warning(Check::CoresShared, evidence, remedy)]
+    Some(warning(format!("generator and services shared processors{place}{most}"), remedy))
 }
 
 /// Generators were lost. What was measured with them just then was not kept, so that figures stand as far as there are enough of them.
-pub(super) fn generator_lost(record: &Record) -> Vec<Finding> {
+pub(super) fn generator_lost(run: &Run<'_>) -> Option<Seen> {
+    let Run { record, plan, .. } = run;
     let lost = &record.generators_lost;
     if lost.is_empty() {
-        return vec![];
+        return None;
     }
     let failed =
         matches!(record.ended.as_ref().map(|ended| &ended.reason), Some(EndReason::GeneratorFailed(_)));
-    let few = record.complete_blocks().count() < BLOCKS_MIN && !record.header.plan.comparisons.is_empty();
+    let few = record.complete_blocks().count() < blocks_min(record) && !plan.comparisons.is_empty();
     let told = |lost: &GeneratorLost| match lost.block {
         0 => format!("before the first block {}", lost.why),
         block => format!("in block {block} {}", lost.why),
@@ -230,8 +209,7 @@ pub(super) fn generator_lost(record: &Record) -> Vec<Finding> {
         "the blocks in which that happened count for nothing, and others took their places, so that the result stands; see on its machine \
          whether memory ran out (dmesg), somebody ended it, or the network broke"
     };
-    let grade = if failed && few { Grade::Void } else { Grade::Warning };
-    vec![Finding::new(Check::GeneratorLost, grade, evidence, remedy)]
+    Some(either(failed && few, evidence, remedy))
 }
 
 /// A generator that did not begin with the others.
@@ -263,8 +241,8 @@ fn late_max_ns(window_ns: u64) -> u64 {
 }
 
 /// Generators did not begin together, or nobody can tell whether they did.
-pub(super) fn generators_apart(record: &Record) -> Vec<Finding> {
-    began_late(record).into_iter().chain(clocks_unknown(record)).collect()
+pub(super) fn generators_apart(run: &Run<'_>) -> Vec<Seen> {
+    began_late(run.record).into_iter().chain(clocks_unknown(run.record)).collect()
 }
 
 /// Measured slices of several generators in blocks that ended, those of dropped ones included: why those were dropped is told here too.
@@ -274,33 +252,25 @@ fn shared_slices(record: &Record) -> Vec<&Slice> {
     slices.filter(|slice| slice.generators.len() > 1).collect()
 }
 
-fn began_late(record: &Record) -> Option<Finding> {
+fn began_late(record: &Record) -> Option<Seen> {
     let slices = shared_slices(record);
     let late: Vec<LateBegin<'_>> = slices.iter().filter_map(|slice| late_begin(slice)).collect();
     let worst = late.iter().max_by_key(|late| late.by_ns)?;
     let counted = trials(record).flat_map(Trial::measured).filter(|slice| slice.generators.len() > 1);
     let missing = mean(&counted.map(missing_share).collect::<Vec<f64>>()).unwrap_or(0.0);
     let (name, of) = (&worst.part.name, slices.len());
-    let missing_much = missing > LATE_SHARE;
     let evidence = evidence!(
         "{name} began {late} after the others in a window of {window}, and in {hit} of {of} slices some generator was late; of the load \
-         that counts {missing} is missing for it";
+         that counts {missing_part} is missing for it";
         hit = Quantity::count(late.len() as u64), late = Quantity::ns(worst.by_ns), window = Quantity::ns(worst.window_ns),
-        missing = Quantity::share(missing));
-    Some(if missing_much {
-        Finding::void(
-            Check::GeneratorsApart,
-            evidence,
-            "what was measured is for too long not the load that was asked for; end what else runs on that machine, or leave it out",
-        )
+        missing_part = Quantity::share(missing));
+    let remedy = if missing > LATE_SHARE {
+        "what was measured is for too long not the load that was asked for; end what else runs on that machine, or leave it out"
     } else {
-        Finding::warning(
-            Check::GeneratorsApart,
-            evidence,
-            "blocks with such slices are dropped as long as there is time for others; end what else runs on that machine, or set longer \
-             slices (design.slice)",
-        )
-    })
+        "blocks with such slices are dropped as long as there is time for others; end what else runs on that machine, or set longer \
+         slices (design.slice)"
+    };
+    Some(either(missing > LATE_SHARE, evidence, remedy))
 }
 
 /// Part of a slice's load that was not there because generators were late: all of them have about as much of it.
@@ -309,7 +279,7 @@ fn missing_share(slice: &Slice) -> f64 {
     missing_ns as f64 / (slice.generators.len().max(1) as f64 * slice.counts.window_ns.max(1) as f64)
 }
 
-fn clocks_unknown(record: &Record) -> Option<Finding> {
+fn clocks_unknown(record: &Record) -> Option<Seen> {
     let unknown = |slice: &&&Slice| {
         slice.generators.iter().any(|part| part.clock_error_ns > late_max_ns(slice.counts.window_ns))
     };
@@ -319,8 +289,7 @@ fn clocks_unknown(record: &Record) -> Option<Finding> {
         hit.iter().flat_map(|slice| slice.generators.iter().map(|part| (part, slice.counts.window_ns)));
     let (worst, window_ns) = parts.max_by_key(|(part, _)| part.clock_error_ns)?;
     let (name, of) = (&worst.name, slices.len());
-    Some(Finding::warning(
-        Check::GeneratorsApart,
+    Some(warning(
         evidence!("the clock of {name} could be compared with ours to ±{error} only, in windows of {window}; so it went in {hit} of {of} \
                    slices";
             error = Quantity::ns(worst.clock_error_ns), window = Quantity::ns(window_ns), hit = Quantity::count(hit.len() as u64)),

@@ -5,81 +5,71 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Check, Finding, Quantity, evidence};
-use record::{Block, Record, Slice, SliceKind, Trial};
+use model::{Quantity, evidence};
+use record::{Block, MachineUse, Record, Slice, SliceKind, Trial};
 
-use super::stretch::{self, Stretch};
-use super::{BLOCKS_MIN, Variant, total, trials, variants, wall_ns};
+use super::{Run, Seen, Variant, total, trials, wall_ns, warning};
 
 /// Share of CPU time that the host took (CPU steal) above which a run is disturbed.
-pub const STEAL_SHARE_MAX: f64 = 0.02;
+const STEAL_SHARE_MAX: f64 = 0.02;
 /// Share of a core that trials which should be idle may use.
-pub const IDLE_SHARE_MAX: f64 = 0.01;
+const IDLE_SHARE_MAX: f64 = 0.01;
 /// Share of the measured time in which a quota may hold the services back. A quota that is met at all is met in every period of
 /// 100 ms, so that a clean run has none of it.
-pub const THROTTLED_SHARE_MAX: f64 = 0.01;
+const THROTTLED_SHARE_MAX: f64 = 0.01;
 /// Share of the CPU time that there is which other processes may use. What is counted in clock ticks is 1 or 2 % too much where
 /// slices are short, and an idle system's own work is below 1 %.
-pub const OTHERS_SHARE_MAX: f64 = 0.05;
+const OTHERS_SHARE_MAX: f64 = 0.05;
 /// How far the speed of the processors may change from block to block, as a share of the median. On a shared virtual machine on which
 /// compilers ran, the quickest of twelve probes lay within 6 % in eighteen of twenty groups; steps of frequency and heat are 10 % and
 /// more.
-pub const SPIN_SPREAD_MAX: f64 = 0.1;
+const SPIN_SPREAD_MAX: f64 = 0.1;
+/// Blocks from which it may be told.
+const SPIN_BLOCKS_MIN: usize = 6;
 /// Pages that may be read back from swap, or waited for by services, a second: at 0.1 ms each a thousandth of the time, at the 10 ms
 /// of a disk that turns a tenth.
-pub const PAGING_PER_S_MAX: f64 = 10.0;
+const PAGING_PER_S_MAX: f64 = 10.0;
 /// How many times more than in the median trial a variant may fetch from storage in another.
-pub const DISK_RATIO_MAX: f64 = 10.0;
+const DISK_RATIO_MAX: f64 = 10.0;
 /// Bytes a second below which storage is not worth a word: a slow disk gives a hundred times as much.
-pub const DISK_BYTES_PER_S_MIN: f64 = 1e6;
+const DISK_BYTES_PER_S_MIN: f64 = 1e6;
 
 /// The host of this machine, or of one on which a generator runs, took CPU time.
-pub(super) fn steal(record: &Record) -> Vec<Finding> {
-    let slices = || trials(record).flat_map(Trial::measured);
+pub(super) fn steal(run: &Run<'_>) -> Vec<Seen> {
+    let slices = || trials(run.record).flat_map(Trial::measured);
     let here: Vec<f64> = slices().map(|slice| slice.machine.steal_share_max()).collect();
-    let remedy =
-        "blocks spread this over all variants, so it widens the intervals; a quieter machine narrows them";
-    let mut found: Vec<Finding> = stolen("", &here, remedy).into_iter().collect();
     let mut elsewhere: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for part in slices().flat_map(|slice| &slice.generators).filter(|part| !part.here) {
         elsewhere.entry(&part.name).or_default().extend(part.steal_share);
     }
-    let remedy = "a generator that is held back sends and sees late; blocks spread this over all variants, so it widens the intervals; a \
-                  quieter machine narrows them";
+    let spread =
+        "blocks spread this over all variants, so it widens the intervals; a quieter machine narrows them";
+    let late = format!("a generator that is held back sends and sees late; {spread}");
     let of_generator =
-        |(name, shares): (&str, Vec<f64>)| stolen(&format!(" on the machine of {name}"), &shares, remedy);
-    found.extend(elsewhere.into_iter().filter_map(of_generator));
-    found
+        |(name, shares): (&str, Vec<f64>)| stolen(&format!(" on the machine of {name}"), &shares, &late);
+    stolen("", &here, spread).into_iter().chain(elsewhere.into_iter().filter_map(of_generator)).collect()
 }
 
-fn stolen(place: &str, shares: &[f64], remedy: &'static str) -> Option<Finding> {
+fn stolen(place: &str, shares: &[f64], remedy: &str) -> Option<Seen> {
     let disturbed = shares.iter().filter(|share| **share > STEAL_SHARE_MAX).count();
     let most = shares.iter().copied().fold(0.0, f64::max);
     let (limit, of) = (Quantity::share(STEAL_SHARE_MAX), shares.len());
-    if disturbed == 0 {
-        return None;
-    }
     let evidence = evidence!("CPU steal{place} was above {limit} in {disturbed} of {of} slices, {most} at the most";
         disturbed = Quantity::count(disturbed as u64), most = Quantity::share(most));
-    Some(Finding::warning(Check::Steal, evidence, remedy))
+    (most > STEAL_SHARE_MAX).then(|| warning(evidence, remedy.to_owned()))
 }
 
 /// A quota of CPU time held services or generator back.
-pub(super) fn throttled(record: &Record) -> Vec<Finding> {
-    let stretches = stretch::measured(record);
+pub(super) fn throttled(run: &Run<'_>) -> Option<Seen> {
+    let stretches = stretches(run.record);
     let held = stretches.iter().map(|stretch| stretch.machine.throttled_ns_max());
     let (held_ns, hit) = held.fold((0, 0), |(sum, hit), ns| (sum + ns, hit + usize::from(ns > 0)));
     let (share, of) = (held_ns as f64 / loaded_ns(&stretches), stretches.len());
-    if share <= THROTTLED_SHARE_MAX {
-        return vec![];
-    }
-    vec![Finding::warning(
-        Check::Throttled,
-        evidence!("quotas of CPU time held processes back for {held} of the measured time, in {hit} of {of} slices";
-            held = Quantity::share(share)),
-        "what was measured is rather the quota than the service, with pauses of up to 100 ms; lift it (cpu.max, cpu.cfs_quota_us, docker \
-         --cpus, limits.cpu), or run fewer workers than it allows",
-    )]
+    let evidence = evidence!("quotas of CPU time held processes back for {held} of the measured time, in {hit} of {of} slices";
+        held = Quantity::share(share));
+    let remedy = "what was measured is rather the quota than the service, with pauses of up to 100 ms; lift it (cpu.max, cpu.cfs_quota_us, \
+                  docker --cpus, limits.cpu), or run fewer workers than it allows";
+    (share > THROTTLED_SHARE_MAX).then(|| warning(evidence, remedy))
 }
 
 fn loaded_ns(stretches: &[Stretch<'_>]) -> f64 {
@@ -87,12 +77,12 @@ fn loaded_ns(stretches: &[Stretch<'_>]) -> f64 {
 }
 
 /// Processes that are neither Proofload nor a service of the run used the processors of a machine.
-pub(super) fn other_processes(record: &Record) -> Vec<Finding> {
-    let stretches = stretch::measured(record);
-    machines(record).filter_map(|host| others_on(record, &stretches, host)).collect()
+pub(super) fn other_processes(run: &Run<'_>) -> Vec<Seen> {
+    let stretches = stretches(run.record);
+    machines(run.record).filter_map(|host| others_on(run.record, &stretches, host)).collect()
 }
 
-fn others_on(record: &Record, stretches: &[Stretch<'_>], host: Option<&str>) -> Option<Finding> {
+fn others_on(record: &Record, stretches: &[Stretch<'_>], host: Option<&str>) -> Option<Seen> {
     let told = stretches.iter().filter_map(|stretch| Some((stretch.machine.of(host)?, stretch.wall_ns())));
     let (used_ns, wall_ns) =
         told.fold((0, 0), |(used, wall), (machine, ns)| (used + machine.strangers_cpu_ns, wall + ns));
@@ -103,8 +93,7 @@ fn others_on(record: &Record, stretches: &[Stretch<'_>], host: Option<&str>) -> 
         return None;
     }
     let place = on(host);
-    Some(Finding::warning(
-        Check::OtherProcesses,
+    Some(warning(
         evidence!("processes that are no part of the run used {used} of the CPU time: {cores} of {cpus} cores{place}";
             used = Quantity::share(share), cores = Quantity::number(cores)),
         "blocks spread this over all variants, so it widens the intervals; end what else runs (top shows it). If it works for the \
@@ -138,18 +127,18 @@ fn cpus(record: &Record) -> usize {
 ///
 /// Of each block its quickest probe counts, and of the blocks neither the first nor the last: a neighbour slows single probes, a lower
 /// frequency all of them. What changes within a block is not seen.
-pub(super) fn spin_varies(record: &Record) -> Vec<Finding> {
-    machines(record).filter_map(|host| spin_varies_on(record, host)).collect()
+pub(super) fn spin_varies(run: &Run<'_>) -> Vec<Seen> {
+    machines(run.record).filter_map(|host| spin_varies_on(run.record, host)).collect()
 }
 
-fn spin_varies_on(record: &Record, host: Option<&str>) -> Option<Finding> {
+fn spin_varies_on(record: &Record, host: Option<&str>) -> Option<Seen> {
     let quickest = |block: &Block| {
         let slices = block.trials.iter().flat_map(|trial| &trial.slices);
         slices.filter_map(|slice| slice.machine.of(host)?.spin_ns).min()
     };
     let mut quickest: Vec<u64> = record.complete_blocks().filter_map(quickest).collect();
     quickest.sort_unstable();
-    if quickest.len() < BLOCKS_MIN {
+    if quickest.len() < SPIN_BLOCKS_MIN {
         return None;
     }
     let (low, high) = (quickest[1], quickest[quickest.len() - 2]);
@@ -158,8 +147,7 @@ fn spin_varies_on(record: &Record, host: Option<&str>) -> Option<Finding> {
         return None;
     }
     let place = on(host);
-    Some(Finding::warning(
-        Check::SpinVaries,
+    Some(warning(
         evidence!("the same arithmetic took {low} to {high} from block to block ({spread}){place}, the extreme blocks left out";
             spread = Quantity::share(share), low = Quantity::ns(low), high = Quantity::ns(high)),
         "the processors changed their speed: frequency, heat, or a neighbour on the same core. Comparisons within blocks hold, absolute \
@@ -168,31 +156,22 @@ fn spin_varies_on(record: &Record, host: Option<&str>) -> Option<Finding> {
 }
 
 /// Memory was short: pages came back from swap, or services waited for pages of their files.
-pub(super) fn paging(record: &Record) -> Vec<Finding> {
-    let stretches = stretch::measured(record);
+pub(super) fn paging(run: &Run<'_>) -> Option<Seen> {
+    let stretches = stretches(run.record);
     let seconds = loaded_ns(&stretches) / 1e9;
     let swapped: u64 = stretches.iter().map(|stretch| stretch.machine.swapped_in_pages_all()).sum();
     let faults_of = |slice: &Slice| slice.services.iter().map(|service| service.major_faults).sum::<u64>();
     let faults: u64 = stretches.iter().map(|stretch| stretch.sum(faults_of)).sum();
-    if swapped.max(faults) as f64 / seconds <= PAGING_PER_S_MAX {
-        return vec![];
-    }
-    vec![Finding::warning(
-        Check::Paging,
-        evidence!("in {time} {swapped} pages were read back from swap, and services waited for storage at {faults} page faults";
-            time = Quantity::seconds(seconds), swapped = Quantity::count(swapped), faults = Quantity::count(faults)),
-        "memory is short, and each such page costs as much as many requests, for whoever happens to need it; end what else holds memory, \
-         raise the container's limit, or compare fewer variants at once",
-    )]
+    let evidence = evidence!("in {time} {swapped} pages were read back from swap, and services waited for storage at {faults} page faults";
+        time = Quantity::seconds(seconds), swapped = Quantity::count(swapped), faults = Quantity::count(faults));
+    let remedy = "memory is short, and each such page costs as much as many requests, for whoever happens to need it; end what else holds \
+                  memory, raise the container's limit, or compare fewer variants at once";
+    (swapped.max(faults) as f64 / seconds > PAGING_PER_S_MAX).then(|| warning(evidence, remedy))
 }
 
 /// A variant fetched far more from storage in some trials than in others: whoever comes first fills the cache for all.
-pub(super) fn disk_reads(record: &Record) -> Vec<Finding> {
-    variants(record).filter_map(|variant| fetched_now_and_then(record, &variant)).collect()
-}
-
-fn fetched_now_and_then(record: &Record, variant: &Variant<'_>) -> Option<Finding> {
-    let trials = record.complete_blocks().filter_map(|block| Fetched::of(block, variant.index));
+pub(super) fn disk_reads(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
+    let trials = run.record.complete_blocks().filter_map(|block| Fetched::of(block, variant.index));
     let mut trials: Vec<Fetched<'_>> = trials.collect();
     trials.sort_by(|one, other| one.per_s().total_cmp(&other.per_s()));
     let (median, most) = (trials.get(trials.len() / 2)?, trials.last()?);
@@ -200,14 +179,14 @@ fn fetched_now_and_then(record: &Record, variant: &Variant<'_>) -> Option<Findin
         return None;
     }
     let place = most.block.order.iter().position(|index| *index == variant.index).unwrap_or(0) + 1;
-    let (name, block, of) = (variant.name(), most.block.number, most.block.order.len());
+    let (block, of) = (most.block.number, most.block.order.len());
     let evidence = evidence!(
-        "{name}: its services fetched {most} from storage in block {block}, where it started as number {place} of {of}, and {median} in its \
+        "its services fetched {most} from storage in block {block}, where it started as number {place} of {of}, and {median} in its \
          median trial";
         most = Quantity::bytes(most.bytes as f64), median = Quantity::bytes(median.bytes as f64));
     let remedy = "some trials found in the page cache what others had to fetch, so order decides; read the data once before the run, or \
                   warm up until all of it was asked for (design.warmup)";
-    Some(Finding::warning(Check::DiskReads, evidence, remedy).about([variant.index]))
+    Some(warning(evidence, remedy))
 }
 
 /// What a variant fetched in its measured slices of one block.
@@ -233,19 +212,69 @@ impl<'a> Fetched<'a> {
 }
 
 /// Services worked while others were loaded.
-pub(super) fn idle_not_idle(record: &Record) -> Vec<Finding> {
+pub(super) fn idle_not_idle(run: &Run<'_>) -> Option<Seen> {
     // Where trials take turns nobody is idle all the time, and nothing is told of it; while others are warmed up they are.
     let told = |slice: &&Slice| slice.kind != SliceKind::Measured || slice.machine.idle_trials_cpu_ns > 0;
     let alone = |slice: &&Slice| slice.turns == 1 && slice.counts.sent > 0;
-    let slices = trials(record).flat_map(|trial| &trial.slices).filter(alone).filter(told);
+    let slices = trials(run.record).flat_map(|trial| &trial.slices).filter(alone).filter(told);
     let slices: Vec<&Slice> = slices.collect();
     let share = total(&slices, |slice| slice.machine.idle_trials_cpu_ns) as f64 / wall_ns(&slices);
-    if share <= IDLE_SHARE_MAX {
-        return vec![];
+    let evidence = evidence!("trials that should have been idle used {used} of a core while others were loaded"; used = Quantity::share(share));
+    let remedy =
+        "the services work without requests (timers, collectors); each variant is disturbed by the others";
+    (share > IDLE_SHARE_MAX).then(|| warning(evidence, remedy))
+}
+
+/// A stretch of time over which the machine was watched: that of a single slice, or one in which slices were made in turns. What the whole
+/// machine did counts once for each stretch, not once for each slice that tells it. With the slices that were made in it; there is at least one.
+pub(super) struct Stretch<'a> {
+    pub machine: &'a MachineUse,
+    pub slices: Vec<&'a Slice>,
+}
+
+impl Stretch<'_> {
+    pub fn sum(&self, of: impl Fn(&Slice) -> u64) -> u64 {
+        self.slices.iter().map(|slice| of(slice)).sum()
     }
-    vec![Finding::warning(
-        Check::IdleNotIdle,
-        evidence!("trials that should have been idle used {used} of a core while others were loaded"; used = Quantity::share(share)),
-        "the services work without requests (timers, collectors); each variant is disturbed by the others",
-    )]
+
+    /// Time under load, drains included.
+    pub fn wall_ns(&self) -> u64 {
+        self.sum(|slice| slice.counts.window_ns + slice.counts.drain_ns)
+    }
+
+    /// Whether all that was counted in it is of this variant, or of nobody's doing.
+    pub fn belongs_to(&self, variant: usize) -> bool {
+        self.slices.iter().all(|slice| slice.variant == variant && slice.turns == 1)
+    }
+
+    fn holds(&self, slice: &Slice) -> bool {
+        // Nobody else has the same figures to the nanosecond. Where there are none, turns tell.
+        let told = slice.turns > 1 || slice.machine.spin_ns.is_some();
+        told && same_time(self.machine, &slice.machine)
+    }
+}
+
+/// The stretches of all measured slices of complete blocks.
+pub(super) fn stretches(record: &Record) -> Vec<Stretch<'_>> {
+    record.complete_blocks().flat_map(of_block).collect()
+}
+
+fn of_block(block: &Block) -> Vec<Stretch<'_>> {
+    // Slices that were made in turns are the nth of their trials alike.
+    let mut by_number: Vec<Vec<Stretch<'_>>> = Vec::new();
+    for (number, slice) in block.trials.iter().flat_map(|trial| trial.measured().enumerate()) {
+        by_number.resize_with(by_number.len().max(number + 1), Vec::new);
+        let found = &mut by_number[number];
+        match found.iter_mut().find(|stretch| stretch.holds(slice)) {
+            Some(stretch) => stretch.slices.push(slice),
+            None => found.push(Stretch { machine: &slice.machine, slices: vec![slice] }),
+        }
+    }
+    by_number.into_iter().flatten().collect()
+}
+
+/// Whether these were read at the same two moments. On a link each trial has a TCP of its own.
+fn same_time(one: &MachineUse, other: &MachineUse) -> bool {
+    let shared = |machine: &MachineUse| MachineUse { tcp: None, ..machine.clone() };
+    shared(one) == shared(other)
 }

@@ -3,44 +3,41 @@
 //! TCP counts for a whole network. Where slices took turns its figures contain the others' turns, and are used only for what concerns all.
 //! Silent in records that lack the figures.
 
-use model::{Cause, Check, Finding, Grade, Phase, Quantity, evidence};
+use model::{Cause, Phase, Quantity, evidence};
 use record::{Record, Slice};
 
-use super::stretch::{self, Stretch};
-use super::{FAILED_SHARE_MAX, Variant, total, variants};
+use super::machine::{Stretch, stretches};
+use super::work::FAILED_SHARE_MAX;
+use super::{Run, Seen, Variant, either, total, warning};
 
 /// Connections opened among services for each response from which on they are not reused: with a pool there are hundreds of responses
 /// to each, without one there is one or more.
-pub const UPSTREAM_OPENED_MIN: f64 = 0.5;
+const UPSTREAM_OPENED_MIN: f64 = 0.5;
 /// Responses below which a share of connections says nothing.
-pub const RESPONSES_MIN: u64 = 100;
+const RESPONSES_MIN: u64 = 100;
 /// Part of the local ports in TIME_WAIT above which new connections are hard to get: Linux first tries every other port, and when those
 /// are taken it tries the rest one after the other.
-pub const TIME_WAIT_SHARE_MAX: f64 = 0.5;
+const TIME_WAIT_SHARE_MAX: f64 = 0.5;
 /// Part of the local ports that has to go into TIME_WAIT within a slice of a variant's own before that is told of it.
-pub const TIME_WAIT_GROWN_MIN: f64 = 0.1;
+const TIME_WAIT_GROWN_MIN: f64 = 0.1;
 /// Time that a connection loses when its first packet is dropped, in nanoseconds: Linux sends it again after a second (RFC 6298).
-pub const RETRY_NS: u64 = 1_000_000_000;
+const RETRY_NS: u64 = 1_000_000_000;
 /// Part of all connections' time that may be lost so before a result is void.
-pub const HELD_UP_SHARE_MAX: f64 = 0.01;
+const HELD_UP_SHARE_MAX: f64 = 0.01;
 /// Connections opened beyond those asked for, for each response. One costs about as much as a small response, so that below this it
 /// changes figures by less than the margins that people ask for.
-pub const CHURN_SHARE_MAX: f64 = 0.02;
+const CHURN_SHARE_MAX: f64 = 0.02;
 
 /// A service opens a connection to the next one for each request.
-pub(super) fn upstream_connections(record: &Record) -> Vec<Finding> {
-    variants(record).filter_map(|variant| opened_for_each(record, &variant)).collect()
-}
-
-fn opened_for_each(record: &Record, variant: &Variant<'_>) -> Option<Finding> {
-    let (index, plan) = (variant.index, variant.plan);
-    let before: Vec<&str> =
-        plan.services.iter().filter(|service| !service.needs.is_empty()).map(|s| s.name.as_str()).collect();
+pub(super) fn upstream_connections(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
+    let (record, plan) = (run.record, variant.plan);
+    let before = plan.services.iter().filter(|service| !service.needs.is_empty());
+    let before: Vec<&str> = before.map(|service| service.name.as_str()).collect();
     if before.is_empty() {
         return None;
     }
     let on_link = plan.load.network.is_some();
-    let slices = own(record, index, on_link);
+    let slices = own(record, variant.index, on_link);
     let apart = on_link || is_entry_elsewhere(plan);
     let opened = slices.iter().filter_map(|slice| opened_by_services(slice, apart));
     let (opened, answered) =
@@ -48,22 +45,18 @@ fn opened_for_each(record: &Record, variant: &Variant<'_>) -> Option<Finding> {
     if answered < RESPONSES_MIN || (opened as f64) < UPSTREAM_OPENED_MIN * answered as f64 {
         return None;
     }
-    let (name, each) = (variant.name(), opened as f64 / answered as f64);
-    Some(
-        Finding::warning(
-            Check::UpstreamConnections,
-            evidence!("{name}: its services opened {opened} connections for {responses} responses, {each} for each";
-                opened = Quantity::count(opened), responses = Quantity::count(answered),
-                each = Quantity::number(each)),
-            format!(
-                "{} does not keep its connections to what it needs, and opening one costs as much as a small request; nginx needs \
-                 `keepalive` in `upstream`, `proxy_http_version 1.1` and `proxy_set_header Connection \"\"`, Node.js an http.Agent with \
-                 keepAlive",
-                before.join(", ")
-            ),
-        )
-        .about([index]),
-    )
+    let each = opened as f64 / answered as f64;
+    Some(warning(
+        evidence!("its services opened {opened} connections for {responses} responses, {each} for each";
+            opened = Quantity::count(opened), responses = Quantity::count(answered),
+            each = Quantity::number(each)),
+        format!(
+            "{} does not keep its connections to what it needs, and opening one costs as much as a small request; nginx needs \
+             `keepalive` in `upstream`, `proxy_http_version 1.1` and `proxy_set_header Connection \"\"`, Node.js an http.Agent with \
+             keepAlive",
+            before.join(", ")
+        ),
+    ))
 }
 
 /// All slices of a variant in blocks that were not dropped, unfinished ones included: a run that was stopped as pointless has no other.
@@ -78,7 +71,7 @@ fn own(record: &Record, variant: usize, on_link: bool) -> Vec<&Slice> {
     if on_link {
         return all_of(record, variant).collect();
     }
-    let alone = stretch::measured(record).into_iter().filter(|stretch| stretch.belongs_to(variant));
+    let alone = stretches(record).into_iter().filter(|stretch| stretch.belongs_to(variant));
     let alone = alone.flat_map(|stretch| stretch.slices);
     all_of(record, variant).filter(|slice| slice.kind != record::SliceKind::Measured).chain(alone).collect()
 }
@@ -91,13 +84,8 @@ fn is_entry_elsewhere(variant: &plan::Variant) -> bool {
 /// Connections begun by others than the generator, and responses. Where the entry is `apart`, on a link or on another machine, or the
 /// generators are, theirs are not counted where the services are.
 fn opened_by_services(slice: &Slice, apart: bool) -> Option<(u64, u64)> {
-    let failed = slice
-        .counts
-        .errors
-        .iter()
-        .filter(|error| error.phase == Phase::Connect)
-        .map(|error| error.count)
-        .sum::<u64>();
+    let failed = slice.counts.errors.iter().filter(|error| error.phase == Phase::Connect);
+    let failed: u64 = failed.map(|error| error.count).sum();
     // Which generator failed to connect is not kept.
     let here = slice.generators.is_empty() || slice.generators.iter().any(|part| part.here);
     let generators = if apart || !here { 0 } else { slice.connections_opened_here() + failed };
@@ -105,18 +93,12 @@ fn opened_by_services(slice: &Slice, apart: bool) -> Option<(u64, u64)> {
 }
 
 /// No local port was left for a new connection, or soon none would be.
-pub(super) fn ports_exhausted(record: &Record) -> Vec<Finding> {
-    variants(record).filter_map(|variant| without_ports(record, &variant)).collect()
-}
-
-fn without_ports(record: &Record, variant: &Variant<'_>) -> Option<Finding> {
-    let index = variant.index;
+pub(super) fn ports_exhausted(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
+    let (record, index) = (run.record, variant.index);
     let slices: Vec<&Slice> = all_of(record, index).collect();
-    let errors = slices
-        .iter()
-        .flat_map(|slice| &slice.counts.errors)
-        .filter(|error| error.cause == Cause::AddressExhausted);
-    let refused: u64 = errors.map(|error| error.count).sum();
+    let errors = slices.iter().flat_map(|slice| &slice.counts.errors);
+    let refused = errors.filter(|error| error.cause == Cause::AddressExhausted);
+    let refused: u64 = refused.map(|error| error.count).sum();
     let share = |slice: &&Slice| {
         // What others left behind only gets less; a few more come with the connections of every window.
         let grown = |tcp: &record::TcpUse| tcp.time_wait.saturating_sub(tcp.time_wait_before);
@@ -140,12 +122,9 @@ fn without_ports(record: &Record, variant: &Variant<'_>) -> Option<Finding> {
     // The kernel can use such a port again on loopback (tcp_tw_reuse): that many of them alone are no failure.
     let failed = total(&slices, |slice| slice.counts.failed()) as f64
         / total(&slices, |slice| slice.counts.due()).max(1) as f64;
-    let void = refused > 0 || failed > FAILED_SHARE_MAX;
-    let grade = if void { Grade::Void } else { Grade::Warning };
     let remedy = "who closes a connection keeps its port for a minute, so that this measures how fast ports come back; keep connections (HTTP \
                   keep-alive, and a proxy's to its upstream), or widen net.ipv4.ip_local_port_range";
-    let evidence = format!("{}: {}", variant.name(), told.join(", and "));
-    Some(Finding::new(Check::PortsExhausted, grade, evidence, remedy).about([index]))
+    Some(either(refused > 0 || failed > FAILED_SHARE_MAX, told.join(", and "), remedy))
 }
 
 /// What a listening socket dropped while a variant was measured, and how much there was to drop.
@@ -188,47 +167,36 @@ impl Held {
 
 /// Connections had to wait because the accept queue was full. SYNs that were sent again without that are not counted: whoever on
 /// this machine calls into the void sends some.
-pub(super) fn backlog_full(record: &Record) -> Vec<Finding> {
-    let stretches = stretch::measured(record);
+pub(super) fn backlog_full(run: &Run<'_>) -> Vec<Seen> {
+    let stretches = stretches(run.record);
     // In turns all variants tell the same; that is one finding.
-    let mut found: Vec<(Held, Vec<usize>)> = Vec::new();
-    for variant in 0..record.header.plan.variants.len() {
-        let held = Held::of(&stretches, variant);
+    let mut found: Vec<(Held, Vec<&Variant<'_>>)> = Vec::new();
+    for variant in &run.variants {
+        let held = Held::of(&stretches, variant.index);
         match found.iter_mut().find(|(same, _)| *same == held) {
             _ if held.drops == 0 => {}
             Some((_, variants)) => variants.push(variant),
             None => found.push((held, vec![variant])),
         }
     }
-    found.into_iter().map(|(held, variants)| held_up(record, &held, variants)).collect()
+    found.into_iter().map(|(held, variants)| held_up(&held, &variants)).collect()
 }
 
-fn held_up(record: &Record, held: &Held, variants: Vec<usize>) -> Finding {
-    let name = |index: &usize| record.header.plan.variants.get(*index).map(|variant| variant.name.as_str());
-    let names: Vec<&str> = variants.iter().filter_map(name).collect();
-    let names = names.join(", ");
+fn held_up(held: &Held, variants: &[&Variant<'_>]) -> Seen {
+    let (about, names): (Vec<usize>, Vec<&str>) = variants.iter().map(|of| (of.index, of.name())).unzip();
     let evidence = evidence!(
-        "{names}: listening sockets dropped {dropped} attempts to connect during {requests} requests, {overflows} of them because the accept \
-         queue was full; {sent_again} were sent again";
+        "{}: listening sockets dropped {dropped} attempts to connect during {requests} requests, {overflows} of them because the accept \
+         queue was full; {sent_again} were sent again", names.join(", ");
         dropped = Quantity::count(held.drops), requests = Quantity::count(held.due), overflows = Quantity::count(held.overflows),
         sent_again = Quantity::count(held.sent_again));
     let remedy = "who is dropped tries again after 1, 3 and 7 s, and that wait is what was measured; give listen() a longer backlog (and \
                   net.core.somaxconn), keep connections, or open fewer (load.connections)";
-    let grade = if held.is_void() { Grade::Void } else { Grade::Warning };
-    Finding::new(Check::BacklogFull, grade, evidence, remedy).about(variants)
-}
-
-/// Connections were opened again and again though nobody asked for that.
-pub(super) fn connection_churn(record: &Record) -> Vec<Finding> {
-    variants(record)
-        .filter(|variant| !asks_to_close(&variant.plan.load))
-        .filter_map(|variant| churn(&variant))
-        .collect()
+    either(held.is_void(), evidence, remedy).about(about)
 }
 
 fn asks_to_close(load: &plan::Load) -> bool {
-    let mut headers = load.headers.iter().chain(load.requests.iter().flat_map(|request| &request.headers));
-    headers.any(|(name, value)| says_close(name, value))
+    let mut headers = load.requests.iter().flat_map(|request| &request.headers);
+    !load.keep_alive || headers.any(|(name, value)| says_close(name, value))
 }
 
 fn says_close(name: &str, value: &str) -> bool {
@@ -236,23 +204,34 @@ fn says_close(name: &str, value: &str) -> bool {
         && value.split(',').any(|word| word.trim().eq_ignore_ascii_case("close"))
 }
 
-fn churn(variant: &Variant<'_>) -> Option<Finding> {
+/// Connections were opened again and again though nobody asked for that.
+pub(super) fn connection_churn(_: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     // Each window may open all its connections once: in open loop it does, and after a rest.
     let asked = |slice: &Slice| u64::from(slice.connections) * u64::from(slice.turns);
     let beyond = variant.sum(|slice| slice.counts.connections_opened.saturating_sub(asked(slice)));
     let (opened, answered) =
         (variant.sum(|slice| slice.counts.connections_opened), variant.sum(|slice| slice.counts.responses));
-    if answered < RESPONSES_MIN || beyond as f64 <= CHURN_SHARE_MAX * answered as f64 {
+    let little = answered < RESPONSES_MIN || beyond as f64 <= CHURN_SHARE_MAX * answered as f64;
+    if little || asks_to_close(&variant.plan.load) {
         return None;
     }
     let witnesses = variant.trials.iter().flat_map(|trial| &trial.started.witnesses);
     let closes = witnesses.flat_map(|witness| &witness.headers).any(|(name, value)| says_close(name, value));
     let closes = if closes { "; it responds with `connection: close`" } else { "" };
-    let name = variant.name();
-    let evidence = evidence!("{name}: {asked} connections were asked for and {opened} opened, one for every {each} responses{closes}";
+    let evidence = evidence!("{asked} connections were asked for and {opened} opened, one for every {each} responses{closes}";
         asked = Quantity::count(variant.sum(asked)), each = Quantity::number(answered as f64 / opened as f64),
         opened = Quantity::count(opened));
     let remedy = "the service closes connections, and opening one costs as much as a small request; let it keep them (nginx \
                   keepalive_requests, Node.js keepAliveTimeout and maxRequestsPerSocket), or mind that this is part of every figure";
-    Some(Finding::warning(Check::ConnectionChurn, evidence, remedy).about([variant.index]))
+    Some(warning(evidence, remedy))
+}
+
+/// A note where nobody's identity was checked.
+pub(super) fn certificates_unchecked(run: &Run<'_>) -> Option<Seen> {
+    let unchecked = |variant: &&Variant<'_>| variant.plan.load.tls.as_ref().is_some_and(|tls| tls.insecure);
+    let insecure = run.variants.iter().filter(unchecked).map(|variant| (variant.index, variant.name()));
+    let (about, names): (Vec<usize>, Vec<&str>) = insecure.unzip();
+    let evidence = format!("{}: certificates were not checked: who responded is not known", names.join(", "));
+    let remedy = "the handshakes cost what they would otherwise; load.tls.ca trusts an authority of your own";
+    (!about.is_empty()).then(|| Seen::note((), evidence, remedy).about(about))
 }

@@ -7,15 +7,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Check, Finding, Quantity};
-use plan::{Service, Variant};
-use record::{ProcessSeen, Record, ServiceStarted, Trial, Witness};
+use model::Quantity;
+use plan::{Command, Comparison, Service, Source};
+use record::{ProcessSeen, ServiceStarted, Trial, Witness};
 
-use super::{all_trials, deployed, total};
+use super::{Run, Seen, Variant, deployed, total, warning};
 
 /// Relative difference in CPU time per request from which on variants do differ, whatever else was seen. Identical services come out
 /// up to 3 % apart on a shared host with two cores.
-pub const ALIKE_CPU_TOLERANCE: f64 = 0.05;
+const ALIKE_CPU_TOLERANCE: f64 = 0.05;
 
 /// Words of a command that change what cannot be seen from outside: limits, priorities, processors, memory allocators.
 const UNSEEN_WORDS: [&str; 14] = [
@@ -52,80 +52,81 @@ const IDLE_HEADERS: [&str; 14] = [
     "traceparent",
 ];
 
-/// A finding for each comparison of variants that seem to be one and the same.
-pub(super) fn nothing_observable(record: &Record) -> Vec<Finding> {
-    let plan = &record.header.plan;
-    let check = |comparison: &plan::Comparison| {
-        let (baseline, candidate) = (comparison.baseline, comparison.candidate);
-        let asked = asked_difference(plan.variants.get(baseline)?, plan.variants.get(candidate)?)?;
-        let (one, other) = (Seen::of(record, baseline)?, Seen::of(record, candidate)?);
-        if one.face != other.face || differ(&one.witnesses, &other.witnesses) {
-            return None;
+/// That compared variants seem to be one and the same.
+pub(super) fn nothing_observable(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
+    let [baseline, candidate] = run.pair(asked)?;
+    alike(baseline, candidate).or_else(|| deployed::same_pods(baseline, candidate))
+}
+
+fn alike(baseline: &Variant<'_>, candidate: &Variant<'_>) -> Option<Seen> {
+    let asked = asked_difference(baseline.plan, candidate.plan)?;
+    let (one, other) = (Look::of(baseline)?, Look::of(candidate)?);
+    if one.face != other.face || differ(&one.witnesses, &other.witnesses) {
+        return None;
+    }
+    let cpu = match one.cpu_ns_per_request.zip(other.cpu_ns_per_request) {
+        Some((one, other)) if (other / one - 1.0).abs() > ALIKE_CPU_TOLERANCE => return None,
+        Some((one, other)) => {
+            format!(", and CPU time per request is within {}", Quantity::share((other / one - 1.0).abs()))
         }
-        let cpu = match one.cpu_ns_per_request.zip(other.cpu_ns_per_request) {
-            Some((one, other)) if (other / one - 1.0).abs() > ALIKE_CPU_TOLERANCE => return None,
-            Some((one, other)) => {
-                format!(", and CPU time per request is within {}", Quantity::share((other / one - 1.0).abs()))
-            }
-            None => String::new(),
-        };
-        let (label, commands) = (&comparison.label, one.commands());
-        let finding = Finding::warning(
-            Check::NothingObservable,
-            format!(
-                "{label}: the plan changes {asked}, yet both ran the same processes ({commands}) with the same variables and gave the same \
-                 responses{cpu}"
-            ),
-            "what is varied may never have reached the service: see whether a script or wrapper drops it, and let the variants show it, in \
-             a header or their output for example",
-        );
-        Some(finding.about([baseline, candidate]))
+        None => String::new(),
     };
-    plan.comparisons.iter().filter_map(check).chain(deployed::same_pods(record)).collect()
+    let commands = one.commands();
+    Some(warning(
+        format!(
+            "the plan changes {asked}, yet both ran the same processes ({commands}) with the same variables and gave the same responses{cpu}"
+        ),
+        "what is varied may never have reached the service: see whether a script or wrapper drops it, and let the variants show it, in \
+         a header or their output for example",
+    ))
 }
 
 /// In what the plan starts two variants differently, if it could be seen: `services.api.command`.
-fn asked_difference(one: &Variant, other: &Variant) -> Option<String> {
+fn asked_difference(one: &plan::Variant, other: &plan::Variant) -> Option<String> {
     if one.load != other.load || one.services.len() != other.services.len() || one.entry != other.entry {
         return None;
     }
     let mut asked = Vec::new();
     for (one, other) in one.services.iter().zip(&other.services) {
+        let (how, other_how) = (one.command()?, other.command()?);
         // With these put to the same, nothing else may differ.
-        let rest = |service: &Service| Service {
-            command: Vec::new(),
-            env: BTreeMap::new(),
-            launcher: plan::Launcher::Exec,
-            workers: None,
+        let rest = |service: &Service, command: &Command| Service {
+            source: Source::Command(Command {
+                command: Vec::new(),
+                env: BTreeMap::new(),
+                launcher: plan::Launcher::Exec,
+                workers: None,
+                stop_timeout: how.stop_timeout,
+                ..command.clone()
+            }),
             ready_timeout: one.ready_timeout,
-            stop_timeout: one.stop_timeout,
             ..service.clone()
         };
-        if rest(one) != rest(other) {
+        if rest(one, how) != rest(other, other_how) {
             return None;
         }
         let parts = [
-            ("command", one.command != other.command),
-            ("env", one.env != other.env),
-            ("launcher", one.launcher != other.launcher),
-            ("workers", one.workers != other.workers),
+            ("command", how.command != other_how.command),
+            ("env", how.env != other_how.env),
+            ("launcher", how.launcher != other_how.launcher),
+            ("workers", how.workers != other_how.workers),
         ];
         let changed = parts.into_iter().filter(|(_, differs)| *differs);
         asked.extend(changed.map(|(part, _)| format!("services.{}.{part}", one.name)));
-        if one.command != other.command && (is_unseen(one) || is_unseen(other)) {
+        if how.command != other_how.command && (is_unseen(how) || is_unseen(other_how)) {
             return None;
         }
     }
     (!asked.is_empty()).then(|| asked.join(", "))
 }
 
-fn is_unseen(service: &Service) -> bool {
-    let words = service.command.iter().flat_map(|word| word.split(|c: char| c.is_whitespace() || c == ';'));
+fn is_unseen(command: &Command) -> bool {
+    let words = command.command.iter().flat_map(|word| word.split(|c: char| c.is_whitespace() || c == ';'));
     words.map(|word| word.rsplit('/').next().unwrap_or(word)).any(|word| UNSEEN_WORDS.contains(&word))
 }
 
 /// What a variant looked like in all of its trials.
-struct Seen<'a> {
+struct Look<'a> {
     face: Face<'a>,
     witnesses: Vec<&'a Witness>,
     cpu_ns_per_request: Option<f64>,
@@ -135,10 +136,10 @@ struct Seen<'a> {
 type Face<'a> = BTreeMap<&'a str, (usize, BTreeSet<Process>)>;
 type Process = (String, BTreeMap<String, String>);
 
-impl<'a> Seen<'a> {
+impl<'a> Look<'a> {
     /// `None` where a record does not say, where trials of the variant differ among themselves, and where a process hides its variables.
-    fn of(record: &'a Record, variant: usize) -> Option<Seen<'a>> {
-        let trials = all_trials(record, variant);
+    fn of(variant: &Variant<'a>) -> Option<Look<'a>> {
+        let trials = &variant.all_trials;
         let mut faces = trials.iter().copied().map(face);
         let face = faces.next()??;
         if faces.any(|other| other.as_ref() != Some(&face)) {
@@ -148,9 +149,8 @@ impl<'a> Seen<'a> {
         let ok = total(&slices, |slice| slice.counts.successful);
         let cpu = total(&slices, record::Slice::services_cpu_ns);
         let cpu_ns_per_request = (ok > 0 && cpu > 0).then(|| cpu as f64 / ok as f64);
-        let witnesses = trials.into_iter().flat_map(|trial| &trial.started.witnesses);
-        let witnesses: Vec<&'a Witness> = witnesses.collect();
-        (!witnesses.is_empty()).then_some(Seen { face, witnesses, cpu_ns_per_request })
+        let witnesses: Vec<&'a Witness> = variant.witnesses().collect();
+        (!witnesses.is_empty()).then_some(Look { face, witnesses, cpu_ns_per_request })
     }
 
     fn commands(&self) -> String {

@@ -3,11 +3,11 @@
 //! It knows them by the words of command lines and by variables. A variant that the plan gives one to, and others not, is left alone:
 //! what a profiler costs is a question too.
 
-use model::{Check, Finding};
-use plan::Variant;
-use record::{ProcessSeen, Record, Trial};
+use std::collections::BTreeMap;
 
-use super::all_trials;
+use record::{ProcessSeen, Trial};
+
+use super::{Run, Seen, Variant, void};
 
 /// Flags of Node.js and V8 that cost time; those that only choose a port, a folder or an interval are none.
 const NODE_FLAGS: [&str; 7] = [
@@ -72,41 +72,32 @@ const JAVA_OPTIONS: [&str; 3] = ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA
 const SWITCHES: [&str; 4] = ["NODE_V8_COVERAGE", "COVERAGE_PROCESS_START", "CPUPROFILE", "HEAPPROFILE"];
 
 /// A finding for each variant whose services ran under one.
-pub(super) fn profiler_on(record: &Record) -> Vec<Finding> {
-    let variants = &record.header.plan.variants;
-    let by_plan: Vec<bool> = variants.iter().map(|variant| in_plan(variant).is_some()).collect();
+pub(super) fn profiler_on(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
+    let by_plan = |of: &Variant<'_>| in_plan(of.plan).is_some();
     // Where some are given one and others not, that is what the experiment is about.
-    let is_varied = by_plan.contains(&true) && by_plan.contains(&false);
-    let finding = |(index, variant): (usize, &Variant)| {
-        if is_varied && by_plan.get(index) == Some(&true) {
-            return None;
-        }
-        let trials = all_trials(record, index);
-        let hits: Vec<(&str, String)> = trials.iter().filter_map(|trial| in_trial(trial)).collect();
-        let (service, how) = hits.first().cloned().or_else(|| in_plan(variant))?;
-        let often = if hits.is_empty() {
-            ", as the experiment has it".to_owned()
-        } else {
-            format!(", so in {} of {} trials", hits.len(), trials.len())
-        };
-        let finding = Finding::void(
-            Check::ProfilerOn,
-            format!("{}: {service} ran with {how}{often}", variant.name),
-            "profilers, debuggers and tracers take time of their own, and not of every variant alike; switch it off, and profile in runs of \
-             their own",
-        );
-        Some(finding.about([index]))
+    if by_plan(variant) && !run.variants.iter().all(by_plan) {
+        return None;
+    }
+    let trials = &variant.all_trials;
+    let hits: Vec<(&str, String)> = trials.iter().filter_map(|trial| in_trial(trial)).collect();
+    let (service, how) = hits.first().cloned().or_else(|| in_plan(variant.plan))?;
+    let often = match hits.len() {
+        0 => ", as the experiment has it".to_owned(),
+        hits => format!(", so in {hits} of {} trials", trials.len()),
     };
-    variants.iter().enumerate().filter_map(finding).collect()
+    Some(void(
+        format!("{service} ran with {how}{often}"),
+        "profilers, debuggers and tracers take time of their own, and not of every variant alike; switch it off, and profile in runs of \
+         their own",
+    ))
 }
 
 /// What the plan itself starts with one: which service, and by what.
-fn in_plan(variant: &Variant) -> Option<(&str, String)> {
+fn in_plan(variant: &plan::Variant) -> Option<(&str, String)> {
     variant.services.iter().find_map(|service| {
-        let command: Vec<&str> = service.command.iter().flat_map(|word| word.split_whitespace()).collect();
-        let by_command = by_command(&command).map(|how| format!("{how} in its command"));
-        let variables = service.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        Some((service.name.as_str(), by_command.or_else(|| by_variables(variables))?))
+        let started = service.command()?;
+        let command: Vec<&str> = started.command.iter().flat_map(|word| word.split_whitespace()).collect();
+        Some((service.name.as_str(), by(&command, &started.env)?))
     })
 }
 
@@ -120,22 +111,23 @@ fn in_trial(trial: &Trial) -> Option<(&str, String)> {
 
 fn in_process(process: &ProcessSeen) -> Option<String> {
     let command: Vec<&str> = process.command.split_whitespace().collect();
-    let variables = process.environment.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    let how = by_command(&command)
-        .map(|how| format!("{how} in its command"))
-        .or_else(|| by_variables(variables))?;
-    Some(format!("{how} ({}, pid {})", process.command, process.pid))
+    Some(format!("{} ({}, pid {})", by(&command, &process.environment)?, process.command, process.pid))
 }
 
-fn by_variables<'a>(mut variables: impl Iterator<Item = (&'a str, &'a str)>) -> Option<String> {
-    let how = |(name, value): (&'a str, &'a str)| match name {
-        _ if value.is_empty() => None,
-        "NODE_OPTIONS" => value.split_whitespace().find(|word| is_node_flag(word)),
-        name if JAVA_OPTIONS.contains(&name) => value.split_whitespace().find(|word| is_java_flag(word)),
-        name if SWITCHES.contains(&name) => Some(value),
-        _ => None,
+/// By what a program runs with one: a word of its command, or a variable.
+fn by(command: &[&str], variables: &BTreeMap<String, String>) -> Option<String> {
+    let how = |(name, value): (&String, &String)| {
+        let word = match name.as_str() {
+            _ if value.is_empty() => None,
+            "NODE_OPTIONS" => value.split_whitespace().find(|word| is_node_flag(word)),
+            name if JAVA_OPTIONS.contains(&name) => value.split_whitespace().find(|word| is_java_flag(word)),
+            name if SWITCHES.contains(&name) => Some(value.as_str()),
+            _ => None,
+        };
+        Some(format!("{name}={}", word?))
     };
-    variables.find_map(|(name, value)| Some(format!("{name}={}", how((name, value))?)))
+    let in_command = by_command(command).map(|how| format!("{how} in its command"));
+    in_command.or_else(|| variables.iter().find_map(how))
 }
 
 /// The word of a command line that stands for a profiler. Programs may stand behind others: `env X=1 node`, `sh -c 'exec node ...'`.

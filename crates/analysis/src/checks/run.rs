@@ -1,86 +1,73 @@
-//! What became of the run itself: its end, its blocks, what it left behind.
+//! What became of the run itself: its end, its blocks, what it left behind, and trials that were measured and still have no value of a
+//! metric that is judged.
 
-use model::{Check, Finding, Quantity, evidence};
+use model::{Evidence, Metric, Quantity, evidence};
 use record::{EndReason, Record};
 
-use super::{first_few, trials};
+use super::{Run, Seen, Variant, first_few, trials, void, warning};
+use crate::metric::BlockFigures;
+use crate::variant::merged;
 
-/// Fewer blocks than this allow no verdict.
-pub const BLOCKS_MIN: usize = 6;
 /// Blocks whose reason is told; of more there are only so many.
 const TOLD_MAX: usize = 3;
 
-pub(super) fn damage(record: &Record) -> Vec<Finding> {
+pub(super) fn damage(run: &Run<'_>) -> Vec<Seen> {
     let remedy = "what could be read counts; keep the folder as it is if you want to look further";
-    let finding = |text: &String| {
-        Finding::warning(Check::Damage, format!("part of the record could not be read: {text}"), remedy)
-    };
-    record.damage.iter().map(finding).collect()
+    let seen = |text: &String| warning(format!("part of the record could not be read: {text}"), remedy);
+    run.record.damage.iter().map(seen).collect()
 }
 
-pub(super) fn pointless(record: &Record) -> Vec<Finding> {
-    let Some(EndReason::Void(why)) = record.ended.as_ref().map(|ended| &ended.reason) else {
-        return vec![];
-    };
-    vec![Finding::void(
-        Check::Pointless,
+pub(super) fn pointless(run: &Run<'_>) -> Option<Seen> {
+    let Some(EndReason::Void(why)) = run.end() else { return None };
+    Some(void(
         format!("the run was stopped because going on was pointless: {why}"),
         "change what it names, then run again; the services' output lies in the record's logs",
-    )]
+    ))
 }
 
-pub(super) fn left_over(record: &Record) -> Vec<Finding> {
-    let ended = record.blocks.iter().flat_map(|block| &block.trials).filter_map(|t| t.ended.as_ref());
+pub(super) fn left_over(run: &Run<'_>) -> Option<Seen> {
+    let ended = run.record.blocks.iter().flat_map(|block| &block.trials).filter_map(|t| t.ended.as_ref());
     let leftovers: Vec<&str> = ended.flat_map(|ended| &ended.leftovers).map(String::as_str).collect();
-    if leftovers.is_empty() {
-        return vec![];
-    }
-    vec![Finding::void(
-        Check::LeftOver,
-        format!("processes outlived their trial: {}", leftovers.join(", ")),
-        "they ran on beside later trials; end them by hand and run again",
-    )]
+    let evidence = format!("processes outlived their trial: {}", leftovers.join(", "));
+    let remedy = "they ran on beside later trials; end them by hand and run again";
+    (!leftovers.is_empty()).then(|| void(evidence, remedy))
 }
 
-pub(super) fn killed(record: &Record) -> Vec<Finding> {
-    let ended = trials(record).filter_map(|trial| trial.ended.as_ref());
+pub(super) fn killed(run: &Run<'_>) -> Option<Seen> {
+    let ended = trials(run.record).filter_map(|trial| trial.ended.as_ref());
     let killed: Vec<&str> = ended.flat_map(|ended| &ended.killed).map(String::as_str).collect();
-    let Some(first) = killed.first() else { return vec![] };
-    vec![Finding::note(
-        Check::Killed,
-        evidence!("{first} did not end on SIGTERM in time and was killed ({times} times in all)";
-            times = Quantity::count(killed.len() as u64)),
-        "let the service end on SIGTERM, or set its stop_timeout longer",
-    )]
+    let evidence = evidence!("{} did not end on SIGTERM in time and was killed ({times} times in all)", killed.first()?;
+        times = Quantity::count(killed.len() as u64));
+    Some(Seen::note((), evidence, "let the service end on SIGTERM, or set its stop_timeout longer"))
 }
 
 /// Blocks that the lab dropped for what the machine did in them: told, so that nobody wonders where the time went.
-pub(super) fn blocks_dropped(record: &Record) -> Vec<Finding> {
-    let dropped = record.blocks.iter().filter_map(|block| Some((block.number, block.dropped.as_ref()?)));
+pub(super) fn blocks_dropped(run: &Run<'_>) -> Option<Seen> {
+    let dropped = run.record.blocks.iter().filter_map(|block| Some((block.number, block.dropped.as_ref()?)));
     let told: Vec<String> = dropped.map(|(number, why)| format!("in block {number} {why}")).collect();
-    if told.is_empty() {
-        return vec![];
-    }
-    let complete = record.complete_blocks().count() + told.len();
-    vec![Finding::warning(
-        Check::BlocksDropped,
-        evidence!("{dropped} of {blocks} blocks were dropped: {}", first_few(&told, TOLD_MAX);
-            dropped = Quantity::count(told.len() as u64), blocks = Quantity::count(complete as u64)),
-        "they count for nothing, by a rule that does not see what was measured, so that the result stands; it rests on fewer blocks than \
-         there was time for, and a quieter machine decides more",
-    )]
+    let complete = run.record.complete_blocks().count() + told.len();
+    let evidence = evidence!("{dropped} of {blocks} blocks were dropped: {}", first_few(&told, TOLD_MAX);
+        dropped = Quantity::count(told.len() as u64), blocks = Quantity::count(complete as u64));
+    let remedy = "they count for nothing, by a rule that does not see what was measured, so that the result stands; it rests on fewer blocks \
+                  than there was time for, and a quieter machine decides more";
+    (!told.is_empty()).then(|| warning(evidence, remedy))
 }
 
-pub(super) fn too_few_blocks(record: &Record) -> Vec<Finding> {
-    let blocks = record.complete_blocks().count();
-    // A run that goes on may get them yet, and one that was stopped as void has a better reason.
-    let excused = matches!(record.ended.as_ref().map(|ended| &ended.reason), None | Some(EndReason::Void(_)));
-    if blocks >= BLOCKS_MIN || record.header.plan.comparisons.is_empty() || excused {
-        return vec![];
+/// Fewer blocks than this allow no verdict.
+pub(super) fn blocks_min(record: &Record) -> usize {
+    crate::rule::rule(record).map_or(stats::BLOCKS_MIN, |rule| rule.least()) as usize
+}
+
+pub(super) fn too_few_blocks(run: &Run<'_>) -> Option<Seen> {
+    let (blocks, least) = (run.record.complete_blocks().count(), blocks_min(run.record));
+    if blocks >= least || run.plan.comparisons.is_empty() {
+        return None;
     }
-    let remedy = match record.ended.as_ref().map(|ended| &ended.reason) {
+    let remedy = match run.end() {
+        // A run that goes on may get them yet, and one that was stopped as void has a better reason.
+        None | Some(EndReason::Void(_)) => return None,
         Some(EndReason::BudgetTooSmall { needed_s }) => {
-            let (metric, requests) = record.header.plan.design.most_wanting();
+            let (metric, requests) = run.plan.design.most_wanting();
             let name = metric.name();
             let latency = metric.quantile().map(|_| {
                 format!(
@@ -90,12 +77,110 @@ pub(super) fn too_few_blocks(record: &Record) -> Vec<Finding> {
             let latency = latency.unwrap_or_default();
             format!("the budget does not hold them; run it with --budget {needed_s}s or more{latency}")
         }
-        Some(EndReason::BudgetSpent) => {
-            "`proofload check` says how long the blocks take; set the budget by that".to_owned()
-        }
+        Some(EndReason::BudgetSpent) => match budget_for(run.record, least) {
+            Some(needed_s) => format!(
+                "run it with --budget {needed_s}s or more. Until then the table says what each did this time, and nothing tells \
+                 chance from a difference"
+            ),
+            None => "`proofload check` says how long the blocks take; set the budget by that".to_owned(),
+        },
         _ => "it ended too early to say anything; let it run longer".to_owned(),
     };
-    let evidence = evidence!("{blocks} complete blocks; no verdict is given from fewer than {BLOCKS_MIN}";
+    let evidence = evidence!("{blocks} complete blocks; no verdict is given from fewer than {least}";
         blocks = Quantity::count(blocks as u64));
-    vec![Finding::void(Check::TooFewBlocks, evidence, remedy)]
+    Some(void(evidence, remedy))
+}
+
+/// A budget in seconds that holds so many blocks, by those that were run, and a tenth more; `None` where none came to its end.
+fn budget_for(record: &Record, blocks: usize) -> Option<u64> {
+    let kept: Vec<f64> = record.complete_blocks().filter_map(|block| block.seconds).collect();
+    // The first one watches the warm-up.
+    let later = if kept.len() > 1 { &kept[1..] } else { &kept[..] };
+    let longest_s = later.iter().copied().reduce(f64::max)?;
+    let missing = blocks.saturating_sub(kept.len());
+    Some(((record.ended.as_ref()?.seconds + missing as f64 * longest_s) * 1.1).ceil() as u64)
+}
+
+/// No value of a metric that is no quantile. To leave out such blocks would be a choice by outcome: a variant that fails now and then would
+/// be judged by its good days.
+pub(super) fn value_missing(run: &Run<'_>) -> Vec<Seen> {
+    each_missing(run, |variant, metric, missing| {
+        let remedy = "blocks are not left out by what came of them; find out in the logs why the variant fails in some, and run again";
+        let told = || void(missing.evidence("nothing was measured, or nothing succeeded"), remedy);
+        metric.quantile().is_none().then(|| late(variant, metric).unwrap_or_else(told))
+    })
+}
+
+/// No value of a quantile, because too few requests bear it or it is only bounded.
+pub(super) fn quantile_unresolved(run: &Run<'_>) -> Vec<Seen> {
+    each_missing(run, |variant, metric, missing| {
+        let q = metric.quantile()?;
+        let figures = missing.first.variants.get(variant.index).and_then(Option::as_ref);
+        let bounded = figures.is_some_and(|figures| figures.sample(metric).is_some());
+        let count = figures.map_or(0, |figures| figures.response_times);
+        let (why, remedy) = if bounded {
+            (
+                "requests without response leave only a lower bound of it".to_owned(),
+                "choose a lower quantile, a longer load.timeout, or a lower design.rate",
+            )
+        } else {
+            (
+                format!("{count} requests are too few, it wants {:.0}", 10.0 / (1.0 - q)),
+                "choose a lower quantile or a higher design.rate, or leave out design.slices and design.slice",
+            )
+        };
+        Some(void(missing.evidence(&why), remedy))
+    })
+}
+
+/// In how many blocks a variant has no value of a metric.
+struct Missing<'a> {
+    metric: Metric,
+    without: usize,
+    blocks: usize,
+    first: &'a BlockFigures,
+}
+
+impl Missing<'_> {
+    fn evidence(&self, why: &str) -> Evidence {
+        let Missing { metric, first, .. } = self;
+        evidence!("{without} of {trials} trials have no {}; in block {} {why}", metric.name(), first.number;
+            without = Quantity::count(self.without as u64), trials = Quantity::count(self.blocks as u64))
+    }
+}
+
+/// What is seen of each metric and variant without a value in some block. Of one that never succeeded that is said, and nothing else.
+fn each_missing(
+    run: &Run<'_>,
+    check: impl Fn(&Variant<'_>, Metric, Missing<'_>) -> Option<Seen>,
+) -> Vec<Seen> {
+    let of = |metric: Metric, variant: &Variant<'_>| {
+        let without = run.blocks.iter().filter(|block| block.value(metric, variant.index).is_none());
+        let without: Vec<&BlockFigures> = without.collect();
+        let first = *without.first().filter(|_| !variant.never_succeeded(run.record))?;
+        let missing = Missing { metric, without: without.len(), blocks: run.blocks.len(), first };
+        Some(variant.told(check(variant, metric, missing)?))
+    };
+    let metrics = run.plan.design.metrics();
+    metrics.flat_map(|metric| run.variants.iter().filter_map(move |variant| of(metric, variant))).collect()
+}
+
+/// Responses that came after the window: nothing is wrong with them, but they take longer than a slice.
+fn late(variant: &Variant<'_>, metric: Metric) -> Option<Seen> {
+    let is_late =
+        |trial: &&&record::Trial| trial.measured().all(|slice| slice.counts.successful_in_window == 0);
+    let late: Vec<_> = variant.trials.iter().filter(is_late).collect();
+    let slices = || late.iter().flat_map(|trial| trial.measured());
+    if metric != Metric::Throughput || slices().all(|slice| slice.counts.successful == 0) {
+        return None;
+    }
+    let (hit, of) = (late.len(), variant.trials.len());
+    let window_ns = slices().map(|slice| slice.counts.window_ns).max()?;
+    let took_ns = merged(slices().map(|slice| &slice.counts.latency)).quantile(0.5)?.ns();
+    Some(void(
+        evidence!("in {hit} of {of} trials no response came within a window of {window}; half of them took {took} or more";
+            window = Quantity::ns(window_ns), took = Quantity::ns(took_ns)),
+        "a rate wants several responses of each connection in a window: set design.slice to some times what a response takes, and \
+         load.timeout well above that",
+    ))
 }

@@ -5,39 +5,40 @@
 
 use std::collections::BTreeSet;
 
-use model::{Check, Finding, Metric, Quantity, evidence};
-use record::{Record, ServiceUse, Slice, Trial};
+use model::{Metric, Quantity, evidence};
+use plan::Comparison;
+use record::{Record, ServiceUse, Slice, SliceKind, Trial};
 
-use super::{GENERATOR_SHARE_MAX, Variant, succeeding, total, wall_ns};
+use super::client::GENERATOR_SHARE_MAX;
+use super::{Run, Seen, Variant, total, wall_ns, warning};
+use crate::metric::{BlockFigures, log_over};
 use crate::variant::merged;
 
 /// Part of what services could have used below which they were not what limited the throughput. Services at their limit used 0.88
 /// of it and more here, whatever the host took; what lies between is left alone.
-pub const SATURATED_MIN: f64 = 0.7;
+const SATURATED_MIN: f64 = 0.7;
 /// Part of the time for which services may be held back by a quota before that is their limit.
-pub const THROTTLED_MAX: f64 = 0.01;
+const THROTTLED_MAX: f64 = 0.01;
 /// The wait of Nagle's algorithm for an acknowledgement that is delayed, in milliseconds: 40 on Linux, and what the rest takes.
-pub const DELAYED_ACK_MS: (f64, f64) = (38.0, 44.0);
+const DELAYED_ACK_MS: (f64, f64) = (38.0, 44.0);
 /// Times that people write into programs, in milliseconds. Timers are never early.
-pub const ROUND_MS: [f64; 8] = [100.0, 200.0, 250.0, 500.0, 1000.0, 2000.0, 3000.0, 5000.0];
+const ROUND_MS: [f64; 8] = [100.0, 200.0, 250.0, 500.0, 1000.0, 2000.0, 3000.0, 5000.0];
 /// By how much a timer may be late.
-pub const ROUND_LATE_MAX: f64 = 0.03;
+const ROUND_LATE_MAX: f64 = 0.03;
 /// By how much the medians of two variants may differ that wait for the same.
-pub const STALL_APART_MAX: f64 = 0.01;
+const STALL_APART_MAX: f64 = 0.01;
 /// By how much throughput may differ from connections over the median response where nearly all of them wait just so long, beside what
 /// the end of a window cuts off.
-pub const STALL_LITTLE_MAX: f64 = 0.1;
+const STALL_LITTLE_MAX: f64 = 0.1;
 /// Connections opened, as a part of the requests, above which they are not kept.
-pub const OPENED_SHARE_MAX: f64 = 0.1;
+const OPENED_SHARE_MAX: f64 = 0.1;
 
 /// Responses of one connection in a window have to spread by so many responses together (p10 to p90 of one, times the root of their
 /// number) for windows to cut them anywhere.
-pub const STEPS_SPREAD_MIN: f64 = 1.0;
+const STEPS_SPREAD_MIN: f64 = 1.0;
 
 /// A variant in closed loop whose services were not at their limit, nor the generator.
-struct Waiting<'a> {
-    index: usize,
-    name: &'a str,
+pub(super) struct Waiting {
     /// Cores that all its services kept busy.
     cores: f64,
     /// Cores that they may use; `None` in records that do not say.
@@ -54,97 +55,138 @@ struct Waiting<'a> {
     most_ms: Option<(f64, f64)>,
     /// Good responses of each connection in a window.
     by_window: f64,
+    /// Whether its throughput is counted in a way that no window's end cuts anything off.
+    by_latency: bool,
 }
 
-/// A finding for each variant that waited, but for those whose stall is told.
-pub(super) fn service_not_saturated(record: &Record) -> Vec<Finding> {
-    let told: Vec<usize> = same_stall(record).into_iter().flat_map(|finding| finding.variants).collect();
-    let waiting = judged(record).into_iter().filter(|one| !told.contains(&one.index));
-    waiting.map(|one| not_saturated(&one)).collect()
-}
-
-/// Those of an experiment that judges throughput.
-fn judged(record: &Record) -> Vec<Waiting<'_>> {
-    let judges = record.header.plan.design.metrics().any(|metric| metric == Metric::Throughput);
-    if judges { waiting(record) } else { vec![] }
-}
-
-fn not_saturated(waiting: &Waiting<'_>) -> Finding {
-    let Waiting { index, name, cores, connections, per_s, cpu_ms, generator_share, .. } = *waiting;
+/// That a variant waited, unless its stall is told.
+pub(super) fn service_not_saturated(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
+    let waiting = judged(run, variant)?;
+    let stalls = |asked: &&Comparison| {
+        [asked.baseline, asked.candidate].contains(&variant.index) && same_stall(run, asked).is_some()
+    };
+    if run.plan.comparisons.iter().any(|asked| stalls(&asked)) {
+        return None;
+    }
+    let Waiting { cores, connections, per_s, cpu_ms, generator_share, .. } = *waiting;
     let of = match waiting.of {
         Some(1) => " of 1 core".to_owned(),
         Some(of) => format!(" of {of} cores"),
         None => " cores".to_owned(),
     };
     let evidence = evidence!(
-        "{name}: its services kept {cores}{of} busy and the generator {generator} of one, with {connections} connections and {throughput} \
+        "its services kept {cores}{of} busy and the generator {generator} of one, with {connections} connections and {throughput} \
          responses: each took {took} (connections / throughput), of which they computed {computed}";
         cores = Quantity::number(cores), generator = Quantity::share(generator_share),
         took = Quantity::seconds(f64::from(connections) / per_s), throughput = Quantity::per_s(per_s), computed = Quantity::us(cpu_ms * 1e3));
     let remedy = "its throughput is that of waiting (a timer, a lock, a disk, another machine, too few connections), so what requests cost hardly \
                   shows in it; raise load.connections until throughput rises no more, or judge `cpu_per_request`, or a quantile of the \
                   response time, which is in open loop";
-    Finding::warning(Check::ServiceNotSaturated, evidence, remedy).about([index])
+    Some(warning(evidence, remedy))
 }
 
-/// A finding for each comparison both sides of which wait for the same.
-pub(super) fn same_stall(record: &Record) -> Vec<Finding> {
-    let waiting = waiting(record);
-    let find = |index: usize| waiting.iter().find(|one| one.index == index);
-    let found = |asked: &plan::Comparison| {
-        let (baseline, candidate) = (find(asked.baseline)?, find(asked.candidate)?);
-        let (one, other) = (baseline.stall_ms()?, candidate.stall_ms()?);
-        let within = |ms: f64| (DELAYED_ACK_MS.0..=DELAYED_ACK_MS.1).contains(&ms);
-        let apart = (one / other).ln().abs();
-        let round = ROUND_MS.iter().find(|round| (**round..=**round * (1.0 + ROUND_LATE_MAX)).contains(&one));
-        let nagle = within(one) && within(other);
-        if !nagle && (round.is_none() || apart > STALL_APART_MAX) {
-            return None;
-        }
-        let label = &asked.label;
-        let remedy = if nagle {
-            "40 ms is what Nagle's algorithm and a delayed acknowledgement take together: a response is written in two pieces, and the second \
-             waits until the first is acknowledged. Set TCP_NODELAY in the service, or write head and body at once; until then this compares \
-             one pause with itself"
-        } else {
-            "a time as round as this is a timer's (a sleep, a poll, a batch, a retry); find it, for until then this compares one pause with \
-             itself"
-        };
-        let evidence = evidence!(
-            "{label}: half of the responses took {baseline_took} and more in the one, {candidate_took} in the other, with services that were \
-             busy for {baseline_busy} and {candidate_busy} cores: both waited for the same";
-            baseline_took = Quantity::us(one * 1e3), candidate_took = Quantity::us(other * 1e3),
-            baseline_busy = Quantity::number(baseline.cores), candidate_busy = Quantity::number(candidate.cores));
-        Some(Finding::warning(Check::SameStall, evidence, remedy).about([asked.baseline, asked.candidate]))
+/// A variant that waits, of an experiment that judges throughput.
+fn judged<'a>(run: &'a Run<'_>, variant: &Variant<'_>) -> Option<&'a Waiting> {
+    run.plan.design.metrics().find(|metric| *metric == Metric::Throughput)?;
+    run.waiting(variant.index)
+}
+
+/// That both sides of a comparison wait for the same.
+pub(super) fn same_stall(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
+    let (baseline, candidate) = (run.waiting(asked.baseline)?, run.waiting(asked.candidate)?);
+    let (one, other) = (baseline.stall_ms()?, candidate.stall_ms()?);
+    let within = |ms: f64| (DELAYED_ACK_MS.0..=DELAYED_ACK_MS.1).contains(&ms);
+    let apart = (one / other).ln().abs();
+    let round = ROUND_MS.iter().find(|round| (**round..=**round * (1.0 + ROUND_LATE_MAX)).contains(&one));
+    let nagle = within(one) && within(other);
+    if !nagle && (round.is_none() || apart > STALL_APART_MAX) {
+        return None;
+    }
+    let remedy = if nagle {
+        "40 ms is what Nagle's algorithm and a delayed acknowledgement take together: a response is written in two pieces, and the second \
+         waits until the first is acknowledged. Set TCP_NODELAY in the service, or write head and body at once; until then this compares \
+         one pause with itself"
+    } else {
+        "a time as round as this is a timer's (a sleep, a poll, a batch, a retry); find it, for until then this compares one pause with \
+         itself"
     };
-    record.header.plan.comparisons.iter().filter_map(found).collect()
+    let evidence = evidence!(
+        "half of the responses took {baseline_took} and more in the one, {candidate_took} in the other, with services that were busy for \
+         {baseline_busy} and {candidate_busy} cores: both waited for the same";
+        baseline_took = Quantity::us(one * 1e3), candidate_took = Quantity::us(other * 1e3),
+        baseline_busy = Quantity::number(baseline.cores), candidate_busy = Quantity::number(candidate.cores));
+    Some(warning(evidence, remedy))
 }
 
 /// A finding for each variant whose connections all begin a window together and get few responses in it, all equally long: whether the
 /// last of them comes in time decides on a whole step of the throughput.
-pub(super) fn throughput_in_steps(record: &Record) -> Vec<Finding> {
-    let margin = record.header.plan.design.margin;
-    judged(record).iter().filter_map(|waiting| in_steps(waiting, margin)).collect()
-}
-
-fn in_steps(waiting: &Waiting<'_>, margin: f64) -> Option<Finding> {
-    let (median, (low, high)) = (waiting.median_ms?, waiting.most_ms?);
-    let (step, spread) = (1.0 / waiting.by_window, (high - low) / median * waiting.by_window.sqrt());
-    if step <= margin || spread >= STEPS_SPREAD_MIN {
+pub(super) fn throughput_in_steps(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
+    let waiting = judged(run, variant)?;
+    if waiting.by_latency {
         return None;
     }
-    let name = waiting.name;
+    let (median, (low, high)) = (waiting.median_ms?, waiting.most_ms?);
+    let (step, spread) = (1.0 / waiting.by_window, (high - low) / median * waiting.by_window.sqrt());
+    if step <= run.plan.design.margin || spread >= STEPS_SPREAD_MIN {
+        return None;
+    }
     let evidence = evidence!(
-        "{name}: each connection got {responses} responses in a window, of {low} to {high} (p10 to p90), and all begin a window together: \
+        "each connection got {responses} responses in a window, of {low} to {high} (p10 to p90), and all begin a window together: \
          throughput moves in steps of {step}";
         responses = Quantity::number(waiting.by_window), low = Quantity::us(low * 1e3), high = Quantity::us(high * 1e3),
         step = Quantity::share(step));
     let remedy = "a small difference in how long a response takes shows as a whole step or not at all, the same in every block; judge the \
                   response time itself, which is in open loop (`metric = \"p50\"` with a rate)";
-    Some(Finding::warning(Check::ThroughputInSteps, evidence, remedy).about([waiting.index]))
+    Some(warning(evidence, remedy))
 }
 
-impl Waiting<'_> {
+impl Waiting {
+    /// `None` in open loop, where either side was at its limit, and of what runs already: nobody knows how near to a limit it was.
+    pub fn of(run: &Run<'_>, variant: &Variant<'_>) -> Option<Waiting> {
+        let is_local = variant.plan.load.network.is_none() && !variant.is_unseen();
+        if run.record.is_open_loop() || !is_local || !variant.succeeds(run.record) {
+            return None;
+        }
+        let slices = &variant.slices;
+        let trials = variant.trials.iter().copied().filter(|trial| trial.measured().next().is_some());
+        let trials: Vec<&Trial> = trials.collect();
+        let busy = |trial: &&Trial| busy(run.record, trial, &trial.measured().collect::<Vec<_>>());
+        let mut busy: Vec<f64> = trials.iter().map(busy).collect();
+        busy.sort_by(f64::total_cmp);
+        let typical = *busy.get(busy.len() / 2)?;
+        if typical >= SATURATED_MIN || is_at_limit(slices) {
+            return None;
+        }
+        let (ok, sent) =
+            (total(slices, |slice| slice.counts.successful), total(slices, |slice| slice.counts.sent));
+        let in_window = total(slices, |slice| slice.counts.successful_in_window);
+        if in_window == 0 {
+            return None;
+        }
+        // After a rest each window opens its connections anew.
+        let asked = |slice: &Slice| u64::from(slice.connections) * u64::from(slice.turns);
+        let again = total(slices, |slice| slice.counts.connections_opened.saturating_sub(asked(slice)));
+        let kept = again as f64 <= OPENED_SHARE_MAX * sent as f64;
+        let latencies = merged(slices.iter().map(|slice| &slice.counts.latency));
+        let ms = |q: f64| latencies.quantile(q).filter(|_| kept).filter(|quantile| quantile.is_exact());
+        let ms = |q: f64| ms(q).map(|quantile| quantile.ns() as f64 / 1e6);
+        let connections = slices.iter().map(|slice| slice.connections).max().filter(|count| *count > 0)?;
+        let windows = total(slices, |slice| u64::from(slice.turns)).max(1);
+        let cpu_ns = total(slices, Slice::services_cpu_ns) as f64;
+        Some(Waiting {
+            cores: cpu_ns / wall_ns(slices),
+            of: Some(cpus(trials.first()?, |_| true)).filter(|of| *of > 0),
+            generator_share: generator_share(slices),
+            connections,
+            per_s: log_over(Metric::Throughput, slices.iter().copied())?.exp(),
+            cpu_ms: cpu_ns / ok.max(1) as f64 / 1e6,
+            median_ms: ms(0.5),
+            most_ms: ms(0.1).zip(ms(0.9)),
+            by_window: in_window as f64 / (f64::from(connections) * windows as f64),
+            by_latency: slices.iter().all(|slice| slice.waits),
+        })
+    }
+
     /// The median response where nearly every request waits just so long, as throughput confirms.
     fn stall_ms(&self) -> Option<f64> {
         // Connections begin a window together, and of the response that it cuts off none is counted: up to one for each is missing.
@@ -157,67 +199,94 @@ impl Waiting<'_> {
     }
 }
 
-fn waiting(record: &Record) -> Vec<Waiting<'_>> {
-    if record.is_open_loop() {
-        return vec![];
-    }
-    // Of what runs already nobody knows how near to a limit it was.
-    let local =
-        |variant: &Variant<'_>| variant.plan.load.network.is_none() && variant.plan.deployed().is_none();
-    succeeding(record).filter(local).filter_map(|variant| of_variant(record, &variant)).collect()
+/// Part of the processors' time that was left to services from which on they are at their limit, with all of their cores.
+const PER_CORE_MIN: f64 = 0.9;
+
+/// Whether throughput is judged per core-second: successful responses per second of CPU time. It is the same question where services have all
+/// cores busy that they may use, and varies less, because it leaves out what others took of these cores. The warm-ups of the first block tell,
+/// so it is settled before anything is measured.
+pub fn per_core(record: &Record) -> bool {
+    let design = &record.header.plan.design;
+    let first = record.blocks.iter().find(|block| !block.trials.is_empty());
+    let judges = design.per_core && !record.is_open_loop() && first.is_some();
+    let at_limit = |trial: &Trial| {
+        let Some(variant) = record.header.plan.variants.get(trial.variant()) else { return false };
+        let slices: Vec<&Slice> =
+            trial.slices.iter().filter(|slice| slice.kind == SliceKind::WarmUp).collect();
+        let one_host = trial.started.services.windows(2).all(|pair| pair[0].host == pair[1].host);
+        let host = trial.started.services.first().and_then(|service| service.host.as_deref());
+        let answers = slices.iter().any(|slice| slice.counts.successful > 0);
+        let apart = one_host && !trial.started.cpus_shared && variant.load.network.is_none();
+        let seen = apart && answers && !super::is_unseen(variant, [trial]) && !is_at_limit(&slices);
+        seen && cores_busy(record, trial, &slices, host) >= PER_CORE_MIN
+    };
+    let variants = record.header.plan.variants.len();
+    judges && first.is_some_and(|block| block.trials.len() == variants && block.trials.iter().all(at_limit))
 }
 
-fn of_variant<'a>(record: &Record, variant: &Variant<'a>) -> Option<Waiting<'a>> {
-    let slices = &variant.slices;
-    let trials = variant.trials.iter().copied().filter(|trial| trial.measured().next().is_some());
-    let trials: Vec<&Trial> = trials.collect();
-    let mut busy: Vec<f64> = trials.iter().map(|trial| busy(record, trial)).collect();
-    busy.sort_by(f64::total_cmp);
+/// By how much variants of a comparison may differ in the cores that their services kept busy, in parts of the margin.
+const CORES_APART_MAX: f64 = 0.5;
+/// Confidence that they do.
+const CORES_APART_LEVEL: f64 = 0.99;
+
+/// Throughput is judged per core-second, and one side had more of the cores.
+pub(super) fn cores_differ(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
+    let design = &run.plan.design;
+    if !design.metrics().any(|metric| metric == Metric::Throughput) || !run.blocks.first()?.per_core {
+        return None;
+    }
+    let apart = |block: &BlockFigures| {
+        let (one, other) = (asked.baseline, asked.candidate);
+        let plain = block.plain_log_ratio(Metric::Throughput, one, other)?;
+        Some(plain - block.log_ratio(Metric::Throughput, one, other)?)
+    };
+    let apart: Vec<f64> = run.blocks.iter().filter_map(apart).collect();
+    let critical_t = stats::plain_t(u32::try_from(apart.len()).ok()?, CORES_APART_LEVEL).ok()?;
+    let mean = stats::MeanInterval::of(&apart, critical_t)?;
+    let large = mean.value.abs() > CORES_APART_MAX * design.margin.ln_1p();
+    let evidence = evidence!(
+        "throughput is judged per core-second, and the candidate's services had {share} of the cores' time that the baseline's had";
+        share = Quantity::share(mean.value.exp()));
+    let remedy = "find out what the one waits for, or who took its cores. The report shows throughput per second of the clock as well; with \
+                  `per_core = false` in [design] the verdict is about that";
+    (large && (mean.low > 0.0 || mean.high < 0.0)).then(|| warning(evidence, remedy))
+}
+
+/// The variants that wait, by the warm-ups of a block: neither their services nor the generator was at a limit. Their throughput follows from
+/// how long responses took ([`Slice::throughput`]). None in open loop, over a link, which is the limit that was asked for, and with several requests in flight on a connection. Of what runs
+/// already nobody knows how near to a limit it is: it counts as waiting, for windows as long as those then are judge it well either way.
+pub fn waiting_variants(record: &Record, block: u32) -> Vec<usize> {
+    let block = record.blocks.iter().find(|found| found.number == block && !record.is_open_loop());
+    let waits = |trial: &&Trial| {
+        let Some(variant) = record.header.plan.variants.get(trial.variant()) else { return false };
+        let warm_ups = trial.slices.iter().filter(|slice| slice.kind == SliceKind::WarmUp);
+        let slices: Vec<&Slice> = warm_ups.filter(|slice| slice.counts.successful > 0).collect();
+        let is_slack = || busy(record, trial, &slices) < SATURATED_MIN && !is_at_limit(&slices);
+        // Of several requests in flight on a connection nobody knows how many the server let there be.
+        let one_by_one = variant.load.protocol.lanes() == 1 && variant.load.network.is_none();
+        one_by_one && !slices.is_empty() && (super::is_unseen(variant, [*trial]) || is_slack())
+    };
+    block.into_iter().flat_map(|block| &block.trials).filter(waits).map(Trial::variant).collect()
+}
+
+/// Whether the generator was at its limit, or a quota held the services back.
+fn is_at_limit(slices: &[&Slice]) -> bool {
+    generator_share(slices) > GENERATOR_SHARE_MAX || is_held_back(slices)
+}
+
+fn generator_share(slices: &[&Slice]) -> f64 {
     let shares: Vec<f64> = slices.iter().filter_map(|slice| slice.counts.generator.busiest_share()).collect();
-    let generator_share = shares.iter().sum::<f64>() / shares.len().max(1) as f64;
-    let typical = *busy.get(busy.len() / 2)?;
-    if typical >= SATURATED_MIN || generator_share > GENERATOR_SHARE_MAX || is_held_back(slices) {
-        return None;
-    }
-    let (ok, sent) =
-        (total(slices, |slice| slice.counts.successful), total(slices, |slice| slice.counts.sent));
-    let in_window = total(slices, |slice| slice.counts.successful_in_window);
-    if in_window == 0 {
-        return None;
-    }
-    // After a rest each window opens its connections anew.
-    let asked = |slice: &Slice| u64::from(slice.connections) * u64::from(slice.turns);
-    let again = total(slices, |slice| slice.counts.connections_opened.saturating_sub(asked(slice)));
-    let kept = again as f64 <= OPENED_SHARE_MAX * sent as f64;
-    let latencies = merged(slices.iter().map(|slice| &slice.counts.latency));
-    let ms = |q: f64| latencies.quantile(q).filter(|_| kept).filter(|quantile| quantile.is_exact());
-    let ms = |q: f64| ms(q).map(|quantile| quantile.ns() as f64 / 1e6);
-    let connections = slices.iter().map(|slice| slice.connections).max().filter(|count| *count > 0)?;
-    let windows = total(slices, |slice| u64::from(slice.turns)).max(1);
-    let cpu_ns = total(slices, Slice::services_cpu_ns) as f64;
-    Some(Waiting {
-        index: variant.index,
-        name: variant.name(),
-        cores: cpu_ns / wall_ns(slices),
-        of: Some(cpus(trials.first()?, |_| true)).filter(|of| *of > 0),
-        generator_share,
-        connections,
-        per_s: in_window as f64 / total(slices, |slice| slice.counts.window_ns) as f64 * 1e9,
-        cpu_ms: cpu_ns / ok.max(1) as f64 / 1e6,
-        median_ms: ms(0.5),
-        most_ms: ms(0.1).zip(ms(0.9)),
-        by_window: in_window as f64 / (f64::from(connections) * windows as f64),
-    })
+    shares.iter().sum::<f64>() / shares.len().max(1) as f64
 }
 
-/// How near its services were to a limit in a trial, on the machine where they were nearest.
-fn busy(record: &Record, trial: &Trial) -> f64 {
+/// How near its services were to a limit in these slices of a trial, on the machine where they were nearest.
+fn busy(record: &Record, trial: &Trial, slices: &[&Slice]) -> f64 {
     let mut hosts: BTreeSet<Option<&str>> =
         trial.started.services.iter().map(|service| service.host.as_deref()).collect();
     if hosts.is_empty() {
         hosts.insert(None);
     }
-    hosts.into_iter().map(|host| busy_on(record, trial, host)).fold(0.0, f64::max)
+    hosts.into_iter().map(|host| busy_on(record, trial, slices, host)).fold(0.0, f64::max)
 }
 
 /// The machine that a service of a trial ran on.
@@ -229,23 +298,38 @@ fn host_of<'a>(trial: &'a Trial, name: &str) -> Option<&'a str> {
 /// all that a program with one thread can use. 1 is at the limit.
 ///
 /// What they waited for a processor counts as used, and what the host took as taken from them: both err to the side of silence.
-fn busy_on(record: &Record, trial: &Trial, host: Option<&str>) -> f64 {
-    let slices: Vec<&Slice> = trial.measured().collect();
-    let wall = wall_ns(&slices);
+fn busy_on(record: &Record, trial: &Trial, slices: &[&Slice], host: Option<&str>) -> f64 {
+    let wall = wall_ns(slices);
     let is_there = |used: &&ServiceUse| host_of(trial, &used.service) == host;
-    let wanted = total(&slices, |slice| {
-        slice.services.iter().filter(is_there).map(|used| used.cpu_ns + used.run_delay_ns).sum()
-    });
+    let by_process =
+        busiest_process_ns(slices, is_there).unwrap_or_else(|| wanted_ns(slices, is_there)) as f64;
+    cores_busy(record, trial, slices, host)
+        .max(by_process / wall / (1.0 - steal_share(slices, host)).max(0.1))
+}
+
+/// CPU time of these services, and what they waited for a processor.
+fn wanted_ns(slices: &[&Slice], wanted: impl Fn(&&ServiceUse) -> bool) -> u64 {
+    total(slices, |slice| {
+        slice.services.iter().filter(&wanted).map(|used| used.cpu_ns + used.run_delay_ns).sum()
+    })
+}
+
+fn steal_share(slices: &[&Slice], host: Option<&str>) -> f64 {
+    let steal = slices.iter().filter_map(|slice| slice.machine.of(host)).map(|machine| machine.steal_share);
+    steal.sum::<f64>() / slices.len().max(1) as f64
+}
+
+/// What all services of a machine used, to the processors' time that was left to them.
+fn cores_busy(record: &Record, trial: &Trial, slices: &[&Slice], host: Option<&str>) -> f64 {
+    let wall = wall_ns(slices);
+    let wanted = wanted_ns(slices, |used| host_of(trial, &used.service) == host);
     let machine = record.header.environment.cpus_of(host) as f64;
     let cores = cpus(trial, |of| of == host).max(1) as f64;
-    let steal = slices.iter().filter_map(|slice| slice.machine.of(host)).map(|machine| machine.steal_share);
-    let steal = steal.sum::<f64>() / slices.len().max(1) as f64;
+    let steal = steal_share(slices, host);
     let shared = trial.started.cpus_shared && host.is_none();
-    let client = if shared { total(&slices, Slice::client_cpu_here_ns) as f64 / wall } else { 0.0 };
+    let client = if shared { total(slices, Slice::client_cpu_here_ns) as f64 / wall } else { 0.0 };
     let left = (cores - steal * machine - client).max(cores * 0.1);
-    let by_process =
-        busiest_process_ns(&slices, is_there).unwrap_or(wanted) as f64 / wall / (1.0 - steal).max(0.1);
-    (wanted as f64 / wall / left).max(by_process)
+    wanted as f64 / wall / left
 }
 
 /// CPU time of the busiest process of these services; `None` in records that do not tell processes apart.
@@ -260,7 +344,7 @@ fn busiest_process_ns(slices: &[&Slice], wanted: impl Fn(&&ServiceUse) -> bool) 
 }
 
 /// Processors that any of its services on these machines may use; 0 where none is told.
-fn cpus(trial: &Trial, on: impl Fn(Option<&str>) -> bool) -> usize {
+pub(crate) fn cpus(trial: &Trial, on: impl Fn(Option<&str>) -> bool) -> usize {
     let services = trial.started.services.iter().filter(|service| on(service.host.as_deref()));
     let each = services.flat_map(|service| service.cpus.iter().map(|cpu| (service.host.as_deref(), *cpu)));
     each.collect::<BTreeSet<_>>().len()

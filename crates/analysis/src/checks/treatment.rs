@@ -1,17 +1,18 @@
-//! Whether the header that a level declares came about: compression that was never negotiated is the usual case.
+//! Whether a variant is what it is called: its declared headers come about (compression that was never negotiated is the usual case), its
+//! processes have the variables that the experiment sets, and nobody else listens on its port.
 //!
 //! It looks at all trials, those of unfinished blocks too: what a variant is does not depend on what was measured.
 
-use model::{Check, FailureKind, Finding, Quantity, evidence};
-use plan::{Factor, Plan, Variant};
-use record::{Record, Trial, Witness};
+use model::{FailureKind, Quantity, evidence};
+use plan::{Factor, Plan, Service};
+use record::{ProcessSeen, ServiceStarted, Trial, Witness};
 
-use super::{all_trials, total, variants};
+use super::{Run, Seen, Variant, total, void};
 
 /// Share of responses without a declared header from which on the effect was not applied, rather than lost now and then.
-pub const UNTREATED_SHARE_MIN: f64 = 0.95;
+const UNTREATED_SHARE_MIN: f64 = 0.95;
 /// Bodies below this are left alone by the compression of most servers: Express's `compression` and Fastify's begin at 1024 bytes.
-pub const COMPRESSED_BYTES_MIN: u64 = 1024;
+const COMPRESSED_BYTES_MIN: u64 = 1024;
 /// Values in records are cut at this length: what is longer cannot be told from what is expected.
 const VALUE_BYTES_MAX: usize = 256;
 
@@ -27,29 +28,24 @@ struct Failing<'a> {
 
 /// A finding for each variant whose responses (nearly) all lack a header field that it is expected to have. From the load where there was
 /// one, else from what was looked at before it.
-pub fn treatment_not_applied(record: &Record) -> Vec<Finding> {
-    variants(record).filter_map(|variant| not_applied(record, variant.index, variant.plan)).collect()
-}
-
-fn not_applied(record: &Record, index: usize, variant: &Variant) -> Option<Finding> {
-    let trials = all_trials(record, index);
-    let failing = in_load(variant, &trials).unwrap_or_else(|| before_load(variant, &trials))?;
-    let declared = match declared_by(&record.header.plan, index, failing.header) {
+pub(super) fn treatment_not_applied(run: &Run<'_>, of: &Variant<'_>) -> Option<Seen> {
+    let (variant, trials) = (of.plan, &of.all_trials);
+    let failing = in_load(variant, trials).unwrap_or_else(|| before_load(of))?;
+    let declared = match declared_by(run.plan, of.index, failing.header) {
         Some((factor, level)) => format!("level {level} of {} declares", factor.name),
         None => "the experiment declares".to_owned(),
     };
     let instead = if matches!(failing.instead.as_str(), "absent" | "") { "none" } else { &failing.instead };
-    let (name, header, accepted) = (&variant.name, failing.header, listed(failing.accepted));
-    let circumstances = circumstances(variant, &failing, &trials);
+    let (header, accepted) = (failing.header, listed(failing.accepted));
+    let circumstances = circumstances(of, &failing);
     let evidence = evidence!(
-        "{name}: {declared} {header} {accepted}, and {failed} of {responses} responses had {instead} instead{circumstances}";
+        "{declared} {header} {accepted}, and {failed} of {responses} responses had {instead} instead{circumstances}";
         failed = Quantity::count(failing.failed), responses = Quantity::count(failing.of));
-    let remedy = remedy(variant, &failing, &trials);
-    Some(Finding::void(Check::TreatmentNotApplied, evidence, remedy).about([index]))
+    Some(void(evidence, remedy(of, &failing)))
 }
 
 /// What the load's responses lacked; outer `None` where there were none.
-fn in_load<'a>(variant: &'a Variant, trials: &[&Trial]) -> Option<Option<Failing<'a>>> {
+fn in_load<'a>(variant: &'a plan::Variant, trials: &[&Trial]) -> Option<Option<Failing<'a>>> {
     let slices: Vec<_> = trials.iter().flat_map(|trial| &trial.slices).collect();
     let of = total(&slices, |slice| slice.counts.responses);
     if of == 0 {
@@ -69,21 +65,19 @@ fn in_load<'a>(variant: &'a Variant, trials: &[&Trial]) -> Option<Option<Failing
 }
 
 /// What every response lacked that was looked at before the load. One with another status than expected need not have the header.
-fn before_load<'a>(variant: &'a Variant, trials: &[&Trial]) -> Option<Failing<'a>> {
-    let seen = trials.iter().flat_map(|trial| &trial.started.witnesses);
-    let seen: Vec<&Witness> = seen.filter(|witness| is_expected(variant, witness.status)).collect();
+fn before_load<'a>(of: &Variant<'a>) -> Option<Failing<'a>> {
+    let seen: Vec<&Witness> = of.witnesses().filter(|witness| is_expected(of.plan, witness.status)).collect();
     let failing = |(header, accepted): (&'a String, &'a Vec<String>)| {
         let lacks = |witness: &&&Witness| !has(witness, header, accepted);
         let failed = seen.iter().filter(lacks).count();
         let instead = values(seen.iter().find(lacks)?, header).join(", ");
-        let (failed, of) = (failed as u64, seen.len() as u64);
-        Some(Failing { header, accepted, failed, of, instead })
+        Some(Failing { header, accepted, failed: failed as u64, of: seen.len() as u64, instead })
     };
-    variant.expect.headers.iter().filter_map(failing).find(|failing| failing.failed == failing.of)
+    of.plan.expect.headers.iter().filter_map(failing).find(|failing| failing.failed == failing.of)
 }
 
 /// Whether a response of this status is one that the variant is expected to give.
-pub(super) fn is_expected(variant: &Variant, status: u16) -> bool {
+pub(super) fn is_expected(variant: &plan::Variant, status: u16) -> bool {
     match variant.expect.status.as_slice() {
         [] => (200..300).contains(&status),
         expected => expected.contains(&status),
@@ -132,16 +126,15 @@ fn listed(accepted: &[String]) -> String {
 
 /// What the requests say that they accept, the first of them that says anything.
 pub(super) fn accept_encoding(load: &plan::Load) -> Option<&str> {
-    let mut headers = load.headers.iter().chain(load.requests.iter().flat_map(|request| &request.headers));
+    let mut headers = load.requests.iter().flat_map(|request| &request.headers);
     let said = headers.find(|(name, _)| name.eq_ignore_ascii_case("accept-encoding"));
     said.map(|(_, value)| value.as_str())
 }
 
 /// The longest body, as far as it was seen with its coding undone; else the mean over the load.
-fn body_bytes(trials: &[&Trial]) -> Option<u64> {
-    let seen = trials.iter().flat_map(|trial| &trial.started.witnesses);
-    let longest = seen.filter_map(|witness| witness.decoded_bytes).max();
-    let slices: Vec<_> = trials.iter().flat_map(|trial| &trial.slices).collect();
+fn body_bytes(of: &Variant<'_>) -> Option<u64> {
+    let longest = of.witnesses().filter_map(|witness| witness.decoded_bytes).max();
+    let slices: Vec<_> = of.all_trials.iter().flat_map(|trial| &trial.slices).collect();
     let answered = total(&slices, |slice| slice.counts.responses);
     longest.or_else(|| (answered > 0).then(|| total(&slices, |slice| slice.counts.body_bytes) / answered))
 }
@@ -150,25 +143,25 @@ fn is_coding(failing: &Failing<'_>) -> bool {
     failing.header.eq_ignore_ascii_case("content-encoding")
 }
 
-fn circumstances(variant: &Variant, failing: &Failing<'_>, trials: &[&Trial]) -> String {
+fn circumstances(of: &Variant<'_>, failing: &Failing<'_>) -> String {
     if !is_coding(failing) {
         return String::new();
     }
-    let accept = match accept_encoding(&variant.load) {
+    let accept = match accept_encoding(&of.plan.load) {
         Some(value) => format!("; the requests said accept-encoding: {value}"),
         None => "; the requests said no accept-encoding".to_owned(),
     };
-    let body = body_bytes(trials).map(|bytes| format!(", and bodies have {bytes} bytes")).unwrap_or_default();
+    let body = body_bytes(of).map(|bytes| format!(", and bodies have {bytes} bytes")).unwrap_or_default();
     accept + &body
 }
 
-fn remedy(variant: &Variant, failing: &Failing<'_>, trials: &[&Trial]) -> String {
+fn remedy(of: &Variant<'_>, failing: &Failing<'_>) -> String {
     let wants_coding = is_coding(failing) && !failing.accepted.iter().any(String::is_empty);
     let named = |value: &str| {
         let mut words = value.split(',').map(|word| word.split(';').next().unwrap_or_default().trim());
         words.any(|word| word == "*" || failing.accepted.iter().any(|a| a.eq_ignore_ascii_case(word)))
     };
-    let how = match accept_encoding(&variant.load) {
+    let how = match accept_encoding(&of.plan.load) {
         _ if !wants_coding => {
             "see in the record's logs and in the processes' environments whether the setting arrives"
         }
@@ -176,7 +169,7 @@ fn remedy(variant: &Variant, failing: &Failing<'_>, trials: &[&Trial]) -> String
             "a server compresses only for clients that say they can read it: set load.headers.accept-encoding"
         }
         Some(value) if !named(value) => "load.headers.accept-encoding does not name that coding: add it",
-        Some(_) if body_bytes(trials).is_some_and(|bytes| bytes < COMPRESSED_BYTES_MIN) => {
+        Some(_) if body_bytes(of).is_some_and(|bytes| bytes < COMPRESSED_BYTES_MIN) => {
             "compression usually begins at 1024 bytes: ask for a longer body, or lower the server's threshold"
         }
         Some(_) => {
@@ -185,4 +178,119 @@ fn remedy(variant: &Variant, failing: &Failing<'_>, trials: &[&Trial]) -> String
         }
     };
     format!("what the variant is named for did not happen, so it was not measured; {how}")
+}
+
+/// Variables that are kept of every process, beside those that the experiment sets: they change from outside what runs.
+pub const WATCHED_VARIABLES: [&str; 11] = [
+    "NODE_ENV",
+    "NODE_OPTIONS",
+    "NODE_V8_COVERAGE",
+    "UV_THREADPOOL_SIZE",
+    "LD_PRELOAD",
+    "JAVA_TOOL_OPTIONS",
+    "JDK_JAVA_OPTIONS",
+    "_JAVA_OPTIONS",
+    "COVERAGE_PROCESS_START",
+    "CPUPROFILE",
+    "HEAPPROFILE",
+];
+/// Variables that PM2's launcher sets for its own purposes.
+const OF_PM2: [&str; 4] = ["PATH", "PM2_HOME", "PM2_DISCRETE_MODE", "PM2_DISABLE_VERSION_CHECK"];
+
+/// A variable that a process does not have as the experiment sets it.
+struct Lost<'a> {
+    service: &'a str,
+    process: &'a ProcessSeen,
+    variable: &'a str,
+    wanted: String,
+}
+
+/// A process that serves with another value of a variable than the experiment sets, or none. It compares with the plan: variables whose value
+/// there has a placeholder differ from trial to trial and are not compared.
+pub(super) fn environment_lost(_: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
+    let trials = &variant.all_trials;
+    let lost: Vec<Lost<'_>> = trials.iter().filter_map(|trial| lost_in(trial, variant.plan)).collect();
+    let Lost { service, process, variable, wanted } = lost.first()?;
+    let seen = match process.environment.get(*variable) {
+        Some(value) => format!("{variable}={value}"),
+        None => format!("no {variable}"),
+    };
+    let (command, pid) = (&process.command, process.pid);
+    Some(void(
+        evidence!(
+            "the experiment sets {variable}={wanted} for {service}, and its process ran with {seen} ({command}, pid {pid}), so in {hit} of \
+             {trials} trials";
+            hit = Quantity::count(lost.len() as u64), trials = Quantity::count(trials.len() as u64)),
+        "the variable is lost or overwritten on the way, by a wrapper or a script; start the program itself, or set the variable where \
+         it is set last",
+    ))
+}
+
+fn lost_in<'a>(trial: &'a Trial, variant: &'a plan::Variant) -> Option<Lost<'a>> {
+    trial.started.services.iter().find_map(|started| {
+        let service = variant.services.iter().find(|service| service.name == started.service)?;
+        let at_end = trial.ended.as_ref().and_then(|ended| ended.processes_by_service.get(&started.service));
+        let looks = [Some(&started.processes), at_end].into_iter().flatten();
+        let serving = looks.flat_map(|processes| serving(processes, started));
+        let processes: Vec<&ProcessSeen> = serving.collect();
+        processes.into_iter().find_map(|process| {
+            let (variable, wanted) = asked(service).find(|(name, wanted)| is_lost(process, name, wanted))?;
+            Some(Lost { service: &service.name, process, variable, wanted })
+        })
+    })
+}
+
+/// The processes that do the work: those that listen, and where there are workers those without children of their own. Where nobody is
+/// known to listen, those without children. What else a service starts may have an environment to its own liking.
+fn serving<'a>(processes: &'a [ProcessSeen], started: &ServiceStarted) -> Vec<&'a ProcessSeen> {
+    let is_parent = |one: &ProcessSeen| processes.iter().any(|other| other.parent == one.pid);
+    let childless = processes.iter().filter(|one| !is_parent(one));
+    let listening: Vec<&ProcessSeen> = processes.iter().filter(|process| process.listens).collect();
+    match (listening.is_empty(), started.workers.is_some()) {
+        (true, _) => childless.collect(),
+        (false, false) => listening,
+        (false, true) => {
+            let workers = childless.filter(|one| !one.listens);
+            listening.iter().copied().chain(workers).collect()
+        }
+    }
+}
+
+/// The variables that the experiment sets, with their values where those are the same in every trial.
+fn asked(service: &Service) -> impl Iterator<Item = (&str, String)> {
+    let pm2 = service.command().is_some_and(|command| command.launcher.is_pm2());
+    let own = move |name: &str| pm2 && OF_PM2.contains(&name);
+    let plain = |value: &str| plan::fill(value, |_| None).ok();
+    let set =
+        service.command().into_iter().flat_map(|command| &command.env).filter(move |(name, _)| !own(name));
+    set.filter_map(move |(name, value)| Some((name.as_str(), plain(value)?)))
+}
+
+/// Whether a process has another value, or provably none. What only surrounds the value is none of ours: folders before a `PATH`, a flag
+/// more in `NODE_OPTIONS`.
+fn is_lost(process: &ProcessSeen, name: &str, wanted: &str) -> bool {
+    match process.environment.get(name) {
+        None => process.marked,
+        Some(seen) if seen == wanted => false,
+        Some(seen) => wanted.is_empty() || !surrounds(seen, wanted),
+    }
+}
+
+fn surrounds(seen: &str, wanted: &str) -> bool {
+    let ends = |c: Option<char>| c.is_none_or(|c| c.is_whitespace() || c == ':' || c == ',');
+    seen.match_indices(wanted)
+        .any(|(at, _)| ends(seen[..at].chars().next_back()) && ends(seen[at + wanted.len()..].chars().next()))
+}
+
+/// Another process that listened on a variant's port too.
+pub(super) fn stale_server(_: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
+    let ended: Vec<_> = variant.all_trials.iter().filter_map(|trial| trial.ended.as_ref()).collect();
+    let hit: Vec<_> = ended.iter().filter(|ended| !ended.strangers_listening.is_empty()).collect();
+    let first = hit.first()?;
+    let (who, block) = (first.strangers_listening.join("; "), first.block);
+    Some(void(
+        evidence!("another process listened where the load was sent to: {who} (block {block}; so in {hit} of {trials} trials)";
+            hit = Quantity::count(hit.len() as u64), trials = Quantity::count(ended.len() as u64)),
+        "it may have responded in the service's place; end it, see what starts it, and run again",
+    ))
 }

@@ -3,28 +3,25 @@
 
 use std::collections::BTreeMap;
 
-use model::{Cause, Check, Finding, Grade, Phase, Quantity, evidence};
-use plan::{Comparison, Load, Variant};
-use record::{Record, Slice, Witness};
+use model::{Cause, Evidence, Phase, Quantity, evidence};
+use plan::{Comparison, Contract, Load};
+use record::{Slice, Witness};
 
 use super::treatment::{accept_encoding, is_expected, values};
-use super::{all_trials, fruitless, succeeding};
+use super::{Run, Seen, Variant, either, void, warning};
+use crate::no_success::{self, fruitless};
 
 /// Share of requests without an expected response above which a variant's figures mean nothing.
-pub const FAILED_SHARE_MAX: f64 = 0.001;
+pub(super) const FAILED_SHARE_MAX: f64 = 0.001;
 /// Relative difference in body bytes per response above which two variants do different work.
-pub const BODY_BYTES_TOLERANCE: f64 = 0.01;
+const BODY_BYTES_TOLERANCE: f64 = 0.01;
 
 /// Contents that differ by fewer bytes than this are not called different work, however short they are: another order of words in a
 /// greeting is none.
-pub const CONTENT_BYTES_MIN: u64 = 64;
+const CONTENT_BYTES_MIN: u64 = 64;
 
 /// Too many requests had no expected response.
-pub(super) fn errors(record: &Record) -> Vec<Finding> {
-    succeeding(record).filter_map(|variant| failing(&variant)).collect()
-}
-
-fn failing(variant: &super::Variant<'_>) -> Option<Finding> {
+pub(super) fn errors(_: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let (due, failed) = (variant.sum(|slice| slice.counts.due()), variant.sum(|slice| slice.counts.failed()));
     let share = failed as f64 / due.max(1) as f64;
     if share <= FAILED_SHARE_MAX {
@@ -33,16 +30,23 @@ fn failing(variant: &super::Variant<'_>) -> Option<Finding> {
     let seen = variant.slices.iter().flat_map(|slice| &slice.counts.contract_failures).next();
     let example =
         seen.map(|seen| format!("; for example {}: {}", seen.kind, seen.example)).unwrap_or_default();
-    let (name, lost, limit) = (variant.name(), lost(&variant.slices), Quantity::share(FAILED_SHARE_MAX));
+    let (lost, limit) = (lost(&variant.slices), Quantity::share(FAILED_SHARE_MAX));
     let evidence = evidence!(
-        "{name}: {failed} of {requests} requests ({share}) had no expected response; {timed_out} timed out{lost}{example}";
+        "{failed} of {requests} requests ({share}) had no expected response; {timed_out} timed out{lost}{example}";
         failed = Quantity::count(failed), requests = Quantity::count(due), share = Quantity::share(share),
         timed_out = Quantity::count(variant.sum(|slice| slice.counts.timed_out)));
     let remedy = format!(
         "failed requests cost a service other work than successful ones, so rates above {limit} do not compare; lower load.connections, \
          raise load.timeout, or correct what `expect` says"
     );
-    Some(Finding::void(Check::Errors, evidence, remedy).about([variant.index]))
+    Some(void(evidence, remedy))
+}
+
+/// What became of a variant that never succeeded. It voids nothing: it is the answer.
+pub(super) fn no_success(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
+    let remedy = "if it cannot do better that is the answer, and there is no number beside it; else see its output in the record's logs, \
+                  load.timeout, and what `expect` says";
+    Some(warning(no_success::measured(run.record, variant.index)?.answer, remedy))
 }
 
 /// Of what requests died, by cause and phase: `; 2 × reset (head)`. Connections that ended while idle took none with them.
@@ -56,63 +60,42 @@ fn lost(slices: &[&Slice]) -> String {
 }
 
 /// A finding for each comparison of variants that responded differently.
-pub(super) fn different_work(record: &Record) -> Vec<Finding> {
-    let check = |comparison: &Comparison| {
-        let pair = Pair::of(record, comparison)?;
-        let Difference { grade, evidence } =
-            pair.requests().find_map(|(one, other)| pair.difference(&one, &other))?;
-        let evidence = evidence.reworded(|text| format!("{}: {text}", comparison.label));
-        let remedy = if grade == Grade::Void {
-            "they do different work, so how fast they are says nothing about what is varied; have both respond alike, or say that the \
-             response is what you vary: by load.path, or expect.body_bytes in the levels"
-        } else {
-            "if that is not what you vary, they do different work"
-        };
-        let finding = Finding::new(Check::DifferentWork, grade, evidence, remedy);
-        Some(finding.about([comparison.baseline, comparison.candidate]))
+pub(super) fn different_work(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
+    let pair = Pair::of(run, asked)?;
+    let (is_void, evidence) = pair.requests().find_map(|(one, other)| pair.difference(&one, &other))?;
+    let remedy = if is_void {
+        "they do different work, so how fast they are says nothing about what is varied; have both respond alike, or say that the \
+         response is what you vary: by load.path, or expect.body_bytes in the levels"
+    } else {
+        "if that is not what you vary, they do different work"
     };
-    record.header.plan.comparisons.iter().filter_map(check).collect()
+    Some(either(is_void, evidence, remedy))
 }
 
 /// A finding for each comparison of variants that sent different amounts during the load, unless what they answered before it explains
 /// that: the same content, of which one is sent with another coding as the experiment declares.
-pub(super) fn different_bodies(record: &Record) -> Vec<Finding> {
-    let plan = &record.header.plan;
-    let check = |comparison: &Comparison| {
-        // Who expects different answers has said that they differ.
-        let expects =
-            |index: usize| plan.variants.get(index).map(|v| (&v.expect.status, v.expect.body_bytes));
-        if expects(comparison.baseline) != expects(comparison.candidate) {
-            return None;
-        }
-        let sent = |variant| sent_bytes(record, variant);
-        let (baseline, candidate) = (sent(comparison.baseline)?, sent(comparison.candidate)?);
-        let differ = |one: f64, other: f64| (one - other).abs() > BODY_BYTES_TOLERANCE * one.max(other);
-        let pair = Pair::of(record, comparison);
-        let explained = pair.is_some_and(|pair| {
-            pair.explains(|variant, bytes| {
-                let sent = if variant == comparison.baseline { baseline } else { candidate };
-                !differ(sent, bytes)
-            })
-        });
-        if !differ(baseline, candidate) || explained {
-            return None;
-        }
-        let label = &comparison.label;
-        let finding = Finding::warning(
-            Check::DifferentBodies,
-            evidence!("{label}: {candidate} a response vs {baseline}";
-                baseline = Quantity::bytes(baseline), candidate = Quantity::bytes(candidate)),
-            "the two send different amounts; if that is not what you vary, they do different work",
-        );
-        Some(finding.about([comparison.baseline, comparison.candidate]))
-    };
-    plan.comparisons.iter().filter_map(check).collect()
+pub(super) fn different_bodies(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
+    let [one, other] = run.pair(asked)?;
+    // Who expects different answers has said that they differ.
+    let expects = |of: &Variant<'_>| (of.plan.expect.status.clone(), of.plan.expect.body_bytes);
+    if expects(one) != expects(other) {
+        return None;
+    }
+    let (baseline, candidate) = (sent_bytes(one)?, sent_bytes(other)?);
+    let differ = |one: f64, other: f64| (one - other).abs() > BODY_BYTES_TOLERANCE * one.max(other);
+    let as_in_load = |side: usize, bytes: f64| !differ([baseline, candidate][side], bytes);
+    if !differ(baseline, candidate) || Pair::of(run, asked).is_some_and(|pair| pair.explains(as_in_load)) {
+        return None;
+    }
+    Some(warning(
+        evidence!("{candidate} a response vs {baseline}";
+            baseline = Quantity::bytes(baseline), candidate = Quantity::bytes(candidate)),
+        "the two send different amounts; if that is not what you vary, they do different work",
+    ))
 }
 
 /// Bytes of body for each response of the load; `None` where nothing succeeded.
-fn sent_bytes(record: &Record, variant: usize) -> Option<f64> {
-    let variant = super::Variant::of(record, variant)?;
+fn sent_bytes(variant: &Variant<'_>) -> Option<f64> {
     let per =
         || variant.sum(|s| s.counts.body_bytes) as f64 / variant.sum(|s| s.counts.responses).max(1) as f64;
     (!fruitless(&variant.slices)).then(per)
@@ -120,14 +103,8 @@ fn sent_bytes(record: &Record, variant: usize) -> Option<f64> {
 
 /// Two compared variants with what they answered.
 struct Pair<'a> {
-    variants: [(usize, &'a Variant); 2],
+    variants: [&'a plan::Variant; 2],
     witnesses: [Vec<&'a Witness>; 2],
-}
-
-/// How they differ in one request.
-struct Difference {
-    grade: Grade,
-    evidence: model::Evidence,
 }
 
 /// All looks at one request of a variant, in all its trials.
@@ -135,24 +112,20 @@ type Looks<'a> = Vec<&'a Witness>;
 
 impl<'a> Pair<'a> {
     /// `None` where one of them was not looked at.
-    fn of(record: &'a Record, comparison: &Comparison) -> Option<Pair<'a>> {
-        let (one, other) = (comparison.baseline, comparison.candidate);
-        let plan = &record.header.plan;
-        let witnesses = [one, other].map(|variant| -> Vec<&'a Witness> {
-            all_trials(record, variant).into_iter().flat_map(|trial| &trial.started.witnesses).collect()
-        });
-        let variants = [(one, plan.variants.get(one)?), (other, plan.variants.get(other)?)];
-        (!witnesses.iter().any(Vec::is_empty)).then_some(Pair { variants, witnesses })
+    fn of(run: &Run<'a>, asked: &Comparison) -> Option<Pair<'a>> {
+        let pair = run.pair(asked)?;
+        let witnesses = pair.map(|variant| variant.witnesses().collect::<Vec<_>>());
+        (!witnesses.iter().any(Vec::is_empty)).then_some(Pair { variants: pair.map(|of| of.plan), witnesses })
     }
 
     fn loads(&self) -> [&'a Load; 2] {
-        self.variants.map(|(_, variant)| &variant.load)
+        self.variants.map(|variant| &variant.load)
     }
 
     /// The looks of both at each request that both were sent. Of two variants that send one request each it is that one, be its
     /// path what it may.
     fn requests(&self) -> impl Iterator<Item = (Looks<'a>, Looks<'a>)> {
-        let single = self.loads().iter().all(|load| load.requests.is_empty());
+        let single = self.loads().iter().all(|load| !load.is_mix());
         let mut names: Vec<&str> = self.witnesses[0].iter().map(|witness| witness.request.as_str()).collect();
         names.sort_unstable();
         names.dedup();
@@ -164,26 +137,27 @@ impl<'a> Pair<'a> {
         pairs.into_iter().filter(|(_, other)| !other.is_empty())
     }
 
-    fn difference(&self, one: &Looks<'_>, other: &Looks<'_>) -> Option<Difference> {
+    /// How they differ in one request, and whether that voids.
+    fn difference(&self, one: &Looks<'_>, other: &Looks<'_>) -> Option<(bool, Evidence)> {
         let request = &one.first()?.request;
         let (status, other_status) = (status(one)?, status(other)?);
-        let expected = |side: usize, status| is_expected(self.variants[side].1, status);
+        let expected = |side: usize, status| is_expected(self.variants[side], status);
         // What is not expected counts as an error, and is told as such.
         if !expected(0, status) || !expected(1, other_status) {
             return None;
         }
         let declared = self.declares(request);
         if status != other_status {
-            let by_plan = self.variants[0].1.expect.status != self.variants[1].1.expect.status;
+            let by_plan = self.variants[0].expect.status != self.variants[1].expect.status;
             let evidence = evidence!("{request} had status {other_status} vs {status}");
-            return (!by_plan).then_some(Difference { grade: grave(!declared), evidence });
+            return (!by_plan).then_some((!declared, evidence));
         }
         let (bytes, other_bytes) = (bytes(one)?, bytes(other)?);
         let apart = bytes.abs_diff(other_bytes);
         if apart as f64 > BODY_BYTES_TOLERANCE * bytes.max(other_bytes) as f64 {
             let evidence = evidence!("the content of {request} has {candidate} vs {baseline}, codings undone";
                 candidate = Quantity::bytes(other_bytes as f64), baseline = Quantity::bytes(bytes as f64));
-            return Some(Difference { grade: grave(!declared && apart >= CONTENT_BYTES_MIN), evidence });
+            return Some((!declared && apart >= CONTENT_BYTES_MIN, evidence));
         }
         let (hash, other_hash) = (hash(one)?, hash(other)?);
         if declared || hash == other_hash {
@@ -193,15 +167,15 @@ impl<'a> Pair<'a> {
         let types = if one == other { String::new() } else { format!(" (content-type {other} vs {one})") };
         let evidence = evidence!("the content of {request} is another, though as long ({length}){types}";
             length = Quantity::bytes(bytes as f64));
-        Some(Difference { grade: Grade::Warning, evidence })
+        Some((false, evidence))
     }
 
     /// Whether the plan itself says that answers to this request may differ: it is another request, or something else is expected of it.
     /// Codings do not count, for they are undone.
     fn declares(&self, request: &str) -> bool {
         let [one, other] = self.loads();
-        let [one_expects, other_expects] = self.variants.map(|(_, variant)| &variant.expect);
-        let headers = |expect: &'a plan::Expect| {
+        let [one_expects, other_expects] = self.variants.map(|variant| &variant.expect);
+        let headers = |expect: &'a Contract| {
             let coded = |name: &str| {
                 name.eq_ignore_ascii_case("content-encoding") || name.eq_ignore_ascii_case("vary")
             };
@@ -221,14 +195,14 @@ impl<'a> Pair<'a> {
         let covered = |side: usize| {
             let load = loads[side];
             let all = &self.witnesses[side];
-            let one = all.iter().all(|look| as_in_load(self.variants[side].0, look.body_bytes as f64));
+            let one = all.iter().all(|look| as_in_load(side, look.body_bytes as f64));
             let each =
                 load.requests.iter().all(|request| all.iter().any(|look| look.request == request.name));
-            all.iter().all(known) && if load.requests.is_empty() { one } else { each }
+            all.iter().all(known) && if load.is_mix() { each } else { one }
         };
         let coding =
             |looks: &Looks<'_>| looks.first().map(|look| values(look, "content-encoding").join(", "));
-        let declared = |side: usize| self.variants[side].1.expect.headers.contains_key("content-encoding");
+        let declared = |side: usize| self.variants[side].expect.headers.contains_key("content-encoding");
         let codings_declared =
             (declared(0) || declared(1) || accept_encoding(loads[0]) != accept_encoding(loads[1]))
                 || self.requests().all(|(one, other)| coding(&one) == coding(&other));
@@ -236,19 +210,13 @@ impl<'a> Pair<'a> {
     }
 }
 
-fn grave(void: bool) -> Grade {
-    if void { Grade::Void } else { Grade::Warning }
-}
-
 /// What is sent by this name, without what only chooses a coding.
 fn sent<'a>(load: &'a Load, name: &str) -> (&'a str, &'a str, &'a str, Vec<&'a (String, String)>) {
-    let request = load.requests.iter().find(|request| request.name == name);
-    let (method, path, body, headers) = match request {
-        Some(one) => (&one.method, &one.path, &one.body, &one.headers),
-        None => (&load.method, &load.path, &load.body, &load.headers),
-    };
-    let headers = headers.iter().filter(|(name, _)| !name.eq_ignore_ascii_case("accept-encoding"));
-    (method, path, body, headers.collect())
+    let named = load.requests.iter().find(|request| request.name == name);
+    named.or(load.requests.first()).map_or(("", "", "", Vec::new()), |one| {
+        let headers = one.headers.iter().filter(|(name, _)| !name.eq_ignore_ascii_case("accept-encoding"));
+        (one.method.as_str(), one.path.as_str(), one.body.as_str(), headers.collect())
+    })
 }
 
 /// The status of all looks; `None` where it changes.

@@ -2,114 +2,87 @@
 //!
 //! What each did is counted by the CPU time of processes, and not believed.
 
-use model::{Check, Finding, Quantity, evidence};
-use record::{Record, Trial, WorkersLost};
+use model::{Quantity, evidence};
+use record::{Trial, WorkersLost};
 
-use super::{Variant, succeeding, variants};
+use super::{Run, Seen, Variant, either, void, warning};
 use crate::service::{Work, median, workers};
 
 /// Of the trials of a variant, the part with one serving process from which on the variant is another than was asked for.
 const ALONE_SHARE_VOID: f64 = 0.5;
 /// Part of the busiest process's CPU time from which on a process counts as a worker where nobody asked for a number: helpers of a
 /// program, such as the first process of a cluster, use less.
-pub const WORKER_SHARE_MIN: f64 = 0.5;
+const WORKER_SHARE_MIN: f64 = 0.5;
 /// How far the work may be dealt from evenly, which is 0, to all to one, which is 1: (s − 1/n)/(1 − 1/n) of the busiest one's share s among n.
 /// Two workers out of balance by three to one are at 0.5. Connections that are dealt by a hash of their ports come to 0.2 by chance.
-pub const UNEVEN_MAX: f64 = 0.5;
-
-/// Looks at each service of each variant that succeeded, over its trials.
-fn each_service(record: &Record, check: impl Fn(&Variant<'_>, &str) -> Option<Finding>) -> Vec<Finding> {
-    let found = |variant: Variant<'_>| -> Vec<Finding> {
-        let found = variant.services().filter_map(|service| check(&variant, service));
-        found.map(|finding| finding.about([variant.index])).collect()
-    };
-    succeeding(record).flat_map(found).collect()
-}
+const UNEVEN_MAX: f64 = 0.5;
 
 /// What a trial asked for and how its work was shared.
-struct Seen {
+struct Asked {
     wanted: u32,
     work: Work,
 }
 
 /// Fewer workers served than were asked for.
-pub(super) fn workers_idle(record: &Record) -> Vec<Finding> {
-    each_service(record, |variant, service| {
-        workers(variant.trials.first()?, service)?;
-        let seen =
-            |trial: &&Trial| Some(Seen { wanted: workers(trial, service)?, work: Work::of(trial, service)? });
-        let seen: Vec<Seen> = variant.trials.iter().filter_map(seen).collect();
-        let fewer: Vec<&Seen> = seen.iter().filter(|seen| seen.work.serving() < seen.wanted).collect();
-        let least = fewer.iter().map(|seen| seen.work.serving()).min()?;
-        let worst: Vec<&&Seen> = fewer.iter().filter(|seen| seen.work.serving() == least).collect();
-        let done = worst.iter().map(|seen| seen.work.of_busiest(least));
-        let (done, all) = done.fold((0, 0), |(done, all), (some, of)| (done + some, all + of));
-        let void = least == 1 && worst.len() as f64 >= ALONE_SHARE_VOID * seen.len() as f64;
-        let others = match fewer.len() - worst.len() {
-            0 => String::new(),
-            more => format!(", and fewer than asked for in {more} more"),
-        };
-        let (name, hit, of) = (variant.name(), worst.len(), seen.len());
-        let evidence = evidence!(
-            "{name}: {serving} of {workers} workers of {service} did {share} of its work in {hit} of {of} trials{others}";
-            serving = Quantity::count(least), workers = Quantity::count(worst[0].wanted),
-            share = Quantity::share(done as f64 / all.max(1) as f64));
-        Some(if void {
-            Finding::void(
-                Check::WorkersIdle,
-                evidence,
-                "one process did what several were asked to do, so this is not what it is called; see in the record's logs whether the \
-                 workers started and share the port, and whether load.connections reaches them all",
-            )
-        } else {
-            Finding::warning(
-                Check::WorkersIdle,
-                evidence,
-                "connections are dealt to workers, not requests: with few of them some workers get none; more load.connections spread \
-                 the work",
-            )
-        })
-    })
+pub(super) fn workers_idle(variant: &Variant<'_>, service: &str) -> Option<Seen> {
+    workers(variant.trials.first()?, service)?;
+    let asked =
+        |trial: &&Trial| Some(Asked { wanted: workers(trial, service)?, work: Work::of(trial, service)? });
+    let all: Vec<Asked> = variant.trials.iter().filter_map(asked).collect();
+    let fewer: Vec<&Asked> = all.iter().filter(|of| of.work.serving() < of.wanted).collect();
+    let least = fewer.iter().map(|of| of.work.serving()).min()?;
+    let worst: Vec<&&Asked> = fewer.iter().filter(|of| of.work.serving() == least).collect();
+    let done = worst.iter().map(|of| of.work.of_busiest(least));
+    let (done, whole) = done.fold((0, 0), |(done, whole), (some, of)| (done + some, whole + of));
+    let alone = least == 1 && worst.len() as f64 >= ALONE_SHARE_VOID * all.len() as f64;
+    let others = match fewer.len() - worst.len() {
+        0 => String::new(),
+        more => format!(", and fewer than asked for in {more} more"),
+    };
+    let (hit, of) = (worst.len(), all.len());
+    let evidence = evidence!(
+        "{serving} of {workers} workers of {service} did {share} of its work in {hit} of {of} trials{others}";
+        serving = Quantity::count(least), workers = Quantity::count(worst[0].wanted),
+        share = Quantity::share(done as f64 / whole.max(1) as f64));
+    let remedy = if alone {
+        "one process did what several were asked to do, so this is not what it is called; see in the record's logs whether the workers \
+         started and share the port, and whether load.connections reaches them all"
+    } else {
+        "connections are dealt to workers, not requests: with few of them some workers get none; more load.connections spread the work"
+    };
+    Some(either(alone, evidence, remedy))
 }
 
 /// What is left of a service that lost workers serves with fewer processes, or with new ones that got none of the connections: neither is
 /// what was to be measured, however good its figures.
-pub(super) fn workers_lost(record: &Record) -> Vec<Finding> {
-    variants(record).filter_map(|variant| lost_by(&variant)).collect()
-}
-
-fn lost_by(variant: &Variant<'_>) -> Option<Finding> {
+pub(super) fn workers_lost(_: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let measured = variant.trials.iter().filter(|trial| trial.measured().next().is_some());
     let hit: Vec<(&&Trial, &WorkersLost)> =
         measured.filter_map(|trial| Some((trial, trial.ended.as_ref()?.workers_lost.first()?))).collect();
     let (trial, WorkersLost { service, lost }) = hit.first()?;
     let of = workers(trial, service).map_or(String::new(), |workers| format!(" of {workers}"));
-    let (name, block) = (variant.name(), trial.started.block);
-    let evidence = evidence!("{name}: {service} lost {lost}{of} workers in block {block}; so it went in {trials} of its trials";
+    let block = trial.started.block;
+    let evidence = evidence!("{service} lost {lost}{of} workers in block {block}; so it went in {trials} of its trials";
         lost = Quantity::count(*lost), trials = Quantity::count(hit.len() as u64));
-    let remedy = "find out in the service's log why its workers end, and run again";
-    Some(Finding::void(Check::WorkersLost, evidence, remedy).about([variant.index]))
+    Some(void(evidence, "find out in the service's log why its workers end, and run again"))
 }
 
 /// More processes serve than there are processors for them.
-pub(super) fn too_many_workers(record: &Record) -> Vec<Finding> {
-    each_service(record, |variant, service| {
-        let started = variant.trials.first()?.started.services.iter();
-        let cpus = started.into_iter().find(|started| started.service == service)?.cpus.len();
-        let serving = median(variant.trials.iter().filter_map(|trial| serving(trial, service)))?;
-        if cpus == 0 || serving as usize <= cpus {
-            return None;
-        }
-        let (name, plural) = (variant.name(), if cpus == 1 { "" } else { "s" });
-        Some(Finding::warning(
-            Check::TooManyWorkers,
-            evidence!("{name}: {serving} processes of {service} did the work on {cpus} processor{plural}";
-                serving = Quantity::count(serving), cpus = Quantity::count(cpus as u64)),
-            "they take turns on it, which costs switches and memory and gives no more throughput (what long requests hold up may get through \
-             earlier); what workers do for the service where there is room for them cannot be seen here. Ask for no more than there are \
-             (`workers = \"cores\"`), or give services more (`cpus = \"shared\"`, a larger machine)",
-        ))
-    })
+pub(super) fn too_many_workers(variant: &Variant<'_>, service: &str) -> Option<Seen> {
+    let started = variant.trials.first()?.started.services.iter();
+    let cpus = started.into_iter().find(|started| started.service == service)?.cpus.len();
+    let serving = median(variant.trials.iter().filter_map(|trial| serving(trial, service)))?;
+    if cpus == 0 || serving as usize <= cpus {
+        return None;
+    }
+    let plural = if cpus == 1 { "" } else { "s" };
+    Some(warning(
+        evidence!("{serving} processes of {service} did the work on {cpus} processor{plural}";
+            serving = Quantity::count(serving), cpus = Quantity::count(cpus as u64)),
+        "they take turns on it, which costs switches and memory and gives no more throughput (what long requests hold up may get through \
+         earlier); what workers do for the service where there is room for them cannot be seen here. Ask for no more than there are \
+         (`workers = \"cores\"`), or give services more (`cpus = \"shared\"`, a larger machine)",
+    ))
 }
 
 /// Processes of a trial that do the work: workers, and never more than were asked for, or the first of them would count as well.
@@ -122,32 +95,29 @@ fn serving(trial: &Trial, service: &str) -> Option<u32> {
 }
 
 /// One worker has much more to do than the others, though all have something: those are for `workers_idle`.
-pub(super) fn workers_uneven(record: &Record) -> Vec<Finding> {
-    each_service(record, |variant, service| {
-        let asked = workers(variant.trials.first()?, service).filter(|asked| *asked >= 2)?;
-        let works: Vec<Work> = variant.trials.iter().filter_map(|trial| Work::of(trial, service)).collect();
-        if works.is_empty() || works.iter().any(|work| work.serving() < asked) {
-            return None;
-        }
-        let mut by_skew: Vec<(f64, &Work)> = works.iter().map(|work| (skew(work, asked), work)).collect();
-        by_skew.sort_by(|one, other| one.0.total_cmp(&other.0));
-        let (typical, work) = by_skew[by_skew.len() / 2];
-        if typical <= UNEVEN_MAX {
-            return None;
-        }
-        let shares: Vec<String> =
-            work.shares(asked).into_iter().map(|share| Quantity::share(share).to_string()).collect();
-        let (name, trials) = (variant.name(), works.len());
-        Some(Finding::warning(
-            Check::WorkersUneven,
-            evidence!("{name}: of the work of {service} its {workers} workers did {} (CPU time, median of {trials} trials); evenly it would \
-                       be {even} each", shares.join(", ");
-                workers = Quantity::count(asked), even = Quantity::share(1.0 / f64::from(asked))),
-            "connections are dealt to workers when they are opened, and stay there: some workers have many and some few, and requests wait \
-             at one while others idle. More load.connections even it out; so does Node.js's round robin, where the service turned it off \
-             (NODE_CLUSTER_SCHED_POLICY)",
-        ))
-    })
+pub(super) fn workers_uneven(variant: &Variant<'_>, service: &str) -> Option<Seen> {
+    let asked = workers(variant.trials.first()?, service).filter(|asked| *asked >= 2)?;
+    let works: Vec<Work> = variant.trials.iter().filter_map(|trial| Work::of(trial, service)).collect();
+    if works.is_empty() || works.iter().any(|work| work.serving() < asked) {
+        return None;
+    }
+    let mut by_skew: Vec<(f64, &Work)> = works.iter().map(|work| (skew(work, asked), work)).collect();
+    by_skew.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let (typical, work) = by_skew[by_skew.len() / 2];
+    if typical <= UNEVEN_MAX {
+        return None;
+    }
+    let shares: Vec<String> =
+        work.shares(asked).into_iter().map(|share| Quantity::share(share).to_string()).collect();
+    let trials = works.len();
+    Some(warning(
+        evidence!("of the work of {service} its {workers} workers did {} (CPU time, median of {trials} trials); evenly it would be \
+                   {even} each", shares.join(", ");
+            workers = Quantity::count(asked), even = Quantity::share(1.0 / f64::from(asked))),
+        "connections are dealt to workers when they are opened, and stay there: some workers have many and some few, and requests wait \
+         at one while others idle. More load.connections even it out; so does Node.js's round robin, where the service turned it off \
+         (NODE_CLUSTER_SCHED_POLICY)",
+    ))
 }
 
 /// From 0, all alike, to 1, one does all.

@@ -37,8 +37,7 @@ impl Family {
         let count = members.len().max(1);
         // Where nothing is compared nothing ends the run but its plan, and it is looked at once.
         let rule = if plan.comparisons.is_empty() {
-            let design = plan::Design { looks: LookRule::Once, ..plan.design.clone() };
-            rule::rule_of(&design, conclusion.blocks, count)
+            rule::rule_of(LookRule::Once, count)
         } else {
             rule::family(record, count)
         };
@@ -54,13 +53,8 @@ impl Family {
 
     /// The level for an interval of each that knows nothing of looks: the chance to err is shared among these too.
     pub fn level(&self, blocks: usize) -> f64 {
-        let looks = match &self.rule {
-            Some(Rule::Planned(looks)) => looks.looks().len() as f64,
-            // Without a last look: shares 1 / (n (n + 1)) of all n add up to 1.
-            Some(Rule::Always { .. }) => blocks as f64 * (blocks as f64 + 1.0),
-            Some(Rule::Once { .. }) | None => 1.0,
-        };
-        1.0 - stats::ALPHA / f64::from(self.members) / looks.max(1.0)
+        let alone = || 1.0 - stats::ALPHA / f64::from(self.members);
+        self.rule.as_ref().map_or_else(alone, |rule| rule.level(u32::try_from(blocks).unwrap_or(u32::MAX)))
     }
 }
 

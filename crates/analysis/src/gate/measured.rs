@@ -31,6 +31,11 @@ impl Measured {
         Measured { value: ratio, low, high: Some(high), blocks, sd_log: Some(sd_log) }
     }
 
+    /// What a slice had, which is no estimate of anything: all of its requests are in it.
+    pub(super) fn exact(value: f64) -> Measured {
+        Measured { value, low: value, high: Some(value), blocks: 1, sd_log: None }
+    }
+
     /// The same where blocks tell what it is at least.
     pub(super) fn unbounded(self) -> Measured {
         Measured { high: None, sd_log: None, ..self }

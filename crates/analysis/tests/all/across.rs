@@ -1,17 +1,17 @@
 //! Two records are compared where that means something, and what forbids it is said instead of a figure.
 
-use proofload_analysis::{Grade, across};
+use proofload_analysis::{Essentials, Grade, SESSIONS_MIN, across, conclude};
+use record::{RateChosen, Record};
 
 use crate::given::sound;
 
 #[test]
 fn a_record_beside_itself_has_not_moved() {
-    let seen = across(&sound(), &sound());
+    let seen = across(&sound(), &sound(), &[]);
     assert_eq!((seen.findings.len(), seen.left_out.len()), (0, 0), "{seen:?}");
     assert!(!seen.shifts.is_empty());
     for shift in seen.shifts {
-        let ratio = shift.ratio.expect("six blocks have an interval");
-        assert!((ratio.ratio - 1.0).abs() < 1e-12 && ratio.low < 1.0 && ratio.high > 1.0, "{ratio:?}");
+        assert!((shift.ratio - 1.0).abs() < 1e-12 && shift.interval.is_none(), "{shift:?}");
     }
 }
 
@@ -22,9 +22,9 @@ fn a_service_that_became_slower_shows_by_how_much() {
     for slice in trials.flat_map(|trial| &mut trial.slices) {
         slice.counts.window_ns *= 2;
     }
-    let seen = across(&sound(), &after);
+    let seen = across(&sound(), &after, &[]);
     let slower = seen.shifts.iter().filter(|shift| shift.metric == plan::Metric::Throughput);
-    let ratios: Vec<f64> = slower.map(|shift| shift.ratio.expect("an interval").ratio).collect();
+    let ratios: Vec<f64> = slower.map(|shift| shift.ratio).collect();
     assert!(!ratios.is_empty() && ratios.iter().all(|ratio| (ratio - 0.5).abs() < 1e-9), "{ratios:?}");
 }
 
@@ -35,12 +35,12 @@ fn another_machine_voids_every_absolute_figure() {
     after.header.environment.cpus += 2;
     let mut before = sound();
     before.header.environment.cpu_model = Some("a processor".into());
-    let seen = across(&before, &after);
+    let seen = across(&before, &after, &[]);
     assert!(seen.shifts.is_empty(), "a number that is printed gets quoted");
     let finding = seen.findings.first().expect("a finding");
     assert_eq!(
         (finding.check.name(), finding.grade, finding.check.number()),
-        ("other_machine", Grade::Void, "V47")
+        ("other_machine", Grade::Invalid, "V47")
     );
     assert!(finding.evidence.contains("a processor and another processor"), "{}", finding.evidence);
 }
@@ -52,7 +52,7 @@ fn what_one_record_does_not_tell_is_no_difference() {
     after.header.environment.libc = Some("glibc 2.41".into());
     after.header.environment.memory_bytes =
         after.header.environment.memory_bytes.map(|bytes| bytes + bytes / 100);
-    assert!(across(&sound(), &after).findings.is_empty());
+    assert!(across(&sound(), &after, &[]).findings.is_empty());
 }
 
 #[test]
@@ -60,10 +60,72 @@ fn another_load_is_left_out_and_named() {
     let mut after = sound();
     after.header.plan.variants[0].load.connections += 1;
     after.header.plan.variants[1].name = "renamed".into();
-    let seen = across(&sound(), &after);
+    let seen = across(&sound(), &after, &[]);
     assert!(seen.shifts.is_empty(), "{seen:?}");
     let said = seen.left_out.join("\n");
     for part in ["another load was asked for", "renamed: only in the second", "only in the first"] {
         assert!(said.contains(part), "{said}");
+    }
+}
+
+/// The kept record at another time, this much faster.
+fn session(day: usize, faster: f64) -> Record {
+    let mut record = sound();
+    record.header.created = format!("2026-10-{day:02}T00:00:00Z");
+    for slice in
+        record.blocks.iter_mut().flat_map(|block| &mut block.trials).flat_map(|trial| &mut trial.slices)
+    {
+        slice.counts.window_ns = (slice.counts.window_ns as f64 / faster) as u64;
+    }
+    record
+}
+
+#[test]
+fn how_much_other_runs_differ_is_the_interval() {
+    let (before, after) = (session(1, 1.0), session(2, 1.03));
+    let scattered = [1.02, 0.98, 1.01, 0.99, 1.0];
+    let kept: Vec<Essentials> = scattered
+        .iter()
+        .enumerate()
+        .map(|(day, faster)| session(10 + day, *faster))
+        .map(|record| Essentials::of(&record, &conclude(&record)))
+        .collect();
+    let interval = |known: &[Essentials]| {
+        let seen = across(&before, &after, known);
+        let shift = seen.shifts.into_iter().find(|shift| shift.metric == plan::Metric::Throughput);
+        shift.expect("throughput is judged").interval
+    };
+    let (low, high) = interval(&kept).expect("five other runs");
+    // s = 1.6 %, so 3 % between two runs is chance: t of 4 degrees of freedom, over several lines, times s times the root of 2.
+    assert!(low < 1.0 && high > 1.06 && high < 1.25, "{low} to {high}");
+    assert_eq!(interval(&kept[..SESSIONS_MIN - 1]), None);
+    // Those of other conditions do not count, nor do the two themselves.
+    let mut other = kept.clone();
+    other.iter_mut().for_each(|one| one.conditions.cpus_shared ^= true);
+    assert_eq!(interval(&other), None);
+    let same = Essentials::of(&before, &conclude(&before));
+    assert_eq!(interval(&vec![same; 9]), None);
+}
+
+#[test]
+fn runs_at_other_rates_or_warmed_up_otherwise_are_not_compared() {
+    type Change = fn(&mut Record);
+    let rate = |per_s| RateChosen { per_s, ramp_per_s: None, share: None, capacities_per_s: Vec::new() };
+    let cases: [(Change, &str); 3] = [
+        (|record| record.rate.as_mut().expect("a rate").per_s = 500.0, "rates of 2,000/s and 500/s"),
+        (|record| record.warm_up.as_mut().expect("settled").seconds = 30.0, "warm-ups of"),
+        (|record| record.blocks[0].trials[0].started.cpus_shared ^= true, "a generator on other processors"),
+    ];
+    for (change, said) in cases {
+        let (mut before, mut after) = (sound(), sound());
+        (before.rate, after.rate) = (Some(rate(2000.0)), Some(rate(2000.0)));
+        assert!(across(&before, &after, &[]).left_out.is_empty());
+        change(&mut after);
+        let seen = across(&before, &after, &[]);
+        assert!(
+            seen.shifts.is_empty() && seen.left_out.iter().any(|line| line.contains(said)),
+            "{:?}",
+            seen.left_out
+        );
     }
 }

@@ -3,12 +3,13 @@
 use plan::{LookRule, Metric, Rate};
 use proofload_analysis::{Grade, Outcome, Standing, Unit, conclude};
 use record::{
-    Cause, ContractFailure, EndReason, Ended, ErrorCount, FailureKind, OpenLoop, Phase, Record,
-    ServiceStarted, Slice, TrialEnded, WorkersLost,
+    Cause, ContractFailure, EndReason, Ended, ErrorCount, FailureKind, OpenLoop, Phase, Record, Slice,
+    TrialEnded, WorkersLost,
 };
 use stats::Latencies;
 
-use crate::given::{found, slices_of, sound, trials_of};
+use crate::given::{Plant, each_is_found, found, slices, slices_of, sound, trials_of};
+use crate::made::service_of;
 
 fn ends(record: &mut Record) -> impl Iterator<Item = &mut TrialEnded> {
     trials_of(record, 0).filter_map(|trial| trial.ended.as_mut())
@@ -24,12 +25,11 @@ fn a_sound_record_has_an_answer_and_no_finding() {
 
 #[test]
 fn each_planted_fault_is_found_and_nothing_else() {
-    type Plant = fn(&mut Record);
     let faults: [(&str, Grade, Plant); 10] = [
-        ("errors", Grade::Void, |record| {
+        ("errors", Grade::Invalid, |record| {
             slices_of(record, 1).for_each(|slice| slice.counts.successful -= slice.counts.successful / 500);
         }),
-        ("generator_saturated", Grade::Void, |record| {
+        ("generator_saturated", Grade::Invalid, |record| {
             slices_of(record, 1).for_each(|slice| {
                 slice.counts.generator.cpu_ns = slice.counts.generator.wall_ns.clone();
                 slice.services[0].cpu_ns /= 2;
@@ -52,25 +52,16 @@ fn each_planted_fault_is_found_and_nothing_else() {
             slices_of(record, 0)
                 .for_each(|slice| slice.machine.idle_trials_cpu_ns = slice.counts.window_ns / 20);
         }),
-        ("left_over", Grade::Void, |record| {
+        ("left_over", Grade::Invalid, |record| {
             ends(record).for_each(|end| end.leftovers.push("node server.js (pid 9)".into()));
         }),
-        ("workers_lost", Grade::Void, |record| {
+        ("workers_lost", Grade::Invalid, |record| {
             let lost = WorkersLost { service: "api".into(), lost: 1 };
             ends(record).take(1).for_each(|end| end.workers_lost.push(lost.clone()));
         }),
         ("killed", Grade::Note, |record| ends(record).for_each(|end| end.killed.push("api".into()))),
     ];
-    for (check, grade, plant) in faults {
-        let mut record = sound();
-        plant(&mut record);
-        assert_eq!(found(&record), [(check, grade)], "{check}");
-        let void = grade == Grade::Void;
-        let comparison = &conclude(&record).comparisons[0];
-        assert_eq!(comparison.outcome == Outcome::Void, void, "{check}");
-        assert_eq!(comparison.estimate.is_none(), void, "void prints instead of a number, never beside it");
-        assert_eq!(comparison.exploratory.is_empty(), void, "{check}");
-    }
+    each_is_found(sound, faults);
 }
 
 #[test]
@@ -90,8 +81,8 @@ fn what_nearly_is_a_fault_is_none() {
 fn fewer_than_six_blocks_give_no_verdict_however_clear_they_are() {
     let mut record = sound();
     record.blocks.truncate(5);
-    assert_eq!(found(&record), [("too_few_blocks", Grade::Void)]);
-    assert_eq!(conclude(&record).comparisons[0].outcome, Outcome::Void);
+    assert_eq!(found(&record), [("too_few_blocks", Grade::Invalid)]);
+    assert_eq!(conclude(&record).comparisons[0].outcome, Outcome::Invalid);
     // While the run goes on there is nothing to blame it for, and still no verdict.
     record.ended = None;
     assert_eq!(found(&record), []);
@@ -100,22 +91,24 @@ fn fewer_than_six_blocks_give_no_verdict_however_clear_they_are() {
 }
 
 #[test]
-fn no_rule_gives_a_verdict_from_fewer_than_six_blocks_nor_to_more_comparisons_than_share_its_error() {
+fn no_rule_gives_a_verdict_from_too_few_blocks_nor_to_more_comparisons_than_share_its_error() {
     assert_eq!(plan::VERDICTS_MAX, stats::COMPARISONS_MAX as usize);
-    for looks in [LookRule::Planned, LookRule::Always, LookRule::Once] {
+    for (looks, least) in
+        [(LookRule::EachBlock, 4), (LookRule::Once, 4), (LookRule::Planned, 6), (LookRule::Always, 6)]
+    {
         for blocks in 0..=6 {
             let mut record = sound();
             record.header.plan.design.looks = looks;
             (record.header.plan.design.blocks, record.blocks_planned) = (Some(6), Some(6));
             record.header.plan.aa = Some(record.header.plan.comparisons[0].clone());
             record.blocks.truncate(blocks);
-            let enough = blocks == 6;
+            let enough = blocks >= least;
             let aa = conclude(&record).aa.expect("it was asked for");
             assert!(enough || !aa.differs && aa.estimate.is_none(), "{looks:?}, {blocks}");
             record.header.plan.aa = None;
             let comparison = &conclude(&record).comparisons[0];
             assert_eq!(comparison.estimate.is_some(), enough, "{looks:?}, {blocks}");
-            assert_eq!(comparison.outcome, if enough { Outcome::Better } else { Outcome::Void });
+            assert_eq!(comparison.outcome == Outcome::Invalid, !enough, "{looks:?}, {blocks}");
         }
         let mut record = sound();
         record.header.plan.design.looks = looks;
@@ -153,7 +146,7 @@ fn a_warm_up_that_never_ended_and_a_pointless_run_are_said() {
 
     let mut record = sound();
     record.ended = Some(Ended { reason: EndReason::Void("nothing answers".into()), seconds: 1.0 });
-    assert_eq!(found(&record), [("pointless", Grade::Void)]);
+    assert_eq!(found(&record), [("pointless", Grade::Invalid)]);
 }
 
 #[test]
@@ -164,7 +157,7 @@ fn a_block_without_a_success_leaves_no_estimate() {
     }
     let comparison = &conclude(&silent).comparisons[0];
     assert!(comparison.estimate.is_none());
-    assert_eq!(comparison.outcome, Outcome::Void);
+    assert_eq!(comparison.outcome, Outcome::Invalid);
 }
 
 /// The sound record as if its measured slices had been in open loop, with 2,000 requests each of 1 to 5 ms; variant 1 takes
@@ -173,7 +166,7 @@ fn open(metric: Metric) -> Record {
     let mut record = sound();
     record.header.plan.design.metric = metric;
     record.header.plan.design.rate = Some(Rate::PerSecond(4000.0));
-    for slice in record.blocks.iter_mut().flat_map(|b| &mut b.trials).flat_map(|t| &mut t.slices) {
+    for slice in slices(&mut record) {
         // Blocks that all say the very same leave no interval.
         let unit_ns = 1_000_000 + 5_000 * u64::from(slice.block) * (1 + slice.variant as u64);
         let factor = if slice.variant == 1 { 1.5 } else { 1.0 };
@@ -188,10 +181,9 @@ fn open(metric: Metric) -> Record {
             rate_per_s: 4000.0,
             intended: 2000,
             sent_in_window: 2000,
-            unsent: 0,
-            queued: 0,
             response,
             schedule_lag,
+            ..OpenLoop::default()
         }));
     }
     record
@@ -215,21 +207,20 @@ fn a_longer_response_time_is_worse_and_throughput_is_not_compared() {
 
 #[test]
 fn an_open_loop_that_was_not_what_was_asked_for_is_found() {
-    type Plant = fn(&mut Record);
     let faults: [(&str, Metric, Grade, Plant); 7] = [
-        ("rate_not_kept", Metric::P99, Grade::Void, |record| {
+        ("rate_not_kept", Metric::P99, Grade::Invalid, |record| {
             opens(record, 1).for_each(|open| open.sent_in_window = 1970);
         }),
-        ("rate_not_kept", Metric::P99, Grade::Void, |record| {
+        ("rate_not_kept", Metric::P99, Grade::Invalid, |record| {
             opens(record, 1).for_each(|open| open.queued = 30);
         }),
         ("rate_not_kept", Metric::CpuPerRequest, Grade::Warning, |record| {
             opens(record, 1).for_each(|open| open.queued = 30);
         }),
         ("client_late", Metric::P99, Grade::Warning, |record| late(record, 1_000_000)),
-        ("client_late", Metric::P99, Grade::Void, |record| late(record, 5_000_000)),
-        ("quantile_unresolved", Metric::P999, Grade::Void, |_| {}),
-        ("quantile_unresolved", Metric::P99, Grade::Void, |record| {
+        ("client_late", Metric::P99, Grade::Invalid, |record| late(record, 5_000_000)),
+        ("quantile_unresolved", Metric::P999, Grade::Invalid, |_| {}),
+        ("quantile_unresolved", Metric::P99, Grade::Invalid, |record| {
             opens(record, 1).for_each(|open| (0..30).for_each(|_| open.response.censor(1000)));
         }),
     ];
@@ -238,8 +229,8 @@ fn an_open_loop_that_was_not_what_was_asked_for_is_found() {
         plant(&mut record);
         let found = found(&record);
         assert!(found.contains(&(check, grade)), "{check}: {found:?}");
-        let void = conclude(&record).comparisons[0].outcome == Outcome::Void;
-        assert_eq!(void, grade == Grade::Void, "{check}");
+        let void = conclude(&record).comparisons[0].outcome == Outcome::Invalid;
+        assert_eq!(void, grade == Grade::Invalid, "{check}");
     }
     let mut record = open(Metric::P99);
     late(&mut record, 190_000);
@@ -256,16 +247,7 @@ fn late(record: &mut Record, lag_ns: u64) {
 /// Has each trial of variant 1 ask for four workers, of which the CPU time of processes is what it is.
 fn cluster(record: &mut Record, cpu_by_process_ns: &[u64]) {
     for trial in trials_of(record, 1) {
-        trial.started.services = vec![ServiceStarted {
-            service: "api".into(),
-            pid: 1,
-            port: 1,
-            cpus: vec![],
-            cpu_source: "processes".into(),
-            host: None,
-            workers: Some(4),
-            processes: vec![],
-        }];
+        trial.started.services = vec![service_of(0, Some(4))];
         for used in trial.slices.iter_mut().flat_map(|slice| &mut slice.services) {
             used.processes = cpu_by_process_ns.len() as u32;
             used.cpu_by_process_ns = cpu_by_process_ns.to_vec();
@@ -287,7 +269,7 @@ fn workers_that_do_nothing_are_counted_by_what_they_did() {
     assert_eq!(said(&[100, 95, 90, 80, 4]), (Some(4), None));
     let (serving, told) = said(&[97, 1, 1, 1]);
     let evidence = "level-1: 1 of 4 workers of api did 97 % of its work in 10 of 10 trials";
-    assert_eq!((serving, told), (Some(1), Some((Grade::Void, evidence.into()))));
+    assert_eq!((serving, told), (Some(1), Some((Grade::Invalid, evidence.into()))));
     let (serving, told) = said(&[50, 45, 5]);
     assert_eq!((serving, told.map(|told| told.0)), (Some(3), Some(Grade::Warning)));
     assert_eq!(said(&[]), (None, None), "a record that does not say accuses nobody");
@@ -301,18 +283,7 @@ fn what_shared_processors_cost_is_bounded_by_what_the_client_used() {
         slices_of(&mut record, 1).map(|slice| slice.counts.window_ns + slice.counts.drain_ns).sum();
     let used: u64 =
         slices_of(&mut record, 1).map(|slice| slice.counts.generator.cpu_ns.iter().sum::<u64>()).sum();
-    for trial in trials_of(&mut record, 0) {
-        trial.started.services = vec![ServiceStarted {
-            service: "api".into(),
-            pid: 1,
-            port: 1,
-            cpus: vec![0, 1],
-            cpu_source: "processes".into(),
-            host: None,
-            workers: None,
-            processes: vec![],
-        }];
-    }
+    trials_of(&mut record, 0).for_each(|trial| trial.started.services = vec![service_of(2, None)]);
     let expected = used as f64 / wall as f64 / 2.0;
     let finding = conclude(&record).findings.remove(0);
     assert_eq!((finding.check.name(), finding.grade), ("cores_shared", Grade::Warning));
@@ -348,7 +319,7 @@ fn what_became_of_requests_of_which_none_succeeded_is_told_in_one_line() {
         ("level-1: 0 of 42369 succeeded: status 503", |slice| {
             slice.counts.status = [(503, slice.counts.sent)].into()
         }),
-        ("level-1: no answer within 5 s (0 of 42369)", |slice| {
+        ("level-1: no response within 5s (0 of 42369)", |slice| {
             (slice.counts.timed_out, slice.counts.responses) = (slice.counts.sent, 0);
             slice.counts.status.clear();
         }),

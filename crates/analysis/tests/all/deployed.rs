@@ -42,6 +42,8 @@ fn deployed() -> Record {
             service: "api".into(),
             place: format!("kubernetes://prod/shop-{variant}"),
             address: format!("10.84.0.{variant}:80"),
+            addresses: Vec::new(),
+            unseen: None,
             pods: pods.clone(),
         });
         trial.slices.iter_mut().for_each(|slice| slice.services.clear());
@@ -84,7 +86,7 @@ fn pods_that_stay_are_told_with_what_that_means_and_nobody_claims_to_know_their_
         evidence.starts_with("kubernetes://prod/shop-0 (2 pods on n1) and kubernetes://prod/shop-1"),
         "{evidence}"
     );
-    assert!(conclusion.comparisons.iter().all(|comparison| comparison.outcome != Outcome::Void));
+    assert!(conclusion.comparisons.iter().all(|comparison| comparison.outcome != Outcome::Invalid));
     for variant in &conclusion.variants {
         assert_eq!(
             (variant.busy_cores, variant.peak_rss_bytes, variant.cpu_us_per_request),
@@ -111,9 +113,11 @@ fn a_change_within_a_trial_voids_its_variant() {
         second(&mut record, 3).for_each(|trial| change(end(trial)));
         second(&mut record, 4).for_each(|trial| change(begin(trial)));
         let (check, grade, evidence) = only(&record);
-        assert_eq!((check, grade), ("pods_changed", Grade::Void), "{evidence}");
+        assert_eq!((check, grade), ("pods_changed", Grade::Invalid), "{evidence}");
         assert!(evidence.contains(words) && evidence.contains("so it went in 1 of "), "{evidence}");
-        assert!(conclude(&record).comparisons.iter().any(|comparison| comparison.outcome == Outcome::Void));
+        assert!(
+            conclude(&record).comparisons.iter().any(|comparison| comparison.outcome == Outcome::Invalid)
+        );
     }
 }
 
@@ -133,7 +137,7 @@ fn a_change_between_trials_is_a_warning_unless_a_pod_was_started_again() {
         begin(trial)[0].restarts = Some(1);
         end(trial)[0].restarts = Some(1);
     }
-    assert_eq!(only(&restarted).1, Grade::Void);
+    assert_eq!(only(&restarted).1, Grade::Invalid);
 }
 
 #[test]
@@ -182,5 +186,16 @@ fn a_client_at_its_limit_is_taken_for_the_limit_where_nobody_knows_of_the_servic
         .map(|(.., evidence)| evidence)
         .collect();
     assert!(!voids.is_empty() && voids[0].contains("nobody knows how busy the services were"), "{found:?}");
-    assert!(found.iter().any(|(check, grade, _)| (*check, *grade) == ("generator_saturated", Grade::Void)));
+    assert!(
+        found.iter().any(|(check, grade, _)| (*check, *grade) == ("generator_saturated", Grade::Invalid))
+    );
+}
+
+#[test]
+fn certificates_that_nobody_checked_are_told_with_whose_they_were() {
+    let mut record = sound();
+    record.header.plan.variants[1].load.tls = Some(plan::Tls { insecure: true, ..plan::Tls::default() });
+    let (check, grade, evidence) = only(&record);
+    assert_eq!((check, grade), ("certificates_unchecked", Grade::Note));
+    assert!(evidence.contains("certificates were not checked"), "{evidence}");
 }

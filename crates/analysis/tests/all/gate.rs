@@ -50,6 +50,16 @@ fn a_limit_is_kept_or_broken_by_the_interval_that_the_report_prints_and_open_wit
 }
 
 #[test]
+fn a_damaged_record_passes_nothing() {
+    let mut record = sound();
+    let limits = ["throughput > -50%", "throughput > 1/s", "throughput > +900%"];
+    let rulings = |record: &Record| limits.map(|limit| ruling(record, limit));
+    assert_eq!(rulings(&record), [Ruling::Pass, Ruling::Pass, Ruling::Fail]);
+    record.damage.push("events.jsonl:7: it is not what was written".into());
+    assert_eq!(rulings(&record), [Ruling::Inconclusive, Ruling::Inconclusive, Ruling::Fail]);
+}
+
+#[test]
 fn amounts_are_about_candidates_and_their_intervals_are_over_blocks() {
     let record = sound();
     let figure = conclude(&record).variants[1].throughput_per_s.expect("a figure");
@@ -106,10 +116,8 @@ fn unanswered(each: u64) -> Record {
             rate_per_s: 1000.0,
             intended: 5000 + censored,
             sent_in_window: 5000 + censored,
-            unsent: 0,
-            queued: 0,
             response,
-            schedule_lag: Latencies::new(),
+            ..Default::default()
         }));
     }
     record
@@ -151,8 +159,8 @@ fn nothing_is_judged_of_a_run_that_is_void_or_did_not_end_by_its_rule() {
         (unfinished, Unfit::Unfinished, "was killed"),
         (ended(EndReason::Interrupted), Unfit::Interrupted, "interrupted"),
         (ended(EndReason::ServiceFailed("api: gone".into())), Unfit::Failed, "api: gone"),
-        (void, Unfit::Void, "V"),
-        (few, Unfit::Void, "blocks"),
+        (void, Unfit::Invalid, "V"),
+        (few, Unfit::Invalid, "blocks"),
     ] {
         let gate = gate(&record, &["throughput > -99%", "throughput > 1/s"]);
         let (unfit, reason) = gate.unfit.clone().expect("it is unfit");

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use plan::{Launcher, Ready, Service};
-use proofload_analysis::{Grade, conclude};
+use plan::{Command, Ready, Service, Source};
+use proofload_analysis::{Finding, Grade, Outcome, conclude};
 use record::{Record, Slice, Trial};
 
 pub use crate::made::sound;
@@ -45,25 +45,43 @@ pub fn evidence(record: &Record) -> String {
     conclude(record).findings.first().expect("a finding").evidence.to_string()
 }
 
+/// What makes a record wrong.
+pub type Plant = fn(&mut Record);
+
+/// Each fault is found where it is planted and nothing else is, and there is no number beside what it voids; gives what is found.
+pub fn each_is_found<const N: usize>(
+    made: fn() -> Record,
+    faults: [(&str, Grade, Plant); N],
+) -> [Finding; N] {
+    faults.map(|(check, grade, plant)| {
+        let mut record = made();
+        plant(&mut record);
+        assert_eq!(found(&record), [(check, grade)], "{check}");
+        let mut conclusion = conclude(&record);
+        let (void, comparison) = (grade == Grade::Invalid, &conclusion.comparisons[0]);
+        assert_eq!(comparison.outcome == Outcome::Invalid, void, "{check}");
+        assert_eq!(
+            (comparison.estimate.is_none(), comparison.exploratory.is_empty()),
+            (void, void),
+            "{check}"
+        );
+        conclusion.findings.remove(0)
+    })
+}
+
 /// A service of a plan.
 pub fn service(name: &str, command: &[&str], env: &[(&str, &str)]) -> Service {
     Service {
         name: name.into(),
-        command: command.iter().map(|word| (*word).to_owned()).collect(),
-        directory: "/srv".into(),
-        env: map(env),
-        port: None,
+        source: Source::Command(Command {
+            command: command.iter().map(|word| (*word).to_owned()).collect(),
+            directory: "/srv".into(),
+            env: map(env),
+            ..Command::default()
+        }),
         ready: Ready::Tcp,
         ready_timeout: Duration::from_secs(30),
-        stop_timeout: Duration::from_secs(5),
         needs: vec![],
-        launcher: Launcher::Exec,
-        workers: None,
-        pmx: true,
-        kubernetes: None,
-        templates: BTreeMap::new(),
-        host: None,
-        address: None,
     }
 }
 

@@ -12,4 +12,5 @@ mod machine;
 #[path = "../made/mod.rs"]
 mod made;
 mod series;
+mod throughput;
 mod witness;

@@ -7,6 +7,7 @@ use proofload_analysis::{Finding, Grade, Outcome, conclude};
 use record::{ContractFailure, FailureKind, ProcessSeen, Record, ServiceStarted, TrialStarted, Witness};
 
 use crate::given::{found, map, service, slices_of, trials_of};
+use crate::made;
 
 fn starts(record: &mut Record, variant: usize) -> impl Iterator<Item = &mut TrialStarted> {
     trials_of(record, variant).map(|trial| &mut trial.started)
@@ -46,19 +47,10 @@ fn sound() -> Record {
         for (number, started) in starts(&mut record, variant).enumerate() {
             let port = 4000 + number as u16;
             let env = [("MODE", mode), ("PORT", &port.to_string()), ("TEXT", "{x")];
-            started.services = vec![ServiceStarted {
-                service: "api".into(),
-                pid: 7,
-                port,
-                cpus: vec![],
-                cpu_source: "processes".into(),
-                host: None,
-                workers: None,
-                processes: vec![process(7, &env)],
-            }];
+            let service = made::service_of(0, None);
+            started.services = vec![ServiceStarted { port, processes: vec![process(7, &env)], ..service }];
             started.witnesses = vec![Witness {
                 request: "GET /".into(),
-                accept_encoding: None,
                 status: 200,
                 headers: vec![
                     ("content-type".into(), "text/plain".into()),
@@ -68,6 +60,7 @@ fn sound() -> Record {
                 decoded_bytes: Some(1000),
                 decoded_sha256: Some("aa".repeat(32)),
                 repeats: true,
+                ..Witness::default()
             }];
         }
         for trial in trials_of(&mut record, variant) {
@@ -78,6 +71,10 @@ fn sound() -> Record {
         }
     }
     record
+}
+
+fn command(record: &mut Record, index: usize) -> &mut plan::Command {
+    variant(record, index).services[0].command_mut().expect("it is started")
 }
 
 fn variant(record: &mut Record, index: usize) -> &mut Variant {
@@ -120,7 +117,7 @@ fn compression_that_was_declared_and_not_negotiated_voids_and_is_said_once() {
     let mut record = sound();
     uncompressed(&mut record);
     let finding = only(&record);
-    assert_eq!((finding.check.name(), finding.grade), ("treatment_not_applied", Grade::Void));
+    assert_eq!((finding.check.name(), finding.grade), ("treatment_not_applied", Grade::Invalid));
     for part in [
         "level-1: level level-1 of setting declares content-encoding gzip, and ",
         "responses had none instead; the requests said no accept-encoding, and bodies have 1000 bytes",
@@ -129,10 +126,10 @@ fn compression_that_was_declared_and_not_negotiated_voids_and_is_said_once() {
     }
     assert!(finding.remedy.contains("set load.headers.accept-encoding"), "{}", finding.remedy);
     let comparison = &conclude(&record).comparisons[0];
-    assert_eq!((comparison.outcome, &comparison.no_success), (Outcome::Void, &None));
+    assert_eq!((comparison.outcome, &comparison.no_success), (Outcome::Invalid, &None));
 
     let asks = ("Accept-Encoding".to_owned(), "br, gzip;q=0.5".to_owned());
-    variant(&mut record, 1).load.headers = vec![asks];
+    variant(&mut record, 1).load.requests[0].headers = vec![asks];
     let remedy = only(&record).remedy;
     assert!(remedy.contains("begins at 1024 bytes"), "{remedy}");
     witnesses(&mut record, 1).for_each(|witness| witness.decoded_bytes = Some(1024));
@@ -142,7 +139,7 @@ fn compression_that_was_declared_and_not_negotiated_voids_and_is_said_once() {
     record.blocks.truncate(1);
     record.blocks[0].seconds = None;
     trials_of(&mut record, 1).for_each(|trial| trial.slices.clear());
-    assert!(found(&record).contains(&("treatment_not_applied", Grade::Void)));
+    assert!(found(&record).contains(&("treatment_not_applied", Grade::Invalid)));
     let coded = ("content-encoding".to_owned(), "GZIP".to_owned());
     witnesses(&mut record, 1).for_each(|witness| witness.headers.push(coded.clone()));
     assert!(!found(&record).iter().any(|found| found.0 == "treatment_not_applied"));
@@ -157,7 +154,7 @@ fn a_header_that_is_lost_now_and_then_is_an_error_and_no_lost_treatment() {
         slice.counts.successful = slice.counts.responses / 10;
         slice.counts.successful_in_window = slice.counts.successful;
     });
-    assert!(found(&record).contains(&("errors", Grade::Void)), "{:?}", found(&record));
+    assert!(found(&record).contains(&("errors", Grade::Invalid)), "{:?}", found(&record));
     assert!(!found(&record).iter().any(|found| found.0 == "treatment_not_applied"));
 }
 
@@ -184,7 +181,7 @@ fn a_variable_that_did_not_arrive_is_found_in_the_process_that_serves() {
                 let finding = only(&record);
                 assert_eq!(
                     (finding.check.name(), finding.grade),
-                    ("environment_lost", Grade::Void),
+                    ("environment_lost", Grade::Invalid),
                     "{said}"
                 );
                 assert!(finding.evidence.contains(said), "{}", finding.evidence);
@@ -209,8 +206,8 @@ fn of_a_cluster_primary_and_workers_are_judged_and_helpers_of_a_single_server_ar
         found(&record)
     };
     assert_eq!(lost(None, true), [], "a child that a server starts with variables to its own liking");
-    assert_eq!(lost(Some(2), true), [("environment_lost", Grade::Void)]);
-    assert_eq!(lost(None, false), [("environment_lost", Grade::Void)], "nobody is known to listen");
+    assert_eq!(lost(Some(2), true), [("environment_lost", Grade::Invalid)]);
+    assert_eq!(lost(None, false), [("environment_lost", Grade::Invalid)], "nobody is known to listen");
 }
 
 #[test]
@@ -219,7 +216,7 @@ fn another_server_on_the_port_voids() {
     let ended = trials_of(&mut record, 0).filter_map(|trial| trial.ended.as_mut());
     ended.take(1).for_each(|ended| ended.strangers_listening.push("node old.js (pid 9)".into()));
     let finding = only(&record);
-    assert_eq!((finding.check.name(), finding.grade), ("stale_server", Grade::Void));
+    assert_eq!((finding.check.name(), finding.grade), ("stale_server", Grade::Invalid));
     assert!(finding.evidence.contains("node old.js (pid 9) (block 1; so in 1 of 10"), "{}", finding.evidence);
 }
 
@@ -229,7 +226,7 @@ fn variants_alike_in_all_that_was_seen_are_told_unless_the_plan_starts_them_alik
     let planted = |plant: Plant| {
         let mut record = sound();
         alike(&mut record);
-        variant(&mut record, 1).services[0].command = ["./start.sh", "fast"].map(str::to_owned).into();
+        command(&mut record, 1).command = ["./start.sh", "fast"].map(str::to_owned).into();
         // As alike as two copies come out.
         let cost: Vec<(u64, u64)> = slices_of(&mut record, 0)
             .map(|slice| (slice.services[0].cpu_ns, slice.counts.successful))
@@ -252,9 +249,7 @@ fn variants_alike_in_all_that_was_seen_are_told_unless_the_plan_starts_them_alik
         |record| witnesses(record, 1).for_each(|witness| witness.headers[0].1 = "text/html".into()),
         |record| starts(record, 1).for_each(|started| started.services[0].processes.clear()),
         // What a shell sets cannot be seen.
-        |record| {
-            variant(record, 1).services[0].command = vec!["sh".into(), "-c".into(), "ulimit -n 99; x".into()]
-        },
+        |record| command(record, 1).command = vec!["sh".into(), "-c".into(), "ulimit -n 99; x".into()],
     ];
     for (number, plant) in silent.into_iter().enumerate() {
         let found = planted(plant);
@@ -276,11 +271,14 @@ fn different_answers_to_one_request_are_graded_by_what_the_plan_says_of_them() {
         declare(&mut record);
         found(&record)
     };
-    let (void, warned) = ([("different_work", Grade::Void)], [("different_work", Grade::Warning)]);
+    let (void, warned) = ([("different_work", Grade::Invalid)], [("different_work", Grade::Warning)]);
     assert_eq!(graded(&length(1100), |_| {}), void);
     assert_eq!(graded(&length(1005), |_| {}), [], "within one per cent");
     assert_eq!(graded(&length(1030), |_| {}), warned, "a few words more");
-    assert_eq!(graded(&length(1100), |record| variant(record, 1).load.path = "/other".into()), warned);
+    assert_eq!(
+        graded(&length(1100), |record| variant(record, 1).load.requests[0].path = "/other".into()),
+        warned
+    );
     assert_eq!(graded(&length(1100), |record| variant(record, 1).expect.body_bytes = Some(1100)), warned);
     let changing: Plant = |record| witnesses(record, 1).for_each(|witness| witness.repeats = false);
     assert_eq!(graded(&length(1100), changing), [], "it is never the same");
@@ -337,7 +335,7 @@ fn a_profiler_is_found_in_a_command_and_in_variables_and_what_resembles_one_is_n
             process.command = command.into();
             process.environment.extend(map(environment));
         }
-        found(&record).contains(&("profiler_on", Grade::Void))
+        found(&record).contains(&("profiler_on", Grade::Invalid))
     };
     for command in [
         "node --cpu-prof server.js",
@@ -373,8 +371,8 @@ fn a_profiler_is_found_in_a_command_and_in_variables_and_what_resembles_one_is_n
     let mut record = sound();
     let profiled = ["node", "--cpu-prof", "server.js"].map(str::to_owned);
     processes(&mut record, 1).for_each(|process| process.command = profiled.join(" "));
-    variant(&mut record, 1).services[0].command = profiled.clone().into();
+    command(&mut record, 1).command = profiled.clone().into();
     assert_eq!(found(&record), []);
-    variant(&mut record, 0).services[0].command = profiled.into();
-    assert_eq!(found(&record), [("profiler_on", Grade::Void), ("profiler_on", Grade::Void)]);
+    command(&mut record, 0).command = profiled.into();
+    assert_eq!(found(&record), [("profiler_on", Grade::Invalid), ("profiler_on", Grade::Invalid)]);
 }

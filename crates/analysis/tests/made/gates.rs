@@ -2,7 +2,7 @@
 
 use plan::GateEntry;
 use proofload_analysis::{Ruling, conclude, gated, limits_settled, rule};
-use record::Record;
+use record::{EndReason, Ended, Record};
 
 use super::{Maker, Run};
 
@@ -60,6 +60,8 @@ impl Course<'_> {
     fn at(&self, record: &Record, blocks: u32) -> Option<(Ruling, u32)> {
         let mut record = record.clone();
         record.blocks.truncate(blocks as usize);
+        let reason = if blocks == self.blocks { EndReason::BudgetSpent } else { EndReason::Decided };
+        record.ended = Some(Ended { reason, seconds: 1.0 });
         let mut conclusion = conclude(&record);
         // The checks are another matter, and here and there one speaks of noise.
         conclusion.findings.clear();

@@ -11,6 +11,7 @@ mod simulation;
 
 use std::path::Path;
 
+use plan::LookRule;
 use record::{Block, Record, ServiceStarted, ServiceUse, Slice, SliceKind, Trial};
 use simulation::Noise;
 
@@ -80,7 +81,7 @@ impl Maker {
     pub fn planted(&mut self, run: Run, added: impl Fn(At) -> f64) -> Record {
         let mut record = self.template.clone();
         self.variants(&mut record, run.variants);
-        record.blocks_planned = Some(run.blocks);
+        (record.blocks_planned, record.header.plan.design.looks) = (Some(run.blocks), LookRule::EachBlock);
         record.blocks = (1..=run.blocks).map(|number| self.block(run, number, &added)).collect();
         record
     }
@@ -108,7 +109,7 @@ impl Maker {
         }
         let against = |candidate| plan::Comparison {
             candidate,
-            label: format!("level-{candidate} against level-0"),
+            label: format!("level-{candidate} vs level-0"),
             ..comparison.clone()
         };
         plan.comparisons = (1..variants).map(against).collect();
@@ -138,7 +139,7 @@ impl Maker {
         let like = &self.template.blocks[0].trials[0];
         let (mut started, mut ended) = (like.started.clone(), like.ended.clone());
         (started.block, started.variant) = (at.block, at.variant);
-        started.services = vec![service()];
+        started.services = vec![service_of(1, None)];
         if let Some(ended) = &mut ended {
             (ended.block, ended.variant) = (at.block, at.variant);
         }
@@ -162,17 +163,10 @@ impl Maker {
     }
 }
 
-fn service() -> ServiceStarted {
-    ServiceStarted {
-        service: "api".into(),
-        pid: 1,
-        port: 1,
-        cpus: vec![0],
-        cpu_source: "processes".into(),
-        host: None,
-        workers: None,
-        processes: vec![],
-    }
+/// A service that was started on so many processors, and asked for so many workers.
+pub fn service_of(cpus: usize, workers: Option<u32>) -> ServiceStarted {
+    let cpus = (0..cpus).collect();
+    ServiceStarted { service: "api".into(), pid: 1, port: 1, cpus, workers, ..ServiceStarted::default() }
 }
 
 /// A process that is at its limit.
@@ -184,8 +178,9 @@ fn used(slice: &Slice, rss_bytes: u64) -> ServiceUse {
 /// Has a slice give so many good responses.
 pub fn give(slice: &mut Slice, responses: u64) {
     let per = slice.counts.body_bytes / slice.counts.responses.max(1);
-    (slice.counts.sent, slice.counts.responses, slice.counts.successful, slice.counts.successful_in_window) =
-        (responses, responses, responses, responses);
+    let counts = &mut slice.counts;
+    (counts.sent, counts.responses) = (responses, responses);
+    (counts.successful, counts.successful_in_window) = (responses, responses);
     slice.counts.body_bytes = per * responses;
     slice.counts.status = [(200, responses)].into();
     slice.counts.successful_per_100_ms.clear();

@@ -38,15 +38,19 @@ impl Source for Files {
         if !inside || path.is_empty() {
             return Err(format!("{path}: lies outside of the record"));
         }
-        read_bounded(&self.directory.join(path), PROFILE_BYTES_MAX)
-            .map_err(|error| format!("{path}: {error}"))
+        let file = self.directory.join(path);
+        let real = |file: &Path| file.canonicalize().map_err(|error| format!("{path}: {error}"));
+        if !real(&file)?.starts_with(real(&self.directory)?) {
+            return Err(format!("{path}: a link leads out of the record"));
+        }
+        plan::read_file(&file, PROFILE_BYTES_MAX).map_err(|error| format!("{path}: {error}"))
     }
 
     fn version(&self, folder: &str) -> Option<String> {
         let folder = Path::new(folder);
         let text = folder
             .is_absolute()
-            .then(|| read_bounded(&folder.join("package.json"), PACKAGE_BYTES_MAX).ok())??;
+            .then(|| plan::read_file(&folder.join("package.json"), PACKAGE_BYTES_MAX).ok())??;
         let package: serde_json::Value = serde_json::from_slice(&text).ok()?;
         Some(package["version"].as_str()?.to_owned())
     }
@@ -56,7 +60,7 @@ impl Source for Files {
         if !script.is_absolute() {
             return None;
         }
-        let text = read_bounded(script, SCRIPT_BYTES_MAX).ok()?;
+        let text = plan::read_file(script, SCRIPT_BYTES_MAX).ok()?;
         let text = String::from_utf8_lossy(&text);
         let (_, named) = text.rsplit_once(MAPPING)?;
         let named = named.split(|c: char| c.is_whitespace() || matches!(c, '\'' | '"' | '*')).next()?;
@@ -67,7 +71,7 @@ impl Source for Files {
             }
             // Nothing is fetched from anywhere.
             None if named.is_empty() || named.contains("://") => None,
-            None => read_bounded(&script.parent()?.join(named), MAP_BYTES_MAX).ok(),
+            None => plan::read_file(&script.parent()?.join(named), MAP_BYTES_MAX).ok(),
         }
     }
 }

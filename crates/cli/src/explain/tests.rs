@@ -19,6 +19,9 @@ fn a_record_that_names_files_outside_of_it_gets_none() {
     for path in ["../secret", "/etc/hostname", "", "a/../../secret"] {
         assert!(files.file(path).is_err_and(|error| error.contains("outside")), "{path}");
     }
+    // By a link as little.
+    std::os::unix::fs::symlink(folder.path(), folder.path().join("record/profiles")).expect("a link");
+    assert!(files.file("profiles/secret").is_err_and(|error| error.contains("leads out")));
 }
 
 #[test]

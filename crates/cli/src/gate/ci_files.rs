@@ -14,6 +14,15 @@ fn blocks(language: &str) -> Vec<&'static str> {
     PAGE.split(fence.as_str()).skip(1).filter_map(|rest| rest.split("\n```").next()).collect()
 }
 
+/// What lies below these keys.
+fn below<'a>(yaml: &'a Yaml<'_>, keys: &[&str]) -> &'a Yaml<'a> {
+    keys.iter().fold(yaml, |yaml, key| yaml.as_mapping_get(key).unwrap_or_else(|| panic!("no {key}")))
+}
+
+fn steps<'a>(yaml: &'a Yaml<'_>, keys: &[&str]) -> &'a Vec<Yaml<'a>> {
+    below(yaml, keys).as_sequence().expect("a list")
+}
+
 fn parsed(text: &str) -> Yaml<'_> {
     let mut documents = Yaml::load_from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
     assert_eq!(documents.len(), 1, "{text}");
@@ -71,13 +80,11 @@ fn the_action_is_yaml_whose_commands_exist_and_into_whose_scripts_nothing_is_wri
     let mut found = Vec::new();
     texts(&action, &mut found);
     assert_eq!(check(&found).into_iter().collect::<Vec<_>>(), ["gate", "report", "run"]);
-    let steps = action.as_mapping_get("runs").and_then(|runs| runs.as_mapping_get("steps")).expect("steps");
-    let scripts =
-        steps.as_sequence().expect("a list").iter().filter_map(|step| step.as_mapping_get("run")?.as_str());
-    for script in scripts {
+    let steps = steps(&action, &["runs", "steps"]).iter();
+    for script in steps.filter_map(|step| step.as_mapping_get("run")?.as_str()) {
         assert!(!script.contains("${{"), "what it stands for would be run: {script}");
     }
-    let inputs = action.as_mapping_get("inputs").expect("inputs");
+    let inputs = below(&action, &["inputs"]);
     for used in ACTION.split("${{ inputs.").skip(1).filter_map(|rest| rest.split(' ').next()) {
         assert!(inputs.as_mapping_get(used).is_some(), "there is no input {used}");
     }
@@ -87,26 +94,19 @@ fn the_action_is_yaml_whose_commands_exist_and_into_whose_scripts_nothing_is_wri
 fn the_pages_workflows_are_yaml_whose_commands_flags_and_inputs_exist() {
     let [workflow, gitlab] = blocks("yaml")[..] else { panic!("two blocks of YAML") };
     let action = parsed(ACTION);
-    let inputs = action.as_mapping_get("inputs").expect("inputs");
-    let workflow = parsed(workflow);
-    let steps =
-        workflow.as_mapping_get("jobs").and_then(|jobs| jobs.as_mapping_get("gate")?.as_mapping_get("steps"));
-    let ours = steps.and_then(Yaml::as_sequence).and_then(|steps| {
-        steps
-            .iter()
-            .find(|step| step.as_mapping_get("uses").and_then(Yaml::as_str) == Some("OWNER/proofload@COMMIT"))
-    });
-    let with = ours.and_then(|step| step.as_mapping_get("with")?.as_mapping()).expect("a step of ours");
+    let (inputs, workflow) = (below(&action, &["inputs"]), parsed(workflow));
+    let is_ours = |step: &&Yaml<'_>| {
+        step.as_mapping_get("uses").and_then(Yaml::as_str) == Some("OWNER/proofload@COMMIT")
+    };
+    let ours = steps(&workflow, &["jobs", "gate", "steps"]).iter().find(is_ours).expect("a step of ours");
+    let with = below(ours, &["with"]).as_mapping().expect("inputs");
     for (key, _) in with {
         let key = key.as_str().expect("a key");
         assert!(inputs.as_mapping_get(key).is_some(), "the action has no input {key}");
     }
     let gitlab = parsed(gitlab);
-    let job = gitlab.as_mapping_get("performance").expect("a job");
-    let allowed =
-        job.as_mapping_get("allow_failure").and_then(|allowed| allowed.as_mapping_get("exit_codes"));
-    let allowed = allowed.and_then(|codes| codes.as_sequence_get(0)).and_then(Yaml::as_integer);
-    assert_eq!(allowed, Some(i64::from(crate::exit::OPEN)));
+    let allowed = &steps(&gitlab, &["performance", "allow_failure", "exit_codes"])[0];
+    assert_eq!(allowed.as_integer(), Some(i64::from(crate::exit::OPEN)));
     let mut scripts = Vec::new();
     texts(&gitlab, &mut scripts);
     assert_eq!(check(&scripts).into_iter().collect::<Vec<_>>(), ["gate", "run"]);

@@ -51,10 +51,9 @@ pub fn gather(root: &Path) -> io::Result<Gathered> {
     let folders = Folder::all(root)?;
     let summaries = on_all_processors(folders, &summarised, &mut |_| ());
     let (known, stale): (Vec<_>, Vec<_>) = summaries.into_iter().partition(|(_, found)| found.is_some());
-    let mut waiting = Waiting::of(stale.len());
     let stale: Vec<Folder> = stale.into_iter().map(|(folder, _)| folder).collect();
-    let read = on_all_processors(stale, &read_and_kept, &mut |done| waiting.show(done));
-    waiting.finish();
+    let mut waiting = waiting(stale.len());
+    let read = on_all_processors(stale, &read_and_kept, &mut waiting);
     let (of, mut unkept) = (read.len(), None);
     let mut entries: Vec<Entry> =
         known.into_iter().filter_map(|(folder, found)| Some(entry(folder, found?))).collect();
@@ -98,25 +97,22 @@ fn summarised(folder: Folder) -> (Folder, Option<Found>) {
 
 /// Reads a record and keeps its summary; beside what does not open none is kept, for that is no folder of ours.
 fn read_and_kept(folder: Folder) -> (Folder, Found, io::Result<()>) {
-    let (found, kept) = match record::open(&folder.directory) {
-        Err(error) => (Err(error.to_string()), Ok(())),
+    match record::open(&folder.directory) {
+        Err(error) => (folder, Err(error.to_string()), Ok(())),
         Ok(record) => {
             let found = concluded(&record);
             let kept = folder.keep_summary(&made_by(), &found);
-            (found, kept)
+            (folder, found, kept)
         }
-    };
-    (folder, found, kept)
+    }
 }
 
 /// A record that was edited by hand may contradict itself in ways that nobody foresaw, and must not take the others with it.
 fn concluded(record: &Record) -> Found {
     let essentials = || Box::new(Essentials::of(record, &analysis::conclude(record)));
     panic::catch_unwind(panic::AssertUnwindSafe(essentials)).map_err(|_| {
-        format!(
-            "{}: its parts contradict each other, and nothing could be concluded",
-            record.directory.display()
-        )
+        let path = record.directory.display();
+        format!("{path}: its parts contradict each other, and nothing could be concluded")
     })
 }
 
@@ -148,37 +144,22 @@ fn on_all_processors<T: Send, R: Send>(
     })
 }
 
-/// What is shown while records are read: nothing, unless it takes long enough to wonder.
-struct Waiting {
-    of: usize,
-    begun: Instant,
-    told: bool,
-    bar: Option<ProgressBar>,
-}
-
-impl Waiting {
-    fn of(of: usize) -> Waiting {
-        Waiting { of, begun: Instant::now(), told: false, bar: None }
-    }
-
-    fn show(&mut self, done: usize) {
-        if !self.told && self.begun.elapsed() >= PATIENCE && done < self.of {
-            self.told = true;
+/// Shows how many records are read: nothing, unless it takes long enough to wonder.
+fn waiting(of: usize) -> impl FnMut(usize) {
+    let (begun, mut told, mut bar) = (Instant::now(), false, ProgressBar::hidden());
+    move |done| {
+        if !told && begun.elapsed() >= PATIENCE && done < of {
+            told = true;
             if io::stderr().is_terminal() {
                 let style = ProgressStyle::with_template("reading records {pos} of {len} {bar:30}");
                 let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
-                self.bar = Some(ProgressBar::new(self.of as u64).with_style(style));
+                bar = ProgressBar::new(of as u64).with_style(style);
             } else {
-                print::talk(&format!("reading records: {done} of {} so far", self.of));
+                print::tell!("reading records: {done} of {of} so far");
             }
         }
-        if let Some(bar) = &self.bar {
-            bar.set_position(done as u64);
-        }
-    }
-
-    fn finish(&self) {
-        if let Some(bar) = &self.bar {
+        bar.set_position(done as u64);
+        if done == of {
             bar.finish_and_clear();
         }
     }

@@ -2,15 +2,17 @@
 //!
 //! Whatever does not fit is cut or counted, the most telling kept longest: where the run is, comparisons, variants.
 
+use analysis::{Comparison, Outcome};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::{Color, Modifier, Style};
 use ratatui_core::text::{Line, Span};
-use report::{count, seconds, share};
+use report::{count, micros, rate, seconds, share};
+use stats::Estimate;
 
-use super::keys::{Shown, Wish};
-use super::state::State;
-use super::{parts, words};
+use super::screen::{Shown, Wish};
+use super::state::{PERCENT, State, Trace};
+use super::words;
 
 /// From this height on parts have an empty line between them.
 const AIRY_ROWS: usize = 18;
@@ -18,11 +20,22 @@ const AIRY_ROWS: usize = 18;
 const STEAL_TOLD: f64 = 0.05;
 /// From this width on the time is drawn as a bar, too.
 const TIME_BAR_FROM: usize = 72;
+/// From this width on a comparison has all in one line.
+const ONE_LINE_FROM: usize = 96;
+/// Columns of a label, and of a name, at the most.
+const NAME_MAX: usize = 40;
+/// Columns of an interval's drawing, with a middle.
+const AXIS: usize = 25;
+/// Columns of a figure: `1,230,000/s`.
+const FIGURE: usize = 11;
+/// Columns of a sparkline.
+const SPARK: std::ops::RangeInclusive<usize> = 6..=24;
 
-pub(super) const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
-pub(super) const FAINT: Style = Style::new().add_modifier(Modifier::DIM);
-pub(super) const WARN: Style = Style::new().fg(Color::Yellow);
-pub(super) const BAD: Style = Style::new().fg(Color::Red);
+const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
+const FAINT: Style = Style::new().add_modifier(Modifier::DIM);
+const WARN: Style = Style::new().fg(Color::Yellow);
+const BAD: Style = Style::new().fg(Color::Red);
+const CYAN: Style = Style::new().fg(Color::Cyan);
 
 /// What is drawn.
 #[derive(Debug, Clone, Copy)]
@@ -40,10 +53,9 @@ pub struct Frame<'a> {
 /// Draws a view for a terminal of so many columns and rows. The buffer has as many rows as are needed, at most one less than the
 /// terminal, and leaves the last column free: what is written there wraps on some terminals.
 pub fn draw(frame: Frame<'_>, columns: u16, rows: u16) -> Buffer {
-    let width = usize::from(columns.saturating_sub(1)).max(1);
-    let lines = lines(frame, width, usize::from(rows.saturating_sub(1)).max(1));
+    let width = columns.saturating_sub(1).max(1);
+    let lines = lines(frame, width.into(), usize::from(rows.saturating_sub(1)).max(1));
     let height = u16::try_from(lines.len()).unwrap_or(u16::MAX);
-    let width = u16::try_from(width).unwrap_or(u16::MAX);
     let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
     for (row, line) in (0..height).zip(&lines) {
         buffer.set_line(0, row, line, width);
@@ -52,15 +64,14 @@ pub fn draw(frame: Frame<'_>, columns: u16, rows: u16) -> Buffer {
 }
 
 fn lines(frame: Frame<'_>, width: usize, height: usize) -> Vec<Line<'static>> {
-    let mut head = vec![title(frame.state, width), place(frame, width), doing(frame)];
-    let mut foot = alerts(frame.state);
+    let Frame { state, shown, .. } = frame;
+    let mut head = vec![title(state, width), place(frame, width), doing(frame)];
+    let mut foot = alerts(state);
     foot.extend(extra(frame, height));
-    foot.push(keys(frame.shown, width));
     let airy = height >= AIRY_ROWS;
     let gaps = if airy { 3 } else { 0 };
-    let room = height.saturating_sub(head.len() + foot.len() + gaps);
-    let body = parts::Body::of(frame.state, width).within(room);
-    for part in [body.comparisons, body.variants] {
+    let room = height.saturating_sub(head.len() + foot.len() + 1 + gaps);
+    for part in body(state, width, room) {
         if airy && !part.is_empty() {
             head.push(Line::default());
         }
@@ -69,74 +80,63 @@ fn lines(frame: Frame<'_>, width: usize, height: usize) -> Vec<Line<'static>> {
     if airy {
         head.push(Line::default());
     }
-    // The keys stay, whatever else has to go.
-    let kept = height.saturating_sub(1).min(head.len() + foot.len() - 1);
-    let last = foot.pop();
     head.extend(foot);
-    head.truncate(kept);
-    head.extend(last);
+    // The keys stay, whatever else has to go.
+    head.truncate(height.saturating_sub(1));
+    head.push(keys(shown, width));
     head
 }
 
 fn title(state: &State, width: usize) -> Line<'static> {
     let (name, question) = (state.plan().name.clone(), state.plan().question.clone().unwrap_or_default());
-    let room = width.saturating_sub(parts::columns(&name) + 2);
-    Line::from(vec![
-        Span::styled(name, BOLD),
-        Span::raw("  "),
-        Span::styled(parts::cut(&question, room), FAINT),
-    ])
+    let room = width.saturating_sub(columns(&name) + 2);
+    Line::from(vec![Span::styled(name, BOLD), Span::raw("  "), Span::styled(cut(&question, room), FAINT)])
 }
 
 /// Which block, how long it took, how long it may still take; and the time once more as a bar, where there is room.
 fn place(frame: Frame<'_>, width: usize) -> Line<'static> {
     let (elapsed_s, left_s) = frame.state.times(frame.since_s);
     let text = words::position(frame.state, frame.since_s);
-    let room = width.saturating_sub(parts::columns(&text) + 2).min(30);
+    let room = width.saturating_sub(columns(&text) + 2).min(30);
     if width < TIME_BAR_FROM || room < 8 || left_s <= 0.0 {
-        return Line::from(parts::cut(&text, width));
+        return Line::from(cut(&text, width));
     }
-    let share = elapsed_s / (elapsed_s + left_s);
-    let done = (share * room as f64).round() as usize;
+    let done = (elapsed_s / (elapsed_s + left_s) * room as f64).round() as usize;
     Line::from(vec![
-        Span::raw(text),
-        Span::raw("  "),
-        Span::styled("━".repeat(done), Style::new().fg(Color::Cyan)),
+        Span::raw(text + "  "),
+        Span::styled("━".repeat(done), CYAN),
         Span::styled("─".repeat(room - done), FAINT),
     ])
 }
 
 fn doing(frame: Frame<'_>) -> Line<'static> {
     let Frame { state, shown, since_s, .. } = frame;
-    match shown.wish {
-        Wish::Stop => Line::styled("stopping: services are ended, then the report is drawn", WARN),
+    let text = match shown.wish {
+        Wish::Stop => "stopping: services are ended, then the report is drawn".to_owned(),
         _ if state.paused => {
-            let text =
-                format!("paused for {}: nothing is measured; p goes on", seconds(since_s.floor().max(1.0)));
-            Line::styled(text, WARN)
+            format!("paused for {}: nothing is measured; p goes on", seconds(since_s.floor().max(1.0)))
         }
-        Wish::Pause => Line::styled(format!("{}; pausing when that is done", state.doing), WARN),
-        Wish::None => Line::from(state.doing.clone()),
-    }
+        Wish::Pause => format!("{}; pausing when that is done", state.doing),
+        Wish::None => return Line::from(state.doing.clone()),
+    };
+    Line::styled(text, WARN)
 }
 
 /// What is wrong, in lines of its own; that nothing is, in one.
 fn alerts(state: &State) -> Vec<Line<'static>> {
-    let failures = &state.failures;
+    let alert = |name, text, style| Line::from(vec![Span::styled(name, FAINT), Span::styled(text, style)]);
     let mut lines = Vec::new();
-    if failures.failed > 0 {
-        let ways = failures.most_frequent();
-        let ways = ways.map_or(String::new(), |(way, times)| format!(": {way} ({})", count(times)));
-        let text =
-            format!("{} of {} requests failed{ways}", count(failures.failed), count(failures.requests));
-        lines.push(Line::from(vec![Span::styled("errors  ", FAINT), Span::styled(text, BAD)]));
-    } else if failures.requests > 0 {
-        let text = format!("none in {} requests", count(failures.requests));
-        lines.push(Line::styled(format!("errors  {text}"), FAINT));
+    let all = count(state.requests);
+    if state.failed > 0 {
+        let way = state.most_frequent_failure();
+        let way = way.map_or(String::new(), |(way, times)| format!(": {way} ({})", count(times)));
+        let text = format!("{} of {all} requests failed{way}", count(state.failed));
+        lines.push(alert("errors  ", text, BAD));
+    } else if state.requests > 0 {
+        lines.push(alert("errors  ", format!("none in {all} requests"), FAINT));
     }
     if state.steal_share > STEAL_TOLD {
-        let text = format!("{} of the CPU time", share(state.steal_share));
-        lines.push(Line::from(vec![Span::styled("steal   ", FAINT), Span::styled(text, WARN)]));
+        lines.push(alert("steal   ", format!("{} of the CPU time", share(state.steal_share)), WARN));
     }
     lines
 }
@@ -151,8 +151,7 @@ fn extra(frame: Frame<'_>, height: usize) -> Vec<Line<'static>> {
     }
     if frame.shown.logs {
         lines.push(Line::styled("the services' last words, from the record's logs", FAINT));
-        let room = (height / 3).max(3);
-        let logs = &frame.logs[frame.logs.len().saturating_sub(room)..];
+        let logs = &frame.logs[frame.logs.len().saturating_sub((height / 3).max(3))..];
         lines.extend(logs.iter().map(|line| Line::from(format!("  {line}"))));
         if logs.is_empty() {
             lines.push(Line::styled("  nothing so far", FAINT));
@@ -182,4 +181,345 @@ fn keys(shown: &Shown, width: usize) -> Line<'static> {
     }
     let key = |(key, text)| [Span::styled(key, BOLD), Span::styled(format!(" {text}   "), FAINT)];
     Line::from(keys.into_iter().flat_map(key).collect::<Vec<_>>())
+}
+
+/// Comparisons with their intervals, and variants with what their slices gave, as far as so many lines have room: the first comparisons,
+/// the variants measured last, and how many more there are.
+fn body(state: &State, width: usize, room: usize) -> [Vec<Line<'static>>; 2] {
+    let each = if width >= ONE_LINE_FROM { 1 } else { 2 };
+    let widest = state.comparisons().map(|(label, _)| columns(&label)).max().unwrap_or(0).min(NAME_MAX);
+    let drawn = state.comparisons().flat_map(|(label, one)| comparison(state, &label, one, (width, widest)));
+    let mut comparisons: Vec<Line> = drawn.collect();
+    if !comparisons.is_empty() {
+        let margin = share(state.plan().design.margin);
+        let legend = format!("  │ no difference  ┊ margin {margin}  ● estimate  ━ interval");
+        comparisons.push(Line::styled(legend, FAINT));
+    }
+    let table = Table::of(state, width);
+    let mut variants = vec![table.heading()];
+    variants.extend(state.variants.iter().map(|trace| table.line(trace)));
+    if comparisons.len() + variants.len() <= room {
+        return [comparisons, variants];
+    }
+    let for_comparisons = comparisons.len().min((room / 2).max(room.saturating_sub(variants.len())));
+    if comparisons.len() > for_comparisons {
+        let (all, fit) = ((comparisons.len() - 1) / each, for_comparisons.saturating_sub(1) / each);
+        comparisons.truncate(fit * each);
+        comparisons.extend((for_comparisons > 0).then(|| more(all - fit, "comparison")));
+    }
+    let room = room.saturating_sub(comparisons.len());
+    if variants.len() > room {
+        let fit = room.saturating_sub(2).min(state.variants.len());
+        let mut latest: Vec<usize> = (0..state.variants.len()).collect();
+        latest.sort_by_key(|index| std::cmp::Reverse(state.variants[*index].touched));
+        let mut row = 0..;
+        // The heading, and in their own order those measured last.
+        variants.retain(|_| match row.next() {
+            Some(0) | None => fit > 0,
+            Some(row) => latest[..fit].contains(&(row - 1)),
+        });
+        variants.extend((room > 0).then(|| more(state.variants.len() - fit, "variant")));
+    }
+    [comparisons, variants]
+}
+
+fn more(number: usize, what: &str) -> Line<'static> {
+    let plural = if number == 1 { "" } else { "s" };
+    Line::styled(format!("and {number} more {what}{plural}, which this terminal has no room for"), FAINT)
+}
+
+/// A comparison in one line, or in two where it is narrow: label, drawing, words.
+fn comparison(
+    state: &State,
+    label: &str,
+    comparison: &Comparison,
+    (width, widest): (usize, usize),
+) -> Vec<Line<'static>> {
+    let drawn = Drawn::of(state, comparison);
+    let style = style(comparison.outcome, drawn, state.is_withheld());
+    let mark = |(cell, mark): (char, Mark)| {
+        let style = match mark {
+            Mark::Axis => FAINT,
+            Mark::Interval => style,
+            Mark::Point => style.patch(BOLD),
+        };
+        Span::styled(cell.to_string(), style)
+    };
+    let text = report::known(&state.conclusion, comparison);
+    let text = text.unwrap_or_else(|| "no block is complete yet".to_owned());
+    let one_line = width >= ONE_LINE_FROM;
+    let before = if one_line { widest } else { 0 };
+    let room = width.saturating_sub(before + 2 + AXIS + 2 + columns(&text) + 2);
+    let label = cut(label, if one_line { widest } else { width });
+    let mut spans = vec![Span::raw(if one_line { padded(&label, widest) } else { String::new() } + "  ")];
+    spans.extend(axis(drawn, state.plan().design.margin, AXIS).into_iter().map(mark));
+    spans.extend([Span::raw("  "), Span::styled(text, style)]);
+    spans.extend(standing(comparison, room).map(|text| Span::styled(format!("  {text}"), FAINT)));
+    let line = Line::from(spans);
+    if one_line { vec![line] } else { vec![Line::from(label), line] }
+}
+
+fn style(outcome: Outcome, drawn: Drawn<'_>, withheld: bool) -> Style {
+    match (outcome, drawn) {
+        (Outcome::NoSuccess | Outcome::Invalid, _) => BAD,
+        _ if withheld => FAINT,
+        (Outcome::Worse, _) => BAD,
+        (Outcome::Better, _) => Style::new().fg(Color::Green),
+        (Outcome::Equivalent, _) => CYAN,
+        (Outcome::Inconclusive, Drawn::Nothing) => FAINT,
+        (Outcome::Inconclusive, Drawn::Ratio(_)) => Style::new(),
+        (Outcome::Inconclusive, Drawn::Interval(_)) => WARN,
+    }
+}
+
+/// What the interval says, for who does not see colours, in so many columns.
+fn standing(comparison: &Comparison, room: usize) -> Option<String> {
+    comparison.estimate?;
+    let words = match comparison.outcome {
+        Outcome::Better => vec!["better".to_owned()],
+        Outcome::Worse => vec!["worse".to_owned()],
+        Outcome::Equivalent => vec!["equivalent".to_owned()],
+        Outcome::Inconclusive => {
+            let needed = comparison.blocks_needed.into_iter();
+            let told = needed.flat_map(|blocks| {
+                [
+                    format!("inconclusive; about {blocks} blocks would decide"),
+                    format!("needs about {blocks} blocks"),
+                ]
+            });
+            told.chain(["inconclusive".to_owned(), "unclear".to_owned()]).collect()
+        }
+        Outcome::NoSuccess | Outcome::Invalid => Vec::new(),
+    };
+    words.into_iter().find(|words| columns(words) <= room)
+}
+
+/// What stands on an axis of ratios.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Drawn<'a> {
+    /// Nothing yet, or nothing that may be shown.
+    Nothing,
+    /// A ratio alone.
+    Ratio(f64),
+    /// A ratio with its interval.
+    Interval(&'a Estimate),
+}
+
+impl Drawn<'_> {
+    fn of<'a>(state: &State, comparison: &'a Comparison) -> Drawn<'a> {
+        let hidden = matches!(comparison.outcome, Outcome::NoSuccess | Outcome::Invalid);
+        if hidden || state.is_withheld() {
+            return Drawn::Nothing;
+        }
+        let ratio = comparison.without_spread.or(comparison.ratio_so_far);
+        match &comparison.estimate {
+            Some(estimate) => Drawn::Interval(estimate),
+            None => ratio.map_or(Drawn::Nothing, Drawn::Ratio),
+        }
+    }
+}
+
+/// Part of an interval's drawing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    /// The axis, no difference and the margin on it.
+    Axis,
+    /// The interval.
+    Interval,
+    /// The estimate.
+    Point,
+}
+
+/// The axis of ratios around 1, `width` columns of it (an odd number has a middle): the margin on both sides, and what is drawn on
+/// it. The axis is logarithmic, and reaches two, four, eight, … margins to either side: as far as it must, so that an interval that
+/// tightens is seen to, until it lies within the margin.
+fn axis(drawn: Drawn<'_>, margin: f64, width: usize) -> Vec<(char, Mark)> {
+    let margin = margin.max(1e-4).ln_1p();
+    let (low, point, high) = match drawn {
+        Drawn::Nothing => (0.0, None, 0.0),
+        Drawn::Ratio(ratio) => (ratio.ln(), Some(ratio.ln()), ratio.ln()),
+        Drawn::Interval(estimate) => (estimate.low.ln(), Some(estimate.ratio.ln()), estimate.high.ln()),
+    };
+    let reach = low.abs().max(high.abs());
+    let mut half = margin * 2.0;
+    while half < reach && half < f64::MAX / 4.0 {
+        half *= 2.0;
+    }
+    let at = |value: f64| {
+        let share = ((value / half).clamp(-1.0, 1.0) + 1.0) / 2.0;
+        (share * (width.saturating_sub(1)) as f64).round() as usize
+    };
+    let ticks = [at(-margin), at(margin)];
+    let interval = matches!(drawn, Drawn::Interval(_));
+    let cell = |place: usize| {
+        let covered = interval && (at(low)..=at(high)).contains(&place);
+        if point.map(at) == Some(place) {
+            return ('●', Mark::Point);
+        }
+        match (place == at(0.0), ticks.contains(&place), covered) {
+            (true, _, true) | (_, true, true) => ('┿', Mark::Interval),
+            (_, _, true) => ('━', Mark::Interval),
+            (true, _, _) => ('│', Mark::Axis),
+            (_, true, _) => ('┊', Mark::Axis),
+            _ => ('·', Mark::Axis),
+        }
+    };
+    (0..width).map(cell).collect()
+}
+
+/// How the variants' table is laid out.
+struct Table {
+    name: usize,
+    spark: usize,
+    /// Whether there is room for the times beside the rates.
+    both: bool,
+    /// Which quantile is shown, in per cent.
+    percent: f64,
+    open_loop: bool,
+    /// Whether figures are withheld, because they tell who is ahead.
+    withheld: bool,
+}
+
+impl Table {
+    fn of(state: &State, width: usize) -> Table {
+        let longest = state.variants.iter().map(|trace| columns(&trace.name)).max().unwrap_or(0);
+        let longest = longest.max("variant".len()).min(NAME_MAX);
+        // Name, then twice: two blanks, a sparkline, a figure.
+        let rest = |columns: usize| width.saturating_sub(longest.min(width / 3) + columns * (2 + FIGURE));
+        let both = rest(2) / 2 >= *SPARK.start();
+        let columns = if both { 2 } else { 1 };
+        let spark = (rest(columns) / columns).clamp(*SPARK.start(), *SPARK.end());
+        let name = longest.min(width.saturating_sub(columns * (2 + FIGURE + spark)).max(8));
+        let (open_loop, withheld) = (state.record.is_open_loop(), state.is_withheld());
+        Table { name, spark, both, percent: percent(state), open_loop, withheld }
+    }
+
+    fn heading(&self) -> Line<'static> {
+        let column = self.spark + FIGURE;
+        let time = match (self.open_loop, self.percent) {
+            (false, _) => "median time".to_owned(),
+            (true, percent) => format!("p{percent} response time"),
+        };
+        let time = if self.both { format!("  {:>column$}", cut(&time, column)) } else { String::new() };
+        let name = format!("{:1$}", "variant", self.name);
+        Line::styled(format!("{name}  {:>column$}{time}", "throughput"), FAINT)
+    }
+
+    fn line(&self, trace: &Trace) -> Line<'static> {
+        let mut spans = vec![Span::raw(padded(&cut(&trace.name, self.name), self.name))];
+        let rates: Vec<Option<f64>> = trace.slices.iter().map(|slice| Some(slice.rate_per_s)).collect();
+        spans.extend(self.column(&rates, rate));
+        if self.both {
+            let times: Vec<Option<f64>> = trace.slices.iter().map(|slice| slice.us(self.percent)).collect();
+            spans.extend(self.column(&times, micros));
+        }
+        Line::from(spans)
+    }
+
+    fn column(&self, values: &[Option<f64>], figure: fn(f64) -> String) -> [Span<'static>; 3] {
+        let last = values.iter().rev().flatten().next().filter(|_| !self.withheld);
+        let last = last.map(|value| figure(*value)).unwrap_or_default();
+        let spark = Span::styled(sparkline(values, self.spark), CYAN);
+        [Span::raw("  "), spark, Span::raw(format!("{last:>FIGURE$}"))]
+    }
+}
+
+/// The quantile of times that is shown: in closed loop the median; in open loop the highest that all slices so far have enough
+/// requests for.
+fn percent(state: &State) -> f64 {
+    let slices = || state.variants.iter().flat_map(|trace| &trace.slices);
+    let known = |percent: &f64| slices().all(|slice| slice.requests == 0 || slice.us(*percent).is_some());
+    let highest = PERCENT.iter().rev().copied().find(known);
+    highest.filter(|_| state.record.is_open_loop()).unwrap_or(PERCENT[0])
+}
+
+/// The last figures as small bars, the newest on the right. The lowest and highest shown are the ends of the scale, but never less
+/// than a tenth apart: what is steady looks steady.
+fn sparkline(values: &[Option<f64>], width: usize) -> String {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let shown = &values[values.len().saturating_sub(width)..];
+    let known = || shown.iter().flatten().copied();
+    let (least, most) = (known().fold(f64::INFINITY, f64::min), known().fold(0.0, f64::max));
+    let middle = (least + most) / 2.0;
+    let (bottom, top) = (least.min(middle * 0.95), most.max(middle * 1.05));
+    let bar = |value: &Option<f64>| match value {
+        Some(value) if top > bottom => {
+            let place = (value - bottom) / (top - bottom) * (BARS.len() - 1) as f64;
+            BARS[(place.round() as usize).min(BARS.len() - 1)]
+        }
+        Some(_) => BARS[0],
+        None => ' ',
+    };
+    let bars: String = shown.iter().map(bar).collect();
+    format!("{bars:>width$}")
+}
+
+/// Columns that a text takes on a terminal.
+fn columns(text: &str) -> usize {
+    Span::raw(text).width()
+}
+
+/// A text with blanks behind it, up to so many columns.
+fn padded(text: &str, columns: usize) -> String {
+    format!("{text}{}", " ".repeat(columns.saturating_sub(self::columns(text))))
+}
+
+/// A text in at most so many columns; what is cut off is shown to be.
+fn cut(text: &str, columns: usize) -> String {
+    if self::columns(text) <= columns {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    for letter in text.chars() {
+        kept.push(letter);
+        if self::columns(&kept) >= columns {
+            kept.pop();
+            break;
+        }
+    }
+    if columns > 0 { format!("{kept}…") } else { String::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn(low: f64, ratio: f64, high: f64) -> String {
+        let estimate = Estimate { blocks: 6, ratio, low, high, sd_log: 0.1, critical_t: 3.0 };
+        axis(Drawn::Interval(&estimate), 0.03, 25).iter().map(|(cell, _)| cell).collect()
+    }
+
+    #[test]
+    fn an_interval_tightens_against_the_margin_and_the_axis_holds_it() {
+        let empty: String = axis(Drawn::Nothing, 0.03, 25).iter().map(|(cell, _)| cell).collect();
+        let ratio: String = axis(Drawn::Ratio(16.7), 0.03, 25).iter().map(|(cell, _)| cell).collect();
+        insta::assert_snapshot!([
+            empty,
+            ratio,
+            drawn(0.80, 1.05, 1.38),
+            drawn(0.93, 1.03, 1.14),
+            drawn(0.99, 1.01, 1.03),
+            drawn(0.995, 1.0, 1.005),
+            drawn(15.0, 16.7, 18.6),
+            drawn(1e-300, 1.0, 1e300),
+        ].join("\n"), @r"
+        ······┊·····│·····┊······
+        ············│········●···
+        ······━━━━━┿┿●━━━━━━━····
+        ········━━━┿┿━●━━━━━·····
+        ······┊···━━┿━●━━━┿······
+        ······┊····━●━····┊······
+        ············│········●···
+        ···━━━━━━━━━●━━━━━━━━━···
+        ");
+    }
+
+    #[test]
+    fn what_is_steady_looks_steady_and_the_newest_is_on_the_right() {
+        let some = |values: &[f64]| values.iter().copied().map(Some).collect::<Vec<_>>();
+        assert_eq!(sparkline(&some(&[100.0, 101.0, 100.0]), 5), "  ▄▅▄");
+        assert_eq!(sparkline(&some(&[1.0, 100.0, 50.0, 100.0]), 3), "█▁█");
+        assert_eq!(sparkline(&[None, Some(0.0)], 2), " ▁");
+        assert_eq!(sparkline(&[], 3), "   ");
+    }
 }

@@ -7,17 +7,20 @@ use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use analysis::{Comparison, Conclusion, Outcome};
-use lab::{Doing, News, Progress, Update};
+use lab::{Connecting, Doing, News, Progress, Update};
 use plan::{LookRule, Metric, Plan};
-use record::{EndReason, Event, Generator, Header, Record, Slice, SliceKind};
+use record::{
+    EndReason, Event, Generator, GeneratorLost, Header, Prepared, RateChosen, Record, Slice, SliceKind,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use services::Preparing;
 
-use super::state::{Figures, State, Timed};
+use super::state::{Figures, SliceQuantile, State};
 use super::words;
 
 /// Version of this form; events and fields may be added within a version, never renamed or removed.
@@ -41,7 +44,33 @@ pub struct Line {
 #[serde(tag = "event", rename_all = "snake_case")]
 enum What {
     /// The run begins; always the first line.
-    Started(Started),
+    Started {
+        /// Version of Proofload.
+        proofload: String,
+        /// The experiment's name.
+        experiment: String,
+        /// Its question.
+        question: Option<String>,
+        /// The record's folder.
+        record: String,
+        /// Seed of every random choice.
+        seed: u64,
+        /// Time that the run may take.
+        budget_s: f64,
+        /// The smallest relative difference that matters.
+        margin_share: f64,
+        /// Metrics that get a verdict, the first deciding how much is measured.
+        metrics: Vec<Metric>,
+        /// Whether requests are due at a rate (`open`), or follow each other (`closed`).
+        #[serde(rename = "loop")]
+        load_loop: Loop,
+        /// Whether figures that tell who is ahead are withheld until the end, because the experiment looks once.
+        withheld: bool,
+        /// The variants' names.
+        variants: Vec<String>,
+        /// What is compared.
+        comparisons: Vec<Asked>,
+    },
     /// Generators are being connected: told as it begins, and about once a second.
     Connecting {
         /// Those that are waited for, in words.
@@ -55,14 +84,7 @@ enum What {
         generators: Vec<Generator>,
     },
     /// A generator is gone.
-    GeneratorLost {
-        /// Number of the block under way, or of the last one; 0 before the first.
-        block: u32,
-        /// Its name.
-        generator: String,
-        /// What became of it, and what it last said.
-        why: String,
-    },
+    GeneratorLost(GeneratorLost),
     /// Data that services need is not there yet: told as it begins, and about once a second.
     Preparing {
         /// Its name in the experiment.
@@ -107,7 +129,29 @@ enum What {
         doing: Doing,
     },
     /// A slice ended.
-    Slice(SliceEnded),
+    Slice {
+        /// Number of the block; 0 before the first.
+        block: u32,
+        /// The variant.
+        variant: String,
+        /// Whether it counts.
+        kind: SliceKind,
+        /// Length of its window, of all its turns together.
+        window_s: f64,
+        /// Windows that it is the sum of.
+        turns: u32,
+        /// Successful responses per second; null where figures are withheld.
+        rate_per_s: Option<f64>,
+        /// Response times in open loop, in closed loop service times: the quantiles that rest on enough requests. Empty where figures are
+        /// withheld.
+        quantiles: Vec<SliceQuantile>,
+        /// Requests that there were to send; null where figures are withheld.
+        requests: Option<u64>,
+        /// Requests that did not end in an expected response.
+        failed: u64,
+        /// CPU steal meanwhile, as a share of the CPU time.
+        steal_share: f64,
+    },
     /// A block is complete and counts.
     BlockEnded {
         /// Its number.
@@ -122,7 +166,30 @@ enum What {
         left_s: f64,
     },
     /// What is known of a comparison after a block that counts.
-    Estimate(Estimated),
+    Estimate {
+        /// Number of the block after which that is known.
+        block: u32,
+        /// Reads as "candidate vs baseline".
+        comparison: String,
+        /// The metric.
+        metric: Metric,
+        /// Blocks that it rests on.
+        blocks: u32,
+        /// Whether figures are withheld until the end, because the experiment looks once. Then there are none.
+        withheld: bool,
+        /// Candidate over baseline; null where there is nothing to compare.
+        ratio: Option<f64>,
+        /// Ends of the interval; null where there are too few blocks for one, or no spread between them.
+        low: Option<f64>,
+        /// The upper end.
+        high: Option<f64>,
+        /// What it would be called if the run ended now; null before there is an interval.
+        outcome: Option<Outcome>,
+        /// Blocks in all that would decide it, where that can be told.
+        blocks_needed: Option<u32>,
+        /// What became of the side that never succeeded, in words.
+        no_success: Option<String>,
+    },
     /// A block counts for nothing. Another takes its place.
     BlockDropped {
         /// Its number.
@@ -186,40 +253,10 @@ enum What {
     },
 }
 
-/// How a run begins.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-struct Started {
-    /// Version of Proofload.
-    proofload: String,
-    /// The experiment's name.
-    experiment: String,
-    /// Its question.
-    question: Option<String>,
-    /// The record's folder.
-    record: String,
-    /// Seed of every random choice.
-    seed: u64,
-    /// Time that the run may take.
-    budget_s: f64,
-    /// The smallest relative difference that matters.
-    margin_share: f64,
-    /// Metrics that get a verdict, the first deciding how much is measured.
-    metrics: Vec<Metric>,
-    /// Whether requests are due at a rate (`open`), or follow each other (`closed`).
-    #[serde(rename = "loop")]
-    load_loop: Loop,
-    /// Whether figures that tell who is ahead are withheld until the end, because the experiment looks once.
-    withheld: bool,
-    /// The variants' names.
-    variants: Vec<String>,
-    /// What is compared.
-    comparisons: Vec<Asked>,
-}
-
 /// A comparison that is asked for.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 struct Asked {
-    /// Reads as "candidate against baseline".
+    /// Reads as "candidate vs baseline".
     label: String,
     /// The baseline's name.
     baseline: String,
@@ -247,70 +284,6 @@ enum PreparingNow {
     Making,
 }
 
-/// A slice of a trial.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-struct SliceEnded {
-    /// Number of the block; 0 before the first.
-    block: u32,
-    /// The variant.
-    variant: String,
-    /// Whether it counts.
-    kind: SliceKind,
-    /// Length of its window, of all its turns together.
-    window_s: f64,
-    /// Windows that it is the sum of.
-    turns: u32,
-    /// Successful responses per second; null where figures are withheld.
-    rate_per_s: Option<f64>,
-    /// Response times in open loop, in closed loop service times: the quantiles that rest on enough requests. Empty where figures are
-    /// withheld.
-    quantiles: Vec<SliceQuantile>,
-    /// Requests that there were to send; null where figures are withheld.
-    requests: Option<u64>,
-    /// Requests that did not end in an expected response.
-    failed: u64,
-    /// CPU steal meanwhile, as a share of the CPU time.
-    steal_share: f64,
-}
-
-/// A quantile of the times of a slice.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-struct SliceQuantile {
-    /// Which.
-    percent: f64,
-    /// Microseconds.
-    us: f64,
-    /// Whether that is a lower bound, because requests got no response.
-    at_least: bool,
-}
-
-/// What is known of a comparison.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-struct Estimated {
-    /// Number of the block after which that is known.
-    block: u32,
-    /// Reads as "candidate against baseline".
-    comparison: String,
-    /// The metric.
-    metric: Metric,
-    /// Blocks that it rests on.
-    blocks: u32,
-    /// Whether figures are withheld until the end, because the experiment looks once. Then there are none.
-    withheld: bool,
-    /// Candidate over baseline; null where there is nothing to compare.
-    ratio: Option<f64>,
-    /// Ends of the interval; null where there are too few blocks for one, or no spread between them.
-    low: Option<f64>,
-    /// The upper end.
-    high: Option<f64>,
-    /// What it would be called if the run ended now; null before there is an interval.
-    outcome: Option<Outcome>,
-    /// Blocks in all that would decide it, where that can be told.
-    blocks_needed: Option<u32>,
-    /// What became of the side that never succeeded, in words.
-    no_success: Option<String>,
-}
-
 /// The first line.
 pub fn started(header: &Header, directory: &Path) -> Line {
     let Plan { name, question, variants, comparisons, design, .. } = &header.plan;
@@ -320,7 +293,7 @@ pub fn started(header: &Header, directory: &Path) -> Line {
         baseline: called(asked.baseline),
         candidate: called(asked.candidate),
     };
-    let started = Started {
+    let what = What::Started {
         proofload: header.proofload.clone(),
         experiment: name.clone(),
         question: question.clone(),
@@ -334,15 +307,15 @@ pub fn started(header: &Header, directory: &Path) -> Line {
         variants: (0..variants.len()).map(called).collect(),
         comparisons: comparisons.iter().map(asked).collect(),
     };
-    Line { events_version: Some(VERSION), what: What::Started(started), elapsed_s: 0.0 }
+    Line { events_version: Some(VERSION), what, elapsed_s: 0.0 }
 }
 
 /// The lines that follow from an update, which `state` has taken in.
 pub fn of(state: &State, update: &Update<'_>) -> Vec<Line> {
     let told = match update.news {
-        News::Event(event) => happened(state, event).into_iter().collect(),
         News::Progress(Progress::Concluded(conclusion)) => concluded(state, conclusion),
         News::Progress(progress) => under_way(state, progress).into_iter().collect(),
+        News::Event(event) => happened(state, event).into_iter().collect(),
     };
     let line = |what| Line { events_version: None, what, elapsed_s: update.elapsed_s };
     told.into_iter().map(line).collect()
@@ -351,11 +324,16 @@ pub fn of(state: &State, update: &Update<'_>) -> Vec<Line> {
 /// How the run ended; of one whose record could not be written, that.
 pub fn ended(record: &Record) -> Line {
     let reason = record.ended.as_ref().map(|ended| &ended.reason);
-    let needed_s = match reason {
-        Some(EndReason::BudgetTooSmall { needed_s }) => Some(*needed_s),
-        _ => None,
+    let (text, needed_s) = match reason {
+        Some(
+            EndReason::Void(why)
+            | EndReason::GeneratorFailed(why)
+            | EndReason::ServiceFailed(why)
+            | EndReason::PreparationFailed(why),
+        ) => (Some(why.clone()), None),
+        Some(EndReason::BudgetTooSmall { needed_s }) => (None, Some(*needed_s)),
+        _ => (None, None),
     };
-    let text = reason.and_then(EndReason::why).map(str::to_owned);
     let reason = reason.map_or("record_failed", EndReason::name).to_owned();
     afterwards(record, What::Ended { reason, text, needed_s })
 }
@@ -379,30 +357,24 @@ fn afterwards(record: &Record, what: What) -> Line {
 fn happened(state: &State, event: &Event) -> Option<What> {
     Some(match event {
         Event::GeneratorsConnected(generators) => What::Connected { generators: generators.clone() },
-        Event::GeneratorLost(lost) => What::GeneratorLost {
-            block: lost.block,
-            generator: lost.generator.clone(),
-            why: lost.why.clone(),
-        },
-        Event::Prepared(prepared) => What::Prepared {
-            name: prepared.name.clone(),
-            made: prepared.made,
-            took_s: prepared.seconds,
-            size_bytes: prepared.bytes,
-        },
-        Event::RateChosen(chosen) => {
-            What::RateChosen { rate_per_s: chosen.per_s, capacity_share: chosen.share }
+        Event::GeneratorLost(lost) => What::GeneratorLost(lost.clone()),
+        Event::Prepared(Prepared { name, made, seconds: took_s, bytes: size_bytes, .. }) => {
+            What::Prepared { name: name.clone(), made: *made, took_s: *took_s, size_bytes: *size_bytes }
+        }
+        Event::RateChosen(RateChosen { per_s: rate_per_s, share: capacity_share, .. }) => {
+            What::RateChosen { rate_per_s: *rate_per_s, capacity_share: *capacity_share }
         }
         Event::BlockStarted { block, order } => {
             let order = order.iter().map(|index| state.name(*index).to_owned()).collect();
             What::BlockStarted { block: *block, order }
         }
-        Event::Slice(slice) => What::Slice(slice_ended(state, slice)),
+        Event::Slice(slice) => slice_ended(state, slice),
         Event::BlockDropped { block, why } => What::BlockDropped { block: *block, why: why.clone() },
         Event::Paused { block, seconds } => What::Resumed { block: *block, paused_s: *seconds },
-        Event::Ended(_) => What::Notice { text: words::said(News::Event(event))? },
-        Event::TrialStarted(_)
-        | Event::TrialEnded(_)
+        Event::Ended(_) | Event::TrialStarted(_) => {
+            What::Notice { text: words::said(state, News::Event(event))? }
+        }
+        Event::TrialEnded(_)
         | Event::BlockEnded { .. }
         | Event::WarmUpChosen(_)
         | Event::SlicesChosen(_)
@@ -412,83 +384,76 @@ fn happened(state: &State, event: &Event) -> Option<What> {
 }
 
 fn under_way(state: &State, progress: Progress<'_>) -> Option<What> {
+    let (block, named) = (state.block(), |variant| state.name(variant).to_owned());
     Some(match progress {
-        Progress::Connecting(connecting) => {
-            What::Connecting { waiting: connecting.waiting.to_vec(), for_s: connecting.for_now.as_secs_f64() }
+        Progress::Connecting(Connecting { waiting, for_now }) => {
+            What::Connecting { waiting: waiting.to_vec(), for_s: for_now.as_secs_f64() }
         }
         Progress::Preparing { name, doing } => {
-            let (doing, for_s) = match doing {
-                Preparing::Waiting => (PreparingNow::Waiting, 0.0),
-                Preparing::Making(for_now) => (PreparingNow::Making, for_now.as_secs_f64()),
+            let (doing, for_now) = match doing {
+                Preparing::Waiting => (PreparingNow::Waiting, Duration::ZERO),
+                Preparing::Making(for_now) => (PreparingNow::Making, for_now),
             };
-            What::Preparing { name: name.to_owned(), doing, for_s }
+            What::Preparing { name: name.to_owned(), doing, for_s: for_now.as_secs_f64() }
         }
-        Progress::Trial { doing, variant } => {
-            What::Trial { block: state.block(), variant: state.name(variant).to_owned(), doing }
-        }
-        Progress::Pausing => What::Paused { block: state.block() },
+        Progress::Trial { doing, variant } => What::Trial { block, variant: named(variant), doing },
+        Progress::Pausing => What::Paused { block },
         Progress::Explaining { variants, rounds, seconds } => {
             What::Explaining { variants, rounds, about_s: seconds }
         }
-        Progress::Capturing { round, kind, variant } => What::Capturing {
-            round,
-            variant: state.name(variant).to_owned(),
-            what: words::captured(kind).to_owned(),
-        },
-        Progress::NotExplained(_) => What::Notice { text: words::said(News::Progress(progress))? },
+        Progress::Capturing { round, kind, variant } => {
+            What::Capturing { round, variant: named(variant), what: words::captured(kind).to_owned() }
+        }
+        Progress::NotExplained(_) => What::Notice { text: words::said(state, News::Progress(progress))? },
         Progress::Concluded(_) => return None,
     })
 }
 
-fn slice_ended(state: &State, slice: &Slice) -> SliceEnded {
-    let withheld = state.is_withheld();
-    let Figures { rate_per_s, times, requests, failed } = Figures::of(slice);
-    let quantile =
-        |timed: Timed| SliceQuantile { percent: timed.percent, us: timed.us, at_least: timed.at_least };
-    SliceEnded {
+fn slice_ended(state: &State, slice: &Slice) -> What {
+    // How many requests there were tells the rate of a closed loop.
+    let shown = Some(Figures::of(slice)).filter(|_| !state.is_withheld());
+    What::Slice {
         block: slice.block,
         variant: state.name(slice.variant).to_owned(),
         kind: slice.kind,
         window_s: slice.counts.window_ns as f64 / 1e9,
         turns: slice.turns,
-        rate_per_s: (!withheld).then_some(rate_per_s),
-        quantiles: times.into_iter().flatten().filter(|_| !withheld).map(quantile).collect(),
-        // How many there were tells the rate of a closed loop.
-        requests: (!withheld).then_some(requests),
-        failed,
+        rate_per_s: shown.as_ref().map(|figures| figures.rate_per_s),
+        requests: shown.as_ref().map(|figures| figures.requests),
+        quantiles: shown.map(|figures| figures.times).unwrap_or_default(),
+        failed: slice.counts.failed(),
         steal_share: slice.machine.steal_share_max(),
     }
 }
 
 fn concluded(state: &State, conclusion: &Conclusion) -> Vec<What> {
+    let (block, blocks) = (state.block(), conclusion.blocks);
     let ended = What::BlockEnded {
-        block: state.block(),
-        blocks: conclusion.blocks,
+        block,
+        blocks,
         blocks_dropped: state.record.blocks_dropped(),
         blocks_planned: state.record.blocks_planned,
         left_s: state.left_s,
     };
-    let estimate = |comparison| What::Estimate(estimated(state.block(), conclusion, comparison));
+    let estimate = |comparison: &Comparison| {
+        let estimate = comparison.estimate.as_ref();
+        let known = estimate.is_some() || matches!(comparison.outcome, Outcome::NoSuccess | Outcome::Invalid);
+        let ratio = estimate.map(|estimate| estimate.ratio);
+        What::Estimate {
+            block,
+            comparison: comparison.label.clone(),
+            metric: comparison.metric,
+            blocks,
+            withheld: conclusion.awaits_look,
+            ratio: ratio.or(comparison.without_spread).or(comparison.ratio_so_far),
+            low: estimate.map(|estimate| estimate.low),
+            high: estimate.map(|estimate| estimate.high),
+            outcome: known.then_some(comparison.outcome),
+            blocks_needed: comparison.blocks_needed,
+            no_success: comparison.no_success.clone(),
+        }
+    };
     std::iter::once(ended).chain(conclusion.comparisons.iter().map(estimate)).collect()
-}
-
-fn estimated(block: u32, conclusion: &Conclusion, comparison: &Comparison) -> Estimated {
-    let estimate = comparison.estimate.as_ref();
-    let known = estimate.is_some() || matches!(comparison.outcome, Outcome::NoSuccess | Outcome::Void);
-    let ratio = estimate.map(|estimate| estimate.ratio);
-    Estimated {
-        block,
-        comparison: comparison.label.clone(),
-        metric: comparison.metric,
-        blocks: conclusion.blocks,
-        withheld: conclusion.awaits_look,
-        ratio: ratio.or(comparison.without_spread).or(comparison.ratio_so_far),
-        low: estimate.map(|estimate| estimate.low),
-        high: estimate.map(|estimate| estimate.high),
-        outcome: known.then_some(comparison.outcome),
-        blocks_needed: comparison.blocks_needed,
-        no_success: comparison.no_success.clone(),
-    }
 }
 
 /// Events on their way out.

@@ -1,15 +1,17 @@
 //! What a run has shown so far, as a value: a fold over the events that a record is a fold over, and over what is under way.
 //!
-//! The live view, plain lines and events for other programs are all drawn from it. Must not: read a clock, or conclude anything.
+//! The live view, plain lines and events for other programs are all drawn from it. Must not: read a clock, or judge anything.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 
-use analysis::{Comparison, Conclusion, Outcome};
+use analysis::{Comparison, Conclusion};
 use lab::{News, Progress, Update};
 use plan::{LookRule, Plan};
 use record::{Cause, Event, Header, Phase, Record, Slice, SliceKind};
-use stats::{Estimate, Latencies, Quantile};
+use schemars::JsonSchema;
+use serde::Serialize;
+use stats::Quantile;
 
 use super::words;
 
@@ -21,6 +23,8 @@ const KEPT_MAX: usize = 240;
 pub struct State {
     /// What the record has by now, without slices and captures: there are thousands of the ones, and nobody looks at the others here.
     pub record: Record,
+    /// What follows from the blocks that count; before there is one, from none.
+    pub conclusion: Conclusion,
     /// Seconds since the run began, pauses not counted.
     pub elapsed_s: f64,
     /// Seconds that it may still take at the most.
@@ -31,48 +35,18 @@ pub struct State {
     pub doing: String,
     /// Whether the run waits, because the user wants it to.
     pub paused: bool,
-    /// Each comparison with what is known of it.
-    pub comparisons: Vec<Compared>,
     /// Each variant with what its slices gave.
     pub variants: Vec<Trace>,
-    /// What failed so far.
-    pub failures: Failures,
+    /// Requests that there were to send in measured slices.
+    pub requests: u64,
+    /// Those among them that did not end in an expected response.
+    pub failed: u64,
     /// CPU steal in the last slice, 0 to 1.
     pub steal_share: f64,
+    /// In which ways requests failed, and how often.
+    ways: BTreeMap<String, u64>,
     /// Slices folded in, to tell which variants were measured last.
     slices: u64,
-}
-
-/// A comparison, once for each metric that gets a verdict.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Compared {
-    /// Reads as "candidate against baseline", with the metric where there are several.
-    pub label: String,
-    /// What is known of it.
-    pub so_far: SoFar,
-    /// What it would be called if the run ended now.
-    pub outcome: Outcome,
-    /// Blocks in all that would decide it, where that can be told.
-    pub blocks_needed: Option<u32>,
-}
-
-/// What is known of a comparison.
-#[derive(Debug, Clone, PartialEq)]
-pub enum SoFar {
-    /// No block is complete yet.
-    Nothing,
-    /// The experiment looks once: nothing is shown before the end.
-    Withheld,
-    /// A ratio without an interval: there are too few blocks for one.
-    Ratio(f64),
-    /// Every block gave the same ratio, so that there is no interval.
-    Same(f64),
-    /// A ratio with its interval.
-    Interval(Estimate),
-    /// One side never succeeded, in words.
-    NoSuccess(String),
-    /// A finding forbids any number.
-    Void,
 }
 
 /// A variant and what its measured slices gave, in order.
@@ -89,29 +63,22 @@ pub struct Trace {
 impl State {
     /// The state of a run in which nothing has happened yet.
     pub fn of(header: Header) -> State {
-        let record = Record::new(PathBuf::new(), header);
-        let Plan { design, comparisons, variants, .. } = &record.header.plan;
-        let so_far = if design.looks == LookRule::Once { SoFar::Withheld } else { SoFar::Nothing };
-        let several = !design.co_primary.is_empty();
-        let compared = |asked: &plan::Comparison, metric| Compared {
-            label: label(&asked.label, several.then_some(metric)),
-            so_far: so_far.clone(),
-            outcome: Outcome::Inconclusive,
-            blocks_needed: None,
-        };
-        let each = |asked| design.metrics().map(move |metric| (asked, metric));
-        let comparisons = comparisons.iter().flat_map(each);
         let trace = |name: &String| Trace { name: name.clone(), slices: VecDeque::new(), touched: 0 };
+        let variants = header.plan.variants.iter().map(|variant| trace(&variant.name)).collect();
+        let left_s = header.plan.design.budget.as_secs_f64();
+        let record = Record::new(PathBuf::new(), header);
         State {
+            conclusion: analysis::conclude(&record),
             elapsed_s: 0.0,
-            left_s: design.budget.as_secs_f64(),
+            left_s,
             slices_in_block: 0,
             doing: "beginning".to_owned(),
             paused: false,
-            comparisons: comparisons.map(|(asked, metric)| compared(asked, metric)).collect(),
-            variants: variants.iter().map(|variant| trace(&variant.name)).collect(),
-            failures: Failures::default(),
+            variants,
+            requests: 0,
+            failed: 0,
             steal_share: 0.0,
+            ways: BTreeMap::new(),
             slices: 0,
             record,
         }
@@ -143,6 +110,18 @@ impl State {
         self.variants.get(variant).map(|trace| trace.name.as_str()).unwrap_or_default()
     }
 
+    /// Each comparison, once for each metric that gets a verdict, with what it is called.
+    pub fn comparisons(&self) -> impl Iterator<Item = (String, &Comparison)> {
+        let comparisons = self.conclusion.comparisons.iter();
+        comparisons.map(|one| (report::compared_as(&self.conclusion, one), one))
+    }
+
+    /// The most frequent way in which requests failed, and how often.
+    pub fn most_frequent_failure(&self) -> Option<(&str, u64)> {
+        let (way, count) = self.ways.iter().max_by_key(|(_, count)| **count)?;
+        Some((way, *count))
+    }
+
     /// Takes in what is new.
     pub fn take_in(&mut self, update: &Update<'_>) {
         (self.elapsed_s, self.left_s) = (update.elapsed_s, update.left_s);
@@ -157,7 +136,7 @@ impl State {
                 }
                 self.record.apply(event.clone());
             }
-            News::Progress(Progress::Concluded(conclusion)) => self.conclude(conclusion),
+            News::Progress(Progress::Concluded(conclusion)) => self.conclusion = conclusion.clone(),
             News::Progress(Progress::Pausing) => self.paused = true,
             News::Progress(_) => {}
         }
@@ -167,11 +146,12 @@ impl State {
     }
 
     fn slice(&mut self, slice: &Slice) {
-        self.failures.count(slice);
         self.steal_share = slice.machine.steal_share_max();
+        // Warm-ups are no part of any figure.
         if slice.kind != SliceKind::Measured {
             return;
         }
+        self.count_failures(slice);
         self.slices += 1;
         let Some(trace) = self.variants.get_mut(slice.variant) else { return };
         trace.touched = self.slices;
@@ -183,36 +163,22 @@ impl State {
         self.slices_in_block += u32::from(slice.variant == 0);
     }
 
-    fn conclude(&mut self, conclusion: &Conclusion) {
-        let several =
-            conclusion.comparisons.iter().any(|other| other.metric != conclusion.comparisons[0].metric);
-        let withheld = conclusion.awaits_look;
-        self.comparisons = conclusion
-            .comparisons
-            .iter()
-            .map(|comparison| Compared {
-                label: label(&comparison.label, several.then_some(comparison.metric)),
-                so_far: so_far(comparison, withheld),
-                outcome: if withheld { Outcome::Inconclusive } else { comparison.outcome },
-                blocks_needed: comparison.blocks_needed,
-            })
-            .collect();
-    }
-}
-
-fn label(label: &str, metric: Option<plan::Metric>) -> String {
-    metric.map_or_else(|| label.to_owned(), |metric| format!("{label}, {}", metric.row().title))
-}
-
-fn so_far(comparison: &Comparison, withheld: bool) -> SoFar {
-    match (&comparison.no_success, &comparison.estimate, comparison.without_spread) {
-        (Some(words), ..) => SoFar::NoSuccess(words.clone()),
-        _ if comparison.outcome == Outcome::Void => SoFar::Void,
-        // Even a ratio would be a look.
-        _ if withheld => SoFar::Withheld,
-        (_, Some(estimate), _) => SoFar::Interval(*estimate),
-        (_, _, Some(ratio)) => SoFar::Same(ratio),
-        _ => comparison.ratio_so_far.map_or(SoFar::Nothing, SoFar::Ratio),
+    fn count_failures(&mut self, slice: &Slice) {
+        let counts = &slice.counts;
+        self.requests += counts.due();
+        self.failed += counts.failed();
+        let unsent = counts.open.as_ref().map_or(0, |open| open.unsent);
+        let late = counts.timed_out + counts.unfinished + unsent;
+        let of_contract = counts.contract_failures.iter();
+        let of_contract = of_contract.map(|one| (format!("{} {}", one.kind, one.example), one.count));
+        // A request that was given up is counted above.
+        let is_new = |cause, phase| cause != Cause::Timeout || phase == Phase::Connect;
+        let errors = counts.errors.iter().filter(|error| is_new(error.cause, error.phase));
+        let errors = errors.map(|error| (format!("{} {}", error.phase, error.cause), error.count));
+        let ways = std::iter::once(("no response in time".to_owned(), late)).chain(of_contract).chain(errors);
+        for (way, count) in ways.filter(|(_, count)| *count > 0) {
+            *self.ways.entry(way).or_default() += count;
+        }
     }
 }
 
@@ -220,9 +186,9 @@ fn so_far(comparison: &Comparison, withheld: bool) -> SoFar {
 pub const PERCENT: [f64; 3] = [50.0, 90.0, 99.0];
 
 /// A quantile of the times of a slice.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Timed {
-    /// Which, in per cent.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct SliceQuantile {
+    /// Which.
     pub percent: f64,
     /// Microseconds.
     pub us: f64,
@@ -235,91 +201,31 @@ pub struct Timed {
 pub struct Figures {
     /// Successful responses per second of its window.
     pub rate_per_s: f64,
-    /// At each of [`PERCENT`], where that rests on enough requests: response times in open loop, in closed loop service times.
-    pub times: [Option<Timed>; PERCENT.len()],
+    /// Of [`PERCENT`] those that rest on enough requests: response times in open loop, in closed loop service times.
+    pub times: Vec<SliceQuantile>,
     /// Requests that there were to send.
     pub requests: u64,
-    /// Requests among them that did not end in an expected response.
-    pub failed: u64,
 }
 
 impl Figures {
     /// The figures of a slice.
     pub fn of(slice: &Slice) -> Figures {
-        let window_s = slice.counts.window_ns as f64 / 1e9;
         let latencies = slice.counts.open.as_ref().map_or(&slice.counts.latency, |open| &open.response);
+        let resolved = PERCENT.into_iter().filter(|percent| latencies.resolves(percent / 100.0));
+        let timed = |percent| {
+            let quantile = latencies.quantile(percent / 100.0)?;
+            let at_least = matches!(quantile, Quantile::AtLeast(_));
+            Some(SliceQuantile { percent, us: quantile.ns() as f64 / 1e3, at_least })
+        };
         Figures {
-            rate_per_s: if window_s > 0.0 {
-                slice.counts.successful_in_window as f64 / window_s
-            } else {
-                0.0
-            },
-            times: PERCENT.map(|percent| timed(latencies, percent)),
+            rate_per_s: slice.per_s().unwrap_or(0.0),
+            times: resolved.filter_map(timed).collect(),
             requests: slice.counts.due(),
-            failed: slice.counts.failed(),
         }
     }
 
     /// The time at this quantile in microseconds; `None` where the slice has too few requests for it.
     pub fn us(&self, percent: f64) -> Option<f64> {
-        self.times.iter().flatten().find(|timed| timed.percent == percent).map(|timed| timed.us)
-    }
-}
-
-fn timed(latencies: &Latencies, percent: f64) -> Option<Timed> {
-    if !latencies.resolves(percent / 100.0) {
-        return None;
-    }
-    let (ns, at_least) = match latencies.quantile(percent / 100.0)? {
-        Quantile::Exact(ns) => (ns, false),
-        Quantile::AtLeast(ns) => (ns, true),
-    };
-    Some(Timed { percent, us: ns as f64 / 1e3, at_least })
-}
-
-/// Requests that failed so far in measured slices, and in which ways.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Failures {
-    /// Requests that there were to send.
-    pub requests: u64,
-    /// Those among them that did not end in an expected response.
-    pub failed: u64,
-    ways: BTreeMap<String, u64>,
-}
-
-impl Failures {
-    /// Counts one more slice; warm-ups are no part of any figure.
-    pub fn count(&mut self, slice: &Slice) {
-        if slice.kind != SliceKind::Measured {
-            return;
-        }
-        self.requests += slice.counts.due();
-        self.failed += slice.counts.failed();
-        let unsent = slice.counts.open.as_ref().map_or(0, |open| open.unsent);
-        self.add("no response in time", slice.counts.timed_out + slice.counts.unfinished + unsent);
-        for failure in &slice.counts.contract_failures {
-            self.add(&format!("{} {}", failure.kind, failure.example), failure.count);
-        }
-        // A request that was given up is counted above.
-        for error in slice
-            .counts
-            .errors
-            .iter()
-            .filter(|error| error.cause != Cause::Timeout || error.phase == Phase::Connect)
-        {
-            self.add(&format!("{} {}", error.phase, error.cause), error.count);
-        }
-    }
-
-    /// The most frequent way, and how often.
-    pub fn most_frequent(&self) -> Option<(&str, u64)> {
-        let most = self.ways.iter().max_by_key(|(_, count)| **count)?;
-        Some((most.0.as_str(), *most.1))
-    }
-
-    fn add(&mut self, way: &str, count: u64) {
-        if count > 0 {
-            *self.ways.entry(way.to_owned()).or_default() += count;
-        }
+        self.times.iter().find(|timed| timed.percent == percent).map(|timed| timed.us)
     }
 }

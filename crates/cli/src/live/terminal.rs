@@ -1,13 +1,23 @@
-//! The terminal's modes while the live view is on: keys come one by one and unseen, and the cursor is hidden. Whatever ends the
-//! program, they are put back; and a terminal that is not ours at the moment is neither read nor changed.
+//! The terminal of the live view: its modes, and the lines at its end that renew themselves.
 //!
-//! Ctrl-C and Ctrl-Z stay what they are: signals.
+//! Modes: keys come one by one and unseen, and the cursor is hidden. Whatever ends the program, they are put back; and a terminal that is
+//! not ours at the moment is neither read nor changed. Ctrl-C and Ctrl-Z stay what they are: signals.
+//!
+//! Lines: from the buffer that is to be there to the bytes that bring it about, with what is said for good above. Everything moves relative
+//! to where the cursor is, which is always the end of the last line. ratatui's own inline viewport asks the terminal for the cursor's place,
+//! and crossterm asks on stdout, which is our data; it also keeps its height for good, and leaves remains where a window gets narrower
+//! (ratatui issues 2086, 2640).
 
+use std::fmt::Write;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Once, OnceLock};
 use std::{io, panic};
 
+use anstyle::{AnsiColor, Effects, Style};
+use ratatui_core::buffer::{Buffer, Cell};
+use ratatui_core::style::{Color, Modifier};
+use ratatui_core::text::Span;
 use rustix::io::write;
 use rustix::process::getpgrp;
 use rustix::termios::{
@@ -91,4 +101,190 @@ pub fn leave() {
         let _ = write(io::stderr(), b"\r\n");
     }
     give_back();
+}
+
+/// Clears from the cursor to the end of the line, and of the screen.
+const TO_END_OF_LINE: &str = "\x1b[K";
+const TO_END_OF_SCREEN: &str = "\x1b[J";
+/// Between these a terminal that knows them shows nothing half done.
+const BEGIN: &str = "\x1b[?2026h";
+const END: &str = "\x1b[?2026l";
+
+/// A line as it is on the screen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Painted {
+    text: String,
+    columns: usize,
+}
+
+/// What renews itself at the end of a terminal.
+#[derive(Debug)]
+pub struct Surface {
+    lines: Vec<Painted>,
+    /// Of the terminal, when they were painted.
+    columns: u16,
+    styled: bool,
+}
+
+impl Surface {
+    /// A surface on which nothing is painted yet, with styles or without.
+    pub fn new(styled: bool) -> Surface {
+        Surface { lines: Vec::new(), columns: 0, styled }
+    }
+
+    /// The bytes that say something above, and then show the buffer; empty where all is there already.
+    pub fn paint(&mut self, said: &[String], buffer: &Buffer, columns: u16) -> String {
+        let lines = painted(buffer, self.styled);
+        let mut out = String::new();
+        if !said.is_empty() || columns != self.columns {
+            out += &self.erase(columns);
+            for text in said {
+                let plain = || anstream::adapter::strip_str(text).to_string();
+                let text = if self.styled { text.clone() } else { plain() };
+                out += &text.replace('\n', "\r\n");
+                out += "\r\n";
+            }
+        }
+        if self.lines.is_empty() {
+            let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
+            out += &texts.join("\r\n");
+        } else if lines != self.lines {
+            out += &self.renewed(&lines);
+        }
+        (self.lines, self.columns) = (lines, columns);
+        if out.is_empty() { out } else { format!("{BEGIN}{out}{END}") }
+    }
+
+    /// The bytes that take everything away, on a terminal that has so many columns by now: in a narrower one lines have wrapped.
+    pub fn erase(&mut self, columns: u16) -> String {
+        let columns = usize::from(columns).max(1);
+        let rows: usize = self.lines.iter().map(|line| line.columns.div_ceil(columns).max(1)).sum();
+        self.lines.clear();
+        if rows == 0 { String::new() } else { format!("{}{TO_END_OF_SCREEN}", up(rows)) }
+    }
+
+    /// Leaves what is there as it is: somebody else has written below it.
+    pub fn forget(&mut self) {
+        self.lines.clear();
+    }
+
+    /// The bytes that write anew what is different.
+    fn renewed(&self, lines: &[Painted]) -> String {
+        let mut out = up(self.lines.len());
+        for (row, line) in lines.iter().enumerate() {
+            if row > 0 {
+                out += "\r\n";
+            }
+            if self.lines.get(row) != Some(line) {
+                out += &line.text;
+                out += TO_END_OF_LINE;
+            } else if row + 1 == lines.len() {
+                // The cursor is to be at its end.
+                out += &line.text;
+            }
+        }
+        if lines.len() < self.lines.len() {
+            out += TO_END_OF_SCREEN;
+        }
+        out
+    }
+}
+
+/// To the beginning of the first of so many rows, from the last.
+fn up(rows: usize) -> String {
+    if rows > 1 { format!("\r\x1b[{}A", rows - 1) } else { "\r".to_owned() }
+}
+
+fn painted(buffer: &Buffer, styled: bool) -> Vec<Painted> {
+    (0..buffer.area.height).map(|row| line(buffer, row, styled)).collect()
+}
+
+fn line(buffer: &Buffer, row: u16, styled: bool) -> Painted {
+    let mut cells: Vec<(&Cell, usize)> = Vec::new();
+    let mut column = 0;
+    while let Some(cell) = buffer.cell((column, row)).filter(|_| column < buffer.area.width) {
+        // What a wide character covers is no cell of its own.
+        let width = Span::raw(cell.symbol()).width().max(1);
+        cells.push((cell, width));
+        column += u16::try_from(width).unwrap_or(1);
+    }
+    while cells.last().is_some_and(|(cell, _)| cell.symbol() == " ") {
+        cells.pop();
+    }
+    let (mut text, mut now) = (String::new(), Style::new());
+    for (cell, _) in &cells {
+        let style = if styled { style(cell) } else { Style::new() };
+        if style != now {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{now:#}{style}");
+            now = style;
+        }
+        text += cell.symbol();
+    }
+    let _ = write!(text, "{now:#}");
+    Painted { text, columns: cells.iter().map(|(_, width)| width).sum() }
+}
+
+/// The few styles that the view has.
+fn style(cell: &Cell) -> Style {
+    let colour = match cell.fg {
+        Color::Red => Some(AnsiColor::Red),
+        Color::Green => Some(AnsiColor::Green),
+        Color::Yellow => Some(AnsiColor::Yellow),
+        Color::Cyan => Some(AnsiColor::Cyan),
+        _ => None,
+    };
+    let mut effects = Effects::new();
+    if cell.modifier.contains(Modifier::BOLD) {
+        effects |= Effects::BOLD;
+    }
+    if cell.modifier.contains(Modifier::DIM) {
+        effects |= Effects::DIMMED;
+    }
+    Style::new().fg_color(colour.map(Into::into)).effects(effects)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn buffer(lines: &[&str]) -> Buffer {
+        Buffer::with_lines(lines.iter().map(|line| line.to_string()))
+    }
+
+    fn shown(text: &str) -> String {
+        text.trim_start_matches(BEGIN).trim_end_matches(END).replace('\x1b', "^").replace("\r\n", "|")
+    }
+
+    #[test]
+    fn only_what_is_different_is_written_and_nothing_is_cleared_before() {
+        let mut surface = Surface::new(false);
+        assert_eq!(shown(&surface.paint(&[], &buffer(&["one", "two", "three"]), 80)), "one|two|three");
+        assert_eq!(surface.paint(&[], &buffer(&["one", "two", "three"]), 80), "");
+        assert_eq!(shown(&surface.paint(&[], &buffer(&["one", "2", "three"]), 80)), "\r^[2A|2^[K|three");
+        assert_eq!(shown(&surface.paint(&[], &buffer(&["one"]), 80)), "\r^[2Aone^[J");
+        assert_eq!(shown(&surface.paint(&[], &buffer(&["one", "two"]), 80)), "\r|two^[K");
+    }
+
+    #[test]
+    fn what_is_said_stays_above_and_a_narrower_window_is_cleaned_of_wrapped_lines() {
+        let mut surface = Surface::new(false);
+        surface.paint(&[], &buffer(&["0123456789", "x"]), 80);
+        assert_eq!(shown(&surface.paint(&["said".into()], &buffer(&["x"]), 80)), "\r^[1A^[Jsaid|x");
+        surface.paint(&[], &buffer(&["0123456789", "x"]), 80);
+        // Ten columns are three rows of four, and one for the x.
+        assert_eq!(shown(&surface.paint(&[], &buffer(&["y"]), 4)), "\r^[3A^[Jy");
+        assert_eq!((shown(&surface.erase(4)), surface.erase(4)), ("\r^[J".to_owned(), String::new()));
+    }
+
+    #[test]
+    fn wide_characters_take_their_columns_and_styles_are_left_out_where_there_are_to_be_none() {
+        let mut buffer = buffer(&["表 x"]);
+        buffer[(3, 0)].set_fg(Color::Red);
+        let mut surface = Surface::new(true);
+        assert_eq!(shown(&surface.paint(&[], &buffer, 80)), "表 ^[31mx^[0m");
+        assert_eq!(surface.lines[0].columns, 4);
+        let mut surface = Surface::new(false);
+        assert_eq!(shown(&surface.paint(&[], &buffer, 80)), "表 x");
+    }
 }

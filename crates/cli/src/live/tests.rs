@@ -8,7 +8,7 @@ use ratatui_core::buffer::Buffer;
 use record::{Block, ContractFailure, Event, FailureKind, Record, Slice};
 
 use super::drawing::{Frame, draw};
-use super::keys::{Shown, Wish};
+use super::screen::{Shown, Wish};
 use super::state::State;
 use super::words::Plain;
 

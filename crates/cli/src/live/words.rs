@@ -4,11 +4,12 @@ use std::cmp::Reverse;
 use std::time::Duration;
 
 use lab::{Connecting, Doing, News, Progress, Update};
-use record::{CaptureKind, EndReason, Event, Generator, Prepared, RateChosen};
-use report::{bytes, change, change_alone, factor, rate, seconds, share};
+use model::quantity::many;
+use record::{CaptureKind, EndReason, Event, Prepared, RateChosen, ServiceStarted, TrialStarted};
+use report::{bytes, rate, seconds, share};
 use services::Preparing;
 
-use super::state::{Compared, SoFar, State, Trace};
+use super::state::{State, Trace};
 
 /// Between two lines that only tell that the run goes on: a log of ten minutes is to stay readable.
 const EVERY_S: f64 = 5.0;
@@ -28,8 +29,15 @@ pub fn doing(state: &State, news: News<'_>) -> Option<String> {
             _ => return None,
         },
         News::Progress(progress) => match progress {
-            Progress::Connecting(generators) => connecting(&generators),
-            Progress::Preparing { name, doing } => preparing(name, doing),
+            Progress::Connecting(Connecting { waiting, for_now }) => {
+                format!("connecting {}{}", listed(waiting.iter().map(String::as_str)), so_long(for_now))
+            }
+            Progress::Preparing { name, doing: Preparing::Waiting } => {
+                format!("waiting for another run that is making {name}")
+            }
+            Progress::Preparing { name, doing: Preparing::Making(for_now) } => {
+                format!("making {name}{}", so_long(for_now))
+            }
             Progress::Trial { doing, variant } => trial(state, doing, variant),
             Progress::Concluded(_) => "block done".to_owned(),
             Progress::Explaining { .. } => "capturing what explains it".to_owned(),
@@ -49,11 +57,9 @@ fn trial(state: &State, doing: Doing, variant: usize) -> String {
         Doing::WarmingUp => format!("warming up {name}"),
         Doing::MeasuringCapacity => format!("measuring the capacity of {name}"),
         Doing::Measuring if plan.variants.len() > 1 && lab::take_turns(plan) => {
-            let all = match plan.variants.len() {
-                2 => "both".to_owned(),
-                many => format!("all {many}"),
-            };
-            format!("measuring {all} variants turn by turn, slice {}", state.slices_in_block + 1)
+            let (many, slice) = (plan.variants.len(), state.slices_in_block + 1);
+            let all = if many == 2 { "both".to_owned() } else { format!("all {many}") };
+            format!("measuring {all} variants turn by turn, slice {slice}")
         }
         Doing::Measuring => format!("measuring {name}"),
     }
@@ -71,41 +77,61 @@ pub fn captured(kind: CaptureKind) -> &'static str {
 }
 
 /// What is worth a sentence of its own; `None` for most news.
-pub fn said(news: News<'_>) -> Option<String> {
-    match news {
-        News::Event(Event::GeneratorsConnected(generators)) => Some(connected(generators)),
-        News::Event(Event::GeneratorLost(lost)) => Some(format!("lost: {}", lost.why)),
-        News::Event(Event::Prepared(prepared)) if prepared.made => Some(made(prepared)),
-        News::Event(Event::RateChosen(chosen)) => Some(rate_line(chosen)),
-        News::Event(Event::BlockDropped { block, why }) => {
-            Some(format!("block {block} counts for nothing: {why}"))
+pub fn said(state: &State, news: News<'_>) -> Option<String> {
+    Some(match news {
+        News::Event(Event::TrialStarted(started)) => return found(state, started),
+        News::Event(Event::GeneratorsConnected(generators)) => {
+            let names = listed(generators.iter().map(|generator| generator.name.as_str()));
+            let are = if generators.len() == 1 { "is" } else { "are" };
+            format!("{} {are} there: {names}", many(generators.len() as u64, "generator"))
         }
-        News::Event(Event::Paused { seconds: took, .. }) => Some(format!("paused for {}", seconds(*took))),
+        News::Event(Event::GeneratorLost(lost)) => format!("lost: {}", lost.why),
+        News::Event(Event::Prepared(Prepared { name, made: true, bytes: size, seconds: took, .. })) => {
+            format!("made {name}: {} in {}, kept for the next run", bytes(*size as f64), seconds(*took))
+        }
+        News::Event(Event::RateChosen(chosen)) => rate_line(chosen),
+        News::Event(Event::BlockDropped { block, why }) => format!("block {block} counts for nothing: {why}"),
+        News::Event(Event::Paused { seconds: took, .. }) => format!("paused for {}", seconds(*took)),
         News::Event(Event::Ended(ended)) => match &ended.reason {
-            EndReason::Void(why) => Some(format!("stopped, because going on is pointless: {why}")),
-            _ => None,
+            EndReason::Void(why) => format!("stopped, because going on is pointless: {why}"),
+            _ => return None,
         },
-        News::Progress(Progress::Explaining { variants, rounds, seconds }) => {
-            Some(explaining(variants, rounds, seconds))
+        News::Progress(Progress::Explaining { variants, rounds, seconds: took }) => {
+            let (variants, rounds) = (many(variants as u64, "variant"), many(rounds.into(), "round"));
+            format!("capturing profiles of {variants} in {rounds}, which takes about {}", seconds(took))
         }
-        News::Progress(Progress::NotExplained(why)) => Some(format!("not explained: {why}")),
-        _ => None,
-    }
+        News::Progress(Progress::NotExplained(why)) => format!("not explained: {why}"),
+        _ => return None,
+    })
 }
 
-/// Generators that are waited for.
-fn connecting(connecting: &Connecting<'_>) -> String {
-    let for_now = match connecting.for_now {
-        Duration::ZERO => String::new(),
-        for_now => format!(", {}", seconds(for_now.as_secs_f64())),
+/// Services that do not listen where they were told to; told once, for from then on they are expected there.
+pub fn found(state: &State, started: &TrialStarted) -> Option<String> {
+    let variant = state.name(started.variant);
+    let line = |service: &ServiceStarted| {
+        let found = service.found.as_ref()?;
+        let (name, port, given) = (&service.service, service.port, found.given);
+        let address = found.address.map(|address| format!(" of {address}")).unwrap_or_default();
+        let others: Vec<String> = found.others.iter().map(u16::to_string).collect();
+        let others = match others.as_slice() {
+            [] => String::new(),
+            others => format!(", and on {}; {port} is the lowest that responds", others.join(", ")),
+        };
+        Some(format!(
+            "{variant}: {name} listens on port {port}{address}, not on the PORT {given} that it was given{others}"
+        ))
     };
-    format!("connecting {}{for_now}", listed(connecting.waiting.iter().map(String::as_str)))
+    let mut lines: Vec<String> = started.services.iter().filter_map(line).collect();
+    let shared = lab::shared_port(state.plan()).filter(|_| !lines.is_empty());
+    lines.extend(shared.map(|port| {
+        format!("several variants insist on port {port}, so they run one after the other and not in turns")
+    }));
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-fn connected(generators: &[Generator]) -> String {
-    let names = listed(generators.iter().map(|generator| generator.name.as_str()));
-    let are = if generators.len() == 1 { "generator is" } else { "generators are" };
-    format!("{} {are} there: {names}", generators.len())
+/// For how long something has gone on; nothing as it begins.
+fn so_long(for_now: Duration) -> String {
+    if for_now.is_zero() { String::new() } else { format!(", {}", seconds(for_now.as_secs_f64())) }
 }
 
 /// Names, of many the first ones.
@@ -116,20 +142,12 @@ fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
     if rest > 0 { format!("{named} and {rest} more") } else { named }
 }
 
-fn preparing(name: &str, preparing: Preparing) -> String {
-    match preparing {
-        Preparing::Waiting => format!("waiting for another run that is making {name}"),
-        Preparing::Making(Duration::ZERO) => format!("making {name}"),
-        Preparing::Making(for_now) => format!("making {name}, {}", seconds(for_now.as_secs_f64())),
-    }
-}
-
 /// Where a run is, so many seconds after its last update, in a line: block, time passed, time left.
 pub fn position(state: &State, since_s: f64) -> String {
     let (elapsed_s, left_s) = state.times(since_s);
     let dropped = state.record.blocks_dropped();
     // Those that were dropped are replaced, so that there will be as many more.
-    let of = state.record.blocks_planned.map(|blocks| format!(" of at most {}", blocks + dropped));
+    let of = state.record.blocks_planned.map(|blocks| format!(" of about {}", blocks + dropped));
     let dropped = if dropped > 0 { format!(", {dropped} dropped") } else { String::new() };
     let left = if left_s > 0.0 { format!(", at most {} left", seconds(left_s)) } else { String::new() };
     let block = match state.block() {
@@ -139,39 +157,12 @@ pub fn position(state: &State, since_s: f64) -> String {
     format!("{block} · {}{left}", seconds(elapsed_s))
 }
 
-/// What is known of a comparison, without its label; `None` where that is nothing.
-pub fn so_far(compared: &Compared) -> Option<String> {
-    Some(match &compared.so_far {
-        SoFar::Nothing => return None,
-        SoFar::Withheld => "nothing is shown before the end".to_owned(),
-        SoFar::Ratio(ratio) => format!("{} (no interval yet)", change_alone(*ratio, 0)),
-        SoFar::Same(ratio) => format!("{} in every block, so no interval", factor(*ratio)),
-        SoFar::Interval(estimate) => {
-            let (value, interval) = change(estimate);
-            format!("{value} ({interval})")
-        }
-        SoFar::NoSuccess(words) => words.clone(),
-        SoFar::Void => "void; the report says why".to_owned(),
-    })
-}
-
-fn made(prepared: &Prepared) -> String {
-    let Prepared { name, bytes: size, seconds: took, .. } = prepared;
-    format!("made {name}: {} in {}, kept for the next run", bytes(*size as f64), seconds(*took))
-}
-
-fn explaining(variants: usize, rounds: u32, took_s: f64) -> String {
-    let variants = if variants == 1 { "1 variant".to_owned() } else { format!("{variants} variants") };
-    let plural = if rounds == 1 { "" } else { "s" };
-    format!(
-        "capturing profiles of {variants} in {rounds} round{plural}, which takes about {}",
-        seconds(took_s)
-    )
-}
-
 fn rate_line(chosen: &RateChosen) -> String {
     let of = chosen.share.map(|part| format!(", {} of the slowest variant's capacity", share(part)));
-    format!("open loop at {}{}", rate(chosen.per_s), of.unwrap_or_default())
+    match chosen.ramp_per_s {
+        None => format!("open loop at {}{}", rate(chosen.per_s), of.unwrap_or_default()),
+        Some((from, to)) => format!("open loop from {} to {} over each slice", rate(from), rate(to)),
+    }
 }
 
 /// The run as lines, where nobody has a terminal: one a block, and between them one now and then.
@@ -194,45 +185,37 @@ impl Plain {
             }
             News::Progress(Progress::Preparing { .. }) => return Some(state.doing.clone()),
             News::Progress(Progress::Pausing) => return Some("paused: nothing is measured".to_owned()),
-            News::Progress(Progress::Concluded(_)) => {
-                self.told(state);
-                return Some(block(state));
+            News::Progress(Progress::Concluded(conclusion)) => {
+                (self.told_s, self.news) = (state.elapsed_s, false);
+                let estimates = report::so_far(conclusion).into_iter().map(|line| format!("; {line}"));
+                return Some(position(state, 0.0) + &estimates.collect::<String>());
             }
             News::Event(Event::Slice(_)) => self.news = true,
             // All slices that ended together are known once the next thing begins.
             News::Progress(Progress::Trial { .. })
                 if self.news && state.elapsed_s - self.told_s >= EVERY_S =>
             {
-                self.told(state);
+                (self.told_s, self.news) = (state.elapsed_s, false);
                 return Some(going_on(state));
             }
             _ => {}
         }
-        said(update.news)
+        said(state, update.news)
     }
-
-    fn told(&mut self, state: &State) {
-        (self.told_s, self.news) = (state.elapsed_s, false);
-    }
-}
-
-fn block(state: &State) -> String {
-    let estimate = |compared: &Compared| Some(format!("; {}: {}", compared.label, so_far(compared)?));
-    let estimates: String = state.comparisons.iter().filter_map(estimate).collect();
-    format!("{}{estimates}", position(state, 0.0))
 }
 
 fn going_on(state: &State) -> String {
     let last = |trace: &Trace| Some(format!("{} {}", trace.name, rate(trace.slices.back()?.rate_per_s)));
-    let mut measured: Vec<&Trace> = state.variants.iter().filter(|trace| trace.touched > 0).collect();
+    let mut measured: Vec<&Trace> = state.variants.iter().collect();
     measured.sort_by_key(|trace| Reverse(trace.touched));
-    measured.truncate(VARIANTS_MAX);
-    let mut rates: Vec<String> = measured.into_iter().filter_map(last).collect();
+    let mut rates: Vec<String> = measured.into_iter().filter_map(last).take(VARIANTS_MAX).collect();
     rates.sort();
     // What each gives tells who is ahead.
     let hidden = state.is_withheld() || rates.is_empty();
     let rates = if hidden { String::new() } else { format!(" · {}", rates.join(", ")) };
-    let failed = state.failures.failed;
-    let failed = if failed > 0 { format!(" · {failed} requests failed so far") } else { String::new() };
+    let failed = match state.failed {
+        0 => String::new(),
+        failed => format!(" · {failed} requests failed so far"),
+    };
     format!("{}{rates}{failed}", position(state, 0.0))
 }

@@ -8,10 +8,10 @@ use std::io::{self, BufWriter, Write};
 use std::time::{Duration, SystemTime};
 
 use model::{Counts, EndpointCounts};
+use record::Record;
 use rustix::time::{ClockId, clock_gettime};
 use stats::{IntervalLog, Latencies, Tag};
 
-use super::series::Series;
 use crate::exit::{Failed, SELF};
 
 /// Both clocks at the same time.
@@ -41,20 +41,20 @@ impl Clocks {
 ///
 /// # Errors
 /// If the file cannot be written.
-pub fn write(file: File, clocks: Clocks, series: &Series) -> anyhow::Result<()> {
+pub fn write(file: File, clocks: Clocks, record: &Record) -> anyhow::Result<()> {
+    let title = record.header.plan.variants.first().map(|variant| variant.load.title()).unwrap_or_default();
+    let measured = analysis::measurement(record).map(|measured| measured.windows).unwrap_or_default();
+    let slices: Vec<&Counts> = measured.iter().map(|window| &window.slice.counts).collect();
     let unwritable =
         |error| Failed { message: format!("--hdr: cannot write it: {error}"), hint: None, code: SELF };
-    log(BufWriter::new(file), clocks, series).map_err(unwritable)?;
+    log(BufWriter::new(file), clocks, (&title, &slices)).map_err(unwritable)?;
     Ok(())
 }
 
-fn log<W: Write>(out: W, clocks: Clocks, series: &Series) -> io::Result<W> {
-    let slices: Vec<&Counts> = series.steps.iter().map(|step| &step.slice).collect();
+fn log<W: Write>(out: W, clocks: Clocks, (title, slices): (&str, &[&Counts])) -> io::Result<W> {
     let began_ns = slices.first().map_or(clocks.monotonic_ns, |slice| slice.started_ns);
     let by = format!("Written by proofload {}", env!("CARGO_PKG_VERSION"));
-    let of = series.steps.first().map(|step| step.title());
-    let comments: Vec<&str> = [by.as_str()].into_iter().chain(of.as_deref()).collect();
-    let mut log = IntervalLog::begin(out, clocks.calendar_at(began_ns), &comments)?;
+    let mut log = IntervalLog::begin(out, clocks.calendar_at(began_ns), &[&by, title])?;
     for slice in slices {
         let interval = (
             Duration::from_nanos(slice.started_ns.saturating_sub(began_ns)),
@@ -89,7 +89,6 @@ fn write_endpoint<W: Write>(
 mod tests {
     use model::EndpointOutcome;
 
-    use super::super::sample::{alone, at_a_rate, slice};
     use super::*;
 
     #[test]
@@ -110,13 +109,17 @@ mod tests {
             outcomes: vec![of(Some(200), &latency), of(None, &Latencies::new())],
             contents: vec![],
         };
-        let step =
-            |started_ns| at_a_rate(Counts { started_ns, endpoints: vec![endpoint.clone()], ..slice() }, 0);
-        let mut series = alone(step(5_000_000_000));
-        series.steps.push(step(16_250_000_000));
+        let step = |started_ns| Counts {
+            started_ns,
+            window_ns: 10_000_000_000,
+            endpoints: vec![endpoint.clone()],
+            ..Counts::default()
+        };
+        let steps = [step(5_000_000_000), step(16_250_000_000)];
         let clocks =
             Clocks { calendar: Duration::from_millis(1_795_237_229_250), monotonic_ns: 3_000_000_000 };
-        let text = String::from_utf8(log(Vec::new(), clocks, &series).unwrap()).unwrap();
+        let text = String::from_utf8(log(Vec::new(), clocks, ("GET /a b", &[&steps[0], &steps[1]])).unwrap())
+            .unwrap();
         assert!(text.contains("#[StartTime: 1795237231.250 "), "{text}");
         let lines = text.lines().filter(|line| line.starts_with("Tag="));
         let lines: Vec<&str> = lines.map(|line| line.rsplitn(3, ',').last().unwrap()).collect();

@@ -1,9 +1,9 @@
 //! `load --as TOOL`: the other tool's command line typed again as ours. What it means is known in `foreign`; this reads
 //! what was typed, tells what it became, and says which differences mattered in a run.
 
-use std::env;
 use std::thread;
 
+use analysis::Window;
 use clap::{Args, Command, FromArgMatches};
 use foreign::{Came, Difference, Tool};
 use model::Counts;
@@ -31,7 +31,7 @@ pub fn retype(args: &LoadArgs, tool: Tool) -> anyhow::Result<(LoadArgs, Vec<Diff
         }
     })?;
     // After the program's name and "load".
-    let typed = env::args_os().skip(2).map(|argument| argument.to_string_lossy().into_owned());
+    let typed = print::typed_command().into_iter().skip(2);
     let url = translation.arguments.pop();
     let mut arguments = translation.arguments;
     arguments.extend(given_before(typed));
@@ -51,12 +51,13 @@ fn parser() -> Command {
 }
 
 /// What of the differences mattered in this run.
-pub fn mattering(differences: &[Difference], slice: &Counts) -> Vec<String> {
+pub fn mattering(differences: &[Difference], windows: &[Window<'_>]) -> Vec<String> {
+    let sum = |of: fn(&Counts) -> u64| windows.iter().map(|window| of(&window.slice.counts)).sum::<u64>();
     let came = Came {
-        timed_out: slice.timed_out,
-        not_good: slice.responses - slice.successful,
-        lost: slice.broken,
-        answered: slice.responses,
+        timed_out: sum(|counts| counts.timed_out),
+        not_good: sum(|counts| counts.responses - counts.successful),
+        lost: sum(|counts| counts.broken),
+        answered: sum(|counts| counts.responses),
         processors: thread::available_parallelism().map_or(u64::MAX, |number| number.get() as u64),
     };
     let mattering = differences.iter().filter(|difference| difference.when.met(&came));

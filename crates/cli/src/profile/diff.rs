@@ -1,11 +1,10 @@
-//! `proofload profile diff A B`: two profiles against each other, as tables and as a page.
+//! `proofload profile diff A B`: two profiles compared, as tables and as a page.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
 use explain::{Unit, flame};
-use report::why;
 
 use super::file::{Profile, read};
 use super::put;
@@ -20,7 +19,7 @@ pub struct DiffArgs {
     a: PathBuf,
     /// The profile in question
     b: PathBuf,
-    /// Requests that were answered while each was taken: values are then per request
+    /// Requests that were served while each was taken: values are then per request
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
     requests: Option<Vec<u64>>,
     /// Write a page with both flame graphs and their difference
@@ -50,7 +49,7 @@ pub fn run(args: &DiffArgs) -> anyhow::Result<ExitCode> {
     let (mut a, mut b) = (read(&args.a)?, read(&args.b)?);
     if a.unit != b.unit {
         let message = format!("{} and {}: one is of memory, the other of CPU time", a.name, b.name);
-        return Err(Failed::usage(message).hint("set two of one kind against each other").into());
+        return Err(Failed::usage(message).hint("compare two of one kind").into());
     }
     if a.name == b.name {
         b.name.push_str(" (again)");
@@ -65,9 +64,9 @@ pub fn run(args: &DiffArgs) -> anyhow::Result<ExitCode> {
         put(Some(page), &flame::page_of_trees(&trees, a.unit, &title))?;
     }
     if args.json {
-        print::data(&format!("{:#}\n", why::difference_json(&comparison, a.unit)))?;
+        print::data(&format!("{:#}\n", explain::difference_json(&comparison, a.unit)))?;
     } else {
-        print::data(&why::difference(&comparison, a.unit, print::width()))?;
+        print::data(&report::text(&explain::difference(&comparison, a.unit), print::width()))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use explain::{Naming, Tree, Unit, flame};
-use report::why;
 
 use super::form::{Form, FormArgs, exported};
 use super::{drawn, plain, put, v8_log};
@@ -44,7 +43,7 @@ pub fn run(path: &Path, form: &FormArgs) -> anyhow::Result<ExitCode> {
     let out = form.out.as_deref();
     let text = match form.format {
         Form::Text => plain(out, drawn(&name, &tree, unit)),
-        Form::Json => format!("{:#}\n", why::of_tree_json(&name, &tree, unit)),
+        Form::Json => format!("{:#}\n", explain::profile_json(&name, &tree, unit)),
         Form::Html => flame::page_of_trees(&[(&name, &tree)], unit, &name),
         other => exported(other, &[(name.clone(), &tree)], unit, &name)?,
     };

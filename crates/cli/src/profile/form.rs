@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use explain::{Explanation, Subject, Tree, Unit, flame};
-use report::why;
 
 use super::{plain, put};
 use crate::exit::Failed;
@@ -70,8 +69,8 @@ pub fn print(args: &FormArgs, explanation: &Explanation, title: &str) -> anyhow:
     let out = args.out.as_deref();
     let unit = if args.heap { Unit::BytesPerRequest } else { Unit::MicrosPerRequest };
     let text = match args.format {
-        Form::Text => plain(out, why::subjects(&chosen, width(out))),
-        Form::Json => format!("{:#}\n", why::json(&chosen)),
+        Form::Text => plain(out, report::text(&explain::all_of(&chosen, title), width(out))),
+        Form::Json => serde_json::to_string_pretty(&chosen)? + "\n",
         Form::Html => flame::page(&chosen, title),
         form => {
             let of = |subject| Some((called(subject), tree(args, subject)?));
@@ -86,6 +85,23 @@ pub fn print(args: &FormArgs, explanation: &Explanation, title: &str) -> anyhow:
     };
     put(out, &text)
 }
+
+const EVERY: &[Unit] = &[Unit::MicrosPerRequest, Unit::Nanoseconds, Unit::BytesPerRequest, Unit::Bytes];
+const THOUSAND: &str =
+    "times are those of a thousand requests: a millisecond stands for a microsecond of each";
+
+/// What is told of a file in a form, where its values are one of these: how to open it, and what its times stand for.
+const HINTS: [(Form, &[Unit], &str); 5] = [
+    (Form::Firefox, EVERY, "to open it: profiler.firefox.com, “Load a profile from file”"),
+    (Form::Speedscope, EVERY, "to open it: drop the file on speedscope.app"),
+    (Form::Firefox, &[Unit::MicrosPerRequest], THOUSAND),
+    (Form::Cpuprofile, &[Unit::MicrosPerRequest], THOUSAND),
+    (
+        Form::Cpuprofile,
+        &[Unit::BytesPerRequest, Unit::Bytes],
+        "the format has times alone: a microsecond stands for a byte",
+    ),
+];
 
 /// Trees in a form for other tools, with a hint how to open it.
 ///
@@ -104,21 +120,8 @@ pub fn exported(form: Form, trees: &[(String, &Tree)], unit: Unit, title: &str) 
         }
         Form::Text | Form::Json | Form::Html => String::new(),
     };
-    let open = match form {
-        Form::Firefox => Some("to open it: profiler.firefox.com, “Load a profile from file”"),
-        Form::Speedscope => Some("to open it: drop the file on speedscope.app"),
-        _ => None,
-    };
-    let scale = match (form, unit) {
-        (Form::Firefox | Form::Cpuprofile, Unit::MicrosPerRequest) => {
-            Some("times are those of a thousand requests: a millisecond stands for a microsecond of each")
-        }
-        (Form::Cpuprofile, Unit::BytesPerRequest | Unit::Bytes) => {
-            Some("the format has times alone: a microsecond stands for a byte")
-        }
-        _ => None,
-    };
-    open.into_iter().chain(scale).for_each(print::talk);
+    let hints = HINTS.iter().filter(|(of, units, _)| *of == form && units.contains(&unit));
+    hints.for_each(|(.., hint)| print::talk(hint));
     Ok(text)
 }
 
@@ -138,33 +141,30 @@ fn called(subject: &Subject) -> String {
 fn chosen(args: &FormArgs, explanation: &Explanation) -> Result<Explanation, Failed> {
     let mut chosen = explanation.clone();
     if let Some(variant) = &args.variant {
-        chosen.subjects.retain(|subject| subject.variant == *variant);
         chosen.comparisons.retain(|of| of.variant == *variant || of.baseline == *variant);
-        let names = explanation.subjects.iter().map(|subject| &subject.variant);
-        found("--variant", variant, &chosen, names)?;
+        retain("--variant", variant, &mut chosen.subjects, |subject| &subject.variant)?;
     }
     if let Some(service) = &args.service {
-        let before = chosen.clone();
-        chosen.subjects.retain(|subject| subject.service == *service);
-        found("--service", service, &chosen, before.subjects.iter().map(|subject| &subject.service))?;
+        retain("--service", service, &mut chosen.subjects, |subject| &subject.service)?;
     }
     Ok(chosen)
 }
 
-fn found<'a>(
+fn retain(
     flag: &str,
     name: &str,
-    chosen: &Explanation,
-    names: impl Iterator<Item = &'a String>,
+    subjects: &mut Vec<Subject>,
+    of: fn(&Subject) -> &str,
 ) -> Result<(), Failed> {
-    if !chosen.subjects.is_empty() {
+    let mut there: Vec<String> = subjects.iter().map(|subject| format!("`{}`", of(subject))).collect();
+    there.dedup();
+    subjects.retain(|subject| of(subject) == name);
+    if !subjects.is_empty() {
         return Ok(());
     }
-    let mut names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
-    names.dedup();
-    let there =
-        if names.is_empty() { "there is none".to_owned() } else { format!("there are {}", names.join(", ")) };
-    Err(Failed::usage(format!("{flag}: no profile of `{name}`")).hint(there))
+    let there = there.join(", ");
+    let hint = if there.is_empty() { "there is none".to_owned() } else { format!("there are {there}") };
+    Err(Failed::usage(format!("{flag}: no profile of `{name}`")).hint(hint))
 }
 
 /// The one tree that a form has room for.

@@ -12,7 +12,7 @@ use super::form::{self, FormArgs};
 use super::taken;
 use crate::exit::{self, Failed};
 use crate::run::{Course, How};
-use crate::{explain, print, problems, run};
+use crate::{experiment, explain, print, run};
 
 /// Flags for what is started.
 #[derive(Debug, Args)]
@@ -23,7 +23,7 @@ pub struct StartArgs {
     /// Connections that a command gets, each with one request at a time
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=100_000), conflicts_with = "what")]
     connections: u32,
-    /// Path that a command answers with a 2xx as soon as it is ready [default: when its port accepts a connection]
+    /// Path that a command answers with a 2xx as soon as it is ready [default: when it responds at all]
     #[arg(long, value_name = "PATH", conflicts_with = "what")]
     ready: Option<String>,
     /// Passes over all variants; of one there is no interval [default: 3]
@@ -63,7 +63,7 @@ impl StartArgs {
 /// # Errors
 /// If the file has problems, a service fails, or the record cannot be written.
 pub fn experiment(file: &Path, start: &StartArgs, form: &FormArgs) -> anyhow::Result<ExitCode> {
-    let plan = problems::read_plan(file)?;
+    let plan = experiment::Experiment::File(file.to_owned()).plan(None)?;
     let text = std::fs::read_to_string(file)?;
     capture(&file.display().to_string(), text, plan, start, form)
 }
@@ -76,7 +76,7 @@ pub fn command(command: &[String], start: &StartArgs, form: &FormArgs) -> anyhow
     let text = as_experiment(command, start);
     let name = command.join(" ");
     let plan = plan::parse(&text, Path::new("."))
-        .map_err(|found| problems::shown(Path::new("the experiment made of the command"), &text, &found))?;
+        .map_err(|found| experiment::shown(Path::new("the experiment made of the command"), &text, &found))?;
     capture(&name, text, plan, start, form)
 }
 
@@ -105,7 +105,7 @@ fn capture(
     plan.design.explain = true;
     plan.design.seed = start.seed.or(plan.design.seed);
     let directory =
-        start.record.clone().unwrap_or_else(|| run::free_directory(&format!("{}-profile", plan.name)));
+        start.record.clone().unwrap_or_else(|| crate::records::claim(&format!("{}-profile", plan.name)));
     let rounds = start.rounds.unwrap_or(lab::ROUNDS);
     let title = plan.question.clone().unwrap_or_else(|| plan.name.clone());
     let course = Course {
@@ -115,6 +115,7 @@ fn capture(
         directory: &directory,
         how: How::CapturesOnly { rounds },
         events: false,
+        yes: false,
     };
     let (record, result) = run::carry(course)?;
     // A run that was cut short has what was captured up to then.
@@ -162,11 +163,11 @@ mod tests {
         let command = ["node", "a \"b\" \\ c.js", "--port", "{port}"].map(str::to_owned);
         let plan =
             plan::parse(&as_experiment(&command, &start), Path::new(".")).expect("it is an experiment");
-        let service = &plan.variants[0].services[0];
+        let service = plan.variants[0].services[0].command().expect("it is started");
         assert_eq!(service.command, command);
         assert_eq!(service.env["PORT"], "{port}");
         let load = &plan.variants[0].load;
-        assert_eq!((load.path.as_str(), load.connections), ("/a?b=\"c\"", 7));
+        assert_eq!((load.requests[0].path.as_str(), load.connections), ("/a?b=\"c\"", 7));
         assert!(plan.design.explain && plan.comparisons.is_empty());
     }
 }

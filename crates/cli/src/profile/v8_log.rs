@@ -1,9 +1,10 @@
 //! V8's own log, which `node --prof` writes: made readable by the `node` that is installed. It starts that and nothing else.
 
 use std::ffi::OsStr;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Output};
+use std::time::Duration;
 
 use crate::exit::{Failed, SELF};
 use crate::explain::PROFILE_BYTES_MAX;
@@ -11,6 +12,8 @@ use crate::print;
 
 /// Every such log begins with this.
 const BEGIN: &[u8] = b"v8-version,";
+/// Longest that node may take to read one.
+const PATIENCE: Duration = Duration::from_secs(30 * 60);
 
 /// Whether a file is such a log: by its beginning, or by the name that V8 gives it.
 pub fn is_one(path: &Path, text: &[u8]) -> bool {
@@ -30,34 +33,23 @@ pub fn preprocessed(path: &Path) -> Result<Vec<u8>, Failed> {
     let mut command = Command::new("node");
     command.args(["--prof-process", "--preprocess"]).arg(absolute);
     // What others preload into Node.js has no business here.
-    command.env_remove("NODE_OPTIONS").stdin(Stdio::null()).stdout(Stdio::piped());
-    let mut child = command.spawn().map_err(|error| not_started(path, &error))?;
-    let text = output(&mut child);
-    let over = text.as_ref().is_ok_and(|text| text.len() as u64 > PROFILE_BYTES_MAX);
-    if over || text.is_err() {
-        // It may have ended by itself, and that is as well.
-        let _ = child.kill();
+    command.env_remove("NODE_OPTIONS");
+    let ran = machine::run_keeping(&mut command, PATIENCE, PROFILE_BYTES_MAX as usize + 1);
+    let ran = ran.map_err(|error| not_started(path, &error))?;
+    let late =
+        || Failed::usage(format!("{name}: node --prof-process took over {} min", PATIENCE.as_secs() / 60));
+    let Output { status, stdout: text, .. } = ran.ok_or_else(late)?;
+    let over = text.len() as u64 > PROFILE_BYTES_MAX;
+    if over {
+        let limit = report::bytes(PROFILE_BYTES_MAX as f64);
+        return Err(Failed::usage(format!(
+            "{name}: node makes more than {limit} of it, which is more than is read"
+        )));
     }
-    let status = child.wait().map_err(|error| Failed::usage(format!("{name}: {error}")))?;
-    match text {
-        Ok(text) if status.success() && !over && !text.is_empty() => Ok(text),
-        Ok(_) if over => {
-            let limit = report::bytes(PROFILE_BYTES_MAX as f64);
-            Err(Failed::usage(format!(
-                "{name}: node makes more than {limit} of it, which is more than is read"
-            )))
-        }
-        Ok(_) => Err(Failed::usage(format!("{name}: node --prof-process cannot read it ({status})")).hint(
+    if !status.success() || text.is_empty() {
+        return Err(Failed::usage(format!("{name}: node --prof-process cannot read it ({status})")).hint(
             "the log must be whole, and of the same Node.js as the one that is installed: node --version",
-        )),
-        Err(error) => Err(Failed::usage(format!("{name}: node --prof-process: {error}"))),
-    }
-}
-
-fn output(child: &mut Child) -> io::Result<Vec<u8>> {
-    let mut text = Vec::new();
-    if let Some(stdout) = child.stdout.take() {
-        stdout.take(PROFILE_BYTES_MAX + 1).read_to_end(&mut text)?;
+        ));
     }
     Ok(text)
 }

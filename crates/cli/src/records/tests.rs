@@ -6,14 +6,20 @@ use super::*;
 fn shelf(of: &[(&str, &str, &str)]) -> (tempfile::TempDir, Shelf) {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, experiment, created) in of {
-        let header =
-            format!(r#"{{"version":1,"created":"{created}","plan":{{"name":"{experiment}","more":[]}}}}"#);
-        fs::create_dir(folder.path().join(name)).expect("a folder");
-        fs::write(folder.path().join(name).join("record.json"), header).expect("a file");
+        write(
+            &folder,
+            name,
+            &format!(r#"{{"version":1,"created":"{created}","plan":{{"name":"{experiment}","more":[]}}}}"#),
+        );
     }
     fs::create_dir(folder.path().join("no-record")).expect("a folder");
     let shelf = Shelf::of(folder.path());
     (folder, shelf)
+}
+
+fn write(folder: &tempfile::TempDir, name: &str, header: &str) {
+    fs::create_dir(folder.path().join(name)).expect("a folder");
+    fs::write(folder.path().join(name).join("record.json"), header).expect("a file");
 }
 
 const RECORDS: [(&str, &str, &str); 6] = [
@@ -44,12 +50,21 @@ fn a_word_means_the_newest_a_name_or_an_experiment() {
         ("another", "größe"),
     ] {
         let found = shelf.find(word).unwrap_or_else(|error| panic!("{word}: {error}"));
-        assert_eq!(
-            found.file_name().map(|name| name.to_string_lossy().into_owned()).as_deref(),
-            Some(name),
-            "{word}"
-        );
+        assert_eq!(found.file_name(), Some(name.as_ref()), "{word}");
     }
+}
+
+#[test]
+fn after_a_clock_was_set_back_the_newest_is_still_the_one_that_was_made_last() {
+    let (folder, _) = shelf(&RECORDS);
+    for (name, created) in [("one", "2026-01-02T10:00:00Z"), ("another", "2026-01-02T09:00:00Z")] {
+        let order = serde_json::to_string(&order(&folder.path().join(name), created)).expect("it is JSON");
+        write(&folder, name, &format!(r#"{{"created":"{created}","order":{order},"plan":{{"name":"x"}}}}"#));
+        let newest = Shelf::of(folder.path()).find(LATEST).expect("there are some");
+        assert_eq!(newest.file_name(), Some(name.as_ref()));
+    }
+    // Once the clock is ahead again, it tells.
+    assert_eq!(order(&folder.path().join("next"), "2026-01-03T00:00:01Z"), None);
 }
 
 #[test]
@@ -77,8 +92,18 @@ fn what_is_missed_or_ambiguous_is_answered_with_names_and_their_number() {
 #[test]
 fn a_newest_record_that_cannot_be_read_is_still_the_newest() {
     let (folder, _) = shelf(&RECORDS);
-    let broken = folder.path().join("broken");
-    fs::create_dir(&broken).expect("a folder");
-    fs::write(broken.join("record.json"), "{\"version\":1,").expect("a file");
-    assert_eq!(Shelf::of(folder.path()).find("latest").expect("one"), broken);
+    write(&folder, "broken", "{\"version\":1,");
+    assert_eq!(Shelf::of(folder.path()).find("latest").expect("one"), folder.path().join("broken"));
+}
+
+#[test]
+fn runs_that_begin_in_one_second_get_folders_of_their_own() {
+    let place = tempfile::tempdir().unwrap();
+    let root = place.path().join("records");
+    let paths: BTreeSet<PathBuf> = std::thread::scope(|scope| {
+        let claims: Vec<_> = (0..8).map(|_| scope.spawn(|| claim_below(&root, "api-1"))).collect();
+        claims.into_iter().map(|claim| claim.join().unwrap()).collect()
+    });
+    assert_eq!(paths.len(), 8, "{paths:?}");
+    assert!(paths.contains(&root.join("api-1")) && paths.contains(&root.join("api-1-8")));
 }

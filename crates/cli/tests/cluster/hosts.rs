@@ -7,10 +7,19 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use record::Record;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
+use crate::{measured, within};
+
+/// Where hosts reach the controller.
+pub const CONTROLLER: &str = "10.77.0.1";
+/// Everything that a run does here before it loads, on a busy machine.
+pub const BEGIN: Duration = Duration::from_secs(60);
+/// What ends there with a connection ends in this time.
+const SOON: Duration = Duration::from_secs(15);
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/test-hosts");
 
 /// Hosts `h1`, `h2` and so on, on one bridge with a controller.
@@ -99,6 +108,44 @@ impl Hosts {
         self.within(|| Command::new(program()).args(arguments).output().expect("proofload starts"))
     }
 
+    /// Starts a run of an experiment, with its record in the folder `record`.
+    pub fn run(&self, text: &str) -> Child {
+        let file = self.path("experiment.toml");
+        fs::write(&file, text).expect("the experiment is written");
+        self.within(|| {
+            let mut run = Command::new(program());
+            run.arg("run").arg(&file).args(["--seed", "1", "--out"]).arg(self.path("record"));
+            run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("proofload starts")
+        })
+    }
+
+    /// The same to its end.
+    pub fn ran(&self, text: &str) -> Output {
+        self.run(text).wait_with_output().expect("it ends")
+    }
+
+    /// A run of which slices are being measured.
+    pub fn loading(&self, text: &str) -> Child {
+        let run = self.run(text);
+        assert!(within(BEGIN, || measured(&self.path("record")) >= 1), "nothing is measured");
+        run
+    }
+
+    /// What that left.
+    pub fn record(&self) -> Record {
+        record::open(&self.path("record")).expect("the record opens")
+    }
+
+    /// That so many hosts have no process but their sshd soon.
+    pub fn all_quiet(&self, number: u32) {
+        (1..=number).for_each(|host| self.is_quiet(host));
+    }
+
+    /// That this one has none.
+    pub fn is_quiet(&self, host: u32) {
+        assert!(self.is_quiet_within(host, SOON), "on h{host}: {:?}", self.processes(host));
+    }
+
     /// Does something in the mounts of a host, and with its processes.
     pub fn on(&self, host: u32, command: &str) {
         let pid = self.pid(host);
@@ -162,20 +209,6 @@ impl Drop for Hosts {
     fn drop(&mut self) {
         self.stdin.take();
         let _ = self.holder.wait();
-    }
-}
-
-/// Whether something comes true in time.
-pub fn within(patience: Duration, mut is_so: impl FnMut() -> bool) -> bool {
-    let deadline = Instant::now() + patience;
-    loop {
-        if is_so() {
-            return true;
-        }
-        if Instant::now() > deadline {
-            return false;
-        }
-        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

@@ -3,22 +3,22 @@
 mod cluster;
 mod deployed;
 mod run;
-mod service;
 
 use std::time::{Duration, Instant};
 
-use load::{Arrivals, LoadSpec, Process, Rate, Until};
-use remote::generators::{Fleet, FleetError, Ran};
-use remote::kubernetes::ClusterError;
-use remote::{Channel, HostError};
+use load::{LoadSpec, Until};
+use remote::generators::{Fleet, Ran};
+use remote::{Blame, Channel, Error};
 
 use self::cluster::{IMAGE, Namespace, control_network, script};
-use self::service::Service;
+use crate::NEVER;
+use crate::server::Server;
 
 /// What the cluster says of a mistake is told as soon as it is known.
 const SOON: Duration = Duration::from_secs(30);
 
-const NEVER: &dyn Fn() -> bool = &|| false;
+/// Where pods reach the control plane's network (scripts/cluster/place.py).
+const CONTROL: &str = "10.83.0.1";
 
 /// So many pods of our image, as administrator.
 fn pods(namespace: &Namespace, pods: u32) -> plan::Kubernetes {
@@ -32,7 +32,7 @@ fn pods(namespace: &Namespace, pods: u32) -> plan::Kubernetes {
     }
 }
 
-fn open(cluster: &plan::Kubernetes) -> Result<Vec<Channel>, HostError> {
+fn open(cluster: &plan::Kubernetes) -> Result<Vec<Channel>, Error> {
     let mut told = Vec::new();
     let mut tell = |words| told.push(words);
     let opened = remote::kubernetes::open(cluster, "Test: Größe/1", &["remote-agent"], &mut tell, NEVER);
@@ -41,17 +41,16 @@ fn open(cluster: &plan::Kubernetes) -> Result<Vec<Channel>, HostError> {
 }
 
 /// The error of pods that cannot be had, told soon and in these words; nothing of them is left.
-fn refusal(namespace: &Namespace, cluster: &plan::Kubernetes, words: &[&str]) -> ClusterError {
+fn refusal(namespace: &Namespace, cluster: &plan::Kubernetes, words: &[&str]) {
     let began = Instant::now();
     let error = match open(cluster) {
-        Err(HostError::Cluster(error)) => error,
+        Err(error) => error,
         other => panic!("{other:?}"),
     };
     assert!(began.elapsed() < SOON, "{error} after {:?}", began.elapsed());
     let text = format!("{error}\n{}", error.hint().unwrap_or_default());
     words.iter().for_each(|word| assert!(text.contains(word), "{word:?} is not in {text}"));
     namespace.is_empty_within(Duration::from_secs(10));
-    error
 }
 
 /// Generators of these channels.
@@ -64,19 +63,13 @@ fn names(channels: &[Channel]) -> Vec<String> {
     channels.iter().map(|channel| channel.name.clone()).collect()
 }
 
-/// Requests at a fixed rate.
-fn spec(service: &Service, connections: u32, rate: f64) -> LoadSpec {
-    let arrivals = Arrivals::Open { rate: Rate::Constant(rate), process: Process::Constant, seed: 1 };
-    LoadSpec { connections, arrivals, ..service.spec() }
-}
-
 #[test]
 #[ignore = "wants a cluster: make test-cluster"]
 fn pods_on_both_nodes_load_a_service_and_both_sides_count_the_same() {
     control_network();
     // Nobody but who has the role that is shipped, where only pods without any right are taken.
     let namespace = Namespace::new("both").restricted().with_role();
-    let service = Service::start();
+    let service = Server::start(CONTROL);
     let cluster = plan::Kubernetes { context: Some("guest".into()), ..pods(&namespace, 4) };
     let channels = open(&cluster).expect("four pods");
     let where_they_run = names(&channels);
@@ -91,7 +84,7 @@ fn pods_on_both_nodes_load_a_service_and_both_sides_count_the_same() {
             "{where_they_run:?}"
         );
     }
-    let mut fleet = begin(channels, &spec(&service, 8, 201.0));
+    let mut fleet = begin(channels, &service.evenly(8, 201.0));
     let ran = fleet.run(Until::Elapsed(Duration::from_secs(2)), NEVER);
     assert!(ran.lost.is_empty(), "{:?}", ran.lost);
     assert_eq!((ran.counts.due(), ran.parts.len()), (402, 4));
@@ -108,17 +101,14 @@ fn pods_on_both_nodes_load_a_service_and_both_sides_count_the_same() {
 fn a_node_that_is_gone_is_told_within_seconds_and_the_other_counts() {
     control_network();
     let namespace = Namespace::new("crash");
-    let service = Service::start();
+    let service = Server::start(CONTROL);
     let channels = open(&pods(&namespace, 2)).expect("two pods");
     let victim = names(&channels).into_iter().find(|name| name.ends_with("@n2")).expect("one on each node");
-    let mut fleet = begin(channels, &spec(&service, 4, 40.0));
+    let mut fleet = begin(channels, &service.evenly(4, 40.0));
     let (ran, took) = run_while(&mut fleet, 4, || script(&["crash", "2"]));
     assert_eq!(ran.parts.len(), 1, "{:?}", ran.lost);
-    assert!(
-        matches!(&ran.lost[..], [FleetError::TimedOut { name, .. }] if *name == victim),
-        "{:?}",
-        ran.lost
-    );
+    let [lost] = &ran.lost[..] else { panic!("{:?}", ran.lost) };
+    assert!(lost.generator == victim && lost.to_string().contains("did not respond within"), "{lost}");
     assert!(took < Duration::from_secs(15), "told after {took:?}");
     assert_eq!(ran.counts.sent + ran.counts.open.as_ref().map_or(0, |open| open.unsent), 80);
     drop(fleet);
@@ -146,46 +136,25 @@ fn what_cannot_be_had_is_told_in_the_clusters_words_and_nothing_stays() {
     control_network();
     let namespace = Namespace::new("refused");
     let one = pods(&namespace, 1);
-    let image = "localhost:1/nobody/has-it:1".to_owned();
-    refusal(
-        &namespace,
-        &plan::Kubernetes { image, ..one.clone() },
-        &["localhost:1/nobody/has-it:1", "ErrImagePull"],
-    );
-    refusal(
-        &namespace,
-        &plan::Kubernetes { image: "Not An Image".into(), ..one.clone() },
-        &["InvalidImageName", "lower case"],
-    );
-    let hungry = [("cpu".to_owned(), "1000".to_owned())].into();
-    refusal(
-        &namespace,
-        &plan::Kubernetes { resources: hungry, ..one.clone() },
-        &["1 of 1 pods find no node", "Insufficient cpu"],
-    );
-    let odd = [("cpu".to_owned(), "plenty".to_owned())].into();
-    refusal(
-        &namespace,
-        &plan::Kubernetes { resources: odd, ..one.clone() },
-        &["refuses the Job", "quantities must match"],
-    );
+    let refused = |cluster: plan::Kubernetes, words: &[&str]| refusal(&namespace, &cluster, words);
+    let of_image = |image: &str| plan::Kubernetes { image: image.into(), ..one.clone() };
+    refused(of_image("localhost:1/nobody/has-it:1"), &["localhost:1/nobody/has-it:1", "ErrImagePull"]);
+    refused(of_image("Not An Image"), &["InvalidImageName", "lower case"]);
+    let wanting = |cpu: &str| {
+        let resources = [("cpu".to_owned(), cpu.to_owned())].into();
+        plan::Kubernetes { resources, ..one.clone() }
+    };
+    refused(wanting("1000"), &["1 of 1 pods find no node", "Insufficient cpu"]);
+    refused(wanting("plenty"), &["refuses the Job", "quantities must match"]);
     let elsewhere = plan::Kubernetes { namespace: Some("nowhere".into()), ..one.clone() };
-    refusal(
-        &namespace,
-        &elsewhere,
-        &["there is no namespace \"nowhere\"", "kubectl create namespace nowhere"],
-    );
-    let unknown = plan::Kubernetes { context: Some("prod".into()), ..one.clone() };
-    refusal(&namespace, &unknown, &["no context \"prod\"", "it has admin, guest"]);
-    let guest = plan::Kubernetes { context: Some("guest".into()), ..one.clone() };
-    refusal(
-        &namespace,
-        &guest,
-        &["create jobs.batch", "get pods/attach", "list events", "deploy/kubernetes/role.yaml"],
-    );
+    refused(elsewhere, &["there is no namespace \"nowhere\"", "kubectl create namespace nowhere"]);
+    let of_context = |context: &str| plan::Kubernetes { context: Some(context.into()), ..one.clone() };
+    refused(of_context("prod"), &["no context \"prod\"", "it has admin, guest"]);
+    let rights = ["create jobs.batch", "get pods/attach", "list events", "deploy/kubernetes/role.yaml"];
+    refused(of_context("guest"), &rights);
     namespace.kubectl(&["create", "quota", "tight", "--hard=pods=1"]);
-    let two = plan::Kubernetes { pods: 2, ..one };
-    refusal(&namespace, &two, &["refuses its pods", "exceeded quota: tight", "fewer pods"]);
+    let two = plan::Kubernetes { pods: 2, ..one.clone() };
+    refused(two, &["refuses its pods", "exceeded quota: tight", "fewer pods"]);
 }
 
 #[test]
@@ -210,7 +179,7 @@ fn who_does_not_want_them_any_more_waits_for_nothing() {
     let began = Instant::now();
     let cancelled = || began.elapsed() > Duration::from_secs(3);
     let opened = remote::kubernetes::open(&cluster, "x", &["remote-agent"], &mut |_| {}, &cancelled);
-    assert!(matches!(opened, Err(HostError::Cluster(ClusterError::Cancelled))), "{opened:?}");
+    assert!(opened.as_ref().is_err_and(|error| *error.blame() == Blame::Cancelled), "{opened:?}");
     assert!(began.elapsed() < Duration::from_secs(8), "after {:?}", began.elapsed());
     namespace.is_empty_within(Duration::from_secs(10));
 }

@@ -2,11 +2,9 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::Command;
 
-use crate::place::{Place, SERVICE, proofload, signal, stderr, stdout};
+use crate::place::{Place, Run, SERVICE, ended, signal, wait_until};
 
 /// A repository whose service takes the time that its own package `dep` says; that package is installed from the lock file, without
 /// a network. One commit, and an experiment in it.
@@ -54,9 +52,7 @@ impl Shop {
             ("bench/shop.toml", EXPERIMENT),
             (".gitignore", "node_modules\n"),
         ] {
-            let path = place.path("shop").join(file);
-            fs::create_dir_all(path.parent().expect("a folder")).expect("it is made");
-            fs::write(path, text).expect("it is written");
+            place.write(&format!("shop/{file}"), text);
         }
         let mut shop = Shop { place, commit: String::new() };
         shop.git(&["init", "--quiet"]);
@@ -67,7 +63,7 @@ impl Shop {
         let modules = shop.place.path("shop/api/node_modules");
         fs::create_dir(&modules).expect("it is made");
         std::os::unix::fs::symlink("../dep", modules.join("dep")).expect("a link");
-        fs::write(shop.place.path("shop/api/dep/index.js"), "module.exports = 3;\n").expect("it is written");
+        shop.place.write("shop/api/dep/index.js", "module.exports = 3;\n");
         shop
     }
 
@@ -75,9 +71,7 @@ impl Shop {
         let mut git = Command::new("git");
         git.arg("-C").arg(self.place.path("shop"));
         git.args(["-c", "user.name=Test", "-c", "user.email=test@localhost", "-c", "commit.gpgsign=false"]);
-        let output = git.args(words).output().expect("git starts");
-        assert!(output.status.success(), "{words:?}: {}", stderr(&output));
-        stdout(&output).trim().to_owned()
+        git.args(words).said().ends(0).out.trim().to_owned()
     }
 
     fn experiment(&self) -> PathBuf {
@@ -99,94 +93,66 @@ impl Shop {
 
     /// What `check --against HEAD` says of what is compared and made, without what differs from place to place.
     fn check(&self) -> String {
-        let mut check = self.here(proofload());
-        let output = check.arg("check").arg(self.experiment()).args(["--against", "HEAD"]).output();
-        let output = output.expect("proofload starts");
-        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let check = self.place.proofload(&["check", "shop/bench/shop.toml", "--against", "HEAD"]);
+        let said = self.here(check).said();
         let folder = self.place.path("").display().to_string();
-        let text = stdout(&output).replace(&folder, "PLACE/").replace(&self.commit[..12], "0123456789ab");
+        let text = said.ends(0).out.replace(&folder, "PLACE/").replace(&self.commit[..12], "0123456789ab");
         let text = text.replace(&self.commit[..7], "0123456");
         text.split("\njudged by").next().unwrap_or_default().to_owned()
     }
-}
-
-/// On one line, however it was wrapped.
-fn words(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[test]
 fn code_that_is_slower_than_the_commit_is_found_slower() {
     let shop = Shop::new();
     insta::assert_snapshot!(shop.check());
-    let Some(output) = shop.place.run_well_as(|| shop.run(&["--against", "HEAD"]), "SLOWER") else { return };
-    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    let Some(said) = shop.place.run_well_as(|| shop.run(&["--against", "HEAD"]), "SLOWER") else { return };
     let name = format!("HEAD ({})", &shop.commit[..7]);
-    let said = words(&stdout(&output));
-    for part in [
-        format!("SLOWER here + uncommitted changes against {name}"),
-        format!("compared HEAD ({}…): working tree with 1 file changed", &shop.commit[..12]),
-        "built there by npm ci --no-audit --no-fund".to_owned(),
-        "shop.toml --against HEAD --seed 2".to_owned(),
-    ] {
-        assert!(said.contains(&part), "{part}: {said}");
-    }
-    let record = record::open(&shop.place.record()).expect("the record opens");
+    said.tells(&[&format!("made api of {name}: ")]).prints(&[
+        &format!("SLOWER here + uncommitted changes vs {name}"),
+        &format!("compared HEAD ({}…): working tree with 1 file changed", &shop.commit[..12]),
+        "built there by npm ci --no-audit --no-fund",
+        "shop.toml --against HEAD --seed 2",
+    ]);
+    let record = shop.place.opened();
     let against = record.header.plan.against.as_ref().expect("it is kept");
     assert_eq!((&against.commit, against.uncommitted), (&shop.commit, true));
-    assert!(stderr(&output).contains(&format!("made api of {name}: ")), "{}", stderr(&output));
     // It stays for the next, and the working tree as it was.
     assert!(
         shop.check()
             .contains("api of HEAD (0123456): there, in PLACE/cache/proofload/worktrees/0123456789ab-")
     );
     assert_eq!(shop.git(&["status", "--porcelain"]), "M api/dep/index.js");
-    assert_eq!(shop.place.left_running(), Vec::<String>::new());
 }
 
 #[test]
 fn a_build_that_fails_and_refs_that_are_not_there_are_told() {
     let shop = Shop::new();
     let failing = ["--against", "HEAD", "--build", "echo no such table ${HOME:+at home}; exit 3"];
-    let output = shop.run(&failing).output().expect("proofload starts");
-    assert_eq!(output.status.code(), Some(3), "{}{}", stdout(&output), stderr(&output));
-    for part in ["building api of HEAD (", "ended with status 3", "no such table at home"] {
-        assert!(stderr(&output).contains(part), "{part}: {}", stderr(&output));
-    }
-    assert!(words(&stdout(&output)).contains("stopped, because what it needs could not be made"));
-    let logs = shop.place.logs();
+    let said = shop.run(&failing).said();
+    said.ends(3).tells(&["building api of HEAD (", "ended with status 3", "no such table at home"]);
+    assert_eq!(said.out, "", "what never ran has no report");
+    let logs: Vec<(String, String)> = shop.place.logs().into_iter().collect();
     assert_eq!(logs.len(), 1, "no service was started");
     assert!(logs[0].0.starts_with("prepare-api-of-HEAD-") && logs[0].1.contains("no such table"), "{logs:?}");
-    for (flags, code, said) in [
-        (&["--against", "mian"][..], 2, "has no commit `mian`"),
-        (&["--against=-n"], 2, "it begins with `-`"),
-        (&["--build", "make"], 2, "--against"),
+    for (flags, part) in [
+        (&["--against", "mian"][..], "has no commit `mian`"),
+        (&["--against=-n"], "it begins with `-`"),
+        (&["--build", "make"], "--against"),
     ] {
-        let output = shop.run(flags).output().expect("proofload starts");
-        assert_eq!(output.status.code(), Some(code), "{flags:?}: {}", stderr(&output));
-        assert!(stderr(&output).contains(said), "{flags:?}: {}", stderr(&output));
+        shop.run(flags).said().ends(2).tells(&[part]);
     }
-    assert!(
-        shop.run(&["--against", "HEAD"])
-            .env("PATH", "/nowhere")
-            .status()
-            .is_ok_and(|it| it.code() == Some(6))
-    );
+    shop.run(&["--against", "HEAD"]).env("PATH", "/nowhere").said().ends(6);
 }
 
 #[test]
 fn an_interrupt_ends_a_build_with_all_that_it_started() {
     let shop = Shop::new();
-    let mut command = shop.run(&["--against", "HEAD", "--build", "sleep 600 & while :; do sleep 600; done"]);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("proofload starts");
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let build = ["--against", "HEAD", "--build", "sleep 600 & while :; do sleep 600; done"];
+    let child = shop.run(&build).begun();
     // Proofload, a warden, a shell, two that sleep.
-    while shop.place.left_running().len() < 5 {
-        assert!(Instant::now() < deadline, "the build never ran");
-        thread::sleep(Duration::from_millis(20));
-    }
-    signal(&child, "-INT");
-    let output = child.wait_with_output().expect("proofload ends");
-    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
-    assert_eq!(shop.place.left_running(), Vec::<String>::new());
+    wait_until("the build runs", || shop.place.left_running().len() >= 5);
+    signal(child.id(), "-INT");
+    ended(child).ends(130);
+    shop.place.is_quiet();
 }

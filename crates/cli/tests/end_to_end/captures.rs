@@ -7,32 +7,25 @@ use std::io::Write;
 use lab::{CaptureSpec, Environment, Helpers, RealEnvironment, SliceSpec, Start, Stop};
 use record::{AgentSeen, Capture, CaptureKind, CapturedService, SliceKind};
 
-use crate::place::{Place, SERVICE};
+use crate::place::{Draft, Place, SERVICE};
 
 const KINDS: [CaptureKind; 4] =
     [CaptureKind::Plain, CaptureKind::Counters, CaptureKind::Cpu, CaptureKind::Heap];
 
 /// What a trial of this service gives, one window of each kind.
 fn captured(place: &Place, service: &str, load: &str) -> Vec<Capture> {
-    let text = format!(
-        "name = \"test\"\n[services.api]\nready = \"/healthz\"\nready_timeout = \"20s\"\n{service}\n\
-         env = {{ PORT = \"{{port}}\", HOST = \"{{address}}\", SPIN_MS = \"1\" }}\n[load]\nconnections = 4\n{load}"
-    );
-    let plan = plan::parse(&text, &place.path("")).expect("a plan");
+    let env = "env = { PORT = \"{port}\", HOST = \"{address}\", SPIN_MS = \"1\" }";
+    let service = format!("{service}\n{env}");
+    let file = place.experiment(&Draft { service: &service, load, ..Draft::default() });
+    let plan = plan::read(&file).expect("a plan");
     fs::create_dir_all(place.record().join("logs")).expect("a folder for logs");
-    let warden =
-        services::Warden { command: vec![env!("CARGO_BIN_EXE_proofload").into(), "__warden".into()] };
-    let mut environment = RealEnvironment::new(
-        plan,
-        Helpers { warden, generate: &["remote-agent"] },
-        place.record(),
-        Stop::default(),
-    );
+    let warden = services::Warden::new(vec![env!("CARGO_BIN_EXE_proofload").into(), "__warden".into()]);
+    let helpers = Helpers { warden, generate: &["remote-agent"] };
+    let mut environment = RealEnvironment::new(plan, helpers, place.record(), Stop::default());
     let start = Start { block: 1, variant: 0, padding_bytes: 7, requests_seed: 1, capture: Some(1) };
     environment.start(start).expect("it starts");
-    environment
-        .load(0, SliceSpec { kind: SliceKind::WarmUp, seconds: 0.3, open: None })
-        .expect("it is warmed up");
+    let warm_up = SliceSpec { kind: SliceKind::WarmUp, until: lab::elapsed(0.3), open: None };
+    environment.load(0, warm_up).expect("it is warmed up");
     let spec = |kind| CaptureSpec { round: 1, kind, seconds: 0.6, open: None };
     let mut captures: Vec<Capture> =
         KINDS.iter().map(|kind| environment.capture(0, spec(*kind)).expect("it is captured")).collect();
@@ -105,8 +98,7 @@ fn check(place: &Place, capture: &Capture, serving: usize) {
 fn every_window_has_what_it_promises_of_one_process_and_of_a_cluster() {
     for (more, serving) in [("", 1), ("launcher = \"cluster\"\nworkers = 2", 2)] {
         let place = Place::new();
-        let service = format!("command = [\"node\", \"{SERVICE}\"]\n{more}");
-        for capture in captured(&place, &service, "") {
+        for capture in captured(&place, more, "") {
             check(&place, &capture, serving);
         }
         let files = fs::read_dir(place.record().join("profiles/round-1")).expect("a folder").flatten();
@@ -139,8 +131,7 @@ fn what_lies_behind_a_link_is_captured_as_well() {
         return;
     }
     let place = Place::new();
-    let service = format!("command = [\"node\", \"{SERVICE}\"]");
-    for capture in captured(&place, &service, "network = { delay = \"1ms\" }\n") {
+    for capture in captured(&place, "", "network = { delay = \"1ms\" }") {
         check(&place, &capture, 1);
     }
 }

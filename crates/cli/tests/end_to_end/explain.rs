@@ -4,12 +4,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 use explain::{Comparison, DoubtKind, Explanation, Frame, Kind, Subject};
 use record::{Capture, CaptureKind};
 
-use crate::place::{Place, proofload, stderr, stdout};
+use crate::place::{Draft, Place, Run};
 
 mod input;
 mod reference;
@@ -28,51 +28,21 @@ fn target(name: &str) -> PathBuf {
     target
 }
 
-/// An experiment on one service with these levels.
+/// An experiment on one service with these levels, or without any.
 fn experiment(place: &Place, service: &str, levels: &str, load: &str, design: &str) -> PathBuf {
-    let text = format!(
-        r#"name = "why"
-[services.api]
-{service}
-ready = "/healthz"
-ready_timeout = "30s"
-env = {{ PORT = "{{port}}" }}
-[factors.setting]
-{levels}
-[load]
-connections = 8
-timeout = "20s"
-{load}
-[design]
-drop_disturbed = false
-budget = "10s"
-warmup = "200ms"
-slice = "100ms"
-slices = 1
-blocks = 6
-{design}
-"#
-    );
-    let path = place.path("why.toml");
-    fs::write(&path, text).expect("the experiment is written");
-    path
+    let levels = if levels.is_empty() { String::new() } else { format!("[factors.setting]\n{levels}") };
+    place.experiment(&Draft {
+        service: &format!("{service}\nready_timeout = \"30s\"\nenv = {{ PORT = \"{{port}}\" }}"),
+        more: &levels,
+        load: &format!("connections = 8\ntimeout = \"20s\"\n{load}"),
+        design: &format!("budget = \"10s\"\nslice = \"100ms\"\n{design}"),
+    })
 }
 
-/// `proofload profile` of an experiment or a command, whose record is the place's.
-fn profile(place: &Place) -> Command {
-    let mut command = proofload();
-    // One round: what is asked for here is large.
-    command.arg("profile").args(["--seed", "1", "--rounds", "1"]).arg("--record").arg(place.record());
-    command.env("PROOFLOAD_TEST_PLACE", place.record().parent().expect("the place's folder"));
-    command
-}
-
-fn output(mut command: Command) -> Output {
-    command.output().expect("proofload starts")
-}
-
-fn well(output: &Output) {
-    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(output), stderr(output));
+/// `proofload profile` of an experiment or a command, whose record is the place's. One round: what is asked for here is large.
+fn profile(place: &Place, words: &[&str]) -> Command {
+    let flags = ["profile", "--seed", "1", "--rounds", "1", "--record", "record"];
+    place.proofload(&[&flags[..], words].concat())
 }
 
 fn explanation(place: &Place) -> Explanation {
@@ -132,11 +102,10 @@ fn hashing_in_the_handler_is_named_with_its_line_and_told_from_hashing_in_the_po
                   handler = { load.path = \"/auth?username=ada&password=lovelace\" }";
     let file = experiment(&place, &service, levels, "", "cpus = \"shared\"\nexplain = true");
     // A response takes a twentieth of a second, and a slice should have several.
-    let text = fs::read_to_string(&file).expect("the file").replace("\"100ms\"", "\"600ms\"");
-    fs::write(&file, text.replace("\"10s\"", "\"90s\"")).expect("the file");
+    let text = place.read("experiment.toml").replace("\"100ms\"", "\"600ms\"");
+    place.write("experiment.toml", text.replace("\"10s\"", "\"90s\""));
     // Whether the two differ in throughput depends on the machine, and is not asked for here.
-    let Some(output) = place.run_well(&file, "\nWhy\n") else { return };
-    well(&output);
+    let Some(_) = place.run_well(&file, "\nWhy\n") else { return };
     let explanation = explanation(&place);
 
     let handler = subject(&explanation, "handler");
@@ -149,35 +118,20 @@ fn hashing_in_the_handler_is_named_with_its_line_and_told_from_hashing_in_the_po
     assert!(cost(handler, Kind::ThreadPool) < 0.1 * handler.cpu_us.value, "{:?}", handler.kinds);
 
     // The section of the report has function, file and line: of the place where the hashing is asked for.
-    let report = output_of(&["report"], &place);
-    let line = line_of(&target("auth").join("users.js"), "function checkSync");
-    for what in ["\nWhy\n", "pbkdf2", "checkSync", &format!("users.js:{line}"), "thread pool", "flame.html"] {
-        assert!(report.contains(what), "{what}: {report}");
-    }
-    let page = fs::read_to_string(place.record().join("flame.html")).expect("the record has a page");
-    assert!(page.contains("checkSync"), "the page knows the functions");
-    assert_eq!(place.left_running(), Vec::<String>::new());
+    let report = place.said(&["report", "record"]);
+    let line = format!("users.js:{}", line_of(&target("auth").join("users.js"), "function checkSync"));
+    report.prints(&["\nWhy\n", "pbkdf2", "checkSync", &line, "thread pool", "flame.html"]);
+    assert!(place.read("record/flame.html").contains("checkSync"), "the page knows the functions");
 
     // Other forms, from the record alone, and the same explanation made anew.
-    let folded = output_of(&["profile", "--variant", "handler", "--format", "folded"], &place);
-    let hashed = folded.lines().filter(|line| line.contains("checkSync") && line.contains("pbkdf2"));
+    let folded = place.said(&["profile", "record", "--variant", "handler", "--format", "folded"]);
+    folded.ends(0);
+    let hashed = folded.out.lines().filter(|line| line.contains("checkSync") && line.contains("pbkdf2"));
     let counts = hashed.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok());
     let most = counts.fold(0.0, f64::max);
     assert!(most > 1e6, "{most} ns a request");
-    let again = output_of(&["profile", "--again"], &place);
-    assert!(
-        again.contains("pbkdf2") && again.contains("bottom up (heavy)") && again.contains("top down"),
-        "{again}"
-    );
-}
-
-/// What a verb prints of the place's record.
-fn output_of(verb: &[&str], place: &Place) -> String {
-    let mut command = proofload();
-    command.args(&verb[..1]).arg(place.record()).args(&verb[1..]);
-    let output = output(command);
-    assert!(matches!(output.status.code(), Some(0 | 4)), "{verb:?}: {}", stderr(&output));
-    stdout(&output)
+    let again = place.said(&["profile", "record", "--again"]);
+    again.prints(&["pbkdf2", "bottom up (heavy)", "top down"]);
 }
 
 fn line_of(file: &Path, what: &str) -> usize {
@@ -197,11 +151,8 @@ fn templates_compiled_for_each_request_and_compression_are_named() {
                   development = { api.env.NODE_ENV = \"development\" }\n\
                   compressed = { api.env.NODE_ENV = \"production\", api.env.COMPRESSION = \"best\", \
                   load.headers.accept-encoding = \"gzip\" }";
-    let file = experiment(&place, &service, levels, "path = \"/page\"", "");
-    let mut command = profile(&place);
-    command.arg(&file);
-    let output = output(command);
-    well(&output);
+    experiment(&place, &service, levels, "path = \"/page\"", "");
+    profile(&place, &["experiment.toml"]).said().ends(0);
     let explanation = explanation(&place);
     let development = comparison(&explanation, "development");
     let pug: f64 = development
@@ -217,7 +168,7 @@ fn templates_compiled_for_each_request_and_compression_are_named() {
     assert!(!explained || said(development).contains("template"), "{}", said(development));
     let compressed = said(comparison(&explanation, "compressed"));
     assert!(compressed.contains("zlib") || compressed.contains("gzip"), "{compressed}");
-    assert_eq!(place.left_running(), Vec::<String>::new());
+    place.is_quiet();
 }
 
 fn is_pug(frame: &Frame) -> bool {
@@ -235,14 +186,9 @@ fn each_of_four_workers_under_pm2_has_a_profile_and_its_share_of_the_requests() 
         "command = [\"node\", \"server.js\"]\ndirectory = \"{}\"\nlauncher = \"pm2-cluster\"\nworkers = 4",
         target("express-json").display()
     );
-    let text =
-        fs::read_to_string(experiment(&place, &service, "", "", "cpus = \"shared\"")).expect("the file");
-    let file = place.path("pm2.toml");
-    fs::write(&file, text.replace("[factors.setting]\n", "")).expect("the file");
-    let mut command = profile(&place);
-    command.arg(&file);
-    let output = output(command);
-    well(&output);
+    experiment(&place, &service, "", "", "cpus = \"shared\"");
+    let said = profile(&place, &["experiment.toml"]).said();
+    said.ends(0).prints(&["share of CPU"]);
     let explanation = explanation(&place);
     let subject = explanation.subjects.first().expect("it has a profile");
     for round in 1..=explanation.rounds {
@@ -257,8 +203,7 @@ fn each_of_four_workers_under_pm2_has_a_profile_and_its_share_of_the_requests() 
         // What each says it answered, against what was sent; requests at the edges of the window are told once more or less.
         assert!((counted as f64 - sent).abs() < 0.05 * sent + 50.0, "round {round}: {counted} of {sent}");
     }
-    assert!(stdout(&output).contains("share of CPU"), "{}", stdout(&output));
-    assert_eq!(place.left_running(), Vec::<String>::new());
+    place.is_quiet();
 }
 
 #[test]
@@ -271,11 +216,9 @@ fn planted_work_and_a_planted_leak_are_found_with_their_size_and_another_profile
         profiles.display()
     );
     let levels = format!("plain = {{}}\nplanted = {{ api.env.TURNS = {TURNS}, api.env.KEEP = 200 }}");
-    let file = experiment(&place, &service, &levels, "", "");
-    let mut command = profile(&place);
-    command.arg(&file);
-    let (output, steal) = with_steal(|| output(command));
-    well(&output);
+    experiment(&place, &service, &levels, "", "");
+    let (said, steal) = with_steal(|| profile(&place, &["experiment.toml"]).said());
+    said.ends(0);
     let explanation = explanation(&place);
     let comparison = comparison(&explanation, "planted");
 
@@ -323,21 +266,17 @@ fn clocked_us(place: &Place) -> Option<f64> {
 #[test]
 fn a_service_that_hides_from_the_agent_is_told_so_and_has_its_threads_all_the_same() {
     let place = Place::new();
-    let mut command = profile(&place);
-    command.args(["--ready", "/healthz", "--connections", "4", "--", "node", WORK]).env("CHILD", "bare");
-    let output = output(command);
+    let words = ["--ready", "/healthz", "--connections", "4", "--", "node", WORK];
+    let said = profile(&place, &words).env("CHILD", "bare").said();
     // With native profiles there is one all the same.
-    assert!(matches!(output.status.code(), Some(0 | 4)), "{}{}", stdout(&output), stderr(&output));
+    assert!(matches!(said.code, Some(0 | 4)), "{said}");
     let explanation = explanation(&place);
     let missed = explanation.doubts.iter().find(|doubt| doubt.check == DoubtKind::AgentMissing);
     let missed = missed.unwrap_or_else(|| panic!("the agent is missing: {:?}", explanation.doubts));
-    let evidence = missed.evidence.as_str();
-    let begin: String = evidence.split_whitespace().take(3).collect::<Vec<_>>().join(" ");
-    let words: Vec<String> = stdout(&output).split_whitespace().map(str::to_owned).collect();
-    assert!(words.join(" ").contains(&begin), "{begin}: {}", stdout(&output));
+    said.prints(&[&missed.evidence.split_whitespace().take(3).collect::<Vec<_>>().join(" ")]);
     let served = captures(&place, CaptureKind::Plain);
     let busiest =
         served.iter().flat_map(|of| &of.services).flat_map(|of| &of.processes).flat_map(|of| &of.threads);
     assert!(busiest.map(|thread| thread.cpu_ns).max().is_some_and(|ns| ns > 0), "threads are counted");
-    assert_eq!(place.left_running(), Vec::<String>::new());
+    place.is_quiet();
 }

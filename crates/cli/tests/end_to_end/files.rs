@@ -1,75 +1,87 @@
 //! Files and flags that are wrong: every problem at once, at its place, with exit code 2 and nothing started.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::process::Command;
 
-use crate::place::{Place, proofload, stderr, stdout};
+use crate::load::Service;
+use crate::place::{Place, Run};
 
 #[test]
 fn all_problems_of_a_file_are_shown_at_their_places() {
     let place = Place::new();
-    let path = place.path("wrong.toml");
-    fs::write(&path, "name = \"x\"\n[services.api]\ncomand = [\"node\"]\n[load]\nconnections = \"many\"\n")
-        .expect("a file");
+    let text = "name = \"x\"\n[services.api]\ncomand = [\"node\"]\n[load]\nconnections = \"many\"\n";
+    place.write("wrong.toml", text);
     for verb in ["check", "run"] {
-        let output = proofload().arg(verb).arg(&path).output().expect("proofload starts");
-        let said = stderr(&output);
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.contains("wrong.toml:3:1") && said.contains("command"), "{said}");
-        assert!(said.contains("wrong.toml:5:") && said.contains("integer"), "{said}");
-        assert!(!said.contains('\x1b'), "no colours where there is no terminal: {said}");
+        let said = place.said(&[verb, "wrong.toml"]);
+        said.ends(2).tells(&["wrong.toml:3:1", "command", "wrong.toml:5:", "integer"]);
+        assert!(!said.err.contains('\x1b'), "no colours where there is no terminal: {said}");
     }
-}
-
-#[test]
-fn a_plan_is_described_before_anything_starts() {
-    let place = Place::new();
-    let experiment = place.experiment("api.env.A = 1", "api.env.A = 2", "");
-    let output = proofload().arg("check").arg(&experiment).output().expect("proofload starts");
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert!(stdout(&output).contains("2 variants"), "{}", stdout(&output));
-    let json = proofload().arg("check").arg(&experiment).arg("--json").output().expect("proofload starts");
-    let plan: serde_json::Value = serde_json::from_str(&stdout(&json)).expect("it is JSON");
-    assert_eq!(plan["variants"].as_array().map(Vec::len), Some(2));
 }
 
 #[test]
 fn the_plan_in_words_tells_looks_copy_metrics_and_how_long_the_margin_takes() {
-    for (looks, said) in
-        [("planned", "looked at after 6"), ("always", "after each"), ("once", "looked at once")]
+    for (looks, part) in
+        [("each_block", "from the 4th on"), ("planned", "after each of them"), ("once", "looked at once")]
     {
         let place = Place::new();
         let more = format!("looks = \"{looks}\"\naa = true\nmetric = [\"throughput\", \"peak_memory\"]");
-        let experiment = place.experiment("api.env.A = 1", "api.env.A = 2", &more);
-        let mut check = proofload();
-        let output = check.arg("check").arg(&experiment).current_dir(place.path("")).output();
-        let output = output.expect("proofload starts");
-        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-        let text = stdout(&output);
-        assert!(text.contains(said), "{looks}: {text}");
-        assert_eq!(text.contains("decided earlier"), looks != "once", "{text}");
-        assert!(text.contains("baseline against itself") && text.contains("peak memory"), "{text}");
-        assert_eq!(text.matches("if ratios of blocks spread by").count(), 3, "{text}");
-        assert!(text.contains("proofload calibrate"), "{text}");
+        place.two("api.env.A = 1", "api.env.A = 2", &more);
+        let said = place.said(&["check", "experiment.toml"]);
+        said.ends(0).prints(&[
+            part,
+            "3 variants",
+            "baseline vs itself",
+            "peak memory",
+            "proofload calibrate",
+        ]);
+        assert_eq!(said.out.contains("decided earlier"), looks != "once", "{said}");
+        assert_eq!(said.out.matches("if ratios of blocks spread by").count(), 3, "{said}");
+        let plan = place.said(&["check", "experiment.toml", "--json"]).json();
+        assert_eq!(plan["variants"].as_array().map(Vec::len), Some(3), "with the copy");
     }
 }
 
 #[test]
-fn what_is_no_record_is_said() {
+fn what_is_no_record_is_said_and_a_record_is_never_written_over() {
     let place = Place::new();
-    for path in [place.path("nowhere"), place.path("")] {
-        let output = proofload().arg("report").arg(&path).output().expect("proofload starts");
-        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
-        assert!(stderr(&output).contains("record"), "{}", stderr(&output));
+    for path in ["nowhere", "."] {
+        place.said(&["report", path]).ends(2).tells(&["record"]);
     }
-}
-
-#[test]
-fn a_record_is_never_written_over() {
-    let place = Place::new();
-    let experiment = place.experiment("api.env.A = 1", "api.env.A = 2", "");
+    let experiment = place.two("api.env.A = 1", "api.env.A = 2", "");
     fs::create_dir(place.record()).expect("a folder");
-    fs::write(place.record().join("precious"), "data").expect("a file");
-    let output = place.run(&experiment);
-    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
-    assert!(stderr(&output).contains("never written over"), "{}", stderr(&output));
+    place.write("record/precious", "data");
+    place.run(&experiment).ends(2).tells(&["never written over"]);
+}
+
+#[test]
+fn a_header_that_cannot_be_written_is_told_and_leaves_no_half_of_a_record() {
+    let place = Place::new();
+    let experiment = place.two("api.env.A = 1", "api.env.A = 2", "");
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -f 2; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_proofload"), "run"]);
+    limited.arg(experiment).arg("--out").arg(place.record());
+    limited.said().ends(6).tells(&["File too large", "ulimit -f"]);
+    let left: Vec<_> = fs::read_dir(place.record()).into_iter().flatten().collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn arguments_that_are_not_utf_8_work_as_files_and_are_refused_as_texts() {
+    let place = Place::new();
+    let name = OsStr::from_bytes(b"\xff");
+    let service = Service::start("ok");
+    service.load(&["--requests", "1", "--out"]).arg(place.path("").join(name)).said().ends(0);
+    assert!(place.path("").join(name).join("record.json").is_file());
+    place.proofload(&["compare", "true"]).arg(name).said().ends(2).tells(&["invalid UTF-8"]);
+    // Services are told where their folder is in JSON.
+    let experiment = place.two("api.env.A = 1", "api.env.A = 2", "");
+    let run = place
+        .proofload(&["run"])
+        .arg(experiment)
+        .arg("--out")
+        .arg(place.path("").join(name).join("r"))
+        .said();
+    run.ends(2).tells(&["not UTF-8"]);
 }

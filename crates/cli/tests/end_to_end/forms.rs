@@ -2,55 +2,48 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::path::{Path, PathBuf};
-use std::process::{Output, Stdio};
+use std::path::Path;
+use std::process::Stdio;
 
-use crate::place::{Place, proofload, stderr, stdout};
+use crate::place::{KEPT, Place, Run, Said, proofload};
 
-/// A record of an older version that is kept in the repository.
-const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1");
 const FORMS: [&str; 6] = ["text", "md", "json", "csv", "svg", "png"];
 
-fn report(record: &Path, words: &[&str]) -> Output {
-    proofload().arg("report").arg(record).args(words).output().expect("proofload starts")
+fn report(record: impl AsRef<Path>, words: &[&str]) -> Said {
+    proofload().arg("report").arg(record.as_ref()).args(words).said()
 }
 
 /// A copy of the kept record with other events.
-fn with_events(place: &Place, name: &str, events: &[u8]) -> PathBuf {
-    let folder = place.path(name);
-    fs::create_dir(&folder).expect("a folder");
-    fs::copy(Path::new(KEPT).join("record.json"), folder.join("record.json")).expect("a header");
-    fs::write(folder.join("events.jsonl"), events).expect("events");
-    folder
+fn with_events(place: &Place, name: &str, events: &[u8]) -> std::path::PathBuf {
+    place.write(
+        &format!("{name}/record.json"),
+        fs::read(Path::new(KEPT).join("record.json")).expect("a header"),
+    );
+    place.write(&format!("{name}/events.jsonl"), events);
+    place.path(name)
 }
 
 #[test]
 fn an_older_record_has_every_form_on_stdout_and_in_a_file() {
     let place = Place::new();
     for form in FORMS {
-        let printed = report(Path::new(KEPT), &["--format", form]);
-        assert_eq!((printed.status.code(), stderr(&printed).as_str()), (Some(0), ""), "{form}");
+        let printed = report(KEPT, &["--format", form]);
+        assert_eq!(printed.ends(0).err, "", "{form}");
         let file = place.path(form);
-        let out = file.display().to_string();
-        let written = report(Path::new(KEPT), &["--format", form, "--out", &out]);
-        assert_eq!((written.status.code(), stdout(&written).as_str()), (Some(0), ""), "{form}");
-        assert!(
-            fs::read(&file).expect("it is there") == printed.stdout,
-            "{form}: the file is not what was printed"
-        );
+        let written = report(KEPT, &["--format", form, "--out", &file.display().to_string()]);
+        assert_eq!(written.ends(0).out, "", "{form}");
+        assert!(fs::read(&file).is_ok_and(|bytes| bytes == printed.bytes), "{form}: not what was printed");
     }
-    let begin = |form: &str| fs::read(place.path(form)).expect("it is there");
-    assert!(begin("md").starts_with(b"### level-1 has a higher throughput than level-0: +"));
-    assert!(
-        begin("csv").starts_with(
-            b"experiment,variant,factor.setting,block,dropped,metric,unit,value,requests,failed\n"
-        )
-    );
-    assert!(begin("svg").starts_with(b"<svg ") && begin("png").starts_with(b"\x89PNG\r\n"));
-    let dark = report(Path::new(KEPT), &["--format", "svg", "--dark"]);
-    assert!(stdout(&dark).contains("fill=\"#14171b\""));
-    let refused = report(Path::new(KEPT), &["--dark"]);
-    assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+    for (form, begin) in [
+        ("md", &b"### level-1 has a higher throughput than level-0: +"[..]),
+        ("csv", b"experiment,variant,factor.setting,block,dropped,metric,unit,value,requests,failed\n"),
+        ("svg", b"<svg "),
+        ("png", b"\x89PNG\r\n"),
+    ] {
+        assert!(fs::read(place.path(form)).expect("it is there").starts_with(begin), "{form}");
+    }
+    report(KEPT, &["--format", "svg", "--dark"]).prints(&["fill=\"#14171b\""]);
+    report(KEPT, &["--dark"]).ends(2);
 }
 
 #[test]
@@ -61,40 +54,31 @@ fn a_record_that_breaks_off_anywhere_has_every_form() {
         let length = (events.len() as f64 * share) as usize;
         let record = with_events(&place, &format!("cut-{number}"), &events[..length]);
         for form in FORMS {
-            let output = report(&record, &["--format", form]);
+            let said = report(&record, &["--format", form]);
             // What is too little for a verdict is void.
-            assert!(
-                matches!(output.status.code(), Some(0 | 4)),
-                "{form} of {length} bytes: {}",
-                stderr(&output)
-            );
-            assert!(!output.stdout.is_empty() && stderr(&output).is_empty(), "{form}: {}", stderr(&output));
+            assert!(matches!(said.code, Some(0 | 4)), "{form} of {length} bytes: {said}");
+            assert!(!said.out.is_empty() && said.err.is_empty(), "{form}: {said}");
         }
     }
     let record = with_events(&place, "header", &events);
     let header = fs::read(record.join("record.json")).expect("a header");
-    fs::write(record.join("record.json"), &header[..header.len() / 2]).expect("half of it");
-    let output = report(&record, &[]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("record.json: not a record's header: EOF"), "{}", stderr(&output));
+    place.write("header/record.json", &header[..header.len() / 2]);
+    report(&record, &[]).ends(2).tells(&["record.json: not a record's header: EOF"]);
 }
 
 #[test]
 fn a_reader_that_goes_away_is_no_error_and_a_full_disk_is_one() {
-    let record = Path::new(KEPT);
     for form in FORMS {
         // A pipe whose other end is closed already: `| head` is so at its end.
         let (reader, writer) = io::pipe().expect("a pipe");
         drop(reader);
-        let mut gone = proofload();
-        gone.arg("report").arg(record).args(["--format", form]).stdout(writer).stderr(Stdio::piped());
-        let gone = gone.output().expect("proofload starts");
-        assert_eq!((gone.status.code(), stderr(&gone).as_str()), (Some(0), ""), "{form}");
+        let to = |stdout: Stdio| {
+            let mut command = proofload();
+            command.args(["report", KEPT, "--format", form]).stdout(stdout).said()
+        };
+        assert_eq!(to(writer.into()).ends(0).err, "", "{form}");
         let full = File::options().write(true).open("/dev/full").expect("Linux has it");
-        let full = proofload().arg("report").arg(record).args(["--format", form]).stdout(full).output();
-        let full = full.expect("proofload starts");
-        assert_eq!(full.status.code(), Some(6), "{form}");
-        assert!(stderr(&full).contains("stdout: cannot be written: No space left"), "{}", stderr(&full));
+        to(full.into()).ends(6).tells(&["stdout: cannot be written: No space left"]);
     }
 }
 
@@ -108,18 +92,14 @@ fn a_file_that_cannot_be_written_is_named_with_what_helps() {
         (missing.as_str(), "No such file", "make its folder first"),
         (folder.as_str(), "Is a directory", "name a file in it"),
     ] {
-        let output = report(Path::new(KEPT), &["--format", "csv", "--out", out]);
-        assert_eq!(output.status.code(), Some(6), "{out}");
-        let error = stderr(&output);
-        assert!(error.contains(&format!("{out}: cannot be written: {said}")), "{error}");
-        assert!(error.contains(hint), "{error}");
+        let error = format!("{out}: cannot be written: {said}");
+        report(KEPT, &["--format", "csv", "--out", out]).ends(6).tells(&[&error, hint]);
     }
 }
 
 #[test]
 fn the_schema_of_the_report_is_printed() {
-    let output = proofload().args(["schema", "--of", "report"]).output().expect("proofload starts");
-    assert!(stdout(&output).contains("\"title\": \"Proofload report\""), "{}", stderr(&output));
-    let output = proofload().arg("schema").output().expect("proofload starts");
-    assert!(stdout(&output).contains("\"title\": \"Proofload experiment\""), "{}", stderr(&output));
+    for (words, title) in [(&["--of", "report"][..], "report"), (&[], "experiment")] {
+        proofload().arg("schema").args(words).said().prints(&[&format!("\"title\": \"Proofload {title}\"")]);
+    }
 }

@@ -1,16 +1,15 @@
 //! `proofload run --gate` and `proofload gate`: exit codes on real services, and what GitHub Actions is told.
 
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
-use crate::place::{Place, proofload, stderr, stdout};
 use serde_json::Value;
 
-fn gate(record: &Path, flags: &[&str]) -> Output {
-    let mut command = proofload();
-    command.arg("gate").arg(record).args(flags);
-    quiet(&mut command).output().expect("proofload starts")
+use crate::place::{Place, Run, Said};
+
+/// `proofload gate` of a record in this place.
+fn gate(place: &Place, record: &str, flags: &[&str]) -> Said {
+    quiet(&mut place.proofload(&[&["gate", record], flags].concat())).said()
 }
 
 /// A test may itself run where GitHub Actions runs it.
@@ -18,125 +17,107 @@ fn quiet(command: &mut Command) -> &mut Command {
     command.env_remove("GITHUB_ACTIONS").env_remove("GITHUB_STEP_SUMMARY").env_remove("GITHUB_WORKSPACE")
 }
 
-/// The exit code and the outcome in JSON.
-fn outcome(record: &Path, flags: &[&str]) -> (Option<i32>, String) {
-    let output = gate(record, &[flags, &["--json"]].concat());
-    let json: Value =
-        serde_json::from_str(&stdout(&output)).unwrap_or_else(|_| panic!("{}", stderr(&output)));
-    (output.status.code(), json["outcome"].as_str().unwrap_or_default().to_owned())
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir(to).expect("a folder");
-    for file in ["record.json", "events.jsonl"] {
-        fs::copy(from.join(file), to.join(file)).expect("a file of the record");
-    }
+/// That a record is judged so, by its exit code and the outcome in JSON.
+fn judges(place: &Place, record: &str, flags: &[&str], code: i32, outcome: &str) {
+    let said = gate(place, record, &[flags, &["--json"]].concat());
+    assert_eq!(said.ends(code).json()["outcome"], outcome, "{flags:?}: {said}");
 }
 
 #[test]
 fn a_slower_service_breaks_the_gate_and_the_runner_is_told_where() {
     let place = Place::new();
     let limits = "[gate]\nthroughput = \"> -3%\"\nfailed = \"< 20%\"";
-    let experiment = place.experiment("api.env.SPIN_MS = 1", "api.env.SPIN_MS = 3", limits);
-    let summary = place.path("summary.md");
-    fs::write(&summary, "before\n").expect("the summary");
+    let experiment = place.two("api.env.SPIN_MS = 1", "api.env.SPIN_MS = 3", limits);
     let run = || {
+        let summary = place.write("summary.md", "before\n");
         let mut command = place.command(&experiment);
         command.arg("--gate").env("GITHUB_ACTIONS", "true").env("GITHUB_STEP_SUMMARY", &summary);
-        command.env("GITHUB_WORKSPACE", place.path(""));
-        command.output().expect("proofload starts")
+        command.env("GITHUB_WORKSPACE", place.path("")).said()
     };
-    let mut output = run();
-    // On a machine that is taken away from us six blocks may not tell a factor of nearly three.
+    let mut said = run();
+    // On a machine that is taken away from us few blocks may not tell a factor of nearly three.
     for _ in 0..2 {
-        if output.status.code() == Some(1) {
+        if said.code == Some(1) {
             break;
         }
-        eprintln!("again, after\n{}{}", stdout(&output), stderr(&output));
+        eprintln!("again, after\n{said}");
         fs::remove_dir_all(place.record()).expect("the record goes");
-        fs::write(&summary, "before\n").expect("the summary");
-        output = run();
+        said = run();
     }
-    let said = stdout(&output);
-    assert_eq!(output.status.code(), Some(1), "{said}{}", stderr(&output));
-    assert_eq!(place.left_running(), Vec::<String>::new());
-    assert!(said.contains("SLOWER") && said.contains("FAIL  1 of 2 limits fails"), "{said}");
+    place.is_quiet();
     let text = fs::read_to_string(&experiment).expect("the file");
     let line = text.lines().position(|line| line.starts_with("throughput =")).expect("the limit") + 1;
-    let annotation = format!(
-        "::error file=experiment.toml,line={line},title=throughput > -3%25%3A fail::candidate against"
-    );
-    assert!(said.contains(&annotation), "{said}");
-    let summary = fs::read_to_string(&summary).expect("the summary");
+    let annotation =
+        format!("::error file=experiment.toml,line={line},title=throughput > -3%25%3A fail::candidate vs");
+    said.ends(1).prints(&["SLOWER", "FAIL  1 of 2 limits fails", &annotation]);
+    let summary = place.read("summary.md");
     assert!(summary.starts_with("before\n### "), "{summary}");
     assert!(summary.contains("- **slower**: candidate") && summary.contains("### Gate: fail"), "{summary}");
 
     // The record has the limits, and is judged again by others without another run.
-    let record = place.record();
-    assert_eq!(outcome(&record, &[]), (Some(1), "broken".into()));
+    judges(&place, "record", &[], 1, "broken");
     fs::remove_file(&experiment).expect("the experiment is not needed any more");
-    let json: Value = serde_json::from_str(&stdout(&gate(&record, &["--json"]))).expect("JSON");
+    let json = gate(&place, "record", &["--json"]).json();
     assert_eq!((&json["limits"][0]["line"], &json["limits"][1]["ruling"]), (&line.into(), &"kept".into()));
-    let report = proofload().arg("report").arg(&record).arg("--json").output().expect("proofload starts");
-    let report: Value = serde_json::from_str(&stdout(&report)).expect("JSON");
+    let report = place.said(&["report", "record", "--json"]).json();
     let ratio = report["comparisons"][0]["estimate"]["ratio"].as_f64().expect("an estimate");
 
     // The same figures without the file's limits: generous ones are kept, one of impossible precision stays open.
-    let free = place.path("free");
-    copy(&record, &free);
-    let header = fs::read_to_string(free.join("record.json")).expect("the header");
-    let mut header: Value = serde_json::from_str(&header).expect("JSON");
+    let mut header: Value = serde_json::from_str(&place.read("record/record.json")).expect("JSON");
     header["plan"].as_object_mut().expect("a plan").remove("gate");
-    fs::write(free.join("record.json"), header.to_string()).expect("the header");
+    // Of the format without checksums, which would tell that something was changed.
+    header["version"] = 1.into();
+    place.write("free/record.json", header.to_string());
+    let events = place.read("record/events.jsonl");
+    let bare = events.lines().map(|line| {
+        let mut line: Value = serde_json::from_str(line).expect("JSON");
+        line.as_object_mut().expect("an object").retain(|key, _| key != "n" && key != "sum");
+        line.to_string() + "\n"
+    });
+    let events: Vec<String> = bare.collect();
+    place.write("free/events.jsonl", events.concat());
     let precise = format!("throughput > {:+.4}%", (ratio - 1.0) * 100.0);
-    assert_eq!(
-        outcome(&free, &["--limit", "throughput > -99%", "--limit", "failed < 20%"]),
-        (Some(0), "kept".into())
-    );
-    assert_eq!(outcome(&free, &["--max-regression", "3%"]), (Some(1), "broken".into()));
-    assert_eq!(outcome(&free, &["--limit", &precise]), (Some(5), "open".into()));
-    assert_eq!(outcome(&free, &["--limit", &precise, "--allow-open"]), (Some(0), "open".into()));
-    assert!(
-        stdout(&gate(&free, &["--limit", &precise, "--allow-open"])).contains("let pass by --allow-open")
-    );
-    for (flags, said) in [
+    for (flags, code, outcome) in [
+        (&["--limit", "throughput > -99%", "--limit", "failed < 20%"][..], 0, "kept"),
+        (&["--max-regression", "3%"], 1, "broken"),
+        (&["--limit", &precise], 5, "open"),
+        (&["--limit", &precise, "--allow-open"], 0, "open"),
+    ] {
+        judges(&place, "free", flags, code, outcome);
+    }
+    gate(&place, "free", &["--limit", &precise, "--allow-open"]).prints(&["let pass by --allow-open"]);
+    for (flags, part) in [
         (&[][..], "there is no limit to judge by"),
         (&["--limit", "p99 < 50ms"], "never measures p99"),
         (&["--limit", "p99 <= 50ms"], "has a relation other than"),
         (&["--max-regression", "3"], "is not a percentage"),
     ] {
-        let output = gate(&free, flags);
-        assert_eq!(output.status.code(), Some(2), "{flags:?}");
-        assert!(stderr(&output).contains(said), "{flags:?}: {}", stderr(&output));
+        gate(&place, "free", flags).ends(2).tells(&[part]);
     }
 
     // A record that broke off is judged by nothing, and neither is a void one; with --allow-open neither.
-    let events = fs::read_to_string(free.join("events.jsonl")).expect("the events");
-    let cut = events.lines().count() - 1;
-    let unfinished: Vec<&str> = events.lines().take(cut).collect();
-    fs::write(free.join("events.jsonl"), unfinished.join("\n") + "\n").expect("the events");
     let allowed = ["--limit", "throughput > -99%", "--allow-open"];
-    assert_eq!(outcome(&free, &allowed), (Some(4), "not_judged".into()));
-    // Of five blocks there is no conclusion.
-    let few: Vec<&str> =
-        events.lines().filter(|line| !line.starts_with("{\"block_ended\":{\"block\":6,")).collect();
-    fs::write(free.join("events.jsonl"), few.join("\n") + "\n").expect("the events");
-    assert_eq!(outcome(&free, &allowed), (Some(4), "not_judged".into()));
-    assert!(stdout(&gate(&free, &allowed)).contains("NOT JUDGED  the measurement is void: V"));
+    place.write("free/events.jsonl", events[..events.len() - 1].concat());
+    judges(&place, "free", &allowed, 4, "not_judged");
+    // Of three blocks there is no conclusion.
+    let later =
+        |line: &str| (4..100).any(|block| line.contains(&format!("\"block_ended\":{{\"block\":{block},")));
+    let few = events.iter().filter(|line| !later(line));
+    place.write("free/events.jsonl", few.map(String::as_str).collect::<String>());
+    judges(&place, "free", &allowed, 4, "not_judged");
+    gate(&place, "free", &allowed).prints(&["NOT JUDGED  the measurement is invalid: V"]);
 }
 
 #[test]
 fn limits_that_cannot_be_judged_are_told_before_anything_starts() {
     let place = Place::new();
-    let experiment = place.experiment("api.env.SPIN_MS = 1", "api.env.SPIN_MS = 3", "");
+    let experiment = place.two("api.env.SPIN_MS = 1", "api.env.SPIN_MS = 3", "");
     for (flags, said) in [
         (&["--gate"][..], "there is no limit to judge by"),
         (&["--gate", "--limit", "p99 < 50ms"], "never measures p99"),
         (&["--max-regression", "3%"], "--max-regression goes with --gate"),
     ] {
-        let output = quiet(place.command(&experiment).args(flags)).output().expect("proofload starts");
-        assert_eq!(output.status.code(), Some(2), "{flags:?}: {}", stdout(&output));
-        assert!(stderr(&output).contains(said), "{flags:?}: {}", stderr(&output));
+        quiet(place.command(&experiment).args(flags)).said().ends(2).tells(&[said]);
         assert!(!place.record().exists(), "{flags:?}");
     }
 }

@@ -2,64 +2,42 @@
 //! keeps what there is. Nothing is asserted of latencies or verdicts, which a busy machine decides.
 
 use std::io::{BufRead, BufReader, Read};
-use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, Output, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::net::{SocketAddr, TcpListener};
+use std::process::Command;
 
 use serde_json::Value;
 
-use crate::place::{SERVICE, proofload, signal, stderr, stdout};
+use crate::place::{Run, Running, SERVICE, Said, ended, free, proofload, signal};
 
 /// `service.js` in a mode of its, stopped when dropped.
-struct Service {
-    process: Child,
-    port: u16,
+pub struct Service {
+    address: SocketAddr,
+    _process: Running,
 }
 
 impl Service {
-    fn start(mode: &str) -> Service {
-        let free = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port");
-        let mut command = Command::new("node");
-        command.arg(SERVICE).env("PORT", free.port().to_string()).env("MODE", mode).env("SPIN_MS", "1");
-        let process = command.stdout(Stdio::null()).spawn().expect("node starts");
-        let service = Service { process, port: free.port() };
-        let deadline = Instant::now() + Duration::from_secs(20);
-        while TcpStream::connect(("127.0.0.1", service.port)).is_err() {
-            assert!(Instant::now() < deadline, "waited 20 s for the service");
-            thread::sleep(Duration::from_millis(20));
-        }
-        service
+    pub fn start(mode: &str) -> Service {
+        let address = free();
+        let mut node = Command::new("node");
+        node.arg(SERVICE).env("PORT", address.port().to_string()).env("MODE", mode).env("SPIN_MS", "1");
+        Service { address, _process: Running::start(&mut node, address) }
     }
 
-    fn load(&self, flags: &[&str]) -> Command {
+    pub fn load(&self, flags: &[&str]) -> Command {
         let mut command = proofload();
-        command.arg("load").arg(format!("http://127.0.0.1:{}/", self.port)).args(["-c", "8"]).args(flags);
+        command.arg("load").arg(format!("http://{}/", self.address)).args(["-c", "8"]).args(flags);
         command
     }
 
-    fn run(&self, flags: &[&str]) -> Output {
-        self.load(flags).output().expect("proofload starts")
+    fn run(&self, flags: &[&str]) -> Said {
+        self.load(flags).said()
     }
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        self.process.kill().expect("it can be killed");
-        self.process.wait().expect("it ends");
-    }
-}
-
-fn json(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", stderr(output)))
 }
 
 #[test]
 fn steps_are_slices_of_their_own() {
     let service = Service::start("ok");
-    let output = service.run(&["--rate", "50,100", "--duration", "1s", "--json"]);
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let document = json(&output);
+    let document = service.run(&["--rate", "50,100", "--duration", "1s", "--json"]).ends(0).json();
     assert_eq!((&document["version"], &document["asked_steps"]), (&1.into(), &2.into()));
     assert!(document["capacity"].is_null() && document["void"].is_null());
     let steps = document["steps"].as_array().expect("steps");
@@ -72,18 +50,14 @@ fn steps_are_slices_of_their_own() {
     }
     assert_eq!(steps.len(), 2);
 
-    let text = stdout(&service.run(&["--rate", "50,100", "--duration", "500ms"]));
-    for part in ["2 steps of 0.5 s", "verdict\n", "\n 50/s ", "\n100/s "] {
-        assert!(text.contains(part), "{part:?}: {text}");
-    }
+    let said = service.run(&["--rate", "50,100", "--duration", "500ms"]);
+    said.prints(&["2 steps of 500ms", "verdict\n", "\n  50/s ", "\n 100/s "]);
 }
 
 #[test]
 fn a_ramp_has_its_tenths() {
     let service = Service::start("ok");
-    let output = service.run(&["--rate", "50..250", "--duration", "2s", "--json"]);
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let document = json(&output);
+    let document = service.run(&["--rate", "50..250", "--duration", "2s", "--json"]).ends(0).json();
     let (open, ramp) = (&document["open"], &document["open"]["ramp"]);
     assert_eq!(open["intended"], 300, "two seconds of 150 on average");
     assert!(open["rate_per_s"].is_null() && open["verdict"].is_null());
@@ -97,22 +71,17 @@ fn a_ramp_has_its_tenths() {
     let ok: f64 = stretches.iter().map(|stretch| stretch["ok_per_s"].as_f64().expect("a rate") * 0.2).sum();
     assert_eq!(Some(ok.round() as u64), document["requests"]["ok_in_window"].as_u64());
 
-    let text = stdout(&service.run(&["--rate", "50..250", "--duration", "1s"]));
-    assert!(text.contains("open loop from 50.0/s to 250/s") && text.contains("\nRamp "), "{text}");
-    let refused = service.run(&["--rate", "50..250", "--requests", "5"]);
-    assert_eq!(refused.status.code(), Some(2));
-    assert!(stderr(&refused).contains("--duration"), "{}", stderr(&refused));
+    let said = service.run(&["--rate", "50..250", "--duration", "1s"]);
+    said.prints(&["open loop from 50.0/s to 250/s", "\n ramp at "]);
+    service.run(&["--rate", "50..250", "--requests", "5"]).ends(2).tells(&["--rate 50..250", "`duration`"]);
 }
 
 #[test]
 fn a_share_is_of_a_capacity_that_was_measured() {
     let service = Service::start("ok");
-    let output = service.run(&["--rate", "60%", "--duration", "1s", "--json"]);
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    for part in ["measuring capacity: closed loop, 8 connections", "\ncapacity: "] {
-        assert!(stderr(&output).contains(part), "{}", stderr(&output));
-    }
-    let document = json(&output);
+    let said = service.run(&["--rate", "60%", "--duration", "1s", "--json"]);
+    said.ends(0).tells(&["measuring capacity: closed loop, 8 connections", "\ncapacity: "]);
+    let document = said.json();
     let capacity = &document["capacity"];
     assert_eq!((&capacity["loop"], &capacity["warmup_s"]), (&"closed".into(), &1.0.into()));
     assert!(capacity["window_s"].as_f64().is_some_and(|window_s| (2.9..3.5).contains(&window_s)));
@@ -125,9 +94,7 @@ fn a_share_is_of_a_capacity_that_was_measured() {
 #[test]
 fn without_a_good_answer_there_is_no_capacity_and_no_share_of_it() {
     let service = Service::start("500");
-    let output = service.run(&["--rate", "25%,50%", "--duration", "1s", "--json"]);
-    assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
-    let document = json(&output);
+    let document = service.run(&["--rate", "25%,50%", "--duration", "1s", "--json"]).ends(4).json();
     assert_eq!(document["steps"], Value::Array(vec![]));
     assert!(document["void"].is_string(), "{document}");
     assert!(document["capacity"]["status"]["500"].as_u64().is_some_and(|answers| answers > 0));
@@ -137,19 +104,32 @@ fn without_a_good_answer_there_is_no_capacity_and_no_share_of_it() {
 fn ctrl_c_ends_all_steps_and_keeps_what_there_is() {
     let service = Service::start("ok");
     let mut command = service.load(&["--rate", "50,60,70", "--duration", "1s", "--json"]);
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("proofload starts");
+    let mut child = command.begun();
     let mut talk = BufReader::new(child.stderr.take().expect("stderr is piped"));
     let mut first = String::new();
     talk.read_line(&mut first).expect("stderr is readable");
     assert!(first.starts_with("step 1 of 3, 50/s: "), "{first}");
-    signal(&child, "-INT");
+    signal(child.id(), "-INT");
     let mut rest = String::new();
     talk.read_to_string(&mut rest).expect("stderr is readable");
-    let output = child.wait_with_output().expect("proofload ends");
-    assert_eq!(output.status.code(), Some(130), "{rest}");
-    let document = json(&output);
+    let document = ended(child).ends(130).json();
     assert_eq!((&document["interrupted"], &document["asked_steps"]), (&true.into(), &3.into()));
     let steps = document["steps"].as_array().expect("steps");
     assert!((1..3).contains(&steps.len()), "{} steps", steps.len());
     assert_eq!((&steps[0]["interrupted"], &steps[0]["open"]["intended"]), (&false.into(), &50.into()));
+}
+
+#[test]
+fn a_url_that_is_waited_for_is_told_by_its_url() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    // One connection waits to be accepted, that of the first look; there is no room for another.
+    rustix::net::listen(&listener, 0).expect("it listens");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    let mut child = proofload().arg("load").arg(&url).args(["--duration", "100ms"]).begun();
+    let mut talk = BufReader::new(child.stderr.take().expect("stderr is piped"));
+    let mut first = String::new();
+    talk.read_line(&mut first).expect("stderr is readable");
+    assert_eq!(first, format!("waiting for {url} to be ready, for up to 30s\n"));
+    signal(child.id(), "-INT");
+    ended(child).ends(130);
 }

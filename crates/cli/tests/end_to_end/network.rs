@@ -5,33 +5,16 @@ use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 
-use crate::place::{Place, SERVICE, proofload, stderr, stdout};
+use crate::place::{Draft, Place, Said, counted};
 
 /// One variant over loopback, one over a link of 40 ms each way.
 fn experiment(place: &Place) -> PathBuf {
-    let text = format!(
-        r#"name = "link"
-[services.api]
-command = ["node", "{SERVICE}"]
-ready = "/healthz"
-env = {{ PORT = "{{port}}", HOST = "{{address}}" }}
-[factors.link]
-none = {{}}
-far = {{ load.network = {{ rate = "20mbit", delay = "40ms" }} }}
-[load]
-connections = 4
-[design]
-drop_disturbed = false
-budget = "60s"
-warmup = "400ms"
-slice = "1s"
-slices = 1
-blocks = 6
-"#
-    );
-    let path = place.path("link.toml");
-    fs::write(&path, text).expect("the experiment is written");
-    path
+    place.experiment(&Draft {
+        more: "[factors.link]\nnone = {}\nfar = { load.network = { rate = \"20mbit\", delay = \"40ms\" } }",
+        load: "timeout = \"5s\"",
+        design: "warmup = \"400ms\"\nslice = \"1s\"",
+        ..Draft::default()
+    })
 }
 
 #[test]
@@ -44,13 +27,10 @@ fn a_link_is_made_for_each_trial_and_its_delay_is_in_every_answer() {
     }
     let place = Place::new();
     let file = experiment(&place);
-    let check = proofload().arg("check").arg(&file).output().expect("proofload starts");
-    assert!(stdout(&check).contains("over a link of 20 Mbit/s, 40 ms each way"), "{}", stdout(&check));
-    let Some(output) = place.run_well(&file, "SLOWER") else { return };
-    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
-    assert!(stdout(&output).contains("SLOWER"), "{}", stdout(&output));
-    let record = record::open(&place.record()).expect("the record opens");
-    for trial in record.complete_blocks().flat_map(|block| &block.trials) {
+    place.said(&["check", "experiment.toml"]).prints(&["over a link of 20 Mbit/s, 40 ms each way"]);
+    let Some(_) = place.run_well(&file, "SLOWER") else { return };
+    let record = place.opened();
+    for trial in counted(&record) {
         let far = record.header.plan.variants[trial.variant()].name == "far";
         for slice in trial.measured().filter(|_| far) {
             let fastest_ns = slice.counts.latency.bounds(0.0).map_or(0, |(low, _)| low);
@@ -58,7 +38,6 @@ fn a_link_is_made_for_each_trial_and_its_delay_is_in_every_answer() {
             assert!(slice.counts.successful > 0);
         }
     }
-    assert_eq!(place.left_running(), Vec::<String>::new());
 }
 
 #[test]
@@ -76,8 +55,7 @@ fn who_may_not_make_a_link_is_told_before_anything_starts() {
         // The binary lies where nobody else may go.
         return;
     };
-    assert_eq!(output.status.code(), Some(6), "{}{}", stdout(&output), stderr(&output));
-    assert!(stderr(&output).contains("`load.network` takes root"), "{}", stderr(&output));
-    assert!(stderr(&output).contains("leave `load.network` out"), "{}", stderr(&output));
+    let said = Said::from(output);
+    said.ends(6).tells(&["`load.network` takes root", "leave `load.network` out"]);
     assert!(!place.record().exists());
 }

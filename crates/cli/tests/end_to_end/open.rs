@@ -2,60 +2,37 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::thread;
-use std::time::{Duration, Instant};
 
-use crate::history::{command, keep};
-use crate::place::{Place, stderr, stdout};
+use crate::history::keep;
+use crate::place::{Place, Run, wait_until};
 
 #[test]
 fn the_page_opens_in_a_browser_without_a_shell_or_is_told() {
     let place = Place::new();
     // What a shell would make something of.
     let record = keep(&place, "größe $(touch oops) 'x", 1);
-    let page = record.join("report.html");
-    let page = fs::canonicalize(&record)
-        .map(|record| record.join("report.html"))
-        .unwrap_or(page)
-        .display()
-        .to_string();
+    let page = fs::canonicalize(&record).expect("it is there").join("report.html").display().to_string();
     let bare = |words: &[&str]| {
-        let mut command = command(&place, words);
+        let mut command = place.proofload(words);
         command.env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY").env_remove("BROWSER");
         command
     };
     for words in [&["open"][..], &["open", "latest", "--print"]] {
-        let output = bare(words).output().expect("proofload starts");
-        assert_eq!(
-            (output.status.code(), stdout(&output)),
-            (Some(0), format!("{page}\n")),
-            "{}",
-            stderr(&output)
-        );
-        assert_eq!(stderr(&output).contains("scp "), words.len() == 1, "{}", stderr(&output));
+        let said = bare(words).said();
+        assert_eq!(said.ends(0).out, format!("{page}\n"));
+        assert_eq!(said.err.contains("scp "), words.len() == 1, "{said}");
     }
     let drawn = fs::read_to_string(&page).expect("it was missing, and was drawn");
     assert!(drawn.contains("level-1") && drawn.contains("</html>"), "{drawn}");
-    let (browser, note) = (place.path("browser"), place.path("started with"));
-    let script =
-        format!("#!/bin/sh\nprintf '%s\\n' \"$@\" > '{0}.part'\nmv '{0}.part' '{0}'\n", note.display());
-    fs::write(&browser, script).expect("a script");
+    let note = place.path("started with");
+    let script = "#!/bin/sh\nprintf '%s\\n' \"$@\" > 'NOTE.part'\nmv 'NOTE.part' 'NOTE'\n";
+    let browser = place.write("browser", script.replace("NOTE", &note.display().to_string()));
     fs::set_permissions(&browser, fs::Permissions::from_mode(0o755)).expect("it may be run");
-    let named = format!("{} --new %s:none", browser.display());
-    let output = bare(&["open"]).env("BROWSER", named).output().expect("proofload starts");
-    assert_eq!((output.status.code(), stdout(&output)), (Some(0), String::new()), "{}", stderr(&output));
-    let begun = Instant::now();
-    while !note.exists() && begun.elapsed() < Duration::from_secs(20) {
-        thread::sleep(Duration::from_millis(20));
-    }
-    assert_eq!(fs::read_to_string(&note).expect("it was started"), format!("--new\n{page}\n"));
+    let said = bare(&["open"]).env("BROWSER", format!("{} --new %s:none", browser.display())).said();
+    assert_eq!(said.ends(0).out, "");
+    wait_until("it was started", || note.exists());
+    assert_eq!(place.read("started with"), format!("--new\n{page}\n"));
     assert!(!place.path("oops").exists());
-    let output = bare(&["open"]).env("BROWSER", "/nowhere/at/all").output().expect("proofload starts");
-    assert_eq!(
-        (output.status.code(), stdout(&output)),
-        (Some(0), format!("{page}\n")),
-        "{}",
-        stderr(&output)
-    );
-    assert!(stderr(&output).contains("no browser could be started"), "{}", stderr(&output));
+    let said = bare(&["open"]).env("BROWSER", "/nowhere/at/all").said();
+    assert_eq!(said.ends(0).tells(&["no browser could be started"]).out, format!("{page}\n"));
 }

@@ -1,11 +1,117 @@
-//! A folder of its own for a test, with experiments on `service.js`, and a look at what is left running.
+//! A folder of its own for a test, with experiments on `service.js`, what a program said in it, and a look at what is left running.
 
+use std::fmt;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use record::{Record, Trial};
+use serde_json::Value;
 
 /// The service whose behaviour `MODE` chooses.
 pub const SERVICE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/end_to_end/service.js");
+/// A record of an older version that is kept in the repository.
+pub const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1");
+
+/// How a program ended, and what it said.
+pub struct Said {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+    pub bytes: Vec<u8>,
+}
+
+impl fmt::Display for Said {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:?}\n{}{}", self.code, self.out, self.err)
+    }
+}
+
+impl From<Output> for Said {
+    fn from(output: Output) -> Said {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        Said { code: output.status.code(), out, err, bytes: output.stdout }
+    }
+}
+
+impl Said {
+    pub fn ends(&self, code: i32) -> &Said {
+        assert_eq!(self.code, Some(code), "{self}");
+        self
+    }
+
+    /// Whether each of these is on stdout, as it is or however it was wrapped.
+    pub fn prints(&self, parts: &[&str]) -> &Said {
+        has(&self.out, parts, self);
+        self
+    }
+
+    /// The same on stderr.
+    pub fn tells(&self, parts: &[&str]) -> &Said {
+        has(&self.err, parts, self);
+        self
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self}"))
+    }
+}
+
+fn has(text: &str, parts: &[&str], said: &Said) {
+    let words = words(text);
+    parts.iter().for_each(|part| assert!(text.contains(part) || words.contains(part), "{part}: {said}"));
+}
+
+/// On one line, however it was wrapped.
+pub fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+pub trait Run {
+    /// Runs it to its end.
+    fn said(&mut self) -> Said;
+    /// Starts it; what it says is kept.
+    fn begun(&mut self) -> Child;
+}
+
+impl Run for Command {
+    fn said(&mut self) -> Said {
+        self.output().expect("it starts").into()
+    }
+
+    fn begun(&mut self) -> Child {
+        self.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
+    }
+}
+
+pub fn ended(child: Child) -> Said {
+    child.wait_with_output().expect("it ends").into()
+}
+
+/// What an experiment on `service.js` has besides the defaults: lines of its sections. A key that is given replaces the default.
+#[derive(Default)]
+pub struct Draft<'a> {
+    /// Of `[services.api]`.
+    pub service: &'a str,
+    /// Sections of their own, before the load.
+    pub more: &'a str,
+    /// Of `[load]`.
+    pub load: &'a str,
+    /// Of `[design]`.
+    pub design: &'a str,
+}
+
+/// These lines, and of the defaults those whose key is not among them.
+fn with_defaults(lines: &str, defaults: &str) -> String {
+    let key = |line: &str| line.split('=').next().unwrap_or_default().trim().to_owned();
+    let given: Vec<String> = lines.lines().map(key).collect();
+    let rest = defaults.lines().filter(|line| !given.contains(&key(line)));
+    rest.chain(lines.lines()).collect::<Vec<_>>().join("\n")
+}
 
 pub struct Place {
     folder: tempfile::TempDir,
@@ -20,66 +126,112 @@ impl Place {
         self.folder.path().join(name)
     }
 
-    /// An experiment of two variants whose levels set these variables; short and cheap.
-    pub fn experiment(&self, baseline: &str, candidate: &str, more: &str) -> PathBuf {
-        let text = format!(
-            r#"name = "test"
-[services.api]
-command = ["node", "{SERVICE}"]
-ready = "/healthz"
-ready_timeout = "20s"
-stop_timeout = "1s"
-env = {{ PORT = "{{port}}" }}
-[factors.setting]
-baseline = {{ {baseline} }}
-candidate = {{ {candidate} }}
-[load]
-connections = 4
-timeout = "1s"
-[design]
-# Tests run beside one another, so that the machine is never one's own.
-drop_disturbed = false
-budget = "60s"
-warmup = "200ms"
-slice = "200ms"
-slices = 1
-blocks = 6
-{more}
-"#
-        );
-        let path = self.path("experiment.toml");
-        fs::write(&path, text).expect("the experiment is written");
+    pub fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("it is made");
+        fs::write(&path, text).expect("it is written");
         path
+    }
+
+    pub fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap_or_default()
+    }
+
+    /// An experiment, short and cheap unless something else is said.
+    pub fn experiment(&self, draft: &Draft<'_>) -> PathBuf {
+        // Tests run beside one another, so that the machine is never one's own, and nothing is dropped for that.
+        let text = format!(
+            "name = \"test\"\n[services.api]\n{}\n{}\n[load]\n{}\n[design]\n{}\n",
+            with_defaults(
+                draft.service,
+                &format!(
+                    "command = [\"node\", \"{SERVICE}\"]\nready = \"/healthz\"\nready_timeout = \"20s\"\n\
+                     stop_timeout = \"1s\"\nenv = {{ PORT = \"{{port}}\", HOST = \"{{address}}\" }}"
+                )
+            ),
+            draft.more,
+            with_defaults(draft.load, "connections = 4\ntimeout = \"1s\""),
+            with_defaults(
+                draft.design,
+                "drop_disturbed = false\nbudget = \"60s\"\nwarmup = \"200ms\"\nslice = \"200ms\"\nslices = 1\n\
+                 blocks = 6"
+            ),
+        );
+        self.write("experiment.toml", text)
+    }
+
+    /// Two variants whose levels set these variables; with more of the design.
+    pub fn two(&self, baseline: &str, candidate: &str, design: &str) -> PathBuf {
+        let more = format!("[factors.setting]\nbaseline = {{ {baseline} }}\ncandidate = {{ {candidate} }}");
+        self.experiment(&Draft { more: &more, design, ..Draft::default() })
+    }
+
+    /// A folder with a `docker` that does no more than this arm of a `case` for its first word.
+    pub fn engine(&self, arms: &str) -> String {
+        let docker = self.write("engine/docker", format!("#!/bin/sh\ncase \"$1\" in {arms} esac\n"));
+        fs::set_permissions(&docker, fs::Permissions::from_mode(0o755)).expect("it may be run");
+        self.path("engine").display().to_string()
     }
 
     pub fn record(&self) -> PathBuf {
         self.path("record")
     }
 
+    /// The record, opened.
+    pub fn opened(&self) -> Record {
+        record::open(&self.record()).expect("the record opens")
+    }
+
+    /// What `PROOFLOAD_TEST_PLACE` is in every process of this place, so that leftovers can be told from others.
+    pub fn mark(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// `proofload` with these words, in this folder.
+    pub fn proofload(&self, words: &[&str]) -> Command {
+        let mut command = proofload();
+        command.args(words).current_dir(self.folder.path()).env("PROOFLOAD_TEST_PLACE", self.mark());
+        command
+    }
+
+    /// What that says.
+    pub fn said(&self, words: &[&str]) -> Said {
+        self.proofload(words).said()
+    }
+
     /// `proofload run` of an experiment in this place.
-    pub fn run(&self, experiment: &Path) -> Output {
-        self.command(experiment).output().expect("proofload starts")
+    pub fn command(&self, experiment: &Path) -> Command {
+        let mut command = proofload();
+        command.arg("run").arg(experiment).args(["--seed", "1", "--out"]).arg(self.record());
+        command.env("PROOFLOAD_TEST_PLACE", self.mark());
+        command
+    }
+
+    pub fn run(&self, experiment: &Path) -> Said {
+        self.command(experiment).said()
     }
 
     /// The same until it ends with 0 and says this, three times at most. `None` where the host had the machine for so much of the time that
     /// a void or undecided run is the right answer; a fault of ours is there on a quiet one, too.
-    pub fn run_well(&self, experiment: &Path, said: &str) -> Option<Output> {
-        self.run_well_as(|| self.command(experiment), said)
+    pub fn run_well(&self, experiment: &Path, part: &str) -> Option<Said> {
+        self.run_well_as(|| self.command(experiment), part)
     }
 
     /// The same with a command of one's own.
-    pub fn run_well_as(&self, command: impl Fn() -> Command, said: &str) -> Option<Output> {
+    pub fn run_well_as(&self, command: impl Fn() -> Command, part: &str) -> Option<Said> {
         for attempt in 1.. {
-            let output = command().output().expect("proofload starts");
-            if attempt == 3 || output.status.success() && stdout(&output).contains(said) {
-                return Some(output);
+            let said = command().said();
+            if attempt == 3 || said.code == Some(0) && said.out.contains(part) {
+                said.ends(0).prints(&[part]);
+                self.is_quiet();
+                return Some(said);
             }
             let stolen = self.steal();
             if stolen > 0.1 {
                 eprintln!("nothing was tested: the host took {:.0} % of the CPU time", stolen * 100.0);
                 return None;
             }
-            eprintln!("again, after\n{}{}", stdout(&output), stderr(&output));
+            eprintln!("again, after\n{said}");
             fs::remove_dir_all(self.record()).expect("the record goes");
         }
         None
@@ -88,21 +240,22 @@ blocks = 6
     /// Share of the CPU time that the host gave to others while the record's slices were measured, in the mean.
     fn steal(&self) -> f64 {
         let Ok(record) = record::open(&self.record()) else { return 0.0 };
-        let trials = record.blocks.iter().flat_map(|block| &block.trials);
         let shares: Vec<f64> =
-            trials.flat_map(|trial| &trial.slices).map(|slice| slice.machine.steal_share).collect();
+            trials(&record).flat_map(|trial| &trial.slices).map(|slice| slice.machine.steal_share).collect();
         shares.iter().sum::<f64>() / shares.len().max(1) as f64
     }
 
-    pub fn command(&self, experiment: &Path) -> Command {
-        let mut command = proofload();
-        command.arg("run").arg(experiment).arg("--seed").arg("1").arg("--out").arg(self.record());
-        // A mark that every process of this run inherits, so that leftovers can be told from others.
-        command.env("PROOFLOAD_TEST_PLACE", self.folder.path());
-        command
+    /// `proofload report` of the record by its whole path, as that of a run names it.
+    pub fn report(&self, form: &str) -> Said {
+        proofload().arg("report").arg(self.record()).args(["--format", form]).said()
     }
 
-    /// Processes that carry this place's mark: argv and process id.
+    /// Whether the run's events have this by now.
+    pub fn has_event(&self, part: &str) -> bool {
+        self.read("record/events.jsonl").contains(part)
+    }
+
+    /// Processes that carry this place's mark: process id and argv.
     pub fn left_running(&self) -> Vec<String> {
         let mark = format!("PROOFLOAD_TEST_PLACE={}\0", self.folder.path().display());
         let processes = fs::read_dir("/proc").expect("/proc is there").flatten();
@@ -112,24 +265,66 @@ blocks = 6
         });
         let described = marked.map(|process| {
             let argv = fs::read(process.path().join("cmdline")).unwrap_or_default();
-            format!(
-                "{}: {}",
-                process.file_name().display(),
-                String::from_utf8_lossy(&argv).replace('\0', " ")
-            )
+            let argv = String::from_utf8_lossy(&argv).replace('\0', " ");
+            format!("{}: {argv}", process.file_name().display())
         });
         described.collect()
     }
 
+    /// That none of them is left.
+    pub fn is_quiet(&self) {
+        assert_eq!(self.left_running(), Vec::<String>::new());
+    }
+
     /// What all services of the run said, one text a log.
-    pub fn logs(&self) -> Vec<(String, String)> {
+    pub fn logs(&self) -> std::collections::BTreeMap<String, String> {
         let logs = fs::read_dir(self.record().join("logs")).expect("the record has logs").flatten();
+        let name = |log: &fs::DirEntry| log.file_name().to_string_lossy().into_owned();
         let read = |log: fs::DirEntry| {
-            let text =
-                String::from_utf8_lossy(&fs::read(log.path()).expect("a log is readable")).into_owned();
-            (log.file_name().to_string_lossy().into_owned(), text)
+            let text = fs::read(log.path()).expect("a log is readable");
+            (name(&log), String::from_utf8_lossy(&text).into_owned())
         };
         logs.map(read).collect()
+    }
+}
+
+/// All trials of a record.
+pub fn trials(record: &Record) -> impl Iterator<Item = &Trial> {
+    record.blocks.iter().flat_map(|block| &block.trials)
+}
+
+/// Those of the blocks that count.
+pub fn counted(record: &Record) -> impl Iterator<Item = &Trial> {
+    record.complete_blocks().flat_map(|block| &block.trials)
+}
+
+/// Holds our count of requests against the service's own, trial by trial; how many trials there are.
+pub fn accounted_for(place: &Place, record: &Record) -> usize {
+    let logs = place.logs();
+    let mut trials = 0;
+    for block in record.complete_blocks() {
+        for trial in &block.trials {
+            let name = &record.header.plan.variants[trial.variant()].name;
+            let log = &logs[&format!("block-{:02}-{name}-api.log", block.number)];
+            let sent: u64 = trial.slices.iter().map(|slice| slice.counts.sent).sum();
+            let counted = log.lines().find_map(|line| line.strip_prefix("requests ")?.parse::<u64>().ok());
+            // Beside the load there are at most two looks at a response before it.
+            let looks = counted.and_then(|counted| counted.checked_sub(sent));
+            assert!(sent > 0 && looks.is_some_and(|looks| looks <= 2), "we sent {sent}, it said: {log}");
+            if trial.started.witnesses.iter().any(|witness| witness.repeats) {
+                assert_eq!(looks, Some(2), "{log}");
+            }
+            trials += 1;
+        }
+    }
+    trials
+}
+
+pub fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !done() {
+        assert!(Instant::now() < deadline, "waited 20 s until {what}");
+        thread::sleep(Duration::from_millis(20));
     }
 }
 
@@ -137,16 +332,33 @@ pub fn proofload() -> Command {
     Command::new(env!("CARGO_BIN_EXE_proofload"))
 }
 
-pub fn stdout(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
+/// An address on which nobody listens.
+pub fn free() -> std::net::SocketAddr {
+    std::net::TcpListener::bind("127.0.0.1:0").and_then(|port| port.local_addr()).expect("a free port")
 }
 
-pub fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
+/// A service that somebody started: it listens at its address, and ends with the test.
+pub struct Running {
+    pub child: Child,
+}
+
+impl Running {
+    pub fn start(command: &mut Command, address: std::net::SocketAddr) -> Running {
+        let running = Running { child: command.stdout(Stdio::null()).spawn().expect("it starts") };
+        wait_until("it listens", || std::net::TcpStream::connect(address).is_ok());
+        running
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 /// Sends a signal, by the process id.
-pub fn signal(child: &Child, name: &str) {
-    let status = Command::new("kill").arg(name).arg(child.id().to_string()).status();
+pub fn signal(pid: u32, name: &str) {
+    let status = Command::new("kill").args([name, &pid.to_string()]).status();
     assert!(status.expect("kill starts").success());
 }

@@ -2,35 +2,19 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::Command;
 
-use crate::place::{Place, SERVICE, proofload, signal, stderr, stdout};
+use crate::place::{Draft, Place, Run, ended, signal, wait_until};
 
 /// An experiment whose service says where its data is, and whose data is made by a script with the folder as `$1`.
 fn experiment(place: &Place, script: &str) -> PathBuf {
-    let text = format!(
-        r#"name = "prepared"
-[prepare.zips]
-command = ["/bin/sh", "-c", '{script}', "sh", "{{output}}"]
-[services.api]
-command = ["node", "{SERVICE}"]
-ready = "/healthz"
-env = {{ PORT = "{{port}}", DATA = "{{prepare.zips}}/data" }}
-[load]
-connections = 2
-[design]
-drop_disturbed = false
-budget = "30s"
-warmup = "100ms"
-slice = "100ms"
-slices = 1
-"#
-    );
-    let path = place.path("prepared.toml");
-    fs::write(&path, text).expect("the experiment is written");
-    path
+    let command = format!("[\"/bin/sh\", \"-c\", '{script}', \"sh\", \"{{output}}\"]");
+    place.experiment(&Draft {
+        service: "env = { PORT = \"{port}\", DATA = \"{prepare.zips}/data\" }",
+        more: &format!("[prepare.zips]\ncommand = {command}"),
+        load: "connections = 2\ntimeout = \"5s\"",
+        design: "budget = \"30s\"\nwarmup = \"100ms\"\nslice = \"100ms\"",
+    })
 }
 
 fn with_cache(place: &Place, mut command: Command) -> Command {
@@ -46,43 +30,32 @@ fn kept(place: &Place) -> usize {
 fn data_is_made_for_the_first_run_and_found_by_the_next() {
     let place = Place::new();
     let file = experiment(&place, "echo 12345678 >$1/data");
-    let check = || {
-        let mut check = with_cache(&place, proofload());
-        stdout(&check.arg("check").arg(&file).output().expect("proofload starts"))
-    };
-    assert!(check().contains("zips: to be made by /bin/sh"), "{}", check());
+    let check = || with_cache(&place, place.proofload(&["check", "experiment.toml"])).said();
+    check().prints(&["zips: to be made by /bin/sh"]);
     for made in [true, false] {
-        let output = with_cache(&place, place.command(&file)).output().expect("proofload starts");
+        let said = with_cache(&place, place.command(&file)).said();
         // A tenth of a second without an answer voids it where the machine stood still, which is not what is looked for here.
-        assert!(matches!(output.status.code(), Some(0 | 4)), "{}{}", stdout(&output), stderr(&output));
-        assert_eq!(stderr(&output).contains("made zips: 9 B"), made, "{}", stderr(&output));
-        let record = record::open(&place.record()).expect("the record opens");
+        assert!(matches!(said.code, Some(0 | 4)), "{said}");
+        assert_eq!(said.err.contains("made zips: 9 B"), made, "{said}");
+        let record = place.opened();
         let prepared = &record.prepared[0];
         assert_eq!((prepared.name.as_str(), prepared.made, prepared.bytes), ("zips", made, 9));
-        let words: Vec<String> = stdout(&output).split_whitespace().map(str::to_owned).collect();
-        assert!(words.join(" ").contains("data zips 9 B "), "{}", stdout(&output));
+        said.prints(&["data zips 9 B "]);
         let data = place.path("cache/proofload").join(&prepared.key);
-        assert!(check().contains(&format!("zips: there, in {}", data.display())), "{}", check());
+        check().prints(&[&format!("zips: there, in {}", data.display())]);
         fs::remove_dir_all(place.record()).expect("the record is there");
     }
-    assert_eq!(place.left_running(), Vec::<String>::new());
+    place.is_quiet();
 }
 
 #[test]
 fn data_that_cannot_be_made_ends_the_run_before_any_service() {
     let place = Place::new();
     let file = experiment(&place, "echo half >$1/data; echo no such table; exit 3");
-    let output = with_cache(&place, place.command(&file)).output().expect("proofload starts");
-    assert_eq!(output.status.code(), Some(3), "{}{}", stdout(&output), stderr(&output));
-    assert!(stderr(&output).contains("prepare.zips ended with status 3"), "{}", stderr(&output));
-    assert!(stderr(&output).contains("no such table"), "{}", stderr(&output));
-    let words: Vec<String> = stdout(&output).split_whitespace().map(str::to_owned).collect();
-    assert!(
-        words.join(" ").contains("stopped, because what it needs could not be made"),
-        "{}",
-        stdout(&output)
-    );
-    let logs: Vec<String> = place.logs().into_iter().map(|(name, _)| name).collect();
+    let said = with_cache(&place, place.command(&file)).said();
+    said.ends(3).tells(&["prepare.zips ended with status 3", "no such table"]);
+    assert_eq!(said.out, "", "what never ran has no report");
+    let logs: Vec<String> = place.logs().into_keys().collect();
     assert_eq!((logs, kept(&place)), (vec!["prepare-zips.log".to_owned()], 0));
 }
 
@@ -90,16 +63,10 @@ fn data_that_cannot_be_made_ends_the_run_before_any_service() {
 fn an_interrupt_ends_the_command_and_leaves_nothing_half_made() {
     let place = Place::new();
     let file = experiment(&place, "echo half >$1/data; while :; do sleep 600; done");
-    let mut command = with_cache(&place, place.command(&file));
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("proofload starts");
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let child = with_cache(&place, place.command(&file)).begun();
     // The folder, its lock, and what runs: proofload, a warden, a shell.
-    while kept(&place) < 2 || place.left_running().len() < 4 {
-        assert!(Instant::now() < deadline, "the command never ran");
-        thread::sleep(Duration::from_millis(20));
-    }
-    signal(&child, "-INT");
-    let output = child.wait_with_output().expect("proofload ends");
-    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    wait_until("the command runs", || kept(&place) >= 2 && place.left_running().len() >= 4);
+    signal(child.id(), "-INT");
+    ended(child).ends(130);
     assert_eq!((kept(&place), place.left_running()), (0, Vec::new()));
 }

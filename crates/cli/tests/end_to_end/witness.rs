@@ -2,44 +2,28 @@
 //! Beside them, in the same run, ones that are sound and of which nothing is said.
 
 use std::collections::BTreeSet;
-use std::fs;
 
-use crate::place::{Place, SERVICE, proofload, stderr, stdout};
 use serde_json::Value;
+
+use crate::place::{Draft, Place, SERVICE, trials};
 
 #[test]
 fn what_was_declared_and_never_happened_voids_and_what_happened_is_left_alone() {
     let place = Place::new();
-    let text = format!(
-        r#"name = "witness"
-[services.api]
-command = ["node", "{SERVICE}"]
-ready = "/healthz"
-env = {{ PORT = "{{port}}", NODE_ENV = "production" }}
-[factors.way]
-plain = {{}}
-gzip = {{ api.env.MODE = "gzip", load.headers.accept-encoding = "gzip", expect.headers.content-encoding = "gzip" }}
-unasked = {{ api.env.MODE = "gzip", expect.headers.content-encoding = "gzip" }}
-lost = {{ api.command = ["env", "-u", "NODE_ENV", "node", "{SERVICE}"] }}
-[load]
-connections = 2
-timeout = "20s"
-[design]
-budget = "120s"
-warmup = "100ms"
-slice = "100ms"
-slices = 1
-blocks = 6
-"#
-    );
-    let experiment = place.path("witness.toml");
-    fs::write(&experiment, text).expect("the experiment is written");
-    let output = place.run(&experiment);
-    assert_eq!(output.status.code(), Some(4), "{}{}", stdout(&output), stderr(&output));
-    assert_eq!(place.left_running(), Vec::<String>::new());
-
-    let report = proofload().arg("report").arg(place.record()).args(["--format", "json"]).output();
-    let json: Value = serde_json::from_str(&stdout(&report.expect("proofload starts"))).expect("it is JSON");
+    let levels = r#"[factors.way]
+plain = {}
+gzip = { api.env.MODE = "gzip", load.headers.accept-encoding = "gzip", expect.headers.content-encoding = "gzip" }
+unasked = { api.env.MODE = "gzip", expect.headers.content-encoding = "gzip" }
+lost = { api.command = ["env", "-u", "NODE_ENV", "node", "SERVICE"] }"#;
+    let experiment = place.experiment(&Draft {
+        service: "env = { PORT = \"{port}\", NODE_ENV = \"production\" }",
+        more: &levels.replace("SERVICE", SERVICE),
+        load: "connections = 2\ntimeout = \"20s\"",
+        design: "budget = \"120s\"\nwarmup = \"100ms\"\nslice = \"100ms\"",
+    });
+    place.run(&experiment).ends(4);
+    place.is_quiet();
+    let json = place.report("json").json();
     let findings = json["findings"].as_array().expect("findings");
     let voids: Vec<&Value> = findings.iter().filter(|finding| finding["grade"] == "void").collect();
     // The run ends at its first warm-up, for a variant that is not what it is called will not become it.
@@ -61,9 +45,9 @@ blocks = 6
         assert!(findings.iter().all(|finding| finding["check"] != check), "{check}: {findings:#?}");
     }
 
-    let record = record::open(&place.record()).expect("the record opens");
+    let record = place.opened();
     let mut looked_at = BTreeSet::new();
-    for trial in record.blocks.iter().flat_map(|block| &block.trials) {
+    for trial in trials(&record) {
         // Who took more than a second is not looked at again, which a busy machine may do to anyone.
         for witness in &trial.started.witnesses {
             looked_at.insert(trial.variant());

@@ -6,28 +6,25 @@
 
 use std::collections::BTreeMap;
 
+use crate::label::{has_part, is_among};
 use crate::{Frame, Kind, Tree};
 
-/// Calls that belong together.
-pub(crate) struct Topic {
-    /// Whether a function is the topic's own.
-    pub own: fn(&Frame) -> bool,
-    /// Whether packages that its own functions call are part of it.
-    pub with_packages: bool,
-}
-
-/// The main thread's time for crypto by a call that blocks it.
-pub(crate) const SYNC_CRYPTO: Topic = Topic { own: sync_crypto, with_packages: true };
-/// Looking up, reading and compiling templates, not filling them in.
-pub(crate) const TEMPLATES: Topic = Topic { own: templates, with_packages: true };
-/// zlib, Brotli and zstd as the JavaScript side sees them.
-pub(crate) const COMPRESSION: Topic = Topic { own: compression, with_packages: false };
-/// Making JSON and reading it.
-pub(crate) const JSON: Topic = Topic { own: json, with_packages: false };
-/// Writing log lines.
-pub(crate) const LOGGING: Topic = Topic { own: logging, with_packages: false };
-/// PM2's monitoring from inside.
-pub(crate) const APM: Topic = Topic { own: apm, with_packages: false };
+/// What blocks though its name in `node:crypto` has no `Sync`.
+const BLOCKING_CALLS: &str = "update digest final hash randomBytes randomUUID randomInt sign verify";
+const CRYPTO: &str = "bcrypt bcryptjs argon2 scrypt-js sodium-native node-forge";
+const ENGINES: &str = "pug ejs handlebars hbs express-handlebars nunjucks eta mustache liquidjs edge.js";
+const COMPILING_CALLS: &str = "compile compileBody compileFile compileInput compileSync compileToString handleTemplateCache handleCache \
+                               parse parseTemplateText generateSource precompile tokenize";
+/// Packages that do nothing but compile templates.
+const COMPILERS: &str =
+    "pug-lexer pug-parser pug-linker pug-load pug-code-gen pug-filters pug-strip-comments pug-walk pug-attrs";
+const COMPRESSORS: &str =
+    "compression koa-compress @fastify/compress shrink-ray-current pako express-static-gzip";
+const SERIALIZING_CALLS: &str = "stringify serialize preserialize respond";
+const SERIALIZERS: &str =
+    "fast-json-stringify safe-stable-stringify json-stringify-safe fast-safe-stringify superjson";
+const LOGGERS: &str = "pino pino-http winston winston-transport logform bunyan morgan log4js debug signale loglevel sonic-boom \
+                       thread-stream";
 
 fn package(frame: &Frame) -> &str {
     frame.package.as_ref().map_or("", |package| package.name.as_str())
@@ -42,132 +39,51 @@ fn of_node(frame: &Frame, module: &str) -> bool {
     frame.kind == Kind::Core && frame.file.strip_prefix("node:").is_some_and(|file| file.starts_with(module))
 }
 
-fn sync_crypto(frame: &Frame) -> bool {
-    // Calls of `node:crypto` without `Sync` in their name that block all the same.
-    let blocks = matches!(
-        last(frame),
-        "update"
-            | "digest"
-            | "final"
-            | "hash"
-            | "randomBytes"
-            | "randomUUID"
-            | "randomInt"
-            | "sign"
-            | "verify"
-    );
-    let package = matches!(
-        package(frame),
-        "bcrypt" | "bcryptjs" | "argon2" | "scrypt-js" | "sodium-native" | "node-forge"
-    );
-    package || (of_node(frame, "internal/crypto/") && (blocks || last(frame).ends_with("Sync")))
+/// The main thread's time for crypto by a call that blocks it.
+pub(crate) fn sync_crypto(frame: &Frame) -> bool {
+    let blocks = is_among(BLOCKING_CALLS, last(frame)) || last(frame).ends_with("Sync");
+    is_among(CRYPTO, package(frame)) || (of_node(frame, "internal/crypto/") && blocks)
 }
 
-fn templates(frame: &Frame) -> bool {
-    let engine = matches!(
-        package(frame),
-        "pug"
-            | "ejs"
-            | "handlebars"
-            | "hbs"
-            | "express-handlebars"
-            | "nunjucks"
-            | "eta"
-            | "mustache"
-            | "liquidjs"
-            | "edge.js"
-    );
-    let compiles = matches!(
-        last(frame),
-        "compile"
-            | "compileBody"
-            | "compileFile"
-            | "compileInput"
-            | "compileSync"
-            | "compileToString"
-            | "handleTemplateCache"
-            | "handleCache"
-            | "parse"
-            | "parseTemplateText"
-            | "generateSource"
-            | "precompile"
-            | "tokenize"
-    );
-    // Packages that do nothing but compile templates.
-    let compiler = matches!(
-        package(frame),
-        "pug-lexer"
-            | "pug-parser"
-            | "pug-linker"
-            | "pug-load"
-            | "pug-code-gen"
-            | "pug-filters"
-            | "pug-strip-comments"
-            | "pug-walk"
-            | "pug-attrs"
-    );
-    compiler || (engine && compiles) || view_lookup(frame)
+/// Looking up, reading and compiling templates, not filling them in.
+pub(crate) fn templates(frame: &Frame) -> bool {
+    let compiles = is_among(ENGINES, package(frame)) && is_among(COMPILING_CALLS, last(frame));
+    is_among(COMPILERS, package(frame)) || compiles || view_lookup(frame)
 }
 
 /// Express looking for a view's file.
 pub(crate) fn view_lookup(frame: &Frame) -> bool {
-    let looks = matches!(last(frame), "View" | "lookup" | "resolve" | "tryStat");
-    looks && package(frame) == "express" && frame.file.ends_with("view.js")
+    is_among("View lookup resolve tryStat", last(frame))
+        && package(frame) == "express"
+        && frame.file.ends_with("view.js")
 }
 
-fn compression(frame: &Frame) -> bool {
-    of_node(frame, "zlib")
-        || matches!(
-            package(frame),
-            "compression"
-                | "koa-compress"
-                | "@fastify/compress"
-                | "shrink-ray-current"
-                | "pako"
-                | "express-static-gzip"
-        )
+/// zlib, Brotli and zstd as the JavaScript side sees them.
+pub(crate) fn compression(frame: &Frame) -> bool {
+    of_node(frame, "zlib") || is_among(COMPRESSORS, package(frame))
 }
 
-fn json(frame: &Frame) -> bool {
-    let lower = last(frame).to_ascii_lowercase();
-    match (frame.kind, package(frame)) {
-        (Kind::Framework, _) => matches!(last(frame), "stringify" | "serialize" | "preserialize" | "respond"),
-        (Kind::Application, _) => {
-            ["stringif", "serializ", "serialis", "tojson"].iter().any(|part| lower.contains(part))
+/// Making JSON and reading it.
+pub(crate) fn json(frame: &Frame) -> bool {
+    match frame.kind {
+        Kind::Framework => is_among(SERIALIZING_CALLS, last(frame)),
+        Kind::Application => has_part("stringif serializ serialis tojson", &last(frame).to_ascii_lowercase()),
+        _ => {
+            is_among(SERIALIZERS, package(frame))
+                || package(frame) == "body-parser" && frame.file.ends_with("json.js")
         }
-        (
-            _,
-            "fast-json-stringify"
-            | "safe-stable-stringify"
-            | "json-stringify-safe"
-            | "fast-safe-stringify"
-            | "superjson",
-        ) => true,
-        (_, package) => package == "body-parser" && frame.file.ends_with("json.js"),
     }
 }
 
-fn logging(frame: &Frame) -> bool {
-    let package = matches!(
-        package(frame),
-        "pino"
-            | "pino-http"
-            | "winston"
-            | "winston-transport"
-            | "logform"
-            | "bunyan"
-            | "morgan"
-            | "log4js"
-            | "debug"
-            | "signale"
-            | "loglevel"
-            | "sonic-boom"
-            | "thread-stream"
-    );
-    package || of_node(frame, "internal/console/") || frame.function.starts_with("consoleCall")
+/// Writing log lines.
+pub(crate) fn logging(frame: &Frame) -> bool {
+    is_among(LOGGERS, package(frame))
+        || of_node(frame, "internal/console/")
+        || frame.function.starts_with("consoleCall")
 }
 
-fn apm(frame: &Frame) -> bool {
+/// PM2's monitoring from inside.
+pub(crate) fn apm(frame: &Frame) -> bool {
     // From version 7 on PM2 has it in a folder of its own.
     let inside = package(frame) == "pm2" && frame.file.starts_with("modules/pm2-io");
     inside || package(frame) == "@pm2/io" || package(frame).starts_with("@opencensus/")
@@ -200,85 +116,53 @@ fn largest<'a, K>(values: impl Iterator<Item = (&'a K, &'a f64)>) -> Option<&'a 
     values.max_by(|one, other| one.1.total_cmp(other.1)).map(|(key, _)| key)
 }
 
-/// Looks for a topic in a tree. Time of the thread pool is none of it: that is asked for by itself.
-pub(crate) fn find(tree: &Tree, topic: &Topic) -> Found {
-    let count = tree.nodes.len();
-    let (mut begins, mut callers): (Vec<Option<usize>>, Vec<Option<usize>>) =
-        (vec![None; count], vec![None; count]);
+/// Looks in a tree for a topic by its own functions; whether packages that these call are part of it is said. Time of the thread pool is
+/// none of it: that is asked for by itself.
+pub(crate) fn find(tree: &Tree, own: fn(&Frame) -> bool, with_packages: bool) -> Found {
+    let frame_of = |index: usize| tree.frames.get(tree.nodes[index].frame);
+    let is_application =
+        |index: &usize| frame_of(*index).is_some_and(|frame| frame.kind == Kind::Application);
+    let reaches = |kind: Kind| match kind {
+        Kind::Application | Kind::Framework => false,
+        Kind::Middleware => with_packages,
+        _ => true,
+    };
+    // Of each place: the one with which the topic begins, and the nearest of the service's own above it.
+    let mut begins: Vec<Option<usize>> = vec![None; tree.nodes.len()];
+    let mut callers = begins.clone();
     let mut found = Found::default();
     for (index, node) in tree.nodes.iter().enumerate() {
-        let Some(frame) = tree.frames.get(node.frame) else { continue };
-        let parent = tree.caller(index);
+        let (Some(frame), parent) = (frame_of(index), tree.caller(index)) else { continue };
         let above = parent.and_then(|parent| begins[parent]);
-        callers[index] = parent.and_then(|parent| match is_application(tree, parent) {
-            true => Some(parent),
-            false => callers[parent],
-        });
-        begins[index] = if frame.kind == Kind::ThreadPool {
-            None
-        } else if (topic.own)(frame) {
-            above.or(Some(index))
-        } else {
-            above.filter(|_| reaches(frame, topic))
+        callers[index] = parent.filter(is_application).or_else(|| callers[parent?]);
+        begins[index] = match frame.kind {
+            Kind::ThreadPool => None,
+            _ if own(frame) => above.or(Some(index)),
+            kind => above.filter(|_| reaches(kind)),
         };
         let Some(begin) = begins[index].filter(|_| node.self_value > 0.0) else { continue };
         found.us += node.self_value;
-        *found.begins.entry(tree.frames[tree.nodes[begin].frame].clone()).or_insert(0.0) += node.self_value;
-        if let Some(caller) = callers[begin] {
-            let handler = handler(tree, caller);
-            let key = (
-                tree.frames[tree.nodes[caller].frame].clone(),
-                tree.frames[tree.nodes[handler].frame].clone(),
-            );
-            *found.callers.entry(key).or_insert(0.0) += node.self_value;
+        *found.begins.entry(frame_of(begin).unwrap_or(frame).clone()).or_insert(0.0) += node.self_value;
+        // The request's handler is the first of the unbroken row of the service's own functions that ends with the caller.
+        let row = |of: &usize| tree.caller(*of).filter(is_application);
+        let handler = callers[begin].and_then(|caller| std::iter::successors(Some(caller), row).last());
+        if let Some(key) = callers[begin].and_then(frame_of).zip(handler.and_then(frame_of)) {
+            *found.callers.entry((key.0.clone(), key.1.clone())).or_insert(0.0) += node.self_value;
         }
     }
     found
 }
 
-fn reaches(frame: &Frame, topic: &Topic) -> bool {
-    match frame.kind {
-        Kind::Application | Kind::Framework => false,
-        Kind::Middleware => topic.with_packages,
-        _ => true,
-    }
-}
-
-fn is_application(tree: &Tree, index: usize) -> bool {
-    tree.frames.get(tree.nodes[index].frame).is_some_and(|frame| frame.kind == Kind::Application)
-}
-
-/// The first of the service's own functions in the unbroken row that ends with `caller`.
-fn handler(tree: &Tree, caller: usize) -> usize {
-    let mut first = caller;
-    while let Some(parent) = tree.caller(first).filter(|parent| is_application(tree, *parent)) {
-        first = parent;
-    }
-    first
-}
-
-/// Time of the thread pool per request.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Pool {
-    /// All of it.
-    pub all: f64,
-    /// In functions of which `named` says yes, and in what they call.
-    pub named: f64,
-}
-
-/// Sums up the thread pool's part of a tree.
-pub(crate) fn pool(tree: &Tree, named: fn(&str) -> bool) -> Pool {
+/// Time of the thread pool per request: all of it, and what is in functions of which `named` says yes and in what they call.
+pub(crate) fn pool(tree: &Tree, named: impl Fn(&str) -> bool) -> (f64, f64) {
     let mut below = vec![false; tree.nodes.len()];
-    let mut pool = Pool::default();
+    let mut pool = (0.0, 0.0);
     for (index, node) in tree.nodes.iter().enumerate() {
-        let Some(frame) = tree.frames.get(node.frame).filter(|frame| frame.kind == Kind::ThreadPool) else {
-            continue;
-        };
+        let frame = tree.frames.get(node.frame).filter(|frame| frame.kind == Kind::ThreadPool);
+        let Some(frame) = frame else { continue };
         below[index] = named(&frame.function) || tree.caller(index).is_some_and(|caller| below[caller]);
-        pool.all += node.self_value;
-        if below[index] {
-            pool.named += node.self_value;
-        }
+        pool.0 += node.self_value;
+        pool.1 += if below[index] { node.self_value } else { 0.0 };
     }
     pool
 }

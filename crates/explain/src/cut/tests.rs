@@ -7,19 +7,7 @@ use crate::{Frame, Source};
 /// A disk with nothing on it.
 pub(crate) struct Nowhere;
 
-impl Source for Nowhere {
-    fn file(&self, path: &str) -> Result<Vec<u8>, String> {
-        Err(format!("{path}: nothing is here"))
-    }
-
-    fn version(&self, _: &str) -> Option<String> {
-        None
-    }
-
-    fn source_map(&self, _: &str) -> Option<Vec<u8>> {
-        None
-    }
-}
+impl Source for Nowhere {}
 
 const NAMING: Naming<'static> = Naming { directory: "/srv", source: &Nowhere };
 
@@ -64,7 +52,7 @@ fn an_interval_belongs_to_the_sample_before_it_and_counts_by_its_part() {
 }
 
 #[test]
-fn a_sampler_that_was_held_up_makes_no_function_dear() {
+fn a_sampler_that_was_held_up_makes_no_function_expensive() {
     // A sample every ms; after the 50th, which is b's, the machine is gone for 80 ms.
     let mut samples = vec![2; 100];
     let mut deltas = vec![1000; 100];
@@ -120,13 +108,8 @@ fn threads_that_run_no_javascript_are_told_apart() {
     assert_eq!([of(Kind::ThreadPool), of(Kind::Gc), of(Kind::Jit), of(Kind::Kernel)], [5.0, 9.0, 2.0, 4.0]);
     assert_eq!([of(Kind::Application), of(Kind::Native)], [20.0, 16.0]);
     assert_eq!((cut.busy_ns, cut.notes.len()), (56_000.0, 1));
-    let handle = Frame {
-        function: "handle".into(),
-        file: "server.js".into(),
-        line: 12,
-        kind: Kind::Application,
-        package: None,
-    };
+    let handle =
+        Frame { file: "server.js".into(), line: 12, ..Frame::without_file("handle", Kind::Application) };
     assert!(cut.tree.frames.contains(&handle), "{:?}", cut.tree.frames);
     let (roots, _) = cut.tree.children();
     let roots: Vec<&str> =

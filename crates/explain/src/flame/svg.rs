@@ -3,11 +3,14 @@
 //! The crate inferno draws such too; its licence, the CDDL, is not one that this project can be given away under. It must not
 //! hold anything that runs, loads or links.
 
-use super::{escaped, text};
-use crate::difference::moved;
+use model::quantity::share;
+use model::text::markup;
+
+use super::text;
+use crate::comparison::moved;
 use crate::label::shown;
 use crate::tree::without_waiting;
-use crate::{Frame, Kind, Tree, Unit, merge};
+use crate::{Frame, Interval, Kind, Tree, Unit, merge};
 
 type Rgb = [u8; 3];
 
@@ -35,9 +38,8 @@ const MORE: Rgb = [0xf0, 0x83, 0x2c];
 /// The flame graph of a tree, callers above what they call.
 pub fn svg(tree: &Tree, unit: Unit, title: &str) -> String {
     // In canonical form, so that each path of calls is one span.
-    let (unit, scale) = unit.in_graphs();
-    let after = merge(&[(&without_waiting(tree), scale)]);
-    Sheet::new(Tree::default(), after, &[""], unit).draw(title)
+    let after = merge(&[(&without_waiting(tree), 1.0)]);
+    Sheet::of(vec![("", after)], unit).draw(title)
 }
 
 /// Two trees, each with its name, over each other. Calls are orange where they take more in the second and blue where they take less;
@@ -51,25 +53,21 @@ pub fn svg_difference(one: (&str, &Tree), other: (&str, &Tree), unit: Unit, titl
             *frame = to;
         }
     }
-    let (unit, scale) = unit.in_graphs();
     // Both have the places of both, in the same order.
-    let (one_alone, other_alone) =
-        (merge(&[(&before, scale), (&after, 0.0)]), merge(&[(&before, 0.0), (&after, scale)]));
-    Sheet::new(one_alone, other_alone, &[one.0, other.0], unit).draw(title)
+    let weighed = |one: f64, other: f64| merge(&[(&before, one), (&after, other)]);
+    Sheet::of(vec![(one.0, weighed(1.0, 0.0)), (other.0, weighed(0.0, 1.0))], unit).draw(title)
 }
 
 /// What all parts of a drawing share.
 struct Sheet<'a> {
-    /// The tree that is drawn, or the second of two; its places are those of both.
-    tree: Tree,
-    /// Of each place in each tree: of its own, and with what it calls.
-    own: Vec<Vec<f64>>,
+    /// The tree that is drawn, or both of two, which have the same places; with their names.
+    trees: Vec<(&'a str, Tree)>,
+    /// Of each place in each tree, with what it calls.
     totals: Vec<Vec<f64>>,
     sums: Vec<f64>,
     /// The largest change of any call.
     change_max: f64,
-    names: &'a [&'a str],
-    unit: &'a str,
+    unit: Unit,
 }
 
 /// Where a place stands: how far from the left and how wide in the trees' unit, and how many callers are above it.
@@ -81,16 +79,23 @@ struct Span {
 }
 
 impl<'a> Sheet<'a> {
-    fn new(before: Tree, after: Tree, names: &'a [&'a str], unit: &'a str) -> Sheet<'a> {
-        let trees = if names.len() == 2 { vec![&before, &after] } else { vec![&after] };
-        let own: Vec<Vec<f64>> =
-            trees.iter().map(|tree| tree.nodes.iter().map(|node| node.self_value).collect()).collect();
-        let totals: Vec<Vec<f64>> = trees.iter().map(|tree| tree.totals()).collect();
-        let sums = trees.iter().map(|tree| tree.total()).collect();
-        let mut sheet = Sheet { tree: after, own, totals, sums, change_max: 0.0, names, unit };
-        sheet.change_max =
-            (0..sheet.tree.nodes.len()).map(|place| sheet.change(place).abs()).fold(0.0, f64::max);
+    fn of(trees: Vec<(&'a str, Tree)>, unit: Unit) -> Sheet<'a> {
+        let totals = trees.iter().map(|(_, tree)| tree.totals()).collect();
+        let sums = trees.iter().map(|(_, tree)| tree.total()).collect();
+        let mut sheet = Sheet { trees, totals, sums, change_max: 0.0, unit };
+        let changes = (0..sheet.tree().nodes.len()).map(|place| sheet.change(place).abs());
+        sheet.change_max = changes.fold(0.0, f64::max);
         sheet
+    }
+
+    /// The last, whose places are those of all.
+    fn tree(&self) -> &Tree {
+        &self.trees[self.trees.len() - 1].1
+    }
+
+    /// What a place took itself, in each tree.
+    fn own(&self, place: usize) -> impl Iterator<Item = f64> {
+        self.trees.iter().map(move |(_, tree)| tree.nodes[place].self_value)
     }
 
     fn change(&self, place: usize) -> f64 {
@@ -105,9 +110,9 @@ impl<'a> Sheet<'a> {
     /// A place is as wide as what it calls, plus the greater of its own values in the trees: so one that is gone in the second tree is
     /// seen beside one that is new there.
     fn spans(&self) -> (Vec<Span>, f64) {
-        let mut widest = self.tree.clone();
+        let mut widest = self.tree().clone();
         for (place, node) in widest.nodes.iter_mut().enumerate() {
-            node.self_value = self.own.iter().map(|own| own[place]).fold(0.0, f64::max);
+            node.self_value = self.own(place).fold(0.0, f64::max);
         }
         let (widths, (roots, calls)) = (widest.totals(), widest.children());
         let all: f64 = roots.iter().map(|root| widths[*root]).sum();
@@ -116,15 +121,15 @@ impl<'a> Sheet<'a> {
         let row = |places: &[usize], mut left: f64, depth: usize| {
             let mut places = places.to_vec();
             places.sort_by(|one, other| widths[*other].total_cmp(&widths[*one]).then(one.cmp(other)));
-            let mut row: Vec<Span> = Vec::with_capacity(places.len());
-            for place in places {
-                row.push(Span { place, left, width: widths[place], depth });
-                left += widths[place];
-            }
-            row.reverse();
-            row
+            let span = |place: usize| {
+                let span = Span { place, left, width: widths[place], depth };
+                left += span.width;
+                span
+            };
+            let row: Vec<Span> = places.into_iter().map(span).collect();
+            row.into_iter().rev()
         };
-        let (mut spans, mut open) = (Vec::new(), row(&roots, 0.0, 0));
+        let (mut spans, mut open) = (Vec::new(), row(&roots, 0.0, 0).collect::<Vec<_>>());
         while let Some(span) = open.pop() {
             if span.width * scale >= PIXELS_MIN && span.depth < DEPTH_MAX {
                 open.extend(row(&calls[span.place], span.left, span.depth + 1));
@@ -138,7 +143,7 @@ impl<'a> Sheet<'a> {
         let (spans, scale) = self.spans();
         let rows = spans.iter().map(|span| span.depth + 1).max().unwrap_or_default() as f64;
         let height = HEAD + rows * ROW + FOOT;
-        let (title, middle, subtitle) = (text(title), WIDTH / 2.0, escaped(&self.subtitle()));
+        let (title, middle, subtitle) = (text(title), WIDTH / 2.0, markup(&self.subtitle()));
         let mut out = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" \
              role=\"img\" aria-label=\"{title}\" font-family=\"ui-monospace, Menlo, Consolas, monospace\" font-size=\"11\" fill=\"{INK}\">\n\
@@ -153,22 +158,26 @@ impl<'a> Sheet<'a> {
     }
 
     fn subtitle(&self) -> String {
-        match (self.names, self.sums.as_slice()) {
-            ([one, other], [before, after]) => format!(
-                "{}: {}, {}: {}, {} {}",
+        let (unit, of_what) = (self.unit, self.unit.of_what());
+        match (self.trees.as_slice(), self.sums.as_slice()) {
+            ([(one, _), (other, _)], [before, after]) => format!(
+                "{}: {}, {}: {}, {} of {of_what}",
                 shown(one),
-                amount(*before),
+                unit.quantity(*before),
                 shown(other),
-                amount(*after),
-                signed(after - before),
-                self.unit
+                unit.quantity(*after),
+                self.signed(after - before),
             ),
-            (_, sums) => format!("{} {}", amount(sums.iter().sum()), self.unit),
+            (_, sums) => format!("{} of {of_what}", unit.quantity(sums.iter().sum())),
         }
     }
 
+    fn signed(&self, difference: f64) -> String {
+        self.unit.difference(&Interval::exactly(difference)).0
+    }
+
     fn span(&self, span: &Span, scale: f64) -> String {
-        let frame = &self.tree.frames[self.tree.nodes[span.place].frame];
+        let frame = &self.tree().frames[self.tree().nodes[span.place].frame];
         let (x, y) = (MARGIN + span.left * scale, HEAD + span.depth as f64 * ROW);
         let width = span.width * scale;
         // A gap between neighbours, as far as there is room for one.
@@ -187,9 +196,9 @@ impl<'a> Sheet<'a> {
         };
         let name = format!("{mark}{}", shown(&frame.function));
         let label = label(&name, width).map(|label| {
-            format!("<text x=\"{:.2}\" y=\"{:.1}\">{}</text>", x + 3.0, y + 12.0, escaped(&label))
+            format!("<text x=\"{:.2}\" y=\"{:.1}\">{}</text>", x + 3.0, y + 12.0, markup(&label))
         });
-        let (hint, fill) = (escaped(&self.hint(frame, span.place)), hex(self.fill(frame.kind, span.place)));
+        let (hint, fill) = (markup(&self.hint(frame, span.place)), hex(self.fill(frame.kind, span.place)));
         format!(
             "<g><title>{hint}</title><rect {area} rx=\"1.5\" fill=\"{fill}\"/>{outline}{}</g>\n",
             label.unwrap_or_default()
@@ -197,7 +206,7 @@ impl<'a> Sheet<'a> {
     }
 
     fn fill(&self, kind: Kind, place: usize) -> Rgb {
-        match self.names {
+        match self.trees.as_slice() {
             [_, _] if self.change_max > 0.0 => of_change(self.change(place) / self.change_max),
             [_, _] => SAME,
             _ => kind.look().1,
@@ -213,24 +222,24 @@ impl<'a> Sheet<'a> {
         if !frame.file.is_empty() {
             out += &format!("\n{}:{}", shown(&frame.file), frame.line);
         }
-        for (index, (own, totals)) in self.own.iter().zip(&self.totals).enumerate() {
-            let (own, total, sum) = (own[place], totals[place], self.sums[index]);
-            let of =
-                if self.names[index].is_empty() { String::new() } else { shown(self.names[index]) + ": " };
-            let share = if sum > 0.0 { total / sum * 100.0 } else { 0.0 };
-            out += &format!("\n{of}{} {} ({share:.1} %), itself {}", amount(total), self.unit, amount(own));
+        for (index, own) in self.own(place).enumerate() {
+            let (name, total, sum) = (self.trees[index].0, self.totals[index][place], self.sums[index]);
+            let of = if name.is_empty() { String::new() } else { shown(name) + ": " };
+            let part = share(if sum > 0.0 { total / sum } else { 0.0 });
+            let [total, own] = [total, own].map(|value| self.unit.quantity(value));
+            out += &format!("\n{of}{total} ({part}), itself {own}");
         }
-        if self.names.len() == 2 {
-            out += &format!("\ndifference: {} {}", signed(self.change(place)), self.unit);
+        if self.trees.len() == 2 {
+            out += &format!("\ndifference: {}", self.signed(self.change(place)));
         }
         out
     }
 
     fn legend(&self, y: f64) -> String {
-        let colours: Vec<(Rgb, &str)> = match self.names {
+        let colours: Vec<(Rgb, &str)> = match self.trees.as_slice() {
             [_, _] => vec![(LESS, "less"), (SAME, "no change"), (MORE, "more")],
             _ => {
-                let sums = self.tree.sums(|frame| Some(frame.kind));
+                let sums = self.tree().sums(|frame| Some(frame.kind));
                 let there = Kind::ALL.into_iter().filter(|kind| sums.contains_key(kind));
                 there.map(|kind| (kind.look().1, kind.name())).collect()
             }
@@ -243,7 +252,7 @@ impl<'a> Sheet<'a> {
             out += &format!("<text x=\"{after:.1}\" y=\"{y:.1}\">{name}</text>\n");
             x = after + (name.chars().count() as f64 + 2.5) * LETTER;
         }
-        if let [_, other] = self.names {
+        if let [_, (other, _)] = self.trees.as_slice() {
             let other = text(other);
             out += &format!(
                 "<text x=\"{x:.1}\" y=\"{y:.1}\">− and dashed: gone in {other}   + and outlined: new in {other}</text>\n"
@@ -257,11 +266,10 @@ impl<'a> Sheet<'a> {
 pub(super) fn of_change(part: f64) -> Rgb {
     let end = if part < 0.0 { LESS } else { MORE };
     let share = part.abs().min(1.0).sqrt();
-    let mixed = |index: usize| {
+    std::array::from_fn(|index| {
         let (from, to) = (f64::from(SAME[index]), f64::from(end[index]));
         (from + (to - from) * share).round() as u8
-    };
-    [mixed(0), mixed(1), mixed(2)]
+    })
 }
 
 fn hex([red, green, blue]: Rgb) -> String {
@@ -276,19 +284,4 @@ fn label(name: &str, width: f64) -> Option<String> {
     }
     let cut = name.chars().take(room.saturating_sub(1)).collect::<String>() + "…";
     (room >= LETTERS_MIN).then_some(cut)
-}
-
-/// A figure with the digits that it deserves.
-fn amount(value: f64) -> String {
-    match value.abs() {
-        v if v == 0.0 || v >= 100.0 => format!("{value:.0}"),
-        v if v >= 10.0 => format!("{value:.1}"),
-        _ => format!("{value:.2}"),
-    }
-}
-
-/// The same of a difference.
-fn signed(value: f64) -> String {
-    let sign = if value < 0.0 { "−" } else { "+" };
-    format!("{sign}{}", amount(value.abs()))
 }

@@ -1,10 +1,10 @@
-//! From a script's address to its place: a file as it is called on every machine, whose it is, and of which package; and where a service
-//! lies, by its files. It must not look at the disk.
+//! From a script's address to its place: a file as it is called on every machine, whose it is, and of which package, however a package
+//! manager laid it out; and where a service lies, by its files. Text alone: it must not look at the disk.
 
 use std::collections::HashMap;
+use std::path::Path;
 
-use super::package;
-use crate::label::{clean, clean_path};
+use crate::label::{clean, clean_path, is_among};
 use crate::{Kind, Package, Source};
 
 /// The file that takes our own profiles, in a folder of its own. What it costs is the profiler's, not the service's.
@@ -13,6 +13,17 @@ const AGENT_FOLDER: &str = "proofload-";
 const AGENT_PACKAGE: &str = "proofload-agent";
 /// Files further up than this are named by their whole path.
 const UP_MAX: usize = 3;
+/// Folders in which packages lie. The second is Debian's.
+const STORES: [&str; 2] = [PACKAGES, "/usr/share/nodejs/"];
+const PACKAGES: &str = "/node_modules/";
+/// PM2 measures each worker with packages of its own. They are shown as one: whoever uses PM2 chose all of them.
+const PM2: &str = "pm2";
+const PM2_SCOPE: &str = "@pm2/";
+
+const FRAMEWORKS: &str = "avvio connect elysia express fastify find-my-way h3 hapi hono hyper-express koa koa-compose koa-router \
+                          light-my-request micro nestjs next polka restana restify router sails trouter uWebSockets.js 0http tinyhttp";
+/// All packages of these scopes are of a framework.
+const FRAMEWORK_SCOPES: &str = "@adonisjs @hapi @hono @koa @loopback @nestjs @polka @tinyhttp @trpc";
 
 /// Where a function is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,8 +39,17 @@ pub(super) struct Place {
 }
 
 impl Place {
-    fn own(file: &str, path: Option<String>) -> Self {
-        Self { file: clean_path(file), kind: Kind::Application, package: None, path }
+    fn of(file: &str, kind: Kind) -> Self {
+        Self { file: clean_path(file), kind, package: None, path: None }
+    }
+
+    /// Of a package that is a web framework, with its routers, or any other.
+    fn of_package(found: &InPackage<'_>, version: Option<String>) -> Self {
+        let scope = found.name.split_once('/').map_or("", |(scope, _)| scope);
+        let framework = is_among(FRAMEWORKS, found.name) || is_among(FRAMEWORK_SCOPES, scope);
+        let kind = if framework { Kind::Framework } else { Kind::Middleware };
+        let version = version.or_else(|| found.version.map(str::to_owned)).map(|version| clean(&version));
+        Self { package: Some(Package { name: clean(found.name), version }), ..Self::of(found.file, kind) }
     }
 
     /// For notes.
@@ -43,24 +63,31 @@ impl Place {
 
 /// Tells places, below a directory.
 pub(super) struct Placing<'a> {
-    directory: String,
-    source: &'a dyn Source,
-    versions: HashMap<String, Option<String>>,
+    pub directory: String,
+    pub source: &'a dyn Source,
+    pub versions: HashMap<String, Option<String>>,
 }
 
-impl<'a> Placing<'a> {
-    pub fn below(directory: String, source: &'a dyn Source) -> Self {
-        Self { directory, source, versions: HashMap::new() }
-    }
-
+impl Placing<'_> {
     /// The place of a script.
     pub fn of_script(&mut self, url: &str) -> Place {
-        if let Some(file) = core(url) {
-            return Place { file: clean_path(&file), kind: Kind::Core, package: None, path: None };
+        if url.starts_with("node:") {
+            return Place::of(url, Kind::Core);
         }
-        match path_of(url) {
-            Some(path) => self.on_disk(path),
-            None => self.elsewhere(url),
+        if url.starts_with("internal/") {
+            // Before Node.js 15.
+            return Place::of(&format!("node:{}", url.trim_end_matches(".js")), Kind::Core);
+        }
+        if let Some(path) = path_of(url) {
+            return self.on_disk(path);
+        }
+        // What is no file: `[eval]`, an address on the net, or a path without a beginning.
+        let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+        let rest = rest.split(['?', '#']).next().unwrap_or(rest);
+        let rest = rest.trim_start_matches('/').trim_start_matches("./");
+        match in_package(&format!("/{rest}")) {
+            Some(found) => Place::of_package(&found, None),
+            None => Place::of(rest, Kind::Application),
         }
     }
 
@@ -69,18 +96,16 @@ impl<'a> Placing<'a> {
         if let Some(path) = path_of(source) {
             return self.on_disk(normal(&path));
         }
-        let relative = match source.split_once("://") {
+        let address = source.split_once("://").map(|(_, rest)| rest);
+        let relative = match address {
             // webpack://NAME/./src/a.ts, from the directory in which it was built.
-            Some((_, rest)) => {
+            Some(rest) => {
                 format!("{}/{}", self.directory, rest.split_once('/').map_or(rest, |(_, file)| file))
             }
-            None => {
-                let folder = script.path.as_deref().and_then(|path| path.rsplit_once('/'));
-                format!("{}/{source}", folder.map_or("", |(folder, _)| folder))
-            }
+            None => format!("{}/{source}", folder(script.path.as_deref().unwrap_or_default())),
         };
         let mut place = self.on_disk(normal(&relative));
-        if self.directory.is_empty() && source.contains("://") {
+        if self.directory.is_empty() && address.is_some() {
             // Nobody knows where that was.
             place.file = place.file.trim_start_matches('/').to_owned();
         }
@@ -88,49 +113,18 @@ impl<'a> Placing<'a> {
     }
 
     fn on_disk(&mut self, path: String) -> Place {
-        let below = below(&path, &self.directory);
-        if below.is_some_and(|rest| !rest.contains("/node_modules/")) {
-            return Place::own(&relative(&path, &self.directory), Some(path));
+        let is_own = below(&path, &self.directory).is_some_and(|rest| !rest.contains(PACKAGES));
+        if let Some(found) = in_package(&path).filter(|_| !is_own) {
+            let (folder, source) = (found.folder.to_owned(), self.source);
+            let version = || if folder.is_empty() { None } else { source.version(&folder) };
+            let version = self.versions.entry(folder.clone()).or_insert_with(version).clone();
+            return Place { path: Some(path.clone()), ..Place::of_package(&found, version) };
         }
-        if let Some(found) = package::of_path(&path) {
-            let name = clean(found.name);
-            let version = self.version(found.folder).or(found.version).map(|version| clean(&version));
-            let (kind, file) = (package::kind(&name), clean_path(found.file));
-            return Place { file, kind, package: Some(Package { name, version }), path: Some(path) };
-        }
-        if is_agent(&path) {
+        if !is_own && is_agent(&path) {
             let package = Some(Package { name: AGENT_PACKAGE.into(), version: None });
-            return Place { file: AGENT.into(), kind: Kind::Middleware, package, path: None };
+            return Place { package, ..Place::of(AGENT, Kind::Middleware) };
         }
-        Place::own(&relative(&path, &self.directory), Some(path))
-    }
-
-    /// What is no file: `[eval]`, an address on the net, or a path without a beginning.
-    fn elsewhere(&self, url: &str) -> Place {
-        let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-        let rest = rest.split(['?', '#']).next().unwrap_or(rest);
-        let rest = rest.trim_start_matches('/').trim_start_matches("./");
-        match package::of_path(&format!("/{rest}")) {
-            Some(found) => {
-                let name = clean(found.name);
-                let version = found.version.map(|version| clean(&version));
-                let (kind, file) = (package::kind(&name), clean_path(found.file));
-                Place { file, kind, package: Some(Package { name, version }), path: None }
-            }
-            None => Place::own(rest, None),
-        }
-    }
-
-    fn version(&mut self, folder: &str) -> Option<String> {
-        if folder.is_empty() {
-            return None;
-        }
-        if let Some(known) = self.versions.get(folder) {
-            return known.clone();
-        }
-        let version = self.source.version(folder);
-        self.versions.insert(folder.to_owned(), version.clone());
-        version
+        Place { path: Some(path.clone()), ..Place::of(&relative(&path, &self.directory), Kind::Application) }
     }
 }
 
@@ -138,15 +132,6 @@ impl<'a> Placing<'a> {
 fn is_agent(path: &str) -> bool {
     let mut ends = path.rsplit('/');
     ends.next() == Some(AGENT) && ends.next().is_some_and(|folder| folder.starts_with(AGENT_FOLDER))
-}
-
-/// A module of Node.js itself, as `node:NAME`.
-fn core(url: &str) -> Option<String> {
-    if url.starts_with("node:") {
-        return Some(url.to_owned());
-    }
-    // Before Node.js 15.
-    url.starts_with("internal/").then(|| format!("node:{}", url.trim_end_matches(".js")))
 }
 
 /// The absolute path of a script, with slashes, if it is a file.
@@ -167,23 +152,14 @@ fn path_of(url: &str) -> Option<String> {
 
 /// Undoes percent signs. What is none, or is no text, stays as it is.
 fn decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
+    let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
     while let Some((first, after)) = rest.split_first() {
-        let byte = match (first, after) {
-            (b'%', [high, low, ..]) => {
-                hexadecimal(*high).zip(hexadecimal(*low)).map(|(high, low)| high * 16 + low)
-            }
-            _ => None,
-        };
-        bytes.push(byte.unwrap_or(*first));
+        let digit = |at: usize| char::from(*after.get(at)?).to_digit(16);
+        let byte = digit(0).zip(digit(1)).filter(|_| *first == b'%');
+        bytes.push(byte.map_or(*first, |(high, low)| (high * 16 + low) as u8));
         rest = if byte.is_some() { &after[2..] } else { after };
     }
     String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
-}
-
-fn hexadecimal(digit: u8) -> Option<u8> {
-    char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
 }
 
 /// What follows a folder in a path, beginning with its slash.
@@ -222,9 +198,7 @@ fn relative(path: &str, folder: &str) -> String {
     format!("{}{}", "../".repeat(up), to[shared..].join("/"))
 }
 
-const PACKAGES: &str = "/node_modules/";
-
-/// The folder against which a service's own files are named, without a slash at its end; empty where there is none. It is the one that
+/// The folder from which a service's own files are named, without a slash at its end; empty where there is none. It is the one that
 /// is given, except where no file of the profile is near it: the system has told another path to the same folder. Of a profile that
 /// somebody brought, it is the folder that holds its `node_modules`, else the one that all of its own files are below.
 pub(super) fn directory<'a>(given: &str, urls: impl Iterator<Item = &'a str>) -> String {
@@ -249,15 +223,63 @@ fn folder(path: &str) -> &str {
 }
 
 fn shared_folder<'a>(one: &'a str, other: &'a str) -> &'a str {
-    if one == other || below(other, one).is_some() {
-        return one;
+    let shared = Path::new(one).ancestors().find(|folder| Path::new(other).starts_with(folder));
+    shared.and_then(Path::to_str).map_or("", |folder| folder.trim_end_matches('/'))
+}
+
+/// A file of a package.
+#[derive(Debug, PartialEq, Eq)]
+struct InPackage<'a> {
+    /// The package's name.
+    name: &'a str,
+    /// Its folder; its package.json tells the version. Empty where it would tell another one's.
+    folder: &'a str,
+    /// The file, relative to the folder.
+    file: &'a str,
+    /// The version, where the folder's path has it.
+    version: Option<&'a str>,
+}
+
+/// The package that a file belongs to: the innermost one, for packages have packages of their own.
+fn in_package(path: &str) -> Option<InPackage<'_>> {
+    let stores = STORES.iter().filter_map(|store| path.rfind(store).map(|at| (at, at + store.len())));
+    let (store, start) = stores.max_by_key(|(_, start)| *start)?;
+    // The name is one segment, or two with a scope. There must be a file after it.
+    let rest = &path[start..];
+    let end = rest.match_indices('/').nth(usize::from(rest.starts_with('@'))).filter(|(at, _)| *at > 0)?.0;
+    let name = &rest[..end];
+    if name.starts_with(PM2_SCOPE) {
+        // As PM2's own, where it is installed with it. Somewhere else it has a version of its own, which is not PM2's.
+        let inside = path.find("/node_modules/pm2/").map(|at| at + "/node_modules/pm2".len());
+        let (folder, file) = inside.map_or(("", &rest[end + 1..]), |at| (&path[..at], &path[at + 1..]));
+        let file = file.trim_start_matches("node_modules/");
+        return Some(InPackage { name: PM2, folder, file, version: None });
     }
-    if below(one, other).is_some() {
-        return other;
+    let version = version_in_store(&path[..store], name);
+    Some(InPackage { name, folder: &path[..start + end], file: &rest[end + 1..], version })
+}
+
+/// The version that pnpm and Yarn put into the paths of their stores:
+/// `.pnpm/@babel+core@7.20.0_peer/node_modules/…`, `express-npm-4.18.2-bb15ff679a-3c4b9b0767.zip/node_modules/…`.
+fn version_in_store<'p>(store: &'p str, name: &str) -> Option<&'p str> {
+    let folder = store.rsplit('/').next()?;
+    let version = match folder.split_once("-npm-") {
+        Some((_, rest)) => without_hashes(rest.trim_end_matches(".zip")),
+        None => {
+            let rest = folder.strip_prefix(&name.replace('/', "+"))?.strip_prefix('@')?;
+            rest.split(['_', '(']).next().unwrap_or(rest)
+        }
+    };
+    Some(version).filter(|version| version.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+fn without_hashes(version: &str) -> &str {
+    let is_hash = |part: &str| part.len() >= 8 && part.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let mut version = version;
+    while let Some((rest, _)) = version.rsplit_once('-').filter(|(_, last)| is_hash(last)) {
+        version = rest;
     }
-    let same = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
-    // Up to the last slash that both have: a slash is never inside of a character.
-    one.as_bytes()[..same].iter().rposition(|byte| *byte == b'/').map_or("", |end| &one[..end])
+    version
 }
 
 #[cfg(test)]
@@ -298,25 +320,52 @@ mod tests {
 
     #[test]
     fn a_service_lies_where_its_packages_or_its_own_files_do() {
-        for (urls, expected) in [
-            (vec!["/srv/a/src/x.js", "/srv/a/src/y/z.js", "node:fs", ""], "/srv/a/src"),
-            (vec!["/srv/a/src/x.js", "file:///srv/a/node_modules/e/i.js"], "/srv/a"),
-            (vec!["/srv/a/x.js", "/usr/lib/node_modules/pm2/i.js"], "/srv/a"),
-            (vec!["/srv/ab/x.js", "/srv/ac/x.js"], "/srv"),
-            (vec!["/srv/a/b/x.js", "/srv/a/x.js"], "/srv/a"),
-            (vec!["/srv/ab/x.js", "/srv/a/x.js"], "/srv"),
-            (vec!["/usr/lib/node_modules/npm/i.js"], ""),
-            (vec!["[eval]", "node:fs"], ""),
-        ] {
-            assert_eq!(directory("", urls.iter().copied()), expected, "{urls:?}");
-        }
         for (given, urls, expected) in [
-            ("/srv/a/", vec!["/srv/a/x.js"], "/srv/a"),
-            ("/srv/a", vec!["/srv/b/x.js"], "/srv/a"),
-            ("/link/a", vec!["/srv/a/x.js", "/srv/a/node_modules/e/i.js"], "/srv/a"),
-            ("/link/a", vec!["/srv/a/node_modules/e/i.js", "/tmp/proofload-1/agent.cjs"], "/link/a"),
+            ("", "/srv/a/src/x.js /srv/a/src/y/z.js node:fs", "/srv/a/src"),
+            ("", "/srv/a/src/x.js file:///srv/a/node_modules/e/i.js", "/srv/a"),
+            ("", "/srv/a/x.js /usr/lib/node_modules/pm2/i.js", "/srv/a"),
+            ("", "/srv/ab/x.js /srv/ac/x.js", "/srv"),
+            ("", "/srv/a/b/x.js /srv/a/x.js", "/srv/a"),
+            ("", "/srv/ab/x.js /srv/a/x.js", "/srv"),
+            ("", "/usr/lib/node_modules/npm/i.js", ""),
+            ("", "[eval] node:fs", ""),
+            ("/srv/a/", "/srv/a/x.js", "/srv/a"),
+            ("/srv/a", "/srv/b/x.js", "/srv/a"),
+            ("/link/a", "/srv/a/x.js /srv/a/node_modules/e/i.js", "/srv/a"),
+            ("/link/a", "/srv/a/node_modules/e/i.js /tmp/proofload-1/agent.cjs", "/link/a"),
         ] {
-            assert_eq!(directory(given, urls.iter().copied()), expected, "{given} {urls:?}");
+            assert_eq!(directory(given, urls.split(' ')), expected, "{given} {urls:?}");
+        }
+    }
+
+    #[test]
+    fn every_package_manager_says_where_a_file_belongs() {
+        let pnpm = "/a/node_modules/.pnpm/@babel+core@7.20.0_x@1/node_modules/@babel/core";
+        let yarn = "/a/.yarn/cache/ms-npm-2.1.0-beta.1-bb15ff679a-3c4b9b0767.zip/node_modules/ms";
+        let nested = "/a/node_modules/x/node_modules/@s/y";
+        for (folder, file, name, version) in [
+            ("/a/node_modules/express", "lib/a.js", "express", None),
+            (nested, "i.js", "@s/y", None),
+            (pnpm, "i.js", "@babel/core", Some("7.20.0")),
+            (yarn, "index.js", "ms", Some("2.1.0-beta.1")),
+            ("/usr/share/nodejs/qs", "lib/parse.js", "qs", None),
+            ("/p/node_modules/pm2", "lib/ProcessContainer.js", "pm2", None),
+        ] {
+            let path = format!("{folder}/{file}");
+            assert_eq!(in_package(&path), Some(InPackage { name, folder, file, version }), "{path}");
+        }
+        let pm2 = |folder, file| Some(InPackage { name: PM2, folder, file, version: None });
+        let inside = in_package("/p/node_modules/pm2/node_modules/@pm2/io/b.js");
+        assert_eq!(inside, pm2("/p/node_modules/pm2", "@pm2/io/b.js"));
+        assert_eq!(in_package("/p/node_modules/@pm2/io/b.js"), pm2("", "b.js"));
+        for path in [
+            "/a/server.js",
+            "/node_modules/",
+            "/node_modules/x.js",
+            "/node_modules//x.js",
+            "/node_modules/@a/b",
+        ] {
+            assert_eq!(in_package(path), None, "{path}");
         }
     }
 }

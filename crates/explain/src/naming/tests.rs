@@ -1,17 +1,26 @@
 //! By what names functions are known: a table of what Node.js, package managers and bundlers write.
 
-use super::source_map::tests::minified;
 use super::*;
 use crate::Package;
+
+/// `function e(n){…}` and `const t=n=>…` in one line, written as `function handle(request)` in line 3 and
+/// `const total = (rows) =>` in line 7 of src/a.ts; then a line of which all was written in line 10.
+pub(super) fn minified() -> Vec<u8> {
+    let map = serde_json::json!({
+        "version": 3,
+        "sourceRoot": "",
+        "sources": ["../src/a.ts"],
+        "names": ["handle", "request", "total"],
+        // Columns 0, 9, 11, 20 and 26 of the first line; 0 and 5 of the second.
+        "mappings": "AAEA,SAAAA,EAAAC,SAIA,MAAAC;AAGA,KAAA",
+    });
+    map.to_string().into_bytes()
+}
 
 /// Packages and maps of a disk that is not there.
 struct Disk;
 
 impl Source for Disk {
-    fn file(&self, path: &str) -> Result<Vec<u8>, String> {
-        Err(format!("{path}: not asked for here"))
-    }
-
     fn version(&self, folder: &str) -> Option<String> {
         let known = [
             ("/srv/app/node_modules/express", "5.1.0"),
@@ -33,7 +42,7 @@ impl Source for Disk {
 const NAMING: Naming<'static> = Naming { directory: "/srv/app/", source: &Disk };
 
 fn key(call: &CallFrame, caller: Option<&Frame>) -> Frame {
-    Namer::of(&NAMING, std::slice::from_ref(call)).name(call, caller)
+    Namer::of(&NAMING, [call]).name(call, caller)
 }
 
 fn shown(frame: &Frame) -> String {
@@ -49,8 +58,6 @@ fn functions_of_scripts() {
         ("handle", "file:///srv/app/src/my%20server.js", 12, "handle | src/my server.js:12 | application"),
         ("", "/srv/app/server.js", 3, "(anonymous server.js:3) | server.js:3 | application"),
         ("(anonymous)", "/srv/app/a.js", 3, "(anonymous a.js:3) | a.js:3 | application"),
-        ("x", "/srv/app2/a.js", 3, "x | ../app2/a.js:3 | application"),
-        ("x", "/srv/lib/a.js?v=2", 3, "x | ../lib/a.js?v=2:3 | application"),
         ("x", "file:///srv/lib/a.mjs?v=2", 3, "x | ../lib/a.mjs:3 | application"),
         ("x", "[eval]", 1, "x | [eval]:1 | application"),
         (
@@ -59,28 +66,19 @@ fn functions_of_scripts() {
             9,
             "next | lib/router.js:9 | framework express@5.1.0",
         ),
-        ("f", "/srv/app/node_modules/a/node_modules/b/i.js", 1, "f | i.js:1 | middleware b@2.0.0"),
         (
             "f",
             "/elsewhere/node_modules/.pnpm/find-my-way@9.3.0/node_modules/find-my-way/index.js",
             1,
             "f | index.js:1 | framework find-my-way@9.3.0",
         ),
+        ("x", "/srv/lib/a.js?v=2", 3, "x | ../lib/a.js?v=2:3 | application"),
         ("f", "/srv/app/node_modules/@koa/router/i.js", 1, "f | i.js:1 | framework @koa/router@?"),
-        (
-            "f",
-            "/srv/app/node_modules/pm2/node_modules/@pm2/io/build/main.js",
-            4,
-            "f | @pm2/io/build/main.js:4 | middleware pm2@6.0.8",
-        ),
         ("f", "webpack-internal:///./src/a.ts", 4, "f | src/a.ts:4 | application"),
         ("f", "webpack-internal:///./node_modules/koa/lib/a.js", 4, "f | lib/a.js:4 | framework koa@?"),
         ("emit", "node:events", 466, "emit | node:events:466 | Node core"),
         ("emit", "internal/timers.js", 4, "emit | node:internal/timers:4 | Node core"),
-        ("", "node:net", 4, "(anonymous node:net:4) | node:net:4 | Node core"),
         ("f", "/tmp/proofload-1-2-3/agent.cjs", 4, "f | agent.cjs:4 | middleware proofload-agent@?"),
-        ("a\nb", "/srv/app/a.js", 4, "a\u{FFFD}b | a.js:4 | application"),
-        ("<b>x</b>", "/srv/app/a.js", 4, "<b>x</b> | a.js:4 | application"),
     ] {
         assert_eq!(shown(&key(&CallFrame::at(function, url, line, 0), None)), expected, "{url}");
     }

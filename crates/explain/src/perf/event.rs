@@ -16,6 +16,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 /// `struct perf_event_attr` in its first size, which every kernel takes.
 #[repr(C)]
+#[derive(Default)]
 struct Attributes {
     kind: u32,
     size: u32,
@@ -62,29 +63,19 @@ pub(crate) struct Mode {
     pub threads_only: bool,
 }
 
-/// Whom an event samples.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Whom {
-    /// The thread that asks. To try whether it is allowed.
-    Own,
-    /// A thread while it runs on this CPU, and threads that it starts.
-    Thread {
-        /// Its number.
-        tid: u32,
-        /// The CPU's.
-        cpu: u32,
-    },
-}
-
 /// An event, which ends when it is dropped.
 pub(crate) struct Event(OwnedFd);
 
 impl Event {
-    /// Makes one, which does not sample before it is enabled.
-    pub(crate) fn open(whom: Whom, mode: Mode) -> io::Result<Event> {
-        let (task, cpu) = match whom {
-            Whom::Own => (0, -1),
-            Whom::Thread { tid, cpu } => (number(tid)?, number(cpu)?),
+    /// Makes one, which does not sample before it is enabled: of a thread while it runs on a CPU, and of threads that it starts; `None` is
+    /// the thread that asks, to try whether it is allowed.
+    pub(crate) fn open(whom: Option<(u32, usize)>, mode: Mode) -> io::Result<Event> {
+        let absent = || io::Error::from_raw_os_error(libc::ESRCH);
+        let (task, cpu): (libc::c_int, libc::c_int) = match whom {
+            None => (0, -1),
+            Some((tid, cpu)) => {
+                (tid.try_into().map_err(|_| absent())?, cpu.try_into().map_err(|_| absent())?)
+            }
         };
         let mut attributes = attributes(mode);
         let no_group: libc::c_int = -1;
@@ -123,10 +114,6 @@ impl Event {
     }
 }
 
-fn number(value: u32) -> io::Result<libc::c_int> {
-    libc::c_int::try_from(value).map_err(|_| io::Error::from_raw_os_error(libc::ESRCH))
-}
-
 fn attributes(mode: Mode) -> Attributes {
     let mut flags = DISABLED | INHERIT | EXCLUDE_HYPERVISOR | SAMPLE_ID_ALL;
     if !mode.kernel {
@@ -141,11 +128,8 @@ fn attributes(mode: Mode) -> Attributes {
         config: CPU_CLOCK,
         sample_period: mode.period_ns,
         sample_type: SAMPLE_IP | SAMPLE_TID | SAMPLE_CALLCHAIN,
-        read_format: 0,
         flags,
-        wakeup_events: 0,
-        breakpoint_type: 0,
-        config1: 0,
+        ..Attributes::default()
     }
 }
 

@@ -1,16 +1,140 @@
-//! Events for all threads of the processes asked for, and one ring for each CPU.
+//! Events for all threads of the processes asked for, and one ring for each CPU; and whether the kernel allows any, with what to set where
+//! it does not.
 //!
 //! **Why an event for each thread on each CPU.** An event that threads started later inherit may share its memory with us only if it is
 //! bound to a CPU; one that is bound to a CPU and to no thread would sample every program of the machine, and takes rights that few
 //! have. All events of a CPU write to one ring, whose memory stays within what the kernel allows to everybody.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::btree_map::{BTreeMap, Entry};
+use std::collections::{BTreeSet, HashMap};
+use std::fs;
 use std::io;
 
-use crate::perf::error::PerfError;
-use crate::perf::event::{Event, Mode, Ring, Whom, page_bytes};
-use crate::perf::process;
-use crate::perf::tally::Thread;
+use machine::process;
+
+use super::event::{Event, Mode, Ring, page_bytes};
+use super::stacks::{Thread, thread_name};
+
+/// Why processes cannot be sampled. Messages are one line; what to do about it comes apart.
+#[derive(Debug, thiserror::Error)]
+#[error("{why}")]
+pub struct PerfError {
+    why: String,
+    hint: String,
+}
+
+impl PerfError {
+    pub(crate) fn new(why: String, hint: impl Into<String>) -> PerfError {
+        PerfError { why, hint: hint.into() }
+    }
+
+    /// What to do about it, if there is something.
+    pub fn hint(&self) -> Option<&str> {
+        Some(self.hint.as_str()).filter(|hint| !hint.is_empty())
+    }
+}
+
+impl From<io::Error> for PerfError {
+    fn from(error: io::Error) -> PerfError {
+        PerfError::new(format!("cannot sample: {error}"), "")
+    }
+}
+
+/// Whether processes of this user may be sampled at all. It tries on the calling thread, which samples nothing.
+///
+/// # Errors
+/// What forbids it and what to set, or that this kernel has no perf events.
+pub fn allowed() -> Result<(), PerfError> {
+    granted(1_000_000).map(|_| ())
+}
+
+/// The most that the kernel gives us: with its own work if we may see that, and without processes that start later if it can tell them
+/// from threads.
+pub(crate) fn granted(period_ns: u64) -> Result<Mode, PerfError> {
+    let mut mode = Mode { period_ns, kernel: true, threads_only: true };
+    loop {
+        let Err(error) = Event::open(None, mode) else { return Ok(mode) };
+        match error.raw_os_error() {
+            // Linux before 5.13 does not know this wish.
+            Some(libc::EINVAL) if mode.threads_only => mode.threads_only = false,
+            Some(libc::EACCES | libc::EPERM) if mode.kernel => mode.kernel = false,
+            _ => return Err(refusal(error, &Rights::read())),
+        }
+    }
+}
+
+/// What bears on whether perf events may be used.
+pub(crate) struct Rights {
+    /// `kernel.perf_event_paranoid`; `None` where there is no such file, which means no perf events.
+    paranoid: Option<i32>,
+    /// CAP_PERFMON or CAP_SYS_ADMIN, which is of no use outside of the first user namespace.
+    capable: bool,
+    /// Whether a filter of system calls is at work.
+    filtered: bool,
+}
+
+const CAP_SYS_ADMIN: u32 = 21;
+const CAP_PERFMON: u32 = 38;
+
+impl Rights {
+    /// Those of this process.
+    pub fn read() -> Rights {
+        let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok();
+        Rights::parse(paranoid.as_deref(), &process::text(std::process::id(), "status"))
+    }
+
+    fn parse(paranoid: Option<&str>, status: &str) -> Rights {
+        let effective = process::field(status, "CapEff").and_then(|hex| u64::from_str_radix(hex, 16).ok());
+        Rights {
+            paranoid: paranoid.and_then(|text| text.trim().parse().ok()),
+            capable: effective.unwrap_or(0) & ((1 << CAP_PERFMON) | (1 << CAP_SYS_ADMIN)) != 0,
+            filtered: process::field(status, "Seccomp") == Some("2"),
+        }
+    }
+
+    /// Why the kernel's own work is not in a profile.
+    pub fn why_no_kernel(&self) -> String {
+        let level = self.paranoid.map_or_else(|| "unknown".to_owned(), |level| level.to_string());
+        format!(
+            "the kernel's own work is not in it: kernel.perf_event_paranoid is {level}; with 1, or with CAP_PERFMON, it is"
+        )
+    }
+}
+
+const SYSCTL: &str = "sudo sysctl kernel.perf_event_paranoid=2 (1 to see the kernel's own work too), \
+                      or run as root, or with the capability CAP_PERFMON";
+const CONTAINER: &str = "allow perf_event_open in the container's seccomp profile: docker run --cap-add PERFMON, \
+                         in Kubernetes securityContext.capabilities.add PERFMON, elsewhere a profile of your own";
+const HOST: &str = "sudo sysctl kernel.perf_event_paranoid=2 on the host, or run outside of the container";
+const MODULE: &str =
+    "a security module (SELinux, lockdown in confidentiality mode) forbids it; run as root outside of it";
+
+/// Makes the system's response a message that helps.
+fn refusal(error: io::Error, rights: &Rights) -> PerfError {
+    let (why, hint) = match (error.raw_os_error(), rights.paranoid) {
+        (Some(libc::ENOSYS), Some(_)) | (Some(libc::EPERM), _) if rights.filtered => {
+            ("a filter of system calls (seccomp) refuses perf_event_open".to_owned(), CONTAINER)
+        }
+        (Some(libc::ENOSYS | libc::ENOENT | libc::EOPNOTSUPP), _) => {
+            let why = format!("this kernel has no perf events: perf_event_open: {error}");
+            return PerfError::new(why, "a kernel with CONFIG_PERF_EVENTS has them");
+        }
+        // 3 and 4 are of Debian, Ubuntu and Android: no perf events without the capability.
+        (Some(libc::EACCES | libc::EPERM), Some(level)) if level > 2 => {
+            let (which, hint) = match rights.capable {
+                true => ("the capability CAP_PERFMON is of a user namespace only", HOST),
+                false => ("this process has no CAP_PERFMON", SYSCTL),
+            };
+            (format!("kernel.perf_event_paranoid is {level}, and {which}"), hint)
+        }
+        (Some(libc::EACCES | libc::EPERM), level) => {
+            let level = level.map_or_else(|| "cannot be read".to_owned(), |level| format!("is {level}"));
+            (format!("perf_event_open: {error}, although kernel.perf_event_paranoid {level}"), MODULE)
+        }
+        _ => return error.into(),
+    };
+    PerfError::new(format!("the kernel does not allow native profiles: {why}"), hint)
+}
 
 /// What samples are made with, not enabled yet.
 pub(crate) struct Opened {
@@ -48,7 +172,7 @@ fn threads_of(pids: &[u32]) -> Result<BTreeSet<Thread>, PerfError> {
     for &pid in pids {
         let threads = process::threads(pid);
         if threads.is_empty() {
-            return Err(PerfError::NoProcess { pid });
+            return Err(PerfError::new(format!("process {pid} cannot be sampled: it is not there"), ""));
         }
         all.extend(threads.into_iter().map(|tid| Thread { pid, tid }));
     }
@@ -56,47 +180,38 @@ fn threads_of(pids: &[u32]) -> Result<BTreeSet<Thread>, PerfError> {
 }
 
 fn open_threads(threads: &BTreeSet<Thread>, mode: Mode) -> Result<Opened, PerfError> {
-    let cpus: BTreeSet<u32> =
-        threads.iter().flat_map(|thread| process::cpus(thread.pid, thread.tid)).collect();
-    let mut by_cpu: BTreeMap<u32, Cpu> = BTreeMap::new();
-    let mut names = HashMap::new();
-    for &thread in threads {
-        names.insert(thread, process::thread_name(thread.pid, thread.tid).unwrap_or_default());
+    let cpus = |Thread { pid, tid }: &Thread| {
+        let status = process::text(*pid, &format!("task/{tid}/status"));
+        process::parse_list(process::field(&status, "Cpus_allowed_list").unwrap_or_default())
+    };
+    let cpus: BTreeSet<usize> = threads.iter().flat_map(cpus).collect();
+    // All events of a CPU send to the ring of the first.
+    let mut by_cpu: BTreeMap<usize, (Ring, Vec<Event>)> = BTreeMap::new();
+    for thread in threads {
         for &cpu in &cpus {
-            let event = match Event::open(Whom::Thread { tid: thread.tid, cpu }, mode) {
+            let event = match Event::open(Some((thread.tid, cpu)), mode) {
                 Ok(event) => event,
-                Err(error) if is_absence(&error) => continue,
+                // The thread has ended, or the CPU is switched off.
+                Err(error)
+                    if matches!(error.raw_os_error(), Some(libc::ESRCH | libc::ENODEV | libc::ENXIO)) =>
+                {
+                    continue;
+                }
                 Err(error) => return Err(told(error, thread.pid, threads.len(), cpus.len())),
             };
-            match by_cpu.get_mut(&cpu) {
-                Some(known) => known.add(event)?,
-                None => drop(by_cpu.insert(cpu, Cpu::new(event, cpus.len())?)),
+            match by_cpu.entry(cpu) {
+                Entry::Vacant(free) => drop(free.insert((ring(&event, cpus.len())?, vec![event]))),
+                Entry::Occupied(known) => {
+                    let (_, events) = known.into_mut();
+                    event.send_to(&events[0])?;
+                    events.push(event);
+                }
             }
         }
     }
-    let (events, rings): (Vec<Vec<Event>>, Vec<Ring>) =
-        by_cpu.into_values().map(|cpu| (cpu.events, cpu.ring)).unzip();
+    let (rings, events): (Vec<Ring>, Vec<Vec<Event>>) = by_cpu.into_values().unzip();
+    let names = threads.iter().map(|thread| (*thread, thread_name(*thread))).collect();
     Ok(Opened { events: events.into_iter().flatten().collect(), rings, threads: names })
-}
-
-/// The events of a CPU. All send to the ring of the first.
-struct Cpu {
-    ring: Ring,
-    events: Vec<Event>,
-}
-
-impl Cpu {
-    fn new(event: Event, cpus: usize) -> Result<Cpu, PerfError> {
-        Ok(Cpu { ring: ring(&event, cpus)?, events: vec![event] })
-    }
-
-    fn add(&mut self, event: Event) -> Result<(), PerfError> {
-        if let Some(first) = self.events.first() {
-            event.send_to(first)?;
-        }
-        self.events.push(event);
-        Ok(())
-    }
 }
 
 /// As much memory as there is to be had: others may use a part of what the kernel allows to a user.
@@ -106,23 +221,78 @@ fn ring(event: &Event, cpus: usize) -> Result<Ring, PerfError> {
         match Ring::map(event, (bytes / page_bytes()).max(1)) {
             Ok(ring) => return Ok(ring),
             Err(source) if bytes <= RING_BYTES_MIN => {
-                return Err(PerfError::Memory { kib: bytes / 1024, cpus, source });
+                let why =
+                    format!("no memory for samples, {} KiB for each of {cpus} CPUs: {source}", bytes / 1024);
+                let hint = "raise kernel.perf_event_mlock_kb (sysctl), or end other programs of this user that use perf events";
+                return Err(PerfError::new(why, hint));
             }
             Err(_) => bytes /= 2,
         }
     }
 }
 
-/// The thread has ended, or the CPU is switched off.
-fn is_absence(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::ESRCH | libc::ENODEV | libc::ENXIO))
+fn told(error: io::Error, pid: u32, threads: usize, cpus: usize) -> PerfError {
+    let (why, hint) = match error.raw_os_error() {
+        // Each thread takes an open file for each CPU that it may run on.
+        Some(libc::EMFILE | libc::ENFILE) => {
+            let needed = threads * cpus;
+            (
+                format!(
+                    "native profiles of {threads} threads on {cpus} CPUs take {needed} open files; there are too few"
+                ),
+                format!(
+                    "raise the limit of open files by {needed} (ulimit -n), or pin the service to fewer CPUs"
+                ),
+            )
+        }
+        // Whether we may sample at all has been tried before.
+        Some(libc::EACCES | libc::EPERM) => (
+            format!(
+                "process {pid} cannot be sampled: it is another user's, or does not allow to be looked into"
+            ),
+            "run as its user, as root, or with the capability CAP_PERFMON".to_owned(),
+        ),
+        _ => return error.into(),
+    };
+    PerfError::new(why, hint)
 }
 
-fn told(error: io::Error, pid: u32, threads: usize, cpus: usize) -> PerfError {
-    match error.raw_os_error() {
-        Some(libc::EMFILE | libc::ENFILE) => PerfError::Descriptors { threads, cpus, needed: threads * cpus },
-        // Whether we may sample at all has been tried before.
-        Some(libc::EACCES | libc::EPERM) => PerfError::Stranger { pid },
-        _ => PerfError::System(error),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_forbids_sampling_is_told_with_what_to_set() {
+        const USER: &str = "CapEff:\t0000000000000000\nSeccomp:\t0\nSeccomp_filters:\t0\n";
+        const ROOT: &str = "CapEff:\t000001ffffffffff\nSeccomp:\t0\n";
+        const DOCKER: &str = "CapEff:\t00000000a80425fb\nSeccomp:\t2\nSeccomp_filters:\t1\n";
+        for (errno, paranoid, status, says, hints) in [
+            (
+                libc::EACCES,
+                Some("4\n"),
+                USER,
+                "paranoid is 4, and this process has no CAP_PERFMON",
+                "sysctl kernel.perf_event_paranoid=2",
+            ),
+            // A container is told of its own filter and not of the host.
+            (libc::EPERM, Some("2\n"), DOCKER, "seccomp", "--cap-add PERFMON"),
+            (libc::ENOSYS, Some("2\n"), DOCKER, "seccomp", "--cap-add PERFMON"),
+            // Root of a user namespace learns that its capability is worth nothing.
+            (libc::EACCES, Some("3"), ROOT, "user namespace", "on the host"),
+            (
+                libc::EACCES,
+                Some("-1"),
+                ROOT,
+                "Permission denied (os error 13), although kernel.perf_event_paranoid is -1",
+                "security module",
+            ),
+            (libc::ENOSYS, None, USER, "no perf events", "CONFIG_PERF_EVENTS"),
+            (libc::EMFILE, Some("2"), USER, "cannot sample", ""),
+        ] {
+            let error = refusal(io::Error::from_raw_os_error(errno), &Rights::parse(paranoid, status));
+            assert!(error.to_string().contains(says), "{error}");
+            assert!(error.hint().unwrap_or_default().contains(hints), "{error:?}");
+        }
+        assert!(Rights::parse(Some("2"), USER).why_no_kernel().contains("paranoid is 2"));
     }
 }

@@ -1,10 +1,10 @@
 //! Records of the kernel's rings: bytes in, samples and losses out. Pure; what cannot be is skipped, never trusted.
 //!
-//! The layout is that of perf_event_open(2) for the kind of sample that [`crate::perf::event`] asks for.
+//! The layout is that of perf_event_open(2) for the kind of sample that [`super::event`] asks for.
 
 /// What a ring says.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Record<'b> {
+pub(crate) enum Record {
     /// A thread used another period of CPU time.
     Sample {
         /// Its process.
@@ -13,8 +13,8 @@ pub(crate) enum Record<'b> {
         tid: u32,
         /// Where it was.
         address: u64,
-        /// The same and its callers, with markers between kernel and user; 8 bytes each.
-        chain: &'b [u8],
+        /// The same and its callers, with markers between kernel and user.
+        chain: Vec<u64>,
     },
     /// So many samples did not fit in, before one of this process.
     Lost {
@@ -35,56 +35,43 @@ const SAMPLE: u32 = 9;
 /// Kind, flags and size.
 const HEADER_BYTES: usize = 8;
 
-/// The records in these bytes, in their order.
-pub(crate) fn read(bytes: &[u8]) -> Records<'_> {
-    Records { rest: bytes }
-}
-
-/// See [`read`].
-pub(crate) struct Records<'b> {
-    rest: &'b [u8],
-}
-
-impl<'b> Iterator for Records<'b> {
-    type Item = Record<'b>;
-
-    fn next(&mut self) -> Option<Record<'b>> {
-        while !self.rest.is_empty() {
-            let Some((kind, body, rest)) = split(self.rest) else {
-                self.rest = &[];
+/// The records in these bytes, in their order; those of kinds that nobody asked for are left out.
+pub(crate) fn read(bytes: &[u8]) -> impl Iterator<Item = Record> {
+    let mut rest = bytes;
+    let next = move || {
+        while !rest.is_empty() {
+            let Some((kind, body, after)) = split(rest) else {
+                rest = &[];
                 return Some(Record::Broken);
             };
-            self.rest = rest;
-            let record = match kind {
-                SAMPLE => sample(body).or(Some(Record::Broken)),
-                LOST => lost(body).or(Some(Record::Broken)),
-                THROTTLE => Some(Record::Throttled),
-                _ => None,
-            };
-            if record.is_some() {
-                return record;
+            rest = after;
+            match kind {
+                SAMPLE => return sample(body).or(Some(Record::Broken)),
+                LOST => return lost(body).or(Some(Record::Broken)),
+                THROTTLE => return Some(Record::Throttled),
+                _ => {}
             }
         }
         None
-    }
+    };
+    std::iter::from_fn(next)
 }
 
 /// Kind and body of the first record, and the bytes after it.
 fn split(bytes: &[u8]) -> Option<(u32, &[u8], &[u8])> {
-    let kind = u32::from_ne_bytes(*bytes.first_chunk()?);
     let size = usize::from(u16::from_ne_bytes(*bytes.get(6..)?.first_chunk()?));
-    let body = bytes.get(HEADER_BYTES..size)?;
-    Some((kind, body, bytes.get(size..)?))
+    Some((word(bytes, 0)?, bytes.get(HEADER_BYTES..size)?, bytes.get(size..)?))
 }
 
-fn sample(body: &[u8]) -> Option<Record<'_>> {
+fn sample(body: &[u8]) -> Option<Record> {
     let (address, pid, tid) = (long(body, 0)?, word(body, 8)?, word(body, 12)?);
     let count = usize::try_from(long(body, 16)?).ok()?;
     let chain = body.get(24..)?.get(..count.checked_mul(8)?)?;
+    let chain = chain.chunks_exact(8).filter_map(|bytes| long(bytes, 0)).collect();
     Some(Record::Sample { pid, tid, address, chain })
 }
 
-fn lost(body: &[u8]) -> Option<Record<'_>> {
+fn lost(body: &[u8]) -> Option<Record> {
     Some(Record::Lost { count: long(body, 8)?, pid: word(body, 16)? })
 }
 
@@ -106,30 +93,27 @@ mod tests {
         [&kind.to_ne_bytes()[..], &[0, 0], &size.to_ne_bytes(), body].concat()
     }
 
+    fn longs(values: &[u64]) -> Vec<u8> {
+        values.iter().flat_map(|value| value.to_ne_bytes()).collect()
+    }
+
     fn sample_bytes(count: u64, chain: &[u64]) -> Vec<u8> {
         let ids = [7u32.to_ne_bytes(), 8u32.to_ne_bytes()].concat();
-        let chain: Vec<u8> = chain.iter().flat_map(|address| address.to_ne_bytes()).collect();
-        record(SAMPLE, &[&0x1234u64.to_ne_bytes()[..], &ids, &count.to_ne_bytes(), &chain].concat())
+        record(SAMPLE, &[longs(&[0x1234]), ids, longs(&[count]), longs(chain)].concat())
     }
 
     #[test]
     fn samples_and_losses_are_read_and_unknown_records_skipped() {
-        let lost = [&3u64.to_ne_bytes()[..], &40u64.to_ne_bytes(), &7u32.to_ne_bytes(), &8u32.to_ne_bytes()]
-            .concat();
+        let lost = [longs(&[3, 40]), 7u32.to_ne_bytes().to_vec(), 8u32.to_ne_bytes().to_vec()].concat();
         let bytes =
-            [record(3, b"a command"), sample_bytes(2, &[5, 6]), record(LOST, &lost), record(THROTTLE, &[])]
-                .concat();
-        let chain = [5u64.to_ne_bytes(), 6u64.to_ne_bytes()].concat();
+            [record(3, b"a command"), sample_bytes(2, &[5, 6]), record(LOST, &lost), record(THROTTLE, &[])];
         let expected = [
-            Record::Sample { pid: 7, tid: 8, address: 0x1234, chain: &chain },
+            Record::Sample { pid: 7, tid: 8, address: 0x1234, chain: vec![5, 6] },
             Record::Lost { pid: 7, count: 40 },
             Record::Throttled,
         ];
-        assert_eq!(read(&bytes).collect::<Vec<_>>(), expected);
-    }
-
-    #[test]
-    fn a_chain_longer_than_its_record_is_not_believed() {
+        assert_eq!(read(&bytes.concat()).collect::<Vec<_>>(), expected);
+        // A chain longer than its record is not believed.
         assert_eq!(read(&sample_bytes(3, &[5, 6])).collect::<Vec<_>>(), [Record::Broken]);
         assert_eq!(read(&sample_bytes(u64::MAX, &[5])).collect::<Vec<_>>(), [Record::Broken]);
     }

@@ -1,25 +1,19 @@
 //! Sampling of processes from start to stop: a thread of ours reads what the kernel writes and counts stacks. Names are read after the
 //! end, so that nothing but the samples themselves disturbs what is measured.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
+use indexmap::IndexSet;
+use machine::clock::monotonic_ns;
 
+use super::event::{Event, Ring};
+use super::opening::{self, PerfError, Rights, granted};
+use super::space::{Binaries, Space};
+use super::stacks::{Names, Tally};
 use crate::NativeProfile;
-use crate::perf::binaries::Binaries;
-use crate::perf::chain::has_address;
-use crate::perf::error::PerfError;
-use crate::perf::event::{Event, Ring};
-use crate::perf::naming::Names;
-use crate::perf::opening;
-use crate::perf::permission::{Rights, granted};
-use crate::perf::process;
-use crate::perf::records::{Record, read};
-use crate::perf::space::Space;
-use crate::perf::tally::{Tally, Thread};
 use crate::read::NATIVE_VERSION;
 
 /// The shortest period: below, samples cost more than what they sample.
@@ -33,18 +27,12 @@ pub struct Sampler {
     events: Vec<Event>,
     /// Dropped to end the reader.
     running: Sender<()>,
-    reader: JoinHandle<Seen>,
+    reader: JoinHandle<Tally>,
     spaces: Vec<Space>,
     binaries: Binaries,
     start_ns: u64,
     period_ns: u64,
     notes: Vec<String>,
-}
-
-/// What the reader has counted.
-struct Seen {
-    tally: Tally,
-    threads: HashMap<Thread, String>,
 }
 
 impl Sampler {
@@ -56,18 +44,19 @@ impl Sampler {
     /// it ([`crate::perf::allowed`]).
     pub fn start(pids: &[u32], period: Duration) -> Result<Sampler, PerfError> {
         let period_ns = checked(period)?;
-        let pids = once_each(pids);
+        let pids: Vec<u32> = pids.iter().copied().collect::<IndexSet<u32>>().into_iter().collect();
         let mode = granted(period_ns)?;
         let opened = opening::open(&pids, mode)?;
         let mut binaries = Binaries::default();
         let spaces = pids.iter().map(|pid| Space::of(*pid, &mut binaries)).collect();
         let notes = if mode.kernel { Vec::new() } else { vec![Rights::read().why_no_kernel()] };
         let (running, stop) = channel();
-        let seen = Seen { tally: Tally::default(), threads: opened.threads };
-        let reader = Reader { rings: opened.rings, pids: pids.into_iter().collect(), seen };
+        let (tally, rings, pids) = (Tally::of(opened.threads), opened.rings, pids.into_iter().collect());
         let pause = (period * READ_EVERY).clamp(Duration::from_millis(10), Duration::from_millis(100));
-        let reader = Builder::new().name("perf-reader".to_owned()).spawn(move || reader.run(&stop, pause))?;
-        let start_ns = now_ns();
+        let reader = Builder::new()
+            .name("perf-reader".to_owned())
+            .spawn(move || counted(tally, rings, &pids, &stop, pause))?;
+        let start_ns = monotonic_ns();
         for event in &opened.events {
             event.enable()?;
         }
@@ -81,31 +70,31 @@ impl Sampler {
             // What cannot be disabled ends when it is dropped, a moment later.
             let _ = event.disable();
         }
-        let end_ns = now_ns();
+        let end_ns = monotonic_ns();
         drop(self.running);
-        let mut seen = match self.reader.join() {
-            Ok(seen) => seen,
+        let mut tally = match self.reader.join() {
+            Ok(tally) => tally,
             Err(panic) => std::panic::resume_unwind(panic),
         };
         drop(self.events);
-        seen.refresh_names();
+        tally.refresh_names();
         let (mut spaces, mut binaries) = (self.spaces, self.binaries);
         for space in &mut spaces {
             space.refresh(&mut binaries);
         }
-        let names = Names::read(&seen.tally, &mut spaces, binaries);
+        let names = Names::read(&tally, &mut spaces, binaries);
         let profile = |space: &Space| {
-            let named = names.stacks(&seen.tally, space, &seen.threads);
+            let (frames, stacks, kernel_hidden) = names.stacks(&tally, space);
             NativeProfile {
                 version: NATIVE_VERSION,
                 pid: space.pid,
                 start_ns: self.start_ns,
                 end_ns,
                 period_ns: self.period_ns,
-                lost: seen.tally.lost.get(&space.pid).copied().unwrap_or(0),
-                frames: named.frames,
-                stacks: named.stacks,
-                notes: notes(&self.notes, &seen.tally, named.kernel_hidden),
+                lost: tally.lost.get(&space.pid).copied().unwrap_or(0),
+                frames,
+                stacks,
+                notes: notes(&self.notes, &tally, kernel_hidden),
             }
         };
         spaces.iter().map(profile).collect()
@@ -113,105 +102,45 @@ impl Sampler {
 }
 
 fn checked(period: Duration) -> Result<u64, PerfError> {
-    let wrong =
-        || PerfError::Period { period_ns: period.as_nanos(), min_ns: PERIOD_MIN_NS, max_ns: PERIOD_MAX_NS };
-    let period_ns = u64::try_from(period.as_nanos()).map_err(|_| wrong())?;
-    if (PERIOD_MIN_NS..=PERIOD_MAX_NS).contains(&period_ns) { Ok(period_ns) } else { Err(wrong()) }
-}
-
-fn once_each(pids: &[u32]) -> Vec<u32> {
-    let mut seen = HashSet::new();
-    pids.iter().copied().filter(|pid| seen.insert(*pid)).collect()
+    let (ns, limits) = (period.as_nanos(), PERIOD_MIN_NS..=PERIOD_MAX_NS);
+    u64::try_from(ns).ok().filter(|ns| limits.contains(ns)).ok_or_else(|| {
+        let limits = format!("{PERIOD_MIN_NS} to {PERIOD_MAX_NS} ns");
+        PerfError::new(format!("a sampling period of {ns} ns is outside of {limits}"), "")
+    })
 }
 
 fn notes(of_start: &[String], tally: &Tally, kernel_hidden: bool) -> Vec<String> {
-    let mut notes = of_start.to_vec();
-    if kernel_hidden {
-        notes.push(
-            "functions of the kernel have no names: kernel.kptr_restrict hides them; sudo sysctl kernel.kptr_restrict=0".to_owned(),
-        );
-    }
-    if tally.throttled > 0 {
-        notes.push(format!(
-            "the kernel held sampling back {} times, so that there are too few samples: kernel.perf_event_max_sample_rate",
-            tally.throttled
-        ));
-    }
-    if tally.broken > 0 {
-        notes.push(format!("{} pieces of the samples could not be read", tally.broken));
-    }
-    notes
+    const HIDDEN: &str = "functions of the kernel have no names: kernel.kptr_restrict hides them; sudo sysctl kernel.kptr_restrict=0";
+    let (throttled, broken) = (tally.throttled, tally.broken);
+    let notes = [
+        kernel_hidden.then(|| HIDDEN.to_owned()),
+        (throttled > 0).then(|| {
+            format!("the kernel held sampling back {throttled} times, so that there are too few samples: kernel.perf_event_max_sample_rate")
+        }),
+        (broken > 0).then(|| format!("{broken} pieces of the samples could not be read")),
+    ];
+    of_start.iter().cloned().chain(notes.into_iter().flatten()).collect()
 }
 
-fn now_ns() -> u64 {
-    let time = clock_gettime(ClockId::Monotonic);
-    let (seconds, nanos) = (u64::try_from(time.tv_sec), u64::try_from(time.tv_nsec));
-    seconds.unwrap_or(0) * 1_000_000_000 + nanos.unwrap_or(0)
-}
-
-/// The thread that reads.
-struct Reader {
-    rings: Vec<Ring>,
-    pids: HashSet<u32>,
-    seen: Seen,
-}
-
-impl Reader {
-    fn run(mut self, stop: &Receiver<()>, pause: Duration) -> Seen {
-        let mut bytes = Vec::new();
-        let mut chain = Vec::new();
-        loop {
-            // Nothing is ever sent: the other end is dropped once the events are disabled. What they wrote is then read below.
-            let ended = stop.recv_timeout(pause) != Err(RecvTimeoutError::Timeout);
-            for ring in &mut self.rings {
-                bytes.clear();
-                ring.drain(&mut bytes);
-                self.seen.take(&bytes, &self.pids, &mut chain);
-            }
-            if ended {
-                return self.seen;
-            }
+/// What the thread that reads does, until the other end of `stop` is gone.
+fn counted(
+    mut tally: Tally,
+    mut rings: Vec<Ring>,
+    pids: &HashSet<u32>,
+    stop: &Receiver<()>,
+    pause: Duration,
+) -> Tally {
+    let mut bytes = Vec::new();
+    loop {
+        // Nothing is ever sent: the other end is dropped once the events are disabled. What they wrote is then read below.
+        let ended = stop.recv_timeout(pause) != Err(RecvTimeoutError::Timeout);
+        for ring in &mut rings {
+            bytes.clear();
+            ring.drain(&mut bytes);
+            tally.take(&bytes, pids);
         }
-    }
-}
-
-impl Seen {
-    fn take(&mut self, bytes: &[u8], pids: &HashSet<u32>, chain: &mut Vec<u64>) {
-        for record in read(bytes) {
-            match record {
-                // Before Linux 5.13 processes that were started meanwhile are among them.
-                Record::Sample { pid, tid, address, chain: bytes } if pids.contains(&pid) => {
-                    chain.clear();
-                    let addresses = bytes.chunks_exact(8).filter_map(|bytes| bytes.try_into().ok());
-                    chain.extend(addresses.map(u64::from_ne_bytes));
-                    if !has_address(chain) {
-                        chain.clear();
-                        chain.push(address);
-                    }
-                    self.count(Thread { pid, tid }, chain);
-                }
-                Record::Lost { pid, count } => *self.tally.lost.entry(pid).or_default() += count,
-                Record::Throttled => self.tally.throttled += 1,
-                Record::Broken => self.tally.broken += 1,
-                Record::Sample { .. } => {}
-            }
-        }
-    }
-
-    fn count(&mut self, thread: Thread, chain: &[u64]) {
-        // Asked at once: it may not live until the end.
-        if self.tally.add(thread, chain) && !self.threads.contains_key(&thread) {
-            let name = process::thread_name(thread.pid, thread.tid).unwrap_or_default();
-            self.threads.insert(thread, name);
-        }
-    }
-
-    /// A thread may have got its name after it started.
-    fn refresh_names(&mut self) {
-        for thread in self.tally.threads() {
-            if let Some(name) = process::thread_name(thread.pid, thread.tid) {
-                self.threads.insert(thread, name);
-            }
+        if ended {
+            return tally;
         }
     }
 }
@@ -225,22 +154,5 @@ mod tests {
         let error = Sampler::start(&[], Duration::from_nanos(999)).err().unwrap();
         assert_eq!(error.to_string(), "a sampling period of 999 ns is outside of 100000 to 1000000000 ns");
         assert!(checked(Duration::from_secs(2)).is_err() && checked(Duration::from_micros(1001)).is_ok());
-    }
-
-    #[test]
-    fn samples_of_other_processes_do_not_count() {
-        let mut seen = Seen { tally: Tally::default(), threads: HashMap::new() };
-        let ids = |pid: u32| [pid.to_ne_bytes(), pid.to_ne_bytes()].concat();
-        let sample = |pid| {
-            let body = [&0x1000u64.to_ne_bytes()[..], &ids(pid), &0u64.to_ne_bytes()].concat();
-            let size = u16::try_from(8 + body.len()).unwrap();
-            [&9u32.to_ne_bytes()[..], &[0, 0], &size.to_ne_bytes(), &body].concat()
-        };
-        let bytes = [sample(u32::MAX), sample(5), sample(u32::MAX)].concat();
-        seen.take(&bytes, &HashSet::from([u32::MAX]), &mut Vec::new());
-        assert!(seen.tally.of(5).is_empty());
-        // A sample without a chain is its address.
-        let expected: (Thread, &[u64], u64) = (Thread { pid: u32::MAX, tid: u32::MAX }, &[0x1000], 2);
-        assert_eq!(seen.tally.of(u32::MAX), [expected]);
     }
 }

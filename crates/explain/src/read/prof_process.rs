@@ -6,14 +6,11 @@
 //! that is not known is taken as running.
 
 use std::collections::HashMap;
-use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{Error, SeqAccess, Visitor};
 
-use super::call::Calls;
-use super::cpuprofile::CallNode;
-use super::{CallFrame, CpuProfile, NODES_MAX, ReadError, bounded};
+use super::v8::Sample;
+use super::{CallFrame, Calls, CpuProfile, NODES_MAX, PROFILE_BYTES_MAX, ReadError, bounded};
 use crate::doubt::Note;
 
 const FORMAT: &str = "output of --prof-process --preprocess";
@@ -26,63 +23,49 @@ const STATES: [(u32, &str); 5] =
 /// # Errors
 /// If it is cut off, not JSON, or beyond a limit.
 pub fn read(bytes: &[u8]) -> Result<CpuProfile, ReadError> {
-    let bytes = bounded(bytes)?;
+    let bytes = bounded(FORMAT, bytes, PROFILE_BYTES_MAX)?;
     let file: File = serde_json::from_slice(bytes).map_err(|error| ReadError::json(FORMAT, bytes, &error))?;
     let mut growing =
         Growing { functions: vec![None; file.code.len()], code: file.code, ..Growing::default() };
-    let mut ticks = file.ticks.0;
-    ticks.sort_by_key(|tick| tick.tm);
+    let mut ticks = file.ticks;
+    ticks.sort_by(|one, other| one.tm.total_cmp(&other.tm));
     let usual = usual_us(&ticks);
+    let start_us = ticks.first().map_or(0, |tick| tick.tm as i64);
+    let after = |ticks: usize| start_us.saturating_add(usual.saturating_mul(ticks as i64));
     let mut samples = Vec::with_capacity(ticks.len());
-    for tick in &ticks {
-        samples.push(growing.place(tick)?);
+    for (index, tick) in ticks.iter().enumerate() {
+        samples.push(Sample { at_us: after(index), node: growing.place(tick)? });
     }
-    let note = |text: String| Note::remark(text);
     let mut notes = Vec::new();
     if !ticks.is_empty() {
         let text = format!(
             "ticks of --prof come irregularly: each counts as {usual} µs, the usual time between two"
         );
-        notes.push(note(text));
+        notes.push(Note::remark(text));
     }
     if growing.nameless > 0 {
-        notes.push(note(format!("{} calls in stacks have no name: left out", growing.nameless)));
+        notes.push(Note::remark(format!("{} calls in stacks have no name: left out", growing.nameless)));
     }
-    let start_us = ticks.first().map_or(0, |tick| tick.tm);
-    let span = i64::from(usual).saturating_mul(i64::try_from(samples.len()).unwrap_or(i64::MAX));
-    let mut deltas_us = vec![usual; samples.len()];
-    if let Some(first) = deltas_us.first_mut() {
-        *first = 0;
-    }
-    Ok(CpuProfile {
-        calls: growing.calls.into_frames(),
-        nodes: growing.nodes,
-        ticks: Vec::new(),
-        samples,
-        deltas_us,
-        start_us,
-        end_us: start_us.saturating_add(span),
-        summed: true,
-        notes,
-    })
+    let end_us = after(ticks.len());
+    Ok(CpuProfile { calls: growing.calls, ticks: Vec::new(), samples, start_us, end_us, summed: true, notes })
 }
 
 /// The median of the times between ticks; a millisecond, V8's own, where there are none.
-fn usual_us(ticks: &[Tick]) -> i32 {
-    const OWN_US: i32 = 1000;
-    let between = ticks.windows(2).map(|pair| pair[1].tm.saturating_sub(pair[0].tm)).filter(|us| *us > 0);
+fn usual_us(ticks: &[Tick]) -> i64 {
+    const OWN_US: i64 = 1000;
+    let between = ticks.windows(2).map(|pair| (pair[1].tm - pair[0].tm) as i64).filter(|us| *us > 0);
     let mut between: Vec<i64> = between.collect();
     if between.is_empty() {
         return OWN_US;
     }
     let middle = between.len() / 2;
-    i32::try_from(*between.select_nth_unstable(middle).1).unwrap_or(OWN_US)
+    *between.select_nth_unstable(middle).1
 }
 
 #[derive(Deserialize)]
 struct File {
     code: Vec<Option<Code>>,
-    ticks: Ticks,
+    ticks: Vec<Tick>,
 }
 
 #[derive(Default, Deserialize)]
@@ -93,49 +76,15 @@ struct Code {
     kind: String,
 }
 
-/// A moment: microseconds from the start of the process, state of the machine, and pairs of code and offset.
-struct Tick {
-    tm: i64,
-    vm: u32,
-    code: Vec<i64>,
-}
-
+/// A moment: microseconds from the start of the process, state of the machine, and pairs of code and offset. Addresses without code may
+/// be of any size.
 #[derive(Deserialize)]
-struct RawTick {
+struct Tick {
     tm: f64,
     #[serde(default)]
     vm: u32,
     #[serde(default)]
-    s: Vec<serde_json::Number>,
-}
-
-struct Ticks(Vec<Tick>);
-
-impl<'de> Deserialize<'de> for Ticks {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct List;
-        impl<'de> Visitor<'de> for List {
-            type Value = Ticks;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a list of ticks")
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Ticks, A::Error> {
-                let (mut ticks, mut places) = (Vec::new(), 0usize);
-                while let Some(raw) = list.next_element::<RawTick>()? {
-                    // Offsets are left out; addresses without code may be of any size.
-                    let code: Vec<i64> =
-                        raw.s.iter().step_by(2).map(|code| code.as_i64().unwrap_or(-1)).collect();
-                    places += code.len();
-                    if places > NODES_MAX * 8 {
-                        return Err(A::Error::custom("too many ticks; take a shorter log"));
-                    }
-                    ticks.push(Tick { tm: raw.tm as i64, vm: raw.vm, code });
-                }
-                Ok(Ticks(ticks))
-            }
-        }
-        deserializer.deserialize_seq(List)
-    }
+    s: Vec<f64>,
 }
 
 /// The tree while it is made.
@@ -145,7 +94,6 @@ struct Growing {
     /// The function of each code, once it is asked for.
     functions: Vec<Option<u32>>,
     calls: Calls,
-    nodes: Vec<CallNode>,
     places: HashMap<(Option<u32>, u32), u32>,
     nameless: u64,
 }
@@ -158,36 +106,37 @@ impl Growing {
             return self.below(None, call);
         }
         let mut at = None;
-        for code in tick.code.iter().rev() {
+        for code in tick.s.iter().step_by(2).rev() {
             match self.function(*code) {
                 Some(call) => at = Some(self.below(at, call)?),
                 None => self.nameless += 1,
             }
         }
-        match at {
-            Some(node) => Ok(node),
-            None => {
+        at.map_or_else(
+            || {
                 let call = self.calls.number(CallFrame::named("(program)"));
                 self.below(None, call)
-            }
-        }
+            },
+            Ok,
+        )
     }
 
     fn below(&mut self, parent: Option<u32>, call: u32) -> Result<u32, ReadError> {
-        let next = self.nodes.len() as u32;
-        let node = *self.places.entry((parent, call)).or_insert(next);
-        if node == next {
-            if self.nodes.len() == NODES_MAX {
-                let problem = format!("too many calls, at most {NODES_MAX} are read");
-                return Err(ReadError::unusable(FORMAT, problem));
-            }
-            self.nodes.push(CallNode { call, parent });
+        if let Some(known) = self.places.get(&(parent, call)) {
+            return Ok(*known);
         }
+        if self.calls.nodes.len() == NODES_MAX {
+            let problem = format!("too many calls, at most {NODES_MAX} are read");
+            return Err(ReadError::unusable(FORMAT, problem));
+        }
+        let node = self.calls.push(call, parent);
+        self.places.insert((parent, call), node);
         Ok(node)
     }
 
-    fn function(&mut self, code: i64) -> Option<u32> {
-        let index = usize::try_from(code).ok()?;
+    fn function(&mut self, code: f64) -> Option<u32> {
+        // Below zero there is no code. A cast of a float ends at the bounds of its type.
+        let index = (code >= 0.0).then_some(code as usize)?;
         if let Some(call) = *self.functions.get(index)? {
             return Some(call);
         }

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::Unit;
-use crate::cut::tests::Nowhere;
-use crate::{CpuProfile, Kind, Naming, Node, Tree, cpu_tree};
+use crate::{Kind, Node, Tree};
 
 fn function(name: &str, file: &str, kind: Kind, package: Option<&str>) -> Frame {
     let package = package.map(|name| Package { name: name.into(), version: None });
@@ -35,22 +34,6 @@ fn folded_stacks_have_nothing_in_names_that_ends_them() {
         "a:b server.js:3 1500\na:b server.js:3;<script>  lib/x.js:3 express 2000000.25\n"
     );
     assert_eq!(folded(&Tree::default(), Unit::Nanoseconds), "");
-}
-
-#[test]
-fn a_cpuprofile_is_read_back_as_what_it_was() {
-    let text = cpuprofile(&tree(), Unit::Nanoseconds).to_string();
-    let profile = CpuProfile::read(text.as_bytes()).expect("ours");
-    let back = cpu_tree(&profile, None, &Naming { directory: "/srv", source: &Nowhere });
-    assert!(back.notes.is_empty());
-    assert_eq!(back.capped_ns, 0.0, "sums are no gaps");
-    let of = |frame: &Frame| {
-        back.tree.functions().iter().find(|it| back.tree.frames[it.frame] == *frame).map(|it| it.self_value)
-    };
-    let expected = tree();
-    assert_eq!(of(&expected.frames[0]), Some(2000.0), "1.5 µs and 2000 µs end at 2 and 2002");
-    let cleaned = Frame { function: "<script>\u{FFFD}".into(), ..expected.frames[1].clone() };
-    assert_eq!(of(&cleaned), Some(2_000_000.0));
 }
 
 #[test]

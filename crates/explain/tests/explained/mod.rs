@@ -4,101 +4,62 @@
 use std::collections::BTreeMap;
 
 use explain::{
-    Change, Comparison, Cost, Doubt, DoubtKind, Explanation, Frame, Interval, Kind, Node, Package, Subject,
-    Tax, Tree,
+    Comparison, Cost, Doubt, DoubtKind, Explanation, Frame, Interval, Kind, Node, Package, Subject, Tax,
+    Tree, compare_trees,
 };
 
-/// Id, function, file, line, kind, package.
-type Known = (&'static str, &'static str, &'static str, u32, Kind, &'static str);
+/// Id, function, file, line and package, `-` for none.
+const FRAMES: &str = "\
+parse parserOnIncoming node:_http_server 1043 -
+emit emit node:events 466 -
+handle handle lib/application.js 152 express@5.1.0
+next next index.js 185 router@2.2.0
+dispatch dispatch lib/route.js 98 router@2.2.0
+logger logger index.js 102 morgan@1.10.0
+query parse lib/parse.js 311 qs@6.14.0
+auth auth server.js 58 -
+auth2 auth2 server.js 71 -
+check checkSync users.js 24 -
+check2 checkAsync users.js 37 -
+cached lookUp cache.js 12 -
+pbkdf2s pbkdf2Sync node:internal/crypto/pbkdf2 63 -
+pbkdf2 pbkdf2 node:internal/crypto/pbkdf2 32 -
+json json lib/response.js 233 express@5.1.0
+send send lib/response.js 125 express@5.1.0
+store _storeHeader node:_http_outgoing 443 -
+kwrite __libc_write [kernel] 0 -
+gc (garbage_collector) - 0 -
+program (program) - 0 -
+pool libuv-worker - 0 -
+sha sha512_block_data_order_avx2 libcrypto.so.3 0 -
+idle (idle) - 0 -";
 
-const FRAMES: [Known; 45] = [
-    ("parse", "parserOnIncoming", "node:_http_server", 1043, Kind::Core, ""),
-    ("ticks", "processTicksAndRejections", "node:internal/process/task_queues", 67, Kind::Core, ""),
-    ("async", "callbackTrampoline", "node:internal/async_hooks", 118, Kind::Core, ""),
-    ("emit", "emit", "node:events", 466, Kind::Core, ""),
-    ("app", "app", "lib/express.js", 36, Kind::Framework, "express@5.1.0"),
-    ("handle", "handle", "lib/application.js", 152, Kind::Framework, "express@5.1.0"),
-    ("router", "handle", "index.js", 152, Kind::Framework, "router@2.2.0"),
-    ("next", "next", "index.js", 185, Kind::Framework, "router@2.2.0"),
-    ("match", "match", "lib/layer.js", 125, Kind::Framework, "router@2.2.0"),
-    ("request", "handleRequest", "lib/layer.js", 93, Kind::Framework, "router@2.2.0"),
-    ("dispatch", "dispatch", "lib/route.js", 98, Kind::Framework, "router@2.2.0"),
-    ("logger", "logger", "index.js", 102, Kind::Middleware, "morgan@1.10.0"),
-    ("line", "developmentFormatLine", "index.js", 188, Kind::Middleware, "morgan@1.10.0"),
-    ("query", "parse", "lib/parse.js", 311, Kind::Middleware, "qs@6.14.0"),
-    ("keys", "parseKeys", "lib/parse.js", 196, Kind::Middleware, "qs@6.14.0"),
-    ("compress", "compression", "index.js", 58, Kind::Middleware, "compression@1.8.1"),
-    ("vary", "vary", "index.js", 120, Kind::Middleware, "vary@1.1.2"),
-    ("etag", "etag", "index.js", 70, Kind::Middleware, "etag@1.8.1"),
-    ("entity", "entitytag", "index.js", 39, Kind::Middleware, "etag@1.8.1"),
-    ("auth", "auth", "server.js", 58, Kind::Application, ""),
-    ("auth2", "auth2", "server.js", 71, Kind::Application, ""),
-    ("check", "checkSync", "users.js", 24, Kind::Application, ""),
-    ("check2", "checkAsync", "users.js", 37, Kind::Application, ""),
-    ("cached", "lookUp", "cache.js", 12, Kind::Application, ""),
-    ("done", "(anonymous server.js:76)", "server.js", 76, Kind::Application, ""),
-    ("pbkdf2s", "pbkdf2Sync", "node:internal/crypto/pbkdf2", 63, Kind::Core, ""),
-    ("pbkdf2", "pbkdf2", "node:internal/crypto/pbkdf2", 32, Kind::Core, ""),
-    ("run", "run (pbkdf2Sync)", "node", 0, Kind::Native, ""),
-    ("job", "PBKDF2Job", "node:internal/crypto/pbkdf2", 50, Kind::Native, ""),
-    ("equal", "timingSafeEqual", "node", 0, Kind::Native, ""),
-    ("json", "json", "lib/response.js", 233, Kind::Framework, "express@5.1.0"),
-    ("send", "send", "lib/response.js", 125, Kind::Framework, "express@5.1.0"),
-    ("stringify", "stringify", "lib/response.js", 1017, Kind::Framework, "express@5.1.0"),
-    ("hash", "update", "node:internal/crypto/hash", 128, Kind::Native, ""),
-    ("end", "end", "node:_http_outgoing", 1066, Kind::Core, ""),
-    ("store", "_storeHeader", "node:_http_outgoing", 443, Kind::Core, ""),
-    ("write", "writeLatin1String", "node", 0, Kind::Native, ""),
-    ("kwrite", "__libc_write", "[kernel]", 0, Kind::Kernel, ""),
-    ("gc", "(garbage collector)", "", 0, Kind::Gc, ""),
-    ("jit", "(optimising compiler)", "", 0, Kind::Jit, ""),
-    ("pool", "libuv-worker", "", 0, Kind::ThreadPool, ""),
-    ("sha", "sha512_block_data_order_avx2", "libcrypto.so.3", 0, Kind::ThreadPool, ""),
-    ("hmac", "HMAC_Update", "libcrypto.so.3", 0, Kind::ThreadPool, ""),
-    ("program", "(program)", "", 0, Kind::Native, ""),
-    ("idle", "(idle)", "", 0, Kind::Waiting, ""),
-];
+const TO_ROUTE: &str = "parse emit handle next dispatch";
 
-const TO_ROUTE: &str = "parse emit app handle router next request logger next request compress next request dispatch next request";
-
-/// Below a prefix or at the top: path, and own time in µs per request by the main thread, by the pool, and with a cache.
-const STACKS: [(&str, &str, [f64; 3]); 34] = [
-    ("", "parse", [5.1, 5.3, 5.0]),
-    ("", "parse emit", [1.4, 1.2, 1.5]),
-    ("", "parse emit app handle", [2.2, 2.0, 2.1]),
-    ("", "parse emit app handle router", [1.9, 2.1, 1.8]),
-    ("", "parse emit app handle router next", [3.4, 3.1, 3.3]),
-    ("", "parse emit app handle router next match", [4.6, 4.9, 4.4]),
-    ("", "parse emit app handle router next request query", [2.7, 2.6, 2.9]),
-    ("", "parse emit app handle router next request query keys", [3.9, 4.1, 3.8]),
-    ("", "parse emit app handle router next request logger", [2.1, 2.3, 2.2]),
-    ("", "parse emit app handle router next request logger line", [6.8, 7.0, 6.9]),
-    ("", "parse emit app handle router next request logger next request compress", [2.9, 2.8, 3.0]),
-    ("", "parse emit app handle router next request logger next request compress vary", [1.6, 1.7, 1.5]),
-    (TO_ROUTE, "", [1.2, 1.1, 1.3]),
-    (TO_ROUTE, "auth", [1.8, 0.0, 1.9]),
-    (TO_ROUTE, "auth check", [2.4, 0.0, 0.4]),
-    (TO_ROUTE, "auth check pbkdf2s", [4.2, 0.0, 0.6]),
-    (TO_ROUTE, "auth check pbkdf2s run", [214.0, 0.0, 21.4]),
-    (TO_ROUTE, "auth check equal", [0.9, 0.0, 0.9]),
-    (TO_ROUTE, "auth cached", [0.0, 0.0, 3.1]),
-    (TO_ROUTE, "auth json stringify", [4.4, 0.0, 4.3]),
-    (TO_ROUTE, "auth json send etag entity hash", [6.2, 0.0, 6.4]),
-    (TO_ROUTE, "auth json send end store", [7.9, 0.0, 8.1]),
-    (TO_ROUTE, "auth json send end write kwrite", [24.0, 0.0, 23.2]),
-    (TO_ROUTE, "auth2", [0.0, 1.7, 0.0]),
-    (TO_ROUTE, "auth2 check2 pbkdf2", [0.0, 5.9, 0.0]),
-    (TO_ROUTE, "auth2 check2 pbkdf2 job", [0.0, 9.8, 0.0]),
-    ("async job done", "json stringify", [0.0, 4.5, 0.0]),
-    ("async job done", "json send etag entity hash", [0.0, 6.1, 0.0]),
-    ("async job done", "json send end store", [0.0, 8.2, 0.0]),
-    ("async job done", "json send end write kwrite", [0.0, 25.1, 0.0]),
-    ("", "gc", [11.2, 14.9, 10.8]),
-    ("", "jit", [1.1, 1.3, 1.0]),
-    ("", "program", [18.3, 21.0, 17.9]),
-    ("", "idle", [31.0, 260.0, 45.0]),
-];
-const IN_POOL: [(&str, f64); 3] = [("pool", 2.8), ("pool sha", 203.0), ("pool hmac", 8.7)];
+/// Path, ROUTE standing for the way to the route, and own time in µs per request by the main thread, by the pool, and with a cache.
+const STACKS: &str = "\
+parse 5.1 5.3 5.0
+parse emit handle 2.2 2.0 2.1
+parse emit handle next 3.4 3.1 3.3
+parse emit handle next query 6.6 6.7 6.7
+parse emit handle next logger 8.9 9.3 9.1
+ROUTE 1.2 1.1 1.3
+ROUTE auth 1.8 0 1.9
+ROUTE auth check 2.4 0 0.4
+ROUTE auth check pbkdf2s 218.2 0 22.0
+ROUTE auth cached 0 0 3.1
+ROUTE auth json send 10.6 0 10.7
+ROUTE auth json send store 7.9 0 8.1
+ROUTE auth json send kwrite 24.0 0 23.2
+ROUTE auth2 0 1.7 0
+ROUTE auth2 check2 pbkdf2 0 15.7 0
+ROUTE auth2 json send store 0 8.2 0
+ROUTE auth2 json send kwrite 0 25.1 0
+gc 11.2 14.9 10.8
+program 18.3 21.0 17.9
+idle 31.0 260.0 45.0
+pool 0 2.8 0
+pool sha 0 203.0 0";
 
 /// Small application functions, to make a tree as wide as real ones.
 const RULES: usize = 160;
@@ -140,15 +101,28 @@ pub fn frame(function: &str, file: &str, line: u32, kind: Kind) -> Frame {
 }
 
 fn known(id: &str) -> Frame {
-    let (_, function, file, line, kind, package) =
-        FRAMES.into_iter().find(|(known, ..)| *known == id).expect("a frame of the table");
-    let package = package.rsplit_once('@');
+    let mut rows = FRAMES.lines().map(|row| row.split(' ').collect::<Vec<_>>());
+    let row = rows.find(|row| row[0] == id).expect("a frame of the table");
+    let [_, function, file, line, package] = row[..] else { panic!("{row:?}") };
+    let package = package.split_once('@');
+    let kind = match (id, package) {
+        ("gc", _) => Kind::Gc,
+        ("idle", _) => Kind::Waiting,
+        ("kwrite", _) => Kind::Kernel,
+        ("pool" | "sha", _) => Kind::ThreadPool,
+        ("program", _) => Kind::Native,
+        (_, Some(("express" | "router", _))) => Kind::Framework,
+        (_, Some(_)) => Kind::Middleware,
+        _ if file.starts_with("node:") => Kind::Core,
+        _ => Kind::Application,
+    };
     let package = package.map(|(name, version)| Package { name: name.into(), version: Some(version.into()) });
-    Frame { package, ..frame(function, file, line, kind) }
+    let function = function.replace('_', if id == "gc" { " " } else { "_" });
+    Frame { package, ..frame(&function, file.trim_matches('-'), line.parse().expect("a line"), kind) }
 }
 
 fn path(ids: &str) -> Vec<Frame> {
-    ids.split_whitespace().map(known).collect()
+    ids.replace("ROUTE", TO_ROUTE).split_whitespace().map(known).collect()
 }
 
 /// A number from 0 to 1 that looks random and is not.
@@ -161,14 +135,11 @@ pub fn noise(seed: usize) -> f64 {
 /// The service's own tree in a variant.
 pub fn service(variant: usize) -> Tree {
     let mut grown = Grown::default();
-    for (prefix, below, own) in STACKS {
-        if own[variant] > 0.0 {
-            grown.add(&path(&format!("{prefix} {below}")), own[variant]);
-        }
-    }
-    if variant == 1 {
-        for (ids, own) in IN_POOL {
-            grown.add(&path(ids), own);
+    for row in STACKS.lines() {
+        let figures = row.rsplit(' ').take(3).map(|own| own.parse().expect("a figure"));
+        let own: Vec<f64> = figures.collect();
+        if own[2 - variant] > 0.0 {
+            grown.add(&path(row.rsplitn(4, ' ').last().expect("a path")), own[2 - variant]);
         }
     }
     let route = if variant == 1 { "auth2" } else { "auth" };
@@ -192,14 +163,14 @@ fn proxy(variant: usize) -> Tree {
     let mut grown = Grown::default();
     let forward = [known("parse"), known("emit"), frame("forward", "proxy.js", 31, Kind::Application)];
     grown.add(&forward, 11.0 + variant as f64);
-    grown.add(&[&forward[..], &path("end write kwrite")].concat(), 22.0 + noise(variant));
+    grown.add(&[&forward[..], &path("send kwrite")].concat(), 22.0 + noise(variant));
     grown.add(&path("gc"), 2.0);
     grown.tree
 }
 
 fn heap(variant: usize) -> Tree {
     let mut grown = Grown::default();
-    grown.add(&path("parse emit app handle router next request query"), 1_210.0);
+    grown.add(&path("parse emit handle next query"), 1_210.0);
     grown.add(&path(&format!("{TO_ROUTE} auth cached")), if variant == 2 { 4_096.0 } else { 0.0 });
     grown.add(&path("program"), 310.0);
     grown.tree
@@ -210,12 +181,9 @@ pub fn about(value: f64, part: f64) -> Interval {
 }
 
 pub fn subject(variant: &str, service: &str, tree: Tree, heap: Option<Tree>) -> Subject {
-    let busy: f64 = tree
-        .nodes
-        .iter()
-        .filter(|node| tree.frames[node.frame].kind != Kind::Waiting)
-        .map(|node| node.self_value)
-        .sum();
+    let waiting = |node: &&Node| tree.frames[node.frame].kind == Kind::Waiting;
+    let waited: f64 = tree.nodes.iter().filter(waiting).map(|node| node.self_value).sum();
+    let busy = tree.total() - waited;
     Subject {
         variant: variant.into(),
         service: service.into(),
@@ -234,30 +202,12 @@ pub fn subject(variant: &str, service: &str, tree: Tree, heap: Option<Tree>) -> 
 
 fn comparison(variant: usize, reconciliation: &str, story: &str) -> Comparison {
     let (a, b) = (service(0), service(variant));
-    let own = |tree: &Tree, frame: &Frame| -> f64 {
-        let nodes = tree.nodes.iter().filter(|node| tree.frames[node.frame] == *frame);
-        nodes.map(|node| node.self_value).sum()
-    };
-    let changes = a.frames.iter().chain(&b.frames).map(|frame| {
-        let (baseline, variant) = (own(&a, frame), own(&b, frame));
-        let (value, half) = (variant - baseline, 0.3 + 0.04 * (variant + baseline));
-        let difference = Interval { value, low: value - half, high: value + half };
-        Change { what: frame.clone(), was: None, baseline, variant, difference }
-    });
-    let change: f64 = b.total() - a.total();
     Comparison {
-        baseline: VARIANTS[0].into(),
-        variant: VARIANTS[variant].into(),
-        measured_us: about(change, 0.05),
-        profiled_us: about(change, 0.05),
+        measured_us: about(b.total() - a.total(), 0.05),
         explained_share: Some(0.96),
-        kinds: vec![],
-        packages: vec![],
-        functions: changes.collect(),
-        heap: vec![],
         reconciliation: reconciliation.into(),
         story: Some(story.into()),
-        waiting: None,
+        ..compare_trees((VARIANTS[0], &a), (VARIANTS[variant], &b))
     }
 }
 

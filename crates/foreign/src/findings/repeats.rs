@@ -1,10 +1,13 @@
-//! Whether there are repeats, and whether they can tell a difference from chance.
+//! Whether runs can be compared: whether there are repeats, in turns, of their own, and whether they can tell a difference from chance.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
-use super::{About, Case, Finding, Grade, finding};
-use crate::figure::{change, count, digits, share as percent};
+use model::quantity::{change_alone, many, share};
+use model::{Evidence, Grade, Quantity, evidence};
+
+use super::{Case, Sight};
 use crate::group::Group;
+use crate::words;
 
 /// How far apart two single runs of wrk came out on services that were the same: the median of 60 pairs. From the lines
 /// without an effect in bench/truth/results/2026-11-21/by-hand.jsonl, two shared virtual cores.
@@ -13,48 +16,62 @@ pub const HAND_MEDIAN: f64 = 0.08;
 pub const HAND_WIDE: f64 = 0.28;
 /// The pair that was furthest apart.
 pub const HAND_MAX: f64 = 0.81;
+/// A proxy that keeps its connections costs about as much as a small service: it halves throughput rather than cut it to a
+/// third. A mark for a suspicion, not for a verdict.
+const PROXIED_FACTOR: f64 = 3.0;
 
-/// Labels with a single run, compared or not.
-pub fn one_run(groups: &[Group]) -> Option<Finding> {
-    let rated: Vec<(&Group, f64)> = groups.iter().filter_map(|group| Some((group, group.rate()?))).collect();
-    let single = rated.iter().filter(|(group, _)| group.rates.len() == 1).count();
-    if rated.len() < 2 || single == 0 {
-        return None;
-    }
-    let pairs = Pairs::of(&rated);
-    let void = pairs.near > 0;
-    let case = if let [(one, slow), (other, fast)] = rated[..] {
-        two(one, other, fast / slow)
-    } else {
-        several(groups, &rated, &pairs)
-    };
-    let statement = match (rated.len(), void) {
-        (2, true) => "one run a side: no conclusion".to_owned(),
-        (2, false) => "one run a side: nothing tells chance from the setting".to_owned(),
-        (all, true) if single == all => {
-            format!("{all} labels, one run each: no conclusion where they are close")
-        }
-        (all, _) => format!("{single} of {all} labels have one run: nothing tells chance from the setting"),
-    };
-    let measured = format!(
-        "Two services that were the same came out {} apart by single runs of wrk (median of 60 pairs, a shared machine), one pair \
-         in ten more than {}, the furthest {}. ",
-        percent(HAND_MEDIAN),
-        percent(HAND_WIDE),
-        percent(HAND_MAX)
-    );
-    let remedy = measured + "Start each side anew several times, in turns, or let `proofload run` do so.";
-    let grade = if void { Grade::Void } else { Grade::Warning };
-    finding("one_run", (grade, About::Comparison), vec![case], statement, remedy)
+fn runs_of<'a>(groups: impl IntoIterator<Item = &'a Group>) -> Vec<usize> {
+    groups.into_iter().flat_map(|group| group.runs.clone()).collect()
 }
 
-fn two(one: &Group, other: &Group, ratio: f64) -> Case {
-    Case {
-        label: format!("{} → {}", one.label, other.label),
-        runs: [one, other].iter().flat_map(|group| group.runs.clone()).collect(),
-        evidence: format!("{}: {}", change(ratio), distance(ratio)),
-        figures: BTreeMap::from([("ratio", ratio)]),
+/// Runs that agree to the last digit in everything that was measured. Figures that are merely close are not judged.
+pub fn same_output(of: &Sight<'_>) -> Vec<(Grade, Case)> {
+    let mut alike: HashMap<String, Vec<usize>> = HashMap::new();
+    for (index, run) in of.runs.iter().enumerate() {
+        // No two runs take as long on average to the last digit, and do as many requests.
+        if let (Some(requests), Some(rate), Some(mean)) =
+            (run.requests, run.requests_per_s, run.latency.mean_us)
+        {
+            let key =
+                format!("{:?} {requests} {rate} {mean} {:?} {:?}", run.tool, run.bytes, run.latency.max_us);
+            alike.entry(key).or_default().push(index);
+        }
     }
+    let mut copies: Vec<Vec<usize>> = alike.into_values().filter(|indices| indices.len() > 1).collect();
+    copies.sort();
+    let case = |runs: Vec<usize>| {
+        let places: Vec<String> =
+            runs.iter().take(4).map(|at| of.runs[*at].lines.first.to_string()).collect();
+        let (first, so_on) = (&of.runs[runs[0]], if runs.len() > places.len() { ", …" } else { "" });
+        let evidence = evidence!("{} with {requests_per_s}, in lines {}{so_on}",
+            many(runs.len() as u64, "run"), places.join(", ");
+            requests_per_s = Quantity::per_s(first.requests_per_s.unwrap_or(0.0)));
+        let evidence = evidence.with([("runs", Quantity::count(runs.len() as u64))]);
+        (Grade::Invalid, Case { label: first.label.clone(), evidence, runs })
+    };
+    copies.into_iter().map(case).collect()
+}
+
+/// Labels with a single run, compared or not.
+pub fn one_run(of: &Sight<'_>) -> Vec<(Grade, Case)> {
+    let rated: Vec<(&Group, f64)> =
+        of.groups.iter().filter_map(|group| Some((group, group.rate()?))).collect();
+    let single = rated.iter().filter(|(group, _)| group.rates.len() == 1).count();
+    if rated.len() < 2 || single == 0 {
+        return Vec::new();
+    }
+    let pairs = Pairs::of(&rated);
+    let (label, evidence) = match rated[..] {
+        [(one, slow), (other, fast)] => {
+            let words = format!("{}: {}", change_alone(fast / slow, 1), distance(fast / slow));
+            let evidence = Evidence::new(words, [("ratio", Quantity::ratio(fast / slow))]);
+            (format!("{} → {}", one.label, other.label), evidence)
+        }
+        _ => (format!("{single} of {} labels", rated.len()), several(of.groups, &rated, &pairs)),
+    };
+    let runs = runs_of(rated.iter().map(|(group, _)| *group));
+    let grade = if pairs.near > 0 { Grade::Invalid } else { Grade::Warning };
+    vec![(grade, Case { label, runs, evidence })]
 }
 
 /// How a ratio compares with what chance did on services that were the same.
@@ -62,44 +79,33 @@ pub fn distance(ratio: f64) -> String {
     let apart = ratio.max(1.0 / ratio) - 1.0;
     match apart {
         a if a <= HAND_MEDIAN => {
-            format!("half of the pairs of equal services differed by more ({})", percent(HAND_MEDIAN))
+            format!("half of the pairs of equal services differed by more ({})", share(HAND_MEDIAN))
         }
         a if a <= HAND_WIDE => {
-            format!("one pair of equal services in ten differed by more than {}", percent(HAND_WIDE))
+            format!("one pair of equal services in ten differed by more than {}", share(HAND_WIDE))
         }
         a if a <= HAND_MAX => format!(
             "more than nine of ten pairs of equal services ({}), less than the furthest",
-            percent(HAND_WIDE)
+            share(HAND_WIDE)
         ),
-        _ => format!("more than any of 60 pairs of equal services ({})", percent(HAND_MAX)),
+        _ => format!("more than any of 60 pairs of equal services ({})", share(HAND_MAX)),
     }
 }
 
-fn several(groups: &[Group], rated: &[(&Group, f64)], pairs: &Pairs) -> Case {
+fn several(groups: &[Group], rated: &[(&Group, f64)], pairs: &Pairs) -> Evidence {
     let closest = pairs.closest.map(|(one, other, ratio)| {
         // By their numbers in the list of labels, which are short.
         let number =
             |at: usize| groups.iter().position(|group| std::ptr::eq(group, rated[at].0)).unwrap_or(at) + 1;
         let (one, other) = (number(one), number(other));
-        format!("; the closest, #{} and #{}, by {}", one.min(other), one.max(other), percent(ratio - 1.0))
+        format!("; the closest, #{} and #{}, by {}", one.min(other), one.max(other), share(ratio - 1.0))
     });
+    let closest = closest.unwrap_or_default();
     let range =
         rated.iter().fold((f64::MAX, 0.0_f64), |(low, high), (_, rate)| (low.min(*rate), high.max(*rate)));
-    let evidence = format!(
-        "{} to {}/s; of {} pairs {} differ by less than {}{}",
-        digits(range.0),
-        digits(range.1),
-        count(pairs.all),
-        count(pairs.near),
-        percent(HAND_WIDE),
-        closest.unwrap_or_default()
-    );
-    Case {
-        label: format!("{} labels", rated.len()),
-        runs: rated.iter().flat_map(|(group, _)| group.runs.clone()).collect(),
-        evidence,
-        figures: BTreeMap::from([("pairs", pairs.all as f64), ("pairs_close", pairs.near as f64)]),
-    }
+    evidence!("{} to {}; of {pairs} pairs {pairs_close} differ by less than {}{closest}",
+        Quantity::per_s(range.0), Quantity::per_s(range.1), share(HAND_WIDE);
+        pairs_close = Quantity::count(pairs.near), pairs = Quantity::count(pairs.all))
 }
 
 /// All pairs of labels of which one has a single run.
@@ -142,26 +148,30 @@ impl Pairs {
 }
 
 /// All repeats of one label before those of the next.
-pub fn in_a_row(groups: &[Group]) -> Option<Finding> {
-    let repeated: Vec<&Group> = groups.iter().filter(|group| group.rates.len() > 1).collect();
-    let in_a_row = |group: &Group| group.runs.windows(2).all(|pair| pair[1] == pair[0] + 1);
-    if repeated.len() < 2 || !repeated.iter().all(|group| in_a_row(group)) {
-        return None;
+pub fn in_a_row(of: &Sight<'_>) -> Vec<(Grade, Case)> {
+    let repeated: Vec<&Group> = of.groups.iter().filter(|group| group.rates.len() > 1).collect();
+    let in_a_row = |group: &&Group| group.runs.windows(2).all(|pair| pair[1] == pair[0] + 1);
+    if repeated.len() < 2 || !repeated.iter().all(in_a_row) {
+        return Vec::new();
     }
-    let case = Case {
-        label: format!("{} labels", repeated.len()),
-        runs: repeated.iter().flat_map(|group| group.runs.clone()).collect(),
-        evidence: "as they stand here, all runs of one label come before those of the next".to_owned(),
-        figures: BTreeMap::from([("labels", repeated.len() as f64)]),
-    };
-    finding(
-        "in_a_row",
-        (Grade::Warning, About::Comparison),
-        vec![case],
-        "one label was measured after the other, not in turns",
-        "Whatever the machine did meanwhile counts as a difference, and the interval does not contain it. Nor does it contain how \
-         services differ from one start to the next, unless each run had one of its own.",
-    )
+    let words = "as they stand here, all runs of one label come before those of the next";
+    let labels = repeated.len();
+    let evidence = Evidence::new(words, [("labels", Quantity::count(labels as u64))]);
+    vec![(Grade::Warning, Case { label: format!("{labels} labels"), runs: runs_of(repeated), evidence })]
+}
+
+/// Labels that name a proxy beside the one that names the origin, and are so much slower that a connection per request is likely.
+pub fn connection_per_request(of: &Sight<'_>) -> Vec<(Grade, Case)> {
+    let origin = of.groups.iter().find(|group| words::is_origin(&group.label) && group.rate().is_some());
+    let Some(direct) = origin.and_then(Group::rate) else { return Vec::new() };
+    let slow = of.groups.iter().filter(|group| words::is_proxied(&group.label)).filter_map(|group| {
+        let proxied = group.rate().filter(|rate| direct / rate >= PROXIED_FACTOR)?;
+        let evidence = evidence!("{}, the service alone {}: a factor of {factor}, {added_us} more for each request",
+            Quantity::per_s(proxied), Quantity::per_s(direct);
+            factor = Quantity::number(direct / proxied), added_us = Quantity::us((1.0 / proxied - 1.0 / direct) * 1e6));
+        Some((Grade::Warning, Case { label: group.label.clone(), runs: group.runs.clone(), evidence }))
+    });
+    slow.collect()
 }
 
 #[cfg(test)]
@@ -173,6 +183,7 @@ mod tests {
         let rates: Vec<f64> = (0..40).map(|i| 100.0 * (1.0 + f64::from(i * i % 37) / 11.0)).collect();
         let group = |index: usize, single: bool| Group {
             label: index.to_string(),
+            path: Vec::new(),
             runs: vec![index],
             rates: if single { vec![1.0] } else { vec![1.0, 2.0] },
             pooled: None,

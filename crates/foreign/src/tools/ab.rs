@@ -2,66 +2,44 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use model::quantity::count;
 
-use super::{Beginning, Facts, Meaning, Reader, Tool, percent, starts};
+use super::{Beginning, Meaning, Row, Tool, percent, starts, usual};
 use crate::compatibility::{Grammar, Refusal, Translation, When, getopt, has_header, period, whole};
 use crate::draft::{Draft, Part, Taken, keep};
-use crate::figure;
 use crate::number::{self, Lone};
 
-/// Reads what ab prints, and translates its command lines.
-pub struct Ab;
-
-static FACTS: Facts = Facts {
+/// What ab prints, and what its command lines mean.
+pub static AB: Row = Row {
     flags: &[
-        ("c", Meaning::Connections),
-        ("n", Meaning::Requests),
-        ("t", Meaning::Duration),
-        ("k", Meaning::Keep),
-        ("H", Meaning::Header),
+        (&["c"], Meaning::Connections),
+        (&["n"], Meaning::Requests),
+        (&["t"], Meaning::Duration),
+        (&["k"], Meaning::Keep),
+        (&["H"], Meaning::Header),
     ],
     http_1_0: true,
-    ..Facts::USUAL
+    fails_alone: |text, _| text.starts_with("apr_"),
+    translate: Some((translate, EXAMPLE)),
+    ..usual(Tool::Ab, "ab", begins, take)
 };
 
-impl Reader for Ab {
-    fn facts(&self) -> &'static Facts {
-        &FACTS
-    }
-
-    fn begins(&self, text: &str) -> Option<Beginning> {
-        let later = [
-            "Server Software:",
-            "Server Hostname:",
-            "Document Path:",
-            "Concurrency Level:",
-            "Requests per second:",
-            "Time taken for tests:",
-        ];
-        match text {
-            _ if text.starts_with("This is ApacheBench") => Beginning::FIRST,
-            _ if text.starts_with("Benchmarking ") && text.contains("(be patient)") => {
-                Some(Beginning { certain: true, first: false })
-            }
-            _ if starts(text, &later) => Beginning::LATER,
-            _ => None,
+fn begins(text: &str) -> Option<Beginning> {
+    let later = [
+        "Server Software:",
+        "Server Hostname:",
+        "Document Path:",
+        "Concurrency Level:",
+        "Requests per second:",
+        "Time taken for tests:",
+    ];
+    match text {
+        _ if text.starts_with("This is ApacheBench") => Beginning::FIRST,
+        _ if text.starts_with("Benchmarking ") && text.contains("(be patient)") => {
+            Some(Beginning { certain: true, first: false })
         }
-    }
-
-    fn take(&self, text: &str, draft: &mut Draft) -> Taken {
-        take(text, draft)
-    }
-
-    fn fails_alone(&self, text: &str, _commanded: bool) -> bool {
-        text.starts_with("apr_")
-    }
-
-    fn example(&self) -> Option<&'static str> {
-        Some(EXAMPLE)
-    }
-
-    fn translate(&self, arguments: &[String]) -> Option<Result<Translation, Refusal>> {
-        Some(translate(arguments))
+        _ if starts(text, &later) => Beginning::LATER,
+        _ => None,
     }
 }
 
@@ -80,13 +58,10 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
         "Server Software" if run.requests.is_some() => return Taken::Again,
         "Server Software" | "Document Length" | "HTML transferred" | "Transfer rate" => {}
         "Server Hostname" => run.url = Some(format!("http://{first}")),
-        "Server Port" => port(run.url.as_mut(), first),
+        "Server Port" if matches!(first, "80" | "443") || number::whole(first).is_none() => {}
+        "Server Port" => run.url = run.url.take().map(|url| format!("{url}:{first}")),
         "SSL/TLS Protocol" => run.url = run.url.take().map(|url| url.replacen("http://", "https://", 1)),
-        "Document Path" => {
-            if let Some(url) = run.url.as_mut() {
-                url.push_str(value);
-            }
-        }
+        "Document Path" => run.url = run.url.take().map(|url| url + value),
         "Concurrency Level" => run.load.connections = number::whole(first),
         "Time taken for tests" => run.duration_s = number::figure(first, Lone::Decimal),
         "Complete requests" => return draft.requests(first),
@@ -122,18 +97,8 @@ fn plain(text: &str) -> Taken {
         "..done",
     ];
     let progress = text.split_whitespace().all(|word| word.trim_end_matches('%').parse::<u64>().is_ok());
-    let ours = known.iter().any(|start| text.starts_with(start))
-        || text.ends_with("(across all concurrent requests)");
+    let ours = starts(text, &known) || text.ends_with("(across all concurrent requests)");
     if ours || (progress && !text.is_empty()) { Taken::Ours } else { Taken::Foreign }
-}
-
-fn port(url: Option<&mut String>, port: &str) {
-    if let Some(url) = url
-        && !matches!(port, "80" | "443")
-        && number::whole(port).is_some()
-    {
-        url.push_str(&format!(":{port}"));
-    }
 }
 
 /// `Time per request: 1610.3 [ms] (mean)`; the second such line divides by the connections.
@@ -169,16 +134,14 @@ fn quantile(text: &str, draft: &mut Draft) -> bool {
 /// `(Connect: 0, Receive: 0, Length: 12, Exceptions: 0)` divides the failed requests.
 fn causes(text: &str, draft: &mut Draft) {
     let failures = &mut draft.run.failures;
-    for part in text.trim_matches(['(', ')']).split(',') {
-        if let Some((name, count)) = part.trim().split_once(':') {
-            let count = number::whole(count.trim());
-            match name {
-                "Connect" => failures.connect = count,
-                "Receive" => failures.read = count,
-                "Length" => failures.length = count,
-                "Exceptions" => failures.other = count,
-                _ => {}
-            }
+    for (name, count) in text.trim_matches(['(', ')']).split(',').filter_map(|part| part.split_once(':')) {
+        let count = number::whole(count.trim());
+        match name.trim() {
+            "Connect" => failures.connect = count,
+            "Receive" => failures.read = count,
+            "Length" => failures.length = count,
+            "Exceptions" => failures.other = count,
+            _ => {}
         }
     }
 }
@@ -206,7 +169,7 @@ fn is_abort(text: &str, draft: &mut Draft) -> bool {
 const EXAMPLE: &str = "-k -n 10000 -c 64 http://127.0.0.1:3000/";
 
 /// apr_getopt's: no long options, and none after the URL.
-const AB: Grammar = Grammar {
+const GRAMMAR: Grammar = Grammar {
     short: "n:c:t:s:b:T:p:u:v:lrkVhwiIx:y:z:C:H:P:A:g:X:de:SqB:m:Z:f:E:",
     long: &[],
     permutes: false,
@@ -216,7 +179,7 @@ const AB: Grammar = Grammar {
 const REQUESTS_OF_TIME_LIMIT: u64 = 50_000;
 
 /// A checked command line.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Asked {
     requests: u64,
     concurrency: u64,
@@ -241,54 +204,30 @@ struct Asked {
 
 /// What a command line of ab means here.
 fn translate(arguments: &[String]) -> Result<Translation, Refusal> {
-    let given = getopt(&AB, arguments).map_err(|problem| Refusal::new(Tool::Ab, problem).hint(OPTIONS))?;
+    let refused = |problem: String, hint: String| Err(Refusal::new(Tool::Ab, problem).hint(hint));
+    let given =
+        getopt(&GRAMMAR, arguments).map_err(|problem| Refusal::new(Tool::Ab, problem).hint(OPTIONS))?;
     let url = match given.plain.as_slice() {
         [url] => url.clone(),
-        [] => {
-            return Err(Refusal::new(Tool::Ab, "there is no URL").hint(format!("for example ab {}", EXAMPLE)));
-        }
+        [] => return refused("there is no URL".into(), format!("for example ab {EXAMPLE}")),
         [url, more, ..] => {
             let problem = format!("{more:?} comes after the URL, {url}");
-            return Err(
-                Refusal::new(Tool::Ab, problem).hint("ab takes its options before the URL, and one URL")
-            );
+            return refused(problem, "ab takes its options before the URL, and one URL".into());
         }
     };
-    let mut asked = Asked::of(url);
+    let mut asked =
+        Asked { requests: 1, concurrency: 1, timeout_s: 30, percentiles: true, url, ..Asked::default() };
     for (key, value) in given.options {
         asked.option(key, value)?;
     }
     asked.check()?;
     let mut translation = Translation::default();
     asked.write(&mut translation);
-    asked.compare(&mut translation);
+    translation.differs(asked.differences());
     Ok(translation)
 }
 
 impl Asked {
-    fn of(url: String) -> Asked {
-        Asked {
-            requests: 1,
-            concurrency: 1,
-            time_limit_s: 0,
-            timeout_s: 30,
-            keep_alive: false,
-            percentiles: true,
-            any_length: false,
-            goes_on: false,
-            html: false,
-            verbose: false,
-            method: None,
-            body: None,
-            content_type: None,
-            cookies: Vec::new(),
-            credentials: Vec::new(),
-            headers: Vec::new(),
-            source: None,
-            url,
-        }
-    }
-
     fn option(&mut self, key: char, value: String) -> Result<(), Refusal> {
         match key {
             'n' => self.requests = number_of(key, &value, 1)?,
@@ -340,103 +279,73 @@ impl Asked {
     }
 
     fn write(&self, translation: &mut Translation) {
-        if self.time_limit_s > 0 {
-            translation.flag_with("-d", period(self.time_limit_s));
-        } else {
-            translation.flag_with("-n", self.requests);
+        match self.time_limit_s {
+            0 => translation.flag_with("-n", self.requests),
+            limit_s => translation.flag_with("-d", period(limit_s)),
         }
         translation.flag_with("-c", self.concurrency);
         translation.flag_with("--timeout", period(self.timeout_s));
-        if !self.keep_alive {
-            translation.flag("--no-keepalive");
+        // The table of percentiles is what -d takes away.
+        for (is_so, flag) in [(!self.keep_alive, "--no-keepalive"), (self.percentiles, "--latency")] {
+            if is_so {
+                translation.flag(flag);
+            }
         }
-        // The table of percentiles, which -d takes away.
-        if self.percentiles {
-            translation.flag("--latency");
-        }
-        if let Some(source) = &self.source {
-            translation.flag_with("--source", source);
-        }
-        self.write_request(translation);
-        translation.unchecked_tls(&self.url);
-        translation.flag(&self.url);
-    }
-
-    fn write_request(&self, translation: &mut Translation) {
+        self.source.iter().for_each(|source| translation.flag_with("--source", source));
         let by_itself = if self.body.is_some() { "POST" } else { "GET" };
         if let Some(method) = self.method.as_deref().filter(|&method| method != by_itself) {
             translation.flag_with("-X", method);
         }
+        let mut headers = Vec::new();
         if let Some(file) = &self.body {
             translation.flag_with("--body", format!("@{file}"));
             let kind = self.content_type.as_deref().unwrap_or("text/plain");
-            translation.flag_with("-H", format!("Content-Type: {kind}"));
+            headers.push(format!("Content-Type: {kind}"));
         }
         if !self.cookies.is_empty() {
-            translation.flag_with("-H", format!("Cookie: {}", self.cookies.join("; ")));
+            headers.push(format!("Cookie: {}", self.cookies.join("; ")));
         }
-        for credentials in &self.credentials {
-            translation.flag_with("-H", format!("Authorization: Basic {}", STANDARD.encode(credentials)));
-        }
-        self.headers.iter().for_each(|line| translation.flag_with("-H", line));
+        let basic = |credentials| format!("Authorization: Basic {}", STANDARD.encode(credentials));
+        headers.extend(self.credentials.iter().map(basic));
+        headers.extend(self.headers.iter().cloned());
         if !has_header(&self.headers, "accept") {
-            translation.flag_with("-H", "Accept: */*");
+            headers.push("Accept: */*".to_owned());
         }
+        headers.iter().for_each(|line| translation.flag_with("-H", line));
+        translation.unchecked_tls(&self.url);
+        translation.flag(&self.url);
     }
 
-    fn compare(&self, translation: &mut Translation) {
-        if self.time_limit_s > 0 {
-            let text = format!(
-                "ab would have stopped after {} requests, before -t was over.",
-                figure::count(self.requests)
-            );
-            translation.differs(When::AnsweredOver(self.requests), text);
-        }
+    fn differences(&self) -> [(bool, When, String); 11] {
         let agent =
             if has_header(&self.headers, "user-agent") { "" } else { ", and its User-Agent is ApacheBench" };
-        let text = format!(
-            "Requests are HTTP/1.1. ab's are HTTP/1.0{agent}: a service may answer those otherwise, without chunks, or \
-             closing the connection."
-        );
-        translation.differs(When::Always, text);
-        if self.cookies.len() > 1 {
-            translation.differs(When::Always, "All cookies are sent. ab sends the last -C only.");
-        }
-        self.compare_counts(translation);
-        self.compare_figures(translation);
-    }
-
-    fn compare_counts(&self, translation: &mut Translation) {
-        if !self.any_length {
-            let text = "ab counts an answer whose length is not the first one's as failed (Length). Here lengths are not \
-                        compared, as with its -l.";
-            translation.differs(When::Always, text);
-        }
-        let text = "ab counts every answer in Requests per second, whatever its status. Throughput here is good answers.";
-        translation.differs(When::NotGood, text);
-        let text = format!(
-            "ab ends the whole run once nothing at all has come for {}. Here each request has that time to itself.",
-            period(self.timeout_s)
-        );
-        translation.differs(When::TimedOut, text);
-        if !self.goes_on {
-            let text = "Without -r ab ends the whole run when a connection is reset. Here it is counted and opened again.";
-            translation.differs(When::Lost, text);
-        }
-    }
-
-    fn compare_figures(&self, translation: &mut Translation) {
-        let text = "ab's Time per request is computed from its throughput. The latencies here were measured, one by one.";
-        translation.differs(When::Always, text);
-        let text = "Transfer is in units of 1000 bytes. ab's Kbytes are of 1024.";
-        translation.differs(When::Always, text);
-        if self.html {
-            let text = "-w, -x, -y and -z do nothing: there is no HTML. --json, given before the --, prints everything.";
-            translation.differs(When::Always, text);
-        }
-        if self.verbose {
-            translation.differs(When::Always, "-v does nothing: answers are not printed. curl -v shows one.");
-        }
+        [
+            (self.time_limit_s > 0, When::AnsweredOver(self.requests), format!(
+                "ab would have stopped after {} requests, before -t was over.", count(self.requests)
+            )),
+            (true, When::Always, format!(
+                "Requests are HTTP/1.1. ab's are HTTP/1.0{agent}: a service may answer those otherwise, without chunks, or \
+                 closing the connection."
+            )),
+            (self.cookies.len() > 1, When::Always, "All cookies are sent. ab sends the last -C only.".into()),
+            (!self.any_length, When::Always,
+                "ab counts an answer whose length is not the first one's as failed (Length). Here lengths are not compared, as \
+                 with its -l.".into()),
+            (true, When::NotGood,
+                "ab counts every answer in Requests per second, whatever its status. Throughput here is good answers.".into()),
+            (true, When::TimedOut, format!(
+                "ab ends the whole run once nothing at all has come for {}. Here each request has that time to itself.",
+                period(self.timeout_s)
+            )),
+            (!self.goes_on, When::Lost,
+                "Without -r ab ends the whole run when a connection is reset. Here it is counted and opened again.".into()),
+            (true, When::Always,
+                "ab's Time per request is computed from its throughput. The latencies here were measured, one by one.".into()),
+            (true, When::Always, "Transfer is in units of 1000 bytes. ab's Kbytes are of 1024.".into()),
+            (self.html, When::Always,
+                "-w, -x, -y and -z do nothing: there is no HTML. --json, given before the --, prints everything.".into()),
+            (self.verbose, When::Always, "-v does nothing: answers are not printed. curl -v shows one.".into()),
+        ]
     }
 }
 

@@ -2,63 +2,39 @@
 
 use serde_json::Value;
 
-use super::{Beginning, Facts, Meaning, RateOf, Reader, Tool, at, between, count_at};
+use super::{
+    Beginning, Meaning, RateOf, Row, Tool, at, between, count_at, ended, is_start, is_total, take_total,
+    usual,
+};
 use crate::draft::{Draft, Taken, keep};
 use crate::number::{self, Kilo, Lone};
 use crate::run::Run;
 
-/// Reads what autocannon prints.
-pub struct Autocannon;
-
-static FACTS: Facts = Facts {
+/// What autocannon prints.
+pub static AUTOCANNON: Row = Row {
     flags: &[
-        ("c", Meaning::Connections),
-        ("connections", Meaning::Connections),
-        ("d", Meaning::Duration),
-        ("duration", Meaning::Duration),
-        ("a", Meaning::Requests),
-        ("amount", Meaning::Requests),
-        ("w", Meaning::Threads),
-        ("workers", Meaning::Threads),
-        ("p", Meaning::Pipelining),
-        ("pipelining", Meaning::Pipelining),
-        ("R", Meaning::Rate),
-        ("overallRate", Meaning::Rate),
-        ("r", Meaning::RateEach),
-        ("connectionRate", Meaning::RateEach),
-        ("H", Meaning::Header),
-        ("headers", Meaning::Header),
+        (&["c", "connections"], Meaning::Connections),
+        (&["d", "duration"], Meaning::Duration),
+        (&["a", "amount"], Meaning::Requests),
+        (&["w", "workers"], Meaning::Threads),
+        (&["p", "pipelining"], Meaning::Pipelining),
+        (&["R", "overallRate"], Meaning::Rate),
+        (&["r", "connectionRate"], Meaning::RateEach),
+        (&["H", "headers"], Meaning::Header),
     ],
     rate_of: RateOf::Samples,
-    ..Facts::USUAL
+    json: Some((from_json, &["\"p97_5\"", "\"latency\""])),
+    ..usual(Tool::Autocannon, "autocannon", begins, take)
 };
 
-impl Reader for Autocannon {
-    fn facts(&self) -> &'static Facts {
-        &FACTS
-    }
-
-    fn begins(&self, text: &str) -> Option<Beginning> {
-        match text {
-            // Of `Running 10s test @ …` the line after it tells whether it is wrk's.
-            _ if text.starts_with("Running ") && text.contains(" @ ") && !text.contains(" test @ ") => {
-                Beginning::FIRST
-            }
-            _ if is_table(text) || is_total(text) => Beginning::LATER,
-            _ => None,
+fn begins(text: &str) -> Option<Beginning> {
+    match text {
+        // Of `Running 10s test @ …` the line after it tells whether it is wrk's.
+        _ if text.starts_with("Running ") && text.contains(" @ ") && !text.contains(" test @ ") => {
+            Beginning::FIRST
         }
-    }
-
-    fn take(&self, text: &str, draft: &mut Draft) -> Taken {
-        take(text, draft)
-    }
-
-    fn json(&self, value: &Value) -> Option<Run> {
-        from_json(value)
-    }
-
-    fn json_keys(&self) -> &'static [&'static str] {
-        &["\"p97_5\"", "\"latency\""]
+        _ if is_table(text) || is_total(text, true) => Beginning::LATER,
+        _ => None,
     }
 }
 
@@ -66,14 +42,6 @@ impl Reader for Autocannon {
 pub fn is_table(text: &str) -> bool {
     let cells = cells(text);
     matches!(cells.first(), Some(&("Stat" | "Latency" | "Req/Sec" | "Bytes/Sec"))) && cells.len() >= 4
-}
-
-/// `24k requests in 10.03s, 5.4 MB read`; wrk puts no blank before the unit.
-pub fn is_total(text: &str) -> bool {
-    let size = text.strip_suffix(" read").and_then(|rest| rest.rsplit_once(", ")).map(|(_, size)| size);
-    text.starts_with(|c: char| c.is_ascii_digit())
-        && text.contains(" requests in ")
-        && size.is_some_and(|size| size.contains(' '))
 }
 
 /// Both begin with `Running 10s test @ …`; the line after it tells.
@@ -93,13 +61,13 @@ pub fn instead_of_wrk(text: &str, draft: &mut Draft) -> Option<Taken> {
 }
 
 fn take(text: &str, draft: &mut Draft) -> Taken {
-    if is_frame(text) || is_start(text, draft) {
+    if is_frame(text) || is_start(text, draft) || is_load(text, draft) {
         return Taken::Ours;
     }
     if text.contains('│') {
         return row(&cells(text), draft);
     }
-    if is_total(text) {
+    if is_total(text, true) {
         return total(text, draft);
     }
     let words: Vec<&str> = text.split_whitespace().collect();
@@ -123,17 +91,7 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
     Taken::Ours
 }
 
-fn is_start(text: &str, draft: &mut Draft) -> bool {
-    if let Some(rest) = text.strip_prefix("Running ") {
-        let Some((what, url)) = rest.split_once(" test @ ").or_else(|| rest.split_once(" warmup @ ")) else {
-            return false;
-        };
-        let duration = number::micros(what, Lone::Decimal).map(|us| us / 1e6);
-        draft.run.load.duration_s = duration;
-        draft.run.load.requests = what.strip_suffix(" requests").and_then(number::whole);
-        draft.run.url = url.split_whitespace().next().map(str::to_owned);
-        return true;
-    }
+fn is_load(text: &str, draft: &mut Draft) -> bool {
     let Some((count, rest)) = text.split_once(' ') else { return false };
     let Some(count) = number::whole(count) else { return false };
     if rest.starts_with("connection") {
@@ -186,11 +144,7 @@ fn total(text: &str, draft: &mut Draft) -> Taken {
     let taken =
         if exact { Taken::Ours } else { draft.requests(text.split_whitespace().next().unwrap_or_default()) };
     if taken == Taken::Ours {
-        let seconds =
-            between(text, " requests in ", ", ").and_then(|time| number::micros(time, Lone::Decimal));
-        keep(&mut draft.run.duration_s, seconds.map(|us| us / 1e6));
-        let size = text.rsplit_once(", ").and_then(|(_, size)| size.strip_suffix(" read"));
-        draft.run.bytes = size.and_then(|size| number::bytes(size, Kilo::Decimal));
+        take_total(text, draft, Lone::Decimal, Kilo::Decimal);
         draft.whole = true;
     }
     taken
@@ -216,12 +170,5 @@ fn from_json(value: &Value) -> Option<Run> {
     run.failures.status = count_at(value, &["non2xx"]);
     let us = |key: &str| at(value, &["latency", key]).map(|ms| ms * 1e3);
     draft.moments(us("average").or_else(|| us("mean")), us("stddev"), us("max"));
-    for key in value.get("latency").and_then(Value::as_object).into_iter().flat_map(|map| map.keys()) {
-        let digits = key.strip_prefix('p').map(|digits| digits.replace('_', "."));
-        let percent = digits.and_then(|digits| number::figure(&digits, Lone::Decimal));
-        draft.quantile(percent, us(key));
-    }
-    draft.run.latency.quantiles.sort_by(|one, other| one.percent.total_cmp(&other.percent));
-    draft.whole = true;
-    draft.finish()
+    ended(draft, &value["latency"], 1e3, |key| key.strip_prefix('p'))
 }

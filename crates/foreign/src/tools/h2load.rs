@@ -1,46 +1,28 @@
 //! h2load, of nghttp2. It prints no quantiles in most versions; of times it tells minimum, maximum, mean and deviation.
 
-use super::{Beginning, Facts, Meaning, Reader, between};
+use super::{Beginning, Meaning, Row, Tool, between, named_counts, starts, usual};
 use crate::draft::{Draft, Taken, add, keep};
 use crate::number::{self, Kilo, Lone};
 
-/// Reads what h2load prints.
-pub struct H2load;
-
-static FACTS: Facts = Facts {
+/// What h2load prints.
+pub static H2LOAD: Row = Row {
     flags: &[
-        ("c", Meaning::Connections),
-        ("clients", Meaning::Connections),
-        ("n", Meaning::Requests),
-        ("requests", Meaning::Requests),
-        ("t", Meaning::Threads),
-        ("threads", Meaning::Threads),
-        ("D", Meaning::Duration),
-        ("duration", Meaning::Duration),
-        ("m", Meaning::Pipelining),
-        ("max-concurrent-streams", Meaning::Pipelining),
-        ("rps", Meaning::RateEach),
-        ("H", Meaning::Header),
-        ("header", Meaning::Header),
+        (&["c", "clients"], Meaning::Connections),
+        (&["n", "requests"], Meaning::Requests),
+        (&["t", "threads"], Meaning::Threads),
+        (&["D", "duration"], Meaning::Duration),
+        (&["m", "max-concurrent-streams"], Meaning::Pipelining),
+        (&["rps"], Meaning::RateEach),
+        (&["H", "header"], Meaning::Header),
     ],
-    ..Facts::USUAL
+    ..usual(Tool::H2load, "h2load", begins, take)
 };
 
-impl Reader for H2load {
-    fn facts(&self) -> &'static Facts {
-        &FACTS
-    }
-
-    fn begins(&self, text: &str) -> Option<Beginning> {
-        match text {
-            "starting benchmark..." => Beginning::FIRST,
-            _ if text.starts_with("finished in ") && text.contains("req/s") => Beginning::LATER,
-            _ => None,
-        }
-    }
-
-    fn take(&self, text: &str, draft: &mut Draft) -> Taken {
-        take(text, draft)
+fn begins(text: &str) -> Option<Beginning> {
+    match text {
+        "starting benchmark..." => Beginning::FIRST,
+        _ if text.starts_with("finished in ") && text.contains("req/s") => Beginning::LATER,
+        _ => None,
     }
 }
 
@@ -94,7 +76,7 @@ fn plain(text: &str, draft: &mut Draft) -> Taken {
         "min  ",
         "Stopping all",
     ];
-    if known.iter().any(|start| text.starts_with(start)) { Taken::Ours } else { Taken::Foreign }
+    if starts(text, &known) { Taken::Ours } else { Taken::Foreign }
 }
 
 /// `finished in 1.00s, 1234.50 req/s, 5.00MB/s`
@@ -112,9 +94,7 @@ fn finished(rest: &str, draft: &mut Draft) -> Taken {
 
 /// `100 total, 100 started, 100 done, 100 succeeded, 0 failed, 0 errored, 0 timeout`
 fn requests(value: &str, draft: &mut Draft) {
-    for part in value.split(',') {
-        let Some((count, name)) = part.trim().split_once(' ') else { continue };
-        let count = number::whole(count);
+    for (name, count) in named_counts(value, ' ', true) {
         match name {
             "done" => draft.run.requests = count,
             // Failed are statuses and errors together; the two are told apart below.
@@ -127,10 +107,8 @@ fn requests(value: &str, draft: &mut Draft) {
 
 /// `90 2xx, 0 3xx, 10 4xx, 0 5xx`
 fn statuses(value: &str, draft: &mut Draft) {
-    for part in value.split(',') {
-        if let Some((count, "4xx" | "5xx")) = part.trim().split_once(' ') {
-            add(&mut draft.run.failures.status, number::whole(count).unwrap_or(0));
-        }
+    for (_, count) in named_counts(value, ' ', true).filter(|(name, _)| matches!(*name, "4xx" | "5xx")) {
+        add(&mut draft.run.failures.status, count.unwrap_or(0));
     }
     draft.whole = true;
 }

@@ -1,120 +1,166 @@
-//! hey. It prints neither address nor connections, and its requests per second are of responses with any status.
+//! hey, and oha, which prints the same in other units. hey prints neither address nor connections, and its requests per second are of
+//! responses with any status. oha's count failures too, also requests that the end of the run cut off; it writes JSON as well.
 
-use super::{Beginning, Divides, Facts, Meaning, Reader, oha, percent};
+use serde_json::Value;
+
+use super::{Beginning, Divides, Meaning, Row, Tool, at, count_at, ended, keys_at, percent, usual};
 use crate::draft::{Draft, Part, Taken, add, keep};
-use crate::number::{self, Lone};
-use crate::tools;
+use crate::number::{self, Kilo, Lone};
+use crate::run::Run;
 
-/// Reads what hey prints.
-pub struct Hey;
-
-static FACTS: Facts = Facts {
+/// What hey prints.
+pub static HEY: Row = Row {
     flags: &[
-        ("c", Meaning::Connections),
-        ("n", Meaning::Requests),
-        ("z", Meaning::Duration),
-        ("q", Meaning::RateEach),
-        ("H", Meaning::Header),
-        ("disable-keepalive", Meaning::Close),
-        ("disable-compression", Meaning::NoCompression),
+        (&["c"], Meaning::Connections),
+        (&["n"], Meaning::Requests),
+        (&["z"], Meaning::Duration),
+        (&["q"], Meaning::RateEach),
+        (&["H"], Meaning::Header),
+        (&["disable-keepalive"], Meaning::Close),
+        (&["disable-compression"], Meaning::NoCompression),
     ],
     long_behind_one_dash: true,
     sends_accept_encoding: true,
     divides: Divides::RequestsByConnections,
-    ..Facts::USUAL
+    ..usual(
+        Tool::Hey,
+        "hey",
+        |text| if text == "Summary:" { Beginning::FIRST_OF_SEVERAL } else { None },
+        take,
+    )
 };
 
-impl Reader for Hey {
-    fn facts(&self) -> &'static Facts {
-        &FACTS
-    }
+/// What oha prints. `Summary:` is hey's too, and the line after it tells.
+pub static OHA: Row = Row {
+    flags: &[
+        (&["c"], Meaning::Connections),
+        (&["n"], Meaning::Requests),
+        (&["z"], Meaning::Duration),
+        (&["q"], Meaning::Rate),
+        (&["p"], Meaning::Pipelining),
+        (&["H"], Meaning::Header),
+        (&["disable-keepalive"], Meaning::Close),
+        (&["disable-compression"], Meaning::NoCompression),
+    ],
+    sends_accept_encoding: true,
+    counts_timeouts: true,
+    json: Some((from_json, &["\"successRate\"", "\"summary\""])),
+    ..usual(
+        Tool::Oha,
+        "oha",
+        |text| if text.starts_with("Success rate:") { Beginning::LATER } else { None },
+        take,
+    )
+};
 
-    fn begins(&self, text: &str) -> Option<Beginning> {
-        if text == "Summary:" { Beginning::FIRST_OF_SEVERAL } else { None }
-    }
-
-    fn take(&self, text: &str, draft: &mut Draft) -> Taken {
-        if oha::instead_of_hey(text, draft) { tools::take(text, draft) } else { take(text, draft) }
-    }
-}
+/// What oha says of requests under way when `-z` ends; they are no fault of the service.
+const DEADLINE: &str = "aborted due to deadline";
 
 fn take(text: &str, draft: &mut Draft) -> Taken {
     match text {
-        "Summary:" => return if draft.run.requests_per_s.is_some() { Taken::Again } else { Taken::Ours },
-        "Response time histogram:" | "Details (average, fastest, slowest):" => draft.part = Part::Skipped,
-        "Latency distribution:" => draft.part = Part::Quantiles,
+        "Summary:" if draft.run.requests_per_s.is_some() => return Taken::Again,
+        "Summary:" => {}
+        "Response time distribution:" | "Latency distribution:" => draft.part = Part::Quantiles,
         "Status code distribution:" => draft.part = Part::Statuses,
         "Error distribution:" => draft.part = Part::Errors,
-        _ => return figure(text, draft),
+        _ if text.ends_with("histogram:") || text.starts_with("Details (") => draft.part = Part::Skipped,
+        _ if draft.part == Part::Summary => return summary(text, draft),
+        _ => return listed(text, draft),
     }
     Taken::Ours
 }
 
-fn figure(text: &str, draft: &mut Draft) -> Taken {
-    if draft.part != Part::Summary {
-        return listed(text, draft);
-    }
+fn summary(text: &str, draft: &mut Draft) -> Taken {
     let Some((name, value)) = text.split_once(':') else {
         return if text.is_empty() { Taken::Ours } else { Taken::Foreign };
     };
-    let first = value.split_whitespace().next().unwrap_or_default();
-    let seconds = number::figure(first, Lone::Decimal);
+    let value = value.trim();
     let run = &mut draft.run;
     match name {
-        "Total" => return keep(&mut run.duration_s, seconds),
-        "Slowest" => run.latency.max_us = seconds.map(|s| s * 1e6),
-        "Fastest" => {}
+        "Success rate" if run.duration_s.is_none() => run.tool = Tool::Oha,
+        "Success rate" | "Fastest" | "Size/request" | "Size/sec" => {}
+        "Total" => return keep(&mut run.duration_s, time_us(value).map(|us| us / 1e6)),
+        "Slowest" => run.latency.max_us = time_us(value),
         "Average" => {
             let max = run.latency.max_us;
-            draft.moments(seconds.map(|s| s * 1e6), None, max);
+            draft.moments(time_us(value), None, max);
         }
-        "Requests/sec" => return draft.rate(first, Lone::Decimal),
-        "Total data" => run.bytes = number::figure(first, Lone::Thousands),
-        "Size/request" => {}
+        "Requests/sec" => return draft.rate(value, Lone::Decimal),
+        "Total data" => run.bytes = number::bytes(value, Kilo::Binary),
         _ => return Taken::Foreign,
     }
     Taken::Ours
 }
 
+/// `1.2345 ms` or `0.0012 secs`.
+fn time_us(value: &str) -> Option<f64> {
+    let (number, unit) = value.trim().split_once(' ')?;
+    let us = number::unit_us(unit.split_whitespace().next()?)?;
+    Some(number::figure(number, Lone::Decimal)? * us)
+}
+
+/// A line below a title: `50% in 0.0012 secs`, `[200] 1000 responses`, or `[3] what went wrong`.
 fn listed(text: &str, draft: &mut Draft) -> Taken {
-    let count = text.strip_prefix('[').and_then(|rest| rest.split_once(']'));
-    match (draft.part, count) {
-        (Part::Statuses, Some((status, rest))) => {
-            let responses = rest.split_whitespace().next().and_then(number::whole).unwrap_or(0);
-            add(&mut draft.run.requests, responses);
-            // Redirects are followed, so what is left of 3xx is an answer like another.
-            let good = status.starts_with(['2', '3']);
-            add(&mut draft.run.failures.status, if good { 0 } else { responses });
-            draft.whole = true;
+    match (draft.part, text.strip_prefix('[').and_then(|rest| rest.split_once(']'))) {
+        (Part::Quantiles, _) => {
+            let Some((share, time)) = text.split_once(" in ") else { return Taken::Foreign };
+            draft.quantile(percent(share.trim()), time_us(time));
+            return Taken::Ours;
         }
-        (Part::Errors, Some((count, cause))) => {
-            error(number::whole(count).unwrap_or(0), cause, draft);
-            draft.whole = true;
+        (Part::Skipped, _) if [" ms", " sec", "[", "|"].iter().any(|mark| text.contains(mark)) => {
+            return Taken::Ours;
         }
-        (Part::Quantiles, None) => {
-            let words: Vec<&str> = text.split_whitespace().collect();
-            let [share, "in", time, "secs" | "sec", ..] = words.as_slice() else { return Taken::Foreign };
-            draft.quantile(percent(share), number::figure(time, Lone::Decimal).map(|s| s * 1e6));
+        (Part::Statuses, Some((code, rest))) => {
+            status(code, rest.split_whitespace().next().and_then(number::whole).unwrap_or(0), draft);
         }
-        (Part::Skipped, _) if text.ends_with(" secs") || text.contains('[') || text.contains('|') => {}
+        (Part::Errors, Some((count, cause))) => error(number::whole(count).unwrap_or(0), cause, draft),
         _ => return Taken::Foreign,
     }
+    draft.whole = true;
     Taken::Ours
+}
+
+/// Responses of a status. Redirects are followed, so what is left of 3xx is a response like another.
+fn status(code: &str, responses: u64, draft: &mut Draft) {
+    add(&mut draft.run.requests, responses);
+    add(&mut draft.run.failures.status, if code.starts_with(['2', '3']) { 0 } else { responses });
 }
 
 /// A failure by its cause, in the words of Go's HTTP client or of oha's.
-pub fn error(count: u64, cause: &str, draft: &mut Draft) {
+fn error(count: u64, cause: &str, draft: &mut Draft) {
+    if draft.run.tool == Tool::Oha {
+        // Counted in requests/s all the same.
+        add(&mut draft.run.requests, count);
+        if cause.contains(DEADLINE) {
+            return;
+        }
+    }
     let failures = &mut draft.run.failures;
     let says = |words: &[&str]| words.iter().any(|word| cause.contains(word));
-    match () {
-        () if says(&["Timeout", "timeout", "deadline exceeded", "timed out"]) => {
-            add(&mut failures.timeouts, count)
-        }
-        () if says(&["dial ", "refused", "Connection closed before", "connect"]) => {
-            add(&mut failures.connect, count)
-        }
-        () if says(&["reset", "read ", "EOF"]) => add(&mut failures.read, count),
-        () if says(&["write ", "broken pipe"]) => add(&mut failures.write, count),
-        () => add(&mut failures.other, count),
+    let kind = match () {
+        () if says(&["Timeout", "timeout", "deadline exceeded", "timed out"]) => &mut failures.timeouts,
+        () if says(&["dial ", "refused", "Connection closed before", "connect"]) => &mut failures.connect,
+        () if says(&["reset", "read ", "EOF"]) => &mut failures.read,
+        () if says(&["write ", "broken pipe"]) => &mut failures.write,
+        () => &mut failures.other,
+    };
+    add(kind, count);
+}
+
+fn from_json(value: &Value) -> Option<Run> {
+    value.get("statusCodeDistribution")?.as_object()?;
+    value.get("summary")?.get("successRate")?;
+    let mut draft = Draft::new(Tool::Oha);
+    for code in keys_at(value, "statusCodeDistribution") {
+        status(code, count_at(value, &["statusCodeDistribution", code]).unwrap_or(0), &mut draft);
     }
+    for cause in keys_at(value, "errorDistribution") {
+        error(count_at(value, &["errorDistribution", cause]).unwrap_or(0), cause, &mut draft);
+    }
+    draft.run.duration_s = at(value, &["summary", "total"]);
+    draft.run.requests_per_s = at(value, &["summary", "requestsPerSec"]);
+    draft.run.bytes = at(value, &["summary", "totalData"]);
+    let us = |key: &str| at(value, &["summary", key]).map(|seconds| seconds * 1e6);
+    draft.moments(us("average"), None, us("slowest"));
+    ended(draft, &value["latencyPercentiles"], 1e6, |key| key.strip_prefix('p'))
 }

@@ -4,51 +4,27 @@
 
 use serde_json::Value;
 
-use super::{Beginning, Facts, Meaning, Pace, Reader, Tool, at};
+use super::{Beginning, Meaning, Pace, Row, Tool, at, ended, starts, usual};
 use crate::draft::{Draft, Taken, keep};
 use crate::number::{self, Kilo, Lone};
 use crate::run::Run;
 
-/// Reads what k6 prints.
-pub struct K6;
-
-static FACTS: Facts = Facts {
-    flags: &[
-        ("u", Meaning::Connections),
-        ("vus", Meaning::Connections),
-        ("d", Meaning::Duration),
-        ("duration", Meaning::Duration),
-    ],
+/// What k6 prints.
+pub static K6: Row = Row {
+    flags: &[(&["u", "vus"], Meaning::Connections), (&["d", "duration"], Meaning::Duration)],
     verbs: &["run"],
     counts_timeouts: true,
     pace: Pace::Script,
     prints_headings: true,
-    ..Facts::USUAL
+    json: Some((from_json, &["\"http_req_duration\""])),
+    ..usual(Tool::K6, "k6", begins, take)
 };
 
-impl Reader for K6 {
-    fn facts(&self) -> &'static Facts {
-        &FACTS
-    }
-
-    fn begins(&self, text: &str) -> Option<Beginning> {
-        match text {
-            _ if text.starts_with("execution: local") => Beginning::FIRST,
-            _ if is_metric(text) => Beginning::LATER,
-            _ => None,
-        }
-    }
-
-    fn take(&self, text: &str, draft: &mut Draft) -> Taken {
-        take(text, draft)
-    }
-
-    fn json(&self, value: &Value) -> Option<Run> {
-        from_json(value)
-    }
-
-    fn json_keys(&self) -> &'static [&'static str] {
-        &["\"http_req_duration\""]
+fn begins(text: &str) -> Option<Beginning> {
+    match text {
+        _ if text.starts_with("execution: local") => Beginning::FIRST,
+        _ if is_metric(text) => Beginning::LATER,
+        _ => None,
     }
 }
 
@@ -143,7 +119,7 @@ fn other(text: &str, draft: &mut Draft) -> Taken {
         keep(&mut draft.run.load.duration_s, length.map(|us| us / 1e6));
         return Taken::Ours;
     }
-    let starts = [
+    let known = [
         "execution:",
         "script:",
         "output:",
@@ -156,11 +132,14 @@ fn other(text: &str, draft: &mut Draft) -> Taken {
         "✓ ",
         "✗ ",
         "↳",
+        "HTTP",
+        "EXECUTION",
+        "NETWORK",
+        "CUSTOM",
+        "WARN",
+        "INFO",
     ];
-    let titles = ["HTTP", "EXECUTION", "NETWORK", "CUSTOM", "WARN", "INFO"];
-    let known = starts.iter().any(|start| text.starts_with(start))
-        || titles.iter().any(|title| text.starts_with(title));
-    if known { Taken::Ours } else { Taken::Foreign }
+    if starts(text, &known) { Taken::Ours } else { Taken::Foreign }
 }
 
 fn from_json(value: &Value) -> Option<Run> {
@@ -183,12 +162,7 @@ fn from_json(value: &Value) -> Option<Run> {
     let us = |key: &str| figure("http_req_duration", key).map(|ms| ms * 1e3);
     draft.moments(us("avg"), None, us("max"));
     draft.quantile(Some(50.0), us("med"));
-    let duration = metrics.get("http_req_duration").and_then(|metric| metric.get("values").or(Some(metric)));
-    for key in duration.and_then(Value::as_object).into_iter().flat_map(|map| map.keys()) {
-        let digits = key.strip_prefix("p(").and_then(|rest| rest.strip_suffix(')'));
-        draft.quantile(digits.and_then(|digits| number::figure(digits, Lone::Decimal)), us(key));
-    }
-    draft.run.latency.quantiles.sort_by(|one, other| one.percent.total_cmp(&other.percent));
-    draft.whole = true;
-    draft.finish()
+    let duration = &metrics["http_req_duration"];
+    let times = duration.get("values").unwrap_or(duration);
+    ended(draft, times, 1e3, |key| key.strip_prefix("p(")?.strip_suffix(')'))
 }

@@ -2,20 +2,18 @@
 
 use serde_json::Value;
 
-use super::{Beginning, Facts, Meaning, Pace, RateOf, Reader, Tool, at, count_at, starts};
+use super::{Beginning, Meaning, Pace, RateOf, Row, Tool, at, count_at, ended, keys_at, starts, usual};
 use crate::draft::{Draft, Part, Taken, keep};
 use crate::number::{self, Lone};
 use crate::run::Run;
 
-/// Reads what vegeta prints.
-pub struct Vegeta;
-
-static FACTS: Facts = Facts {
+/// What vegeta prints.
+pub static VEGETA: Row = Row {
     flags: &[
-        ("rate", Meaning::Rate),
-        ("duration", Meaning::Duration),
-        ("header", Meaning::Header),
-        ("keepalive", Meaning::Keep),
+        (&["rate"], Meaning::Rate),
+        (&["duration"], Meaning::Duration),
+        (&["header"], Meaning::Header),
+        (&["keepalive"], Meaning::Keep),
     ],
     long_behind_one_dash: true,
     verbs: &["attack", "report"],
@@ -26,33 +24,16 @@ static FACTS: Facts = Facts {
     counts_timeouts: true,
     rate_of: RateOf::Successes,
     pace: Pace::Rate,
-    ..Facts::USUAL
+    json: Some((from_json, &["\"bytes_in\"", "\"latencies\""])),
+    ..usual(Tool::Vegeta, "vegeta", begins, take)
 };
 
-impl Reader for Vegeta {
-    fn facts(&self) -> &'static Facts {
-        &FACTS
-    }
-
-    fn begins(&self, text: &str) -> Option<Beginning> {
-        let row = |titles: &[&str]| starts(text, titles) && text.contains('[') && text.contains("total, ");
-        match text {
-            _ if text.starts_with("Requests") && text.contains("[total, rate") => Beginning::FIRST_OF_SEVERAL,
-            _ if row(&["Requests", "Duration", "Latencies"]) => Beginning::LATER,
-            _ => None,
-        }
-    }
-
-    fn take(&self, text: &str, draft: &mut Draft) -> Taken {
-        take(text, draft)
-    }
-
-    fn json(&self, value: &Value) -> Option<Run> {
-        from_json(value)
-    }
-
-    fn json_keys(&self) -> &'static [&'static str] {
-        &["\"bytes_in\"", "\"latencies\""]
+fn begins(text: &str) -> Option<Beginning> {
+    let row = |titles: &[&str]| starts(text, titles) && text.contains('[') && text.contains("total, ");
+    match text {
+        _ if text.starts_with("Requests") && text.contains("[total, rate") => Beginning::FIRST_OF_SEVERAL,
+        _ if row(&["Requests", "Duration", "Latencies"]) => Beginning::LATER,
+        _ => None,
     }
 }
 
@@ -135,17 +116,11 @@ fn from_json(value: &Value) -> Option<Run> {
     draft.run.duration_s = seconds("duration").map(|attack| attack + seconds("wait").unwrap_or(0.0));
     let us = |key: &str| at(value, &["latencies", key]).map(|ns| ns / 1e3);
     draft.moments(us("mean"), None, us("max"));
-    for key in value.get("latencies").and_then(Value::as_object).into_iter().flat_map(|map| map.keys()) {
-        let digits = key.strip_suffix("th").and_then(|digits| number::figure(digits, Lone::Decimal));
-        draft.quantile(digits, us(key));
-    }
     let (mut status, mut other) = (0, 0);
-    for code in value.get("status_codes").and_then(Value::as_object).into_iter().flat_map(|map| map.keys()) {
+    for code in keys_at(value, "status_codes") {
         count_status(code, count_at(value, &["status_codes", code]).unwrap_or(0), &mut status, &mut other);
     }
     draft.run.failures.status = Some(status);
     draft.run.failures.other = Some(other);
-    draft.run.latency.quantiles.sort_by(|one, other| one.percent.total_cmp(&other.percent));
-    draft.whole = true;
-    draft.finish()
+    ended(draft, &value["latencies"], 1e-3, |key| key.strip_suffix("th"))
 }

@@ -1,83 +1,59 @@
 //! wrk 3 and 4, and wrk2, which prints the same and more. wrk counts a response that took longer than its limit as a
 //! timeout *and* as a request.
 
-use super::{Beginning, Divides, Facts, Meaning, Reader, Tool, autocannon, between, percent, starts};
+use super::{
+    Beginning, Divides, Meaning, Row, Tool, autocannon, is_start, is_total, named_counts, percent, starts,
+    take_total, usual,
+};
 use crate::compatibility::{
     Grammar, Refusal, Translation, When, getopt, has_header, metric, period, seconds,
 };
-use crate::draft::{Draft, Part, Taken, keep};
+use crate::draft::{Draft, Part, Taken};
 use crate::number::{self, Kilo, Lone};
 
-/// Reads what wrk or wrk2 prints, and translates its command lines.
-pub struct Wrk(Tool);
-
-pub static WRK: Wrk = Wrk(Tool::Wrk);
-pub static WRK2: Wrk = Wrk(Tool::Wrk2);
-
-static FACTS: Facts = Facts {
-    flags: &[
-        ("c", Meaning::Connections),
-        ("connections", Meaning::Connections),
-        ("t", Meaning::Threads),
-        ("threads", Meaning::Threads),
-        ("d", Meaning::Duration),
-        ("duration", Meaning::Duration),
-        ("R", Meaning::Rate),
-        ("rate", Meaning::Rate),
-        ("H", Meaning::Header),
-        ("header", Meaning::Header),
-    ],
-    counts_timeouts: true,
-    late_responses: Some(
-        "wrk counts a response that took more than 2 s (--timeout) as a timeout, leaves it out of every latency, and counts it in \
-         Requests/sec all the same. ",
-    ),
-    divides: Divides::ConnectionsByThreads,
-    ..Facts::USUAL
+/// What wrk prints, and what its command lines mean.
+pub static WRK: Row =
+    Row { translate: Some((|given| translate(Tool::Wrk, given), EXAMPLE_WRK)), ..wrk(Tool::Wrk, "wrk") };
+/// The same of wrk2.
+pub static WRK2: Row = Row {
+    prints_as: Some(Tool::Wrk),
+    translate: Some((|given| translate(Tool::Wrk2, given), EXAMPLE_WRK2)),
+    ..wrk(Tool::Wrk2, "wrk2")
 };
 
-impl Reader for Wrk {
-    fn facts(&self) -> &'static Facts {
-        &FACTS
-    }
-
-    fn begins(&self, text: &str) -> Option<Beginning> {
-        match text {
-            _ if text.starts_with("Running ") && text.contains(" test @ ") => Beginning::FIRST,
-            _ if starts(text, &["Thread Stats", "Requests/sec:"]) || is_total(text) => Beginning::LATER,
-            _ => None,
-        }
-    }
-
-    fn take(&self, text: &str, draft: &mut Draft) -> Taken {
-        autocannon::instead_of_wrk(text, draft).unwrap_or_else(|| take(text, draft))
-    }
-
-    fn fails_alone(&self, text: &str, commanded: bool) -> bool {
-        commanded && text.starts_with("unable to connect to ")
-    }
-
-    fn example(&self) -> Option<&'static str> {
-        Some(if self.0 == Tool::Wrk2 { EXAMPLE_WRK2 } else { EXAMPLE_WRK })
-    }
-
-    fn translate(&self, arguments: &[String]) -> Option<Result<Translation, Refusal>> {
-        Some(translate(self.0, arguments))
+const fn wrk(tool: Tool, name: &'static str) -> Row {
+    Row {
+        flags: &[
+            (&["c", "connections"], Meaning::Connections),
+            (&["t", "threads"], Meaning::Threads),
+            (&["d", "duration"], Meaning::Duration),
+            (&["R", "rate"], Meaning::Rate),
+            (&["H", "header"], Meaning::Header),
+        ],
+        counts_timeouts: true,
+        late_responses: Some(
+            "wrk counts a response that took more than 2 s (--timeout) as a timeout, leaves it out of every latency, and counts it in \
+             Requests/sec all the same.",
+        ),
+        divides: Divides::ConnectionsByThreads,
+        fails_alone: |text, commanded| commanded && text.starts_with("unable to connect to "),
+        ..usual(tool, name, begins, take)
     }
 }
 
-/// `1234 requests in 10.01s, 5.00MB read`
-fn is_total(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_digit())
-        && text.contains(" requests in ")
-        && text
-            .strip_suffix(" read")
-            .and_then(|rest| rest.rsplit_once(", "))
-            .is_some_and(|(_, size)| !size.contains(' '))
+fn begins(text: &str) -> Option<Beginning> {
+    match text {
+        _ if text.starts_with("Running ") && text.contains(" test @ ") => Beginning::FIRST,
+        _ if starts(text, &["Thread Stats", "Requests/sec:"]) || is_total(text, false) => Beginning::LATER,
+        _ => None,
+    }
 }
 
 fn take(text: &str, draft: &mut Draft) -> Taken {
-    if is_first(text, draft) || is_corrected(text, draft) {
+    if let Some(taken) = autocannon::instead_of_wrk(text, draft) {
+        return taken;
+    }
+    if (text.contains(" test @ ") && is_start(text, draft)) || is_corrected(text, draft) {
         return Taken::Ours;
     }
     let words: Vec<&str> = text.split_whitespace().collect();
@@ -100,7 +76,7 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
         [share, time] if draft.part == Part::Quantiles && share.ends_with('%') => {
             draft.quantile(percent(share), number::micros(time, Lone::Thousands));
         }
-        _ if is_total(text) => return total(text, draft),
+        _ if is_total(text, false) => return total(text, draft),
         _ => return Taken::Foreign,
     }
     Taken::Ours
@@ -113,14 +89,6 @@ fn ended(draft: &mut Draft) {
         draft.run.failures.status.get_or_insert(0);
         draft.run.failures.timeouts.get_or_insert(0);
     }
-}
-
-fn is_first(text: &str, draft: &mut Draft) -> bool {
-    let Some(rest) = text.strip_prefix("Running ") else { return false };
-    let Some((duration, url)) = rest.split_once(" test @ ") else { return false };
-    draft.run.load.duration_s = number::micros(duration, Lone::Decimal).map(|us| us / 1e6);
-    draft.run.url = url.split_whitespace().next().map(str::to_owned);
-    true
 }
 
 /// What only wrk2 prints.
@@ -142,30 +110,22 @@ fn is_corrected(text: &str, draft: &mut Draft) -> bool {
 }
 
 fn total(text: &str, draft: &mut Draft) -> Taken {
-    let count = text.split_whitespace().next().unwrap_or_default();
-    let taken = draft.requests(count);
+    let taken = draft.requests(text.split_whitespace().next().unwrap_or_default());
     if taken == Taken::Ours {
-        let seconds =
-            between(text, " requests in ", ", ").and_then(|time| number::micros(time, Lone::Thousands));
-        keep(&mut draft.run.duration_s, seconds.map(|us| us / 1e6));
-        let size = text.rsplit_once(", ").and_then(|(_, size)| size.strip_suffix(" read"));
-        draft.run.bytes = size.and_then(|size| number::bytes(size, Kilo::Binary));
+        take_total(text, draft, Lone::Thousands, Kilo::Binary);
     }
     taken
 }
 
 fn sockets(text: &str, draft: &mut Draft) {
     let failures = &mut draft.run.failures;
-    for part in text.split([':', ',']) {
-        if let Some((name, count)) = part.trim().split_once(' ') {
-            let count = number::whole(count);
-            match name {
-                "connect" => failures.connect = count,
-                "read" => failures.read = count,
-                "write" => failures.write = count,
-                "timeout" => failures.timeouts = count,
-                _ => {}
-            }
+    for (name, count) in named_counts(text, ' ', false) {
+        match name {
+            "connect" => failures.connect = count,
+            "read" => failures.read = count,
+            "write" => failures.write = count,
+            "timeout" => failures.timeouts = count,
+            _ => {}
         }
     }
 }
@@ -195,7 +155,6 @@ const GRAMMAR_LONG: &[(&str, char)] = &[
 const CALIBRATION_S: u64 = 10;
 
 /// A checked command line.
-#[derive(Debug)]
 struct Asked {
     tool: Tool,
     threads: u64,
@@ -212,43 +171,34 @@ struct Asked {
 
 /// What a command line of wrk or wrk2 means here.
 fn translate(tool: Tool, arguments: &[String]) -> Result<Translation, Refusal> {
-    let asked = Asked::read(tool, arguments)?;
+    let grammar = if tool == Tool::Wrk2 { GRAMMAR_WRK2 } else { GRAMMAR_WRK };
+    let given = getopt(&grammar, arguments).map_err(|problem| unknown(tool, &problem))?;
+    // What follows the URL is for scripts.
+    let url = given.plain.into_iter().next().unwrap_or_default();
+    let (threads, connections, duration_s, timeout_s) = (2, 10, 10, 2);
+    let (rate, latency, batches, headers) = (None, false, false, Vec::new());
+    let mut asked =
+        Asked { tool, threads, connections, duration_s, timeout_s, rate, latency, batches, headers, url };
+    for (key, value) in given.options {
+        asked.option(key, value)?;
+    }
+    asked.check()?;
     let mut translation = Translation::default();
     asked.write(&mut translation);
-    asked.compare(&mut translation);
-    asked.compare_latencies(&mut translation);
+    translation.differs(asked.sent());
+    translation.differs(asked.header_differences());
+    translation.differs(asked.counted());
     Ok(translation)
 }
 
 impl Asked {
-    fn read(tool: Tool, arguments: &[String]) -> Result<Asked, Refusal> {
-        let grammar = if tool == Tool::Wrk2 { GRAMMAR_WRK2 } else { GRAMMAR_WRK };
-        let given = getopt(&grammar, arguments).map_err(|problem| unknown(tool, &problem))?;
-        let mut asked = Asked {
-            tool,
-            threads: 2,
-            connections: 10,
-            duration_s: 10,
-            timeout_s: 2,
-            rate: None,
-            latency: false,
-            batches: false,
-            headers: Vec::new(),
-            // What follows the URL is for scripts.
-            url: given.plain.into_iter().next().unwrap_or_default(),
-        };
-        for (key, value) in given.options {
-            asked.option(key, value)?;
-        }
-        asked.checked()
-    }
-
     fn option(&mut self, key: char, value: String) -> Result<(), Refusal> {
         let number = |form: &str, read: Option<u64>| {
             let name = if key == 'T' { "--timeout".to_owned() } else { format!("-{key}") };
             let number = read.filter(|&number| number > 0);
             number.ok_or_else(|| Refusal::new(self.tool, format!("{name} {value:?} is no {form}")))
         };
+        let refused = |problem: String, hint| Err(Refusal::new(self.tool, problem).hint(hint));
         match key {
             't' => self.threads = number(COUNT, metric(&value))?,
             'c' => self.connections = number(COUNT, metric(&value))?,
@@ -258,159 +208,121 @@ impl Asked {
             'L' | 'U' => self.latency = true,
             'B' => self.batches = true,
             'H' => self.headers.push(value),
-            's' => {
-                return Err(
-                    Refusal::new(self.tool, format!("-s {value}: Lua scripts cannot be run")).hint(SCRIPTS)
-                );
-            }
-            'h' => {
-                return Err(
-                    Refusal::new(self.tool, "its help is its own").hint("proofload load --help has ours")
-                );
-            }
+            's' => return refused(format!("-s {value}: Lua scripts cannot be run"), SCRIPTS),
+            'h' => return refused("its help is its own".to_owned(), "proofload load --help has ours"),
             // Its version belongs to no result of ours.
             _ => {}
         }
         Ok(())
     }
 
-    fn checked(self) -> Result<Asked, Refusal> {
+    fn check(&self) -> Result<(), Refusal> {
         let example = format!("for example {} {}", self.tool.name(), self.tool.example().unwrap_or_default());
-        if self.url.is_empty() {
-            return Err(Refusal::new(self.tool, "there is no URL").hint(example));
+        let (connections, threads) = (self.connections, self.threads);
+        let too_few =
+            format!("{connections} connections are too few for {threads} threads, of which each needs one");
+        let problems = [
+            (self.url.is_empty(), "there is no URL", example.as_str()),
+            (connections < threads, too_few.as_str(), "a greater -c or a smaller -t"),
+            (self.tool == Tool::Wrk2 && self.rate.is_none(), "it needs a rate, -R", &example),
+        ];
+        match problems.into_iter().find(|(is_so, ..)| *is_so) {
+            Some((_, problem, hint)) => Err(Refusal::new(self.tool, problem).hint(hint)),
+            None => Ok(()),
         }
-        if self.connections < self.threads {
-            let problem = format!(
-                "{} connections are too few for {} threads, of which each needs one",
-                self.connections, self.threads
-            );
-            return Err(Refusal::new(self.tool, problem).hint("a greater -c or a smaller -t"));
-        }
-        if self.tool == Tool::Wrk2 && self.rate.is_none() {
-            return Err(Refusal::new(self.tool, "it needs a rate, -R").hint(example));
-        }
-        Ok(self)
     }
 
     fn write(&self, translation: &mut Translation) {
         translation.flag_with("-t", self.threads);
         translation.flag_with("-c", self.connections);
         translation.flag_with("-d", period(self.duration_s));
-        if let Some(rate) = self.rate {
-            translation.flag_with("--rate", rate);
-        }
+        self.rate.iter().for_each(|rate| translation.flag_with("--rate", rate));
         translation.flag_with("--timeout", period(self.timeout_s));
         if self.latency {
             translation.flag("--latency");
         }
-        self.headers
-            .iter()
-            .filter(|line| line.contains(':'))
-            .for_each(|line| translation.flag_with("-H", line));
+        let headers = self.headers.iter().filter(|line| line.contains(':'));
+        headers.for_each(|line| translation.flag_with("-H", line));
         translation.unchecked_tls(&self.url);
         translation.flag(&self.url);
     }
 
-    /// What is sent, and how it is counted.
-    fn compare(&self, translation: &mut Translation) {
-        let tool = self.tool.name();
-        let (threads, connections) = (self.threads, self.connections);
+    /// How what is sent differs.
+    fn sent(&self) -> [(bool, When, String); 2] {
+        let (tool, threads, connections) = (self.tool.name(), self.threads, self.connections);
         let opened = connections - connections % threads;
-        if opened < connections {
-            translation.differs(
+        [
+            (
+                opened < connections,
                 When::Always,
                 format!(
                     "Asked for {connections} connections, {tool} opens {opened}, a multiple of its {threads} threads, \
                      whatever it prints."
                 ),
-            );
-        }
-        translation.differs(
-            When::ProcessorsBelow(threads),
-            format!(
-                "{threads} threads, as {tool} starts, are more than this machine has processors. One of ours does tens of \
-                 thousands of requests a second: -t 1 leaves more to the service."
             ),
-        );
-        self.compare_headers(translation);
-        translation.differs(
-            When::NotGood,
-            format!("{tool} counts every answer in Requests/sec, whatever its status. Throughput here is good answers."),
-        );
-        translation.differs(
-            When::Always,
-            format!(
-                "Transfer is in units of 1000 bytes. {tool}'s KB and MB are of 1024, so that it shows a smaller number for \
-                 the same rate."
+            (
+                true,
+                When::ProcessorsBelow(threads),
+                format!(
+                    "{threads} threads, as {tool} starts, are more than this machine has processors. One of ours does tens of \
+                     thousands of requests a second: -t 1 leaves more to the service."
+                ),
             ),
-        );
+        ]
     }
 
-    fn compare_headers(&self, translation: &mut Translation) {
+    fn header_differences(&self) -> Vec<(bool, When, String)> {
         let tool = self.tool.name();
-        for line in &self.headers {
-            let text = match line.split_once(':') {
-                None => format!("-H {line:?} has no colon and is left out, as {tool} does without a word."),
-                Some((_, value)) if !value.starts_with(' ') => {
-                    format!(
-                        "-H {line:?} is sent. {tool} leaves it out, for it wants a space after the colon."
-                    )
-                }
-                Some(_) => continue,
-            };
-            translation.differs(When::Always, text);
-        }
-        if let Some(name) = twice(&self.headers) {
-            let text = format!("All {name} headers are sent. {tool} sends the last only.");
-            translation.differs(When::Always, text);
-        }
-        if !has_header(&self.headers, "user-agent") {
-            let text = format!("Requests have a User-Agent, which {tool} does not send; -H sets another.");
-            translation.differs(When::Always, text);
-        }
+        let odd = self.headers.iter().filter_map(|line| match line.split_once(':') {
+            None => Some(format!("-H {line:?} has no colon and is left out, as {tool} does without a word.")),
+            Some((_, value)) if value.starts_with(' ') => None,
+            Some(_) => Some(format!(
+                "-H {line:?} is sent. {tool} leaves it out, for it wants a space after the colon."
+            )),
+        });
+        let twice = twice(&self.headers)
+            .map(|name| format!("All {name} headers are sent. {tool} sends the last only."));
+        let agent = (!has_header(&self.headers, "user-agent"))
+            .then(|| format!("Requests have a User-Agent, which {tool} does not send; -H sets another."));
+        odd.chain(twice).chain(agent).map(|text| (true, When::Always, text)).collect()
     }
 
-    /// What becomes of latencies.
-    fn compare_latencies(&self, translation: &mut Translation) {
+    /// How responses are counted, and what becomes of latencies.
+    fn counted(&self) -> Vec<(bool, When, String)> {
         let tool = self.tool.name();
-        if self.tool == Tool::Wrk2 {
-            self.compare_schedules(translation);
-        } else {
-            let timeout = "wrk waits on after --timeout, and leaves such an answer out of its percentiles. Here the request \
-                           ends then, and is in them as at least that long (≥).";
-            translation.differs(When::TimedOut, timeout);
-            let correction = "After each slow answer wrk adds latencies that it did not measure, against coordinated omission, \
-                              which can move all its percentiles. Here is what was measured; with --rate, waiting is too.";
-            translation.differs(When::Always, correction);
-        }
-        translation.differs(
-            When::Always,
-            format!(
+        let (wrk, wrk2) = (self.tool == Tool::Wrk, self.tool == Tool::Wrk2);
+        [
+            (true, When::NotGood, format!(
+                "{tool} counts every answer in Requests/sec, whatever its status. Throughput here is good answers."
+            )),
+            (true, When::Always, format!(
+                "Transfer is in units of 1000 bytes. {tool}'s KB and MB are of 1024, so that it shows a smaller number for the \
+                 same rate."
+            )),
+            (wrk2, When::Always,
+                "The latency that wrk2 calls corrected is the row \"response\" here; \"service\" is its uncorrected one.".into()),
+            (wrk2, When::Always,
+                "wrk2 gives each connection its own part of the rate, and lets it catch up at no more than twice that. Here a \
+                 request is sent when it is due, on whichever connection is free.".into()),
+            (wrk2 && self.duration_s > CALIBRATION_S, When::Always, format!(
+                "wrk2 calibrates itself for {CALIBRATION_S} s and forgets the latencies of these. Here all count."
+            )),
+            (wrk2, When::TimedOut,
+                "wrk2 waits on after --timeout. Here the request ends then, and is in the percentiles as at least that long (≥).".into()),
+            (wrk2 && self.batches, When::Always,
+                "-B says nothing here: a connection has one request at a time, and each is measured.".into()),
+            (wrk, When::TimedOut,
+                "wrk waits on after --timeout, and leaves such an answer out of its percentiles. Here the request ends then, and is \
+                 in them as at least that long (≥).".into()),
+            (wrk, When::Always,
+                "After each slow answer wrk adds latencies that it did not measure, against coordinated omission, which can move all \
+                 its percentiles. Here is what was measured; with --rate, waiting is too.".into()),
+            (true, When::Always, format!(
                 "{tool}'s Avg, Stdev and +/- Stdev are not printed, for latencies are not normally distributed: read the \
                  percentiles."
-            ),
-        );
-    }
-
-    fn compare_schedules(&self, translation: &mut Translation) {
-        let rows = "The latency that wrk2 calls corrected is the row \"response\" here; \"service\" is its uncorrected one.";
-        translation.differs(When::Always, rows);
-        let schedule = "wrk2 gives each connection its own part of the rate, and lets it catch up at no more than twice that. \
-                        Here a request is sent when it is due, on whichever connection is free.";
-        translation.differs(When::Always, schedule);
-        if self.duration_s > CALIBRATION_S {
-            let text = format!(
-                "wrk2 calibrates itself for {CALIBRATION_S} s and forgets the latencies of these. Here all count."
-            );
-            translation.differs(When::Always, text);
-        }
-        let timeout = "wrk2 waits on after --timeout. Here the request ends then, and is in the percentiles as at least that \
-                       long (≥).";
-        translation.differs(When::TimedOut, timeout);
-        if self.batches {
-            let text = "-B says nothing here: a connection has one request at a time, and each is measured.";
-            translation.differs(When::Always, text);
-        }
+            )),
+        ]
+        .into()
     }
 }
 

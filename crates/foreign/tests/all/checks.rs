@@ -1,6 +1,7 @@
 //! Each check on an output that has its fault, and on one that nearly has it.
 
-use proofload_foreign::{Audit, Grade, Reader};
+use model::{Code, Grade};
+use proofload_foreign::{Audit, Reader};
 
 /// A run of wrk on another machine, of 30 s, with the lines of failures that are given.
 fn wrk(label: &str, requests: u64, size: u64, failures: &str) -> String {
@@ -16,7 +17,7 @@ fn grades(text: &str, check: &str) -> Vec<Grade> {
     let mut reader = Reader::new("notes.md");
     reader.feed(text.as_bytes());
     let audit = Audit::of(vec![reader.finish()]);
-    audit.findings.iter().filter(|finding| finding.check == check).map(|finding| finding.grade).collect()
+    audit.findings.iter().filter(|found| found.check.code() == check).map(|found| found.grade).collect()
 }
 
 #[test]
@@ -27,7 +28,7 @@ fn failures_void_above_one_in_a_thousand() {
         ("timeouts", "  Socket errors: connect 0, read 0, write 0, timeout "),
     ] {
         let with = |failed: u64| grades(&wrk("a", 100_000, 500, &format!("{line}{failed}\n")), check);
-        assert_eq!(with(102), [Grade::Void], "{check}");
+        assert_eq!(with(102), [Grade::Invalid], "{check}");
         assert_eq!(with(99), [Grade::Warning], "{check}");
         assert_eq!(with(0), [], "{check}");
     }
@@ -35,14 +36,14 @@ fn failures_void_above_one_in_a_thousand() {
     let line = "  Non-2xx or 3xx responses: ";
     let both =
         wrk("a", 100_000, 500, &format!("{line}5000\n")) + &wrk("b", 100_000, 500, &format!("{line}5\n"));
-    assert_eq!(grades(&both, "errors_in_throughput"), [Grade::Void, Grade::Warning]);
+    assert_eq!(grades(&both, "errors_in_throughput"), [Grade::Invalid, Grade::Warning]);
 }
 
 #[test]
 fn compression_is_missed_only_where_it_is_missing() {
     let pair =
         |with: u64, name: &str| wrk("no compression", 20_000, 134_000, "") + &wrk(name, 20_000, with, "");
-    assert_eq!(grades(&pair(134_300, "gzip"), "no_compression"), [Grade::Void]);
+    assert_eq!(grades(&pair(134_300, "gzip"), "no_compression"), [Grade::Invalid]);
     assert_eq!(grades(&pair(21_000, "gzip"), "no_compression"), []);
     assert_eq!(
         grades(&pair(134_300, "cluster"), "no_compression"),
@@ -64,7 +65,7 @@ fn compression_is_missed_only_where_it_is_missing() {
 #[test]
 fn repeats_and_distance_decide_about_one_run() {
     let sides = |other: u64| wrk("a", 100_000, 500, "") + &wrk("b", other, 500, "");
-    assert_eq!(grades(&sides(127_000), "one_run"), [Grade::Void]);
+    assert_eq!(grades(&sides(127_000), "one_run"), [Grade::Invalid]);
     assert_eq!(grades(&sides(130_000), "one_run"), [Grade::Warning]);
     let turns: String = [100_000, 101_000, 102_000]
         .map(|requests| wrk("a", requests, 500, "") + &wrk("b", requests + 500, 500, ""))
@@ -82,7 +83,7 @@ fn rates_lengths_and_sums() {
              Requests/sec: {rate}\nTransfer/sec: 1.00MB\n"
         )
     };
-    assert_eq!(grades(&wrk2("1412.20"), "fell_behind"), [Grade::Void]);
+    assert_eq!(grades(&wrk2("1412.20"), "fell_behind"), [Grade::Invalid]);
     assert_eq!(grades(&wrk2("1990.00"), "fell_behind"), []);
     assert_eq!(grades(&wrk2("1990.00"), "closed_loop_latency"), []);
     let changed = |rate: &str| wrk("a", 300_000, 500, "").replace("10000.00", rate);
@@ -99,6 +100,35 @@ fn rates_lengths_and_sums() {
     assert_eq!(grades(&ab(1200), "connections_failed"), [], "another length is no failure");
     assert_eq!(grades(&ab(0), "other_lengths"), []);
     assert_eq!(grades(&ab(0), "new_connections"), []);
+}
+
+#[test]
+fn pasted_configuration_that_nobody_should_deploy_is_noted() {
+    let runs = wrk("a", 100_000, 500, "") + &wrk("b", 100_000, 500, "");
+    let nginx = "```nginx\nlocation / {\n  proxy_pass http://127.0.0.1:3000;\n}\n```\n";
+    let kept = "```nginx\nupstream app {\n  server 127.0.0.1:3000;\n  keepalive 32;\n}\n```\n";
+    let express = "```js\nconst express = require('express');\n```\n";
+    let note = [Grade::Note];
+    assert_eq!(grades(&format!("{nginx}{runs}"), "bare_proxy_pass"), note);
+    assert_eq!(grades(&format!("{nginx}{runs}{kept}"), "bare_proxy_pass"), []);
+    assert_eq!(grades(&format!("{runs}We put nginx and proxy_pass before it.\n"), "bare_proxy_pass"), []);
+    assert_eq!(grades(&format!("{runs}{express}"), "express_mode"), note);
+    assert_eq!(grades(&format!("NODE_ENV=production node server.js\n{runs}{express}"), "express_mode"), []);
+    assert_eq!(grades(&format!("{nginx}{express}"), "bare_proxy_pass"), [], "there is nothing to judge");
+}
+
+#[test]
+fn runs_that_a_line_between_them_tells_apart_are_not_pooled() {
+    let run = |requests| wrk("x", requests, 500, "").replace("## x\n", "");
+    let labels = |one: &str, other: &str| {
+        let text = format!("# Results\n{one}\n{}\n{other}\n{}", run(100_000), run(101_000));
+        let mut reader = Reader::new("notes.md");
+        reader.feed(text.as_bytes());
+        Audit::of(vec![reader.finish()]).groups.iter().map(|group| group.label.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(labels("without the cache", "with the cache").len(), 2);
+    assert_eq!(labels("first run", "second run").len(), 1);
+    assert_eq!(labels("", "").len(), 1);
 }
 
 #[test]

@@ -1,137 +1,156 @@
-//! Measures, by simulation, how often the lab's intervals and verdicts are true on a noisy machine: the first proof of
-//! `docs/methodology.md`, whose tables are its output.
+//! Measures, by simulation, how often runs are right on a noisy machine: the first proof of `docs/methodology.md`;
+//! `bench/truth/results/2026-11-23/simulated.md` is its output.
 //!
 //! ```text
-//! cargo run --release -p proofload-lab --example simulated_truth [-- --runs 10000] [--json]
+//! cargo run --release -p proofload-lab --example simulated_truth [-- --runs 1000] [--only steal] [--json]
 //! ```
-//! Noise is made in time, slice by slice, in the lab's own order; whether it cancels is part of what is tested. Seeded, and the
-//! same for any number of threads. It must not measure anything: no load, no clock, no disk.
+//! Services and machine are simulated; dispatcher, record and analysis are those of every run: turns, warm-up, dropped blocks, looks and
+//! verdicts. Seeded, and the same for any number of threads. No load, no clock.
 
+#[allow(dead_code, unused_imports)]
+#[path = "../../tests/environment/mod.rs"]
+mod environment;
 mod machine;
 #[path = "../../../stats/tests/simulation/mod.rs"]
 mod noise;
-mod run;
-mod tables;
 mod tally;
-mod verdicts;
+mod world;
 
-use machine::{Kind, Memory};
-use run::{Cell, Effects};
 use std::io::{Error, Result, Write};
-use tables::{Line, Sheet};
-use tally::{Tally, simulate};
-use verdicts::Judge;
 
-const SEED: u64 = 20_261_121;
-const RUNS: u64 = 10_000;
-/// Blocks at which the plan of looks, and the time of the rule that may always look, end.
-const BLOCKS: u32 = 30;
-/// Blocks of the one look.
-const BLOCKS_ONCE: u32 = 10;
-/// Slices of a trial.
-const PASSES: u32 = 10;
-const VARIANTS: [usize; 3] = [2, 4, 12];
+use machine::Kind;
+use tally::{Cell, Share, Tally, simulate};
+use world::Service;
 
-const NOISES: [(&str, Kind, u32); 9] = [
-    ("independent", Kind::Independent, PASSES),
-    ("AR(1), a third of a slice", Kind::Remembers(Memory::Slice), PASSES),
-    ("AR(1), a pass", Kind::Remembers(Memory::Pass), PASSES),
-    ("AR(1), 5 s", Kind::Remembers(Memory::Seconds), PASSES),
-    ("AR(1), a block", Kind::Remembers(Memory::Block), PASSES),
-    ("drift and swing", Kind::Drift, PASSES),
-    ("drift and swing, 5 slices", Kind::Drift, 5),
-    ("bursts of steal", Kind::Steal, PASSES),
-    ("heavy tails", Kind::HeavyTails, PASSES),
+const SEED: u64 = 20_261_123;
+const RUNS: u64 = 1_000;
+/// Budgets of runs of two and of four variants, in seconds.
+const BUDGET_S: [(usize, u64); 2] = [(2, 100), (4, 150)];
+
+const NOISES: [(&str, Kind); 8] = [
+    ("independent", Kind::Independent),
+    ("remembers 0.2 s", Kind::Remembers(0.2)),
+    ("remembers 2 s", Kind::Remembers(2.0)),
+    ("remembers 10 s", Kind::Remembers(10.0)),
+    ("drift and swing", Kind::Drift),
+    ("bursts of steal", Kind::Steal),
+    ("heavy tails", Kind::HeavyTails),
+    ("remembers 60 s", Kind::Remembers(60.0)),
 ];
 
 /// Outside of what the method assumes: noise that does not cancel.
-const OUTSIDE: [(&str, Kind, u32); 2] = [
-    ("own cores, AR(1), 5 s", Kind::OwnCores(Memory::Seconds), PASSES),
-    ("**own cores, AR(1), 5 blocks**", Kind::OwnCores(Memory::Blocks), PASSES),
+const OUTSIDE: [(&str, Kind); 3] = [
+    ("own cores, 5 s", Kind::OwnCores(5.0)),
+    ("**own cores, 60 s**", Kind::OwnCores(60.0)),
+    ("**one-sided**", Kind::OneSided),
 ];
 
+/// What the command line asks for.
 struct Asked {
     runs: u64,
+    /// Part of the names of the cells that are wanted.
+    only: String,
     json: bool,
 }
 
 fn main() -> Result<()> {
     let asked = asked(std::env::args().skip(1))?;
-    let mut sheets = rules(&asked).map_err(Error::other)?;
-    sheets.push(one_look(&asked).map_err(Error::other)?);
-    let mut out = std::io::stdout().lock();
-    for sheet in &sheets {
-        if asked.json { sheet.write_json(&mut out)? } else { sheet.write_markdown(&mut out)? }
+    // Records are written and synced, which needs no disk here.
+    if std::path::Path::new("/dev/shm").is_dir() {
+        tempfile::env::override_temp_dir(std::path::Path::new("/dev/shm"))
+            .map_err(|_| Error::other("/dev/shm"))?;
     }
-    out.flush()
+    let mut out = std::io::stdout().lock();
+    if !asked.json {
+        writeln!(out, "{} runs a cell.\n\n{HEAD}", asked.runs)?;
+    }
+    for (number, (name, cell)) in cells().into_iter().enumerate() {
+        if !name.contains(&asked.only) {
+            continue;
+        }
+        let tally = simulate(&cell, asked.runs, SEED ^ (number as u64) << 32);
+        match asked.json {
+            true => write_json(&mut out, &name, &cell, &tally)?,
+            false => write_row(&mut out, &name, &cell, &tally)?,
+        }
+        out.flush()?;
+    }
+    Ok(())
+}
+
+/// Each kind of noise, with 2 and 4 variants, without and with planted effects; and services that wait.
+fn cells() -> Vec<(String, Cell)> {
+    let mut cells = Vec::new();
+    for (name, kind) in NOISES.into_iter().chain(OUTSIDE) {
+        for (variants, budget_s) in BUDGET_S {
+            for planted in [[0.0; 3], [0.05, 0.0, -0.02]] {
+                let effects = planted[..variants - 1].iter().map(|share: &f64| Service::Busy(share.ln_1p()));
+                let services: Vec<Service> = [Service::Busy(0.0)].into_iter().chain(effects).collect();
+                let what = if planted[0] == 0.0 { "none" } else { "+5 %, 0, −2 %" };
+                cells.push((format!("{name} | {what}"), Cell { kind, services, budget_s }));
+            }
+        }
+    }
+    let waits = |mean_s, constant| Service::Waits { mean_s, constant };
+    for (name, services) in [
+        ("waits 5 ms, constant vs exponential | none", [waits(0.005, true), waits(0.005, false)]),
+        ("waits 50 ms, constant vs exponential | none", [waits(0.05, true), waits(0.05, false)]),
+        ("waits 50 vs 55 ms, constant | −9.1 %", [waits(0.05, true), waits(0.055, true)]),
+        ("waits 10 vs 10.5 ms, exponential | −4.8 %", [waits(0.01, false), waits(0.0105, false)]),
+    ] {
+        cells.push((
+            name.to_owned(),
+            Cell { kind: Kind::Independent, services: services.to_vec(), budget_s: 100 },
+        ));
+    }
+    cells
 }
 
 fn asked(mut arguments: impl Iterator<Item = String>) -> Result<Asked> {
-    let mut asked = Asked { runs: RUNS, json: false };
+    let mut asked = Asked { runs: RUNS, only: String::new(), json: false };
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--json" => asked.json = true,
+            "--only" => asked.only = arguments.next().unwrap_or_default(),
             "--runs" => {
-                let runs = arguments.next().and_then(|text| text.parse().ok()).filter(|runs| *runs > 0);
-                asked.runs = runs.ok_or_else(|| Error::other("--runs wants a number above 0"))?;
+                let given = arguments.next().and_then(|text| text.parse().ok()).filter(|runs| *runs > 0);
+                asked.runs = given.ok_or_else(|| Error::other("--runs wants a number above 0"))?;
             }
-            other => return Err(Error::other(format!("{other}: known are --runs N and --json"))),
+            other => {
+                return Err(Error::other(format!("{other}: known are --runs N, --only NAME and --json")));
+            }
         }
     }
     Ok(asked)
 }
 
-/// The three stop rules on the same runs: each kind of noise, each number of variants, without and with true effects.
-fn rules(asked: &Asked) -> std::result::Result<Vec<Sheet>, stats::Error> {
-    let names = [
-        format!("Planned looks, at most {BLOCKS} blocks"),
-        format!("A look after every block, {BLOCKS} blocks"),
-        format!("One look, after {BLOCKS_ONCE} blocks"),
-    ];
-    let mut sheets: Vec<Sheet> = names.into_iter().map(Sheet::new).collect();
-    let mut number = 0;
-    for (name, kind, passes) in NOISES.into_iter().chain(OUTSIDE) {
-        for variants in VARIANTS {
-            let comparisons = variants as u32 - 1;
-            let judges = [
-                Judge::planned(BLOCKS, comparisons)?,
-                Judge::always(BLOCKS, comparisons)?,
-                Judge::once(BLOCKS_ONCE, comparisons)?,
-            ];
-            let tallies = [Effects::None, Effects::Planted].map(|effects| {
-                number += 1;
-                let cell = Cell { kind, variants, passes, effects };
-                simulate(&cell, &judges, BLOCKS, asked.runs, seed(number))
-            });
-            let [without, planted] = tallies;
-            for (sheet, (without, planted)) in sheets.iter_mut().zip(without.into_iter().zip(planted)) {
-                sheet.add(Line { noise: name.to_owned(), variants, without, planted });
-            }
-        }
-    }
-    Ok(sheets)
+const HEAD: &str = "| noise | effects | variants | all intervals hold | false verdict | wrong sign | decided | invalid | blocks, dropped | time |\n\
+    |---|---|---|---|---|---|---|---|---|---|";
+
+fn write_row(out: &mut impl Write, name: &str, cell: &Cell, tally: &Tally) -> Result<()> {
+    let text = |share: Share| format!("{:.1} ± {:.1} %", 100.0 * share.value, 100.0 * share.error);
+    let (blocks, dropped) = tally.blocks();
+    writeln!(
+        out,
+        "| {name} | {} | {} | {} | {} | {} | {} | {blocks:.1}, {dropped:.1} | {:.0} of {} s |",
+        cell.services.len(),
+        text(tally.all_hold()),
+        text(tally.false_verdict()),
+        text(tally.wrong_sign()),
+        text(tally.decided()),
+        text(tally.invalid()),
+        tally.seconds(),
+        cell.budget_s,
+    )
 }
 
-/// The one look at several comparisons, whose interval is approximate: by the number of blocks, with independent noise.
-fn one_look(asked: &Asked) -> std::result::Result<Sheet, stats::Error> {
-    let mut sheet = Sheet::new("One look at several comparisons, by blocks".to_owned());
-    let mut number = 1_000;
-    // Beyond 12 blocks flips are drawn, which takes long with many candidates.
-    for (blocks, variants) in [(6, 4), (6, 12), (7, 4), (7, 12), (8, 4), (8, 12), (12, 4), (12, 12), (20, 4)]
-    {
-        let judge = [Judge::once(blocks, variants as u32 - 1)?];
-        let mut tally = |effects| -> Tally {
-            number += 1;
-            let cell = Cell { kind: Kind::Independent, variants, passes: PASSES, effects };
-            simulate(&cell, &judge, blocks, asked.runs, seed(number))[0]
-        };
-        let (without, planted) = (tally(Effects::None), tally(Effects::Planted));
-        sheet.add(Line { noise: format!("independent, {blocks} blocks"), variants, without, planted });
-    }
-    Ok(sheet)
-}
-
-/// Cells do not share a seed.
-fn seed(number: u64) -> u64 {
-    SEED ^ number << 32
+/// One object a line; shares are of 1.
+fn write_json(out: &mut impl Write, name: &str, cell: &Cell, tally: &Tally) -> Result<()> {
+    let (blocks, dropped) = tally.blocks();
+    let line = serde_json::json!({
+        "cell": name.replace('*', ""), "variants": cell.services.len(), "runs": tally.runs, "all_hold": tally.all_hold().value,
+        "false_verdict": tally.false_verdict().value, "wrong_sign": tally.wrong_sign().value, "decided": tally.decided().value,
+        "invalid": tally.invalid().value, "blocks": blocks, "dropped": dropped, "seconds": tally.seconds(),
+    });
+    writeln!(out, "{line}")
 }

@@ -1,20 +1,37 @@
-//! Many runs, counted. Each has a seed of its own and everything counted is a whole number, so the result is the same with
-//! any number of threads.
+//! Many runs of the real dispatcher, counted. Each has a seed of its own and everything counted is a whole number, so the result is the
+//! same with any number of threads.
 
-use super::run::Cell;
-use super::verdicts::{Judge, Outcome};
+use analysis::{Conclusion, Outcome};
+use proofload_lab::{News, Progress};
 
-/// Counts over the runs of a cell under one rule.
+use super::environment::begun;
+use super::machine::Kind;
+use super::world::{Service, World, plan};
+
+/// The smallest difference that matters, as a share.
+pub const MARGIN: f64 = 0.02;
+
+/// What is simulated.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    pub kind: Kind,
+    /// The first is the baseline.
+    pub services: Vec<Service>,
+    pub budget_s: u64,
+}
+
+/// Counts over the runs of a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tally {
     pub runs: u64,
-    pub comparisons: u64,
     all_hold: u64,
     false_verdict: u64,
     wrong_sign: u64,
-    hold_at_end: u64,
-    hold_at_end_squared: u64,
+    decided: u64,
+    invalid: u64,
     blocks: u64,
+    dropped: u64,
+    tenths_of_seconds: u64,
 }
 
 /// A share of runs, with its standard error.
@@ -24,27 +41,75 @@ pub struct Share {
     pub error: f64,
 }
 
-impl Tally {
-    fn add(&mut self, outcome: Outcome, comparisons: usize) {
-        self.runs += 1;
-        self.comparisons = comparisons as u64;
-        self.all_hold += u64::from(outcome.all_hold);
-        self.false_verdict += u64::from(outcome.false_verdict);
-        self.wrong_sign += u64::from(outcome.wrong_sign);
-        self.hold_at_end += u64::from(outcome.hold_at_end);
-        self.hold_at_end_squared += u64::from(outcome.hold_at_end).pow(2);
-        self.blocks += u64::from(outcome.blocks);
+impl Cell {
+    /// One run, as a user would have it.
+    fn run(&self, seed: u64) -> Tally {
+        let plan = plan(self.services.len(), self.budget_s, MARGIN);
+        let truths: Vec<f64> = self.services.iter().map(|service| service.truth()).collect();
+        let mut world = World::new(self.kind, &self.services, self.budget_s as f64, seed);
+        let mut all_hold = true;
+        let (writer, _folder) = begun(plan, seed);
+        let (record, result) = proofload_lab::run(writer, &mut world, &mut |update| {
+            if let News::Progress(Progress::Concluded(conclusion)) = &update.news {
+                all_hold &= holds(conclusion, &truths);
+            }
+        });
+        result.expect("nothing goes wrong in this world");
+        // The last look has a boundary of its own, which counts once the run has ended.
+        let conclusion = analysis::conclude(&record);
+        all_hold &= holds(&conclusion, &truths);
+        let any = |wrong: fn(Outcome, f64) -> bool| {
+            let compared = conclusion.comparisons.iter();
+            let mut truth = compared.map(|c| (c.outcome, truths[c.candidate] - truths[c.baseline]));
+            u64::from(truth.any(|(outcome, truth)| wrong(outcome, truth)))
+        };
+        Tally {
+            runs: 1,
+            all_hold: u64::from(all_hold),
+            false_verdict: any(is_false),
+            wrong_sign: any(is_wrong_sign),
+            decided: u64::from(conclusion.is_decided()),
+            invalid: u64::from(conclusion.is_void()),
+            blocks: record.complete_blocks().count() as u64,
+            dropped: record.blocks.iter().filter(|block| block.dropped.is_some()).count() as u64,
+            tenths_of_seconds: record.ended.map_or(0, |ended| (ended.seconds * 10.0) as u64),
+        }
     }
+}
 
+/// Whether the interval of every comparison holds its truth; without an interval nothing is claimed.
+fn holds(conclusion: &Conclusion, truths: &[f64]) -> bool {
+    conclusion.comparisons.iter().all(|comparison| {
+        let truth = (truths[comparison.candidate] - truths[comparison.baseline]).exp();
+        comparison.estimate.as_ref().is_none_or(|it| it.low <= truth && truth <= it.high)
+    })
+}
+
+/// Better or worse with no difference or one the other way, or equivalent with a difference beyond the margin.
+fn is_false(outcome: Outcome, truth: f64) -> bool {
+    match outcome {
+        Outcome::Better => truth <= 0.0,
+        Outcome::Worse => truth >= 0.0,
+        Outcome::Equivalent => truth.abs() > MARGIN.ln_1p(),
+        Outcome::Inconclusive | Outcome::NoSuccess | Outcome::Invalid => false,
+    }
+}
+
+fn is_wrong_sign(outcome: Outcome, truth: f64) -> bool {
+    outcome == Outcome::Better && truth < 0.0 || outcome == Outcome::Worse && truth > 0.0
+}
+
+impl Tally {
     fn merge(&mut self, other: &Tally) {
         self.runs += other.runs;
-        self.comparisons = self.comparisons.max(other.comparisons);
         self.all_hold += other.all_hold;
         self.false_verdict += other.false_verdict;
         self.wrong_sign += other.wrong_sign;
-        self.hold_at_end += other.hold_at_end;
-        self.hold_at_end_squared += other.hold_at_end_squared;
+        self.decided += other.decided;
+        self.invalid += other.invalid;
         self.blocks += other.blocks;
+        self.dropped += other.dropped;
+        self.tenths_of_seconds += other.tenths_of_seconds;
     }
 
     /// Runs in which the intervals of all comparisons at all looks hold the truth.
@@ -52,28 +117,34 @@ impl Tally {
         self.share(self.all_hold)
     }
 
-    /// Runs in which any comparison's first verdict is false.
+    /// Runs in which any comparison's verdict is false.
     pub fn false_verdict(&self) -> Share {
         self.share(self.false_verdict)
     }
 
-    /// Runs in which any comparison's first verdict has the wrong sign.
+    /// Runs in which any comparison's verdict has the wrong sign.
     pub fn wrong_sign(&self) -> Share {
         self.share(self.wrong_sign)
     }
 
-    /// Comparisons whose interval at the end of the run holds the truth. Those of a run go together, so the standard error is
-    /// that of a mean over runs.
-    pub fn hold_at_end(&self) -> Share {
-        let (runs, of) = (self.runs as f64, self.comparisons as f64);
-        let mean = self.hold_at_end as f64 / runs / of;
-        let variance = self.hold_at_end_squared as f64 / runs / of / of - mean * mean;
-        Share { value: mean, error: (variance.max(0.0) / runs).sqrt() }
+    /// Runs in which every comparison has a verdict.
+    pub fn decided(&self) -> Share {
+        self.share(self.decided)
     }
 
-    /// Blocks of a run, mean.
-    pub fn blocks(&self) -> f64 {
-        self.blocks as f64 / self.runs as f64
+    /// Runs of which nothing may be concluded.
+    pub fn invalid(&self) -> Share {
+        self.share(self.invalid)
+    }
+
+    /// Blocks of a run that count, and such as were dropped, mean.
+    pub fn blocks(&self) -> (f64, f64) {
+        (self.blocks as f64 / self.runs as f64, self.dropped as f64 / self.runs as f64)
+    }
+
+    /// Length of a run in seconds, mean.
+    pub fn seconds(&self) -> f64 {
+        self.tenths_of_seconds as f64 / 10.0 / self.runs as f64
     }
 
     fn share(&self, count: u64) -> Share {
@@ -82,29 +153,20 @@ impl Tally {
     }
 }
 
-/// Simulates `runs` runs of `blocks` blocks and judges each by every rule; one tally a rule.
-pub fn simulate(cell: &Cell, judges: &[Judge], blocks: u32, runs: u64, seed: u64) -> Vec<Tally> {
+/// Simulates `runs` runs.
+pub fn simulate(cell: &Cell, runs: u64, seed: u64) -> Tally {
     let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get() as u64);
     let part = |first: u64| {
-        let mut tallies = vec![Tally::default(); judges.len()];
-        let truths = cell.truths();
-        for run in (first..runs).step_by(threads as usize) {
-            let seed = seed_of(seed, run);
-            let log_ratios = cell.run(seed, blocks);
-            for (judge, tally) in judges.iter().zip(&mut tallies) {
-                tally.add(judge.outcome(&log_ratios, &truths, seed), truths.len());
-            }
-        }
-        tallies
+        let mut tally = Tally::default();
+        (first..runs).step_by(threads as usize).for_each(|run| tally.merge(&cell.run(seed_of(seed, run))));
+        tally
     };
-    let parts: Vec<Vec<Tally>> = std::thread::scope(|scope| {
+    let parts: Vec<Tally> = std::thread::scope(|scope| {
         let handles: Vec<_> = (0..threads).map(|first| scope.spawn(move || part(first))).collect();
         handles.into_iter().map(|handle| handle.join().expect("a simulation does not panic")).collect()
     });
-    let mut all = vec![Tally::default(); judges.len()];
-    for part in &parts {
-        all.iter_mut().zip(part).for_each(|(tally, part)| tally.merge(part));
-    }
+    let mut all = Tally::default();
+    parts.iter().for_each(|part| all.merge(part));
     all
 }
 

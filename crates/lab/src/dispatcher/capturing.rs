@@ -4,13 +4,12 @@
 //! missing, with the reason.
 
 use analysis::Outcome;
-use model::{Absence, CaptureKind, EndReason, Event, Missing, SliceKind};
+use model::{Absence, CaptureKind, EndReason, Event, Missing, Rate, SliceKind};
 
 use super::{Dispatcher, Doing, LabError, News, Progress, ending};
-use crate::environment::{CaptureSpec, Failure, OpenSpec, SliceSpec, Start};
+use crate::environment::{CaptureSpec, Failure, OpenSpec, SliceSpec, Start, elapsed};
 use crate::explaining::{self, Captures, ROUNDS, TRIALS};
 use crate::schedule::Schedule;
-use crate::tuning;
 
 /// A trial of a round.
 #[derive(Debug, Clone, Copy)]
@@ -59,9 +58,9 @@ impl Dispatcher<'_> {
         let conclusion = analysis::conclude(self.writer.record());
         let is_void = match &conclusion.comparisons[..] {
             [] => conclusion.is_void(),
-            asked => asked.iter().all(|comparison| comparison.outcome == Outcome::Void),
+            asked => asked.iter().all(|comparison| comparison.outcome == Outcome::Invalid),
         };
-        is_void.then(|| all_the_same("the result is void"))
+        is_void.then(|| all_the_same("the result is invalid"))
     }
 
     /// Captures in so many rounds, with nothing measured before. The end of the run is the end of the captures.
@@ -71,14 +70,14 @@ impl Dispatcher<'_> {
         let stopped = self.stop_all();
         let (reason, result) = match outcome.and(stopped) {
             Ok(()) => (EndReason::Measured, Ok(())),
-            Err(failure) => ending::of_failure(failure)?,
+            Err(failure) => ending::of_failure(failure, &self.plan.secrets)?,
         };
         self.end(reason)?;
         result
     }
 
     fn capture_rounds(&mut self, rounds: u32) -> Result<(), Failure> {
-        let trial_s = tuning::costs(self.writer.record()).map(|costs| costs.trial_s);
+        let trial_s = self.costs.map(|costs| costs.trial_s);
         let captures = Captures::of(self.writer.record(), trial_s);
         let mut left_s = captures.seconds(rounds);
         self.captures_left_s = Some(left_s);
@@ -146,12 +145,15 @@ impl Dispatcher<'_> {
         })?;
         self.tell_trial(Doing::WarmingUp, variant);
         if captures.warm_up_s > 0.0 {
-            let spec = SliceSpec { kind: SliceKind::WarmUp, seconds: captures.warm_up_s, open: None };
+            let spec = SliceSpec { kind: SliceKind::WarmUp, until: elapsed(captures.warm_up_s), open: None };
             self.environment.load(variant, spec)?;
         }
         if let Some(open) = self.open_of_round(round, 0) {
-            let spec =
-                SliceSpec { kind: SliceKind::WarmUp, seconds: self.settings.settle_s, open: Some(open) };
+            let spec = SliceSpec {
+                kind: SliceKind::WarmUp,
+                until: elapsed(self.settings.settle_s),
+                open: Some(open),
+            };
             self.environment.load(variant, spec)?;
         }
         let mut window = 0;
@@ -171,6 +173,6 @@ impl Dispatcher<'_> {
     fn open_of_round(&self, round: u32, window: u32) -> Option<OpenSpec> {
         let rate_per_s = self.writer.record().rate.as_ref()?.per_s;
         let seed = self.schedule.arrivals_seed(Schedule::block_of_round(round), window);
-        Some(OpenSpec { rate_per_s, arrivals: self.plan.design.arrivals, seed })
+        Some(OpenSpec { rate: Rate::Constant(rate_per_s), arrivals: self.plan.design.arrivals, seed })
     }
 }

@@ -4,10 +4,10 @@
 use record::{Block, Event};
 
 use super::Dispatcher;
-use crate::disturbance::{Taken, begun_apart};
+use crate::disturbance::{Taken, begun_apart, stood_still};
 use crate::environment::Failure;
 use crate::schedule::take_turns;
-use crate::tuning::{self, BLOCKS_MIN};
+use crate::tuning::{self, BLOCKS_AIM};
 
 /// So many blocks may be dropped whatever their share.
 const DROPPED_MIN: u32 = 3;
@@ -16,8 +16,11 @@ impl Dispatcher<'_> {
     /// Drops the block that just ended, if something was the matter with it and another can take its place; whether it was dropped.
     pub(super) fn drop_if_disturbed(&mut self) -> Result<bool, Failure> {
         let block = self.writer.record().blocks.iter().rev().find(|block| block.number == self.block);
-        let Some(why) = block.and_then(|block| self.fault_of(block)) else { return Ok(false) };
-        if !self.is_replaceable() {
+        let Some(block) = block else { return Ok(false) };
+        // A block without load is none, whether or not another can take its place.
+        let halted = stood_still(block);
+        let Some(why) = halted.clone().or_else(|| self.fault_of(block)) else { return Ok(false) };
+        if halted.is_none() && !self.is_replaceable() {
             return Ok(false);
         }
         self.keep(Event::BlockDropped { block: self.block, why })?;
@@ -30,7 +33,7 @@ impl Dispatcher<'_> {
         let others = self.blocks_kept().saturating_sub(1);
         // A tenth more: it is no gain to drop one if the next does not fit after all.
         let block_s = self.settled_block_s().unwrap_or(0.0) * 1.1;
-        let wanted = self.plan.design.blocks.unwrap_or(BLOCKS_MIN);
+        let wanted = self.plan.design.blocks.unwrap_or(BLOCKS_AIM);
         self.may_drop_one_more(others) && tuning::blocks_within(others, self.left_s(), block_s) >= wanted
     }
 

@@ -1,7 +1,11 @@
 //! Data that services need: made or found before the first block, and before the budget begins.
 //!
+//! So is where services listen of which only they know: each is started once before the first block, for variants that insist on one port
+//! cannot live together.
+//!
 //! It is the same for every variant and every block, and no run is to be shorter for having been the first.
 
+use plan::Rate;
 use record::Event;
 
 use super::{Dispatcher, News, Progress, Update};
@@ -20,6 +24,29 @@ impl Dispatcher<'_> {
             let prepared = self.environment.prepare(&step, &mut tell)?;
             self.keep(Event::Prepared(prepared))?;
         }
+        (self.began_s, self.paused_s) = (self.environment.now_s(), 0.0);
+        Ok(())
+    }
+
+    /// Starts once, in a block 0 that never ends, each variant of which nobody knows where it listens.
+    pub(super) fn find_ports(&mut self) -> Result<(), Failure> {
+        let variants = self.plan.variants.iter().enumerate();
+        let unknown =
+            variants.filter(|(_, variant)| variant.services.iter().any(plan::Service::chooses_port));
+        let order: Vec<usize> = unknown.map(|(index, _)| index).collect();
+        // One alone has nobody to fight with, and where capacities are measured, everything is started once in any case.
+        if order.is_empty()
+            || self.plan.variants.len() < 2
+            || matches!(self.plan.design.rate, Some(Rate::ShareOfCapacity(_)))
+        {
+            return Ok(());
+        }
+        self.keep(Event::BlockStarted { block: self.block, order: order.clone() })?;
+        for variant in order {
+            self.start(variant)?;
+            self.stop_all()?;
+        }
+        self.plan = self.writer.record().header.plan.clone();
         (self.began_s, self.paused_s) = (self.environment.now_s(), 0.0);
         Ok(())
     }

@@ -3,8 +3,10 @@
 //! Where it is a share, each variant's capacity is measured first. That looks at how fast variants are, yet cannot favour
 //! one: what follows from it is given to all alike.
 
-use plan::Rate;
-use record::{Event, SliceKind};
+use std::time::Duration;
+
+use model::Rate;
+use record::{Event, RateChosen, SliceKind};
 
 use super::Dispatcher;
 use crate::environment::{Failure, OpenSpec};
@@ -14,11 +16,21 @@ impl Dispatcher<'_> {
     /// Settles rate and length of trials; nothing in closed loop.
     pub(super) fn settle_rate(&mut self) -> Result<(), Failure> {
         let Some(rate) = self.plan.design.rate else { return Ok(()) };
-        let capacities = match rate {
-            Rate::PerSecond(_) => Vec::new(),
-            Rate::ShareOfCapacity(_) => self.capacities()?,
+        let end = self.plan.design.ramp_to;
+        let is_share = |rate: plan::Rate| matches!(rate, plan::Rate::ShareOfCapacity(_));
+        let shares = is_share(rate) || end.is_some_and(is_share);
+        let capacities = if shares { self.capacities()? } else { Vec::new() };
+        let chosen = tuning::rate_chosen(rate, &capacities);
+        let chosen = match end {
+            None => chosen,
+            Some(end) => chosen.zip(tuning::rate_chosen(end, &capacities)).map(|(from, to)| RateChosen {
+                per_s: f64::midpoint(from.per_s, to.per_s),
+                ramp_per_s: Some((from.per_s, to.per_s)),
+                share: None,
+                capacities_per_s: capacities.into_iter().flatten().collect(),
+            }),
         };
-        let Some(chosen) = tuning::rate_chosen(rate, &capacities) else {
+        let Some(chosen) = chosen else {
             let why = "a variant's responses take longer than its capacity was measured, so there is nothing to take a share of; \
                        give design.rate as requests per second";
             return Err(Failure::Pointless(why.into()));
@@ -32,9 +44,13 @@ impl Dispatcher<'_> {
     /// When requests of this slice of every trial of the block are due, slice 0 being the one that does not count; `None` in
     /// closed loop.
     pub(super) fn open(&self, slice: u32) -> Option<OpenSpec> {
-        let rate_per_s = self.writer.record().rate.as_ref()?.per_s;
+        let chosen = self.writer.record().rate.as_ref()?;
         let seed = self.schedule.arrivals_seed(self.block, slice);
-        Some(OpenSpec { rate_per_s, arrivals: self.plan.design.arrivals, seed })
+        let over = Duration::from_secs_f64(self.settings.slice_s);
+        let rate = chosen.ramp_per_s.map_or(Rate::Constant(chosen.per_s), |(from_per_s, to_per_s)| {
+            Rate::Ramp { from_per_s, to_per_s, over }
+        });
+        Some(OpenSpec { rate, arrivals: self.plan.design.arrivals, seed })
     }
 
     /// Successful responses per second of each variant, measured on fresh processes one after the other, in a block 0 that never
@@ -48,6 +64,7 @@ impl Dispatcher<'_> {
             self.load(variant, SliceKind::Capacity, seconds, None)?;
             self.stop_all()?;
         }
+        self.plan = self.writer.record().header.plan.clone();
         let block = self.writer.record().blocks.iter().find(|block| block.number == self.block);
         let trials = block.map(|block| block.trials.as_slice()).unwrap_or_default();
         let capacity = |variant: usize| {

@@ -2,7 +2,6 @@
 //!
 //! Blocks that were dropped count for nothing here either, except that the first has watched the warm-up.
 
-use plan::LookRule;
 use record::{Event, WarmUp};
 
 use super::Dispatcher;
@@ -12,42 +11,27 @@ use crate::tuning::{self, BLOCKS_MIN};
 /// The block after which slices and blocks are settled from measurements, of those that count.
 const SETTLED_AFTER: u32 = 3;
 
-/// Share of the time left that the blocks of a verdict may fill: the next ones may take a little longer.
+/// Share of the time left that the blocks aimed at may fill: the next ones may take a little longer.
 const SLACK: f64 = 0.97;
 
 impl Dispatcher<'_> {
-    /// Settles warm-up and length of slices after the first whole block, which watched the warm-up whether it counts or not; their
-    /// number and that of blocks after the third that counts.
+    /// Settles warm-up and length of slices after the first whole block, which watched the warm-up whether it counts or not; the number of
+    /// blocks after the third that counts, and that of slices from then on after each, for the spread becomes known as blocks come in.
     pub(super) fn settle(&mut self, counts: bool) -> Result<(), Failure> {
         if self.writer.record().warm_up.is_none() {
             self.settle_warm_up()?;
         }
-        if counts && self.blocks_kept() == SETTLED_AFTER {
+        if counts && self.blocks_kept() >= SETTLED_AFTER {
             self.settle_slices()?;
+        }
+        if counts && self.blocks_kept() == SETTLED_AFTER {
             self.settle_blocks()?;
-        } else if counts && (SETTLED_AFTER..BLOCKS_MIN).contains(&self.blocks_kept()) {
-            self.trim_slices()?;
         }
         Ok(())
     }
 
-    /// Takes slices from the trials to come where blocks have turned out longer than they were when that was settled, so that a verdict's
-    /// six still fit: by times alone.
-    fn trim_slices(&mut self) -> Result<(), Failure> {
-        let (costs, allocation) =
-            (tuning::costs(self.writer.record()), self.writer.record().allocation.clone());
-        let (Some(costs), Some(mut allocation)) = (costs, allocation) else { return Ok(()) };
-        let (left_s, kept, variants) = (self.left_s(), self.blocks_kept(), self.plan.variants.len());
-        let most = tuning::slices_within(left_s * SLACK, kept, variants, &self.settings, &costs);
-        if self.plan.design.slices.is_some() || most >= allocation.slices {
-            return Ok(());
-        }
-        (allocation.slices, self.settings.slices) = (most, most);
-        self.keep(Event::SlicesChosen(allocation))
-    }
-
     fn settle_warm_up(&mut self) -> Result<(), Failure> {
-        let costs = tuning::costs(self.writer.record());
+        let costs = self.costs;
         let variants = self.plan.variants.len();
         if let Some(costs) = &costs {
             self.settings.gap_s = costs.own_gap_s;
@@ -74,7 +58,7 @@ impl Dispatcher<'_> {
     }
 
     fn settle_slices(&mut self) -> Result<(), Failure> {
-        let Some(costs) = tuning::costs(self.writer.record()) else { return Ok(()) };
+        let Some(costs) = self.costs else { return Ok(()) };
         let mut allocation = tuning::allocation(self.writer.record(), &self.settings, &costs);
         if let Some(given) = self.plan.design.slices {
             allocation.slices = given;
@@ -82,11 +66,16 @@ impl Dispatcher<'_> {
         } else {
             let variants = self.plan.variants.len();
             let left_s = self.left_s();
-            let most = tuning::slices_within(left_s, self.blocks_kept(), variants, &self.settings, &costs);
+            let kept = self.blocks_kept();
+            let most = tuning::slices_within(left_s * SLACK, kept, variants, &self.settings, &costs);
             allocation.slices = allocation.slices.min(most);
         }
-        self.settings.slices = allocation.slices;
-        self.keep(Event::SlicesChosen(allocation))
+        let first = self.writer.record().allocation.is_none();
+        if first || allocation.slices != self.settings.slices {
+            self.settings.slices = allocation.slices;
+            self.keep(Event::SlicesChosen(allocation))?;
+        }
+        Ok(())
     }
 
     fn settle_blocks(&mut self) -> Result<(), Failure> {
@@ -101,11 +90,6 @@ impl Dispatcher<'_> {
             // A tenth more, for blocks that take a little longer than the last ones.
             return Err(Failure::BudgetTooSmall { needed_s: (needed_s * 1.1).ceil() as u64 });
         }
-        let blocks = match self.plan.design.looks {
-            // Only so many blocks have a boundary.
-            LookRule::Planned => stats::Looks::plan(most, 1).map_or(most, |looks| looks.last()),
-            LookRule::Always | LookRule::Once => most,
-        };
-        self.keep(Event::BlocksChosen { blocks })
+        self.keep(Event::BlocksChosen { blocks: most.min(stats::BLOCKS_MAX) })
     }
 }

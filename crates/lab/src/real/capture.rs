@@ -7,19 +7,20 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use model::{Absence, Capture, CaptureKind, CapturedService, Missing, SliceKind};
 use remote::services::ServiceHandle;
 use rustix::time::{ClockId, clock_gettime};
-use services::{Agent, AgentHost, Arming, ProcessThreads, TargetError, Wanted};
+use services::{Agent, AgentHost, Arming, Error, ProcessThreads, Wanted};
 
 use self::native::Native;
 use self::observation::{Observation, Outcome};
 use super::processes::cut_at;
 use super::services::{check_alive, failed_on};
 use super::{Living, RealEnvironment, file_name};
-use crate::environment::{CaptureSpec, Failure, SliceSpec};
+use crate::environment::{CaptureSpec, Failure, SliceSpec, elapsed};
 use crate::explaining;
 
 mod native;
@@ -38,7 +39,7 @@ struct Look(Vec<(u64, Vec<ProcessThreads>)>);
 impl Look {
     fn at(services: &mut [ServiceHandle]) -> Result<Look, Failure> {
         let look = |service: &mut ServiceHandle| Ok((service.sample()?.cpu_ns, service.threads()?));
-        let looks = services.iter_mut().map(look).collect::<Result<_, TargetError>>();
+        let looks = services.iter_mut().map(look).collect::<Result<_, Error>>();
         looks.map(Look).map_err(|error| failed_on(error, services.iter()))
     }
 }
@@ -61,7 +62,7 @@ impl RealEnvironment {
         };
         let before = Look::at(&mut self.living_of(variant)?.services)?;
         let start_ns = now_ns();
-        let spec = SliceSpec { kind: SliceKind::Measured, seconds: wanted.seconds, open: wanted.open };
+        let spec = SliceSpec { kind: SliceKind::Measured, until: elapsed(wanted.seconds), open: wanted.open };
         let slice = self.loaded(variant, spec)?;
         let end_ns = now_ns();
         let services = &mut self.living_of(variant)?.services;
@@ -70,12 +71,13 @@ impl RealEnvironment {
         let mut stacks = native.stop();
         let results = self.disarm(variant, armings)?;
         let (directories, name) = (self.directories(variant), self.name_in_files(variant));
+        let plan = Arc::clone(&self.plan);
         let services = &self.living_of(variant)?.services;
         let looks = before.0.into_iter().zip(after.0).zip(results);
         let observed = services.iter().zip(looks).map(|(service, ((before, after), results))| {
-            let (armed, folder) = (wanted_of(wanted.kind).is_some(), &folder);
+            let (armed, folder, secrets) = (wanted_of(wanted.kind).is_some(), &folder, &plan.secrets);
             let observation =
-                Observation { service, before: &before.1, after: &after.1, armed, results, folder };
+                Observation { service, before: &before.1, after: &after.1, armed, results, folder, secrets };
             let mut captured = CapturedService {
                 service: service.name().to_owned(),
                 directory: directories.get(service.name()).cloned().unwrap_or_default(),
@@ -125,7 +127,11 @@ impl RealEnvironment {
     /// Where a variant's services have their code.
     fn directories(&self, variant: usize) -> BTreeMap<String, String> {
         let services = self.plan.variants[variant].services.iter();
-        services.map(|service| (service.name.clone(), service.directory.display().to_string())).collect()
+        services
+            .filter_map(|service| {
+                Some((service.name.clone(), service.command()?.directory.display().to_string()))
+            })
+            .collect()
     }
 
     /// Gives Node.js services the time to say hello. Others have nobody who would.

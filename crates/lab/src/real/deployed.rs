@@ -1,19 +1,26 @@
-//! What a trial loads that is not started: a Service of a cluster, waited for and looked at when a trial begins and when it ends.
+//! What a trial loads that is not started: what is behind a URL, or a Service of a cluster, waited for and looked at when a trial begins
+//! and when it ends.
 //!
-//! Nothing of it is started or stopped, and nothing of what its processes use is known. It keeps what was seen and judges nothing.
+//! Nothing of it is started or stopped. It keeps what was seen and judges nothing but whether it can be loaded at all.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use load::{Address, LoadSpec, Request, Until};
-use plan::{Ready, Service, Variant};
-use record::PodSeen;
-use remote::kubernetes::{Behind, ClusterError, Deployed, Pod};
+use load::{Address, Contract, LoadSpec, Request, Until};
+use model::Cause;
+use plan::{Ready, Secrets, Service, Url, Variant};
+use record::{Counts, PodSeen};
+use remote::Blame;
+use remote::kubernetes::{Behind, Deployed, Pod};
+use services::{Sample, Watched};
 
+use super::loading::host;
+use super::requests::{requests, tls};
+use super::witness::{is_harmless, plain};
 use super::{RealEnvironment, network};
 use crate::environment::Failure;
+use crate::url::{Reached, reach, unseen, watched};
 
 /// Between two looks at whether it is ready.
 const LOOK_AGAIN: Duration = Duration::from_millis(300);
@@ -21,23 +28,82 @@ const LOOK_AGAIN: Duration = Duration::from_millis(300);
 const ANSWER_MAX: Duration = Duration::from_secs(5);
 
 /// What a trial loads that was not started.
-pub(super) struct Loaded {
-    /// Name of the service in the experiment.
-    service: String,
-    /// Who may look at it.
-    pub deployed: Arc<Deployed>,
-    /// As it was when the trial began.
-    pub behind: Behind,
+pub(super) enum Loaded {
+    /// A Service of a cluster.
+    Cluster {
+        /// Name of the service in the experiment.
+        service: String,
+        /// Who may look at it.
+        deployed: Arc<Deployed>,
+        /// As it was when the trial began.
+        behind: Behind,
+    },
+    /// What is behind a URL.
+    Url {
+        /// Name of the service in the experiment.
+        service: String,
+        /// The URL without its path.
+        origin: String,
+        /// Where it leads.
+        reached: Reached,
+        /// The processes there, or why they are not seen.
+        watched: Result<Box<Watched>, String>,
+    },
 }
 
 impl Loaded {
+    /// Where the load goes.
+    pub fn address(&self) -> Address {
+        match self {
+            Loaded::Cluster { behind, .. } => Address::Tcp(behind.address),
+            Loaded::Url { reached, .. } => reached.address.clone(),
+        }
+    }
+
     /// The same in the record's words.
     pub fn kept(&self) -> record::Deployed {
-        record::Deployed {
-            service: self.service.clone(),
-            place: self.deployed.place(),
-            address: self.behind.address.to_string(),
-            pods: pods_kept(self.behind.pods.clone()),
+        let address = self.address().to_string();
+        match self {
+            Loaded::Cluster { service, deployed, behind } => record::Deployed {
+                service: service.clone(),
+                place: deployed.place(),
+                address,
+                addresses: Vec::new(),
+                unseen: None,
+                pods: pods_kept(behind.pods.clone()),
+            },
+            Loaded::Url { service, origin, reached, watched } => record::Deployed {
+                service: service.clone(),
+                place: origin.clone(),
+                address,
+                addresses: reached.addresses.clone(),
+                unseen: watched.as_ref().err().cloned(),
+                pods: Vec::new(),
+            },
+        }
+    }
+
+    /// The processes there, with the name of their service, where they are seen.
+    pub fn watched(&self) -> Option<(&str, &Watched)> {
+        match self {
+            Loaded::Url { service, watched: Ok(watched), .. } => Some((service, watched)),
+            Loaded::Url { watched: Err(_), .. } | Loaded::Cluster { .. } => None,
+        }
+    }
+
+    /// What they have used so far.
+    pub fn sampled(&mut self) -> Option<(&str, Sample)> {
+        match self {
+            Loaded::Url { service, watched: Ok(watched), .. } => Some((service, watched.sample())),
+            Loaded::Url { watched: Err(_), .. } | Loaded::Cluster { .. } => None,
+        }
+    }
+
+    /// The pods behind it now, none behind a URL; `None` where nobody could look.
+    pub fn pods(&self) -> Option<Vec<PodSeen>> {
+        match self {
+            Loaded::Cluster { deployed, .. } => Some(pods_kept(deployed.look().ok()?.pods)),
+            Loaded::Url { .. } => Some(Vec::new()),
         }
     }
 }
@@ -57,40 +123,83 @@ pub(super) fn pods_kept(pods: Vec<Pod>) -> Vec<PodSeen> {
 }
 
 impl RealEnvironment {
-    /// What a variant loads, where that runs already, once a pod behind it is ready.
-    pub(super) fn loaded_of(&self, variant: &Variant) -> Result<Option<Loaded>, Failure> {
-        let Some((service, wanted)) =
-            entry(variant).and_then(|entry| Some((entry, entry.kubernetes.as_ref()?)))
-        else {
-            return Ok(None);
-        };
+    /// What a variant loads, where that runs already, once it accepts connections, or a pod behind it is ready.
+    pub(super) fn loaded_of(&mut self, index: usize, variant: &Variant) -> Result<Option<Loaded>, Failure> {
+        let Some(service) = variant.entry_service() else { return Ok(None) };
+        if let Some(url) = service.url() {
+            return self.reached(index, variant, service, url).map(Some);
+        }
+        let Some(wanted) = service.deployed() else { return Ok(None) };
         let nobody = || Failure::Service(format!("{wanted}: nobody has looked for it"));
         let deployed = Arc::clone(self.deployed.at(wanted).ok_or_else(nobody)?);
         let until = Instant::now() + service.ready_timeout;
         loop {
             let refusal = match deployed.look() {
                 Ok(behind) => match deployed.refusal(&behind) {
-                    None => return Ok(Some(Loaded { service: service.name.clone(), deployed, behind })),
+                    None => {
+                        let service = service.name.clone();
+                        return Ok(Some(Loaded::Cluster { service, deployed, behind }));
+                    }
                     Some(refusal) => refusal,
                 },
                 // An API server that is restarted says nothing of the service.
-                Err(error @ ClusterError::Unreachable { .. }) => error,
-                Err(error) => return Err(failed(&service.name, &error, error.hint())),
+                Err(error) if *error.blame() == Blame::Away => error,
+                Err(error) => return Err(failed(&service.name, &error, error.hint().map(str::to_owned))),
             };
             if self.stop.is_requested() {
                 return Err(Failure::Interrupted);
             }
             if Instant::now() >= until {
-                return Err(failed(&service.name, &refusal, refusal.hint()));
+                return Err(failed(&service.name, &refusal, refusal.hint().map(str::to_owned)));
             }
             thread::sleep(LOOK_AGAIN);
         }
     }
 
-    /// Has every generator ask for the path of `ready` over the way that its load will take, until each is answered with a 2xx: whether
+    fn reached(
+        &mut self,
+        index: usize,
+        variant: &Variant,
+        service: &Service,
+        url: &Url,
+    ) -> Result<Loaded, Failure> {
+        let until = Instant::now() + service.ready_timeout;
+        let source = variant.load.sources.first().copied();
+        loop {
+            let why = match reach(url, source) {
+                Ok(reached) => {
+                    let (service, origin) = (service.name.clone(), url.origin());
+                    let unseen = self.unseen.get_or_insert_with(|| unseen(&self.plan));
+                    let watched = match unseen.get(&index) {
+                        Some(why) => Err(why.clone()),
+                        None => watched(url, &reached).map(Box::new),
+                    };
+                    watched.iter().for_each(|watched| watched.forget_peaks());
+                    return Ok(Loaded::Url { service, origin, reached, watched });
+                }
+                Err(why) => why,
+            };
+            if self.stop.is_requested() {
+                return Err(Failure::Interrupted);
+            }
+            if Instant::now() >= until {
+                return Err(Failure::Service(format!("{}: {why}", self.called(service))));
+            }
+            thread::sleep(LOOK_AGAIN);
+        }
+    }
+
+    /// A service as whoever asked for it knows it: in a load from flags nobody has named it.
+    fn called(&self, service: &Service) -> String {
+        let url = service.url().filter(|_| self.plan.measure.is_some());
+        url.map_or_else(|| format!("service {}", service.name), Url::origin)
+    }
+
+    /// Has every generator send a request over the way that its load will take, until each gets the response that `ready` asks for: whether
     /// this machine gets there says nothing of whether pods do.
-    pub(super) fn await_answers(&mut self, variant: &Variant, address: SocketAddr) -> Result<(), Failure> {
-        let Some((entry, Ready::Http(path))) = entry(variant).map(|entry| (entry, &entry.ready)) else {
+    pub(super) fn await_answers(&mut self, variant: &Variant, address: &Address) -> Result<(), Failure> {
+        let Some(entry) = variant.entry_service() else { return Ok(()) };
+        let Some((request, contract)) = asked(variant, entry, address, &self.plan.secrets)? else {
             return Ok(());
         };
         let until = Instant::now() + entry.ready_timeout;
@@ -99,9 +208,13 @@ impl RealEnvironment {
             connections: generators,
             threads: 1,
             cpus: self.division.generator.clone(),
+            tls: variant.load.tls.as_ref().map(tls).transpose()?,
+            protocol: variant.load.protocol,
+            sources: variant.load.sources.clone(),
             timeout: entry.ready_timeout.min(ANSWER_MAX),
             connect_timeout: network::connect_timeout(&variant.load, &self.plan.generators),
-            ..LoadSpec::new(Address::Tcp(address), vec![Request::new("GET", path, &address.to_string())])
+            contract,
+            ..LoadSpec::new(address.clone(), vec![request.clone()])
         };
         loop {
             let mut loader = self.begun(spec.clone(), Some(1), None)?;
@@ -109,17 +222,27 @@ impl RealEnvironment {
             self.unload(loader);
             let (counts, _) = asked?;
             if counts.successful >= u64::from(generators) && counts.successful == counts.sent {
-                return Ok(());
+                return turned_away(variant, &self.called(entry), &request, address, &counts);
             }
             if self.stop.is_requested() {
                 return Err(Failure::Interrupted);
             }
-            if Instant::now() >= until {
+            // It does not become another one by waiting.
+            let refused = counts.errors.iter().any(|error| error.cause == Cause::Certificate);
+            if refused || Instant::now() >= until {
+                let hint = "\n  hint: `load.tls.ca` (--cacert) names the authority that signed it, `load.tls.server_name` what it is for; \
+                            `load.tls.insecure` (--insecure) takes any";
                 return Err(Failure::Service(format!(
-                    "service {}: not ready after {:.0} s: GET {path} at {address} got {}",
-                    entry.name,
-                    entry.ready_timeout.as_secs_f64(),
-                    answers(&counts)
+                    "{}: {}: {} {} at {address} got {}{}",
+                    self.called(entry),
+                    match refused {
+                        true => "its certificate was refused".to_owned(),
+                        false => format!("not ready after {:.0} s", entry.ready_timeout.as_secs_f64()),
+                    },
+                    request.method,
+                    request.path,
+                    answers(&counts),
+                    if refused { hint } else { "" }
                 )));
             }
             thread::sleep(LOOK_AGAIN);
@@ -127,8 +250,74 @@ impl RealEnvironment {
     }
 }
 
-fn entry(variant: &Variant) -> Option<&Service> {
-    variant.services.iter().find(|service| service.name == variant.entry)
+/// The request whose response shows that a service is ready, and which responses do; `None` where a connection is enough.
+fn asked(
+    variant: &Variant,
+    entry: &Service,
+    address: &Address,
+    secrets: &Secrets,
+) -> Result<Option<(Request, Contract)>, Failure> {
+    let host = host(variant, address);
+    Ok(match &entry.ready {
+        Ready::Tcp => None,
+        Ready::Http(path) => Some((Request::new("GET", path, &host), Contract::default())),
+        Ready::Response => {
+            // With the fields that the load has; other methods may change something.
+            let mut requests = requests(&variant.load, &host, secrets)?.into_iter();
+            let own = || Request::new("GET", entry.url().map_or("/", |url| &url.path), &host);
+            let request = requests.find(is_harmless).unwrap_or_else(own);
+            let any = Contract { status: (100..=599).collect(), ..Contract::default() };
+            Some((Request { contract: None, ..request }, any))
+        }
+    })
+}
+
+/// A service that sends whoever asks elsewhere, or wants to know who that is, is not the one that was meant: unless such a response is
+/// expected.
+fn turned_away(
+    variant: &Variant,
+    called: &str,
+    request: &Request,
+    address: &Address,
+    counts: &Counts,
+) -> Result<(), Failure> {
+    let expected = |status: &u16| {
+        let mut own = variant.load.requests.iter().filter_map(|request| request.expect.as_ref());
+        variant.expect.status.contains(status) || own.any(|contract| contract.status.contains(status))
+    };
+    let Some((status, hint)) = counts
+        .status
+        .keys()
+        .filter(|status| !expected(status))
+        .find_map(|status| Some((*status, turning(*status)?)))
+    else {
+        return Ok(());
+    };
+    let fetched = plain(&variant.load, address).and_then(|at| load::fetch(at, request, ANSWER_MAX).ok());
+    let headers = fetched.into_iter().flat_map(|fetched| fetched.headers);
+    let told: String = headers
+        .filter(|(name, _)| {
+            ["location", "www-authenticate"].iter().any(|told| name.eq_ignore_ascii_case(told))
+        })
+        .map(|(name, value)| format!(", {name}: {value}"))
+        .collect();
+    Err(Failure::Service(format!(
+        "{called}: {} {} at {} got status {status}{told}\n  hint: {hint}; if this is what is to be measured, `expect.status = {status}`",
+        request.method,
+        request.path,
+        host(variant, address),
+    )))
+}
+
+/// What to do about a status that says that somebody else is to be asked, or by somebody else.
+fn turning(status: u16) -> Option<&'static str> {
+    match status {
+        301 | 302 | 303 | 307 | 308 => Some("redirects are not followed: name the URL that it leads to"),
+        401 | 403 | 407 => {
+            Some("who may ask is told by a header: `load.headers` (-H), such as 'Authorization: Bearer …'")
+        }
+        _ => None,
+    }
 }
 
 fn failed(service: &str, error: &dyn std::error::Error, hint: Option<String>) -> Failure {

@@ -12,7 +12,7 @@ use load::{LoadSpec, Until};
 use plan::Plan;
 use record::{Counts, Generator, GeneratorPart};
 use remote::generators::{Fleet, FleetError, Ran};
-use remote::{HostError, Waiting, Wanted};
+use remote::{Error, Waiting, Wanted};
 
 use crate::environment::{Connected, Connecting, Failure, Lost};
 use crate::stop::Stop;
@@ -125,7 +125,7 @@ impl Elsewhere {
     fn opened<T>(
         &self,
         watch: &mut dyn FnMut(Connecting<'_>),
-        open: impl FnOnce(&Wanted<'_>, &mut Waiting<'_>) -> Result<T, Vec<HostError>>,
+        open: impl FnOnce(&Wanted<'_>, &mut Waiting<'_>) -> Result<T, Vec<Error>>,
     ) -> Result<T, Failure> {
         let here = || generate_here(self.arguments);
         let (generators, run, arguments) = (&self.plan.generators, self.run.as_str(), self.arguments);
@@ -163,7 +163,8 @@ impl Elsewhere {
         if !lost.is_empty() {
             return Err(self.lost(lost));
         }
-        let parts = parts.into_iter().enumerate().map(|(place, part)| kept_part(part, place < local));
+        let parts =
+            parts.into_iter().enumerate().map(|(place, part)| GeneratorPart { here: place < local, ..part });
         Ok((counts, parts.collect()))
     }
 
@@ -212,7 +213,7 @@ impl Elsewhere {
 
     fn remember(&mut self, generators: &[remote::generators::Generator], errors: &[FleetError]) {
         for error in errors {
-            let place = generators.iter().position(|generator| generator.name == error.generator());
+            let place = generators.iter().position(|generator| generator.name == error.generator);
             self.gone.extend(place.map(|place| (place, error.to_string())));
         }
     }
@@ -257,28 +258,13 @@ fn divided(
     (0..).zip(spec.divided_among(count, threads)).map(&mut place).collect()
 }
 
-fn kept_part(part: remote::generators::Part, here: bool) -> GeneratorPart {
-    GeneratorPart {
-        name: part.name,
-        here,
-        late_ns: part.late_ns,
-        clock_error_ns: part.clock_error_ns,
-        busiest_share: part.busiest_share,
-        cpu_ns: part.cpu_ns,
-        steal_share: part.steal_share,
-        sent: part.sent,
-        connections_opened: part.opened,
-        lag_p99_ns: part.lag_p99_ns,
-    }
-}
-
 fn lost(error: &FleetError) -> Lost {
-    Lost { generator: error.generator().to_owned(), why: error.to_string() }
+    Lost { generator: error.generator.clone(), why: error.to_string() }
 }
 
 /// Why a generator refused a request; `None` where it is gone.
 fn refusal(error: &FleetError) -> Option<String> {
-    matches!(error, FleetError::Refused { .. }).then(|| error.to_string())
+    error.is_refusal.then(|| error.to_string())
 }
 
 fn sentences(errors: &[FleetError]) -> String {
@@ -286,8 +272,8 @@ fn sentences(errors: &[FleetError]) -> String {
 }
 
 /// What could not be had, each with its hint.
-fn told(errors: &[HostError]) -> String {
-    let one = |error: &HostError| {
+fn told(errors: &[Error]) -> String {
+    let one = |error: &Error| {
         let hint = error.hint().map(|hint| format!("\n  hint: {hint}")).unwrap_or_default();
         format!("generator {error}{hint}")
     };

@@ -52,6 +52,7 @@ pub(super) fn kept(mut counts: Counts, endpoint: Option<&str>) -> Counts {
         counts.latency = latency;
         counts.open.iter_mut().for_each(|open| open.response.clone_from(&response));
     }
+    counts.open.iter_mut().for_each(|open| open.due_per_100_ms.clear());
     if counts.endpoints.len() == 1 {
         counts.endpoints.clear();
     }

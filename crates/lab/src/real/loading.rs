@@ -1,16 +1,16 @@
 //! What loads a trial: threads of this process, or generators that are processes of their own. Both do the same to a service.
 
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use load::{Address, Arrivals, Contract, Generator, LoadSpec, Process, Rate, Until};
+use load::{Address, Arrivals, Generator, LoadSpec, Until};
+use model::FailureKind;
 use plan::{Plan, Variant};
 use record::{Counts, GeneratorPart, MachineUse, Slice};
 use services::Network;
 
 use super::elsewhere::{Division, Elsewhere};
 use super::keeping::kept;
-use super::requests::requests;
+use super::requests::{requests, tls};
 use super::services::check_alive;
 use super::{RealEnvironment, network};
 use crate::environment::{Failure, OpenSpec, SliceSpec};
@@ -33,7 +33,7 @@ pub(super) struct Wanted<'a> {
     pub plan: &'a Plan,
     pub variant: &'a Variant,
     /// Where the entry listens.
-    pub address: SocketAddr,
+    pub address: &'a Address,
     pub open: Option<OpenSpec>,
     /// Of which request is sent when, in closed loop.
     pub seed: u64,
@@ -46,7 +46,7 @@ impl RealEnvironment {
         wanted: &Wanted<'_>,
         network: Option<&Network>,
     ) -> Result<Loader, Failure> {
-        let spec = spec(wanted, &self.division.generator);
+        let spec = LoadSpec { driver: self.driver, ..spec(wanted, &self.division.generator)? };
         self.begun(spec, wanted.variant.load.threads, network)
     }
 
@@ -84,24 +84,32 @@ impl RealEnvironment {
 
     /// One window of load, without what services and machine used meanwhile.
     pub(super) fn loaded(&mut self, variant: usize, wanted: SliceSpec) -> Result<Slice, Failure> {
-        let until = Until::Elapsed(Duration::from_secs_f64(wanted.seconds));
-        let made = self.window(variant, until);
+        let made = self.window(variant, wanted.until);
         let living = self.living.iter_mut().find(|living| living.variant == variant);
         let living = living.ok_or_else(|| no_such(variant))?;
         living.idle_since = Some(Instant::now());
         living.services.iter_mut().try_for_each(check_alive)?;
-        if self.stop.is_requested() {
+        // Where nothing is compared what there is counts, and is kept with all its details.
+        let alone = self.plan.measure.is_some();
+        if self.stop.is_requested() && !alone {
             return Err(Failure::Interrupted);
         }
-        let (counts, generators) = made?;
+        let (mut counts, generators) = made?;
+        for failure in &mut counts.contract_failures {
+            if let FailureKind::Header(name) = &failure.kind {
+                failure.example = plan::masked(Some(name), &failure.example);
+            }
+        }
         let endpoint = self.plan.design.endpoint.as_ref().map(|endpoint| endpoint.name.as_str());
         Ok(Slice {
             block: living.block,
             variant,
             kind: wanted.kind,
             turns: 1,
+            asked: None,
             connections: self.plan.variants[variant].load.connections,
-            counts: kept(counts, endpoint),
+            waits: false,
+            counts: if alone { counts } else { kept(counts, endpoint) },
             generators,
             services: Vec::new(),
             machine: MachineUse::default(),
@@ -134,9 +142,9 @@ impl RealEnvironment {
         if open.is_none() && living.idle_since.is_none_or(|since| since.elapsed() < IDLE_MAX) {
             return Ok(());
         }
-        let (address, seed, network) = (living.address, living.requests_seed, living.network.take());
+        let (address, seed, network) = (living.address.clone(), living.requests_seed, living.network.take());
         let plan = self.plan.clone();
-        let wanted = Wanted { plan: &plan, variant: &plan.variants[variant], address, open, seed };
+        let wanted = Wanted { plan: &plan, variant: &plan.variants[variant], address: &address, open, seed };
         let renewed = self.loader(&wanted, network.as_ref());
         let living = &mut self.living[index];
         living.network = network;
@@ -154,7 +162,7 @@ fn ran(
 ) -> Result<(Counts, Vec<GeneratorPart>), Failure> {
     match (loader, elsewhere) {
         (Loader::Here(generator), _) => {
-            stop.watch(generator.interrupt());
+            stop.watch(generator.interrupt(), generator.progress());
             Ok((generator.run(until), Vec::new()))
         }
         (Loader::Elsewhere, Some(elsewhere)) => elsewhere.run(until),
@@ -163,11 +171,16 @@ fn ran(
 }
 
 /// The whole load, as threads of this process would do it on these processors.
-fn spec(wanted: &Wanted<'_>, cpus: &[usize]) -> LoadSpec {
+fn spec(wanted: &Wanted<'_>, cpus: &[usize]) -> Result<LoadSpec, Failure> {
     let Wanted { plan, variant, address, open, seed } = wanted;
     let load = &variant.load;
     let threads = load.threads.unwrap_or(u32::try_from(cpus.len()).unwrap_or(1));
-    LoadSpec {
+    Ok(LoadSpec {
+        sources: load.sources.clone(),
+        tls: load.tls.as_ref().map(tls).transpose()?,
+        protocol: load.protocol,
+        keep_alive: load.keep_alive,
+        sample_every: load.sample_every,
         connections: load.connections,
         threads: threads.clamp(1, load.connections),
         cpus: cpus.to_vec(),
@@ -176,22 +189,19 @@ fn spec(wanted: &Wanted<'_>, cpus: &[usize]) -> LoadSpec {
         seed: open.map_or(*seed, |open| open.seed),
         arrivals: open.map_or(Arrivals::Closed, arrivals),
         connect_timeout: network::connect_timeout(load, &plan.generators),
-        contract: Contract {
-            status: variant.expect.status.clone(),
-            headers: variant.expect.headers.clone().into_iter().collect(),
-            body_bytes: variant.expect.body_bytes,
-            content: None,
-        },
-        ..LoadSpec::new(Address::Tcp(*address), requests(load, &address.to_string()))
-    }
+        contract: variant.expect.clone(),
+        ..LoadSpec::new((*address).clone(), requests(load, &host(variant, address), &plan.secrets)?)
+    })
+}
+
+/// What the `Host` field names: of a URL that, otherwise the address.
+pub(super) fn host(variant: &Variant, address: &Address) -> String {
+    let url = variant.entry_service().and_then(plan::Service::url);
+    url.map_or_else(|| address.to_string(), plan::Url::authority)
 }
 
 fn arrivals(open: OpenSpec) -> Arrivals {
-    let process = match open.arrivals {
-        plan::Arrivals::Constant => Process::Constant,
-        plan::Arrivals::Poisson => Process::Poisson,
-    };
-    Arrivals::Open { rate: Rate::Constant(open.rate_per_s), process, seed: open.seed }
+    Arrivals::Open { rate: open.rate, process: open.arrivals, seed: open.seed }
 }
 
 fn no_such(variant: usize) -> Failure {

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use plan::{Generators, Load};
-use services::{Network, NetworkError};
+use services::{Error, Network};
 
 use crate::environment::Failure;
 
@@ -49,7 +49,7 @@ pub(super) fn connect_timeout(load: &Load, generators: &Generators) -> Duration 
     CONNECT_TIMEOUT + link.delay.unwrap_or_default() * 4 + Duration::from_secs_f64(queue)
 }
 
-fn failed(error: NetworkError) -> Failure {
+fn failed(error: Error) -> Failure {
     let hint = error.hint().map(|hint| format!("\n  hint: {hint}")).unwrap_or_default();
     Failure::Generator(format!("{error}{hint}"))
 }

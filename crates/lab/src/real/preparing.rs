@@ -2,7 +2,7 @@
 
 use plan::Preparation;
 use record::Prepared;
-use services::{Cache, PrepareError, Preparing};
+use services::{Blame, Cache, Error, Preparing};
 
 use super::services::last_words;
 use super::{LOGS, RealEnvironment, file_name};
@@ -15,10 +15,14 @@ impl RealEnvironment {
         step: &Preparation,
         watch: &mut dyn FnMut(Preparing),
     ) -> Result<Prepared, Failure> {
+        // What is to be done is known to the plan that was not masked.
+        let step = self.plan.prepare.iter().find(|real| real.name == step.name).unwrap_or(step);
+        let values =
+            self.plan.secrets.asked_by(step.command.iter().chain(step.env.values()).map(String::as_str));
         let log = self.record.join(LOGS).join(format!("prepare-{}.log", file_name(&step.name)));
         let cancelled = || self.stop.is_requested();
         let made = Cache::of_this_user()
-            .and_then(|cache| cache.prepare(&self.warden, step, &log, watch, &cancelled))
+            .and_then(|cache| cache.prepare((&self.warden, &values), step, &log, watch, &cancelled))
             .map_err(failed)?;
         self.values.extend(services::prepared_placeholders([(step.name.as_str(), made.path.as_path())]));
         let (name, key, seconds) = (step.name.clone(), made.key, made.took.as_secs_f64());
@@ -27,8 +31,8 @@ impl RealEnvironment {
 }
 
 /// The error with the command's last words and a hint, as people need it.
-fn failed(error: PrepareError) -> Failure {
-    if matches!(error, PrepareError::Cancelled { .. }) {
+fn failed(error: Error) -> Failure {
+    if *error.blame() == Blame::Cancelled {
         return Failure::Interrupted;
     }
     let hint = error.hint().map(|hint| format!("\n  hint: {hint}")).unwrap_or_default();

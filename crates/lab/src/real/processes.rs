@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 use std::thread;
 use std::time::Duration;
 
-use plan::Plan;
+use load::Address;
+use plan::{Plan, Secrets};
 use record::{ProcessSeen, ServiceStarted};
 use remote::services::ServiceHandle;
-use services::{Listening, Sight, TargetError};
+use services::{CpuSource, Error, Listening, Running, Sight, Watched};
 
 use super::RealEnvironment;
 use super::keeping::cpu_source;
@@ -28,7 +29,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 #[derive(Default)]
 pub(super) struct Watch {
     names: Vec<String>,
-    /// Values that the plan gives variables of these names, and the words of its commands: nobody's secret, for the plan is kept.
+    /// Values that the plan gives variables of these names, and the words of its commands, as they are kept: nobody's secret.
     given: Vec<(String, String)>,
 }
 
@@ -36,7 +37,8 @@ impl Watch {
     /// The variables that any variant sets for this service, by `env` or in its command, and those that change what runs from outside.
     pub fn of(plan: &Plan, service: &str) -> Watch {
         let services = plan.variants.iter().flat_map(|variant| &variant.services);
-        let services: Vec<&plan::Service> = services.filter(|other| other.name == service).collect();
+        let services = services.filter(|other| other.name == service);
+        let services: Vec<&plan::Command> = services.filter_map(plan::Service::command).collect();
         let words =
             services.iter().flat_map(|service| &service.command).flat_map(|word| word.split_whitespace());
         let set = services.iter().flat_map(|service| service.env.clone());
@@ -82,12 +84,36 @@ impl RealEnvironment {
             service: name.clone(),
             pid: service.pid(),
             port: service.address().port(),
+            found: service.found(),
             cpus: there.map_or(&self.division.services[..], |there| there.host.cpus()).to_vec(),
             cpu_source: cpu_source(service.sample().map_err(lost)?.cpu_source).to_owned(),
             workers: service.workers(),
-            processes: kept(&sight(service, watch).map_err(lost)?, watch),
+            image: service.here().and_then(Running::image).map(str::to_owned),
+            processes: kept(&sight(service, watch).map_err(lost)?, watch, &self.plan.secrets),
             host,
         })
+    }
+}
+
+/// What ran already and may be seen, as what was started is kept.
+pub(super) fn watched(
+    service: &str,
+    watched: &Watched,
+    address: &Address,
+    secrets: &Secrets,
+) -> ServiceStarted {
+    let port = if let Address::Tcp(address) = address { address.port() } else { 0 };
+    ServiceStarted {
+        service: service.to_owned(),
+        pid: watched.pid(),
+        port,
+        found: None,
+        cpus: watched.cpus(),
+        host: None,
+        image: None,
+        cpu_source: cpu_source(CpuSource::Processes).to_owned(),
+        workers: None,
+        processes: kept(&watched.sight(&[]), &Watch::default(), secrets),
     }
 }
 
@@ -95,6 +121,7 @@ impl RealEnvironment {
 pub(super) fn at_end(
     services: &[ServiceHandle],
     watches: &BTreeMap<String, Watch>,
+    secrets: &Secrets,
 ) -> (BTreeMap<String, Vec<ProcessSeen>>, Vec<String>) {
     let (mut processes, mut strangers) = (BTreeMap::new(), Vec::new());
     for service in services {
@@ -105,26 +132,25 @@ pub(super) fn at_end(
         if matches!(sight.listening, Listening::Theirs(_)) {
             thread::sleep(LOOK_AGAIN);
             if let Ok(Listening::Theirs(stranger)) = service.listening() {
-                strangers.push(format!(
-                    "{stranger} on port {} of {}",
-                    service.address().port(),
-                    service.name()
-                ));
+                let (port, name) = (service.address().port(), service.name());
+                strangers.push(plan::masked(None, &format!("{stranger} on port {port} of {name}")));
             }
         }
-        processes.insert(service.name().to_owned(), kept(&sight, watch));
+        processes.insert(service.name().to_owned(), kept(&sight, watch, secrets));
     }
     (processes, strangers)
 }
 
-fn sight(service: &ServiceHandle, watch: &Watch) -> Result<Sight, TargetError> {
+fn sight(service: &ServiceHandle, watch: &Watch) -> Result<Sight, Error> {
     service.sight(&watch.names.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-fn kept(sight: &Sight, watch: &Watch) -> Vec<ProcessSeen> {
-    let told = |(name, value): (&String, &String)| (name.clone(), watch.told(name, value));
+fn kept(sight: &Sight, watch: &Watch, secrets: &Secrets) -> Vec<ProcessSeen> {
+    let told = |(name, value): (&String, &String)| {
+        (name.clone(), watch.told(name, &plan::masked(Some(name), &secrets.hide(value))))
+    };
     let kept = |process: &services::ProcessInfo| {
-        let mut command = process.argv.join(" ");
+        let mut command = command_line(&process.argv, secrets);
         cut_at(&mut command, COMMAND_BYTES_MAX);
         ProcessSeen {
             pid: process.id.pid,
@@ -136,6 +162,12 @@ fn kept(sight: &Sight, watch: &Watch) -> Vec<ProcessSeen> {
         }
     };
     sight.processes.iter().take(PROCESSES_MAX).map(kept).collect()
+}
+
+/// A command line as it is kept. Secrets are masked before anything is cut off, or half of one would stay.
+pub(super) fn command_line(argv: &[String], secrets: &Secrets) -> String {
+    let words: Vec<String> = plan::masked_words(argv).iter().map(|word| secrets.hide(word)).collect();
+    words.join(" ")
 }
 
 /// Cuts a text to so many bytes, or a few less where a character stands there.

@@ -9,9 +9,9 @@ use std::time::Duration;
 use plan::{Service, Variant};
 use record::{TrialEnded, WorkersLost};
 use remote::services::{RemoteService, ServiceHandle};
-use services::{AgentHost, Placement, Ports, TargetError};
+use services::{AgentHost, Blame, Error, Placement, Ports};
 
-use super::deployed::pods_kept;
+use super::deployed::Loaded;
 use super::{LOGS, LOOPBACK, Living, RealEnvironment, file_name, network, processes};
 use crate::environment::{Failure, Start};
 use crate::remote_hosts::Machine;
@@ -38,7 +38,8 @@ impl RealEnvironment {
             placement.padding_bytes = start.padding_bytes;
             placement.address = addresses[&service.name];
             placement.addresses.clone_from(&addresses);
-            services.push(match &service.host {
+            placement.values = self.plan.secrets.asked_by_service(service);
+            services.push(match service.host() {
                 None => self.start_here(start, service, &ports, placement)?,
                 Some(host) => self.start_there(host, service, &ports, &placement)?,
             });
@@ -61,7 +62,7 @@ impl RealEnvironment {
     ) -> Result<ServiceHandle, Failure> {
         placement.agent = start.capture.map(|_| AgentHost::new()).transpose().map_err(no_agent)?;
         placement.cpus.clone_from(&self.division.services);
-        placement.values.clone_from(&self.values);
+        placement.values.extend(self.values.clone());
         let cancelled = || self.stop.is_requested();
         let running =
             services::start(&self.warden, service, ports, &placement, &cancelled).map_err(failed)?;
@@ -87,8 +88,9 @@ impl RealEnvironment {
 
     /// Where each service listens: on loopback, unless somebody asks for it from another machine, or the plan says where.
     fn addresses(&self, variant: &Variant, entry: IpAddr) -> Result<Addresses, Failure> {
-        let address = |service: &Service| match (&service.address, &service.host) {
-            (Some(address), _) => Ok(*address),
+        let told = |service: &Service| service.command().and_then(|command| command.address);
+        let address = |service: &Service| match (told(service), service.host()) {
+            (Some(address), _) => Ok(address),
             (None, None) if service.name == variant.entry => Ok(entry),
             (None, Some(host)) if variant.is_asked_from_elsewhere(service) => {
                 let nobody = || Failure::Service(format!("{host}: nobody knows its address"));
@@ -101,13 +103,12 @@ impl RealEnvironment {
 
     /// Free ports for all services, each on its machine.
     fn ports(&self, variant: &Variant) -> Result<Ports, Failure> {
-        let mut hosts: Vec<Option<&str>> =
-            variant.services.iter().map(|service| service.host.as_deref()).collect();
+        let mut hosts: Vec<Option<&str>> = variant.services.iter().map(Service::host).collect();
         hosts.sort_unstable();
         hosts.dedup();
         let mut ports = Ports::default();
         for host in hosts {
-            let there = variant.services.iter().filter(|service| service.host.as_deref() == host);
+            let there = variant.services.iter().filter(|service| service.host() == host);
             let there: Vec<Service> = there.cloned().collect();
             let chosen = match host {
                 None => Ports::choose(&there, LOOPBACK, rand::random()),
@@ -122,15 +123,18 @@ impl RealEnvironment {
     pub(super) fn stopped(&mut self, living: Living) -> TrialEnded {
         let Living { block, variant, services, loader, network, loaded, .. } = living;
         let workers_lost = services.iter().filter_map(workers_lost).collect();
-        let look = || Ok(processes::at_end(&services, &self.watches));
+        let look = || Ok(processes::at_end(&services, &self.watches, &self.plan.secrets));
         // Who cannot get there has nothing to tell of it; the rest is told all the same.
         let look = network::at_services(network.as_ref(), look);
         let (processes_by_service, strangers_listening) = look.unwrap_or_default();
-        let pods = loaded.and_then(|loaded| loaded.deployed.look().ok());
+        let pods = loaded.as_ref().and_then(Loaded::pods);
         // The connections go first, so that a service that waits for them to close can end at once.
         self.unload(loader);
         let peak = |service: &ServiceHandle| Some((service.name().to_owned(), service.peak_memory().ok()?));
-        let peak_rss_bytes_by_service: BTreeMap<String, u64> = services.iter().filter_map(peak).collect();
+        let mut peak_rss_bytes_by_service: BTreeMap<String, u64> = services.iter().filter_map(peak).collect();
+        let watched = loaded.as_ref().and_then(Loaded::watched);
+        peak_rss_bytes_by_service
+            .extend(watched.map(|(service, seen)| (service.to_owned(), seen.peak_memory())));
         let mut ended = TrialEnded {
             block,
             variant,
@@ -142,13 +146,14 @@ impl RealEnvironment {
             workers_lost,
             processes_by_service,
             strangers_listening,
-            pods: pods.map(|behind| pods_kept(behind.pods)),
+            pods,
         };
         // The entry first, then what it needs.
         for service in services.into_iter().rev() {
             let name = service.name().to_owned();
             let stopped = service.stop();
-            ended.leftovers.extend(stopped.leftovers.into_iter().map(|leftover| leftover.description));
+            let leftovers = stopped.leftovers.into_iter();
+            ended.leftovers.extend(leftovers.map(|leftover| plan::masked(None, &leftover.description)));
             ended.output_dropped_bytes += stopped.output_dropped_bytes;
             if stopped.killed > 0 {
                 ended.killed.push(name);
@@ -179,8 +184,8 @@ fn check_reach(entry: &ServiceHandle) -> Result<(), Failure> {
 }
 
 /// A target's error with the service's last words and a hint, as people need it.
-pub(super) fn failed(error: TargetError) -> Failure {
-    if matches!(error, TargetError::Cancelled { .. }) {
+pub(super) fn failed(error: Error) -> Failure {
+    if *error.blame() == Blame::Cancelled {
         return Failure::Interrupted;
     }
     let hint = error.hint().map(|hint| format!("\n  hint: {hint}"));
@@ -192,8 +197,8 @@ pub(super) fn failed(error: TargetError) -> Failure {
 }
 
 /// The same; where a machine is lost it names the services that ran there.
-pub(super) fn failed_at(error: TargetError, services: &[&str]) -> Failure {
-    if !matches!(error, TargetError::HostLost { .. }) {
+pub(super) fn failed_at(error: Error, services: &[&str]) -> Failure {
+    if !matches!(error.blame(), Blame::Lost(_)) {
         return failed(error);
     }
     let what = match services {
@@ -205,11 +210,8 @@ pub(super) fn failed_at(error: TargetError, services: &[&str]) -> Failure {
 }
 
 /// The same of those of these services that run on a machine that is lost.
-pub(super) fn failed_on<'a>(
-    error: TargetError,
-    services: impl Iterator<Item = &'a ServiceHandle>,
-) -> Failure {
-    let TargetError::HostLost { host, .. } = &error else { return failed(error) };
+pub(super) fn failed_on<'a>(error: Error, services: impl Iterator<Item = &'a ServiceHandle>) -> Failure {
+    let Blame::Lost(host) = error.blame() else { return failed(error) };
     let mut there: Vec<&str> =
         services.filter(|service| service.host() == Some(host)).map(ServiceHandle::name).collect();
     there.sort_unstable();

@@ -6,13 +6,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use machine::groups::quota_files;
+use machine::process::cpu_ns as process_cpu_ns;
+use machine::{Look, TcpCounters};
 use record::{MachineUse, ServiceUse, Slice};
 use remote::services::{First, HostView, PendingView, RemoteHost, ServiceHandle, ServiceView};
 use services::{Running, Sample};
 
 use super::elsewhere::Elsewhere;
 use super::keeping::{Sampled, uses};
-use super::machine::{Look, TcpCounters};
 use super::services::{check_alive, failed_on};
 use super::{Living, RealEnvironment, network};
 use crate::environment::Failure;
@@ -41,8 +43,9 @@ impl RealEnvironment {
         let samples = self.sample();
         let seen = self.finish(asked)?;
         let services = self.joined(samples, &seen)?;
+        let services = self.with_watched(services);
         let (tcp, machine) = (self.tcp(loaded, &seen), self.look());
-        Ok(View { services, tcp, machine, hosts: self.hosts(&seen) })
+        Ok(View { services, tcp, machine, hosts: Self::hosts(&seen) })
     }
 
     /// Right after it: the machine first.
@@ -51,10 +54,21 @@ impl RealEnvironment {
         let asked = self.ask(&hosts, First::Machine)?;
         let (machine, mut tcp) = (self.look(), self.tcp(loaded, &BTreeMap::new()));
         let samples = self.sample();
+        let watched = self.with_watched(Vec::new());
         let seen = self.finish(asked)?;
         tcp.extend(self.tcp_elsewhere(loaded, &seen));
-        let services = self.joined(samples, &seen)?;
-        Ok(View { services, tcp, machine, hosts: self.hosts(&seen) })
+        let mut services = self.joined(samples, &seen)?;
+        services.extend(watched);
+        Ok(View { services, tcp, machine, hosts: Self::hosts(&seen) })
+    }
+
+    /// These, and behind them what every living trial has used that loads processes which ran already and may be seen.
+    fn with_watched(&mut self, mut services: Vec<Sampled>) -> Vec<Sampled> {
+        services.extend(self.living.iter_mut().filter_map(|living| {
+            let (service, sample) = living.loaded.as_mut()?.sampled()?;
+            Some(Sampled { variant: living.variant, service: service.to_owned(), host: None, sample })
+        }));
+        services
     }
 
     /// The other machines with living services.
@@ -114,20 +128,17 @@ impl RealEnvironment {
         if self.plan.generators.local == 0 && services().next().is_none() {
             return None;
         }
-        let at_ns = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let generators = || self.elsewhere.iter().flat_map(Elsewhere::processes);
         let helpers_ns = || {
             services().map(Running::warden_cpu_ns).sum::<u64>()
-                + generators().filter_map(services::process_cpu_ns).sum::<u64>()
+                + generators().filter_map(process_cpu_ns).sum::<u64>()
         };
-        Some(Look::now(at_ns, &self.cpus, &self.quota_files, helpers_ns))
+        Some(Look::now(&self.cpus, &self.quota_files, helpers_ns))
     }
 
-    fn hosts(&self, seen: &BTreeMap<String, HostView>) -> BTreeMap<String, Host> {
-        let cpus = |host: &str| self.remote_hosts.at(host).map(|there| there.host.cpus());
+    fn hosts(seen: &BTreeMap<String, HostView>) -> BTreeMap<String, Host> {
         let host = |(host, view): (&String, &HostView)| {
-            let machine = Look::there(view, cpus(host).unwrap_or_default());
-            (host.clone(), Host { machine, spin_ns: view.spin_ns })
+            (host.clone(), Host { machine: view.machine.clone(), spin_ns: view.spin_ns })
         };
         seen.iter().map(host).collect()
     }
@@ -152,7 +163,7 @@ impl RealEnvironment {
         seen: &BTreeMap<String, HostView>,
     ) -> BTreeMap<usize, TcpCounters> {
         let living = self.living.iter().filter(|living| loaded.contains(&living.variant));
-        let counted = |living: &Living| TcpCounters::of(&seen.get(living.entry_host()?)?.tcp);
+        let counted = |living: &Living| seen.get(living.entry_host()?)?.tcp;
         living.filter_map(|living| Some((living.variant, counted(living)?))).collect()
     }
 
@@ -160,11 +171,11 @@ impl RealEnvironment {
     pub(super) fn find_quotas(&mut self) {
         let services = self.living.iter().flat_map(|living| &living.services);
         let pids: Vec<u32> = services.filter_map(|service| service.here()).map(Running::pid).collect();
-        self.quota_files = services::quota_files(&pids);
+        self.quota_files = quota_files(&pids);
     }
 
     /// A machine that is lost, with what ran there.
-    fn lost(&self, error: services::TargetError) -> Failure {
+    fn lost(&self, error: services::Error) -> Failure {
         failed_on(error, self.living.iter().flat_map(|living| &living.services))
     }
 }

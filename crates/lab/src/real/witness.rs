@@ -6,10 +6,12 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use load::{Fetched, Request};
+use load::{Address, Fetched, Protocol, Request};
+use plan::Secrets;
 use record::Witness;
 use services::Network;
 
+use super::loading::host;
 use super::processes::cut_at;
 use super::requests::requests;
 use super::{RealEnvironment, network};
@@ -32,21 +34,32 @@ impl RealEnvironment {
     pub(super) fn witnesses(
         &mut self,
         variant: usize,
-        address: SocketAddr,
+        address: &Address,
         network: Option<&Network>,
     ) -> Result<Vec<Witness>, Failure> {
         // Who asks for no warm-up measures what the first request costs.
         let cold = self.plan.design.warmup.is_some_and(|warmup| warmup.is_zero());
-        if cold || self.slow.contains(&variant) {
+        let plan = &self.plan.variants[variant];
+        let Some(plain) = plain(&plan.load, address).filter(|_| !cold && !self.slow.contains(&variant))
+        else {
             return Ok(Vec::new());
-        }
+        };
         let cancelled = || self.stop.is_requested();
-        let seen = || Ok(look(&self.plan.variants[variant].load, address, &cancelled));
+        let secrets = &self.plan.secrets;
+        let seen = || Ok(look(&plan.load, (plain, &host(plan, address)), secrets, &cancelled));
         let looks = network::at_client(network, seen)?;
         if looks.slow {
             self.slow.insert(variant);
         }
         Ok(looks.witnesses)
+    }
+}
+
+/// Where a look can be had, which is over HTTP/1.1 and TCP without TLS.
+pub(super) fn plain(load: &plan::Load, address: &Address) -> Option<SocketAddr> {
+    match (address, &load.tls, load.protocol) {
+        (Address::Tcp(at), None, Protocol::Http1 { .. }) => Some(*at),
+        _ => None,
     }
 }
 
@@ -58,36 +71,41 @@ struct Looks {
 }
 
 /// Looks at the responses to a load's requests. `cancelled` is asked before each.
-fn look(load: &plan::Load, address: SocketAddr, cancelled: &dyn Fn() -> bool) -> Looks {
+fn look(
+    load: &plan::Load,
+    (address, host): (SocketAddr, &str),
+    secrets: &Secrets,
+    cancelled: &dyn Fn() -> bool,
+) -> Looks {
     let (began, mut witnesses) = (Instant::now(), Vec::new());
     if load.timeout > TIMEOUT_MAX {
         return Looks { witnesses, slow: false };
     }
-    let requests = requests(load, &address.to_string());
+    let requests = requests(load, host, secrets).unwrap_or_default();
     for request in requests.iter().filter(|request| is_harmless(request)).take(REQUESTS_MAX) {
         let left = PATIENCE.saturating_sub(began.elapsed()).min(load.timeout);
         if cancelled() || left.is_zero() {
             break;
         }
-        witnesses.extend(witness(request, address, left));
+        witnesses.extend(witness(request, address, left, secrets));
     }
     Looks { witnesses, slow: began.elapsed() > SLOW.min(load.timeout / 2) }
 }
 
-fn is_harmless(request: &Request) -> bool {
+pub(super) fn is_harmless(request: &Request) -> bool {
     matches!(request.method.as_str(), "GET" | "HEAD")
 }
 
 /// Without an answer there is nothing to tell: the load will show what is wrong.
-fn witness(request: &Request, address: SocketAddr, timeout: Duration) -> Option<Witness> {
+fn witness(request: &Request, address: SocketAddr, timeout: Duration, secrets: &Secrets) -> Option<Witness> {
     let began = Instant::now();
     let first = load::fetch(address, request, timeout).ok()?;
     let quick = began.elapsed() <= SLOW;
     let second = if quick { load::fetch(address, request, timeout.min(SLOW)).ok() } else { None };
-    Some(told(request, first, second.as_ref()))
+    Some(told(request, first, second.as_ref(), secrets))
 }
 
-fn told(request: &Request, first: Fetched, second: Option<&Fetched>) -> Witness {
+fn told(request: &Request, first: Fetched, second: Option<&Fetched>, secrets: &Secrets) -> Witness {
     let accept = request.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("accept-encoding"));
     let accept: Vec<&str> = accept.map(|(_, value)| value.as_str()).collect();
     let headers = first.headers.into_iter();
@@ -96,7 +114,9 @@ fn told(request: &Request, first: Fetched, second: Option<&Fetched>) -> Witness 
         request: request.title().into_owned(),
         accept_encoding: (!accept.is_empty()).then(|| accept.join(", ")),
         status: first.status,
-        headers: headers.map(|(name, value)| header_told(name.to_ascii_lowercase(), value)).collect(),
+        headers: headers
+            .map(|(name, value)| header_told(name.to_ascii_lowercase(), &value, secrets))
+            .collect(),
         body_bytes: first.body_bytes,
         decoded_bytes: first.decoded.map(|(bytes, _)| bytes),
         decoded_sha256: first.decoded.map(|(_, digest)| digest.to_string()),
@@ -105,10 +125,8 @@ fn told(request: &Request, first: Fetched, second: Option<&Fetched>) -> Witness 
 }
 
 /// A header as it is kept: without what may be the key to somebody's session.
-fn header_told(name: String, mut value: String) -> (String, String) {
-    if name == "set-cookie" {
-        value = "(not kept)".to_owned();
-    }
+fn header_told(name: String, value: &str, secrets: &Secrets) -> (String, String) {
+    let mut value = plan::masked(Some(&name), &secrets.hide(value));
     cut_at(&mut value, VALUE_BYTES_MAX);
     (name, value)
 }
@@ -144,7 +162,7 @@ mod tests {
         let text = "name = \"x\"\n[services.api]\ncommand = [\"x\"]\n[load]\nheaders = { Accept-Encoding = \"gzip\" }";
         let plan = plan::parse(text, std::path::Path::new("/")).expect("a plan");
         let mut load = plan.variants[0].load.clone();
-        (load.method, load.timeout) = (method.into(), timeout);
+        (load.requests[0].method, load.timeout) = (method.into(), timeout);
         load
     }
 
@@ -152,7 +170,7 @@ mod tests {
     fn a_request_is_sent_twice_and_what_differs_does_not_repeat() {
         let patient = load("GET", Duration::from_secs(30));
         for (bodies, repeats) in [(&["same", "same"], true), (&["this", "that"], false)] {
-            let looks = look(&patient, server(bodies), &|| false);
+            let looks = look(&patient, (server(bodies), "h"), &Secrets::default(), &|| false);
             let [witness] = &looks.witnesses[..] else { panic!("one request: {:?}", looks.witnesses) };
             assert_eq!((witness.repeats, witness.decoded_bytes, witness.status), (repeats, Some(4), 200));
             assert_eq!(
@@ -173,10 +191,12 @@ mod tests {
         for (method, timeout, stopped) in
             [("POST", short, false), ("GET", Duration::from_secs(31), false), ("GET", short, true)]
         {
-            assert!(look(&load(method, timeout), address, &|| stopped).witnesses.is_empty());
+            let looks = look(&load(method, timeout), (address, "h"), &Secrets::default(), &|| stopped);
+            assert!(looks.witnesses.is_empty());
             assert!(listener.accept().is_err(), "{method} was sent");
         }
-        assert!(look(&load("GET", short), address, &|| false).witnesses.is_empty());
+        let looks = look(&load("GET", short), (address, "h"), &Secrets::default(), &|| false);
+        assert!(looks.witnesses.is_empty());
         assert!(listener.accept().is_ok());
     }
 }

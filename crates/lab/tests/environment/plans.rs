@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use plan::{
-    Arrivals, Building, Comparison, Cpus, Design, Expect, Factor, Generators, Load, LookRule, Metric, Plan,
-    Preparation, Variant,
+    Building, Comparison, Contract, Cpus, Design, Factor, Generators, Load, LookRule, Metric, Plan,
+    Preparation, Process, Variant,
 };
 
 /// A plan of one factor whose first level is the baseline.
@@ -16,23 +16,13 @@ pub fn plan(variants: usize) -> Plan {
         levels: BTreeMap::from([("setting".to_owned(), name.clone())]),
         services: Vec::new(),
         entry: "api".into(),
-        load: Load {
-            method: "GET".into(),
-            path: "/".into(),
-            headers: Vec::new(),
-            body: String::new(),
-            requests: Vec::new(),
-            connections: 32,
-            threads: None,
-            timeout: Duration::from_secs(5),
-            network: None,
-        },
-        expect: Expect { status: vec![200], headers: BTreeMap::new(), body_bytes: None },
+        load: Load { connections: 32, ..Load::default() },
+        expect: Contract { status: vec![200], ..Contract::default() },
     };
     let comparison = |candidate: usize| Comparison {
         baseline: 0,
         candidate,
-        label: format!("level-{candidate} against level-0"),
+        label: format!("level-{candidate} vs level-0"),
     };
     Plan {
         name: "simulated".into(),
@@ -57,13 +47,18 @@ pub fn plan(variants: usize) -> Plan {
             slice: None,
             slices: None,
             blocks: None,
-            looks: LookRule::Planned,
+            looks: LookRule::EachBlock,
+            per_core: true,
+            pooled: false,
             drop_disturbed: true,
             explain: false,
             rate: None,
-            arrivals: Arrivals::Poisson,
+            ramp_to: None,
+            arrivals: Process::Poisson,
         },
+        measure: None,
         gate: Vec::new(),
+        secrets: plan::Secrets::default(),
     }
 }
 
@@ -88,6 +83,6 @@ pub fn with_copy(mut plan: Plan) -> Plan {
     copy.name.push_str(" (again)");
     plan.variants.push(copy);
     let candidate = plan.variants.len() - 1;
-    plan.aa = Some(Comparison { baseline: 0, candidate, label: "level-0 against itself".into() });
+    plan.aa = Some(Comparison { baseline: 0, candidate, label: "level-0 vs itself".into() });
     plan
 }

@@ -93,7 +93,9 @@ fn a_block_in_which_a_generator_is_lost_is_given_up_and_another_takes_its_place(
 
 #[test]
 fn one_that_is_lost_for_good_ends_the_run_with_what_there_is() {
-    for (block, grade, outcome) in [(3, Grade::Void, Outcome::Void), (9, Grade::Warning, Outcome::Better)] {
+    for (block, grade, outcome) in
+        [(3, Grade::Invalid, Outcome::Invalid), (9, Grade::Warning, Outcome::Better)]
+    {
         let mut environment = environment(7, 0.2);
         environment.fault = Some(Fault::LosesGeneratorForGood(block));
         let mut plan = shared();
@@ -173,8 +175,8 @@ fn one_that_is_always_late_voids_what_it_had_its_part_in() {
     environment.late = |_| (200_000_000, 0);
     let record = finished(shared(), 5, &mut environment);
     assert!(dropped(&record).len() >= 3 && record.complete_blocks().count() >= 6, "{:?}", dropped(&record));
-    assert!(found(&record).contains(&("generators_apart", Grade::Void)), "{:?}", found(&record));
-    assert_eq!(conclude(&record).comparisons[0].outcome, Outcome::Void);
+    assert!(found(&record).contains(&("generators_apart", Grade::Invalid)), "{:?}", found(&record));
+    assert_eq!(conclude(&record).comparisons[0].outcome, Outcome::Invalid);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use analysis::{Conclusion, Outcome, conclude};
 use plan::{Factor, LookRule, Metric, Plan};
 use proofload_lab::{News, Progress};
 use record::{EndReason, Record};
-use stats::{Looks, SEQUENCE_G, plain_t, sequence_t};
+use stats::{Looks, plain_t};
 
 use crate::environment::{Fault, Simulated, finished, plan, reason, watched, with_copy};
 
@@ -38,20 +38,24 @@ fn tells(conclusion: &Conclusion) -> bool {
 }
 
 #[test]
-fn always_ends_after_any_block_with_the_interval_of_the_sequence() {
-    let mut between_looks = 0;
-    for seed in 0..6 {
-        let mut environment = Simulated::new(seed, &[0.0, 0.12]);
-        let record = finished(looking(2, LookRule::Always), seed, &mut environment);
-        let comparison = &conclude(&record).comparisons[0];
-        let estimate = comparison.estimate.as_ref().expect("six blocks or more");
-        let expected = sequence_t(estimate.blocks, SEQUENCE_G, 0.05).expect("valid").expect("finite");
-        assert_eq!((estimate.blocks, estimate.critical_t), (blocks(&record), expected));
-        assert!(estimate.blocks >= 6);
-        let decided = reason(&record) == &EndReason::Decided;
-        between_looks += u32::from(decided && !Looks::set(120).contains(&estimate.blocks));
+fn each_block_is_a_look_and_the_last_of_a_spent_budget_asks_for_less() {
+    let rule = Looks::new(1).expect("one comparison");
+    let mut ends = std::collections::BTreeSet::new();
+    for seed in 0..8 {
+        let mut environment = Simulated::new(seed, &[0.0, if seed % 2 == 0 { 0.12 } else { 0.0 }]);
+        let mut plan = looking(2, LookRule::EachBlock);
+        (plan.design.margin, plan.design.budget) = (0.0001, Duration::from_secs(100 + 10 * seed));
+        let record = finished(plan, seed, &mut environment);
+        let estimate = conclude(&record).comparisons[0].estimate.expect("four blocks or more");
+        let expected = match reason(&record) {
+            EndReason::Decided => rule.look_t(estimate.blocks),
+            EndReason::BudgetSpent => rule.end_t(estimate.blocks),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!((estimate.blocks, Some(estimate.critical_t)), (blocks(&record), expected));
+        ends.insert((reason(&record) == &EndReason::Decided, estimate.blocks));
     }
-    assert!(between_looks > 0, "all ended where a plan would have looked");
+    assert!(ends.iter().any(|(decided, _)| *decided) && ends.iter().any(|(decided, _)| !decided), "{ends:?}");
 }
 
 #[test]
@@ -99,7 +103,7 @@ fn a_copy_that_is_slower_voids_the_run_and_one_that_is_not_does_not() {
         assert_eq!(conclusion.findings.iter().any(|finding| finding.check.name() == "aa_differs"), differs);
         assert_eq!(conclusion.is_void(), differs);
         let [comparison] = &conclusion.comparisons[..] else { panic!("the copy is no comparison") };
-        assert_eq!(comparison.outcome, if differs { Outcome::Void } else { Outcome::Better });
+        assert_eq!(comparison.outcome, if differs { Outcome::Invalid } else { Outcome::Better });
         assert_eq!(conclusion.variants.len(), 3);
     }
 }
@@ -178,7 +182,7 @@ fn a_variant_without_a_value_in_one_block_is_not_judged_by_its_other_blocks() {
         "{said:?}"
     );
     assert!(said.remedy.contains("design.slice"), "{said:?}");
-    assert_eq!(conclusion.comparisons[0].outcome, Outcome::Void);
+    assert_eq!(conclusion.comparisons[0].outcome, Outcome::Invalid);
     assert!(conclusion.comparisons[0].estimate.is_none());
 }
 

@@ -1,10 +1,9 @@
 //! How long slices are and how many: short where trials take turns, never shorter than a response takes, and always
 //! within the budget.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
-use plan::{Launcher, Metric, Plan, Rate, Ready, Service};
+use plan::{Command, Metric, Plan, Rate, Ready, Service, Source};
 use proofload_lab::Settings;
 use record::{EndReason, Record, Trial};
 
@@ -13,21 +12,10 @@ use crate::environment::{Simulated, finished, plan};
 fn with_port(mut plan: Plan) -> Plan {
     let service = Service {
         name: "api".into(),
-        command: vec!["api".into()],
-        directory: PathBuf::from("/"),
-        env: Default::default(),
-        port: Some(8080),
+        source: Source::Command(Command { port: Some(8080), ..Command::default() }),
         ready: Ready::Tcp,
         ready_timeout: Duration::from_secs(1),
-        stop_timeout: Duration::from_secs(1),
         needs: Vec::new(),
-        launcher: Launcher::Exec,
-        workers: None,
-        pmx: true,
-        kubernetes: None,
-        templates: Default::default(),
-        host: None,
-        address: None,
     };
     plan.variants.iter_mut().for_each(|variant| variant.services.push(service.clone()));
     plan

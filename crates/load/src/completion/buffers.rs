@@ -85,3 +85,22 @@ impl Drop for Buffers {
         let _ = unsafe { munmap(self.memory.as_ptr(), TOTAL_BYTES) };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_go_round_and_none_lies_in_another() {
+        let mut buffers = Buffers::new().unwrap();
+        for turn in 0..3 * COUNT {
+            let id = turn * 7 % COUNT;
+            assert!(buffers.bytes(id, BYTES).ends_with(&[0]));
+            buffers.give_back(id);
+        }
+        assert_eq!(buffers.tail, 4 * COUNT);
+        let places: Vec<_> = (0..COUNT).map(|id| buffers.bytes(id, BYTES).as_ptr_range()).collect();
+        assert!(places.windows(2).all(|pair| pair[0].end <= pair[1].start));
+        assert!(places[0].start as u64 - buffers.address() >= RING_BYTES as u64);
+    }
+}

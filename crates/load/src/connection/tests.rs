@@ -4,6 +4,7 @@
 mod frames;
 mod http2;
 mod tls;
+mod worlds;
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -11,9 +12,9 @@ use std::sync::Arc;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use crate::connection::{Stage, TlsTerms};
-use crate::corpus::{Corpus, Deck};
-use crate::share::{Act, Share, Terms};
+use crate::arena::{RequestArena, RequestSampler};
+use crate::connection::{Stage, TlsSettings};
+use crate::worker::{Action, Settings, Worker};
 use crate::{Contract, Protocol, Request, Until};
 use model::Counts;
 
@@ -59,9 +60,9 @@ fn for_all_cuts(case: impl Fn(Cut) -> String) -> String {
     whole
 }
 
-/// One connection of a share, with a socket that a test holds the other end of.
+/// One connection of a worker, with a socket that a test holds the other end of.
 struct Bench {
-    share: Share,
+    worker: Worker,
     cut: Cut,
     now_ns: u64,
     /// How many bytes the socket takes before it is full.
@@ -72,10 +73,15 @@ struct Bench {
 
 impl Bench {
     /// A connection, opened as far as TCP goes, that will send `count` requests.
-    fn new(request: &Request, protocol: Protocol, tls: Option<TlsTerms>, (cut, count): (Cut, u64)) -> Bench {
-        let corpus = Arc::new(Corpus::render(std::slice::from_ref(request)).unwrap());
-        let terms = Terms {
-            corpus: corpus.clone(),
+    fn new(
+        request: &Request,
+        protocol: Protocol,
+        tls: Option<TlsSettings>,
+        (cut, count): (Cut, u64),
+    ) -> Bench {
+        let arena = Arc::new(RequestArena::render(std::slice::from_ref(request)).unwrap());
+        let settings = Settings {
+            arena: arena.clone(),
             protocol,
             tls,
             fresh: false,
@@ -85,10 +91,10 @@ impl Bench {
             contracts: vec![request.contract.clone().unwrap_or_default()],
             sample_every: 1,
         };
-        let mut share = Share::new(terms, Deck::new(corpus, 1, 0), None, 1);
-        share.prepare(0, Some(count));
+        let mut worker = Worker::new(settings, RequestSampler::new(arena, 1, 0), None, 1);
+        worker.prepare(0, Some(count));
         let mut bench =
-            Bench { share, cut, now_ns: 0, room: usize::MAX, said: Vec::new(), has_socket: false };
+            Bench { worker, cut, now_ns: 0, room: usize::MAX, said: Vec::new(), has_socket: false };
         bench.pass(1);
         bench
     }
@@ -96,22 +102,22 @@ impl Bench {
     /// Time goes by, and what is due is done.
     fn pass(&mut self, time_ns: u64) {
         self.now_ns += time_ns;
-        if let Some((_, act)) = self.share.overdue(0, self.now_ns) {
+        if let Some((_, act)) = self.worker.overdue(0, self.now_ns) {
             self.perform(act);
         }
     }
 
     /// Opens the window: requests begin, as many as there is room for.
     fn load(&mut self) {
-        self.share.open_window(self.now_ns, Until::Requests(0));
-        self.perform(Act::Free);
+        self.worker.open_window(self.now_ns, Until::Requests(0));
+        self.perform(Action::Free);
     }
 
     /// The server says this.
     fn hear(&mut self, bytes: &[u8]) {
         for piece in self.cut.pieces(bytes) {
             if self.has_socket {
-                let act = self.share.received(0, self.now_ns, piece);
+                let act = self.worker.received(0, self.now_ns, piece);
                 self.perform(act);
             }
         }
@@ -120,7 +126,7 @@ impl Bench {
     /// The server ends the connection.
     fn end(&mut self) {
         if self.has_socket {
-            let act = self.share.ended(0, self.now_ns);
+            let act = self.worker.ended(0, self.now_ns);
             self.perform(act);
         }
     }
@@ -131,41 +137,41 @@ impl Bench {
     }
 
     fn is_open(&self) -> bool {
-        self.share.stage(0) == Stage::Open
+        self.worker.stage(0) == Stage::Open
     }
 
-    fn perform(&mut self, mut act: Act) {
+    fn perform(&mut self, mut act: Action) {
         loop {
             act = match act {
-                Act::Wait => return,
-                Act::Free => self.share.start(0, self.now_ns),
-                Act::Send => self.write(),
-                Act::Close => {
+                Action::Wait => return,
+                Action::Free => self.worker.start(0, self.now_ns),
+                Action::Send => self.write(),
+                Action::Close => {
                     self.has_socket = false;
                     return;
                 }
-                Act::Reopen => {
+                Action::Reopen => {
                     self.has_socket = true;
-                    self.share.connecting(0, self.now_ns);
-                    self.share.opened(0, self.now_ns)
+                    self.worker.connecting(0, self.now_ns);
+                    self.worker.opened(0, self.now_ns)
                 }
             }
         }
     }
 
-    fn write(&mut self) -> Act {
-        while let Some(bytes) = self.share.output(0).filter(|_| self.room > 0) {
+    fn write(&mut self) -> Action {
+        while let Some(bytes) = self.worker.output(0).filter(|_| self.room > 0) {
             let count = bytes.len().min(self.room);
             self.said.extend_from_slice(&bytes[..count]);
             self.room -= count;
-            self.share.wrote(0, count);
+            self.worker.wrote(0, count);
         }
-        Act::Wait
+        Action::Wait
     }
 
     fn slice(mut self) -> Counts {
-        self.share.stop_sending(self.now_ns, 0);
-        self.share.finish(self.now_ns, |_| {})
+        self.worker.stop_sending(self.now_ns, 0);
+        self.worker.finish(self.now_ns, |_| {})
     }
 
     /// What was booked, in words.

@@ -1,32 +1,33 @@
 //! TLS on one connection: between the bytes of the socket and those of the protocol. By rustls, without I/O.
 
-mod wording;
-
 use std::fmt;
 use std::io::{BufRead, Write};
 use std::sync::Arc;
 
-use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection, HandshakeKind};
-
 use model::Cause;
+use rustls::pki_types::ServerName;
+use rustls::{
+    AlertDescription, CertificateError, ClientConfig, ClientConnection, Error, HandshakeKind, InvalidMessage,
+    PeerIncompatible,
+};
 
 /// What all connections of a thread have in common.
 #[derive(Debug, Clone)]
-pub(crate) struct TlsTerms {
+pub(crate) struct TlsSettings {
     pub(crate) config: Arc<ClientConfig>,
     pub(crate) name: ServerName<'static>,
 }
 
 /// Why a handshake or a record failed.
-pub(super) struct Flaw {
+pub(super) struct TlsError {
     pub(super) cause: Cause,
     pub(super) text: String,
 }
 
-impl Flaw {
-    pub(super) fn no_http2() -> Flaw {
-        Flaw { cause: Cause::Tls, text: "the server does not offer HTTP/2 (ALPN)".into() }
+impl TlsError {
+    /// The server has not chosen the protocol of this name.
+    pub(super) fn not_offered(name: &str) -> TlsError {
+        TlsError { cause: Cause::Tls, text: format!("the server does not offer {name} (ALPN)") }
     }
 }
 
@@ -41,8 +42,8 @@ pub(super) struct Tls {
 
 impl Tls {
     /// A handshake; its first message is there to be written.
-    pub(super) fn new(terms: &TlsTerms) -> Result<Tls, Flaw> {
-        let session = ClientConnection::new(terms.config.clone(), terms.name.clone()).map_err(flaw)?;
+    pub(super) fn new(settings: &TlsSettings) -> Result<Tls, TlsError> {
+        let session = ClientConnection::new(settings.config.clone(), settings.name.clone()).map_err(error)?;
         let mut tls = Tls { session, records: Vec::new(), written: 0, ended: false };
         tls.flush();
         Ok(tls)
@@ -68,14 +69,14 @@ impl Tls {
     }
 
     /// Takes records, some of `bytes`, which is left with the rest.
-    pub(super) fn received(&mut self, bytes: &mut &[u8]) -> Result<(), Flaw> {
+    pub(super) fn received(&mut self, bytes: &mut &[u8]) -> Result<(), TlsError> {
         if let Err(error) = self.session.read_tls(bytes) {
-            return Err(Flaw { cause: Cause::Tls, text: error.to_string() });
+            return Err(TlsError { cause: Cause::Tls, text: error.to_string() });
         }
         let state = self.session.process_new_packets();
         // Where it failed, the alert that says so.
         self.flush();
-        self.ended = state.map_err(flaw)?.peer_has_closed();
+        self.ended = state.map_err(error)?.peer_has_closed();
         Ok(())
     }
 
@@ -121,10 +122,78 @@ impl fmt::Debug for Tls {
     }
 }
 
-fn flaw(error: rustls::Error) -> Flaw {
+fn error(error: rustls::Error) -> TlsError {
     let cause = match error {
         rustls::Error::InvalidCertificate(_) => Cause::Certificate,
         _ => Cause::Tls,
     };
-    Flaw { cause, text: wording::text(&error) }
+    TlsError { cause, text: text(&error) }
+}
+
+// What went wrong with TLS, in words that say what to do about it.
+
+/// An error as it is reported.
+fn text(error: &Error) -> String {
+    match error {
+        Error::InvalidCertificate(error) => certificate(error),
+        Error::InvalidMessage(
+            InvalidMessage::InvalidContentType | InvalidMessage::UnknownProtocolVersion,
+        ) => "what came is not TLS: does the server speak plain HTTP on this port?".into(),
+        Error::AlertReceived(alert) => format!("the server refused: {}", alert_text(*alert)),
+        Error::NoApplicationProtocol => {
+            "the server does not offer the protocol that was asked for (ALPN)".into()
+        }
+        Error::PeerIncompatible(PeerIncompatible::ServerDoesNotSupportTls12Or13) => {
+            "the server offers neither TLS 1.2 nor TLS 1.3".into()
+        }
+        Error::PeerIncompatible(why) => format!("the server offers nothing that is spoken here: {why:?}"),
+        other => other.to_string(),
+    }
+}
+
+fn certificate(error: &CertificateError) -> String {
+    let text = error.to_string();
+    match error {
+        CertificateError::UnknownIssuer => {
+            "the server's certificate is signed by nobody who is trusted: by an authority of its own, or by itself"
+                .into()
+        }
+        CertificateError::BadSignature => {
+            "the server's certificate has an authority's name on it, but not the signature of the one that is trusted".into()
+        }
+        CertificateError::ExpiredContext { time, not_after } => {
+            let days = time.as_secs().saturating_sub(not_after.as_secs()) / 86_400;
+            format!("the server's certificate has expired, {days} days ago")
+        }
+        CertificateError::Expired => "the server's certificate has expired".into(),
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            format!("the server's certificate is not valid yet: {text}")
+        }
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            format!("the server's certificate is for another name: {text}")
+        }
+        // That of the verifier has no type of its own.
+        _ if text.contains("CaUsedAsEndEntity") => {
+            "the server's certificate is one of an authority (CA:TRUE), which may sign others but not be a server's".into()
+        }
+        _ => format!("the server's certificate is not accepted: {text}"),
+    }
+}
+
+fn alert_text(alert: AlertDescription) -> String {
+    let what = match alert {
+        AlertDescription::HandshakeFailure => {
+            "it workers no cipher or key exchange with us (handshake_failure)"
+        }
+        AlertDescription::ProtocolVersion => "it speaks neither TLS 1.2 nor TLS 1.3 (protocol_version)",
+        AlertDescription::UnrecognisedName => "it does not know this server name (unrecognized_name)",
+        AlertDescription::NoApplicationProtocol => {
+            "it does not offer the protocol that was asked for, HTTP/2 or HTTP/1.1 (no_application_protocol)"
+        }
+        AlertDescription::CertificateRequired => {
+            "it wants a certificate of the client's (certificate_required)"
+        }
+        other => return format!("{other:?}"),
+    };
+    what.into()
 }

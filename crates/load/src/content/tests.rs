@@ -49,7 +49,7 @@ fn what_others_coded_has_the_digest_that_others_computed() {
     let page_bytes = vector("page.txt").len() as u64;
     for (name, coding, _) in PAGES.into_iter().chain([("page.txt", "", 0), ("window-8m.zst", "zstd", 0)]) {
         let bytes = vector(name);
-        let content = read(coding, &bytes).unwrap_or_else(|flaw| panic!("{name}: {flaw}"));
+        let content = read(coding, &bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(content.digest, expected("page.txt"), "{name}");
         assert_eq!(
             (content.encoded_bytes, content.decoded_bytes),
@@ -66,7 +66,7 @@ fn windows_slide_over_long_contents() {
     assert_eq!(Digest::of(&long), expected("long"));
     for (name, coding) in LONGS {
         let bytes = vector(name);
-        let in_one = read(coding, &bytes).unwrap_or_else(|flaw| panic!("{name}: {flaw}"));
+        let in_one = read(coding, &bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!((in_one.digest, in_one.decoded_bytes), (expected("long"), long.len() as u64), "{name}");
         let by_byte: Vec<&[u8]> = bytes.chunks(1).collect();
         assert_eq!(read_pieces(coding, &by_byte), Ok(in_one), "{name}");
@@ -77,7 +77,7 @@ fn windows_slide_over_long_contents() {
 fn content_cut_short_is_never_taken_for_whole() {
     for (name, coding, inner_ends) in PAGES {
         let bytes = vector(name);
-        let outermost = coding::read_list(&[coding.as_bytes()]).unwrap().pop().unwrap();
+        let outermost = read_list(&[coding.as_bytes()]).unwrap().pop().unwrap();
         let cuts = (1..bytes.len()).map(|end| read(coding, &bytes[..end]));
         let (whole, cut): (Vec<_>, Vec<_>) = cuts.partition(Result::is_ok);
         assert_eq!(whole.len(), inner_ends, "{name}");
@@ -124,7 +124,7 @@ fn a_zstd_frame_must_keep_to_its_header() {
 #[test]
 fn what_follows_the_end_is_a_flaw() {
     for (name, coding, _) in PAGES {
-        let outermost = coding::read_list(&[coding.as_bytes()]).unwrap().pop().unwrap();
+        let outermost = read_list(&[coding.as_bytes()]).unwrap().pop().unwrap();
         for garbage in [b"\0".as_slice(), b"<!-- served in 3 ms -->", b"\x1e\x8b\x08\x28\xb4\x2f\xfd"] {
             let result = read(coding, &[&vector(name), garbage].concat());
             assert_eq!(result, Err(ContentFlaw::TrailingGarbage { coding: outermost }), "{name}");
@@ -211,8 +211,7 @@ fn nothing_coded_and_nothing_at_all_are_both_empty() {
 #[test]
 fn the_list_of_codings_is_read_as_rfc_9110_writes_it() {
     use Coding::{Brotli, Deflate, Gzip, Zstd};
-    let of =
-        |values: &[&str]| coding::read_list(&values.iter().map(|value| value.as_bytes()).collect::<Vec<_>>());
+    let of = |values: &[&str]| read_list(&values.iter().map(|value| value.as_bytes()).collect::<Vec<_>>());
     assert_eq!(of(&[]), Ok(vec![]));
     assert_eq!(of(&["", " , "]), Ok(vec![]));
     assert_eq!(of(&["identity"]), Ok(vec![]));

@@ -8,8 +8,8 @@ use std::path::Path;
 
 use rustix::net::{AddressFamily, SocketType};
 
-use crate::connection::has_http2_form;
-use crate::corpus::Corpus;
+use crate::arena::RequestArena;
+use crate::protocol;
 use crate::{Address, Arrivals, Lanes, LoadError, LoadSpec, Protocol};
 
 /// Requests under way on one connection: far more than any server takes.
@@ -42,7 +42,7 @@ pub(super) fn check(spec: &LoadSpec) -> Result<(), LoadError> {
         return refuse("load.rate", problem);
     }
     if spec.timeout.is_zero() {
-        return refuse("load.timeout", "0 is too short for any answer".into());
+        return refuse("load.timeout", "0 is too short for any response".into());
     }
     if spec.connect_timeout.is_zero() {
         return refuse("load.connect_timeout", "0 is too short for any connection".into());
@@ -54,24 +54,19 @@ pub(super) fn check(spec: &LoadSpec) -> Result<(), LoadError> {
 }
 
 /// What its requests say, once they are rendered.
-pub(super) fn check_requests(spec: &LoadSpec, corpus: &Corpus) -> Result<(), LoadError> {
-    if matches!(spec.protocol, Protocol::Http1 { .. }) {
-        return Ok(());
-    }
-    match corpus.variants().find(|(_, bytes)| !has_http2_form(bytes)) {
+pub(super) fn check_requests(spec: &LoadSpec, arena: &RequestArena) -> Result<(), LoadError> {
+    let row = protocol::row(spec.protocol);
+    match arena.variants().find(|(_, bytes)| !(row.has_form)(bytes)) {
         None => Ok(()),
         Some((endpoint, _)) => refuse(
             "load.requests",
-            format!("{:?} cannot be sent over HTTP/2: it needs a host that is one", endpoint.name),
+            format!("{:?} cannot be sent over {}: it needs a host that is one", endpoint.name, row.name),
         ),
     }
 }
 
 fn check_protocol(protocol: Protocol) -> Result<(), LoadError> {
-    let (field, what) = match protocol {
-        Protocol::Http1 { .. } => ("load.pipeline", "requests on their way on a connection"),
-        Protocol::Http2 { .. } => ("load.streams", "streams of a connection"),
-    };
+    let (field, what) = protocol::row(protocol).lanes;
     match protocol.lanes() {
         1..=LANES_MAX => Ok(()),
         lanes => refuse(field, format!("{lanes} {what}, from 1 to {LANES_MAX}")),

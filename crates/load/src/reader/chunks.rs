@@ -3,12 +3,12 @@
 //! ```text
 //! 1a;ext=1 CR LF  <26 bytes> CR LF   0 CR LF   Trailer: x CR LF   CR LF
 //! ```
-//! It counts data and keeps none. Extensions and trailers are not looked at, but a line that cannot be one is a flaw:
+//! It counts data and keeps none. Extensions and trailers are not looked at, but a line that cannot be one is a error:
 //! where framing has gone wrong, what follows is a body or another response, and reads like that. It must not accept a
 //! bare LF as the end of a line: proxies and servers disagree on those, and what is measured would depend on who is
 //! asked.
 
-use super::{Flaw, HEAD_LIMIT_BYTES};
+use super::{HEAD_LIMIT_BYTES, ReadError};
 
 /// The state between two bytes of a chunked body.
 #[derive(Debug)]
@@ -70,7 +70,7 @@ impl Chunks {
     }
 
     /// Takes bytes up to the end of the body, and shows `look` the data among them.
-    pub(super) fn read(&mut self, bytes: &[u8], look: &mut impl FnMut(&[u8])) -> Result<Taken, Flaw> {
+    pub(super) fn read(&mut self, bytes: &[u8], look: &mut impl FnMut(&[u8])) -> Result<Taken, ReadError> {
         let mut used = 0;
         let mut data = 0;
         while used < bytes.len() && self.at != At::End {
@@ -89,7 +89,7 @@ impl Chunks {
     }
 
     /// One byte of framing.
-    fn step(&mut self, byte: u8) -> Result<(), Flaw> {
+    fn step(&mut self, byte: u8) -> Result<(), ReadError> {
         self.at = match (self.at, byte) {
             (At::SizeStart | At::SizeDigits, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => self.digit(byte)?,
             (At::SizeDigits | At::SizeBlank | At::Extension, b'\r') => At::SizeLf,
@@ -109,18 +109,18 @@ impl Chunks {
             (At::TrailerValue, byte) if is_text(byte) => self.within_line(At::TrailerValue)?,
             (At::TrailerLf, b'\n') => At::TrailerNext,
             (At::EndLf, b'\n') => At::End,
-            _ => return Err(Flaw::Malformed),
+            _ => return Err(ReadError::Malformed),
         };
         Ok(())
     }
 
-    fn digit(&mut self, byte: u8) -> Result<At, Flaw> {
+    fn digit(&mut self, byte: u8) -> Result<At, ReadError> {
         if self.at == At::SizeStart {
             self.left = 0;
             self.line_bytes = 0;
         }
-        let value = (byte as char).to_digit(16).ok_or(Flaw::Malformed)?;
-        self.left = self.left.checked_mul(16).ok_or(Flaw::Malformed)? + u64::from(value);
+        let value = (byte as char).to_digit(16).ok_or(ReadError::Malformed)?;
+        self.left = self.left.checked_mul(16).ok_or(ReadError::Malformed)? + u64::from(value);
         self.within_line(At::SizeDigits)
     }
 
@@ -129,9 +129,9 @@ impl Chunks {
         if self.left == 0 { At::TrailerStart } else { At::Data }
     }
 
-    fn within_line(&mut self, next: At) -> Result<At, Flaw> {
+    fn within_line(&mut self, next: At) -> Result<At, ReadError> {
         self.line_bytes += 1;
-        if self.line_bytes > HEAD_LIMIT_BYTES { Err(Flaw::TooLarge) } else { Ok(next) }
+        if self.line_bytes > HEAD_LIMIT_BYTES { Err(ReadError::TooLarge) } else { Ok(next) }
     }
 }
 

@@ -1,18 +1,8 @@
 //! How long a response's body is, and whether the connection survives it: RFC 9112, sections 6.3 and 9.3.
 //!
-//! Pure decisions on a parsed head. It must not guess: a length that contradicts itself is a flaw.
+//! Pure decisions on a parsed head. It must not guess: a length that contradicts itself is a error.
 
-use super::Flaw;
-
-/// What the framing of a response depends on.
-pub(super) struct HeadFacts<'a> {
-    pub(super) status: u16,
-    /// The minor version: 0 or 1.
-    pub(super) version: u8,
-    pub(super) headers: &'a [httparse::Header<'a>],
-    /// The request was HEAD.
-    pub(super) bodiless: bool,
-}
+use super::ReadError;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Framing {
@@ -29,31 +19,32 @@ pub(super) enum Body {
     UntilClose,
 }
 
-/// Decides the framing of a response.
-pub(super) fn of(facts: &HeadFacts<'_>) -> Result<Framing, Flaw> {
-    let said = said(facts.headers);
-    match facts.status {
+/// Decides the framing of a response of this status and minor version, 0 or 1; `bodiless`: the request was HEAD.
+pub(super) fn of(
+    (status, version): (u16, u8),
+    headers: &[httparse::Header<'_>],
+    bodiless: bool,
+) -> Result<Framing, ReadError> {
+    let said = said(headers);
+    match status {
         // 101 hands the connection to another protocol, which nobody asked for.
-        101 => return Err(Flaw::Malformed),
+        101 => return Err(ReadError::Malformed),
         100..=199 => return Ok(Framing::Interim { close: said.close }),
         // Below 100 and from 600 on a status is invalid, and the response is one all the same (RFC 9110, 15).
         _ => {}
     }
-    let body = body(facts, &said)?;
+    // Rule 1 of section 6.3, whatever the header fields say: there they describe what another request would have got.
+    let body = if bodiless || matches!(status, 204 | 304) { Body::Length(0) } else { body(&said)? };
     // HTTP/1.0 knows no transfer codings: one that uses them is not to be trusted any further (6.1).
-    let trusted = facts.version == 1 || said.coding == Coding::None;
-    let persistent = !said.close && (said.keep_alive || facts.version == 1);
+    let trusted = version == 1 || said.coding == Coding::None;
+    let persistent = !said.close && (said.keep_alive || version == 1);
     Ok(Framing::Final { reusable: trusted && persistent && body != Body::UntilClose, body })
 }
 
-/// Where the body of a final response ends: the rules of section 6.3 in their order.
-fn body(facts: &HeadFacts<'_>, said: &Said) -> Result<Body, Flaw> {
-    // Rule 1, whatever the header fields say: there they describe what another request would have got.
-    if facts.bodiless || matches!(facts.status, 204 | 304) {
-        return Ok(Body::Length(0));
-    }
+/// Where the body of a final response ends: the other rules in their order.
+fn body(said: &Said) -> Result<Body, ReadError> {
     match (said.coding, said.length) {
-        (_, Length::Invalid) => Err(Flaw::Malformed),
+        (_, Length::Invalid) => Err(ReadError::Malformed),
         // Rule 3: Transfer-Encoding overrides Content-Length.
         (Coding::Chunked, _) => Ok(Body::Chunked),
         (Coding::Other, _) | (Coding::None, Length::Absent) => Ok(Body::UntilClose),

@@ -1,9 +1,9 @@
-//! The reader against the cases of `tests/responses/cases.txt`, against Node, at its limits, and against garbage; each
+//! The reader against the cases of `tests/responses/cases.txt`, against other parsers, at its limits, and against garbage; each
 //! in one piece and cut in every way.
 
 #[path = "../../tests/responses/cases.rs"]
 mod cases;
-mod node;
+mod others;
 
 use proptest::prelude::*;
 

@@ -242,3 +242,25 @@ proptest! {
         }
     }
 }
+
+fn escaped(escape: fn(&str, &mut Vec<u8>), value: &str) -> String {
+    let mut out = Vec::new();
+    escape(value, &mut out);
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn percent_leaves_exactly_the_unreserved_characters() {
+    let all: String = (0..=0x7f_u8).map(char::from).collect();
+    let kept: String = escaped(percent, &all).split('%').map(|part| part.get(2..).unwrap_or("")).collect();
+    assert_eq!(kept, "-.0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz~");
+    assert_eq!(escaped(percent, "a b/ü\r\n%2F"), "a%20b%2F%C3%BC%0D%0A%252F");
+}
+
+#[test]
+fn json_is_what_a_json_parser_reads_back() {
+    let all: String = (0..=0xff_u8).map(char::from).chain("\u{2028}😀".chars()).collect();
+    let quoted = format!("\"{}\"", escaped(json, &all));
+    assert_eq!(serde_json::from_str::<String>(&quoted).unwrap(), all);
+    assert_eq!(escaped(json, "say \"hi\"\\\n\u{1}"), r#"say \"hi\"\\\n\u0001"#);
+}

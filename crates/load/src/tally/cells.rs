@@ -4,8 +4,8 @@
 use model::{ContentSeen, EndpointCounts, EndpointOutcome};
 use stats::Latencies;
 
-use crate::connection::{Answer, Loss};
-use crate::corpus::Endpoint;
+use crate::arena::Endpoint;
+use crate::connection::{Loss, Response};
 
 /// Different status codes of an endpoint with latencies of their own; further ones share those of [`OTHERS`].
 const STATUSES_MAX: usize = 16;
@@ -43,15 +43,15 @@ impl Cells {
         Cells { endpoints: (0..endpoints).map(|_| usual()).collect(), open_loop, adrift: None }
     }
 
-    pub(super) fn answer(&mut self, answer: &Answer, in_window: bool) {
-        let cell = self.cell(answer.endpoint, Some(answer.status));
-        cell.latency.record(answer.latency_ns);
-        if let Some((response, ns)) = cell.response.as_mut().zip(answer.response_ns) {
+    pub(super) fn response(&mut self, response: &Response, in_window: bool) {
+        let cell = self.cell(response.endpoint, Some(response.status));
+        cell.latency.record(response.latency_ns);
+        if let Some((response, ns)) = cell.response.as_mut().zip(response.response_ns) {
             response.record(ns);
         }
-        cell.ok += u64::from(answer.ok);
-        cell.ok_in_window += u64::from(answer.ok && in_window);
-        cell.bytes_body += answer.body_bytes;
+        cell.ok += u64::from(response.ok);
+        cell.ok_in_window += u64::from(response.ok && in_window);
+        cell.bytes_body += response.body_bytes;
     }
 
     pub(super) fn censor(&mut self, loss: &Loss) {

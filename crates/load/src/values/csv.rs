@@ -8,7 +8,7 @@ use std::io::Read;
 
 use ::csv::{ByteRecord, Reader, ReaderBuilder};
 
-use super::wording::listed;
+use super::listed;
 use super::{Table, UTF8_HINT, Values, ValuesError, at, in_column, not_utf8, nowhere};
 
 /// The row behind the text, and the line break that ends the text where it has none.

@@ -9,8 +9,8 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::wording::{listed, shown_bytes};
 use super::{Table, UTF8_HINT, Values, ValuesError, at, did_you_mean, in_column, nowhere, shown};
+use super::{listed, shown_bytes};
 
 const LINE_HINT: &str = r#"expected an object in each line, such as {"id": 1, "name": "a"}"#;
 const KIND_HINT: &str = "expected a string, a number, true or false";

@@ -10,7 +10,7 @@ pub struct Case {
     /// The line of the file on which it begins.
     pub line: usize,
     pub name: String,
-    /// The method of the request that it answers.
+    /// The method of the request that it belongs to.
     pub method: String,
     pub bytes: Vec<u8>,
     /// What our reader makes of it.
@@ -19,6 +19,8 @@ pub struct Case {
     pub node: Option<String>,
     /// The same where its parser is older than llhttp 9.4.
     pub older_node: Option<String>,
+    /// What Python makes of it, where that is something else, and the name of the reason in brackets.
+    pub python: Option<String>,
     /// Why ours is right all the same.
     pub because: Option<String>,
 }
@@ -54,6 +56,7 @@ fn add(case: &mut Case, line: &str) -> Result<(), &'static str> {
         "reader" => !std::mem::replace(&mut case.reader, value.into()).is_empty(),
         "node" => case.node.replace(value.into()).is_some(),
         "older node" => case.older_node.replace(value.into()).is_some(),
+        "python" => case.python.replace(value.into()).is_some(),
         "because" => case.because.replace(value.into()).is_some(),
         _ => return Err("an unknown key"),
     };

@@ -1,6 +1,7 @@
 //! Kept machines of several kinds, and one change after another to a sound one: each hazard is told where it is, and nowhere else.
 
-use proofload_machine::{Asked, Busy, Facts, Grade, Granted, Hazard, Spin, Storage, Texts, Watched, hazards};
+use model::Grade;
+use proofload_machine::{Asked, Busy, Facts, Granted, Hazard, Spin, Storage, Texts, Watched, hazards};
 
 const BARE_METAL: &str = include_str!("../kept/bare-metal.txt");
 const VIRTUAL: &str = include_str!("../kept/virtual.txt");
@@ -34,7 +35,7 @@ fn sound(texts: &Texts) -> Facts {
 fn of(facts: &Facts, name: &str) -> Hazard {
     hazards(facts)
         .into_iter()
-        .find(|hazard| hazard.name == name)
+        .find(|hazard| hazard.check == name)
         .unwrap_or_else(|| panic!("{name} is not told"))
 }
 
@@ -43,10 +44,10 @@ fn a_sound_machine_is_fine_in_all_respects() {
     let all = hazards(&sound(&Texts::kept(BARE_METAL)));
     for hazard in &all {
         assert_eq!(hazard.grade, Grade::Fine, "{hazard:?}");
-        assert!(hazard.remedy.is_empty() && hazard.command.is_none(), "{hazard:?}");
+        assert!(hazard.remedy.is_empty() && hazard.remedy.command.is_none(), "{hazard:?}");
     }
     // Only connections are not tracked, and there is no battery but that of a mouse.
-    assert_eq!(all.len(), 28, "{:?}", all.iter().map(|hazard| hazard.name).collect::<Vec<_>>());
+    assert_eq!(all.len(), 28, "{:?}", all.iter().map(|hazard| hazard.check).collect::<Vec<_>>());
 }
 
 #[test]
@@ -58,7 +59,7 @@ fn nothing_is_said_of_what_is_not_known() {
 /// Where a changed file puts the sound machine.
 #[test]
 fn each_hazard_of_a_file_is_told_where_it_is_and_not_just_below() {
-    use Grade::{Bad, Fine, Know};
+    use Grade::{Fine, Note, Warning};
     let governor = format!("{CPU}/cpu1/cpufreq/scaling_governor");
     let status = "/proc/self/status";
     let meminfo = "/proc/meminfo";
@@ -68,56 +69,56 @@ fn each_hazard_of_a_file_is_told_where_it_is_and_not_just_below() {
     let limits = |soft: u64, hard: u64| format!("Max open files {soft} {hard} files\n");
     let ports = "/proc/sys/net/ipv4/ip_local_port_range";
     let cases: Vec<(&str, Grade, &str, String)> = vec![
-        ("processors", Bad, status, "Cpus_allowed_list:\t4\n".into()),
-        ("processors", Know, status, "Cpus_allowed_list:\t0-1\n".into()),
+        ("processors", Warning, status, "Cpus_allowed_list:\t4\n".into()),
+        ("processors", Note, status, "Cpus_allowed_list:\t0-1\n".into()),
         ("processors", Fine, status, "Cpus_allowed_list:\t0-2\n".into()),
-        ("quota", Bad, "/sys/fs/cgroup/user.slice/cpu.max", "400000 100000\n".into()),
+        ("quota", Warning, "/sys/fs/cgroup/user.slice/cpu.max", "400000 100000\n".into()),
         ("quota", Fine, "/sys/fs/cgroup/user.slice/cpu.max", "max 100000\n".into()),
-        ("processors", Bad, "/sys/fs/cgroup/user.slice/cpu.max", "150000 100000\n".into()),
-        ("siblings", Know, status, "Cpus_allowed_list:\t3,11\n".into()),
-        ("siblings", Know, status, "Cpus_allowed_list:\t0-1,8-9\n".into()),
+        ("processors", Warning, "/sys/fs/cgroup/user.slice/cpu.max", "150000 100000\n".into()),
+        ("siblings", Note, status, "Cpus_allowed_list:\t3,11\n".into()),
+        ("siblings", Note, status, "Cpus_allowed_list:\t0-1,8-9\n".into()),
         ("siblings", Fine, status, "Cpus_allowed_list:\t0-2,8-10\n".into()),
-        ("governor", Bad, governor.as_str(), "powersave\n".into()),
-        ("turbo", Know, "/sys/devices/system/cpu/cpufreq/boost", "1\n".into()),
-        ("turbo", Know, "/sys/devices/system/cpu/intel_pstate/no_turbo", "0\n".into()),
+        ("governor", Warning, governor.as_str(), "powersave\n".into()),
+        ("turbo", Note, "/sys/devices/system/cpu/cpufreq/boost", "1\n".into()),
+        ("turbo", Note, "/sys/devices/system/cpu/intel_pstate/no_turbo", "0\n".into()),
         ("turbo", Fine, "/sys/devices/system/cpu/intel_pstate/no_turbo", "1\n".into()),
-        ("heat", Know, "/sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", "3\n".into()),
-        ("steal", Bad, "/proc/stat", stat(201)),
-        ("steal", Know, "/proc/stat", stat(200)),
-        ("steal", Know, "/proc/stat", stat(51)),
+        ("heat", Note, "/sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", "3\n".into()),
+        ("steal", Warning, "/proc/stat", stat(201)),
+        ("steal", Note, "/proc/stat", stat(200)),
+        ("steal", Note, "/proc/stat", stat(51)),
         ("steal", Fine, "/proc/stat", stat(50)),
-        ("hypervisor", Know, "/proc/cpuinfo", "model name : X\nflags : fpu hypervisor\n".into()),
-        ("container", Know, "/proc/self/cgroup", "0::/docker/4d2a\n".into()),
+        ("hypervisor", Note, "/proc/cpuinfo", "model name : X\nflags : fpu hypervisor\n".into()),
+        ("container", Note, "/proc/self/cgroup", "0::/docker/4d2a\n".into()),
         ("container", Fine, "/proc/self/cgroup", "0::/system.slice/docker.service\n".into()),
-        ("clock", Bad, CLOCK, "hpet\n".into()),
-        ("clock", Know, CLOCK, "xen\n".into()),
+        ("clock", Warning, CLOCK, "hpet\n".into()),
+        ("clock", Note, CLOCK, "xen\n".into()),
         ("clock", Fine, CLOCK, "kvm-clock\n".into()),
-        ("numa", Know, "/sys/devices/system/node/online", "0-1\n".into()),
-        ("address_layout", Know, "/proc/sys/kernel/randomize_va_space", "0\n".into()),
-        ("kernel", Bad, "/proc/sys/kernel/osrelease", "5.10.0-36-amd64\n".into()),
+        ("numa", Note, "/sys/devices/system/node/online", "0-1\n".into()),
+        ("address_layout", Note, "/proc/sys/kernel/randomize_va_space", "0\n".into()),
+        ("kernel", Warning, "/proc/sys/kernel/osrelease", "5.10.0-36-amd64\n".into()),
         ("kernel", Fine, "/proc/sys/kernel/osrelease", "5.11.0\n".into()),
-        ("memory", Bad, meminfo, memory(511)),
-        ("memory", Know, meminfo, memory(512)),
+        ("memory", Warning, meminfo, memory(511)),
+        ("memory", Note, meminfo, memory(512)),
         ("memory", Fine, meminfo, memory(2048)),
-        ("memory", Bad, "/sys/fs/cgroup/user.slice/memory.max", "268435456\n".into()),
-        ("swap", Know, meminfo, swapped(65)),
+        ("memory", Warning, "/sys/fs/cgroup/user.slice/memory.max", "268435456\n".into()),
+        ("swap", Note, meminfo, swapped(65)),
         ("swap", Fine, meminfo, swapped(64)),
         (
             "huge_pages",
-            Know,
+            Note,
             "/sys/kernel/mm/transparent_hugepage/enabled",
             "[always] madvise never\n".into(),
         ),
-        ("open_files", Bad, "/proc/self/limits", limits(1024, 4095)),
-        ("open_files", Know, "/proc/self/limits", limits(1024, 4096)),
+        ("open_files", Warning, "/proc/self/limits", limits(1024, 4095)),
+        ("open_files", Note, "/proc/self/limits", limits(1024, 4096)),
         ("open_files", Fine, "/proc/self/limits", limits(4096, 4096)),
-        ("accept_queue", Know, "/proc/sys/net/core/somaxconn", "128\n".into()),
+        ("accept_queue", Note, "/proc/sys/net/core/somaxconn", "128\n".into()),
         ("accept_queue", Fine, "/proc/sys/net/core/somaxconn", "1024\n".into()),
-        ("ports", Know, ports, "45000\t60999\n".into()),
+        ("ports", Note, ports, "45000\t60999\n".into()),
         ("ports", Fine, ports, "40000\t60999\n".into()),
-        ("ports", Know, "/proc/sys/net/ipv4/tcp_tw_reuse", "0\n".into()),
-        ("profiles", Know, "/proc/sys/kernel/perf_event_paranoid", "2\n".into()),
-        ("profiles", Know, "/proc/sys/kernel/kptr_restrict", "1\n".into()),
+        ("ports", Note, "/proc/sys/net/ipv4/tcp_tw_reuse", "0\n".into()),
+        ("profiles", Note, "/proc/sys/kernel/perf_event_paranoid", "2\n".into()),
+        ("profiles", Note, "/proc/sys/kernel/kptr_restrict", "1\n".into()),
     ];
     for (name, grade, path, text) in cases {
         let hazard = of(&sound(&Texts::kept(BARE_METAL).with(path, &text)), name);
@@ -125,7 +126,7 @@ fn each_hazard_of_a_file_is_told_where_it_is_and_not_just_below() {
         assert_eq!(hazard.remedy.is_empty(), grade == Fine, "{hazard:?}");
     }
     let power = "/sys/class/power_supply/BAT0";
-    for (online, grade) in [("0", Bad), ("1", Fine)] {
+    for (online, grade) in [("0", Warning), ("1", Fine)] {
         let texts = Texts::kept(BARE_METAL)
             .with(&format!("{power}/type"), "Battery\n")
             .with(&format!("{power}/status"), "Discharging\n")
@@ -133,7 +134,7 @@ fn each_hazard_of_a_file_is_told_where_it_is_and_not_just_below() {
             .with("/sys/class/power_supply/AC/online", online);
         assert_eq!(of(&sound(&texts), "battery").grade, grade);
     }
-    for (count, grade) in [("0", Fine), ("80", Know), ("81", Bad)] {
+    for (count, grade) in [("0", Fine), ("80", Note), ("81", Warning)] {
         let netfilter = "/proc/sys/net/netfilter";
         let texts = Texts::kept(BARE_METAL)
             .with(&format!("{netfilter}/nf_conntrack_count"), count)
@@ -145,7 +146,7 @@ fn each_hazard_of_a_file_is_told_where_it_is_and_not_just_below() {
 /// What was watched or asked, and where that puts the sound machine.
 #[test]
 fn each_hazard_that_was_watched_or_asked_for_is_told_where_it_is_and_not_just_below() {
-    use Grade::{Bad, Fine, Know};
+    use Grade::{Fine, Note, Warning};
     type Change = fn(&mut Facts);
     fn watched(facts: &mut Facts) -> &mut Watched {
         facts.watched.get_or_insert_default()
@@ -160,28 +161,28 @@ fn each_hazard_that_was_watched_or_asked_for_is_told_where_it_is_and_not_just_be
         Some(Granted { granted: false, reason: Some(reason.into()) })
     }
     let cases: &[(&str, Grade, Change)] = &[
-        ("others", Bad, |facts| watched(facts).others = 0.21),
-        ("others", Know, |facts| watched(facts).others = 0.20),
-        ("others", Know, |facts| watched(facts).others = 0.06),
+        ("others", Warning, |facts| watched(facts).others = 0.21),
+        ("others", Note, |facts| watched(facts).others = 0.20),
+        ("others", Note, |facts| watched(facts).others = 0.06),
         ("others", Fine, |facts| watched(facts).others = 0.05),
-        ("others", Know, |facts| facts.host.load_average = Some(8.1)),
+        ("others", Note, |facts| facts.host.load_average = Some(8.1)),
         ("others", Fine, |facts| facts.host.load_average = Some(8.0)),
-        ("steal", Bad, |facts| watched(facts).steal_share = 0.021),
-        ("spin", Bad, |facts| spread(facts, 0.11)),
-        ("spin", Know, |facts| spread(facts, 0.03)),
+        ("steal", Warning, |facts| watched(facts).steal_share = 0.021),
+        ("spin", Warning, |facts| spread(facts, 0.11)),
+        ("spin", Note, |facts| spread(facts, 0.03)),
         ("spin", Fine, |facts| spread(facts, 0.02)),
-        ("storage", Bad, |facts| free(facts, 255 << 20)),
-        ("storage", Know, |facts| free(facts, 1 << 30)),
+        ("storage", Warning, |facts| free(facts, 255 << 20)),
+        ("storage", Note, |facts| free(facts, 1 << 30)),
         ("storage", Fine, |facts| free(facts, 4 << 30)),
-        ("link", Know, |facts| facts.asked.link = refused("not root")),
-        ("profiles", Know, |facts| {
+        ("link", Note, |facts| facts.asked.link = refused("not root")),
+        ("profiles", Note, |facts| {
             facts.asked.stacks = refused("a filter of system calls refuses it; allow it")
         }),
         ("profiles", Fine, |facts| facts.asked.stacks = Some(Granted { granted: true, reason: None })),
-        ("io_uring", Know, |facts| facts.asked.io_uring = refused("Operation not permitted")),
-        ("accounts", Know, |facts| facts.asked.group_writable = Some(false)),
-        ("programs", Know, |facts| facts.asked.programs.push(("nginx".into(), None))),
-        ("governor", Know, |facts| {
+        ("io_uring", Note, |facts| facts.asked.io_uring = refused("Operation not permitted")),
+        ("accounts", Note, |facts| facts.asked.group_writable = Some(false)),
+        ("programs", Note, |facts| facts.asked.programs.push(("nginx".into(), None))),
+        ("governor", Note, |facts| {
             facts.frequency.governors.clear();
             facts.host.hypervisor = Some("KVM".into());
         }),
@@ -206,8 +207,8 @@ fn the_worst_comes_first_and_is_told_with_its_figures() {
     let all = hazards(&facts);
     assert!(all.is_sorted_by_key(|hazard| hazard.grade), "{all:?}");
     assert_eq!(
-        of(&facts, "others").evidence,
-        "others used 43 % of a processor in the second watched: rustc (4321) 37 %, kswapd0 (17) 4.0 %; load average 3.75"
+        of(&facts, "others").evidence.as_str(),
+        "others used 43 % of a processor in the second watched: rustc (4321) 37 %, kswapd0 (17) 4 %; load average 3.75"
     );
 }
 
@@ -222,8 +223,8 @@ fn a_virtual_machine_is_known_as_one() {
     );
     assert_eq!((facts.frequency.turbo, facts.processors.group.quota.as_ref()), (None, None));
     assert_eq!(facts.processors.group.accounts.as_deref(), Some("/sys/fs/cgroup/cpuacct"));
-    assert_eq!(of(&facts, "processors").grade, Grade::Know);
-    assert_eq!(of(&facts, "hypervisor").evidence, "a virtual machine (KVM)");
+    assert_eq!(of(&facts, "processors").grade, Grade::Note);
+    assert_eq!(of(&facts, "hypervisor").evidence.as_str(), "a virtual machine (KVM)");
     let steal = facts.host.steal_share.expect("it is told");
     assert!((0.02..0.10).contains(&steal), "{steal}");
     // No limit of v1 is a number near 2^63.
@@ -242,18 +243,18 @@ fn quotas_of_both_versions_are_found_from_inside_of_a_container() {
     assert_eq!(two.limits.files_soft, Some(1_048_576));
     let told = of(&two, "quota");
     assert_eq!(
-        told.evidence,
-        "1.5 processors' time in each 100 ms, held back 1,290 times so far, 44.1 s in all"
+        told.evidence.as_str(),
+        "1.50 processors' time in each 100 ms, held back 1,290 times so far, 44.1 s in all"
     );
-    assert_eq!(told.command.as_deref(), Some("echo max > /sys/fs/cgroup/cpu.max"));
-    assert_eq!(of(&two, "processors").grade, Grade::Bad);
+    assert_eq!(told.remedy.command.as_deref(), Some("echo max > /sys/fs/cgroup/cpu.max"));
+    assert_eq!(of(&two, "processors").grade, Grade::Warning);
 
     let one = sound(&Texts::kept(CONTAINER_V1));
     let quota = one.processors.group.quota.as_ref().expect("it has one");
     assert_eq!((quota.processors, quota.throttled, quota.throttled_ns), (4.0, 17, 912_000_000));
     assert_eq!(one.host.container.as_deref(), Some("Kubernetes"));
     assert_eq!(one.host.hypervisor, None);
-    assert_eq!(of(&one, "kernel").grade, Grade::Bad, "4.18 is too old");
+    assert_eq!(of(&one, "kernel").grade, Grade::Warning, "4.18 is too old");
     // `cpu,cpuacct` together would divide time as well as count it.
     assert_eq!(one.processors.group.accounts, None);
 }

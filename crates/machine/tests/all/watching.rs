@@ -2,8 +2,9 @@
 
 use proofload_machine::{Facts, Reading, Spin, Watched, hazards, watch};
 
-fn process(name: &str, user: u64, start: u64) -> String {
-    format!("7 ({name}) R 1 7 7 0 -1 4194560 100 0 0 0 {user} 0 0 0 20 0 1 0 {start} 1000 100")
+fn process(pid: u32, name: &str, user: u64, start: u64) -> String {
+    let rest = "0 ".repeat(30);
+    format!("{pid} ({name}) R 1 7 7 0 -1 4194560 100 0 0 0 {user} 0 0 0 20 0 1 0 {start} {rest}")
 }
 
 #[test]
@@ -11,16 +12,17 @@ fn who_used_a_processor_is_named_and_the_watcher_is_not() {
     let stat = |idle: u64, user: u64, steal: u64| {
         format!("cpu  {user} 0 0 {idle} 0 0 0 {steal} 0 0\ncpu0 0 0 0 0\ncpu1 0 0 0 0\nintr 1\n")
     };
-    let (odd, own, gone) = (process("a) b(", 50, 9), process("proofload", 10, 8), process("old", 900, 7));
-    let before = Reading::of(&stat(1000, 500, 0), &[(20, &odd), (30, &own), (40, &gone)]);
+    let (odd, own, gone) =
+        (process(20, "a) b(", 50, 9), process(30, "proofload", 10, 8), process(40, "old", 900, 7));
+    let before = Reading::of(&stat(1000, 500, 0), &[&odd, &own, &gone]);
     // 200 ticks of two processors: 100 are a second.
-    let (odd, own) = (process("a) b(", 90, 9), process("proofload", 30, 8));
+    let (odd, own) = (process(20, "a) b(", 90, 9), process(30, "proofload", 30, 8));
     // A later process of the same number has its own account.
-    let (later, idle) = (process("ne\x1bw", 12, 99), process("idle", 1, 98));
-    let after = Reading::of(&stat(1100, 590, 10), &[(20, &odd), (30, &own), (40, &later), (41, &idle)]);
+    let (later, idle) = (process(40, "ne\x1bw", 12, 99), process(41, "idle", 1, 98));
+    let after = Reading::of(&stat(1100, 590, 10), &[&odd, &own, &later, &idle]);
     let seen = Watched::between(&before, &after, 30);
     let named: Vec<(&str, f64)> = seen.busiest.iter().map(|busy| (busy.name.as_str(), busy.share)).collect();
-    assert_eq!(named, [("a) b(", 0.4), ("new", 0.12)]);
+    assert_eq!(named, [("a) b(", 0.4), ("ne\u{fffd}w", 0.12)]);
     // 90 ticks of work, of which 20 were the watcher's own.
     assert_eq!((seen.others, seen.steal_share), (0.7, 0.05));
     assert_eq!(Watched::between(&before, &before, 30), Watched::default());
@@ -49,7 +51,7 @@ fn this_machine_can_be_looked_at() {
     facts.watched = Some(watched);
     let all = hazards(&facts);
     for name in ["processors", "others", "steal", "kernel", "memory", "open_files"] {
-        assert!(all.iter().any(|hazard| hazard.name == name), "{name}: {all:?}");
+        assert!(all.iter().any(|hazard| hazard.check == name), "{name}: {all:?}");
     }
     assert!(serde_json::to_string(&facts).is_ok_and(|text| text.len() > 1000));
 }

@@ -68,10 +68,9 @@ fn any_limit() -> impl Strategy<Value = Limit> {
         |(figure, change, digits, decimals, unit)| {
             let number = f64::from(digits) / 10_f64.powi(decimals as i32);
             let thousandths = f64::from(digits % 99_998 + 1) / 1e3;
-            let units: Vec<Unit> =
-                Unit::ALL.into_iter().filter(|unit| unit.counts() == figure.unit()).collect();
+            let units: Vec<&Unit> = UNITS.iter().filter(|unit| unit.counts == figure.unit()).collect();
             let bound = match figure {
-                Figure::Failed => Bound::Amount(thousandths, Unit::Percent),
+                Figure::Failed => Bound::Amount(thousandths, &UNITS[7]),
                 _ if change => Bound::Change((f64::from(digits) - 98_999.0) / 1e3),
                 _ => Bound::Amount(number, units[unit.index(units.len())]),
             };
@@ -118,6 +117,7 @@ throughput = "> -10%"
 cpu_per_request = "< 2ms"
 [gate.of."json · old"]
 peak_memory = "< 90MB"
+# As earlier versions wrote it.
 [gate.of."new against old (json)"]
 peak_memory = "< +1%"
 "#;
@@ -139,14 +139,14 @@ fn limits_are_about_candidates_unless_they_name_something_and_names_take_the_pla
     assert_eq!(
         told,
         [
-            "throughput > -3%: new against old (json)",
-            "cpu_per_request < +5%: new against old (json), new against old (views)",
+            "throughput > -3%: new vs old (json)",
+            "cpu_per_request < +5%: new vs old (json), new vs old (views)",
             "cpu_per_request < 900us: json · new",
             "failed < 0.05%: json · new, views · new",
-            "throughput > -10%: new against old (views)",
+            "throughput > -10%: new vs old (views)",
             "cpu_per_request < 2ms: views · old, views · new",
             "peak_memory < 90MB: json · old",
-            "peak_memory < +1%: new against old (json)",
+            "peak_memory < +1%: new vs old (json)",
         ]
     );
     let kept = serde_json::to_value(&plan.gate[4]).unwrap();

@@ -65,7 +65,7 @@ fn every_variant_is_compared_with_itself_at_the_commit_and_with_nothing_else() {
     );
     let compared: Vec<_> = doubled.comparisons.iter().map(|of| (of.baseline, of.candidate)).collect();
     assert_eq!(compared, [(0, 1), (2, 3)]);
-    assert_eq!(doubled.comparisons[1].label, "here against main (1a2b3c4) (plain)");
+    assert_eq!(doubled.comparisons[1].label, "here vs main (1a2b3c4) (plain)");
     // The file has a factor of our name.
     let factors: Vec<&str> = doubled.factors.iter().map(|factor| factor.name.as_str()).collect();
     assert_eq!(factors, ["source", "git source"]);
@@ -79,13 +79,17 @@ fn every_variant_is_compared_with_itself_at_the_commit_and_with_nothing_else() {
 fn each_side_has_its_own_directories_and_data_and_shares_what_lies_elsewhere() {
     let doubled = doubled(&plan(FACTORS)).unwrap();
     let [base, here, ..] = doubled.variants.as_slice() else { panic!("four variants") };
-    let directory =
-        |variant: &proofload_plan::Variant, index: usize| variant.services[index].directory.clone();
+    let directory = |variant: &proofload_plan::Variant, index: usize| {
+        variant.services[index].command().unwrap().directory.clone()
+    };
     assert_eq!(directory(base, 1), Path::new("/cache/1a2b/src"));
     assert_eq!(directory(here, 1), against().repository.join("src"));
     assert_eq!((directory(base, 0), directory(here, 0)), ("/".into(), "/".into()));
-    assert_eq!(base.services[1].env["DATA"], "{prepare.rows}:{{:{prepare.dist at 1a2b3c4}/all");
-    assert_eq!(here.services[1].env["DATA"], "{prepare.rows}:{{:{prepare.dist}/all");
+    assert_eq!(
+        base.services[1].command().unwrap().env["DATA"],
+        "{prepare.rows}:{{:{prepare.dist at 1a2b3c4}/all"
+    );
+    assert_eq!(here.services[1].command().unwrap().env["DATA"], "{prepare.rows}:{{:{prepare.dist}/all");
     let steps: Vec<_> = doubled.prepare.iter().map(|step| (step.name.as_str(), &*step.directory)).collect();
     let repository = against().repository;
     let expected =
@@ -100,7 +104,7 @@ fn a_file_without_factors_compares_here_with_there_and_a_copy_is_of_the_commit()
     let doubled_only = only.against(&only.moved(&changed), changed, Vec::new()).unwrap();
     let names: Vec<&str> = doubled_only.variants.iter().map(|variant| variant.name.as_str()).collect();
     assert_eq!(names, ["main (1a2b3c4)", "here + uncommitted changes"]);
-    assert_eq!(doubled_only.comparisons[0].label, "here + uncommitted changes against main (1a2b3c4)");
+    assert_eq!(doubled_only.comparisons[0].label, "here + uncommitted changes vs main (1a2b3c4)");
     let copied = doubled(&plan(&format!("{FACTORS}aa = true\n"))).unwrap();
     assert_eq!(copied.variants.len(), 5);
     assert_eq!(copied.aa.map(|copy| (copy.baseline, copy.candidate)), Some((0, 4)));
@@ -154,8 +158,11 @@ fn the_file_is_read_as_it_is_here_and_what_it_names_as_it_is_there() {
     let file = root.join("here/bench/x.toml");
     let (plan, base) = (read(&file).unwrap(), read_at(&file, &against).unwrap());
     let doubled = plan.against(&base, against.clone(), Vec::new()).unwrap();
-    let templates: Vec<&str> =
-        doubled.variants.iter().map(|variant| variant.services[0].templates["c"].as_str()).collect();
+    let templates: Vec<&str> = doubled
+        .variants
+        .iter()
+        .map(|variant| variant.services[0].command().unwrap().templates["c"].as_str())
+        .collect();
     assert_eq!(templates, ["old {{ port }}", "new {{port}}"]);
     fs::remove_dir_all(root.join("there/api")).unwrap();
     let Err(ReadError::Problems(found)) = read_at(&file, &against) else { panic!("it is not there") };

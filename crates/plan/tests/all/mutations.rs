@@ -11,71 +11,14 @@ const FULL: &str = include_str!("../full.toml");
 /// But those of several requests, which are another way to say what some of those say.
 const MIX: &str = include_str!("../mix.toml");
 
-/// What is inserted: pieces of the language, of this file, and of neither.
-const FRAGMENTS: &[&str] = &[
-    "[",
-    "]",
-    "[[",
-    "{",
-    "}",
-    "=",
-    ".",
-    ",",
-    "\"",
-    "'",
-    "'''",
-    "\n",
-    "\r\n",
-    "\r",
-    "#",
-    "\\",
-    "\0",
-    "é",
-    "·",
-    "\u{feff}",
-    "name",
-    "services",
-    "factors",
-    "load",
-    "design",
-    "entry",
-    "needs = [\"api\"]",
-    "api",
-    "proxy",
-    "env",
-    "{port}",
-    "{{",
-    "{api.port}",
-    "{prepare.zips}",
-    "prepare",
-    "\"20mbit\"",
-    "0",
-    "-1",
-    "1e400",
-    "nan",
-    "99999999999999999999",
-    "0xff",
-    "true",
-    "2026-01-01",
-    "\"10s\"",
-    "\"3%\"",
-    "[services.api]\n",
-    "[[services]]\n",
-    "[factors.x]\n",
-    "[factors.x.y]\n",
-    "a = {}\n",
-    "\"\" = \"\"\n",
-    "load = 1\n",
-    "services = \"none\"\n",
-    "design.compare = []\n",
-    "x.y.z = { a.b = [[], {}] }\n",
-    "launcher = \"pm2-fork\"\n",
-    "templates = { \"..\" = \"src\", a = \"b\" }\n",
-    "\"> -3%\"",
-    "[gate.of.x]\n",
-    "[generators]\n",
-    "local = 0\n",
-];
+/// What is inserted, with bars between: pieces of the language, of this file, and of neither.
+const FRAGMENTS: &str = "[¦]¦[[¦{¦}¦=¦.¦,¦\"¦'¦'''¦\n¦\r\n¦\r¦#¦\\¦\0¦é¦·¦\u{feff}¦name¦services¦factors¦load¦design¦\
+    entry¦needs = [\"api\"]¦api¦proxy¦env¦{port}¦{{¦{api.port}¦{prepare.zips}¦prepare¦\"20mbit\"¦0¦\
+    -1¦1e400¦nan¦99999999999999999999¦0xff¦true¦2026-01-01¦\"10s\"¦\"3%\"¦[services.api]\n¦\
+    [[services]]\n¦[factors.x]\n¦[factors.x.y]\n¦a = {}\n¦\"\" = \"\"\n¦load = 1\n¦\
+    services = \"none\"\n¦design.compare = []\n¦x.y.z = { a.b = [[], {}] }\n¦\
+    launcher = \"pm2-fork\"\n¦templates = { \"..\" = \"src\", a = \"b\" }\n¦\"> -3%\"¦[gate.of.x]\n¦\
+    [generators]\n¦local = 0\n";
 
 #[derive(Debug, Clone)]
 enum Mutation {
@@ -89,7 +32,7 @@ enum Mutation {
 
 fn mutation() -> impl Strategy<Value = Mutation> {
     prop_oneof![
-        1 => (any::<Index>(), proptest::sample::select(FRAGMENTS))
+        1 => (any::<Index>(), proptest::sample::select(FRAGMENTS.split('¦').collect::<Vec<_>>()))
             .prop_map(|(at, text)| Mutation::Insert(at, text)),
         1 => (any::<Index>(), 1..12usize).prop_map(|(at, length)| Mutation::Delete(at, length)),
         1 => any::<Index>().prop_map(Mutation::DeleteLine),
@@ -162,7 +105,8 @@ fn assert_sound(plan: &Plan) {
         }
         assert_eq!(variant.services.last().map(|service| &service.name), Some(&variant.entry));
         for (index, service) in variant.services.iter().enumerate() {
-            assert!(!service.command.is_empty());
+            let Some(command) = service.command() else { continue };
+            assert!(!command.command.is_empty());
             let started = &variant.services[..index];
             assert!(service.needs.iter().all(|need| started.iter().any(|other| other.name == *need)));
             let made = |name: &str| {
@@ -174,16 +118,16 @@ fn assert_sound(plan: &Plan) {
                 of_all
                     || name.ends_with(".port")
                     || made(name)
-                    || (name == "workers" && service.workers.is_some())
+                    || (name == "workers" && command.workers.is_some())
             };
-            for text in service.command.iter().chain(service.env.values()) {
+            for text in command.command.iter().chain(command.env.values()) {
                 fill(text, |name| known(name).then(String::new)).expect("only known placeholders");
             }
-            for text in service.templates.values() {
+            for text in command.templates.values() {
                 render(text, |name| known(name).then(String::new)).expect("only known placeholders");
             }
-            if service.launcher != Launcher::Exec {
-                assert!(service.workers.is_some() && NodeCommand::parse(&service.command).is_ok());
+            if command.launcher != Launcher::Exec {
+                assert!(command.workers.is_some() && NodeCommand::parse(&command.command).is_ok());
             }
         }
     }

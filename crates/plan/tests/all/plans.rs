@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use proofload_plan::{Arrivals, Cpus, Metric, Plan, Rate, Ready, Variant, parse};
+use proofload_plan::{
+    Command, Cpus, Load, LookRule, Metric, Plan, Process, Protocol, Rate, Ready, Variant, parse,
+};
 
 fn here() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -15,6 +17,10 @@ fn plan(text: &str) -> Plan {
 
 fn variant<'a>(plan: &'a Plan, name: &str) -> &'a Variant {
     plan.variants.iter().find(|variant| variant.name == name).expect("a variant of this name")
+}
+
+fn started(variant: &Variant) -> &Command {
+    variant.services[0].command().expect("it is started")
 }
 
 fn labels(plan: &Plan) -> Vec<&str> {
@@ -50,14 +56,17 @@ fn a_minimal_file_has_one_variant_the_documented_defaults_and_nothing_to_compare
     assert!(plan.comparisons.is_empty() && plan.factors.is_empty());
     let only = variant(&plan, "only");
     assert_eq!(
-        (only.entry.as_str(), only.load.method.as_str(), only.load.path.as_str()),
+        (only.entry.as_str(), &*only.load.requests[0].method, &*only.load.requests[0].path),
         ("api", "GET", "/")
     );
     assert_eq!((only.load.connections, only.load.timeout), (64, Duration::from_secs(5)));
     assert_eq!(only.expect.status, [200]);
     let api = &only.services[0];
-    assert_eq!((&api.ready, api.port, api.ready_timeout), (&Ready::Tcp, None, Duration::from_secs(30)));
-    assert_eq!(api.directory, here().canonicalize().unwrap());
+    assert_eq!(
+        (&api.ready, started(only).port, api.ready_timeout),
+        (&Ready::Response, None, Duration::from_secs(30))
+    );
+    assert_eq!(started(only).directory, here().canonicalize().unwrap());
     assert_eq!((plan.design.margin, plan.design.budget), (0.03, Duration::from_secs(600)));
 }
 
@@ -82,7 +91,7 @@ fn levels_combine_in_the_order_of_the_file_the_last_factor_fastest() {
 fn without_compare_every_variant_is_compared_with_the_baseline() {
     let plan = plan(&format!("{FACTORS}[design.baseline]\nnode_env = \"development\"\n"));
     assert_eq!(plan.comparisons.len(), 11);
-    assert_eq!(labels(&plan)[0], "production · small · off against development · small · off");
+    assert_eq!(labels(&plan)[0], "production · small · off vs development · small · off");
     let baseline = plan.comparisons[0].baseline;
     assert!(plan.comparisons.iter().all(|comparison| comparison.baseline == baseline));
 }
@@ -94,11 +103,7 @@ fn compare_changes_one_factor_at_a_time_within_the_others() {
     assert_eq!(plan.comparisons.len(), 8);
     assert_eq!(
         labels(&plan)[..3],
-        [
-            "off against br (production · small)",
-            "on against br (production · small)",
-            "off against br (production · large)"
-        ]
+        ["off vs br (production · small)", "on vs br (production · small)", "off vs br (production · large)"]
     );
     for comparison in &plan.comparisons {
         let (one, other) =
@@ -130,15 +135,18 @@ fn a_level_merges_tables_replaces_the_rest_and_leaves_the_other_variants_alone()
     "#,
     );
     let [base, other, direct] = plan.variants.as_slice() else { panic!("three variants") };
-    assert_eq!(base.services[0].env["WORKERS"], "2");
-    assert_eq!((&*base.services[0].env["DEBUG"], &*base.services[0].env["RATIO"]), ("false", "1.0"));
-    assert_eq!(other.services[0].env["WORKERS"], "4");
-    assert_eq!(other.services[0].env["PORT"], "{port}");
-    assert_eq!(other.services[0].command, ["bun", "server.ts"]);
-    assert_eq!(other.load.headers, [("z-first".into(), "1".into()), ("accept".into(), "b".into())]);
+    assert_eq!(started(base).env["WORKERS"], "2");
+    assert_eq!((&*started(base).env["DEBUG"], &*started(base).env["RATIO"]), ("false", "1.0"));
+    assert_eq!(started(other).env["WORKERS"], "4");
+    assert_eq!(started(other).env["PORT"], "{port}");
+    assert_eq!(started(other).command, ["bun", "server.ts"]);
+    assert_eq!(
+        other.load.requests[0].headers,
+        [("z-first".into(), "1".into()), ("accept".into(), "b".into())]
+    );
     assert_eq!(other.expect.status, [200, 304]);
     assert_eq!(other.expect.headers["vary"], ["accept"]);
-    assert_eq!(base.load.headers[1].1, "a");
+    assert_eq!(base.load.requests[0].headers[1].1, "a");
     let started =
         |variant: &Variant| variant.services.iter().map(|service| service.name.clone()).collect::<Vec<_>>();
     assert_eq!(started(base), ["api", "proxy"]);
@@ -172,9 +180,9 @@ fn latencies_are_measured_at_a_common_rate_and_throughput_at_none() {
         ("metric = \"p50\"\nrate = 2.5", Metric::P50, Some(Rate::PerSecond(2.5))),
     ] {
         let found = design(lines);
-        assert_eq!((found.metric, found.rate, found.arrivals), (metric, rate, Arrivals::Poisson), "{lines}");
+        assert_eq!((found.metric, found.rate, found.arrivals), (metric, rate, Process::Poisson), "{lines}");
     }
-    assert_eq!(design("metric = \"p90\"\narrivals = \"constant\"").arrivals, Arrivals::Constant);
+    assert_eq!(design("metric = \"p90\"\narrivals = \"constant\"").arrivals, Process::Constant);
 }
 
 #[test]
@@ -239,10 +247,13 @@ fn a_plan_kept_by_an_older_version_is_read() {
     for variant in old["variants"].as_array_mut().unwrap() {
         assert!(variant["load"].as_object_mut().unwrap().remove("network").is_some());
     }
-    for key in ["co_primary", "endpoint", "cpus", "looks", "rate", "arrivals"] {
+    for key in ["co_primary", "endpoint", "cpus", "looks", "per_core", "rate", "arrivals"] {
         assert!(old["design"].as_object_mut().unwrap().remove(key).is_some(), "{key}");
     }
-    assert_eq!(serde_json::from_value::<Plan>(old).unwrap(), plan(FACTORS));
+    // What was looked at, and how throughput was judged, is what it was then.
+    let mut expected = plan(FACTORS);
+    (expected.design.looks, expected.design.per_core) = (LookRule::Planned, false);
+    assert_eq!(serde_json::from_value::<Plan>(old).unwrap(), expected);
 }
 
 const PREPARED: &str = r#"
@@ -299,13 +310,6 @@ fn a_link_may_be_set_by_a_level_and_needs_one_of_its_two() {
 }
 
 #[test]
-fn a_plan_is_kept_as_json_and_comes_back_the_same() {
-    let plan = plan(&format!("{FACTORS}[design]\nmetric = \"p99.9\"\nrate = \"60%\"\n"));
-    let kept = serde_json::to_string(&plan).unwrap();
-    assert_eq!(serde_json::from_str::<Plan>(&kept).unwrap(), plan);
-}
-
-#[test]
 fn every_shipped_experiment_is_valid() {
     let folder = here().join("../../experiments");
     let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -322,10 +326,7 @@ fn every_shipped_experiment_is_valid() {
 #[test]
 fn the_node_env_study_asks_its_question_once_for_each_app() {
     let plan = proofload_plan::read(&here().join("../../experiments/node-env.toml")).unwrap();
-    assert_eq!(
-        labels(&plan),
-        ["production against development (json)", "production against development (views)"]
-    );
+    assert_eq!(labels(&plan), ["production vs development (json)", "production vs development (views)"]);
 }
 
 #[test]
@@ -371,16 +372,80 @@ fn what_runs_already_is_named_by_levels_and_needs_nothing_of_what_is_started() {
             "Service shop-canary in prod, port http, of the context eu"
         ]
     );
-    assert!(plan.loads_deployed() && plan.hosts().is_empty());
+    assert!(plan.loads_running() && plan.hosts().is_empty());
     assert!(plan.variants.iter().all(|variant| variant.services.iter().all(|service| !service.is_here())));
     let figure = |name| proofload_plan::Figure::named(name).unwrap();
     assert!(plan.measures(figure("throughput")) && !plan.measures(figure("cpu_per_request")));
     let back: Plan = serde_json::from_value(serde_json::to_value(&plan).unwrap()).unwrap();
     assert_eq!(back, plan);
-    assert!(matches!(plan.check_here(), Err(proofload_plan::NotDoubled::Deployed { .. })));
+    assert!(matches!(plan.check_here(), Err(proofload_plan::NotDoubled::RunsAlready { .. })));
     // One and the same in one and the same words is one variant.
     let alike = text.replace("{ service = \"shop-canary\", port = \"http\" }", "{ service = \"shop\" }");
     assert!(
         proofload_plan::parse(&alike, here()).is_err_and(|problems| problems[0].message.contains("alike"))
     );
+}
+
+#[test]
+fn urls_say_where_and_below_which_path_and_the_rest_of_the_load_is_as_it_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    for file in ["ca.pem", "rows.csv", "body.bin"] {
+        std::fs::write(folder.path().join(file), "id\n1\n").unwrap();
+    }
+    let text = "name = \"urls\"\n[services.shop]\nready = \"/up\"\n\
+                [factors.where]\n\
+                tcp = { shop.url = \"https://[::1]:8443/api/\", load.tls.ca = \"ca.pem\", load.protocol = \"h2\" }\n\
+                far = { shop.url = \"shop.example:80\", load.keep_alive = false }\n\
+                socket = { shop.url = \"http://unix:/run/shop.sock:/v1\", load.pipeline = 4 }\n\
+                [load]\nrequests = [\n{ path = \"/a/{id}\", values = \"rows.csv\" },\n\
+                { path = \"/b\", body_file = \"body.bin\", expect.status = 201 }]\n\
+                [design]\nmetric = \"p99\"\nrate = \"100..60%\"\n";
+    let plan = parse(text, folder.path()).unwrap_or_else(|problems| panic!("{problems:#?}"));
+    let [tcp, far, socket] = plan.variants.as_slice() else { panic!("three variants") };
+    assert_eq!(plan.foreign_hosts(), ["shop.example"]);
+    assert_eq!(tcp.services[0].ready, Ready::Http("/api/up".to_owned()));
+    let (first, second) = (&tcp.load.requests[0], &tcp.load.requests[1]);
+    assert_eq!((&*first.name, &*first.path), ("GET /a/{id}", "/api/a/{id}"));
+    assert!(first.values.as_ref().is_some_and(|file| file.is_absolute()));
+    assert_eq!(
+        (&*second.method, second.expect.as_ref().map(|expect| &*expect.status)),
+        ("POST", Some(&[201][..]))
+    );
+    let tls = tcp.load.tls.as_ref().unwrap();
+    assert_eq!(
+        (tls.server_name.as_deref(), tls.resumption, far.load.tls.is_none()),
+        (Some("::1"), true, true)
+    );
+    assert_eq!(tcp.load.protocol, Protocol::Http2 { streams: 10 });
+    assert_eq!(socket.load.protocol, Protocol::Http1 { pipeline: 4 });
+    assert_eq!((&*socket.load.requests[1].path, far.load.keep_alive), ("/v1/b", false));
+    assert_eq!(
+        plan.design.rate.zip(plan.design.ramp_to),
+        Some((Rate::PerSecond(100.0), Rate::ShareOfCapacity(0.6)))
+    );
+    let kept = serde_json::to_value(&plan).unwrap();
+    assert_eq!(kept["variants"][1]["services"][0]["url"], "http://shop.example/");
+    assert_eq!(serde_json::from_value::<Plan>(kept).unwrap(), plan);
+}
+
+#[test]
+fn one_request_without_a_path_is_the_url_itself() {
+    let plan = plan("name = \"one\"\n[services.shop]\nurl = \"127.0.0.1:3000/a?b=1\"\n");
+    assert_eq!(plan.variants[0].load.requests[0].path, "/a?b=1");
+    assert_eq!((&plan.variants[0].services[0].ready, plan.foreign_hosts().len()), (&Ready::Response, 0));
+}
+
+#[test]
+fn loads_and_services_of_older_records_are_read() {
+    let load = r#"{"method":"POST","path":"/x","headers":[["a","b"]],"body":"y","connections":3,"threads":null,
+                   "timeout":{"secs":5,"nanos":0},"network":null}"#;
+    let load: Load = serde_json::from_str(load).unwrap();
+    let [only] = load.requests.as_slice() else { panic!("one request") };
+    assert_eq!((&*only.method, &*only.path, &*only.body, load.is_mix()), ("POST", "/x", "y", false));
+    assert!(load.keep_alive && load.protocol == Protocol::default());
+    let service = r#"{"name":"shop","command":[],"directory":"","kubernetes":{"context":null,"namespace":null,
+                      "service":"shop","port":80},"env":{},"port":null,"ready":"tcp","ready_timeout":{"secs":1,"nanos":0},
+                      "stop_timeout":{"secs":1,"nanos":0},"needs":[]}"#;
+    let service: proofload_plan::Service = serde_json::from_str(service).unwrap();
+    assert_eq!(service.deployed().unwrap().to_string(), "Service shop, port 80");
 }

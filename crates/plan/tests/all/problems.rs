@@ -41,6 +41,76 @@ fn each_bad_file_is_explained() {
     }
 }
 
+/// What is said of a service with two levels and these lines behind its command, each case below its lines.
+fn told(cases: &[&str]) -> String {
+    let mut told = String::new();
+    for lines in cases {
+        let factors = "[factors.setting]\noff = {}\non = { api.env.X = 1 }\n";
+        let factors = if lines.contains("[factors.") { "" } else { factors };
+        let service = "[services.api]\ncommand = [\"node\"]";
+        let text = format!("name = \"x\"\n{factors}{service}\n{lines}\n");
+        writeln!(told, "{lines:.400}\n{}", read(text.as_bytes())).unwrap();
+    }
+    told
+}
+
+#[test]
+fn each_bad_line_is_explained() {
+    insta::assert_snapshot!(told(&[
+        "[design]\nmetric = \"cpu_per_request\"\narrivals = \"poisson\"",
+        "[design]\nbudget = \"4m\"\nwarmup = \"5s\"\nslice = \"10s\"\nslices = 3",
+        "[design]\nbudget = \"18446744073709551615h\"\nwarmup = \"18446744073709551616ms\"\nslice = \"-1s\"\nmargin = \"1e999%\"",
+        "ready_timeout = \"soon\"\nstop_timeout = \"1.5s\"\n[design]\nbudget = \"30m1h\"\nwarmup = \"10\"\nslice = \"\"",
+        "[load]\npath = \"/ping\"\n[design]\nmetric = \"p99\"\nendpoint = \"ping\"",
+        "[load]\nrequests = [{ name = \"ping\", path = \"/ping\", weight = 99 }, { name = \"auth\", path = \"/auth\" }]\n[design]\nmetric = \"p99\"\nendpoint = \"auth\"\nrate = 1000\nslice = \"10s\"\nslices = 2",
+        "[design]\nmetric = \"p99\"\n[gate]\np99.9 = \"< 80ms\"\nthroughput = \"> 1000/s\"",
+        "[generators.kubernetes]\ncontext = \"bench\"",
+        "[generators]\nlocal = 0",
+        "[design]\nmetric = 99\nrate = 100",
+        "[design]\nmetric = [\"throughput\", \"p99\", \"p50\"]\nrate = 100",
+        "[design]\nmetric = []",
+        "[design]\nmetric = [\"p99\", \"p50\", \"p99\"]",
+        "[design]\nmetric = [\"p99\", \"p95\"]\nlooks = \"often\"\naa = \"yes\"\nmargin = \"0%\"\nbudget = \"0s\"\nblocks = 18446744073709551615\nslices = 9223372036854775807",
+        "[load.network]\nrate = \"20Mbit\"\ndelay = \"2s\"\nloss = \"1%\"",
+        "[load]\nnetwork = {}",
+        "[load.network]\nrate = 20\ndelay = 5\n[factors.link]\na = { load.network.rate = \"7kbit\" }\nb = { load.network.rate = \"11gbit\" }",
+        "[design]\nmetric = \"p99.9\"\nrate = 10",
+        "[design]\nmetric = \"throughput\"\nrate = 1000\narrivals = \"constant\"",
+        "[design]\nmetric = \"p99\"\nrate = \"1000\"",
+        "[design]\nmetric = \"p50\"\nrate = nan",
+        "[design]\nmetric = \"p99\"\nrate = [1000]",
+        "[design]\nmetric = \"p99\"\nrate = \"96%\"",
+        "[design]\nmetric = \"p50\"\nrate = 2e7",
+        "[design]\nmetric = \"p95\"\nrate = 0\narrivals = \"uniform\"",
+        "[design]\nmetric = \"p99\"\nrate = 1000\nslice = \"200ms\"\nslices = 2",
+        "[factors.node_env]\ndevelopment = {}\nproduction = { load.path = \"/p\" }\n[design]\nbaseline = { node_env = \"prod\", nod_env = \"development\" }\ncompare = [\"node_env\", \"node_env\", \"compression\"]",
+        "[factors.node_env]\ndevelopment = { api.env.NODE_ENV = \"development\" }\nproduction = { api.env.NODE_ENV = \"production\", services.api.env.NODE_ENV = \"production\" }\n[factors.mode]\nfast = { api.env.NODE_ENV = \"production\", api.env.FAST = true }\nslow = { api.env.FAST = false }",
+        "[generators]\nlocal = 0\nssh = [\"bench-1\", \"bench-2\"]\n[factors.connections]\nfew = { load.connections = 1 }\nlinked = { load.network = { rate = \"20mbit\" } }",
+        "[factors.\"\"]\n\"a · b\" = { load.path = \"/a\" }\n\" blank\" = { load.path = \"/b\" }",
+        "[factors.node_env]\nproduction = { api.env.NODE_ENV = \"production\" }\n[factors.empty]",
+        "env.A = \"{workers}\"\ntemplates = { \"missing.conf\" = \"missing.tmpl\", \"folder.conf\" = \".\" }",
+        "env.A = \"{prepare.silnt}\"\n[prepare.silent]\ncommand = [\"make\"]\ntimeout = \"500ms\"\ninputs = [\"no-such-file\"]",
+        "env.A = \"{prepare.zips}\"\n[prepare.zips]\ncommand = [\"make\", \"{output}\"]\n[factors.data]\na = { prepare.zips.timeout = \"1m\" }\nb = { api.env.X = 1 }",
+        "[load]\nrequests = [{ name = \"ping\", path = \"/ping\" }, { name = \"auth\", path = \"/auth\" }]\n[factors.routes]\nboth = {}\ncrypto = { load.requests = [{ name = \"auth\", path = \"/auth\" }, { name = \"auth2\", path = \"/auth2\" }] }\n[design]\nmetric = [\"p99\", \"p50\"]\nendpoint = \"ping\"",
+    ]));
+}
+
+#[test]
+fn more_than_there_may_be_is_explained() {
+    let levels = |factor: &str| -> String {
+        let level = |n| format!("{factor}{n} = {{ api.env.{factor} = {n} }}\n");
+        format!("[factors.{factor}]\n{}", (0..8).map(level).collect::<String>())
+    };
+    let factors = format!("{}{}[design]\nbudget = \"2h\"\n", levels("a"), levels("b"));
+    let requests: String = (1..34).map(|n| format!("{{ path = \"/{n}\" }}, ")).collect();
+    insta::assert_snapshot!(told(&[
+        &format!("{factors}aa = true"),
+        &format!("{factors}compare = [\"a\", \"b\"]"),
+        &format!("{factors}metric = [\"throughput\", \"cpu_per_request\"]"),
+        &format!("[load]\nrequests = [{requests}]\n[design]\nendpoint = \"GET /3\""),
+    ]));
+}
+
 #[test]
 fn a_file_that_is_no_text_is_explained() {
     insta::assert_snapshot!("not_utf8", read(b"name = \"caf\xe9\"\n[services.api]\n"));

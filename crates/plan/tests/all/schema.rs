@@ -45,17 +45,21 @@ fn the_reference_has_a_row_for_every_key_with_its_default_and_limits() {
         ("The file", &schema),
         ("Services", of("Service")),
         ("Services", of("Deployed")),
+        ("Services", of("Container")),
+        ("Services", of("Compose")),
         ("Factors", of("Level")),
         ("Prepare", of("Prepare")),
         ("Against", of("Against")),
         ("Load", of("Load")),
         ("Load", of("Request")),
         ("Load", of("Network")),
+        ("Load", of("Tls")),
         ("Generators", of("Generators")),
         ("Generators", of("Kubernetes")),
         ("Expect", of("Expect")),
         ("Design", of("Design")),
-        ("Gate", of("Gate")),
+        ("Measure", of("Measure")),
+        ("Gate", &schema["properties"]["gate"]),
     ];
     for (title, table) in tables {
         let (_, section) = reference.split_once(&format!("\n## {title}\n")).expect(title);

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use proofload_plan::{Launcher, Problem, Workers, parse, render};
+use proofload_plan::{Launcher, Problem, Service, Workers, parse, render};
 
 /// An experiment with a proxy before two services, of which it needs one.
 const EXPERIMENT: &str = r#"
@@ -40,7 +40,7 @@ fn read(template: &[u8]) -> Result<proofload_plan::Plan, Vec<String>> {
 fn a_template_is_kept_as_text_and_filled_in_later() {
     let text = "worker_processes {{workers}};\nevents {}\nhttp { server { listen {{ port }}; } }\n";
     let plan = read(text.as_bytes()).unwrap();
-    let proxy = plan.variants[0].services.last().unwrap();
+    let proxy = plan.variants[0].services.last().and_then(Service::command).unwrap();
     assert_eq!(proxy.templates["nginx.conf"], text);
     assert_eq!(proxy.workers, Some(Workers::Number(2)));
     let rendered = render(&proxy.templates["nginx.conf"], |name| Some(format!("<{name}>"))).unwrap();
@@ -91,7 +91,10 @@ pm2-cluster = { api.launcher = "pm2-cluster", api.workers = 3, api.pmx = false }
 "#;
     let plan = parse(text, Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
     let services = plan.variants.iter().map(|variant| &variant.services[0]);
-    let seen: Vec<_> = services.map(|service| (service.launcher, service.workers, service.pmx)).collect();
+    let seen: Vec<_> = services
+        .filter_map(Service::command)
+        .map(|command| (command.launcher, command.workers, command.pmx))
+        .collect();
     assert_eq!(
         seen,
         [
@@ -111,5 +114,6 @@ pm2-cluster = { api.launcher = "pm2-cluster", api.workers = 3, api.pmx = false }
         old.as_object_mut().unwrap().remove(key);
     }
     let old: proofload_plan::Service = serde_json::from_value(old).unwrap();
+    let old = old.command().unwrap();
     assert_eq!((old.launcher, old.workers, old.pmx), (Launcher::Exec, None, true));
 }

@@ -23,10 +23,8 @@ fn agent(timeout_ms: Option<&String>) -> ExitCode {
         name: "there".to_owned(),
         processors: 1,
         timeout: Duration::from_millis(timeout_ms.and_then(|text| text.parse().ok()).unwrap_or(60_000)),
-        cpu_and_steal: || None,
-        warden: Warden { command: vec!["/proc/self/exe".into()] },
+        warden: Warden::new(vec!["/proc/self/exe".into()]),
         about: |services| services.len().into(),
-        spin_ns: || Some(1),
     };
     match serve(io::stdin(), io::stdout(), host) {
         Ok(()) => ExitCode::SUCCESS,

@@ -6,20 +6,19 @@
 //! There may be a thousand: what is done for each response must not grow with their number.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 use load::{LoadSpec, Until};
-use model::Counts;
+use machine::clock::monotonic_ns;
+use model::{Counts, GeneratorPart, GeneratorUse, Windows};
 
-use super::member::{Member, Part, SILENCE_MAX};
-use super::merging::Merging;
-use super::{ClockOffset, FleetError, Ping};
 use crate::Channel;
-use crate::clock::monotonic_ns;
+use crate::generators::{ClockOffset, Ping};
 use crate::protocol::{
-    Connection, GeneratorRequest, GeneratorResponse, Heartbeat, Message, QUEUE_MAX, Request, Response,
-    VERSION,
+    Connection, Failed, GeneratorRequest, GeneratorResponse, Heartbeat, Message, QUEUE_MAX, Request,
+    Response, VERSION, other_version,
 };
 
 /// Pings for an offset, one after the other.
@@ -66,13 +65,30 @@ pub struct Generator {
     pub processors: u32,
 }
 
+/// Why a fleet could not begin, or a generator is lost.
+#[derive(Debug, thiserror::Error)]
+#[error("generator {generator}{what}")]
+pub struct FleetError {
+    /// The generator.
+    pub generator: String,
+    what: String,
+    /// Whether it refused a request, and did not just go.
+    pub is_refusal: bool,
+}
+
+impl FleetError {
+    fn new(generator: String, what: String) -> FleetError {
+        FleetError { generator, what, is_refusal: false }
+    }
+}
+
 /// What came of a window.
 #[derive(Debug)]
 pub struct Ran {
     /// All that arrived, as of one generator; times are those of our clock.
     pub counts: Counts,
     /// What each generator had to do with it, in the order of the generators; those that were lost are missing.
-    pub parts: Vec<Part>,
+    pub parts: Vec<GeneratorPart>,
     /// Generators that were lost in it.
     pub lost: Vec<FleetError>,
 }
@@ -85,9 +101,9 @@ impl Fleet {
     /// All that are not there: before a load a missing generator is a mistake to be mended, and no misfortune.
     pub fn connect(channels: Vec<Channel>) -> Result<Fleet, Vec<FleetError>> {
         let (to, messages) = sync_channel(QUEUE_MAX);
-        let failed = |name: &str, source| vec![FleetError::Channel { name: name.to_owned(), source }];
         let first = channels.first().map(|channel| channel.name.clone()).unwrap_or_default();
-        let heartbeat = Heartbeat::new().map_err(|error| failed(&first, error))?;
+        let heartbeat =
+            Heartbeat::new().map_err(|error| vec![FleetError::new(first, format!(": {error}"))])?;
         let mut fleet = Fleet {
             members: Vec::with_capacity(channels.len()),
             places: BTreeMap::new(),
@@ -225,7 +241,8 @@ impl Fleet {
         self.channels += 1;
         let name = channel.name.clone();
         let connection = Connection::open(channel, self.channels, self.to.clone(), &self.heartbeat);
-        let mut member = Member::new(connection.map_err(|source| FleetError::Channel { name, source })?);
+        let mut member =
+            Member::new(connection.map_err(|error| FleetError::new(name, format!(": {error}")))?);
         member.send(&Request::Hello { version: VERSION });
         Ok(member)
     }
@@ -236,8 +253,7 @@ impl Fleet {
             Response::Ready { version, proofload, host, processors } => {
                 (member.host, member.processors) = (host, processors);
                 if version != VERSION {
-                    let name = member.name();
-                    member.lose(FleetError::Version { name, proofload, found: version, expected: VERSION });
+                    member.lose(format!(": {}", other_version(version, &proofload)));
                 }
                 true
             }
@@ -346,5 +362,153 @@ impl Drop for Fleet {
     /// All of them, before any is waited for.
     fn drop(&mut self) {
         self.members.iter_mut().for_each(Member::end);
+    }
+}
+
+// One generator of a fleet: whether it is there, how far its clock is, and why it is lost.
+
+/// How long one may be silent while it is pinged every second. A network that is gone for 5 s may take TCP 2.4 s more, for it waits
+/// twice as long after each attempt; and what carries the channel, which notices after 9 s, has better words for it.
+pub(crate) const SILENCE_MAX: Duration = Duration::from_secs(11);
+
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub connection: Connection,
+    pub offset: ClockOffset,
+    /// What its machine calls itself, and how many processors it has.
+    pub host: String,
+    pub processors: u32,
+    /// When something last came from it, by our clock.
+    pub last_ns: u64,
+    /// Why it is gone, until the caller has taken it.
+    pub lost: Option<FleetError>,
+    pub alive: bool,
+}
+
+impl Member {
+    pub fn new(connection: Connection) -> Member {
+        let offset = ClockOffset { ns: 0, error_ns: 0 };
+        let (host, last_ns) = (String::new(), monotonic_ns());
+        Member { connection, offset, host, processors: 1, last_ns, lost: None, alive: true }
+    }
+
+    pub fn name(&self) -> String {
+        self.connection.name.clone()
+    }
+
+    pub fn part(&self, late_ns: u64, steal_share: Option<f64>, counts: &Counts) -> GeneratorPart {
+        GeneratorPart {
+            name: self.name(),
+            // Where it runs is known to who asked for it.
+            here: false,
+            late_ns,
+            clock_error_ns: self.offset.error_ns,
+            busiest_share: counts.generator.busiest_share(),
+            cpu_ns: counts.generator.cpu_ns.iter().sum(),
+            steal_share,
+            sent: counts.sent,
+            connections_opened: counts.connections_opened,
+            lag_p99_ns: counts
+                .open
+                .as_ref()
+                .and_then(|open| open.schedule_lag.quantile(0.99))
+                .map(|quantile| quantile.ns()),
+        }
+    }
+
+    pub fn send(&mut self, request: &Request) {
+        if self.alive
+            && let Err(error) = self.connection.send(request)
+        {
+            self.lose(format!(": {error}"));
+        }
+    }
+
+    /// What came from it, if that is a response and not its end.
+    pub fn take(&mut self, came: io::Result<Option<Response>>, waited: bool) -> Option<Response> {
+        match came {
+            Ok(Some(Response::Failed(Failed { error, .. }))) => {
+                let refused =
+                    FleetError { is_refusal: true, ..FleetError::new(self.name(), format!(": {error}")) };
+                self.lose_by(refused);
+                self.connection.end();
+            }
+            Ok(Some(Response::Ended) | None) => self.lose_gone(waited),
+            Ok(Some(response)) => return Some(response),
+            Err(error) => self.lose(format!(": {error}")),
+        }
+        None
+    }
+
+    pub fn lose(&mut self, what: String) {
+        self.lose_by(FleetError::new(self.name(), what));
+    }
+
+    fn lose_by(&mut self, error: FleetError) {
+        // What comes of one that is lost already is the same loss again.
+        if self.alive {
+            self.alive = false;
+            self.lost = Some(error);
+        }
+    }
+
+    pub fn lose_gone(&mut self, waited: bool) {
+        let when = if waited { "before it had responded" } else { "between two windows" };
+        self.lose(format!(" ended {when}"));
+    }
+
+    pub fn lose_if_late(&mut self, now_ns: u64, began_ns: u64, longest: Duration) {
+        let quiet = Duration::from_nanos(now_ns.saturating_sub(self.last_ns));
+        let waited = Duration::from_nanos(now_ns.saturating_sub(began_ns));
+        let (limit, when) = if quiet > SILENCE_MAX {
+            (SILENCE_MAX, "while it was pinged every second")
+        } else if waited > longest {
+            (longest, "to a request")
+        } else {
+            return;
+        };
+        self.lose(format!(" did not respond within {} s {when}", limit.as_secs()));
+    }
+
+    pub fn end(&mut self) {
+        self.connection.end();
+        self.alive = false;
+    }
+}
+
+// One count made of those of several generators, each taken in as it comes: what grows with their number is a part and a thread's times.
+
+/// The sum so far.
+#[derive(Debug, Default)]
+pub(crate) struct Merging {
+    counts: Option<Counts>,
+    /// By the places of the generators.
+    arrived: Vec<(usize, GeneratorPart, GeneratorUse)>,
+}
+
+impl Merging {
+    /// Takes in what the generator of that index did; times are those of our clock.
+    pub fn take(&mut self, index: usize, part: GeneratorPart, mut counts: Counts) {
+        let driver = counts.generator.driver.clone();
+        let threads = GeneratorUse { driver, ..GeneratorUse::default() };
+        self.arrived.push((index, part, std::mem::replace(&mut counts.generator, threads)));
+        match &mut self.counts {
+            Some(sum) => sum.merge(counts, Windows::Parallel),
+            None => self.counts = Some(counts),
+        }
+    }
+
+    /// The sum of all, with their threads and parts in the order of the generators, whoever came first.
+    pub fn finish(mut self) -> (Counts, Vec<GeneratorPart>) {
+        self.arrived.sort_by_key(|(index, ..)| *index);
+        let mut counts = self.counts.unwrap_or_default();
+        let mut parts = Vec::with_capacity(self.arrived.len());
+        for (_, part, threads) in self.arrived {
+            counts.generator.cpu_ns.extend(threads.cpu_ns);
+            counts.generator.wall_ns.extend(threads.wall_ns);
+            counts.generator.run_delay_ns.extend(threads.run_delay_ns);
+            parts.push(part);
+        }
+        (counts, parts)
     }
 }

@@ -1,15 +1,18 @@
 //! All requests to the API server, each with a time limit, and errors that say what is wrong.
 
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
-use super::error::ClusterError;
-use super::http::{self, Response};
-use super::kubectl::{self, Cluster, Proxy};
-use super::objects::{AccessReview, EndpointSlice, Event, Job, List, Pod, Service, Status};
+use crate::kubernetes::attach::{Cluster, Proxy, cluster};
+use crate::kubernetes::pods;
+use crate::{Blame, Error};
 
 /// What has to be allowed in a namespace, and the file that allows it.
 pub(super) struct Rights {
@@ -61,15 +64,15 @@ impl Namespace {
         context: Option<&str>,
         name: Option<&str>,
         rights: &'static Rights,
-    ) -> Result<Namespace, ClusterError> {
-        let Cluster { server, namespace } = kubectl::cluster(context)?;
+    ) -> Result<Namespace, Error> {
+        let Cluster { server, namespace } = cluster(context)?;
         let name = name.map_or(namespace, str::to_owned);
         let namespace = Namespace { name, server, rights, proxy: Proxy::of(context)? };
         namespace.check_rights()?;
         Ok(namespace)
     }
 
-    fn check_rights(&self) -> Result<(), ClusterError> {
+    fn check_rights(&self) -> Result<(), Error> {
         let mut missing = Vec::new();
         for (verb, group, resource, subresource) in self.rights.all {
             let attributes = json!({
@@ -84,20 +87,19 @@ impl Namespace {
                 Ok(review) if review.status.allowed => {}
                 Ok(_) => missing.push(right(verb, group, resource, subresource)),
                 // Without the right to ask, what is refused later says what is missing.
-                Err(ClusterError::Forbidden { .. }) => return Ok(()),
+                Err(error) if *error.blame() == Blame::Rights => return Ok(()),
                 Err(error) => return Err(error),
             }
         }
-        let (namespace, role) = (self.name.clone(), self.rights.role);
-        if missing.is_empty() { Ok(()) } else { Err(ClusterError::Rights { namespace, missing, role }) }
+        if missing.is_empty() { Ok(()) } else { Err(self.forbidden(&missing.join(", "))) }
     }
 
-    pub fn create(&self, job: &Value) -> Result<Job, ClusterError> {
+    pub fn create(&self, job: &Value) -> Result<Job, Error> {
         self.send("the Job", "POST", &self.path("/apis/batch/v1", "jobs"), Some(job))
     }
 
     /// Deletes a Job and, in the background, its pods. One that is not there is deleted.
-    pub fn delete(&self, name: &str) -> Result<(), ClusterError> {
+    pub fn delete(&self, name: &str) -> Result<(), Error> {
         let path = format!("{}/{name}", self.path("/apis/batch/v1", "jobs"));
         let with_pods = json!({ "propagationPolicy": "Background" });
         match self.exchange("the end of the Job", "DELETE", &path, Some(&with_pods))? {
@@ -106,27 +108,27 @@ impl Namespace {
         }
     }
 
-    pub fn pods_of(&self, job: &str) -> Result<Vec<Pod>, ClusterError> {
+    pub fn pods_of(&self, job: &str) -> Result<Vec<Pod>, Error> {
         self.pods("a list of its pods", "labelSelector", &format!("batch.kubernetes.io/job-name={job}"))
     }
 
     /// A pod by its name; `None` where it is gone.
-    pub fn pod(&self, name: &str) -> Result<Option<Pod>, ClusterError> {
+    pub fn pod(&self, name: &str) -> Result<Option<Pod>, Error> {
         let pods = self.pods("one of its pods", "fieldSelector", &format!("metadata.name={name}"))?;
         Ok(pods.into_iter().next())
     }
 
     /// The pods that a Service's selector chooses.
-    pub fn pods_selected(&self, selector: &str) -> Result<Vec<Pod>, ClusterError> {
+    pub fn pods_selected(&self, selector: &str) -> Result<Vec<Pod>, Error> {
         self.pods("the pods of the Service", "labelSelector", selector)
     }
 
-    fn pods(&self, what: &'static str, by: &str, selector: &str) -> Result<Vec<Pod>, ClusterError> {
+    fn pods(&self, what: &'static str, by: &str, selector: &str) -> Result<Vec<Pod>, Error> {
         self.list(what, &format!("{}?{by}={}", self.path("/api/v1", "pods"), encoded(selector)))
     }
 
     /// Why the cluster made no more pods for a Job, where it says so.
-    pub fn refusal(&self, job: &str) -> Result<Option<String>, ClusterError> {
+    pub fn refusal(&self, job: &str) -> Result<Option<String>, Error> {
         let of_job = format!("involvedObject.kind=Job,involvedObject.name={job},reason=FailedCreate");
         let path = format!("{}?fieldSelector={}", self.path("/api/v1", "events"), encoded(&of_job));
         let events: Vec<Event> = self.list("events", &path)?;
@@ -134,7 +136,7 @@ impl Namespace {
     }
 
     /// A Service by its name; `None` where there is none.
-    pub fn service(&self, name: &str) -> Result<Option<Service>, ClusterError> {
+    pub fn service(&self, name: &str) -> Result<Option<Service>, Error> {
         let path = format!("{}/{}", self.path("/api/v1", "services"), encoded(name));
         match self.exchange("the Service", "GET", &path, None)? {
             Response { status: 404, .. } => Ok(None),
@@ -150,14 +152,14 @@ impl Namespace {
     }
 
     /// Where a Service leads to.
-    pub fn endpoints(&self, service: &str) -> Result<Vec<EndpointSlice>, ClusterError> {
+    pub fn endpoints(&self, service: &str) -> Result<Vec<EndpointSlice>, Error> {
         let of_it = encoded(&format!("kubernetes.io/service-name={service}"));
         let slices = self.path("/apis/discovery.k8s.io/v1", "endpointslices");
         self.list("the endpoints of the Service", &format!("{slices}?labelSelector={of_it}"))
     }
 
     /// A connection to `kubectl proxy`, and the path there at which a pod's container is attached to.
-    pub fn attach_point(&self, pod: &str, container: &str) -> Result<(UnixStream, String), ClusterError> {
+    pub fn attach_point(&self, pod: &str, container: &str) -> Result<(UnixStream, String), Error> {
         let pod = format!("{}/{pod}", self.path("/api/v1", "pods"));
         let path = format!("{pod}/attach?container={container}&stdin=true&stdout=true&stderr=true");
         let stream = self.proxy.connect().map_err(|error| self.unreachable(error.to_string()))?;
@@ -168,7 +170,7 @@ impl Namespace {
         format!("{api}/namespaces/{}/{resource}", encoded(&self.name))
     }
 
-    fn list<T: DeserializeOwned>(&self, what: &'static str, path: &str) -> Result<Vec<T>, ClusterError> {
+    fn list<T: DeserializeOwned>(&self, what: &'static str, path: &str) -> Result<Vec<T>, Error> {
         Ok(self.send::<List<T>>(what, "GET", path, None)?.items)
     }
 
@@ -178,7 +180,7 @@ impl Namespace {
         method: &str,
         path: &str,
         body: Option<&Value>,
-    ) -> Result<T, ClusterError> {
+    ) -> Result<T, Error> {
         let response = self.exchange(what, method, path, body)?;
         self.read(what, response)
     }
@@ -189,16 +191,16 @@ impl Namespace {
         method: &str,
         path: &str,
         body: Option<&Value>,
-    ) -> Result<Response, ClusterError> {
+    ) -> Result<Response, Error> {
         let body = body.map(Value::to_string);
         let exchanged = self
             .proxy
             .connect()
-            .and_then(|stream| http::exchange(stream, method, path, body.as_deref().map(str::as_bytes)));
+            .and_then(|stream| exchange(stream, method, path, body.as_deref().map(str::as_bytes)));
         exchanged.map_err(|error| self.unreachable(format!("{what}: {error}")))
     }
 
-    fn read<T: DeserializeOwned>(&self, what: &'static str, response: Response) -> Result<T, ClusterError> {
+    fn read<T: DeserializeOwned>(&self, what: &'static str, response: Response) -> Result<T, Error> {
         if !(200..300).contains(&response.status) {
             return Err(self.refused(what, response.status, &response.body));
         }
@@ -207,26 +209,40 @@ impl Namespace {
     }
 
     /// What a response that is no success means. What is no object of Kubernetes comes from `kubectl proxy`, which did not get there.
-    pub fn refused(&self, what: &'static str, code: u16, body: &[u8]) -> ClusterError {
-        let (server, namespace) = (self.server.clone(), self.name.clone());
+    pub fn refused(&self, what: &'static str, code: u16, body: &[u8]) -> Error {
+        let (server, namespace) = (&self.server, &self.name);
         let Ok(Status { message, details }) = serde_json::from_slice(body) else {
             return self.unreachable(String::from_utf8_lossy(body).trim().to_owned());
         };
         match code {
-            401 => ClusterError::Unauthorized { server, message },
+            401 => Error::new(format!("{server} does not accept these credentials: {message}"))
+                .by(Blame::Rights)
+                .help("credentials expire: log in again as your cluster wants it"),
             // What RBAC says has "cannot" in it; a quota and other admission are 403, too.
-            403 if message.contains(" cannot ") => {
-                ClusterError::Forbidden { namespace, message, role: self.rights.role }
-            }
+            403 if message.contains(" cannot ") => self.forbidden(&message),
             // There, and not ready.
             429 | 503 | 504 => self.unreachable(message),
-            404 if details.kind == "namespaces" => ClusterError::Namespace { server, namespace },
-            _ => ClusterError::Refused { what, message },
+            404 if details.kind == "namespaces" => {
+                Error::new(format!("there is no namespace {namespace:?} at {server}"))
+                    .help(format!("kubectl create namespace {namespace}"))
+            }
+            _ => pods::refused(what, &message),
         }
     }
 
-    pub fn unreachable(&self, why: String) -> ClusterError {
-        ClusterError::Unreachable { server: self.server.clone(), why }
+    /// That rights are missing here.
+    fn forbidden(&self, what: &str) -> Error {
+        let (namespace, role) = (&self.name, self.rights.role);
+        let apply = format!("kubectl apply --namespace {namespace} --filename {role}");
+        Error::new(format!("not allowed in the namespace {namespace:?}: {what}"))
+            .by(Blame::Rights)
+            .help(format!("{role} has all that is needed, and nothing else: {apply}"))
+    }
+
+    pub fn unreachable(&self, why: String) -> Error {
+        Error::new(format!("{} does not answer: {why}", self.server))
+            .by(Blame::Away)
+            .help("kubectl cluster-info asks the same server; is a VPN or a proxy between?")
     }
 }
 
@@ -245,8 +261,200 @@ fn encoded(text: &str) -> String {
     text.bytes().map(byte).collect()
 }
 
+// One request to the API server over one connection to `kubectl proxy`, with limits of time and size.
+//
+// HTTP/1.0, so that the end of a body is the end of the connection: no chunks, and nothing to keep. Connections to a process of this
+// machine cost nothing; it keeps those to the API server.
+
+/// How long a response may take in all.
+const RESPONSE_MAX: Duration = Duration::from_secs(10);
+/// A list of thousands of pods is some ten megabytes.
+const BODY_BYTES_MAX: usize = 128 << 20;
+const HEADERS_MAX: usize = 64;
+const PIECE_BYTES: usize = 64 << 10;
+
+/// What came back.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Response {
+    pub status: u16,
+    pub body: Vec<u8>,
+}
+
+/// Sends a request, with a body of JSON if there is one, and reads the whole response.
+///
+/// # Errors
+/// If it does not come in time, is cut off, too large, or no HTTP.
+pub(super) fn exchange(
+    mut stream: UnixStream,
+    method: &str,
+    path: &str,
+    body: Option<&[u8]>,
+) -> io::Result<Response> {
+    let deadline = Instant::now() + RESPONSE_MAX;
+    stream.set_write_timeout(Some(RESPONSE_MAX))?;
+    let body = body.unwrap_or_default();
+    let head = format!(
+        "{method} {path} HTTP/1.0\r\nHost: localhost\r\nAccept: application/json\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes())?;
+    stream.write_all(body)?;
+    let (mut bytes, mut piece) = (Vec::new(), vec![0; PIECE_BYTES]);
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(late());
+        }
+        stream.set_read_timeout(Some(left))?;
+        match stream.read(&mut piece) {
+            Ok(0) => return parsed(&bytes),
+            Ok(count) => bytes.extend_from_slice(&piece[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(late()),
+            Err(error) => return Err(error),
+        }
+        if bytes.len() > BODY_BYTES_MAX {
+            return Err(unfit(format!("a response of over {BODY_BYTES_MAX} bytes")));
+        }
+    }
+}
+
+/// That nothing came in time.
+pub(super) fn late() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, format!("nothing came within {} s", RESPONSE_MAX.as_secs()))
+}
+
+fn parsed(bytes: &[u8]) -> io::Result<Response> {
+    let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
+    let mut head = httparse::Response::new(&mut headers);
+    let length = match head.parse(bytes) {
+        Ok(httparse::Status::Complete(length)) => length,
+        Ok(httparse::Status::Partial) => return Err(unfit("the response was cut off".into())),
+        Err(error) => return Err(unfit(format!("no HTTP: {error}"))),
+    };
+    let body = bytes[length..].to_vec();
+    let lengths = head.headers.iter().filter(|header| header.name.eq_ignore_ascii_case("content-length"));
+    let announced =
+        lengths.filter_map(|header| std::str::from_utf8(header.value).ok()?.parse::<usize>().ok()).next();
+    if announced.is_some_and(|announced| body.len() < announced) {
+        return Err(unfit("the response was cut off".into()));
+    }
+    Ok(Response { status: head.code.unwrap_or(0), body })
+}
+
+fn unfit(problem: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, problem)
+}
+
+// The objects of Kubernetes, as far as they are read here. What a cluster leaves out, or gives as null, is empty.
+
+fn null_is_empty<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or_default())
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(bound = "T: DeserializeOwned")]
+pub(super) struct List<T> {
+    #[serde(default, deserialize_with = "null_is_empty")]
+    pub items: Vec<T>,
+}
+
+/// Structs of which every field may be missing or null.
+macro_rules! objects {
+    ($($(#[$of_object:meta])* $object:ident { $($(#[$of_field:meta])* $field:ident: $kind:ty,)* })*) => { $(
+        $(#[$of_object])*
+        #[derive(Debug, Default, Deserialize)]
+        #[serde(default, rename_all = "camelCase")]
+        pub(super) struct $object { $(
+            $(#[$of_field])*
+            #[serde(deserialize_with = "null_is_empty")]
+            pub $field: $kind,
+        )* }
+    )* };
+}
+
+objects! {
+    /// What an API server says in place of an object.
+    Status { message: String, details: StatusDetails, }
+    StatusDetails {
+        /// The resource that it is about: `namespaces`.
+        kind: String,
+    }
+    Metadata {
+        name: String,
+        uid: String,
+        annotations: BTreeMap<String, String>,
+        deletion_timestamp: Option<String>,
+    }
+    /// The response to a SelfSubjectAccessReview.
+    AccessReview { status: Access, }
+    Access { allowed: bool, }
+    Job { spec: JobSpec, }
+    JobSpec { backoff_limit_per_index: Option<u32>, }
+    Event { message: Option<String>, }
+    Pod { metadata: Metadata, spec: PodSpec, status: PodStatus, }
+    PodSpec { node_name: String, }
+    PodStatus {
+        phase: String,
+        reason: String,
+        message: String,
+        conditions: Vec<Condition>,
+        container_statuses: Vec<ContainerStatus>,
+    }
+    Condition {
+        #[serde(rename = "type")]
+        kind: String,
+        status: String,
+        reason: String,
+        message: String,
+    }
+    ContainerStatus {
+        state: ContainerState,
+        restart_count: u32,
+        image: String,
+        #[serde(rename = "imageID")]
+        image_id: String,
+    }
+    ContainerState {
+        running: Option<IgnoredAny>,
+        waiting: Option<Waiting>,
+        terminated: Option<Terminated>,
+    }
+    Waiting { reason: String, message: String, }
+    Terminated { exit_code: i32, reason: String, message: String, }
+    Service { metadata: Metadata, spec: ServiceSpec, }
+    ServiceSpec {
+        #[serde(rename = "type")]
+        kind: String,
+        external_name: String,
+        #[serde(rename = "clusterIP")]
+        cluster_ip: String,
+        ports: Vec<ServicePort>,
+        selector: BTreeMap<String, String>,
+    }
+    ServicePort {
+        name: Option<String>,
+        port: u16,
+        /// `None` is TCP.
+        protocol: Option<String>,
+    }
+    EndpointSlice { address_type: String, ports: Vec<EndpointPort>, endpoints: Vec<Endpoint>, }
+    EndpointPort { name: Option<String>, port: Option<u16>, }
+    Endpoint {
+        addresses: Vec<String>,
+        node_name: Option<String>,
+        target_ref: Option<TargetRef>,
+        conditions: EndpointConditions,
+    }
+    TargetRef { kind: String, name: String, uid: String, }
+    EndpointConditions { ready: Option<bool>, }
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -257,5 +465,31 @@ mod tests {
             right("list", "discovery.k8s.io", "endpointslices", ""),
             "list endpointslices.discovery.k8s.io"
         );
+    }
+
+    fn answered(response: &[u8]) -> io::Result<Response> {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        theirs.write_all(response).unwrap();
+        theirs.shutdown(std::net::Shutdown::Write).unwrap();
+        exchange(ours, "POST", "/api", Some(b"{}"))
+    }
+
+    #[test]
+    fn a_response_is_whole_or_an_error() {
+        let whole = answered(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\n{}").unwrap();
+        assert_eq!(whole, Response { status: 403, body: b"{}".to_vec() });
+        let without_length = answered(b"HTTP/1.0 200 OK\r\n\r\n[1]").unwrap();
+        assert_eq!((without_length.status, without_length.body.as_slice()), (200, &b"[1]"[..]));
+        for cut in [&b"HTTP/1.0 200 OK\r\nContent-Length: 9\r\n\r\n[1]"[..], b"HTTP/1.0 200", b""] {
+            assert!(answered(cut).unwrap_err().to_string().contains("cut off"));
+        }
+        assert!(answered(b"SSH-2.0-OpenSSH\r\n\r\n").unwrap_err().to_string().contains("no HTTP"));
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_that_comes_is_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let _ = parsed(&bytes);
+        }
     }
 }

@@ -1,11 +1,16 @@
 //! How far the pods of a Job are, as the cluster lists them; and when all run, or when it is time to give up. Pure: it takes lists and
 //! the time.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::error::ClusterError;
-use super::objects::{ContainerState, Pod, Terminated};
+use serde_json::{Value, json};
+
+use crate::Error;
+use crate::kubernetes::api::{ContainerState, Pod, Terminated};
 
 /// A pod as far as it matters here.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -155,7 +160,7 @@ pub(super) enum Step {
     /// All are running, in the order of their index.
     Open(Vec<PodView>),
     /// Give up.
-    Broken(ClusterError),
+    Broken(Error),
 }
 
 /// How long all pods together may take: large images over slow lines, nodes that are only just being added.
@@ -178,7 +183,8 @@ impl Barrier {
             Some(trouble) if self.lasts(&trouble, pods.len(), now) => Step::Broken(trouble.error),
             Some(trouble) => Step::Wait(format!("{words}: {}", trouble.error)),
             None if now > OPEN_MAX => {
-                Step::Broken(ClusterError::Late { seconds: now.as_secs(), state: words })
+                let error = Error::new(format!("after {} s {words}", now.as_secs()));
+                Step::Broken(error.help("kubectl get pods and kubectl get events tell more"))
             }
             None => {
                 self.trouble = None;
@@ -199,39 +205,55 @@ impl Barrier {
 
     fn worst(&self, pods: &[PodView], refusal: Option<&str>) -> Option<Trouble> {
         let of_pods = pods.iter().filter_map(|pod| self.trouble_of(pod, pods));
-        let refused =
-            refusal.filter(|_| (pods.len() as u64) < u64::from(self.wanted)).map(|message| Trouble {
-                kind: "refused",
-                patience: Duration::from_secs(3),
-                error: ClusterError::Refused { what: "its pods", message: message.to_owned() },
-            });
+        let refused = refusal.filter(|_| (pods.len() as u64) < u64::from(self.wanted)).map(|message| {
+            Trouble { kind: "refused", patience: Duration::from_secs(3), error: refused("its pods", message) }
+        });
         of_pods.chain(refused).min_by_key(|trouble| trouble.patience)
     }
 
     fn trouble_of(&self, pod: &PodView, pods: &[PodView]) -> Option<Trouble> {
-        let (name, node) = (pod.name.clone(), pod.node.clone());
+        let PodView { name, node, .. } = pod;
         let (kind, patience_s, error) = match &pod.state {
             State::Waiting | State::Running => return None,
-            State::Ended(how) => ("ended", 0, ClusterError::Ended { pod: name, node, how: how.clone() }),
+            State::Ended(how) => {
+                ("ended", 0, Error::new(format!("{name} on {node} ended before it got any load: {how}")))
+            }
             State::ImageMissing(reason, message) => {
-                let (image, reason, message) = (self.image.clone(), reason.clone(), message.clone());
+                let image = &self.image;
+                let error =
+                    Error::new(format!("the image {image:?} cannot be had by {name}: {reason}: {message}"));
+                let error = error.help(match reason.as_str() {
+                    "InvalidImageName" => "an image is named as registry/name:tag, in lower case",
+                    _ => "is the name right, and may the nodes pull it? The Dockerfile makes it",
+                });
                 // A registry may be busy for once; the node tries again after ten seconds.
                 let patience_s =
                     if matches!(reason.as_str(), "InvalidImageName" | "ErrImageNeverPull") { 0 } else { 15 };
-                ("image", patience_s, ClusterError::Image { image, pod: name, reason, message })
+                ("image", patience_s, error)
             }
-            State::NotCreated(reason, message) => {
-                let (reason, message) = (reason.clone(), message.clone());
-                ("not created", 3, ClusterError::Container { pod: name, node, reason, message })
-            }
+            State::NotCreated(reason, message) => (
+                "not created",
+                3,
+                Error::new(format!("{name} on {node} cannot be made: {reason}: {message}")),
+            ),
             State::Unscheduled(message) => {
                 let count = pods.iter().filter(|pod| matches!(pod.state, State::Unscheduled(_))).count();
-                let (wanted, message) = (self.wanted, message.clone());
+                let error = Error::new(format!("{count} of {} pods find no node: {message}", self.wanted))
+                    .help("fewer pods, smaller resources, or another node_selector: kubectl describe nodes");
                 // A pod that leaves may make room, such as one of the run before.
-                ("unschedulable", 10, ClusterError::Unschedulable { count, wanted, message })
+                ("unschedulable", 10, error)
             }
         };
         Some(Trouble { kind, patience: Duration::from_secs(patience_s), error })
+    }
+}
+
+/// That the cluster does not take something.
+pub(super) fn refused(what: &str, message: &str) -> Error {
+    let error = Error::new(format!("the cluster refuses {what}: {message}"));
+    match message.contains("exceeded quota") {
+        true => error.help("fewer pods or smaller resources, or a larger quota: kubectl describe quota"),
+        false => error,
     }
 }
 
@@ -239,7 +261,7 @@ impl Barrier {
 struct Trouble {
     kind: &'static str,
     patience: Duration,
-    error: ClusterError,
+    error: Error,
 }
 
 /// `6 of 8 pods are running, 1 is being made, 1 has no node`.
@@ -259,5 +281,123 @@ fn words(wanted: u32, pods: &[PodView]) -> String {
     parts.join(", ")
 }
 
-#[cfg(test)]
-mod tests;
+// The Job: what is asked of the cluster, and nothing else is made there.
+//
+// One pod for each completion index, none of which is ever replaced: a generator that comes later has missed the begin. One that fails
+// leaves the others alone (`backoffLimitPerIndex`). All of it goes away by itself: a pod ends with its stdin, the Job is deleted some
+// time after its last pod has ended, and whatever goes wrong with that, there is a deadline.
+
+/// The name of the container that is attached to.
+pub(super) const CONTAINER: &str = "generator";
+/// How long a Job stays when all its pods have ended and nobody has deleted it.
+const KEPT_SECONDS: u32 = 30;
+/// How long pods live at most, whatever happens: longer than any run, and not for ever. A node that lost its cluster keeps to it, too.
+const LIFE_SECONDS_MAX: u32 = 24 * 3600;
+/// How long a pod that is deleted has to end by itself; it does so at once.
+const GRACE_SECONDS: u32 = 2;
+/// The user that the image has, which has no rights on the nodes.
+const USER: u32 = 65532;
+/// What of a run's name becomes part of the Job's; with what stands around it and an index it is a host name of under 63 letters.
+const RUN_LETTERS_MAX: usize = 30;
+
+/// What is asked for.
+#[derive(Debug, Clone)]
+pub(super) struct Wanted {
+    /// Of the Job.
+    pub name: String,
+    /// The run's, as people wrote it.
+    pub run: String,
+    /// What the pods are.
+    pub cluster: plan::Kubernetes,
+    /// The program's arguments.
+    pub arguments: Vec<String>,
+}
+
+/// A unique name of a Job: `proofload-RUN-RANDOM`, a DNS label whatever the run is called.
+pub(super) fn name(run: &str, random: u32) -> String {
+    let letters = run.chars().map(|letter| letter.to_ascii_lowercase());
+    let letters: String =
+        letters.map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).collect();
+    let words: Vec<&str> = letters.split('-').filter(|word| !word.is_empty()).collect();
+    let words: String = words.join("-").chars().take(RUN_LETTERS_MAX).collect();
+    match words.trim_end_matches('-') {
+        "" => format!("proofload-{random:08x}"),
+        words => format!("proofload-{words}-{random:08x}"),
+    }
+}
+
+/// The Job as the API takes it.
+pub(super) fn manifest(wanted: &Wanted) -> Value {
+    let labels = labels(&wanted.name);
+    let kept = json!({
+        "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
+        "karpenter.sh/do-not-disrupt": "true",
+    });
+    json!({
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": { "name": wanted.name, "labels": labels, "annotations": { "proofload/run": wanted.run } },
+        "spec": {
+            "completionMode": "Indexed",
+            "completions": wanted.cluster.pods,
+            "parallelism": wanted.cluster.pods,
+            "backoffLimitPerIndex": 0,
+            "ttlSecondsAfterFinished": KEPT_SECONDS,
+            "activeDeadlineSeconds": LIFE_SECONDS_MAX,
+            "template": { "metadata": { "labels": labels, "annotations": kept }, "spec": pod(wanted) },
+        },
+    })
+}
+
+fn pod(wanted: &Wanted) -> Value {
+    json!({
+        "containers": [container_of(wanted)],
+        "restartPolicy": "Never",
+        "nodeSelector": wanted.cluster.node_selector,
+        "topologySpreadConstraints": [{
+            "maxSkew": 1,
+            "topologyKey": "kubernetes.io/hostname",
+            "whenUnsatisfiable": "ScheduleAnyway",
+            "labelSelector": { "matchLabels": labels(&wanted.name) },
+        }],
+        "automountServiceAccountToken": false,
+        "enableServiceLinks": false,
+        "activeDeadlineSeconds": LIFE_SECONDS_MAX,
+        "terminationGracePeriodSeconds": GRACE_SECONDS,
+        "securityContext": {
+            "runAsNonRoot": true,
+            "runAsUser": USER,
+            "runAsGroup": USER,
+            "seccompProfile": { "type": "RuntimeDefault" },
+        },
+    })
+}
+
+fn container_of(wanted: &Wanted) -> Value {
+    let resources = &wanted.cluster.resources;
+    json!({
+        "name": CONTAINER,
+        "image": wanted.cluster.image,
+        "args": wanted.arguments,
+        "stdin": true,
+        // Its stdin ends with the first connection, and does not wait for another.
+        "stdinOnce": true,
+        // Its last output comes with its state, so that no right to read logs is needed.
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "resources": { "requests": resources, "limits": resources },
+        "securityContext": {
+            "allowPrivilegeEscalation": false,
+            "readOnlyRootFilesystem": true,
+            "capabilities": { "drop": ["ALL"] },
+        },
+    })
+}
+
+fn labels(name: &str) -> Value {
+    json!({
+        "app.kubernetes.io/name": "proofload",
+        "app.kubernetes.io/component": "generator",
+        "app.kubernetes.io/managed-by": "proofload",
+        "app.kubernetes.io/instance": name,
+    })
+}

@@ -13,11 +13,12 @@ use std::time::Duration;
 use load::Interrupt;
 use plan::Service;
 
-use super::heartbeat::{LastByte, Watched};
-use super::{Blame, Failed, Request, Response, VERSION, read, write};
-use crate::clock::monotonic_ns;
+use super::connection::{LastByte, Watched};
+use super::{Failed, Request, Response, VERSION, read, write};
+use crate::Blame;
 use crate::generators::GeneratorAgent;
 use crate::services::{ServicesAgent, message::ServicesRequest};
+use machine::clock::monotonic_ns;
 
 /// How long what is under way may take to end once the other side is gone. What is left then ends with the process: wardens see to it.
 const END_MAX: Duration = Duration::from_secs(5);
@@ -35,14 +36,10 @@ pub struct AgentHost {
     pub processors: u32,
     /// How long nothing may come, after the first byte, before we take the other side for dead.
     pub timeout: Duration,
-    /// Reads the CPU time of all processors so far, and how much of it is steal, in the same unit; `None` where the kernel does not say.
-    pub cpu_and_steal: fn() -> Option<(u64, u64)>,
     /// How to run a warden.
     pub warden: services::Warden,
     /// Describes the machine with what these services use of it.
     pub about: fn(&[Service]) -> serde_json::Value,
-    /// CPU time of a fixed piece of arithmetic, in nanoseconds.
-    pub spin_ns: fn() -> Option<u64>,
 }
 
 /// Why an agent ends early.
@@ -70,7 +67,7 @@ pub fn serve(
     host: AgentHost,
 ) -> Result<(), ServeError> {
     let (output, control, last, timeout) =
-        (Output(Arc::new(Mutex::new(output))), Control::default(), LastByte::default(), host.timeout);
+        (Arc::new(Mutex::new(output)), Control::default(), LastByte::default(), host.timeout);
     let (requests, queue) = sync_channel(REQUESTS_MAX);
     let reader = Reader { output: output.clone(), control: control.clone(), requests: requests.clone() };
     let input = Watched { input: BufReader::new(input), last: last.clone() };
@@ -148,18 +145,11 @@ impl Control {
     }
 }
 
-struct Output<W>(Arc<Mutex<W>>);
+/// Both threads write to it, whole frames.
+type Output<W> = Arc<Mutex<W>>;
 
-impl<W> Clone for Output<W> {
-    fn clone(&self) -> Output<W> {
-        Output(Arc::clone(&self.0))
-    }
-}
-
-impl<W: Write> Output<W> {
-    fn send(&self, response: &Response) -> io::Result<()> {
-        write(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), response)
-    }
+fn send(output: &Output<impl Write>, response: &Response) -> io::Result<()> {
+    write(&mut *output.lock().unwrap_or_else(PoisonError::into_inner), response)
 }
 
 struct Reader<W> {
@@ -176,7 +166,7 @@ impl<W: Write> Reader<W> {
             let is_last = match &request {
                 Ok(Some(Request::Ping(ping))) => {
                     let pong = Response::Pong { ping: *ping, clock_ns: monotonic_ns() };
-                    if self.output.send(&pong).is_ok() {
+                    if send(&self.output, &pong).is_ok() {
                         continue;
                     }
                     break;
@@ -217,7 +207,7 @@ struct Agent {
 
 impl Agent {
     fn new(host: AgentHost, control: Control) -> Agent {
-        let generator = GeneratorAgent::new(host.cpu_and_steal, control.clone());
+        let generator = GeneratorAgent::new(control.clone());
         let services = ServicesAgent::new(&host, control.clone());
         Agent { host, control, generator, services }
     }
@@ -234,7 +224,7 @@ impl Agent {
                 break;
             }
             let response = request.map_or_else(not_understood, |request| self.carry_out(request));
-            served = output.send(&response);
+            served = send(output, &response);
             if served.is_err() {
                 break;
             }
@@ -248,7 +238,7 @@ impl Agent {
             false => Response::Ended,
         };
         // If the other side has gone, it need not know.
-        let _ = output.send(&last);
+        let _ = send(output, &last);
         served
     }
 

@@ -5,9 +5,19 @@ use model::Counts;
 use serde::{Deserialize, Serialize};
 
 use crate::services::message::{ServicesRequest, ServicesResponse};
+use crate::{Blame, Error};
 
 /// Version of the protocol. Both sides must have the same: they are the same program.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
+
+/// Why nothing can be done with a program that speaks this version.
+pub(crate) fn other_version(version: u32, proofload: &str) -> String {
+    format!(
+        "it speaks version {version} of the protocol (Proofload {proofload}), and this is version {VERSION} (Proofload {}); have the same \
+         Proofload at both ends: see `generators.program`, or the image of the pods",
+        env!("CARGO_PKG_VERSION")
+    )
+}
 
 /// From Proofload to its agent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -120,32 +130,21 @@ pub enum GeneratorResponse {
 /// A request that could not be carried out.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Failed {
-    /// What, where, the value, the limit.
-    pub message: String,
-    /// What is to blame.
-    pub blame: Blame,
-    /// What helps.
-    pub hint: Option<String>,
-    /// The last lines of a service's output.
-    pub tail: Option<String>,
-    /// All that is kept of its output, in base64.
+    /// Why.
+    #[serde(flatten)]
+    pub error: Error,
+    /// All that is kept of a service's output, in base64.
     pub log: Option<String>,
-}
-
-/// Why a request was not carried out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Blame {
-    /// The request: another machine would refuse it, too.
-    Request,
-    /// The machine, or what runs there.
-    Machine,
-    /// Neither: it was cancelled.
-    Cancelled,
 }
 
 impl Failed {
     pub(crate) fn new(blame: Blame, message: impl Into<String>) -> Failed {
-        Failed { message: message.into(), blame, hint: None, tail: None, log: None }
+        Error::new(message).by(blame).into()
+    }
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Failed {
+        Failed { error, log: None }
     }
 }

@@ -1,26 +1,34 @@
 //! The services of an agent: carries out one request after the other, and leaves nothing when it is dropped.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
 
 use ::services::{
-    MachineTexts, Placement, Ports, Running, TargetError, TcpTexts, Warden, check_address, cpus_allowed,
-    end_orphans, orphans, quota_files, start,
+    Placement, Ports, Running, Warden, check_address, check_directory, cpus_allowed, end_orphans, orphans,
+    start,
 };
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use machine::clock::spin_ns;
+use machine::groups::quota_files;
+use machine::{Look, TcpCounters};
 use plan::Service;
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::io::Errno;
 
-use super::log::MemoryLog;
-use super::message::{
+use crate::protocol::{AgentHost, Control, Failed};
+use crate::services::message::{
     Begun, First, HostView, ServiceView, ServicesRequest, ServicesResponse, StartService, Started,
 };
-use crate::clock::{monotonic_ns, own_cpu_ns};
-use crate::protocol::{AgentHost, Blame, Control, Failed};
+use crate::{Blame, Error};
 
 /// What runs services on an agent's machine.
 pub(crate) struct ServicesAgent {
     warden: Warden,
     about: fn(&[Service]) -> serde_json::Value,
-    spin_ns: fn() -> Option<u64>,
     control: Control,
     /// By their numbers, so that later ones were started later.
     living: BTreeMap<u64, Living>,
@@ -47,7 +55,6 @@ impl ServicesAgent {
         ServicesAgent {
             warden: host.warden.clone(),
             about: host.about,
-            spin_ns: host.spin_ns,
             control,
             living: BTreeMap::new(),
             quota_files: Vec::new(),
@@ -60,7 +67,7 @@ impl ServicesAgent {
             ServicesRequest::Begin { services } => self.begin(services),
             ServicesRequest::Choose { services, address, random } => {
                 let ports = Ports::choose(&services, address, random);
-                ports.map(|ports| To::Chosen { ports }).map_err(|error| failed(&error, None))
+                Ok(To::Chosen { ports: ports? })
             }
             ServicesRequest::Start(wanted) => self.start(*wanted),
             ServicesRequest::View { first, spin } => Ok(To::Viewed(Box::new(self.view(first, spin)))),
@@ -79,9 +86,11 @@ impl ServicesAgent {
     /// Makes room, and looks whether services could be started at all: what is missing is an error before anything runs.
     fn begin(&self, services: Vec<Service>) -> Carried {
         let services: Vec<Service> = services.into_iter().map(at_home).collect();
-        services.iter().try_for_each(check).map_err(|error| failed(&error, None))?;
+        services.iter().try_for_each(check)?;
         let left = orphans();
-        let ended = left.iter().map(|process| format!("{} (pid {})", process.argv.join(" "), process.id.pid));
+        let ended = left.iter().map(|process| {
+            format!("{} (pid {})", plan::masked_words(&process.argv).join(" "), process.id.pid)
+        });
         let ended = ended.collect();
         end_orphans(&left);
         Ok(ServicesResponse::Begun(Begun { cpus: cpus_allowed(), about: (self.about)(&services), ended }))
@@ -91,18 +100,11 @@ impl ServicesAgent {
         let no_memory = |error| Failed::new(Blame::Machine, format!("no memory for a log: {error}"));
         let log = MemoryLog::new().map_err(no_memory)?;
         let service = at_home(wanted.service);
-        let placement = Placement {
-            padding_bytes: wanted.padding_bytes,
-            address: wanted.address,
-            addresses: wanted.addresses,
-            group: wanted.group,
-            values: wanted.values,
-            ..Placement::new(log.path())
-        };
+        let placement = Placement { log: log.path(), ..wanted.placement };
         let cancelled = || self.control.is_cancelled();
         let running = match start(&self.warden, &service, &wanted.ports, &placement, &cancelled) {
             Ok(running) => running,
-            Err(error) => return Err(failed(&error, Some(log.encoded()))),
+            Err(error) => return Err(Failed { error, log: Some(log.encoded()) }),
         };
         let started = Started {
             pid: running.pid(),
@@ -129,22 +131,17 @@ impl ServicesAgent {
 
     /// Services first, or the machine: what is nearest to the load comes nearest to it.
     fn view(&mut self, first: First, spin: bool) -> HostView {
-        let spin_ns = if spin { (self.spin_ns)() } else { None };
+        let spin_ns = if spin { spin_ns() } else { None };
         let sampled = (first == First::Services).then(|| self.sample());
-        let at_ns = monotonic_ns();
-        let ours_before_ns = self.ours_ns();
-        let (machine, tcp) = (MachineTexts::read(&self.quota_files), TcpTexts::read());
-        let ours_ns = (ours_before_ns, self.ours_ns());
+        let wardens_ns = || self.living.values().map(|of| of.running.warden_cpu_ns()).sum();
+        let machine = Look::now(&cpus_allowed(), &self.quota_files, wardens_ns);
+        let tcp = TcpCounters::read();
         let services = sampled.unwrap_or_else(|| self.sample());
-        HostView { at_ns, services, machine, tcp, ours_ns, spin_ns }
+        HostView { services, machine, tcp, spin_ns }
     }
 
     fn sample(&mut self) -> Vec<ServiceView> {
         self.living.iter_mut().map(|(number, of)| of.view(*number)).collect()
-    }
-
-    fn ours_ns(&self) -> u64 {
-        own_cpu_ns() + self.living.values().map(|of| of.running.warden_cpu_ns()).sum::<u64>()
     }
 }
 
@@ -156,44 +153,75 @@ impl Drop for ServicesAgent {
     }
 }
 
-/// The service with its directory as it is here: `~` is the home of the user that logged in.
-fn at_home(service: Service) -> Service {
-    let below = service.directory.strip_prefix("~").ok().map(PathBuf::from);
-    let home = std::env::var_os("HOME").map(PathBuf::from);
-    match below.zip(home) {
+/// The service with its directory as it is here: `~` is the home of the user that logged in. Whatever is wrong with it is told as of another
+/// machine than that of the experiment file.
+fn at_home(mut service: Service) -> Service {
+    let Some(command) = service.command_mut() else { return service };
+    command.host.get_or_insert_default();
+    if let (Ok(below), Some(home)) = (command.directory.strip_prefix("~"), std::env::var_os("HOME")) {
         // Joined to nothing a path would end with a slash.
-        Some((below, home)) if below.as_os_str().is_empty() => Service { directory: home, ..service },
-        Some((below, home)) => Service { directory: home.join(below), ..service },
-        None => service,
+        command.directory = PathBuf::from(home).join(below).components().collect();
     }
+    service
 }
 
 /// Whether a service can be started here at all, as far as that can be seen without starting it.
-fn check(service: &Service) -> Result<(), TargetError> {
-    if !service.directory.is_dir() {
-        let path = service.directory.clone();
-        return Err(TargetError::DirectoryMissing { service: service.name.clone(), path });
-    }
-    service.address.map_or(Ok(()), |address| check_address(&service.name, address))
-}
-
-fn failed(error: &TargetError, log: Option<String>) -> Failed {
-    let hint = match error {
-        TargetError::DirectoryMissing { .. } => {
-            Some("`directory` is a folder of that host; put the service's code there first".to_owned())
-        }
-        TargetError::CommandNotFound { .. } => error.hint().map(|hint| {
-            format!("{hint}; a program that only a login shell finds there has to be named by its path, or by `env.PATH`")
-        }),
-        _ => error.hint(),
-    };
-    let blame = match error {
-        TargetError::Cancelled { .. } => Blame::Cancelled,
-        _ => Blame::Machine,
-    };
-    Failed { hint, tail: error.tail().map(str::to_owned), log, ..Failed::new(blame, error.to_string()) }
+fn check(service: &Service) -> Result<(), Error> {
+    let Some(command) = service.command() else { return Ok(()) };
+    check_directory(&service.name, command)?;
+    command.address.map_or(Ok(()), |address| check_address(&service.name, address))
 }
 
 fn unknown(number: u64) -> Failed {
     Failed::new(Blame::Request, format!("there is no service of the number {number}"))
+}
+
+// The log of a service on another machine: in memory, so that whatever ends there nothing is left to be removed.
+//
+// A warden writes a log to a file; this one has no name, only a descriptor of ours. What is kept of an output is
+// bounded (1 MiB and 64 KiB), and so is this.
+
+/// A file without a name.
+#[derive(Debug)]
+pub(crate) struct MemoryLog(File);
+
+impl MemoryLog {
+    /// A new one, empty.
+    ///
+    /// # Errors
+    /// If there is no memory or no descriptor left.
+    pub fn new() -> io::Result<MemoryLog> {
+        Ok(MemoryLog(File::from(made()?)))
+    }
+
+    /// Where a child of ours finds it.
+    pub fn path(&self) -> PathBuf {
+        format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd()).into()
+    }
+
+    /// All of it in base64, as far as it can be read.
+    pub fn encoded(mut self) -> String {
+        let mut bytes = Vec::new();
+        if self.0.rewind().is_ok() {
+            let _ = self.0.read_to_end(&mut bytes);
+        }
+        STANDARD.encode(bytes)
+    }
+}
+
+/// Since Linux 6.3 a machine may insist on a flag that nothing in it will be run; older kernels do not know the flag.
+fn made() -> io::Result<OwnedFd> {
+    let name = "proofload-log";
+    match memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::NOEXEC_SEAL) {
+        Err(Errno::INVAL) => Ok(memfd_create(name, MemfdFlags::CLOEXEC)?),
+        made => Ok(made?),
+    }
+}
+
+/// What [`MemoryLog::encoded`] gave, as it was.
+///
+/// # Errors
+/// If it is no such text.
+pub(crate) fn decoded(text: &str) -> io::Result<Vec<u8>> {
+    STANDARD.decode(text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }

@@ -8,12 +8,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use ::services::{Ports, TargetError};
+use ::services::Ports;
 use plan::Service;
 
 use super::message::{Begun, First, HostView, ServicesRequest, ServicesResponse};
-use crate::Channel;
-use crate::protocol::{Blame, Connection, Failed, Heartbeat, Message, QUEUE_MAX, Request, Response, VERSION};
+use crate::protocol::{
+    Connection, Failed, Heartbeat, Message, QUEUE_MAX, Request, Response, VERSION, other_version,
+};
+use crate::{Blame, Channel, Error};
 
 /// How long a response may take that takes no time in itself: a slow network and a busy machine.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
@@ -22,6 +24,17 @@ const END_PATIENCE: Duration = Duration::from_secs(20);
 /// How often it is asked whether what is waited for is cancelled.
 const GLANCE: Duration = Duration::from_millis(20);
 pub(super) const OTHER_RESPONSE: &str = "its response is to another request";
+
+/// What takes the one response that fits a request.
+macro_rules! pick {
+    ($name:ident $fields:tt => $of:expr) => {
+        |response| match response {
+            ServicesResponse::$name $fields => Some($of),
+            _ => None,
+        }
+    };
+}
+pub(super) use pick;
 
 /// Another machine with an agent that runs services. Dropping it ends those that are left there.
 #[derive(Debug)]
@@ -47,13 +60,10 @@ impl RemoteHost {
     /// Greets the agent at the other end of a channel. `services` are all that may be started there.
     ///
     /// # Errors
-    /// [`TargetError::HostLost`] if there is no agent of our version, [`TargetError::There`] if services could not be started there.
-    pub fn open(channel: Channel, services: &[&Service]) -> Result<RemoteHost, TargetError> {
+    /// If there is no agent of our version, or services could not be started there.
+    pub fn open(channel: Channel, services: &[&Service]) -> Result<RemoteHost, Error> {
         let host = channel.name.clone();
-        let no_thread = |error: io::Error| TargetError::HostLost {
-            host: host.clone(),
-            reason: format!("no thread for its channel: {error}"),
-        };
+        let no_thread = |error: io::Error| lost(&host, format!("no thread for its channel: {error}"));
         let (to, messages) = sync_channel(QUEUE_MAX);
         let heartbeat = Heartbeat::new().map_err(no_thread)?;
         let connection = Connection::open(channel, 0, to, &heartbeat).map_err(no_thread)?;
@@ -69,25 +79,24 @@ impl RemoteHost {
         Ok(host)
     }
 
-    fn greet(&self) -> Result<(), TargetError> {
+    fn greet(&self) -> Result<(), Error> {
         match self.request(&Request::Hello { version: VERSION }, PATIENCE, &|| false)? {
             Response::Ready { version: VERSION, .. } => Ok(()),
-            Response::Ready { version, proofload, .. } => Err(self.lost(format!(
-                "it speaks version {version} of the protocol (proofload {proofload}), here it is {VERSION}"
-            ))),
+            Response::Ready { version, proofload, .. } => Err(self.lost(other_version(version, &proofload))),
             Response::Failed(failed) => Err(self.failed(failed)),
-            _ => Err(self.lost(OTHER_RESPONSE.to_owned())),
+            _ => Err(self.lost(OTHER_RESPONSE)),
         }
     }
 
-    fn begin(&self, services: &[&Service]) -> Result<Begun, TargetError> {
+    fn begin(&self, services: &[&Service]) -> Result<Begun, Error> {
         // Texts of templates come with the start of a service.
-        let plain = |service: &&Service| Service { templates: Default::default(), ..(*service).clone() };
+        let plain = |service: &&Service| {
+            let mut plain = (*service).clone();
+            plain.command_mut().into_iter().for_each(|command| command.templates.clear());
+            plain
+        };
         let services = services.iter().map(plain).collect();
-        self.ask(ServicesRequest::Begin { services }, PATIENCE, |response| match response {
-            ServicesResponse::Begun(begun) => Some(begun),
-            _ => None,
-        })
+        self.ask(ServicesRequest::Begin { services }, PATIENCE, pick!(Begun(begun) => begun))
     }
 
     /// The machine, as people know it: `ssh://bench-1`.
@@ -114,19 +123,16 @@ impl RemoteHost {
     ///
     /// # Errors
     /// As that does; and if the machine is lost.
-    pub fn choose(&self, services: &[Service], address: IpAddr, random: u64) -> Result<Ports, TargetError> {
+    pub fn choose(&self, services: &[Service], address: IpAddr, random: u64) -> Result<Ports, Error> {
         let request = ServicesRequest::Choose { services: services.to_vec(), address, random };
-        self.ask(request, PATIENCE, |response| match response {
-            ServicesResponse::Chosen { ports } => Some(ports),
-            _ => None,
-        })
+        self.ask(request, PATIENCE, pick!(Chosen { ports } => ports))
     }
 
     /// Requests what its services and the machine have used, and does not wait: several machines look at the same time.
     ///
     /// # Errors
     /// If the machine is lost.
-    pub fn view(&self, first: First, spin: bool) -> Result<PendingView<'_>, TargetError> {
+    pub fn view(&self, first: First, spin: bool) -> Result<PendingView<'_>, Error> {
         let responses = self.responses();
         self.send(&Request::Services(ServicesRequest::View { first, spin }))?;
         Ok(PendingView { host: self, responses, is_finished: false })
@@ -143,13 +149,13 @@ impl RemoteHost {
         request: ServicesRequest,
         patience: Duration,
         pick: impl FnOnce(ServicesResponse) -> Option<T>,
-    ) -> Result<T, TargetError> {
+    ) -> Result<T, Error> {
         let picked = match self.exchange(request, patience, &|| false)? {
             Response::Failed(failed) => return Err(self.failed(failed)),
             Response::Services(response) => pick(response),
             _ => None,
         };
-        picked.ok_or_else(|| self.lost(OTHER_RESPONSE.to_owned()))
+        picked.ok_or_else(|| self.lost(OTHER_RESPONSE))
     }
 
     /// The same, whatever the response is; `cancelled` is asked every 20 ms, and true breaks off what was requested.
@@ -158,7 +164,7 @@ impl RemoteHost {
         request: ServicesRequest,
         patience: Duration,
         cancelled: &dyn Fn() -> bool,
-    ) -> Result<Response, TargetError> {
+    ) -> Result<Response, Error> {
         self.request(&Request::Services(request), patience, cancelled)
     }
 
@@ -167,7 +173,7 @@ impl RemoteHost {
         request: &Request,
         patience: Duration,
         cancelled: &dyn Fn() -> bool,
-    ) -> Result<Response, TargetError> {
+    ) -> Result<Response, Error> {
         let mut responses = self.responses();
         if let Some(reason) = &responses.lost {
             return Err(self.lost(reason.clone()));
@@ -177,29 +183,28 @@ impl RemoteHost {
         responses.next(patience, cancel).map_err(|reason| self.lost(reason))
     }
 
-    pub(super) fn failed(&self, failed: Failed) -> TargetError {
-        let Failed { message, blame, tail, hint, .. } = failed;
-        let host = self.name().to_owned();
-        match blame {
-            Blame::Cancelled => TargetError::Cancelled { service: host },
-            Blame::Request | Blame::Machine => {
-                let (message, tail) = (message.into(), tail.unwrap_or_default().into());
-                TargetError::There { host, message, tail, hint: hint.map(Into::into) }
-            }
+    pub(super) fn failed(&self, failed: Failed) -> Error {
+        match failed.error.blame() {
+            Blame::Cancelled => Error::cancelled(self.name()),
+            _ => failed.error.on(self.name()),
         }
     }
 
-    pub(super) fn lost(&self, reason: String) -> TargetError {
-        TargetError::HostLost { host: self.name().to_owned(), reason }
+    pub(super) fn lost(&self, reason: impl std::fmt::Display) -> Error {
+        lost(self.name(), reason)
     }
 
-    fn send(&self, request: &Request) -> Result<(), TargetError> {
+    fn send(&self, request: &Request) -> Result<(), Error> {
         self.connection.send(request).map_err(|error| self.lost(format!("the connection is lost: {error}")))
     }
 
     fn responses(&self) -> MutexGuard<'_, Responses> {
         self.responses.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn lost(host: &str, reason: impl std::fmt::Display) -> Error {
+    Error::new(format!("{host}: {reason}")).by(Blame::Lost(host.to_owned()))
 }
 
 /// A view that was requested of a machine.
@@ -219,12 +224,12 @@ impl PendingView<'_> {
     ///
     /// # Errors
     /// If the machine is lost.
-    pub fn finish(mut self) -> Result<HostView, TargetError> {
+    pub fn finish(mut self) -> Result<HostView, Error> {
         self.is_finished = true;
         match self.responses.next(PATIENCE, || false) {
             Ok(Response::Services(ServicesResponse::Viewed(view))) => Ok(*view),
             Ok(Response::Failed(failed)) => Err(self.host.failed(failed)),
-            Ok(_) => Err(self.host.lost(OTHER_RESPONSE.to_owned())),
+            Ok(_) => Err(self.host.lost(OTHER_RESPONSE)),
             Err(reason) => Err(self.host.lost(reason)),
         }
     }

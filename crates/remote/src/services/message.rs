@@ -1,13 +1,13 @@
 //! The messages to services on another machine and from them.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use machine::{Look, TcpCounters};
 use plan::Service;
 use serde::{Deserialize, Serialize};
 
 use ::services::{
-    Exit, Listening, MachineTexts, Ports, ProcessThreads, Running, Sample, Sight, Startup, Stopped, TcpTexts,
+    Exit, Listening, Placement, Ports, ProcessThreads, Running, Sample, Sight, Startup, Stopped,
 };
 
 /// A request to services. Numbers are those of [`StartService`].
@@ -100,16 +100,9 @@ pub struct StartService {
     pub service: Service,
     /// Of all services of its variant.
     pub ports: Ports,
-    /// This and what follows: see [`::services::Placement`].
-    pub address: IpAddr,
-    #[allow(missing_docs)]
-    pub addresses: BTreeMap<String, IpAddr>,
-    #[allow(missing_docs)]
-    pub padding_bytes: usize,
-    #[allow(missing_docs)]
-    pub group: bool,
-    #[allow(missing_docs)]
-    pub values: BTreeMap<String, String>,
+    /// Where and how it runs, but for what the machine there decides.
+    #[serde(flatten)]
+    pub placement: Placement,
 }
 
 /// In which order a machine is looked at: what is nearest to the load comes nearest to it.
@@ -169,16 +162,12 @@ pub struct Started {
 /// What another machine and its services had counted by one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostView {
-    /// When, on the CLOCK_MONOTONIC of that machine.
-    pub at_ns: u64,
     /// Its services.
     pub services: Vec<ServiceView>,
-    /// The machine.
-    pub machine: MachineTexts,
-    /// TCP in its network.
-    pub tcp: TcpTexts,
-    /// CPU time of Proofload itself there, its wardens included: before the machine was looked at, and after.
-    pub ours_ns: (u64, u64),
+    /// The machine, with what Proofload itself used there, its wardens included.
+    pub machine: Look,
+    /// TCP in its network; `None` where the kernel does not say.
+    pub tcp: Option<TcpCounters>,
     /// CPU time of a fixed piece of arithmetic, where that was asked for.
     pub spin_ns: Option<u64>,
 }

@@ -1,21 +1,34 @@
 //! One service on another machine: what [`::services::Running`] is here.
 
-use std::fs;
-use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fs, io};
 
-use ::services::{Exit, Leftover, Placement, Ports, Sample, Stopped, TargetError};
+use ::services::{
+    AgentHost, Exit, Leftover, Listening, Placement, Ports, ProcessThreads, Running, Sample, Sight, Stopped,
+};
+use model::Found;
 use plan::Service;
 
-use super::host::{PATIENCE, RemoteHost};
-use super::log;
-use super::message::{
+use crate::protocol::Response;
+use crate::services::agent::decoded;
+use crate::services::host::{OTHER_RESPONSE, PATIENCE, RemoteHost, pick};
+use crate::services::message::{
     Answer, Question, ServiceView, ServicesRequest, ServicesResponse, StartService, Started,
 };
-use crate::protocol::Response;
+use crate::{Blame, Error};
+
+/// The answer to the question of its name.
+macro_rules! answer {
+    ($of:expr, $name:ident $(, $with:expr)?) => {
+        match $of.ask(Question::$name $(($with))?)? {
+            Answer::$name(answer) => Ok(answer),
+            _ => Err($of.unfit()),
+        }
+    };
+}
 
 /// A service that was started on another machine and became ready there. Dropping it stops it.
 #[derive(Debug)]
@@ -25,6 +38,8 @@ pub struct RemoteService {
     number: u64,
     address: SocketAddr,
     started: Started,
+    /// The port that it was given.
+    given: u16,
     /// How it ended, as of the last view, with its last lines.
     exited: Option<(Exit, String)>,
     /// Where its log goes once it has ended.
@@ -38,37 +53,35 @@ impl RemoteService {
     /// for it may use all there are, and no agent is loaded. Its log is written here when it has ended.
     ///
     /// # Errors
-    /// [`TargetError::There`] with what [`::services::start`] said there, and [`TargetError::HostLost`]; nothing of it is left then.
+    /// What [`::services::start`] said there, and that the machine is lost; nothing of it is left then.
     pub fn start(
         host: &Arc<RemoteHost>,
         service: &Service,
         ports: &Ports,
         placement: &Placement,
         cancelled: &dyn Fn() -> bool,
-    ) -> Result<RemoteService, TargetError> {
+    ) -> Result<RemoteService, Error> {
         let number = host.number();
         let wanted = StartService {
             number,
             service: service.clone(),
             ports: ports.clone(),
-            address: placement.address,
-            addresses: placement.addresses.clone(),
-            padding_bytes: placement.padding_bytes,
-            group: placement.group,
-            values: placement.values.clone(),
+            placement: placement.clone(),
         };
         // It waits so long for the service and for its workers, and gives it so long to end where it has to.
-        let patience = service.ready_timeout * 2 + service.stop_timeout + PATIENCE * 2;
+        let stop_timeout = service.command().map(|command| command.stop_timeout).unwrap_or_default();
+        let patience = service.ready_timeout * 2 + stop_timeout + PATIENCE * 2;
         match host.exchange(ServicesRequest::Start(Box::new(wanted)), patience, cancelled)? {
             Response::Services(ServicesResponse::Started(started)) => Ok(RemoteService {
                 host: Arc::clone(host),
                 name: service.name.clone(),
                 number,
                 address: SocketAddr::new(placement.address, started.port),
+                given: ports.of(&service.name).unwrap_or(started.port),
                 started: *started,
                 exited: None,
                 log: placement.log.clone(),
-                stop_patience: service.stop_timeout + PATIENCE,
+                stop_patience: stop_timeout + PATIENCE,
                 is_stopped: false,
             }),
             Response::Failed(failed) => {
@@ -76,7 +89,7 @@ impl RemoteService {
                 let _ = failed.log.as_deref().map(|log| write_log(log, &placement.log));
                 Err(host.failed(failed))
             }
-            _ => Err(host.lost("it sent something else than a start".to_owned())),
+            _ => Err(host.lost("it sent something else than a start")),
         }
     }
 
@@ -105,6 +118,12 @@ impl RemoteService {
         self.address
     }
 
+    /// How it was found, where it does not listen on the port that it was given.
+    pub fn found(&self) -> Option<Found> {
+        let elsewhere = self.given != self.address.port();
+        elsewhere.then(|| Found { given: self.given, address: None, others: Vec::new() })
+    }
+
     /// Workers that it had when it became ready.
     pub fn workers(&self) -> Option<u32> {
         self.started.workers
@@ -126,20 +145,14 @@ impl RemoteService {
     ///
     /// # Errors
     /// If the machine is lost; so have all questions to it.
-    pub fn sample(&mut self) -> Result<Sample, TargetError> {
-        let view = self.ask(ServicesRequest::Sample(self.number), |response| match response {
-            ServicesResponse::Sampled(view) => Some(*view),
-            _ => None,
-        })?;
+    pub fn sample(&mut self) -> Result<Sample, Error> {
+        let view = self.ask(ServicesRequest::Sample(self.number), pick!(Sampled(view) => *view))?;
         self.update(&view);
         Ok(view.sample)
     }
 
-    pub(super) fn question(&self, question: Question) -> Result<Answer, TargetError> {
-        self.ask(ServicesRequest::Ask(self.number, question), |response| match response {
-            ServicesResponse::Answered(answer) => Some(answer),
-            _ => None,
-        })
+    pub(super) fn question(&self, question: Question) -> Result<Answer, Error> {
+        self.ask(ServicesRequest::Ask(self.number, question), pick!(Answered(answer) => answer))
     }
 
     /// Stops it and fetches its log. Where its machine is lost it ends by itself, and what is left of it is unknown here.
@@ -156,13 +169,11 @@ impl RemoteService {
         })
     }
 
-    fn end(&mut self) -> Result<Stopped, TargetError> {
+    fn end(&mut self) -> Result<Stopped, Error> {
         self.is_stopped = true;
         let request = ServicesRequest::Stop(self.number);
-        let (stopped, log) = self.host.ask(request, self.stop_patience, |response| match response {
-            ServicesResponse::Stopped { stopped, log } => Some((stopped, log)),
-            _ => None,
-        })?;
+        let (stopped, log) =
+            self.host.ask(request, self.stop_patience, pick!(Stopped { stopped, log } => (stopped, log)))?;
         // If the disk is full here, other files of the record fail with an error.
         let _ = write_log(&log, &self.log);
         Ok(stopped)
@@ -172,7 +183,7 @@ impl RemoteService {
         &self,
         request: ServicesRequest,
         pick: impl FnOnce(ServicesResponse) -> Option<T>,
-    ) -> Result<T, TargetError> {
+    ) -> Result<T, Error> {
         self.host.ask(request, PATIENCE, pick)
     }
 }
@@ -187,5 +198,175 @@ impl Drop for RemoteService {
 
 /// Writes a log that came from there.
 fn write_log(text: &str, path: &Path) -> io::Result<()> {
-    log::decoded(text).and_then(|bytes| fs::write(path, bytes))
+    decoded(text).and_then(|bytes| fs::write(path, bytes))
+}
+
+// A service, on this machine or on another one: the same questions to both, with the same answers.
+//
+// A question to another machine takes a round trip, and fails where the machine is lost; one to this machine never does.
+
+/// A service that was started and became ready. Dropping it stops it.
+#[derive(Debug)]
+pub enum ServiceHandle {
+    /// On this machine.
+    Here(Box<Running>),
+    /// On another one.
+    There(Box<RemoteService>),
+}
+
+impl ServiceHandle {
+    /// How it was found, where it does not listen where it was told to.
+    pub fn found(&self) -> Option<Found> {
+        match self {
+            Self::Here(running) => running.found().cloned(),
+            Self::There(remote) => remote.found(),
+        }
+    }
+
+    /// The service's name in the experiment.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Here(running) => running.name(),
+            Self::There(remote) => remote.name(),
+        }
+    }
+
+    /// The machine that it runs on; `None` is this one.
+    pub fn host(&self) -> Option<&str> {
+        match self {
+            Self::Here(_) => None,
+            Self::There(remote) => Some(remote.host().name()),
+        }
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        match self {
+            Self::Here(running) => running.address(),
+            Self::There(remote) => remote.address(),
+        }
+    }
+
+    /// Number of its first process, on its machine.
+    pub fn pid(&self) -> u32 {
+        match self {
+            Self::Here(running) => running.pid(),
+            Self::There(remote) => remote.pid(),
+        }
+    }
+
+    /// It, where it runs here.
+    pub fn here(&self) -> Option<&Running> {
+        match self {
+            Self::Here(running) => Some(running),
+            Self::There(_) => None,
+        }
+    }
+
+    /// Where the agents in its Node.js processes are asked; `None` where none were loaded, as on other machines.
+    pub fn agent(&self) -> Option<&AgentHost> {
+        self.here().and_then(Running::agent)
+    }
+
+    /// Workers that it had when it became ready; `None` where its other processes look alike.
+    pub fn workers(&self) -> Option<u32> {
+        match self {
+            Self::Here(running) => running.workers(),
+            Self::There(remote) => remote.workers(),
+        }
+    }
+
+    /// How it ended, if it has: here by now, elsewhere by the last look at its machine.
+    pub fn exited(&mut self) -> Option<Exit> {
+        match self {
+            Self::Here(running) => running.exited(),
+            Self::There(remote) => remote.exited().map(|(exit, _)| *exit),
+        }
+    }
+
+    /// The last lines of its output.
+    pub fn tail(&self) -> String {
+        match self {
+            Self::Here(running) => running.tail(),
+            Self::There(remote) => match remote.exited() {
+                Some((_, tail)) => tail.clone(),
+                None => match remote.question(Question::Tail) {
+                    Ok(Answer::Tail(tail)) => tail,
+                    Ok(_) | Err(_) => String::new(),
+                },
+            },
+        }
+    }
+
+    /// What it has used so far.
+    ///
+    /// # Errors
+    /// If its machine is lost; so have all questions below.
+    pub fn sample(&mut self) -> Result<Sample, Error> {
+        match self {
+            Self::Here(running) => Ok(running.sample()),
+            Self::There(remote) => remote.sample(),
+        }
+    }
+
+    /// Its processes and who listens on its port.
+    ///
+    /// # Errors
+    /// As [`ServiceHandle::sample`].
+    pub fn sight(&self, variables: &[&str]) -> Result<Sight, Error> {
+        answer!(self, Sight, variables.iter().map(|name| (*name).to_owned()).collect())
+    }
+
+    /// Whose socket answers on its port now.
+    ///
+    /// # Errors
+    /// As [`ServiceHandle::sample`].
+    pub fn listening(&self) -> Result<Listening, Error> {
+        answer!(self, Listening)
+    }
+
+    /// Its processes and what each of their threads has used so far, parents first.
+    ///
+    /// # Errors
+    /// As [`ServiceHandle::sample`].
+    pub fn threads(&self) -> Result<Vec<ProcessThreads>, Error> {
+        answer!(self, Threads)
+    }
+
+    /// Peak resident memory of its processes in bytes.
+    ///
+    /// # Errors
+    /// As [`ServiceHandle::sample`].
+    pub fn peak_memory(&self) -> Result<u64, Error> {
+        answer!(self, PeakMemory)
+    }
+
+    /// How many of its workers are gone, also if others have taken their places.
+    ///
+    /// # Errors
+    /// As [`ServiceHandle::sample`].
+    pub fn workers_lost(&self) -> Result<u32, Error> {
+        answer!(self, WorkersLost)
+    }
+
+    fn ask(&self, question: Question) -> Result<Answer, Error> {
+        match self {
+            Self::Here(running) => Ok(question.answer(running)),
+            Self::There(remote) => remote.question(question),
+        }
+    }
+
+    /// That an answer is to another question.
+    fn unfit(&self) -> Error {
+        let host = self.host().unwrap_or_default();
+        Error::new(format!("{host}: {OTHER_RESPONSE}")).by(Blame::Lost(host.to_owned()))
+    }
+
+    /// Stops it and waits until nothing of it is left; the log of one elsewhere is here then.
+    pub fn stop(self) -> Stopped {
+        match self {
+            Self::Here(running) => running.stop(),
+            Self::There(remote) => remote.stop(),
+        }
+    }
 }

@@ -12,17 +12,18 @@
 //! start files print, and are passed over.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
-use std::io::{ErrorKind, Read, Write};
-use std::process::{ChildStdin, ChildStdout};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::connection::{self, Connection};
-use super::destination::Destination;
-use super::{Fault, quoted};
-use crate::Program;
-use crate::last_lines::{LastLines, last, printable};
+use crate::channel::{LastLines, Patient, last, printable};
+use crate::ssh::{Destination, fault, quoted};
+use crate::{Error, Program};
 
 const SCRIPT: &str = include_str!("there.sh");
 /// For a login, and for whatever is asked afterwards.
@@ -37,8 +38,9 @@ const FOREIGN_LINES: usize = 20;
 /// A shell there that waits for orders.
 #[derive(Debug)]
 pub(super) struct Talk {
+    pub(super) destination: Destination,
     // First, so that it is closed before the process is waited for.
-    input: ChildStdin,
+    input: Patient,
     output: ChildStdout,
     connection: Connection,
     words: LastLines,
@@ -86,11 +88,12 @@ pub(super) struct Line {
 
 impl Talk {
     /// Logs in and has the script run there. Its first answer is not read yet.
-    pub(super) fn begin(destination: &Destination, program: &Program) -> Result<Talk, Fault> {
+    pub(super) fn begin(destination: Destination, program: &Program) -> Result<Talk, Error> {
         let mark = format!("pl{:016x}", RandomState::new().build_hasher().finish());
         let script = format!("mark={mark} name={} sum={}\n{SCRIPT}", program.file_name(), program.sha256());
-        let (connection, ends, words) = connection::start(destination, &remote_command(script.len()))?;
+        let (connection, ends, words) = start(&destination, &remote_command(script.len()))?;
         let mut talk = Talk {
+            destination,
             input: ends.0,
             output: ends.1,
             connection,
@@ -116,7 +119,7 @@ impl Talk {
     }
 
     /// The next line with our mark.
-    pub(super) fn receive(&mut self, at: At) -> Result<Line, Fault> {
+    pub(super) fn receive(&mut self, at: At) -> Result<Line, Error> {
         let deadline = Instant::now() + at.patience();
         loop {
             let Some(line) = self.line(deadline, at)? else { return Err(self.end(at)) };
@@ -130,7 +133,7 @@ impl Talk {
                 self.foreign.push(text);
             }
             if self.foreign_bytes > FOREIGN_BYTES_MAX {
-                return Err(Fault::NoShell { words: last(&self.foreign) });
+                return Err(fault::no_shell(&self.destination, &last(&self.foreign)));
             }
         }
     }
@@ -139,7 +142,7 @@ impl Talk {
     pub(super) fn become_program(
         mut self,
         arguments: &[&str],
-    ) -> (ChildStdin, ChildStdout, Connection, LastLines, Vec<u8>) {
+    ) -> (Patient, ChildStdout, Connection, LastLines, Vec<u8>) {
         let words: Vec<String> = arguments.iter().map(|argument| quoted(argument)).collect();
         // From now on stderr is the program's, and what the login said belongs to nothing.
         self.words.forget();
@@ -148,16 +151,16 @@ impl Talk {
     }
 
     /// Why it ended.
-    fn end(&self, at: At) -> Fault {
+    fn end(&self, at: At) -> Error {
         let lines = self.words.lines();
         match at {
-            At::Login => Fault::of_login(&lines, &self.foreign),
-            _ => Fault::Ended { at: at.words(), words: last(&lines) },
+            At::Login => fault::of_login(&self.destination, &lines, &self.foreign),
+            _ => fault::ended(&self.destination, at.words(), &last(&lines)),
         }
     }
 
     /// The next line, without its end; `None` at the end of the output.
-    fn line(&mut self, deadline: Instant, at: At) -> Result<Option<Vec<u8>>, Fault> {
+    fn line(&mut self, deadline: Instant, at: At) -> Result<Option<Vec<u8>>, Error> {
         loop {
             if let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
                 let after = self.rest.split_off(end + 1);
@@ -166,10 +169,11 @@ impl Talk {
                 return Ok(Some(line));
             }
             if self.rest.len() > FOREIGN_BYTES_MAX {
-                return Err(Fault::NoShell { words: printable(&self.rest[..200]) });
+                return Err(fault::no_shell(&self.destination, &printable(&self.rest[..200])));
             }
             if !self.has_output_until(deadline) {
-                return Err(Fault::Silent { seconds: at.patience().as_secs(), at: at.words() });
+                let (to, seconds, at) = (&self.destination, at.patience().as_secs(), at.words());
+                return Err(to.error(format!("no answer within {seconds} s {at}")).help(to.try_it()));
             }
             let mut read = [0; 4096];
             match self.output.read(&mut read) {
@@ -208,6 +212,156 @@ fn marked(line: &[u8], mark: &str) -> Option<Line> {
     let (_, marked) = text.split_once(mark)?;
     let (what, text) = marked.strip_prefix(' ')?.split_once(' ').unwrap_or((marked.trim(), ""));
     Some(Line { what: what.to_owned(), text: text.trim().to_owned() })
+}
+
+// One process of this system's `ssh`: how it is asked, how its end is told, and that it does not stay.
+
+/// What is asked of every connection, whatever `~/.ssh/config` says of the host. Everything else is as it says there.
+const OPTIONS: [&str; 12] = [
+    // In the middle of a run there is nobody to ask.
+    "BatchMode=yes",
+    "ConnectTimeout=10",
+    "ConnectionAttempts=1",
+    // What is dead is noticed after 9 s of silence. The network may be gone for 5 s: TCP then needs up to 2.4 s more to notice that it is
+    // back, for it waits twice as long after each attempt.
+    "ServerAliveInterval=3",
+    "ServerAliveCountMax=2",
+    // A connection that the user keeps open is used, which spares a second factor; none is left behind.
+    "ControlMaster=no",
+    // Nothing listens on a port, and nobody there gets hold of our keys.
+    "ClearAllForwardings=yes",
+    "ForwardAgent=no",
+    "ForwardX11=no",
+    // Other commands that a host's entry may ask for.
+    "RemoteCommand=none",
+    "PermitLocalCommand=no",
+    // What it says of a lost connection is information to it.
+    "LogLevel=INFO",
+];
+/// How long a connection whose ends are closed may take to end by itself.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(1);
+/// How long one that has closed its output may take to say how it ended.
+const STATUS_PATIENCE: Duration = Duration::from_secs(3);
+const LOOK_AGAIN: Duration = Duration::from_millis(2);
+/// Of `ssh`, where it is the connection that failed, or what ran there was ended by a signal.
+const CONNECTION: i32 = 255;
+
+/// The process. Dropped, it has ended.
+#[derive(Debug)]
+pub(super) struct Connection(Arc<Process>);
+
+/// The same for whoever only wants to know how it ended.
+#[derive(Debug)]
+struct Process(Mutex<Child>);
+
+/// Starts `ssh` with this command for the login shell of the host.
+pub(super) fn start(
+    destination: &Destination,
+    remote: &str,
+) -> Result<(Connection, (Patient, ChildStdout), LastLines), Error> {
+    let failed = |source: io::Error| {
+        destination
+            .error(format!("ssh cannot be started: {source}"))
+            .help("install OpenSSH's client, the command ssh")
+    };
+    let mut command = Command::new("ssh");
+    command.arg("-T");
+    for option in OPTIONS {
+        command.args(["-o", option]);
+    }
+    command.arg("--").args([destination.as_str(), remote]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // Ctrl-C is for us: whoever ends a run in good order still needs its connections.
+    command.process_group(0);
+    let mut child = command.spawn().map_err(failed)?;
+    let missing = || failed(io::Error::other("it has no stdin, stdout or stderr"));
+    let ends = child.stdin.take().zip(child.stdout.take());
+    let stderr = child.stderr.take();
+    let connection = Connection(Arc::new(Process(Mutex::new(child))));
+    let ((stdin, stdout), stderr) = ends.zip(stderr).ok_or_else(missing)?;
+    let ends = (Patient::new(stdin).map_err(failed)?, stdout);
+    let words = LastLines::of(stderr).map_err(failed)?;
+    Ok((connection, ends, words))
+}
+
+impl Process {
+    /// How it ended, if it does within this time.
+    fn ended_within(&self, patience: Duration) -> Option<ExitStatus> {
+        let deadline = Instant::now() + patience;
+        loop {
+            let status = self.0.lock().unwrap_or_else(PoisonError::into_inner).try_wait();
+            match status {
+                Ok(Some(status)) => return Some(status),
+                Ok(None) if Instant::now() < deadline => sleep(LOOK_AGAIN),
+                Ok(None) | Err(_) => return None,
+            }
+        }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if self.0.ended_within(CLOSE_PATIENCE).is_none() {
+            let mut child = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+            // Both fail only where it has ended and been waited for.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// The stdout of a program there. Its end is an error where it was not meant, with what was said last.
+#[derive(Debug)]
+pub(super) struct Output {
+    /// What was read before the program had begun; it is its own all the same.
+    rest: io::Cursor<Vec<u8>>,
+    stdout: ChildStdout,
+    process: Arc<Process>,
+    words: LastLines,
+}
+
+impl Read for Output {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = match self.rest.read(buffer)? {
+            0 => self.stdout.read(buffer)?,
+            count => count,
+        };
+        if count == 0 && !buffer.is_empty() { self.end() } else { Ok(count) }
+    }
+}
+
+impl Output {
+    /// What comes on `stdout` after `rest`; `words` is what was said beside it.
+    pub(super) fn new(
+        rest: Vec<u8>,
+        stdout: ChildStdout,
+        connection: &Connection,
+        words: LastLines,
+    ) -> Output {
+        Output { rest: io::Cursor::new(rest), stdout, process: connection.0.clone(), words }
+    }
+
+    fn end(&self) -> io::Result<usize> {
+        let status = self.process.ended_within(STATUS_PATIENCE);
+        if status.is_some_and(|status| status.success()) {
+            return Ok(0);
+        }
+        Err(io::Error::new(
+            io::ErrorKind::ConnectionAborted,
+            how_it_ended(status, &last(&self.words.lines())),
+        ))
+    }
+}
+
+fn how_it_ended(status: Option<ExitStatus>, words: &str) -> String {
+    match status.and_then(|status| status.code()) {
+        Some(CONNECTION) if words.is_empty() => "the program there was ended by a signal".to_owned(),
+        Some(CONNECTION) => format!("the connection ended: {words}"),
+        Some(code) if words.is_empty() => format!("the program there ended with exit code {code}"),
+        Some(code) => format!("the program there ended with exit code {code}: {words}"),
+        None if words.is_empty() => "ssh was ended".to_owned(),
+        None => format!("ssh was ended: {words}"),
+    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! The answers: one a comparison, with a verdict for each metric that gets one, in words.
 
 use analysis::{Comparison, Conclusion, Difference, Effect, Exploratory, Kind, Outcome};
-use model::quantity::{change, change_alone, difference, factor, share};
+use model::quantity::{change, change_alone, change_told, difference, factor, share};
 use plan::{Design, Metric};
 
-use crate::document::{Answer, Verdict};
+use model::document::{Answer, Verdict};
 
 /// The sentence in place of a number where a finding forbids one.
 pub(crate) const VOID: &str = "no conclusion may be drawn, see the findings";
@@ -21,7 +21,7 @@ pub(crate) fn groups(conclusion: &Conclusion) -> impl Iterator<Item = &[Comparis
 pub(crate) fn told(group: &[Comparison]) -> &[Comparison] {
     // What voids a comparison voids it for all metrics, and so does the want of any success.
     let as_one = |outcome| group.iter().all(|comparison| comparison.outcome == outcome);
-    if as_one(Outcome::Void) || as_one(Outcome::NoSuccess) { &group[..1] } else { group }
+    if as_one(Outcome::Invalid) || as_one(Outcome::NoSuccess) { &group[..1] } else { group }
 }
 
 /// Metrics of a group that are shown and not judged, each a sentence.
@@ -34,7 +34,11 @@ pub(crate) fn also(group: &[Comparison], design: &Design) -> Vec<String> {
             absolute(other.difference.as_ref())
         )
     };
-    group.iter().flat_map(|comparison| &comparison.exploratory).map(sentence).collect()
+    let per_second = group.iter().filter_map(|comparison| comparison.per_second.as_ref()).map(|estimate| {
+        let (value, interval) = change(estimate);
+        format!("also {value} throughput per second of the clock ({interval}), not judged")
+    });
+    per_second.chain(group.iter().flat_map(|comparison| &comparison.exploratory).map(sentence)).collect()
 }
 
 /// All answers, in the order of the plan.
@@ -60,9 +64,10 @@ fn absolute(of: Option<&Difference>) -> String {
 
 /// Estimate with metric and interval, and what else there is to say of it, or why there is none.
 pub(crate) fn detail(comparison: &Comparison, conclusion: &Conclusion, design: &Design) -> String {
-    let (metric, margin) = (metric_of(comparison.metric, design), design.margin);
+    let per_core = if comparison.per_second.is_some() { " per core" } else { "" };
+    let (metric, margin) = (format!("{}{per_core}", metric_of(comparison.metric, design)), design.margin);
     let hint = match comparison.outcome {
-        Outcome::Void => return VOID.to_owned(),
+        Outcome::Invalid => return VOID.to_owned(),
         Outcome::NoSuccess => return comparison.no_success.clone().unwrap_or_default(),
         Outcome::Better | Outcome::Worse => String::new(),
         Outcome::Equivalent => format!("; smaller than the margin of {}", share(margin)),
@@ -91,26 +96,32 @@ fn without_estimate(comparison: &Comparison, conclusion: &Conclusion, metric: &s
     }
 }
 
-/// Each comparison so far in a line of its own, for progress: a factor before there can be an interval.
+/// Each comparison so far in a line of its own: a factor before there can be an interval.
 pub fn so_far(conclusion: &Conclusion) -> Vec<String> {
-    let comparisons = &conclusion.comparisons;
-    let several = comparisons.iter().any(|other| other.metric != comparisons[0].metric);
-    let line = |comparison: &Comparison| {
-        let so_far = match (&comparison.estimate, comparison.without_spread) {
-            _ if comparison.no_success.is_some() => comparison.no_success.clone()?,
-            (Some(estimate), _) => {
-                let (value, interval) = change(estimate);
-                format!("{value} ({interval})")
-            }
-            (None, Some(ratio)) => format!("{} in every block, so no interval", factor(ratio)),
-            // Even a ratio would be a look.
-            (None, None) if conclusion.awaits_look => "nothing is shown before the end".to_owned(),
-            (None, None) => format!("{} (no interval yet)", change_alone(comparison.ratio_so_far?, 0)),
-        };
-        let metric = if several { format!(", {}", comparison.metric.row().title) } else { String::new() };
-        Some(format!("{}{metric}: {so_far}", comparison.label))
+    let line = |comparison| {
+        Some(format!("{}: {}", compared_as(conclusion, comparison), known(conclusion, comparison)?))
     };
-    comparisons.iter().filter_map(line).collect()
+    conclusion.comparisons.iter().filter_map(line).collect()
+}
+
+/// What a comparison is called: "candidate vs baseline", with the metric where several get a verdict.
+pub fn compared_as(conclusion: &Conclusion, comparison: &Comparison) -> String {
+    let several = conclusion.comparisons.iter().any(|other| other.metric != comparison.metric);
+    let metric = if several { format!(", {}", comparison.metric.row().title) } else { String::new() };
+    format!("{}{metric}", comparison.label)
+}
+
+/// What is known of a comparison before the end of a run, in words without its label; `None` where that is nothing.
+pub fn known(conclusion: &Conclusion, comparison: &Comparison) -> Option<String> {
+    Some(match (&comparison.estimate, comparison.without_spread) {
+        _ if comparison.no_success.is_some() => comparison.no_success.clone()?,
+        _ if comparison.outcome == Outcome::Invalid => "invalid; the report says why".to_owned(),
+        (Some(estimate), _) => change_told(estimate),
+        (None, Some(ratio)) => format!("{} in every block, so no interval", factor(ratio)),
+        // Even a ratio would be a look.
+        (None, None) if conclusion.awaits_look => "nothing is shown before the end".to_owned(),
+        (None, None) => format!("{} (no interval yet)", change_alone(comparison.ratio_so_far?, 0)),
+    })
 }
 
 /// A verdict in a word.
@@ -121,7 +132,7 @@ pub(crate) fn word(outcome: Outcome, metric: Metric) -> &'static str {
         Outcome::Equivalent => "equivalent",
         Outcome::Inconclusive => "inconclusive",
         Outcome::NoSuccess => "no success",
-        Outcome::Void => "invalid",
+        Outcome::Invalid => "invalid",
     }
 }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use analysis::Conclusion;
 use explain::Explanation;
-use plan::{Against, Arrivals};
+use plan::{Against, Process};
 use record::{Deployed, Ended, Environment, Prepared, RateChosen, Record};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -68,7 +68,7 @@ struct Report<'a> {
 #[derive(Serialize, JsonSchema)]
 struct OpenLoop<'a> {
     /// How requests were spread in time.
-    arrivals: Arrivals,
+    arrivals: Process,
     /// The rate; null where the run ended before it was settled.
     rate: Option<&'a RateChosen>,
     /// From due to done, all trials of a variant together.

@@ -3,7 +3,7 @@
 //! Must not: say more than the verdicts do, or round otherwise than the other forms. What is invalid has no number, what is
 //! inconclusive is called so, and a run that did not end well says so first.
 
-use analysis::{Comparison, Conclusion, Finding, Grade, Outcome, Variant};
+use analysis::{Comparison, Conclusion, Effect, Finding, Grade, Kind, Outcome, Variant};
 use model::quantity::{Quantity, change, count, many, share};
 use plan::{Factor, Plan};
 use record::{EndReason, Record};
@@ -29,7 +29,8 @@ pub enum State {
     /// Some have none yet.
     Open,
     /// A finding voids some or all.
-    Void,
+    #[serde(rename = "void")]
+    Invalid,
     /// Nothing is compared.
     Measured,
     /// A service or preparation failed, or the run broke off.
@@ -62,7 +63,9 @@ pub(crate) fn state(record: &Record, conclusion: &Conclusion) -> State {
     };
     match () {
         () if broken => State::Broken,
-        () if is(Outcome::Void) || (conclusion.comparisons.is_empty() && conclusion.is_void()) => State::Void,
+        () if is(Outcome::Invalid) || (conclusion.comparisons.is_empty() && conclusion.is_void()) => {
+            State::Invalid
+        }
         () if conclusion.comparisons.is_empty() => State::Measured,
         () if is(Outcome::Inconclusive) => State::Open,
         () => State::Decided,
@@ -108,9 +111,10 @@ pub(crate) fn headline(record: &Record, conclusion: &Conclusion) -> String {
             "the run did not end by itself: it was killed, or is still going on; {}",
             so_far()
         )),
-        (State::Void, _) if told.iter().all(|one| one.outcome == Outcome::Void) => void(conclusion),
+        (State::Invalid, _) if told.iter().all(|one| one.outcome == Outcome::Invalid) => void(conclusion),
         (State::Measured, _) => measured(conclusion),
-        (State::Decided | State::Open | State::Void, _) => sentence(plan, conclusion, &told),
+        (State::Decided | State::Open, _) if conclusion.effects_lead() => effects(conclusion),
+        (State::Decided | State::Open | State::Invalid, _) => sentence(plan, conclusion, &told),
     };
     if clause.begins_with_name { clause.text } else { capitalised(&clause.text) }
 }
@@ -118,7 +122,7 @@ pub(crate) fn headline(record: &Record, conclusion: &Conclusion) -> String {
 /// What had an answer when the run broke off.
 fn up_to_then(plan: &Plan, conclusion: &Conclusion, told: &[&Comparison]) -> String {
     let blocks = many(conclusion.blocks.into(), "block");
-    let answered = |one: &&&Comparison| !matches!(one.outcome, Outcome::Inconclusive | Outcome::Void);
+    let answered = |one: &&&Comparison| !matches!(one.outcome, Outcome::Inconclusive | Outcome::Invalid);
     let answered: Vec<&Comparison> = told.iter().filter(answered).copied().collect();
     match (conclusion.blocks, answered.is_empty()) {
         (0, true) => "nothing had been measured".to_owned(),
@@ -158,8 +162,25 @@ fn sentence(plan: &Plan, conclusion: &Conclusion, all: &[&Comparison]) -> Clause
     Clause::words(format!("{} verdicts: {}{}", all.len(), kinds.join(", "), greatest.unwrap_or_default()))
 }
 
+/// What each factor does, where it does the same whatever the others are.
+fn effects(conclusion: &Conclusion) -> Clause {
+    let clause = |effect: &Effect| {
+        let (value, interval) = change(effect.estimate.as_ref()?);
+        let (label, metric) = (&effect.label, effect.metric.row().title);
+        Some(match effect.outcome {
+            Outcome::Equivalent => format!("{label} makes no difference to {metric} ({interval})"),
+            Outcome::Inconclusive => format!("{label} is inconclusive ({interval})"),
+            Outcome::Better | Outcome::Worse => format!("{label} {value} {metric} ({interval})"),
+            // Of these there is no estimate.
+            Outcome::NoSuccess | Outcome::Invalid => return None,
+        })
+    };
+    let told = conclusion.effects.iter().filter(|effect| effect.kind == Kind::Main).filter_map(clause);
+    Clause::name(told.collect::<Vec<_>>().join("; "))
+}
+
 fn void(conclusion: &Conclusion) -> Clause {
-    let gravest = conclusion.findings.iter().find(|finding| finding.grade == Grade::Void);
+    let gravest = conclusion.findings.iter().find(|finding| finding.grade == Grade::Invalid);
     let told =
         |finding: &Finding| format!(": {} ({})", in_one_line(&finding.evidence), finding.check.number());
     Clause::words(format!("no conclusion may be drawn{}", gravest.map(told).unwrap_or_default()))
@@ -206,7 +227,7 @@ fn clause(plan: &Plan, conclusion: &Conclusion, of: &Comparison) -> Clause {
     let metric = answer::metric_of(of.metric, &plan.design);
     let seen = of.estimate.as_ref().map(change);
     match (of.outcome, &of.estimate, seen) {
-        (Outcome::Void, ..) => Clause::words(format!("no conclusion may be drawn about {}", of.label)),
+        (Outcome::Invalid, ..) => Clause::words(format!("no conclusion may be drawn about {}", of.label)),
         (Outcome::NoSuccess, ..) => {
             let lost = of.no_success.as_deref().unwrap_or_default();
             Clause::name(format!("{lost}, so there is nothing to compare"))

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use analysis::{AaCheck, Conclusion, DroppedBlock};
-use plan::{Arrivals, Load, Request};
+use plan::{Load, Process, Request};
 use record::{Deployed, EndReason, Environment, PodSeen, Prepared, RateChosen, Record};
 use stats::Rule;
 
 use model::quantity::{bytes, change, many, rate, share, span};
 
-use crate::document::Line;
+use model::document::Line;
 
 /// Each line a name and a text.
 pub(super) fn method(record: &Record, conclusion: &Conclusion) -> Vec<Line> {
@@ -18,6 +18,7 @@ pub(super) fn method(record: &Record, conclusion: &Conclusion) -> Vec<Line> {
         ("compared", against_line(record)),
         ("pauses", pauses_line(record)),
         ("interval", interval_line(record, conclusion)),
+        ("throughput", per_core_line(conclusion)),
         ("effects", effects_line(conclusion)),
         ("A/A", conclusion.aa.as_ref().map(|aa| aa_line(aa, conclusion))),
         ("trial", trial_line(record)),
@@ -58,6 +59,11 @@ pub(super) fn place(record: &Record) -> Vec<Line> {
 
 /// What ran already, as it was at first: `kubernetes://prod/shop at 10.84.0.7:80: 2 pods ready on n1, n2, of shop@sha256:12`.
 fn deployed_line(deployed: &Deployed) -> String {
+    if deployed.pods.is_empty() {
+        let all: Vec<String> = deployed.addresses.iter().map(ToString::to_string).collect();
+        let of = if all.len() > 1 { format!(", one of {}", all.join(", ")) } else { String::new() };
+        return format!("{} at {}{of}, which ran already", deployed.place, deployed.address);
+    }
     let ready: Vec<&PodSeen> = deployed.pods.iter().filter(|pod| pod.ready).collect();
     let listed = |of: BTreeSet<&str>| of.into_iter().collect::<Vec<_>>().join(", ");
     let nodes = listed(ready.iter().filter_map(|pod| pod.node.as_deref()).collect());
@@ -78,7 +84,7 @@ fn blocks_line(record: &Record, conclusion: &Conclusion) -> String {
         Some(ended) => format!("{} after {}", end_text(&ended.reason), span(ended.seconds)),
         None => "the run did not end by itself: it was killed, or is still going on".to_owned(),
     };
-    let processes = match record.header.plan.loads_deployed() {
+    let processes = match record.header.plan.loads_running() {
         true => "on processes that ran already",
         false => "of fresh processes",
     };
@@ -118,12 +124,10 @@ fn interval_line(record: &Record, conclusion: &Conclusion) -> Option<String> {
     // The joint critical t cannot always be had; then each comparison has its share of the 5 %.
     let shared = rule.critical_t(estimate.blocks) == Some(estimate.critical_t);
     let confidence = match (rule, conclusion.comparisons.len()) {
-        (Rule::Planned(_), _) => "95 % for all looks and comparisons together".to_owned(),
-        (Rule::Always { .. }, 1) => "95 % however often it is looked at (confidence sequence)".to_owned(),
-        (Rule::Always { .. }, many) => {
-            format!(
-                "95 % for all {many} comparisons together, however often they are looked at (confidence sequence)"
-            )
+        (Rule::EachBlock { .. }, _) => "95 % for all looks and comparisons together".to_owned(),
+        (Rule::Planned(_) | Rule::Sequence { .. }, _) => {
+            "95 % for all looks and comparisons together, by the rule of the version that made the record"
+                .to_owned()
         }
         (Rule::Once { .. }, 1) => "95 %, looked at once".to_owned(),
         (Rule::Once { .. }, many) => {
@@ -132,6 +136,13 @@ fn interval_line(record: &Record, conclusion: &Conclusion) -> Option<String> {
         }
     };
     Some(format!("estimate ± {:.2} standard errors over blocks: {confidence}", estimate.critical_t))
+}
+
+fn per_core_line(conclusion: &Conclusion) -> Option<String> {
+    let judged = conclusion.comparisons.iter().any(|comparison| comparison.per_second.is_some());
+    judged.then(|| {
+        "per core-second (responses per second of the services' CPU time), because the services had all of their cores busy".to_owned()
+    })
 }
 
 fn effects_line(conclusion: &Conclusion) -> Option<String> {
@@ -269,8 +280,8 @@ fn generators_line(record: &Record) -> Option<String> {
 
 /// The request, or the several with their shares.
 fn sent(load: &Load) -> String {
-    if load.requests.is_empty() {
-        return format!("{} {}", load.method, load.path);
+    if let ([only], false) = (load.requests.as_slice(), load.is_mix()) {
+        return format!("{} {}", only.method, only.path);
     }
     let part = |request: &Request| load.share_of(&request.name).map_or(String::new(), share);
     let shared = load.requests.iter().map(|request| format!("{} of {}", part(request), request.name));
@@ -299,8 +310,12 @@ fn open_loop(record: &Record, chosen: &RateChosen) -> String {
         format!(" ({} of the slowest capacity: {} {})", share(part), variant.name, rate(*per_s))
     });
     let arrivals = match plan.design.arrivals {
-        Arrivals::Poisson => "Poisson arrivals",
-        Arrivals::Constant => "constant arrivals",
+        Process::Poisson => "Poisson arrivals",
+        Process::Constant => "constant arrivals",
     };
-    format!("open loop at {}{}, {arrivals}", rate(chosen.per_s), of.unwrap_or_default())
+    let per_s = match chosen.ramp_per_s {
+        None => format!("at {}", rate(chosen.per_s)),
+        Some((from, to)) => format!("from {} to {} over each slice", rate(from), rate(to)),
+    };
+    format!("open loop {per_s}{}, {arrivals}", of.unwrap_or_default())
 }

@@ -1,12 +1,14 @@
-//! The tables: what each variant did, what each factor does, and variants and load taken apart where there is something to tell apart.
+//! The tables: what each variant did, what each factor does, variants and load taken apart where there is something to tell apart, and for
+//! spreadsheets figures block by block: what a conclusion was drawn from.
 
 use analysis::{Conclusion, Effect, Endpoint, GeneratorShare, Kind, Outcome, ServiceCost, Variant};
+use model::document::{Cell, Fit, Row, Table, Tone};
 use model::quantity::{Quantity, change, count, many, share, share_below};
-use plan::Metric;
-use record::Record;
+use plan::{Factor, Metric};
+use record::{Block, Record, Slice};
 
 use super::answer::{VOID, effect_word};
-use crate::document::{Cell, Column, Fit, Row, Table, Tone};
+use crate::csv::{Field, Figures, unit_name};
 
 /// No failure among so many requests says enough by itself: with 95 % fewer than 0.13 % fail.
 const REQUESTS_TELLING: u64 = 3_000;
@@ -24,15 +26,14 @@ pub(crate) fn variants(record: &Record, conclusion: &Conclusion) -> Table {
     let shown = |of: &Metric| *of != Metric::P999 || judged == Metric::P999;
     let quantiles: Vec<Metric> = if open { Metric::latencies().filter(shown).collect() } else { Vec::new() };
     let sizes = shows_size(conclusion);
-    let mut columns = vec![Column::text("variant", Fit::Whole)];
-    columns.extend(quantiles.iter().map(|metric| Column::figure(metric.row().heading)));
-    columns.extend((!open).then(|| Column::figure(Metric::Throughput.row().heading)));
-    columns.push(Column::figure(Metric::CpuPerRequest.row().heading));
-    columns.extend((!open).then(|| Column::figure("cores")));
-    columns.push(Column::figure(Metric::PeakMemory.row().heading));
-    columns.push(Column::figure("failed"));
-    columns.extend(sizes.then(|| Column::figure("body")));
-    let mut table = Table::new("", columns);
+    let mut figures: Vec<&str> = quantiles.iter().map(|metric| metric.row().heading).collect();
+    figures.extend((!open).then(|| Metric::Throughput.row().heading));
+    figures.push(Metric::CpuPerRequest.row().heading);
+    figures.extend((!open).then_some("cores"));
+    figures.extend([Metric::PeakMemory.row().heading, "failed"]);
+    figures.extend(sizes.then_some("body"));
+    let figures = figures.into_iter().map(|name| (name, Fit::Figure));
+    let mut table = Table::new("", [("variant", Fit::Whole)].into_iter().chain(figures));
     for (index, variant) in conclusion.variants.iter().enumerate() {
         let mut cells = vec![Cell::text(name(conclusion, index, variant))];
         cells.extend(quantiles.iter().map(|metric| response_time(variant, *metric)));
@@ -90,12 +91,8 @@ fn failed(variant: &Variant) -> String {
 /// What each factor does on average over the others, and what two do to each other; `None` with fewer than two factors.
 pub(crate) fn effects(conclusion: &Conclusion) -> Option<Table> {
     let (shown, note) = shown_effects(conclusion);
-    let columns = vec![
-        Column::text("effect", Fit::Whole),
-        Column::figure("change"),
-        Column::figure("95 % interval"),
-        Column::text("factor", Fit::Wrapped),
-    ];
+    use Fit::{Figure, Whole, Wrapped};
+    let columns = [("effect", Whole), ("change", Figure), ("95 % interval", Figure), ("factor", Wrapped)];
     let mut table = Table::new(effects_heading(conclusion)?, columns);
     for effect in shown {
         let tone = match (effect.kind, effect.outcome) {
@@ -123,7 +120,7 @@ pub(crate) fn effects_heading(conclusion: &Conclusion) -> Option<String> {
 /// The effects that are told, main effects first; and why there are none, or what is not among them.
 pub(crate) fn shown_effects(conclusion: &Conclusion) -> (Vec<&Effect>, Option<String>) {
     let all = &conclusion.effects;
-    if all.iter().all(|effect| effect.outcome == Outcome::Void) {
+    if all.iter().all(|effect| effect.outcome == Outcome::Invalid) {
         return (Vec::new(), Some(format!("invalid: {VOID}")));
     }
     if all.iter().all(|effect| effect.estimate.is_none()) {
@@ -168,13 +165,8 @@ fn rows(table: &mut Table, variant: &Variant, rows: impl Iterator<Item = Vec<Cel
 }
 
 fn named(heading: &str, names: [&str; 2], figures: &[&str]) -> Table {
-    let names = names.map(|name| Column::text(name, Fit::Whole));
-    let figures = figures.iter().map(|figure| Column::figure(*figure));
-    Table::new(heading, names.into_iter().chain(figures).collect())
-}
-
-fn percent(part: f64) -> String {
-    format!("{:.0} %", part * 100.0)
+    let names = names.map(|name| (name, Fit::Whole));
+    Table::new(heading, names.into_iter().chain(figures.iter().map(|figure| (*figure, Fit::Figure))))
 }
 
 fn services(variants: &[Variant]) -> Table {
@@ -184,7 +176,7 @@ fn services(variants: &[Variant]) -> Table {
         vec![
             Cell::text(&cost.service),
             Cell::figure(cost.cpu_us_per_request.map(Quantity::us)),
-            Cell::optional(cost.cpu_share.map(percent)),
+            Cell::optional(cost.cpu_share.map(share)),
             peak(cost.peak_rss_bytes),
             Cell::Text(serving(cost)),
         ]
@@ -223,19 +215,65 @@ fn generators(all: &[GeneratorShare]) -> Table {
     };
     let figures = ["requests", "share", "busiest thread", "began late", "clock", "steal", "lost"];
     let mut table = named(&heading, ["generator", "machine"], &figures);
-    let ms = |us: f64| format!("{:.2} ms", us / 1e3);
     for one in all.iter().take(GENERATORS_MAX) {
         table.push(vec![
             Cell::text(&one.name),
             Cell::optional(one.host.clone()),
             Cell::Text(count(one.requests)),
-            Cell::Text(format!("{:.1} %", one.share * 100.0)),
-            Cell::optional(one.busiest_share.map(percent)),
-            Cell::Text(ms(one.late_us_max)),
-            Cell::Text(format!("±{}", ms(one.clock_error_us_max))),
-            Cell::optional(one.steal_share.map(percent)),
+            Cell::Text(share(one.share)),
+            Cell::optional(one.busiest_share.map(share)),
+            Cell::Figure(Quantity::us(one.late_us_max)),
+            Cell::Text(format!("±{}", Quantity::us(one.clock_error_us_max))),
+            Cell::optional(one.steal_share.map(share)),
             Cell::Text(count(one.lost.into())),
         ]);
     }
     table
+}
+
+/// Columns before those of factors, and after them.
+const BEFORE: [&str; 2] = ["experiment", "variant"];
+const AFTER: [&str; 7] = ["block", "dropped", "metric", "unit", "value", "requests", "failed"];
+/// Set before the name of a factor in the heading, so that it is none of the other columns' and no formula.
+const FACTOR: &str = "factor.";
+
+/// One row for each variant, block and metric.
+pub(super) fn figures(record: &Record) -> Figures {
+    let plan = &record.header.plan;
+    let factors = plan.factors.iter().map(|factor| format!("{FACTOR}{}", factor.name));
+    let headings = BEFORE.map(str::to_owned).into_iter().chain(factors).chain(AFTER.map(str::to_owned));
+    let all = analysis::series(record);
+    let ended: Vec<&Block> = record.blocks.iter().filter(|block| block.seconds.is_some()).collect();
+    let mut rows = Vec::new();
+    for (index, variant) in plan.variants.iter().enumerate() {
+        let level = |factor: &Factor| variant.levels.get(&factor.name).cloned().unwrap_or_default();
+        let names =
+            [plan.name.clone(), variant.name.clone()].into_iter().chain(plan.factors.iter().map(level));
+        let names: Vec<Field> = names.map(Field::Name).collect();
+        for (place, block) in ended.iter().enumerate() {
+            let (requests, failed) = counts(block, index);
+            for series in &all {
+                let figures = vec![
+                    Field::Count(block.number.into()),
+                    Field::Word(if block.dropped.is_some() { "true" } else { "false" }),
+                    Field::Word(series.of.name()),
+                    Field::Word(unit_name(series.of.unit())),
+                    Field::Figure(series.values[index][place]),
+                    Field::Count(requests),
+                    Field::Count(failed),
+                ];
+                rows.push([names.clone(), figures].concat());
+            }
+        }
+    }
+    Figures { headings: headings.collect(), rows }
+}
+
+/// Requests of a variant in a block, and those of them that did not end in an expected response.
+fn counts(block: &Block, variant: usize) -> (u64, u64) {
+    let trial = block.trials.iter().find(|trial| trial.variant() == variant);
+    let slices = trial.into_iter().flat_map(|trial| trial.measured());
+    slices.fold((0, 0), |(due, failed), slice: &Slice| {
+        (due + slice.counts.due(), failed + slice.counts.failed())
+    })
 }

@@ -1,14 +1,16 @@
 //! What the report page is drawn from: one value, embedded in the page as JSON.
 //!
 //! Words and figures that stand in the other forms come from the same functions, ready to show; only pictures have numbers of their own.
-//! Lengths are bounded: see [`bounds`](super::bounds).
+//! Lengths are bounded: see [`page_of`](super::page_of).
 
-pub use analysis::{Grade, Outcome};
+use std::collections::BTreeMap;
+
+pub use analysis::{Assumption, Finding, Grade, Outcome, Unit};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::document::Fit;
 pub use crate::experiment::State;
+use ::model::document::Fit;
 
 /// Version of this form; the script of a page reads its own alone, because it lies in the same file.
 pub const PAGE_VERSION: u32 = 1;
@@ -38,6 +40,8 @@ pub struct PageData {
     pub effects: Option<Effects>,
     /// Findings, the gravest first.
     pub findings: Vec<Finding>,
+    /// What `proofload validity NUMBER` says of each of their checks, as paragraphs of plain text, by its number.
+    pub explanations: BTreeMap<&'static str, Vec<String>>,
     /// The command that explains them on a terminal; `None` where there are none.
     pub explained_by: Option<String>,
     /// The variants in the order of the plan. Their index is their colour and mark everywhere.
@@ -148,35 +152,15 @@ pub struct EffectLine {
     pub ratio: Option<Ratio>,
 }
 
-/// A finding.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Finding {
-    /// `void`, `warning` or `note`.
-    pub grade: Grade,
-    /// Its number, such as `V8`.
-    pub number: Option<String>,
-    /// What was found, with its figures.
-    pub evidence: String,
-    /// What to do.
-    pub remedy: String,
-    /// Indices of the variants it is about; empty means all.
-    pub variants: Vec<usize>,
-    /// What `proofload validity NUMBER` says of it, as paragraphs of plain text; the page folds it away. Empty where an earlier finding of
-    /// the same number has it.
-    pub explanation: Vec<String>,
-}
-
 /// A variant.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Variant {
     /// Its name.
     pub name: String,
-    /// Level of each factor, in the order of the factors.
-    pub levels: Vec<(String, String)>,
     /// Whether a finding voids it.
     pub void: bool,
     /// Trials that count.
-    pub trials: u32,
+    pub trials: usize,
     /// Requests in measured slices.
     pub requests: u64,
 }
@@ -209,40 +193,14 @@ pub struct BlockSeries {
     pub values: Vec<Vec<Option<f64>>>,
 }
 
-impl From<&crate::document::Table> for Table {
-    fn from(table: &crate::document::Table) -> Table {
-        let is_name = |column: &&crate::document::Column| column.fit != Fit::Figure;
+impl From<&::model::document::Table> for Table {
+    fn from(table: &::model::document::Table) -> Table {
+        let is_name = |column: &&::model::document::Column| column.fit != Fit::Figure;
         Table {
             heading: table.heading.clone(),
             columns: table.columns.iter().map(|column| column.heading.clone()).collect(),
             names: table.columns.iter().take_while(is_name).count(),
             rows: table.texts(),
-        }
-    }
-}
-
-/// The unit of a picture's axis.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "they are units")]
-pub enum Unit {
-    PerSecond,
-    Microseconds,
-    Bytes,
-    Share,
-    Count,
-    Cores,
-}
-
-impl From<model::quantity::Unit> for Unit {
-    fn from(unit: model::quantity::Unit) -> Unit {
-        match unit {
-            model::quantity::Unit::PerS => Unit::PerSecond,
-            model::quantity::Unit::Us => Unit::Microseconds,
-            model::quantity::Unit::Bytes => Unit::Bytes,
-            model::quantity::Unit::Share | model::quantity::Unit::Ratio => Unit::Share,
-            model::quantity::Unit::Count => Unit::Count,
-            model::quantity::Unit::Number => Unit::Cores,
         }
     }
 }
@@ -351,15 +309,4 @@ pub struct WhySection {
     pub doubts: Vec<(String, String)>,
     /// Path of the flame graphs' page beside this one; `None` where it is not there.
     pub flame_page: Option<String>,
-}
-
-/// What the result rests on.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Assumption {
-    /// `doubtful`, `unchecked` or `supported`.
-    pub standing: String,
-    /// What it is.
-    pub text: String,
-    /// What this record shows of it.
-    pub evidence: String,
 }

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use model::Subject;
+
 use super::*;
 
 /// What each section has, in this order.
@@ -80,7 +82,7 @@ fn thresholds_are_told_as_they_are() {
 }
 
 #[test]
-fn a_section_is_plain_text_in_a_terminal() {
+fn a_section_is_plain_text_in_a_terminal_and_in_a_page() {
     for check in Check::ALL {
         let document = Explained { checks: &[*check] }.document();
         let text = anstream::adapter::strip_str(&crate::text(&document, 72)).to_string();
@@ -88,6 +90,12 @@ fn a_section_is_plain_text_in_a_terminal() {
             assert!(!text.contains(mark), "{}: `{mark}` is left in\n{text}", check.number());
         }
         assert!(text.lines().all(|line| line.chars().count() <= 72), "{text}");
+        let paragraphs = paragraphs(*check);
+        assert!(paragraphs.len() >= LABELS.len(), "{}: {paragraphs:?}", check.number());
+        let bare = |text: &String| {
+            !text.is_empty() && !["\n", "](", "**", "<a "].iter().any(|mark| text.contains(mark))
+        };
+        assert!(paragraphs.iter().all(bare), "{}: {paragraphs:?}", check.number());
     }
     let lines = lines(
         "### V1. Title\n\n**Seen.** See [the\npage](a.md#b), **now** ([V2](#v2)).\n\n- one two\n  three\n- four",
@@ -97,18 +105,6 @@ fn a_section_is_plain_text_in_a_terminal() {
         told,
         [("seen", "See the page [docs/a.md#b], now (V2)."), ("", "- one two three"), ("", "- four")]
     );
-}
-
-#[test]
-fn a_section_is_plain_paragraphs_in_a_page() {
-    for check in Check::ALL {
-        let paragraphs = paragraphs(*check);
-        assert!(paragraphs.len() >= LABELS.len(), "{}: {paragraphs:?}", check.number());
-        for paragraph in &paragraphs {
-            assert!(!paragraph.is_empty() && !paragraph.contains('\n'), "{}: {paragraph}", check.number());
-            assert!(!["](", "**", "<a "].iter().any(|mark| paragraph.contains(mark)), "{paragraph}");
-        }
-    }
 }
 
 #[test]

@@ -4,19 +4,18 @@ use analysis::across;
 use proofload_report::Compared;
 use record::Record;
 
-use crate::records::kept;
+use crate::records::{kept, slices};
 
 /// The kept record as two runs, the later with windows so many times as long for the same requests.
 fn runs(times: u64) -> (Record, Record) {
     let (mut before, mut after) = (kept(), kept());
     (before.directory, after.directory) = ("records/monday".into(), "records/tuesday".into());
-    let trials = after.blocks.iter_mut().flat_map(|block| &mut block.trials);
-    trials.flat_map(|trial| &mut trial.slices).for_each(|slice| slice.counts.window_ns *= times);
+    slices(&mut after).for_each(|slice| slice.counts.window_ns *= times);
     (before, after)
 }
 
 fn text(before: &Record, after: &Record) -> String {
-    let compared = Compared { before, after, across: &across(before, after) };
+    let compared = Compared { before, after, across: &across(before, after, &[]) };
     crate::plain(&compared, 100)
 }
 

@@ -5,13 +5,7 @@ use plan::{LookRule, Metric};
 use proofload_report::so_far;
 use record::Record;
 
-use crate::records::{as_json, as_markdown, as_text, factorial, kept};
-
-/// The lines of a text from the one that contains `from` to the one before `to`.
-fn part(text: &str, from: &str, to: &str) -> String {
-    let lines = text.lines().skip_while(|line| !line.contains(from)).take_while(|line| !line.contains(to));
-    lines.collect::<Vec<_>>().join("\n")
-}
+use crate::records::{as_json, as_markdown, as_text, factorial, give, interacting, kept, part, slices};
 
 fn line<'a>(text: &'a str, name: &str) -> &'a str {
     text.lines().find(|line| line.trim_start().starts_with(name)).unwrap_or_default()
@@ -20,6 +14,22 @@ fn line<'a>(text: &'a str, name: &str) -> &'a str {
 #[test]
 fn text_of_two_factors_and_a_copy() {
     insta::assert_snapshot!(as_text(&factorial(2, 0.0)));
+}
+
+#[test]
+fn factors_that_leave_each_other_alone_are_the_answer() {
+    let text = as_text(&interacting(2, 0.0, 1.0));
+    let (effects, comparison) = (text.find("Effects of factors"), text.find("production · large vs"));
+    assert!(effects.is_some() && effects < comparison, "{text}");
+    let headline = |record: &Record| {
+        as_markdown(record).lines().find(|line| line.starts_with("### ")).unwrap_or_default().to_owned()
+    };
+    insta::assert_snapshot!(headline(&interacting(2, 0.0, 1.0)));
+    assert!(
+        headline(&factorial(2, 0.0)).contains("production · large has"),
+        "{}",
+        headline(&factorial(2, 0.0))
+    );
 }
 
 #[test]
@@ -52,9 +62,9 @@ fn a_doubtful_assumption_comes_first() {
 fn several_metrics_of_a_comparison_have_one_heading() {
     let mut record = kept();
     record.header.plan.design.co_primary = vec![Metric::CpuPerRequest, Metric::PeakMemory];
-    insta::assert_snapshot!(part(&as_text(&record), "level-1 against", " variant "));
+    insta::assert_snapshot!(part(&as_text(&record), "level-1 vs", " variant "));
     let markdown = as_markdown(&record);
-    insta::assert_snapshot!(part(&markdown, "level-1 against", "| variant"));
+    insta::assert_snapshot!(part(&markdown, "level-1 vs", "| variant"));
     insta::assert_snapshot!(so_far(&conclude(&record)).join("\n"));
 }
 
@@ -68,12 +78,11 @@ fn the_interval_says_what_its_rule_holds_for() {
     };
     let cpu = vec![Metric::CpuPerRequest];
     let said = [
-        (LookRule::Planned, vec![], "95 % for all looks and comparisons together"),
-        (LookRule::Always, vec![], "95 % however often it is looked at (confidence sequence)"),
+        (LookRule::EachBlock, vec![], "95 % for all looks and comparisons together"),
         (
             LookRule::Always,
-            cpu.clone(),
-            "95 % for all 2 comparisons together, however often they are looked at (confidence sequence)",
+            vec![],
+            "95 % for all looks and comparisons together, by the rule of the version that made the record",
         ),
         (LookRule::Once, vec![], "95 %, looked at once"),
         (LookRule::Once, cpu, "95 %, looked at once; 2 comparisons judged together (sign flips)"),
@@ -117,14 +126,8 @@ fn blocks_that_were_dropped_are_told_in_every_form() {
 #[test]
 fn few_requests_without_a_failure_leave_a_share_open() {
     let mut record = kept();
-    for slice in record.blocks.iter_mut().flat_map(|b| &mut b.trials).flat_map(|t| &mut t.slices) {
-        let few = 60 + u64::from(slice.block);
-        (
-            slice.counts.sent,
-            slice.counts.responses,
-            slice.counts.successful,
-            slice.counts.successful_in_window,
-        ) = (few, few, few, few);
+    for slice in slices(&mut record) {
+        give(slice, 60 + u64::from(slice.block));
     }
     let text = as_text(&record);
     assert!(line(&text, "level-0").contains("0 of 2,054 (< 0.19 %)"), "{text}");

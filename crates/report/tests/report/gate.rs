@@ -30,7 +30,7 @@ fn hostile() -> Record {
     let mut record = kept();
     let plan = &mut record.header.plan;
     plan.variants[1].name = "a|b <img src=x>\r\n::error::c%".to_owned();
-    plan.comparisons[0].label = format!("{} against level-0", plan.variants[1].name);
+    plan.comparisons[0].label = format!("{} vs level-0", plan.variants[1].name);
     record
 }
 

@@ -39,7 +39,7 @@ fn fits(text: &str, width: usize) {
 /// What a list may hold, the newest first.
 fn listed() -> Vec<(String, Result<Essentials, String>, bool)> {
     let mut void = essentials(3, 1.0);
-    void.compared.iter_mut().for_each(|one| (one.outcome, one.estimate) = (Some(Outcome::Void), None));
+    void.compared.iter_mut().for_each(|one| (one.outcome, one.estimate) = (Some(Outcome::Invalid), None));
     void.void = vec!["V8".into(), "V12".into()];
     let mut several = essentials(4, 1.0);
     let more = Compared { metric: Metric::P99, outcome: Some(Outcome::Worse), ..several.compared[0].clone() };
@@ -126,9 +126,8 @@ fn a_trend_shows_the_step_where_it_is_and_fits_from_60_columns_on() {
     let csv = over_time(80).1;
     assert_eq!(csv.lines().count(), 1 + 3 * 23, "{csv}");
     assert!(
-        csv.lines().nth(1).is_some_and(|row| row.starts_with(
-            "ratio,level-1 against level-0,throughput,ratio,simulated-01,2026-01-01T08:30:00Z,1."
-        )),
+        csv.lines().nth(1).is_some_and(|row| row
+            .starts_with("ratio,level-1 vs level-0,throughput,ratio,simulated-01,2026-01-01T08:30:00Z,1.")),
         "{csv}"
     );
     let changed: Vec<&str> = csv.lines().skip(1).filter(|row| !row.ends_with(",,")).collect();

@@ -18,6 +18,7 @@ mod plot;
 mod records;
 mod schema;
 mod survey;
+mod versions;
 mod why;
 
 /// The text of a report, without colours.

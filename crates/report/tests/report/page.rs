@@ -13,7 +13,7 @@ use record::Record;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::records::{factorial, kept};
+use crate::records::{factorial, hostile, in_open_loop, kept, of_variants, slices};
 
 const TEMPLATE: &str = include_str!("../../src/page/page.html");
 const HOSTILE: [&str; 8] = [
@@ -42,25 +42,6 @@ fn data(record: &Record) -> PageData {
 
 fn page(record: &Record) -> String {
     page_of(&data(record))
-}
-
-/// Every text from outside is hostile.
-fn hostile(name: &str) -> Record {
-    let mut record = kept();
-    let plan = &mut record.header.plan;
-    (plan.name, plan.question) = (name.into(), Some(name.into()));
-    plan.factors[0].name = name.into();
-    for (index, variant) in plan.variants.iter_mut().enumerate() {
-        variant.name = format!("{name} {index}");
-        variant.levels = [(name.to_owned(), format!("{name} {index}"))].into();
-    }
-    plan.comparisons[0].label = format!("{name} 1 against {name} 0");
-    record.header.command = vec![name.into(), "run".into(), name.into()];
-    record.header.experiment = name.into();
-    record.experiment_text = Some(name.into());
-    record.directory = name.into();
-    record.damage = vec![name.into()];
-    record
 }
 
 #[test]
@@ -175,7 +156,6 @@ fn the_page_has_what_the_other_forms_have_and_numbers_for_its_pictures() {
     assert_eq!(lines, [(0, 5), (1, 5)]);
     assert!(data.time_lines.iter().all(|line| line.warm_up > 1 && line.warm_up < line.at_s.len()));
     assert_eq!(data.repeat, "proofload run simulated.toml --seed 11");
-    assert_eq!(data.variants[1].levels, [("setting".to_owned(), "level-1".to_owned())]);
 }
 
 #[test]
@@ -191,23 +171,21 @@ fn a_dropped_block_is_in_the_picture_and_in_no_ratio() {
 #[test]
 fn a_void_comparison_has_no_number_anywhere() {
     let mut record = factorial(2, 0.0);
-    for slice in record.blocks.iter_mut().flat_map(|b| &mut b.trials).flat_map(|t| &mut t.slices) {
+    for slice in slices(&mut record) {
         (slice.counts.successful, slice.counts.timed_out) =
             (slice.counts.successful / 2, slice.counts.successful / 2);
     }
     let data = data(&record);
-    assert_eq!(data.state, State::Void);
+    assert_eq!(data.state, State::Invalid);
     for verdict in &data.verdicts {
-        assert_eq!((verdict.outcome, verdict.ratio), (Outcome::Void, None));
+        assert_eq!((verdict.outcome, verdict.ratio), (Outcome::Invalid, None));
         assert!(verdict.blocks.is_empty() && verdict.also.is_empty(), "{verdict:?}");
     }
     assert!(data.interactions.is_empty());
     assert!(data.effects.is_some_and(|effects| effects.lines.is_empty()));
     let first = &data.findings[0];
-    assert_eq!((first.grade, first.number.as_deref()), (Grade::Void, Some("V8")));
-    assert!(first.explanation.len() > 3, "{:?}", first.explanation);
-    let again = data.findings[1..].iter().filter(|finding| finding.number == first.number);
-    assert!(again.clone().count() > 0 && again.clone().all(|finding| finding.explanation.is_empty()));
+    assert_eq!((first.grade, first.check.number()), (Grade::Invalid, "V8"));
+    assert!(data.explanations["V8"].len() > 3, "{:?}", data.explanations);
     let errors: Vec<(&str, u64)> = data.errors.iter().map(|row| (row.phase.as_str(), row.count)).collect();
     assert!(
         errors.len() == data.variants.len() && errors.iter().all(|row| row.0 == "time-out"),
@@ -304,7 +282,7 @@ fn a_record_that_broke_off_gives_a_page_that_says_what_is_missing() {
 fn indices_that_lead_nowhere_are_no_panic() {
     let mut record = kept();
     let plan = &mut record.header.plan;
-    plan.comparisons.push(plan::Comparison { baseline: 7, candidate: 99, label: "x against y".into() });
+    plan.comparisons.push(plan::Comparison { baseline: 7, candidate: 99, label: "x vs y".into() });
     plan.variants[1].levels.clear();
     plan.factors.push(plan::Factor { name: "unknown".into(), levels: vec!["a".into(), "b".into()] });
     for block in &mut record.blocks {
@@ -314,7 +292,7 @@ fn indices_that_lead_nowhere_are_no_panic() {
     let told = data(&record);
     assert_eq!(told.verdicts.len(), 1);
     assert!(
-        told.left_out.contains(&"x against y: the plan has no such variants".to_owned()),
+        told.left_out.contains(&"x vs y: the plan has no such variants".to_owned()),
         "{:?}",
         told.left_out
     );
@@ -322,56 +300,11 @@ fn indices_that_lead_nowhere_are_no_panic() {
     assert!(data(&record).variants.is_empty());
 }
 
-/// The kept record with so many variants and blocks, all of them the same.
-fn grown(variants: usize, blocks: u32) -> Record {
-    let mut record = kept();
-    let plan = &mut record.header.plan;
-    let model = plan.variants[0].clone();
-    plan.factors[0].levels = (0..variants).map(|index| format!("level-{index}")).collect();
-    plan.variants = (0..variants)
-        .map(|index| plan::Variant {
-            name: format!("level-{index}"),
-            levels: [("setting".to_owned(), format!("level-{index}"))].into(),
-            ..model.clone()
-        })
-        .collect();
-    plan.comparisons = (1..variants)
-        .map(|candidate| plan::Comparison {
-            baseline: 0,
-            candidate,
-            label: format!("level-{candidate} against level-0"),
-        })
-        .collect();
-    let (mut model, mut trial) = (record.blocks[0].clone(), record.blocks[0].trials[0].clone());
-    // The first is the warm-up.
-    trial.slices.truncate(3);
-    model.trials.clear();
-    record.blocks.clear();
-    for number in 1..=blocks {
-        let mut block = record::Block { number, order: (0..variants).collect(), ..model.clone() };
-        for variant in 0..variants {
-            trial.started.variant = variant;
-            if let Some(ended) = &mut trial.ended {
-                ended.variant = variant;
-                ended.peak_rss_bytes = 90_000_000 + u64::from(number * 7919 % 1000) * 4096;
-            }
-            for (index, slice) in trial.slices.iter_mut().enumerate() {
-                slice.variant = variant;
-                let off = (number as usize * 97 + variant * 31 + index * 7) % 41;
-                slice.counts.successful_in_window = slice.counts.successful.saturating_sub(off as u64);
-                slice.counts.timed_out = 1;
-            }
-            block.trials.push(trial.clone());
-        }
-        record.blocks.push(block);
-    }
-    record
-}
-
 #[test]
 fn a_record_of_200_variants_or_of_10_000_blocks_is_a_page_below_5_megabytes() {
     for (variants, blocks) in [(200, 12), (2, 10_000)] {
-        let record = grown(variants, blocks);
+        let names: Vec<String> = (0..variants).map(|index| format!("level-{index}")).collect();
+        let record = of_variants(&names, blocks, 3);
         let page = page(&record);
         let told = embedded(&page);
         assert!(page.len() < 5_000_000, "{} bytes of {variants} × {blocks}", page.len());
@@ -387,24 +320,12 @@ fn a_record_of_200_variants_or_of_10_000_blocks_is_a_page_below_5_megabytes() {
 
 #[test]
 fn an_open_loop_has_response_times_and_quantiles_by_block() {
-    let mut record = kept();
-    record.header.plan.design.metric = Metric::P90;
-    record.header.plan.design.rate = Some(plan::Rate::PerSecond(1000.0));
-    for slice in record.blocks.iter_mut().flat_map(|b| &mut b.trials).flat_map(|t| &mut t.slices) {
+    let mut record = in_open_loop(Metric::P90);
+    for slice in slices(&mut record) {
         if slice.kind != record::SliceKind::Measured {
-            continue;
+            slice.counts.open = None;
         }
-        let mut response = stats::Latencies::new();
-        (0..1000).for_each(|index| response.record(1_000_000 + 7_000 * index * (1 + slice.variant as u64)));
-        slice.counts.open = Some(Box::new(record::OpenLoop {
-            rate_per_s: 1000.0,
-            intended: 1000,
-            sent_in_window: 1000,
-            unsent: 3,
-            queued: 0,
-            response,
-            schedule_lag: stats::Latencies::new(),
-        }));
+        slice.counts.open.iter_mut().for_each(|open| open.unsent = 3);
     }
     let told = data(&record);
     let kinds: Vec<&str> = told.latencies.iter().map(|curves| curves.kind.as_str()).collect();

@@ -6,11 +6,7 @@ use plan::{Endpoint, Metric, Rate, Request};
 use proofload_report::so_far;
 use record::{EndpointCounts, Record, ServiceStarted, ServiceUse};
 
-use crate::records::{as_json, as_markdown, as_text, kept};
-
-fn slices(record: &mut Record) -> impl Iterator<Item = &mut record::Slice> {
-    record.blocks.iter_mut().flat_map(|block| &mut block.trials).flat_map(|trial| &mut trial.slices)
-}
+use crate::records::{as_json, as_markdown, as_text, kept, part, slices};
 
 /// The kept record as if level-1 had a proxy of two workers before the service, and a third process that deals them their connections.
 fn with_proxy() -> Record {
@@ -19,13 +15,8 @@ fn with_proxy() -> Record {
         let proxied = trial.started.variant == 1;
         let started = |service: &str, workers| ServiceStarted {
             service: service.into(),
-            pid: 1,
-            port: 1,
-            cpus: vec![],
-            cpu_source: "processes".into(),
-            host: None,
             workers,
-            processes: vec![],
+            ..ServiceStarted::default()
         };
         trial.started.services = vec![started("api", None)];
         let ended = trial.ended.as_mut().expect("it ended");
@@ -50,12 +41,6 @@ fn with_proxy() -> Record {
     record
 }
 
-/// The lines of a text from the one that contains `from` to the one before `to`.
-fn part(text: &str, from: &str, to: &str) -> String {
-    let lines = text.lines().skip_while(|line| !line.contains(from)).take_while(|line| !line.contains(to));
-    lines.collect::<Vec<_>>().join("\n")
-}
-
 #[test]
 fn text_of_several_services() {
     let text = as_text(&with_proxy());
@@ -78,7 +63,7 @@ fn markdown_and_json_have_the_services_too() {
 fn what_a_candidate_adds_is_told_in_its_unit_beside_the_ratio() {
     let mut record = with_proxy();
     record.header.plan.design.metric = Metric::CpuPerRequest;
-    insta::assert_snapshot!(part(&as_text(&record), "level-1 against", " variant "));
+    insta::assert_snapshot!(part(&as_text(&record), "level-1 vs", " variant "));
     let json = as_json(&record);
     let difference = &json["comparisons"][0]["difference"];
     assert_eq!(difference["unit"], "us");
@@ -94,8 +79,7 @@ fn mixed() -> Record {
         weight,
         method: "GET".into(),
         path: format!("/{name}"),
-        headers: vec![],
-        body: String::new(),
+        ..Request::default()
     };
     for variant in &mut record.header.plan.variants {
         variant.load.requests = vec![request("ping", 99), request("auth", 1)];
@@ -140,19 +124,15 @@ fn a_latency_of_one_request_says_whose_it_is() {
 fn a_variant_without_a_success_has_an_answer_and_no_number() {
     let mut record = kept();
     for slice in slices(&mut record).filter(|slice| slice.variant == 1) {
-        (
-            slice.counts.successful,
-            slice.counts.successful_in_window,
-            slice.counts.responses,
-            slice.counts.timed_out,
-        ) = (0, 0, 0, slice.counts.sent);
+        slice.counts.timed_out = slice.counts.sent;
+        (slice.counts.responses, slice.counts.successful, slice.counts.successful_in_window) = (0, 0, 0);
         (slice.counts.body_bytes, slice.counts.wire_bytes) = (0, 0);
         slice.counts.status.clear();
     }
     let text = as_text(&record);
     insta::assert_snapshot!(part(&text, "Does the setting", "machine  "));
     let conclusion = conclude(&record);
-    assert_eq!(so_far(&conclusion), ["level-1 against level-0: level-1: no answer within 5 s (0 of 42369)"]);
+    assert_eq!(so_far(&conclusion), ["level-1 vs level-0: level-1: no response within 5s (0 of 42369)"]);
     let json = as_json(&record);
     assert_eq!(json["comparisons"][0]["outcome"], "no_success");
     assert_eq!(json["comparisons"][0]["estimate"], serde_json::Value::Null);

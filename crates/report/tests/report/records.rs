@@ -5,7 +5,7 @@ use std::path::Path;
 use analysis::conclude;
 use plan::{Comparison, Factor, Metric, Rate};
 use proofload_report::{Measured, Report, markdown, text};
-use record::{OpenLoop, RateChosen, Record, Trial};
+use record::{OpenLoop, RateChosen, Record, Slice, Trial};
 use serde_json::Value;
 use stats::Latencies;
 
@@ -16,6 +16,54 @@ pub fn kept() -> Record {
     // Where it lies differs from machine to machine.
     record.directory = "records/simulated".into();
     record
+}
+
+/// All slices.
+pub fn slices(record: &mut Record) -> impl Iterator<Item = &mut Slice> {
+    record.blocks.iter_mut().flat_map(|block| &mut block.trials).flat_map(|trial| &mut trial.slices)
+}
+
+/// Has a slice send so many requests, all of which succeed.
+pub fn give(slice: &mut Slice, ok: u64) {
+    let counts = &mut slice.counts;
+    (counts.sent, counts.responses, counts.successful, counts.successful_in_window) = (ok, ok, ok, ok);
+}
+
+/// The kept record with failures in every slice, which void it.
+pub fn failing() -> Record {
+    let mut record = kept();
+    for Slice { counts, .. } in slices(&mut record) {
+        counts.successful -= counts.successful / 10;
+        counts.timed_out = counts.successful / 10;
+    }
+    record
+}
+
+/// The kept record, every text from outside of it this one.
+pub fn hostile(name: &str) -> Record {
+    let mut record = kept();
+    let plan = &mut record.header.plan;
+    (plan.name, plan.question) = (name.into(), Some(name.into()));
+    plan.factors[0].name = name.into();
+    for (index, variant) in plan.variants.iter_mut().enumerate() {
+        variant.name = format!("{name} {index}");
+        variant.levels = [(name.to_owned(), format!("{name} {index}"))].into();
+    }
+    plan.comparisons[0].label = format!("{name} 1 vs {name} 0");
+    record.header.command = vec![name.into(), "run".into(), name.into()];
+    record.header.experiment = name.into();
+    record.experiment_text = Some(name.into());
+    record.directory = name.into();
+    record.damage = vec![name.into()];
+    record
+}
+
+/// The lines of a text from the one that contains `from` to the one before `to`; there is one.
+pub fn part(text: &str, from: &str, to: &str) -> String {
+    let lines = text.lines().skip_while(|line| !line.contains(from)).take_while(|line| !line.contains(to));
+    let part = lines.collect::<Vec<_>>().join("\n");
+    assert!(!part.is_empty(), "{from} is not in {text}");
+    part
 }
 
 pub fn as_text(record: &Record) -> String {
@@ -44,6 +92,11 @@ const TOGETHER: f64 = 1.1;
 /// A full factorial of the first so many of [`FACTORS`], with a copy of the baseline, in the blocks of the kept record. From one
 /// block to the next the first factor does so much more.
 pub fn factorial(factors: usize, drift: f64) -> Record {
+    interacting(factors, drift, TOGETHER)
+}
+
+/// The same with another factor for where the first two are both high.
+pub fn interacting(factors: usize, drift: f64, both: f64) -> Record {
     let mut record = kept();
     let plan = &mut record.header.plan;
     let factor = |(name, levels, _): &(&str, [&str; 2], f64)| Factor {
@@ -63,15 +116,15 @@ pub fn factorial(factors: usize, drift: f64) -> Record {
         |index| plan::Variant { name: name(index), levels: levels(index), ..plan.variants[0].clone() };
     plan.variants = (0..=combinations).map(variant).collect();
     plan.variants[combinations].name += " (again)";
-    let label = format!("{} against {}", name(combinations - 1), name(0));
+    let label = format!("{} vs {}", name(combinations - 1), name(0));
     plan.comparisons = vec![Comparison { baseline: 0, candidate: combinations - 1, label }];
-    let label = format!("{} against itself", name(0));
+    let label = format!("{} vs itself", name(0));
     plan.aa = Some(Comparison { baseline: 0, candidate: combinations, label });
     for block in &mut record.blocks {
         let number = block.number;
         let rate = |variant: usize| {
             let alone: f64 = (0..factors).map(|f| FACTORS[f].2.powi(high(variant, f) as i32)).product();
-            let together = TOGETHER.powi((high(variant, 0) * high(variant, 1)) as i32);
+            let together = both.powi((high(variant, 0) * high(variant, 1)) as i32);
             let later = 1.0 + drift * f64::from(number) * high(variant, 0) as f64;
             alone * together * later * (1.0 + noise(number, variant))
         };
@@ -95,15 +148,9 @@ fn trial(model: &Trial, variant: usize, rate: f64) -> Trial {
         ended.variant = variant;
     }
     for slice in &mut trial.slices {
-        let ok = (1000.0 * rate).round() as u64;
         slice.variant = variant;
-        (
-            slice.counts.sent,
-            slice.counts.responses,
-            slice.counts.successful,
-            slice.counts.successful_in_window,
-        ) = (ok, ok, ok, ok);
-        slice.counts.body_bytes = ok * 1000;
+        give(slice, (1000.0 * rate).round() as u64);
+        slice.counts.body_bytes = slice.counts.sent * 1000;
     }
     trial
 }
@@ -114,19 +161,14 @@ pub fn in_open_loop(metric: Metric) -> Record {
     record.header.plan.design.metric = metric;
     record.header.plan.design.rate = Some(Rate::ShareOfCapacity(0.6));
     let capacities_per_s = vec![2030.0, 2620.0];
-    record.rate = Some(RateChosen { per_s: 1218.0, share: Some(0.6), capacities_per_s });
-    for slice in record.blocks.iter_mut().flat_map(|b| &mut b.trials).flat_map(|t| &mut t.slices) {
+    record.rate = Some(RateChosen { per_s: 1218.0, ramp_per_s: None, share: Some(0.6), capacities_per_s });
+    for slice in slices(&mut record) {
         let mut response = Latencies::new();
         for index in 0..1000 {
             let unit_ns = 1_000_000 + 10_000 * u64::from(slice.block) * (1 + slice.variant as u64);
             response.record((unit_ns + 3000 * index) * (5 - slice.variant as u64) / 4);
         }
-        (
-            slice.counts.sent,
-            slice.counts.responses,
-            slice.counts.successful,
-            slice.counts.successful_in_window,
-        ) = (1000, 1000, 1000, 1000);
+        give(slice, 1000);
         slice.counts.body_bytes = 1_000_000;
         // More than one in a hundred of the first variant's were given up late: its p99 is only bounded, its p90 known.
         (0..(1 - slice.variant) * 15).for_each(|_| response.censor(6_000_000));
@@ -134,34 +176,51 @@ pub fn in_open_loop(metric: Metric) -> Record {
             rate_per_s: 1218.0,
             intended: 1000,
             sent_in_window: 1000,
-            unsent: 0,
-            queued: 0,
             response,
-            schedule_lag: Latencies::new(),
+            ..OpenLoop::default()
         }));
     }
     record
 }
 
-/// So many variants in the blocks of the kept record, each compared with the first one; their names begin alike.
-pub fn many_variants(variants: usize, name: &str) -> Record {
+/// Variants of these names with one level each, all compared with the first, in so many blocks; of each trial at most so many slices.
+pub fn of_variants(names: &[String], blocks: u32, slices_max: usize) -> Record {
     let mut record = kept();
     let plan = &mut record.header.plan;
-    let named = |index: usize| format!("{name}{index}");
-    plan.factors = vec![Factor { name: "setting".into(), levels: (0..variants).map(named).collect() }];
-    let variant = |index| plan::Variant {
-        name: named(index),
-        levels: [("setting".to_owned(), named(index))].into(),
+    plan.factors = vec![Factor { name: "setting".into(), levels: names.to_vec() }];
+    let variant = |name: &String| plan::Variant {
+        name: name.clone(),
+        levels: [("setting".to_owned(), name.clone())].into(),
         ..plan.variants[0].clone()
     };
-    plan.variants = (0..variants).map(variant).collect();
-    let label = |candidate| format!("{} against {}", named(candidate), named(0));
+    plan.variants = names.iter().map(variant).collect();
+    let label = |candidate: usize| format!("{} vs {}", names[candidate], names[0]);
     let comparison = |candidate| Comparison { baseline: 0, candidate, label: label(candidate) };
-    plan.comparisons = (1..variants).map(comparison).collect();
-    for block in &mut record.blocks {
-        let (number, model) = (block.number, block.trials[0].clone());
-        let rate = |variant: usize| (1.0 + 0.001 * variant as f64) * (1.0 + noise(number, variant));
-        block.trials = (0..variants).map(|variant| trial(&model, variant, rate(variant))).collect();
-    }
+    plan.comparisons = (1..names.len()).map(comparison).collect();
+    let (block, mut model) = (record.blocks[0].clone(), record.blocks[0].trials[0].clone());
+    model.slices.truncate(slices_max);
+    let trial_of = |number: u32, variant: usize| {
+        let rate = (1.0 + 0.05 * (variant % 7) as f64) * (1.0 + noise(number, variant));
+        let mut trial = trial(&model, variant, rate);
+        trial.started.block = number;
+        if let Some(ended) = &mut trial.ended {
+            ended.block = number;
+            ended.peak_rss_bytes += u64::from(number * 7919 % 1000) * 4096;
+        }
+        trial.slices.iter_mut().for_each(|slice| slice.block = number);
+        trial
+    };
+    let block_of = |number| record::Block {
+        number,
+        order: (0..names.len()).collect(),
+        trials: (0..names.len()).map(|variant| trial_of(number, variant)).collect(),
+        ..block.clone()
+    };
+    record.blocks = (1..=blocks).map(block_of).collect();
     record
+}
+
+/// So many variants whose names begin alike.
+pub fn many_variants(variants: usize, name: &str) -> Record {
+    of_variants(&(0..variants).map(|index| format!("{name}{index}")).collect::<Vec<_>>(), 10, 6)
 }

@@ -5,9 +5,9 @@ use std::path::Path;
 use analysis::conclude;
 use plan::Metric;
 use proofload_report::{Measured, Report, schema};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use crate::records::{as_json, factorial, in_open_loop, kept};
+use crate::records::{as_json, factorial, in_open_loop, kept, slices};
 
 #[test]
 fn the_kept_schema_is_the_one_in_use() {
@@ -28,7 +28,7 @@ fn the_json_of_every_kind_of_record_is_what_the_schema_says() {
     broken.ended = None;
     broken.blocks[0].dropped = Some("steal 12 %".into());
     let mut failing = kept();
-    for slice in failing.blocks.iter_mut().flat_map(|b| &mut b.trials).flat_map(|t| &mut t.slices) {
+    for slice in slices(&mut failing) {
         (slice.counts.successful, slice.counts.successful_in_window) = (0, 0);
     }
     let schema = schema();
@@ -44,8 +44,7 @@ fn the_json_of_every_kind_of_record_is_what_the_schema_says() {
     for (number, record) in records.iter().enumerate() {
         let explanation = (number < 2).then(crate::explained::full);
         let json = Measured::new(record, &conclude(record), explanation.as_ref()).data();
-        let mut faults = Vec::new();
-        check(&json, &schema, &schema, "report", &mut faults);
+        let faults = faults(&json, &schema, &schema, "report");
         assert!(faults.is_empty(), "record {number}: {}", faults.join("\n"));
     }
 }
@@ -60,9 +59,7 @@ fn what_is_not_as_the_schema_says_is_found() {
     let spoiled = |spoil: Spoil| {
         let mut json = as_json(&record);
         spoil(&mut json);
-        let mut faults = Vec::new();
-        check(&json, &schema, &schema, "report", &mut faults);
-        faults.join("; ")
+        faults(&json, &schema, &schema, "report").join("; ")
     };
     let cases: [(Spoil, &str); 5] = [
         (|json| json["new"] = 1.into(), "report.new: the schema does not have it"),
@@ -77,56 +74,78 @@ fn what_is_not_as_the_schema_says_is_found() {
     }
 }
 
-/// Checks a value, of the keywords that schemars writes for our types, and stricter than a validator: a field that the schema does not
-/// have is a fault here, though readers must bear it. A keyword that this does not know ends the test. (The crates that validate come
+/// What of a value is wrong, by the keywords that schemars writes for our types, and stricter than a validator: a field that the schema does
+/// not have is a fault here, though readers must bear it. A keyword that this does not know ends the test. (The crates that validate come
 /// with thirty others.)
-fn check(value: &Value, rule: &Value, root: &Value, at: &str, faults: &mut Vec<String>) {
-    let Some(rule) = rule.as_object() else {
-        assert_eq!(rule, &Value::Bool(true), "{at}");
-        return;
-    };
-    for (keyword, of) in rule {
-        let mut fault = |what: String| faults.push(format!("{at}: {what}"));
-        match keyword.as_str() {
-            "$schema" | "$defs" | "title" | "description" | "format" | "default" | "required" => {}
-            "$ref" => {
-                let pointer =
-                    of.as_str().and_then(|name| name.strip_prefix('#')).expect("a reference within");
-                check(value, root.pointer(pointer).expect("a definition"), root, at, faults);
-            }
-            "type" if !is_of(value, of) => fault(format!("{value} is no {of}")),
-            "enum" if !of.as_array().is_some_and(|all| all.contains(value)) => {
-                fault(format!("{value} is none of {of}"))
-            }
-            "const" if of != value => fault(format!("{value} is not {of}")),
-            "minimum" if value.is_number() && value.as_f64() < of.as_f64() => {
-                fault(format!("{value} < {of}"))
-            }
-            "maximum" if value.is_number() && value.as_f64() > of.as_f64() => {
-                fault(format!("{value} > {of}"))
-            }
-            "minItems"
-                if value.as_array().is_some_and(|all| (all.len() as u64) < of.as_u64().unwrap_or(0)) =>
-            {
-                fault(format!("fewer than {of}"));
-            }
-            "maxItems" if value.as_array().is_some_and(|all| all.len() as u64 > of.as_u64().unwrap_or(0)) => {
-                fault(format!("more than {of}"));
-            }
-            "type" | "enum" | "const" | "minimum" | "maximum" | "minItems" | "maxItems" => {}
-            "anyOf" | "oneOf" => any_of(value, of, root, at, faults),
-            "items" | "prefixItems" => items(value, (keyword, of), root, at, faults),
-            "properties" | "additionalProperties" | "patternProperties" => {}
-            other => panic!("{at}: the keyword {other} is not known here"),
+fn faults(value: &Value, rule: &Value, root: &Value, at: &str) -> Vec<String> {
+    let Some(rule) = rule.as_object() else { return Vec::new() };
+    let fault = |what: String| vec![format!("{at}{what}")];
+    let inner = |value: &Value, rule: &Value, step: String| faults(value, rule, root, &format!("{at}{step}"));
+    let list = |of: &Value| of.as_array().cloned().unwrap_or_default();
+    let of_keyword = |(keyword, of): (&String, &Value)| match keyword.as_str() {
+        "$ref" => {
+            let pointer = of.as_str().and_then(|name| name.strip_prefix('#')).expect("a reference within");
+            inner(value, root.pointer(pointer).expect("a definition"), String::new())
         }
-    }
-    if let Some(fields) = value.as_object() {
-        fields_of(fields, rule, root, at, faults);
-    }
+        "type" if !list(of).iter().chain([of]).any(|name| is_of(value, name)) => {
+            fault(format!(": {value} is no {of}"))
+        }
+        "enum" if !list(of).contains(value) => fault(format!(": {value} is none of {of}")),
+        "const" if of != value => fault(format!(": {value} is not {of}")),
+        "anyOf" | "oneOf" => {
+            let each: Vec<_> = list(of).iter().map(|rule| inner(value, rule, String::new())).collect();
+            let any = each.iter().any(Vec::is_empty);
+            if any { Vec::new() } else { fault(format!(": is none of these: {}", each.concat().join(", "))) }
+        }
+        "items" => {
+            let items = list(value);
+            items.iter().enumerate().flat_map(|(at, item)| inner(item, of, format!("[{at}]"))).collect()
+        }
+        "prefixItems" => {
+            let pairs = list(value).into_iter().zip(list(of)).enumerate();
+            pairs.flat_map(|(at, (item, of))| inner(&item, &of, format!("[{at}]"))).collect()
+        }
+        "required" => {
+            let missing =
+                list(of).into_iter().filter(|name| value.get(name.as_str().unwrap_or("")).is_none());
+            missing.map(|name| format!("{at}.{}: is missing", name.as_str().unwrap_or(""))).collect()
+        }
+        "$schema"
+        | "$defs"
+        | "title"
+        | "description"
+        | "format"
+        | "default"
+        | "type"
+        | "enum"
+        | "const"
+        | "minimum"
+        | "maximum"
+        | "minItems"
+        | "maxItems"
+        | "properties"
+        | "additionalProperties"
+        | "patternProperties" => Vec::new(),
+        other => panic!("{at}: the keyword {other} is not known here"),
+    };
+    let of_field = |(name, field): (&String, &Value)| {
+        // Numbers as keys, which schemars tells as a pattern.
+        let numbered = || rule.get("patternProperties")?.as_object()?.values().next();
+        let others = || rule.get("additionalProperties").filter(|rule| **rule != Value::Bool(false));
+        let own = rule.get("properties").and_then(|all| all.get(name));
+        match own.or_else(numbered).or_else(others) {
+            Some(rule) => inner(field, rule, format!(".{name}")),
+            None => vec![format!("{at}.{name}: the schema does not have it")],
+        }
+    };
+    let tells_fields = ["properties", "additionalProperties", "patternProperties"];
+    let tells_fields = tells_fields.iter().any(|keyword| rule.contains_key(*keyword));
+    let fields = value.as_object().filter(|_| tells_fields).into_iter().flatten().flat_map(of_field);
+    rule.iter().flat_map(of_keyword).chain(fields).collect()
 }
 
-fn is_of(value: &Value, types: &Value) -> bool {
-    let is = |name: &Value| match name.as_str().expect("a type's name") {
+fn is_of(value: &Value, name: &Value) -> bool {
+    match name.as_str().unwrap_or_default() {
         "null" => value.is_null(),
         "boolean" => value.is_boolean(),
         "integer" => value.is_u64() || value.is_i64(),
@@ -134,62 +153,6 @@ fn is_of(value: &Value, types: &Value) -> bool {
         "string" => value.is_string(),
         "array" => value.is_array(),
         "object" => value.is_object(),
-        other => panic!("type {other}"),
-    };
-    types.as_array().map_or_else(|| is(types), |all| all.iter().any(is))
-}
-
-fn any_of(value: &Value, rules: &Value, root: &Value, at: &str, faults: &mut Vec<String>) {
-    let mut all = Vec::new();
-    for rule in rules.as_array().expect("a list") {
-        let mut own = Vec::new();
-        check(value, rule, root, at, &mut own);
-        if own.is_empty() {
-            return;
-        }
-        all.extend(own);
-    }
-    faults.push(format!("{at}: is none of these: {}", all.join(", ")));
-}
-
-fn items(value: &Value, (keyword, of): (&str, &Value), root: &Value, at: &str, faults: &mut Vec<String>) {
-    for (index, item) in value.as_array().into_iter().flatten().enumerate() {
-        let rule = if keyword == "items" { Some(of) } else { of.get(index) };
-        if let Some(rule) = rule {
-            check(item, rule, root, &format!("{at}[{index}]"), faults);
-        }
-    }
-}
-
-fn fields_of(
-    fields: &Map<String, Value>,
-    rule: &Map<String, Value>,
-    root: &Value,
-    at: &str,
-    faults: &mut Vec<String>,
-) {
-    for name in rule.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
-    {
-        if !fields.contains_key(name) {
-            faults.push(format!("{at}.{name}: is missing"));
-        }
-    }
-    let one_of_two = ["properties", "additionalProperties", "patternProperties"];
-    if !one_of_two.iter().any(|keyword| rule.contains_key(*keyword)) {
-        return;
-    }
-    for (name, field) in fields {
-        let own = rule.get("properties").and_then(|all| all.get(name));
-        // Numbers as keys, which schemars tells as a pattern.
-        let numbered = || {
-            let patterns = rule.get("patternProperties")?.as_object()?;
-            let number = !name.is_empty() && name.bytes().all(|digit| digit.is_ascii_digit());
-            patterns.iter().find(|(pattern, _)| number && pattern.contains(r"\d")).map(|(_, rule)| rule)
-        };
-        let others = || rule.get("additionalProperties").filter(|rule| **rule != Value::Bool(false));
-        match own.or_else(numbered).or_else(others) {
-            Some(rule) => check(field, rule, root, &format!("{at}.{name}"), faults),
-            None => faults.push(format!("{at}.{name}: the schema does not have it")),
-        }
+        _ => false,
     }
 }

@@ -3,7 +3,6 @@
 //! It reads files and changes nothing. What it must not depend on: where the checkout lies, times, owners.
 
 use std::ffi::OsStr;
-use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
@@ -12,7 +11,8 @@ use std::path::Path;
 use plan::Preparation;
 use sha2::{Digest as _, Sha256};
 
-use super::{PrepareError, label};
+use super::label;
+use crate::Error;
 
 /// Tells this way of hashing from later ones, which must not find what this one kept.
 const RULE: &[u8] = b"proofload prepare 1";
@@ -22,8 +22,10 @@ const READ_BYTES: usize = 64 << 10;
 ///
 /// # Errors
 /// An input that cannot be read.
-pub(super) fn key(step: &Preparation) -> Result<String, PrepareError> {
-    let mut parts = Parts(Sha256::new());
+pub(super) fn key(step: &Preparation) -> Result<String, Error> {
+    // The key is kept in records.
+    let step = &step.masked();
+    let mut parts = Parts::new();
     parts.add(RULE);
     parts.count(step.command.len());
     step.command.iter().for_each(|part| parts.add(part.as_bytes()));
@@ -35,13 +37,9 @@ pub(super) fn key(step: &Preparation) -> Result<String, PrepareError> {
     parts.count(step.inputs.len());
     for input in &step.inputs {
         parts.add(input.as_bytes());
-        let path = step.directory.join(input);
-        let unreadable = |(path, error): (std::path::PathBuf, io::Error)| PrepareError::Input {
-            name: label(step),
-            path,
-            reason: error.to_string(),
-        };
-        parts.entry(&path).map_err(unreadable)?;
+        parts.entry(&step.directory.join(input)).map_err(|(path, error)| {
+            Error::new(format!("{}: cannot read its input {}: {error}", label(step), path.display()))
+        })?;
     }
     if step.inputs.is_empty() {
         // Nothing else tells two experiments apart whose command is `make`.
@@ -51,10 +49,14 @@ pub(super) fn key(step: &Preparation) -> Result<String, PrepareError> {
 }
 
 /// What is hashed, each part with its length before it, so that no two lists of parts look alike.
-struct Parts(Sha256);
+pub(crate) struct Parts(Sha256);
 
 impl Parts {
-    fn add(&mut self, part: &[u8]) {
+    pub fn new() -> Parts {
+        Parts(Sha256::new())
+    }
+
+    pub fn add(&mut self, part: &[u8]) {
         self.count(part.len());
         self.0.update(part);
     }
@@ -101,13 +103,8 @@ impl Parts {
         Ok(())
     }
 
-    fn digits(self) -> String {
-        let mut digits = String::with_capacity(64);
-        for byte in self.0.finalize() {
-            // Writing to a string cannot fail.
-            let _ = write!(digits, "{byte:02x}");
-        }
-        digits
+    pub fn digits(self) -> String {
+        self.0.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 }
 

@@ -2,18 +2,18 @@
 //!
 //! It knows what was built only by its mark.
 
+use std::env;
+use std::ffi::OsStr;
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
-use super::git::Git;
-use super::repository::Repository;
-use super::{Source, SourceError};
-use crate::prepare::Lock;
-use crate::{Cache, PrepareError, Preparing};
+use crate::prepare::{Lock, Parts, unusable};
+use crate::source::{Repository, Source};
+use crate::{Cache, Error, Preparing};
 
 /// The folder of worktrees in the cache's.
 const FOLDER: &str = "worktrees";
@@ -59,15 +59,11 @@ pub(super) fn mark(worktree: &Path, directory: &Path, command: &[String]) -> Pat
     beside(worktree, &format!("{BUILT}{}", hash(&parts)))
 }
 
-/// Each part with its length before it, so that no two lists of parts look alike.
+/// Digits enough to tell apart what is kept side by side.
 fn hash(parts: &[&[u8]]) -> String {
-    let mut hash = Sha256::new();
-    for part in parts {
-        hash.update((part.len() as u64).to_le_bytes());
-        hash.update(part);
-    }
-    let digits = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    digits[..KEY_DIGITS].to_owned()
+    let mut hash = Parts::new();
+    parts.iter().for_each(|part| hash.add(part));
+    hash.digits()[..KEY_DIGITS].to_owned()
 }
 
 fn beside(worktree: &Path, end: &str) -> PathBuf {
@@ -81,11 +77,7 @@ impl Source {
     ///
     /// # Errors
     /// Where git cannot, or the cache cannot be written.
-    pub fn check_out(
-        &self,
-        cache: &Cache,
-        watch: &mut dyn FnMut(Preparing),
-    ) -> Result<Worktree, SourceError> {
+    pub fn check_out(&self, cache: &Cache, watch: &mut dyn FnMut(Preparing)) -> Result<Worktree, Error> {
         let cache = Cache::at(folder(cache));
         cache.create()?;
         let lock = cache.lock(&self.against.baseline(), &self.key, watch, &|| false)?;
@@ -105,7 +97,7 @@ impl Source {
     }
 
     /// Whether it is there as git checked it out, whatever has been built in it.
-    fn is_whole(&self) -> Result<bool, SourceError> {
+    fn is_whole(&self) -> Result<bool, Error> {
         let path = &self.against.worktree;
         if !path.is_dir() {
             return Ok(false);
@@ -124,7 +116,7 @@ impl Source {
     }
 
     /// Also where git remembers one there that somebody has deleted.
-    fn add(&self) -> Result<(), SourceError> {
+    fn add(&self) -> Result<(), Error> {
         let (git, path) = (&self.repository.git, &self.against.worktree);
         let mut command = git.command(&["worktree", "add", "--force", "--detach"]);
         let said = git.run(command.arg(path).arg(&self.against.commit))?;
@@ -135,22 +127,20 @@ impl Source {
         added
     }
 
-    fn clean(&self) -> Result<(), SourceError> {
+    fn clean(&self) -> Result<(), Error> {
         let path = &self.against.worktree;
         remove_marks(path);
         let said = Git::at(path).ask(&["clean", "-ffdxq"])?;
         said.or_fail(format!("clean {}", path.display())).map(|_| ())
     }
 
-    fn sign(&self) -> Result<(), SourceError> {
+    fn sign(&self) -> Result<(), Error> {
         let path = beside(&self.against.worktree, OWNER);
         let owner =
             Owner { repository: self.against.repository.clone(), commit: self.against.commit.clone() };
         // Paths that are not UTF-8 cannot be kept; then only git forgets nothing of it.
         let text = serde_json::to_string(&owner).unwrap_or_default();
-        let unusable =
-            |error: std::io::Error| PrepareError::Folder { path: path.clone(), reason: error.to_string() };
-        Ok(fs::write(&path, text).map_err(unusable)?)
+        fs::write(&path, text).map_err(|error| unusable(&path, &error))
     }
 }
 
@@ -195,5 +185,121 @@ fn remove_old(cache: &Cache) {
         let owner: Option<Owner> = serde_json::from_str(&text).ok();
         let repository = owner.map_or_else(|| worktree.clone(), |owner| owner.repository);
         discard(&Git::at(&repository), &worktree);
+    }
+}
+
+// The git program: how it is asked, so that whatever the caller's shell and configuration say it answers about the repository that
+// a directory lies in, in English, and starts nothing.
+//
+// It runs git and reads what that says; it knows no command of it.
+
+/// Longest wait for an answer, and for a commit to be checked out, which takes minutes where it is large.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(60);
+const CHANGE_PATIENCE: Duration = Duration::from_secs(30 * 60);
+
+/// What git says to those that it does not trust.
+const DISTRUST: [&str; 2] = ["dubious ownership", "unsafe repository"];
+
+/// Git in some directory.
+#[derive(Debug, Clone)]
+pub(super) struct Git {
+    directory: PathBuf,
+}
+
+/// What git said.
+#[derive(Debug)]
+pub(super) struct Said {
+    /// Its exit code; `None` where a signal ended it.
+    pub code: Option<i32>,
+    pub out: Vec<u8>,
+    err: String,
+}
+
+impl Git {
+    pub fn at(directory: &Path) -> Git {
+        Git { directory: directory.to_owned() }
+    }
+
+    /// Whether a variable says which repository is meant.
+    pub fn is_sent_elsewhere() -> bool {
+        env::var_os("GIT_DIR").is_some()
+    }
+
+    /// A command of git; arguments that are no words of ours can be added.
+    pub fn command(&self, words: &[&str]) -> Command {
+        let mut command = machine::git(&self.directory);
+        command.args(words);
+        command
+    }
+
+    /// Runs a command that changes something, whatever comes of it.
+    pub fn run(&self, command: &mut Command) -> Result<Said, Error> {
+        self.run_within(CHANGE_PATIENCE, command)
+    }
+
+    fn run_within(&self, patience: Duration, command: &mut Command) -> Result<Said, Error> {
+        let output = machine::run(command, patience).map_err(|error| {
+            Error::new(format!("git cannot be started: {error}"))
+                .help("--against needs git: `apt-get install git`")
+        })?;
+        let Some(output) = output else {
+            let (seconds, directory) = (patience.as_secs(), self.directory.display());
+            return Err(Error::new(format!("{directory}: git did not end within {seconds} s")));
+        };
+        let said = Said {
+            code: output.status.code(),
+            out: output.stdout,
+            err: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        };
+        if said.code != Some(0) && DISTRUST.iter().any(|words| said.err.contains(words)) {
+            let (directory, said) = (self.directory.display(), said.words());
+            let hint =
+                "it belongs to another user; if you trust it: git config --global --add safe.directory";
+            return Err(Error::new(format!("git does not trust the repository of {directory}: {said}"))
+                .help(format!("{hint} {directory}")));
+        }
+        Ok(said)
+    }
+
+    /// Asks something of words alone, whatever comes of it.
+    pub fn ask(&self, words: &[&str]) -> Result<Said, Error> {
+        self.run_within(ANSWER_PATIENCE, &mut self.command(words))
+    }
+
+    /// Asks about a path or an object.
+    pub fn ask_about(&self, words: &[&str], of: impl AsRef<OsStr>) -> Result<Said, Error> {
+        self.run_within(ANSWER_PATIENCE, self.command(words).arg(of))
+    }
+}
+
+impl Said {
+    pub fn is_yes(&self) -> bool {
+        self.code == Some(0)
+    }
+
+    /// Its output without the end of the line.
+    pub fn line(&self) -> String {
+        String::from_utf8_lossy(&self.out).trim_end_matches('\n').to_owned()
+    }
+
+    /// The first of its complaints that says what is wrong.
+    pub fn words(&self) -> String {
+        let lines: Vec<&str> = self.err.lines().collect();
+        let fatal = lines.iter().find_map(|line| line.strip_prefix("fatal: "));
+        let line = fatal.or(lines.first().copied()).unwrap_or("it did not say why");
+        line.to_owned()
+    }
+
+    /// Whether it complained in these words.
+    pub fn complains(&self, words: &str) -> bool {
+        self.err.contains(words)
+    }
+
+    /// What it printed, where it went well.
+    pub fn or_fail(self, doing: impl std::fmt::Display) -> Result<Said, Error> {
+        if self.is_yes() {
+            return Ok(self);
+        }
+        Err(Error::new(format!("git could not {doing}: {}", self.words())))
     }
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use proofload_services::{Exit, end_orphans, orphans};
 
-use crate::stage::{PATIENCE, Stage, folders, group_of, scratch_folders, signal, wait_until, with_env};
+use crate::stage::{PATIENCE, Stage, folders, group_of, of, scratch_folders, signal, wait_until, with_env};
 
 /// A service with a worker and a daemon.
 const TREE: &str = "(setsid sleep 600 &); sleep 600 & exec node server.js";
@@ -33,9 +33,9 @@ fn proofload() {
     let script = std::env::var(SCRIPT).unwrap();
     let stage = Stage::new();
     let mut service = stage.shell(&script);
-    service.env.insert("STAGE".to_owned(), folder.clone());
-    service.env.insert("OWN_FOLDER".to_owned(), "{scratch}".to_owned());
-    service.stop_timeout = Duration::from_secs(std::env::var(PATIENT).unwrap().parse().unwrap());
+    of(&mut service).env.insert("STAGE".to_owned(), folder.clone());
+    of(&mut service).env.insert("OWN_FOLDER".to_owned(), "{scratch}".to_owned());
+    of(&mut service).stop_timeout = Duration::from_secs(std::env::var(PATIENT).unwrap().parse().unwrap());
     let running = stage.start(&service).unwrap();
     let environ = &running.processes(&["NODE_ENV", "HOME"])[0].environ;
     let names: Vec<&str> = environ.keys().map(String::as_str).collect();

@@ -1,11 +1,11 @@
 //! How services end when they are asked to, or when they should not have.
 
 use std::fs;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use proofload_services::Exit;
 
-use crate::stage::{PATIENCE, Stage, folders, get, group_of, signal, wait_until, with_env};
+use crate::stage::{PATIENCE, Stage, folders, get, group_of, of, signal, wait_until, with_env};
 
 #[test]
 fn a_service_is_asked_once_and_may_take_its_time() {
@@ -25,7 +25,7 @@ fn a_service_that_ignores_sigterm_is_killed_with_its_children() {
     // An ignored signal stays ignored in the programs that a shell starts; node resets it, so it is the shells that stay.
     let script = "trap '' TERM; (while :; do sleep 600; done) & node server.js; while :; do sleep 600; done";
     let mut service = stage.shell(script);
-    service.stop_timeout = Duration::from_millis(300);
+    of(&mut service).stop_timeout = Duration::from_millis(300);
     let stopped = stage.start(&service).unwrap().stop();
     assert_eq!(stopped.exit, Some(Exit::Signal(libc::SIGKILL)));
     assert!(stopped.killed >= 2, "{stopped:?}");
@@ -73,6 +73,32 @@ fn a_daemon_does_not_slip_away() {
 }
 
 #[test]
+fn who_forks_faster_than_they_are_looked_at_does_not_get_away() {
+    let stage = Stage::new();
+    // Six processes at a time from when they are to end, each of which begins the next in a session of its own and ends; for a
+    // minute at most.
+    let storm = "import os, signal, time\n\
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])\n\
+        print('waits', flush=True)\n\
+        signal.sigwait([signal.SIGTERM])\n\
+        for n in range(6):\n    if os.fork() == 0: break\n\
+        else: os._exit(0)\n\
+        end = time.time() + 60\n\
+        while time.time() < end:\n    if os.fork(): os._exit(0)\n    os.setsid()\n    time.sleep(0.0005)\n";
+    fs::write(stage.path("storm.py"), storm).unwrap();
+    let start = format!("python3 {} & exec node server.js", stage.path("storm.py").display());
+    let mut service = stage.shell(&start);
+    of(&mut service).stop_timeout = Duration::from_millis(300);
+    let running = stage.start(&service).unwrap();
+    assert!(wait_until(PATIENCE, || running.tail().contains("waits")));
+    let begun = Instant::now();
+    let stopped = running.stop();
+    assert!(begun.elapsed() < Duration::from_secs(20), "it took {:?}", begun.elapsed());
+    assert_eq!(stopped.leftovers, []);
+    assert!(stage.alive().is_empty(), "{:?}", stage.alive());
+}
+
+#[test]
 fn a_service_may_go_to_the_background_and_ends_when_its_last_process_does() {
     let stage = Stage::new();
     let mut running = stage.start(&stage.shell("setsid node server.js & echo started")).unwrap();
@@ -83,14 +109,6 @@ fn a_service_may_go_to_the_background_and_ends_when_its_last_process_does() {
     signal(daemons[0].id.pid, libc::SIGKILL);
     assert!(wait_until(PATIENCE, || running.exited() == Some(Exit::Status(0))));
     assert_eq!(running.tail(), "started");
-}
-
-#[test]
-fn the_end_of_a_service_is_noticed() {
-    let stage = Stage::new();
-    let mut running = stage.start(&stage.service(&["node", "server.js"])).unwrap();
-    signal(running.pid(), libc::SIGKILL);
-    assert!(wait_until(PATIENCE, || running.exited() == Some(Exit::Signal(libc::SIGKILL))));
 }
 
 #[test]

@@ -3,12 +3,16 @@
 //! Each test has a [`stage::Stage`], which fails the test if anything that it started is alive at its end.
 
 mod agents;
+mod containers;
 mod deaths;
 mod endings;
 mod launchers;
+mod network;
 mod pm2;
+mod prepare;
 mod samples;
 mod scratch;
+mod source;
 mod stage;
 mod starts;
 

@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use plan::{Launcher, Service};
-use proofload_services::TargetError;
 
 use crate::launchers::{answering, crew, says};
-use crate::stage::{PATIENCE, Stage, fixtures, get, wait_until, with_env};
+use crate::stage::{PATIENCE, Stage, fixtures, get, of, wait_until, with_env};
 
 /// The folder of the services under test, beside which PM2 is installed.
 fn targets() -> PathBuf {
@@ -20,7 +19,9 @@ fn targets() -> PathBuf {
 pub fn service(stage: &Stage, launcher: Launcher, workers: u32) -> Service {
     let script = fixtures().join("crew.js").display().to_string();
     let directory = targets().join("express-json");
-    Service { directory, ..crew(stage, launcher, &["node", "--no-warnings", &script, "x"], workers) }
+    let mut service = crew(stage, launcher, &["node", "--no-warnings", &script, "x"], workers);
+    of(&mut service).directory = directory;
+    service
 }
 
 /// How often the program was started, as its kept log has it.
@@ -61,7 +62,8 @@ fn in_cluster_mode_workers_have_the_environment_from_their_start_and_end_without
 fn in_fork_mode_there_is_one_and_its_monitoring_can_be_left_out() {
     for pmx in [true, false] {
         let stage = Stage::new();
-        let service = Service { pmx, ..service(&stage, Launcher::Pm2Fork, 1) };
+        let mut service = service(&stage, Launcher::Pm2Fork, 1);
+        of(&mut service).pmx = pmx;
         let running = stage.start(&service).unwrap();
         assert_eq!(running.workers(), Some(1));
         let said = says(running.address());
@@ -91,7 +93,7 @@ fn a_daemon_that_takes_too_long_is_killed_before_it_can_start_anything_again() {
     let stage = Stage::new();
     // PM2 would give each of them 1.6 s.
     let mut service = with_env(service(&stage, Launcher::Pm2Cluster, 3), &[("DEAF", "1")]);
-    service.stop_timeout = Duration::from_secs(2);
+    of(&mut service).stop_timeout = Duration::from_secs(2);
     let stopped = stage.start(&service).unwrap().stop();
     assert!(stopped.killed >= 1 && stopped.leftovers.is_empty(), "{stopped:?}");
     assert!(stage.alive().is_empty());
@@ -118,10 +120,10 @@ fn without_pm2_it_is_told_what_to_install_and_where() {
     let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(bin.join("node"), executable).unwrap();
     let mut service = crew(&stage, Launcher::Pm2Cluster, &["node", "crew.js"], 2);
-    service.directory = stage.folder.path().to_owned();
+    of(&mut service).directory = stage.folder.path().to_owned();
     let service = with_env(service, &[("PATH", bin.to_str().unwrap())]);
     let error = stage.start(&service).unwrap_err();
-    assert!(matches!(error, TargetError::Pm2Missing { .. }), "{error}");
+    assert_eq!(error.to_string(), "service api: pm2 not found, by which it is to be started");
     let wanted = format!("install it with `npm install pm2` in {}", stage.folder.path().display());
     assert!(error.hint().unwrap().starts_with(&wanted), "{:?}", error.hint());
 }

@@ -7,11 +7,10 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::PathBuf;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
-use plan::{Launcher, Ready, Service};
-use proofload_services::{Placement, Ports, Running, TargetError, Warden, start};
+use plan::{Command, Ready, Service, Source};
+use proofload_services::{Error, Placement, Ports, Running, Warden, start};
 
 pub const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// Nothing here takes this long, on whatever machine.
@@ -40,21 +39,16 @@ impl Stage {
         let env = [("STAGE", stage.as_str()), ("PORT", "{port}")];
         Service {
             name: "api".to_owned(),
-            command: command.iter().map(|part| (*part).to_owned()).collect(),
-            directory: fixtures(),
-            env: env.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
-            port: None,
+            source: Source::Command(Command {
+                command: command.iter().map(|part| (*part).to_owned()).collect(),
+                directory: fixtures(),
+                env: env.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+                stop_timeout: Duration::from_secs(10),
+                ..Command::default()
+            }),
             ready: Ready::Tcp,
             ready_timeout: PATIENCE,
-            stop_timeout: Duration::from_secs(10),
             needs: Vec::new(),
-            launcher: Launcher::Exec,
-            workers: None,
-            pmx: true,
-            kubernetes: None,
-            templates: BTreeMap::new(),
-            host: None,
-            address: None,
         }
     }
 
@@ -66,15 +60,11 @@ impl Stage {
         Placement::new(self.path("log"))
     }
 
-    pub fn start(&self, service: &Service) -> Result<Running, TargetError> {
+    pub fn start(&self, service: &Service) -> Result<Running, Error> {
         self.start_unless(service, &|| false)
     }
 
-    pub fn start_unless(
-        &self,
-        service: &Service,
-        cancelled: &dyn Fn() -> bool,
-    ) -> Result<Running, TargetError> {
+    pub fn start_unless(&self, service: &Service, cancelled: &dyn Fn() -> bool) -> Result<Running, Error> {
         start(&warden(), service, &ports(service), &self.placement(), cancelled)
     }
 
@@ -107,16 +97,21 @@ impl Drop for Stage {
     }
 }
 
+/// How a service is started, to be changed.
+pub fn of(service: &mut Service) -> &mut Command {
+    service.command_mut().unwrap()
+}
+
 pub fn fixtures() -> PathBuf {
     crate::FIXTURES.into()
 }
 
 pub fn warden() -> Warden {
-    Warden { command: vec![crate::WARDEN.into()] }
+    Warden::new(vec![crate::WARDEN.into()])
 }
 
 pub fn ports(service: &Service) -> Ports {
-    let folder = service.env.get("STAGE").cloned().unwrap_or_default();
+    let folder = service.command().and_then(|command| command.env.get("STAGE").cloned()).unwrap_or_default();
     let random = folder.bytes().fold(7, |sum: u64, byte| sum.wrapping_mul(31) + u64::from(byte));
     Ports::choose(std::slice::from_ref(service), LOOPBACK, random).unwrap()
 }
@@ -150,7 +145,7 @@ pub fn get(address: SocketAddr, path: &str) -> String {
 pub fn with_env(mut service: Service, env: &[(&str, &str)]) -> Service {
     let more: BTreeMap<String, String> =
         env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    service.env.extend(more);
+    of(&mut service).env.extend(more);
     service
 }
 
@@ -163,7 +158,7 @@ pub fn group_of(pid: u32) -> Option<String> {
 
 /// Folders of control groups.
 pub fn folders(name: &str) -> Vec<String> {
-    let list = Command::new("find").args(["/sys/fs/cgroup", "-name", name]).output().unwrap();
+    let list = std::process::Command::new("find").args(["/sys/fs/cgroup", "-name", name]).output().unwrap();
     String::from_utf8_lossy(&list.stdout).lines().map(str::to_owned).collect()
 }
 

@@ -7,9 +7,10 @@ use std::time::Duration;
 use std::{fs, thread};
 
 use plan::Ready;
-use proofload_services::{Exit, Listening, Ports, Seen, TargetError, cpus_allowed, start};
+use proofload_services::{Blame, Exit, Listening, cpus_allowed, start};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::stage::{LOOPBACK, Stage, get, ports, warden, with_env};
+use crate::stage::{LOOPBACK, Stage, get, of, ports, warden, with_env};
 
 #[test]
 fn a_service_is_ready_when_its_path_answers_with_2xx() {
@@ -49,12 +50,24 @@ fn a_service_runs_on_its_cpus_with_its_variables_and_so_does_its_warden() {
 }
 
 #[test]
+fn a_service_has_the_limit_on_open_files_that_proofload_was_started_with() {
+    let stage = Stage::new();
+    let warden = warden();
+    let before = getrlimit(Resource::Nofile);
+    // As a load does, in the other direction: where the limit is the highest already it cannot be raised.
+    let changed = before.current.map(|soft| soft - 100);
+    setrlimit(Resource::Nofile, Rlimit { current: changed, maximum: before.maximum }).unwrap();
+    let service = stage.shell("ulimit -n; exit 3");
+    let error = start(&warden, &service, &ports(&service), &stage.placement(), &|| false).unwrap_err();
+    setrlimit(Resource::Nofile, before).unwrap();
+    assert_eq!(error.tail().unwrap().trim(), before.current.unwrap().to_string());
+}
+
+#[test]
 fn a_service_that_ends_at_once_shows_how_and_what_it_said() {
     let stage = Stage::new();
     let error = stage.start(&stage.shell("echo out; echo no such port: $PORT >&2; exit 3")).unwrap_err();
-    let TargetError::ExitedEarly { exit, ref tail, .. } = error else { panic!("{error}") };
-    assert_eq!(exit, Exit::Status(3));
-    assert!(tail.starts_with("out\nno such port: "), "{tail:?}");
+    assert!(error.tail().unwrap().starts_with("out\nno such port: "), "{error:?}");
     assert!(error.to_string().starts_with("service api ended with status 3 after "), "{error}");
     let error = stage.start(&stage.shell("kill -SEGV $$")).unwrap_err();
     assert!(error.to_string().contains("signal 11 (SIGSEGV)"), "{error}");
@@ -71,27 +84,18 @@ fn what_cannot_be_run_is_named() {
     let message = |command: &str| stage.start(&stage.service(&[command])).unwrap_err().to_string();
     assert_eq!(message("no-such-program"), "service api: command not found: no-such-program");
     assert_eq!(message("./missing.sh"), "service api: command not found: ./missing.sh");
+    let error = stage.start(&stage.service(&["no-such-program"])).unwrap_err();
+    assert!(error.hint().unwrap().starts_with("looked for it in PATH: "), "{error:?}");
     let plain = script("plain", "#!/bin/sh\n", 0o644);
     assert_eq!(message(&plain), format!("service api: cannot run {plain}: it is not executable (chmod +x)"));
     let lost = script("lost", "#!/no/such/interpreter -x\n", 0o755);
     assert!(message(&lost).ends_with("asks for \"/no/such/interpreter -x\", which is not there"));
     let mut service = stage.service(&["true"]);
-    service.directory = stage.path("nowhere");
-    assert!(matches!(stage.start(&service).unwrap_err(), TargetError::DirectoryMissing { .. }));
+    of(&mut service).directory = stage.path("nowhere");
+    let error = stage.start(&service).unwrap_err().to_string();
+    assert!(error.starts_with("service api: no such directory: "), "{error}");
     let error = stage.start(&stage.service(&["true", "{prot}"])).unwrap_err();
     assert!(error.to_string().starts_with("service api: command: unknown placeholder `prot`"), "{error}");
-}
-
-/// What was seen last of a service that does not become ready in time.
-fn seen(change: impl FnOnce(&Stage) -> plan::Service) -> (Seen, Box<str>) {
-    let stage = Stage::new();
-    let mut service = change(&stage);
-    // Long enough for node to come up on a busy machine.
-    service.ready_timeout = Duration::from_secs(4);
-    let error = stage.start(&service).unwrap_err();
-    let TargetError::NotReady { last_seen, tail, .. } = error else { panic!("{error}") };
-    assert!(stage.alive().is_empty());
-    (last_seen, tail)
 }
 
 #[test]
@@ -101,25 +105,28 @@ fn a_service_that_is_not_ready_in_time_is_stopped_and_what_was_seen_is_told() {
         service.ready = Ready::Http("/".to_owned());
         service
     };
+    let check = |service: &dyn Fn(&Stage) -> plan::Service, seen: &str, tail: Option<&str>| {
+        let stage = Stage::new();
+        // Long enough for node to come up on a busy machine.
+        let service = plan::Service { ready_timeout: Duration::from_secs(4), ..service(&stage) };
+        let error = stage.start(&service).unwrap_err();
+        let (message, begin) = (error.to_string(), "service api was not ready after 4 s: waited for ");
+        assert!(message.starts_with(begin) && message.ends_with(seen), "{message}");
+        assert_eq!(error.tail(), tail);
+        assert!(stage.alive().is_empty());
+    };
     thread::scope(|scope| {
-        let hidden = scope.spawn(|| seen(|stage| stage.shell("echo hello; sleep 600")));
-        let unready = scope.spawn(|| seen(|stage| server(stage, "UNREADY")));
-        let silent = scope.spawn(|| seen(|stage| server(stage, "SILENT")));
-        assert_eq!(hidden.join().unwrap(), (Seen::Refused, "hello".into()));
-        assert_eq!(unready.join().unwrap().0, Seen::Status(503));
-        assert_eq!(silent.join().unwrap().0, Seen::Silent);
+        scope.spawn(|| {
+            check(
+                &|stage| stage.shell("echo hello; sleep 600"),
+                ", but nothing listens there",
+                Some("hello"),
+            );
+        });
+        scope.spawn(|| check(&|stage| server(stage, "UNREADY"), ", last answer: status 503", None));
+        let silent = ", but it accepts connections and does not answer";
+        scope.spawn(|| check(&|stage| server(stage, "SILENT"), silent, None));
     });
-}
-
-#[test]
-fn a_port_that_is_taken_names_who_has_it() {
-    let stage = Stage::new();
-    let running = stage.start(&stage.service(&["node", "server.js"])).unwrap();
-    let mut service = stage.service(&["node", "server.js"]);
-    service.port = Some(running.address().port());
-    let error = Ports::choose(&[service], LOOPBACK, 0).unwrap_err();
-    let owner = format!("is taken by node server.js (pid {})", running.pid());
-    assert!(error.to_string().ends_with(&owner), "{error}");
 }
 
 #[test]
@@ -133,9 +140,47 @@ fn a_stale_server_on_the_port_is_not_mistaken_for_the_service() {
         TcpListener::bind(address).unwrap()
     });
     let error = start(&warden(), &service, &ports, &stage.placement(), &|| false).unwrap_err();
-    let TargetError::NotOurs { ref owner, .. } = error else { panic!("{error}") };
-    assert!(owner.ends_with(&format!("(pid {})", std::process::id())), "{owner}");
+    let owner = format!("(pid {}), not by the service", std::process::id());
+    assert!(error.to_string().contains(" is answered by ") && error.to_string().ends_with(&owner), "{error}");
     drop(stale.join().unwrap());
+}
+
+#[test]
+fn a_service_that_does_not_heed_its_port_is_found_by_its_own_sockets() {
+    let stage = Stage::new();
+    let node = |listen: &str| {
+        let text = format!("const s = () => require('http').createServer((q, r) => r.end('x')); {listen}");
+        let mut service = stage.service(&["node", "-e", &text]);
+        service.command_mut().unwrap().env.remove("PORT");
+        service.ready = Ready::Response;
+        service
+    };
+    let service = node("s().listen(0); s().listen(0)");
+    let running = stage.start(&service).unwrap();
+    let found = running.found().cloned().unwrap();
+    assert_eq!((found.given, found.address), (ports(&service).of("api").unwrap(), None));
+    assert!(found.others.len() == 1 && found.others[0] > running.address().port(), "{found:?}");
+    assert_eq!(get(running.address(), "/"), "x");
+    running.stop();
+    // What it was given is in PORT all the same, and IPv6 alone is somewhere else.
+    let six = stage.start(&node("s().listen(process.env.PORT, '::1')"));
+    match six {
+        Ok(running) => assert!(running.address().is_ipv6() && running.found().is_some()),
+        Err(error)
+            if error
+                .tail()
+                .is_some_and(|tail| tail.contains("EADDRNOTAVAIL") || tail.contains("EAFNOSUPPORT")) =>
+        {
+            eprintln!("SKIPPED: this system has no IPv6");
+        }
+        Err(error) => panic!("{error}"),
+    }
+    // A port that is fixed is to be heeded.
+    let mut fixed = node("s().listen(0)");
+    fixed.command_mut().unwrap().port = ports(&fixed).of("api");
+    fixed.ready_timeout = Duration::from_secs(3);
+    let error = stage.start(&fixed).unwrap_err();
+    assert!(error.to_string().contains(", but it listens on "), "{error}");
 }
 
 #[test]
@@ -150,7 +195,7 @@ fn a_start_can_be_cancelled_also_while_an_answer_is_awaited() {
         asked.get() > 150
     };
     let error = stage.start_unless(&service, &cancelled).unwrap_err();
-    assert!(matches!(error, TargetError::Cancelled { .. }), "{error}");
+    assert_eq!(*error.blame(), Blame::Cancelled, "{error}");
 }
 
 #[test]
@@ -158,8 +203,7 @@ fn a_program_that_is_no_warden_is_told() {
     let stage = Stage::new();
     let service = stage.service(&["true"]);
     let failure = |command: &[&str]| {
-        let warden =
-            proofload_services::Warden { command: command.iter().map(|part| (*part).into()).collect() };
+        let warden = proofload_services::Warden::new(command.iter().map(|part| (*part).into()).collect());
         start(&warden, &service, &ports(&service), &stage.placement(), &|| false).unwrap_err().to_string()
     };
     assert_eq!(
@@ -167,4 +211,6 @@ fn a_program_that_is_no_warden_is_told() {
         "service api: its warden failed: it said \"hello\" and ended with exit status: 0"
     );
     assert!(failure(&["/no/such/program"]).contains("cannot start /no/such/program"));
+    // One that says nothing more is not waited for as long as it lives.
+    assert!(failure(&["/bin/sh", "-c", "exec >&-; exec sleep 100"]).contains("ended with signal: 9"));
 }

@@ -8,9 +8,8 @@
 //! (`examples/resampling_rates.rs`).
 
 use super::{Latencies, Quantile, rank};
-use crate::looks::BLOCKS_MIN;
-use crate::resampling::Draws;
-use crate::student::check_level;
+use crate::resampling::{BLOCKS_MIN, Draws};
+use crate::student::check_share;
 use crate::{Error, Resampling};
 
 const PURPOSE: [u8; 8] = *b"clusters";
@@ -26,8 +25,8 @@ pub struct Band {
     pub high: Quantile,
 }
 
-/// The band of the `q` quantile (0.99 is p99) of the merged `blocks`, each block's latencies of one variant, two-sided at
-/// `level`.
+/// The bands of these quantiles (0.99 is p99), in their order, of the merged `blocks`, each block's latencies of one variant,
+/// two-sided at `level`; all of the same draws.
 ///
 /// B times n blocks are drawn with replacement and merged. Each time the quantile lies between two bounds, as
 /// [`Latencies::bounds`] tells, the upper of which may be infinite. With k = ⌊(B + 1)(1 − level)/2⌋ the band reaches from the
@@ -41,32 +40,17 @@ pub struct Band {
 /// reading the blocks.
 ///
 /// # Errors
-/// [`Error::Quantile`] unless `q` is within 0 to 1, [`Error::Level`], [`Error::Resamples`], [`Error::TooFewBlocks`] below
-/// [`BLOCKS_MIN`], [`Error::NoLatencies`] with the index of an empty block.
-pub fn quantile_band(
-    blocks: &[Latencies],
-    q: f64,
-    level: f64,
-    resampling: Resampling,
-) -> Result<Band, Error> {
-    let mut bands = quantile_bands(blocks, &[q], level, resampling)?;
-    // There is one for each quantile.
-    bands.pop().ok_or(Error::Quantile { value: q })
-}
-
-/// [`quantile_band`] for several quantiles, in their order, of the same draws: the blocks are read only once.
-///
-/// # Errors
-/// As [`quantile_band`].
+/// [`Error::Outside`] unless each is within 0 to 1, [`Error::Outside`], [`Error::Resamples`], [`Error::TooFewBlocks`] below six
+/// blocks, [`Error::NoLatencies`] with the index of an empty block.
 pub fn quantile_bands(
     blocks: &[Latencies],
     quantiles: &[f64],
     level: f64,
     resampling: Resampling,
 ) -> Result<Vec<Band>, Error> {
-    check_level(level)?;
+    check_share("confidence level", level)?;
     if let Some(&value) = quantiles.iter().find(|q| !(0.0..=1.0).contains(*q)) {
-        return Err(Error::Quantile { value });
+        return Err(Error::Outside { what: "quantile", value, range: "within 0 to 1; p99 is 0.99" });
     }
     let mut draws = resampling.draws(PURPOSE)?;
     let count = u32::try_from(blocks.len()).unwrap_or(u32::MAX);
@@ -83,12 +67,19 @@ pub fn quantile_bands(
         drawn.iter_mut().zip(quantiles).for_each(|(bounds, q)| bounds.push(merged.bounds(&weights, *q)));
     }
     let band = |(bounds, q): (&Vec<(u64, u64)>, &f64)| {
-        let (low, high) = merged.bounds(&vec![1; blocks.len()], *q);
-        let quantile = if high == low { Quantile::Exact(low) } else { Quantile::AtLeast(low) };
         let (low_ns, high) = ends(bounds, level);
-        Band { quantile, low_ns, high }
+        Band { quantile: merged.quantile(&vec![1; blocks.len()], *q), low_ns, high }
     };
     Ok(drawn.iter().zip(quantiles).map(band).collect())
+}
+
+impl Latencies {
+    /// [`Latencies::quantile`] of each of these shares, in their order: for curves, because the cells are added up only once.
+    pub fn quantiles(&self, shares: &[f64]) -> Vec<Option<Quantile>> {
+        let merged = Merged::new(std::slice::from_ref(self));
+        let is_there = |share: &f64| !self.is_empty() && (0.0..=1.0).contains(share);
+        shares.iter().map(|share| is_there(share).then(|| merged.quantile(&[1], *share))).collect()
+    }
 }
 
 /// An upper bound that is none.
@@ -134,6 +125,13 @@ impl Merged {
         let rank = rank(q, everything.count(weights));
         let high = self.answered.nth(weights, rank);
         if self.everything.is_none() { (high, high) } else { (everything.nth(weights, rank), high) }
+    }
+
+    fn quantile(&self, weights: &[u64], q: f64) -> Quantile {
+        match self.bounds(weights, q) {
+            (low, high) if low == high => Quantile::Exact(low),
+            (low, _) => Quantile::AtLeast(low),
+        }
     }
 }
 

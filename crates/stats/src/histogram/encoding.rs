@@ -2,9 +2,8 @@
 //!
 //! Texts come from records that may be damaged or made by somebody else: every length is checked before it is believed.
 
-use super::layout::CELLS;
-use super::packed::{Packed, Packer};
-use super::{HIGHEST_NS, LOWEST_NS, SIGNIFICANT_DIGITS, varint};
+use super::packed::{CELLS, Packed, Packer, take};
+use super::{HIGHEST_NS, LOWEST_NS, SIGNIFICANT_DIGITS};
 use crate::Error;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -75,8 +74,8 @@ fn cells(mut numbers: &[u8]) -> Result<Packed, Error> {
     let mut packer = Packer::default();
     let mut cell = 0_u64;
     while !numbers.is_empty() {
-        let number = varint::take(&mut numbers)
-            .ok_or_else(|| Error::Histogram("cut off in its last number".into()))?;
+        let number =
+            take(&mut numbers).ok_or_else(|| Error::Histogram("cut off in its last number".into()))?;
         // Zigzag: the lowest bit is the sign.
         if number & 1 == 1 {
             cell = cell.saturating_add((number >> 1) + 1);

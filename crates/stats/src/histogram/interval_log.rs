@@ -7,17 +7,14 @@
 //! The writer of `hdrhistogram` is not used: it writes no legend, adds a head line of its own for the unit of the
 //! maximum, and takes times as floats.
 //!
-//! Must not: read a clock or open a file (times and the writer are passed in), leave a sample out, or let a name or a
+//! A name is `endpoint=index;status=200;time=service`. Must not: read a clock or open a file (times and the writer are passed in), leave a sample out, or let a name or a
 //! comment end its line or its field.
 
 use super::{HIGHEST_NS, Latencies, encoding};
 use hdrhistogram::Histogram;
+use std::fmt;
 use std::io::{Error, ErrorKind, Result, Write};
 use std::time::Duration;
-
-mod tag;
-
-pub use tag::Tag;
 
 const VERSION: &str = "[Histogram log format version 1.3]";
 const LEGEND: &str = r#""StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram""#;
@@ -61,7 +58,7 @@ impl<W: Write> IntervalLog<W> {
     /// What the writer returns.
     pub fn comment(&mut self, text: &str) -> Result<()> {
         // The blank keeps a text that looks like a head line, such as "[BaseTime: 0 ]", from being read as one.
-        let line = format!("# {}\n", tag::escape(text, |byte| matches!(byte, b' '..=b'~')));
+        let line = format!("# {}\n", escape(text, |byte| matches!(byte, b' '..=b'~')));
         self.out.write_all(line.as_bytes())
     }
 
@@ -151,6 +148,72 @@ fn rounded(number: u128, unit: u128) -> u128 {
 /// Three decimals, as all readers expect: not from a float, which has no whole nanoseconds after a few months.
 fn thousandths(number: u128) -> String {
     format!("{}.{:03}", number / 1_000, number % 1_000)
+}
+
+/// Appended to the tag of the answered samples. A word without `=`, so that no pair can be taken for it.
+const CENSORED: &str = "censored";
+
+/// Pairs of a key and a value that tell which samples a line of an interval log holds. Without pairs there is no tag,
+/// and the line is one that tools read by default.
+///
+/// Written as `key=value;key=value`, in the order given. Every byte of a key or value that is not printable ASCII, and
+/// each of `,` `;` `=` `%` and the blank, is written as `%` and two hexadecimal digits (percent-encoding, RFC 3986
+/// section 2.1, of UTF-8). So it reads back: split at `;`, then at `=`, then decode; and equal tags are equal names.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Tag {
+    text: String,
+}
+
+impl Tag {
+    /// No tag.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// This tag and one more pair.
+    #[must_use]
+    pub fn with(&self, key: &str, value: &str) -> Self {
+        self.and(&format!("{}={}", escape(key, is_plain), escape(value, is_plain)))
+    }
+
+    /// The tag under which the censored samples of this one are written: `;censored` is appended.
+    #[must_use]
+    pub fn censored(&self) -> Self {
+        self.and(CENSORED)
+    }
+
+    fn and(&self, part: &str) -> Self {
+        let separator = if self.text.is_empty() { "" } else { ";" };
+        Self { text: format!("{}{separator}{part}", self.text) }
+    }
+
+    /// The first field of a line with its comma; nothing when there is no tag.
+    fn field(&self) -> String {
+        if self.text.is_empty() { String::new() } else { format!("Tag={},", self.text) }
+    }
+}
+
+impl fmt::Display for Tag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_graphic() && !b",;=%".contains(&byte)
+}
+
+/// Percent-encodes every byte that is not `plain`. Beyond ASCII that is needed although the format is text: the Java
+/// reader takes the system's charset, and in Latin-1 the second byte of "Å" ends the line.
+fn escape(text: &str, plain: fn(u8) -> bool) -> String {
+    text.bytes().fold(String::with_capacity(text.len()), |mut escaped, byte| {
+        if plain(byte) {
+            escaped.push(char::from(byte));
+        } else {
+            escaped.push_str(&format!("%{byte:02X}"));
+        }
+        escaped
+    })
 }
 
 #[cfg(test)]

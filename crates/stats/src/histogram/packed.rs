@@ -1,13 +1,35 @@
-//! The cells of a histogram that were hit, in few bytes: a long run keeps those of ten thousands of slices.
+//! The cells of a histogram: which values each holds, and those that were hit in few bytes, for a long run keeps those of ten
+//! thousands of slices.
 //!
 //! ```text
+//! cell    0 … 2047    2048 … 3071    3072 … 4095   …      each further thousand (1,024) covers twice the range of the one before,
+//! width       1 ns           2 ns           4 ns   …      from 2,048 ns, 4,096 ns, … on: HdrHistogram's for 1 ns to 1 h, three digits
+//!
 //! for each cell, rising:   2 × distance + (is count above 1)     count − 2, where it is     each as a number of variable length
 //! ```
-//! The distance is that to the cell behind the one before: 0 for neighbours. Most cells take one byte, or two.
+//! The distance is that to the cell behind the one before: 0 for neighbours. Most cells take one byte, or two. Numbers are LEB128 as
+//! HdrHistogram's V2 form has it: seven bits a byte, the lowest first, and the ninth byte is the last one and has all its eight bits.
 //!
 //! Must not: lose or move a sample.
 
-use super::varint;
+/// Cells in all.
+pub(super) const CELLS: u32 = 33_792;
+/// Cells of one width, as a power of two.
+const ROW_BITS: u32 = 10;
+const ROW: u32 = 1 << ROW_BITS;
+
+/// The cell of a value; beyond the last one where the value is longer than any that has a cell.
+pub(super) fn cell_of(ns: u64) -> u32 {
+    let width_bits = (u64::BITS - 1 - ROW_BITS) - (ns | u64::from(2 * ROW - 1)).leading_zeros();
+    // At most 2 × ROW, however long.
+    width_bits * ROW + (ns >> width_bits) as u32
+}
+
+/// The lowest value that a cell holds.
+pub(super) fn lowest(cell: u32) -> u64 {
+    let width_bits = (cell >> ROW_BITS).saturating_sub(1);
+    u64::from(cell - width_bits * ROW) << width_bits
+}
 
 /// Cells with their samples.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,9 +77,9 @@ impl Packer {
         if count == 0 {
             return;
         }
-        varint::put(&mut self.bytes, 2 * u64::from(cell - self.next) + u64::from(count > 1));
+        put(&mut self.bytes, 2 * u64::from(cell - self.next) + u64::from(count > 1));
         if count > 1 {
-            varint::put(&mut self.bytes, u64::from(count - 2));
+            put(&mut self.bytes, u64::from(count - 2));
         }
         self.next = cell + 1;
         self.samples += u64::from(count);
@@ -80,12 +102,42 @@ impl Iterator for PackedCells<'_> {
     type Item = (u32, u64);
 
     fn next(&mut self) -> Option<(u32, u64)> {
-        let head = varint::take(&mut self.bytes)?;
-        let count = if head & 1 == 0 { 1 } else { varint::take(&mut self.bytes)? + 2 };
+        let head = take(&mut self.bytes)?;
+        let count = if head & 1 == 0 { 1 } else { take(&mut self.bytes)? + 2 };
         let cell = self.next + (head >> 1) as u32;
         self.next = cell + 1;
         Some((cell, count))
     }
+}
+
+/// Bytes of the longest number.
+const BYTES_MAX: u32 = 9;
+
+/// Puts a number behind others.
+pub(super) fn put(bytes: &mut Vec<u8>, mut number: u64) {
+    for _ in 1..BYTES_MAX {
+        if number < 0x80 {
+            break;
+        }
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+/// Takes the first number away; `None` where there is none, or it is cut off. What was there of it is gone then.
+#[inline]
+pub(super) fn take(bytes: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for place in 0..BYTES_MAX {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        if byte < 0x80 || place + 1 == BYTES_MAX {
+            return Some(number | u64::from(byte) << (7 * place));
+        }
+        number |= u64::from(byte & 0x7f) << (7 * place);
+    }
+    None
 }
 
 #[cfg(test)]
@@ -94,10 +146,20 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::layout::CELLS;
+    use super::super::{HIGHEST_NS, table};
     use super::*;
 
     proptest! {
+        #[test]
+        fn cells_are_where_the_histogram_has_them(exponent in 0.0f64..41.7) {
+            let ns = (exponent.exp2() as u64).min(HIGHEST_NS);
+            let mut histogram = table();
+            histogram.saturating_record(ns);
+            let found = histogram.iter_all().position(|cell| cell.count_at_value() == 1);
+            prop_assert_eq!(found, Some(cell_of(ns) as usize));
+            prop_assert_eq!(lowest(cell_of(ns)), histogram.lowest_equivalent(ns));
+        }
+
         #[test]
         fn what_was_packed_comes_out(
             cells in proptest::collection::btree_map(0..CELLS, prop_oneof![1u64..5, 1..=u64::from(u32::MAX)], 0..300),
@@ -106,6 +168,23 @@ mod tests {
             prop_assert_eq!(packed.cells().collect::<BTreeMap<u32, u64>>(), cells.clone());
             prop_assert_eq!(packed.len(), cells.values().sum::<u64>());
         }
+
+        #[test]
+        fn numbers_come_out_as_they_went_in(number: u64, shift in 0u32..64) {
+            let mut bytes = Vec::new();
+            put(&mut bytes, number >> shift);
+            let mut rest = bytes.as_slice();
+            prop_assert_eq!((take(&mut rest), rest.len()), (Some(number >> shift), 0));
+            prop_assert_eq!(take(&mut &bytes[..bytes.len() - 1]), None);
+        }
+    }
+
+    #[test]
+    fn every_cell_begins_where_it_says() {
+        assert_eq!(table().distinct_values(), CELLS as usize);
+        assert!((0..CELLS).all(|cell| cell_of(lowest(cell)) == cell));
+        assert!((1..CELLS).all(|cell| cell_of(lowest(cell) - 1) == cell - 1));
+        assert!(cell_of(HIGHEST_NS) < CELLS && cell_of(u64::MAX) >= CELLS);
     }
 
     #[test]

@@ -8,8 +8,7 @@ use std::ops::Range;
 
 use hdrhistogram::Histogram;
 
-use super::layout::{cell_of, lowest};
-use super::packed::{Packed, PackedCells};
+use super::packed::{Packed, PackedCells, cell_of, lowest};
 use super::table;
 
 /// A histogram of our one layout.

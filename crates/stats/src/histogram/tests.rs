@@ -141,7 +141,7 @@ fn a_stored_histogram_with_what_ours_cannot_have_is_told_and_what_it_can_is_read
         let mut plain = 0x1c84_9313_u32.to_be_bytes().to_vec();
         let mut rest = Vec::new();
         for number in numbers {
-            super::varint::put(&mut rest, (number << 1 ^ number >> 63) as u64);
+            super::packed::put(&mut rest, (number << 1 ^ number >> 63) as u64);
         }
         plain.extend((rest.len() as u32).to_be_bytes());
         plain.extend([0, 0, 0, 0, 0, 0, 0, SIGNIFICANT_DIGITS]);

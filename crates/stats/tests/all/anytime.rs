@@ -1,8 +1,8 @@
 //! What the anytime-valid and the joint methods promise, by simulation. Seeded, so that it cannot fail by chance.
 //! `examples/resampling_rates.rs` does the same with many more runs.
 
-use crate::simulation::{Boundary, Noise, share};
-use proofload_stats::{ALPHA, Resampling, guard, max_t, sequence_t};
+use crate::simulation::{Boundary, Noise, RunningT, share};
+use proofload_stats::{ALPHA, Resampling, guard, joint_t, sequence_t};
 
 const LAST: u32 = 200;
 
@@ -59,54 +59,20 @@ fn blocks(noise: &mut Noise, blocks: usize, effects: &[f64]) -> Vec<Vec<f64>> {
 }
 
 #[test]
-fn any_candidate_alike_is_called_different_in_at_most_one_experiment_of_twenty() {
-    let resampling = Resampling { resamples: 1_000, seed: 1 };
-    let mut noise = Noise::new(14);
-    // Two of five truly differ: step-down must still keep its promise for the other three.
-    for effects in [[0.0; 5], [0.0, 3.0, 0.0, 3.0, 0.0]] {
-        let rate = share(2_000, || {
-            let tested = max_t(&blocks(&mut noise, 8, &effects), ALPHA, resampling).expect("spread");
-            let mut all = tested.candidates.iter().zip(&effects);
-            all.any(|(candidate, effect)| *effect == 0.0 && candidate.step_down <= ALPHA)
-        });
-        // Standard error 0.5 %; 128 flips can tell 4.7 % and no more.
-        assert!((0.03..0.06).contains(&rate), "{effects:?}: {rate}");
-    }
-}
-
-#[test]
 fn joint_intervals_hold_all_truths_also_where_every_candidate_differs() {
     let resampling = Resampling { resamples: 1_000, seed: 1 };
     let mut noise = Noise::new(15);
-    let effects = [5.0; 6];
-    let missed = share(2_000, || {
-        let rows = blocks(&mut noise, 8, &effects);
-        let critical = max_t(&rows, ALPHA, resampling).expect("spread").critical_t.expect("eight blocks");
-        let truth_removed: Vec<Vec<f64>> =
-            rows.iter().map(|row| row.iter().map(|d| d - 5.0).collect()).collect();
-        let centred = max_t(&truth_removed, ALPHA, resampling).expect("spread");
-        centred.candidates.iter().any(|candidate| candidate.t.expect("spread") > critical)
-    });
-    assert!((0.03..0.07).contains(&missed), "{missed}");
-}
-
-#[test]
-fn drawn_flips_say_what_every_flip_says() {
-    // The last block turns nothing: with a zero row, thirteen blocks have the p-values of twelve.
-    let mut noise = Noise::new(16);
-    let mut rows = blocks(&mut noise, 12, &[0.0, 0.7, 1.2]);
-    let resampling = Resampling { resamples: 100_000, seed: 9 };
-    let every = max_t(&rows, ALPHA, resampling).expect("spread");
-    rows.push(vec![0.0; 3]);
-    let drawn = max_t(&rows, ALPHA, resampling).expect("spread");
-    assert!(every.exact && !drawn.exact);
-    for (one, other) in every.candidates.iter().zip(&drawn.candidates) {
-        assert!((one.single_step - other.single_step).abs() < 0.005, "{one:?}, {other:?}");
-        assert!((one.step_down - other.step_down).abs() < 0.005, "{one:?}, {other:?}");
-        assert!(other.step_down > 0.0 && other.step_down <= other.single_step);
+    // All flips of eight blocks are gone through, those of fourteen are drawn.
+    for (count, paths) in [(8, 2_000), (14, 500)] {
+        let missed = share(paths, || {
+            let rows = blocks(&mut noise, count, &[5.0; 6]);
+            let critical = joint_t(&rows, resampling).expect("finite").expect("spread");
+            (0..6).any(|candidate| {
+                let mut running = RunningT::default();
+                rows.iter().for_each(|row| running.add(row[candidate] - 5.0));
+                running.t().abs() > critical
+            })
+        });
+        assert!((0.03..0.07).contains(&missed), "{count} blocks: {missed}");
     }
-    // What no drawn flip reaches is still not impossible: the data as they came are one of the ways.
-    let clear: Vec<Vec<f64>> = (1..=40).map(|block| vec![1.0 + 0.01 * f64::from(block)]).collect();
-    let tested = max_t(&clear, ALPHA, Resampling { resamples: 1_000, seed: 9 }).expect("spread");
-    assert_eq!(tested.candidates[0].single_step, 1.0 / 1_001.0);
 }

@@ -8,8 +8,6 @@ mod interval_log;
 mod looks;
 mod power;
 mod properties;
-mod resampling;
-mod series;
 #[path = "../simulation/mod.rs"]
 mod simulation;
 mod vectors;

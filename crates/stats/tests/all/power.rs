@@ -1,21 +1,21 @@
 //! What is promised before a run, a true difference found with 80 %, against simulated runs. Seeded, so that it cannot fail by chance.
 
 use crate::simulation::{Boundary, Noise, share};
-use proofload_stats::{Looks, Rule, blocks_for, effect_found};
+use proofload_stats::{Rule, blocks_for, effect_found};
 
 /// Enough that 80 % is known to ±0.6 % (two standard errors).
 const PATHS: u32 = 20_000;
 const POWER: f64 = 0.8;
 
-fn planned(blocks: u32) -> Rule {
-    Rule::Planned(Looks::plan(blocks, 1).expect("six blocks or more"))
+fn rules() -> [Rule; 2] {
+    [Rule::each_block(1, false).expect("one"), Rule::once(1).expect("one")]
 }
 
 /// The share of runs with a true log-ratio of `effect`, in standard deviations of a block, that show it by the end of `blocks`
 /// blocks, looked at as the rule says.
 fn found_by(blocks: u32, effect: f64, rule: &Rule) -> f64 {
     let looks = |n: u32| rule.is_look(n).then(|| rule.critical_t(n))?;
-    let last = |n: u32| if n == blocks { rule.critical_t(n) } else { looks(n) };
+    let last = |n: u32| if n == blocks { rule.forecast_t(n) } else { looks(n) };
     let boundary = Boundary::new(blocks, last);
     let mut noise = Noise::new(u64::from(blocks));
     share(PATHS, || boundary.crossing(|| effect + noise.normal()).is_some_and(|(_, t)| t > 0.0))
@@ -24,7 +24,7 @@ fn found_by(blocks: u32, effect: f64, rule: &Rule) -> f64 {
 #[test]
 fn the_smallest_difference_that_a_run_is_said_to_find_is_found_by_about_that_share() {
     for blocks in [6, 10, 30, 120] {
-        for rule in [planned(blocks), Rule::once(blocks, 1).expect("six blocks or more")] {
+        for rule in rules() {
             let effect = effect_found(blocks, 1.0, POWER, &rule).expect("an interval");
             let found = found_by(blocks, effect, &rule);
             assert!((found - POWER).abs() < 0.04, "{rule:?}, {blocks} blocks: {found}");
@@ -34,7 +34,7 @@ fn the_smallest_difference_that_a_run_is_said_to_find_is_found_by_about_that_sha
 
 #[test]
 fn the_blocks_that_a_difference_is_said_to_take_find_it_by_about_that_share() {
-    for (effect, rule) in [(1.0, planned(30)), (0.5, planned(60)), (1.0, Rule::always(1).expect("one"))] {
+    for (effect, rule) in [1.0, 0.5].into_iter().flat_map(|effect| rules().map(|rule| (effect, rule))) {
         let blocks = blocks_for(effect, 1.0, POWER, &rule).expect("an answer");
         let found = found_by(blocks, effect, &rule);
         assert!((found - POWER).abs() < 0.07, "{rule:?}, {blocks} blocks: {found}");

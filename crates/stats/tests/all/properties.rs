@@ -1,8 +1,8 @@
 //! What must hold for any data at all.
 
 use proofload_stats::{
-    Components, Direction, Estimate, Latencies, Looks, Rule, SLICES_MAX, SLICES_MIN, Verdict, blocks_needed,
-    judge, mser5, slices, wilson,
+    BLOCKS_MAX, Components, Direction, Estimate, Latencies, Rule, SLICES_MAX, SLICES_MIN, Verdict,
+    blocks_needed, judge, mser5, slices, wilson,
 };
 use proptest::prelude::*;
 
@@ -51,20 +51,16 @@ proptest! {
     #[test]
     fn the_blocks_needed_would_decide_and_are_not_there_yet(
         d in log_ratios(),
-        blocks_max in 6..150_u32,
         comparisons in 1..20_u32,
         margin in 0.0..0.5_f64,
     ) {
-        let looks = Looks::plan(blocks_max, comparisons).expect("six or more");
-        let blocks = (d.len() as u32).min(looks.last());
-        let critical_t = looks.final_critical_t(blocks).expect("within the plan");
+        let rule = Rule::each_block(comparisons, false).expect("few enough");
+        let blocks = (d.len() as u32).min(BLOCKS_MAX);
+        let critical_t = rule.critical_t(blocks).expect("a look");
         let estimate = Estimate::of(&d[..blocks as usize], critical_t).expect("random numbers have spread");
-        let Some(needed) = blocks_needed(&estimate, margin, &Rule::Planned(looks.clone())) else { return Ok(()) };
+        let Some(needed) = blocks_needed(&estimate, margin, &rule) else { return Ok(()) };
         prop_assert!(needed > blocks);
-        let critical_t = looks
-            .critical_t(needed)
-            .or_else(|| Looks::plan(needed, comparisons).ok()?.final_critical_t(needed))
-            .unwrap_or(0.0);
+        let critical_t = rule.forecast_t(needed).unwrap_or(0.0);
         let half_width = critical_t * estimate.sd_log / f64::from(needed).sqrt();
         let (low, high) = (estimate.ratio.ln() - half_width, estimate.ratio.ln() + half_width);
         let then = Estimate { blocks: needed, low: low.exp(), high: high.exp(), critical_t, ..estimate };
@@ -132,7 +128,7 @@ proptest! {
     ) {
         let cut = mser5(&series);
         prop_assert!(cut.buckets <= series.len() && (!cut.steady || 2 * cut.buckets <= series.len()));
-        let components = Components { between: variances.0, within: variances.1 };
+        let components = Components { between: variances.0, within: variances.1, freedom: 4.0 }.shrunk();
         prop_assert!((SLICES_MIN..=SLICES_MAX).contains(&slices(costs.0, costs.1, &components)));
     }
 

@@ -1,14 +1,14 @@
 //! Which word an interval earns, and how many blocks one would take.
 
-use proofload_stats::{BLOCKS_MAX, Direction, Estimate, Looks, Rule, Verdict, blocks_needed, judge, plain_t};
+use proofload_stats::{BLOCKS_MAX, Direction, Estimate, Rule, Verdict, blocks_needed, judge};
 
 fn interval(blocks: u32, low: f64, high: f64) -> Estimate {
     Estimate { blocks, ratio: (low * high).sqrt(), low, high, sd_log: 0.01, critical_t: 2.0 }
 }
 
 /// An estimate of `ratio` from `blocks` blocks whose log ratios have the standard deviation `sd_log`.
-fn seen(looks: &Looks, blocks: u32, ratio: f64, sd_log: f64) -> Estimate {
-    let critical_t = looks.final_critical_t(blocks).expect("within the plan");
+fn seen(rule: &Rule, blocks: u32, ratio: f64, sd_log: f64) -> Estimate {
+    let critical_t = rule.critical_t(blocks).expect("a look");
     let factor = (critical_t * sd_log / f64::from(blocks).sqrt()).exp();
     Estimate { blocks, ratio, low: ratio / factor, high: ratio * factor, sd_log, critical_t }
 }
@@ -35,9 +35,9 @@ fn an_interval_earns_its_word() {
 }
 
 #[test]
-fn there_is_no_verdict_from_fewer_than_six_blocks_however_clear_they_look() {
+fn there_is_no_verdict_from_fewer_than_four_blocks_however_clear_they_look() {
     for (low, high) in [(2.0, 2.1), (0.1, 0.2), (0.999, 1.001)] {
-        let verdict = judge(&interval(5, low, high), 0.05, Direction::HigherIsBetter);
+        let verdict = judge(&interval(3, low, high), 0.05, Direction::HigherIsBetter);
         assert_eq!(verdict, Verdict::Inconclusive);
     }
 }
@@ -51,33 +51,17 @@ fn without_a_margin_nothing_is_equivalent() {
 }
 
 #[test]
-fn the_blocks_needed_are_the_next_look_that_would_do() {
-    let looks = Looks::plan(30, 1).expect("thirty blocks");
-    // With s = 1 % a difference of 1 % needs t/√n < 1: 6.43/√6 is not, 3.72/√10 is not, 2.94/√15 is.
-    assert_eq!(blocks_needed(&seen(&looks, 6, 1.01, 0.01), 0.0, &Rule::Planned(looks.clone())), Some(15));
+fn the_blocks_needed_are_those_of_a_run_that_ends_there_or_none_will_do() {
+    let rule = Rule::each_block(1, false).expect("one");
+    let needed = |blocks, ratio, margin| blocks_needed(&seen(&rule, blocks, ratio, 0.01), margin, &rule);
+    // With s = 1 % a difference of 1 % needs t/√n < 1: 2.58/√6 is not less, nor 2.45/√6; 2.4/√7 is.
+    assert_eq!(needed(4, 1.01, 0.0), Some(7));
     // No difference, but a margin of 1 %: the same distance, so the same answer.
-    assert_eq!(blocks_needed(&seen(&looks, 6, 1.0, 0.01), 0.0101, &Rule::Planned(looks.clone())), Some(15));
-}
-
-#[test]
-fn beyond_its_plan_a_run_is_told_the_size_of_a_longer_one_or_that_none_will_do() {
-    let looks = Looks::plan(30, 1).expect("thirty blocks");
-    // n = (2.15 s / δ)², about 46 for δ = s/3.2 and beyond what one plan can have for a tenth of s.
-    let needed = blocks_needed(&seen(&looks, 30, 1.0 + 0.01 / 3.2, 0.01), 0.0, &Rule::Planned(looks.clone()))
-        .expect("few");
-    assert!((44..52).contains(&needed), "{needed}");
-    let many =
-        blocks_needed(&seen(&looks, 30, 1.001, 0.01), 0.0, &Rule::Planned(looks.clone())).expect("many");
-    assert!(many > BLOCKS_MAX && (400..520).contains(&many), "{many}");
-    assert_eq!(blocks_needed(&seen(&looks, 30, 1.0001, 0.01), 0.0, &Rule::Planned(looks.clone())), None);
-    assert_eq!(blocks_needed(&seen(&looks, 30, 1.0, 0.01), 0.0, &Rule::Planned(looks.clone())), None);
-}
-
-#[test]
-fn a_plain_interval_is_narrower_than_one_that_may_be_looked_at_again() {
-    let looks = Looks::plan(30, 1).expect("thirty blocks");
-    for &blocks in looks.looks() {
-        let repeated = looks.critical_t(blocks).expect("a look");
-        assert!(plain_t(blocks, 0.95).expect("valid") < repeated, "{blocks} blocks");
-    }
+    assert_eq!(needed(4, 1.0, 0.0101), Some(7));
+    // n = (2.3 s / δ)², about 54 for δ = s/3.2 and beyond what one run can have for a tenth of s.
+    let few = needed(30, 1.0 + 0.01 / 3.2, 0.0).expect("few");
+    assert!((44..64).contains(&few), "{few}");
+    let many = needed(30, 1.001, 0.0).expect("many");
+    assert!(many > BLOCKS_MAX && (400..700).contains(&many), "{many}");
+    assert_eq!((needed(30, 1.0001, 0.0), needed(30, 1.0, 0.0)), (None, None));
 }

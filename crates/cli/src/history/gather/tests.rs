@@ -24,12 +24,17 @@ impl Shelf {
     }
 
     fn add(&self, name: &str, day: u32) {
-        let (to, from) = (self.path(name), Path::new(KEPT));
-        fs::create_dir(&to).expect("a folder");
-        fs::copy(from.join("events.jsonl"), to.join("events.jsonl")).expect("a copy");
-        let header = fs::read_to_string(from.join("record.json")).expect("the header");
-        let header = header.replacen("2026-01-01T", &format!("2026-01-{day:02}T"), 1);
-        fs::write(to.join("record.json"), header).expect("a file");
+        fs::create_dir(self.path(name)).expect("a folder");
+        for file in ["events.jsonl", "record.json"] {
+            fs::copy(Path::new(KEPT).join(file), self.path(name).join(file)).expect("a copy");
+        }
+        self.edit(name, "record.json", |text| text.replacen("2026-01-01T", &format!("2026-01-{day:02}T"), 1));
+    }
+
+    fn edit(&self, name: &str, file: &str, change: impl FnOnce(String) -> String) {
+        let path = self.path(name).join(file);
+        let text = fs::read_to_string(&path).expect("it is there");
+        fs::write(&path, change(text)).expect("it is ours");
     }
 
     fn gathered(&self) -> Gathered {
@@ -65,10 +70,10 @@ fn what_is_new_changed_or_gone_is_followed_and_nothing_else_is_read() {
 
     shelf.add("c", 9);
     fs::remove_dir_all(shelf.path("a")).expect("it goes");
-    // A block less, as while a run goes on.
-    let events = fs::read_to_string(shelf.path("b/events.jsonl")).expect("the events");
-    let ended = events.rfind("{\"ended\"").expect("it ended");
-    fs::write(shelf.path("b/events.jsonl"), &events[..ended]).expect("a file");
+    // Without an end, as while a run goes on.
+    shelf.edit("b", "events.jsonl", |events| {
+        events[..events.rfind("{\"ended\"").expect("it ended")].to_owned()
+    });
     let changed = shelf.gathered();
     assert_eq!((names(&changed), changed.read), (vec!["b", "größe", "c"], 2));
     assert_eq!(changed.entries[0].found.as_ref().expect("it can be read").ended, None);
@@ -89,25 +94,19 @@ fn a_run_that_has_ended_leaves_its_summary() {
 #[test]
 fn records_that_cannot_be_read_are_listed_with_what_is_wrong() {
     let shelf = Shelf::of(&["sound", "cut", "newer", "contradictory"]);
-    let edit = |name: &str, change: &dyn Fn(String) -> String| {
-        let path = shelf.path(name).join("record.json");
-        let text = fs::read_to_string(&path).expect("the header");
-        fs::write(&path, change(text)).expect("a file");
-    };
-    edit("cut", &|text| text[..text.len() / 2].to_owned());
-    edit("newer", &|text| text.replacen("\"version\": 1", "\"version\": 99", 1));
-    edit("contradictory", &|text| text.replacen("\"candidate\": 1", "\"candidate\": 77", 1));
+    shelf.edit("cut", "record.json", |text| text[..text.len() / 2].to_owned());
+    shelf.edit("newer", "record.json", |text| text.replacen("\"version\": 1", "\"version\": 99", 1));
+    shelf.edit("contradictory", "record.json", |text| {
+        text.replacen("\"candidate\": 1", "\"candidate\": 77", 1)
+    });
     for read in [4, 2] {
         let gathered = shelf.gathered();
         assert_eq!(gathered.read, read, "of what does not open no summary is kept");
-        let found: BTreeMap<&str, Option<&str>> = gathered
-            .entries
-            .iter()
-            .map(|entry| (entry.name.as_str(), entry.found.as_ref().err().map(String::as_str)))
-            .collect();
-        assert_eq!(found["sound"], None);
-        assert!(found["cut"].is_some_and(|why| why.contains("record.json")), "{found:?}");
-        assert!(found["newer"].is_some_and(|why| why.contains("99")), "{found:?}");
+        let why = |entry: &Entry| entry.found.as_ref().err().cloned().unwrap_or_default();
+        let found: BTreeMap<&str, String> =
+            gathered.entries.iter().map(|entry| (entry.name.as_str(), why(entry))).collect();
+        assert_eq!(found["sound"], "");
+        assert!(found["cut"].contains("record.json") && found["newer"].contains("99"), "{found:?}");
         assert_eq!(found.len(), 4, "and the last, whatever is made of it");
     }
 }
@@ -124,9 +123,7 @@ fn a_summary_that_is_damaged_or_of_another_version_is_made_again() {
     let shelf = Shelf::of(&["a", "b"]);
     let first = shelf.gathered();
     for change in spoil {
-        let summary = shelf.path("b").join(record::SUMMARY);
-        let text = fs::read_to_string(&summary).expect("a summary");
-        fs::write(&summary, change(text)).expect("a file");
+        shelf.edit("b", record::SUMMARY, change);
         let second = shelf.gathered();
         assert_eq!((&second.entries, second.read), (&first.entries, 1));
         assert_eq!(shelf.read(), 0, "and then it is sound");

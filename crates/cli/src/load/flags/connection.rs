@@ -1,14 +1,13 @@
 //! How the service is reached and spoken to: addresses, TLS, protocols.
 
 use std::net::{IpAddr, TcpListener};
-use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use clap::Args;
-use load::{Address, Protocol, Tls, Trust};
+use model::Protocol;
+use plan::{Place, Tls, Url};
 
-use super::super::url::{NoAddress, Url};
-use crate::exit::{Failed, VOID};
+use crate::exit::Failed;
 
 /// Browsers have about as many under way; servers allow 100 and more.
 const STREAMS: u32 = 10;
@@ -105,42 +104,23 @@ impl Connection {
                 }
             };
         }
-        let trust = match &self.cacert {
-            _ if self.insecure => Trust::Anything,
-            None => Trust::System,
-            Some(path) => Trust::Authorities(std::fs::read(path).map_err(|error| {
-                Failed::usage(format!("--cacert: cannot read {}: {error}", path.display()))
-            })?),
-        };
-        let server_name = self.sni.clone().unwrap_or_else(|| url.host.clone());
-        Ok(Some(Tls { server_name, trust, resumption: !self.no_resume }))
+        let readable = |path: &PathBuf| plan::open_file(path).and_then(|_| path.canonicalize());
+        let ca = self.cacert.as_ref().map(|path| {
+            readable(path)
+                .map_err(|error| Failed::usage(format!("--cacert: cannot read {}: {error}", path.display())))
+        });
+        let server_name = Some(self.sni.clone().unwrap_or_else(|| url.host().to_owned()));
+        Ok(Some(Tls {
+            ca: ca.transpose()?,
+            server_name,
+            insecure: self.insecure,
+            resumption: !self.no_resume,
+        }))
     }
 
-    /// Where the service listens. One connection is opened to see whether it does.
-    ///
-    /// # Errors
-    /// If nobody listens, or there is no such place.
-    pub fn address(&self, url: &Url) -> Result<Address, Failed> {
-        let Some(path) = &self.unix else {
-            return url.resolve(self.sources.first().copied()).map(Address::Tcp).map_err(unreachable);
-        };
-        match UnixStream::connect(path) {
-            Ok(_) => Ok(Address::Unix(path.clone())),
-            Err(error) => {
-                let problem = format!("cannot connect to {}: {error}", path.display());
-                Err(unreachable(NoAddress::Silent(problem)))
-            }
-        }
-    }
-}
-
-/// Where nobody listens there is nothing to measure.
-fn unreachable(error: NoAddress) -> Failed {
-    match error {
-        NoAddress::Unknown(message) => Failed::usage(message),
-        NoAddress::Silent(message) => {
-            let hint = Some("is the service running, and there?".into());
-            Failed { message: format!("no request was sent: {message}"), hint, code: VOID }
-        }
+    /// Where connections lead: to the URL's host, or to a socket in its place.
+    pub fn place(&self, url: &Url) -> Place {
+        let socket = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        self.unix.as_ref().map_or_else(|| url.place.clone(), |path| Place::Unix(socket(path)))
     }
 }

@@ -1,11 +1,17 @@
 //! What an answer must be to count as good.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
 use clap::Args;
-use load::{Contract, Digest};
+use model::{Contract, Digest};
 
 use crate::exit::Failed;
+use crate::explain::read_bounded;
 
 const SHA256: &str = "sha256:";
+/// More than any content that is loaded for its throughput.
+const CONTENT_BYTES_MAX: u64 = 1 << 30;
 
 /// Flags about answers.
 #[derive(Debug, Args)]
@@ -41,7 +47,7 @@ impl Expect {
         }
         Ok(Contract {
             status: self.expect_status.clone(),
-            headers: by_name(&self.expect_headers),
+            headers: by_name(&self.expect_headers).into_iter().collect(),
             body_bytes: self.expect_bytes,
             content: self.expect_body.as_deref().map(content).transpose()?,
         })
@@ -60,16 +66,16 @@ fn header(text: &str) -> Result<(String, Option<String>), String> {
 }
 
 /// The values of each name together. A name that was given alone accepts all of them.
-fn by_name(given: &[(String, Option<String>)]) -> Vec<(String, Vec<String>)> {
-    let mut headers: Vec<(String, Vec<String>)> = Vec::new();
+fn by_name(given: &[(String, Option<String>)]) -> BTreeMap<String, Vec<String>> {
+    let mut headers = BTreeMap::<String, Vec<String>>::new();
     for (name, _) in given {
-        if headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name)) {
+        if headers.keys().any(|known| known.eq_ignore_ascii_case(name)) {
             continue;
         }
         let values = given.iter().filter(|(other, _)| other.eq_ignore_ascii_case(name));
         // One without a value makes it none at all.
         let values: Option<Vec<String>> = values.map(|(_, value)| value.clone()).collect();
-        headers.push((name.clone(), values.unwrap_or_default()));
+        headers.insert(name.clone(), values.unwrap_or_default());
     }
     headers
 }
@@ -79,7 +85,7 @@ fn content(text: &str) -> Result<Digest, Failed> {
         return digits.parse().map_err(|error| Failed::usage(format!("--expect-body {text}: {error}")));
     }
     let unreadable = |error| Failed::usage(format!("--expect-body: cannot read {text}: {error}"));
-    Ok(Digest::of(&std::fs::read(text).map_err(unreadable)?))
+    Ok(Digest::of(&read_bounded(Path::new(text), CONTENT_BYTES_MAX).map_err(unreadable)?))
 }
 
 #[cfg(test)]
@@ -93,6 +99,7 @@ mod tests {
         let expected = [("X-Cache", vec!["HIT", ""]), ("Vary", vec![]), ("ETag", vec!["\"a:b\""])];
         let expected =
             expected.map(|(name, values)| (name.to_owned(), values.into_iter().map(str::to_owned).collect()));
+        let expected = BTreeMap::from(expected);
         assert_eq!(by_name(&given), expected);
         assert!(header(": x").is_err());
     }

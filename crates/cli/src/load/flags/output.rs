@@ -4,8 +4,11 @@ use std::fs::File;
 use std::path::PathBuf;
 
 use clap::Args;
+use plan::Limit;
+use report::Form;
 
 use crate::exit::Failed;
+use crate::print;
 
 /// Flags about the result.
 #[derive(Debug, Args)]
@@ -14,15 +17,29 @@ pub struct Output {
     /// Print more of the latency distribution, as wrk --latency does
     #[arg(long)]
     pub latency: bool,
-    /// Print everything that was measured as JSON
-    #[arg(long)]
-    pub json: bool,
+    /// Form of the result
+    #[arg(long, value_parser = print::forms(), default_value = "text")]
+    format: &'static Form,
+    /// The same as --format json: everything that was measured
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+    /// A limit, such as "p99 < 50ms" or "failed < 0.1%": exit code 0 if all pass, 1 if one fails; may be repeated
+    #[arg(long = "limit", value_name = "LIMIT", value_parser = plan::limit)]
+    pub limits: Vec<Limit>,
+    /// Keep the record, with its page, in this folder, made new [default: none is kept]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
     /// Write all latencies into FILE, an HdrHistogram interval log: by endpoint and status, an interval for each step
     #[arg(long, value_name = "FILE")]
     hdr: Option<PathBuf>,
 }
 
 impl Output {
+    /// In which form the result is printed.
+    pub fn form(&self) -> &'static Form {
+        if self.json { &report::JSON } else { self.format }
+    }
+
     /// The interval log, empty. Before a load, so that none runs whose result cannot be kept.
     ///
     /// # Errors

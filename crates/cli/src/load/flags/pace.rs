@@ -2,21 +2,37 @@
 
 use std::time::Duration;
 
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum};
-use load::{DriverChoice, Process, Until};
+use load::DriverChoice;
+use model::Rates;
+use plan::Setting;
 
-use super::super::rate::{self, Rates};
-use crate::exit::Failed;
+/// The help of `--rate`.
+const RATE: &str = "\
+Open loop: requests due per second, whether the service keeps up or not
+  1000           at this rate
+  1000..5000     rising, or falling, over --duration
+  500,1000,2000  one after the other, each for --duration
+  60%            of capacity, measured first: 4 s in closed loop
+  25%,50%,100%   likewise, and so 10%..150%
+Without it each connection sends its next request when the last one is done: closed loop";
+
+/// How requests may be spread in time, as the file of a plan has it.
+fn arrivals() -> PossibleValuesParser {
+    let poisson = "At random and independent of each other, as from many users";
+    [PossibleValue::new("constant").help("Evenly"), PossibleValue::new("poisson").help(poisson)].into()
+}
 
 /// Flags about the amount of load.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Load")]
 pub struct Pace {
-    #[arg(short, long, help = rate::HELP)]
-    pub rate: Option<Rates>,
+    #[arg(short, long, help = RATE)]
+    rate: Option<Rates>,
     /// How the requests of --rate are spread in time
-    #[arg(long, requires = "rate", value_enum, default_value_t = Spread::Constant)]
-    pub arrivals: Spread,
+    #[arg(long, requires = "rate", value_parser = arrivals(), default_value = "constant")]
+    arrivals: String,
     /// Decides when requests are due if that is random, and which of several are sent: the same seed, the same load
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -40,15 +56,6 @@ pub struct Pace {
     pub driver: Driver,
 }
 
-/// [`Process`] as a flag.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum Spread {
-    /// Evenly
-    Constant,
-    /// At random and independent of each other, as from many users
-    Poisson,
-}
-
 /// [`DriverChoice`] as a flag.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum Driver {
@@ -61,16 +68,25 @@ pub enum Driver {
 }
 
 impl Pace {
-    /// How long a slice is.
-    ///
-    /// # Errors
-    /// If it has no length though one is needed.
-    pub fn until(&self) -> Result<Until, Failed> {
-        if self.requests.is_some() && self.rate.as_ref().is_some_and(Rates::is_ramp) {
-            let hint = "--duration in place of --requests says how long the ramp is";
-            return Err(Failed::usage("--rate is a ramp, which --requests gives no length").hint(hint));
-        }
-        Ok(self.requests.map_or(Until::Elapsed(self.duration), Until::Requests))
+    /// What is measured, as the file of a plan has it.
+    pub fn measure(&self) -> Vec<Setting> {
+        let set = |key, value: toml::Value, flag: String| Setting::new(&["measure", key], value, flag);
+        let length = match self.requests {
+            // More than a file can say is as much as there is time for.
+            Some(requests) => {
+                let requests = i64::try_from(requests).unwrap_or(i64::MAX);
+                set("requests", requests.into(), format!("--requests {requests}"))
+            }
+            None => {
+                let duration = format!("{}ms", self.duration.as_millis());
+                set("duration", duration.clone().into(), format!("--duration {duration}"))
+            }
+        };
+        let rate = self.rate.as_ref().map(Rates::written);
+        let rate = rate.map(|rate| set("rate", rate.clone().into(), format!("--rate {rate}")));
+        let arrivals =
+            set("arrivals", self.arrivals.as_str().into(), format!("--arrivals {}", self.arrivals));
+        [Some(length), rate, Some(arrivals)].into_iter().flatten().collect()
     }
 }
 
@@ -80,15 +96,6 @@ impl From<Driver> for DriverChoice {
             Driver::Auto => DriverChoice::Auto,
             Driver::Readiness => DriverChoice::Readiness,
             Driver::Completion => DriverChoice::Completion,
-        }
-    }
-}
-
-impl From<Spread> for Process {
-    fn from(spread: Spread) -> Process {
-        match spread {
-            Spread::Constant => Process::Constant,
-            Spread::Poisson => Process::Poisson,
         }
     }
 }

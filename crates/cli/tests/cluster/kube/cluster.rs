@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::fd::AsFd;
 use std::process::Command;
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
@@ -31,12 +31,8 @@ pub fn script(words: &[&str]) -> String {
 }
 
 /// Waits until something is so.
-pub fn within(longest: Duration, mut is_so: impl FnMut() -> bool) {
-    let until = Instant::now() + longest;
-    while !is_so() {
-        assert!(Instant::now() < until, "not within {longest:?}");
-        std::thread::sleep(Duration::from_millis(200));
-    }
+pub fn within(longest: Duration, is_so: impl FnMut() -> bool) {
+    assert!(crate::within(longest, is_so), "not within {longest:?}");
 }
 
 /// A namespace of the cluster, deleted when dropped.

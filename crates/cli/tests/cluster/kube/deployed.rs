@@ -4,7 +4,7 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::cluster::{Namespace, control_network, script, within};
 use super::run::Run;
+use crate::{ended, said};
 
 /// The image with this machine's Node.js.
 const NODE: &str = "localhost/node:test";
@@ -129,10 +130,6 @@ slices = 1
 slice = "1s"
 "#;
 
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
-}
-
 fn sent(record: &Record, variant: usize) -> u64 {
     let trials =
         record.blocks.iter().flat_map(|block| &block.trials).filter(|trial| trial.variant() == variant);
@@ -155,7 +152,7 @@ fn two_deployed_services_are_compared_and_count_what_we_count() {
     let output = run.ended();
     let said = said(&output);
     assert_eq!(output.status.code(), Some(0), "{said}");
-    assert!(said.contains("canary is") || said.contains("canary against stable"), "{said}");
+    assert!(said.contains("canary is") || said.contains("canary vs stable"), "{said}");
     for version in ["shop", "shop-canary"] {
         let place = format!("kubernetes://{}/{version}", namespace.name);
         assert!(said.contains(&place), "{place} is not in {said}");
@@ -197,13 +194,10 @@ fn a_pod_of_the_service_that_is_killed_voids_its_variant_and_ends_the_run() {
     let victim = pods.lines().next().expect("a pod").to_owned();
     namespace.kubectl(&["delete", &victim, "--wait=false"]);
     let output = run.ended();
-    let said = said(&output);
-    let name = victim.trim_start_matches("pod/");
-    assert_eq!(output.status.code(), Some(4), "{said}");
-    assert!(said.contains("V50") && said.contains(name), "{name} is not in {said}");
+    ended(&output, 4, &["V50", victim.trim_start_matches("pod/")]);
     let record = record::open(&run.record()).expect("the record opens");
-    let ended = record.ended.as_ref().map(|ended| ended.reason.clone());
-    assert!(matches!(ended, Some(EndReason::Void(_))), "{ended:?}\n{said}");
+    let reason = record.ended.as_ref().map(|ended| ended.reason.clone());
+    assert!(matches!(reason, Some(EndReason::Void(_))), "{reason:?}\n{}", said(&output));
     assert_eq!(record.blocks.len(), 1, "no other block can heal it");
 }
 
@@ -211,10 +205,8 @@ fn a_pod_of_the_service_that_is_killed_voids_its_variant_and_ends_the_run() {
 fn refused(namespace: &Namespace, text: &str, code: i32, words: &[&str]) {
     let mut run = Run::of(text);
     let output = run.ended();
-    let said = said(&output);
-    assert_eq!(output.status.code(), Some(code), "{said}");
-    words.iter().for_each(|word| assert!(said.contains(word), "{word:?} is not in {said}"));
-    assert!(!run.record().exists(), "{said}");
+    ended(&output, code, words);
+    assert!(!run.record().exists(), "{}", said(&output));
     assert_eq!(namespace.kubectl(&["get", "jobs", "--output", "name"]), "");
 }
 
@@ -225,7 +217,6 @@ fn what_cannot_be_loaded_is_told_before_anything_starts() {
     let namespace = Namespace::new("unloadable");
     let short = "[design]\nbudget = \"60s\"";
     let of = |service: &str| experiment(&namespace, service, short);
-    let as_admin = |text: String| text.replace("guest", "admin");
     let rights = [
         "get services",
         "list endpointslices.discovery.k8s.io",
@@ -250,29 +241,19 @@ fn what_cannot_be_loaded_is_told_before_anything_starts() {
                "spec": {"type": "ExternalName", "externalName": "shop.example"}}),
     ]));
     let place = format!("kubernetes://{}/shop", namespace.name);
-    refused(&namespace, &of(r#"service = "shop""#), 3, &[&place, "no pod is behind it: none has app=nobody"]);
-    refused(
-        &namespace,
-        &as_admin(of(r#"service = "shpo""#)),
-        3,
-        &["no such Service", "did you mean `shop`?"],
-    );
-    refused(&namespace, &of(r#"service = "headless""#), 3, &["it is headless"]);
-    refused(&namespace, &of(r#"service = "alias""#), 3, &["another name of shop.example"]);
-    refused(
-        &namespace,
-        &of(r#"service = "several""#),
-        3,
-        &["which of its ports", "http (80), dns (53, UDP)"],
-    );
-    refused(&namespace, &of(r#"service = "several", port = 53"#), 3, &["its port 53 is of UDP"]);
-    refused(
-        &namespace,
-        &of(r#"service = "several", port = "htp""#),
-        3,
-        &["no port htp", "did you mean `http`?"],
-    );
-    refused(&namespace, &of(r#"service = "shop", port = 8080"#), 3, &["no port 8080", "it has http (80)"]);
+    for (service, words) in [
+        (r#"service = "shop""#, &[place.as_str(), "no pod is behind it: none has app=nobody"][..]),
+        (r#"service = "headless""#, &["it is headless"]),
+        (r#"service = "alias""#, &["another name of shop.example"]),
+        (r#"service = "several""#, &["which of its ports", "http (80), dns (53, UDP)"]),
+        (r#"service = "several", port = 53"#, &["its port 53 is of UDP"]),
+        (r#"service = "several", port = "htp""#, &["no port htp", "did you mean `http`?"]),
+        (r#"service = "shop", port = 8080"#, &["no port 8080", "it has http (80)"]),
+    ] {
+        refused(&namespace, &of(service), 3, words);
+    }
+    let misspelt = of(r#"service = "shpo""#).replace("guest", "admin");
+    refused(&namespace, &misspelt, 3, &["no such Service", "did you mean `shop`?"]);
 }
 
 #[test]
@@ -310,10 +291,8 @@ fn a_service_that_is_ready_to_the_cluster_and_answers_nobody_is_told_by_those_wh
     let text = experiment(&namespace, r#"service = "shop""#, "[design]\nbudget = \"60s\"");
     let mut run = Run::of(&text.replace("20s", "2s"));
     let output = run.ended();
-    let said = said(&output);
-    assert_eq!(output.status.code(), Some(3), "{said}");
-    assert!(said.contains("service shop: not ready after 2 s: GET /healthz at 10.84."), "{said}");
-    assert!(said.contains("got no answer: refused"), "{said}");
+    let parts = ["service shop: not ready after 2 s: GET /healthz at 10.84.", "got no answer: refused"];
+    ended(&output, 3, &parts);
     let jobs = || namespace.kubectl(&["get", "jobs", "--output", "name"]);
     within(Duration::from_secs(10), || jobs().is_empty());
 }

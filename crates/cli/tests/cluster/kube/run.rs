@@ -7,9 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use super::cluster::{Namespace, control_network, script, within};
-
-/// The service of the end-to-end tests, which says at its end how often it was asked.
-const SERVICE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/end_to_end/service.js");
+use crate::{SERVICE, ended, measured, said};
 
 /// A `proofload run`: of a service beside the control plane, loaded by pods of a user with no other right, unless something else is said.
 pub struct Run {
@@ -60,22 +58,12 @@ slices = 1
 
     /// Waits until something was measured.
     pub fn measures(&mut self) {
-        let events = self.record().join("events.jsonl");
-        let measured = || fs::read_to_string(&events).is_ok_and(|text| text.contains(r#""kind":"measured""#));
-        self.goes_on_until(measured);
-    }
-
-    fn goes_on_until(&mut self, is_so: impl Fn() -> bool) {
+        let record = self.record();
         within(Duration::from_secs(60), || {
             let ended = self.child.as_mut().and_then(|child| child.try_wait().expect("it is ours"));
-            assert!(ended.is_none(), "it has ended: {}", self.said());
-            is_so()
+            assert!(ended.is_none(), "it has ended: {}", said(&self.ended()));
+            measured(&record) > 0
         });
-    }
-
-    fn said(&mut self) -> String {
-        let output = self.ended();
-        String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
     }
 
     pub fn ended(&mut self) -> Output {
@@ -94,13 +82,11 @@ fn a_pod_that_is_killed_costs_its_block_and_another_takes_its_place() {
     let victim = pods.split(' ').next().expect("a pod").to_owned();
     namespace.kubectl(&["delete", "pod", "--wait=false", &victim]);
     let output = run.ended();
-    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    assert_eq!(output.status.code(), Some(0), "{said}");
-    let record = record::open(&run.record()).expect("the record opens");
+    ended(&output, 0, &["V48"]);
+    let (said, record) = (said(&output), record::open(&run.record()).expect("the record opens"));
     let [lost] = &record.generators_lost[..] else { panic!("{:?}\n{said}", record.generators_lost) };
     assert!(lost.generator.contains(&format!("/{victim}@")), "{lost:?}");
     assert!(lost.why.contains("somebody deleted the pod"), "{lost:?}");
-    assert!(said.contains("V48"), "{said}");
     // Of the blocks that count each slice is the work of both, and of nobody else.
     let slices = || record.complete_blocks().flat_map(|block| &block.trials).flat_map(|trial| &trial.slices);
     assert!(slices().count() >= 6);
@@ -138,10 +124,7 @@ fn who_may_not_is_told_before_anything_is_started() {
     // Until then nobody is held to it.
     within(Duration::from_secs(30), || namespace.list("quota", "{.status.hard.pods}") == "0");
     let mut run = Run::start(&namespace, "budget = \"60s\"");
-    let output = run.ended();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(6), "{said}");
-    assert!(said.contains("exceeded quota: none") && said.contains("hint: fewer pods"), "{said}");
+    ended(&run.ended(), 6, &["exceeded quota: none", "hint: fewer pods"]);
     assert!(record::open(&run.record()).expect("the record opens").blocks.is_empty());
     namespace.is_empty_within(Duration::from_secs(10));
 }
@@ -173,16 +156,14 @@ fn a_restart_of_the_api_server_costs_a_block_and_a_new_job_goes_on() {
     std::thread::sleep(Duration::from_secs(8));
     drop(away);
     let output = run.ended();
-    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    assert_eq!(output.status.code(), Some(0), "{said}");
-    let record = record::open(&run.record()).expect("the record opens");
+    ended(&output, 0, &["V48"]);
+    let (said, record) = (said(&output), record::open(&run.record()).expect("the record opens"));
     let [one, other] = &record.generators_lost[..] else { panic!("{:?}\n{said}", record.generators_lost) };
     assert_eq!(one.block, other.block);
     assert!(
         one.why.contains("the connection to it broke: https://10.83.0.1:6443 does not answer"),
         "{one:?}"
     );
-    assert!(said.contains("V48"), "{said}");
     let slices = || record.complete_blocks().flat_map(|block| &block.trials).flat_map(|trial| &trial.slices);
     assert!(slices().count() >= 6 && slices().all(|slice| slice.generators.len() == 2), "{said}");
     namespace.is_empty_within(Duration::from_secs(10));
@@ -198,11 +179,7 @@ fn an_api_server_that_stays_away_ends_the_run_after_a_minute_and_the_record_is_w
     let away = Away::begin();
     let output = run.ended();
     drop(away);
-    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    assert_eq!(output.status.code(), Some(6), "{said}");
-    for word in ["V48", "could not be replaced", "does not answer"] {
-        assert!(said.contains(word), "{word}: {said}");
-    }
+    ended(&output, 6, &["V48", "could not be replaced", "does not answer"]);
     let record = record::open(&run.record()).expect("the record opens");
     assert!(record.damage.is_empty() && record.ended.is_some(), "{:?}", record.damage);
     // They had ended with their stdin. Nobody could be asked to delete the Job, which goes by itself when controllers find the API server.

@@ -5,17 +5,17 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use remote::ssh::{self, Copied};
-use remote::{HostError, Program};
+use remote::{Error, Program};
 
 use super::{folder, generator, names, own};
 use crate::hosts::{Hosts, program};
 
-/// What is said of a host that has no generator, with the hint, and that it took seconds.
-fn refused(hosts: &Hosts, host: &str, program: &Program) -> String {
+/// That a host which has no generator is told in these words, hint and all, within seconds.
+fn refused(hosts: &Hosts, host: &str, program: &Program, parts: &[&str]) {
     let begun = Instant::now();
-    let error: HostError = hosts.within(|| generator(host, program).expect_err("a generator was had"));
+    let error: Error = hosts.within(|| generator(host, program).expect_err("a generator was had"));
     assert!(begun.elapsed() < Duration::from_secs(15), "{error} after {:?}", begun.elapsed());
-    format!("{error}\n{}", error.hint().unwrap_or_default())
+    says(&format!("{error}\n{}", error.hint().unwrap_or_default()), parts);
 }
 
 fn says(text: &str, parts: &[&str]) {
@@ -53,27 +53,27 @@ fn who_does_not_get_in_is_told_why() {
     fs::write(hosts.path("ssh_config"), config.replace("\nHost h*\n", "\nHost h* !hnokey\n"))
         .expect("it is ours");
     let program = own();
-    let said = |host: &str| refused(&hosts, host, &program);
-    says(
-        &said("hstranger"),
-        &[
-            "ssh://hstranger: its host key is not known here",
-            "Host key verification failed",
-            "by hand: ssh hstranger",
-        ],
-    );
-    says(
-        &said("hchanged"),
-        &["its host key is not the one that is known here", "wrong_hosts:1", "ssh-keygen -R"],
-    );
-    says(&said("root@hnokey"), &["accepts none of our keys", "Permission denied (publickey", "ssh-add"]);
-    says(&said("hport"), &["not reached: ssh: connect to host 10.77.0.11 port 2222: Connection refused"]);
-    says(&said("hgone"), &["not reached: ", "10.77.0.99 port 22: No route to host"]);
-    says(&said("hjump"), &["not reached: ", "Connection refused"]);
-    says(&said("no-such-host.invalid"), &["no such host: ", "~/.ssh/config"]);
-    says(&said("closed@h1"), &["no shell that runs commands", "This account is currently not available"]);
-    says(&said("-oProxyCommand=touch x"), &["begins with - like an option"]);
-    assert!(hosts.is_quiet_within(1, Duration::from_secs(5)), "{:?}", hosts.processes(1));
+    for (host, parts) in [
+        (
+            "hstranger",
+            &[
+                "ssh://hstranger: its host key is not known here",
+                "Host key verification failed",
+                "by hand: ssh hstranger",
+            ][..],
+        ),
+        ("hchanged", &["its host key is not the one that is known here", "wrong_hosts:1", "ssh-keygen -R"]),
+        ("root@hnokey", &["accepts none of our keys", "Permission denied (publickey", "ssh-add"]),
+        ("hport", &["not reached: ssh: connect to host 10.77.0.11 port 2222: Connection refused"]),
+        ("hgone", &["not reached: ", "10.77.0.99 port 22: No route to host"]),
+        ("hjump", &["not reached: ", "Connection refused"]),
+        ("no-such-host.invalid", &["no such host: ", "~/.ssh/config"]),
+        ("closed@h1", &["no shell that runs commands", "This account is currently not available"]),
+        ("-oProxyCommand=touch x", &["begins with - like an option"]),
+    ] {
+        refused(&hosts, host, &program, parts);
+    }
+    hosts.is_quiet(1);
 }
 
 #[test]
@@ -82,16 +82,9 @@ fn a_disk_that_cannot_have_the_program_is_told_and_nothing_is_left_on_it() {
     let Some(hosts) = Hosts::up(1) else { return };
     let program = own();
     hosts.on(1, "mkdir /root/.cache && mount -t tmpfs -o size=1m none /root/.cache");
-    let full = refused(&hosts, "h1", &program);
-    says(
-        &full,
-        &[
-            "no room for the program in /root/.cache/proofload/bin",
-            &program.bytes().to_string(),
-            "df: none 1024 ",
-            "XDG_CACHE_HOME",
-        ],
-    );
+    let (no_room, size) =
+        ("no room for the program in /root/.cache/proofload/bin", program.bytes().to_string());
+    refused(&hosts, "h1", &program, &[no_room, &size, "df: none 1024 ", "XDG_CACHE_HOME"]);
 
     // It runs full only while the program arrives: others write there, too.
     let size = program.bytes() / 1024 + 512;
@@ -106,22 +99,28 @@ fn a_disk_that_cannot_have_the_program_is_told_and_nothing_is_left_on_it() {
         };
         ssh::open_watched("h1", &program, &["remote-agent"], begun).expect_err("there is no room")
     });
-    says(&error.to_string(), &["no room for the program in /root/.cache/proofload/bin"]);
+    says(&error.to_string(), &[no_room]);
     hosts.on(1, "test -z \"$(ls -A /root/.cache/proofload/bin)\" && umount /root/.cache");
 
     hosts.on(1, "mount -t tmpfs -o noexec none /root/.cache");
-    says(
-        &refused(&hosts, "h1", &program),
+    refused(
+        &hosts,
+        "h1",
+        &program,
         &["does not run there: ", "Permission denied", "noexec", "XDG_CACHE_HOME"],
     );
     hosts.on(1, "umount /root/.cache && mount -t tmpfs -o ro none /root/.cache");
-    says(
-        &refused(&hosts, "h1", &program),
+    refused(
+        &hosts,
+        "h1",
+        &program,
         &["cannot be written to /root/.cache/proofload/bin as root: ", "Read-only file system"],
     );
     hosts.on(1, "umount /root/.cache");
-    says(
-        &refused(&hosts, "guest@h1", &program),
+    refused(
+        &hosts,
+        "guest@h1",
+        &program,
         &["cannot be written to ", "h1/guest/.cache/proofload/bin as guest: ", "Permission denied"],
     );
 
@@ -155,14 +154,16 @@ fn a_program_that_does_not_run_there_is_told_with_what_helps() {
     // The field e_machine: a processor that this one is not.
     let other = if std::env::consts::ARCH == "x86_64" { [183, 0] } else { [62, 0] };
     let foreign = changed(&hosts, "foreign", |bytes| bytes[18..20].copy_from_slice(&other));
-    says(
-        &refused(&hosts, "h1", &foreign),
+    refused(
+        &hosts,
+        "h1",
+        &foreign,
         &[&format!("it is {}, and the program is for ", std::env::consts::ARCH), "generators.program"],
     );
     assert_eq!(names(&folder(&hosts, 1)), Vec::<String>::new(), "it was copied for nothing");
 
     let newer = changed(&hosts, "newer", |bytes| replace(bytes, b"GLIBC_2.3", b"GLIBC_9.3"));
-    says(&refused(&hosts, "h1", &newer), &["does not run there: ", "`GLIBC_9.3", "not found", "+crt-static"]);
+    refused(&hosts, "h1", &newer, &["does not run there: ", "`GLIBC_9.3", "not found", "+crt-static"]);
     let interpreter = changed(&hosts, "musl", |bytes| replace(bytes, b"/ld-linux", b"/ld-xxxxx"));
-    says(&refused(&hosts, "h1", &interpreter), &["does not run there: ", "not found", "+crt-static"]);
+    refused(&hosts, "h1", &interpreter, &["does not run there: ", "not found", "+crt-static"]);
 }

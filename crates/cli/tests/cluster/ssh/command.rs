@@ -6,13 +6,10 @@ use serde_json::Value;
 
 use super::{folder, names, own};
 use crate::hosts::Hosts;
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
+use crate::{ended, said};
 
 fn json(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", text(&output.stdout)))
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", said(output)))
 }
 
 #[test]
@@ -20,16 +17,12 @@ fn json(output: &Output) -> Value {
 fn hosts_are_shown_prepared_and_left_as_they_were() {
     let Some(hosts) = Hosts::with_clocks(2, "2=3600") else { return };
     let looked = hosts.proofload(&["hosts", "h1", "root@h2", "no-such-host.invalid"]);
-    let (shown, told) = (text(&looked.stdout), text(&looked.stderr));
-    assert_eq!(looked.status.code(), Some(6), "{shown}{told}");
-    for part in ["h1 ", "root@h2 (h2) ", "absent", "see below"] {
-        assert!(shown.contains(part), "{part}: {shown}");
-    }
-    assert!(told.contains("ssh://no-such-host.invalid: no such host: ") && told.contains("hint: "), "{told}");
+    let parts = ["h1 ", "root@h2 (h2) ", "absent", "see below"];
+    ended(&looked, 6, &[&parts[..], &["ssh://no-such-host.invalid: no such host: ", "hint: "]].concat());
     assert_eq!(names(&hosts.path("h1/root")), Vec::<String>::new(), "looking has changed something");
 
     let put = hosts.proofload(&["hosts", "--put", "--json", "h1", "h2"]);
-    assert_eq!(put.status.code(), Some(0), "{}{}", text(&put.stdout), text(&put.stderr));
+    ended(&put, 0, &[]);
     let again = json(&hosts.proofload(&["hosts", "--put", "--json", "h1", "h2"]));
     let put = json(&put);
     for (at, ahead_s) in [(0, 0), (1, 3600)] {
@@ -48,18 +41,14 @@ fn hosts_are_shown_prepared_and_left_as_they_were() {
     assert_eq!(put["program"]["sha256"], own().sha256());
 
     let removed = hosts.proofload(&["hosts", "--remove", "h1", "h2"]);
-    let shown = text(&removed.stdout);
-    assert_eq!(removed.status.code(), Some(0), "{shown}{}", text(&removed.stderr));
     let file = format!("/root/.cache/proofload/bin/{}", own().file_name());
-    for host in ["h1", "h2"] {
-        assert!(shown.contains(&format!("{host}: removed {file}, ")), "{shown}");
-    }
+    ended(&removed, 0, &[&format!("h1: removed {file}, "), &format!("h2: removed {file}, ")]);
     assert!(
         !folder(&hosts, 1).exists() && !hosts.path("h1/root/.cache/proofload").exists(),
         "an empty folder is left"
     );
-    let nothing = text(&hosts.proofload(&["hosts", "--remove", "h1"]).stdout);
-    assert!(nothing.contains("h1: nothing of ours in /root/.cache/proofload/bin"), "{nothing}");
+    let nothing = hosts.proofload(&["hosts", "--remove", "h1"]);
+    ended(&nothing, 0, &["h1: nothing of ours in /root/.cache/proofload/bin"]);
 }
 
 #[test]
@@ -67,13 +56,9 @@ fn hosts_are_shown_prepared_and_left_as_they_were() {
 fn a_program_that_runs_is_left_and_named() {
     let Some(hosts) = Hosts::up(1) else { return };
     let running = hosts.within(|| super::generator("h1", &own()).expect("h1 is reached").0);
-    let shown = text(&hosts.proofload(&["hosts", "--remove", "h1"]).stdout);
-    assert!(
-        shown.contains(&format!("left /root/.cache/proofload/bin/{}: it runs", own().file_name())),
-        "{shown}"
-    );
+    let left = format!("left /root/.cache/proofload/bin/{}: it runs", own().file_name());
+    ended(&hosts.proofload(&["hosts", "--remove", "h1"]), 0, &[&left]);
     drop(running);
-    assert!(hosts.is_quiet_within(1, std::time::Duration::from_secs(5)), "{:?}", hosts.processes(1));
-    let shown = text(&hosts.proofload(&["hosts", "--remove", "h1"]).stdout);
-    assert!(shown.contains("h1: removed "), "{shown}");
+    hosts.is_quiet(1);
+    ended(&hosts.proofload(&["hosts", "--remove", "h1"]), 0, &["h1: removed "]);
 }

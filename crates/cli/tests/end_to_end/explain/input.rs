@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::place::{Place, proofload, stderr, stdout};
+use crate::place::{Place, Run, Said};
 
 /// A profile of V8: work for so many milliseconds in a function that asks for trouble, and as many idle.
 fn cpuprofile(name: &str, samples: usize) -> Value {
@@ -26,70 +26,53 @@ fn cpuprofile(name: &str, samples: usize) -> Value {
     })
 }
 
-fn profile(place: &Place, arguments: &[&str]) -> std::process::Output {
-    proofload().arg("profile").args(arguments).current_dir(place.path("")).output().expect("proofload starts")
+fn profile(place: &Place, arguments: &[&str]) -> Said {
+    place.said(&[&["profile"], arguments].concat())
 }
 
 #[test]
 fn a_profile_of_anybodys_is_printed_and_two_are_set_against_each_other() {
     let place = Place::new();
-    let write =
-        |name: &str, profile: &Value| fs::write(place.path(name), profile.to_string()).expect("a file");
-    write("a.cpuprofile", &cpuprofile("handle", 200));
-    write("b.cpuprofile", &cpuprofile("<img src=x onerror=alert(1)>", 500));
-    let one = profile(&place, &["a.cpuprofile"]);
-    assert_eq!(one.status.code(), Some(0), "{}", stderr(&one));
-    let said = stdout(&one);
-    assert!(said.contains("handle") && said.contains("server.js:42") && said.contains("200 ms"), "{said}");
+    place.write("a.cpuprofile", cpuprofile("handle", 200).to_string());
+    place.write("b.cpuprofile", cpuprofile("<img src=x onerror=alert(1)>", 500).to_string());
+    profile(&place, &["a.cpuprofile"]).ends(0).prints(&["handle", "server.js:42", "200 ms"]);
     let folded = profile(&place, &["a.cpuprofile", "--format", "folded"]);
-    assert!(
-        stdout(&folded).lines().any(|line| line.contains("handle") && line.ends_with('0')),
-        "{}",
-        stdout(&folded)
-    );
+    assert!(folded.out.lines().any(|line| line.contains("handle") && line.ends_with('0')), "{folded}");
 
     let diff = profile(&place, &["diff", "a.cpuprofile", "b.cpuprofile", "--html", "diff.html"]);
-    assert_eq!(diff.status.code(), Some(0), "{}", stderr(&diff));
-    assert!(stdout(&diff).contains("b.cpuprofile against a.cpuprofile: +300"), "{}", stdout(&diff));
-    let page = fs::read_to_string(place.path("diff.html")).expect("a page");
+    diff.ends(0).prints(&["b.cpuprofile vs a.cpuprofile\n", "+300 ms of CPU time"]);
+    let page = place.read("diff.html");
     assert!(page.contains("onerror") && !page.contains("<img src=x"), "a name is text in the page");
     // Per request the second did more work in less time.
-    let per = profile(&place, &["diff", "a.cpuprofile", "b.cpuprofile", "--requests", "100", "1000"]);
-    assert!(stdout(&per).contains('−'), "{}", stdout(&per));
+    profile(&place, &["diff", "a.cpuprofile", "b.cpuprofile", "--requests", "100", "1000"]).prints(&["−"]);
 }
 
 #[test]
 fn what_is_no_profile_is_said_with_what_would_be_one() {
     let place = Place::new();
-    let write = |name: &str, text: &[u8]| fs::write(place.path(name), text).expect("a file");
     let whole = cpuprofile("handle", 300).to_string();
-    write("cut.cpuprofile", &whole.as_bytes()[..whole.len() / 2]);
-    write("empty.cpuprofile", b"");
-    write("picture.cpuprofile", &[0x89, b'P', b'N', b'G', 0, 1, 2, 255]);
-    write("other.cpuprofile", b"{\"hello\": [1, 2, 3]}");
+    place.write("cut.cpuprofile", &whole[..whole.len() / 2]);
+    place.write("empty.cpuprofile", "");
+    place.write("picture.cpuprofile", [0x89, b'P', b'N', b'G', 0, 1, 2, 255]);
+    place.write("other.cpuprofile", "{\"hello\": [1, 2, 3]}");
     // A hole takes no room on the disk.
     let large = File::create(place.path("large.cpuprofile")).expect("a file");
     large.set_len(600 << 20).expect("a file may have a hole");
-    let cases = [
+    for (name, what) in [
         ("cut.cpuprofile", "cut"),
         ("empty.cpuprofile", "is empty"),
         ("picture.cpuprofile", "picture.cpuprofile: "),
         ("other.cpuprofile", "other.cpuprofile: "),
         ("large.cpuprofile", "629 MB, at most 537 MB"),
         ("missing.cpuprofile", "No such file"),
-    ];
-    for (name, what) in cases {
+    ] {
         for arguments in [&[name][..], &["diff", name, name]] {
-            let output = profile(&place, arguments);
-            let said = stderr(&output);
-            assert_eq!(output.status.code(), Some(2), "{name}: {said}");
-            assert!(said.contains(name) && said.contains(what) && said.contains("hint"), "{name}: {said}");
-            assert!(stdout(&output).is_empty(), "{name}");
+            let said = profile(&place, arguments);
+            assert_eq!(said.ends(2).tells(&[name, what, "hint"]).out, "", "{name}");
         }
     }
     for arguments in [&[][..], &["."], &["latest"]] {
-        let output = profile(&place, arguments);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));
+        profile(&place, arguments).ends(2);
     }
 }
 
@@ -107,20 +90,19 @@ fn minified_code_has_the_names_of_its_source_where_the_map_is_and_is_told_where_
     let line = 1 + source.lines().position(|line| line.contains("function hashPassword")).expect("is there");
     let written = format!("source.js:{line}");
 
-    let with = profile(&place, &["a.cpuprofile"]);
-    assert_eq!(with.status.code(), Some(0), "{}", stderr(&with));
-    let dearest = |text: &str| {
-        let table = text.split_once("by function").map(|(_, rest)| rest).unwrap_or_default();
-        table.lines().nth(3).unwrap_or_default().to_owned()
+    // The row of the most expensive function, and what was said of the whole.
+    let read = || {
+        let said = profile(&place, &["a.cpuprofile"]);
+        let table = said.ends(0).out.split_once("by function").map(|(_, rest)| rest).unwrap_or_default();
+        (table.lines().nth(3).unwrap_or_default().to_owned(), said.err)
     };
-    let (row, said) = (dearest(&stdout(&with)), stderr(&with));
-    assert!(row.contains("hashPassword") && row.contains(&written), "{row}: {}", stdout(&with));
+    let (row, said) = read();
+    assert!(row.contains("hashPassword") && row.contains(&written), "{row}");
     assert!(!said.contains("minified"), "{said}");
 
     fs::remove_file(place.path("bundle.js.map")).expect("it was there");
-    let without = profile(&place, &["a.cpuprofile"]);
-    let (row, said) = (dearest(&stdout(&without)), stderr(&without));
-    assert!(row.contains("bundle.js:") && !row.contains("hashPassword"), "{row}: {}", stdout(&without));
+    let (row, said) = read();
+    assert!(row.contains("bundle.js:") && !row.contains("hashPassword"), "{row}");
     assert!(said.contains("minified") && said.contains("source map"), "{said}");
 }
 
@@ -129,22 +111,12 @@ fn a_log_of_v8_is_read_by_the_node_that_is_there_and_its_want_is_told() {
     let place = Place::new();
     let script = "const end = Date.now() + 400; function busy() { let n = 0; for (let i = 0; i < 1e5; i++) n ^= i * 7; return n }\n\
                   while (Date.now() < end) busy();";
-    fs::write(place.path("busy.js"), script).expect("a file");
+    place.write("busy.js", script);
     let mut node = Command::new("node");
     node.args(["--prof", "--no-logfile-per-isolate", "--logfile=isolate-v8.log", "busy.js"]);
     node.current_dir(place.path(""));
     assert!(node.status().expect("node starts").success());
-    let output = profile(&place, &["isolate-v8.log"]);
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert!(stdout(&output).contains("busy"), "{}", stdout(&output));
-
-    let mut without = proofload();
-    without.args(["profile", "isolate-v8.log"]).current_dir(place.path("")).env("PATH", "/nowhere");
-    let output = without.output().expect("proofload starts");
-    assert_eq!(output.status.code(), Some(6), "{}", stderr(&output));
-    assert!(
-        stderr(&output).contains("takes `node`") && stderr(&output).contains("hint"),
-        "{}",
-        stderr(&output)
-    );
+    profile(&place, &["isolate-v8.log"]).ends(0).prints(&["busy"]);
+    let mut without = place.proofload(&["profile", "isolate-v8.log"]);
+    without.env("PATH", "/nowhere").said().ends(6).tells(&["takes `node`", "hint"]);
 }

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use record::{
-    AgentSeen, Capture, CaptureKind, CapturedProcess, CapturedService, NodeCounters, ProfileFile, Record,
-    ThreadUse,
+    AgentSeen, Capture, CaptureKind, CapturedProcess, CapturedService, ProfileFile, Record, ThreadUse,
 };
 
-use crate::captures::{Profiles, ThreadTree};
+use crate::captures::Profiles;
+use crate::cut::ThreadTrees;
 use crate::doubt::{DoubtKind, Note};
-use crate::{Cut, Explanation, Frame, Interval, Kind, Measured, Node, Package, Tree, Window};
+use crate::{Cut, Explanation, Frame, Interval, Kind, Node, Package, Tree, Window};
 
 /// Length of every window.
 pub const WINDOW_NS: u64 = 1_000_000_000;
@@ -20,7 +20,7 @@ const START_NS: u64 = 5_000_000_000;
 pub struct Made {
     pub record: Record,
     trees: BTreeMap<String, Tree>,
-    native: BTreeMap<String, Vec<ThreadTree>>,
+    native: BTreeMap<String, BTreeMap<u32, Tree>>,
     pub notes: Vec<Note>,
 }
 
@@ -138,12 +138,14 @@ impl Made {
         if let Some(tree) = worker.tree.clone().filter(|_| has_file) {
             self.trees.insert(path.clone(), tree);
         }
-        let thread = |place: u32, name: &str, cpu_ns: u64| ThreadUse {
-            id: worker.pid + place,
-            name: name.into(),
-            cpu_ns,
-            waited_ns: 0,
+        let thread = |place: u32, name: &str, cpu_ns: u64| {
+            let (id, name) = (worker.pid + place, name.into());
+            ThreadUse { id, name, cpu_ns, waited_ns: 0 }
         };
+        let agent = serde_json::json!({
+            "thread": 0, "thread_id": worker.pid, "role": "service", "versions": { "node": "22.1.0" }, "node_env": null,
+            "uv_threadpool_size": null, "main": null, "requests": null, "counters": null, "profile": null, "failed": null,
+        });
         CapturedProcess {
             pid: worker.pid,
             parent: 1,
@@ -154,17 +156,9 @@ impl Made {
                 thread(7, "libuv-worker", worker.pool_ns),
             ],
             agents: vec![AgentSeen {
-                thread: 0,
-                thread_id: Some(worker.pid),
-                role: "service".into(),
-                versions: [("node".to_owned(), "22.1.0".to_owned())].into(),
-                node_env: None,
-                uv_threadpool_size: None,
-                main: None,
                 requests: worker.requests,
-                counters: None,
                 profile: has_file.then_some(ProfileFile { path, bytes: 1 }),
-                failed: None,
+                ..serde_json::from_value(agent).expect("an agent")
             }],
             native: None,
         }
@@ -175,9 +169,7 @@ impl Made {
         for round in 1..=3 {
             self.window(CaptureKind::Native, round, variant, std::slice::from_ref(worker));
             let path = format!("native-{round}-{variant}-{}", worker.pid);
-            let trees = threads
-                .iter()
-                .map(|(place, tree)| ThreadTree { thread: worker.pid + place, tree: tree.clone() });
+            let trees = threads.iter().map(|(place, tree)| (worker.pid + place, tree.clone()));
             self.native.insert(path.clone(), trees.collect());
             let capture = self.record.captures.last_mut().expect("it was just made");
             capture.services[0].processes[0].native = Some(ProfileFile { path, bytes: 1 });
@@ -189,19 +181,14 @@ impl Made {
         for round in 1..=3 {
             self.window(CaptureKind::Counters, round, variant, &[Worker::with(plain_service())]);
             let capture = self.record.captures.last_mut().expect("it was just made");
-            let wait = record::Pauses { count: 10, total_ns: 10_000 * pool_wait_us, max_ns: 1 };
-            capture.services[0].processes[0].agents[0].counters = Some(NodeCounters {
-                loop_active_ns: (utilisation * 1e9) as u64,
-                loop_idle_ns: ((1.0 - utilisation) * 1e9) as u64,
-                loop_delay_mean_ns: 0,
-                loop_delay_p50_ns: 0,
-                loop_delay_p99_ns: 3_000_000,
-                loop_delay_max_ns: 0,
-                gc: BTreeMap::new(),
-                pool_wait: Some(wait),
-                heap_used_bytes: 0,
-                external_bytes: 0,
+            let counters = serde_json::json!({
+                "loop_active_ns": (utilisation * 1e9) as u64, "loop_idle_ns": ((1.0 - utilisation) * 1e9) as u64,
+                "loop_delay_mean_ns": 0, "loop_delay_p50_ns": 0, "loop_delay_p99_ns": 3_000_000, "loop_delay_max_ns": 0,
+                "gc": {}, "pool_wait": { "count": 10, "total_ns": 10_000 * pool_wait_us, "max_ns": 1 },
+                "heap_used_bytes": 0, "external_bytes": 0,
             });
+            let counters = serde_json::from_value(counters).expect("counters");
+            capture.services[0].processes[0].agents[0].counters = Some(counters);
         }
     }
 
@@ -218,31 +205,21 @@ impl Made {
     }
 
     pub fn explained_by(&self, us: Interval) -> Explanation {
-        let measured = Measured { baseline: "plain".into(), variant: "changed".into(), us };
-        super::super::explained(&self.record, &[measured], self)
+        super::super::explained(&self.record, &|_, _| Some(us), self)
     }
 }
 
 impl Profiles for Made {
     fn cpu(&self, file: &ProfileFile, _: Window, _: &str) -> Result<Cut, Note> {
-        let tree = self
-            .trees
-            .get(&file.path)
-            .cloned()
-            .ok_or_else(|| Note::new(DoubtKind::ProfileCutOff, "cut off"))?;
-        Ok(Cut {
-            busy_ns: tree.total(),
-            covered_ns: WINDOW_NS as f64,
-            capped_ns: 0.0,
-            samples: 1000,
-            notes: self.notes.clone(),
-            tree,
-        })
+        let cut_off = || Note::new(DoubtKind::ProfileCutOff, "cut off");
+        let (tree, notes) = (self.trees.get(&file.path).cloned().ok_or_else(cut_off)?, self.notes.clone());
+        let (busy_ns, covered_ns) = (tree.total(), WINDOW_NS as f64);
+        Ok(Cut { tree, busy_ns, covered_ns, capped_ns: 0.0, samples: 1000, notes })
     }
 
-    fn native(&self, file: &ProfileFile, _: &str) -> Result<(Vec<ThreadTree>, Vec<Note>), Note> {
+    fn native(&self, file: &ProfileFile, _: &str) -> Result<ThreadTrees, Note> {
         let threads = self.native.get(&file.path).cloned().ok_or_else(|| Note::remark("there is none"))?;
-        Ok((threads, Vec::new()))
+        Ok((threads.into_iter().collect(), Vec::new()))
     }
 
     fn heap(&self, file: &ProfileFile, _: &str) -> Result<Tree, Note> {

@@ -2,10 +2,11 @@
 //! the questions to agents that have answered already.
 
 use model::{Absence, AgentSeen, CapturedProcess, Missing, NodeCounters, ProfileFile, ThreadUse};
+use plan::Secrets;
 use remote::services::ServiceHandle;
 use services::{Agent, ProcessThreads, Role, Take, ThreadCpu};
 
-use super::super::processes::cut_at;
+use super::super::processes::{command_line, cut_at};
 use super::Folder;
 
 /// Of a command line, in bytes.
@@ -28,6 +29,7 @@ pub(super) struct Observation<'a> {
     pub armed: bool,
     pub results: Vec<Outcome>,
     pub folder: &'a Folder,
+    pub secrets: &'a Secrets,
 }
 
 /// Whether a process runs Node.js, by the file that it runs.
@@ -41,7 +43,7 @@ impl Observation<'_> {
         let agents = self.agents();
         let process = |now: &ProcessThreads| {
             let before = self.before.iter().find(|before| before.id == now.id);
-            let mut command = now.argv.join(" ");
+            let mut command = command_line(&now.argv, self.secrets);
             cut_at(&mut command, COMMAND_BYTES_MAX);
             let inside = agents.iter().filter(|(agent, _)| agent.pid == now.id.pid);
             CapturedProcess {
@@ -106,8 +108,10 @@ impl Observation<'_> {
         let gone = self.before.iter().filter(|before| !self.after.iter().any(|now| now.id == before.id));
         let mut missing: Vec<Missing> = gone
             .map(|gone| {
-                let why =
-                    format!("{} ended in the window; its CPU time is in no thread's figure", named(gone));
+                let why = format!(
+                    "{} ended in the window; its CPU time is in no thread's figure",
+                    named(gone, self.secrets)
+                );
                 Missing::new(Absence::Gone, why)
             })
             .collect();
@@ -157,14 +161,14 @@ impl Observation<'_> {
         let without = self.after.iter().filter(|process| is_node(process) && !has_one(process));
         let why = |process: &ProcessThreads| {
             let reason = "the service sets NODE_OPTIONS itself when it starts it, or closes descriptors that it does not know";
-            Missing::new(Absence::Agent, format!("{} has no agent: {reason}", named(process)))
+            Missing::new(Absence::Agent, format!("{} has no agent: {reason}", named(process, self.secrets)))
         };
         without.take(PROCESSES_MAX).map(why).collect()
     }
 }
 
-fn named(process: &ProcessThreads) -> String {
-    let mut command = process.argv.join(" ");
+fn named(process: &ProcessThreads, secrets: &Secrets) -> String {
+    let mut command = command_line(&process.argv, secrets);
     cut_at(&mut command, 80);
     format!("{command} (pid {})", process.id.pid)
 }

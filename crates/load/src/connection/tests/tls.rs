@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::sync::{Arc, LazyLock};
 
+use model::{Cause, Phase};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, SupportedProtocolVersion};
 
@@ -14,22 +15,37 @@ const HTTP1: Protocol = Protocol::Http1 { pipeline: 1 };
 const GOOD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 const VERSIONS: [&SupportedProtocolVersion; 2] = [&rustls::version::TLS12, &rustls::version::TLS13];
 
-/// An authority, a certificate signed by it, and that one's key.
-static CERTIFIED: LazyLock<(String, CertificateDer<'static>, Vec<u8>)> = LazyLock::new(|| {
+/// An authority in PEM, a certificate, and that one's key.
+type Certified = (String, CertificateDer<'static>, Vec<u8>);
+
+static CERTIFIED: LazyLock<Certified> = LazyLock::new(|| certified(false, false));
+
+/// A certificate signed by an authority, or by itself, which may have expired.
+fn certified(expired: bool, by_itself: bool) -> Certified {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let mut leaf = rcgen::CertificateParams::new(vec![NAME.to_string()]).unwrap();
+    // Else both would have the same name, and the one would pass for signed by the other.
+    leaf.distinguished_name.push(rcgen::DnType::CommonName, NAME);
+    if expired {
+        leaf.not_before = rcgen::date_time_ymd(2001, 1, 1);
+        leaf.not_after = rcgen::date_time_ymd(2002, 1, 1);
+    }
     let authority_key = rcgen::KeyPair::generate().unwrap();
     let mut parameters = rcgen::CertificateParams::new(Vec::new()).unwrap();
     parameters.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
     let authority = parameters.self_signed(&authority_key).unwrap();
     let issuer = rcgen::Issuer::new(parameters, authority_key);
-    let key = rcgen::KeyPair::generate().unwrap();
-    let certificate = rcgen::CertificateParams::new(vec![NAME.to_string()]).unwrap();
-    let certificate = certificate.signed_by(&key, &issuer).unwrap();
+    let certificate = if by_itself { leaf.self_signed(&key) } else { leaf.signed_by(&key, &issuer) }.unwrap();
     (authority.pem(), certificate.der().clone(), key.serialize_der())
-});
+}
 
-pub(super) fn client(protocol: Protocol) -> TlsTerms {
-    let trust = Trust::Authorities(CERTIFIED.0.clone().into_bytes());
-    trust::terms(&Tls { server_name: NAME.into(), trust, resumption: true }, protocol).unwrap()
+pub(super) fn client(protocol: Protocol) -> TlsSettings {
+    client_of(&CERTIFIED, NAME, protocol)
+}
+
+fn client_of(certified: &Certified, name: &str, protocol: Protocol) -> TlsSettings {
+    let trust = Trust::Authorities(certified.0.clone().into_bytes());
+    trust::settings(&Tls { server_name: name.into(), trust, resumption: true }, protocol).unwrap()
 }
 
 /// The other end.
@@ -37,12 +53,20 @@ pub(super) struct Server(pub(super) ServerConnection);
 
 impl Server {
     pub(super) fn config(version: &'static SupportedProtocolVersion, protocol: &[u8]) -> Arc<ServerConfig> {
+        Server::config_of(&CERTIFIED, version, protocol)
+    }
+
+    fn config_of(
+        certified: &Certified,
+        version: &'static SupportedProtocolVersion,
+        protocol: &[u8],
+    ) -> Arc<ServerConfig> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder =
             ServerConfig::builder_with_provider(provider).with_protocol_versions(&[version]).unwrap();
-        let key = PrivateKeyDer::try_from(CERTIFIED.2.clone()).unwrap();
+        let key = PrivateKeyDer::try_from(certified.2.clone()).unwrap();
         let mut config =
-            builder.with_no_client_auth().with_single_cert(vec![CERTIFIED.1.clone()], key).unwrap();
+            builder.with_no_client_auth().with_single_cert(vec![certified.1.clone()], key).unwrap();
         config.alpn_protocols = vec![protocol.to_vec()];
         Arc::new(config)
     }
@@ -51,7 +75,7 @@ impl Server {
         Server(ServerConnection::new(config.clone()).unwrap())
     }
 
-    /// Reads all that the client has said, answers on the level of TLS until nobody has more to say, and returns what was
+    /// Reads all that the client has said, responds on the level of TLS until nobody has more to say, and returns what was
     /// said within.
     pub(super) fn read(&mut self, bench: &mut Bench) -> Vec<u8> {
         let mut plain = Vec::new();
@@ -107,13 +131,13 @@ fn asked(request: &Request, version: &'static SupportedProtocolVersion, cut: Cut
     (bench, server)
 }
 
-/// What is booked where the server has been asked and answers so, for both versions and all cuts.
+/// What is booked where the server has been asked and responds so, for both versions and all cuts.
 #[track_caller]
-fn answered(answer: impl Fn(&mut Bench, &mut Server)) -> String {
+fn completed(response: impl Fn(&mut Bench, &mut Server)) -> String {
     let [old, new] = VERSIONS.map(|version| {
         for_all_cuts(|cut| {
             let (mut bench, mut server) = asked(&get(), version, cut);
-            answer(&mut bench, &mut server);
+            response(&mut bench, &mut server);
             bench.books()
         })
     });
@@ -123,11 +147,11 @@ fn answered(answer: impl Fn(&mut Bench, &mut Server)) -> String {
 
 #[test]
 fn responses_are_whole_however_records_are_cut() {
-    assert_eq!(answered(|bench, server| server.write(bench, GOOD)), "opened 1, 200 x 1, bytes 5, decoded 5");
+    assert_eq!(completed(|bench, server| server.write(bench, GOOD)), "opened 1, 200 x 1, bytes 5, decoded 5");
     let long =
         [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9c40\r\n", &[b'x'; 40_000][..]].concat();
     let long = [&long[..], b"\r\n0\r\n\r\n"].concat();
-    let books = answered(|bench, server| server.write(bench, &long));
+    let books = completed(|bench, server| server.write(bench, &long));
     assert_eq!(books, "opened 1, 200 x 1, bytes 40000, decoded 40000");
 }
 
@@ -136,7 +160,7 @@ fn an_end_that_tls_has_not_announced_is_no_end_of_a_body() {
     let until_end = b"HTTP/1.1 200 OK\r\n\r\nhello";
     let short = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello";
     let announced = |bytes: &'static [u8]| {
-        answered(move |bench, server| {
+        completed(move |bench, server| {
             let records = [server.encrypted(bytes), server.close_notify()].concat();
             bench.hear(&records);
             bench.end();
@@ -146,7 +170,7 @@ fn an_end_that_tls_has_not_announced_is_no_end_of_a_body() {
     assert_eq!(announced(short), "opened 1, body closed-early x 1");
     assert_eq!(announced(b"HTTP/1.1 200"), "opened 1, head closed-early x 1");
     let cut_off = |bytes: &'static [u8]| {
-        answered(move |bench, server| {
+        completed(move |bench, server| {
             server.write(bench, bytes);
             bench.end();
         })
@@ -159,7 +183,7 @@ fn an_end_that_tls_has_not_announced_is_no_end_of_a_body() {
 
 #[test]
 fn what_follows_a_close_notify_is_never_looked_at() {
-    let books = answered(|bench, server| {
+    let books = completed(|bench, server| {
         let records = [server.encrypted(GOOD), server.close_notify(), vec![0; 20_000]].concat();
         bench.hear(&records);
     });
@@ -168,7 +192,7 @@ fn what_follows_a_close_notify_is_never_looked_at() {
 
 #[test]
 fn a_response_before_a_flaw_counts() {
-    let books = answered(|bench, server| {
+    let books = completed(|bench, server| {
         let mut flawed = server.encrypted(b"more");
         *flawed.last_mut().unwrap() ^= 1;
         // In one piece: else the first would be a response of its own, and the second follow it unasked.
@@ -176,7 +200,7 @@ fn a_response_before_a_flaw_counts() {
         bench.hear(&records);
     });
     assert_eq!(books, "opened 1, head tls x 1");
-    let books = answered(|bench, server| {
+    let books = completed(|bench, server| {
         let good = server.encrypted(GOOD);
         let mut flawed = server.encrypted(b"more");
         *flawed.last_mut().unwrap() ^= 1;
@@ -214,11 +238,33 @@ fn what_is_no_handshake_is_said_in_words() {
 }
 
 #[test]
+fn what_is_wrong_with_a_certificate_is_said_in_words() {
+    for (expired, by_itself, name, words) in [
+        (true, false, NAME, ["has expired", "days ago"]),
+        (false, true, NAME, ["signed by nobody who is trusted", "by itself"]),
+        (false, false, "other.test", ["another name", "other.test"]),
+    ] {
+        let certified = certified(expired, by_itself);
+        let client = client_of(&certified, name, HTTP1);
+        let mut bench = Bench::new(&get(), HTTP1, Some(client), (Cut::Whole, 1));
+        let mut server = Server::new(&Server::config_of(&certified, VERSIONS[1], b"http/1.1"));
+        let said = bench.said();
+        server.0.read_tls(&mut &said[..]).unwrap();
+        server.0.process_new_packets().unwrap();
+        bench.hear(&server.records());
+        let slice = bench.slice();
+        assert_eq!((slice.errors[0].phase, slice.errors[0].cause), (Phase::Tls, Cause::Certificate));
+        let said = slice.tls_error.unwrap();
+        assert!(words.iter().all(|word| said.contains(word)), "{said}");
+    }
+}
+
+#[test]
 fn sessions_are_taken_up_by_later_connections() {
     for version in VERSIONS {
-        let (terms, config) = (client(HTTP1), Server::config(version, b"http/1.1"));
+        let (settings, config) = (client(HTTP1), Server::config(version, b"http/1.1"));
         let resumed = [false, true].map(|_| {
-            let mut bench = Bench::new(&get(), HTTP1, Some(terms.clone()), (Cut::Bytes, 1));
+            let mut bench = Bench::new(&get(), HTTP1, Some(settings.clone()), (Cut::Bytes, 1));
             let mut server = Server::new(&config);
             server.read(&mut bench);
             bench.load();
@@ -245,9 +291,9 @@ fn a_silent_handshake_is_given_up_in_the_time_for_connecting() {
 #[test]
 fn a_long_request_is_written_as_the_socket_takes_it() {
     let request = Request { body: vec![b'x'; 1 << 20], ..Request::new("POST", "/", NAME) };
-    let (config, terms) = (Server::config(VERSIONS[1], b"http/1.1"), client(HTTP1));
+    let (config, settings) = (Server::config(VERSIONS[1], b"http/1.1"), client(HTTP1));
     let start = || {
-        let mut bench = Bench::new(&request, HTTP1, Some(terms.clone()), (Cut::Whole, 1));
+        let mut bench = Bench::new(&request, HTTP1, Some(settings.clone()), (Cut::Whole, 1));
         let mut server = Server::new(&config);
         server.read(&mut bench);
         (bench, server)
@@ -263,7 +309,7 @@ fn a_long_request_is_written_as_the_socket_takes_it() {
     bench.room = 300_000;
     bench.load();
     assert_eq!(bench.said().len(), 300_000);
-    assert!(bench.share.output(0).unwrap().len() < 100_000);
+    assert!(bench.worker.output(0).unwrap().len() < 100_000);
     bench.pass(TIMEOUT_NS);
     assert_eq!(bench.books(), "opened 1, send timeout x 1");
 }

@@ -63,7 +63,8 @@ fn an_image_that_does_not_come_is_waited_for_a_little_and_told_in_the_nodes_word
     // What no second try mends is told at once.
     let mut barrier = Barrier::new(1, "Nowhere".into());
     let invalid = [pod(0, waiting("InvalidImageName", "couldn't parse"))];
-    assert!(matches!(barrier.step(seconds(1), &invalid, None), Step::Broken(ClusterError::Image { .. })));
+    let Step::Broken(error) = barrier.step(seconds(1), &invalid, None) else { panic!("it is waited for") };
+    assert!(error.hint().unwrap().contains("lower case"), "{error:?}");
 }
 
 #[test]
@@ -83,7 +84,9 @@ fn trouble_that_passes_is_forgotten_and_progress_begins_it_anew() {
     let quota = Some("exceeded quota: tight");
     assert!(matches!(barrier.step(seconds(1), &placed[..1], quota), Step::Wait(_)));
     assert!(matches!(barrier.step(seconds(5), &placed, quota), Step::Wait(_)));
-    assert!(matches!(barrier.step(seconds(8), &placed, quota), Step::Broken(ClusterError::Refused { .. })));
+    let Step::Broken(error) = barrier.step(seconds(8), &placed, quota) else { panic!("for ever") };
+    assert_eq!(error.to_string(), "the cluster refuses its pods: exceeded quota: tight");
+    assert!(error.hint().unwrap().contains("larger quota"));
 }
 
 #[test]
@@ -114,8 +117,28 @@ fn nobody_waits_for_ever() {
     let made = [pod(0, waiting("ContainerCreating", ""))];
     assert!(matches!(barrier.step(OPEN_MAX, &made, None), Step::Wait(_)));
     let late = barrier.step(OPEN_MAX + seconds(1), &made, None);
-    assert!(
-        matches!(&late, Step::Broken(ClusterError::Late { state, .. }) if state.contains("1 being made")),
-        "{late:?}"
-    );
+    let Step::Broken(late) = late else { panic!("for ever") };
+    assert_eq!(late.to_string(), "after 301 s 0 of 1 pods are running, 1 being made");
+}
+
+#[test]
+fn names_are_dns_labels_whatever_the_run_is_called() {
+    let longest = "x".repeat(300);
+    for run in [
+        "node-env",
+        "",
+        "Größe & Maß/2",
+        "---",
+        "ALL_CAPS.toml",
+        &longest,
+        "ends with a long word of letters…",
+    ] {
+        let name = name(run, 7);
+        // An index of five digits comes after it, and that is the pod's host name.
+        assert!(name.len() + 6 <= 63, "{name}");
+        assert!(name.starts_with("proofload-") && name.ends_with("-00000007"), "{name}");
+        assert!(!name.contains("--"), "{name}");
+        assert!(name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-')), "{name}");
+    }
+    assert_eq!(name("Größe & Maß/2", 0xabc), "proofload-gr-e-ma-2-00000abc");
 }

@@ -38,9 +38,16 @@ fn weights_give_what_merging_as_often_gives() {
 }
 
 #[test]
-fn bands_of_several_quantiles_are_those_of_each() {
-    let blocks = blocks(7);
-    let resampling = Resampling { resamples: 1_000, seed: 1 };
-    let each = [0.99, 0.5].map(|q| quantile_band(&blocks, q, 0.95, resampling).expect("samples"));
-    assert_eq!(quantile_bands(&blocks, &[0.99, 0.5], 0.95, resampling).as_deref(), Ok(each.as_slice()));
+fn many_quantiles_at_once_are_those_taken_one_by_one() {
+    let shares: Vec<f64> = (-1..=1001).map(|part| f64::from(part) / 1000.0).collect();
+    let mut latencies = Latencies::new();
+    for censored in [0, 1, 40] {
+        (0..500_u64).for_each(|index| latencies.record(1_000 + index * index * 37));
+        (0..censored).for_each(|index| latencies.censor(900_000 + 100_000 * index));
+        let singly: Vec<_> = shares.iter().map(|share| latencies.quantile(*share)).collect();
+        assert_eq!(latencies.quantiles(&shares), singly, "with {censored} censored");
+        latencies.pack();
+        assert_eq!(latencies.quantiles(&shares), singly, "packed, with {censored} censored");
+    }
+    assert_eq!(Latencies::new().quantiles(&[0.5]), [None]);
 }

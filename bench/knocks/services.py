@@ -1,0 +1,154 @@
+"""Bad services: what `proofload run` makes of them, row by row.
+
+Each is an experiment on service.py with two variants that are alike, four blocks, and a gate. Whatever a service does, the run ends in
+time with a code that tells what happened, none of its processes and control groups are left, and the record opens.
+"""
+
+import os
+import re
+import shutil
+import signal
+from contextlib import suppress
+from typing import Callable, Optional
+
+from knock import SERVICE, Place, Said, add, as_nobody, knock, must, needs
+from peers import OK, Server, answers
+
+MEASURED = (0, 1, 4, 5)  # exit codes of a run that was carried out, and held against a gate
+NOT_STARTED = (3,)
+PYTHON = ["python3", "-S", *SERVICE, "@"]
+
+
+def row(mode: str, setup: str, codes: tuple, saying: str = "", also: Optional[Callable] = None, seconds: float = 4, root: bool = False,
+        **asked) -> None:
+    """A knock on a service; `also(place, said)` looks at what else came of it."""
+    def test(place: Place) -> str:
+        needs(root=root)
+        said = place.run(mode, **asked).ends(*codes, saying=saying)
+        if place.has_record():
+            place.opens()
+        if codes == NOT_STARTED:
+            place.passes_no_gate()
+        return f"{said.seen}{'; ' + also(place, said) if also else ''}"
+    told = "measured" if codes == MEASURED else "a service failed" if codes == NOT_STARTED else f"exit code {' or '.join(map(str, codes))}"
+    add(f"service-{mode}", "services", setup, told + (f", says {saying!r}" if saying else ""), test, seconds)
+
+
+def counts(place: Place, _: Said) -> str:
+    """Holds the record's count of requests against the services' own: each trial has up to two looks beside its load."""
+    counted = sum(map(int, re.findall(r"^requests (\d+)$", place.logs(), re.MULTILINE)))
+    trials = len(re.findall(r"^requests ", place.logs(), re.MULTILINE))
+    events = place.path("record/events.jsonl").read_text()
+    sent = sum(map(int, re.findall(r'"sent":(\d+)', events)))
+    must(trials >= 8 and sent <= counted, f"{sent} sent, the services counted {counted} in {trials} trials")
+    return f"{sent} sent, {counted} counted"
+
+
+def small_logs(place: Place, _: Said) -> str:
+    longest = max(file.stat().st_size for file in place.path("record/logs").iterdir())
+    must(longest <= 1_200_000, f"a log of {longest} bytes")
+    return f"the longest log has {longest} bytes"
+
+
+def big(place: Place, _: Said) -> str:
+    report = place.proofload("report", place.path("record"), "--json").json()
+    peaks = [used["peak_rss_bytes"] for variant in report["variants"] for used in variant["services"]]
+    must(bool(peaks) and min(peaks) >= 300_000_000, f"peak memory is said to be {peaks}")
+    return f"peak memory {min(peaks) / 1e6:.0f} MB"
+
+
+def clean(_: Place, said: Said) -> str:
+    raw = [letter for letter in said.err + said.out if letter in "\x1b\x07\0" or "\x80" <= letter <= "\x9f"]
+    must(not raw, f"prints control characters of the service as they are: {raw[:5]}")
+    return "no control characters"
+
+
+row("good", "a good service", MEASURED, also=counts)
+row("never-ready", "never listens", NOT_STARTED, "ready")
+row("exits", "exits at once with 7", NOT_STARTED, "7")
+row("exits-well", "exits at once with 0", NOT_STARTED, "0")
+row("dirty-end", "says what is not UTF-8, with escapes and NUL, and exits", NOT_STARTED, "cannot go on", clean)
+row("exits-later", "exits in the midst of load", NOT_STARTED, "9")
+row("crashes", "crashes in the midst of load", NOT_STARTED)
+row("daemon", "forks twice, new session, empty environment; the parent exits", MEASURED)
+row("daemon-below", "the same, the parent stays", MEASURED)
+row("ignores-term", "ignores SIGTERM", MEASURED, seconds=7)
+row("flood", "prints as fast as it can", MEASURED, also=small_logs)
+row("other-port", "listens on a port of its own", (*NOT_STARTED, *MEASURED))
+row("ipv6-only", "listens on ::1 only", (*NOT_STARTED, *MEASURED))
+row("slow-start", "sleeps a second before it listens", MEASURED, seconds=12)
+row("eats", "takes 300 MB", MEASURED, also=big)
+row("zombies", "has 100 children that nobody waits for", MEASURED)
+row("leaves-child", "leaves a child in a session of its own", MEASURED)
+row("leaves-nameless", "the same, with an empty environment", MEASURED)
+row("storm", "leaves 20 children that ignore SIGTERM", MEASURED, seconds=12)
+row("no-streams", "closes its streams", MEASURED)
+row("stops-at-once", "stops itself (SIGSTOP) before it listens", NOT_STARTED, "ready")
+row("stops", "stops itself in the midst of load", (3, 4), seconds=8)
+row("closes-port", "closes its port in the midst of load", (1, 3, 4), seconds=18)
+row("kills-group", "kills its process group", NOT_STARTED)
+row("kills-parent", "kills its warden", (3, 6))
+row("stops-parent", "stops its warden", (*MEASURED, 3, 6), seconds=22)
+row("removes-place", "removes its directory", (*MEASURED, 3), service={"directory": "own"})
+row("fails", "answers 500 to everything", (4,))
+row("nobody", "becomes another user in the midst of load", MEASURED, root=True)
+row("good-shell", "a shell that stays between", MEASURED,
+    service={"command": ["sh", "-c", " ".join(PYTHON) + "; true"]})
+row("good-namespace", "a process namespace of its own", MEASURED, root=True,
+    service={"command": ["unshare", "-pf", *PYTHON]})
+
+
+@knock("a shim called python3 that leaves a child whenever it is asked", "measured, nothing left")
+def service_shim(place: Place) -> str:
+    shim = place.write("bin/python3", f'#!/bin/sh\nsleep 1000 &\nPATH="$REST" exec python3 "$@"\n')
+    shim.chmod(0o755)
+    rest = place.environment["PATH"]
+    said = place.run(environment={"PATH": f"{shim.parent}:{rest}", "REST": rest}).ends(*MEASURED)
+    return said.seen
+
+
+@knock("somebody else has the port", "a service failed: says the port")
+def service_port_taken(place: Place) -> str:
+    with Server(answers(OK)) as server:
+        said = place.run(service={"port": server.port}).ends(3, saying=str(server.port))
+        must(server.requests == 0, f"loads the wrong server: {server.requests} requests")
+        place.passes_no_gate()
+    return said.seen
+
+
+@knock("a command that is not there", "a service failed: names it", seconds=1)
+def service_no_command(place: Place) -> str:
+    return place.run(service={"command": ["/no/such/program"]}).ends(2, 3, saying="/no/such/program").seen
+
+
+@knock("for another user: a setuid program that becomes root and kills its warden", "says which processes are left", seconds=9)
+def service_setuid(place: Place) -> str:
+    needs(root=True)
+    program = place.path("setuid-python")
+    shutil.copy(shutil.which("python3"), program)
+    for folder in (place.folder, place.path("tmp"), place.path("own")):
+        folder.chmod(0o777)
+    program.chmod(0o4755)
+    command = [str(program), *PYTHON[1:]]
+    said = place.run("rises", service={"command": command}, into="own/record", preexec_fn=as_nobody()).ends(3, 4, saying="outlived their trial")
+    left = [process for process, _ in place.left()]
+    must(bool(left), "nothing is left: is this file system mounted nosuid?")
+    for process in left:
+        must(f"(pid {process})" in said.out, f"does not tell of {process}")
+        os.kill(process, signal.SIGKILL)
+    return f"{said.seen}; tells of {len(left)} processes"
+
+
+@knock("SIGKILL for the service by somebody else", "a service failed")
+def service_killed(place: Place) -> str:
+    run = place.begin_run()
+    run.wait(1.5)
+    while not run.wait(0.1):
+        # Of one whose trial is over nobody knows.
+        for process, argv in place.left():
+            if SERVICE[0] in argv and "warden" not in argv and process != run.process.pid:
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+    said = run.ended().ends(3)
+    place.passes_no_gate()
+    return said.seen

@@ -1,0 +1,406 @@
+//! Figures over time and order: whether blocks depend on what they must not (a trial's place, the block before), whether the machine of
+//! the first blocks was that of the last, whether a trial's last figures are those of its first, and memory that only grows.
+//!
+//! The tests are blind to which variant is ahead. Their level is that of one clean run in a thousand, because nobody looks at
+//! the one finding that he expects by chance: see `tests/series.rs` for how often they fire where nothing is the matter.
+
+use model::{Metric, Quantity, evidence, quantity::signed};
+use record::{Block, Record, Slice, Trial};
+use stats::Effect;
+
+use super::{Run, Seen, Variant, warning};
+use crate::comparison::ratios;
+use crate::metric::{self, BlockFigures, log_over, of_slices};
+use crate::service::median;
+
+/// The chance with which each of these checks may fire in a clean run, all variants and comparisons of it together. One in a thousand, so
+/// that all of them together stay far below one in a hundred; sizes that have to be reached as well make it rarer still.
+const SERIES_ALPHA: f64 = 0.001;
+/// Part of the margin above which a difference that is none of the variants' may turn a verdict.
+const MARGIN_SHARE_MIN: f64 = 0.5;
+/// Correlation of neighbouring blocks above which intervals are too narrow to be believed: at 0.4 blocks are worth less than half
+/// their number, (1 − 0.4)/(1 + 0.4) of it.
+const LAG1_MAX: f64 = 0.4;
+/// Fewer blocks have no correlation that could not be chance at this level.
+const LAG1_BLOCKS_MIN: usize = 8;
+
+/// How the blocks of a comparison hang together.
+enum Alike {
+    /// Neighbours have a correlation, and chance reaches this one.
+    Neighbours { lag1: f64, critical: f64 },
+    /// The ratio goes one way all the time. Of ten blocks even a straight line has a correlation of no more than 0.7, which chance reaches
+    /// in one of a thousand: a trend needs a test of its own.
+    Trend { slope: f64, p: f64 },
+}
+
+/// What is changed by being started later, all variants together.
+pub(super) fn order_effect(run: &Run<'_>) -> Option<Seen> {
+    let design = &run.plan.design;
+    let has_all =
+        |index: &usize| run.blocks.iter().all(|block| block.log_value(design.metric, *index).is_some());
+    let counted: Vec<usize> = (0..run.variants.len()).filter(has_all).collect();
+    let row = |(block, figures): (&Block, &BlockFigures)| -> Option<Vec<(f64, f64)>> {
+        let place = |variant: usize| block.order.iter().position(|of| *of == variant);
+        let value = |variant: usize| figures.compared(design.metric, variant).map(f64::ln);
+        counted.iter().map(|variant| Some((place(*variant)? as f64, value(*variant)?))).collect()
+    };
+    let rows: Vec<_> = run.record.complete_blocks().zip(run.blocks).map(row).collect::<Option<_>>()?;
+    let Effect { value, t, p } = stats::place_effect(&rows)?;
+    let places = run.variants.len().checked_sub(1)? as f64;
+    let whole = (value * places).exp() - 1.0;
+    if p > SERIES_ALPHA || whole.abs() <= design.margin * MARGIN_SHARE_MIN {
+        return None;
+    }
+    let (metric, change, chance) = (design.metric.name(), signed(whole * 100.0, 1), chance(p));
+    Some(warning(
+        evidence!(
+            "whatever the variant, {metric} of the one that is started last in its block differs by {change} from that of the first (t \
+             {t:+.1}, by chance in {chance}, {blocks} blocks)";
+            blocks = Quantity::count(rows.len() as u64)),
+        "the order is drawn anew for each block, so this widens the intervals and favours nobody in the long run; in few blocks one variant \
+         may have had the better places more often. What comes first leaves something behind (a cache, a hot processor, connections), or is \
+         warmed up longer ago: set design.warmup longer, or ask for more blocks",
+    ))
+}
+
+/// The comparison whose blocks hang together the most, where that is more than chance among so many.
+pub(super) fn autocorrelated(run: &Run<'_>) -> Option<Seen> {
+    let Run { plan, blocks, .. } = run;
+    let verdicts = plan.comparisons.len() * plan.design.metrics().count();
+    // Two tests for each.
+    let alpha = SERIES_ALPHA / (2 * verdicts.max(1)) as f64;
+    let asked =
+        plan.comparisons.iter().flat_map(|asked| plan.design.metrics().map(move |metric| (asked, metric)));
+    let found = |(asked, metric): (_, Metric)| {
+        let alike = alike(&ratios(blocks, asked, metric)?, alpha, plan.design.margin)?;
+        Some((alike, asked, metric))
+    };
+    let (alike, asked, metric) =
+        asked.filter_map(found).max_by(|one, other| one.0.strength().total_cmp(&other.0.strength()))?;
+    let (ratios, count) = (format!("the blocks' ratios of {}", metric.name()), blocks.len());
+    let evidence = match alike {
+        Alike::Neighbours { lag1, critical } => {
+            let chance = chance(alpha);
+            evidence!(
+                "{ratios} resemble those of their neighbours, with a correlation of {correlation} over {count} blocks; by chance it is above \
+                 {critical:+.2} in {chance}";
+                correlation = Quantity::number(lag1))
+        }
+        Alike::Trend { slope, p } => {
+            let (each, whole, chance) = (change(slope), change(slope * (count - 1) as f64), chance(p));
+            evidence!(
+                "{ratios} go one way, by {each} a block and {whole} from the first to the last of {count}; by chance in {chance}"
+            )
+        }
+    };
+    let remedy = "intervals take blocks for independent, and are narrower here than they may be: something slow favours one variant for blocks \
+                  on end. End what else runs on this machine, look at `steal` and `other_processes`, and run again; a verdict that stands in \
+                  both runs is worth more than this one alone";
+    Some(super::told_of(asked, warning(evidence, remedy)))
+}
+
+/// A trend, or else a correlation, that is beyond chance and large enough to matter.
+fn alike(ratios: &[f64], alpha: f64, margin: f64) -> Option<Alike> {
+    let steps = ratios.len().saturating_sub(1) as f64;
+    let trend = stats::mann_kendall(ratios)
+        .filter(|trend| trend.p <= alpha && (trend.slope * steps).abs() > margin * MARGIN_SHARE_MIN);
+    if let Some(trend) = trend {
+        return Some(Alike::Trend { slope: trend.slope, p: trend.p });
+    }
+    if ratios.len() < LAG1_BLOCKS_MIN {
+        return None;
+    }
+    let critical = stats::lag1_critical(u32::try_from(ratios.len()).ok()?, alpha).ok()?;
+    let lag1 = stats::lag1(ratios).filter(|lag1| *lag1 > critical.max(LAG1_MAX))?;
+    Some(Alike::Neighbours { lag1, critical })
+}
+
+impl Alike {
+    /// A trend makes a correlation, so that it is told first; of several the one that is least chance.
+    fn strength(&self) -> f64 {
+        match self {
+            Alike::Neighbours { lag1, .. } => *lag1,
+            Alike::Trend { p, .. } => 2.0 - p,
+        }
+    }
+}
+
+/// A small probability in words that are read without counting zeros.
+fn chance(p: f64) -> String {
+    if p < 1e-6 { "less than 1 run in a million".to_owned() } else { format!("1 run in {:.0}", 1.0 / p) }
+}
+
+/// A change of so much in the log as per cent, with its sign.
+fn change(log: f64) -> String {
+    let percent = log.exp_m1() * 100.0;
+    signed(percent, if percent.abs() < 10.0 { 2 } else { 0 })
+}
+
+/// The change of the baseline's figure, up or down, from which on the first and the last blocks are of two worlds.
+const DRIFT_MIN: f64 = 0.1;
+
+/// One finding for the baseline that shows it most clearly. It says nothing of the ratios, from which it cancels as long as it is slow
+/// against a block.
+pub(super) fn drift(run: &Run<'_>) -> Option<Seen> {
+    let mut baselines: Vec<usize> = run.plan.comparisons.iter().map(|asked| asked.baseline).collect();
+    baselines.sort_unstable();
+    baselines.dedup();
+    if baselines.is_empty() {
+        // Nothing is compared, and absolute figures are all there is.
+        baselines.push(0);
+    }
+    // Two tests for each.
+    let alpha = SERIES_ALPHA / (2 * baselines.len()) as f64;
+    let variants = baselines.iter().filter_map(|index| run.variants.get(*index));
+    let found = variants.filter_map(|variant| drift_of(run.record, variant, alpha));
+    found.min_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, seen)| seen)
+}
+
+/// The p-value of the step or trend of the logarithm of the figure that is least chance, and what is said of it.
+fn drift_of(record: &Record, variant: &Variant<'_>, alpha: f64) -> Option<(f64, Seen)> {
+    if variant.never_succeeded(record) {
+        return None;
+    }
+    let (numbers, values) = by_block(record, variant)?;
+    let (what, last) = (metric::pace(record).row().title, values.len().saturating_sub(1));
+    let step = stats::step(&values).map(|step| {
+        let after = numbers[step.after - 1];
+        let told = format!("{what} changed by {} after block {after}", change(step.difference));
+        (step.p, step.difference, told)
+    });
+    let trend = stats::mann_kendall(&values).map(|trend| {
+        let whole = trend.slope * last as f64;
+        let (each, all) = (change(trend.slope), change(whole));
+        (trend.p, whole, format!("{what} went by {each} a block, {all} from the first to the last"))
+    });
+    let large = |(p, size, _): &(f64, f64, String)| size.abs() > DRIFT_MIN.ln_1p() && *p <= alpha;
+    let found = [step, trend].into_iter().flatten().filter(large);
+    let (p, _, told) = found.min_by(|one, other| one.0.total_cmp(&other.0))?;
+    let (name, first, last, chance) = (variant.name(), numbers.first()?, numbers.last()?, chance(p));
+    let seen = warning(
+        format!(
+            "{name}, which others are compared with: {told} (blocks {first} to {last}; by chance in {chance})"
+        ),
+        "blocks take it out of the ratios, which compare what ran at the same time; but the absolute figures are a mean of two worlds, so do \
+         not quote them nor compare them with another run's. Look for what else began or ended on this machine or its host (steal, \
+         frequency, temperature, a credit that was used up)",
+    );
+    Some((p, seen.about([variant.index])))
+}
+
+/// Numbers of the blocks, and the logarithm of the figure in each: throughput in closed loop, else CPU per request, which is what
+/// shows the machine's speed there. `None` where a block has none.
+///
+/// Of each trial only as many slices as every trial has, or those of the first blocks would be younger than the others.
+fn by_block(record: &Record, variant: &Variant<'_>) -> Option<(Vec<u32>, Vec<f64>)> {
+    let trials: Vec<&Trial> = after_warm_up(record, variant).collect();
+    let slices = trials.iter().map(|trial| trial.measured().count()).min()?;
+    let value = |trial: &&Trial| log_over(metric::pace(record), trial.measured().take(slices));
+    let values = trials.iter().map(value).collect::<Option<Vec<f64>>>()?;
+    Some((trials.iter().map(|trial| trial.started.block).collect(), values))
+}
+
+/// A variant's trials without that of the block whose warm-up was watched, which was longer than all later ones.
+fn after_warm_up<'a>(record: &Record, variant: &Variant<'a>) -> impl Iterator<Item = &'a Trial> {
+    let watched = record.warm_up.as_ref().is_some_and(|warm_up| warm_up.measured);
+    let trials = variant.trials.clone().into_iter();
+    trials.filter(move |trial| !(watched && trial.started.block == 1))
+}
+
+/// A trial of one slice is seen by its counts of 100 ms where a third of them has so many at least.
+const THIRD_BUCKETS_MIN: usize = 4;
+/// And where its responses take at most this part of a third (p90): what is under way at the window's beginning is missing there.
+const THIRD_RESPONSE_MAX: f64 = 0.2;
+
+/// Fewest trials of a variant: those of six blocks, without the one whose warm-up was watched.
+const THIRD_TRIALS_MIN: usize = 5;
+
+/// How a variant's figures change within its trials.
+struct Change {
+    /// Of the metric's logarithm, last third less first, over trials. Each trial is its own pair, and trials of different blocks are
+    /// independent.
+    effect: Effect,
+    trials: usize,
+    metric: Metric,
+}
+
+/// Variants that were not seen steady in the warm-up that was watched, but for those that are seen not to be in what was measured.
+pub(super) fn never_steady(run: &Run<'_>) -> Option<Seen> {
+    let warm_up = run.record.warm_up.as_ref().filter(|warm_up| warm_up.measured)?;
+    let late = |after: &Option<f64>| after.is_none_or(|after| after > warm_up.seconds);
+    let unsteady = |variant: &&Variant<'_>| {
+        // Where the measured slices themselves show it, that says more.
+        let is_late = warm_up.steady_after_s.get(variant.index).is_some_and(late);
+        is_late && Change::within(run, variant).is_none()
+    };
+    let unsteady = run.variants.iter().filter(unsteady).map(|variant| (variant.index, variant.name()));
+    let (about, names): (Vec<usize>, Vec<&str>) = unsteady.unzip();
+    let evidence = evidence!("{}: not seen steady within the {warm_up} of warm-up that the trials get", names.join(", ");
+        warm_up = Quantity::seconds(warm_up.seconds));
+    let remedy = "warm-up may be inside the figures, for all variants alike; give a larger budget, or set design.warmup";
+    (!about.is_empty()).then(|| warning(evidence, remedy).about(about))
+}
+
+impl Change {
+    /// That of a variant whose last third differs from its first by more than chance and half of the margin.
+    fn within(run: &Run<'_>, variant: &Variant<'_>) -> Option<Change> {
+        let alpha = SERIES_ALPHA / run.variants.len().max(1) as f64;
+        let metric = of_slices(run.plan.design.metric, run.record);
+        let changes = after_warm_up(run.record, variant).filter_map(|trial| of_trial(trial, metric));
+        let changes: Vec<f64> = changes.collect();
+        let enough = changes.len() >= THIRD_TRIALS_MIN && !variant.never_succeeded(run.record);
+        let effect = stats::mean_effect(&changes).filter(|_| enough)?;
+        let large = effect.value.exp_m1().abs() > run.plan.design.margin * MARGIN_SHARE_MIN;
+        (effect.p <= alpha && large).then_some(Change { effect, trials: changes.len(), metric })
+    }
+}
+
+/// The logarithm of the last third less that of the first. Of few slices the thirds are a half each, of one they are of its counts.
+fn of_trial(trial: &Trial, metric: Metric) -> Option<f64> {
+    let slices: Vec<&Slice> = trial.measured().collect();
+    if let [slice] = slices.as_slice() {
+        return of_counts(slice).filter(|_| metric == Metric::Throughput);
+    }
+    let third = slices.len().div_ceil(3);
+    let value = |slices: &[&Slice]| log_over(metric, slices.iter().copied());
+    let last = slices.len().checked_sub(third)?;
+    Some(value(&slices[last..])? - value(slices.get(..third)?)?)
+}
+
+/// The same of one uninterrupted slice, by its counts.
+fn of_counts(slice: &Slice) -> Option<f64> {
+    // The last one may be shorter than the others.
+    let whole = usize::try_from(slice.counts.window_ns / 100_000_000)
+        .ok()?
+        .min(slice.counts.successful_per_100_ms.len());
+    let third = whole / 3;
+    let response_ns = slice.counts.latency.quantile(0.9)?.ns();
+    let response_max_ns = third as f64 * 1e8 * THIRD_RESPONSE_MAX;
+    if slice.counts.open.is_some() || third < THIRD_BUCKETS_MIN || response_ns as f64 > response_max_ns {
+        return None;
+    }
+    let counts = &slice.counts.successful_per_100_ms[..whole];
+    let sum = |counts: &[u32]| counts.iter().map(|count| f64::from(*count)).sum::<f64>();
+    let change = (sum(&counts[whole - third..]) / sum(&counts[..third])).ln();
+    change.is_finite().then_some(change)
+}
+
+/// Figures of a variant that change within its trials by more than half of the margin.
+pub(super) fn warm_up_inside(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
+    let Change { effect: Effect { value, t, p }, trials, metric } = Change::within(run, variant)?;
+    let percent = value.exp_m1() * 100.0;
+    let (size, chance) = (signed(percent, 1), chance(p));
+    let evidence = evidence!(
+        "{} of the last third of a trial differs by {size} from that of the first ({trials} trials, t {t:+.1}, by chance in {chance})",
+        metric.name();
+        trials = Quantity::count(trials as u64));
+    let remedy = if (percent > 0.0) == metric.wants_more() {
+        "it still became faster while it was measured, so its figures are those of a service that is not warm yet, and variants may differ in \
+         how far they are; set design.warmup longer, or give a larger budget"
+    } else {
+        "it became slower while it was measured (memory that fills, files or queues that grow, a processor that slows down), so its figures \
+         depend on how long a trial is; find out what grows, and measure for as long as it takes to settle"
+    };
+    Some(warning(evidence, remedy))
+}
+
+/// Fewest slices of a trial in which a slope after the first third can be seen: three points of it.
+const LEAK_SLICES_MIN: usize = 5;
+/// The rise a minute, as a part of the peak, below which no trial is long enough to care.
+const LEAK_SHARE_MIN: f64 = 0.05;
+/// The rise after the first third of a trial, in bytes, that no young heap explains: V8's young generation is two halves of 16 MiB, and
+/// services without any leak rose by 7 to 11 MB in six seconds here.
+const LEAK_BYTES_MIN: f64 = 32.0 * 1024.0 * 1024.0;
+/// The part of a variant's trials in which memory has to rise.
+const LEAK_TRIALS_MIN: f64 = 0.9;
+/// Trials from which it may be told.
+const LEAK_SLOPES_MIN: usize = 6;
+
+/// How the memory of a service rose in one trial, after its first third.
+struct Rise {
+    bytes_per_request: f64,
+    bytes_per_minute: f64,
+    /// In all.
+    bytes: f64,
+    /// The most there was after a slice.
+    peak: u64,
+}
+
+/// Memory of a service that grows in nearly all trials with requests and shows no end: a leak, or what looks like one in the time that
+/// there was.
+///
+/// Garbage collectors let memory grow at first, for that is cheaper than to collect it. So the first third of a trial is not looked at,
+/// and what is left must be more than a young heap is. Slow leaks stay unseen: they would need trials of hours.
+pub(super) fn leak(run: &Run<'_>) -> Vec<Seen> {
+    let variants: Vec<&Variant<'_>> = run.succeeding().collect();
+    let services =
+        || variants.iter().flat_map(|variant| used(variant).map(move |service| (variant, service)));
+    let alpha = SERIES_ALPHA / services().count().max(1) as f64;
+    let seen =
+        services().filter_map(|(variant, service)| Some(variant.told(grows(variant, service, alpha)?)));
+    seen.collect()
+}
+
+/// The services of which figures are known.
+fn used<'a>(variant: &Variant<'a>) -> impl Iterator<Item = &'a str> + use<'a> {
+    let first = variant.slices.first().map(|slice| slice.services.as_slice());
+    first.unwrap_or_default().iter().map(|used| used.service.as_str())
+}
+
+fn grows(variant: &Variant<'_>, service: &str, alpha: f64) -> Option<Seen> {
+    let trials = &variant.trials;
+    let rises: Vec<Rise> = trials.iter().filter_map(|trial| rise(trial, service)).collect();
+    let slopes: Vec<f64> = rises.iter().map(|rise| rise.bytes_per_minute).collect();
+    let rising = slopes.iter().filter(|slope| **slope > 0.0).count();
+    let effect = stats::mean_effect(&slopes).filter(|_| slopes.len() >= LEAK_SLOPES_MIN)?;
+    let sure =
+        effect.t > 0.0 && effect.p / 2.0 <= alpha && rising as f64 >= LEAK_TRIALS_MIN * slopes.len() as f64;
+    let typical =
+        |of: fn(&Rise) -> f64| median(rises.iter().map(|rise| of(rise) as i64)).map(|value| value as f64);
+    let (per_minute, bytes) = (typical(|rise| rise.bytes_per_minute)?, typical(|rise| rise.bytes)?);
+    let (per_request, peak) = (typical(|rise| rise.bytes_per_request)?, typical(|rise| rise.peak as f64)?);
+    if !sure || bytes < LEAK_BYTES_MIN || per_minute <= LEAK_SHARE_MIN * peak {
+        return None;
+    }
+    let (of, chance) = (rises.len(), chance(effect.p / 2.0));
+    let doubles = peak / per_minute;
+    let evidence = evidence!(
+        "after the first third of a trial the memory of {service} rises by {per_request} a request, {per_minute} a minute of load, in \
+         {rising} of {of} trials ({peak} at the end of one; by chance in {chance})";
+        per_request = Quantity::bytes(per_request), per_minute = Quantity::bytes(per_minute), rising = Quantity::count(rising as u64),
+        peak = Quantity::bytes(peak));
+    let remedy = format!(
+        "at this pace it doubles in {:.1} minutes of load, and the figures are those of a process that has just begun. If it goes on it is a \
+         leak, if not a heap that had not been collected yet: measure longer trials (design.slices), or look at what holds the memory",
+        doubles
+    );
+    Some(warning(evidence, remedy))
+}
+
+/// The lines of least squares through what was held after each slice but those of the first third.
+fn rise(trial: &Trial, service: &str) -> Option<Rise> {
+    let slices: Vec<&Slice> = trial.measured().collect();
+    if slices.len() < LEAK_SLICES_MIN {
+        return None;
+    }
+    let held = |slice: &Slice| Some(slice.services.iter().find(|used| used.service == service)?.rss_bytes);
+    let (mut requests, mut minutes) = (0.0, 0.0);
+    let (mut by_request, mut by_minute, mut peak) = (Vec::new(), Vec::new(), 0);
+    for slice in slices.iter().copied() {
+        requests += slice.counts.responses as f64;
+        minutes += slice.counts.window_ns as f64 / 6e10;
+        let bytes = held(slice)?;
+        peak = peak.max(bytes);
+        by_request.push((requests, bytes as f64));
+        by_minute.push((minutes, bytes as f64));
+    }
+    let rest = slices.len().div_ceil(3);
+    let bytes_per_minute = stats::slope(&by_minute[rest..])?;
+    let passed = by_minute.last()?.0 - by_minute.get(rest)?.0;
+    Some(Rise {
+        bytes_per_request: stats::slope(&by_request[rest..])?,
+        bytes_per_minute,
+        bytes: bytes_per_minute * passed,
+        peak,
+    })
+}

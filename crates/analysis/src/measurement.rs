@@ -1,0 +1,388 @@
+//! What a plan that compares nothing came to: each slice by itself, whether its rate was kept, and what the checks find in it.
+//!
+//! The checks are those of experiments: each slice stands before them as a record of its own. What they say of a comparison does not
+//! bear on a single figure, so some grades are others here: see `regraded`. Pure.
+
+use model::{Asked, Cause, Check, Evidence, Finding, Grade, Phase, Quantity, Until, evidence};
+use plan::{Load, Measure, Metric};
+use record::{Block, EndReason, Record, Slice, SliceKind, Trial};
+
+use crate::checks;
+use crate::metric::BlockFigures;
+
+mod kept;
+#[cfg(test)]
+mod tests;
+
+pub use kept::{Bend, Kept, Stretch};
+
+/// Share of the time for which a generator thread may wait for a core before client and server are said to share one.
+const RUN_DELAY_SHARE_MAX: f64 = 0.05;
+/// A window shorter than this says little about a service that has only begun to warm up.
+const WINDOW_MIN_NS: u64 = 1_000_000_000;
+/// How far a slice may exceed the capacity that was measured before that capacity is in doubt.
+const CAPACITY_EXCEEDED: f64 = 1.05;
+/// Contents that the engine tells apart, from each thread.
+const CONTENTS_MAX: usize = 16;
+/// Endpoints that are named; of more there are only so many.
+const NAMED_MAX: usize = 3;
+
+/// A measurement of one variant.
+#[derive(Debug)]
+pub struct Measurement<'a> {
+    /// The slice in closed loop that shares were taken of.
+    pub capacity: Option<Window<'a>>,
+    /// The slices that were begun, in order.
+    pub windows: Vec<Window<'a>>,
+    /// How many there were to be.
+    pub planned: usize,
+    /// The user ended it.
+    pub interrupted: bool,
+    /// What belongs to no slice alone.
+    pub findings: Vec<Finding>,
+}
+
+/// A slice, and what is found in it.
+#[derive(Debug)]
+pub struct Window<'a> {
+    /// What was counted.
+    pub slice: &'a Slice,
+    /// What it was to be.
+    pub asked: Asked,
+    /// What it is called: its rate as that was asked for, or `capacity`; the request where there is no other slice.
+    pub name: String,
+    /// Requests under way on a connection, at most.
+    pub lanes: u32,
+    /// The user ended it before its time.
+    pub interrupted: bool,
+    /// What the checks find, the gravest first.
+    pub findings: Vec<Finding>,
+    /// The load that it was.
+    load: Option<&'a Load>,
+    /// What is loaded is behind a URL, and perhaps on this machine.
+    runs_already: bool,
+}
+
+/// Content of sampled responses, all endpoints together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sampled {
+    /// Responses whose content was decoded.
+    pub count: u64,
+    /// Bytes as they were sent, without framing.
+    pub encoded_bytes: u64,
+    /// Bytes of the decoded content.
+    pub decoded_bytes: u64,
+    /// Different contents.
+    pub different: usize,
+}
+
+/// The measurement of a record whose plan asks for one.
+pub fn measurement(record: &Record) -> Option<Measurement<'_>> {
+    let measure = record.header.plan.measure.as_ref()?;
+    let trial = record.blocks.last().and_then(|block| block.trials.last());
+    let slices = || trial.into_iter().flat_map(|trial| &trial.slices);
+    let of = |kind| slices().filter(move |slice| slice.kind == kind);
+    let interrupted = matches!(record.ended.as_ref().map(|end| &end.reason), Some(EndReason::Interrupted));
+    let window = |slice| trial.map(|trial| Window::of(record, trial, slice, interrupted));
+    let capacity = of(SliceKind::Capacity).next().and_then(window);
+    let windows: Vec<Window<'_>> = of(SliceKind::Measured).filter_map(window).collect();
+    let mut findings = Vec::new();
+    findings.extend(capacity_exceeded(capacity.as_ref(), &windows));
+    if windows.is_empty() && capacity.is_none() {
+        findings
+            .extend(checks::all(record, &[]).into_iter().filter(|finding| finding.grade == Grade::Invalid));
+    }
+    Some(Measurement { capacity, windows, planned: measure.slices(), interrupted, findings })
+}
+
+impl Measurement<'_> {
+    /// All findings, the gravest first, each kind of a slice that is told of an earlier one behind it.
+    pub fn all_findings(&self) -> Vec<Finding> {
+        let of_windows = self.capacity.iter().chain(&self.windows).flat_map(|window| &window.findings);
+        // What concerns the run is found in each of its slices.
+        let mut all = model::distinct(self.findings.iter().chain(of_windows).cloned());
+        // That one of several slices has nothing to show leaves the others what they are.
+        if self.windows.iter().any(Window::has_success) {
+            let soft = |finding: &mut Finding| finding.grade = finding.grade.max(Grade::Warning);
+            all.iter_mut().filter(|finding| finding.check == Check::NoSuccess).for_each(soft);
+        }
+        all.sort_by_key(|finding| (finding.grade, finding.check));
+        all
+    }
+
+    /// Why there is nothing to measure, if so: no slice had a success.
+    pub fn void(&self) -> Option<&Finding> {
+        let shown: Vec<&Window<'_>> = match self.windows.as_slice() {
+            [] => self.capacity.iter().collect(),
+            windows => windows.iter().collect(),
+        };
+        let void = |window: &&Window<'_>| window.void().is_some();
+        shown.iter().all(void).then(|| shown.first().and_then(|window| window.void())).flatten()
+    }
+
+    /// The slice that is alone; `None` where there was to be more than one, or none came about.
+    pub fn only(&self) -> Option<&Window<'_>> {
+        self.windows.first().filter(|_| self.planned == 1)
+    }
+}
+
+impl<'a> Window<'a> {
+    /// A slice in which nothing is looked for.
+    pub fn alone(slice: &'a Slice) -> Window<'a> {
+        let asked = slice.asked.unwrap_or_else(|| Measure::closed(Until::Requests(slice.counts.sent)));
+        Window {
+            slice,
+            asked,
+            name: String::new(),
+            lanes: 1,
+            interrupted: false,
+            findings: Vec::new(),
+            load: None,
+            runs_already: false,
+        }
+    }
+
+    fn of(record: &'a Record, trial: &Trial, slice: &'a Slice, interrupted: bool) -> Window<'a> {
+        let Window { asked, .. } = Window::alone(slice);
+        let plan = &record.header.plan;
+        let several = plan.measure.as_ref().is_some_and(|measure| measure.slices() > 1);
+        let name = match (asked.open, slice.kind) {
+            (_, SliceKind::Capacity) => "capacity".to_owned(),
+            (Some(open), _) if several => open.ask.to_string(),
+            _ => plan.variants.first().map(|variant| variant.load.title()).unwrap_or_default(),
+        };
+        let lanes = plan.variants.first().map_or(1, |variant| variant.load.protocol.lanes());
+        let counts = &slice.counts;
+        let short = match asked.until {
+            Until::Elapsed(length) => u128::from(counts.window_ns) < length.as_nanos(),
+            Until::Requests(total) => counts.due() < total,
+        };
+        let url = plan.variants.first().and_then(|variant| variant.entry_service()?.url());
+        let mut window = Window {
+            name,
+            lanes,
+            interrupted: interrupted && short,
+            load: plan.variants.first().map(|variant| &variant.load),
+            runs_already: url.is_some(),
+            ..Window::alone(slice)
+        };
+        let record = window.record(record, trial);
+        let found = checks::all(&record, &BlockFigures::all(&record));
+        window.findings = found.into_iter().filter_map(|finding| window.regraded(finding)).collect();
+        let own: Vec<Finding> = window.own().collect();
+        window.findings.extend(own);
+        window.findings.sort_by_key(|finding| (finding.grade, finding.check));
+        window
+    }
+
+    /// The slice as the only one of a record.
+    fn record(&self, record: &Record, trial: &Trial) -> Record {
+        let mut alone = Record::new(record.directory.clone(), record.header.clone());
+        let plan = &mut alone.header.plan;
+        plan.design.rate = self.slice.counts.open.as_ref().map(|open| plan::Rate::PerSecond(open.rate_per_s));
+        plan.design.metric = if plan.design.rate.is_some() { Metric::P99 } else { Metric::Throughput };
+        plan.variants.truncate(1);
+        plan.variants.iter_mut().for_each(|variant| variant.name.clone_from(&self.name));
+        alone.generators.clone_from(&record.generators);
+        alone.generators_lost.clone_from(&record.generators_lost);
+        alone.damage.clone_from(&record.damage);
+        alone.ended.clone_from(&record.ended);
+        let slice = Slice { kind: SliceKind::Measured, ..self.slice.clone() };
+        let trial = Trial { started: trial.started.clone(), slices: vec![slice], ended: trial.ended.clone() };
+        alone.blocks.push(Block {
+            number: 1,
+            order: vec![0],
+            trials: vec![trial],
+            seconds: Some(self.slice.counts.window_ns as f64 / 1e9),
+            paused_s: 0.0,
+            dropped: None,
+        });
+        alone
+    }
+
+    /// A finding as it stands where nothing is compared; `None` where it then says nothing.
+    fn regraded(&self, finding: Finding) -> Option<Finding> {
+        let of_url = || Check::PodsChanged == finding.check || Check::OtherProcesses == finding.check;
+        if self.runs_already && of_url() {
+            // It has no pods, and its own processes are none that we know.
+            return None;
+        }
+        let (grade, remedy) = match finding.check {
+            // They are about trials that are compared, and about what whoever names a URL knows.
+            Check::ValueMissing | Check::QuantileUnresolved | Check::AlreadyRunning => return None,
+            // Of capacity nobody asks how the client did at a rate, and a limit is what is looked for.
+            Check::NoSuccess => (
+                Grade::Invalid,
+                "there is nothing to measure; see what it says, the time-out, and what counts as a success",
+            ),
+            Check::Errors => (
+                Grade::Warning,
+                "throughput leaves them out; in the latencies they are at least as long as they were waited for",
+            ),
+            Check::GeneratorSaturated => (
+                Grade::Warning,
+                "the client was at its limit, and the service may do more than this: more threads, or another machine",
+            ),
+            Check::RateNotKept if self.is_overloaded() => (
+                Grade::Warning,
+                "requests waited for a connection, and the response time contains the wait: more connections, or the \
+                                  service is overloaded",
+            ),
+            Check::RateNotKept | Check::ClientLate => (
+                Grade::Warning,
+                "the client's own lateness is part of the response times: give it a core of its own, or more threads",
+            ),
+            Check::Steal | Check::OtherProcesses | Check::SpinVaries | Check::Paging | Check::DiskReads => {
+                (finding.grade, "it is part of these figures, and a quieter machine would show others")
+            }
+            _ => return Some(finding),
+        };
+        let finding = Finding { grade, remedy: remedy.into(), ..finding };
+        Some(if finding.check == Check::NoSuccess { self.refused(finding) } else { finding })
+    }
+
+    /// What stood in the way of the first success, where the engine knows more of it.
+    fn refused(&self, finding: Finding) -> Finding {
+        let counts = &self.slice.counts;
+        let mut finding = finding;
+        if let Some(error) = &counts.tls_error {
+            finding.evidence = finding.evidence.reworded(|text| format!("{text}; TLS failed: {error}"));
+        }
+        if counts.errors.iter().any(|of| (of.phase, of.cause) == (Phase::Tls, Cause::Certificate)) {
+            finding.remedy = "the server's certificate was refused: --cacert FILE trusts the authority that signed it, --sni NAME expects it \
+                              to be for another name, --insecure takes any"
+                .into();
+        }
+        finding
+    }
+
+    fn is_overloaded(&self) -> bool {
+        let queued = self.slice.counts.open.as_ref().and_then(|open| open.queued_share());
+        queued.is_some_and(|queued| queued > checks::QUEUED_SHARE_MAX)
+    }
+
+    /// Whether any request succeeded.
+    pub fn has_success(&self) -> bool {
+        self.slice.counts.successful > 0
+    }
+
+    /// Why there is nothing to measure, if so.
+    pub fn void(&self) -> Option<&Finding> {
+        self.findings.iter().find(|finding| finding.check == Check::NoSuccess)
+    }
+
+    /// An amount per second of the window; `None` without a window.
+    pub fn per_s(&self, amount: u64) -> Option<f64> {
+        let window_ns = self.slice.counts.window_ns;
+        (window_ns > 0).then(|| amount as f64 * 1e9 / window_ns as f64)
+    }
+
+    /// Successes per second of the window.
+    pub fn throughput_per_s(&self) -> Option<f64> {
+        self.per_s(self.slice.counts.successful_in_window)
+    }
+
+    /// Bytes received for each response, head included.
+    pub fn bytes_per_response(&self) -> Option<f64> {
+        let counts = &self.slice.counts;
+        (counts.responses > 0).then(|| counts.wire_bytes as f64 / counts.responses as f64)
+    }
+
+    /// Bytes per second: the rate of responses times the bytes of one, so that the drain does not count.
+    pub fn transfer_per_s(&self) -> Option<f64> {
+        Some(self.bytes_per_response()? * self.per_s(self.slice.counts.responses_in_window)?)
+    }
+
+    /// What sampled responses contained.
+    pub fn sampled(&self) -> Sampled {
+        let mut all = Sampled::default();
+        for seen in self.slice.counts.endpoints.iter().flat_map(|endpoint| &endpoint.contents) {
+            all.count += seen.count;
+            all.encoded_bytes += seen.encoded_bytes;
+            all.decoded_bytes += seen.decoded_bytes;
+            all.different += 1;
+        }
+        all
+    }
+
+    /// What a single slice shows that trials of an experiment have no place for, under the checks that it is a case of.
+    fn own(&self) -> impl Iterator<Item = Finding> {
+        [self.waiting(), self.short(), self.connections_missing(), self.contents_differ(), self.unknown()]
+            .into_iter()
+            .flatten()
+    }
+
+    fn warning(&self, check: Check, evidence: Evidence, remedy: &'static str) -> Finding {
+        Finding::warning(check, evidence.reworded(|text| format!("{}: {text}", self.name)), remedy).about([0])
+    }
+
+    fn waiting(&self) -> Option<Finding> {
+        let share =
+            self.slice.counts.generator.waiting_share().filter(|share| *share > RUN_DELAY_SHARE_MAX)?;
+        let seen = evidence!("the client waited for a core for {share} of the time"; share = Quantity::share(share.min(1.0)));
+        let remedy = "something else ran on it, perhaps the service, and latencies contain the wait";
+        Some(self.warning(Check::CoresShared, seen, remedy))
+    }
+
+    fn short(&self) -> Option<Finding> {
+        let window_ns = self.slice.counts.window_ns;
+        let short = matches!(self.asked.until, Until::Elapsed(_)) && window_ns < WINDOW_MIN_NS;
+        let seen = evidence!("the window was {window}"; window = Quantity::ns(window_ns));
+        let remedy = "a first impression only: a service has hardly begun to warm up";
+        (short && !self.interrupted).then(|| self.warning(Check::NeverSteady, seen, remedy))
+    }
+
+    fn connections_missing(&self) -> Option<Finding> {
+        let (alive, asked) = (self.slice.counts.connections_alive_at_start, self.slice.connections);
+        let kept = self.load.is_none_or(|load| load.keep_alive);
+        let missing = alive < asked && kept && self.has_success();
+        let seen = evidence!("{open} of {asked} connections were open when the window began";
+            open = Quantity::count(alive), asked = Quantity::count(asked));
+        missing.then(|| self.warning(Check::ConnectionChurn, seen, "the others joined when they could"))
+    }
+
+    /// Nobody's identity was checked.
+    fn unknown(&self) -> Option<Finding> {
+        let insecure =
+            self.load?.tls.as_ref().is_some_and(|tls| tls.insecure) && self.slice.counts.responses > 0;
+        let seen = "certificates were not checked: who responded is not known";
+        let remedy =
+            "the handshakes cost what they would otherwise; --cacert FILE trusts an authority of your own";
+        insecure.then(|| Finding::note(Check::CertificatesUnchecked, seen, remedy))
+    }
+
+    /// Requests that are all the same, and whose responses are not.
+    fn contents_differ(&self) -> Option<Finding> {
+        // Those made of rows of values are not the same.
+        let varies = |at: usize| {
+            self.load.is_some_and(|load| load.requests.get(at).is_some_and(|of| of.values.is_some()))
+        };
+        let endpoints = self.slice.counts.endpoints.iter().enumerate();
+        let differ = endpoints.filter(|(at, endpoint)| endpoint.contents.len() > 1 && !varies(*at));
+        let told = differ.map(|(_, endpoint)| {
+            let contents = endpoint.contents.len();
+            let least = if contents >= CONTENTS_MAX { "at least " } else { "" };
+            let sampled: u64 = endpoint.contents.iter().map(|seen| seen.count).sum();
+            format!("{} has {least}{contents} in {sampled} sampled", endpoint.name)
+        });
+        let told: Vec<String> = told.collect();
+        let more = told.len().saturating_sub(NAMED_MAX);
+        let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+        let named = told.iter().take(NAMED_MAX).map(String::as_str).collect::<Vec<_>>().join(", ");
+        let seen =
+            Evidence::from(format!("the same request has responses of different content: {named}{more}"));
+        (!told.is_empty()).then(|| self.warning(Check::DifferentBodies, seen, "that may be as it should"))
+    }
+}
+
+/// The service gave more at a rate than in closed loop.
+fn capacity_exceeded(capacity: Option<&Window<'_>>, windows: &[Window<'_>]) -> Option<Finding> {
+    let capacity_per_s = capacity?.throughput_per_s().filter(|per_s| *per_s > 0.0)?;
+    let best = windows.iter().filter_map(Window::throughput_per_s).reduce(f64::max)?;
+    let seen = evidence!("at a rate the service gave {best}, more than the {capacity} of closed loop";
+        best = Quantity::per_s(best), capacity = Quantity::per_s(capacity_per_s));
+    let remedy =
+        "its capacity was underestimated: it was not warm then, or needs more connections to be busy";
+    (best > CAPACITY_EXCEEDED * capacity_per_s)
+        .then(|| Finding::warning(Check::Drift, seen, remedy).about([0]))
+}

@@ -1,0 +1,118 @@
+//! Throughput: of services that wait it is what they do when nobody interrupts them, whatever their response times are like; of those that
+//! are at their limit it is judged per core-second.
+
+use model::{Check, Metric};
+use proofload_analysis::{Outcome, conclude, per_core};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+use record::{Record, Slice, SliceKind};
+
+use crate::made::sound;
+
+const CONNECTIONS: u32 = 16;
+
+/// A distribution of response times, in seconds.
+type Draw = fn(&mut Pcg64) -> f64;
+
+/// Windows of so many seconds of a service that waits, as the engine counts them: all connections begin a window together, and what is in
+/// flight at its end is waited for.
+fn slice(turns: u32, window_s: f64, draw: Draw, random: &mut Pcg64) -> Slice {
+    let mut slice = sound().blocks[0].trials[0].slices[0].clone();
+    (slice.connections, slice.waits, slice.turns) = (CONNECTIONS, true, turns);
+    let (mut done, mut in_window, mut busy_s) = (0, 0, 0.0);
+    for _ in 0..turns * CONNECTIONS {
+        let mut at_s = 0.0;
+        while at_s < window_s {
+            at_s += draw(random);
+            done += 1;
+            in_window += u64::from(at_s <= window_s);
+        }
+        busy_s += at_s;
+    }
+    (slice.counts.successful, slice.counts.successful_in_window) = (done, in_window);
+    (slice.counts.in_flight_ns, slice.counts.window_ns) =
+        ((busy_s * 1e9) as u64, (f64::from(turns) * window_s * 1e9) as u64);
+    slice
+}
+
+fn per_s((successful, ns): (u64, u64)) -> f64 {
+    successful as f64 / ns as f64 * 1e9
+}
+
+fn uniform(random: &mut Pcg64) -> f64 {
+    1.0 - random.random::<f64>()
+}
+
+#[test]
+fn windows_of_few_responses_give_the_rate_of_long_ones() {
+    let draws: [(&str, Draw); 4] = [
+        ("constant", |_| 0.005),
+        ("exponential", |random| -0.005 * uniform(random).ln()),
+        ("log-normal", |random| {
+            let angle = std::f64::consts::TAU * uniform(random);
+            0.005 * ((-2.0 * uniform(random).ln()).sqrt() * angle.cos() - 0.5).exp()
+        }),
+        ("one of two", |random| if random.random_bool(0.1) { 0.041 } else { 0.001 }),
+    ];
+    let mut random = Pcg64::seed_from_u64(5);
+    for (name, draw) in draws {
+        // Four responses of a connection to a window, and windows that cut responses anywhere.
+        for window_s in [0.020, 0.0237] {
+            let slice = slice(20_000, window_s, draw, &mut random);
+            let found = per_s(slice.throughput());
+            assert!((found / 3200.0 - 1.0).abs() < 0.01, "{name}, {window_s} s: {found} a second");
+        }
+    }
+    // Counted in the windows, one that varies looks faster: its first responses come early, and what the end cuts off is paid for less.
+    let counted = Slice { waits: false, ..slice(20_000, 0.020, draws[2].1, &mut random) };
+    assert!(per_s(counted.throughput()) / 3200.0 > 1.05);
+}
+
+/// The kept record with services that had so much of their one core: in warm-ups, and each variant in measured slices.
+fn busy(warm_up: f64, measured: [f64; 2]) -> Record {
+    let mut record = sound();
+    (record.header.plan.design.looks, record.header.plan.design.per_core) = (plan::LookRule::EachBlock, true);
+    let trials = record.blocks.iter_mut().flat_map(|block| &mut block.trials);
+    for (number, trial) in trials.enumerate() {
+        trial.started.cpus_shared = false;
+        let share = measured[trial.variant()];
+        for service in &mut trial.started.services {
+            service.cpus.truncate(1);
+        }
+        for slice in &mut trial.slices {
+            let share = if slice.kind == SliceKind::WarmUp { warm_up } else { share };
+            let wall_ns = (slice.counts.window_ns + slice.counts.drain_ns) as f64;
+            slice.machine.steal_share = 0.0;
+            let used = &mut slice.services[0];
+            (used.cpu_ns, used.run_delay_ns) = (((share - 0.001 * (number % 3) as f64) * wall_ns) as u64, 0);
+            used.cpu_by_process_ns = vec![used.cpu_ns];
+        }
+    }
+    record
+}
+
+#[test]
+fn services_at_their_limit_are_judged_per_core_second() {
+    let record = busy(0.97, [0.97, 0.96]);
+    let conclusion = conclude(&record);
+    let found = &conclusion.comparisons[0];
+    let cpu =
+        found.exploratory.iter().find(|other| other.metric == Metric::CpuPerRequest).expect("it is measured");
+    let estimate = found.estimate.as_ref().expect("it is judged");
+    assert!(per_core(&record) && (estimate.ratio * cpu.estimate.ratio - 1.0).abs() < 1e-9);
+    let plain = found.per_second.as_ref().expect("it is shown").ratio;
+    assert!((estimate.ratio / plain - 0.97 / 0.96).abs() < 0.002 && found.outcome == Outcome::Better);
+    let said = |record: &Record| conclude(record).findings.iter().any(|one| one.check == Check::CoresDiffer);
+    assert!(!said(&record), "one part in a hundred is no difference");
+    assert!(said(&busy(0.97, [0.97, 0.8])));
+}
+
+#[test]
+fn services_with_time_to_spare_are_judged_by_the_clock() {
+    let mut records = [busy(0.8, [0.97, 0.97]), busy(0.97, [0.97, 0.97]), busy(0.97, [0.97, 0.97])];
+    records[1].header.plan.design.per_core = false;
+    records[2].blocks[0].trials[1].started.cpus_shared = true;
+    for record in records {
+        assert!(!per_core(&record) && conclude(&record).comparisons[0].per_second.is_none());
+    }
+}

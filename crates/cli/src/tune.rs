@@ -1,0 +1,580 @@
+//! `proofload tune`: which settings make a service faster. It carries out what the tuning asks for, step by step, and prints what to set.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use analysis::Conclusion;
+use clap::Args;
+use lab::{LabError, Stop};
+use model::Grade;
+use model::quantity::{many, span};
+use plan::{Cpus, LookRule, Plan};
+use record::{EndReason, Record};
+use report::plot::Ground;
+use report::{Form, Look};
+use tune::{
+    Advice, Catalogue, Change, Chosen, Facts, Keep, Outcome, Purpose, Setting, Spec, Step, Took, Tuning, Wish,
+};
+
+use crate::compare::Asked;
+use crate::exit::{self, Failed};
+use crate::experiment;
+use crate::run::{self, Course, How, Ready};
+use crate::{print, records, signals};
+
+mod base;
+
+use base::Base;
+
+const AFTER_HELP: &str = "\
+Examples:
+  All advice that applies, in ten minutes:
+    proofload tune 'node server.js' --path /orders
+  Settings of your own, of any language, besides it; and limits that must be kept:
+    proofload tune './server' --try 'GOGC=200' --try 'POOL=4|8|16' --try 'flag: --workers 4' --keep 'memory < +20%'
+  What would be tried, and why not the rest:
+    proofload tune 'node server.js' --list
+
+Each block starts every row of the design with fresh processes; the figures of all settings come from all trials. What is to be set is
+confirmed against the service as it is, on runs that had no part in choosing it: docs/tuning.md.";
+
+/// The budget without a flag.
+const BUDGET: &str = "10m";
+/// Slices of a trial while settings are screened: processes vary more than slices do.
+const SLICES: u32 = 2;
+/// Bounds of a trial's warm-up and of a slice in seconds, while settings are screened: many short trials tell more than few long ones.
+const WARM_UP_S: (f64, f64) = (0.5, 3.0);
+const SLICE_S: (f64, f64) = (0.5, 1.0);
+/// What a step may take at most, over what it should; a block that was disturbed is repeated.
+const STEP_ROOM: f64 = 2.5;
+/// The least that a step may take, in seconds: long enough to watch a warm-up.
+const STEP_MIN_S: f64 = 60.0;
+/// Up to so many processors the generator gets none of its own where processes are tried.
+const SHARED_CORES_MAX: usize = 3;
+/// Seeds that an experiment file can have.
+const SEEDS: u64 = 1 << 53;
+/// From so many bytes of log a request on a service counts as one that logs.
+const LOG_BYTES_MIN: f64 = 5.0;
+
+/// Flags of `tune`.
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct TuneArgs {
+    /// The command that starts the service, as one argument, or an experiment file without factors [default: proofload.toml]
+    what: Option<String>,
+    /// Try this too: NAME=value, NAME=a|b|c, `flag: WORDS` behind the command, `before: WORDS`; may be given several times
+    #[arg(long = "try", value_name = "SETTING", help_heading = "Settings")]
+    tries: Vec<String>,
+    /// Of the catalogue only these, by name, separated by commas; `none` for --try alone
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = "Settings")]
+    only: Vec<String>,
+    /// Of the catalogue not these
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = "Settings")]
+    without: Vec<String>,
+    /// A limit that what is advised must keep, such as 'memory < +20%'; may be given several times
+    #[arg(long, value_name = "LIMIT", help_heading = "Settings")]
+    keep: Vec<String>,
+    /// Print what would be tried, and why not the rest, and start nothing
+    #[arg(long, help_heading = "Settings")]
+    list: bool,
+    /// Time that all of it may take
+    #[arg(long, value_parser = plan::duration, default_value = BUDGET)]
+    budget: Duration,
+    /// Seed of every random choice
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Form of the result on stdout
+    #[arg(long, value_parser = print::forms(), default_value = "text")]
+    format: &'static Form,
+    /// Folder of the records, made new [default: records/tune-NAME-TIME]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Write the experiment file that compares the choice with the service as it is; it must not be there
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
+    #[command(flatten)]
+    asked: Asked,
+}
+
+/// Tunes the service.
+///
+/// # Errors
+/// If the service cannot be tuned or does not start, the budget is too small, or a record cannot be written.
+pub fn run(args: &TuneArgs) -> anyhow::Result<ExitCode> {
+    let base = Base::of(args)?;
+    let keep = args
+        .keep
+        .iter()
+        .map(|text| Keep::read(text).map_err(|why| Failed::usage(format!("--keep {text}: {why}"))));
+    let keep = keep.collect::<Result<Vec<Keep>, _>>()?;
+    check_metrics(&base.plan, &keep)?;
+    let facts = base.facts();
+    // Also where it is not listed: what is wrong is told before anything starts.
+    let chosen = chosen(args, &facts, Path::new("…"))?;
+    if args.list {
+        return list(&chosen);
+    }
+    if let Some(path) = args.write.as_ref().filter(|path| path.exists()) {
+        return Err(Failed::usage(format!("--write {}: it is there already", path.display()))
+            .hint("name another file")
+            .into());
+    }
+    let folder = args.out.clone().unwrap_or_else(|| records::claim(&format!("tune-{}", base.plan.name)));
+    fs::create_dir_all(&folder).map_err(|error| {
+        Failed::new(exit::SELF, format!("{}: cannot be made: {error}", folder.display()))
+            .hint("name a folder that you may write to with --out")
+    })?;
+    let folder = folder.canonicalize()?;
+    let stop = Stop::default();
+    let wish = stop.clone();
+    signals::on_first(move || {
+        wish.request();
+        print::talk(run::STOPPING);
+    })?;
+    let seed = args.seed.unwrap_or_else(lab::draw_seed);
+    Work { args, base, keep, folder, stop, seed, began: Instant::now(), number: 0, before: None }.carry(facts)
+}
+
+fn check_metrics(plan: &Plan, keep: &[Keep]) -> Result<(), Failed> {
+    if plan.design.rate.is_some() || plan.design.metric.quantile().is_some() {
+        return Err(Failed::usage(
+            "tune judges services at their limit, in closed loop: throughput, cpu_per_request or peak_memory",
+        )
+        .hint("leave out --rate and latencies; compare the choice with --rate afterwards"));
+    }
+    match keep.iter().find(|keep| keep.figure.metric().is_none_or(|metric| metric.quantile().is_some())) {
+        Some(keep) => Err(Failed::usage(format!(
+            "--keep '{}': there is no such figure at a service's limit",
+            keep.text
+        ))
+        .hint("limits are on memory, cpu_per_request and throughput")),
+        None => Ok(()),
+    }
+}
+
+/// What is tried: the catalogue's, and the user's own.
+fn chosen(args: &TuneArgs, facts: &Facts, require: &Path) -> Result<Chosen, Failed> {
+    let catalogue = Catalogue::built_in();
+    let names: Vec<&str> = catalogue.names().collect();
+    let is_unknown = |name: &&String| *name != "none" && !names.contains(&name.as_str());
+    if let Some(name) = args.only.iter().chain(&args.without).find(is_unknown) {
+        let hint = plan::did_you_mean(name, "it has", names);
+        return Err(Failed::usage(format!("the catalogue has no `{name}`")).hint(hint));
+    }
+    let wish = Wish { only: args.only.clone(), without: args.without.clone() };
+    let mut chosen = catalogue.chosen(facts, &wish, require);
+    let mut own: Vec<Setting> = Vec::new();
+    for text in &args.tries {
+        let refused = |why: String| Failed::usage(format!("--try '{text}': {why}"));
+        let setting = tune::tried(text).map_err(refused)?;
+        // Two rows that come out the same cannot be told apart.
+        if let Some((name, value)) =
+            setting.variables().find(|(name, value)| facts.env.get(*name).is_some_and(|is| is == value))
+        {
+            return Err(refused(format!("{name} is {value} already")));
+        }
+        let is_same = |other: &Setting| {
+            other.name == setting.name
+                || other.variables().any(|(name, _)| setting.variables().any(|(own, _)| own == name))
+        };
+        if own.iter().any(is_same) {
+            return Err(refused("another --try sets it too".to_owned())
+                .hint("several values of one variable: --try 'NAME=a|b'"));
+        }
+        chosen.settings.retain(|of_catalogue| !is_same(of_catalogue));
+        own.push(setting);
+    }
+    chosen.settings.extend(own);
+    let most = stats::SETTINGS_MAX;
+    if chosen.settings.len() > most {
+        return Err(Failed::usage(format!(
+            "{} settings are more than a screening can hold, {most}",
+            chosen.settings.len()
+        ))
+        .hint("name those that matter with --only, or leave some out with --without"));
+    }
+    Ok(chosen)
+}
+
+fn list(chosen: &Chosen) -> anyhow::Result<ExitCode> {
+    let mut out = String::new();
+    for setting in &chosen.settings {
+        let levels: Vec<&str> = setting.levels.iter().map(|level| level.name.as_str()).collect();
+        let price =
+            if setting.cost.is_empty() { String::new() } else { format!("\n    price   {}", setting.cost) };
+        let seen =
+            if setting.seen.is_empty() { String::new() } else { format!("\n    seen    {}", setting.seen) };
+        let source = if setting.source.is_empty() {
+            String::new()
+        } else {
+            format!("\n    source  {}", setting.source)
+        };
+        out += &format!("{}\n    tries   {}{price}{seen}{source}\n", setting.name, levels.join(", "));
+    }
+    for (name, why) in &chosen.skipped {
+        out += &format!("not tried: {name}: {why}\n");
+    }
+    print::data(&out)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A tuning as it is carried out.
+struct Work<'a> {
+    args: &'a TuneArgs,
+    base: Base,
+    keep: Vec<Keep>,
+    folder: PathBuf,
+    stop: Stop,
+    seed: u64,
+    began: Instant,
+    /// Of records so far.
+    number: usize,
+    /// The record of the service as it is.
+    before: Option<Record>,
+}
+
+/// How long trials are while settings are screened, by the first run.
+#[derive(Debug, Clone, Copy)]
+struct Times {
+    warm_up: Duration,
+    slice: Duration,
+}
+
+impl Times {
+    fn of(record: &Record) -> Times {
+        let slices = record.blocks.iter().flat_map(|block| &block.trials).flat_map(record::Trial::measured);
+        let slice_s = slices.map(|slice| slice.counts.window_ns as f64 / 1e9).fold(0.0, f64::max);
+        let warm_up_s = record.warm_up.as_ref().map_or(WARM_UP_S.1, |warm_up| warm_up.seconds);
+        Times {
+            warm_up: Duration::from_secs_f64(warm_up_s.clamp(WARM_UP_S.0, WARM_UP_S.1)),
+            slice: Duration::from_secs_f64(slice_s.clamp(SLICE_S.0, SLICE_S.1)),
+        }
+    }
+}
+
+/// What came of a step's experiment.
+struct Ran {
+    record: Record,
+    conclusion: Conclusion,
+    result: Result<(), LabError>,
+}
+
+impl Work<'_> {
+    fn carry(mut self, mut facts: Facts) -> anyhow::Result<ExitCode> {
+        let require = self.folder.join("server.cjs");
+        fs::write(&require, tune::SERVER_SCRIPT)?;
+        // What logs and what compresses shows only once it has run.
+        let first = self.step_alone()?;
+        (facts.logs, facts.compresses) = (logs(&first.record), compresses(&first.record));
+        let chosen = chosen(self.args, &facts, &require)?;
+        if chosen.settings.is_empty() {
+            return Err(Failed::usage("there is nothing to try")
+                .hint("--list says why; --try names a setting of your own")
+                .into());
+        }
+        let shares = shares_cores(&chosen.settings, &facts);
+        let spec = Spec {
+            settings: chosen.settings.clone(),
+            metric: self.base.plan.design.metric,
+            margin: self.base.plan.design.margin,
+            keep: self.keep.clone(),
+            budget_s: self.args.budget.as_secs_f64(),
+            seed: self.seed,
+        };
+        let mut tuning = Tuning::new(spec);
+        let mut ended = None;
+        let mut experiment = None;
+        print::tell!(
+            "{} to try, {} at most: {}",
+            many(chosen.settings.len() as u64, "setting"),
+            span(self.args.budget.as_secs_f64()),
+            chosen.settings.iter().map(|setting| setting.name.as_str()).collect::<Vec<_>>().join(", ")
+        );
+        let times = Times::of(&first.record);
+        let mut first = Some(first);
+        while let Some(step) = tuning.next_step().map_err(|short| too_short(&short))? {
+            if self.stop.is_requested() {
+                ended = Some("it was interrupted".to_owned());
+                break;
+            }
+            let ran = match first.take().filter(|_| step.purpose == Purpose::Baseline) {
+                Some(first) => Ok(first),
+                None => {
+                    self.tell(&step, &tuning);
+                    self.step(&step, &tuning, times, shares)
+                }
+            };
+            if step.purpose == Purpose::Confirm
+                && let Ok(ran) = &ran
+            {
+                experiment = Some(self.kept(&ran.record)?);
+            }
+            let outcome = self.outcome(&step, ran)?;
+            tuning.take(outcome);
+        }
+        if self.stop.is_requested() {
+            ended.get_or_insert_with(|| "it was interrupted".to_owned());
+        }
+        let interrupted = ended.is_some();
+        let advice = self.advice(&tuning, &chosen, ended, experiment, shares);
+        self.print(&advice)?;
+        Ok(if interrupted { ExitCode::from(exit::INTERRUPTED) } else { ExitCode::SUCCESS })
+    }
+
+    /// The service as it is: whether it works at all, and how long it warms up.
+    fn step_alone(&mut self) -> anyhow::Result<Ran> {
+        print::tell!("records: {}", records::typed(&self.folder).display());
+        print::tell!("the service as it is: does it work, how long does it warm up?");
+        let step =
+            Step { purpose: Purpose::Baseline, rows: vec![Vec::new()], blocks: 1, seconds: STEP_MIN_S };
+        let ran = self.experiment(&step, &[], "as-it-is", |plan| plan.design.drop_disturbed = false)?;
+        if let Err(error) = ran.result {
+            return Err(run::failed(error).into());
+        }
+        if let Some(finding) = ran.conclusion.findings.iter().find(|finding| finding.grade == Grade::Invalid)
+        {
+            let mark = model::Code::mark(&finding.check).unwrap_or_default();
+            return Err(Failed::new(
+                exit::VOID,
+                format!("the service as it is: {mark} {}", finding.evidence),
+            )
+            .hint(finding.remedy.to_string())
+            .into());
+        }
+        self.before = Some(ran.record.clone());
+        Ok(ran)
+    }
+
+    fn step(&mut self, step: &Step, tuning: &Tuning, times: Times, shares: bool) -> anyhow::Result<Ran> {
+        let settings = &tuning.spec().settings;
+        let name = match step.purpose {
+            Purpose::Baseline => "as-it-is".to_owned(),
+            Purpose::Smoke(of) => format!("alone-{}", slug(&settings[of].name)),
+            Purpose::Screen { pair, .. } => format!("screen-{pair}"),
+            Purpose::Race(of) => format!("race-{}", slug(&settings[of].name)),
+            Purpose::Confirm => "confirm".to_owned(),
+        };
+        let (confirms, per_core) = (step.purpose == Purpose::Confirm, tuning.per_core());
+        self.experiment(step, settings, &name, |plan| {
+            if shares {
+                plan.design.cpus = Cpus::Shared;
+            }
+            if confirms {
+                (plan.design.looks, plan.design.per_core) = (LookRule::Once, per_core);
+            }
+            plan.design.slices = Some(SLICES);
+            // Mirrored rows, and blocks that are few: what disturbs one of them is better borne than repeated.
+            plan.design.drop_disturbed &= confirms;
+            plan.design.warmup.get_or_insert(times.warm_up);
+            plan.design.slice.get_or_insert(times.slice);
+        })
+    }
+
+    /// Runs the experiment of a step.
+    fn experiment(
+        &mut self,
+        step: &Step,
+        settings: &[Setting],
+        name: &str,
+        adjust: impl FnOnce(&mut Plan),
+    ) -> anyhow::Result<Ran> {
+        let (text, names) =
+            tune::experiment(&self.base.text, &self.base.plan.variants[0], settings, &step.rows);
+        let mut plan = plan::parse(&text, &self.base.directory)
+            .map_err(|problems| experiment::shown(Path::new(&self.base.name), &text, &problems))?;
+        if names.len() == 1 && plan.variants.len() > 1 {
+            plan.variants.retain(|variant| variant.name == names[0]);
+        }
+        plan.design.blocks = Some(step.blocks);
+        plan.design.budget = Duration::from_secs_f64((step.seconds * STEP_ROOM).max(STEP_MIN_S));
+        plan.design.seed = Some(self.seed.wrapping_add(self.number as u64) % SEEDS);
+        plan.design.co_primary.clear();
+        plan.design.explain = false;
+        plan.gate.clear();
+        if step.purpose != Purpose::Confirm {
+            plan.comparisons.clear();
+        }
+        adjust(&mut plan);
+        if let Some(before) = &self.before {
+            listen_as(&mut plan, before);
+        }
+        self.number += 1;
+        let directory = self.folder.join(format!("{:02}-{name}", self.number));
+        let course = Course {
+            experiment: &self.base.name,
+            text,
+            plan,
+            directory: &directory,
+            how: How::Measured,
+            events: false,
+            yes: true,
+        };
+        let Ready { writer, mut environment } = run::ready(course, self.stop.clone())?;
+        let (record, result) = lab::run(writer, &mut environment, &mut |_| {});
+        let conclusion = analysis::conclude(&record);
+        if step.purpose == Purpose::Confirm {
+            run::keep_reports(&record, None);
+        }
+        Ok(Ran { record, conclusion, result })
+    }
+
+    /// What a step's experiment means for the tuning.
+    ///
+    /// # Errors
+    /// If nothing more can be measured: the record cannot be written, or the load generator does not work.
+    fn outcome(&self, step: &Step, ran: anyhow::Result<Ran>) -> anyhow::Result<Outcome> {
+        let Ran { record, conclusion, result } = ran?;
+        match result {
+            Ok(()) => {}
+            Err(LabError::Service(what)) => return Ok(Outcome::Failed(what)),
+            Err(error) => return Err(run::failed(error).into()),
+        }
+        let seconds = record.ended.as_ref().map_or(step.seconds, |ended| ended.seconds);
+        if step.purpose == Purpose::Confirm {
+            return Ok(Outcome::Confirmed(tune::confirmed(&conclusion)));
+        }
+        if let Purpose::Smoke(_) = step.purpose {
+            if let Some(EndReason::Void(why)) = record.ended.as_ref().map(|ended| &ended.reason) {
+                return Ok(Outcome::Failed(why.clone()));
+            }
+            if let Some(finding) = conclusion.findings.iter().find(|finding| finding.grade == Grade::Invalid)
+            {
+                return Ok(Outcome::Failed(finding.evidence.to_string()));
+            }
+            let same = self.before.as_ref().map_or(Ok(()), |before| tune::same_work(before, &record));
+            if let Err(why) = same {
+                return Ok(Outcome::Failed(why));
+            }
+        }
+        let block_s = record.complete_blocks().last().and_then(|block| block.seconds).unwrap_or(seconds);
+        Ok(Outcome::Measured(tune::figures(&record, &conclusion), Took { seconds, block_s }))
+    }
+
+    fn tell(&self, step: &Step, tuning: &Tuning) {
+        let settings = &tuning.spec().settings;
+        let what = match step.purpose {
+            Purpose::Baseline => "the service as it is".to_owned(),
+            Purpose::Smoke(of) => format!("alone: {}", settings[of].level(settings[of].screened + 1)),
+            Purpose::Screen { pair, of } => {
+                format!("screening: pair {pair} of {of}, {} rows", step.rows.len())
+            }
+            Purpose::Race(of) => {
+                let levels: Vec<&str> = step.rows.iter().map(|row| settings[of].level(row[of])).collect();
+                format!("which level: {}", levels.join(", "))
+            }
+            Purpose::Confirm => format!("confirming the choice on {} fresh blocks", step.blocks),
+        };
+        let left_s = self.args.budget.as_secs_f64() - self.began.elapsed().as_secs_f64();
+        print::tell!("{what}: about {}; {} left at most", span(step.seconds.max(1.0)), span(left_s.max(0.0)));
+    }
+
+    /// Where the experiment file of the confirmation lies, for whoever wants it again.
+    fn kept(&self, record: &Record) -> anyhow::Result<String> {
+        let Some(path) = &self.args.write else {
+            return Ok(records::typed(&record.directory).join("experiment.toml").display().to_string());
+        };
+        let text = record.experiment_text.clone().unwrap_or_default();
+        let made = fs::File::create_new(path)
+            .and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes()));
+        made.map_err(|error| {
+            Failed::usage(format!("--write {}: cannot be written: {error}", path.display()))
+                .hint("name another file")
+        })?;
+        print::tell!("written: {}", path.display());
+        Ok(path.display().to_string())
+    }
+
+    fn advice(
+        &self,
+        tuning: &Tuning,
+        chosen: &Chosen,
+        ended: Option<String>,
+        experiment: Option<String>,
+        shares: bool,
+    ) -> Advice {
+        let mut notes = Vec::new();
+        if tuning.per_core() {
+            notes.push(
+                "throughput is judged per core-second, for all services had their cores busy".to_owned(),
+            );
+        }
+        if shares {
+            notes.push("services and load generator share the processors, because processes were tried: what those gain is a lower bound".to_owned());
+        }
+        let command = self.base.plan.variants[0].entry_service().and_then(plan::Service::command);
+        Advice {
+            service: command
+                .map(|command| plan::command_line(command.command.iter().cloned()))
+                .unwrap_or_default(),
+            ended,
+            seconds: self.began.elapsed().as_secs_f64(),
+            folder: records::typed(&self.folder).display().to_string(),
+            experiment,
+            notes,
+            ..Advice::of(tuning, &chosen.skipped)
+        }
+    }
+
+    /// Prints it, and leaves it in the folder too.
+    fn print(&self, advice: &Advice) -> anyhow::Result<()> {
+        for (name, form) in
+            [("advice.txt", &report::TEXT), ("advice.md", &report::MARKDOWN), ("advice.json", &report::JSON)]
+        {
+            let look = Look { width: print::WIDTH, ground: Ground::Light };
+            let drawn = print::drawn(advice, form, look)?;
+            if let Err(error) = fs::write(self.folder.join(name), print::plain(&drawn)) {
+                print::tell!("{name}: not written: {error}");
+            }
+        }
+        print::report(advice, self.args.format, None)
+    }
+}
+
+/// Has services listen where they did before: to find that out takes a start of each variant, in every step anew.
+fn listen_as(plan: &mut Plan, before: &Record) {
+    let Some(trial) = before.blocks.iter().flat_map(|block| &block.trials).next() else { return };
+    for variant in &mut plan.variants {
+        variant.pin(&trial.started.services);
+        for service in variant.services.iter_mut().filter(|service| service.chooses_port()) {
+            // It heeds PORT, or it would have been found elsewhere.
+            let env = service.command_mut().map(|command| &mut command.env);
+            env.map(|env| env.entry("PORT".to_owned()).or_insert_with(|| "{port}".to_owned()));
+        }
+    }
+}
+
+fn slug(name: &str) -> String {
+    let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join("-").to_lowercase().chars().take(30).collect()
+}
+
+fn too_short(short: &tune::TooShort) -> Failed {
+    let minutes = (short.needed_s / 60.0).ceil();
+    Failed::usage(short).hint(format!("--budget {minutes}m, or fewer settings with --only and --without"))
+}
+
+/// Whether processes are tried where there are too few processors to set some aside for the generator.
+fn shares_cores(settings: &[Setting], facts: &Facts) -> bool {
+    let mut changes = settings.iter().flat_map(|setting| &setting.levels).flat_map(|level| &level.changes);
+    facts.cores <= SHARED_CORES_MAX && changes.any(|change| matches!(change, Change::Cluster(_)))
+}
+
+/// Whether a service wrote a line of log for every few requests.
+fn logs(record: &Record) -> bool {
+    let files = fs::read_dir(record.directory.join("logs")).into_iter().flatten().flatten();
+    let bytes: u64 = files.filter_map(|file| Some(file.metadata().ok()?.len())).sum();
+    let trials = record.blocks.iter().flat_map(|block| &block.trials);
+    let dropped: u64 =
+        trials.clone().filter_map(|trial| Some(trial.ended.as_ref()?.output_dropped_bytes)).sum();
+    let responses: u64 = trials.flat_map(|trial| &trial.slices).map(|slice| slice.counts.responses).sum();
+    (bytes + dropped) as f64 >= LOG_BYTES_MIN * responses.max(1) as f64
+}
+
+/// Whether its responses have a content coding.
+fn compresses(record: &Record) -> bool {
+    let trials = record.blocks.iter().flat_map(|block| &block.trials);
+    let headers = trials.flat_map(|trial| &trial.started.witnesses).flat_map(|witness| &witness.headers);
+    headers.into_iter().any(|(name, value)| name == "content-encoding" && value != "identity")
+}

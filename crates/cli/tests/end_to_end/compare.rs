@@ -1,0 +1,88 @@
+//! `proofload compare`: commands without a file. Where services listen, what is told of those that fail, and the file that says the same.
+
+use crate::place::{Place, Run, SERVICE, Said, free, trials};
+
+fn compare(place: &Place, words: &[&str]) -> Said {
+    place.said(&[&["compare", "--out", "record"], words].concat())
+}
+
+#[test]
+fn a_command_that_exits_at_once_is_told_by_its_last_words_alone_and_the_saved_file_is_the_same_plan() {
+    let place = Place::new();
+    let (good, bad) = (format!("good=node {SERVICE}"), format!("bad=MODE=exit node {SERVICE}"));
+    let flags = ["-c", "4", "-H", "accept: text/plain", "--path", "/a", "--limit", "throughput > -5%"];
+    let words = [&["--name", &good, "--name", &bad], &flags[..]].concat();
+    let said = compare(&place, &[&words[..], &["--save", "saved.toml", "--seed", "7"]].concat());
+    assert_eq!(said.ends(3).tells(&["ended with status 7", "giving up"]).out, "");
+    assert!(!said.err.contains("blocks"), "{said}");
+    place.is_quiet();
+
+    let header: serde_json::Value = serde_json::from_str(&place.read("record/record.json")).expect("JSON");
+    let saved = place.said(&["check", "saved.toml", "--json"]).json();
+    assert_eq!(header["plan"], saved);
+    assert_eq!(saved["variants"][1]["services"][0]["env"]["MODE"], "exit");
+    assert_eq!(saved["gate"][0]["limit"], "throughput > -5%");
+    assert_eq!(saved["design"]["seed"], 7);
+
+    let again = compare(&place, &[&words[..], &["--save", "saved.toml"]].concat());
+    again.ends(2).tells(&["it is there already"]);
+}
+
+#[test]
+fn services_that_ignore_their_port_are_found_and_two_with_one_port_take_turns_by_the_block() {
+    let place = Place::new();
+    let port = free().port();
+    let text = format!(
+        "const http = require('node:http');\n\
+         http.createServer((_, response) => response.end('hello')).listen({port});\n\
+         if (process.env.ADMIN) http.createServer((_, response) => response.end('')).listen({});\n",
+        // Higher, for the lowest is taken.
+        if port > 65_000 { 65_535 } else { port + 1 }
+    );
+    place.write("fixed.js", text);
+    let said = compare(&place, &["ADMIN=1 node fixed.js", "node fixed.js", "-c", "2", "--budget", "10s"]);
+    said.tells(&[
+        &format!("app listens on port {port}, not on the PORT"),
+        &format!("{port} is the lowest that responds"),
+        &format!("insist on port {port}, so they run one after the other"),
+    ]);
+    let record = place.opened();
+    for variant in &record.header.plan.variants {
+        assert_eq!(variant.services[0].command().and_then(|started| started.port), Some(port));
+    }
+    let successful =
+        |trial: &record::Trial| trial.slices.iter().map(|slice| slice.counts.successful).sum::<u64>();
+    let measured: Vec<u64> =
+        trials(&record).filter(|trial| trial.started.block > 0).take(2).map(successful).collect();
+    assert!(measured.len() == 2 && measured.iter().all(|successful| *successful > 0), "{measured:?}: {said}");
+    place.is_quiet();
+}
+
+#[test]
+fn what_cannot_be_compared_is_told_before_anything_starts() {
+    let place = Place::new();
+    for (words, said) in [
+        (&[][..], "nothing to compare is named"),
+        (&["node a.js"], "--against REF"),
+        (&["node a.js", "node 'b.js"], "a quote is not closed"),
+        (&["node a.js", "npm run build && node b.js"], "sh -c"),
+        (&["node a.js", "node b.js", "--margin", "30"], "--> the command line"),
+        (&["--name", "a", "node b.js"], "NAME=COMMAND"),
+        (&["--container", "shop:1", "A=1"], "there is no image in it"),
+        (&["--container", "shop:1", "--against", "HEAD"], "--against"),
+    ] {
+        compare(&place, words).ends(2).tells(&[said]);
+    }
+    compare(&place, &["node nowhere.js", "no-such-program"])
+        .ends(3)
+        .tells(&["nowhere.js: there is no such file", "command not found: no-such-program"]);
+    assert!(!place.record().exists(), "nothing was begun");
+    let engine = place.engine("version) echo 28;; image) echo \"No such image: $5\" >&2; exit 1;;");
+    for (folder, wanted) in
+        [("/nowhere", "command not found: docker"), (engine.as_str(), "no image shop:1.5 here")]
+    {
+        let mut command = place.proofload(&["compare", "--container", "shop:1.4", "shop:1.5"]);
+        command.env("PATH", folder).said().ends(3).tells(&[wanted]);
+        assert!(!place.path("records").exists(), "nothing was begun");
+    }
+}

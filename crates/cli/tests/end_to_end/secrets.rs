@@ -1,0 +1,202 @@
+//! Secrets, typed and by placeholders: the service has them, and nothing that is kept or shown has.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::place::{Draft, Place, Run, free, trials};
+
+/// Answers 200 to whoever sends what its own variables say, and tells it again in a header of its response.
+const GUARD: &str = r#"
+const http = require("node:http");
+const { TOKEN, DATABASE_URL, KEY } = process.env;
+const own = [process.argv[2] === "postgres://shop:typed-argv-zqz@db/shop", process.argv[4] === "typed-flag-zqz",
+  DATABASE_URL === "redis://:given-by-env-zqz@cache/0", /^typed-(one|other)-zqz$/.test(TOKEN), KEY === "given-by-file-zqz"];
+http.createServer((request, response) => {
+  let body = "";
+  request.on("data", (part) => { body += part; });
+  request.on("end", () => {
+    const sent = [request.headers.authorization === "Bearer given-by-env-zqz", request.headers["x-api-key"] === "typed-head-zqz",
+      request.url === "/?token=typed-query-zqz", request.method === "GET" || body === '{"key":"given-by-file-zqz"}'];
+    response.statusCode = [...own, ...sent].every(Boolean) ? 200 : 403;
+    response.setHeader("x-told", request.headers.authorization ?? "");
+    response.setHeader("set-cookie", "session=typed-cookie-zqz");
+    response.end("x");
+  });
+}).listen(Number(process.env.PORT), "127.0.0.1");
+process.on("SIGTERM", () => process.exit(0));
+"#;
+
+/// The name of each file below a folder, and what is in it.
+fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    entries
+        .flat_map(|path| {
+            if path.is_dir() { files(&path) } else { vec![(path.clone(), fs::read(path).expect("a file"))] }
+        })
+        .collect()
+}
+
+fn without_secrets(what: &str, bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let at = text.find("-zqz").map(|at| {
+        text[..at].chars().rev().take(80).collect::<Vec<char>>().into_iter().rev().collect::<String>()
+    });
+    assert_eq!(at, None, "a secret in {what}");
+}
+
+fn secretive(place: &Place, mut command: Command) -> Command {
+    command.env("XDG_STATE_HOME", place.path("state")).env("PROOFLOAD_TEST_SECRET", "given-by-env-zqz");
+    command
+}
+
+#[test]
+fn a_service_gets_its_secrets_and_no_file_of_the_record_has_one() {
+    let place = Place::new();
+    place.write("guard.js", GUARD);
+    place.write("key.txt", "given-by-file-zqz\n");
+    let command =
+        r#"["node", "guard.js", "postgres://shop:typed-argv-zqz@db/shop", "--password", "typed-flag-zqz"]"#;
+    let env = r#"DATABASE_URL = "redis://:{env.PROOFLOAD_TEST_SECRET}@cache/0", KEY = "{file.key.txt}", TOKEN = "typed-one-zqz""#;
+    let file = place.experiment(&Draft {
+        service: &format!("command = {command}\nready = \"/healthz\"\nenv = {{ PORT = \"{{port}}\", {env} }}").replace("ready = \"/healthz\"\n", ""),
+        more: "[factors.key]\none = {}\nother = { api.env.TOKEN = \"typed-other-zqz\" } # typed-other-zqz",
+        load: r#"headers = { Authorization = "Bearer {env.PROOFLOAD_TEST_SECRET}", X-Api-Key = "typed-head-zqz" }
+requests = [
+    { path = "/?token=typed-query-zqz" },
+    { name = "post", method = "POST", path = "/?token=typed-query-zqz", body = '{"key":"{file.key.txt}"}' },
+]"#,
+        design: "warmup = \"100ms\"\nslice = \"100ms\"\nblocks = 4",
+    });
+    let text = fs::read_to_string(&file).expect("it is there").replace("ready = \"/healthz\"\n", "");
+    fs::write(&file, text).expect("it is ours");
+    let mut run = secretive(&place, place.command(&file));
+    let said = run.arg("--json").said();
+    without_secrets("what is said", said.err.as_bytes());
+    without_secrets("the events", said.out.as_bytes());
+    let record = place.opened();
+    let slices: Vec<_> = trials(&record).flat_map(|trial| &trial.slices).collect();
+    assert!(!slices.is_empty(), "{said}");
+    for slice in slices {
+        assert!(slice.counts.successful > 0 && slice.counts.successful == slice.counts.responses, "{said}");
+    }
+    let kept = files(&place.record());
+    let names: BTreeSet<_> = kept.iter().filter_map(|(path, _)| path.file_name()?.to_str()).collect();
+    for name in
+        ["record.json", "events.jsonl", "experiment.toml", "report.html", "report.txt", "summary.json"]
+    {
+        assert!(names.contains(name), "{name}: {names:?}");
+    }
+    for (path, bytes) in kept {
+        without_secrets(&path.display().to_string(), &bytes);
+    }
+    let told = place.read("record/events.jsonl");
+    assert!(told.contains(r#"["x-told","Bearer {env.PROOFLOAD_TEST_SECRET}"]"#), "{said}");
+    assert!(
+        told.contains(r#""KEY":"{file.key.txt}""#) && told.contains("[secret-"),
+        "what was seen of processes"
+    );
+    // A variable that arrives is not taken for one that was lost.
+    let findings = &said.out.lines().last().map(|line| line.to_owned()).unwrap_or_default();
+    assert!(!findings.contains("environment_lost") && !findings.contains("nothing_observable"), "{findings}");
+    let mode = |path: PathBuf| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
+    let modes =
+        [place.record(), place.path("record/record.json"), place.path("state/proofload/key")].map(mode);
+    assert_eq!(modes, [0o700, 0o600, 0o600]);
+
+    let check = |words: &[&str]| secretive(&place, place.proofload(&[&["check"], words].concat())).said();
+    let checked = check(&["experiment.toml", "--json"]);
+    without_secrets("the plan", checked.out.as_bytes());
+    assert_eq!(
+        checked.json()["variants"],
+        serde_json::to_value(&record.header.plan.variants).expect("JSON"),
+        "equal marks"
+    );
+    check(&["record/experiment.toml"])
+        .ends(2)
+        .tells(&["its value was not kept", "write {env.NAME} or {file.PATH}"]);
+    place
+        .said(&["check", "experiment.toml"])
+        .ends(2)
+        .tells(&["experiment.toml:", "PROOFLOAD_TEST_SECRET is not set"]);
+    place.is_quiet();
+}
+
+#[test]
+fn commands_that_are_typed_are_kept_without_their_secrets_and_so_are_last_words_and_a_saved_file_is_warned_of()
+ {
+    let place = Place::new();
+    place.write(
+        "chatty.js",
+        "console.error(`no access with ${process.argv[3]} at ${process.env.TOKEN}`); process.exit(7);",
+    );
+    let command = |token: &str| format!("TOKEN={token} node chatty.js --password typed-flag-zqz");
+    let (one, other) = (command("typed-one-zqz"), command("typed-other-zqz"));
+    let words = [
+        "compare",
+        "--out",
+        "record",
+        "--save",
+        "saved.toml",
+        "-H",
+        "Authorization: Bearer typed-head-zqz",
+        &one,
+        &other,
+    ];
+    let said = secretive(&place, place.proofload(&words)).said();
+    said.ends(3).tells(&[
+        "no access with [secret-",
+        "saved.toml has secrets as they were typed",
+        "{env.NAME}",
+    ]);
+    without_secrets("what is said", said.err.as_bytes());
+    let kept =
+        files(&place.record()).into_iter().filter(|(path, _)| !path.starts_with(place.path("record/logs")));
+    for (path, bytes) in kept {
+        without_secrets(&path.display().to_string(), &bytes);
+    }
+    let plan = &place.opened().header.plan;
+    assert!(
+        plan.variants[0].name.starts_with("TOKEN=[secret-") && plan.variants[0].name != plan.variants[1].name,
+        "{plan:?}"
+    );
+    assert!(
+        place.read("saved.toml").contains("TOKEN = \"typed-other-zqz\"")
+            || place.read("saved.toml").contains("typed-other-zqz")
+    );
+    place.is_quiet();
+}
+
+#[test]
+fn a_load_from_flags_has_its_secrets_and_keeps_none() {
+    let place = Place::new();
+    place.write("guard.js", "const http = require('node:http');\nconst port = process.env.PORT;\nhttp.createServer((request, response) => { response.statusCode = request.headers.authorization === 'Bearer given-by-env-zqz' && request.url === '/?token=typed-query-zqz' ? 200 : 403; response.end(); }).listen(port, '127.0.0.1', () => console.log('up'));");
+    let port = free().port();
+    let mut server = Command::new("node").arg(place.path("guard.js")).env("PORT", port.to_string()).begun();
+    let url = format!("http://127.0.0.1:{port}/?token=typed-query-zqz");
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    let words = [
+        "load",
+        &url,
+        "-H",
+        "Authorization: Bearer {env.PROOFLOAD_TEST_SECRET}",
+        "-n",
+        "50",
+        "-c",
+        "1",
+        "--out",
+        "record",
+    ];
+    let said = secretive(&place, place.proofload(&words)).said();
+    let unset = place.said(&["load", &url, "-H", "Authorization: Bearer {env.PROOFLOAD_TEST_SECRET}"]);
+    let _ = server.kill();
+    let _ = server.wait();
+    said.ends(0);
+    without_secrets("what is said", said.to_string().as_bytes());
+    for (path, bytes) in files(&place.record()) {
+        without_secrets(&path.display().to_string(), &bytes);
+    }
+    unset.ends(2).tells(&["the variable PROOFLOAD_TEST_SECRET is not set"]);
+}

@@ -1,0 +1,78 @@
+//! `proofload tune` on a real service: what is tried, what is refused, and what is advised of knobs whose effect is known.
+
+use crate::place::{Draft, Place};
+
+fn service(place: &Place) {
+    place.experiment(&Draft {
+        service: "env = { PORT = \"{port}\", HOST = \"{address}\", SPIN_MS = \"3\" }",
+        ..Draft::default()
+    });
+}
+
+#[test]
+fn what_would_be_tried_is_listed_and_nothing_is_started() {
+    let place = Place::new();
+    service(&place);
+    let said = place.said(&["tune", "experiment.toml", "--list", "--try", "POOL=4|8"]);
+    said.ends(0).prints(&[
+        "NODE_ENV=production",
+        "tries POOL=4, POOL=8",
+        "not tried: heap size: only if asked for",
+    ]);
+    assert!(!place.path("records").exists(), "{said}");
+}
+
+#[test]
+fn what_cannot_be_tuned_or_tried_is_told_before_anything_starts() {
+    let place = Place::new();
+    place.two("api.env.SPIN_MS = 1", "api.env.SPIN_MS = 2", "");
+    for (words, told) in [
+        (&["experiment.toml"][..], "it compares variants itself"),
+        (&["http://127.0.0.1:1/"], "runs already"),
+        (&["node x.js", "--try=--fast"], "there is no `=` in it"),
+        (&["node x.js", "--only", "proceses"], "the catalogue has no `proceses`"),
+        (&["node x.js", "--keep", "p99 < 50ms"], "is an amount"),
+        (&["node x.js", "--keep", "p99 < +5%"], "there is no such figure at a service's limit"),
+        (&["node x.js", "--try", "A=1", "--try", "A=2"], "another --try sets it too"),
+        (&["node x.js", "--write", "experiment.toml"], "it is there already"),
+        (&["node x.js", "--metric", "p99"], "in closed loop"),
+    ] {
+        let said = place.said(&[&["tune"], words].concat());
+        said.ends(2).tells(&[told]);
+    }
+}
+
+#[test]
+fn a_budget_that_holds_no_screening_names_one_that_does() {
+    let place = Place::new();
+    service(&place);
+    let words =
+        ["tune", "experiment.toml", "--only", "none", "--try", "A=1", "--try", "B=1", "--budget", "20s"];
+    let said = place.said(&words);
+    said.ends(2).tells(&["the budget is too small", "--budget"]);
+    place.is_quiet();
+}
+
+#[test]
+#[ignore = "slow: make check-slow"]
+fn what_helps_is_set_what_breaks_is_told_and_the_rest_is_left_alone() {
+    let place = Place::new();
+    service(&place);
+    let words = ["tune", "experiment.toml", "--only", "none", "--try", "SPIN_MS=1", "--try", "NOTHING=1"];
+    let more =
+        ["--try", "MODE=500", "--budget", "3m", "--seed", "1", "--format", "json", "--write", "tuned.toml"];
+    let said = place.said(&[&words[..], &more].concat());
+    let json = said.ends(0).json();
+    place.is_quiet();
+    let worth = |name: &str| {
+        let all = json["settings"].as_array().expect("settings");
+        all.iter().find(|tried| tried["name"] == name).expect("it was tried")["verdict"].clone()
+    };
+    assert_eq!(worth("SPIN_MS=1"), "set", "{json:#}");
+    assert_eq!(worth("MODE=500"), "failed", "{json:#}");
+    assert_ne!(worth("NOTHING=1"), "set", "{json:#}");
+    let low = json["confirmed"]["effect"]["low"].as_f64().expect("an interval");
+    assert!(low > 1.3, "three times the work is more than that: {json:#}");
+    // The file that was written compares both again.
+    place.said(&["check", "tuned.toml"]).ends(0).prints(&["SPIN_MS=1"]);
+}

@@ -1,0 +1,273 @@
+//! Stacks: counted by their addresses, in bounded memory, while sampling goes on; named and folded at its end, when each symbol table is
+//! asked once for all addresses of all processes.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fs;
+use std::io::BufReader;
+
+use indexmap::IndexSet;
+use machine::process;
+
+use super::records::{Record, read};
+use super::space::{Binaries, Origin, Place, Space, has_address};
+use super::symbols;
+use crate::{NativeFrame, NativeStack};
+
+/// Addresses kept, of all stacks together: 32 MB of them. A minute of eight busy CPUs has about as many.
+const ADDRESSES_MAX: usize = 4 << 20;
+/// Threads kept apart.
+const THREADS_MAX: usize = 1 << 16;
+
+const KERNEL: &str = "[kernel]";
+const RUN_TIME: &str = "[jit]";
+const UNKNOWN: &str = "[unknown]";
+const OTHER: &str = "(other)";
+
+/// A thread of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Thread {
+    /// Its process.
+    pub pid: u32,
+    /// Its own number.
+    pub tid: u32,
+}
+
+/// The name of a thread as the kernel has it; empty where it is gone.
+pub(crate) fn thread_name(thread: Thread) -> String {
+    process::text(thread.pid, &format!("task/{}/comm", thread.tid)).trim_end_matches('\n').to_owned()
+}
+
+/// What was sampled of all processes.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    /// By thread and chain. The empty chain is of those that there was no room for.
+    counts: HashMap<Thread, HashMap<Box<[u64]>, u64>>,
+    names: HashMap<Thread, String>,
+    addresses_left: usize,
+    threads_max: usize,
+    /// Samples lost, by process.
+    pub lost: HashMap<u32, u64>,
+    /// How often the kernel held an event back.
+    pub throttled: u64,
+    /// Pieces of a ring that were no records.
+    pub broken: u64,
+}
+
+impl Tally {
+    /// Nothing, of threads with these names.
+    pub fn of(names: HashMap<Thread, String>) -> Tally {
+        Tally {
+            counts: HashMap::new(),
+            names,
+            addresses_left: ADDRESSES_MAX,
+            threads_max: THREADS_MAX,
+            lost: HashMap::new(),
+            throttled: 0,
+            broken: 0,
+        }
+    }
+
+    /// Takes in records of samples of these processes.
+    pub fn take(&mut self, bytes: &[u8], pids: &HashSet<u32>) {
+        for record in read(bytes) {
+            match record {
+                // Before Linux 5.13 processes that were started meanwhile are among them.
+                Record::Sample { pid, tid, address, mut chain } if pids.contains(&pid) => {
+                    if !has_address(&chain) {
+                        chain = vec![address];
+                    }
+                    self.add(Thread { pid, tid }, &chain);
+                }
+                Record::Sample { .. } => {}
+                Record::Lost { pid, count } => *self.lost.entry(pid).or_default() += count,
+                Record::Throttled => self.throttled += 1,
+                Record::Broken => self.broken += 1,
+            }
+        }
+    }
+
+    fn add(&mut self, thread: Thread, chain: &[u64]) {
+        let is_new = !self.counts.contains_key(&thread);
+        // A service that starts threads without end: the rest of them count as the process itself.
+        let crowded = is_new && self.counts.len() >= self.threads_max;
+        let thread = if crowded { Thread { tid: thread.pid, ..thread } } else { thread };
+        // Asked at once: it may not live until the end.
+        self.names.entry(thread).or_insert_with(|| thread_name(thread));
+        let stacks = self.counts.entry(thread).or_default();
+        if let Some(count) = stacks.get_mut(chain) {
+            *count += 1;
+        } else if let Some(left) = self.addresses_left.checked_sub(chain.len()) {
+            self.addresses_left = left;
+            stacks.insert(chain.into(), 1);
+        } else {
+            *stacks.entry(Box::default()).or_default() += 1;
+        }
+    }
+
+    /// A thread may have got its name after it started.
+    pub fn refresh_names(&mut self) {
+        for thread in self.counts.keys() {
+            let name = thread_name(*thread);
+            if !name.is_empty() {
+                self.names.insert(*thread, name);
+            }
+        }
+    }
+
+    /// The stacks of a process with their threads and counts, in an order that is the same each time.
+    fn of_process(&self, pid: u32) -> Vec<(Thread, &[u64], u64)> {
+        let of_process = self.counts.iter().filter(|(thread, _)| thread.pid == pid);
+        let mut stacks: Vec<_> = of_process
+            .flat_map(|(thread, stacks)| stacks.iter().map(move |(chain, count)| (*thread, &**chain, *count)))
+            .collect();
+        stacks.sort_unstable();
+        stacks
+    }
+}
+
+/// Names of everything that was seen.
+pub(crate) struct Names {
+    /// Names of files, by their index.
+    modules: Vec<String>,
+    /// By origin and place. Of the kernel there are none where it hides its own.
+    known: HashMap<Origin, HashMap<u64, String>>,
+}
+
+impl Names {
+    /// Reads the names of all that was seen in these processes.
+    pub fn read(tally: &Tally, spaces: &mut [Space], binaries: Binaries) -> Names {
+        let mut wanted: HashMap<Origin, BTreeSet<u64>> = HashMap::new();
+        for space in &*spaces {
+            for (_, chain, _) in tally.of_process(space.pid) {
+                for Place { origin, at } in space.places(chain) {
+                    wanted.entry(origin).or_default().insert(at);
+                }
+            }
+        }
+        let mut binaries = binaries.into_list();
+        let names = |(origin, wanted): (Origin, BTreeSet<u64>)| {
+            let names = match &origin {
+                Origin::Kernel => symbols::of_kernel(&fs::read_to_string("/proc/kallsyms").ok()?, &wanted)?,
+                Origin::File(index) => symbols::of_program(binaries[*index].file.take()?, &wanted),
+                Origin::RunTime(pid) => {
+                    let file = spaces.iter_mut().find(|space| space.pid == *pid)?.jit_names.take()?;
+                    symbols::of_run_time(BufReader::new(file), &wanted)
+                }
+                Origin::Lent(_) | Origin::Unknown => return None,
+            };
+            Some((origin, names))
+        };
+        let known = wanted.into_iter().filter_map(names).collect();
+        Names { modules: binaries.into_iter().map(|binary| binary.module).collect(), known }
+    }
+
+    /// The functions of a process and its stacks, those with most samples first, in an order that is the same each time; and whether
+    /// functions of the kernel are without names because it hides them.
+    pub fn stacks(&self, tally: &Tally, space: &Space) -> (Vec<NativeFrame>, Vec<NativeStack>, bool) {
+        let mut frames: IndexSet<NativeFrame> = IndexSet::new();
+        let mut counts: HashMap<(Thread, Vec<u32>), u64> = HashMap::new();
+        let mut kernel_hidden = false;
+        for (thread, chain, count) in tally.of_process(space.pid) {
+            let places = space.places(chain);
+            kernel_hidden |= places.iter().any(|place| place.origin == Origin::Kernel)
+                && !self.known.contains_key(&Origin::Kernel);
+            let mut stack: Vec<NativeFrame> = places.iter().map(|place| self.frame(place)).collect();
+            if stack.is_empty() {
+                let name = if chain.is_empty() { OTHER } else { UNKNOWN };
+                stack.push(NativeFrame { name: name.into(), module: name.into() });
+            }
+            // Many steps through code without names say no more than one.
+            let is_nameless = |name: &str| [KERNEL, RUN_TIME, UNKNOWN].contains(&name);
+            stack.dedup_by(|next, previous| next == previous && is_nameless(&next.name));
+            // A stack has at most some hundred frames and there are at most some million of them: their numbers fit.
+            let stack = stack.into_iter().map(|frame| frames.insert_full(frame).0 as u32).collect();
+            *counts.entry((thread, stack)).or_default() += count;
+        }
+        let stack = |((thread, frames), samples): ((Thread, Vec<u32>), u64)| {
+            let thread_name = tally.names.get(&thread).cloned().unwrap_or_default();
+            NativeStack { thread: thread.tid, thread_name, frames, samples }
+        };
+        let mut stacks: Vec<NativeStack> = counts.into_iter().map(stack).collect();
+        stacks.sort_unstable_by(|a, b| {
+            b.samples.cmp(&a.samples).then(a.thread.cmp(&b.thread)).then_with(|| a.frames.cmp(&b.frames))
+        });
+        (frames.into_iter().collect(), stacks, kernel_hidden)
+    }
+
+    fn frame(&self, place: &Place) -> NativeFrame {
+        let (unnamed, module) = match &place.origin {
+            Origin::Kernel => (KERNEL, KERNEL),
+            Origin::File(index) => (UNKNOWN, self.modules[*index].as_str()),
+            Origin::RunTime(_) => (RUN_TIME, RUN_TIME),
+            Origin::Lent(module) => (module.as_str(), module.as_str()),
+            Origin::Unknown => (UNKNOWN, UNKNOWN),
+        };
+        let name = self.known.get(&place.origin).and_then(|names| names.get(&place.at));
+        NativeFrame { name: name.map_or(unnamed, String::as_str).into(), module: module.into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The process of a thread, and how often each of its chains was seen.
+    fn counted(tally: &Tally, pid: u32) -> Vec<(u32, &[u64], u64)> {
+        tally.of_process(pid).into_iter().map(|(thread, chain, count)| (thread.tid, chain, count)).collect()
+    }
+
+    #[test]
+    fn no_sample_is_lost_when_there_is_no_room_for_its_stack_or_its_thread() {
+        let mut tally = Tally { addresses_left: 4, threads_max: 1, ..Tally::of(HashMap::new()) };
+        for chain in [&[1, 2][..], &[3, 4], &[5], &[6], &[1, 2]] {
+            tally.add(Thread { pid: 1, tid: 2 }, chain);
+        }
+        let of_first: [(u32, &[u64], u64); 3] = [(2, &[], 2), (2, &[1, 2], 2), (2, &[3, 4], 1)];
+        assert_eq!(counted(&tally, 1), of_first);
+        // Threads without end count as their process.
+        (3..6).for_each(|tid| tally.add(Thread { pid: 1, tid }, &[1, 2]));
+        assert_eq!(tally.counts.len(), 2, "one of its own, and one for the rest");
+        assert_eq!(counted(&tally, 1)[0], (1, &[][..], 3));
+    }
+
+    #[test]
+    fn samples_of_other_processes_do_not_count() {
+        let mut tally = Tally::of(HashMap::new());
+        let sample = |pid: u32| {
+            let body =
+                [&0x1000u64.to_ne_bytes()[..], &pid.to_ne_bytes(), &pid.to_ne_bytes(), &[0; 8]].concat();
+            [&9u32.to_ne_bytes()[..], &[0, 0], &(8 + body.len() as u16).to_ne_bytes(), &body].concat()
+        };
+        let bytes = [sample(u32::MAX), sample(5), sample(u32::MAX)].concat();
+        tally.take(&bytes, &HashSet::from([u32::MAX]));
+        assert!(tally.of_process(5).is_empty());
+        // A sample without a chain is its address.
+        assert_eq!(counted(&tally, u32::MAX), [(u32::MAX, &[0x1000][..], 2)]);
+    }
+
+    /// Stacks of this very process, from addresses that are surely code, surely not, and made up.
+    #[test]
+    fn stacks_end_where_they_lead_to_no_code_and_equal_ones_are_folded() {
+        let pid = std::process::id();
+        let (user, here) = ((-512i64) as u64, thread_name as *const () as u64 + 8);
+        let thread = Thread { pid, tid: pid };
+        let mut tally = Tally::of(HashMap::from([(thread, "main".to_owned())]));
+        // A call from that function, then garbage, then what would be code again.
+        tally.add(thread, &[user, here, 0x10, here]);
+        tally.add(thread, &[user, here + 1]);
+        tally.add(thread, &[user, 0x10]);
+        let mut binaries = Binaries::default();
+        let mut spaces = [Space::of(pid, &mut binaries)];
+        let names = Names::read(&tally, &mut spaces, binaries);
+        let (frames, found, kernel_hidden) = names.stacks(&tally, &spaces[0]);
+        let name = |index: &u32| frames[*index as usize].name.as_str();
+        let stacks: Vec<(Vec<&str>, u64)> =
+            found.iter().map(|of| (of.frames.iter().map(name).collect(), of.samples)).collect();
+        assert!(
+            matches!(&stacks[0], (names, 2) if names.len() == 1 && names[0].ends_with("stacks::thread_name")),
+            "{stacks:?}"
+        );
+        assert_eq!(stacks[1..], [(vec![UNKNOWN], 1)]);
+        assert!(!kernel_hidden && found[0].thread_name == "main");
+    }
+}

@@ -1,0 +1,475 @@
+//! V8's profiles as its inspector protocol defines them: of CPU time, `.cpuprofile` (`Profiler.Profile`), and of the heap, `.heapprofile`
+//! (`HeapProfiler.SamplingHeapProfile`): bytes that were allocated and still lived at the end, by the stack that allocated them. Of
+//! Node.js, of Chrome and of tools that write the same.
+//!
+//! A file may say anything: circles of calls are cut open, and nothing is followed by recursion. It must not count or cut anything, nor
+//! judge whose code a function is.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, VecDeque};
+
+use indexmap::IndexSet;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use super::{PROFILE_BYTES_MAX, ReadError, bounded};
+use crate::doubt::Note;
+use crate::label::clean;
+
+const CPU: &str = ".cpuprofile";
+const HEAP: &str = ".heapprofile";
+/// The most that is kept of an address: inline modules have all their code in it.
+const URL_CHARS_MAX: usize = 2048;
+/// Stands for a call that the profile does not have.
+pub(crate) const NO_NODE: u32 = u32::MAX;
+/// The largest profile of the heap that is read. V8 makes some megabytes; what is made of it takes up to eight times as much memory.
+const HEAP_BYTES_MAX: usize = 64 << 20;
+/// The most levels of JSON. V8 keeps 128 calls of a stack.
+const LEVELS_MAX: usize = 400;
+
+/// A function, and where it begins.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct CallFrame {
+    /// Its name; empty where it has none.
+    pub function: Box<str>,
+    /// Address of its script; empty where there is none.
+    pub url: Box<str>,
+    /// Whether it belongs to a script. What has neither script nor address is not JavaScript.
+    pub scripted: bool,
+    /// Line at which it begins, from 1; 0 where unknown.
+    pub line: u32,
+    /// Column at which it begins, from 0.
+    pub column: u32,
+}
+
+impl CallFrame {
+    /// A function that has a name and nothing else.
+    pub fn named(function: &str) -> Self {
+        Self::at(function, "", 0, 0)
+    }
+
+    /// A function of a script, at a line from 1 and a column from 0.
+    pub fn at(function: &str, url: &str, line: u32, column: u32) -> Self {
+        let short = url.char_indices().nth(URL_CHARS_MAX).map_or(url, |(end, _)| &url[..end]);
+        Self { function: clean(function).into(), url: short.into(), scripted: !url.is_empty(), line, column }
+    }
+
+    /// Whether it is WebAssembly.
+    pub fn is_wasm(&self) -> bool {
+        self.url.starts_with("wasm:")
+    }
+
+    /// Whether it is JavaScript, whose callees without a script are named by it.
+    pub fn is_javascript(&self) -> bool {
+        self.scripted && !self.is_wasm()
+    }
+}
+
+/// The same as JSON has it: lines and columns from 0, -1 where unknown.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawCall<'a> {
+    #[serde(borrow, default)]
+    function_name: Cow<'a, str>,
+    #[serde(borrow)]
+    script_id: Option<ScriptId<'a>>,
+    #[serde(borrow, default)]
+    url: Cow<'a, str>,
+    #[serde(default = "unknown")]
+    line_number: f64,
+    #[serde(default = "unknown")]
+    column_number: f64,
+}
+
+/// Most write it as text, some as a number; nothing and zero are no script.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum ScriptId<'a> {
+    Number(f64),
+    Text(#[serde(borrow)] Cow<'a, str>),
+}
+
+fn unknown() -> f64 {
+    -1.0
+}
+
+impl RawCall<'_> {
+    fn frame(&self) -> CallFrame {
+        // A cast of a float ends at the bounds of its type.
+        let (line, column) = ((self.line_number + 1.0) as u32, self.column_number as u32);
+        let mut frame = CallFrame::at(&self.function_name, &self.url, line, column);
+        frame.scripted |= match &self.script_id {
+            Some(ScriptId::Number(number)) => *number > 0.0,
+            Some(ScriptId::Text(text)) => !matches!(&**text, "" | "0"),
+            None => false,
+        };
+        frame
+    }
+}
+
+/// Who called whom.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Calls {
+    /// The functions, each once. There are never more than there are places, of which there is a limit.
+    pub functions: IndexSet<CallFrame>,
+    /// The places; callers before what they call.
+    pub nodes: Vec<CallNode>,
+}
+
+/// A place in the tree of calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CallNode {
+    /// Index of its function.
+    pub call: u32,
+    /// Its caller.
+    pub parent: Option<u32>,
+}
+
+impl Calls {
+    /// The number of a function.
+    pub fn number(&mut self, frame: CallFrame) -> u32 {
+        self.functions.insert_full(frame).0 as u32
+    }
+
+    /// A new place of a function.
+    pub fn push(&mut self, call: u32, parent: Option<u32>) -> u32 {
+        self.nodes.push(CallNode { call, parent });
+        (self.nodes.len() - 1) as u32
+    }
+}
+
+/// A profile of CPU time: which function ran, sample after sample.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CpuProfile {
+    pub(crate) calls: Calls,
+    /// Samples by line, ordered by place.
+    pub(crate) ticks: Vec<Tick>,
+    /// In order of time.
+    pub(crate) samples: Vec<Sample>,
+    /// When it was started, CLOCK_MONOTONIC in microseconds as Node.js has it on Linux.
+    pub(crate) start_us: i64,
+    /// When it was stopped.
+    pub(crate) end_us: i64,
+    /// Whether the samples are sums and not moments: then their distances say nothing of how regularly they were taken.
+    pub(crate) summed: bool,
+    /// What is wrong with it.
+    pub(crate) notes: Vec<Note>,
+}
+
+/// What ran at a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sample {
+    /// On the clock of the profile's start.
+    pub at_us: i64,
+    /// The place; [`NO_NODE`] where the profile has none.
+    pub node: u32,
+}
+
+/// So many samples of a place were in this line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub(crate) struct Tick {
+    #[serde(skip)]
+    pub node: u32,
+    pub line: u32,
+    pub ticks: u32,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct CpuFile<'a> {
+    #[serde(borrow)]
+    nodes: Option<Vec<RawNode<'a>>>,
+    samples: Option<Vec<u32>>,
+    /// V8 writes whole microseconds, other tools do not.
+    time_deltas: Option<Vec<f64>>,
+    #[serde(default)]
+    start_time: f64,
+    end_time: Option<f64>,
+    /// The format before 2016.
+    head: Option<IgnoredAny>,
+    /// Ours: the samples are sums.
+    #[serde(default)]
+    summed: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawNode<'a> {
+    id: u32,
+    #[serde(borrow)]
+    call_frame: RawCall<'a>,
+    #[serde(default)]
+    children: Vec<u32>,
+    /// How traces have it.
+    parent: Option<u32>,
+    #[serde(default)]
+    position_ticks: Vec<Tick>,
+}
+
+impl CpuProfile {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// If it is cut off, not JSON, without samples, or beyond a limit. What contradicts itself is read as far as it makes
+    /// sense, and told as a note when it is cut.
+    pub fn read(bytes: &[u8]) -> Result<Self, ReadError> {
+        let bytes = bounded(CPU, bytes, PROFILE_BYTES_MAX)?;
+        let file: CpuFile<'_> =
+            serde_json::from_slice(bytes).map_err(|error| ReadError::json(CPU, bytes, &error))?;
+        let Some(nodes) = file.nodes else {
+            let old = file.head.is_some();
+            let problem = if old { "has a tree instead of nodes, as before 2016" } else { "has no nodes" };
+            return Err(ReadError::unusable(
+                CPU,
+                format!("{problem}: save it again with a current DevTools"),
+            ));
+        };
+        let Some(ids) = file.samples else {
+            return Err(ReadError::unusable(CPU, "has no samples: nothing tells when a function ran"));
+        };
+        let mut profile = Self {
+            calls: Calls::default(),
+            ticks: Vec::new(),
+            samples: Vec::new(),
+            // A cast of a float ends at the bounds of its type.
+            start_us: file.start_time.round() as i64,
+            end_us: file.end_time.map_or(i64::MIN, |time| time.round() as i64),
+            summed: file.summed,
+            notes: Vec::new(),
+        };
+        let places = profile.arrange(&nodes);
+        let moments = profile.moments(file.time_deltas, ids.len());
+        let node = |id| places.get(id).copied().unwrap_or(NO_NODE);
+        let samples = ids.iter().zip(moments).map(|(id, at_us)| Sample { at_us, node: node(id) });
+        profile.samples = samples.collect();
+        let unknown = profile.samples.iter().filter(|sample| sample.node == NO_NODE).count();
+        let all = profile.samples.len();
+        profile.note(
+            unknown,
+            &format!("of {all} samples are of calls that the profile does not have: counted as (unknown)"),
+        );
+        // V8 writes some a little late, from another thread.
+        let back = profile.samples.windows(2).filter(|pair| pair[1].at_us < pair[0].at_us).count();
+        if back > 0 {
+            let text =
+                format!("{back} samples are older than the one before: brought into the order of time");
+            profile.notes.push(Note::aside(text));
+            profile.samples.sort_by_key(|sample| sample.at_us);
+        }
+        Ok(profile)
+    }
+
+    /// Begin and end, CLOCK_MONOTONIC in nanoseconds where Node.js wrote it on Linux.
+    pub fn span_ns(&self) -> (i64, i64) {
+        (self.start_us.saturating_mul(1000), self.end_us.saturating_mul(1000))
+    }
+
+    fn note(&mut self, count: usize, what: &str) {
+        if count > 0 {
+            self.notes.push(Note::remark(format!("{count} {what}")));
+        }
+    }
+
+    /// The moments of so many samples.
+    fn moments(&mut self, deltas: Option<Vec<f64>>, samples: usize) -> Vec<i64> {
+        let deltas = deltas.unwrap_or_else(|| {
+            if samples > 0 {
+                self.notes.push(Note::remark("no times between samples: taken as evenly spread"));
+            }
+            let span = self.end_us.saturating_sub(self.start_us).max(0);
+            vec![(span / samples.max(1) as i64) as f64; samples]
+        });
+        if deltas.len() != samples {
+            let text = format!("and {} times between them: the rest is left out", deltas.len());
+            self.notes.push(Note::remark(format!("{samples} samples {text}")));
+        }
+        let mut at = self.start_us;
+        let moment = |us: f64| {
+            at = at.saturating_add(us.round() as i64);
+            at
+        };
+        deltas.into_iter().map(moment).collect()
+    }
+
+    /// Takes in nodes, callers first, with their lines; gives the place of each number.
+    fn arrange(&mut self, raw: &[RawNode<'_>]) -> HashMap<u32, u32> {
+        let mut index_of: HashMap<u32, u32> = HashMap::with_capacity(raw.len());
+        let mut twice = 0;
+        for (index, node) in (0..).zip(raw) {
+            twice += usize::from(*index_of.entry(node.id).or_insert(index) != index);
+        }
+        let (parents, wrong) = callers(raw, &index_of);
+        let (order, circles) = callers_first(&parents);
+        self.note(twice, "calls have the number of another one: they count for nothing");
+        self.note(
+            wrong,
+            "links between calls lead nowhere, or to a call that has a caller already: left out",
+        );
+        self.note(circles, "circles of calls: cut open");
+        let mut place_of = vec![NO_NODE; raw.len()];
+        for (index, parent) in order {
+            let node = &raw[index];
+            let call = self.calls.number(node.call_frame.frame());
+            let place = self.calls.push(call, parent);
+            place_of[index] = place;
+            let told = node.position_ticks.iter().filter(|tick| tick.line > 0 && tick.ticks > 0);
+            self.ticks.extend(told.map(|tick| Tick { node: place, ..*tick }));
+        }
+        self.ticks.sort_unstable_by_key(|tick| (tick.node, tick.line));
+        index_of.values_mut().for_each(|index| *index = place_of[*index as usize]);
+        index_of
+    }
+}
+
+/// The caller of each, by index, and how many links were wrong.
+fn callers(raw: &[RawNode<'_>], index_of: &HashMap<u32, u32>) -> (Vec<Option<u32>>, usize) {
+    let mut parents = vec![None; raw.len()];
+    let mut wrong = 0;
+    let mut link = |child: Option<u32>, parent: Option<u32>| match (child, parent) {
+        (Some(child), Some(parent)) if parents[child as usize].is_none_or(|known| known == parent) => {
+            parents[child as usize] = Some(parent);
+        }
+        _ => wrong += 1,
+    };
+    for (index, node) in (0..).zip(raw) {
+        node.children.iter().for_each(|child| link(index_of.get(child).copied(), Some(index)));
+    }
+    for (index, node) in (0..).zip(raw) {
+        node.parent.iter().for_each(|parent| link(Some(index), index_of.get(parent).copied()));
+    }
+    (parents, wrong)
+}
+
+/// Brings calls, of which `parents` has the caller of each, into an order in which callers stand before what they call: the index of each,
+/// with the place of its caller; and how many circles were cut open. There must be fewer than 2³² of them.
+fn callers_first(parents: &[Option<u32>]) -> (Vec<(usize, Option<u32>)>, usize) {
+    let size = parents.len();
+    let parent_of = |node: usize| parents[node].map(|parent| parent as usize).filter(|parent| *parent < size);
+    let mut children = vec![Vec::new(); size];
+    for node in 0..size {
+        if let Some(parent) = parent_of(node) {
+            children[parent].push(node);
+        }
+    }
+    let (mut order, mut circles, mut is_placed) = (Vec::with_capacity(size), 0, vec![false; size]);
+    let roots = (0..size).filter(|node| parent_of(*node).is_none());
+    // What no root reaches is in a circle, or below one: the first of it becomes a root.
+    for start in roots.chain(0..size) {
+        if is_placed[start] {
+            continue;
+        }
+        circles += usize::from(parent_of(start).is_some());
+        let mut open = VecDeque::from([(start, None)]);
+        is_placed[start] = true;
+        while let Some((node, parent)) = open.pop_front() {
+            let place = order.len() as u32;
+            order.push((node, parent));
+            for child in std::mem::take(&mut children[node]) {
+                if !std::mem::replace(&mut is_placed[child], true) {
+                    open.push_back((child, Some(place)));
+                }
+            }
+        }
+    }
+    (order, circles)
+}
+
+/// A profile of the heap.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HeapProfile {
+    pub(crate) calls: Calls,
+    /// Bytes allocated at each place.
+    pub(crate) bytes: Vec<f64>,
+}
+
+#[derive(Deserialize)]
+struct HeapFile<'a> {
+    #[serde(borrow)]
+    head: Option<HeapCall<'a>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct HeapCall<'a> {
+    #[serde(borrow)]
+    call_frame: RawCall<'a>,
+    #[serde(default)]
+    self_size: f64,
+    #[serde(borrow, default)]
+    children: Vec<HeapCall<'a>>,
+}
+
+impl HeapProfile {
+    /// Reads it. The file is a tree in a tree in a tree, two levels of JSON for each call, and its parser follows it by recursion: so how
+    /// deep and how large it is, is looked at first.
+    ///
+    /// # Errors
+    /// If it is cut off, not JSON, not a tree of calls, larger than 64 MB, or deeper than some 200 calls.
+    pub fn read(bytes: &[u8]) -> Result<Self, ReadError> {
+        let bytes = bounded(HEAP, bytes, HEAP_BYTES_MAX)?;
+        if levels(bytes) > LEVELS_MAX {
+            let problem = format!("more than {LEVELS_MAX} levels deep: sample stacks of fewer calls");
+            return Err(ReadError::unusable(HEAP, problem));
+        }
+        let mut parser = serde_json::Deserializer::from_slice(bytes);
+        parser.disable_recursion_limit();
+        let file = HeapFile::deserialize(&mut parser).and_then(|file| parser.end().map(|()| file));
+        let file = file.map_err(|error| ReadError::json(HEAP, bytes, &error))?;
+        let no_head = || ReadError::unusable(HEAP, "has no head: there is no tree in it");
+        let (mut calls, mut sizes) = (Calls::default(), Vec::new());
+        let mut open = vec![(file.head.ok_or_else(no_head)?, None)];
+        while let Some((of, parent)) = open.pop() {
+            let call = calls.number(of.call_frame.frame());
+            let place = calls.push(call, parent);
+            sizes.push(if of.self_size.is_finite() { of.self_size.max(0.0) } else { 0.0 });
+            let children = of.children.into_iter().rev();
+            open.extend(children.map(|child| (child, Some(place))));
+        }
+        Ok(HeapProfile { calls, bytes: sizes })
+    }
+}
+
+/// How deep lists and objects lie in each other.
+fn levels(json: &[u8]) -> usize {
+    let (mut depth, mut most, mut in_text, mut is_escaped) = (0usize, 0, false, false);
+    for byte in json {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = in_text,
+            b'"' => in_text = !in_text,
+            b'[' | b'{' if !in_text => depth += 1,
+            b']' | b'}' if !in_text => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        most = most.max(depth);
+    }
+    most
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn circles_are_cut_open_and_nothing_is_lost() {
+        // 0 → 1; 2 ⇄ 3 with 4 below; 5 calls itself; 6 is called by what is not there.
+        let found = callers_first(&[None, Some(0), Some(3), Some(2), Some(2), Some(5), Some(99)]);
+        let order =
+            vec![(0, None), (1, Some(0)), (6, None), (2, None), (3, Some(3)), (4, Some(3)), (5, None)];
+        assert_eq!(found, (order, 2));
+    }
+
+    proptest! {
+        #[test]
+        fn every_call_has_one_place_after_its_caller(links in prop::collection::vec(prop::option::of(0u32..40), 0..40)) {
+            let (order, _) = callers_first(&links);
+            let mut seen: Vec<usize> = order.iter().map(|(index, _)| *index).collect();
+            seen.sort_unstable();
+            prop_assert_eq!(seen, (0..links.len()).collect::<Vec<_>>());
+            for (place, (_, parent)) in order.iter().enumerate() {
+                prop_assert!(parent.is_none_or(|parent| (parent as usize) < place));
+            }
+        }
+    }
+}

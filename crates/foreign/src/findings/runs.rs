@@ -1,0 +1,288 @@
+//! What one run tells of itself: what a tool really sent, for how long, and whether its output is whole; failures that the figures
+//! contain, or leave out; whether the latencies that are printed were measured, of how many requests, and what of. It must not compare
+//! runs.
+
+use model::quantity::{count, many, rate};
+use model::{Evidence, Grade, Quantity, evidence};
+
+use super::{Seen, graded, share};
+use crate::run::Run;
+use crate::tools::{Divides, Pace, RateOf};
+
+/// A runtime compiles and caches fill during the first seconds: Proofload's own warm-ups take 2 to 6 s.
+const SECONDS_MIN: f64 = 10.0;
+/// Requests a connection, below which most of a run is its start and its end.
+const REQUESTS_PER_CONNECTION_MIN: f64 = 5.0;
+/// How far requests / seconds may be from the rate that is printed.
+const CONTRADICTION: f64 = 0.1;
+
+/// The requests behind other words, where they are known.
+fn requests(before: &str, run: &Run) -> String {
+    run.requests.map(|requests| format!("{before}{}", many(requests, "request"))).unwrap_or_default()
+}
+
+/// The tool ended before its time.
+pub fn gave_up(run: &Run) -> Option<Seen> {
+    let words = format!("{}{}", run.abort.as_ref()?, requests(" after ", run));
+    Some((Grade::Invalid, Evidence::new(words, [("requests", Quantity::count(run.requests.unwrap_or(0)))])))
+}
+
+/// Fewer requests than connections.
+pub fn start_up(run: &Run) -> Option<Seen> {
+    let (all, connections) =
+        (run.requests?, run.connections_opened().filter(|connections| *connections > 0)?);
+    let open = run.is_open_loop() || run.tool.row().pace == Pace::Rate || run.abort.is_some();
+    let each = all as f64 / connections as f64;
+    if open || run.rounded || all == 0 || each >= REQUESTS_PER_CONNECTION_MIN {
+        return None;
+    }
+    let seen = evidence!("{} on {}: {requests_per_connection} each", many(all, "request"), many(connections, "connection");
+        requests_per_connection = Quantity::number(each));
+    Some((if each > 1.0 { Grade::Warning } else { Grade::Invalid }, seen))
+}
+
+/// Too short to be past the start.
+pub fn short(run: &Run) -> Option<Seen> {
+    let length = run.seconds().filter(|length| *length < SECONDS_MIN * 0.98 && run.abort.is_none())?;
+    let words = format!("{}{}", Quantity::seconds(length), requests(", ", run));
+    Some((Grade::Warning, Evidence::new(words, [("duration_s", Quantity::number(length))])))
+}
+
+/// wrk opens the same number of connections on each thread, hey the same number of requests on each connection.
+pub fn uneven(run: &Run) -> Option<Seen> {
+    let load = &run.load;
+    let (all, into, did, parts) = match run.tool.row().divides {
+        Divides::ConnectionsByThreads => (load.connections, load.threads, "opened", "threads"),
+        Divides::RequestsByConnections => (load.requests, load.connections, "sent", "connections"),
+        Divides::Nothing => return None,
+    };
+    let (asked, into) = (all?, into.filter(|into| *into > 0)?);
+    let done = asked / into * into;
+    let words = format!(
+        "{} {did}, not {}: {into} {parts} with {} each",
+        count(done),
+        count(asked),
+        count(asked / into)
+    );
+    let figures = [(did, Quantity::count(done)), ("asked", Quantity::count(asked))];
+    (done != asked).then(|| (Grade::Note, Evidence::new(words, figures)))
+}
+
+/// ab opens a connection for each request, unless told not to and the service agrees.
+pub fn new_connections(run: &Run) -> Option<Seen> {
+    let all = run.requests.filter(|requests| *requests > 0)?;
+    let whole = !run.truncated && run.abort.is_none();
+    let (words, kept) = match (run.tool.row().http_1_0, run.keep_alive_requests) {
+        (true, None) if whole && run.load.keep_alive != Some(true) => {
+            (format!("{} for {}", many(all, "connection"), many(all, "request")), 0)
+        }
+        (true, Some(kept)) if (kept as f64) < 0.9 * all as f64 => {
+            (format!("asked to be kept, {} of {} were", count(kept), count(all)), kept)
+        }
+        (false, _) if run.load.keep_alive == Some(false) => ("as asked for".to_owned(), 0),
+        _ => return None,
+    };
+    Some((Grade::Warning, Evidence::new(words, [("kept", Quantity::count(kept))])))
+}
+
+/// ab's protocol.
+pub fn http_1_0(run: &Run) -> Option<Seen> {
+    run.tool.row().http_1_0.then(|| (Grade::Note, Evidence::default()))
+}
+
+/// Requests, seconds and rate that do not go together.
+pub fn contradicting(run: &Run) -> Option<Seen> {
+    let own = run.tool.row().rate_of != RateOf::Responses;
+    let exact = !run.rounded && !own && run.abort.is_none();
+    let (all, length) = (run.requests.filter(|_| exact)?, run.duration_s.filter(|length| *length > 0.0)?);
+    let printed = run.requests_per_s.filter(|rate| *rate > 0.0)?;
+    let counted = all as f64 / length;
+    // What a tool prints with two digits after the comma may be off by one of them.
+    let off = (counted / printed - 1.0).abs();
+    if off <= CONTRADICTION || length < 0.1 {
+        return None;
+    }
+    let seen = evidence!("{} in {} are {counted_per_s}; printed: {printed_per_s} ({} apart)",
+        many(all, "request"), Quantity::seconds(length), Quantity::share(off);
+        counted_per_s = Quantity::per_s(counted), printed_per_s = Quantity::per_s(printed));
+    Some((Grade::Warning, seen))
+}
+
+/// Output that is not whole.
+pub fn cut_off(run: &Run) -> Option<Seen> {
+    let what = if run.has_figures() { "ends too early" } else { "no figures" };
+    (run.truncated && run.abort.is_none()).then(|| (Grade::Warning, what.into()))
+}
+
+/// Client and service on one machine.
+pub fn same_machine(run: &Run) -> Option<Seen> {
+    let url = run.url.as_ref()?;
+    let host = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
+    let local = ["127.", "localhost", "[::1]", "0.0.0.0"].iter().any(|start| host.starts_with(start));
+    // The port tells nothing here, and a bracket belongs to an address of version 6.
+    let host = host.split('/').next().unwrap_or_default();
+    let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
+    local.then(|| (Grade::Note, host.into()))
+}
+
+/// Error responses counted as requests.
+pub fn statuses(run: &Run) -> Option<Seen> {
+    let bad = run.failures.status.filter(|bad| *bad > 0)?;
+    let requests = run.requests.unwrap_or(bad);
+    let part = share(bad, requests);
+    let printed = run.rate().filter(|_| run.tool.row().rate_of != RateOf::Successes);
+    let without =
+        printed.map(|all| format!("; {} without them, not {}", rate(all * (1.0 - part)), rate(all)));
+    let without = without.unwrap_or_default();
+    let seen = evidence!("{failed} of {} ({failed_share}){without}", many(requests, "response");
+        failed = Quantity::count(bad), failed_share = Quantity::share(part));
+    Some((graded(part), seen))
+}
+
+/// Connections that failed.
+pub fn connections(run: &Run) -> Option<Seen> {
+    let all = run.failures.socket();
+    let kinds = [
+        ("connect", run.failures.connect),
+        ("read", run.failures.read),
+        ("write", run.failures.write),
+        ("other", run.failures.other),
+    ];
+    let kinds = kinds.iter().filter_map(|(name, number)| {
+        number.filter(|number| *number > 0).map(|number| format!("{} {name}", count(number)))
+    });
+    let kinds: Vec<String> = kinds.collect();
+    let part = run.requests.map_or(1.0, |requests| share(all, requests.saturating_add(all)));
+    let beside = run
+        .requests
+        .map(|requests| format!(" beside {} ({})", many(requests, "request"), Quantity::share(part)));
+    let seen = Evidence::new(
+        kinds.join(", ") + &beside.unwrap_or_default(),
+        [("failed", Quantity::count(all)), ("failed_share", Quantity::share(part))],
+    );
+    (all > 0).then(|| (graded(part), seen))
+}
+
+/// ab's failures that are none.
+pub fn lengths(run: &Run) -> Option<Seen> {
+    let other = run.failures.length.filter(|other| *other > 0)?;
+    let of = run.requests.map(|requests| format!(" of {}", count(requests))).unwrap_or_default();
+    Some((Grade::Note, evidence!("{responses}{of} responses"; responses = Quantity::count(other))))
+}
+
+/// From this share of timeouts on, what is left is not worth the name of a sample.
+const ALL: f64 = 0.999;
+/// Requests wanted beyond a quantile, as in Proofload's own experiments.
+const BEYOND: f64 = 10.0;
+/// JSON has higher percentiles than anybody asked for.
+const JSON_PERCENT_MAX: f64 = 99.0;
+/// How near connections / throughput must be to the latency to be all of it.
+const LITTLE_WITHIN: f64 = 0.1;
+/// A tool that sent less than this share of its rate fell behind.
+const KEPT_UP: f64 = 0.99;
+
+/// Timeouts, the requests they are among, and their share. Some tools count a request that timed out, others do not.
+fn timeouts_of(run: &Run) -> (u64, u64, f64) {
+    let timeouts = run.failures.timeouts.unwrap_or(0);
+    let requests = run.requests.unwrap_or(0);
+    let all = match run.tool.row().counts_timeouts {
+        true => requests.max(timeouts),
+        false => requests.saturating_add(timeouts),
+    };
+    (timeouts, all, share(timeouts, all))
+}
+
+fn timed_out(words: String, timeouts: u64, share: f64) -> Evidence {
+    Evidence::new(words, [("timeouts", Quantity::count(timeouts)), ("timeout_share", Quantity::share(share))])
+}
+
+/// Every request timed out, or zeros stand where a latency should.
+pub fn never_measured(run: &Run) -> Option<Seen> {
+    let (timeouts, requests, share) = timeouts_of(run);
+    let (all, zeros) = (timeouts > 0 && share >= ALL, run.latency.unmeasured && requests > 0);
+    let what = match timeouts {
+        0 => format!("{} and no latency", many(requests, "request")),
+        _ => format!("{} of {} timed out", count(timeouts), many(requests, "request")),
+    };
+    let printed = if run.latency.unmeasured { "; latency printed as 0 or nan" } else { "" };
+    let seen = || timed_out(format!("{what}{printed}{}", wait(run)), timeouts, share);
+    (all || zeros).then(|| (Grade::Invalid, seen()))
+}
+
+/// Some requests timed out, and are not in the latencies.
+pub fn timeouts(run: &Run) -> Option<Seen> {
+    let (timeouts, requests, share) = timeouts_of(run);
+    if timeouts == 0 || share >= ALL || run.latency.unmeasured {
+        return None;
+    }
+    let rest = count(requests.saturating_sub(timeouts));
+    let rest = match share > 0.5 {
+        true => format!("; what is printed is the latency of the other {rest}"),
+        false => String::new(),
+    };
+    let part = Quantity::share(share);
+    let words = format!("{} of {} ({part}){rest}{}", count(timeouts), many(requests, "request"), wait(run));
+    Some((graded(share), timed_out(words, timeouts, share)))
+}
+
+/// What each request waits where all connections always have one under way (Little's law), if that is long.
+fn wait(run: &Run) -> String {
+    let closed = !run.is_open_loop();
+    match (run.connections_opened(), run.rate()) {
+        (Some(connections), Some(rate)) if closed && connections as f64 / rate >= 1.0 => format!(
+            "; {} at {} wait {} each",
+            many(connections, "connection"),
+            Quantity::per_s(rate),
+            Quantity::seconds(connections as f64 / rate)
+        ),
+        _ => String::new(),
+    }
+}
+
+/// What becomes of requests that take longer than the tool's limit.
+pub fn why(run: &Run) -> &'static str {
+    let usual = "What took longer than the tool's limit is in no percentile, so these look better than what users saw.";
+    run.tool.row().late_responses.unwrap_or(usual)
+}
+
+/// Open loop: the tool could not send as it should.
+pub fn fell_behind(run: &Run) -> Option<Seen> {
+    let told = run.tool.row().pace == Pace::Responses;
+    let (asked, rate) = (run.load.rate_per_s.filter(|_| told)?, run.rate()?);
+    let seen = evidence!("{asked_per_s} requested, {done_per_s} done";
+        asked_per_s = Quantity::per_s(asked), done_per_s = Quantity::per_s(rate));
+    (rate < KEPT_UP * asked).then_some((Grade::Invalid, seen))
+}
+
+/// Too few requests for the highest quantile shown.
+pub fn tail(run: &Run) -> Option<Seen> {
+    let all = run.requests.filter(|requests| *requests > 0 && !run.latency.unmeasured)?;
+    let told = |percent: f64| percent < 100.0 && !(run.json && percent > JSON_PERCENT_MAX);
+    let shown = run.latency.quantiles.iter().map(|one| one.percent).filter(|percent| told(*percent));
+    let highest = shown.fold(0.0, f64::max);
+    let beyond = all as f64 * (100.0 - highest) / 100.0;
+    if highest == 0.0 || beyond >= BEYOND {
+        return None;
+    }
+    let wanted = (BEYOND / (1.0 - highest / 100.0)).round() as u64;
+    let seen = evidence!("p{highest} is a matter of {beyond:.1} of {}; it takes {requests_wanted}", many(all, "request");
+        requests_wanted = Quantity::count(wanted));
+    let named = [("percent", Quantity::number(highest)), ("requests", Quantity::count(all))];
+    Some((Grade::Warning, seen.with(named)))
+}
+
+/// Closed loop: the mean latency is connections / throughput, and nothing beside it.
+pub fn little(run: &Run) -> Option<Seen> {
+    if run.is_open_loop() || run.tool.row().pace != Pace::Responses {
+        return None;
+    }
+    let (connections, rate, mean) = (run.connections_opened()?, run.rate()?, run.latency.mean_us?);
+    let at_once = connections.saturating_mul(run.load.pipelining.unwrap_or(1).max(1));
+    let little = at_once as f64 / rate * 1e6;
+    if little <= 0.0 || (mean / little - 1.0).abs() > LITTLE_WITHIN {
+        return None;
+    }
+    let seen = evidence!("{} / {} = {connections_over_rate_us}; printed: {mean_us}", count(at_once), Quantity::per_s(rate);
+        connections_over_rate_us = Quantity::us(little), mean_us = Quantity::us(mean));
+    Some((Grade::Warning, seen))
+}

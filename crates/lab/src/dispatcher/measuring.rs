@@ -1,0 +1,78 @@
+//! One variant measured, and nothing compared: one trial, and in it a slice for each rate, one after the other.
+//!
+//! What the user ends early counts as far as it came. Must not: choose anything that the plan does not say.
+
+use model::{Asked, AskedOpen, Until};
+use plan::Measure;
+use record::{EndReason, Event, SliceKind};
+
+use super::Dispatcher;
+use crate::environment::{Failure, OpenSpec, SliceSpec};
+
+impl Dispatcher<'_> {
+    /// The whole measurement, in one block that counts.
+    pub(super) fn measure(&mut self, measure: &Measure) -> Result<EndReason, Failure> {
+        let began_s = self.elapsed_s();
+        self.block = 1;
+        self.keep(Event::BlockStarted { block: self.block, order: vec![0] })?;
+        self.start(0)?;
+        let ended = match self.measure_slices(measure) {
+            Ok(()) => Ok(EndReason::Measured),
+            Err(Failure::Interrupted) => Err(Failure::Interrupted),
+            Err(failure) => return Err(failure),
+        };
+        self.stop_all()?;
+        let seconds = self.elapsed_s() - began_s;
+        self.keep(Event::BlockEnded { block: self.block, seconds })?;
+        ended
+    }
+
+    fn measure_slices(&mut self, measure: &Measure) -> Result<(), Failure> {
+        let closed = |until| Measure::closed(until);
+        if !measure.warmup.is_zero() {
+            self.slice_as(SliceKind::WarmUp, closed(Until::Elapsed(measure.warmup)))?;
+        }
+        let Some(rates) = &measure.rates else {
+            return self.slice_as(SliceKind::Measured, closed(measure.until));
+        };
+        let mut capacity_per_s = 0.0;
+        if let Some((warmup, length)) = measure.capacity() {
+            self.slice_as(SliceKind::WarmUp, closed(Until::Elapsed(warmup)))?;
+            self.slice_as(SliceKind::Capacity, closed(Until::Elapsed(length)))?;
+            capacity_per_s = self.capacity_per_s();
+            // Without a capacity there is no share of it to ask for.
+            if capacity_per_s <= 0.0 {
+                return Ok(());
+            }
+        }
+        for &ask in rates.asks() {
+            let rate = ask.rate(capacity_per_s, measure.length());
+            let seed = self.writer.record().header.seed;
+            let open = AskedOpen { ask, rate, process: measure.arrivals, seed };
+            self.slice_as(SliceKind::Measured, Asked { until: measure.until, open: Some(open) })?;
+        }
+        Ok(())
+    }
+
+    /// Successful responses per second of the slice just kept.
+    fn capacity_per_s(&self) -> f64 {
+        let trial = self.writer.record().blocks.last().and_then(|block| block.trials.last());
+        let counts = trial.and_then(|trial| trial.slices.last()).map(|slice| &slice.counts);
+        counts.map_or(0.0, |counts| counts.successful_in_window as f64 * 1e9 / counts.window_ns.max(1) as f64)
+    }
+
+    /// A slice, kept with what it was to be.
+    fn slice_as(&mut self, kind: SliceKind, asked: Asked) -> Result<(), Failure> {
+        self.pause_if_wanted()?;
+        self.tell_trial(super::doing(kind), 0);
+        let open = asked.open.map(|AskedOpen { rate, process, seed, .. }| OpenSpec {
+            rate,
+            arrivals: process,
+            seed,
+        });
+        let mut slice = self.environment.load(0, SliceSpec { kind, until: asked.until, open })?;
+        slice.asked = Some(asked);
+        self.keep(Event::Slice(Box::new(slice)))?;
+        if self.environment.is_stop_wanted() { Err(Failure::Interrupted) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,99 @@
+//! Where a URL leads: its host is looked up, and one connection is opened and closed. Nothing is sent over it. And whose processes are
+//! there, where those may be seen.
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use load::Address;
+use plan::{Place, Plan, Service, Url, Variant};
+use services::Watched;
+
+/// How long an address may take to accept a connection.
+const REACH_PATIENCE: Duration = Duration::from_secs(3);
+
+/// Where a URL leads now.
+#[derive(Debug, Clone)]
+pub struct Reached {
+    /// What accepts connections.
+    pub address: Address,
+    /// All addresses that its host stands for, of the family that was asked for; none of a socket in the file system.
+    pub addresses: Vec<IpAddr>,
+}
+
+/// The first of a URL's addresses, of the family of `source`, that accepts a connection.
+///
+/// # Errors
+/// In words: the host has no such address, or nobody listens there.
+pub fn reach(url: &Url, source: Option<IpAddr>) -> Result<Reached, String> {
+    let refused = |place: &str, why: &str| format!("cannot connect to {place}: {why}");
+    let (host, port) = match &url.place {
+        Place::Unix(path) => {
+            UnixStream::connect(path)
+                .map_err(|error| refused(&path.display().to_string(), &error.to_string()))?;
+            return Ok(Reached { address: Address::Unix(path.clone()), addresses: Vec::new() });
+        }
+        Place::Tcp { host, port } => (host.as_str(), *port),
+    };
+    let found = (host, port).to_socket_addrs().map_err(|error| refused(host, &error.to_string()))?;
+    let fits = |address: &SocketAddr| source.is_none_or(|source| source.is_ipv4() == address.is_ipv4());
+    let known: Vec<SocketAddr> = found.filter(fits).collect();
+    // Who resets a connection has accepted it.
+    let reached = |address: &SocketAddr| {
+        let addresses = known.iter().map(SocketAddr::ip).collect();
+        Ok(Reached { address: Address::Tcp(*address), addresses })
+    };
+    let mut why = match source {
+        None => "it has no address".to_owned(),
+        Some(source) => format!("it has no address of the same family as {source}"),
+    };
+    for address in &known {
+        match TcpStream::connect_timeout(address, REACH_PATIENCE) {
+            Ok(_) => return reached(address),
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => return reached(address),
+            Err(error) if address.to_string() == url.authority() => why = error.to_string(),
+            Err(error) => why = format!("{address}: {error}"),
+        }
+    }
+    Err(refused(&url.authority(), &why))
+}
+
+/// The processes behind a URL.
+///
+/// # Errors
+/// In words: why they cannot be seen.
+pub(crate) fn watched(url: &Url, reached: &Reached) -> Result<Watched, String> {
+    if !url.is_local() {
+        return Err(format!("{} may be another machine", url.host()));
+    }
+    let watched = match &reached.address {
+        Address::Tcp(address) => Watched::at(*address),
+        Address::Unix(path) => Watched::at_socket(path),
+    };
+    watched.map_err(|unseen| unseen.to_string())
+}
+
+/// The variants behind URLs of whose processes nothing can be known, by index, with why. One process behind several variants may not be
+/// told apart: while one of them is loaded it works for that, and its figures are those of all.
+pub fn unseen(plan: &Plan) -> BTreeMap<usize, String> {
+    let watch = |variant: &Variant| {
+        let url = variant.entry_service().and_then(Service::url)?;
+        let reached = reach(url, variant.load.sources.first().copied());
+        Some(reached.and_then(|reached| watched(url, &reached)))
+    };
+    let all: Vec<_> = plan.variants.iter().map(watch).collect();
+    let why = |(index, found): (usize, &Option<Result<Watched, String>>)| match found.as_ref()? {
+        Err(why) => Some((index, why.clone())),
+        Ok(watched) => {
+            let others = all.iter().enumerate().filter(|(other, _)| *other != index);
+            let mut others =
+                others.filter_map(|(other, found)| Some((other, found.as_ref()?.as_ref().ok()?)));
+            let (other, _) = others.find(|(_, other)| watched.shares_with(other))?;
+            let name = &plan.variants[other].name;
+            Some((index, format!("{} responds for `{name}` too", watched.describe())))
+        }
+    };
+    all.iter().enumerate().filter_map(why).collect()
+}

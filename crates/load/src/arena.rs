@@ -1,0 +1,347 @@
+//! Every request that can be sent, as bytes side by side, made before the load and never changed: threads share it,
+//! and the kernel sends straight from it.
+//!
+//! ```text
+//!   endpoint      0 "list"            1 "item", three rows               2 "add"
+//!   variant       0                   1           2           3          4
+//!   arena        |GET /list ...      |GET /item/1|GET /item/2|GET /item/3|POST /item ...|
+//!   bounds       ^0                  ^1          ^2          ^3          ^4             ^5
+//! ```
+//! An endpoint is one request of the spec; its variants are what its rows of values make of it. This decides what can
+//! be sent, and `sampler` which of it is sent next; it must not know threads, connections or time.
+
+use std::fmt;
+use std::hint::select_unpredictable;
+use std::sync::Arc;
+
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::{Rng, SeedableRng};
+
+use crate::render::Renderer;
+use crate::values::shown;
+use crate::{LoadError, Request};
+
+/// Each has histograms of its own in each thread, of 264 KiB and more. Many requests that differ in a value are one endpoint.
+const ENDPOINTS_MAX: usize = 100;
+/// Of requests, rendered. Offsets have 32 bits.
+const ARENA_MAX: usize = 512 << 20;
+
+/// All requests of a load.
+pub(crate) struct RequestArena {
+    arena: Box<[u8]>,
+    /// Variant v is `arena[bounds[v]..bounds[v + 1]]`.
+    bounds: Box<[u32]>,
+    endpoints: Box<[Endpoint]>,
+    table: AliasTable,
+}
+
+/// One request of the spec, with what its values make of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Endpoint {
+    /// What reports call it; unlike every other's.
+    pub(crate) name: String,
+    /// Its share among the weights of all.
+    pub(crate) weight: u32,
+    /// Whether its responses have no body whatever they say: those to HEAD.
+    pub(crate) bodiless: bool,
+    /// Its first variant, and how many follow one another; at least one.
+    pub(crate) first: u32,
+    pub(crate) count: u32,
+    /// The longest of them in bytes.
+    pub(crate) longest: u32,
+}
+
+impl RequestArena {
+    /// Renders all requests with all their rows.
+    ///
+    /// # Errors [`LoadError::Spec`]: the first request that cannot be sent as it is meant; no request, or more than
+    /// 100; two of one name; values that no request uses; more than 512 MiB.
+    pub(crate) fn render(requests: &[Request]) -> Result<RequestArena, LoadError> {
+        RequestArena::render_within(requests, ARENA_MAX)
+    }
+
+    fn render_within(requests: &[Request], limit: usize) -> Result<RequestArena, LoadError> {
+        check(requests)?;
+        let mut draft = Draft { arena: Vec::new(), bounds: vec![0], endpoints: Vec::new(), limit };
+        let mut uses_values = Vec::new();
+        for request in requests {
+            let used = draft.add(request).map_err(|error| of_request(error, request, requests.len()))?;
+            uses_values.push(used);
+        }
+        check_values(requests, &uses_values)?;
+        let weights: Vec<u32> = requests.iter().map(|request| request.weight).collect();
+        Ok(RequestArena {
+            arena: draft.arena.into(),
+            bounds: draft.bounds.into(),
+            endpoints: draft.endpoints.into(),
+            table: AliasTable::new(&weights),
+        })
+    }
+
+    /// The endpoints in the order of the spec; [`Choice::endpoint`] is a number of this.
+    pub(crate) fn endpoints(&self) -> &[Endpoint] {
+        &self.endpoints
+    }
+
+    /// Every request that can be drawn, with its endpoint.
+    pub(crate) fn variants(&self) -> impl Iterator<Item = (&Endpoint, &[u8])> {
+        self.endpoints.iter().flat_map(|endpoint| {
+            let numbers = endpoint.first as usize..(endpoint.first + endpoint.count) as usize;
+            let bytes =
+                |number: usize| &self.arena[self.bounds[number] as usize..self.bounds[number + 1] as usize];
+            numbers.map(move |number| (endpoint, bytes(number)))
+        })
+    }
+
+    /// The bytes of a request that was drawn. They stay where they are as long as the arena lives.
+    pub(crate) fn bytes(&self, choice: Choice) -> &[u8] {
+        &self.arena[choice.start as usize..][..choice.length as usize]
+    }
+
+    /// Variant `row` of the endpoint; both are within the arena.
+    fn choice(&self, endpoint: usize, row: u32) -> Choice {
+        let Endpoint { first, bodiless, .. } = self.endpoints[endpoint];
+        let variant = (first + row) as usize;
+        let start = self.bounds[variant];
+        let length = self.bounds[variant + 1] - start;
+        // There are at most ENDPOINTS_MAX.
+        Choice { start, length, endpoint: endpoint as u16, bodiless }
+    }
+}
+
+/// Hundreds of megabytes are nothing to look at.
+impl fmt::Debug for RequestArena {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RequestArena")
+            .field("endpoints", &self.endpoints)
+            .field("bytes", &self.arena.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// An arena that is being made.
+struct Draft {
+    arena: Vec<u8>,
+    bounds: Vec<u32>,
+    endpoints: Vec<Endpoint>,
+    limit: usize,
+}
+
+impl Draft {
+    /// Appends an endpoint; whether it has placeholders.
+    fn add(&mut self, request: &Request) -> Result<bool, LoadError> {
+        let mut renderer = Renderer::new(request)?;
+        let (begin, count) = (self.arena.len(), renderer.variants());
+        let first = self.bounds.len() - 1;
+        let mut longest = 0;
+        for row in 0..count {
+            let start = self.arena.len();
+            renderer.push(row, &mut self.arena)?;
+            let end = self.arena.len();
+            if end > self.limit {
+                return Err(self.too_large(begin, row + 1, count));
+            }
+            // Within the limit, which 32 bits hold; and no request has less than a byte.
+            self.bounds.push(end as u32);
+            longest = longest.max((end - start) as u32);
+        }
+        self.endpoints.push(Endpoint {
+            name: request.title().into_owned(),
+            weight: request.weight,
+            bodiless: request.method == "HEAD",
+            first: first as u32,
+            count: count as u32,
+            longest,
+        });
+        Ok(renderer.uses_values())
+    }
+
+    /// The size is projected from the rows that were rendered so far.
+    fn too_large(&self, begin: usize, rendered: usize, count: usize) -> LoadError {
+        let so_far = (self.arena.len() - begin) as u128;
+        let projected = begin as u128 + so_far * count as u128 / rendered as u128;
+        let rows = if count > 1 { format!(" with its {count} rows") } else { String::new() };
+        let limit = self.limit;
+        let problem = format!("rendered{rows} the load takes about {projected} bytes, at most {limit}");
+        LoadError::Spec { field: "load.requests", problem: problem + "; use fewer rows or smaller bodies" }
+    }
+}
+
+fn check(requests: &[Request]) -> Result<(), LoadError> {
+    let refuse = |field, problem| Err(LoadError::Spec { field, problem });
+    if requests.is_empty() || requests.len() > ENDPOINTS_MAX {
+        let problem = format!("{} requests, from 1 to {ENDPOINTS_MAX}", requests.len());
+        return refuse("load.requests", problem);
+    }
+    let mut names: Vec<_> = requests.iter().map(Request::title).collect();
+    for (request, name) in requests.iter().zip(&names) {
+        if name.contains(char::is_control) {
+            let problem = format!("{} contains a control character", shown(name));
+            return refuse("load.requests.name", problem);
+        }
+        if request.weight == 0 {
+            let problem =
+                format!("0 for request {}, at least 1; leave out what is not to be sent", shown(name));
+            return refuse("load.requests.weight", problem);
+        }
+    }
+    names.sort_unstable();
+    if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+        let problem = format!("{} is there twice; give each request a name of its own", shown(&pair[0]));
+        return refuse("load.requests.name", problem);
+    }
+    Ok(())
+}
+
+/// Values may be given to several requests though not all use them; if none does, a placeholder was mistyped.
+fn check_values(requests: &[Request], uses_values: &[bool]) -> Result<(), LoadError> {
+    let used = |values| {
+        let mut all = requests.iter().zip(uses_values);
+        all.any(|(request, used)| *used && request.values.as_ref() == Some(values))
+    };
+    for request in requests {
+        if let Some(values) = request.values.as_ref().filter(|values| !used(values)) {
+            let (name, column) = (request.title(), &values.columns()[0]);
+            let problem = format!("request {} has values and no placeholder for them", shown(&name));
+            let problem =
+                problem + &format!("; a column is written {{{column}}}, with braces that are not doubled");
+            return Err(LoadError::Spec { field: "load.requests.values", problem });
+        }
+    }
+    Ok(())
+}
+
+/// Says which request it is about, where there are several.
+fn of_request(error: LoadError, request: &Request, requests: usize) -> LoadError {
+    match error {
+        LoadError::Spec { field, problem } if requests > 1 => {
+            let problem = format!("request {}: {problem}", shown(&request.title()));
+            LoadError::Spec { field, problem }
+        }
+        other => other,
+    }
+}
+
+// Which request a thread sends next: an endpoint by weight, then one of its rows, each as likely as another.
+//
+// ```text
+//   seed ──► one seed a thread ──► words ──► endpoint (none is drawn where there is one)
+//                                       └──► row      (none is drawn where there is one)
+// ```
+// The sequence depends on the arena, the seed and the thread's number alone, and on nothing that happens in the
+// load. It must stay what it is from version to version, so that a seed in a record goes on to mean the same
+// requests.
+
+/// Keeps the words from those of the arrivals, which are drawn from the same seed. "requests" in ASCII.
+const PURPOSE: u64 = 0x7265_7175_6573_7473;
+
+/// The requests of one thread, without end. A clone draws the same ones.
+#[derive(Debug, Clone)]
+pub(crate) struct RequestSampler {
+    arena: Arc<RequestArena>,
+    rng: Pcg64Mcg,
+}
+
+/// A request that was drawn: a place in the arena, which [`RequestArena::bytes`] turns into bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Choice {
+    /// Where it begins in the arena.
+    start: u32,
+    /// Its bytes.
+    pub(crate) length: u32,
+    /// The number of its endpoint.
+    pub(crate) endpoint: u16,
+    /// Whether the response has no body whatever it says.
+    pub(crate) bodiless: bool,
+}
+
+impl RequestSampler {
+    /// The requests of thread `thread` (from 0).
+    pub(crate) fn new(arena: Arc<RequestArena>, seed: u64, thread: u32) -> RequestSampler {
+        // Seeds drawn from one generator: seeds that follow each other make streams that resemble each other.
+        let mut seeds = Pcg64Mcg::seed_from_u64(seed ^ PURPOSE);
+        let seed = (0..thread).fold(seeds.next_u64(), |_, _| seeds.next_u64());
+        RequestSampler { arena, rng: Pcg64Mcg::seed_from_u64(seed) }
+    }
+
+    /// Draws the next request.
+    pub(crate) fn draw(&mut self) -> Choice {
+        let endpoint = match self.arena.table.len() {
+            1 => 0,
+            _ => self.arena.table.pick(self.rng.next_u64()),
+        };
+        let row = match self.arena.endpoints[endpoint].count {
+            1 => 0,
+            // The high part of the product: rows differ by at most 2⁻³² of their likelihood.
+            count => ((u128::from(self.rng.next_u64()) * u128::from(count)) >> 64) as u32,
+        };
+        self.arena.choice(endpoint, row)
+    }
+}
+
+// Draws a number by weight, in the same time however many there are: Vose's form of Walker's alias method.
+//
+// ```text
+//   weights 6, 3, 1 have 18, 9 and 3 of thirty parts; a slot holds ten parts of at most two numbers
+//
+//   slot 0  0000000000        word ── high part ──► slot
+//   slot 1  1111111110             └─ low part ───► its own number below the mark, the other above
+//   slot 2  2220000000
+// ```
+// Weights are whole numbers and are dealt exactly; only the marks are rounded, to 2⁻⁶⁴ of a slot. Pure: the random
+// word comes from outside. What is drawn for a word must never change, for seeds in records stand for it.
+
+/// Numbers from 0, each with its share of all words.
+#[derive(Debug, Clone)]
+pub(crate) struct AliasTable {
+    slots: Box<[Slot]>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    mark: u64,
+    /// What is drawn from the mark on.
+    other: u16,
+}
+
+impl AliasTable {
+    /// A table for at least one and at most 65 536 weights, each at least 1.
+    pub(crate) fn new(weights: &[u32]) -> AliasTable {
+        let total: u64 = weights.iter().map(|weight| u64::from(*weight)).sum();
+        // A slot holds `total`, and a number fills as many parts of slots as its weight says: at most 2³² · 2¹⁶, which
+        // 64 bits hold.
+        let mut left: Vec<u64> =
+            weights.iter().map(|weight| u64::from(*weight) * weights.len() as u64).collect();
+        let mut slots: Vec<Slot> =
+            (0..weights.len()).map(|own| Slot { mark: u64::MAX, other: own as u16 }).collect();
+        let (mut below, mut above): (Vec<usize>, Vec<usize>) =
+            (0..weights.len()).partition(|&own| left[own] < total);
+        while let (Some(small), Some(&large)) = (below.pop(), above.last()) {
+            let mark = (u128::from(left[small]) << 64) / u128::from(total);
+            slots[small] = Slot { mark: mark as u64, other: large as u16 };
+            left[large] -= total - left[small];
+            if left[large] < total {
+                above.pop();
+                below.push(large);
+            }
+        }
+        AliasTable { slots: slots.into() }
+    }
+
+    /// How many numbers there are.
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// The number that a random word stands for.
+    pub(crate) fn pick(&self, word: u64) -> usize {
+        let place = u128::from(word) * self.slots.len() as u128;
+        let (own, within) = ((place >> 64) as usize, place as u64);
+        let Slot { mark, other } = self.slots[own];
+        // A branch would be guessed wrong up to every other time.
+        select_unpredictable(within < mark, own, other.into())
+    }
+}
+
+#[cfg(test)]
+mod tests;

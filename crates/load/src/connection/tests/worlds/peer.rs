@@ -1,0 +1,388 @@
+//! The simulated server of one connection: it draws from a seed what each request gets, and does what no server should. It keeps what
+//! it has done, so that what the engine says of it can be held against that. It must not look into the engine.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use model::Cause;
+use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
+
+use super::super::frames::{
+    ACK, DATA, END_STREAM, HEADERS, PING, PREFACE, RST_STREAM, SETTINGS, WINDOW_UPDATE, data, frame, goaway,
+    head, read, reset, settings, trailers,
+};
+
+/// The window of a connection, and of a stream where the settings say nothing (RFC 9113, section 6.9.2).
+const WINDOW: i64 = 65_535;
+const NARROW: u16 = 700;
+const FOR_EVER: u64 = u64::MAX;
+
+/// What a seed makes of all servers.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Nature {
+    /// It speaks HTTP/2, with at most so many streams that the engine wants.
+    pub(super) lanes: Option<usize>,
+    /// How likely it is that a request ends badly.
+    pub(super) trouble: f64,
+    /// Streams that its first settings allow.
+    pub(super) streams: Option<u32>,
+    /// Windows are narrow; or what was sent opens them again not at all.
+    pub(super) narrow: bool,
+    pub(super) starving: bool,
+}
+
+/// What was done to the engine in all of a seed.
+#[derive(Debug, Default)]
+pub(super) struct Deeds {
+    /// Requests that came.
+    pub(super) seen: u64,
+    /// What the engine may say, and how often.
+    pub(super) may: BTreeMap<Cause, u64>,
+}
+
+impl Deeds {
+    pub(super) fn allow(&mut self, causes: &[Cause], times: u64) {
+        for cause in causes {
+            let count = self.may.entry(*cause).or_default();
+            *count = count.saturating_add(times);
+        }
+    }
+}
+
+/// How a server leaves a connection once everything is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// With TLS: after its notice.
+    Closes,
+    /// With TLS: without it.
+    Vanishes,
+    Resets,
+}
+
+/// Bytes to be sent, and whether they end a response, a good one.
+pub(super) type Said = (Vec<u8>, Option<bool>);
+
+/// See the module's text.
+#[derive(Debug)]
+pub(super) struct Peer {
+    nature: Nature,
+    heard: Vec<u8>,
+    is_greeted: bool,
+    last: u32,
+    streams: BTreeMap<u32, Stream>,
+    window: i64,
+    /// It takes no stream behind this one.
+    leaving: Option<u32>,
+    /// It does nothing any more.
+    pub(super) is_mute: bool,
+    pub(super) out: Vec<Said>,
+    pub(super) ending: Option<Ending>,
+}
+
+#[derive(Debug, Default)]
+struct Stream {
+    is_asked: bool,
+    is_silent: bool,
+    window: i64,
+    /// Of its response, what is still to be said; none before that was drawn.
+    left: Option<VecDeque<Said>>,
+}
+
+impl Peer {
+    pub(super) fn new(nature: Nature, deeds: &mut Deeds) -> Peer {
+        let mut out = Vec::new();
+        if nature.lanes.is_some() {
+            let window = if nature.narrow { u32::from(NARROW) } else { WINDOW as u32 };
+            let window = [&[0, 4], &window.to_be_bytes()[..]].concat();
+            out.push((frame(SETTINGS, 0, 0, &[&settings(nature.streams)[9..], &window].concat()), None));
+            if nature.streams == Some(0) {
+                deeds.allow(&[Cause::Timeout], FOR_EVER);
+            }
+        }
+        Peer {
+            nature,
+            heard: Vec::new(),
+            is_greeted: false,
+            last: 0,
+            streams: BTreeMap::new(),
+            window: WINDOW,
+            leaving: None,
+            is_mute: false,
+            out,
+            ending: None,
+        }
+    }
+
+    /// What the engine says.
+    pub(super) fn hear(&mut self, bytes: &[u8], deeds: &mut Deeds) {
+        self.heard.extend_from_slice(bytes);
+        match self.nature.lanes {
+            Some(lanes) => self.hear_frames(lanes, deeds),
+            None => {
+                while let Some(end) = self.heard.windows(4).position(|four| four == b"\r\n\r\n") {
+                    assert!(
+                        self.heard.starts_with(b"GET "),
+                        "requests are written whole, one after the other"
+                    );
+                    self.heard.drain(..end + 4);
+                    self.last += 1;
+                    self.streams.insert(self.last, Stream { is_asked: true, ..Stream::default() });
+                    deeds.seen += 1;
+                }
+            }
+        }
+    }
+
+    fn hear_frames(&mut self, lanes: usize, deeds: &mut Deeds) {
+        if !self.is_greeted {
+            let some = self.heard.len().min(PREFACE.len());
+            assert_eq!(self.heard[..some], PREFACE[..some]);
+            if some < PREFACE.len() {
+                return;
+            }
+            self.is_greeted = true;
+            self.heard.drain(..some);
+        }
+        let mut whole = 0;
+        while let [a, b, c, ..] = self.heard[whole..] {
+            let end = whole + 9 + u32::from_be_bytes([0, a, b, c]) as usize;
+            if end > self.heard.len() {
+                break;
+            }
+            whole = end;
+        }
+        let rest = self.heard.split_off(whole);
+        let frames = read(&std::mem::replace(&mut self.heard, rest));
+        for (kind, flags, id, payload) in frames {
+            let said = self.out.len();
+            self.hear_frame((kind, flags, id), &payload, lanes, deeds);
+            // Behind a frame that is cut off there is nothing any more.
+            self.out.truncate(if self.is_mute { said } else { usize::MAX });
+        }
+    }
+
+    fn hear_frame(
+        &mut self,
+        (kind, flags, id): (u8, u8, u32),
+        payload: &[u8],
+        lanes: usize,
+        deeds: &mut Deeds,
+    ) {
+        let ends = flags & END_STREAM != 0;
+        match kind {
+            HEADERS => {
+                assert!(id % 2 == 1 && id > self.last, "stream {id} after {}", self.last);
+                self.last = id;
+                deeds.seen += 1;
+                if self.leaving.is_some_and(|last| id > last) || self.is_mute {
+                    return;
+                }
+                let window = if self.nature.narrow { i64::from(NARROW) } else { WINDOW };
+                self.streams.insert(id, Stream { is_asked: ends, window, ..Stream::default() });
+                assert!(self.streams.len() <= lanes, "{} streams at once of {lanes}", self.streams.len());
+            }
+            DATA => {
+                self.window -= payload.len() as i64;
+                assert!(self.window >= 0, "more than the connection's window");
+                let increment = u32::try_from(payload.len()).unwrap().to_be_bytes();
+                let opens = !self.nature.starving && !payload.is_empty();
+                if opens {
+                    self.window += payload.len() as i64;
+                    self.out.push((frame(WINDOW_UPDATE, 0, 0, &increment), None));
+                }
+                if let Some(stream) = self.streams.get_mut(&id) {
+                    stream.window -= payload.len() as i64;
+                    assert!(stream.window >= 0, "more than the window of stream {id}");
+                    stream.is_asked |= ends;
+                    if opens && !ends {
+                        stream.window += payload.len() as i64;
+                        self.out.push((frame(WINDOW_UPDATE, 0, id, &increment), None));
+                    }
+                }
+            }
+            RST_STREAM => drop(self.streams.remove(&id)),
+            SETTINGS if flags & ACK == 0 => self.out.push((frame(SETTINGS, ACK, 0, &[]), None)),
+            PING if flags & ACK == 0 => self.out.push((frame(PING, ACK, 0, payload), None)),
+            _ => {}
+        }
+    }
+
+    /// Requests that wait for something to be said.
+    fn waiting(&self) -> Vec<u32> {
+        let waits = |stream: &Stream| stream.is_asked && !stream.is_silent;
+        let ids = self.streams.iter().filter(|(_, stream)| waits(stream)).map(|(id, _)| *id);
+        // Without streams responses keep their order.
+        ids.take(if self.nature.lanes.is_some() { usize::MAX } else { 1 }).collect()
+    }
+
+    pub(super) fn has_more_to_say(&self) -> bool {
+        !self.is_mute && !self.waiting().is_empty()
+    }
+
+    /// Says the next piece of some response.
+    pub(super) fn speak(&mut self, rng: &mut Pcg64Mcg, deeds: &mut Deeds) {
+        let waiting = self.waiting();
+        if self.is_mute || waiting.is_empty() {
+            return;
+        }
+        let id = waiting[rng.random_range(0..waiting.len())];
+        if self.streams[&id].left.is_none() {
+            if rng.random_bool(self.nature.trouble) {
+                return match self.nature.lanes {
+                    Some(_) if rng.random_bool(0.4) => self.disturb(id, rng, deeds),
+                    Some(_) => self.fail_stream(id, rng, deeds),
+                    None => self.fail_line(rng, deeds),
+                };
+            }
+            let response = if self.nature.lanes.is_some() { in_frames(id, rng) } else { in_lines(rng) };
+            self.streams.get_mut(&id).unwrap().left = Some(response);
+        }
+        let left = self.streams.get_mut(&id).unwrap().left.as_mut().unwrap();
+        self.out.extend(left.pop_front());
+        if left.is_empty() {
+            self.streams.remove(&id);
+        }
+        if self.leaving.is_some() && self.streams.is_empty() {
+            self.leave(Ending::Closes);
+        }
+    }
+
+    fn leave(&mut self, ending: Ending) {
+        (self.ending, self.is_mute) = (Some(ending), true);
+    }
+
+    /// What costs one stream.
+    fn fail_stream(&mut self, id: u32, rng: &mut Pcg64Mcg, deeds: &mut Deeds) {
+        let begun = [head(id, "200", &[("content-length", "2")], 0), data(id, b"no", 0)].concat();
+        let many: Vec<_> = (0..200).map(|number| format!("x-{number}")).collect();
+        let many: Vec<_> = many.iter().map(|name| (name.as_str(), "y")).collect();
+        let before = if rng.random_bool(0.5) { &begun[..begun.len() - 11] } else { &[][..] };
+        let (bytes, causes, mark) = match rng.random_range(0..6) {
+            0 => ([before, &reset(id, 8)].concat(), &[Cause::StreamReset][..], None),
+            1 => ([before, &reset(id, 7)].concat(), &[Cause::StreamRefused][..], None),
+            // All is said, and no more of the request is wanted.
+            2 => ([&begun[..], &reset(id, 0)].concat(), &[][..], Some(true)),
+            3 => ([&begun[..], &data(id, b"more", END_STREAM)].concat(), &[Cause::Malformed][..], None),
+            4 => (head(id, "200", &many, END_STREAM), &[Cause::TooLarge][..], None),
+            _ => {
+                deeds.allow(&[Cause::Timeout, Cause::Abandoned], FOR_EVER);
+                self.streams.get_mut(&id).unwrap().is_silent = true;
+                return;
+            }
+        };
+        deeds.allow(causes, 1);
+        self.streams.remove(&id);
+        self.out.push((bytes, mark));
+    }
+
+    /// What is done to all of a connection.
+    fn disturb(&mut self, id: u32, rng: &mut Pcg64Mcg, deeds: &mut Deeds) {
+        let gone = [Cause::ClosedEarly, Cause::Closed];
+        match rng.random_range(0..8) {
+            calm @ 0..2 => {
+                // What it has not looked at is refused; in good order it answers the rest.
+                let last = if rng.random_bool(0.5) { self.last } else { id };
+                let last = self.leaving.map_or(last, |before| before.min(last));
+                self.streams.retain(|stream, _| *stream <= last);
+                self.leaving = Some(last);
+                self.out.push((goaway(last, if calm == 0 { 0 } else { 11 }), None));
+                deeds.allow(&[Cause::StreamRefused], FOR_EVER);
+                deeds.allow(if calm == 0 { &[] } else { &gone }, FOR_EVER);
+            }
+            2 => {
+                deeds.allow(&gone, FOR_EVER);
+                self.leave(if rng.random_bool(0.5) { Ending::Closes } else { Ending::Vanishes });
+            }
+            3 => {
+                deeds.allow(&[Cause::Reset], FOR_EVER);
+                self.leave(Ending::Resets);
+            }
+            4 => {
+                deeds.allow(&[Cause::Malformed], FOR_EVER);
+                // Data on stream 0, a frame longer than any may be, an increment of nothing.
+                let flaws = [
+                    data(0, b"x", 0),
+                    [&[0xff, 0xff, 0xff, DATA, 0][..], &id.to_be_bytes(), &[0; 99]].concat(),
+                    frame(WINDOW_UPDATE, 0, 0, &[0; 4]),
+                ];
+                self.out.push((flaws[rng.random_range(0..flaws.len())].clone(), None));
+                self.is_mute = true;
+            }
+            5 => {
+                deeds.allow(&gone, FOR_EVER);
+                let whole = head(id, "200", &[], 0);
+                self.out.push((whole[..rng.random_range(1..whole.len())].to_vec(), None));
+                self.leave(Ending::Vanishes);
+            }
+            6 => {
+                let streams = [0, 1, 100][rng.random_range(0..3)];
+                self.out.push((settings(Some(streams)), None));
+                match streams {
+                    0 if rng.random_bool(0.5) => self.out.push((settings(Some(3)), None)),
+                    0 => deeds.allow(&[Cause::Timeout], FOR_EVER),
+                    _ => {}
+                }
+            }
+            // Nothing of this matters: pings, and frames of a type that nobody knows.
+            _ => {
+                let pings = [frame(PING, 0, 0, &[7; 8]), frame(0x42, 0xff, id, b"?")].concat();
+                self.out.push((pings.repeat(rng.random_range(1..20)), None));
+            }
+        }
+    }
+
+    /// What ends a connection of HTTP/1.1.
+    fn fail_line(&mut self, rng: &mut Pcg64Mcg, deeds: &mut Deeds) {
+        let text = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello";
+        let cut = text[..rng.random_range(0..text.len())].to_vec();
+        match rng.random_range(0..5) {
+            0 => {
+                deeds.allow(&[Cause::Malformed], FOR_EVER);
+                self.out.push((b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n".to_vec(), None));
+                self.is_mute = true;
+            }
+            1 => {
+                deeds.allow(&[Cause::Timeout, Cause::Abandoned], FOR_EVER);
+                self.out.push((cut, None));
+                self.is_mute = true;
+            }
+            2 => {
+                deeds.allow(&[Cause::Reset], FOR_EVER);
+                self.out.push((cut, None));
+                self.leave(Ending::Resets);
+            }
+            _ => {
+                deeds.allow(&[Cause::ClosedEarly, Cause::Closed], FOR_EVER);
+                self.out.push((cut, None));
+                self.leave(if rng.random_bool(0.5) { Ending::Closes } else { Ending::Vanishes });
+            }
+        }
+    }
+}
+
+/// A good response, frame by frame.
+fn in_frames(id: u32, rng: &mut Pcg64Mcg) -> VecDeque<Said> {
+    let (status, is_good) = if rng.random_bool(0.1) { ("500", false) } else { ("200", true) };
+    let body = vec![b'x'; [0, 5, 2000, 40_000][rng.random_range(0..4)]];
+    let mut frames = VecDeque::new();
+    if rng.random_bool(0.1) {
+        frames.push_back((head(id, "103", &[("link", "x")], 0), None));
+    }
+    if body.is_empty() {
+        frames.push_back((head(id, status, &[], END_STREAM), Some(is_good)));
+        return frames;
+    }
+    let length = body.len().to_string();
+    let length = [("content-length", length.as_str())];
+    frames.push_back((head(id, status, &length[rng.random_range(0..2)..], 0), None));
+    frames.extend(body.chunks(16_384).map(|piece| (data(id, piece, 0), None)));
+    let end = if rng.random_bool(0.5) { trailers(id, &[("x", "y")]) } else { data(id, b"", END_STREAM) };
+    frames.push_back((end, Some(is_good)));
+    frames
+}
+
+fn in_lines(rng: &mut Pcg64Mcg) -> VecDeque<Said> {
+    let body = "x".repeat([0, 5, 2000, 40_000][rng.random_range(0..4)]);
+    let text = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    VecDeque::from([(text.into_bytes(), Some(true))])
+}

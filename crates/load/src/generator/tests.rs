@@ -1,0 +1,92 @@
+//! One load by one generator, and the same by several: what they do together.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use crate::pacer::{Pace, Pacer};
+use crate::*;
+
+fn spec(connections: u32) -> LoadSpec {
+    let address = Address::Tcp("127.0.0.1:1".parse().unwrap());
+    LoadSpec { connections, ..LoadSpec::new(address, vec![Request::new("GET", "/", "a")]) }
+}
+
+proptest! {
+    #[test]
+    fn connections_and_lanes_are_dealt_whole(connections in 1u32..5_000, generators in 1u32..70, threads in 1u32..9) {
+        let parts = spec(connections).divided_among(generators, |_, _| threads);
+        prop_assert_eq!(parts.iter().map(|part| part.connections).sum::<u32>(), connections);
+        let least = parts.iter().map(|part| part.connections).min().unwrap();
+        prop_assert!(parts.iter().all(|part| part.connections <= least + 1 && part.threads <= part.connections));
+        let mut next = 0;
+        for part in &parts {
+            let lanes = part.lanes.unwrap();
+            prop_assert_eq!(lanes.first, next);
+            next += part.threads;
+        }
+        prop_assert!(parts.iter().all(|part| part.lanes.unwrap().of == next));
+    }
+
+    #[test]
+    fn lanes_are_whole_too_where_generators_have_threads_of_their_own_number(
+        connections in 1u32..500,
+        threads in proptest::collection::vec(0u32..40, 1..20),
+    ) {
+        let parts = spec(connections).divided_among(threads.len() as u32, |index, _| threads[index as usize]);
+        let mut next = 0;
+        for (part, wanted) in parts.iter().zip(&threads) {
+            prop_assert_eq!(part.threads, (*wanted).clamp(1, part.connections));
+            prop_assert_eq!(part.lanes.unwrap().first, next);
+            next += part.threads;
+        }
+        prop_assert!(parts.iter().all(|part| part.lanes.unwrap().of == next));
+    }
+}
+
+#[test]
+fn constant_arrivals_of_several_generators_are_those_of_one() {
+    let pace = Pace { rate: Rate::Constant(997.0), process: Process::Constant, seed: 3 };
+    let due = |lane, of| {
+        let mut pacer = Pacer::new(pace, lane, of);
+        pacer.restart();
+        let mut due = Vec::new();
+        while pacer.due_ns() < 1_000_000_000 {
+            due.push(pacer.due_ns());
+            pacer.advance();
+        }
+        due
+    };
+    let one = due(0, 1);
+    let parts = spec(13).divided_among(5, |_, _| 2);
+    let mut several: Vec<u64> = parts
+        .iter()
+        .flat_map(|part| (0..part.threads).map(|thread| (part.lanes.unwrap(), thread)))
+        .flat_map(|(lanes, thread)| due(lanes.first + thread, lanes.of))
+        .collect();
+    several.sort_unstable();
+    assert_eq!(several, one);
+}
+
+#[test]
+fn a_spec_comes_out_of_json_as_it_went_in() {
+    let values = Values::csv(b"id,name\n1,\"a, b\"\n2,\xc3\xbc\n").unwrap();
+    let request =
+        Request { values: Some(values), body: vec![0, 255, b'{'], ..Request::new("POST", "/{id}", "a") };
+    let rate = Rate::Ramp { from_per_s: 1.0, to_per_s: 2.5, over: Duration::from_millis(1500) };
+    let arrivals = Arrivals::Open { rate, process: Process::Poisson, seed: u64::MAX };
+    let contract = Contract { content: Some(Digest::of(b"x")), ..Contract::default() };
+    let tls = Some(Tls { server_name: "a".into(), trust: Trust::Authorities(vec![1, 2]), resumption: true });
+    let spec = LoadSpec { requests: vec![request], arrivals, contract, tls, ..spec(7) }
+        .divided_among(2, |_, _| 2)
+        .remove(1);
+    let text = serde_json::to_string(&spec).unwrap();
+    let back: LoadSpec = serde_json::from_str(&text).unwrap();
+    assert_eq!(format!("{spec:?}"), format!("{back:?}"));
+    // The lines of a source that is not there do not come back; cells do.
+    assert_eq!(serde_json::to_string(&back).unwrap(), text);
+
+    let ragged = r#"{"columns":["a","b"],"rows":[["1"]]}"#;
+    let error = serde_json::from_str::<Values>(ragged).unwrap_err().to_string();
+    assert!(error.contains("row 1 has 1 values for 2 columns"), "{error}");
+}

@@ -1,0 +1,98 @@
+//! Our reader beside others: the same bytes through the HTTP clients of Node, over a loopback socket, and of Python. Where they
+//! differ, `cases.txt` says so and why; a difference that it does not know fails, and so does one that is there no more.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use super::*;
+
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/responses");
+
+/// The version that a script tells first, and what it says of each case. The scripts end by themselves, stuck or not.
+fn ask(program: &str, script: &str, cases: &[Case]) -> ((u32, u32), Vec<String>) {
+    let mut process = Command::new(program)
+        .arg(format!("{FOLDER}/{script}"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|error| panic!("{program} does not start, which the reader's tests need: {error}"));
+    let input: String = cases.iter().map(|case| format!("{} {}\n", case.method, hex(&case.bytes))).collect();
+    process.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let output = process.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{script} after {} cases: {complaint}", said.lines().count());
+    let mut lines = said.lines().map(String::from);
+    let version = lines.next().unwrap();
+    let mut numbers = version.split('.').map(|number| number.parse().unwrap());
+    let said: Vec<String> = lines.collect();
+    assert_eq!(said.len(), cases.len(), "{script} leaves cases out");
+    ((numbers.next().unwrap(), numbers.next().unwrap()), said)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What is wrong with a case, seen what Node says of it; `code` is Node's name for its refusal.
+fn problem(case: &Case, older: bool, said: &str, code: &str) -> Option<String> {
+    let older_node = case.older_node.as_ref().filter(|_| older);
+    let expected = older_node.or(case.node.as_ref()).unwrap_or(&case.reader);
+    if said != expected {
+        return Some(format!("node says {said} {code}, not {expected}"));
+    }
+    let listed = [&case.node, &case.older_node].into_iter().flatten();
+    let differs = listed.clone().any(|node| *node != case.reader);
+    let sourced = case.because.as_ref().is_some_and(|because| because.contains("RFC 9"));
+    match (listed.count(), differs, sourced) {
+        (0, _, false) | (1.., true, true) => None,
+        (_, _, true) => Some("a difference is listed that is none".into()),
+        (_, _, false) => Some("a difference needs its reason: `because: RFC 9...`".into()),
+    }
+}
+
+#[test]
+fn node_agrees_but_for_the_differences_listed() {
+    let cases = all_cases();
+    let (version, said) = ask("node", "node.js", &cases);
+    if version < (9, 0) {
+        // Up to Node 20.19. That parser lets more through, and nothing is listed for it.
+        eprintln!("llhttp {}.{} is not compared with: it takes Node 20.20 or newer", version.0, version.1);
+        return;
+    }
+    let mut problems = Vec::new();
+    for (case, line) in cases.iter().zip(&said) {
+        let (said, code) = line.split_at(line.find(" HPE_").unwrap_or(line.len()));
+        if let Some(problem) = problem(case, version < (9, 4), said, code.trim()) {
+            problems.push(format!("cases.txt:{}: {}: {problem}", case.line, case.name));
+        }
+    }
+    assert!(problems.is_empty(), "{} of {}:\n{}", problems.len(), cases.len(), problems.join("\n"));
+}
+
+#[test]
+fn python_agrees_but_for_the_differences_listed() {
+    let cases = all_cases();
+    let (version, said) = ask("python3", "python.py", &cases);
+    if version < (3, 10) {
+        eprintln!("Python {}.{} is not compared with: it takes 3.10 or newer", version.0, version.1);
+        return;
+    }
+    let mut problems = Vec::new();
+    for (case, said) in cases.iter().zip(&said) {
+        let listed = case.python.as_deref().and_then(|listed| listed.strip_suffix(']')?.split_once(" ["));
+        let problem = match (listed, *said == case.reader) {
+            (None, true) if case.python.is_none() => continue,
+            (Some((expected, reason)), false)
+                if expected == said && cases::TEXT.contains(&format!("\n#     [{reason}] ")) =>
+            {
+                continue;
+            }
+            (_, true) => "a difference is listed that is none, or without a reason",
+            (_, false) => "not what is listed, or for no known reason",
+        };
+        problems.push(format!("cases.txt:{}: {}: python says {said}: {problem}", case.line, case.name));
+    }
+    assert!(problems.is_empty(), "{} of {}:\n{}", problems.len(), cases.len(), problems.join("\n"));
+}

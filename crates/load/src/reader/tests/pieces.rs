@@ -1,0 +1,132 @@
+//! What must hold of the reader for any bytes, cut in any way: the law that the tests and the fuzz target hold it to.
+//!
+//! One cut or another, shown or skipped, the same bytes give the same outcome, the same head and the same counts; no
+//! count exceeds what was fed, and nothing but a head is kept. It is built for tests and fuzzing alone, and it must not
+//! know what the outcome of any bytes should be.
+
+use std::fmt;
+
+use super::{HEAD_LIMIT_BYTES, Progress, ReadError, ResponseReader};
+
+/// What a reader made of some bytes after which the connection ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Complete, and the connection not needed for that; `extra` bytes came behind it.
+    Done { status: u16, body_bytes: u64, reusable: bool, extra: u64 },
+    /// Complete by the end of the connection.
+    Ended { status: u16, body_bytes: u64 },
+    /// The connection ended before the final head was complete.
+    CutHead,
+    /// The connection ended before the body was complete.
+    CutBody { status: u16, body_bytes: u64 },
+    /// Unreadable, at the head or behind it.
+    Flawed { error: ReadError, in_body: bool },
+}
+
+/// A head as it was shown.
+type Shown = (u16, Vec<(String, Vec<u8>)>);
+
+/// Bytes as they arrive: cut at `cuts` (each modulo the length), and thrown away unseen where `skip` and the reader
+/// allow it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Feed<'a> {
+    pub(crate) bytes: &'a [u8],
+    /// They respond to a HEAD request.
+    pub(crate) bodiless: bool,
+    pub(crate) cuts: &'a [usize],
+    pub(crate) skip: bool,
+}
+
+/// Panics where the bytes, cut like this, give something else than in one piece.
+pub fn same_for_every_cut(bytes: &[u8], bodiless: bool, cuts: &[usize]) {
+    let whole = outcome(Feed { bytes, bodiless, cuts: &[], skip: false });
+    for skip in [false, true] {
+        let pieces = outcome(Feed { bytes, bodiless, cuts, skip });
+        assert_eq!(pieces, whole, "{:?} cut at {cuts:?}, skip {skip}", bytes.escape_ascii().to_string());
+    }
+}
+
+/// Feeds a new reader, then ends the connection; panics where a count or a limit does not hold.
+pub(crate) fn outcome(feed: Feed<'_>) -> (Outcome, Option<Shown>) {
+    let Feed { bytes, bodiless, cuts, skip } = feed;
+    let mut reader = ResponseReader::new(bodiless);
+    let mut shown = Vec::new();
+    let mut from = 0;
+    let mut ends: Vec<_> = cuts.iter().map(|cut| cut % (bytes.len() + 1)).chain([bytes.len()]).collect();
+    ends.sort_unstable();
+    for end in ends {
+        while from < end {
+            let skippable = if skip { reader.skippable().min((end - from) as u64) } else { 0 };
+            let start = from;
+            let progress = if skippable > 0 {
+                from += skippable as usize;
+                Ok(reader.skip(skippable))
+            } else {
+                from = end;
+                reader.read(&bytes[start..end], &mut |head: &super::Head<'_>| {
+                    let headers = head.headers.iter().map(|header| (header.name.into(), header.value.into()));
+                    shown.push((head.status, headers.collect()));
+                })
+            };
+            check(&reader, from, shown.len());
+            match progress {
+                Ok(Progress::More) => {}
+                Ok(Progress::Done { extra }) => return (done(&reader, bytes, from, extra), shown.pop()),
+                Err(error) => return (Outcome::Flawed { error, in_body: reader.in_body() }, shown.pop()),
+            }
+        }
+    }
+    (ended(&mut reader), shown.pop())
+}
+
+/// What holds after each piece, when `fed` bytes have been taken and `shown` heads been seen.
+fn check(reader: &ResponseReader, fed: usize, shown: usize) {
+    assert_eq!(shown, usize::from(reader.in_body()), "the final head is shown once");
+    assert!(reader.body_bytes() <= fed as u64, "{} bytes of body in {fed}", reader.body_bytes());
+    assert!(reader.carry.len() <= HEAD_LIMIT_BYTES, "{} bytes of a head are kept", reader.carry.len());
+    assert!(reader.carry.is_empty() || !reader.in_body(), "part of a head is kept behind its end");
+}
+
+/// A complete response. What follows is surplus, whether it came with the last piece or would have come after it.
+fn done(reader: &ResponseReader, bytes: &[u8], fed: usize, extra: u64) -> Outcome {
+    let (status, body_bytes) = (reader.status(), reader.body_bytes());
+    assert!(body_bytes + extra <= fed as u64, "{body_bytes} bytes of body and {extra} extra in {fed}");
+    let extra = extra + (bytes.len() - fed) as u64;
+    Outcome::Done { status, body_bytes, reusable: reader.reusable(), extra }
+}
+
+fn ended(reader: &mut ResponseReader) -> Outcome {
+    let in_body = reader.in_body();
+    let proper = reader.end();
+    let (status, body_bytes) = (reader.status(), reader.body_bytes());
+    assert!(!proper || !reader.reusable(), "a connection that has ended is to be used again");
+    match (proper, in_body) {
+        (true, _) => Outcome::Ended { status, body_bytes },
+        (false, true) => Outcome::CutBody { status, body_bytes },
+        (false, false) => Outcome::CutHead,
+    }
+}
+
+/// The words of `tests/responses/cases.txt`: `done STATUS BODY kept`, `closed` or `surplus EXTRA`, `ended STATUS BODY`,
+/// `cut head`, `cut body STATUS BODY`, and `malformed` or `too-large` with `head` or `body`.
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = |error: &ReadError| match error {
+            ReadError::Malformed => "malformed",
+            ReadError::TooLarge => "too-large",
+        };
+        match self {
+            Outcome::Done { status, body_bytes, extra: 0, reusable } => {
+                write!(f, "done {status} {body_bytes} {}", if *reusable { "kept" } else { "closed" })
+            }
+            Outcome::Done { status, body_bytes, extra, .. } => {
+                write!(f, "done {status} {body_bytes} surplus {extra}")
+            }
+            Outcome::Ended { status, body_bytes } => write!(f, "ended {status} {body_bytes}"),
+            Outcome::CutHead => f.write_str("cut head"),
+            Outcome::CutBody { status, body_bytes } => write!(f, "cut body {status} {body_bytes}"),
+            Outcome::Flawed { error, in_body: false } => write!(f, "{} head", name(error)),
+            Outcome::Flawed { error, in_body: true } => write!(f, "{} body", name(error)),
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! An engine thread: takes its worker through the parts of each slice, turn by turn of the driver.
+//!
+//! It gets commands, reports back, and has nothing in common with other threads but the interrupt flag and a counter
+//! of its own that it publishes now and then.
+
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender};
+use std::time::Duration;
+
+use model::{Counts, GeneratorUse};
+use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
+
+use crate::arena::{RequestArena, RequestSampler};
+use crate::clock;
+use crate::connection::TlsSettings;
+use crate::driver::{self, Driver, Route};
+use crate::generator::dealt;
+use crate::pacer::{Pace, Pacer};
+use crate::worker::{Settings, Worker};
+use crate::{Address, Arrivals, Lanes, LoadError, LoadSpec, Request, Until};
+
+/// How often time limits, interrupts and the end of a window without traffic are looked at.
+const TICK_NS: u64 = 10_000_000;
+/// A tick that is later than this was no tick that was put off: the thread, or the machine, stood still.
+const HALT_MIN_NS: u64 = 500_000_000;
+/// How many ticks pass between two publications of progress.
+const PUBLISH_TICKS: u32 = 5;
+/// How long an interrupted slice waits for what is in flight.
+const INTERRUPTED_DRAIN_NS: u64 = 100_000_000;
+
+/// What a thread is told, in this order for each slice.
+pub(crate) enum Command {
+    /// Open what is not open.
+    Prepare { allowance: Option<u64> },
+    /// Load, drain, report.
+    Load { started_ns: u64, until: Until },
+}
+
+/// What a thread says, in this order.
+pub(crate) enum Report {
+    /// Once: it is pinned and ready, or why not.
+    Started(Result<(), LoadError>),
+    /// The connect phase is over.
+    Prepared,
+    /// The slice is over.
+    Done(Box<Counts>),
+}
+
+/// Seen by all threads and by the caller.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) interrupted: AtomicBool,
+    /// Complete responses in this slice, one counter for each thread.
+    pub(crate) completed: Vec<Counter>,
+}
+
+/// A counter on a cache line (or a pair of them) of its own.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct Counter(pub(crate) AtomicU64);
+
+struct Thread {
+    index: usize,
+    timeout_ns: u64,
+    /// The run-queue delay when the connect phase was over.
+    run_delay_ns: Option<u64>,
+    /// The last tick by the clock that goes on while the machine is suspended, and how long it stood still in the slice.
+    ticked_boot_ns: u64,
+    halted_ns: u64,
+    worker: Worker,
+    driver: Box<dyn Driver>,
+    shared: Arc<Shared>,
+    commands: Receiver<Command>,
+    reports: Sender<Report>,
+}
+
+/// What a thread has in common with all others, and what with the generator.
+pub(crate) type Common = (Arc<RequestArena>, Option<TlsSettings>, Arc<Shared>);
+pub(crate) type Ends = (Receiver<Command>, Sender<Report>);
+
+/// The body of engine thread `index`: reports whether it could start, then serves commands until the generator is gone. It builds
+/// what it is made of itself, on its own CPU's memory.
+pub(crate) fn work(spec: &LoadSpec, index: u32, common: Common, ends: Ends) {
+    let reports = ends.1.clone();
+    match Thread::new(spec, index, common, ends) {
+        Ok(thread) if reports.send(Report::Started(Ok(()))).is_ok() => thread.serve(),
+        // Nobody waits for a response any more.
+        Ok(_) => {}
+        Err(error) => drop(reports.send(Report::Started(Err(error)))),
+    }
+}
+
+/// Pins the calling thread.
+fn pin(cpu: usize) -> Result<(), LoadError> {
+    if cpu >= CpuSet::MAX_CPU {
+        return Err(LoadError::Pin { cpu, source: std::io::ErrorKind::InvalidInput.into() });
+    }
+    let mut cpus = CpuSet::new();
+    cpus.set(cpu);
+    sched_setaffinity(None, &cpus).map_err(|errno| LoadError::Pin { cpu, source: errno.into() })
+}
+
+impl Thread {
+    fn new(
+        spec: &LoadSpec,
+        index: u32,
+        (arena, tls, shared): Common,
+        (commands, reports): Ends,
+    ) -> Result<Thread, LoadError> {
+        if !spec.cpus.is_empty() {
+            pin(spec.cpus[index as usize % spec.cpus.len()])?;
+        }
+        let Lanes { first, of } = spec.lanes.unwrap_or(Lanes { first: 0, of: spec.threads });
+        let sampler = RequestSampler::new(arena.clone(), spec.seed, first + index);
+        let pacer = match spec.arrivals {
+            Arrivals::Closed => None,
+            Arrivals::Open { rate, process, seed } => {
+                // The kernel may else wake us 50 µs late to save wake-ups. Where it will not be told, lag shows it.
+                let _ = set_current_timer_slack(NonZeroU64::new(1));
+                Some(Pacer::new(Pace { rate, process, seed }, first + index, of))
+            }
+        };
+        let contract = |request: &Request| request.contract.as_ref().unwrap_or(&spec.contract).clone();
+        let settings = Settings {
+            arena,
+            protocol: spec.protocol,
+            tls,
+            fresh: !spec.keep_alive,
+            can_skip: matches!(spec.address, Address::Tcp(_)),
+            timeout_ns: nanoseconds(spec.timeout),
+            connect_timeout_ns: nanoseconds(spec.connect_timeout),
+            contracts: spec.requests.iter().map(contract).collect(),
+            sample_every: spec.sample_every,
+        };
+        let connections = dealt(spec.connections.into(), spec.threads.into(), index.into()) as u32;
+        let route = Route { address: spec.address.clone(), sources: spec.sources.clone() };
+        Ok(Thread {
+            index: index as usize,
+            timeout_ns: settings.timeout_ns,
+            run_delay_ns: None,
+            ticked_boot_ns: 0,
+            halted_ns: 0,
+            driver: driver::make(spec.driver, route, settings.plain(), connections as usize)?,
+            worker: Worker::new(settings, sampler, pacer, connections),
+            shared,
+            commands,
+            reports,
+        })
+    }
+
+    fn serve(mut self) {
+        while let Ok(command) = self.commands.recv() {
+            let report = match command {
+                Command::Prepare { allowance } => self.prepare(allowance),
+                Command::Load { started_ns, until } => self.load(started_ns, until),
+            };
+            if self.reports.send(report).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn prepare(&mut self, allowance: Option<u64>) -> Report {
+        self.publish();
+        self.worker.prepare(clock::monotonic_ns(), allowance);
+        // Connections may have been closed while nobody looked.
+        while !self.driver.turn(&mut self.worker, 0) {}
+        self.pump(|thread, now_ns| thread.is_interrupted() || thread.worker.is_prepared(now_ns));
+        // Read before the window, for it takes a file to read it.
+        self.run_delay_ns = clock::thread_run_delay_ns();
+        Report::Prepared
+    }
+
+    fn load(&mut self, started_ns: u64, until: Until) -> Report {
+        let (cpu_ns, wall_ns) = (clock::thread_cpu_ns(), clock::monotonic_ns());
+        let alive_at_start = self.worker.alive();
+        (self.ticked_boot_ns, self.halted_ns) = (clock::boot_ns(), 0);
+
+        self.worker.open_window(started_ns, until);
+        self.driver.start_all(&mut self.worker);
+        self.pump(|thread, now_ns| thread.is_interrupted() || thread.worker.is_window_over(now_ns));
+        let stopped_ns = self.drain();
+        self.publish();
+        let (cpu_end_ns, finished_ns) = (clock::thread_cpu_ns(), clock::monotonic_ns());
+        let counts = self.worker.finish(finished_ns, |index| self.driver.close(index));
+
+        let delays_ns = self.run_delay_ns.zip(clock::thread_run_delay_ns());
+        Report::Done(Box::new(Counts {
+            started_ns,
+            window_ns: stopped_ns.saturating_sub(started_ns),
+            drain_ns: finished_ns.saturating_sub(stopped_ns),
+            halted_ns: self.halted_ns,
+            connections_alive_at_start: alive_at_start,
+            generator: GeneratorUse {
+                driver: self.driver.name().to_owned(),
+                cpu_ns: vec![cpu_end_ns - cpu_ns],
+                run_delay_ns: delays_ns.map(|(before, after)| after - before).into_iter().collect(),
+                wall_ns: vec![finished_ns - wall_ns],
+            },
+            ..counts
+        }))
+    }
+
+    /// Waits for what is in flight; returns when sending stopped.
+    fn drain(&mut self) -> u64 {
+        let now_ns = clock::monotonic_ns();
+        let interrupted = self.is_interrupted();
+        let limit_ns = if interrupted { INTERRUPTED_DRAIN_NS.min(self.timeout_ns) } else { self.timeout_ns };
+        let stopped_ns = self.worker.stop_sending(now_ns, limit_ns);
+        self.pump(|thread, now_ns| {
+            if !interrupted && thread.is_interrupted() {
+                thread.worker.hurry(now_ns, INTERRUPTED_DRAIN_NS);
+            }
+            thread.worker.is_drained(now_ns)
+        });
+        // The last request's time may be up since the last tick: then it has timed out and is not merely unfinished.
+        self.driver.sweep(&mut self.worker, clock::monotonic_ns());
+        stopped_ns
+    }
+
+    /// Turns the driver until `is_over` says so.
+    fn pump(&mut self, mut is_over: impl FnMut(&mut Thread, u64) -> bool) {
+        let mut next_tick_ns = 0;
+        let mut ticks = 0;
+        loop {
+            let mut now_ns = clock::monotonic_ns();
+            if now_ns >= next_tick_ns {
+                next_tick_ns = now_ns + TICK_NS;
+                ticks += 1;
+                self.note_halt();
+                if now_ns >= self.worker.next_due_ns() {
+                    self.driver.sweep(&mut self.worker, now_ns);
+                }
+                if ticks % PUBLISH_TICKS == 0 {
+                    self.publish();
+                }
+            }
+            if is_over(self, now_ns) {
+                return;
+            }
+            if now_ns >= self.worker.next_start_ns() {
+                self.driver.start_due(&mut self.worker);
+                now_ns = clock::monotonic_ns();
+            }
+            let next_ns = self.worker.wake_ns().min(next_tick_ns);
+            self.driver.turn(&mut self.worker, next_ns.saturating_sub(now_ns));
+        }
+    }
+
+    /// Whether the thread stood still since the last tick.
+    fn note_halt(&mut self) {
+        let boot_ns = clock::boot_ns();
+        let gap_ns = boot_ns - std::mem::replace(&mut self.ticked_boot_ns, boot_ns);
+        if gap_ns >= HALT_MIN_NS {
+            self.halted_ns += gap_ns;
+        }
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.shared.interrupted.load(Ordering::Relaxed)
+    }
+
+    fn publish(&self) {
+        self.shared.completed[self.index].0.store(self.worker.completed(), Ordering::Relaxed);
+    }
+}
+
+/// Time limits beyond a century are one.
+fn nanoseconds(time: Duration) -> u64 {
+    const CENTURY: Duration = Duration::from_secs(100 * 366 * 86_400);
+    time.min(CENTURY).as_nanos() as u64
+}

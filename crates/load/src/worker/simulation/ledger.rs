@@ -1,0 +1,687 @@
+//! What must become of each request, by its own bytes: the ledger that the worker's counts are held against.
+//!
+//! It is told what the driver does and what arrives, knows the server's scripts, and counts bytes; it reads no response
+//! and does not look into the worker. Requests and responses pair off in order on a line, as HTTP/1.1 has it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use model::{Cause, ContentSeen, Counts, EndpointCounts, EndpointOutcome, Phase};
+use stats::Latencies;
+
+use super::TIMEOUT_NS;
+use super::server::{Asked, Plan};
+use super::setting::Setting;
+use crate::Until;
+use crate::arena::{Choice, RequestArena, RequestSampler};
+use crate::pacer::Pacer;
+
+/// What bytes, an end or an error must have amounted to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Verdict {
+    Nothing,
+    Answered,
+    Lost,
+}
+
+/// See the module's text.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    pub(super) lines: Vec<Line>,
+    pub(super) book: Book,
+    pub(super) timetable: Option<Timetable>,
+    pub(super) arena: Arc<RequestArena>,
+    sampler: RequestSampler,
+    pipeline: usize,
+    pub(super) fresh: bool,
+    connect_timeout_ns: u64,
+    sample_every: u64,
+    heads: u64,
+    /// From when to when requests may be sent.
+    window: Option<(u64, u64)>,
+    /// Requests that may still be sent, where they are counted.
+    left: Option<u64>,
+}
+
+impl Ledger {
+    pub(super) fn new(setting: &Setting) -> Ledger {
+        let settings = &setting.settings;
+        Ledger {
+            lines: (0..setting.connections).map(|_| Line::new()).collect(),
+            book: Book::new(settings.contracts.len()),
+            timetable: setting.pacer.clone().map(Timetable::new),
+            arena: settings.arena.clone(),
+            sampler: setting.sampler.clone(),
+            pipeline: settings.protocol.lanes() as usize,
+            fresh: settings.fresh,
+            connect_timeout_ns: settings.connect_timeout_ns,
+            sample_every: settings.sample_every,
+            heads: 0,
+            window: None,
+            left: None,
+        }
+    }
+
+    pub(super) fn prepare(&mut self) {
+        self.book = Book::new(self.book.pages.len());
+        self.heads = 0;
+        let closed = |line: &&mut Line| matches!(line.state, State::Closed { .. });
+        self.lines.iter_mut().filter(closed).for_each(Line::forgive);
+    }
+
+    pub(super) fn open_window(&mut self, started_ns: u64, until: Until) {
+        let (stop_ns, left) = match until {
+            Until::Elapsed(window) => (started_ns + window.as_nanos() as u64, None),
+            Until::Requests(total) => (u64::MAX, Some(total)),
+        };
+        (self.window, self.left) = (Some((started_ns, stop_ns)), left);
+        if let Some(timetable) = &mut self.timetable {
+            timetable.restart(started_ns, until);
+        }
+    }
+
+    pub(super) fn close_window(&mut self, stopped_ns: u64) {
+        self.window = None;
+        if let Some(timetable) = &mut self.timetable {
+            timetable.end_ns = stopped_ns;
+        }
+    }
+
+    fn in_window(&self, now_ns: u64) -> bool {
+        self.window.is_some_and(|(_, stop_ns)| now_ns < stop_ns)
+    }
+
+    /// Whether requests may still be sent.
+    pub(super) fn may_send(&self, now_ns: u64) -> bool {
+        self.in_window(now_ns) && self.left != Some(0)
+    }
+
+    /// Whether an arrival is due and not sent.
+    pub(super) fn is_due(&self, now_ns: u64) -> bool {
+        self.timetable.as_ref().and_then(Timetable::due_ns).is_some_and(|due_ns| due_ns <= now_ns)
+    }
+
+    pub(super) fn in_flight(&self) -> usize {
+        self.lines.iter().map(|line| line.requests.len()).sum()
+    }
+
+    /// Requests that the line could take now.
+    pub(super) fn room(&self, index: usize) -> usize {
+        let line = &self.lines[index];
+        match line.state {
+            State::Open if !self.fresh => self.pipeline - line.requests.len(),
+            State::Closed { .. } if self.fresh => 1 - line.requests.len(),
+            _ => 0,
+        }
+    }
+
+    /// A request begins on line `index`.
+    pub(super) fn begin(&mut self, index: usize, now_ns: u64) {
+        assert!(self.room(index) > 0, "more requests than may be under way on connection {index}");
+        let due_ns = self.timetable.as_mut().map(|timetable| timetable.depart(now_ns));
+        assert!(due_ns.is_some() || self.may_send(now_ns), "nothing is sent after the window");
+        self.left = self.left.map(|left| left - 1);
+        let choice = self.sampler.draw();
+        let number = self.book.sent;
+        self.book.begin(choice.endpoint, self.in_window(now_ns));
+        let request = InFlight { choice, number, sent_ns: now_ns, due_ns, first_byte_ns: None, written: 0 };
+        self.lines[index].requests.push_back(request);
+    }
+
+    pub(super) fn connecting(&mut self, index: usize, now_ns: u64) {
+        let line = &mut self.lines[index];
+        let State::Closed { until_ns, .. } = line.state else { panic!("{line:?} is opened twice") };
+        assert!(
+            until_ns <= now_ns,
+            "opened {} ns too early after {} failures",
+            until_ns - now_ns,
+            line.failures
+        );
+        assert!(!self.fresh || line.requests.len() == 1, "a connection for one request: {line:?}");
+        line.state = State::Connecting { since_ns: now_ns };
+    }
+
+    pub(super) fn opened(&mut self, index: usize) {
+        let line = &mut self.lines[index];
+        line.state = State::Open;
+        self.book.connections_opened += 1;
+        self.book.reconnects += u64::from(std::mem::replace(&mut line.opened_before, true));
+    }
+
+    /// Bytes of a request were taken by the socket.
+    pub(super) fn wrote(&mut self, index: usize, bytes: &[u8]) {
+        let line = &mut self.lines[index];
+        let request =
+            line.requests.iter_mut().find(|request| !request.is_written()).expect("a request to write");
+        let rest = &self.arena.bytes(request.choice)[request.written..];
+        assert!(rest.starts_with(bytes), "requests are written in order and in full");
+        request.written += bytes.len();
+        self.book.served += u64::from(request.is_written());
+    }
+
+    /// So many bytes have arrived on line `index`.
+    pub(super) fn effect(&mut self, index: usize, now_ns: u64, mut count: usize) -> Verdict {
+        self.book.wire_bytes += count as u64;
+        let mut verdict = Verdict::Nothing;
+        while count > 0 {
+            let line = &mut self.lines[index];
+            let Some(request) = line.requests.front_mut() else {
+                self.book.error(Phase::Idle, Cause::Malformed);
+                return self.lose(index, now_ns, Cause::ClosedEarly);
+            };
+            request.first_byte_ns.get_or_insert(now_ns);
+            let bodiless = request.choice.bodiless;
+            let plan = &line.plans[0];
+            let (head_end, error, end) = (plan.head_end, plan.error, plan.end);
+            let all = line.received + count;
+            if all >= head_end && !line.head_seen && error.is_none_or(|(at, _)| at > head_end) {
+                line.head_seen = true;
+                if !bodiless {
+                    line.sampled = self.sample_every > 0 && self.heads.is_multiple_of(self.sample_every);
+                    self.heads += 1;
+                }
+            }
+            if let Some((at, cause)) = error
+                && all >= at
+            {
+                return self.lose(index, now_ns, cause);
+            }
+            let Some(end) = end.filter(|end| all >= *end) else {
+                line.received = all;
+                return verdict;
+            };
+            count = all - end;
+            verdict = self.completed(index, now_ns);
+            if verdict == Verdict::Lost {
+                if count > 0 {
+                    self.book.error(Phase::Idle, Cause::Malformed);
+                }
+                return verdict;
+            }
+        }
+        match self.fresh && verdict == Verdict::Answered {
+            true => self.lose(index, now_ns, Cause::ClosedEarly),
+            false => verdict,
+        }
+    }
+
+    /// The first request of a line has its response.
+    fn completed(&mut self, index: usize, now_ns: u64) -> Verdict {
+        let in_window = self.in_window(now_ns);
+        let line = &mut self.lines[index];
+        let (Some(request), Some(plan)) = (line.requests.pop_front(), line.plans.pop_front()) else {
+            panic!("a response to no request: {line:?}")
+        };
+        line.has_answered = true;
+        self.book.completed(&request, &plan, line.sampled, (now_ns, in_window));
+        let bytes_seen = request.first_byte_ns.unwrap_or(now_ns) - request.sent_ns;
+        self.book.first_byte.exact.push(bytes_seen);
+        line.turn_over();
+        if plan.keeps && request.is_written() {
+            return Verdict::Answered;
+        }
+        self.lose(index, now_ns, Cause::ClosedEarly)
+    }
+
+    /// The peer has closed the connection.
+    pub(super) fn ended(&mut self, index: usize, now_ns: u64) -> Verdict {
+        let line = &self.lines[index];
+        if line.requests.is_empty() {
+            self.book.error(Phase::Idle, Cause::Closed);
+        } else if line.head_seen && line.plans[0].end.is_none() && line.plans[0].error.is_none() {
+            return self.completed(index, now_ns);
+        }
+        self.lose(index, now_ns, Cause::ClosedEarly)
+    }
+
+    /// The connection, or the attempt at one, has failed.
+    pub(super) fn failed(&mut self, index: usize, now_ns: u64, cause: Cause) -> Verdict {
+        let line = &self.lines[index];
+        if line.requests.is_empty() {
+            let phase = if line.state == State::Open { Phase::Idle } else { Phase::Connect };
+            self.book.error(phase, cause);
+        }
+        self.lose(index, now_ns, cause)
+    }
+
+    /// All requests of a line are lost, and the line is.
+    fn lose(&mut self, index: usize, now_ns: u64, cause: Cause) -> Verdict {
+        let line = &mut self.lines[index];
+        for (place, request) in line.requests.drain(..).enumerate() {
+            let phase = match line.state {
+                State::Open if place == 0 && line.head_seen => Phase::Body,
+                State::Open if request.is_written() => Phase::Head,
+                State::Open => Phase::Send,
+                _ => Phase::Connect,
+            };
+            let cause = if place > 0 && cause == Cause::Timeout { Cause::Abandoned } else { cause };
+            match cause {
+                Cause::Timeout => self.book.timed_out += 1,
+                _ => self.book.broken += 1,
+            }
+            self.book.error(phase, cause);
+            self.book.censor(&request, now_ns, request.first_byte_ns);
+        }
+        line.close(now_ns);
+        Verdict::Lost
+    }
+
+    /// When the time of a line is up: of its oldest request, of connecting, or of its rest where it could be of use.
+    pub(super) fn limit_ns(&self, index: usize, now_ns: u64) -> Option<u64> {
+        let line = &self.lines[index];
+        let oldest_ns = line.requests.front().map(|request| request.sent_ns + TIMEOUT_NS);
+        match line.state {
+            State::Open => oldest_ns,
+            State::Connecting { since_ns } => {
+                let limit_ns = since_ns + self.connect_timeout_ns;
+                Some(oldest_ns.map_or(limit_ns, |oldest_ns| oldest_ns.min(limit_ns)))
+            }
+            // An arrival opens a connection of its own when it is due, and not before.
+            State::Closed { latest_ns, .. } => {
+                (self.may_send(now_ns) && !(self.fresh && self.timetable.is_some())).then_some(latest_ns)
+            }
+        }
+    }
+
+    /// The engine says that something is overdue on a line.
+    pub(super) fn overdue(&mut self, index: usize, now_ns: u64) {
+        match (self.lines[index].state, self.limit_ns(index, now_ns)) {
+            (State::Closed { until_ns, .. }, _) => assert!(until_ns <= now_ns, "rested too short"),
+            (_, Some(limit_ns)) if limit_ns <= now_ns => {
+                self.failed(index, now_ns, Cause::Timeout);
+            }
+            (state, limit_ns) => panic!("{state:?} is given up at {now_ns}, to wait until {limit_ns:?}"),
+        }
+    }
+
+    /// The slice is over: whatever has not ended is left. Returns the lines that the engine must close.
+    pub(super) fn finish(&mut self, now_ns: u64) -> Vec<usize> {
+        let mut closed = Vec::new();
+        for (index, line) in self.lines.iter_mut().enumerate() {
+            let busy = !line.requests.is_empty();
+            for request in line.requests.drain(..) {
+                self.book.unfinished += 1;
+                self.book.censor(&request, now_ns, request.first_byte_ns);
+            }
+            if busy && line.state == State::Open || matches!(line.state, State::Connecting { .. }) {
+                line.forgive();
+                closed.push(index);
+            }
+        }
+        if let Some(timetable) = &mut self.timetable {
+            timetable.give_up(now_ns, &mut self.book);
+        }
+        closed
+    }
+}
+
+// The ledger's counts of a slice, by endpoint and by how requests ended, and the comparison with the worker's.
+
+/// Different contents of an endpoint that are kept.
+const CONTENTS_MAX: usize = 16;
+
+/// Times in nanoseconds, and lower bounds of some.
+#[derive(Debug, Default)]
+pub(super) struct Samples {
+    pub(super) exact: Vec<u64>,
+    pub(super) censored: Vec<u64>,
+}
+
+/// What must come of a slice; the fields are those of [`Counts`].
+#[derive(Debug, Default)]
+pub(super) struct Book {
+    pub(super) sent: u64,
+    pub(super) sent_in_window: u64,
+    /// Requests that the server got in full.
+    pub(super) served: u64,
+    responses: u64,
+    responses_in_window: u64,
+    pub(super) timed_out: u64,
+    pub(super) broken: u64,
+    pub(super) unfinished: u64,
+    pub(super) connections_opened: u64,
+    pub(super) reconnects: u64,
+    pub(super) wire_bytes: u64,
+    pub(super) first_byte: Samples,
+    /// Ages of arrivals that were never sent.
+    pub(super) unsent: Vec<u64>,
+    pub(super) errors: BTreeMap<(Phase, Cause), u64>,
+    /// By endpoint.
+    pub(super) pages: Vec<Page>,
+    pub(super) corrupt: u64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Page {
+    sent: u64,
+    successful: u64,
+    successful_in_window: u64,
+    body_bytes: u64,
+    contents: Vec<ContentSeen>,
+    /// By status; without one those that got no response.
+    cells: BTreeMap<Option<u16>, Cell>,
+}
+
+#[derive(Debug, Default)]
+struct Cell {
+    latency: Samples,
+    response: Samples,
+}
+
+impl Samples {
+    fn latencies<'a>(all: impl Iterator<Item = &'a Samples>) -> Latencies {
+        let mut latencies = Latencies::new();
+        for samples in all {
+            samples.exact.iter().for_each(|ns| latencies.record(*ns));
+            samples.censored.iter().for_each(|ns| latencies.censor(*ns));
+        }
+        latencies
+    }
+
+    fn counts(&self) -> (u64, u64) {
+        ((self.exact.len() + self.censored.len()) as u64, self.censored.len() as u64)
+    }
+}
+
+impl Book {
+    pub(super) fn new(endpoints: usize) -> Book {
+        Book { pages: (0..endpoints).map(|_| Page::default()).collect(), ..Book::default() }
+    }
+
+    pub(super) fn begin(&mut self, endpoint: u16, in_window: bool) {
+        self.sent += 1;
+        self.sent_in_window += u64::from(in_window);
+        self.pages[usize::from(endpoint)].sent += 1;
+    }
+
+    pub(super) fn error(&mut self, phase: Phase, cause: Cause) {
+        *self.errors.entry((phase, cause)).or_default() += 1;
+    }
+
+    /// A request has its response, whole at `now_ns`.
+    pub(super) fn completed(&mut self, request: &InFlight, plan: &Plan, sampled: bool, at: (u64, bool)) {
+        let (now_ns, in_window) = at;
+        let endpoint = request.choice.endpoint;
+        let page = &mut self.pages[usize::from(endpoint)];
+        let encoded_bytes = if request.choice.bodiless { 0 } else { plan.content.encoded().len() as u64 };
+        let mut ok = (200..300).contains(&plan.status) && plan.served == Some(endpoint);
+        if sampled {
+            let decoded = plan.content.decoded();
+            self.corrupt += u64::from(decoded.is_none());
+            ok &= decoded.is_some();
+            if let Some((digest, decoded_bytes)) = decoded {
+                page.see(ContentSeen { sha256: digest.to_string(), count: 1, encoded_bytes, decoded_bytes });
+            }
+        }
+        self.responses += 1;
+        self.responses_in_window += u64::from(in_window);
+        page.successful += u64::from(ok);
+        page.successful_in_window += u64::from(ok && in_window);
+        page.body_bytes += encoded_bytes;
+        let cell = page.cells.entry(Some(plan.status)).or_default();
+        cell.latency.exact.push(now_ns - request.sent_ns);
+        cell.response.exact.extend(request.due_ns.map(|due_ns| now_ns - due_ns));
+    }
+
+    /// A request has got no response until now.
+    pub(super) fn censor(&mut self, request: &InFlight, now_ns: u64, first_byte_ns: Option<u64>) {
+        let cell = self.pages[usize::from(request.choice.endpoint)].cells.entry(None).or_default();
+        cell.latency.censored.push(now_ns - request.sent_ns);
+        cell.response.censored.extend(request.due_ns.map(|due_ns| now_ns - due_ns));
+        match first_byte_ns {
+            Some(first_byte_ns) => self.first_byte.exact.push(first_byte_ns - request.sent_ns),
+            None => self.first_byte.censored.push(now_ns - request.sent_ns),
+        }
+    }
+
+    /// Panics where the slice is not what it must be. Every latency is looked at if `closely`.
+    pub(super) fn compare(&self, slice: &Counts, closely: bool) {
+        let pages = |figure: fn(&Page) -> u64| self.pages.iter().map(figure).sum::<u64>();
+        let open = slice.open.as_deref();
+        for (figure, theirs, ours) in [
+            ("sent", slice.sent, self.sent),
+            ("in window", open.map_or(slice.sent, |open| open.sent_in_window), self.sent_in_window),
+            ("unsent", open.map_or(0, |open| open.unsent), self.unsent.len() as u64),
+            ("responses", slice.responses, self.responses),
+            ("responses in window", slice.responses_in_window, self.responses_in_window),
+            ("successful", slice.successful, pages(|page| page.successful)),
+            ("successful in window", slice.successful_in_window, pages(|page| page.successful_in_window)),
+            ("timed out", slice.timed_out, self.timed_out),
+            ("broken", slice.broken, self.broken),
+            ("unfinished", slice.unfinished, self.unfinished),
+            ("opened", slice.connections_opened, self.connections_opened),
+            ("reconnects", slice.reconnects, self.reconnects),
+            ("wire bytes", slice.wire_bytes, self.wire_bytes),
+            ("body bytes", slice.body_bytes, pages(|page| page.body_bytes)),
+        ] {
+            assert_eq!(theirs, ours, "{figure}");
+        }
+        let errors: BTreeMap<_, _> =
+            slice.errors.iter().map(|error| ((error.phase, error.cause), error.count)).collect();
+        assert_eq!(errors, self.errors);
+        assert_eq!(slice.endpoints.len(), self.pages.len());
+        slice.endpoints.iter().zip(&self.pages).for_each(|(endpoint, page)| page.compare(endpoint, closely));
+        self.compare_totals(slice, closely);
+    }
+
+    fn compare_totals(&self, slice: &Counts, closely: bool) {
+        let cells = || self.pages.iter().flat_map(|page| page.cells.iter());
+        for (status, count) in &slice.status {
+            let cells = cells().filter(|(of, _)| **of == Some(*status));
+            assert_eq!(
+                *count,
+                cells.map(|(_, cell)| cell.latency.counts().0).sum::<u64>(),
+                "status {status}"
+            );
+        }
+        assert_eq!(slice.status.values().sum::<u64>(), self.responses);
+        assert_eq!(
+            (slice.latency.count(), slice.latency.censored()),
+            (self.sent, self.sent - self.responses)
+        );
+        assert_eq!((slice.first_byte.count(), slice.first_byte.censored()), self.first_byte.counts());
+        if closely {
+            let mut response = Samples::latencies(cells().map(|(_, cell)| &cell.response));
+            self.unsent.iter().for_each(|ns| response.censor(*ns));
+            assert_eq!(slice.latency, Samples::latencies(cells().map(|(_, cell)| &cell.latency)));
+            assert_eq!(slice.open.as_ref().map_or(&Latencies::none(), |open| &open.response), &response);
+            assert_eq!(slice.first_byte, Samples::latencies([&self.first_byte].into_iter()));
+        }
+    }
+}
+
+impl Page {
+    fn see(&mut self, seen: ContentSeen) {
+        match self.contents.iter().position(|known| known.sha256 == seen.sha256) {
+            Some(index) => self.contents[index].merge(&seen),
+            None if self.contents.len() < CONTENTS_MAX => self.contents.push(seen),
+            None => {}
+        }
+    }
+
+    fn compare(&self, endpoint: &EndpointCounts, closely: bool) {
+        let theirs = (endpoint.sent, endpoint.successful, endpoint.successful_in_window, endpoint.body_bytes);
+        assert_eq!(
+            theirs,
+            (self.sent, self.successful, self.successful_in_window, self.body_bytes),
+            "{}",
+            endpoint.name
+        );
+        assert_eq!(endpoint.contents, self.contents, "{}: what was sampled", endpoint.name);
+        let theirs: BTreeMap<_, _> =
+            endpoint.outcomes.iter().map(|outcome| (outcome.status, outcome)).collect();
+        assert!(theirs.keys().eq(self.cells.keys()), "{}: {:?}", endpoint.name, self.cells.keys());
+        theirs.values().zip(self.cells.values()).for_each(|(outcome, cell)| cell.compare(outcome, closely));
+    }
+}
+
+impl Cell {
+    fn compare(&self, outcome: &EndpointOutcome, closely: bool) {
+        let counts = |latencies: &Latencies| (latencies.count(), latencies.censored());
+        assert_eq!(counts(&outcome.latency), self.latency.counts(), "{:?}", outcome.status);
+        assert_eq!(counts(&outcome.response), self.response.counts(), "{:?}", outcome.status);
+        if closely {
+            assert_eq!(outcome.latency, Samples::latencies([&self.latency].into_iter()));
+            assert_eq!(outcome.response, Samples::latencies([&self.response].into_iter()));
+        }
+    }
+}
+
+// One connection in the ledger: its requests and the responses that the server has for them, in order, and when it may be
+// opened again.
+//
+// It holds; what happens to it is for the ledger to say.
+
+const BACKOFF_FIRST_NS: u64 = 10_000_000;
+const BACKOFF_LAST_NS: u64 = 1_000_000_000;
+
+/// A request under way.
+#[derive(Debug)]
+pub(super) struct InFlight {
+    pub(super) choice: Choice,
+    pub(super) number: u64,
+    pub(super) sent_ns: u64,
+    pub(super) due_ns: Option<u64>,
+    pub(super) first_byte_ns: Option<u64>,
+    pub(super) written: usize,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(super) struct Line {
+    pub(super) state: State,
+    /// Oldest first.
+    pub(super) requests: VecDeque<InFlight>,
+    /// Responses, the next one first; of them so many bytes have come.
+    pub(super) plans: VecDeque<Plan>,
+    pub(super) received: usize,
+    pub(super) head_seen: bool,
+    pub(super) sampled: bool,
+    /// Whether this socket has brought a response.
+    pub(super) has_answered: bool,
+    /// How many sockets in a row have brought none.
+    pub(super) failures: u32,
+    pub(super) opened_before: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// Not to be opened before the one time, and to be opened by the other where there is work.
+    Closed {
+        until_ns: u64,
+        latest_ns: u64,
+    },
+    Connecting {
+        since_ns: u64,
+    },
+    Open,
+}
+
+impl InFlight {
+    pub(super) fn is_written(&self) -> bool {
+        self.written == self.choice.length as usize
+    }
+
+    pub(super) fn asked(&self) -> Asked {
+        Asked { endpoint: self.choice.endpoint, bodiless: self.choice.bodiless, number: self.number }
+    }
+}
+
+impl Line {
+    pub(super) fn new() -> Line {
+        Line {
+            state: State::Closed { until_ns: 0, latest_ns: 0 },
+            requests: VecDeque::new(),
+            plans: VecDeque::new(),
+            received: 0,
+            head_seen: false,
+            sampled: false,
+            has_answered: false,
+            failures: 0,
+            opened_before: false,
+        }
+    }
+
+    /// The next response begins.
+    pub(super) fn turn_over(&mut self) {
+        (self.received, self.head_seen, self.sampled) = (0, false, false);
+    }
+
+    /// The socket is gone. What is begun on the line from now on is for the next one.
+    pub(super) fn close(&mut self, now_ns: u64) {
+        let never_open = self.state != State::Open;
+        self.failures = if self.has_answered { 0 } else { self.failures + 1 };
+        let backoff_ns = |doublings: u32| (BACKOFF_FIRST_NS << doublings.min(20)).min(BACKOFF_LAST_NS);
+        let (least_ns, most_ns) = match self.failures {
+            0 => (0, 0),
+            1 => (u64::from(never_open) * BACKOFF_FIRST_NS, BACKOFF_FIRST_NS),
+            many => (backoff_ns(many - 2), backoff_ns(many - 1)),
+        };
+        self.reset(now_ns + least_ns, now_ns + most_ns);
+    }
+
+    /// The engine has closed it, or begins anew: it need not wait.
+    pub(super) fn forgive(&mut self) {
+        self.failures = 0;
+        self.reset(0, 0);
+    }
+
+    fn reset(&mut self, until_ns: u64, latest_ns: u64) {
+        self.state = State::Closed { until_ns, latest_ns };
+        self.plans.clear();
+        self.turn_over();
+        self.has_answered = false;
+    }
+}
+
+// The ledger's own timetable of open loop: which arrival a request must be, and what its response time must be.
+
+/// Arrivals of one slice after the other.
+#[derive(Debug)]
+pub(super) struct Timetable {
+    pacer: Pacer,
+    started_ns: u64,
+    /// Arrivals that may still come; none are counted off where time is the limit.
+    left: Option<u64>,
+    /// Later ones do not belong to the slice.
+    pub(super) end_ns: u64,
+}
+
+impl Timetable {
+    pub(super) fn new(pacer: Pacer) -> Timetable {
+        Timetable { pacer, started_ns: 0, left: None, end_ns: 0 }
+    }
+
+    pub(super) fn restart(&mut self, started_ns: u64, until: Until) {
+        self.pacer.restart();
+        self.started_ns = started_ns;
+        (self.left, self.end_ns) = match until {
+            Until::Elapsed(window) => (None, started_ns + window.as_nanos() as u64),
+            Until::Requests(total) => (Some(total), u64::MAX),
+        };
+    }
+
+    /// When the oldest arrival that was not sent is due.
+    pub(super) fn due_ns(&self) -> Option<u64> {
+        let due_ns = self.started_ns.saturating_add(self.pacer.due_ns());
+        (due_ns < self.end_ns && self.left != Some(0)).then_some(due_ns)
+    }
+
+    /// A request is sent: which arrival it is.
+    pub(super) fn depart(&mut self, now_ns: u64) -> u64 {
+        let due_ns = self.due_ns().expect("nothing is sent that is not due");
+        assert!(due_ns <= now_ns, "sent {:?} early", Duration::from_nanos(due_ns - now_ns));
+        self.pacer.advance();
+        self.left = self.left.map(|left| left - 1);
+        due_ns
+    }
+
+    /// Everything that was due and never sent.
+    pub(super) fn give_up(&mut self, now_ns: u64, book: &mut Book) {
+        while self.due_ns().is_some() {
+            let due_ns = self.depart(now_ns);
+            book.unsent.push(now_ns - due_ns);
+        }
+    }
+}

@@ -1,0 +1,476 @@
+//! The simulated server's end of a connection, with the network before it: which request is completed when, and how what it
+//! sends is cut into pieces on its way.
+
+use std::borrow::Cow;
+use std::io::Write;
+use std::sync::LazyLock;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use model::Cause;
+use rand::{Rng, RngExt};
+
+use super::ledger::Line;
+use super::setting::Nature;
+use crate::Digest;
+
+const DELAY_MAX_NS: u64 = 4_000_000;
+const THINK_MAX_NS: u64 = 15_000_000;
+/// No more than that is delivered byte by byte at once: nobody would wait for a long body.
+const BYTEWISE_MAX: usize = 300;
+
+/// See the module's text.
+#[derive(Debug, Default)]
+pub(super) struct Peer {
+    /// Counts sockets: what was sent to an earlier one arrives nowhere.
+    pub(super) socket: u64,
+    /// The socket takes no bytes for now.
+    pub(super) blocked: bool,
+    /// On its way to the engine.
+    outbox: Vec<u8>,
+    ending: Option<Ending>,
+    /// It will send nothing more.
+    silent: bool,
+    delivering: bool,
+    responding: bool,
+}
+
+/// What comes out of the network.
+#[derive(Debug)]
+pub(super) enum Arrival {
+    Bytes(Vec<u8>),
+    End,
+    Reset,
+}
+
+impl Peer {
+    pub(super) fn new(socket: u64) -> Peer {
+        Peer { socket, ..Peer::default() }
+    }
+
+    /// Some of the line's requests have come: when the next one is completed, if it is.
+    pub(super) fn consider(&mut self, line: &Line, nature: Nature, rng: &mut impl Rng) -> Option<u64> {
+        let next = line.requests.get(line.plans.len())?;
+        let can_answer = next.is_written() || nature.hasty && next.written > 0;
+        if self.responding || self.silent || !can_answer {
+            return None;
+        }
+        self.responding = true;
+        Some(rng.random_range(0..THINK_MAX_NS))
+    }
+
+    /// Answers the line's next request, and those that follow it now and then.
+    pub(super) fn respond(&mut self, line: &mut Line, nature: Nature, rng: &mut impl Rng) {
+        self.responding = false;
+        while !self.silent {
+            let next = line.requests.get(line.plans.len());
+            let Some(request) =
+                next.filter(|request| request.is_written() || nature.hasty && request.written > 0)
+            else {
+                return;
+            };
+            let script = draw(rng, request.asked(), nature.trouble);
+            self.outbox.extend_from_slice(&script.bytes);
+            line.plans.extend(script.plans);
+            (self.ending, self.silent) = (script.ending, script.silent);
+            if rng.random_bool(0.4) {
+                return;
+            }
+        }
+    }
+
+    /// When the next piece arrives, if one is on its way and none is announced.
+    pub(super) fn flow(&mut self, nature: Nature, rng: &mut impl Rng) -> Option<u64> {
+        if self.delivering || self.outbox.is_empty() && self.ending.is_none() {
+            return None;
+        }
+        self.delivering = true;
+        let bytewise = nature.bytewise && !self.outbox.is_empty() && self.outbox.len() < BYTEWISE_MAX;
+        Some(rng.random_range(0..if bytewise { 50_000 } else { DELAY_MAX_NS }))
+    }
+
+    /// The piece that arrives.
+    pub(super) fn deliver(&mut self, nature: Nature, rng: &mut impl Rng) -> Option<Arrival> {
+        self.delivering = false;
+        let many = self.outbox.len();
+        let count = match many {
+            0 => {
+                return self.ending.take().map(|ending| match ending {
+                    Ending::Closes => Arrival::End,
+                    Ending::Resets => Arrival::Reset,
+                });
+            }
+            ..BYTEWISE_MAX if nature.bytewise => 1,
+            _ if rng.random_bool(0.4) => many,
+            // A cut as likely near the beginning as anywhere.
+            _ if rng.random_bool(0.3) => rng.random_range(1..=many.min(100)),
+            _ => rng.random_range(1..=many),
+        };
+        Some(Arrival::Bytes(self.outbox.drain(..count).collect()))
+    }
+}
+
+// What a simulated server does with one request, drawn from a seed: the bytes it sends, how it leaves, and what whoever
+// reads them must make of it, byte by byte.
+//
+// It knows HTTP and nothing of the engine.
+
+const TEXT_MAX: usize = 40_000;
+static TEXT: [u8; TEXT_MAX] = [b'x'; TEXT_MAX];
+/// What a gzip body decodes to.
+static STORY: LazyLock<Vec<u8>> =
+    LazyLock::new(|| (0..200).flat_map(|n: u32| n.to_string().into_bytes()).collect());
+/// Compressed: as it should be, with a wrong checksum, and cut off.
+static GZIPPED: LazyLock<[Vec<u8>; 3]> = LazyLock::new(|| {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(&STORY).unwrap();
+    let intact = encoder.finish().unwrap();
+    let (mut wrong, mut cut) = (intact.clone(), intact.clone());
+    let checksum = wrong.len() - 8;
+    wrong[checksum] ^= 1;
+    cut.truncate(checksum - 5);
+    [intact, wrong, cut]
+});
+/// The most that a head, or the trailers of a chunked body, may have.
+const LINES_MAX: usize = 64 * 1024;
+
+/// A request as the server knows it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asked {
+    pub(super) endpoint: u16,
+    /// It is HEAD: the response has no body.
+    pub(super) bodiless: bool,
+    /// Counts the requests of the slice.
+    pub(super) number: u64,
+}
+
+/// How the server leaves a connection once everything is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ending {
+    Closes,
+    Resets,
+}
+
+/// What a response must be taken for.
+#[derive(Debug, Clone)]
+pub(super) struct Plan {
+    pub(super) status: u16,
+    /// The endpoint that its head names.
+    pub(super) served: Option<u16>,
+    /// Where its head ends.
+    pub(super) head_end: usize,
+    /// Where it ends; `None`: with the connection.
+    pub(super) end: Option<usize>,
+    /// It becomes unreadable with this byte.
+    pub(super) error: Option<(usize, Cause)>,
+    /// The connection can be used again.
+    pub(super) keeps: bool,
+    pub(super) content: Content,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Content {
+    Text(usize),
+    Gzip { which: usize },
+}
+
+/// See the module's text.
+#[derive(Debug)]
+pub(super) struct Script {
+    pub(super) bytes: Vec<u8>,
+    /// Of the response, and of what may follow it unasked.
+    pub(super) plans: Vec<Plan>,
+    pub(super) ending: Option<Ending>,
+    /// No other request of the connection gets a response.
+    pub(super) silent: bool,
+}
+
+impl Content {
+    pub(super) fn encoded(&self) -> Cow<'static, [u8]> {
+        match *self {
+            Content::Text(length) => Cow::Borrowed(&TEXT[..length]),
+            Content::Gzip { which } => Cow::Borrowed(&GZIPPED[which]),
+        }
+    }
+
+    /// The decoded content, if that can be had.
+    pub(super) fn decoded(&self) -> Option<(Digest, u64)> {
+        let decoded = match *self {
+            Content::Text(length) => &TEXT[..length],
+            Content::Gzip { which: 0 } => &STORY,
+            Content::Gzip { .. } => return None,
+        };
+        Some((Digest::of(decoded), decoded.len() as u64))
+    }
+}
+
+impl Script {
+    fn new(bytes: Vec<u8>, plan: Plan) -> Script {
+        let ending = (!plan.keeps).then_some(Ending::Closes);
+        Script { bytes, silent: !plan.keeps, plans: vec![plan], ending }
+    }
+
+    fn leaving(self, ending: Option<Ending>) -> Script {
+        Script { ending, silent: true, ..self }
+    }
+}
+
+/// Draws what the server does with a request; with this probability nothing good.
+pub(super) fn draw(rng: &mut impl Rng, asked: Asked, trouble: f64) -> Script {
+    if !rng.random_bool(trouble) {
+        return response(rng, asked);
+    }
+    let ending = match rng.random_range(0..4) {
+        0 => Some(Ending::Closes),
+        1 => Some(Ending::Resets),
+        2 => None,
+        // The more frequent ways to stay and to go.
+        _ => return after(rng, asked),
+    };
+    match rng.random_range(0..10) {
+        0..3 => cut_head(rng, asked).leaving(ending),
+        3..6 => cut_body(rng, asked).leaving(ending),
+        6 => unreadable_head(rng, asked),
+        7 => unreadable_body(rng, asked),
+        8 if rng.random_bool(0.1) => too_large(rng, asked),
+        _ => Script { bytes: Vec::new(), ..framed(rng, asked) }.leaving(ending),
+    }
+}
+
+/// A good response and something after it.
+fn after(rng: &mut impl Rng, asked: Asked) -> Script {
+    let mut script = framed(rng, asked);
+    match rng.random_range(0..4) {
+        0 => script.leaving(Some(Ending::Closes)),
+        1 => script.leaving(Some(Ending::Resets)),
+        whole => {
+            // Begins a response that nobody asked for, or is one. Without a body it reads the same after HEAD.
+            let extra = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+            let count = if whole == 2 { extra.len() } else { rng.random_range(1..extra.len()) };
+            script.bytes.extend_from_slice(&extra[..count]);
+            script.plans.push(Plan { served: None, ..plan(200, extra.len(), Content::Text(0)) });
+            script.leaving(None)
+        }
+    }
+}
+
+/// A response that is complete with its head.
+fn plan(status: u16, head_end: usize, content: Content) -> Plan {
+    Plan { status, served: None, head_end, end: Some(head_end), error: None, keeps: true, content }
+}
+
+/// A good response in any form.
+fn response(rng: &mut impl Rng, asked: Asked) -> Script {
+    if asked.bodiless {
+        return bodiless(rng, asked);
+    }
+    match rng.random_range(0..20) {
+        0 => empty(rng, asked, 204),
+        1 => empty(rng, asked, 304),
+        2 => {
+            let head = head(asked, 500, "Content-Length: 4\r\n");
+            let mut plan = plan(500, head.len(), Content::Text(4));
+            (plan.end, plan.served) = (Some(head.len() + 4), Some(asked.endpoint));
+            Script::new([&head, &TEXT[..4]].concat(), plan)
+        }
+        3 => last(rng, asked, ""),
+        4 => last(rng, asked, "Connection: close\r\n"),
+        5 => {
+            let mut script = framed(rng, asked);
+            // HTTP/1.0: the connection ends unless the head says that it does not.
+            script.bytes.splice(..8, *b"HTTP/1.0");
+            script.plans[0].keeps = false;
+            script.leaving(Some(Ending::Closes))
+        }
+        6 | 7 => {
+            let script = framed(rng, asked);
+            interim(rng, script)
+        }
+        _ => framed(rng, asked),
+    }
+}
+
+fn status(asked: Asked) -> u16 {
+    200 + 10 * asked.endpoint + (asked.number % 2) as u16
+}
+
+fn head(asked: Asked, status: u16, lines: &str) -> Vec<u8> {
+    format!("HTTP/1.1 {status} Fine\r\nServed: {}\r\n{lines}\r\n", asked.endpoint).into_bytes()
+}
+
+/// To HEAD: whatever the head says, nothing follows.
+fn bodiless(rng: &mut impl Rng, asked: Asked) -> Script {
+    let lines =
+        ["Content-Length: 1234\r\n", "Transfer-Encoding: chunked\r\n", "", "Content-Encoding: gzip\r\n"];
+    let head = head(asked, status(asked), lines[rng.random_range(0..lines.len())]);
+    let plan = Plan { served: Some(asked.endpoint), ..plan(status(asked), head.len(), Content::Text(0)) };
+    Script::new(head, plan)
+}
+
+/// A status that has no body, with a length that belongs to another request.
+fn empty(rng: &mut impl Rng, asked: Asked, status: u16) -> Script {
+    let lines = if rng.random_bool(0.5) { "Content-Length: 5\r\n" } else { "" };
+    let head = head(asked, status, lines);
+    let plan = Plan { served: Some(asked.endpoint), ..plan(status, head.len(), Content::Text(0)) };
+    Script::new(head, plan)
+}
+
+/// The last response of its connection, which ends the body too unless there is a length.
+fn last(rng: &mut impl Rng, asked: Asked, lines: &str) -> Script {
+    let content = content(rng);
+    let length = format!("{lines}Content-Length: {}\r\n", content.encoded().len());
+    let until_close = lines.is_empty();
+    let lines = coded(&content, if until_close { lines } else { &length });
+    let mut bytes = head(asked, status(asked), &lines);
+    let mut plan = plan(status(asked), bytes.len(), content);
+    bytes.extend_from_slice(&content.encoded());
+    (plan.served, plan.keeps) = (Some(asked.endpoint), false);
+    plan.end = (!until_close).then_some(bytes.len());
+    Script::new(bytes, plan)
+}
+
+fn coded(content: &Content, lines: &str) -> String {
+    let coding = if matches!(content, Content::Gzip { .. }) { "Content-Encoding: gzip\r\n" } else { "" };
+    format!("{coding}{lines}")
+}
+
+fn content(rng: &mut impl Rng) -> Content {
+    match rng.random_range(0..40) {
+        0 | 1 => Content::Text(rng.random_range(17_000..TEXT_MAX)),
+        2 => Content::Text(0),
+        3..8 => Content::Gzip { which: rng.random_range(0..3) },
+        _ => Content::Text(rng.random_range(1..200)),
+    }
+}
+
+/// A good response with a body whose end is known, of known length or chunked; without one to HEAD.
+fn framed(rng: &mut impl Rng, asked: Asked) -> Script {
+    if asked.bodiless {
+        return bodiless(rng, asked);
+    }
+    let content = content(rng);
+    let encoded = content.encoded();
+    let (lines, body) = match rng.random_bool(0.5) {
+        true => (format!("Content-Length: {}\r\n", encoded.len()), encoded.to_vec()),
+        false => ("Transfer-Encoding: chunked\r\n".into(), chunked(rng, &encoded)),
+    };
+    let mut bytes = head(asked, status(asked), &coded(&content, &lines));
+    let mut plan = plan(status(asked), bytes.len(), content);
+    bytes.extend_from_slice(&body);
+    (plan.served, plan.end) = (Some(asked.endpoint), Some(bytes.len()));
+    Script::new(bytes, plan)
+}
+
+/// In up to two chunks, with extensions and trailers now and then.
+fn chunked(rng: &mut impl Rng, data: &[u8]) -> Vec<u8> {
+    let (first, second) = data.split_at(rng.random_range(0..=data.len()));
+    let extension = if rng.random_bool(0.3) { ";seen=\"1;2\"" } else { "" };
+    let trailer = if rng.random_bool(0.3) { "Checked: yes\r\nTook: 5\r\n" } else { "" };
+    let mut bytes = Vec::with_capacity(data.len() + 100);
+    for chunk in [first, second].into_iter().filter(|chunk| !chunk.is_empty()) {
+        bytes.extend_from_slice(format!("{:x}{extension}\r\n", chunk.len()).as_bytes());
+        bytes.extend_from_slice(chunk);
+        bytes.extend_from_slice(b"\r\n");
+    }
+    bytes.extend_from_slice(format!("0{extension}\r\n{trailer}\r\n").as_bytes());
+    bytes
+}
+
+/// With 1xx responses before it. One of them may say that the connection ends.
+fn interim(rng: &mut impl Rng, mut script: Script) -> Script {
+    let lines = ["100 Continue\r\n", "103 Early Hints\r\nLink: </x>\r\n", "102 Yes\r\nConnection: close\r\n"];
+    let which = rng.random_range(0..lines.len());
+    let before = format!("HTTP/1.1 {}\r\n", lines[which]).repeat(rng.random_range(1..3)).into_bytes();
+    let plan = &mut script.plans[0];
+    plan.head_end += before.len();
+    plan.end = plan.end.map(|end| end + before.len());
+    script.bytes.splice(..0, before);
+    if which < 2 {
+        return script;
+    }
+    script.plans[0].keeps = false;
+    script.leaving(Some(Ending::Closes))
+}
+
+/// Ends within its head.
+fn cut_head(rng: &mut impl Rng, asked: Asked) -> Script {
+    let mut script = framed(rng, asked);
+    if rng.random_bool(0.2) {
+        script = interim(rng, script);
+    }
+    script.bytes.truncate(rng.random_range(0..script.plans[0].head_end));
+    script
+}
+
+/// Ends within its body, if it has one.
+fn cut_body(rng: &mut impl Rng, asked: Asked) -> Script {
+    let mut script = framed(rng, asked);
+    let head_end = script.plans[0].head_end;
+    if script.bytes.len() == head_end {
+        script.bytes.truncate(head_end - 1);
+        return script;
+    }
+    let end = script.bytes.len();
+    script.bytes.truncate(rng.random_range(head_end..end));
+    script
+}
+
+/// A script whose response becomes unreadable with byte `at`.
+fn flawed(bytes: Vec<u8>, head_end: usize, at: usize, cause: Cause) -> Script {
+    let plan = Plan { error: Some((at, cause)), end: None, ..plan(200, head_end, Content::Text(0)) };
+    Script::new(bytes, plan).leaving(None)
+}
+
+/// No response, or none that can be framed. An error in a whole head is found at its end.
+fn unreadable_head(rng: &mut impl Rng, asked: Asked) -> Script {
+    let heads = [
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 12x\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 5, 6\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551616\r\n\r\n",
+        "220 mail.example ESMTP\r\n",
+    ];
+    let which = match asked.bodiless {
+        // After HEAD a length is not looked at.
+        true => [0, heads.len() - 1][rng.random_range(0..2)],
+        false => rng.random_range(0..heads.len()),
+    };
+    let bytes = heads[which].as_bytes().to_vec();
+    let at = if which + 1 == heads.len() { 1 } else { bytes.len() };
+    flawed(bytes, usize::MAX, at, Cause::Malformed)
+}
+
+/// Chunks that are none.
+fn unreadable_body(rng: &mut impl Rng, asked: Asked) -> Script {
+    if asked.bodiless {
+        let bytes = b"HTTP/1.1 ok\r\n".to_vec();
+        return flawed(bytes, usize::MAX, b"HTTP/1.1 o".len(), Cause::Malformed);
+    }
+    let (body, at) =
+        [("xyz", 1), ("fffffffffffffffff\r\n", 17), ("5\nabcde", 2), ("1\r\nabc", 5)][rng.random_range(0..4)];
+    let mut bytes = head(asked, 200, "Transfer-Encoding: chunked\r\n");
+    let head_end = bytes.len();
+    bytes.extend_from_slice(body.as_bytes());
+    flawed(bytes, head_end, head_end + at, Cause::Malformed)
+}
+
+/// A head, or trailers, without end.
+fn too_large(rng: &mut impl Rng, asked: Asked) -> Script {
+    let within_trailers = !asked.bodiless && rng.random_bool(0.5);
+    let lines = if within_trailers { "Transfer-Encoding: chunked\r\n" } else { "X: " };
+    let mut bytes = head(asked, 200, lines);
+    let (head_end, at) = match within_trailers {
+        true => {
+            bytes.extend_from_slice(b"0\r\nX: ");
+            // The first byte beyond the limit; the size is a line of its own.
+            (bytes.len() - 6, bytes.len() - 3 + LINES_MAX + 1)
+        }
+        false => {
+            bytes.truncate(bytes.len() - 2);
+            (usize::MAX, LINES_MAX)
+        }
+    };
+    bytes.resize(LINES_MAX + 1000, b'y');
+    flawed(bytes, head_end, at, Cause::TooLarge)
+}

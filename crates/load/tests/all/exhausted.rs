@@ -1,0 +1,127 @@
+//! What runs out: places in the server's backlog, our ports, our open files.
+
+use std::process::Command;
+use std::time::Duration;
+
+use model::{Cause, OsError, Phase};
+use proofload_load::{DriverChoice, Generator, LoadError, Until};
+use rustix::io::Errno;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::network::{Host, is_out_of_reach};
+use crate::server::{self, Server, wait_until};
+use crate::{Load, LoadSpec, attempts_max, for_both_drivers, only, spec, within};
+
+#[test]
+fn a_backlog_that_is_full_ends_in_timeouts() {
+    const KINDS: [(Phase, Cause); 2] = [(Phase::Connect, Cause::Timeout), (Phase::Head, Cause::Timeout)];
+    for_both_drivers(|driver| {
+        let listener = server::listen();
+        rustix::net::listen(&listener, 1).unwrap();
+        let address = listener.local_addr().unwrap();
+        let limit = Duration::from_millis(150);
+        let limits = LoadSpec { timeout: limit, connect_timeout: limit, ..spec(address, 6, driver) };
+        let mut load = Load::start(limits);
+        // Nobody accepts. Two fit in, and what is sent to them is read by nobody.
+        let full = load.run(Until::Elapsed(limit));
+        let timeouts = within(&full, &KINDS);
+        assert_eq!(full.sent, full.timed_out, "{full:?}");
+        assert!((2..6).contains(&full.connections_alive_at_start), "{full:?}");
+        assert!(timeouts - full.timed_out >= 2, "{full:?}");
+        load.assert_backed_off(&full);
+        // Not even one fits in now: given up after the time for it.
+        let none = load.run(Until::Requests(100));
+        assert_eq!((none.sent, none.connections_opened), (0, 0));
+        within(&none, &KINDS[..1]);
+
+        rustix::net::listen(&listener, 100).unwrap();
+        let peer = Server::well(listener);
+        // What came while it stood still is what it finds first. Of those that came at the same moment, its kernel may have
+        // let in more at first than fit, and know nothing of them now.
+        wait_until("it has caught up", || peer.accepted() >= 2 && peer.requests() >= 2);
+        let well = load.run(Until::Requests(20));
+        assert_eq!(
+            (well.successful, well.errors.len(), well.connections_alive_at_start),
+            (20, 0, 6),
+            "{well:?}"
+        );
+        assert!((22..=20 + full.sent).contains(&peer.requests()), "{} of {}", peer.requests(), full.sent);
+    });
+}
+
+#[test]
+fn local_ports_that_run_out_leave_the_rest_running() {
+    const PORTS: u32 = 16;
+    if is_out_of_reach("local_ports_that_run_out_leave_the_rest_running") {
+        return;
+    }
+    for_both_drivers(|driver| {
+        let host = Host::new();
+        host.set_ipv4("ip_local_port_range", "40000 40015");
+        let listener = host.run(|| std::net::TcpListener::bind("127.0.0.1:80")).unwrap();
+        let peer = Server::well(listener);
+        let connect_timeout = Duration::from_millis(150);
+        host.run(|| {
+            let mut load = Load::start(LoadSpec { connect_timeout, ..spec(peer.address, 20, driver) });
+            let few = load.run(Until::Elapsed(Duration::from_millis(150)));
+            assert_eq!((few.connections_alive_at_start, few.connections_alive), (PORTS, PORTS), "{few:?}");
+            let missing = only(&few, Phase::Connect, Cause::AddressExhausted);
+            let most = 4 * attempts_max(load.took);
+            assert!((8..=most).contains(&missing), "{missing} attempts, at most {most}");
+            assert_eq!((few.sent, few.connections_opened), (few.successful, PORTS.into()));
+            assert!(few.successful >= PORTS.into(), "{few:?}");
+
+            host.set_ipv4("ip_local_port_range", "40000 40099");
+            let well = load.run(Until::Requests(100));
+            assert_eq!((well.successful, well.errors.len(), well.connections_alive_at_start), (100, 0, 20));
+            assert_eq!((well.connections_opened, peer.requests()), (4, few.successful + 100));
+        });
+    });
+}
+
+/// The limit of open files is one of the whole process, and this one has other tests in it.
+#[test]
+fn open_files_that_run_out_leave_the_rest_running() {
+    let peer = Server::well(server::listen());
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "exhausted::with_few_files", "--ignored", "--test-threads=1"])
+        .env("PROOFLOAD_TEST_PEER", peer.address.to_string())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+}
+
+#[test]
+#[ignore = "it is run by open_files_that_run_out_leave_the_rest_running, in a process of its own"]
+fn with_few_files() {
+    let Ok(address) = std::env::var("PROOFLOAD_TEST_PEER") else { return };
+    let address = address.parse().unwrap();
+    let connect_timeout = Duration::from_millis(100);
+    for driver in [DriverChoice::Readiness, DriverChoice::Completion] {
+        let limits = LoadSpec { connect_timeout, ..spec(address, 8, driver) };
+        let mut load = Load::start(limits.clone());
+        let Rlimit { current: soft, maximum: hard } = getrlimit(Resource::Nofile);
+        let open = std::fs::read_dir("/proc/self/fd").unwrap().count() as u64;
+        setrlimit(Resource::Nofile, Rlimit { current: Some(open + 4), maximum: hard }).unwrap();
+        let few = load.run(Until::Elapsed(Duration::from_millis(100)));
+        setrlimit(Resource::Nofile, Rlimit { current: soft, maximum: hard }).unwrap();
+        let missing = only(&few, Phase::Connect, Cause::OsError(OsError(Errno::MFILE.raw_os_error())));
+        assert!((1..8).contains(&few.connections_alive_at_start), "{few:?}");
+        assert!(few.successful > 0 && few.sent == few.successful, "{few:?}");
+        assert!((2..=7 * attempts_max(load.took)).contains(&missing), "{missing} attempts");
+
+        let well = load.run(Until::Requests(40));
+        assert_eq!((well.successful, well.errors.len(), well.connections_alive_at_start), (40, 0, 8));
+    }
+    // At the start all is known beforehand. The soft limit is raised where that is enough, and else it is refused.
+    let files = |current, maximum| {
+        setrlimit(Resource::Nofile, Rlimit { current: Some(current), maximum: Some(maximum) })
+    };
+    files(40, 100).unwrap();
+    let mut load = Load::start(spec(address, 20, DriverChoice::Auto));
+    assert_eq!(load.run(Until::Requests(40)).successful, 40);
+    drop(load);
+    let refused = Generator::start(spec(address, 200, DriverChoice::Auto));
+    assert!(matches!(refused, Err(LoadError::Descriptors { needed: 201.., limit: 100 })), "{refused:?}");
+}

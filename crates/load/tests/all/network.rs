@@ -1,0 +1,129 @@
+//! Hosts with a cable between them, made of network namespaces: what is done to them, nobody else notices.
+//!
+//! They have no name, and are gone with the last thread and socket on them, however a test ends. It takes root and the
+//! command `ip`; nothing here may touch the network that this process was started in.
+
+use std::fs::File;
+use std::io::{ErrorKind, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
+
+use crate::server::wait_until;
+
+/// Where the client is.
+const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+/// Where servers are.
+const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+/// An address on the same cable that no host has.
+pub const NOBODY: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 3);
+
+/// A host of its own, with nothing but its loopback interface.
+pub struct Host(File);
+
+/// A client's host and a server's.
+pub struct Network {
+    pub client: Host,
+    pub server: Host,
+}
+
+/// True where hosts cannot be made because we are not root, which is said once for each test.
+///
+/// CI runs as root: whoever is root and still cannot make them gets a failure and not an excuse.
+pub fn is_out_of_reach(test: &str) -> bool {
+    if rustix::process::geteuid().is_root() {
+        return false;
+    }
+    // Not by a macro: the test runner would keep to itself what a passing test prints.
+    let _ = writeln!(std::io::stderr(), "skipped: {test}: network namespaces take root");
+    true
+}
+
+impl Host {
+    pub fn new() -> Host {
+        let made = std::thread::spawn(|| {
+            // SAFETY: it moves this thread to a new network and leaves its memory and files as they are.
+            unsafe { unshare_unsafe(UnshareFlags::NEWNET) }
+                .expect("a network namespace needs CAP_SYS_ADMIN, which root lacks in some containers");
+            File::open("/proc/thread-self/ns/net").unwrap()
+        });
+        let host = Host(made.join().unwrap());
+        host.ip("link set lo up");
+        host
+    }
+
+    /// Does `job` on this host, with the threads and sockets it makes.
+    pub fn run<T: Send>(&self, job: impl FnOnce() -> T + Send) -> T {
+        std::thread::scope(|scope| {
+            let there = scope.spawn(|| {
+                move_into_link_name_space(self.0.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
+                job()
+            });
+            there.join().expect("see above for what failed on this host")
+        })
+    }
+
+    /// Commands for `ip`, one a line.
+    pub fn ip(&self, commands: &str) {
+        self.run(|| {
+            let mut ip = Command::new(ip_path()).args(["-batch", "-"]).stdin(Stdio::piped()).spawn().unwrap();
+            ip.stdin.take().unwrap().write_all(commands.as_bytes()).unwrap();
+            assert!(ip.wait().unwrap().success(), "see above for what ip said to\n{commands}");
+        });
+    }
+
+    /// Sets a value of `net.ipv4`.
+    pub fn set_ipv4(&self, name: &str, value: &str) {
+        self.run(|| std::fs::write(Path::new("/proc/sys/net/ipv4").join(name), value)).unwrap();
+    }
+}
+
+fn ip_path() -> &'static str {
+    ["/usr/sbin/ip", "/sbin/ip", "/usr/bin/ip", "/bin/ip"]
+        .into_iter()
+        .find(|path| Path::new(path).exists())
+        .expect("the command ip is missing: run scripts/setup, or apt-get install iproute2")
+}
+
+impl Network {
+    pub fn new() -> Network {
+        let (client, server) = (Host::new(), Host::new());
+        let far = format!("/proc/{}/fd/{}", std::process::id(), server.0.as_raw_fd());
+        // Both know each other's address on the cable: nothing waits for ARP, which tries but once a second.
+        let (near_mac, far_mac) = ("02:00:00:00:00:01", "02:00:00:00:00:02");
+        client.ip(&format!(
+            "link add near address {near_mac} type veth peer name far address {far_mac} netns {far}
+             address add {CLIENT}/24 dev near
+             link set near up
+             neighbour add {SERVER} lladdr {far_mac} dev near"
+        ));
+        server.ip(&format!(
+            "address add {SERVER}/24 dev far
+             link set far up
+             neighbour add {CLIENT} lladdr {near_mac} dev far"
+        ));
+        // The kernel takes some time to notice that the cable is plugged in. Nobody listens: to be refused is to be heard.
+        let anyone = SocketAddr::from((SERVER, 1));
+        let call = || TcpStream::connect_timeout(&anyone, Duration::from_millis(20)).unwrap_err().kind();
+        client.run(|| wait_until("packets arrive", || call() == ErrorKind::ConnectionRefused));
+        Network { client, server }
+    }
+
+    /// A free port of the server's.
+    pub fn listen(&self) -> TcpListener {
+        self.server.run(|| TcpListener::bind(SocketAddr::from((SERVER, 0)))).unwrap()
+    }
+
+    /// Whatever the client sends is lost from now on, and so is whatever the server sends.
+    pub fn lose_packets(&self) {
+        self.server.ip(&format!("route add blackhole {CLIENT}/32"));
+    }
+
+    pub fn carry_packets(&self) {
+        self.server.ip(&format!("route delete blackhole {CLIENT}/32"));
+    }
+}

@@ -1,0 +1,260 @@
+//! The engine against a real nginx, whose access log is the count to agree with, over everything that both speak.
+
+#[path = "../nginx/server.rs"]
+mod server;
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+use model::{Cause, Counts, ErrorCount, FailureKind, Phase};
+use proofload_load::{
+    Address, Contract, Digest, DriverChoice, Generator, LoadError, LoadSpec, Protocol, Request, Tls, Trust,
+    Until,
+};
+
+use server::{LONG_BODY_BYTES, NAME, Nginx};
+
+fn spec(nginx: &Nginx, path: &str, driver: DriverChoice) -> LoadSpec {
+    let request = Request {
+        headers: vec![("Accept-Encoding".into(), "identity".into())],
+        ..Request::new("GET", path, "localhost")
+    };
+    LoadSpec {
+        connections: 16,
+        threads: 2,
+        timeout: Duration::from_secs(20),
+        connect_timeout: Duration::from_secs(20),
+        contract: Contract { status: vec![200], ..Contract::default() },
+        driver,
+        ..LoadSpec::new(Address::Tcp(nginx.plain), vec![request])
+    }
+}
+
+#[test]
+fn the_access_log_has_as_many_lines_as_requests_were_sent() {
+    for driver in [DriverChoice::Readiness, DriverChoice::Completion] {
+        agrees("/short", 12, driver);
+        agrees("/long", LONG_BODY_BYTES, driver);
+    }
+}
+
+fn agrees(path: &str, bytes: u64, driver: DriverChoice) {
+    let nginx = Nginx::start();
+    let mut spec = spec(&nginx, path, driver);
+    spec.contract.body_bytes = Some(bytes);
+    let mut generator = Generator::start(spec).unwrap();
+    let slices = [
+        generator.run(Until::Elapsed(Duration::from_millis(200))),
+        generator.run(Until::Requests(777)),
+        generator.run(Until::Elapsed(Duration::from_millis(200))),
+    ];
+    drop(generator);
+    for slice in &slices {
+        assert_eq!(
+            (slice.sent, slice.unfinished, slice.timed_out),
+            (slice.successful, 0, 0),
+            "{path} {:?}",
+            slice.errors
+        );
+        assert_eq!(slice.body_bytes, slice.successful * bytes);
+        assert!(
+            slice.reconnects >= slice.sent.saturating_sub(1600) / 100,
+            "every hundredth response ends a connection"
+        );
+    }
+    assert_eq!(slices[1].sent, 777);
+    let sent: u64 = slices.iter().map(|slice| slice.sent).sum();
+    assert_eq!(nginx.log().len() as u64, sent, "{path}");
+}
+
+fn tls(nginx: &Nginx) -> Tls {
+    let trust = Trust::Authorities(nginx.authority.clone());
+    Tls { server_name: NAME.into(), trust, resumption: true }
+}
+
+/// One slice of so many requests, all of which must be good and in the access log, which is returned.
+fn all_good(nginx: Nginx, spec: LoadSpec, requests: u64) -> (Counts, Vec<String>) {
+    let mut generator = Generator::start(spec).unwrap();
+    let slice = generator.run(Until::Requests(requests));
+    drop(generator);
+    assert_eq!(
+        (slice.sent, slice.successful),
+        (requests, requests),
+        "{:?} {:?}",
+        slice.errors,
+        slice.tls_error
+    );
+    let log = nginx.log();
+    assert_eq!(log.len() as u64, requests);
+    (slice, log)
+}
+
+#[test]
+fn tls_verifies_names_the_server_and_takes_up_sessions() {
+    let nginx = Nginx::start();
+    let address = Address::Tcp(nginx.tls);
+    let spec = LoadSpec { address, tls: Some(tls(&nginx)), ..spec(&nginx, "/long", DriverChoice::Auto) };
+    let (slice, log) = all_good(nginx, spec, 3000);
+    assert!(log.iter().all(|line| line.contains("HTTP/1.1 200 ") && line.contains(NAME)), "{}", log[0]);
+    assert_eq!(slice.body_bytes, 3000 * LONG_BODY_BYTES);
+    assert!(slice.wire_bytes > slice.body_bytes);
+    // A hundred requests for each connection: later ones resume.
+    assert!(
+        slice.connections_opened >= 30 && slice.tls_resumed > 0,
+        "{} of {}",
+        slice.tls_resumed,
+        slice.connections_opened
+    );
+    assert_eq!(slice.handshake.count(), slice.connections_opened);
+    assert_eq!(slice.connect.count(), slice.connections_opened);
+}
+
+#[test]
+fn without_resumption_every_handshake_is_whole() {
+    let nginx = Nginx::start();
+    let tls = Some(Tls { resumption: false, ..tls(&nginx) });
+    let spec = LoadSpec {
+        address: Address::Tcp(nginx.tls),
+        tls,
+        keep_alive: false,
+        ..spec(&nginx, "/short", DriverChoice::Auto)
+    };
+    let (slice, log) = all_good(nginx, spec, 200);
+    assert_eq!((slice.tls_resumed, slice.connections_opened), (0, 200));
+    assert!(log.iter().all(|line| line.contains("reused=. ")), "{}", log[0]);
+}
+
+#[test]
+fn a_certificate_that_is_not_trusted_or_for_another_name_is_refused_and_said() {
+    let nginx = Nginx::start();
+    let base = |tls| LoadSpec {
+        address: Address::Tcp(nginx.tls),
+        tls: Some(tls),
+        connect_timeout: Duration::from_millis(300),
+        ..spec(&nginx, "/short", DriverChoice::Auto)
+    };
+    let run = |tls| Generator::start(base(tls)).unwrap().run(Until::Requests(5));
+    let stranger = run(Tls { server_name: "other.test".into(), ..tls(&nginx) });
+    assert_eq!(
+        (stranger.sent, stranger.errors[0].phase, stranger.errors[0].cause),
+        (0, Phase::Tls, Cause::Certificate)
+    );
+    assert!(stranger.tls_error.unwrap().contains("other.test"));
+    let credulous = run(Tls { server_name: "other.test".into(), trust: Trust::Anything, ..tls(&nginx) });
+    assert_eq!(credulous.successful, 5);
+    // Plain HTTP where TLS is expected.
+    let spec = LoadSpec { address: Address::Tcp(nginx.plain), ..base(tls(&nginx)) };
+    let plain = Generator::start(spec).unwrap().run(Until::Requests(5));
+    assert_eq!((plain.successful, plain.errors[0].phase, plain.errors[0].cause), (0, Phase::Tls, Cause::Tls));
+    let nonsense = Tls { trust: Trust::Authorities(b"nothing".to_vec()), ..tls(&nginx) };
+    assert!(matches!(Generator::start(base(nonsense)), Err(LoadError::Spec { field: "load.tls.trust", .. })));
+}
+
+#[test]
+fn http2_with_several_streams_a_connection_with_tls_and_without() {
+    for secure in [false, true] {
+        let nginx = Nginx::start();
+        let address = Address::Tcp(if secure { nginx.http2_tls } else { nginx.http2 });
+        let spec = LoadSpec {
+            address,
+            tls: secure.then(|| tls(&nginx)),
+            protocol: Protocol::Http2 { streams: 8 },
+            connections: 3,
+            ..spec(&nginx, "/long", DriverChoice::Auto)
+        };
+        let mut generator = Generator::start(spec).unwrap();
+        let slice = generator.run(Until::Requests(1000));
+        drop(generator);
+        // After a hundred requests nginx says that it takes no more, and refuses those that were on their way.
+        let refused = |error: &ErrorCount| (error.phase, error.cause) == (Phase::Head, Cause::StreamRefused);
+        assert!(slice.errors.iter().all(refused), "{:?}", slice.errors);
+        assert!(
+            slice.broken <= 10 * 8 && slice.sent == 1000 && slice.successful == 1000 - slice.broken,
+            "{slice:?}"
+        );
+        let log = nginx.log();
+        assert!(log.iter().all(|line| line.starts_with("GET /long HTTP/2.0 200 ")), "{}", log[0]);
+        assert_eq!(
+            (slice.successful, slice.body_bytes),
+            (log.len() as u64, slice.successful * LONG_BODY_BYTES)
+        );
+        assert!(slice.connections_opened >= 9, "{} connections", slice.connections_opened);
+    }
+}
+
+#[test]
+fn a_unix_socket_is_loaded_like_a_port() {
+    let nginx = Nginx::start();
+    let spec =
+        LoadSpec { address: Address::Unix(nginx.socket()), ..spec(&nginx, "/long", DriverChoice::Auto) };
+    let (slice, log) = all_good(nginx, spec, 1000);
+    assert!(log[0].contains("from=unix:"), "{}", log[0]);
+    assert_eq!(slice.body_bytes, 1000 * LONG_BODY_BYTES);
+}
+
+#[test]
+fn pipelined_requests_are_answered_in_order_and_counted_once() {
+    let nginx = Nginx::start();
+    let spec = LoadSpec {
+        protocol: Protocol::Http1 { pipeline: 8 },
+        connections: 4,
+        ..spec(&nginx, "/short", DriverChoice::Auto)
+    };
+    let mut generator = Generator::start(spec).unwrap();
+    let slice = generator.run(Until::Requests(4000));
+    drop(generator);
+    // nginx ends a connection after a hundred requests and leaves those that were sent after them: lost, and counted.
+    let lost = slice.broken;
+    assert_eq!((slice.sent, slice.responses), (4000, 4000 - lost), "{:?}", slice.errors);
+    assert!(lost < 4000 / 10, "{:?}", slice.errors);
+    assert_eq!(nginx.log().len() as u64, slice.responses);
+}
+
+#[test]
+fn a_connection_for_each_request_is_part_of_its_latency() {
+    let nginx = Nginx::start();
+    let spec = LoadSpec { keep_alive: false, ..spec(&nginx, "/short", DriverChoice::Auto) };
+    let (slice, log) = all_good(nginx, spec, 2000);
+    assert_eq!((slice.connections_opened, slice.connect.count()), (2000, 2000));
+    assert!(log.iter().all(|line| line.contains("conn=1 ")), "{}", log[0]);
+    let p50 = |latencies: &stats::Latencies| latencies.quantile(0.5).unwrap().ns();
+    assert!(p50(&slice.latency) > p50(&slice.connect), "a request begins with its connection");
+}
+
+#[test]
+fn connections_come_from_the_source_addresses_in_turn() {
+    let nginx = Nginx::start();
+    let sources = vec![IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2)), IpAddr::V4(Ipv4Addr::new(127, 0, 0, 3))];
+    let spec = LoadSpec { sources, ..spec(&nginx, "/short", DriverChoice::Auto) };
+    let (_, log) = all_good(nginx, spec, 640);
+    let from = |address: &str| log.iter().filter(|line| line.contains(&format!("from={address} "))).count();
+    let (one, other) = (from("127.0.0.2"), from("127.0.0.3"));
+    // Connections take turns. Their requests need not: on a busy machine one may get another in before the last is sent.
+    assert!(one + other == 640 && one.abs_diff(other) <= 32, "{one} and {other}");
+}
+
+#[test]
+fn sampled_contents_are_decoded_and_held_against_the_contract() {
+    let nginx = Nginx::start();
+    let digest = |text: &str| Digest::of(text.as_bytes());
+    let whole = digest(&"x".repeat(LONG_BODY_BYTES as usize));
+    let mut spec = spec(&nginx, "/long", DriverChoice::Auto);
+    spec.requests[0].headers = vec![("Accept-Encoding".into(), "gzip".into())];
+    let (sample_every, contract) = (10, Contract { content: Some(whole), ..Contract::default() });
+    let spec = LoadSpec { sample_every, contract, threads: 1, ..spec };
+    let slice = Generator::start(spec.clone()).unwrap().run(Until::Requests(100));
+    assert_eq!((slice.successful, slice.contract_failures.len()), (100, 0));
+    let [seen] = &slice.endpoints[0].contents[..] else { panic!("{:?}", slice.endpoints[0].contents) };
+    assert_eq!(
+        (&seen.sha256, seen.count, seen.decoded_bytes),
+        (&whole.to_string(), 10, 10 * LONG_BODY_BYTES)
+    );
+    assert_eq!(seen.encoded_bytes * 10, slice.body_bytes, "it was compressed");
+    assert!(seen.encoded_bytes < seen.decoded_bytes / 100);
+
+    let other = Contract { content: Some(digest("y")), ..Contract::default() };
+    let slice = Generator::start(LoadSpec { contract: other, ..spec }).unwrap().run(Until::Requests(100));
+    let [failure] = &slice.contract_failures[..] else { panic!("{:?}", slice.contract_failures) };
+    assert_eq!((slice.successful, failure.kind.clone(), failure.count), (90, FailureKind::Content, 10));
+    assert_eq!(failure.example, format!("SHA-256 {whole}"));
+}

@@ -1,0 +1,191 @@
+//! Nobody listens, not yet or not any more.
+
+use std::net::{SocketAddr, TcpListener};
+use std::time::Duration;
+
+use model::{Cause, Counts, Phase};
+use proofload_load::{Arrivals, LoadSpec, Process, Rate, Until};
+
+use crate::network::{Host, is_out_of_reach};
+use crate::server::{Port, Server, wait_until};
+use crate::{Load, errors, for_both_drivers, only, open_loop, spec, within};
+
+const LATE: Duration = Duration::from_millis(300);
+
+#[test]
+fn a_listener_that_is_late_is_waited_for() {
+    for_both_drivers(|driver| {
+        let port = Port::keep();
+        let mut load = Load::start(spec(port.address, 2, driver));
+        let (slice, peer) = std::thread::scope(|scope| {
+            let late = scope.spawn(|| {
+                std::thread::sleep(LATE);
+                Server::well(port.listen())
+            });
+            (load.run(Until::Requests(10)), late.join().unwrap())
+        });
+        assert_eq!((slice.sent, slice.successful, peer.requests()), (10, 10, 10));
+        // The connect phase waited for it, so that the window had all it needs; none of them was there before.
+        assert_eq!((slice.connections_alive_at_start, slice.connections_opened, slice.reconnects), (2, 2, 0));
+        assert!(only(&slice, Phase::Connect, Cause::Refused) >= 2);
+        load.assert_backed_off(&slice);
+    });
+}
+
+/// The connect phase is over before anybody listens: the window runs all the same, and who can joins.
+#[test]
+fn connections_join_a_window_that_began_without_them() {
+    for_both_drivers(|driver| {
+        let port = Port::keep();
+        let connect_timeout = Duration::from_millis(50);
+        let mut load = Load::start(LoadSpec { connect_timeout, ..spec(port.address, 2, driver) });
+        ends_when_served(&mut load, || {
+            std::thread::sleep(LATE);
+            Server::well(port.listen())
+        });
+    });
+}
+
+/// Runs a slice without an end of its own until the peer that `appear` brings has answered something.
+fn ends_when_served(load: &mut Load, appear: impl FnOnce() -> Server + Send) {
+    let interrupt = load.generator.interrupt();
+    let (slice, peer) = std::thread::scope(|scope| {
+        let late = scope.spawn(move || {
+            let peer = appear();
+            wait_until("requests come", || peer.requests() >= 10 && peer.accepted() == 2);
+            interrupt.stop();
+            peer
+        });
+        (load.run(Until::Elapsed(Duration::from_secs(20))), late.join().unwrap())
+    });
+    assert_eq!((slice.connections_alive_at_start, slice.connections_opened), (0, 2));
+    assert!(only(&slice, Phase::Connect, Cause::Refused) >= 2);
+    assert!(slice.successful >= 10 && slice.sent == peer.requests(), "{slice:?}");
+    load.assert_backed_off(&slice);
+}
+
+#[test]
+fn a_service_that_goes_away_between_slices_and_comes_back() {
+    for_both_drivers(|driver| {
+        let port = Port::keep();
+        let peer = Server::well(port.listen());
+        let connect_timeout = Duration::from_millis(100);
+        let mut load = Load::start(LoadSpec { connect_timeout, ..spec(port.address, 2, driver) });
+        assert_eq!(load.run(Until::Requests(10)).successful, 10);
+
+        drop(peer);
+        let away = load.run(Until::Elapsed(Duration::from_millis(100)));
+        let [(Phase::Connect, Cause::Refused, refused), (Phase::Idle, Cause::Closed, 2)] = errors(&away)[..]
+        else {
+            panic!("{:?}", away.errors)
+        };
+        assert_eq!((away.sent, away.connections_opened, away.connections_alive), (0, 0, 0));
+        assert!(refused >= 4, "{refused} attempts in two connect phases and a window");
+        load.assert_backed_off(&away);
+
+        let peer = Server::well(port.listen());
+        let back = load.run(Until::Requests(10));
+        assert_eq!((back.successful, back.errors.len(), peer.requests()), (10, 0, 10));
+        assert_eq!((back.connections_opened, back.reconnects), (2, 2));
+    });
+}
+
+/// The service dies under load and starts again at the same port, all within one window.
+#[test]
+fn a_service_that_restarts_under_load() {
+    let open = Arrivals::Open { rate: Rate::Constant(500.0), process: Process::Poisson, seed: 1 };
+    for_both_drivers(|driver| {
+        for arrivals in [Arrivals::Closed, open] {
+            let port = Port::keep();
+            let first = Server::well(port.listen());
+            let mut load = Load::start(LoadSpec { arrivals, ..spec(port.address, 2, driver) });
+            let slice = restarted(&mut load, &port, first);
+            assert_eq!((slice.connections_opened, slice.reconnects), (4, 2), "{slice:?}");
+            assert!(slice.broken <= 2 && slice.successful >= 100 - 2, "{slice:?}");
+            assert_lost_once(&slice);
+            load.assert_backed_off(&slice);
+        }
+    });
+}
+
+/// A slice that ends when another server has answered in the place of the first one.
+fn restarted(load: &mut Load, port: &Port, first: Server) -> Counts {
+    let interrupt = load.generator.interrupt();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            wait_until("requests come", || first.requests() >= 50);
+            drop(first);
+            std::thread::sleep(LATE);
+            let second = Server::well(port.listen());
+            wait_until("requests come again", || second.requests() >= 50 && second.accepted() == 2);
+            interrupt.stop();
+            // What is under way is answered.
+            std::thread::sleep(LATE);
+        });
+        load.run(Until::Elapsed(Duration::from_secs(20)))
+    })
+}
+
+/// Each of two connections was lost once, with a request or without; all other errors are attempts.
+fn assert_lost_once(slice: &Counts) {
+    let refused = (Phase::Connect, Cause::Refused);
+    let kinds = [
+        refused,
+        (Phase::Send, Cause::Reset),
+        (Phase::Head, Cause::Reset),
+        (Phase::Head, Cause::ClosedEarly),
+        (Phase::Idle, Cause::Reset),
+        (Phase::Idle, Cause::Closed),
+    ];
+    let attempts = within(slice, &kinds) - 2;
+    assert!(attempts >= 2 && errors(slice).contains(&(refused.0, refused.1, attempts)), "{slice:?}");
+}
+
+/// The kernel gives a socket the port that it calls: it has met nobody but itself, and must leave the port to the service.
+#[test]
+fn a_socket_that_meets_itself_has_been_refused() {
+    if is_out_of_reach("a_socket_that_meets_itself_has_been_refused") {
+        return;
+    }
+    for_both_drivers(|driver| {
+        let host = Host::new();
+        host.set_ipv4("ip_local_port_range", "40000 40001");
+        let address = SocketAddr::from(([127, 0, 0, 1], 40000));
+        let connect_timeout = Duration::from_millis(100);
+        host.run(|| {
+            let mut load = Load::start(LoadSpec { connect_timeout, ..spec(address, 1, driver) });
+            let slice = load.run(Until::Elapsed(connect_timeout));
+            assert_eq!((slice.sent, slice.connections_opened), (0, 0), "{slice:?}");
+            assert!(only(&slice, Phase::Connect, Cause::Refused) >= 2);
+            load.assert_backed_off(&slice);
+
+            let peer = Server::well(TcpListener::bind(address).expect("the port is free"));
+            let slice = load.run(Until::Requests(10));
+            assert_eq!((slice.successful, slice.errors.len(), peer.requests()), (10, 0, 10));
+        });
+    });
+}
+
+/// In open loop what was due while nobody listened was never sent, and is in the percentiles at its age.
+#[test]
+fn what_was_due_while_nobody_listened_is_not_forgotten() {
+    for_both_drivers(|driver| {
+        let port = Port::keep();
+        let (window, connect_timeout) = (Duration::from_millis(200), Duration::from_millis(50));
+        let arrivals = Arrivals::Open { rate: Rate::Constant(200.0), process: Process::Constant, seed: 1 };
+        let mut load = Load::start(LoadSpec { arrivals, connect_timeout, ..spec(port.address, 2, driver) });
+        let slice = load.run(Until::Elapsed(window));
+        assert_eq!(
+            (slice.due(), slice.sent, open_loop(&slice).unsent, open_loop(&slice).queued),
+            (40, 0, 40, 40)
+        );
+        only(&slice, Phase::Connect, Cause::Refused);
+        load.assert_backed_off(&slice);
+        let oldest = open_loop(&slice).response.quantile(1.0).unwrap();
+        assert!(!oldest.is_exact() && oldest.ns() >= 198_000_000, "{oldest:?}");
+
+        let _peer = Server::well(port.listen());
+        let well = load.run(Until::Requests(20));
+        assert_eq!((well.due(), well.successful, well.errors.len()), (20, 20, 0));
+    });
+}

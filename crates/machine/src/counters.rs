@@ -1,0 +1,217 @@
+//! The machine's own counters: processors, pressure, quotas, swap and TCP. Two looks give what happened between them.
+//!
+//! What a text does not have reads as nothing happened. It judges nothing.
+
+use std::fs;
+use std::path::PathBuf;
+
+use model::{MachineUse, TcpUse};
+use serde::{Deserialize, Serialize};
+
+use crate::clock;
+use crate::groups::{counted, throttled_ns};
+use crate::process::ticks_to_ns;
+use crate::sockets::parse_ports;
+
+/// Time of all processors since boot or of one of them, in ticks: user nice system idle iowait irq softirq steal. Guest time, which
+/// follows, is inside user time already.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuTicks([u64; 8]);
+
+impl CpuTicks {
+    /// Of all processors, `cpu`, or of one, `cpu3`, by `/proc/stat`. Old kernels have fewer numbers.
+    pub fn parse(stat: &str, name: &str) -> Option<CpuTicks> {
+        let mut lines = stat.lines().map(str::split_ascii_whitespace);
+        let mut words = lines.find_map(|mut words| (words.next() == Some(name)).then_some(words))?;
+        let mut next = || words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
+        Some(CpuTicks(std::array::from_fn(|_| next())))
+    }
+
+    /// Of all processors now; `None` where the kernel does not say.
+    pub fn read() -> Option<CpuTicks> {
+        CpuTicks::parse(&fs::read_to_string("/proc/stat").ok()?, "cpu")
+    }
+
+    /// In all.
+    pub fn total(self) -> u64 {
+        self.0.iter().fold(0, |sum, ticks| sum.saturating_add(*ticks))
+    }
+
+    /// Given to others by the hypervisor.
+    pub fn steal(self) -> u64 {
+        self.0[7]
+    }
+
+    /// In which something ran that is a task. Interrupts are left out: those of a load are packets on their way, which belong to no
+    /// process.
+    fn tasks(self) -> u64 {
+        self.0[..3].iter().fold(0, |sum, ticks| sum.saturating_add(*ticks))
+    }
+
+    /// From then until now, each for itself.
+    pub fn since(self, earlier: CpuTicks) -> CpuTicks {
+        CpuTicks(std::array::from_fn(|at| self.0[at].saturating_sub(earlier.0[at])))
+    }
+
+    /// In which a processor worked, for whomever on this machine.
+    pub(crate) fn busy(self) -> u64 {
+        self.total().saturating_sub(self.0[3].saturating_add(self.0[4]).saturating_add(self.0[7]))
+    }
+
+    /// Share that the hypervisor gave to others, 0 to 1.
+    pub fn steal_share(self) -> f64 {
+        let total = self.total();
+        if total == 0 { 0.0 } else { self.steal() as f64 / total as f64 }
+    }
+}
+
+/// What the kernel shows of a machine, as text; empty where it shows nothing.
+#[derive(Debug, Clone, Default)]
+pub struct CounterTexts {
+    /// `/proc/stat`.
+    pub stat: String,
+    /// `/proc/pressure/cpu`.
+    pub pressure: String,
+    /// `/proc/vmstat`.
+    pub vmstat: String,
+    /// `cpu.stat` of each control group whose quota may hold us or the services back.
+    pub quotas: Vec<String>,
+}
+
+impl CounterTexts {
+    /// Of this machine now. One of `quota_files` that has gone has no more to tell.
+    pub fn read(quota_files: &[PathBuf]) -> CounterTexts {
+        let quotas = quota_files.iter().map(|file| fs::read_to_string(file).unwrap_or_default());
+        CounterTexts {
+            stat: read("/proc/stat"),
+            pressure: read("/proc/pressure/cpu"),
+            vmstat: read("/proc/vmstat"),
+            quotas: quotas.collect(),
+        }
+    }
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}
+
+/// What a machine had counted by one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Look {
+    /// Nanoseconds on that machine's CLOCK_MONOTONIC.
+    at_ns: u64,
+    all: CpuTicks,
+    /// Time in which the processors that we use ran tasks.
+    busy_ns: u64,
+    /// Time in which some task waited for a processor; `None` where the kernel does not say.
+    pressure_us: Option<u64>,
+    throttled_ns: u64,
+    swapped_in_pages: u64,
+    /// CPU time of Proofload itself, its wardens and generators included: read before the counters, and once more after them.
+    ours_ns: (u64, u64),
+}
+
+impl Look {
+    /// Looks now. `cpus` are those on which we and the services run; `helpers_ns` tells the CPU time of what Proofload has running for
+    /// itself.
+    pub fn now(cpus: &[usize], quota_files: &[PathBuf], helpers_ns: impl Fn() -> u64) -> Look {
+        let ours_ns = || clock::process_cpu_ns() + helpers_ns();
+        let (at_ns, first) = (clock::monotonic_ns(), ours_ns());
+        let texts = CounterTexts::read(quota_files);
+        Look { ours_ns: (first, ours_ns()), ..Look::of(&texts, cpus, at_ns, 0) }
+    }
+
+    /// From texts, at a moment by which Proofload itself had used so much.
+    pub fn of(texts: &CounterTexts, cpus: &[usize], at_ns: u64, ours_ns: u64) -> Look {
+        let all = CpuTicks::parse(&texts.stat, "cpu").unwrap_or_default();
+        let of_each = cpus.iter().filter_map(|cpu| CpuTicks::parse(&texts.stat, &format!("cpu{cpu}")));
+        let tasks = if cpus.is_empty() { all.tasks() } else { of_each.map(CpuTicks::tasks).sum() };
+        Look {
+            at_ns,
+            all,
+            busy_ns: ticks_to_ns(tasks),
+            pressure_us: waited_us(&texts.pressure),
+            throttled_ns: texts.quotas.iter().map(|text| throttled_ns(text)).sum(),
+            swapped_in_pages: counted(&texts.vmstat, "pswpin").unwrap_or(0),
+            ours_ns: (ours_ns, ours_ns),
+        }
+    }
+
+    /// What happened from then to `later`, in which the services of this run used `services_ns` of CPU time. What is not the whole
+    /// machine's is left for the caller.
+    pub fn until(&self, later: &Look, services_ns: u64) -> MachineUse {
+        // Ours is taken as long as can be: what we used while we looked must not be laid at others' doors.
+        let ours_ns = later.ours_ns.1.saturating_sub(self.ours_ns.0) + services_ns;
+        let elapsed_ns = later.at_ns.saturating_sub(self.at_ns);
+        let waited_us = later.pressure_us.zip(self.pressure_us);
+        let waited_us = waited_us.filter(|_| elapsed_ns > 0).map(|(now, then)| now.saturating_sub(then));
+        MachineUse {
+            steal_share: later.all.since(self.all).steal_share(),
+            cpu_pressure_share: waited_us.map(|us| (us as f64 * 1e3 / elapsed_ns as f64).min(1.0)),
+            throttled_ns: later.throttled_ns.saturating_sub(self.throttled_ns),
+            strangers_cpu_ns: later.busy_ns.saturating_sub(self.busy_ns).saturating_sub(ours_ns),
+            swapped_in_pages: later.swapped_in_pages.saturating_sub(self.swapped_in_pages),
+            ..MachineUse::default()
+        }
+    }
+}
+
+/// `some avg10=0.00 avg60=0.00 avg300=0.00 total=12345`
+fn waited_us(pressure: &str) -> Option<u64> {
+    let line = pressure.lines().find_map(|line| line.strip_prefix("some "))?;
+    line.split_ascii_whitespace().find_map(|word| word.strip_prefix("total="))?.parse().ok()
+}
+
+/// What TCP had counted in one network since that was made, of all its sockets together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TcpCounters(TcpUse);
+
+impl TcpCounters {
+    /// In the calling thread's network; `None` where the kernel does not say.
+    pub fn read() -> Option<TcpCounters> {
+        let net = |file: &str| read(&format!("/proc/thread-self/net/{file}"));
+        let ports = read("/proc/sys/net/ipv4/ip_local_port_range");
+        TcpCounters::of(&net("snmp"), &net("netstat"), &net("sockstat"), &ports)
+    }
+
+    /// By the texts of `net/snmp`, `net/netstat`, `net/sockstat` and `ip_local_port_range`.
+    pub fn of(snmp: &str, netstat: &str, sockstat: &str, ports: &str) -> Option<TcpCounters> {
+        let extended = |name| value(netstat, "TcpExt:", name).unwrap_or(0);
+        Some(TcpCounters(TcpUse {
+            opened: value(snmp, "Tcp:", "ActiveOpens")?,
+            listen_overflows: extended("ListenOverflows"),
+            listen_drops: extended("ListenDrops"),
+            syn_retransmits: extended("TCPSynRetrans"),
+            time_wait_before: 0,
+            time_wait: time_wait(sockstat).unwrap_or(0),
+            local_ports: parse_ports(ports).map_or(0, |ports| ports.len() as u64),
+        }))
+    }
+
+    /// What was counted from then to `later`.
+    pub fn until(&self, later: &TcpCounters) -> TcpUse {
+        let (then, now) = (self.0, later.0);
+        TcpUse {
+            opened: now.opened.saturating_sub(then.opened),
+            listen_overflows: now.listen_overflows.saturating_sub(then.listen_overflows),
+            listen_drops: now.listen_drops.saturating_sub(then.listen_drops),
+            syn_retransmits: now.syn_retransmits.saturating_sub(then.syn_retransmits),
+            time_wait_before: then.time_wait,
+            ..now
+        }
+    }
+}
+
+/// A protocol has two lines: the names of its counters, and below them their values.
+fn value(text: &str, protocol: &str, name: &str) -> Option<u64> {
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix(protocol));
+    let (names, values) = (lines.next()?, lines.next()?);
+    let at = names.split_ascii_whitespace().position(|found| found == name)?;
+    values.split_ascii_whitespace().nth(at)?.parse().ok()
+}
+
+/// `TCP: inuse 9 orphan 0 tw 4 alloc 9 mem 1`
+fn time_wait(sockstat: &str) -> Option<u64> {
+    let line = sockstat.lines().find_map(|line| line.strip_prefix("TCP:"))?;
+    line.split_ascii_whitespace().skip_while(|word| *word != "tw").nth(1)?.parse().ok()
+}

@@ -1,0 +1,185 @@
+//! Control groups: which ones a process is in, and what their files tell of CPU time and memory.
+//!
+//! They come in two versions, often side by side. Both are read; nothing is made or written.
+
+use std::collections::HashSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use procfs_core::process::MountInfo;
+use procfs_core::{FromRead, ProcessCGroups};
+use serde::{Deserialize, Serialize};
+
+use crate::process::{names, patiently, text};
+
+/// A hierarchy of groups, as it is mounted here.
+#[derive(Debug, Clone)]
+pub(crate) struct Hierarchy {
+    mount: MountInfo,
+    unified: bool,
+}
+
+/// The hierarchies that a text of `/proc/PID/mountinfo` has.
+pub(crate) fn hierarchies(mounts: &str) -> Vec<Hierarchy> {
+    let mounts = mounts.lines().filter_map(|line| MountInfo::from_line(line).ok());
+    let hierarchy = |mount: MountInfo| {
+        let unified = mount.fs_type == "cgroup2";
+        (unified || mount.fs_type == "cgroup").then_some(Hierarchy { mount, unified })
+    };
+    mounts.filter_map(hierarchy).collect()
+}
+
+impl Hierarchy {
+    /// Whether it is one of version 1 with this controller.
+    fn has(&self, controller: &str) -> bool {
+        !self.unified && self.mount.super_options.contains_key(controller)
+    }
+
+    /// The folder of a process's group by its `/proc/PID/cgroup`, and those above it up to the mount: in a container the outer ones
+    /// cannot be seen. Empty where this hierarchy does not show the group.
+    pub fn folders(&self, groups: &str) -> Vec<PathBuf> {
+        let Ok(ProcessCGroups(groups)) = ProcessCGroups::from_read(groups.as_bytes()) else {
+            return Vec::new();
+        };
+        let own = groups.iter().find(|group| match self.unified {
+            true => group.controllers.is_empty(),
+            false => !group.controllers.is_empty() && group.controllers.iter().all(|name| self.has(name)),
+        });
+        let below = own.and_then(|own| Path::new(&own.pathname).strip_prefix(&self.mount.root).ok());
+        let Some(below) = below else { return Vec::new() };
+        // Put together anew, for to join nothing leaves a slash at the end.
+        let own: PathBuf = self.mount.mount_point.join(below).components().collect();
+        let top = &self.mount.mount_point;
+        own.ancestors().take_while(|folder| folder.starts_with(top)).map(Path::to_owned).collect()
+    }
+}
+
+/// The files `cpu.stat` of the control groups that this process and `pids` are in and of all groups above them, as far as they can be
+/// seen: a quota may be set on any of them, by whoever made it. Empty where groups are not mounted.
+pub fn quota_files(pids: &[u32]) -> Vec<PathBuf> {
+    let groups: Vec<String> =
+        pids.iter().chain([&std::process::id()]).map(|pid| text(*pid, "cgroup")).collect();
+    let mut files = quota_files_of(&text(std::process::id(), "mountinfo"), &groups);
+    // A hierarchy may be mounted at several places.
+    let mut seen = HashSet::new();
+    files.retain(|file| fs::metadata(file).is_ok_and(|file| seen.insert((file.dev(), file.ino()))));
+    files
+}
+
+/// The same by the texts of `/proc/self/mountinfo` and of each process's `/proc/PID/cgroup`, whether or not the files are there.
+fn quota_files_of(mounts: &str, groups: &[String]) -> Vec<PathBuf> {
+    let limiting = hierarchies(mounts).into_iter().filter(|one| one.unified || one.has("cpu"));
+    let folders = limiting.flat_map(|one| groups.iter().flat_map(move |groups| one.folders(groups)));
+    let mut seen = HashSet::new();
+    folders.map(|folder| folder.join("cpu.stat")).filter(|file| seen.insert(file.clone())).collect()
+}
+
+/// The group of a process in each hierarchy that counts CPU time and does not divide it, by its `mountinfo` and `cgroup`: `cpuacct` without
+/// `cpu`, then version 2.
+pub fn counting(mounts: &str, groups: &str) -> Vec<ControlGroup> {
+    let counting = |one: &Hierarchy| one.unified || one.has("cpuacct") && !one.has("cpu");
+    let counting = hierarchies(mounts).into_iter().filter(counting);
+    let group = |one: Hierarchy| {
+        one.folders(groups).into_iter().next().map(|folder| ControlGroup { folder, unified: one.unified })
+    };
+    let mut found: Vec<ControlGroup> = counting.filter_map(group).collect();
+    found.sort_by_key(|group| group.unified);
+    found
+}
+
+/// The group that counts the CPU time of a process and of others in it, if any does but the one at the top, which counts all.
+pub fn of(pid: u32) -> Option<ControlGroup> {
+    let (mounts, groups) = (text(std::process::id(), "mountinfo"), text(pid, "cgroup"));
+    let mut counting = hierarchies(&mounts);
+    counting.retain(|one| one.unified || one.has("cpuacct"));
+    // Where both versions are there, engines use the older one.
+    counting.sort_by_key(|one| one.unified);
+    let group = |one: &Hierarchy| {
+        let folders = one.folders(&groups);
+        let folder = folders.first().filter(|_| folders.len() > 1)?.clone();
+        Some(ControlGroup { folder, unified: one.unified })
+    };
+    counting.iter().find_map(group)
+}
+
+/// One group, by its folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ControlGroup {
+    /// Its folder in a hierarchy that counts CPU time.
+    pub folder: PathBuf,
+    /// Whether that is of version 2.
+    pub unified: bool,
+}
+
+impl ControlGroup {
+    /// CPU time of all processes that are or were in the group, in nanoseconds. That of a thread running this moment is up to a
+    /// scheduler tick (1 to 10 ms) old.
+    pub fn cpu_ns(&self) -> Option<u64> {
+        match self.unified {
+            true => Some(counted(&self.read("cpu.stat")?, "usage_usec")? * 1000),
+            false => self.read("cpuacct.usage")?.trim().parse().ok(),
+        }
+    }
+
+    /// Numbers of the processes in it and in the groups below it.
+    pub fn members(&self) -> Vec<u32> {
+        let list = self.read("cgroup.procs").unwrap_or_default();
+        let mut members: Vec<u32> = list.lines().filter_map(|line| line.parse().ok()).collect();
+        let entries = names(&self.folder).unwrap_or_default().into_iter().map(|name| self.folder.join(name));
+        for folder in entries.filter(|entry| entry.is_dir()) {
+            members.extend(ControlGroup { folder, unified: self.unified }.members());
+        }
+        members
+    }
+
+    fn read(&self, file: &str) -> Option<String> {
+        patiently(|| fs::read_to_string(self.folder.join(file))).ok()
+    }
+}
+
+/// The number on the line `NAME NUMBER`.
+pub(crate) fn counted(text: &str, name: &str) -> Option<u64> {
+    let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
+    value.trim().parse().ok()
+}
+
+/// For how long a group was held back so far, by its `cpu.stat`: nanoseconds as `throttled_time` (version 1), microseconds as
+/// `throttled_usec` (version 2). 0 without a quota.
+pub(crate) fn throttled_ns(cpu_stat: &str) -> u64 {
+    let in_us = || counted(cpu_stat, "throttled_usec").map(|us| us.saturating_mul(1000));
+    counted(cpu_stat, "throttled_time").or_else(in_us).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(mounts: &str, groups: &str) -> Vec<String> {
+        let files = quota_files_of(mounts, &[groups.to_owned()]);
+        files.iter().map(|file| file.display().to_string()).collect()
+    }
+
+    #[test]
+    fn a_quota_is_looked_for_in_every_group_above_a_process_and_only_where_quotas_can_be() {
+        let groups = "3:cpuset:/x\n2:cpuacct:/x\n1:cpu:/a/b\n0::/user.slice/a:b\n";
+        let old = "32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime shared:9 - cgroup cgroup rw,cpu\n\
+                   33 31 0:30 / /sys/fs/cgroup/cpuacct rw,relatime - cgroup cgroup rw,cpuacct\n";
+        let of_old = ["/sys/fs/cgroup/cpu/a/b", "/sys/fs/cgroup/cpu/a", "/sys/fs/cgroup/cpu"];
+        assert_eq!(found(old, groups), of_old.map(|folder| format!("{folder}/cpu.stat")));
+        let new = "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n";
+        assert_eq!(counting(old, groups)[0].folder, Path::new("/sys/fs/cgroup/cpuacct/x"));
+        assert!(counting(&old.replace("rw,cpuacct", "rw,cpu,cpuacct"), groups).is_empty());
+        let of_new = ["/sys/fs/cgroup/user.slice/a:b", "/sys/fs/cgroup/user.slice", "/sys/fs/cgroup"];
+        assert_eq!(found(new, groups), of_new.map(|folder| format!("{folder}/cpu.stat")));
+    }
+
+    #[test]
+    fn of_a_container_only_what_is_mounted_is_read() {
+        let mount = "30 23 0:26 /pods/one /sys/fs/cgroup ro - cgroup2 cgroup rw\n";
+        let of_app = ["/sys/fs/cgroup/app/cpu.stat", "/sys/fs/cgroup/cpu.stat"];
+        assert_eq!(found(mount, "0::/pods/one/app\n"), of_app);
+        assert!(found(mount, "0::/elsewhere\n").is_empty());
+        assert!(found("", "0::/\n").is_empty() && found(mount, "garbage").is_empty());
+    }
+}

@@ -1,0 +1,387 @@
+//! Processes as `/proc` shows them: who each is, whose child, what it was started with, what it has used.
+//!
+//! It reads. What a process is to a run is said elsewhere; nothing is kept between calls but what the kernel can do.
+
+use std::collections::{BTreeMap, HashSet};
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::OnceLock;
+use std::thread;
+use std::time::Duration;
+
+use procfs_core::FromRead;
+use procfs_core::process::{Schedstat, Stat as RawStat};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+/// A process, told apart by its start from a later one that has the same number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ProcessId {
+    /// Its number.
+    pub pid: u32,
+    /// Its start in clock ticks since boot.
+    pub start_ticks: u64,
+}
+
+impl ProcessId {
+    /// Of a process that is there now.
+    pub fn of(pid: u32) -> Option<ProcessId> {
+        Stat::read(pid).map(|stat| stat.id)
+    }
+
+    /// Whether this very process is still there and has not ended.
+    pub fn is_alive(self) -> bool {
+        Stat::read(self.pid).is_some_and(|stat| stat.id == self && stat.is_alive())
+    }
+}
+
+/// What of `/proc/PID/stat` is used; times in clock ticks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stat {
+    /// Who it is.
+    pub id: ProcessId,
+    /// Its name: 15 bytes of its own choice, whatever they are.
+    pub name: String,
+    /// Its state: `R`, `S`, `Z`.
+    pub state: char,
+    /// Number of its parent.
+    pub ppid: u32,
+    /// Its process group.
+    pub process_group: u32,
+    /// Its session.
+    pub session: u32,
+    /// Faults that had to read from disk.
+    pub major_faults: u64,
+    /// The same of its children that ended and were waited for, and of theirs.
+    pub children_major_faults: u64,
+    /// User and system time.
+    pub cpu_ticks: u64,
+    /// The same of its children that ended and were waited for, and of theirs.
+    pub children_cpu_ticks: u64,
+}
+
+impl Stat {
+    /// `None`: there is no such process any more.
+    pub fn read(pid: u32) -> Option<Stat> {
+        Stat::parse(&patiently(|| fs::read(format!("/proc/{pid}/stat"))).ok()?)
+    }
+
+    /// From the whole text of `/proc/PID/stat`, or of a thread's.
+    pub fn parse(text: &[u8]) -> Option<Stat> {
+        let raw = RawStat::from_read(text).ok()?;
+        let number = |value: i32| u32::try_from(value).ok();
+        let ticks = |one: i64, other: i64| u64::try_from(one + other).unwrap_or(0);
+        Some(Stat {
+            id: ProcessId { pid: number(raw.pid)?, start_ticks: raw.starttime },
+            name: raw.comm,
+            state: raw.state,
+            ppid: number(raw.ppid)?,
+            process_group: number(raw.pgrp)?,
+            session: number(raw.session)?,
+            major_faults: raw.majflt,
+            children_major_faults: raw.cmajflt,
+            cpu_ticks: raw.utime + raw.stime,
+            children_cpu_ticks: ticks(raw.cutime, raw.cstime),
+        })
+    }
+
+    /// Whether it still runs anything: an ended process that its parent has not waited for yet does not.
+    pub fn is_alive(&self) -> bool {
+        !matches!(self.state, 'Z' | 'X')
+    }
+}
+
+/// A file of a process, such as `status` or `task/7/comm`; empty where that is gone, or not ours to look into.
+pub fn text(pid: u32, file: &str) -> String {
+    let bytes = patiently(|| fs::read(format!("/proc/{pid}/{file}"))).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// What follows `name` and a colon, in the first line that begins so.
+pub fn field<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+    text.lines().find_map(|line| Some(line.strip_prefix(name)?.trim_start().strip_prefix(':')?.trim()))
+}
+
+/// The number that a field begins with, in kB where a kB follows; 0 where there is none.
+pub fn number(text: &str, name: &str) -> u64 {
+    let value = field(text, name).unwrap_or_default();
+    value.split_ascii_whitespace().next().and_then(|number| number.parse().ok()).unwrap_or(0)
+}
+
+/// What a thread has used and waited for, in nanoseconds; `None` where it is gone.
+///
+/// Kernels without CONFIG_SCHED_INFO tell its CPU time in clock ticks, and nothing of waiting.
+pub fn thread_cpu_and_wait_ns(pid: u32, thread: u32) -> Option<(u64, u64)> {
+    let folder = format!("/proc/{pid}/task/{thread}");
+    let schedule = patiently(|| fs::read(format!("{folder}/schedstat"))).ok();
+    let schedule = schedule.and_then(|text| Schedstat::from_read(text.as_slice()).ok());
+    match schedule.filter(|schedule| schedule.pcount > 0) {
+        Some(schedule) => Some((schedule.sum_exec_runtime, schedule.run_delay)),
+        None => Some((ticks_to_ns(Stat::parse(&fs::read(format!("{folder}/stat")).ok()?)?.cpu_ticks), 0)),
+    }
+}
+
+/// CPU time that a process has used, with its ended threads; `None` if it is gone.
+///
+/// The clock of the process, in nanoseconds. The part of a thread that runs this moment is up to a scheduler tick (1 to
+/// 10 ms) old.
+pub fn cpu_ns(pid: u32) -> Option<u64> {
+    let pid = i32::try_from(pid).ok()?;
+    let mut clock = 0;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: both calls write to the one variable whose address they get.
+    let read = unsafe {
+        libc::clock_getcpuclockid(pid, &raw mut clock) == 0 && libc::clock_gettime(clock, &raw mut time) == 0
+    };
+    let (seconds, nanos) = (u64::try_from(time.tv_sec).ok()?, u64::try_from(time.tv_nsec).ok()?);
+    read.then_some(seconds * 1_000_000_000 + nanos)
+}
+
+/// Clock ticks, in which `/proc` counts time, as nanoseconds.
+pub fn ticks_to_ns(ticks: u64) -> u64 {
+    // SAFETY: takes no pointer and changes nothing.
+    let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    let per_second = u64::try_from(per_second).ok().filter(|ticks| *ticks > 0).unwrap_or(100);
+    ticks * (1_000_000_000 / per_second)
+}
+
+/// The arguments of a process, without empty ones at the end; none of one that is gone or has ended.
+pub fn argv(pid: u32) -> Vec<String> {
+    // Those who write a title fill the rest with zeros.
+    let line = text(pid, "cmdline");
+    let line = line.trim_end_matches('\0');
+    if line.is_empty() { Vec::new() } else { line.split('\0').map(str::to_owned).collect() }
+}
+
+/// `node server.js (pid 123)`, short enough for a message.
+pub fn describe(pid: u32) -> String {
+    let mut command = argv(pid).join(" ");
+    if command.is_empty() {
+        command = text(pid, "comm").trim_end().to_owned();
+    }
+    if command.chars().count() > 80 {
+        command = command.chars().take(79).chain(['…']).collect();
+    }
+    format!("{command} (pid {pid})")
+}
+
+/// The variables that a process was started with.
+#[derive(Debug, Clone, Default)]
+pub struct Environ(Vec<u8>);
+
+impl Environ {
+    /// `None`: it may not be read, or the process is gone.
+    pub fn read(pid: u32) -> Option<Environ> {
+        fs::read(format!("/proc/{pid}/environ")).ok().map(Environ)
+    }
+
+    /// Those that `wanted` chooses.
+    pub fn variables(&self, wanted: impl Fn(&str) -> bool) -> BTreeMap<String, String> {
+        let variables = self.0.split(|byte| *byte == 0).filter_map(|entry| {
+            let entry = String::from_utf8_lossy(entry);
+            let (name, value) = entry.split_once('=')?;
+            wanted(name).then(|| (name.to_owned(), value.to_owned()))
+        });
+        variables.collect()
+    }
+
+    /// Whether a title has been written over its beginning. Redis does so, and leaves the end as it was: a variable that was at
+    /// the beginning is then not missing, but hidden.
+    pub fn is_written_over(&self) -> bool {
+        let first = self.0.split(|byte| *byte == 0).next().unwrap_or_default();
+        !first.contains(&b'=')
+    }
+}
+
+/// The file that a process runs; `None` where that may not be known. ` (deleted)` follows where it was replaced.
+pub fn program(pid: u32) -> Option<PathBuf> {
+    fs::read_link(format!("/proc/{pid}/exe")).ok()
+}
+
+/// The CPUs that a process's first thread may run on; empty if it is gone.
+pub fn cpus(pid: u32) -> Vec<usize> {
+    parse_list(field(&text(pid, "status"), "Cpus_allowed_list").unwrap_or_default())
+}
+
+/// Reads the kernel's form of a set of numbers, `0-3,8`. What is no number is left out.
+pub fn parse_list(text: &str) -> Vec<usize> {
+    /// More than any kernel has processors or nodes, so that no text takes long.
+    const LONGEST: usize = 1 << 14;
+    let mut numbers = Vec::new();
+    for part in text.trim().split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        if let (Ok(first), Ok(last)) = (first.trim().parse::<usize>(), last.trim().parse::<usize>()) {
+            numbers.extend((first..=last).take(LONGEST.saturating_sub(numbers.len())));
+        }
+    }
+    numbers
+}
+
+/// Whether a process is in our own namespaces of PIDs and of time, where a number and a start mean the same process to it and to us.
+pub fn is_numbered_as_we_are(pid: u32) -> bool {
+    let namespace = |pid: &str, kind: &str| fs::read_link(format!("/proc/{pid}/ns/{kind}")).ok();
+    ["pid", "time"].into_iter().all(|kind| namespace(&pid.to_string(), kind) == namespace("self", kind))
+}
+
+/// Numbers of the threads of a process.
+pub fn threads(pid: u32) -> Vec<u32> {
+    numbered(&format!("/proc/{pid}/task"))
+}
+
+/// Every process that may be seen.
+pub fn everyone() -> Vec<Stat> {
+    numbered("/proc").into_iter().filter_map(Stat::read).collect()
+}
+
+fn numbered<T: FromStr>(folder: &str) -> Vec<T> {
+    let names = names(Path::new(folder)).unwrap_or_default();
+    names.iter().filter_map(|name| name.to_str()?.parse().ok()).collect()
+}
+
+/// The names of what is in a folder.
+pub(crate) fn names(folder: &Path) -> io::Result<Vec<OsString>> {
+    patiently(|| fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name())).collect())
+}
+
+/// What the system lacks for a moment. A process that is not seen then would be missing in a figure.
+const PASSING: [Errno; 5] = [Errno::INTR, Errno::IO, Errno::MFILE, Errno::NFILE, Errno::NOMEM];
+const TRIES: u32 = 5;
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// Reads again where that may help.
+pub(crate) fn patiently<T>(mut read: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    for _ in 1..TRIES {
+        match read() {
+            Err(error) if Errno::from_io_error(&error).is_some_and(|error| PASSING.contains(&error)) => {
+                thread::sleep(PAUSE);
+            }
+            done => return done,
+        }
+    }
+    read()
+}
+
+/// Every descendant of `root`, parents before their children; ended ones that nobody has waited for are among them.
+///
+/// A look at a tree in motion is never exact; whoever needs certainty asks again until nothing is left.
+pub fn descendants(root: u32) -> Vec<Stat> {
+    /// Whether the kernel was built with CONFIG_PROC_CHILDREN. Without it all of `/proc` has to be read.
+    static LISTS_CHILDREN: OnceLock<bool> = OnceLock::new();
+    let lists = || fs::exists("/proc/thread-self/children").unwrap_or(false);
+    if *LISTS_CHILDREN.get_or_init(lists) { by_children(root) } else { by_parents(root, &everyone()) }
+}
+
+/// More processes are not followed in one look: those who fork and end as fast as we look would be followed for ever.
+const SEEN_MAX: usize = 10_000;
+
+fn by_children(root: u32) -> Vec<Stat> {
+    let mut found = Vec::new();
+    let mut seen = HashSet::from([root]);
+    let mut waiting = children(root);
+    while !waiting.is_empty() && seen.len() < SEEN_MAX {
+        while let Some(pid) = waiting.pop() {
+            if seen.len() < SEEN_MAX
+                && seen.insert(pid)
+                && let Some(stat) = Stat::read(pid)
+            {
+                found.push(stat);
+                waiting.extend(children(pid));
+            }
+        }
+        // Those whose parent ended while we looked have moved up to `root`, which adopts orphans.
+        waiting = children(root).into_iter().filter(|pid| !seen.contains(pid)).collect();
+    }
+    found
+}
+
+/// Children of a process; none where the kernel does not list them. A child belongs to the thread that started it, so each thread has its
+/// own list.
+pub fn children(pid: u32) -> Vec<u32> {
+    let list = |thread: u32| text(pid, &format!("task/{thread}/children"));
+    let lists: String = threads(pid).into_iter().map(list).collect();
+    lists.split_ascii_whitespace().filter_map(|child| child.parse().ok()).collect()
+}
+
+/// The descendants of `root` among `all`.
+pub fn by_parents(root: u32, all: &[Stat]) -> Vec<Stat> {
+    let mut found = Vec::new();
+    let mut generation = vec![root];
+    while !generation.is_empty() {
+        let children = all.iter().filter(|stat| generation.contains(&stat.ppid)).cloned();
+        let children: Vec<Stat> = children.collect();
+        generation = children.iter().map(|stat| stat.id.pid).collect();
+        found.extend(children);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_system_lacks_for_a_moment_hides_no_process_and_one_that_is_gone_is_not_waited_for() {
+        let tried = |errors: &[Errno]| {
+            let mut left = errors.iter();
+            let read = patiently(|| left.next().map_or(Ok(()), |error| Err((*error).into())));
+            (read.is_ok(), left.len())
+        };
+        assert_eq!(tried(&[Errno::MFILE, Errno::NOMEM]), (true, 0));
+        assert_eq!(tried(&[Errno::NOENT, Errno::NOMEM]), (false, 1));
+        assert_eq!(tried(&[Errno::IO; 9]), (false, 4));
+    }
+
+    #[test]
+    fn a_command_with_brackets_and_spaces_does_not_shift_the_fields() {
+        let rest = "0 ".repeat(30);
+        let line = format!("7 (a) S 9 (b) R 3 4 5 0 -1 4194304 10 20 11 12 100 50 30 20 20 0 1 0 777 {rest}");
+        let stat = Stat::parse(line.as_bytes()).unwrap();
+        assert_eq!((stat.state, stat.ppid, stat.process_group, stat.session), ('R', 3, 4, 5));
+        assert_eq!((stat.major_faults, stat.children_major_faults), (11, 12));
+        assert_eq!((stat.cpu_ticks, stat.children_cpu_ticks, stat.id.start_ticks), (150, 50, 777));
+        assert_eq!(Stat::parse(b"7 (cut off) S 9"), None);
+    }
+
+    #[test]
+    fn an_environment_with_a_title_over_its_beginning_is_not_whole() {
+        let written_over = |text: &[u8]| Environ(text.to_owned()).is_written_over();
+        assert!(!written_over(b"PATH=/bin\0PROOFLOAD_TRIAL=1\0"));
+        // A title of zeros, and one that reaches into a variable.
+        assert!(written_over(b"\0\0\0\0/bin\0PROOFLOAD_TRIAL=1\0"));
+        assert!(written_over(b"redis-server *:6379\0ROOFLOAD=2\0"));
+    }
+
+    #[test]
+    fn both_ways_of_looking_see_a_grandchild() {
+        let script = "sleep 30 & wait";
+        let mut child = std::process::Command::new("/bin/sh").args(["-c", script]).spawn().unwrap();
+        let me = std::process::id();
+        let of_child = |stats: &[Stat]| stats.iter().find(|stat| stat.ppid == child.id()).cloned();
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(5);
+        let grandchild = loop {
+            match of_child(&descendants(me)) {
+                Some(found) => break found,
+                None => assert!(std::time::Instant::now() < deadline, "the grandchild was never seen"),
+            }
+        };
+        assert_eq!(of_child(&by_parents(me, &everyone())).map(|stat| stat.id), Some(grandchild.id));
+        let me = ProcessId::of(me).unwrap();
+        assert!(me.is_alive() && !(ProcessId { start_ticks: me.start_ticks + 1, ..me }).is_alive());
+        for pid in [grandchild.id.pid, child.id()] {
+            // SAFETY: a signal to a process that this test started.
+            unsafe { libc::kill(pid as i32, libc::SIGKILL) };
+        }
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_list_of_numbers_and_the_time_of_a_thread_are_read() {
+        assert_eq!(parse_list("0-2,8\n"), [0, 1, 2, 8]);
+        assert_eq!(parse_list(""), [] as [usize; 0]);
+        let me = std::process::id();
+        assert!(thread_cpu_and_wait_ns(me, me).is_some() && thread_cpu_and_wait_ns(me, u32::MAX).is_none());
+    }
+}

@@ -1,0 +1,166 @@
+//! Sockets: who listens where, and the range of ports that the kernel gives to connections.
+//!
+//! It reads only, in the network of the calling thread, which need not be that of the other threads.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+
+use procfs_core::net::{TcpNetEntries, TcpState};
+use procfs_core::{ExplicitSystemInfo, FromReadSI};
+
+use crate::process::{describe, everyone, names, patiently};
+
+/// A listening socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Listener {
+    /// The address that it listens on.
+    pub address: IpAddr,
+    /// Its port.
+    pub port: u16,
+    /// Its number in the kernel.
+    pub inode: u64,
+    /// User that opened it.
+    pub uid: u32,
+}
+
+/// All sockets of this network that listen. Empty also where `/proc` cannot be read.
+pub fn listeners() -> Vec<Listener> {
+    let tables = ["/proc/thread-self/net/tcp", "/proc/thread-self/net/tcp6"].into_iter();
+    tables
+        .filter_map(|table| patiently(|| File::open(table)).ok())
+        .flat_map(|table| parse(BufReader::new(table)))
+        .collect()
+}
+
+/// The kernel lists listening sockets (state 0A) first. With thousands of closing connections behind them, reading on would cost tens
+/// of milliseconds, so it ends there.
+fn parse(table: impl BufRead) -> Vec<Listener> {
+    let mut lines = table.lines().map_while(Result::ok);
+    let heading = lines.next().unwrap_or_default();
+    let listening = lines.take_while(|line| line.split_ascii_whitespace().nth(3) == Some("0A"));
+    let text = listening.fold(heading, |text, line| text + "\n" + &line);
+    let here = ExplicitSystemInfo {
+        boot_time_secs: 0,
+        ticks_per_second: 100,
+        page_size: 4096,
+        is_little_endian: cfg!(target_endian = "little"),
+    };
+    let entries = TcpNetEntries::from_read(text.as_bytes(), &here).map_or(Vec::new(), |table| table.0);
+    let listeners = entries.into_iter().filter(|entry| entry.state == TcpState::Listen);
+    let listener = listeners.map(|entry| Listener {
+        address: entry.local_address.ip().to_canonical(),
+        port: entry.local_address.port(),
+        inode: entry.inode,
+        uid: entry.uid,
+    });
+    listener.collect()
+}
+
+/// Those of `listeners` that a connection to `address` can reach: the kernel prefers the exact address to any address,
+/// and there IPv4 to IPv6. There may be several: ports can be shared.
+pub fn reached(listeners: &[Listener], address: IpAddr) -> Vec<Listener> {
+    let on = |wanted: IpAddr| -> Vec<Listener> {
+        listeners.iter().copied().filter(|listener| listener.address == wanted).collect()
+    };
+    let candidates =
+        [address.to_canonical(), IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)];
+    let usable = |wanted: &IpAddr| address.is_ipv4() || wanted.is_ipv6();
+    candidates.into_iter().filter(usable).map(on).find(|found| !found.is_empty()).unwrap_or_default()
+}
+
+/// The inodes of the sockets that listen at a path, as it was given when they were made or as it is without links.
+pub fn unix_listeners(path: &Path) -> Vec<u64> {
+    /// `__SO_ACCEPTCON` of the kernel.
+    const LISTENS: u64 = 1 << 16;
+    let whole = path.canonicalize();
+    let is_it =
+        |name: &str| Path::new(name) == path || whole.as_deref().is_ok_and(|whole| whole == Path::new(name));
+    let table = fs::read_to_string("/proc/thread-self/net/unix").unwrap_or_default();
+    // Num RefCount Protocol Flags Type St Inode Path
+    let inode = |line: &str| {
+        let mut fields = line.split_ascii_whitespace();
+        let flags = u64::from_str_radix(fields.nth(3)?, 16).ok()?;
+        let inode = fields.nth(2)?.parse().ok()?;
+        (flags & LISTENS != 0 && is_it(fields.next()?)).then_some(inode)
+    };
+    table.lines().skip(1).filter_map(inode).collect()
+}
+
+/// The inodes of the sockets a process has open; `None`: its descriptors may not be read, or it is gone.
+pub fn open_sockets(pid: u32) -> Option<Vec<u64>> {
+    let folder = PathBuf::from(format!("/proc/{pid}/fd"));
+    let inode = |name: OsString| {
+        let link = patiently(|| fs::read_link(folder.join(&name))).ok()?;
+        link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
+    };
+    Some(names(&folder).ok()?.into_iter().filter_map(inode).collect())
+}
+
+/// `node server.js (pid 123)`, or what else can be said of the owner of a socket.
+pub fn owner(listener: &Listener) -> String {
+    let holds = |pid: &u32| open_sockets(*pid).is_some_and(|inodes| inodes.contains(&listener.inode));
+    match everyone().iter().map(|stat| stat.id.pid).find(holds) {
+        Some(pid) => describe(pid),
+        None => format!("a process of user {} whose name may not be read", listener.uid),
+    }
+}
+
+/// The ports that the kernel takes for outgoing connections: `ip_local_port_range`.
+pub fn local_ports() -> Option<RangeInclusive<u16>> {
+    parse_ports(&fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?)
+}
+
+/// First and last, both included.
+pub(crate) fn parse_ports(text: &str) -> Option<RangeInclusive<u16>> {
+    let mut ends = text.split_ascii_whitespace().map_while(|end| end.parse().ok());
+    Some(ends.next()?..=ends.next()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    fn at(address: &str) -> Listener {
+        Listener { address: address.parse().unwrap(), port: 8080, inode: 4711, uid: 1000 }
+    }
+
+    #[test]
+    fn a_socket_of_our_own_is_found_with_its_owner() {
+        let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = socket.local_addr().unwrap().port();
+        let found: Vec<Listener> = listeners().into_iter().filter(|one| one.port == port).collect();
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].address, "127.0.0.1".parse::<IpAddr>().unwrap());
+        assert!(open_sockets(std::process::id()).unwrap().contains(&found[0].inode));
+        assert!(owner(&found[0]).ends_with(&format!("(pid {})", std::process::id())));
+    }
+
+    #[test]
+    fn listening_sockets_are_read_and_nothing_behind_them() {
+        let line = |state: &str| {
+            format!(
+                "   0: 0000000000000000FFFF00000100007F:1F90 00000000000000000000000000000000:0000 {state} \
+                 00000000:00000000 00:00000000 00000000  1000        0 4711 1 0000000000000000 100 0 0 10 0\n"
+            )
+        };
+        let table = format!("  sl  local_address\n{}{}garbage\n", line("0A"), line("06"));
+        assert_eq!(parse(table.as_bytes()), [at("127.0.0.1")]);
+        assert_eq!((parse("".as_bytes()), parse("sl\nx".as_bytes())), (vec![], vec![]));
+    }
+
+    #[test]
+    fn the_kernel_prefers_the_exact_address() {
+        let (exact, any, any6) = (at("127.0.0.1"), at("0.0.0.0"), at("::"));
+        let all = [any6, any, at("10.0.0.1"), exact];
+        assert_eq!(reached(&all, exact.address), [exact]);
+        assert_eq!(reached(&all[..3], exact.address), [any]);
+        assert_eq!(reached(&all[..1], exact.address), [any6]);
+        assert_eq!(reached(&[any], "::1".parse().unwrap()), []);
+    }
+}

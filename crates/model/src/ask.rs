@@ -1,0 +1,276 @@
+//! The rates of a measurement as people ask for them: reading their forms, and turning shares of a capacity into rates. Pure.
+//!
+//! ```text
+//! RATE  = LEVEL                    one slice at a rate
+//!       | LEVEL..LEVEL             one slice in which it changes
+//!       | LEVEL,LEVEL,...          one slice after the other
+//! LEVEL = NUMBER | NUMBER%         requests a second, or a share of capacity
+//! ```
+//! It must not measure anything: the capacity is given to it.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::load::{RATE_MAX_PER_S, Rate};
+use crate::quantity::{count, rate};
+
+/// What there is to choose from, for who wrote something else.
+const FORMS: &str = "expected 1000, a ramp 1000..5000, steps 500,1000,2000, or with shares of capacity 60%, 10%..150%, \
+                     25%,50%,100%";
+/// Far beyond it a service only fails, and nothing is learnt of it.
+const PERCENT_MAX: f64 = 1000.0;
+
+/// A number of requests a second.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// So many.
+    PerSecond(f64),
+    /// Per cent of the capacity that is measured beforehand.
+    Percent(f64),
+}
+
+/// The rate of one slice, as it was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ask {
+    /// The same all the time.
+    At(Level),
+    /// From the first at its begin to the second at its end.
+    Ramp(Level, Level),
+}
+
+/// The rates of all slices, at least one; a ramp is the only one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Rates(Vec<Ask>);
+
+impl Level {
+    /// Requests a second.
+    fn per_s(self, capacity_per_s: f64) -> f64 {
+        match self {
+            Level::PerSecond(per_s) => per_s,
+            Level::Percent(percent) => percent / 100.0 * capacity_per_s,
+        }
+    }
+
+    /// The share of capacity that was asked for, 1 for all of it; `None` where it was a rate.
+    pub fn share(self) -> Option<f64> {
+        match self {
+            Level::PerSecond(_) => None,
+            Level::Percent(percent) => Some(percent / 100.0),
+        }
+    }
+
+    fn written(self) -> String {
+        match self {
+            Level::PerSecond(per_s) => per_s.to_string(),
+            Level::Percent(percent) => format!("{percent}%"),
+        }
+    }
+
+    fn number(self) -> f64 {
+        let (Level::PerSecond(number) | Level::Percent(number)) = self;
+        number
+    }
+}
+
+impl Ask {
+    /// The rate it means; `capacity_per_s` is of no meaning where no share of it was asked for.
+    pub fn rate(self, capacity_per_s: f64, over: Duration) -> Rate {
+        match self {
+            Ask::At(level) => Rate::Constant(level.per_s(capacity_per_s)),
+            Ask::Ramp(from, to) => {
+                let (from_per_s, to_per_s) = (from.per_s(capacity_per_s), to.per_s(capacity_per_s));
+                Rate::Ramp { from_per_s, to_per_s, over }
+            }
+        }
+    }
+
+    /// The share of capacity that was asked for; `None` where it was a rate, or a ramp.
+    pub fn share(self) -> Option<f64> {
+        match self {
+            Ask::At(level) => level.share(),
+            Ask::Ramp(..) => None,
+        }
+    }
+
+    fn written(self) -> String {
+        match self {
+            Ask::At(level) => level.written(),
+            Ask::Ramp(from, to) => format!("{}..{}", from.written(), to.written()),
+        }
+    }
+
+    /// Whether capacity has to be known for it.
+    pub fn needs_capacity(self) -> bool {
+        match self {
+            Ask::At(level) => level.share().is_some(),
+            Ask::Ramp(from, to) => from.share().is_some() || to.share().is_some(),
+        }
+    }
+}
+
+impl Rates {
+    /// One for each slice, in order.
+    pub fn asks(&self) -> &[Ask] {
+        &self.0
+    }
+
+    /// The text that reads as these.
+    pub fn written(&self) -> String {
+        self.0.iter().map(|ask| ask.written()).collect::<Vec<_>>().join(",")
+    }
+
+    /// The rate changes within a slice, whose length must be known for that.
+    pub fn is_ramp(&self) -> bool {
+        matches!(self.0[..], [Ask::Ramp(..)])
+    }
+}
+
+impl FromStr for Rates {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Rates, String> {
+        if let Some((from, to)) = text.split_once("..") {
+            if text.contains(',') {
+                return Err(format!("a ramp stands alone and cannot be one of several steps; {FORMS}"));
+            }
+            return ramp(level(from)?, level(to)?).map(|ask| Rates(vec![ask]));
+        }
+        let steps: Vec<&str> = text.split(',').collect();
+        if steps.iter().skip(1).any(|step| is_group_of_thousands(step)) {
+            return Err("commas separate steps, not thousands: 1000, or 1000,2000 for two steps".into());
+        }
+        steps.into_iter().map(step).collect::<Result<_, _>>().map(Rates)
+    }
+}
+
+/// `000`: nobody writes a rate so.
+fn is_group_of_thousands(text: &str) -> bool {
+    text.len() == 3 && text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn step(text: &str) -> Result<Ask, String> {
+    let level = level(text)?;
+    if level.number() > 0.0 { Ok(Ask::At(level)) } else { Err(format!("{text} is too little, above 0")) }
+}
+
+fn ramp(from: Level, to: Level) -> Result<Ask, String> {
+    // With equal numbers of different kinds the ends differ, but where both are nothing.
+    if from == to || from.number() == 0.0 && to.number() == 0.0 {
+        return Err(format!("a ramp needs two ends that differ, not {from} and {to}"));
+    }
+    Ok(Ask::Ramp(from, to))
+}
+
+fn level(text: &str) -> Result<Level, String> {
+    let text = text.trim();
+    let (digits, percent) = text.strip_suffix('%').map_or((text, false), |digits| (digits.trim_end(), true));
+    // Three dots would else end in a number that begins with one.
+    let number = digits.parse::<f64>().ok().filter(|_| digits.starts_with(|c: char| c.is_ascii_digit()));
+    let Some(number) = number else {
+        return Err(if text.is_empty() {
+            format!("a number is missing; {FORMS}")
+        } else {
+            format!("{text:?} is no rate; {FORMS}")
+        });
+    };
+    match percent {
+        true if number > PERCENT_MAX => {
+            Err(format!("{text} of capacity is too much, at most {PERCENT_MAX}%"))
+        }
+        true => Ok(Level::Percent(number)),
+        false if number > RATE_MAX_PER_S => {
+            Err(format!("{text} requests a second are too many, at most {}", count(RATE_MAX_PER_S as u64)))
+        }
+        false => Ok(Level::PerSecond(number)),
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            // What was asked for is known to the last digit.
+            Level::PerSecond(per_s) if per_s.fract() == 0.0 => write!(f, "{}/s", count(per_s as u64)),
+            Level::PerSecond(per_s) => f.write_str(&rate(per_s)),
+            Level::Percent(percent) => write!(f, "{percent} %"),
+        }
+    }
+}
+
+impl fmt::Display for Ask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Ask::At(level) => level.fmt(f),
+            Ask::Ramp(from, to) => write!(f, "{from} to {to}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_is_read_as_it_is_meant() {
+        let at = |numbers: &[f64]| numbers.iter().map(|&n| Ask::At(Level::PerSecond(n))).collect::<Vec<_>>();
+        let of = |percents: &[f64]| percents.iter().map(|&p| Ask::At(Level::Percent(p))).collect::<Vec<_>>();
+        let per_s = Level::PerSecond;
+        for (text, asks) in [
+            ("1000", at(&[1000.0])),
+            ("0.5", at(&[0.5])),
+            ("1e3", at(&[1000.0])),
+            ("500,1000, 2000", at(&[500.0, 1000.0, 2000.0])),
+            ("60%", of(&[60.0])),
+            ("25%,50%,1000%", of(&[25.0, 50.0, 1000.0])),
+            ("500,50%", [at(&[500.0]), of(&[50.0])].concat()),
+            ("1000..5000", vec![Ask::Ramp(per_s(1000.0), per_s(5000.0))]),
+            ("5000..0", vec![Ask::Ramp(per_s(5000.0), per_s(0.0))]),
+            ("10%..150%", vec![Ask::Ramp(Level::Percent(10.0), Level::Percent(150.0))]),
+        ] {
+            let rates = Rates(asks);
+            assert_eq!(text.parse().as_ref(), Ok(&rates), "{text}");
+            assert_eq!(rates.written().parse().as_ref(), Ok(&rates), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_rate_is_refused_with_what_would_be() {
+        for (text, problem) in [
+            ("", "missing; expected 1000, a ramp"),
+            ("1000..", "missing"),
+            ("500,,1000", "missing"),
+            ("fast", "\"fast\" is no rate; expected 1000"),
+            ("1000/s", "is no rate"),
+            ("inf", "is no rate"),
+            ("NaN%", "is no rate"),
+            ("1000...5000", "\".5000\" is no rate"),
+            ("1..2..3", "is no rate"),
+            ("1,000", "not thousands"),
+            ("1..2,3", "stands alone"),
+            ("0", "above 0"),
+            ("100,0%", "above 0"),
+            ("0..0%", "differ"),
+            ("500..500", "differ, not 500/s and 500/s"),
+            ("20000000", "at most 10,000,000"),
+            ("1001%", "at most 1000%"),
+        ] {
+            let refused = text.parse::<Rates>().unwrap_err();
+            assert!(refused.contains(problem), "{text}: {refused}");
+        }
+    }
+
+    #[test]
+    fn a_share_is_of_the_capacity_and_a_rate_is_not() {
+        let over = Duration::from_secs(10);
+        let (half, hundred) = (Level::Percent(50.0), Level::PerSecond(100.0));
+        assert_eq!(Ask::At(half).rate(3000.0, over), Rate::Constant(1500.0));
+        assert_eq!(Ask::At(hundred).rate(3000.0, over), Rate::Constant(100.0));
+        let ramp = Ask::Ramp(hundred, half);
+        assert_eq!(ramp.rate(3000.0, over), Rate::Ramp { from_per_s: 100.0, to_per_s: 1500.0, over });
+        assert!(ramp.needs_capacity() && !Ask::At(hundred).needs_capacity());
+    }
+}

@@ -1,0 +1,100 @@
+//! SHA-256 digests as values: shown and read as 64 hexadecimal digits. It must not know what was hashed.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha2::{Digest as _, Sha256};
+
+const DIGEST_BYTES: usize = 32;
+const DIGEST_DIGITS: usize = 2 * DIGEST_BYTES;
+
+/// A SHA-256 digest (FIPS 180-4).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest([u8; DIGEST_BYTES]);
+
+impl Digest {
+    /// The digest of these bytes.
+    pub fn of(bytes: &[u8]) -> Digest {
+        Digest(Sha256::digest(bytes).into())
+    }
+}
+
+impl From<[u8; DIGEST_BYTES]> for Digest {
+    fn from(bytes: [u8; DIGEST_BYTES]) -> Digest {
+        Digest(bytes)
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Digest, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Digest({self})")
+    }
+}
+
+impl FromStr for Digest {
+    type Err = String;
+
+    /// Reads 64 hexadecimal digits, of either case.
+    fn from_str(text: &str) -> Result<Digest, String> {
+        let length = text.chars().count();
+        if length != DIGEST_DIGITS {
+            return Err(format!(
+                "a SHA-256 digest has {DIGEST_DIGITS} hexadecimal digits, this has {length} characters"
+            ));
+        }
+        let mut bytes = [0; DIGEST_BYTES];
+        for (index, found) in text.chars().enumerate() {
+            let strange = || {
+                let place = index + 1;
+                format!("a SHA-256 digest is made of hexadecimal digits, character {place} is {found:?}")
+            };
+            let digit = found.to_digit(16).ok_or_else(strange)?;
+            bytes[index / 2] = bytes[index / 2] << 4 | digit as u8;
+        }
+        Ok(Digest(bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digests_are_written_and_read_as_hexadecimal_digits() {
+        // FIPS 180-4, the example of one block.
+        let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(Digest::of(b"abc").to_string(), abc);
+        assert_eq!(abc.parse(), Ok(Digest::of(b"abc")));
+        assert_eq!(abc.to_uppercase().parse(), Ok(Digest::of(b"abc")));
+    }
+
+    #[test]
+    fn what_is_no_digest_is_told_apart() {
+        let said = |text: &str| text.parse::<Digest>().unwrap_err();
+        let short = said("ba7816");
+        assert_eq!(short, "a SHA-256 digest has 64 hexadecimal digits, this has 6 characters");
+        let strange = said(&format!("ba7g{}", "0".repeat(60)));
+        assert_eq!(strange, "a SHA-256 digest is made of hexadecimal digits, character 4 is 'g'");
+        assert!(said(&"é".repeat(32)).contains("32 characters"));
+        assert!(said(&format!("+{}", "0".repeat(63))).contains("character 1 is '+'"));
+    }
+}

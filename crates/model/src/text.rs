@@ -1,0 +1,88 @@
+//! Texts from outside as they may be shown: cut, without characters that mislead, and without markup.
+//!
+//! It must not know where a name comes from: all are taken to be hostile.
+
+/// Characters of a name that are shown. Some minified or generated names are far longer.
+const CHARACTERS_MAX: usize = 300;
+
+/// A name in one line, no longer than can be read. Controls, and characters that turn the direction of what follows, are shown
+/// as replacement characters: with them a name could look like another.
+pub fn shown(name: &str) -> String {
+    cut(name, CHARACTERS_MAX)
+}
+
+/// The same with a limit of its own.
+pub fn cut(text: &str, characters_max: usize) -> String {
+    let mut out: String = text.chars().take(characters_max).map(harmless).collect();
+    if text.chars().nth(characters_max).is_some() {
+        out.push('…');
+    }
+    out
+}
+
+/// A text of any length in one line, with the same care.
+pub fn line(text: &str) -> String {
+    let one = |c: char| if matches!(c, '\n' | '\r' | '\t') { ' ' } else { harmless(c) };
+    text.chars().map(one).collect()
+}
+
+/// A text of several lines, with the same care: ends of lines and tabs stay.
+pub fn lines(text: &str) -> String {
+    text.chars().map(|c| if matches!(c, '\n' | '\t') { c } else { harmless(c) }).collect()
+}
+
+/// The same of a text with colours of ours, which stay (ECMA-48: select graphic rendition).
+pub fn coloured_lines(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut parts = text.split("\u{1b}[");
+    out += &lines(parts.next().unwrap_or_default());
+    for part in parts {
+        let end = part.find(|c: char| !c.is_ascii_digit() && c != ';');
+        let is_colour = end.is_some_and(|end| part[end..].starts_with('m'));
+        out.push_str(if is_colour { "\u{1b}[" } else { "\u{fffd}[" });
+        out += &lines(part);
+    }
+    out
+}
+
+/// A character that does not mislead, in its place.
+pub fn harmless(c: char) -> char {
+    let misleads = c.is_control()
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' | '\u{180e}')
+        || ('\u{200b}'..='\u{200f}').contains(&c)
+        || ('\u{2028}'..='\u{202e}').contains(&c)
+        || ('\u{2060}'..='\u{206f}').contains(&c);
+    if misleads { '\u{fffd}' } else { c }
+}
+
+/// A text inside HTML or XML, in an attribute too.
+pub fn markup(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '&' => out += "&amp;",
+            '"' => out += "&quot;",
+            '\'' => out += "&#39;",
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_moves_a_cursor_or_turns_a_line_around_is_gone_and_colours_of_ours_stay() {
+        // Cursor up, a title, C1's own introducer, and two ways to turn what follows.
+        let hostile = "a\x1b[2Ab\x1b]0;t\x07\u{9b}31mc\u{202e}d\u{2066}e\x1b";
+        let shown = "a\u{fffd}[2Ab\u{fffd}]0;t\u{fffd}\u{fffd}31mc\u{fffd}d\u{fffd}e\u{fffd}";
+        assert_eq!((lines(hostile).as_str(), coloured_lines(hostile).as_str()), (shown, shown));
+        let ours = "\x1b[1;31merror\x1b[0m:\n\tx";
+        assert_eq!(coloured_lines(ours), ours);
+        assert_eq!(lines(ours), "\u{fffd}[1;31merror\u{fffd}[0m:\n\tx");
+    }
+}

@@ -1,0 +1,125 @@
+//! Commands that the file has started, for services and for data: their names, words, variables, placeholders and directories.
+//!
+//! Touches the world in one way only: it looks whether directories exist.
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+use crate::check::clipped;
+use crate::file::Scalar;
+use crate::placeholder::placeholders;
+use crate::problem::{Site, Span, nearest};
+
+/// Most characters of a name that stands in placeholders.
+const NAME_BYTES_MAX: usize = 40;
+
+/// The placeholders that are known, and what to do about another one; nothing is said of it where that is `None`.
+#[derive(Clone, Copy)]
+pub(crate) struct Known<'k> {
+    pub names: &'k [String],
+    pub hint: &'k dyn Fn(&Site<'_>, &str) -> Option<String>,
+}
+
+/// Judges what a service, or a piece of data, is called; whether it can be called so.
+pub(crate) fn judge_name(site: &mut Site<'_>, path: &[&str], name: &str, what: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    let can_be = (1..=NAME_BYTES_MAX).contains(&name.len()) && name.bytes().all(plain);
+    if !can_be {
+        let message = format!("`{}` is not a name for {what}", clipped(name));
+        site.at_key(path, message, "expected 1 to 40 letters, digits, `-` and `_`");
+    }
+    can_be
+}
+
+/// A command must begin with a program.
+pub(crate) fn judge_program(site: &mut Site<'_>, path: &[&str], command: &[String]) {
+    if command.first().is_some_and(String::is_empty) {
+        let message = format!("`{}` has no program", path.join("."));
+        site.report(site.tree.item_place(path, 0), message, "expected the name of a program");
+    }
+}
+
+/// Words that a program gets; without `known` their braces are plain.
+pub(crate) fn judge_words(site: &mut Site<'_>, path: &[&str], words: &[String], known: Option<Known<'_>>) {
+    for (index, text) in words.iter().enumerate() {
+        judge_text(site, text, site.tree.item_place(path, index), known);
+    }
+}
+
+/// Variables that a program gets.
+pub(crate) fn judge_env(
+    site: &mut Site<'_>,
+    path: &[&str],
+    env: &BTreeMap<String, Scalar>,
+    known: Option<Known<'_>>,
+) {
+    for (variable, value) in env {
+        let at = [path, &[variable]].concat();
+        if variable.is_empty() || variable.contains(['=', '\0']) {
+            let message = format!("`{}` is not a name for a variable", clipped(variable));
+            site.at_key(&at, message, "expected no `=`");
+        }
+        judge_text(site, &value.0, site.tree.place(&at), known);
+    }
+}
+
+/// An argument or a value of a variable: a C string to the process, with placeholders of ours.
+fn judge_text(site: &mut Site<'_>, text: &str, span: Span, known: Option<Known<'_>>) {
+    if text.contains('\0') {
+        site.report(span.clone(), "a NUL character cannot be handed to a process", "contains NUL");
+    }
+    let Some(known) = known else { return };
+    for placeholder in placeholders(text) {
+        if site.is_secret(placeholder.name, span.clone()) {
+            continue;
+        }
+        let is_known = known.names.iter().any(|known| known == placeholder.name);
+        let Some(hint) = (known.hint)(site, placeholder.name).filter(|_| !is_known) else { continue };
+        let written = &text[placeholder.range.clone()];
+        let place = site.part_place(span.clone(), written);
+        let message = format!("unknown placeholder `{}`", clipped(written));
+        site.report(place, message, "unknown placeholder").hint(hint);
+    }
+}
+
+/// The nearest of the known placeholders, or all of them; a placeholder stands between `open` and `close`.
+pub(crate) fn known_hint(word: &str, known: &[String], (open, close): (&str, &str)) -> String {
+    let plain = match open {
+        "{" => "a plain brace is written `{{`",
+        _ => "two plain braces need a blank between them",
+    };
+    if word.contains(|c: char| !c.is_ascii_alphanumeric() && !"._-{".contains(c)) {
+        return plain.to_owned();
+    }
+    match nearest(word, known.iter().map(String::as_str)) {
+        Some(known) => format!("did you mean `{open}{known}{close}`? ({plain})"),
+        None => {
+            let known: Vec<String> = known.iter().map(|known| format!("`{open}{known}{close}`")).collect();
+            format!("known here: {}; {plain}", known.join(", "))
+        }
+    }
+}
+
+/// The variables as text.
+pub(crate) fn texts(env: &BTreeMap<String, Scalar>) -> BTreeMap<String, String> {
+    env.iter().map(|(variable, value)| (variable.clone(), value.0.clone())).collect()
+}
+
+/// The working directory at `path`, made absolute; that there is one is checked.
+pub(crate) fn directory(site: &mut Site<'_>, path: &[&str], written: &str) -> PathBuf {
+    let wanted = site.source.directory.join(written);
+    let reason = match (wanted.canonicalize(), site.source.against) {
+        (Ok(path), None) if path.is_dir() => return path,
+        (Ok(path), Some(against)) if path.is_dir() => match against.moved(&path) {
+            there if there.is_dir() => return there,
+            _ => format!("it does not exist at {}", against.baseline()),
+        },
+        (Ok(_), _) => "it is a file".to_owned(),
+        (Err(error), _) if error.kind() == ErrorKind::NotFound => "it does not exist".to_owned(),
+        (Err(error), _) => error.to_string(),
+    };
+    let message = format!("`{}`: `{}` is not a directory: {reason}", path.join("."), clipped(written));
+    site.at(path, message, "expected a directory").hint(format!("looked for {}", wanted.display()));
+    wanted
+}

@@ -1,0 +1,522 @@
+//! An experiment file that flags make: a plan without a file is the plan of the file that this writes.
+//!
+//! It writes text and judges nothing: what the values are worth is said where files are read. It keeps which flag each line
+//! comes from, so that a problem can be told by that flag and not by a line of a file that nobody sees.
+
+use std::fmt::Write;
+use std::ops::Range;
+use std::path::Path;
+use std::slice;
+
+use serde_json::Value as Schema;
+use toml::Value;
+
+use crate::model::Plan;
+use crate::problem::Problem;
+use crate::secret::anchored;
+use crate::{Against, SCHEMA, masked_words};
+
+/// The name of the one service of a draft.
+pub const SERVICE: &str = "app";
+/// The one factor of a draft that compares.
+const FACTOR: &str = "variant";
+/// Set for variants that are the same, so that the file can have both. No service reads it.
+const COPY: &str = "PROOFLOAD_COPY";
+/// The order of tables in the file; what is not among them comes last.
+const ORDER: [&str; 6] = ["services", "factors", "load", "expect", "design", "gate"];
+
+/// What flags ask for, before it is checked.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Draft {
+    /// The command line that it comes from, for the first lines of the file.
+    pub made_by: String,
+    /// The command line that runs the saved file the same way.
+    pub again: String,
+    /// Name of the experiment.
+    pub name: String,
+    /// The question; `None` asks how the later variants compare with the first.
+    pub question: Option<String>,
+    /// What gets the load, at least one. Further ones are compared with the first.
+    pub variants: Vec<DraftVariant>,
+    /// Keys of the file, each at most once.
+    pub settings: Vec<Setting>,
+}
+
+/// A service that gets the load.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DraftVariant {
+    /// What reports call it; `None` takes what tells it from the others.
+    pub name: Option<String>,
+    /// What it is.
+    pub source: DraftSource,
+    /// The argument that it comes from, as it was typed.
+    pub from: String,
+}
+
+/// Where a service comes from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum DraftSource {
+    /// It is started; made by [`DraftSource::command`].
+    Command {
+        /// Variables, with their values.
+        env: Vec<(String, String)>,
+        /// Program and arguments.
+        words: Vec<String>,
+    },
+    /// It runs already.
+    Url(String),
+    /// A container is started of an image that is here; made by [`DraftSource::image`].
+    Image {
+        /// Variables, with their values.
+        env: Vec<(String, String)>,
+        /// Name of the image.
+        image: String,
+        /// What stands behind it, in place of its own arguments.
+        args: Vec<String>,
+    },
+    /// A Compose project is started.
+    Compose {
+        /// The file, relative to the folder of the experiment's.
+        file: String,
+        /// The service in it that gets the requests.
+        service: String,
+        /// The port inside; `None` is the one that it exposes.
+        port: Option<u16>,
+    },
+}
+
+/// A key of the file with its value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Setting {
+    /// The tables that it stands in, and its name: `load`, `headers`, `accept`.
+    pub path: Vec<String>,
+    /// The value, in the form that the file has it.
+    pub value: Value,
+    /// The flag that it comes from, as it was typed: `-H 'accept: text/plain'`.
+    pub from: String,
+}
+
+impl Setting {
+    /// The value of a key, by the names of its tables and its own.
+    pub fn new(path: &[&str], value: impl Into<Value>, from: impl Into<String>) -> Setting {
+        let path = path.iter().map(|key| (*key).to_owned()).collect();
+        Setting { path, value: value.into(), from: from.into() }
+    }
+}
+
+/// The text of an experiment file, and where its parts come from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Written {
+    /// TOML with comments.
+    pub text: String,
+    /// Places in the text with the flag or argument of each, in order.
+    origins: Vec<(Range<usize>, String)>,
+}
+
+impl Draft {
+    /// Indices of variants that are the same as an earlier one, with that one's: a comparison of the two is an A/A test.
+    pub fn alike(&self) -> Vec<(usize, usize)> {
+        let earlier = |later: usize| {
+            self.variants[..later].iter().position(|variant| variant.source == self.variants[later].source)
+        };
+        (1..self.variants.len()).filter_map(|later| Some((earlier(later)?, later))).collect()
+    }
+
+    /// The same with secrets found in files of this folder, wherever the file of the experiment will lie.
+    #[must_use]
+    pub fn anchored(mut self, folder: &Path) -> Draft {
+        let anchor = |text: &mut String| *text = anchored(text, folder);
+        for setting in &mut self.settings {
+            if let Value::String(text) = &mut setting.value {
+                anchor(text);
+            }
+        }
+        for variant in &mut self.variants {
+            match &mut variant.source {
+                DraftSource::Command { env, words } | DraftSource::Image { env, args: words, .. } => {
+                    env.iter_mut().map(|(_, value)| value).chain(words).for_each(anchor);
+                }
+                DraftSource::Url(url) => anchor(url),
+                DraftSource::Compose { .. } => {}
+            }
+        }
+        self
+    }
+
+    /// What each variant is called.
+    pub fn names(&self) -> Vec<String> {
+        names(&self.variants)
+    }
+
+    /// The file.
+    pub fn write(&self) -> Written {
+        let mut out = Written { text: String::new(), origins: Vec::new() };
+        let _ = writeln!(out.text, "# Made by: {}", one_line(&self.made_by));
+        let _ = writeln!(out.text, "# The same again: {}", one_line(&self.again));
+        let names = self.names();
+        let _ = writeln!(out.text, "\nname = {}", shown(&self.name));
+        if let Some(question) = self.question.clone().or_else(|| question(&names)) {
+            let _ = writeln!(out.text, "question = {}", shown(&question));
+        }
+        let mut settings = self.services(&names);
+        settings.extend(self.settings.iter().cloned());
+        // Stable: within a table keys stay as they came.
+        settings.sort_by_key(|setting| {
+            let tables = setting.path[..setting.path.len() - 1].to_vec();
+            let rank = tables.first().map(|first| ORDER.iter().position(|table| table == first));
+            (rank.map(|rank| rank.unwrap_or(ORDER.len())), tables)
+        });
+        let mut table: &[String] = &[];
+        for setting in &settings {
+            let Some((key, tables)) = setting.path.split_last() else { continue };
+            if tables != table {
+                let path: Vec<String> = tables.iter().map(|key| written_key(key)).collect();
+                let _ = writeln!(out.text, "\n[{}]", path.join("."));
+                if path == ["factors", FACTOR] {
+                    let _ = writeln!(out.text, "# A variant each; the others are compared with the first.");
+                }
+                table = tables;
+            }
+            if let Some(about) = about(&setting.path) {
+                let _ = writeln!(out.text, "# {about}");
+            }
+            let begin = out.text.len();
+            let _ = writeln!(out.text, "{} = {}", written_key(key), inline(&setting.value));
+            out.origins.push((begin..out.text.len(), setting.from.clone()));
+        }
+        out
+    }
+
+    /// What all variants have goes to the service, the rest to a level each.
+    fn services(&self, names: &[String]) -> Vec<Setting> {
+        let mut sets: Vec<Vec<(Vec<String>, Value)>> =
+            self.variants.iter().map(|variant| variant.source.keys()).collect();
+        for (number, (earlier, later)) in self.alike().into_iter().enumerate() {
+            let copies = [(earlier, 1), (later, number + 2)];
+            for (index, copy) in copies.into_iter().filter(|(index, _)| self.variants[*index].is_started()) {
+                let key = vec!["env".to_owned(), COPY.to_owned()];
+                sets[index].retain(|(path, _)| *path != key);
+                sets[index].push((key, Value::String(copy.to_string())));
+            }
+        }
+        let Some(first) = sets.first().cloned() else { return Vec::new() };
+        let shared: Vec<_> =
+            first.into_iter().filter(|entry| sets.iter().all(|set| set.contains(entry))).collect();
+        let in_service = |(path, value): &(Vec<String>, Value)| {
+            let path = ["services", SERVICE].into_iter().map(str::to_owned).chain(path.iter().cloned());
+            Setting { path: path.collect(), value: value.clone(), from: self.variants[0].from.clone() }
+        };
+        let mut settings: Vec<Setting> = shared.iter().map(in_service).collect();
+        let levels = self.variants.iter().zip(&sets).zip(names).filter(|_| self.variants.len() > 1);
+        for ((variant, set), name) in levels {
+            let mut level = toml::Table::new();
+            for (path, value) in set.iter().filter(|entry| !shared.contains(entry)) {
+                laid(&mut level, &[&[SERVICE.to_owned()], path.as_slice()].concat(), value);
+            }
+            settings.push(Setting::new(&["factors", FACTOR, name], level, &variant.from));
+        }
+        // A service of which nothing is shared must be there all the same.
+        let has_any = |setting: &Setting| setting.path.starts_with(&["services", SERVICE].map(str::to_owned));
+        if shared.is_empty() && !self.settings.iter().any(has_any) {
+            settings.push(Setting::new(&["services", SERVICE], toml::Table::new(), ""));
+        }
+        settings
+    }
+}
+
+impl DraftVariant {
+    fn is_started(&self) -> bool {
+        !matches!(self.source, DraftSource::Url(_))
+    }
+}
+
+impl DraftSource {
+    /// What it sets of a service.
+    fn keys(&self) -> Vec<(Vec<String>, Value)> {
+        let key = |path: &[&str], value: Value| (path.iter().map(|key| (*key).to_owned()).collect(), value);
+        let variables = |env: &[(String, String)]| -> Vec<(Vec<String>, Value)> {
+            env.iter().map(|(name, value)| key(&["env", name], value.as_str().into())).collect()
+        };
+        match self {
+            Self::Url(url) => vec![key(&["url"], url.as_str().into())],
+            Self::Command { env, words } => {
+                let command = key(&["command"], Value::from(words.clone()));
+                std::iter::once(command).chain(variables(env)).collect()
+            }
+            Self::Image { env, image, args } => {
+                let own = key(&["container", "image"], image.as_str().into());
+                let args = Some(args).filter(|args| !args.is_empty());
+                let args = args.map(|args| key(&["container", "args"], Value::from(args.clone())));
+                std::iter::once(own).chain(args).chain(variables(env)).collect()
+            }
+            Self::Compose { file, service, port } => {
+                let port = port.map(|port| key(&["compose", "port"], i64::from(port).into()));
+                let own = [("file", file), ("service", service)];
+                let own = own.map(|(name, value)| key(&["compose", name], value.as_str().into()));
+                own.into_iter().chain(port).collect()
+            }
+        }
+    }
+}
+
+impl Written {
+    /// The plan of the file, as if it lay in `directory`.
+    ///
+    /// # Errors
+    /// Everything that is wrong: see [`Written::origin`].
+    pub fn plan(&self, directory: &Path, against: Option<&Against>) -> Result<Plan, Vec<Problem>> {
+        crate::parse_at(&self.text, directory, against)
+    }
+
+    /// The flag or argument that a problem comes from, and the bytes of it that the problem is about, where that can be told.
+    pub fn origin(&self, problem: &Problem) -> Option<(&str, Range<usize>)> {
+        let (_, from) = self
+            .origins
+            .iter()
+            .find(|(place, from)| place.contains(&problem.span.start) && !from.is_empty())?;
+        let part = self.text.get(problem.span.clone()).unwrap_or_default();
+        let part = part.trim_matches(['"', '\'']);
+        let begin = if part.is_empty() { None } else { from.find(part) };
+        Some((from, begin.map_or(0..from.len(), |begin| begin..begin + part.len())))
+    }
+}
+
+/// The question that several variants make.
+fn question(names: &[String]) -> Option<String> {
+    match names {
+        [] | [_] => None,
+        [first, one] => Some(format!("How does {one} compare with {first}?")),
+        [first, others @ .., last] => {
+            Some(format!("How do {} and {last} compare with {first}?", others.join(", ")))
+        }
+    }
+}
+
+fn laid(table: &mut toml::Table, path: &[String], value: &Value) {
+    let Some((key, below)) = path.split_first() else { return };
+    if below.is_empty() {
+        table.insert(key.clone(), value.clone());
+        return;
+    }
+    let inner = table.entry(key.clone()).or_insert_with(|| Value::Table(toml::Table::new()));
+    if let Some(inner) = inner.as_table_mut() {
+        laid(inner, below, value);
+    }
+}
+
+/// The first sentence of what the schema says of a key.
+fn about(path: &[String]) -> Option<String> {
+    let mut schema: &Schema = &SCHEMA;
+    for key in path {
+        while let Some(reference) = schema["$ref"].as_str() {
+            schema = &SCHEMA["$defs"][reference.trim_start_matches("#/$defs/")];
+        }
+        let known = &schema["properties"][key.as_str()];
+        schema = if known.is_null() { &schema["additionalProperties"] } else { known };
+    }
+    let text = schema["description"].as_str()?;
+    Some(format!("{}.", text.split(". ").next()?.trim_end_matches('.')))
+}
+
+/// A value on one line: tables with dotted keys, as people write them.
+fn inline(value: &Value) -> String {
+    fn leaves(prefix: &str, value: &Value, out: &mut Vec<String>) {
+        match value {
+            Value::Table(table) => table
+                .iter()
+                .for_each(|(key, value)| leaves(&format!("{prefix}.{}", written_key(key)), value, out)),
+            value => out.push(format!("{} = {value}", prefix.trim_start_matches('.'))),
+        }
+    }
+    let Value::Table(_) = value else { return value.to_string() };
+    let mut entries = Vec::new();
+    leaves("", value, &mut entries);
+    if entries.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", entries.join(", ")) }
+}
+
+fn shown(text: &str) -> String {
+    Value::String(text.to_owned()).to_string()
+}
+
+fn written_key(key: &str) -> String {
+    let bare = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    if !key.is_empty() && key.bytes().all(bare) {
+        return key.to_owned();
+    }
+    // A value with both kinds of quotes gets three, which no key may have. JSON writes strings as TOML does, but for one character.
+    Schema::from(key).to_string().replace('\u{7f}', "\\u007f")
+}
+
+/// A comment ends with its line.
+fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+type Variables = Vec<(String, String)>;
+
+/// Words that a shell does something with, and a program does not.
+const OPERATORS: [&str; 9] = ["&&", "||", "|", ";", "&", ">", ">>", "<", "2>&1"];
+
+/// Why a text is no command line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoCommand {
+    /// A quote is never closed, or a backslash is the last character.
+    #[error("a quote is not closed")]
+    Open,
+    /// There is no program in it.
+    #[error("there is no program in it")]
+    NoProgram,
+    /// There is no image in it.
+    #[error("there is no image in it")]
+    NoImage,
+    /// It has an operator of shells.
+    #[error("no shell is involved, and `{0}` is for a shell")]
+    Operator(String),
+}
+
+impl NoCommand {
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Open => "quote the whole command once for your shell: 'node server.js --title \"a b\"'",
+            Self::NoProgram => "variables come first, then the program: 'NODE_ENV=production node server.js'",
+            Self::NoImage => "variables come first, then the image: 'MODE=fast shop:1.5'",
+            Self::Operator(_) => "ask for one: 'sh -c \"… && exec node server.js\"'",
+        }
+    }
+}
+
+impl DraftSource {
+    /// Reads a command line: `NAME=value` before the program are variables.
+    ///
+    /// # Errors
+    /// If it has no words that could be started.
+    pub fn command(text: &str) -> Result<DraftSource, NoCommand> {
+        let (env, words) = split(text)?;
+        if let Some(operator) = words.iter().find(|word| OPERATORS.contains(&word.as_str())) {
+            return Err(NoCommand::Operator(operator.clone()));
+        }
+        if words.first().is_none_or(String::is_empty) {
+            return Err(NoCommand::NoProgram);
+        }
+        Ok(DraftSource::Command { env, words })
+    }
+
+    /// Reads an image's name, as a command line: variables before it, arguments behind it.
+    ///
+    /// # Errors
+    /// If there is no name in it.
+    pub fn image(text: &str) -> Result<DraftSource, NoCommand> {
+        let (env, words) = split(text)?;
+        let (image, args) = words.split_first().ok_or(NoCommand::NoImage)?;
+        Ok(DraftSource::Image { env, image: image.clone(), args: args.to_vec() })
+    }
+}
+
+/// The variables at the beginning, and the words behind them.
+fn split(text: &str) -> Result<(Variables, Vec<String>), NoCommand> {
+    let mut words = words(text).ok_or(NoCommand::Open)?;
+    let variables: Variables = words.iter().map_while(|word| variable(word)).collect();
+    words.drain(..variables.len());
+    Ok((variables, words))
+}
+
+/// The words of a line as a shell splits it; `None` where a quote is not closed.
+pub fn words(line: &str) -> Option<Vec<String>> {
+    shlex::split(line)
+}
+
+/// Words as a line that a shell splits into the same words, for people to read and type again.
+pub fn command_line(words: impl IntoIterator<Item = String>) -> String {
+    let quoted = words.into_iter().map(|word| shlex::try_quote(&word).map_or(word.clone(), Into::into));
+    quoted.collect::<Vec<String>>().join(" ")
+}
+
+/// `NAME=value`, with a name as shells have it.
+fn variable(word: &str) -> Option<(String, String)> {
+    let (name, value) = word.split_once('=')?;
+    let letter = |c: char| c.is_ascii_alphabetic() || c == '_';
+    let is_name = name.starts_with(letter) && name.chars().all(|c| letter(c) || c.is_ascii_digit());
+    is_name.then(|| (name.to_owned(), value.to_owned()))
+}
+
+/// Longest name of a level.
+const CHARS_MAX: usize = 40;
+
+/// A name for each variant, each unlike the others.
+fn names(variants: &[DraftVariant]) -> Vec<String> {
+    let words: Vec<Vec<String>> =
+        variants.iter().map(|variant| masked_words(&source_words(&variant.source))).collect();
+    let least = words.iter().map(Vec::len).min().unwrap_or(0);
+    let same = |at: &dyn Fn(&Vec<String>) -> String| words.iter().all(|one| at(one) == at(&words[0]));
+    let before = (0..least).take_while(|index| same(&|one| one[*index].clone())).count();
+    let after =
+        (0..least - before).take_while(|index| same(&|one| one[one.len() - 1 - index].clone())).count();
+    let apart = |one: &Vec<String>| one[before..one.len() - after].join(" ");
+    // What one has and the other has not is no name for the other.
+    let whole = words.iter().any(|one| apart(one).trim().is_empty());
+    let mut names: Vec<String> = Vec::new();
+    for (variant, words) in variants.iter().zip(&words) {
+        let made = if whole { words.join(" ") } else { apart(words) };
+        let wanted = variant.name.clone().unwrap_or_else(|| fitting(&made, CHARS_MAX));
+        let mut name = wanted.clone();
+        let mut number = 2;
+        while variant.name.is_none() && names.contains(&name) {
+            let suffix = format!(" ({number})");
+            name = fitting(&wanted, CHARS_MAX - suffix.len()) + &suffix;
+            number += 1;
+        }
+        names.push(name);
+    }
+    names
+}
+
+fn source_words(source: &DraftSource) -> Vec<String> {
+    let typed = |env: &[(String, String)], words: [&[String]; 2]| {
+        let variables = env.iter().map(|(name, value)| format!("{name}={value}"));
+        variables.chain(words.concat()).collect()
+    };
+    match source {
+        DraftSource::Command { env, words } => typed(env, [words, &[]]),
+        DraftSource::Image { env, image, args } => typed(env, [slice::from_ref(image), args]),
+        DraftSource::Compose { file, service, .. } => vec![file.clone(), service.clone()],
+        DraftSource::Url(url) => {
+            vec![url.split_once("://").map_or(url.as_str(), |(_, rest)| rest).to_owned()]
+        }
+    }
+}
+
+/// As long and as plain as a level's name may be.
+fn fitting(text: &str, most: usize) -> String {
+    let plain: String = text.chars().map(|c| if c.is_control() || c == '·' { ' ' } else { c }).collect();
+    let plain = plain.trim();
+    if plain.chars().count() <= most {
+        return plain.to_owned();
+    }
+    let cut: String = plain.chars().take(most - 1).collect();
+    format!("{}…", cut.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_split_as_a_shell_does_and_variables_come_first() {
+        let read = DraftSource::command(r#"A=1 B='x y' node --title="a b" C=2"#).unwrap();
+        let env = [("A", "1"), ("B", "x y")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let words = ["node", "--title=a b", "C=2"].map(str::to_owned);
+        assert_eq!(read, DraftSource::Command { env: env.to_vec(), words: words.to_vec() });
+        let image = DraftSource::image("A=1 shop:1.4 --fast").unwrap();
+        let env = vec![("A".to_owned(), "1".to_owned())];
+        let args = vec!["--fast".to_owned()];
+        assert_eq!(image, DraftSource::Image { env, image: "shop:1.4".to_owned(), args });
+        assert_eq!(DraftSource::image("A=1"), Err(NoCommand::NoImage));
+        assert_eq!(DraftSource::command("node 'a"), Err(NoCommand::Open));
+        assert_eq!(DraftSource::command("A=1 "), Err(NoCommand::NoProgram));
+        assert_eq!(
+            DraftSource::command("npm run build && node ."),
+            Err(NoCommand::Operator("&&".to_owned()))
+        );
+    }
+}

@@ -1,0 +1,141 @@
+//! `[measure]`: one variant is measured and nothing compared, at one rate or at several, one after the other.
+//!
+//! Says what is measured and for how long; that there is no second variant is judged here too.
+
+use std::time::Duration;
+
+use ::model::{Asked, Process, Rates, Until};
+use serde::{Deserialize, Serialize};
+
+use crate::file;
+use crate::model::Factor;
+use crate::problem::Site;
+use crate::text_form::Period;
+
+const LENGTH_DEFAULT: Period = Period::seconds(10);
+const LENGTH_MAX: Period = Period::seconds(24 * 3600);
+/// For how long capacity is loaded before it is measured: connections, caches and compilers warm up a first time.
+const CAPACITY_WARMUP: Duration = Duration::from_secs(1);
+/// For how long it is measured.
+const CAPACITY_LENGTH: Duration = Duration::from_secs(3);
+
+/// A measurement of one variant, in place of comparisons: no block but one, and no verdict.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measure {
+    /// How long each slice is.
+    pub until: Until,
+    /// One slice for each of them; `None` is one slice in closed loop.
+    pub rates: Option<Rates>,
+    /// How requests are spread in time in open loop.
+    pub arrivals: Process,
+    /// Load before the first slice, at the limit of the connections; 0 for none.
+    pub warmup: Duration,
+}
+
+impl Measure {
+    /// How many slices there are.
+    pub fn slices(&self) -> usize {
+        self.rates.as_ref().map_or(1, |rates| rates.asks().len())
+    }
+
+    /// The length of each slice; nothing where a number of requests ends it.
+    pub fn length(&self) -> Duration {
+        match self.until {
+            Until::Elapsed(length) => length,
+            Until::Requests(_) => Duration::ZERO,
+        }
+    }
+
+    /// Closed loop before the first slice, not measured and measured, where a share of capacity is asked for.
+    pub fn capacity(&self) -> Option<(Duration, Duration)> {
+        let shares = self.rates.iter().flat_map(Rates::asks).any(|ask| ask.needs_capacity());
+        shares.then_some((CAPACITY_WARMUP, CAPACITY_LENGTH))
+    }
+
+    /// How long all of it takes; without a length where a number of requests ends a slice.
+    pub fn total(&self) -> Duration {
+        let slices = self.length().saturating_mul(u32::try_from(self.slices()).unwrap_or(u32::MAX));
+        let capacity = self.capacity().map_or(Duration::ZERO, |(warmup, length)| warmup + length);
+        slices.saturating_add(capacity).saturating_add(self.warmup)
+    }
+
+    /// What a slice in closed loop of this length was to be.
+    pub fn closed(until: Until) -> Asked {
+        Asked { until, open: None }
+    }
+}
+
+/// The measurement that the file asks for, if it does.
+pub(crate) fn measure(
+    site: &mut Site<'_>,
+    written: Option<&file::Measure>,
+    factors: &[Factor],
+) -> Option<Measure> {
+    let written = written?;
+    let mut length = |key, period: Option<Period>, least| {
+        period.map(|period| site.within(&["measure", key], period, (least, LENGTH_MAX)))
+    };
+    let duration = length("duration", written.duration, Period::milliseconds(1));
+    let warmup = length("warmup", written.warmup, Period::seconds(0)).unwrap_or_default();
+    if written.requests.is_some() && duration.is_some() {
+        let message = "`measure` has a duration and a number of requests";
+        site.at_key(&["measure", "requests"], message, "leave one of them out");
+    }
+    let rates = written.rate.clone().map(|rate| rate.0);
+    if written.requests.is_some() && rates.as_ref().is_some_and(Rates::is_ramp) {
+        let message = "`measure.rate` is a ramp, and a number of requests gives it no length";
+        site.at_key(&["measure", "rate"], message, "a ramp has a length")
+            .hint("`duration` in place of `requests` says how long the ramp is");
+    }
+    if !factors.is_empty() && site.source.complete {
+        let message = "`measure` is about one variant, and `factors` make several of them";
+        site.at_key(&["measure"], message, "nothing is compared")
+            .hint("leave out `measure` to compare them, or `factors` to measure one");
+    }
+    let elapsed = Until::Elapsed(duration.unwrap_or(LENGTH_DEFAULT.0));
+    let until = written.requests.map_or(elapsed, Until::Requests);
+    Some(Measure { until, rates, arrivals: written.arrivals.unwrap_or(Process::Constant), warmup })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use ::model::{Ask, Level};
+
+    use super::*;
+
+    fn read(measure: &str) -> Result<Measure, Vec<String>> {
+        let text = format!("name = \"x\"\n[services.api]\ncommand = [\"x\"]\n{measure}");
+        let plan = crate::parse(&text, Path::new("/"));
+        plan.map(|plan| plan.measure.expect("it is a measurement"))
+            .map_err(|problems| problems.into_iter().map(|problem| problem.message).collect())
+    }
+
+    #[test]
+    fn a_measurement_has_slices_and_perhaps_a_capacity() {
+        let measure = read("[measure]\nduration = \"2s\"\nrate = \"50%,1000\"").unwrap();
+        assert_eq!(measure.until, Until::Elapsed(Duration::from_secs(2)));
+        let asks = [Ask::At(Level::Percent(50.0)), Ask::At(Level::PerSecond(1000.0))];
+        assert_eq!(measure.rates.as_ref().map(Rates::asks), Some(&asks[..]));
+        assert_eq!((measure.slices(), measure.total()), (2, Duration::from_secs(8)));
+        let plain = read("[measure]\nrequests = 500\n").unwrap();
+        assert_eq!(
+            (plain.until, plain.rates, plain.arrivals),
+            (Until::Requests(500), None, Process::Constant)
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_measured_is_told() {
+        for (text, problem) in [
+            ("[measure]\nrequests = 5\nduration = \"1s\"", "a duration and a number"),
+            ("[measure]\nrequests = 5\nrate = \"1..9\"", "gives it no length"),
+            ("[measure]\nrate = \"fast\"", "is no rate"),
+            ("[measure]\n[factors.a]\none = {}\ntwo = { load.path = \"/2\" }", "about one variant"),
+        ] {
+            let problems = read(text).unwrap_err();
+            assert!(problems.iter().any(|found| found.contains(problem)), "{text}: {problems:?}");
+        }
+    }
+}

@@ -1,0 +1,404 @@
+//! What a service is: a command that is started here or on a host, a URL where one runs already, a Service of a cluster.
+//!
+//! Types of the plan, kept as JSON in the record; what is allowed is judged where they are made.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use smart_default::SmartDefault;
+
+use super::{Plan, Variant};
+use crate::Url;
+use crate::placeholder::{Placeholder, placeholders, template_placeholders};
+use ::model::ServiceStarted;
+
+/// What answers requests, or is needed by what does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Service {
+    /// Name of the service in the file.
+    pub name: String,
+    /// Where it comes from. In JSON its fields stand beside the others.
+    #[serde(flatten)]
+    pub source: Source,
+    /// When the service counts as ready.
+    pub ready: Ready,
+    /// How long it may take to become ready.
+    pub ready_timeout: Duration,
+    /// Services that must be ready before this one starts; none of one that is not started.
+    #[serde(default)]
+    pub needs: Vec<String>,
+}
+
+/// Where a service comes from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Source {
+    /// It runs already in a cluster.
+    Deployed {
+        /// Which Service it is.
+        kubernetes: Deployed,
+    },
+    /// It runs already.
+    Url {
+        /// Where, and below which path.
+        url: Url,
+    },
+    /// It is started, here or on a host. The last one: anything else in JSON is this.
+    Command(Command),
+}
+
+/// A process (group) to start, or a container.
+#[derive(Debug, Clone, PartialEq, SmartDefault, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Command {
+    /// Program and arguments, with placeholders such as `{port}` not yet filled in.
+    pub command: Vec<String>,
+    /// Absolute path of the working directory; of a service elsewhere one of its host, where `~/` at the beginning is the home of whoever
+    /// logs in.
+    #[default("/".into())]
+    pub directory: PathBuf,
+    /// The machine that it runs on, as `ssh://user@host:port`; `None` is this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// The address that it listens on; `None` is loopback, or where whoever asks for it gets to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<IpAddr>,
+    /// The container that is started in place of a program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub container: Option<Container>,
+    /// Variables added to Proofload's own environment, placeholders not yet filled in.
+    pub env: BTreeMap<String, String>,
+    /// The port it must listen on; `None` lets Proofload choose a free one for each trial.
+    pub port: Option<u16>,
+    /// How long it may take to end after SIGTERM before it is killed.
+    #[default(Duration::from_secs(5))]
+    pub stop_timeout: Duration,
+    /// How it is started.
+    pub launcher: Launcher,
+    /// As how many processes it serves; always there unless it is started as its command says.
+    pub workers: Option<Workers>,
+    /// Whether PM2 monitors the process from inside; without effect where PM2 does not start it.
+    #[default(true)]
+    pub pmx: bool,
+    /// Files made anew for each trial: name to text, with placeholders such as `{{port}}` not yet filled in.
+    pub templates: BTreeMap<String, String>,
+}
+
+/// What is started by the command of a container engine. The service's `command` is what stands behind the image, its `env` is set in
+/// the container, and `{port}` is the port inside.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Container {
+    /// One container of an image, or a project.
+    #[serde(flatten)]
+    pub of: ContainerOf,
+    /// The port that it listens on inside; `None` is the one that it exposes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port: Option<u16>,
+    /// By which command; `None` is docker, or podman where that alone is installed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub engine: Option<Engine>,
+}
+
+/// Where a container comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ContainerOf {
+    /// The name of an image, as `docker run` takes it. It must be there: nothing is pulled.
+    Image(String),
+    /// A project: all that its service needs is started with it.
+    Compose {
+        /// Absolute path of the file.
+        file: PathBuf,
+        /// The service in it that gets requests.
+        service: String,
+    },
+}
+
+/// The command that starts containers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Engine {
+    /// `docker`, with a daemon.
+    Docker,
+    /// `podman`, without one.
+    Podman,
+}
+
+impl Engine {
+    /// The command.
+    pub fn name(self) -> &'static str {
+        match self {
+            Engine::Docker => "docker",
+            Engine::Podman => "podman",
+        }
+    }
+}
+
+impl fmt::Display for Container {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.of {
+            ContainerOf::Image(image) => write!(formatter, "container {image}"),
+            ContainerOf::Compose { file, service } => {
+                write!(formatter, "{service} of {}", file.display())
+            }
+        }
+    }
+}
+
+/// How a service is started.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Launcher {
+    /// As the command says.
+    #[default]
+    Exec,
+    /// As several processes of Node.js's own cluster, without a change to the program.
+    Cluster,
+    /// By PM2, in fork mode.
+    Pm2Fork,
+    /// By PM2, in cluster mode.
+    Pm2Cluster,
+}
+
+impl Launcher {
+    /// Its name, as the experiment file has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Exec => "exec",
+            Self::Cluster => "cluster",
+            Self::Pm2Fork => "pm2-fork",
+            Self::Pm2Cluster => "pm2-cluster",
+        }
+    }
+
+    /// Whether PM2 does it.
+    pub fn is_pm2(self) -> bool {
+        matches!(self, Self::Pm2Fork | Self::Pm2Cluster)
+    }
+}
+
+/// As how many processes a service serves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum Workers {
+    /// One for each CPU that the services have.
+    Cores,
+    /// So many.
+    #[serde(untagged)]
+    Number(#[schemars(range(min = 1, max = WORKERS_MAX))] u32),
+}
+
+/// Most workers of a service: more than any machine gains by.
+pub const WORKERS_MAX: u32 = 256;
+
+/// When a service counts as ready.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ready {
+    /// A GET of this path on its port gets a response with a 2xx status.
+    Http(String),
+    /// Its port accepts a connection.
+    Tcp,
+    /// Its port accepts a connection, and a request on it gets a response, of whatever status.
+    Response,
+}
+
+/// A Service of a Kubernetes cluster that runs already: found through the API server, and neither started nor stopped.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Deployed {
+    /// The context of the kubeconfig. Without it: its current one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<String>,
+    /// The namespace of the Service. Without it: the context's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// Name of the Service.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub service: String,
+    /// The Service's port, by its number or its name. Not needed where it has only one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port: Option<ServicePort>,
+}
+
+/// A port of a Service.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub enum ServicePort {
+    /// Its number, which is the Service's and not that of its pods.
+    Number(#[schemars(range(min = 1, max = 65535))] u16),
+    /// Its name.
+    Name(String),
+}
+
+impl fmt::Display for ServicePort {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ServicePort::Number(number) => number.fmt(formatter),
+            ServicePort::Name(name) => name.fmt(formatter),
+        }
+    }
+}
+
+/// `Service shop in prod, port http, of the context staging`: as it is asked for, what is left open left out.
+impl fmt::Display for Deployed {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Service {}", self.service)?;
+        self.namespace.iter().try_for_each(|namespace| write!(formatter, " in {namespace}"))?;
+        self.port.iter().try_for_each(|port| write!(formatter, ", port {port}"))?;
+        self.context.iter().try_for_each(|context| write!(formatter, ", of the context {context}"))
+    }
+}
+
+impl Service {
+    /// How it is started; `None` where it runs already.
+    pub fn command(&self) -> Option<&Command> {
+        let Source::Command(command) = &self.source else { return None };
+        Some(command)
+    }
+
+    /// The same, to be changed.
+    pub fn command_mut(&mut self) -> Option<&mut Command> {
+        let Source::Command(command) = &mut self.source else { return None };
+        Some(command)
+    }
+
+    /// Whether it is started, and nothing says where it will listen.
+    pub fn chooses_port(&self) -> bool {
+        self.command().is_some_and(|command| command.chooses_port(&self.name))
+    }
+
+    /// Where it runs already and is found by a URL.
+    pub fn url(&self) -> Option<&Url> {
+        let Source::Url { url } = &self.source else { return None };
+        Some(url)
+    }
+
+    /// Which Service of a cluster it is, where it is one.
+    pub fn deployed(&self) -> Option<&Deployed> {
+        let Source::Deployed { kubernetes } = &self.source else { return None };
+        Some(kubernetes)
+    }
+
+    /// The machine that it is started on, where that is another one.
+    pub fn host(&self) -> Option<&str> {
+        self.command()?.host.as_deref()
+    }
+
+    /// Whether it is a process of this machine that the experiment starts.
+    pub fn is_here(&self) -> bool {
+        self.command().is_some_and(|command| command.host.is_none())
+    }
+
+    /// Whether its processes may be seen, so that there are figures of what they use: not in a cluster, nor behind a URL of another
+    /// machine.
+    pub fn may_be_seen(&self) -> bool {
+        match &self.source {
+            Source::Command(_) => true,
+            Source::Url { url } => url.is_local(),
+            Source::Deployed { .. } => false,
+        }
+    }
+}
+
+impl Command {
+    /// Whether nothing says where it listens before it runs: it has no port, and `{port}` is nowhere. It gets a free one in the
+    /// variable PORT all the same.
+    fn chooses_port(&self, service: &str) -> bool {
+        let own = format!("{service}.port");
+        let is_port = |placeholder: &Placeholder<'_>| placeholder.name == "port" || placeholder.name == own;
+        self.port.is_none() && self.container.is_none() && !self.placeholders().iter().any(is_port)
+    }
+
+    /// The placeholders of its words, variables and templates.
+    pub(crate) fn placeholders(&self) -> Vec<Placeholder<'_>> {
+        let texts = self.command.iter().chain(self.env.values()).flat_map(|text| placeholders(text));
+        texts.chain(self.templates.values().flat_map(|text| template_placeholders(text))).collect()
+    }
+}
+
+impl Variant {
+    /// Services that were found where they were not told to listen are expected there from now on, as if the experiment had said so.
+    pub fn pin(&mut self, started: &[ServiceStarted]) {
+        for seen in started {
+            let Some(found) = &seen.found else { continue };
+            let of_it = self.services.iter_mut().filter(|service| service.name == seen.service);
+            for command in of_it.filter_map(Service::command_mut) {
+                command.address = found.address.or(command.address);
+                command.port = Some(seen.port).filter(|port| *port != found.given).or(command.port);
+            }
+        }
+    }
+
+    /// The service that gets the load; `None` only in plans that nobody has checked.
+    pub fn entry_service(&self) -> Option<&Service> {
+        self.services.iter().find(|service| service.name == self.entry)
+    }
+
+    /// The Service of a cluster that it loads, where it loads one.
+    pub fn deployed(&self) -> Option<&Deployed> {
+        self.entry_service()?.deployed()
+    }
+
+    /// Whether what it loads runs already and is neither started nor stopped.
+    pub fn runs_already(&self) -> bool {
+        self.entry_service().is_some_and(|entry| entry.command().is_none())
+    }
+
+    /// Whether this service is asked for something from another machine: by the generator, which is here, or by a service that needs it.
+    pub fn is_asked_from_elsewhere(&self, service: &Service) -> bool {
+        let by_generator = service.name == self.entry && service.host().is_some();
+        let needs_it = self.services.iter().filter(|other| other.needs.contains(&service.name));
+        by_generator || needs_it.into_iter().any(|other| other.host() != service.host())
+    }
+}
+
+impl Plan {
+    fn services(&self) -> impl Iterator<Item = &Service> {
+        self.variants.iter().flat_map(|variant| &variant.services)
+    }
+
+    /// Whether any variant loads what runs already.
+    pub fn loads_running(&self) -> bool {
+        self.variants.iter().any(Variant::runs_already)
+    }
+
+    /// The hosts of URLs that may be other machines, each once: whoever starts a load on them must have said so.
+    pub fn foreign_hosts(&self) -> Vec<&str> {
+        let mut hosts: Vec<&str> =
+            self.services().filter_map(Service::url).filter(|url| !url.is_local()).map(Url::host).collect();
+        hosts.sort_unstable();
+        hosts.dedup();
+        hosts
+    }
+
+    /// The hosts that services are started on, each with all its services of all variants, every one that differs from the others once.
+    pub fn hosts(&self) -> BTreeMap<&str, Vec<&Service>> {
+        let mut hosts: BTreeMap<&str, Vec<&Service>> = BTreeMap::new();
+        for service in self.services() {
+            let Some(host) = service.host() else { continue };
+            let known = hosts.entry(host).or_default();
+            if !known.contains(&service) {
+                known.push(service);
+            }
+        }
+        hosts
+    }
+
+    /// Whether a host's own address is wanted: for services there that others ask for, and that are not told where to listen.
+    pub fn wants_address_of(&self, host: &str) -> bool {
+        let there = |command: &Command| command.host.as_deref() == Some(host) && command.address.is_none();
+        let wants = |variant: &Variant| {
+            let there = variant.services.iter().filter(|service| service.command().is_some_and(there));
+            there.into_iter().any(|service| variant.is_asked_from_elsewhere(service))
+        };
+        self.variants.iter().any(wants)
+    }
+}

@@ -1,0 +1,494 @@
+//! What nobody may read in a record: values that come from the environment or a file, and what looks like a secret where it was typed.
+//!
+//! ```text
+//! {env.TOKEN}, {file.token.txt}   ─► resolved when a service starts or a request is sent; kept as they were written
+//! Authorization: Bearer abc       ─► used as typed; kept as `Authorization: Bearer [secret-3f9a1b2c4d5e]`
+//! ```
+//! A mark is a hash under a key of this machine's user, so that equal values look equal here and nobody can try words against a record.
+//! The plan that is run has the values, and the one that is kept ([`Plan::masked`]) has not. Touches the world by variables, files
+//! that placeholders name, and the key.
+
+mod key;
+mod texts;
+
+pub(crate) use texts::of_request;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::model::{Plan, Preparation, Service};
+use crate::outside::read_text;
+use crate::placeholder::{placeholders, template_placeholders};
+use crate::problem::{Problem, Span};
+use crate::tree::{Node, Value};
+
+/// Names have such a part whose values are secrets: of variables, flags, header fields, and keys in bodies and queries. In capitals, with `_`
+/// for what stands between words.
+const NAMES: [&str; 14] = [
+    "AUTHORIZATION",
+    "COOKIE",
+    "TOKEN",
+    "SECRET",
+    "PASSWORD",
+    "PASSWD",
+    "PASSPHRASE",
+    "_PWD",
+    "API_KEY",
+    "APIKEY",
+    "ACCESS_KEY",
+    "PRIVATE_KEY",
+    "CREDENTIAL",
+    "SESSION_ID",
+];
+/// Endings of names that say where a secret lies, and not what it is.
+const PLACES: [&str; 3] = ["_FILE", "_PATH", "_DIR"];
+/// Fields whose value may have several words: such a line is a secret to its end.
+const LINES: [&str; 2] = ["AUTHORIZATION", "COOKIE"];
+/// Ways of authorization, which are no secret.
+const SCHEMES: [&str; 5] = ["Bearer ", "Basic ", "Digest ", "Token ", "ApiKey "];
+/// What the placeholders begin with.
+const ENV: &str = "env.";
+const FILE: &str = "file.";
+const FILE_BYTES_MAX: u64 = 64 << 10;
+/// What a mark begins with.
+const MARK: &str = "[secret-";
+/// Shorter values are masked where their name stands, and not looked for elsewhere: they would be found in every other word.
+const SOUGHT_BYTES_MIN: usize = 6;
+
+/// Whether the value of such a variable, flag or field is a secret.
+pub fn is_secret_name(name: &str) -> bool {
+    let name: String =
+        name.chars().map(|c| if c.is_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect();
+    NAMES.iter().any(|part| name.contains(part)) && !PLACES.iter().any(|end| name.ends_with(end))
+}
+
+/// The values of an experiment that must not be kept. It has no form on disk, and shows names alone.
+#[derive(Clone, Default, PartialEq)]
+pub struct Secrets {
+    /// By the name of their placeholder: `env.TOKEN`.
+    values: BTreeMap<String, String>,
+    /// Everything that is a secret, the longest first.
+    hidden: Vec<Hidden>,
+}
+
+/// A secret, and what stands in its place.
+#[derive(Clone, PartialEq)]
+struct Hidden {
+    value: String,
+    instead: String,
+    /// Whether it is looked for within other texts.
+    is_sought: bool,
+}
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.values.keys()).finish()
+    }
+}
+
+impl Secrets {
+    /// Those of a plan, with files looked for in `folder`.
+    ///
+    /// # Errors
+    /// What cannot be had, in words, each once; a plan whose file was checked has none.
+    pub fn of(plan: &Plan, folder: &Path) -> Result<Secrets, Vec<String>> {
+        let (mut values, mut instead, mut problems) = (BTreeMap::new(), Vec::new(), Vec::new());
+        texts::of_plan(&mut plan.clone(), &mut |name, text| {
+            instead.extend(parts(name, text));
+            for name in named(text) {
+                match value(&name, folder) {
+                    Some(Ok(value)) => _ = values.insert(name, value),
+                    Some(Err(reason)) => problems.push(reason),
+                    None => {}
+                }
+            }
+        });
+        problems.sort();
+        problems.dedup();
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        instead.extend(values.iter().map(|(name, value)| (value.clone(), format!("{{{name}}}"))));
+        // What the plan says where nothing tells that it is a secret, the name of a service for example, is none there.
+        let kept = serde_json::to_string(&plan.masked()).unwrap_or_default();
+        let hidden = |(value, instead): (String, String)| {
+            let is_sought = value.len() >= SOUGHT_BYTES_MIN && !kept.contains(&in_json(&value));
+            Hidden { value, instead, is_sought }
+        };
+        let mut secrets = Secrets { values, hidden: instead.into_iter().map(hidden).collect() };
+        secrets.sort();
+        Ok(secrets)
+    }
+
+    fn sort(&mut self) {
+        self.hidden.sort_by(|one, other| {
+            let length = other.value.len().cmp(&one.value.len());
+            length.then_with(|| (&one.value, &one.instead).cmp(&(&other.value, &other.instead)))
+        });
+        self.hidden.dedup_by(|one, other| one.value == other.value);
+    }
+
+    fn sought(&self) -> impl Iterator<Item = &Hidden> {
+        self.hidden.iter().filter(|hidden| hidden.is_sought)
+    }
+
+    /// Those of two plans that become one.
+    pub(crate) fn join(&mut self, other: &Secrets) {
+        self.values.extend(other.values.clone());
+        self.hidden.extend(other.hidden.iter().cloned());
+        self.sort();
+    }
+
+    /// What the placeholders of these texts stand for, by their names.
+    pub fn asked_by<'a>(&self, texts: impl IntoIterator<Item = &'a str>) -> BTreeMap<String, String> {
+        let names = texts.into_iter().flat_map(named);
+        names.filter_map(|name| Some((name.clone(), self.values.get(&name)?.clone()))).collect()
+    }
+
+    /// The same of all texts of a service, wherever it is started.
+    pub fn asked_by_service(&self, service: &Service) -> BTreeMap<String, String> {
+        let command = service.command();
+        let texts = command.into_iter().flat_map(|command| {
+            command.command.iter().chain(command.env.values()).chain(command.templates.values())
+        });
+        self.asked_by(texts.map(String::as_str))
+    }
+
+    /// A text of a request with its placeholders filled in. `doubled`: braces of what is filled in are doubled, for it is read once more.
+    pub fn fill_request(&self, text: &str, doubled: bool) -> String {
+        let (mut filled, mut from) = (String::with_capacity(text.len()), 0);
+        for found in placeholders(text) {
+            let Some(value) = self.values.get(found.name) else { continue };
+            filled += &text[from..found.range.start];
+            filled += &if doubled { value.replace('{', "{{").replace('}', "}}") } else { value.clone() };
+            from = found.range.end;
+        }
+        filled + &text[from..]
+    }
+
+    /// A text without any of them.
+    pub fn hide(&self, text: &str) -> String {
+        match self.hidden.iter().find(|hidden| hidden.value == text) {
+            Some(whole) => whole.instead.clone(),
+            None => {
+                self.sought().fold(text.to_owned(), |text, part| text.replace(&part.value, &part.instead))
+            }
+        }
+    }
+
+    /// What is to be kept, without any of them.
+    pub fn hidden<T: Serialize + DeserializeOwned>(&self, kept: T) -> T {
+        if self.sought().next().is_none() {
+            return kept;
+        }
+        let Ok(mut text) = serde_json::to_string(&kept) else { return kept };
+        let mut hidden = kept;
+        for part in self.sought() {
+            let replaced = text.replace(&in_json(&part.value), &in_json(&part.instead));
+            // A value that is also a word of the format itself is no secret there; the others are all the same.
+            if replaced != text
+                && let Ok(without) = serde_json::from_str(&replaced)
+            {
+                (text, hidden) = (replaced, without);
+            }
+        }
+        hidden
+    }
+
+    /// The text of an experiment file without any of them, comments included.
+    pub fn hide_in_file(&self, text: &str) -> String {
+        let mut hidden = String::with_capacity(text.len());
+        let mut from = 0;
+        let mut leaves = Node::parse(text).map(|tree| leaves(&tree)).unwrap_or_default();
+        leaves.sort_by_key(|(span, ..)| span.start);
+        for (span, name, value) in leaves {
+            let masked = self.hide(&masked(name.as_deref(), &value));
+            if masked != value && span.start >= from {
+                hidden += &self.hide(&text[from..span.start]);
+                hidden += &toml::Value::String(masked).to_string();
+                from = span.end;
+            }
+        }
+        hidden + &self.hide(&text[from..])
+    }
+}
+
+fn in_json(text: &str) -> String {
+    let quoted = serde_json::Value::from(text).to_string();
+    quoted[1..quoted.len() - 1].to_owned()
+}
+
+/// The names of all placeholders of secrets in a text.
+fn named(text: &str) -> Vec<String> {
+    let all = placeholders(text).into_iter().chain(template_placeholders(text));
+    all.map(|found| found.name.to_owned()).filter(|name| is_placeholder(name)).collect()
+}
+
+fn is_placeholder(name: &str) -> bool {
+    name.starts_with(ENV) || name.starts_with(FILE)
+}
+
+/// A text whose placeholders name files by absolute paths, so that they are found from any folder.
+pub(crate) fn anchored(text: &str, folder: &Path) -> String {
+    let start = format!("{{{FILE}");
+    let mut parts = text.split(start.as_str());
+    let first = parts.next().unwrap_or_default().to_owned();
+    let folder = format!("{}/", folder.display());
+    let absolute =
+        |part: &str| if part.starts_with('/') { part.to_owned() } else { format!("{folder}{part}") };
+    parts.fold(first, |text, part| text + &start + &absolute(part))
+}
+
+/// What a placeholder stands for, or why nobody knows; `None` where it is none of a secret. Files are looked for in `folder`.
+pub(crate) fn value(name: &str, folder: &Path) -> Option<Result<String, String>> {
+    if let Some(variable) = name.strip_prefix(ENV) {
+        return Some(match std::env::var(variable) {
+            Ok(value) if value.is_empty() => Err(format!("the variable {variable} is empty")),
+            Ok(value) => Ok(value),
+            Err(std::env::VarError::NotPresent) => Err(format!("the variable {variable} is not set")),
+            Err(error) => Err(format!("the variable {variable}: {error}")),
+        });
+    }
+    let path = folder.join(name.strip_prefix(FILE)?);
+    Some(read(&path).map_err(|error| format!("{} cannot be read: {error}", path.display())))
+}
+
+/// The content of a file without the end of its last line.
+fn read(path: &Path) -> io::Result<String> {
+    let text = read_text(path, FILE_BYTES_MAX)?;
+    let line = text.strip_suffix('\n').map_or(text.as_str(), |line| line.strip_suffix('\r').unwrap_or(line));
+    match line {
+        "" => Err(io::Error::other("it is empty")),
+        line if line.contains('\0') => Err(io::Error::other("it contains NUL")),
+        line => Ok(line.to_owned()),
+    }
+}
+
+impl Plan {
+    /// The plan as it is kept: without what looks like a secret.
+    #[must_use]
+    pub fn masked(&self) -> Plan {
+        let mut plan = self.clone();
+        texts::of_plan(&mut plan, &mut |name, text| *text = masked(name, text));
+        plan
+    }
+}
+
+impl Preparation {
+    /// The step as it is kept, and as its data is named after.
+    #[must_use]
+    pub fn masked(&self) -> Preparation {
+        let mut step = self.clone();
+        texts::of_step(&mut step, &mut |name, text| *text = masked(name, text));
+        step
+    }
+}
+
+/// Words of a command line, as they are kept.
+pub fn masked_words(words: &[String]) -> Vec<String> {
+    let mut words = words.to_vec();
+    texts::of_words(&mut words, &mut |name, text| *text = masked(name, text));
+    words
+}
+
+/// The value of this variable, field or flag as it is kept; `None`: any text, which may have variables, fields and URLs in it.
+pub fn masked(name: Option<&str>, text: &str) -> String {
+    let (mut masked, mut from) = (String::with_capacity(text.len()), 0);
+    for range in secret_parts(name, text) {
+        masked += &text[from..range.start];
+        masked += &key::mark(&text[range.clone()].replace("{{", "{"));
+        from = range.end;
+    }
+    masked + &text[from..]
+}
+
+/// What of a text is a secret, with what stands in its place; in braces of commands also as it is read.
+fn parts(name: Option<&str>, text: &str) -> Vec<(String, String)> {
+    let part = |range: Range<usize>| {
+        let plain = text[range.clone()].replace("{{", "{");
+        let mark = key::mark(&plain);
+        [(plain, mark.clone()), (text[range].to_owned(), mark)]
+    };
+    secret_parts(name, text).into_iter().flat_map(part).collect()
+}
+
+/// The places of secrets in a text, in order.
+fn secret_parts(name: Option<&str>, text: &str) -> Vec<Range<usize>> {
+    if name.is_some_and(is_secret_name) {
+        return literal(text, 0..text.len());
+    }
+    let mut found: Vec<Range<usize>> = users(text).chain(assigned(text)).collect();
+    found.sort_by_key(|range| (range.start, usize::MAX - range.end));
+    let mut parts: Vec<Range<usize>> = Vec::new();
+    for range in found {
+        if parts.last().is_none_or(|last| last.end <= range.start) {
+            parts.push(range);
+        }
+    }
+    parts.into_iter().flat_map(|range| literal(text, range)).collect()
+}
+
+/// What of a secret value was typed: not the way of authorization before it, no placeholder, and nothing where somebody took care.
+fn literal(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
+    let value = &text[range.clone()];
+    let is_scheme =
+        |scheme: &&&str| value.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
+    let begin = range.start + SCHEMES.iter().find(is_scheme).map_or(0, |scheme| scheme.len());
+    let value = &text[begin..range.end];
+    let simple =
+        |name: &str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "._-/".contains(c));
+    let found: Vec<_> = placeholders(value).into_iter().filter(|found| simple(found.name)).collect();
+    if value.contains(MARK) || found.iter().any(|found| is_placeholder(found.name)) {
+        return Vec::new();
+    }
+    let ends = found.iter().map(|found| begin + found.range.end);
+    let starts = found.iter().map(|found| begin + found.range.start).chain([range.end]);
+    let between = std::iter::once(begin).chain(ends).zip(starts);
+    between.filter(|(start, end)| start < end).map(|(start, end)| start..end).collect()
+}
+
+/// User and password of URLs.
+fn users(text: &str) -> impl Iterator<Item = Range<usize>> {
+    text.match_indices("://").filter_map(move |(at, colon)| {
+        let begin = at + colon.len();
+        let rest = &text[begin..];
+        let ends = |c: char| c.is_whitespace() || "/?#\"'`<>".contains(c);
+        let authority = &rest[..rest.find(ends).unwrap_or(rest.len())];
+        let user = authority.rfind('@').filter(|length| *length > 0)?;
+        Some(begin..begin + user)
+    })
+}
+
+/// Values behind the names of secrets: `TOKEN=abc`, `--token abc`, `Authorization: Bearer abc`, `"password": "abc"`, `?token=abc&`.
+fn assigned(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        while let Some(start) = text[from..].find(is_name).map(|at| from + at) {
+            let end = text[start..].find(|c| !is_name(c)).map_or(text.len(), |length| start + length);
+            from = end;
+            let name = &text[start..end];
+            if let Some(value) =
+                Some(name).filter(|name| is_secret_name(name)).and_then(|name| value_behind(text, name, end))
+            {
+                from = value.end;
+                return Some(value);
+            }
+        }
+        None
+    })
+}
+
+/// The value of a name that ends at `end`.
+fn value_behind(text: &str, name: &str, end: usize) -> Option<Range<usize>> {
+    let rest = &text[end..];
+    let unquoted = rest.strip_prefix(['"', '\'']).unwrap_or(rest).trim_start_matches(' ');
+    let value = match unquoted.strip_prefix(['=', ':']) {
+        Some(value) if value.starts_with(['=', ':']) => return None,
+        Some(value) => value.trim_start_matches(' '),
+        None if name.starts_with('-') && rest.starts_with(' ') && !unquoted.starts_with('-') => unquoted,
+        None => return None,
+    };
+    let quote = value.chars().next().filter(|c| "\"'".contains(*c));
+    let value = &value[quote.map_or(0, char::len_utf8)..];
+    let is_line =
+        LINES.iter().any(|line| name.to_ascii_uppercase().contains(line)) && unquoted.starts_with(':');
+    // A placeholder has its own braces.
+    let mut open = 0;
+    let ends = |c: char| match (quote, c) {
+        (Some(quote), c) => c == quote,
+        (None, c) if is_line => "\"'\r\n".contains(c),
+        (None, '{') => {
+            open += 1;
+            false
+        }
+        (None, '}') if open > 0 => {
+            open -= 1;
+            false
+        }
+        (None, c) => c.is_whitespace() || "&;,\"'`)]}".contains(c),
+    };
+    let length = value.find(ends).unwrap_or(value.len());
+    let begin = text.len() - value.len();
+    // The name of a shell's variable is not its value.
+    let is_value = length > 0 && !value.starts_with(['$', '[', '(']);
+    is_value.then(|| begin..begin + length)
+}
+
+/// That a secret cannot be had whose place in the file nobody knows.
+pub(crate) fn problem(reason: String) -> Problem {
+    Problem::new(0..0, reason, "stands for nothing")
+}
+
+/// Marks that a file has from a record: what they stand for was not kept.
+pub(crate) fn lost(tree: &Node) -> Vec<Problem> {
+    let is_mark =
+        |text: &str| text.split(MARK).skip(1).any(|rest| rest.split(']').next().is_some_and(key::is_hash));
+    // The question of a comparison names its variants, and variants without a name are called by their words.
+    let question = tree.entry(&["question"]).map(|entry| entry.node.span.clone());
+    let lost = leaves(tree).into_iter();
+    let lost = lost.filter(|(span, _, text)| is_mark(text) && Some(span) != question.as_ref());
+    lost.map(|(span, ..)| {
+        Problem::new(span, "a secret stood here, which the record does not have", "its value was not kept")
+            .with_hint("write {env.NAME} or {file.PATH}, and set the variable or make the file")
+    })
+    .collect()
+}
+
+/// Whether the text of an experiment file has secrets that were typed.
+pub fn has_secrets(text: &str) -> bool {
+    let is_masked = |(_, name, text): &(Span, Option<String>, String)| masked(name.as_deref(), text) != *text;
+    Node::parse(text).is_ok_and(|tree| leaves(&tree).iter().any(is_masked))
+}
+
+/// The text of an experiment file as it is shown with its problems: a star for each byte of what looks like a secret.
+pub fn veiled(text: &str) -> String {
+    let mut veiled = text.as_bytes().to_vec();
+    for (span, name, value) in Node::parse(text).map(|tree| leaves(&tree)).unwrap_or_default() {
+        if !secret_parts(name.as_deref(), &value).is_empty() {
+            veiled[span].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b'*');
+        }
+    }
+    String::from_utf8(veiled).unwrap_or_default()
+}
+
+/// All strings of a file, and numbers that are values of variables, each with its place and the name that its value is of.
+fn leaves(tree: &Node) -> Vec<(Span, Option<String>, String)> {
+    fn walk(node: &Node, name: Option<&str>, within: &str, found: &mut Vec<(Span, Option<String>, String)>) {
+        let mut leaf = |text: String| found.push((node.span.clone(), name.map(str::to_owned), text));
+        match &node.value {
+            Value::String(text) => leaf(text.clone()),
+            Value::Integer(number) if name.is_some() => leaf(number.to_string()),
+            Value::Float(number) if name.is_some() => leaf(number.to_string()),
+            Value::Integer(_) | Value::Float(_) | Value::Boolean(_) | Value::Unusable(_) => {}
+            Value::Array(items) => {
+                let mut flag: Option<&str> = None;
+                for item in items {
+                    walk(item, name.or(flag), within, found);
+                    flag = match &item.value {
+                        Value::String(word) => texts::flag(word),
+                        _ => None,
+                    };
+                }
+            }
+            Value::Table(table) => {
+                for entry in &table.entries {
+                    let named = matches!(within, "env" | "headers").then_some(entry.key.as_str());
+                    walk(&entry.node, named, &entry.key, found);
+                }
+            }
+        }
+    }
+    let mut found = Vec::new();
+    walk(tree, None, "", &mut found);
+    found
+}
+
+#[cfg(test)]
+mod tests;

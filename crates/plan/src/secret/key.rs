@@ -1,0 +1,62 @@
+//! The key under which secrets are hashed: one for each user of a machine, made at first use, in `$XDG_STATE_HOME/proofload/key`.
+//!
+//! Where it cannot be kept, there is one for the life of this process: equal values then look equal within a run.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use std::{env, process};
+
+use ::model::Digest;
+
+use super::MARK;
+
+const KEY_BYTES: usize = 32;
+/// 48 bits: two values of one machine look equal by chance once in some 10¹⁴ pairs.
+const HASH_DIGITS: usize = 12;
+
+static KEY: LazyLock<Vec<u8>> = LazyLock::new(|| kept().or_else(|_| random()).unwrap_or_default());
+
+/// What stands in place of a secret.
+pub(super) fn mark(value: &str) -> String {
+    let hash = Digest::of(&[KEY.as_slice(), value.as_bytes()].concat()).to_string();
+    format!("{MARK}{}]", &hash[..HASH_DIGITS])
+}
+
+/// Whether this may be what a mark has of a secret.
+pub(super) fn is_hash(text: &str) -> bool {
+    text.len() == HASH_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+fn kept() -> io::Result<Vec<u8>> {
+    // A relative path is to be ignored, says the XDG Base Directory Specification.
+    let absolute = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let base = absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")));
+    let folder = base.ok_or(io::ErrorKind::NotFound)?.join("proofload");
+    let path = folder.join("key");
+    read(&path).or_else(|_| make(&folder, &path))
+}
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let key = fs::read(path)?;
+    if key.len() == KEY_BYTES { Ok(key) } else { Err(io::ErrorKind::InvalidData.into()) }
+}
+
+/// It gets its name when it is whole, and the first that does so wins.
+fn make(folder: &Path, path: &Path) -> io::Result<Vec<u8>> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let draft = folder.join(format!("key.{}", process::id()));
+    let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&draft)?;
+    file.write_all(&random()?)?;
+    let _ = fs::hard_link(&draft, path);
+    fs::remove_file(&draft)?;
+    read(path)
+}
+
+fn random() -> io::Result<Vec<u8>> {
+    let mut key = vec![0; KEY_BYTES];
+    File::open("/dev/urandom")?.read_exact(&mut key)?;
+    Ok(key)
+}

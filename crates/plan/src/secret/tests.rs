@@ -1,0 +1,169 @@
+//! What is taken for a secret and what is not, and that a plan is kept without any.
+
+use std::fs;
+
+use super::*;
+
+#[test]
+fn names_of_secrets_are_known_in_any_style_and_others_are_left_alone() {
+    for name in [
+        "Authorization",
+        "proxy-authorization",
+        "Cookie",
+        "Set-Cookie",
+        "X-Api-Key",
+        "apiKey",
+        "GITHUB_TOKEN",
+        "x-amz-security-token",
+        "DB_PASSWORD",
+        "PGPASSWORD",
+        "MYSQL_PWD",
+        "AWS_SECRET_ACCESS_KEY",
+        "PRIVATE_KEY",
+        "GOOGLE_CREDENTIALS",
+    ] {
+        assert!(is_secret_name(name), "{name}");
+    }
+    for name in ["NODE_ENV", "accept", "PATH", "PWD", "SORT_KEY", "DB_PASSWORD_FILE", "TOKEN_PATH", "PORT"] {
+        assert!(!is_secret_name(name), "{name}");
+    }
+}
+
+/// A text with `…` for each mark.
+fn plain(text: &str) -> String {
+    let (first, rest) = text.split_once(MARK).map_or((text, None), |(first, rest)| (first, Some(rest)));
+    match rest.and_then(|rest| rest.split_once(']')) {
+        Some((_, rest)) => format!("{first}…{}", plain(rest)),
+        None => first.to_owned(),
+    }
+}
+
+#[test]
+fn what_looks_like_a_secret_is_masked_and_what_stands_around_it_is_not() {
+    for (text, kept) in [
+        ("DATABASE_URL=postgres://u:p@h:5/shop?x=1", "DATABASE_URL=postgres://…@h:5/shop?x=1"),
+        ("postgres://u:p@{db.address}:{db.port}/shop", "postgres://…@{db.address}:{db.port}/shop"),
+        ("http://127.0.0.1:3000/a@b", "http://127.0.0.1:3000/a@b"),
+        ("Authorization: Bearer abc def", "Authorization: Bearer …"),
+        ("curl -H 'Authorization: Basic dTpw' x", "curl -H 'Authorization: Basic …' x"),
+        ("TOKEN=abc exec node server.js --api-key=def", "TOKEN=… exec node server.js --api-key=…"),
+        ("sh -c (TOKEN=abc)", "sh -c (TOKEN=…)"),
+        ("node x --token abc -v", "node x --token … -v"),
+        ("node x --token --verbose", "node x --token --verbose"),
+        ("/a?token=abc&page=2", "/a?token=…&page=2"),
+        (r#"{"user": "me", "password": "a b"}"#, r#"{"user": "me", "password": "…"}"#),
+        ("password=abc&user=me", "password=…&user=me"),
+        // What came from elsewhere, or is no value.
+        ("TOKEN=$TOKEN node x", "TOKEN=$TOKEN node x"),
+        ("--token={env.TOKEN} -v", "--token={env.TOKEN} -v"),
+        ("TOKEN={port}abc", "TOKEN={port}…"),
+        ("postgres://shop:{env.PW}@h/", "postgres://shop:{env.PW}@h/"),
+        ("a token is wanted", "a token is wanted"),
+    ] {
+        let masked = masked(None, text);
+        assert_eq!(plain(&masked), kept);
+        assert_eq!(super::masked(None, &masked), masked, "once is enough");
+    }
+    let words = ["node", "--token", "abc", "--size", "3"].map(str::to_owned);
+    assert_eq!(plain(&masked_words(&words).join(" ")), "node --token … --size 3");
+    assert_eq!(plain(&masked(Some("X-Api-Key"), "abc {user}")), "…{user}");
+}
+
+#[test]
+fn equal_values_have_equal_marks_that_say_nothing_of_them() {
+    let mark = |value: &str| masked(Some("TOKEN"), value);
+    assert_eq!(mark("hunter2"), mark("hunter2"));
+    assert_ne!(mark("hunter2"), mark("hunter3"));
+    let unkeyed = ::model::Digest::of(b"hunter2").to_string();
+    assert!(!mark("hunter2").contains(&unkeyed[..8]));
+    // As its process has it.
+    assert_eq!(masked(Some("TOKEN"), "{{a"), masked(Some("TOKEN"), "{a"));
+}
+
+const FILE_TEXT: &str = r#"# Made by: proofload compare 'TOKEN=s3cr3t-typed node x'
+name = "x"
+[services.postgres]
+command = ["node", "--password", "s3cr3t-word"]
+env = { PORT = "{port}", TOKEN = "s3cr3t-\u0074yped", DB_PASSWORD = "postgres", PIN_TOKEN = 1234, CA = "{file.ca.txt}" }
+[load]
+path = "/?key={file.ca.txt}"
+headers = { Authorization = "Bearer s3cr3t-head" }
+[factors.way]
+a = { load.body = "1" }
+b = { postgres.env.TOKEN = "s3cr3t-other" }
+"#;
+
+#[test]
+fn a_plan_is_run_with_its_secrets_and_kept_without() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("ca.txt"), "s3cr3t-\"file\"\n").unwrap();
+    let plan = crate::parse(FILE_TEXT, folder.path()).unwrap();
+    let kept = plan.masked();
+    let json = serde_json::to_string(&kept).unwrap();
+    assert!(!json.contains("s3cr3t") && !json.contains("1234"), "{json}");
+    assert_ne!(kept.variants[0].services, kept.variants[1].services, "they differ by a secret alone");
+    assert_eq!(kept.variants[0].load.requests[0].path, "/?key={file.ca.txt}");
+    assert_eq!(plan.variants[0].load.requests[0].headers[0].1, "Bearer s3cr3t-head");
+
+    let text = plan.secrets.hide_in_file(FILE_TEXT);
+    assert!(!text.contains("s3cr3t") && !text.contains("yped") && !text.contains("1234"), "{text}");
+    assert!(
+        text.contains("[services.postgres]") && !text.contains("\"postgres\""),
+        "a weak one, by its name: {text}"
+    );
+    let problems = crate::parse(&text, folder.path()).unwrap_err();
+    assert!(problems.iter().all(|problem| problem.label == "its value was not kept"), "{problems:?}");
+    assert_eq!(problems.len(), 6);
+
+    assert_eq!(plan.secrets.hide("so s3cr3t-head"), plan.secrets.hide("so s3cr3t-head"));
+    assert_eq!(plan.secrets.hide("it said s3cr3t-\"file\"!"), "it said {file.ca.txt}!");
+    let told = vec!["postgres".to_owned(), "s3cr3t-\"file\"".to_owned()];
+    assert_eq!(plan.secrets.hidden(told), ["postgres", "{file.ca.txt}"]);
+    assert_eq!(
+        plan.secrets.fill_request("{\"a\":{\"b\":\"{file.ca.txt}\"}}", false),
+        "{\"a\":{\"b\":\"s3cr3t-\"file\"\"}}"
+    );
+    assert!(!format!("{:?}", plan.secrets).contains("s3cr3t"));
+}
+
+#[test]
+fn what_cannot_be_had_is_a_problem_at_its_place() {
+    let text = "name = \"x\"\n[services.api]\ncommand = [\"x\", \"{env.PROOFLOAD_NOT_SET}\"]\n[load]\nbody = \"{file.gone}\"\n";
+    let problems = crate::parse(text, Path::new("/nowhere")).unwrap_err();
+    let told = |problem: &Problem| {
+        (&text[problem.span.clone()], problem.line_column(text).0, problem.message.clone())
+    };
+    let of = "no such directory";
+    let found: Vec<_> = problems.iter().map(told).filter(|(_, _, message)| !message.contains(of)).collect();
+    assert!(
+        found.contains(&(
+            "{env.PROOFLOAD_NOT_SET}",
+            3,
+            "`{env.PROOFLOAD_NOT_SET}`: the variable PROOFLOAD_NOT_SET is not set".into()
+        )),
+        "{found:?}"
+    );
+    assert!(
+        found.iter().any(|(part, line, message)| *part == "{file.gone}"
+            && *line == 5
+            && message.contains("/nowhere/gone cannot be read")),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn a_secret_that_is_a_word_of_the_format_uncovers_no_other() {
+    let hidden = |value: &str| Hidden { value: value.into(), instead: "…".into(), is_sought: true };
+    let secrets = Secrets { hidden: vec![hidden("candidate"), hidden("hunter2!")], ..Secrets::default() };
+    let kept = crate::Comparison { baseline: 0, candidate: 1, label: "hunter2! vs x".into() };
+    assert_eq!(secrets.hidden(kept).label, "… vs x");
+}
+
+#[test]
+fn a_file_is_shown_with_its_problems_and_without_its_secrets() {
+    let text = "command = [\"ä\", \"--token\", \"abc\"]\nenv = { DB_PASSWORD = \"def\", SIZE = \"3\" }\n";
+    let shown = text.replace("\"abc\"", "*****").replace("\"def\"", "*****");
+    assert_eq!(veiled(text), shown);
+    // What is no TOML has no leaves.
+    assert_eq!(veiled("a = ["), "a = [");
+}

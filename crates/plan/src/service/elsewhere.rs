@@ -1,0 +1,323 @@
+//! Services that are no process of this machine: containers, what runs on another machine, and what runs already. What they cannot have,
+//! what cannot be measured of them, and whether those who ask for them get there.
+//!
+//! Of engines, other machines and clusters it knows nothing: what is there is found out when they are asked.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use crate::check::{clipped, shown_key};
+use crate::file::{self, Settings};
+use crate::gate::GateEntry;
+use crate::model::{
+    Container, ContainerOf, Deployed, Design, Metric, Ready, Service, ServicePort, Source, Variant,
+};
+use crate::problem::Site;
+use crate::text_form::Host;
+
+/// What is wrong with what is asked of a service that runs already, at its place.
+const TOGETHER: &str = "not together with a service that runs already";
+/// Longest name of a context.
+const CONTEXT_BYTES_MAX: usize = 300;
+/// Longest name of a Service, a namespace or a port: a DNS label.
+const LABEL_BYTES_MAX: usize = 63;
+/// Why there are no figures of its processes.
+const UNKNOWN: &str = "CPU time and memory of a service are read where Proofload starts it, or where it runs on this machine; of others there \
+                       are responses alone: throughput, response times, failures";
+
+/// Whether a service is a container.
+pub(super) fn is_container(service: &file::Service) -> bool {
+    service.container.is_some() || service.compose.is_some()
+}
+
+/// Reports what does not go together with a service that runs already, or with a container; whether it runs already.
+pub(super) fn judge(site: &mut Site<'_>, name: &str, service: &file::Service) -> bool {
+    if let Some(own) =
+        service.url.as_ref().map(|_| "url").or(service.kubernetes.as_ref().map(|_| "kubernetes"))
+    {
+        let why = format!("is for a service that is started, and `{name}` runs already");
+        report_others(site, (name, own), &["ready", "ready_timeout"], &why, &|key| match (key, own) {
+            ("port", "kubernetes") => {
+                "the Service's port stands beside its name: kubernetes = { service = \"shop\", port = 80 }"
+                    .to_owned()
+            }
+            ("port" | "host" | "address", "url") => {
+                "the URL says where it is found; leave this out".to_owned()
+            }
+            ("host" | "address", _) => "the cluster says where it is found; leave this out".to_owned(),
+            ("needs", _) => "what it needs runs already, too; leave this out".to_owned(),
+            _ => format!("leave this out, or leave `{own}` out and have the service started"),
+        });
+        if let Some(deployed) = &service.kubernetes {
+            judge_deployed(site, name, deployed);
+        }
+        return true;
+    }
+    judge_container(site, name, service);
+    false
+}
+
+/// Reports all keys of a service but `own`, which says what it is, and these.
+fn report_others(
+    site: &mut Site<'_>,
+    (name, own): (&str, &str),
+    keys: &[&str],
+    why: &str,
+    hint: &dyn Fn(&str) -> String,
+) {
+    let table = site.tree.entry(&["services", name]).and_then(|entry| entry.node.table());
+    for entry in table.into_iter().flat_map(|table| &table.entries) {
+        if entry.key != own && !keys.contains(&entry.key.as_str()) {
+            let message = format!("`services.{name}.{}` {why}", shown_key(&entry.key));
+            site.report(entry.key_span.clone(), message, format!("not together with `{own}`"))
+                .hint(hint(&entry.key));
+        }
+    }
+}
+
+fn judge_container(site: &mut Site<'_>, name: &str, service: &file::Service) {
+    let (own, wanted, is_named, is_what) = match (&service.container, &service.compose) {
+        (Some(of), _) => {
+            ("container", "image", of.image.is_some(), "the name of an image that is here: docker image ls")
+        }
+        (None, Some(of)) => (
+            "compose",
+            "service",
+            of.service.is_some(),
+            "the service of the Compose file that gets the requests",
+        ),
+        (None, None) => return,
+    };
+    let why = format!("is for a program, and `{name}` is a container");
+    let keys = ["ready", "ready_timeout", "stop_timeout", "env", "port", "needs"];
+    report_others(site, (name, own), &keys, &why, &|key| {
+        let hint = match key {
+            "command" if own == "container" => "what stands behind the image is `container.args`",
+            "host" | "address" => "containers run on this machine alone",
+            "compose" => "a service is one container or one project",
+            _ => "leave this out: what runs in a container is said by its image",
+        };
+        hint.to_owned()
+    });
+    if !is_named && site.source.complete {
+        let message = format!("service `{name}` has no `{own}.{wanted}` in variant `{}`", site.variant);
+        site.at_key(&["services", name, own], message, format!("expected a key `{wanted}` in it"))
+            .hint(is_what);
+    }
+    if let Some(need) = service.needs.first() {
+        let message = format!("`services.{name}.needs`: a container does not get to `{need}`");
+        site.report(site.tree.item_place(&["services", name, "needs"], 0), message, "expected none").hint(
+            "services listen on this machine's loopback, which is not the container's; put both into a Compose file: `compose`",
+        );
+    }
+}
+
+/// The container as the plan has it, with the words behind its image and the variables set in it.
+pub(super) fn container(
+    site: &mut Site<'_>,
+    name: &str,
+    service: &file::Service,
+) -> Option<(Container, Vec<String>)> {
+    if let Some(of) = &service.container {
+        let image = of.image.clone().unwrap_or_default();
+        let container = Container { of: ContainerOf::Image(image), port: of.port, engine: of.engine };
+        return Some((container, of.args.clone()));
+    }
+    let of = service.compose.as_ref()?;
+    let written = of.file.as_deref().unwrap_or("compose.yaml");
+    let file = site.source.directory.join(written);
+    if !file.is_file() && site.source.complete {
+        let message = format!("`services.{name}.compose`: there is no file `{written}`");
+        site.at(&["services", name, "compose"], message, "expected a file")
+            .hint(format!("looked for {}", file.display()));
+    }
+    let file = file.canonicalize().unwrap_or(file);
+    let of_project = ContainerOf::Compose { file, service: of.service.clone().unwrap_or_default() };
+    Some((Container { of: of_project, port: of.port, engine: of.engine }, Vec::new()))
+}
+
+/// The working directory on `host`: absolute, or below the home.
+pub(super) fn directory(site: &mut Site<'_>, name: &str, service: &file::Service, host: &Host) -> PathBuf {
+    let written = &service.directory;
+    if written == "~" || written.starts_with("~/") || written.starts_with('/') {
+        return written.into();
+    }
+    let at = ["services", name, "directory"];
+    let is_there = site.tree.entry(&at).is_some();
+    if is_there || site.source.complete {
+        let message = match is_there {
+            true => format!("`services.{name}.directory`: `{}` says nothing on {}", clipped(written), host.0),
+            false => format!("service `{name}` has no `directory` on {}", host.0),
+        };
+        let span = if is_there { site.tree.place(&at) } else { site.tree.place(&["services", name, "host"]) };
+        site.report(span, message, "expected an absolute path, or one below the home: ~/shop").hint(
+            "the folder of this file is not there; give `directory` the place of the service's code on that host",
+        );
+    }
+    written.into()
+}
+
+fn judge_deployed(site: &mut Site<'_>, name: &str, deployed: &Deployed) {
+    judge_label(site, name, "namespace", deployed.namespace.as_deref());
+    judge_label(site, name, "service", Some(deployed.service.as_str()).filter(|service| !service.is_empty()));
+    if let Some(ServicePort::Name(port)) = &deployed.port {
+        judge_label(site, name, "port", Some(port));
+    }
+    let odd = |context: &&String| {
+        context.is_empty() || context.len() > CONTEXT_BYTES_MAX || context.chars().any(char::is_control)
+    };
+    if let Some(context) = deployed.context.as_ref().filter(odd) {
+        let message = format!("`services.{name}.kubernetes.context` cannot be `{}`", clipped(context));
+        site.at(&["services", name, "kubernetes", "context"], message, "expected the name of a context");
+    }
+}
+
+fn judge_label(site: &mut Site<'_>, name: &str, key: &str, word: Option<&str>) {
+    let letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let is_label = |word: &str| {
+        let bytes = word.as_bytes();
+        let ends =
+            bytes.first().zip(bytes.last()).is_some_and(|(first, last)| letter(*first) && letter(*last));
+        ends && bytes.len() <= LABEL_BYTES_MAX && bytes.iter().all(|byte| letter(*byte) || *byte == b'-')
+    };
+    let Some(word) = word.filter(|word| !is_label(word)) else { return };
+    let message = format!("`services.{name}.kubernetes.{key}` cannot be `{}`", clipped(word));
+    let at = ["services", name, "kubernetes", key];
+    let problem = site.at(&at, message, "expected small letters, digits and `-`");
+    if key == "port" {
+        problem.hint("a number stands without quotes");
+    }
+}
+
+/// Reports services of a variant that somebody on another machine asks for and cannot get to.
+pub(super) fn report_out_of_reach(
+    site: &mut Site<'_>,
+    settings: &Settings,
+    entry: &str,
+    started: &[Service],
+) {
+    if settings.load.network.is_some() {
+        report_link(site, entry, started);
+    }
+    for service in started {
+        let Some(from) = asked_from(service, entry, started) else { continue };
+        let address = service.command().and_then(|command| command.address);
+        let loopback = address.is_some_and(|address| address.is_loopback());
+        if service.is_here() && address.is_none() && site.source.complete {
+            let message =
+                format!("service `{}` runs here, and {from} cannot get to it at 127.0.0.1", service.name);
+            site.at_key(&["services", &service.name], message, "expected a key `address`").hint(
+                "the address of this machine at which others find it, and that it listens on: {address}",
+            );
+        } else if loopback {
+            let message = format!(
+                "`services.{}.address` is its own machine's alone, and {from} asks for it",
+                service.name
+            );
+            site.at(
+                &["services", &service.name, "address"],
+                message,
+                "expected an address that others can connect to",
+            );
+        }
+    }
+}
+
+/// Who asks for a service from another machine, in words.
+fn asked_from(service: &Service, entry: &str, started: &[Service]) -> Option<String> {
+    let needs_it = |other: &&Service| other.needs.contains(&service.name) && other.host() != service.host();
+    let other = started.iter().find(needs_it);
+    let other = other.map(|other| match other.host() {
+        Some(host) => format!("`{}` on {host}", other.name),
+        None => format!("`{}`, which runs here,", other.name),
+    });
+    let generator =
+        || (service.name == entry && service.host().is_some()).then(|| "the load generator".to_owned());
+    other.or_else(generator)
+}
+
+/// Reports what a link within this machine does not go together with.
+fn report_link(site: &mut Site<'_>, entry: &str, started: &[Service]) {
+    const LEAVE: &str = "leave it out: there is a real network between the two";
+    for service in started {
+        let of_engine = "leave it out: a container has a network of its engine's";
+        let (is, label, hint) = match &service.source {
+            Source::Command(command) if command.host.is_some() => {
+                let host = command.host.as_deref().unwrap_or_default();
+                (format!("runs on {host}"), "services on other machines", LEAVE)
+            }
+            Source::Command(command) if command.container.is_some() => {
+                ("is a container".to_owned(), "a container", of_engine)
+            }
+            Source::Command(_) => continue,
+            Source::Deployed { .. } => ("runs in a cluster".to_owned(), "`kubernetes`", LEAVE),
+            Source::Url { .. } => (
+                "runs already".to_owned(),
+                "`url`",
+                "leave it out; tc(8) can limit the way to a service that runs already",
+            ),
+        };
+        let message = format!(
+            "`load.network` makes a link to what is started on this machine, and service `{}` {is}",
+            service.name
+        );
+        site.at(&["load", "network"], message, format!("not together with {label}")).hint(hint);
+    }
+    let told = |service: &Service| {
+        service.name == entry && service.command().is_some_and(|one| one.address.is_some())
+    };
+    if started.iter().any(told) {
+        let message =
+            format!("`services.{entry}.address` and `load.network` both say where `{entry}` listens");
+        site.at(&["services", entry, "address"], message, "not together with a link")
+            .hint("leave `address` out: on a link {address} is that of its other end");
+    }
+}
+
+/// The service as the plan has it; `None` where it is one that is started.
+pub(super) fn resolved(site: &mut Site<'_>, name: &str, service: &file::Service) -> Option<Service> {
+    let (source, by_itself) = match (&service.url, &service.kubernetes) {
+        (Some(url), _) => (Source::Url { url: url.clone() }, Ready::Response),
+        (None, Some(kubernetes)) => (Source::Deployed { kubernetes: kubernetes.clone() }, Ready::Tcp),
+        (None, None) => return None,
+    };
+    if service.kubernetes.as_ref().is_some_and(|one| one.service.is_empty()) && site.source.complete {
+        let message = format!("service `{name}` has no `kubernetes.service` in variant `{}`", site.variant);
+        site.at_key(&["services", name, "kubernetes"], message, "expected a key `service` in it")
+            .hint("the name of the Service: kubectl get services");
+    }
+    let ready = match (&service.ready, &service.url) {
+        (Some(path), Some(url)) => Ready::Http(url.below(&path.0)),
+        (Some(path), None) => Ready::Http(path.0.clone()),
+        (None, _) => by_itself,
+    };
+    let (name, ready_timeout) = (name.to_owned(), service.ready_timeout.0);
+    Some(Service { name, source, ready, ready_timeout, needs: Vec::new() })
+}
+
+/// Reports what the design and the gate ask of a service that runs already and nobody can know.
+pub(crate) fn judge_design(site: &mut Site<'_>, design: &Design, gate: &[GateEntry], variants: &[Variant]) {
+    if let Some(variant) = variants.iter().find(|variant| variant.runs_already()).filter(|_| design.explain) {
+        let entry = &variant.entry;
+        let message =
+            format!("`design.explain` takes profiles of processes, and those of `{entry}` run already");
+        site.at_key(&["design", "explain"], message, TOGETHER)
+            .hint("leave it out; profile a copy of the service that Proofload starts");
+    }
+    let mut entries = variants.iter().filter_map(Variant::entry_service);
+    let Some(Service { name: entry, .. }) = entries.find(|entry| !entry.may_be_seen()) else { return };
+    for (index, metric) in design.metrics().enumerate().filter(|(_, metric)| metric.is_of_processes()) {
+        let message =
+            format!("`design.metric`: `{}` of `{entry}` is not known: it runs already", metric.name());
+        site.report(site.tree.item_place(&["design", "metric"], index), message, TOGETHER).hint(UNKNOWN);
+    }
+    // Each key once, however many limits it has.
+    let of_processes = |limit: &&GateEntry| limit.limit.figure.metric().is_some_and(Metric::is_of_processes);
+    let keys = gate.iter().filter(of_processes).map(|limit| (limit.of.as_deref(), limit.limit.figure.name()));
+    for (of, figure) in keys.collect::<BTreeSet<_>>() {
+        let path: &[&str] =
+            &[&["gate"], of.map(|of| ["of", of]).as_slice().as_flattened(), &[figure]].concat();
+        let message = format!("`gate`: `{figure}` of `{entry}` is not known: it runs already");
+        site.at_key(path, message, TOGETHER).hint(UNKNOWN);
+    }
+}

@@ -1,0 +1,221 @@
+//! URLs of what is loaded: what of them goes to the resolver, and what into requests. The one reading of them.
+//!
+//! Text only. It resolves no name and opens no connection.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::text_form::text_form;
+
+const HTTP_PORT: u16 = 80;
+const HTTPS_PORT: u16 = 443;
+/// What stands in place of the host where a socket in the file system is meant: `http://unix:/run/shop.sock:/path`, as nginx has it.
+const UNIX: &str = "unix:";
+const LOCALHOST: &str = "localhost";
+
+/// `http://HOST:PORT/PATH?QUERY`, or `https`, taken apart.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "std::borrow::Cow<'_, str>", into = "String")]
+pub struct Url {
+    /// Whether it is `https`.
+    pub secure: bool,
+    /// Who listens where.
+    pub place: Place,
+    /// Path and query, beginning with `/`.
+    pub path: String,
+}
+
+/// Where a URL leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// A port of a host.
+    Tcp {
+        /// A name or an address; an IPv6 address without its brackets.
+        host: String,
+        /// From 1.
+        port: u16,
+    },
+    /// A socket in the file system, absolute.
+    Unix(PathBuf),
+}
+
+impl Url {
+    /// The host's name; of a socket `localhost`.
+    pub fn host(&self) -> &str {
+        match &self.place {
+            Place::Tcp { host, .. } => host,
+            Place::Unix(_) => LOCALHOST,
+        }
+    }
+
+    /// Host and port as in the `Host` header.
+    pub fn authority(&self) -> String {
+        let Place::Tcp { host, port } = &self.place else { return LOCALHOST.to_owned() };
+        let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
+        if *port == default_port(self.secure) { host } else { format!("{host}:{port}") }
+    }
+
+    /// Without the path.
+    pub fn origin(&self) -> String {
+        let place = match &self.place {
+            Place::Tcp { .. } => self.authority(),
+            Place::Unix(socket) => format!("{UNIX}{}", socket.display()),
+        };
+        format!("{}://{place}", if self.secure { "https" } else { "http" })
+    }
+
+    /// Whether it leads to this machine, whatever names may mean here: to loopback, or to a socket in the file system.
+    pub fn is_local(&self) -> bool {
+        let Place::Tcp { host, .. } = &self.place else { return true };
+        let name = host.to_ascii_lowercase();
+        let is_loopback = |address: IpAddr| address.to_canonical().is_loopback();
+        name == LOCALHOST || name.ends_with(".localhost") || host.parse().is_ok_and(is_loopback)
+    }
+
+    /// The request target of a path below it: `/api/` and `/orders?x=1` make `/api/orders?x=1`. A query of its own is left out.
+    pub fn below(&self, path: &str) -> String {
+        let base = self.path.split('?').next().unwrap_or_default();
+        format!("{}{path}", base.trim_end_matches('/'))
+    }
+}
+
+impl FromStr for Url {
+    type Err = String;
+
+    /// Reads a URL; `http://` may be left out. The error says what is wrong with it, and follows it: "has no host".
+    fn from_str(text: &str) -> Result<Url, String> {
+        let (secure, rest) = match text.split_once("://") {
+            None => (false, text),
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (false, rest),
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (true, rest),
+            Some((scheme, _)) => {
+                return Err(format!("begins with {scheme}, only http and https can be loaded"));
+            }
+        };
+        let rest = rest.split('#').next().unwrap_or_default();
+        let (place, path) = match rest.strip_prefix(UNIX) {
+            Some(rest) => {
+                let (socket, path) = rest.split_once(':').unwrap_or((rest, ""));
+                if !socket.starts_with('/') || socket.ends_with('/') {
+                    return Err("names no socket by an absolute path".to_owned());
+                }
+                (Place::Unix(socket.into()), path)
+            }
+            None => {
+                let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+                (tcp(authority, default_port(secure))?, path)
+            }
+        };
+        if let Some(c) = path.chars().find(|c| !c.is_ascii_graphic()) {
+            return Err(format!("contains {c:?}, which must be percent-encoded"));
+        }
+        let slash = if path.starts_with('/') { "" } else { "/" };
+        Ok(Url { secure, place, path: format!("{slash}{path}") })
+    }
+}
+
+fn tcp(authority: &str, default_port: u16) -> Result<Place, String> {
+    if authority.contains('@') {
+        return Err("has a user, which belongs into a header such as Authorization".to_owned());
+    }
+    let (host, port) = match authority.strip_prefix('[') {
+        Some(rest) => rest.split_once(']').ok_or("opens a [ that is never closed")?,
+        None => authority.split_at(authority.find(':').unwrap_or(authority.len())),
+    };
+    if host.is_empty() {
+        return Err("has no host".to_owned());
+    }
+    if host.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        return Err("has a blank in its host".to_owned());
+    }
+    let port = match port.strip_prefix(':') {
+        None if port.is_empty() => default_port,
+        Some("") => default_port,
+        Some(digits) => match digits.parse() {
+            Ok(port) if port > 0 => port,
+            _ => return Err(format!("has the port {digits:?}, expected 1 to 65535")),
+        },
+        None => return Err(format!("has {port:?} behind its address")),
+    };
+    Ok(Place::Tcp { host: host.to_owned(), port })
+}
+
+fn default_port(secure: bool) -> u16 {
+    if secure { HTTPS_PORT } else { HTTP_PORT }
+}
+
+impl fmt::Display for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let colon = if matches!(self.place, Place::Unix(_)) { ":" } else { "" };
+        write!(f, "{}{colon}{}", self.origin(), self.path)
+    }
+}
+
+impl From<Url> for String {
+    fn from(url: Url) -> String {
+        url.to_string()
+    }
+}
+
+text_form!(
+    Url = "Url",
+    "^([Hh][Tt][Tt][Pp][Ss]?://)?[^/].*$",
+    "Where a service runs already: http://HOST:PORT/PATH, https://…, or http://unix:/run/shop.sock:/PATH.",
+    "a URL such as \"http://127.0.0.1:3000\"",
+    "http://HOST:PORT/PATH or https://…; of a unix socket http://unix:/run/shop.sock:/PATH",
+    str::parse
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_reads_as_it_is_meant_and_writes_itself() {
+        for (text, authority, path, local) in [
+            ("http://127.0.0.1:3000", "127.0.0.1:3000", "/", true),
+            ("HTTP://localhost/a/b?c=d#e", "localhost", "/a/b?c=d", true),
+            ("example.org:8080?q", "example.org:8080", "/?q", false),
+            ("http://[::1]:81/", "[::1]:81", "/", true),
+            ("http://10.0.0.7:80/", "10.0.0.7", "/", false),
+            ("https://host:443", "host", "/", false),
+            ("https://host:80/", "host:80", "/", false),
+            ("http://unix:/run/a.sock:/b?c", "localhost", "/b?c", true),
+            ("https://unix:/run/a.sock", "localhost", "/", true),
+        ] {
+            let url: Url = text.parse().unwrap();
+            let read = (url.authority(), url.path.as_str(), url.is_local());
+            assert_eq!(read, (authority.to_owned(), path, local), "{text}");
+            assert_eq!(url.to_string().parse(), Ok(url), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_loaded_is_refused_by_name() {
+        for (text, problem) in [
+            ("ftp://localhost/", "begins with ftp"),
+            ("http:///path", "no host"),
+            ("http://host:99999/", "99999"),
+            ("http://host:0/", "port"),
+            ("http://[::1/", "never closed"),
+            ("http://user:secret@host/", "Authorization"),
+            ("http://unix:run/a.sock:/", "absolute"),
+            ("http://a b/", "blank"),
+            ("http://a/b c", "percent"),
+        ] {
+            let error = text.parse::<Url>().unwrap_err();
+            assert!(error.contains(problem), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn paths_are_below_it() {
+        let below = |url: &str, path: &str| url.parse::<Url>().unwrap().below(path);
+        assert_eq!(below("http://a", "/x?y"), "/x?y");
+        assert_eq!(below("http://a/api/?k=1", "/x"), "/api/x");
+    }
+}

@@ -1,0 +1,89 @@
+//! Mix files as people write them, right and wrong.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use model::Contract;
+use proofload_plan::{Request, mix};
+
+#[test]
+fn a_mix_reads_as_it_is_meant() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("ids.csv"), "id\n1\n2\n").unwrap();
+    std::fs::write(folder.path().join("new.json"), "{{\"id\": {id}}}").unwrap();
+    let text = r#"
+        [[request]]
+        name = "item"
+        weight = 3
+        method = "PURGE"
+        path = "/item/{id}"
+        headers = { Accept = "text/html", Cookie = ["a=1", "b=2"] }
+        values = "ids.csv"
+        expect = { status = [200, 404], headers = { ETag = [], Vary = "Accept" }, bytes = 12 }
+        [[request]]
+        path = "/add"
+        body_file = "new.json"
+        expect.sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    "#;
+    let [item, add] = mix(text, folder.path()).unwrap().try_into().unwrap();
+    let at = |name: &str| Some(folder.path().canonicalize().unwrap().join(name));
+    let headers = [("Accept", "text/html"), ("Cookie", "a=1"), ("Cookie", "b=2")];
+    let accepted = [("etag", vec![]), ("vary", vec!["Accept".to_owned()])];
+    let expected = Request {
+        name: "item".into(),
+        weight: 3,
+        method: "PURGE".into(),
+        path: "/item/{id}".into(),
+        headers: headers.map(|(name, value)| (name.into(), value.into())).to_vec(),
+        values: at("ids.csv"),
+        expect: Some(Contract {
+            status: vec![200, 404],
+            headers: accepted.map(|(name, values)| (name.into(), values)).into(),
+            body_bytes: Some(12),
+            content: None,
+        }),
+        ..Request::default()
+    };
+    assert_eq!(item, expected);
+    assert_eq!(
+        (&*add.name, &*add.method, add.weight, add.body_file),
+        ("POST /add", "POST", 1, at("new.json"))
+    );
+    let expect = add.expect.unwrap();
+    assert!(expect.content.is_some() && expect.status.is_empty(), "without a status any 2xx will do");
+}
+
+#[test]
+fn what_is_wrong_is_told_at_its_place() {
+    let mut told = String::new();
+    for text in [
+        "",
+        "[[requests]]\npath = \"/\"",
+        "[[request]]\nname = \"x\"",
+        "[[request]]\npath = \"/\"\nwieght = 2\nexpect = { state = 200, status = [20] }",
+        "[[request]]\npath = \"http://h/\"\nweight = 0\nbody = \"a\"\nbody_file = \"b\"",
+        "[[request]]\npath = \"/\"\nweight = \"x\"\nvalues = \"v.csv\"\nexpect.sha256 = \"ab\"",
+        "[[request]]\npath = \"/\"\nheaders = { Connection = \"close\" }",
+    ] {
+        for problem in mix(text, Path::new("/nowhere")).unwrap_err() {
+            let hint = problem.hint.unwrap_or_default();
+            let place = &text[problem.span];
+            writeln!(told, "{place} | {} | {} | {hint}", problem.message, problem.label).unwrap();
+        }
+    }
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn the_example_of_the_docs_is_a_mix() {
+    let text = include_str!("../../../../docs/mix-file.md");
+    let block = |language: &str| {
+        let rest = text.split_once(&format!("```{language}\n")).expect("there is one").1;
+        rest.split_once("```").expect("it ends").0
+    };
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("items.csv"), block("csv")).unwrap();
+    let requests = mix(block("toml"), folder.path()).unwrap();
+    let titles: Vec<_> = requests.iter().map(|request| (request.name.as_str(), request.weight)).collect();
+    assert_eq!(titles, [("GET /", 1), ("item", 8), ("order", 1)]);
+}

@@ -1,0 +1,90 @@
+//! How a line of `events.jsonl` shows that it is whole and in its place: a number, and a checksum over everything up to it.
+//!
+//! ```text
+//! {"n":12,"sum":"0f3a…","slice":{…}}
+//! ```
+//! `sum` is the first half of SHA-256 over the sum of the line before and the event's JSON; before the first line it is that of
+//! `record.json`. It finds damage, not malice: whoever can write the file can write its sums.
+
+use std::io;
+
+use sha2::{Digest, Sha256};
+
+use crate::Event;
+
+/// Bytes of SHA-256 that are kept.
+const SUM_BYTES: usize = 16;
+
+/// Where the events of a record stand.
+#[derive(Debug, Clone)]
+pub(crate) struct Seal {
+    /// The number of the next line, from 1.
+    number: u64,
+    sum: String,
+}
+
+/// What a line was found to be.
+#[derive(Debug)]
+pub(crate) enum Opened {
+    /// As it was written, and the next one.
+    Whole(Event),
+    /// Legible, but lines are missing before it or it was changed: why, in words.
+    Broken(String, Event),
+}
+
+impl Seal {
+    /// Before the first line of the record with this header.
+    pub(crate) fn of(header: &[u8]) -> Seal {
+        Seal { number: 1, sum: sum("", header) }
+    }
+
+    /// The next line, with its end.
+    pub(crate) fn line(&mut self, event: &Event) -> io::Result<Vec<u8>> {
+        let event = serde_json::to_vec(event)?;
+        self.sum = sum(&self.sum, &event);
+        let mut line = format!(r#"{{"n":{},"sum":"{}","#, self.number, self.sum).into_bytes();
+        line.extend_from_slice(event.strip_prefix(b"{").unwrap_or(&event));
+        line.push(b'\n');
+        self.number += 1;
+        Ok(line)
+    }
+
+    /// Reads the next line.
+    ///
+    /// # Errors
+    /// If there is no event in it, with the reason in words.
+    pub(crate) fn open(&mut self, line: &[u8]) -> Result<Opened, String> {
+        let (number, written, rest) = marks(line).ok_or("it has no number and checksum")?;
+        // The event as it was written: what follows the marks.
+        let event = [b"{", rest.trim_ascii_end()].concat();
+        let (expected, is_whole) = (self.number, sum(&self.sum, &event) == written);
+        // Whatever is the matter with this line, the next one follows from what it says of itself.
+        (self.number, self.sum) = (number.saturating_add(1), written.to_owned());
+        let event = serde_json::from_slice(&event).map_err(|error| error.to_string())?;
+        Ok(match () {
+            () if number != expected => {
+                Opened::Broken(format!("it is line {number} where line {expected} was to come"), event)
+            }
+            () if !is_whole => Opened::Broken("it is not what was written".to_owned(), event),
+            () => Opened::Whole(event),
+        })
+    }
+}
+
+/// A line's number, its checksum, and what follows them.
+fn marks(line: &[u8]) -> Option<(u64, &str, &[u8])> {
+    let line = line.strip_prefix(br#"{"n":"#)?;
+    let (number, rest) = line.split_at(line.iter().position(|byte| *byte == b',')?);
+    let rest = rest.strip_prefix(br#","sum":""#)?;
+    let (sum, rest) = rest.split_at_checked(SUM_BYTES * 2)?;
+    Some((
+        str::from_utf8(number).ok()?.parse().ok()?,
+        str::from_utf8(sum).ok()?,
+        rest.strip_prefix(br#"","#)?,
+    ))
+}
+
+fn sum(before: &str, bytes: &[u8]) -> String {
+    let digest = Sha256::new().chain_update(before).chain_update(bytes).finalize();
+    digest[..SUM_BYTES].iter().map(|byte| format!("{byte:02x}")).collect()
+}

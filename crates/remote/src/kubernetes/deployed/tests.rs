@@ -1,0 +1,118 @@
+//! What is read from a Service, its endpoints and its pods as a cluster gives them, from made-up objects.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+const PLACE: &str = "kubernetes://prod/shop";
+
+fn service(spec: Value) -> Service {
+    serde_json::from_value(json!({"metadata": {"name": "shop"}, "spec": spec})).unwrap()
+}
+
+fn number(port: u16) -> Option<ServicePort> {
+    Some(ServicePort::Number(port))
+}
+
+fn name(port: &str) -> Option<ServicePort> {
+    Some(ServicePort::Name(port.into()))
+}
+
+/// Where it is found, or why it is not.
+fn found(spec: &Value, wanted: Option<ServicePort>) -> String {
+    match address(PLACE, &service(spec.clone()), wanted.as_ref()) {
+        Ok(Found { address, port }) => format!("{address} {port}"),
+        Err(error) => format!("{error} | {}", error.hint().unwrap_or_default()),
+    }
+}
+
+#[test]
+fn a_port_is_found_by_its_number_by_its_name_and_alone() {
+    let one = json!({"clusterIP": "10.84.0.7", "ports": [{"port": 80, "targetPort": 8080}]});
+    assert_eq!(found(&one, None), "10.84.0.7:80 ");
+    assert_eq!(found(&one, number(80)), "10.84.0.7:80 ");
+    assert_eq!(found(&one, number(8080)), format!("{PLACE}: it has no port 8080 | it has 80"));
+    assert_eq!(found(&one, name("http")), format!("{PLACE}: it has no port http | it has 80"));
+    let several = json!({"clusterIP": "fd00::7", "ports": [
+        {"name": "http", "port": 80}, {"name": "metrics", "port": 9090, "protocol": "TCP"},
+        {"name": "dns", "port": 53, "protocol": "UDP"}, {"name": "dns-tcp", "port": 53, "protocol": "TCP"}]});
+    assert_eq!(found(&several, name("metrics")), "[fd00::7]:9090 metrics");
+    assert_eq!(found(&several, number(53)), "[fd00::7]:53 dns-tcp");
+    assert_eq!(
+        found(&several, name("metric")),
+        format!("{PLACE}: it has no port metric | did you mean `metrics`?")
+    );
+    let all = "it has http (80), metrics (9090), dns (53, UDP), dns-tcp (53)";
+    assert_eq!(
+        found(&several, name("dns")),
+        format!("{PLACE}: its port 53 is of UDP, and load goes over TCP | {all}")
+    );
+    assert_eq!(
+        found(&several, None),
+        format!("{PLACE}: which of its ports is meant is not said | {all}: kubernetes = {{ port = … }}")
+    );
+}
+
+#[test]
+fn a_service_without_an_address_of_its_own_is_refused_with_what_helps() {
+    let headless = json!({"clusterIP": "None", "ports": [{"port": 80}]});
+    assert!(
+        found(&headless, None).starts_with("kubernetes://prod/shop: it is headless"),
+        "{}",
+        found(&headless, None)
+    );
+    let alias = json!({"type": "ExternalName", "externalName": "shop.example"});
+    let said = found(&alias, None);
+    assert!(said.contains("another name of shop.example") && said.contains("proofload load"), "{said}");
+}
+
+fn slice(family: &str, endpoints: Value) -> EndpointSlice {
+    let ports = json!([{"name": "metrics", "port": 9000}, {"name": "http", "port": 8080}]);
+    let slice = json!({"metadata": {}, "addressType": family, "ports": ports, "endpoints": endpoints});
+    serde_json::from_value(slice).unwrap()
+}
+
+fn endpoint(address: &str, pod: &str, conditions: Value) -> Value {
+    let target = json!({"kind": "Pod", "name": pod, "uid": format!("uid-of-{pod}")});
+    json!({"addresses": [address], "nodeName": "n1", "targetRef": target, "conditions": conditions})
+}
+
+#[test]
+fn pods_are_those_of_the_port_and_of_its_family_each_once_with_what_the_cluster_tells_of_them() {
+    let found = Found { address: "10.84.0.7:80".parse().unwrap(), port: "http".into() };
+    let slices = [
+        slice(
+            "IPv4",
+            json!([
+                endpoint("10.83.101.3", "b", json!({"ready": false})),
+                endpoint("10.83.101.2", "a", json!({}))
+            ]),
+        ),
+        slice(
+            "IPv4",
+            json!([endpoint("10.83.101.2", "a", json!({"ready": true})), {"addresses": ["10.0.0.9"]}]),
+        ),
+        slice("IPv6", json!([endpoint("fd00::2", "a", json!({}))])),
+    ];
+    let containers = json!([
+        {"name": "app", "image": "shop:2", "imageID": "shop@sha256:12", "ready": true, "restartCount": 2},
+        {"name": "side", "image": "side:1", "imageID": "sha256:34", "ready": true, "restartCount": 1}]);
+    let known = json!({"metadata": {"uid": "uid-of-a"}, "spec": {"containers": []}, "status": {"containerStatuses": containers}});
+    let known: objects::Pod = serde_json::from_value(known).unwrap();
+    let pods = behind(&found, &slices, &[known]);
+    let told: Vec<(&str, &str, bool, Option<u32>)> =
+        pods.iter().map(|pod| (pod.name.as_str(), pod.address.as_str(), pod.ready, pod.restarts)).collect();
+    assert_eq!(
+        told,
+        [
+            ("10.0.0.9:8080", "10.0.0.9:8080", true, None),
+            ("a", "10.83.101.2:8080", true, Some(3)),
+            ("b", "10.83.101.3:8080", false, None)
+        ]
+    );
+    assert_eq!(
+        (pods[1].images.join(" "), pods[1].node.as_deref()),
+        ("shop@sha256:12 side:1@sha256:34".into(), Some("n1"))
+    );
+    assert_eq!((pods[0].uid.as_str(), pods[1].uid.as_str()), ("", "uid-of-a"));
+}

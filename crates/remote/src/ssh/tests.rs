@@ -1,0 +1,104 @@
+//! Which names are machines, and how they are asked for.
+
+use super::*;
+
+#[test]
+fn what_ssh_takes_is_taken() {
+    for text in [
+        "bench-1",
+        "root@10.0.0.7",
+        "me@fe80::1%eth0",
+        "CORP\\me@bench",
+        "a@b@bastion",
+        "ssh://bench",
+        "ssh://me@bench:2222",
+        "ssh://me@[fe80::1]:22",
+        "ssh://[::1]",
+        "::1",
+    ] {
+        assert_eq!(Destination::new(text).unwrap().as_str(), text);
+    }
+    assert_eq!(Destination::new("bench").unwrap().name(), "ssh://bench");
+    assert_eq!(Destination::new("ssh://bench:22").unwrap().name(), "ssh://bench:22");
+}
+
+#[test]
+fn what_could_be_an_option_or_a_command_is_refused() {
+    for (text, why) in [
+        ("-oProxyCommand=touch /tmp/x", "like an option"),
+        ("me@-oProxyCommand=x", "like an option"),
+        ("ssh://-oProxyCommand=x", "like an option"),
+        ("-l@bench", "like an option"),
+        ("", "user@host is the form"),
+        ("ssh://", "ssh://user@host:port is the form"),
+        ("@bench", "nobody stands before the @"),
+        ("me@", "user@host is the form"),
+        ("bench rm", "' ' is in no name"),
+        ("bench\n", "'\\n' is in no name"),
+        ("`id`", "'`' is in no name"),
+        ("$(id)@bench", "'$' is in no name"),
+        ("bench;id", "';' is in no name"),
+        ("ssh://bench:0", "\"0\" is no port"),
+        ("ssh://bench:99999", "is no port"),
+        ("ssh://bench:22/etc", "is the form"),
+    ] {
+        let problem = Destination::new(text).unwrap_err().to_string();
+        assert!(problem.contains(why), "{text:?}: {problem}");
+    }
+    assert!(Destination::new(&"x".repeat(600)).unwrap_err().to_string().contains("600 bytes"));
+    assert_eq!(Destination("a\nb".into()).name(), "ssh://a\\nb");
+}
+
+fn of(lines: &[(&str, &str)]) -> Facts {
+    let mut facts = Facts::default();
+    for (what, text) in lines {
+        facts.learn(Line { what: (*what).to_owned(), text: (*text).to_owned() });
+    }
+    facts
+}
+
+#[test]
+fn what_is_told_is_understood_also_from_odd_systems() {
+    let facts = of(&[
+        ("system", "Linux"),
+        ("machine", std::env::consts::ARCH),
+        ("processors", "8"),
+        ("room", "Filesystem 1024-blocks Used Available Capacity Mounted on"),
+        ("room", "tmpfs 1024 1000 24 98% /mnt/a 5% b"),
+        ("program", "damaged"),
+        ("other", "17 /home/me/.cache/proofload/bin/proofload-01 and more"),
+        ("other", "nonsense"),
+        ("something", "from a later version"),
+    ]);
+    assert_eq!((facts.processors, facts.state), (Some(8), State::Damaged));
+    assert_eq!(facts.others.len(), 1);
+    assert_eq!(facts.others[0].path, "/home/me/.cache/proofload/bin/proofload-01 and more");
+    let (own, to) = (Program::own().unwrap(), Destination("h".into()));
+    assert!(facts.fits(&to, &own).is_ok());
+    let unknown = of(&[("room", "overlay - - - - /")]);
+    assert!(unknown.has_room(&own), "where df knows nothing, only a try tells");
+    assert_eq!(
+        unknown.fits(&to, &own).unwrap_err().to_string(),
+        "ssh://h: it runs , and Proofload runs on Linux"
+    );
+}
+
+#[test]
+fn a_full_disk_is_told_with_what_df_says() {
+    let facts = of(&[("folder", "/root/.cache/proofload/bin"), ("room", "tmpfs  1024 1024 0 100% /root")]);
+    let own = Program::own().unwrap();
+    assert!(!facts.has_room(&own));
+    let said = facts.full(&Destination("h".into()), &own).to_string();
+    assert!(
+        said.contains("/root/.cache/proofload/bin") && said.contains("df: tmpfs 1024 1024 0 100% /root"),
+        "{said}"
+    );
+}
+
+#[test]
+fn the_name_is_the_one_that_the_configuration_gives() {
+    let settings = "host bench-1\nuser me\nhostname 10.0.0.7\nport 22\nhostkeyalias x\n";
+    assert_eq!(host_name(settings).as_deref(), Some("10.0.0.7"));
+    assert_eq!(host_name("hostname [fd00::1]\n").as_deref(), Some("fd00::1"));
+    assert_eq!(host_name("user me\n"), None);
+}

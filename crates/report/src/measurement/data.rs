@@ -1,0 +1,277 @@
+//! A measurement as JSON: everything that was measured, each name with its unit. One slice alone has its body at the top; several
+//! are `steps`. Names are an interface: they are added to, never changed.
+
+use analysis::measurement::{Bend, Kept};
+use analysis::{Finding, Measurement, Window};
+use model::{Ask, AskedOpen, EndpointCounts, Level, Protocol, Rate, Until};
+use plan::Variant;
+use serde_json::{Map, Value, json};
+use stats::{Latencies, Quantile};
+
+use super::{Loaded, QUANTILES};
+
+const VERSION: u32 = 1;
+
+/// The document of a measurement.
+pub(super) fn data(of: &Loaded<'_>, measured: &Measurement<'_>) -> Value {
+    let warmup = of.record().header.plan.measure.as_ref().and_then(plan::Measure::capacity);
+    let capacity = measured.capacity.as_ref().map(|window| {
+        let mut capacity = body(of, window);
+        capacity.insert("warmup_s".to_owned(), json!(warmup.map(|(warmup, _)| warmup.as_secs_f64())));
+        capacity
+    });
+    let findings = &of.measured.conclusion.findings;
+    let caveats = caveats(findings.iter().chain(&measured.findings), of.notes(measured));
+    let mut document = match measured.only() {
+        Some(only) => body(of, only),
+        None => Map::new(),
+    };
+    let shared = json!({
+        "version": VERSION,
+        "proofload": of.record().header.proofload,
+        "interrupted": measured.interrupted,
+        "void": measured.void().map(|finding| finding.evidence.as_str()),
+        "capacity": capacity,
+        "caveats": caveats,
+        "findings": findings,
+    });
+    document.extend(shared.as_object().cloned().unwrap_or_default());
+    if measured.only().is_none() {
+        let steps: Vec<Value> = measured.windows.iter().map(|window| body(of, window).into()).collect();
+        document.insert("asked_steps".to_owned(), json!(measured.planned));
+        document.insert("steps".to_owned(), steps.into());
+    }
+    document.into()
+}
+
+/// What a reader must know, in sentences.
+fn caveats<'a>(findings: impl Iterator<Item = &'a Finding>, notes: Vec<String>) -> Vec<String> {
+    let told = findings.map(|finding| match finding.remedy.is_empty() {
+        true => finding.evidence.to_string(),
+        false => format!("{}: {}", finding.evidence, finding.remedy),
+    });
+    told.chain(notes).collect()
+}
+
+fn body(of: &Loaded<'_>, window: &Window<'_>) -> Map<String, Value> {
+    let counts = &window.slice.counts;
+    let (asked_s, asked_requests) = match window.asked.until {
+        Until::Elapsed(length) => (Some(length.as_secs_f64()), None),
+        Until::Requests(total) => (None, Some(total)),
+    };
+    let sampled = window.sampled();
+    let mut body = setup(of);
+    let measured = json!({
+        "loop": if window.asked.open.is_some() { "open" } else { "closed" },
+        "open": open(window),
+        "connections": window.slice.connections,
+        "threads": counts.generator.wall_ns.len(),
+        "driver": counts.generator.driver,
+        "asked_s": asked_s,
+        "asked_requests": asked_requests,
+        "interrupted": window.interrupted,
+        "void": window.void().map(|finding| finding.evidence.as_str()),
+        "window_s": in_seconds(counts.window_ns),
+        "drain_s": in_seconds(counts.drain_ns),
+        "throughput_per_s": window.throughput_per_s(),
+        "transfer_bytes_per_s": window.transfer_per_s(),
+        "requests": {
+            "sent": counts.sent,
+            "answered": counts.responses,
+            "answered_in_window": counts.responses_in_window,
+            "ok": counts.successful,
+            "ok_in_window": counts.successful_in_window,
+            "timed_out": counts.timed_out,
+            "broken": counts.broken,
+            "unfinished": counts.unfinished,
+        },
+        "bytes_wire": counts.wire_bytes,
+        "bytes_body": counts.body_bytes,
+        "sampled": {
+            "count": sampled.count,
+            "encoded_bytes": sampled.encoded_bytes,
+            "decoded_bytes": sampled.decoded_bytes,
+            "different": sampled.different,
+        },
+        "endpoints": counts.endpoints.iter().map(|one| endpoint(window, one)).collect::<Vec<_>>(),
+        "status": counts.status,
+        "errors": counts.errors,
+        "contract_failures": counts.contract_failures.iter()
+            .map(|failure| json!({ "what": failure.kind.to_string(), "count": failure.count, "example": failure.example }))
+            .collect::<Vec<_>>(),
+        "ok_per_100_ms": counts.successful_per_100_ms,
+        "connections_alive_start": counts.connections_alive_at_start,
+        "connections_alive_end": counts.connections_alive,
+        "connections_opened": counts.connections_opened,
+        "reconnects": counts.reconnects,
+        "tls_resumed": counts.tls_resumed,
+        "client": threads(window),
+        "services_cpu_s": in_seconds(window.slice.services_cpu_ns()),
+        "caveats": caveats(window.findings.iter(), Vec::new()),
+        "differences": of.differences,
+    });
+    body.extend(measured.as_object().cloned().unwrap_or_default());
+    let response = counts.open.as_ref().map_or(Value::Null, |open| times(&open.response));
+    let all = [
+        ("response", response),
+        ("latency", times(&counts.latency)),
+        ("first_byte", times(&counts.first_byte)),
+        ("connect", times(&counts.connect)),
+        ("handshake", times(&counts.handshake)),
+    ];
+    body.extend(all.map(|(name, times)| (name.to_owned(), times)));
+    body
+}
+
+/// How the service was reached and spoken to.
+fn setup(of: &Loaded<'_>) -> Map<String, Value> {
+    let Some((variant, load)) = of.variant().zip(of.load()) else { return Map::new() };
+    let only = load.requests.first().filter(|_| !load.is_mix());
+    let trial = of.record().blocks.iter().flat_map(|block| &block.trials).next_back();
+    let address =
+        trial.and_then(|trial| trial.started.deployed.as_ref()).map(|deployed| deployed.address.clone());
+    let setup = json!({
+        "method": only.map(|request| &request.method),
+        "url": url(variant, only.map(|request| request.path.as_str())),
+        "address": address,
+        "mix": (only.is_none()).then(|| load.title()),
+        "protocol": match load.protocol {
+            Protocol::Http1 { .. } => "HTTP/1.1",
+            Protocol::Http2 { .. } => "HTTP/2",
+        },
+        "requests_per_connection": load.protocol.lanes(),
+        "keep_alive": load.keep_alive,
+        "tls": load.tls.as_ref().map(|tls| json!({
+            "server_name": tls.server_name,
+            "checked": !tls.insecure,
+            "resumption": tls.resumption,
+            "error": trial.and_then(|trial| trial.slices.iter().find_map(|slice| slice.counts.tls_error.as_ref())),
+        })),
+        "sources": load.sources,
+        "request_seed": of.record().header.seed,
+        "sample_every": load.sample_every,
+        "timeout_s": load.timeout.as_secs_f64(),
+    });
+    setup.as_object().cloned().unwrap_or_default()
+}
+
+/// Where it was sent; of a service that was started its name and path.
+fn url(variant: &Variant, path: Option<&str>) -> Option<String> {
+    let entry = variant.entry_service()?;
+    let origin = entry.url().map_or_else(|| entry.name.clone(), plan::Url::origin);
+    Some(match path {
+        Some(path) => format!("{origin}{path}"),
+        None => origin,
+    })
+}
+
+fn open(window: &Window<'_>) -> Option<Value> {
+    let (asked, open) = (window.asked.open?, window.slice.counts.open.as_ref()?);
+    Some(json!({
+        "rate_per_s": match asked.rate {
+            Rate::Constant(per_s) => Some(per_s),
+            Rate::Ramp { .. } => None,
+        },
+        "share_of_capacity": asked.ask.share(),
+        "verdict": window.kept().map(Kept::name),
+        "ramp": ramp(window, asked),
+        "arrivals": asked.process.name(),
+        "seed": asked.seed,
+        "intended": open.intended,
+        "sent_in_window": open.sent_in_window,
+        "sent_per_s": window.per_s(open.sent_in_window),
+        "sent_share": open.sent_share(),
+        "unsent": open.unsent,
+        "queued": open.queued,
+        "schedule_lag": times(&open.schedule_lag),
+    }))
+}
+
+fn ramp(window: &Window<'_>, asked: AskedOpen) -> Option<Value> {
+    let Rate::Ramp { from_per_s, to_per_s, over } = asked.rate else { return None };
+    let (from, to) = match asked.ask {
+        Ask::Ramp(from, to) => (Level::share(from), Level::share(to)),
+        Ask::At(_) => (None, None),
+    };
+    let (kept_up_to_per_s, bent) = match window.bend() {
+        Some(Bend::At(per_s)) => (Some(per_s), Some(true)),
+        Some(Bend::Perhaps(per_s)) => (Some(per_s), None),
+        Some(Bend::NotUpTo(per_s)) => (Some(per_s), Some(false)),
+        Some(Bend::AtLowest(_)) => (None, Some(true)),
+        Some(Bend::Uneven { .. }) | None => (None, None),
+    };
+    let stretches = window.stretches();
+    let stretch = |of: &analysis::measurement::Stretch| {
+        json!({
+            "from_s": of.from_s,
+            "to_s": of.to_s,
+            "due_per_s": of.due_per_s(),
+            "ok_per_s": of.ok_per_s(),
+            "kept_up": of.kept,
+        })
+    };
+    Some(json!({
+        "from_per_s": from_per_s,
+        "to_per_s": to_per_s,
+        "over_s": over.as_secs_f64(),
+        "from_share_of_capacity": from,
+        "to_share_of_capacity": to,
+        "stretches": stretches.iter().map(stretch).collect::<Vec<_>>(),
+        "kept_up_to_per_s": kept_up_to_per_s,
+        "bent": bent,
+    }))
+}
+
+fn endpoint(window: &Window<'_>, of: &EndpointCounts) -> Value {
+    let outcomes = of.outcomes.iter().map(|ended| {
+        json!({
+            "status": ended.status,
+            "response": window.asked.open.map(|_| times(&ended.response)),
+            "latency": times(&ended.latency),
+        })
+    });
+    json!({
+        "name": of.name,
+        "sent": of.sent,
+        "ok": of.successful,
+        "ok_in_window": of.successful_in_window,
+        "throughput_per_s": window.per_s(of.successful_in_window),
+        "bytes_body": of.body_bytes,
+        "outcomes": outcomes.collect::<Vec<_>>(),
+        "contents": of.contents,
+    })
+}
+
+/// Microseconds by quantile, null where there are too few samples; and all samples: HdrHistogram V2, compressed, base64.
+fn times(latencies: &Latencies) -> Value {
+    let bound = |q: f64| {
+        let us = |quantile: Quantile| quantile.ns() as f64 / 1e3;
+        super::shown(latencies, q).map(|quantile| match quantile {
+            Quantile::Exact(_) => json!(us(quantile)),
+            Quantile::AtLeast(_) => json!({ "at_least": us(quantile) }),
+        })
+    };
+    let quantiles: Map<String, Value> =
+        QUANTILES.iter().map(|(name, q)| ((*name).to_owned(), json!(bound(*q)))).collect();
+    json!({
+        "count": latencies.count(),
+        "censored": latencies.censored(),
+        "quantiles_us": quantiles,
+        "histogram_ns": latencies,
+    })
+}
+
+/// Each thread of the client over window and drain.
+fn threads(window: &Window<'_>) -> Vec<Value> {
+    let used = &window.slice.counts.generator;
+    let times = used.cpu_ns.iter().zip(&used.wall_ns).enumerate();
+    let thread = |(index, (cpu, wall)): (usize, (&u64, &u64))| {
+        let run_delay_s = used.run_delay_ns.get(index).copied().map(in_seconds);
+        json!({ "cpu_s": in_seconds(*cpu), "wall_s": in_seconds(*wall), "run_delay_s": run_delay_s })
+    };
+    times.map(thread).collect()
+}
+
+fn in_seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}

@@ -1,0 +1,330 @@
+//! Times for the page's pictures: whole distributions as points that a curve is drawn through, and one trial of each variant from its first
+//! slice to its last.
+//!
+//! Must not: show a quantile that fewer than ten requests lie beyond, hide that requests were given up, or choose a trial by what came of
+//! it: it is that of the block in the middle.
+
+use record::{Block, Record, Slice, SliceKind, Trial};
+use stats::{Latencies, Quantile};
+
+use super::model::{LatencyCurve, LatencyCurves, TimeLine};
+use super::{DRAWN_MAX, evenly, rounded};
+
+/// Requests that lie beyond the last point.
+const BEYOND: f64 = 10.0;
+/// Points of the shares up to nine in ten, where each hundredth has one; the others are for the tail.
+const EVEN_POINTS: usize = 91;
+
+/// Times of every kind that the record has, with curves of the first variants.
+pub(super) fn curves(record: &Record) -> Vec<LatencyCurves> {
+    let of = |kind: &str, note: Option<String>, times: fn(&Record, usize) -> Latencies| LatencyCurves {
+        kind: kind.to_owned(),
+        note,
+        curves: (0..record.header.plan.variants.len())
+            .map(|variant| if variant < DRAWN_MAX { curve(&times(record, variant)) } else { empty() })
+            .collect(),
+    };
+    if !record.is_open_loop() {
+        return vec![of("service time", Some(CLOSED.to_owned()), analysis::latencies_together)];
+    }
+    let endpoint = record.header.plan.design.endpoint.as_ref();
+    let endpoint = endpoint.map(|endpoint| format!("of the request {} alone", endpoint.name));
+    vec![
+        of("response time", endpoint, analysis::responses_together),
+        of("service time", Some(OPEN.to_owned()), analysis::latencies_together),
+    ]
+}
+
+const CLOSED: &str = "in closed loop each connection waits for its response before it sends the next request: these times follow from connections and \
+                      throughput, compare nothing, and are not what users wait";
+const OPEN: &str = "from sent to done: without the time in which a request was due and found no connection free, which users wait too";
+
+fn empty() -> LatencyCurve {
+    LatencyCurve { requests: 0, censored: 0, points: Vec::new(), at_least_from: None }
+}
+
+fn curve(times: &Latencies) -> LatencyCurve {
+    let shares = shares(times.count());
+    let quantiles = times.quantiles(&shares);
+    let bounded = quantiles.iter().position(|found| matches!(found, Some(Quantile::AtLeast(_))));
+    let point = |(share, found): (&f64, &Option<Quantile>)| {
+        // A share close to 1 keeps all its digits: on a logarithmic axis they are what tells it from others.
+        found.map(|quantile| (*share, rounded(quantile.ns() as f64 / 1e3)))
+    };
+    LatencyCurve {
+        requests: times.count(),
+        censored: times.censored(),
+        points: shares.iter().zip(&quantiles).filter_map(point).collect(),
+        at_least_from: bounded.map(|at| shares[at]),
+    }
+}
+
+/// Each hundredth up to nine in ten, then ever closer to the highest share that ten of so many requests lie beyond, by equal steps of the
+/// logarithm of what is beyond.
+fn shares(requests: u64) -> Vec<f64> {
+    let least_beyond = BEYOND / requests.max(1) as f64;
+    let highest = 1.0 - least_beyond;
+    if highest <= 0.0 {
+        return Vec::new();
+    }
+    let even = (0..EVEN_POINTS).map(|hundredth| hundredth as f64 / 100.0).filter(|share| *share < highest);
+    let mut shares: Vec<f64> = even.collect();
+    let tail = CURVE_POINTS_MAX - EVEN_POINTS;
+    let steps = (least_beyond / 0.1).ln();
+    if steps < 0.0 {
+        let at = |step: usize| 1.0 - 0.1 * (steps * step as f64 / tail as f64).exp();
+        shares.extend((1..tail).map(at).map(short));
+    }
+    shares.push(short(highest));
+    // Near to nine in ten the digits may not tell two of them apart.
+    shares.dedup_by(|later, before| *later <= *before);
+    shares
+}
+
+/// As many digits as tell what is beyond to three.
+fn short(share: f64) -> f64 {
+    let beyond = 1.0 - share;
+    let digits = (2.0 - beyond.log10().floor()).clamp(2.0, 12.0);
+    let scale = 10_f64.powf(digits);
+    // Downwards, so that there are never fewer requests beyond than said; but what is a hair below by binary rounding is not below.
+    (share * scale + 1e-6).floor() / scale
+}
+
+/// Length of the parts in which a slice that is one turn knows its rate.
+const PART_S: f64 = 0.1;
+/// Points of one curve of times.
+const CURVE_POINTS_MAX: usize = 200;
+/// Points of all time lines together, and of one.
+const TIME_POINTS_MAX: usize = 6_000;
+const TIME_LINE_POINTS_MAX: usize = 400;
+/// Points of one slice.
+const SLICE_POINTS_MAX: usize = 60;
+const SHARES: [f64; 3] = [0.5, 0.9, 0.99];
+
+/// The trials of the block in the middle of those that count; of the last block with any slice where none does.
+pub(super) fn time_lines(record: &Record, left_out: &mut Vec<String>) -> Vec<TimeLine> {
+    let complete: Vec<&Block> = record.complete_blocks().collect();
+    let middle = complete.get(complete.len().saturating_sub(1) / 2).copied();
+    let loaded = |block: &&Block| block.trials.iter().any(|trial| !trial.slices.is_empty());
+    let Some(block) = middle.or_else(|| record.blocks.iter().rev().find(loaded)) else { return Vec::new() };
+    let variants = record.header.plan.variants.len().min(DRAWN_MAX);
+    let points_max = (TIME_POINTS_MAX / variants.max(1)).min(TIME_LINE_POINTS_MAX);
+    let mut thinned = false;
+    let mut lines = Vec::new();
+    for variant in 0..variants {
+        let trial = block.trials.iter().find(|trial| trial.variant() == variant && !trial.slices.is_empty());
+        let Some(trial) = trial else { continue };
+        let points = points(trial, record.is_open_loop());
+        let kept = evenly(points.len(), points_max);
+        thinned |= kept.len() < points.len();
+        let points: Vec<&Point> = kept.into_iter().map(|at| &points[at]).collect();
+        let line = line(trial, block.number, &points);
+        lines.push(TimeLine { loop_delay_us: explain::loop_delay_us(record, variant), ..line });
+    }
+    if thinned {
+        left_out.push(format!("time lines: {points_max} points of each are drawn, evenly spread"));
+    }
+    lines
+}
+
+/// What is known of a stretch of a trial.
+#[derive(Clone, Copy)]
+struct Point {
+    at_s: f64,
+    lasts_s: f64,
+    is_warm_up: bool,
+    rate_per_s: Option<f64>,
+    quantiles_us: [Option<f64>; 3],
+    failed: u64,
+    cores: Option<f64>,
+    rss_bytes: u64,
+    steal_share: f64,
+}
+
+fn line(trial: &Trial, block: u32, points: &[&Point]) -> TimeLine {
+    let optional =
+        |of: fn(&Point) -> Option<f64>| points.iter().map(|point| of(point).map(rounded)).collect();
+    TimeLine {
+        variant: trial.variant(),
+        block,
+        at_s: points.iter().map(|point| to_millis(point.at_s)).collect(),
+        lasts_s: points.iter().map(|point| to_millis(point.lasts_s)).collect(),
+        warm_up: points.iter().take_while(|point| point.is_warm_up).count(),
+        rate_per_s: optional(|point| point.rate_per_s),
+        p50_us: optional(|point| point.quantiles_us[0]),
+        p90_us: optional(|point| point.quantiles_us[1]),
+        p99_us: optional(|point| point.quantiles_us[2]),
+        failed: points.iter().map(|point| point.failed).collect(),
+        cores: optional(|point| point.cores),
+        rss_bytes: points.iter().map(|point| point.rss_bytes).collect(),
+        steal_share: points.iter().map(|point| rounded(point.steal_share)).collect(),
+        loop_delay_us: None,
+    }
+}
+
+/// Times of a trial are of no use below a thousandth of a second.
+fn to_millis(seconds: f64) -> f64 {
+    (seconds * 1e3).round() / 1e3
+}
+
+fn points(trial: &Trial, is_open_loop: bool) -> Vec<Point> {
+    let mut points = Vec::new();
+    for (slice, (at_s, lasts_s)) in trial.slices.iter().zip(places(&trial.slices)) {
+        points.extend(points_of(slice, at_s, lasts_s, is_open_loop));
+    }
+    points
+}
+
+/// Where each slice begins, and how long it lasts, in seconds.
+fn places(slices: &[Slice]) -> Vec<(f64, f64)> {
+    let first_ns = slices.first().map_or(0, |slice| slice.counts.started_ns);
+    let mut end_s = 0.0_f64;
+    // What a turn's slice lasts is not kept, but the next begins after it. The last lasts as much longer than its load as the one before.
+    let mut stretch = 1.0;
+    let mut places = Vec::new();
+    for (index, slice) in slices.iter().enumerate() {
+        let load_s = (slice.counts.window_ns as f64 / 1e9).max(1e-3);
+        // Records are files, and can be edited: never before what came before.
+        let at_s = (slice.counts.started_ns.saturating_sub(first_ns) as f64 / 1e9).max(end_s);
+        let next =
+            slices.get(index + 1).map(|next| next.counts.started_ns.saturating_sub(first_ns) as f64 / 1e9);
+        let mut lasts_s = load_s;
+        if slice.turns > 1 {
+            stretch =
+                next.filter(|next| *next > at_s + load_s).map_or(stretch, |next| (next - at_s) / load_s);
+            lasts_s = load_s * stretch;
+        }
+        end_s = at_s + lasts_s;
+        places.push((at_s, lasts_s));
+    }
+    places
+}
+
+/// A slice as one point, or as several where its rate is known by tenths of a second.
+fn points_of(slice: &Slice, at_s: f64, lasts_s: f64, is_open_loop: bool) -> Vec<Point> {
+    let whole = Point {
+        at_s,
+        lasts_s,
+        is_warm_up: slice.kind != SliceKind::Measured,
+        rate_per_s: slice.per_s(),
+        quantiles_us: times(slice, is_open_loop).map_or([None; 3], quantiles_us),
+        failed: slice.counts.failed(),
+        cores: cores(slice),
+        rss_bytes: slice.services.iter().map(|service| service.rss_bytes).sum(),
+        steal_share: slice.machine.steal_share_max(),
+    };
+    let window_s = slice.counts.window_ns as f64 / 1e9;
+    let parts = slice.counts.successful_per_100_ms.len();
+    if slice.turns > 1 || parts < 2 {
+        return vec![whole];
+    }
+    let together = parts.div_ceil(SLICE_POINTS_MAX);
+    let part = |(index, counts): (usize, &[u32])| {
+        let begin_s = (index * together) as f64 * PART_S;
+        // The last tenth may not be whole.
+        let length_s = (counts.len() as f64 * PART_S).min(window_s - begin_s);
+        let ok: u64 = counts.iter().map(|count| u64::from(*count)).sum();
+        (length_s > 1e-3).then(|| Point {
+            at_s: at_s + begin_s,
+            lasts_s: length_s,
+            rate_per_s: Some(ok as f64 / length_s),
+            failed: if index == 0 { whole.failed } else { 0 },
+            ..whole
+        })
+    };
+    slice.counts.successful_per_100_ms.chunks(together).enumerate().filter_map(part).collect()
+}
+
+/// What users wait in open loop; in closed loop what the service took. An open loop warms up in closed loop: its times are of another kind.
+fn times(slice: &Slice, is_open_loop: bool) -> Option<&Latencies> {
+    match &slice.counts.open {
+        Some(open) => Some(&open.response),
+        None => (!is_open_loop).then_some(&slice.counts.latency),
+    }
+}
+
+fn quantiles_us(times: &Latencies) -> [Option<f64>; 3] {
+    let found = times.quantiles(&SHARES);
+    [0, 1, 2].map(|at| {
+        let quantile = found[at].filter(|_| times.resolves(SHARES[at]))?;
+        Some(quantile.ns() as f64 / 1e3)
+    })
+}
+
+/// Over window and drain, in which services were busy too.
+fn cores(slice: &Slice) -> Option<f64> {
+    let length_ns = slice.counts.window_ns + slice.counts.drain_ns;
+    let known = !slice.services.is_empty() && length_ns > 0;
+    known.then(|| slice.services_cpu_ns() as f64 / length_ns as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn a_curve_ends_where_ten_requests_lie_beyond_and_is_never_too_long() {
+        for requests in [0, 5, 10, 11, 20, 99, 100, 101, 1_000, 50_000, 123_456_789] {
+            let shares = shares(requests);
+            assert!(shares.len() <= CURVE_POINTS_MAX, "{} of {requests}", shares.len());
+            assert!(shares.is_sorted_by(|one, other| one < other), "{requests}: {shares:?}");
+            let last = shares.last().copied();
+            let beyond = last.map(|share| requests as f64 * (1.0 - share));
+            assert!(beyond.is_none_or(|beyond| (9.999..10.2).contains(&beyond)), "{requests}: {beyond:?}");
+            assert_eq!(last.is_none(), requests <= 10);
+        }
+    }
+
+    #[test]
+    fn what_was_given_up_makes_the_end_of_a_curve_a_lower_bound() {
+        let mut times = Latencies::new();
+        (1..=1_900).for_each(|index| times.record(1_000_000 + 1_000 * index));
+        (0..100).for_each(|_| times.censor(5_000_000));
+        let curve = curve(&times);
+        assert_eq!((curve.requests, curve.censored), (2_000, 100));
+        let from = curve.at_least_from.expect("a bound");
+        assert!((0.949..0.952).contains(&from), "{from}");
+        assert!(
+            curve.points.first().is_some_and(|(share, us)| *share == 0.0 && (1_000.0..1_002.0).contains(us))
+        );
+        assert!(curve.points.last().is_some_and(|(share, us)| *share == 0.995 && *us < 5_001.0));
+    }
+
+    fn trial() -> Trial {
+        let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1"));
+        let record = record::open(path).expect("the kept record opens");
+        record.blocks[0].trials[0].clone()
+    }
+
+    #[test]
+    fn a_slice_is_taken_apart_where_its_rate_is_known_by_tenths_of_a_second() {
+        let mut trial = trial();
+        trial.slices.truncate(2);
+        let points = points(&trial, false);
+        let warm_up: Vec<&Point> = points.iter().filter(|point| point.is_warm_up).collect();
+        assert!((2..=SLICE_POINTS_MAX).contains(&warm_up.len()), "{}", warm_up.len());
+        let counted: f64 = warm_up.iter().filter_map(|point| Some(point.rate_per_s? * point.lasts_s)).sum();
+        let known: u32 = trial.slices[0].counts.successful_per_100_ms.iter().sum();
+        assert!((counted - f64::from(known)).abs() < 1.0, "{counted} of {known}");
+        assert!(points.iter().is_sorted_by(|one, next| one.at_s + one.lasts_s <= next.at_s + 1e-9));
+    }
+
+    #[test]
+    fn turns_last_until_the_next_slice_begins_and_a_clock_that_stands_still_is_no_harm() {
+        let mut trial = trial();
+        trial.slices.truncate(3);
+        for (slice, started_s) in trial.slices.iter_mut().zip([10, 12, 16]) {
+            slice.turns = 25;
+            slice.counts.window_ns = 500_000_000;
+            slice.counts.started_ns = started_s * 1_000_000_000;
+        }
+        assert_eq!(places(&trial.slices), [(0.0, 2.0), (2.0, 4.0), (6.0, 4.0)]);
+        for slice in &mut trial.slices {
+            (slice.turns, slice.counts.started_ns) = (1, 0);
+        }
+        assert_eq!(places(&trial.slices), [(0.0, 0.5), (0.5, 0.5), (1.0, 0.5)]);
+        assert_eq!(places(&[]), []);
+    }
+}

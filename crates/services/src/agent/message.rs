@@ -1,0 +1,276 @@
+//! What an agent says, version 1 of the protocol: one JSON object a line. Pure.
+//!
+//! An agent is code in a process that we do not know. Whatever it says is checked: what cannot be read is no message, and nothing in one
+//! has a size without bound.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+/// The version of the protocol that is spoken here.
+const VERSION: u32 = 1;
+/// Of a text in a message, in bytes.
+const TEXT_BYTES_MAX: usize = 4096;
+/// Of what is said about a line that is no message.
+const REASON_CHARS_MAX: usize = 200;
+/// Notes of one capture.
+const NOTES_MAX: usize = 4;
+/// Names of versions that are kept.
+const VERSIONS: [&str; 4] = ["node", "v8", "uv", "openssl"];
+
+/// What a JavaScript thread with an agent is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// A process that serves alone.
+    Service,
+    /// The first process of a cluster of Node.js, which deals connections to the others.
+    Primary,
+    /// One of those.
+    Worker,
+    /// A worker thread of any of them.
+    Thread,
+    /// What only starts the service: npm, or PM2's own processes.
+    Tool,
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Service => "service",
+            Self::Primary => "primary",
+            Self::Worker => "worker",
+            Self::Thread => "thread",
+            Self::Tool => "tool",
+        })
+    }
+}
+
+/// A JavaScript thread with an agent that has introduced itself.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Agent {
+    /// Its process, as the kernel tells: what the agent says of it is not looked at.
+    #[serde(skip)]
+    pub pid: u32,
+    /// Its thread as Node.js numbers it: 0 is the main thread.
+    #[serde(default)]
+    pub thread: u32,
+    /// Its thread as the kernel numbers it, where the agent can tell.
+    pub thread_id: Option<u32>,
+    /// What it is.
+    pub role: Role,
+    /// Versions of Node.js and what it is made of: `node`, `v8`, `uv`, `openssl`.
+    #[serde(default)]
+    pub versions: BTreeMap<String, String>,
+    /// NODE_ENV as the process sees it.
+    pub node_env: Option<String>,
+    /// UV_THREADPOOL_SIZE as the process sees it.
+    pub uv_threadpool_size: Option<String>,
+    /// The file that it runs.
+    pub main: Option<String>,
+}
+
+/// A message.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub(super) enum Message {
+    /// The first one.
+    Hello {
+        v: u32,
+        #[serde(flatten)]
+        agent: Box<Agent>,
+    },
+    /// It has become something else, the primary of a cluster for example.
+    Role { role: Role },
+    /// What was asked for has begun. With what was set for the process by then: a service may set it itself.
+    Armed { id: u64, node_env: Option<String>, uv_threadpool_size: Option<String> },
+    /// It has ended, and this came of it.
+    Captured(Box<Captured>),
+    /// It could not be done.
+    Failed { id: u64, reason: String },
+}
+
+/// What came of a capture, as the agent tells it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub(super) struct Captured {
+    pub id: u64,
+    pub requests: Option<u64>,
+    /// Where the profile was written to.
+    pub file: Option<PathBuf>,
+    pub counters: Option<serde_json::Value>,
+    /// What it could not do, in words.
+    #[serde(default)]
+    pub notes: Vec<String>,
+}
+
+impl Message {
+    /// Reads a line.
+    ///
+    /// # Errors
+    /// Why it is no message, in words.
+    pub fn parse(line: &[u8]) -> Result<Self, String> {
+        // What is wrong may be told with the agent's own words, as many as it likes.
+        let told = |error: serde_json::Error| model::text::cut(&error.to_string(), REASON_CHARS_MAX);
+        let mut message: Self =
+            serde_json::from_slice(line).map_err(|error| format!("no message: {}", told(error)))?;
+        match &mut message {
+            Self::Hello { v, .. } if *v != VERSION => {
+                return Err(format!("speaks version {v} of the protocol, and this is {VERSION}"));
+            }
+            Self::Hello { agent, .. } => {
+                agent.versions.retain(|name, _| VERSIONS.contains(&name.as_str()));
+                let texts = [&mut agent.node_env, &mut agent.uv_threadpool_size, &mut agent.main];
+                agent.versions.values_mut().chain(texts.into_iter().flatten()).for_each(cut);
+            }
+            Self::Failed { reason, .. } => cut(reason),
+            Self::Armed { node_env, uv_threadpool_size, .. } => {
+                [node_env, uv_threadpool_size].into_iter().flatten().for_each(cut);
+            }
+            Self::Captured(captured) => {
+                captured.notes.truncate(NOTES_MAX);
+                captured.notes.iter_mut().for_each(cut);
+            }
+            Self::Role { .. } => {}
+        }
+        Ok(message)
+    }
+
+    /// The number of the order that it is a response to.
+    pub fn order(&self) -> Option<u64> {
+        match self {
+            Self::Armed { id, .. } | Self::Failed { id, .. } => Some(*id),
+            Self::Captured(captured) => Some(captured.id),
+            Self::Hello { .. } | Self::Role { .. } => None,
+        }
+    }
+}
+
+/// Cuts a text to what is kept, at a character's end.
+fn cut(text: &mut String) {
+    let whole = |at: &usize| text.is_char_boundary(*at);
+    let at = (0..=TEXT_BYTES_MAX.min(text.len())).rev().find(whole).unwrap_or(0);
+    text.truncate(at);
+}
+
+// NODE_OPTIONS as Node.js reads it. Pure.
+//
+// Its rules (`ParseNodeOptionsEnvVar` of Node's src/node_options.cc): a blank ends an argument, nothing else does; double quotes keep
+// blanks; within them, and only there, a backslash takes the next character as it is.
+
+/// The variable that has Node.js load `file` before all else, in front of what the service's `own` says, which is kept to the letter.
+pub(super) fn with_require(file: &str, own: Option<&str>) -> String {
+    let require = format!("--require {}", quoted(file));
+    match own.filter(|own| !own.trim().is_empty()) {
+        Some(own) => format!("{require} {own}"),
+        None => require,
+    }
+}
+
+/// One argument. Without need there are no quotes: some read the variable in their own, simpler way.
+fn quoted(argument: &str) -> String {
+    if !argument.contains([' ', '"']) {
+        return argument.to_owned();
+    }
+    let escaped = argument.replace('\\', "\\\\").replace('"', "\\\"");
+    format!("\"{escaped}\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_read_as_agents_write_them() {
+        let hello = r#"{"v":1,"type":"hello","pid":7,"ppid":6,"thread":0,"threadId":7,"role":"worker","clusterId":2,"pm2":null,
+            "versions":{"node":"22.1.0","v8":"12","uv":"1","openssl":"3","zlib":"1"},"nodeEnv":"production","uvThreadpoolSize":null,
+            "execArgv":[],"main":"/srv/a.js","monotonicNs":"12345678901234567890"}"#;
+        let Ok(Message::Hello { agent: hello, .. }) = Message::parse(hello.as_bytes()) else {
+            panic!("a greeting")
+        };
+        assert_eq!((hello.role, hello.thread, hello.thread_id), (Role::Worker, 0, Some(7)));
+        assert_eq!((hello.node_env.as_deref(), hello.uv_threadpool_size), (Some("production"), None));
+        assert_eq!(hello.versions.keys().collect::<Vec<_>>(), ["node", "openssl", "uv", "v8"]);
+        let armed = Message::Armed { id: 3, node_env: Some("test".into()), uv_threadpool_size: None };
+        let line = br#"{"type":"armed","id":3,"nodeEnv":"test","uvThreadpoolSize":null}"#;
+        assert_eq!(Message::parse(line), Ok(armed));
+        assert_eq!(
+            Message::parse(br#"{"type":"role","role":"primary"}"#),
+            Ok(Message::Role { role: Role::Primary })
+        );
+        let captured = br#"{"type":"captured","id":3,"kind":"cpu","requests":9,"startNs":"1","endNs":"2","file":"/a","bytes":5}"#;
+        let Ok(Message::Captured(captured)) = Message::parse(captured) else { panic!("a capture") };
+        assert_eq!(
+            (captured.id, captured.requests, captured.file.as_deref()),
+            (3, Some(9), Some("/a".as_ref()))
+        );
+    }
+
+    #[test]
+    fn what_is_no_message_is_refused_and_what_is_long_is_cut() {
+        for line in [
+            "",
+            "{}",
+            "[]",
+            "null",
+            r#"{"type":"hello","role":"service"}"#,
+            r#"{"v":2,"type":"hello","role":"service"}"#,
+            r#"{"v":1,"type":"hello","role":"king"}"#,
+            r#"{"type":"armed","id":-1}"#,
+            r#"{"type":"armed","id":"__proto__"}"#,
+            r#"{"type":"captured","id":1,"requests":1e400}"#,
+            r#"{"type":"captured","requests":1}"#,
+        ] {
+            assert!(Message::parse(line.as_bytes()).is_err(), "{line}");
+        }
+        assert!(Message::parse(&b"[".repeat(1 << 17)).is_err(), "depth is bounded");
+        let odd = format!(r#"{{"type":"{}"}}"#, "a".repeat(100_000));
+        let reason = Message::parse(odd.as_bytes()).expect_err("no type of ours");
+        assert!(reason.contains("unknown variant") && reason.len() < 300, "{} bytes", reason.len());
+        let long = format!(r#"{{"type":"failed","id":1,"reason":"{}"}}"#, "é".repeat(TEXT_BYTES_MAX));
+        let Ok(Message::Failed { reason, .. }) = Message::parse(long.as_bytes()) else { panic!("a failure") };
+        assert_eq!(reason.len(), TEXT_BYTES_MAX);
+    }
+
+    #[test]
+    fn a_path_is_quoted_where_it_must_be_and_what_the_service_says_is_kept() {
+        for (file, own, expected) in [
+            ("/tmp/a.cjs", None, "--require /tmp/a.cjs"),
+            ("/tmp/a.cjs", Some(" "), "--require /tmp/a.cjs"),
+            ("/tmp/a.cjs", Some("--max-old-space-size=300"), "--require /tmp/a.cjs --max-old-space-size=300"),
+            // What is wrong with it is the service's own business, as it would be without us.
+            ("/tmp/a.cjs", Some("--x=\"a b"), "--require /tmp/a.cjs --x=\"a b"),
+            ("/my tmp/a.cjs", None, "--require \"/my tmp/a.cjs\""),
+            // Outside of quotes a backslash is a character like others, within them it is not.
+            ("/a\\b/c", None, "--require /a\\b/c"),
+            ("/a\\b c", None, "--require \"/a\\\\b c\""),
+            ("/a\"b", None, "--require \"/a\\\"b\""),
+        ] {
+            assert_eq!(with_require(file, own), expected);
+        }
+    }
+
+    #[test]
+    fn node_itself_finds_the_file_whatever_its_folder_is_called() {
+        for name in ["plain", "two words", "back\\slash", "quo\"te", "all \\ of\" them \\"] {
+            let parent = tempfile::tempdir().unwrap();
+            let folder = parent.path().join(name);
+            std::fs::create_dir(&folder).unwrap();
+            let file = folder.join("a.cjs");
+            std::fs::write(&file, "process.stdout.write('loaded ')").unwrap();
+            let options = with_require(file.to_str().unwrap(), Some("--no-deprecation"));
+            let script = "process.stdout.write(process.env.NODE_OPTIONS.slice(-16))";
+            let mut node = std::process::Command::new("node");
+            let output = node.args(["-e", script]).env("NODE_OPTIONS", options).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stdout);
+            assert_eq!(
+                said,
+                "loaded --no-deprecation",
+                "{name}: {}",
+                String::from_utf8_lossy(&output.stderr)
+            );
+        }
+    }
+}

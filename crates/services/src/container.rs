@@ -1,0 +1,379 @@
+//! Services that are containers: what the engine's command is told, and what it tells of what runs.
+//!
+//! The first process of such a service is the engine's command, attached: the container's output is its output, and a SIGTERM to it is
+//! one to the container. The container itself is the engine's child and not ours, so it is known by its name and its control group, and
+//! the warden removes it at the end, whatever ended the rest. One whose warden was killed, too, goes with the next that is started.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use machine::groups::{self, ControlGroup};
+use plan::{Container, ContainerOf, Engine};
+use serde::Deserialize;
+
+use crate::Error;
+use crate::command::{executable, not_found, search_path};
+use crate::marker::Marker;
+use crate::message::{Head, Spec};
+
+/// On each container of ours, with its marker.
+const LABEL: &str = "proofload.trial";
+/// On each container, network and volume of a project, with the project's name.
+const PROJECT: &str = "com.docker.compose.project";
+const PROJECT_SERVICE: &str = "com.docker.compose.service";
+/// How long the engine may take for a question, and to remove something.
+const PATIENCE: Duration = Duration::from_secs(20);
+const REMOVAL_PATIENCE: Duration = Duration::from_secs(60);
+/// How long a container on the same machine may take to refuse a connection: one that does not is out of reach.
+const REACH: Duration = Duration::from_millis(300);
+/// What is asked of a container: a line of JSON.
+const FORMAT: &str = r#"{"pid":{{.State.Pid}},"image":{{json .Image}},"networks":{{json .NetworkSettings.Networks}},"ports":{{json .NetworkSettings.Ports}},"health":{{if .State.Health}}{{json .State.Health.Status}}{{else}}null{{end}},"labels":{{json .Config.Labels}}}"#;
+
+/// What the engine tells of a container.
+#[derive(Debug, Clone, Deserialize)]
+struct Seen {
+    /// 0 before it runs.
+    pid: u32,
+    image: String,
+    networks: Option<BTreeMap<String, SeenNetwork>>,
+    /// `3000/tcp` to where it is published.
+    ports: Option<BTreeMap<String, Option<serde_json::Value>>>,
+    health: Option<String>,
+    labels: Option<BTreeMap<String, String>>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct SeenNetwork {
+    #[serde(rename = "IPAddress", default)]
+    address: String,
+}
+
+/// A container service that is about to be started, or was.
+#[derive(Debug)]
+pub(crate) struct Pack {
+    engine: PathBuf,
+    /// Words that begin a command about a project.
+    compose: Vec<String>,
+    service: String,
+    container: Container,
+    name: String,
+    /// The port inside; `None`: what it exposes, where that is a project's.
+    inside: Option<u16>,
+    published: SocketAddr,
+}
+
+/// A container that runs.
+#[derive(Debug)]
+pub(crate) struct Up {
+    /// Where it is reached.
+    pub address: SocketAddr,
+    /// The control groups of all containers of the service.
+    pub groups: Vec<ControlGroup>,
+    /// The image of the one that gets requests, by its digest.
+    pub image: String,
+}
+
+/// Variables that an engine's command reads itself, `_` at the end: all that begin so. With a container's own it would do something else.
+const OF_ENGINE: &str = "ALL_PROXY BUILDAH_ CONTAINER_ CONTAINERS_ DBUS_ DOCKER_ GODEBUG HOME HTTP_PROXY HTTPS_PROXY LD_ NO_PROXY PATH \
+                         PODMAN_ REGISTRY_ SSH_ STORAGE_ TMPDIR USER XDG_";
+
+fn is_of_engine(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    OF_ENGINE.split(' ').any(|own| name == own || own.ends_with('_') && name.starts_with(own))
+}
+
+impl Pack {
+    /// Finds engine and image, and changes nothing. `published` is a port of this machine.
+    ///
+    /// # Errors
+    /// No engine, no daemon, no image, or a port that nobody names.
+    pub fn find(
+        service: &str,
+        container: &Container,
+        marker: &Marker,
+        published: SocketAddr,
+    ) -> Result<Pack, Error> {
+        let engine = engine(service, container.engine)?;
+        let (service, name) = (service.to_owned(), marker.name());
+        let container = container.clone();
+        let (inside, compose) = (container.port, Vec::new());
+        let mut pack = Pack { engine, compose, service, inside, container, name, published };
+        pack.ask(&["version", "--format", "{{.Server.Version}}"])
+            .map_err(|reason| pack.failed("does not answer", &reason))?;
+        if let ContainerOf::Image(image) = &pack.container.of {
+            let ports = "{{json .Config.ExposedPorts}}";
+            let exposed = pack.ask(&["image", "inspect", "--format", ports, image]);
+            let exposed = exposed.map_err(|reason| {
+                Error::of(&pack.service, format!("there is no image {image} here: {reason}")).help(format!(
+                    "`docker pull {image}` gets it, or `docker build -t {image} .` makes it; nothing is pulled during a run"
+                ))
+            })?;
+            let exposed: Option<BTreeMap<String, serde_json::Value>> =
+                serde_json::from_str(exposed.trim()).unwrap_or_default();
+            let inside = pack.inside.or_else(|| only_port(exposed.unwrap_or_default().keys()));
+            pack.inside = Some(inside.ok_or_else(|| pack.no_port())?);
+        } else {
+            pack.compose = pack.find_compose()?;
+        }
+        Ok(pack)
+    }
+
+    /// The port that the service listens on inside, where that is known already.
+    pub fn inside(&self) -> Option<u16> {
+        self.inside
+    }
+
+    /// What the warden is to run, and how the container is removed after it. `spec` has the words behind the image and the variables.
+    pub fn fill(&self, spec: &mut Spec) {
+        let mut command = self.words(&["run", "--pull=never"]);
+        let name = &self.name;
+        match &self.container.of {
+            ContainerOf::Image(image) => {
+                let flag = |name: &str, value: String| [name.to_owned(), value];
+                command.extend(flag("--name", name.clone()));
+                command.extend(flag("--label", format!("{LABEL}={}", spec.marker)));
+                if !spec.cpus.is_empty() {
+                    command.extend(flag("--cpuset-cpus", list(&spec.cpus)));
+                }
+                if let Some(inside) = self.inside {
+                    command.extend(flag("--publish", format!("{}:{inside}", self.published)));
+                }
+                if has_init() {
+                    // As the first process of a container a program without a handler would not heed SIGTERM.
+                    command.push("--init".to_owned());
+                }
+                command.extend(flag("--env", format!("{}={}", crate::marker::VARIABLE, spec.marker)));
+                // Everybody may read arguments. What the engine does not read itself it takes from its own variables.
+                spec.env.retain(|(name, value)| {
+                    let passed = !is_of_engine(name);
+                    let told = if passed { name.clone() } else { format!("{name}={value}") };
+                    command.extend(flag("--env", told));
+                    passed
+                });
+                command.push(image.clone());
+                command.append(&mut spec.command);
+                spec.cleanup = vec![self.words(&["rm", "--force", "--volumes", name])];
+            }
+            ContainerOf::Compose { service, .. } => {
+                command = self.of_project(&["up", "--no-color", service]);
+                let down = ["down", "--volumes", "--remove-orphans", "--timeout", "1"];
+                spec.cleanup = vec![self.of_project(&down)];
+            }
+        }
+        spec.program = PathBuf::from(&command[0]);
+        spec.command = command;
+        // The engine's command tells whatever helps it.
+        spec.head = Some(Head::First);
+        // The container has a group of the engine's; that of its command is nobody's figure.
+        spec.group = false;
+    }
+
+    /// What runs, once all of it does: also healthy, where a project says what that is. `None`: not yet.
+    ///
+    /// # Errors
+    /// A port that nobody names, or no control group.
+    pub fn look(&self, cpus: &[usize]) -> Result<Option<Up>, Error> {
+        let Some(all) = self.seen() else { return Ok(None) };
+        let entry = match &self.container.of {
+            ContainerOf::Image(_) => all.first(),
+            ContainerOf::Compose { service, .. } => {
+                all.iter().find(|seen| seen.label(PROJECT_SERVICE) == Some(service))
+            }
+        };
+        let is_compose = matches!(self.container.of, ContainerOf::Compose { .. });
+        let Some(entry) = entry.filter(|entry| entry.pid > 0 && (!is_compose || entry.is_healthy())) else {
+            return Ok(None);
+        };
+        if is_compose && !cpus.is_empty() {
+            // A Compose file's own limits are of the file; those of the plan are set now, before any load.
+            let ids = self.ids();
+            let mut words = vec!["update".to_owned(), "--cpuset-cpus".to_owned(), list(cpus)];
+            words.extend(ids);
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            self.ask(&words).map_err(|reason| self.failed("cannot give it its processors", &reason))?;
+        }
+        let ports = entry.ports.clone().unwrap_or_default();
+        let inside = self.inside.or_else(|| only_port(ports.keys())).ok_or_else(|| self.no_port())?;
+        let own = entry.networks.iter().flat_map(BTreeMap::values).find_map(|one| one.address.parse().ok());
+        let address = own.map(|own: IpAddr| SocketAddr::new(own, inside)).filter(is_within_reach);
+        let running = all.iter().filter(|seen| seen.pid > 0);
+        let groups: Option<Vec<ControlGroup>> = running.map(|seen| groups::of(seen.pid)).collect();
+        let groups = groups.ok_or_else(|| {
+            self.failed(
+                "has it in no control group that can be read",
+                "nothing would be known of its CPU time",
+            )
+        })?;
+        let address = address.unwrap_or(self.published);
+        Ok(Some(Up { address, groups, image: entry.image.clone() }))
+    }
+
+    fn seen(&self) -> Option<Vec<Seen>> {
+        let ids = self.ids();
+        let mut words = vec!["inspect", "--format", FORMAT];
+        words.extend(ids.iter().map(String::as_str));
+        let told = if ids.is_empty() { return None } else { self.ask(&words).ok()? };
+        told.lines().map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    /// The containers of the service.
+    fn ids(&self) -> Vec<String> {
+        match &self.container.of {
+            ContainerOf::Image(_) => vec![self.name.clone()],
+            ContainerOf::Compose { .. } => self
+                .listed(&["ps", "--all", "--quiet", "--filter"], &format!("label={PROJECT}={}", self.name)),
+        }
+    }
+
+    fn listed(&self, words: &[&str], last: &str) -> Vec<String> {
+        let words: Vec<&str> = words.iter().copied().chain([last]).collect();
+        self.ask(&words).unwrap_or_default().lines().map(str::to_owned).collect()
+    }
+
+    /// Removes what is left of Proofloads that were killed together with their wardens.
+    pub fn remove_abandoned(&self) {
+        for (label, is_project) in [(LABEL, false), (PROJECT, true)] {
+            let format = format!("{{{{.ID}}}} {{{{.Label \"{label}\"}}}}");
+            let filter = format!("label={label}");
+            for line in self.listed(&["ps", "--all", "--filter", &filter, "--format"], &format) {
+                let Some((id, value)) = line.split_once(' ') else { continue };
+                let marker = if is_project { Marker::named(value) } else { Marker::parse(value) };
+                if marker.is_none_or(|marker| marker.proofload().is_alive()) {
+                    continue;
+                }
+                let _ = self.ask(&["rm", "--force", "--volumes", id]);
+                if is_project {
+                    let filter = format!("label={PROJECT}={value}");
+                    for kind in ["network", "volume"] {
+                        for left in self.listed(&[kind, "ls", "--quiet", "--filter"], &filter) {
+                            let _ = self.ask(&[kind, "rm", &left]);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// `docker compose`, or the program of its own that it was.
+    fn find_compose(&self) -> Result<Vec<String>, Error> {
+        let plugin = self.words(&["compose"]);
+        let alone = vec![format!("{}-compose", self.engine.file_name().unwrap_or_default().display())];
+        let answers = |words: &&Vec<String>| {
+            output(&[words.as_slice(), &["version".to_owned()]].concat(), PATIENCE).is_ok()
+        };
+        let searched = format!("its plugins, and {} in PATH", alone[0]);
+        let missing = || not_found(&self.service, &plugin.join(" "), &searched);
+        [&plugin, &alone].into_iter().find(answers).cloned().ok_or_else(missing)
+    }
+
+    /// A command about the project.
+    fn of_project(&self, words: &[&str]) -> Vec<String> {
+        let ContainerOf::Compose { file, .. } = &self.container.of else { return Vec::new() };
+        let file = file.display().to_string();
+        let own = ["--project-name", &self.name, "--file", &file];
+        let words = own.iter().chain(words).map(|word| (*word).to_owned());
+        self.compose.iter().cloned().chain(words).collect()
+    }
+
+    fn words(&self, words: &[&str]) -> Vec<String> {
+        let engine = self.engine.display().to_string();
+        std::iter::once(engine).chain(words.iter().map(|word| (*word).to_owned())).collect()
+    }
+
+    /// What the engine prints, or why not.
+    fn ask(&self, words: &[&str]) -> Result<String, String> {
+        output(&self.words(words), PATIENCE)
+    }
+
+    fn failed(&self, doing: &str, reason: &str) -> Error {
+        let engine = self.engine.file_name().unwrap_or_default().display();
+        Error::of(&self.service, format!("{engine} {doing}: {reason}")).help(
+            "is its daemon running, and may this user ask it? `docker info` tells; DOCKER_HOST and contexts are followed",
+        )
+    }
+
+    fn no_port(&self) -> Error {
+        Error::of(&self.service, format!("{} exposes no port, or several", self.container))
+            .help("`port` in the container's table names the one inside")
+    }
+}
+
+impl Seen {
+    fn label(&self, name: &str) -> Option<&String> {
+        self.labels.as_ref()?.get(name)
+    }
+
+    /// Also where nobody says what that is; podman then tells an empty word.
+    fn is_healthy(&self) -> bool {
+        self.health.as_deref().is_none_or(|health| health.is_empty() || health == "healthy")
+    }
+}
+
+/// Runs what removes containers; also of a service that never came to have one, where there is nothing to remove.
+pub(crate) fn clean_up(commands: &[Vec<String>]) {
+    for words in commands {
+        let _ = output(words, REMOVAL_PATIENCE);
+    }
+}
+
+/// What a command prints, if it ends well in time; else the last line of what it complains.
+fn output(words: &[String], patience: Duration) -> Result<String, String> {
+    let Some((program, arguments)) = words.split_first() else { return Err("no command".to_owned()) };
+    let ran =
+        machine::run(Command::new(program).args(arguments), patience).map_err(|error| error.to_string())?;
+    let output = ran.ok_or_else(|| format!("no answer within {} s", patience.as_secs()))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let complaint =
+        String::from_utf8_lossy(&output.stderr).trim().lines().last().unwrap_or_default().to_owned();
+    Err(if complaint.is_empty() { output.status.to_string() } else { complaint })
+}
+
+/// The engine's program.
+fn engine(service: &str, wanted: Option<Engine>) -> Result<PathBuf, Error> {
+    let engines = wanted.map_or(vec![Engine::Docker, Engine::Podman], |wanted| vec![wanted]);
+    let path = search_path(&[]);
+    let file = |engine: &Engine| {
+        let mut files = std::env::split_paths(&path).map(|folder| folder.join(engine.name()));
+        files.find(|file| executable(file))
+    };
+    engines
+        .iter()
+        .find_map(file)
+        .ok_or_else(|| not_found(service, engines[0].name(), &format!("PATH: {path}")))
+}
+
+/// Whether engines have a program that passes signals on to the first one of a container.
+fn has_init() -> bool {
+    [
+        "/usr/bin/docker-init",
+        "/usr/local/bin/docker-init",
+        "/usr/libexec/podman/catatonit",
+        "/usr/bin/catatonit",
+    ]
+    .iter()
+    .any(|file| executable(Path::new(file)))
+}
+
+/// The only port of TCP, by names such as `3000/tcp`.
+fn only_port<'a>(names: impl Iterator<Item = &'a String>) -> Option<u16> {
+    let mut ports = names.filter_map(|name| name.strip_suffix("/tcp")?.parse().ok());
+    ports.next().filter(|_| ports.next().is_none())
+}
+
+/// Whether packets get there, and a response back: a refusal is one.
+fn is_within_reach(address: &SocketAddr) -> bool {
+    match TcpStream::connect_timeout(address, REACH) {
+        Ok(_) => true,
+        Err(error) => error.kind() == std::io::ErrorKind::ConnectionRefused,
+    }
+}
+
+/// `0,2,3`
+fn list(cpus: &[usize]) -> String {
+    cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
+}

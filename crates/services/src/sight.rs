@@ -1,0 +1,357 @@
+//! What is seen of the processes of services from outside: who they are, and where they listen. Must not: start or signal any.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use machine::process::{self, ProcessId, Stat, describe};
+use machine::sockets::{self, Listener, listeners, open_sockets};
+use model::Found;
+use plan::Service;
+use serde::{Deserialize, Serialize};
+
+use crate::ports::on_port;
+use crate::probe::{self, Seen};
+use crate::running::Running;
+use crate::sample::ProcessInfo;
+use crate::sample::{Meter, Sample, Tree, peak_bytes};
+
+// Where a service listens that does not listen where it was told to: seen from its own sockets.
+//
+// A service that has its port in a command or a variable is to heed it. Of one that was only given PORT nobody knows, and so its port is
+// found; and whoever listens on `localhost` may mean IPv6.
+
+/// Between two looks at its sockets, which read a table of the kernel.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// A port is taken once all of its ports have been the same for so long: what listens first need not be what serves.
+const SETTLED: Duration = Duration::from_millis(500);
+
+/// What was seen so far.
+#[derive(Debug, Default)]
+pub(super) struct Search {
+    looked: Option<Instant>,
+    /// Where it listens, in order of ports, and since when.
+    seen: Option<(Vec<SocketAddr>, Instant)>,
+    /// Where it is ready.
+    pub taken: Option<(SocketAddr, Found)>,
+}
+
+impl Running {
+    /// Looks for the service where it was not told to listen, and takes the lowest port that is ready.
+    pub(super) fn look_elsewhere(
+        &self,
+        search: &mut Search,
+        service: &Service,
+        abandoned: &mut dyn FnMut() -> bool,
+    ) -> Seen {
+        // A container's sockets are those of another network.
+        if self.container.is_some() || search.looked.is_some_and(|looked| looked.elapsed() < LOOK_EVERY) {
+            return Seen::Refused;
+        }
+        search.looked = Some(Instant::now());
+        let may_be = |at: &SocketAddr| service.chooses_port() || at.port() == self.address.port();
+        let all = self.own_listeners();
+        let here: Vec<SocketAddr> = all.iter().filter_map(|at| self.reached_at(*at)).filter(may_be).collect();
+        // An address for each port, and of two that which was asked for.
+        let by_port: BTreeMap<u16, SocketAddr> = here.iter().map(|at| (at.port(), *at)).collect();
+        let here: Vec<SocketAddr> = by_port.into_values().collect();
+        match &search.seen {
+            Some((seen, since)) if *seen == here && since.elapsed() >= SETTLED => {}
+            Some((seen, _)) if *seen == here => return Seen::Refused,
+            _ => {
+                search.seen = Some((here, Instant::now()));
+                return Seen::Refused;
+            }
+        }
+        let mut first = Seen::Refused;
+        for at in &here {
+            let seen = probe::look(*at, &service.ready, abandoned);
+            if seen == Seen::Ready {
+                let others = here.iter().map(SocketAddr::port).filter(|port| *port != at.port()).collect();
+                let address = Some(at.ip()).filter(|ip| *ip != self.address.ip());
+                search.taken = Some((*at, Found { given: self.address.port(), address, others }));
+                return seen;
+            }
+            first = if first == Seen::Refused { seen } else { first };
+        }
+        first
+    }
+
+    /// Where the service listens, for people, if it does.
+    pub(super) fn seen_elsewhere(&self) -> Option<Seen> {
+        let all = self.own_listeners();
+        let listens = all.iter().find(|at| at.port() == self.address.port()).or(all.first())?;
+        // Whoever asks for it from another host does so over a network of its own.
+        let hint = match self.address.ip().is_loopback() {
+            true => format!(
+                "let it listen on {{address}} and {{port}}: its environment or arguments have to say so; or set `port = {}`",
+                listens.port()
+            ),
+            false => "whoever asks for it is on another host: let it listen on {address}, which its environment or arguments have to \
+                      say"
+                .to_owned(),
+        };
+        Some(Seen::Other(format!("but it listens on {listens} only"), hint))
+    }
+
+    /// The sockets on which its processes listen, in order of ports.
+    fn own_listeners(&self) -> Vec<SocketAddr> {
+        let alive = self.alive();
+        let ours: Vec<u64> =
+            alive.iter().filter_map(|stat| sockets::open_sockets(stat.id.pid)).flatten().collect();
+        let listeners = sockets::listeners().into_iter().filter(|listener| ours.contains(&listener.inode));
+        let mut all: Vec<SocketAddr> =
+            listeners.map(|listener| SocketAddr::new(listener.address, listener.port)).collect();
+        all.sort_by_key(|at| (at.port(), at.ip() == self.address.ip()));
+        all
+    }
+
+    /// Where a connection from here gets to a socket that listens there; `None`: nowhere.
+    fn reached_at(&self, at: SocketAddr) -> Option<SocketAddr> {
+        let asked: IpAddr = self.address.ip();
+        let is_reached = at.ip() == asked || at.ip().is_unspecified();
+        let other = || (asked.is_loopback() && at.ip().is_loopback()).then_some(at);
+        if is_reached { Some(SocketAddr::new(asked, at.port())) } else { other() }
+    }
+}
+
+// What can be seen of a running service from outside: its processes, and whose sockets listen on its port.
+//
+// It reads `/proc` and judges nothing. Sockets are those of the calling thread's network, which has to be the service's.
+
+/// Whose socket answers on a service's port.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Listening {
+    /// A process of the service.
+    Ours,
+    /// Somebody else, also or only: `node server.js (pid 123)`.
+    Theirs(String),
+    /// The system does not say: `/proc/net/tcp` shows no such socket, or descriptors may not be read.
+    Unknown,
+}
+
+/// All that can be seen of a service at one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sight {
+    /// Its processes, parents first.
+    pub processes: Vec<ProcessInfo>,
+    /// Numbers of those of them that hold a socket which listens on its port, on whatever address: in a cluster of Node.js the first
+    /// process, which deals connections to the others.
+    pub listeners: Vec<u32>,
+    /// Whose socket answers on its port.
+    pub listening: Listening,
+}
+
+impl Running {
+    /// Its processes now, parents first, with those of the `variables` that each was started with.
+    pub fn processes(&self, variables: &[&str]) -> Vec<ProcessInfo> {
+        infos(&self.alive(), variables)
+    }
+
+    /// Whose socket answers on its port now. Ports can be shared, so that a stale server may answer every other
+    /// connection: all sockets that a connection can reach have to be the service's.
+    pub fn listening(&self) -> Listening {
+        let listeners = on_port(self.address.port());
+        self.owner(&listeners, &held(&self.alive()))
+    }
+
+    /// Its processes, as [`Running::processes`] gives them, and who listens on its port, in one look: a millisecond or two.
+    pub fn sight(&self, variables: &[&str]) -> Sight {
+        let listeners = on_port(self.address.port());
+        let alive = self.alive();
+        let held = held(&alive);
+        let listens = |held: &&Held| {
+            let inodes = held.inodes.as_deref().unwrap_or_default();
+            listeners.iter().any(|listener| inodes.contains(&listener.inode))
+        };
+        Sight {
+            processes: infos(&alive, variables),
+            listeners: held.iter().filter(listens).map(|held| held.pid).collect(),
+            listening: self.owner(&listeners, &held),
+        }
+    }
+
+    fn owner(&self, listeners: &[Listener], held: &[Held]) -> Listening {
+        if self.container.is_some() {
+            // It listens in a network of its own, or the engine does for it.
+            return Listening::Unknown;
+        }
+        let reached = sockets::reached(listeners, self.address.ip());
+        let ours: Vec<u64> = held.iter().filter_map(|held| held.inodes.as_ref()).flatten().copied().collect();
+        match reached.iter().find(|listener| !ours.contains(&listener.inode)) {
+            None if reached.is_empty() => Listening::Unknown,
+            None => Listening::Ours,
+            // A process with more rights than we have hides its descriptors: it may well be the one.
+            Some(_) if held.iter().any(|held| held.inodes.is_none()) => Listening::Unknown,
+            Some(stranger) => Listening::Theirs(sockets::owner(stranger)),
+        }
+    }
+}
+
+pub(crate) fn infos(alive: &[Stat], variables: &[&str]) -> Vec<ProcessInfo> {
+    alive.iter().map(|stat| ProcessInfo::of(stat, variables)).collect()
+}
+
+/// The sockets that a process has open, by inode; `None`: they may not be looked at.
+struct Held {
+    pid: u32,
+    inodes: Option<Vec<u64>>,
+}
+
+fn held(alive: &[Stat]) -> Vec<Held> {
+    alive.iter().map(|stat| Held { pid: stat.id.pid, inodes: sockets::open_sockets(stat.id.pid) }).collect()
+}
+
+// The processes behind an address that somebody else started: found by who listens there, and sampled as a service's are.
+//
+// It sees those whose open files it may read, which are those of the same user. It neither starts nor stops anything.
+
+/// Why the processes behind an address are not seen.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unseen {
+    /// No socket of this machine's network listens there.
+    #[error("no process of this machine listens there")]
+    Nobody,
+    /// Another user's, or in another container.
+    #[error("whose process listens there may not be read: another user's, or one in a container")]
+    NotOurs,
+}
+
+/// Processes that ran already, with all that they start.
+#[derive(Debug)]
+pub struct Watched {
+    meter: Meter,
+    /// Those that listen.
+    listening: Vec<u32>,
+    /// The topmost of them.
+    roots: Vec<u32>,
+}
+
+impl Watched {
+    /// Those that a connection to `address` reaches.
+    ///
+    /// # Errors
+    /// If nobody listens there, or some who do may not be seen.
+    pub fn at(address: SocketAddr) -> Result<Watched, Unseen> {
+        let on_port: Vec<_> = listeners().into_iter().filter(|one| one.port == address.port()).collect();
+        let reached = sockets::reached(&on_port, address.ip());
+        Watched::holding(&reached.iter().map(|one| one.inode).collect::<Vec<_>>())
+    }
+
+    /// The same of a socket in the file system.
+    ///
+    /// # Errors
+    /// As [`Watched::at`].
+    pub fn at_socket(path: &Path) -> Result<Watched, Unseen> {
+        Watched::holding(&sockets::unix_listeners(path))
+    }
+
+    fn holding(inodes: &[u64]) -> Result<Watched, Unseen> {
+        if inodes.is_empty() {
+            return Err(Unseen::Nobody);
+        }
+        let (mut holders, mut held) = (Vec::new(), BTreeSet::new());
+        for stat in process::everyone() {
+            let open = open_sockets(stat.id.pid).unwrap_or_default();
+            let ours: Vec<u64> = open.into_iter().filter(|inode| inodes.contains(inode)).collect();
+            if !ours.is_empty() {
+                held.extend(ours);
+                holders.push(stat);
+            }
+        }
+        if inodes.iter().any(|inode| !held.contains(inode)) {
+            return Err(Unseen::NotOurs);
+        }
+        let is_holder = |pid: u32| holders.iter().any(|other| other.id.pid == pid);
+        let roots = holders.iter().filter(|stat| !is_holder(stat.ppid));
+        let roots: Vec<ProcessId> = roots.map(|stat| stat.id).collect();
+        let listening = holders.iter().map(|stat| stat.id.pid).collect();
+        let pids = roots.iter().map(|id| id.pid).collect();
+        Ok(Watched { meter: Meter::new(Tree::From(roots)), listening, roots: pids })
+    }
+
+    /// What they have used so far.
+    pub fn sample(&mut self) -> Sample {
+        self.meter.sample().0
+    }
+
+    /// Forgets the peaks of their memory up to now, so that those to come are of what comes.
+    pub fn forget_peaks(&self) {
+        for stat in self.meter.tree.processes() {
+            // Whose peak stays is told with what it had before: too much, and never too little.
+            let _ = fs::write(format!("/proc/{}/clear_refs", stat.id.pid), "5");
+        }
+    }
+
+    /// Peak resident memory in bytes, pages that they share counted once.
+    pub fn peak_memory(&self) -> u64 {
+        peak_bytes(&self.meter.tree.processes())
+    }
+
+    /// All of them, as those of a service that was started here, with those of the `variables` that each was started with.
+    pub fn sight(&self, variables: &[&str]) -> Sight {
+        Sight {
+            processes: infos(&self.meter.tree.processes(), variables),
+            listeners: self.listening.clone(),
+            listening: Listening::Ours,
+        }
+    }
+
+    /// The first of them.
+    pub fn pid(&self) -> u32 {
+        self.roots.first().copied().unwrap_or_default()
+    }
+
+    /// Whether a process is among both.
+    pub fn shares_with(&self, other: &Watched) -> bool {
+        let pids = |one: &Watched| -> BTreeSet<u32> {
+            one.meter.tree.processes().iter().map(|stat| stat.id.pid).collect()
+        };
+        !pids(self).is_disjoint(&pids(other))
+    }
+
+    /// The processors that the first of them may use.
+    pub fn cpus(&self) -> Vec<usize> {
+        process::cpus(self.pid())
+    }
+
+    /// `node server.js (pid 123)`.
+    pub fn describe(&self) -> String {
+        self.roots.iter().map(|pid| describe(*pid)).collect::<Vec<_>>().join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    #[test]
+    fn who_listens_is_found_and_sampled_and_nobody_where_nobody_does() {
+        let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = socket.local_addr().unwrap();
+        let mut found = Watched::at(address).unwrap();
+        assert_eq!(found.pid(), std::process::id());
+        assert!(found.shares_with(&Watched::at(address).unwrap()));
+        found.forget_peaks();
+        let (sample, peak) = (found.sample(), found.peak_memory());
+        assert!(sample.cpu_ns > 0 && sample.rss_bytes > 0 && peak > 0, "{sample:?}, peak {peak}");
+        drop(socket);
+        assert_eq!(Watched::at(address).unwrap_err(), Unseen::Nobody);
+    }
+
+    #[test]
+    fn who_listens_on_a_socket_in_the_file_system_is_found() {
+        let path = std::env::temp_dir().join(format!("proofload-watched-{}", std::process::id()));
+        let socket = UnixListener::bind(&path).unwrap();
+        assert_eq!(Watched::at_socket(&path).unwrap().pid(), std::process::id());
+        drop(socket);
+        assert_eq!(Watched::at_socket(&path).unwrap_err(), Unseen::Nobody);
+        std::fs::remove_file(&path).unwrap();
+    }
+}

@@ -1,0 +1,299 @@
+//! The processes below a warden: to find them, and to end them all. Must not: touch what is not below it.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use machine::process::{ProcessId, Stat, children, descendants};
+use rustix::process::{
+    Pid, Signal, WaitOptions, WaitStatus, getppid, kill_process_group, set_parent_process_death_signal,
+    setpgid, wait,
+};
+
+use crate::marker;
+use crate::message::{Exit, Leftover, Spec};
+use crate::sample::signal;
+
+// The service's first process: started by the warden so that it can neither outlive it nor inherit its habits.
+//
+// It starts and it reads the ends of children. It must not decide anything about them.
+
+/// Starts the service with its output going to `output` and its CPU time to the group of `entrance`; its number.
+///
+/// Its process group is its own, so that a signal to the group never meets the warden. Its session is the warden's,
+/// which has no terminal: were it a session leader itself, opening a terminal would make that its own.
+pub(super) fn spawn(spec: &Spec, output: OwnedFd, entrance: Option<File>) -> io::Result<u32> {
+    let mut command = Command::new(&spec.program);
+    command.args(spec.command.iter().skip(1)).current_dir(&spec.directory).stdin(Stdio::null());
+    if let Some(name) = spec.command.first() {
+        command.arg0(name);
+    }
+    command.stdout(output.try_clone()?).stderr(output);
+    for name in &spec.env_withheld {
+        command.env_remove(name);
+    }
+    let env = spec.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    command.envs(env.chain([(marker::VARIABLE, spec.marker.as_str())]));
+    let warden = rustix::process::getpid();
+    let prepare = move || {
+        setpgid(None, None)?;
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        if getppid() != Some(warden) {
+            // The warden was killed before that could take effect.
+            return Err(io::Error::from_raw_os_error(libc::ESRCH));
+        }
+        reset_signals();
+        entrance.as_ref().map_or(Ok(()), join)
+    };
+    // SAFETY: between fork and exec the closure makes system calls only: it allocates nothing and takes no locks. It
+    // touches a file that was opened before. The warden has a single thread anyway.
+    unsafe { command.pre_exec(prepare) };
+    Ok(command.spawn()?.id())
+}
+
+/// Joins the control group whose `cgroup.procs` this is.
+fn join(entrance: &File) -> io::Result<()> {
+    // SAFETY: a write of one byte that lives as long as the program, to a descriptor that is open.
+    let written = unsafe { libc::write(entrance.as_raw_fd(), b"0".as_ptr().cast(), 1) };
+    if written == 1 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Gives the service the signals it would have in a fresh shell: the warden blocks all of them, and what Proofload's
+/// caller had ignored (`nohup`, a shell's `&`) would be ignored by the service as well, which would then behave
+/// otherwise than when somebody else runs the experiment.
+fn reset_signals() {
+    for signal in 1..=libc::SIGRTMAX() {
+        // SAFETY: restoring the default runs none of our code. Numbers that cannot be set are refused, which is fine.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+    // SAFETY: the set is filled before it is used.
+    unsafe {
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+    }
+}
+
+/// Takes an end of any child, adopted ones too.
+pub(super) enum Reaped {
+    /// This process ended.
+    Child(u32, Exit),
+    /// All living children are still at it.
+    NoneNow,
+    /// There is no child, so there is no descendant either: orphans come to the warden.
+    NoneLeft,
+}
+
+pub(super) fn reap() -> Reaped {
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) => {
+                if let (Ok(pid), Some(exit)) = (u32::try_from(pid.as_raw_nonzero().get()), exit_of(status)) {
+                    return Reaped::Child(pid, exit);
+                }
+            }
+            Ok(None) => return Reaped::NoneNow,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return Reaped::NoneLeft,
+        }
+    }
+}
+
+fn exit_of(status: WaitStatus) -> Option<Exit> {
+    let status = (status.exit_status().map(Exit::Status), status.terminating_signal().map(Exit::Signal));
+    status.0.or(status.1)
+}
+
+// The signals that end a tree: SIGTERM once to each process, SIGKILL until there is none.
+//
+// It sends what it is told to; when, is [`super::shutdown`]'s to say.
+
+/// Whom we signalled.
+#[derive(Debug, Default)]
+pub(super) struct Ending {
+    asked: HashSet<ProcessId>,
+    killed: HashSet<ProcessId>,
+}
+
+/// Those below the warden that can still do something.
+fn alive() -> Vec<Stat> {
+    descendants(std::process::id()).into_iter().filter(Stat::is_alive).collect()
+}
+
+/// For how long orphans are chased at each look.
+const CHASE: Duration = Duration::from_millis(50);
+
+impl Ending {
+    /// Asks everyone who has not been asked, as long as there is a `head` only that. Once only: many programs take a second
+    /// SIGTERM as "at once".
+    pub fn ask(&mut self, head: Option<u32>) {
+        let alive = alive();
+        let head = alive.iter().find(|stat| Some(stat.id.pid) == head).cloned();
+        for stat in head.map_or(alive, |head| vec![head]) {
+            if self.asked.insert(stat.id) && signal(stat.id, Signal::TERM) {
+                // One that is stopped could not heed it.
+                signal(stat.id, Signal::CONT);
+            }
+        }
+    }
+
+    /// Kills one that was to end the others and does not.
+    pub fn kill_head(&mut self, head: Option<u32>) {
+        if let Some(stat) = alive().iter().find(|stat| Some(stat.id.pid) == head) {
+            self.killed.insert(stat.id);
+            signal(stat.id, Signal::KILL);
+        }
+    }
+
+    /// Kills everyone, whole process groups first: no fork slips through a group's signal.
+    pub fn kill(&mut self) {
+        let alive = alive();
+        // All groups below are of our session or of sessions begun below, so none has strangers in it.
+        let own = std::process::id();
+        let groups: HashSet<u32> =
+            alive.iter().map(|stat| stat.process_group).filter(|group| *group != own).collect();
+        for group in groups {
+            // Group 1 or 0 would mean everybody.
+            if let Some(group) = i32::try_from(group).ok().filter(|group| *group > 1).and_then(Pid::from_raw)
+            {
+                let _ = kill_process_group(group, Signal::KILL);
+            }
+        }
+        for stat in alive {
+            self.killed.insert(stat.id);
+            signal(stat.id, Signal::KILL);
+        }
+    }
+
+    /// Kills orphans as they come, for a moment. Who forks and ends within microseconds is gone before a look at all processes is over; a
+    /// child of ours keeps its number until we reap it.
+    pub fn chase(&mut self) {
+        let until = Instant::now() + CHASE;
+        let mut known = HashSet::new();
+        while Instant::now() < until {
+            let new: Vec<u32> =
+                children(std::process::id()).into_iter().filter(|pid| known.insert(*pid)).collect();
+            if new.is_empty() {
+                return;
+            }
+            for id in new.into_iter().filter_map(ProcessId::of) {
+                signal(id, Signal::KILL);
+                self.killed.insert(id);
+            }
+        }
+    }
+
+    /// How many had to be killed, and who is still there.
+    pub fn result(&self) -> (u32, Vec<Leftover>) {
+        let leftovers = alive().iter().map(|stat| Leftover::of(stat.id.pid)).collect();
+        (u32::try_from(self.killed.len()).unwrap_or(u32::MAX), leftovers)
+    }
+}
+
+// How a tree is ended: asked, then killed, then given up. Pure: time and the tree's state are passed in.
+//
+// ```text
+// off ──begin──► asking ──stop timeout──► killing ──5 s──► over
+//                   └───────empty───────────┴──────────────►
+// ```
+// The first half of the stop timeout is early: a daemon then still has the time to end the others itself.
+
+/// How long processes may take to end after SIGKILL. Only those stuck in the kernel take any time at all.
+pub(super) const KILL_PATIENCE: Duration = Duration::from_secs(5);
+
+/// What to do now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Nothing: nobody has asked for an end.
+    Rest,
+    /// Send SIGTERM to whoever has not got it yet.
+    Ask,
+    /// Send SIGKILL to everything.
+    Kill,
+    /// Report, and end.
+    Finish,
+}
+
+/// How far the end has come.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Shutdown {
+    Off,
+    Asking { early_until: Instant, until: Instant },
+    Killing { until: Instant },
+    Over,
+}
+
+impl Shutdown {
+    /// Begins the end; a second call changes nothing.
+    pub fn begin(&mut self, now: Instant, stop_timeout: Duration) {
+        if matches!(self, Self::Off) {
+            *self = Self::Asking { early_until: now + stop_timeout / 2, until: now + stop_timeout };
+        }
+    }
+
+    /// Moves on, and says what to do.
+    pub fn step(&mut self, now: Instant, empty: bool) -> Step {
+        *self = match *self {
+            Self::Off => Self::Off,
+            Self::Asking { .. } | Self::Killing { .. } if empty => Self::Over,
+            Self::Asking { until, .. } if now >= until => Self::Killing { until: now + KILL_PATIENCE },
+            Self::Killing { until } if now >= until => Self::Over,
+            same => same,
+        };
+        match self {
+            Self::Off => Step::Rest,
+            Self::Asking { .. } => Step::Ask,
+            Self::Killing { .. } => Step::Kill,
+            Self::Over => Step::Finish,
+        }
+    }
+
+    /// Whether a daemon that ends the others itself still has the time.
+    pub fn is_early(&self, now: Instant) -> bool {
+        matches!(self, Self::Asking { early_until, .. } if now < *early_until)
+    }
+
+    /// Whether the tree is being ended, so that it has to be looked at again and again.
+    pub fn is_under_way(&self) -> bool {
+        matches!(self, Self::Asking { .. } | Self::Killing { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STOP_TIMEOUT: Duration = Duration::from_secs(2);
+
+    #[test]
+    fn a_tree_is_asked_once_then_killed_then_given_up() {
+        let start = Instant::now();
+        let after = |seconds: u64| start + Duration::from_secs(seconds);
+        let mut shutdown = Shutdown::Off;
+        assert_eq!(shutdown.step(start, true), Step::Rest);
+        shutdown.begin(start, STOP_TIMEOUT);
+        assert!(shutdown.is_early(start));
+        assert_eq!(shutdown.step(after(1), false), Step::Ask);
+        assert!(
+            !shutdown.is_early(after(1)),
+            "a daemon that does not end the others must not keep them for ever"
+        );
+        shutdown.begin(after(1), STOP_TIMEOUT);
+        assert_eq!(shutdown.step(after(2), false), Step::Kill);
+        assert_eq!(shutdown.step(after(6), false), Step::Kill);
+        assert_eq!(shutdown.step(after(7), false), Step::Finish);
+    }
+
+    #[test]
+    fn an_empty_tree_is_finished_at_once() {
+        let now = Instant::now();
+        let mut shutdown = Shutdown::Off;
+        shutdown.begin(now, STOP_TIMEOUT);
+        assert_eq!(shutdown.step(now, true), Step::Finish);
+        assert_eq!(shutdown.step(now, true), Step::Finish);
+    }
+}

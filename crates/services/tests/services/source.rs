@@ -1,0 +1,267 @@
+//! Commits to compare with, in repositories that git makes here: found, checked out once, and each trap told before anything runs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use plan::{Building, Plan};
+use proofload_services::{Baseline, Blame, Cache, Error, Source, Worktree};
+
+/// A repository with a service in a folder of its own, one commit, and an experiment beside it.
+struct Repository(tempfile::TempDir);
+
+const LOCK: &str = r#"{"name":"api","lockfileVersion":3,"packages":{}}"#;
+
+impl Repository {
+    fn new() -> Self {
+        let repository = Self(tempfile::tempdir().unwrap());
+        for (file, text) in [
+            ("shop/api/server.js", "1"),
+            ("shop/api/package.json", r#"{"dependencies":{"x":"1"}}"#),
+            ("shop/api/package-lock.json", LOCK),
+            ("shop/.gitignore", "node_modules\ndist\n"),
+            ("elsewhere/db", ""),
+        ] {
+            repository.write(file, text);
+        }
+        repository.git(&["init", "--quiet", "--initial-branch=main"]);
+        repository.commit();
+        repository
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().canonicalize().unwrap().join(name)
+    }
+
+    fn write(&self, file: &str, text: &str) {
+        fs::create_dir_all(self.path(file).parent().unwrap()).unwrap();
+        fs::write(self.path(file), text).unwrap();
+    }
+
+    fn git_in(&self, folder: &str, words: &[&str]) -> String {
+        let mut git = Command::new("git");
+        git.arg("-C").arg(self.path(folder));
+        git.args(["-c", "user.name=Test", "-c", "user.email=test@localhost", "-c", "commit.gpgsign=false"]);
+        let output = git.args(words).output().unwrap();
+        assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
+    fn git(&self, words: &[&str]) -> String {
+        self.git_in("shop", words)
+    }
+
+    fn commit(&self) -> String {
+        self.git(&["add", "--all"]);
+        self.git(&["commit", "--quiet", "--message=x"]);
+        self.git(&["rev-parse", "HEAD"])
+    }
+
+    fn plan(&self, service: &str) -> Plan {
+        let text = format!("name = \"x\"\n[services.api]\n{service}\n");
+        plan::parse(&text, &self.path("shop")).unwrap_or_else(|problems| panic!("{problems:#?}"))
+    }
+
+    fn cache(&self) -> Cache {
+        Cache::at(self.path("cache"))
+    }
+
+    fn find_in(&self, plan: &Plan, reference: &str) -> Result<Source, Error> {
+        let building = Building::default();
+        Source::find(plan, Baseline { reference, building: &building }, &self.cache())
+    }
+
+    fn find(&self, reference: &str) -> Result<Source, Error> {
+        self.find_in(&self.plan(API), reference)
+    }
+
+    fn check_out(&self, source: &Source) -> Worktree {
+        source.check_out(&self.cache(), &mut |_| {}).unwrap()
+    }
+
+    fn worktrees(&self) -> usize {
+        let entries = fs::read_dir(self.path("cache/worktrees")).unwrap().flatten();
+        entries.filter(|entry| entry.path().is_dir()).count()
+    }
+}
+
+const API: &str = "directory = \"api\"\ncommand = [\"node\", \"server.js\", \"--flag\"]";
+
+fn refused(found: Result<Source, Error>) -> (String, String, bool) {
+    let error = found.unwrap_err();
+    (error.to_string(), error.hint().unwrap_or_default().to_owned(), *error.blame() == Blame::Request)
+}
+
+#[test]
+fn a_commit_is_found_with_what_has_changed_since_and_what_must_be_installed() {
+    let repository = Repository::new();
+    let commit = repository.git(&["rev-parse", "HEAD"]);
+    let same = repository.find("main").unwrap().against;
+    assert_eq!((same.commit.as_str(), same.stat.as_str(), same.uncommitted), (commit.as_str(), "", false));
+    repository.write("shop/api/server.js", "2");
+    repository.write("shop/api/new.js", "2");
+    // Records of earlier runs are no code of the service.
+    repository.write("shop/records/x/record.json", "{}");
+    repository.write("shop/records/x/logs/y.log", "");
+    let source = repository.find("HEAD").unwrap();
+    let changed = &source.against;
+    assert!(changed.stat.starts_with("1 file changed, 1 insertion(+)"), "{}", changed.stat);
+    assert_eq!((changed.untracked, changed.uncommitted, changed.notes.len()), (1, true, 0));
+    let [build] = source.builds.as_slice() else { panic!("one build: {:?}", source.builds) };
+    assert_eq!(build.command, ["npm", "ci", "--no-audit", "--no-fund"]);
+    assert_eq!(build.directory, changed.worktree.join("api"));
+    assert_eq!(build.name, format!("api of HEAD ({})", &commit[..7]));
+    assert!(!changed.worktree.exists(), "looking makes nothing");
+}
+
+#[test]
+fn a_worktree_is_made_once_and_anew_where_it_is_not_as_git_made_it() {
+    let repository = Repository::new();
+    repository.write("shop/api/server.js", "2");
+    let source = repository.find("main").unwrap();
+    let first = repository.check_out(&source);
+    let server = first.path.join("api/server.js");
+    assert_eq!((fs::read_to_string(&server).unwrap().as_str(), first.made), ("1", true));
+    drop(first);
+    let mark = source.builds[0].mark.clone().unwrap();
+    // A build that did not end well leaves no mark: what it made is gone at the next use.
+    let module = source.builds[0].directory.join("node_modules/x");
+    fs::create_dir_all(&module).unwrap();
+    assert!(!repository.check_out(&source).made && !module.exists());
+    fs::create_dir_all(&module).unwrap();
+    fs::write(&mark, "").unwrap();
+    assert!(!repository.check_out(&source).made && module.exists(), "what was built stays");
+    fs::write(&server, "3").unwrap();
+    assert!(repository.check_out(&source).made && !module.exists() && !mark.exists());
+    assert_eq!(fs::read_to_string(&server).unwrap(), "1");
+    // Somebody has emptied the cache, and git still knows of the worktree; then the other way round.
+    fs::remove_dir_all(repository.path("cache")).unwrap();
+    assert!(repository.check_out(&source).made && server.exists());
+    fs::remove_dir_all(repository.path("shop/.git/worktrees")).unwrap();
+    assert!(repository.check_out(&source).made && server.exists());
+    assert_eq!(repository.git(&["worktree", "list"]).lines().count(), 2);
+    assert_eq!(fs::read_to_string(repository.path("shop/api/server.js")).unwrap(), "2", "never touched");
+}
+
+#[test]
+fn worktrees_that_nobody_has_used_for_long_are_removed_and_those_in_use_are_not() {
+    let repository = Repository::new();
+    let sources: Vec<Source> = (0..8)
+        .map(|number| {
+            repository.write("shop/api/server.js", &number.to_string());
+            repository.find(&repository.commit()).unwrap()
+        })
+        .collect();
+    let used = repository.check_out(&sources[0]);
+    sources[1..].iter().for_each(|source| drop(repository.check_out(source)));
+    assert!(used.path.exists() && sources[7].against.worktree.exists());
+    assert!(!sources[1].against.worktree.exists());
+    assert_eq!(repository.worktrees(), 6, "five, and the one in use");
+    assert_eq!(repository.git(&["worktree", "list"]).lines().count(), 7);
+}
+
+#[test]
+fn refs_that_are_none_are_told_with_what_to_do() {
+    let repository = Repository::new();
+    for (reference, said) in [
+        ("--upload-pack=x", "`--upload-pack=x` is not a git ref: it begins with `-`"),
+        (" ", "it is empty"),
+        ("main:api", "it names no commit"),
+    ] {
+        let (message, _, usage) = refused(repository.find(reference));
+        assert!(message.contains(said) && usage, "{reference}: {message}");
+    }
+    let (message, hint, usage) = refused(repository.find("mian"));
+    assert!(message.ends_with("/shop has no commit `mian`") && hint.contains("git branch --all") && usage);
+    // A checkout as CI has it: shallow, of one commit.
+    repository.git(&["branch", "release"]);
+    repository.write("shop/api/server.js", "2");
+    repository.commit();
+    let url = format!("file://{}", repository.path("shop").display());
+    repository.git_in("", &["clone", "--quiet", "--depth=1", &url, "clone"]);
+    let text = format!("name = \"x\"\n[services.api]\n{API}\n");
+    let plan = plan::parse(&text, &repository.path("clone")).unwrap();
+    let (_, hint, _) = refused(repository.find_in(&plan, "origin/release"));
+    assert!(hint.contains("shallow") && hint.contains("git fetch --depth=1 origin release"), "{hint}");
+    repository
+        .git_in("clone", &["fetch", "--quiet", "--depth=1", "origin", "release:refs/remotes/origin/release"]);
+    let (_, hint, _) = refused(repository.find_in(&plan, "release"));
+    assert!(hint.ends_with("did you mean `origin/release`?"), "{hint}");
+    assert!(repository.find_in(&plan, "origin/release").is_ok());
+}
+
+#[test]
+fn services_without_a_repository_or_in_one_within_it_are_told_and_others_noted() {
+    let repository = Repository::new();
+    let bare = repository.path("bare.git");
+    repository.git_in("", &["clone", "--quiet", "--bare", "shop", "bare.git"]);
+    let at = |directory: &Path, more: &str| {
+        repository.plan(&format!("directory = {directory:?}\ncommand = [\"x\"]\n{more}"))
+    };
+    let (message, _, usage) = refused(repository.find_in(&at(&repository.path("elsewhere"), ""), "main"));
+    assert!(message.starts_with("no service's directory lies in a git repository") && usage, "{message}");
+    let (message, _, usage) = refused(repository.find_in(&at(&bare, ""), "main"));
+    assert!(message.ends_with("a repository that has no working tree") && usage, "{message}");
+    let db = |directory: &str| {
+        let plan =
+            format!("{API}\nneeds = [\"db\"]\n[services.db]\ncommand = [\"x\"]\ndirectory = \"{directory}\"");
+        plan::parse(
+            &format!("name = \"x\"\nentry = \"api\"\n[services.api]\n{plan}\n"),
+            &repository.path("shop"),
+        )
+        .unwrap()
+    };
+    let notes = repository.find_in(&db("../elsewhere"), "main").unwrap().against.notes;
+    assert!(
+        notes[0].starts_with("services.db is the same on both sides: it lies in no repository"),
+        "{notes:?}"
+    );
+    repository.git_in("shop/api", &["init", "--quiet", "vendor"]);
+    let (message, ..) = refused(repository.find_in(&db("api/vendor"), "main"));
+    assert!(message.starts_with("services.db lies in a repository of its own"), "{message}");
+}
+
+#[test]
+fn a_command_whose_files_the_commit_lacks_or_shares_is_told() {
+    let repository = Repository::new();
+    repository.write("shop/api/new.js", "");
+    repository.write("shop/api/dist/server.js", "");
+    repository.write("shop/fresh/server.js", "");
+    let find = |directory: &str, word: &str| {
+        let command = format!("directory = \"{directory}\"\ncommand = [\"node\", \"{word}\"]");
+        repository.find_in(&repository.plan(&command), "main")
+    };
+    let short = repository.git(&["rev-parse", "--short=7", "HEAD"]);
+    for word in ["new.js", "{directory}/new.js"] {
+        let (message, ..) = refused(find("api", word));
+        assert_eq!(message, format!("services.api.command: `api/new.js` does not exist at main ({short})"));
+    }
+    let (message, ..) = refused(find("fresh", "server.js"));
+    assert_eq!(message, format!("services.api.directory: `fresh` does not exist at main ({short})"));
+    let server = repository.path("shop/api/server.js").display().to_string();
+    let (message, hint, _) = refused(find("api", &server));
+    assert!(
+        message.ends_with(&format!("is the working tree's, also for the service at main ({short})")),
+        "{message}"
+    );
+    assert!(hint.contains("relative"), "{hint}");
+    let notes = find("api", "dist/server.js").unwrap().against.notes;
+    assert!(notes[0].contains("runs api/dist/server.js, which is not in git"), "{notes:?}");
+    // Lock files of others are not understood, and none is told where packages are named.
+    fs::rename(repository.path("shop/api/package-lock.json"), repository.path("shop/pnpm-lock.yaml"))
+        .unwrap();
+    repository.write("shop/package.json", "{}");
+    repository.commit();
+    let (message, hint, _) = refused(find("api", "server.js"));
+    assert!(
+        message.ends_with("it has a pnpm-lock.yaml") && hint.contains("--frozen-lockfile"),
+        "{message} {hint}"
+    );
+    fs::remove_file(repository.path("shop/pnpm-lock.yaml")).unwrap();
+    repository.commit();
+    let source = find("api", "server.js").unwrap();
+    assert!(
+        source.builds.is_empty()
+            && source.against.notes[0].starts_with("api/package.json names dependencies")
+    );
+}

@@ -1,0 +1,395 @@
+//! What a tuning came to: what to set, what it is worth, and what was tried besides. As a document, and as JSON.
+
+use model::Metric;
+use model::document::{
+    Answer, Block, Cell, Column, Document, Fit, Line, Row as TableRow, Table, Tone, Verdict,
+};
+use model::quantity::{Quantity, change_alone, interval, share, span};
+use report::Report;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::procedure::{State, Tuning};
+use crate::step::{Confirmation, Known};
+
+/// Version of the JSON form; fields may be added within a version, never renamed or removed.
+const VERSION: u32 = 1;
+
+/// What became of a setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Worth {
+    /// To be set.
+    Set,
+    /// It helps, and is not part of the best choice, or a limit forbids it.
+    HeldBack,
+    /// It makes no difference that matters.
+    Same,
+    /// It makes things worse.
+    Worse,
+    /// Nobody knows yet.
+    Undecided,
+    /// It did not start, answered otherwise, or fell over.
+    Failed,
+    /// It was not tried.
+    Skipped,
+}
+
+/// A setting, and what was found of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Tried {
+    /// The setting.
+    pub name: String,
+    /// The level that was chosen, or screened, as people set it.
+    pub level: String,
+    /// What became of it.
+    pub verdict: Worth,
+    /// Its effect on what is judged; all effects together hold with 95 % confidence.
+    pub effect: Option<Known>,
+    /// Its effect on peak memory, likewise.
+    pub memory: Option<Known>,
+    /// Why it failed, was held back, or was not tried.
+    pub why: Option<String>,
+    /// About how much longer a screening takes that decides it, in seconds.
+    pub more_s: Option<f64>,
+    /// What it may cost besides what was measured.
+    pub cost: String,
+    /// Where the advice comes from.
+    pub source: String,
+}
+
+/// What all that is to be set comes to, against the service as it is, on fresh runs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Confirmed {
+    /// On what is judged: ratio with its interval of 95 %.
+    pub effect: Option<Known>,
+    /// On peak memory.
+    pub memory: Option<Known>,
+    /// What the screening had said.
+    pub predicted: Option<f64>,
+    /// Whether the interval lies on the good side of 1: only then is anything advised.
+    pub holds: bool,
+    /// Limits that the choice breaks, or leaves open.
+    pub limits: Vec<LimitSeen>,
+    /// Why there is no effect.
+    pub void: Option<String>,
+}
+
+/// A limit, as the confirmation saw it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LimitSeen {
+    /// As it was written.
+    pub limit: String,
+    /// `pass`, `fail` or `open`.
+    pub state: LimitState,
+}
+
+/// How a limit stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitState {
+    /// The whole interval keeps it.
+    Pass,
+    /// The whole interval breaks it.
+    Fail,
+    /// Neither, or there is no figure.
+    Open,
+}
+
+/// What came of a tuning.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Advice {
+    /// Version of this form.
+    pub advice_version: u32,
+    /// The service.
+    pub service: String,
+    /// What is judged.
+    pub metric: Metric,
+    /// Whether throughput was judged per core-second.
+    pub per_core: bool,
+    /// The smallest difference that matters, as a fraction.
+    pub margin: f64,
+    /// Every setting, in the order of the catalogue.
+    pub settings: Vec<Tried>,
+    /// `None` where there was nothing to confirm.
+    pub confirmed: Option<Confirmed>,
+    /// The least effect that the screening finds in 8 of 10 runs, as a fraction.
+    pub findable: Option<f64>,
+    /// Why it ended early.
+    pub ended: Option<String>,
+    /// How long it took, in seconds.
+    pub seconds: f64,
+    /// The folder with the records of all steps.
+    pub folder: String,
+    /// The experiment file that compares the choice with the service as it is.
+    pub experiment: Option<String>,
+    /// What to know of how it was measured.
+    pub notes: Vec<String>,
+}
+
+impl Advice {
+    /// What a tuning came to; the rest is for the caller to fill in. `skipped` was not tried, with the reason.
+    pub fn of(tuning: &Tuning, skipped: &[(String, String)]) -> Advice {
+        let spec = tuning.spec();
+        let confirmed = tuning.confirmed().map(|confirmation| confirmed(tuning, confirmation.as_ref()));
+        let advised = confirmed.as_ref().is_some_and(|confirmed| confirmed.holds);
+        let tried = (0..spec.settings.len()).map(|of| tried(tuning, of, advised));
+        let skipped = skipped.iter().map(|(name, why)| Tried {
+            name: name.clone(),
+            level: String::new(),
+            verdict: Worth::Skipped,
+            effect: None,
+            memory: None,
+            why: Some(why.clone()),
+            more_s: None,
+            cost: String::new(),
+            source: String::new(),
+        });
+        Advice {
+            advice_version: VERSION,
+            service: String::new(),
+            metric: spec.metric,
+            per_core: tuning.per_core(),
+            margin: spec.margin,
+            settings: tried.chain(skipped).collect(),
+            confirmed,
+            findable: tuning.findable(),
+            ended: None,
+            seconds: 0.0,
+            folder: String::new(),
+            experiment: None,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Those of which this became.
+    pub fn of_worth(&self, verdict: Worth) -> impl Iterator<Item = &Tried> {
+        self.settings.iter().filter(move |tried| tried.verdict == verdict)
+    }
+}
+
+fn tried(tuning: &Tuning, of: usize, advised: bool) -> Tried {
+    let setting = &tuning.spec().settings[of];
+    let chosen = tuning.chosen()[of];
+    let held = tuning.held_back(of);
+    let limit = held.first().map(|(keep, sure)| match sure {
+        true => format!("it breaks the limit {}", keep.text),
+        false => format!("whether it keeps the limit {} is open", keep.text),
+    });
+    let (verdict, why) = match &tuning.states()[of] {
+        State::Failed(why) => (Worth::Failed, Some(why.clone())),
+        State::Worse => (Worth::Worse, None),
+        State::Same => (Worth::Same, None),
+        State::Better if chosen > 0 && advised => (Worth::Set, None),
+        State::Better if chosen > 0 => (Worth::HeldBack, Some("not confirmed on fresh runs".to_owned())),
+        State::Better => (Worth::HeldBack, Some("the others do better without it".to_owned())),
+        State::Open if limit.is_some() => (Worth::HeldBack, limit),
+        State::Open => (Worth::Undecided, None),
+    };
+    Tried {
+        name: setting.name.clone(),
+        level: setting.level(if chosen > 0 { chosen } else { setting.screened + 1 }).to_owned(),
+        verdict,
+        effect: tuning.effect(of, tuning.spec().metric),
+        memory: tuning.effect(of, Metric::PeakMemory),
+        why,
+        more_s: (verdict == Worth::Undecided).then(|| tuning.more_s(of)).flatten(),
+        cost: setting.cost.clone(),
+        source: setting.source.clone(),
+    }
+}
+
+fn confirmed(tuning: &Tuning, seen: Option<&Confirmation>) -> Confirmed {
+    let spec = tuning.spec();
+    let known = |metric: Metric| {
+        let [ratio, low, high] = seen?.ratios.iter().find(|(of, _)| *of == metric)?.1;
+        Some(Known { ratio, low, high })
+    };
+    let effect = known(spec.metric);
+    let good = |known: &Known| if spec.metric.wants_more() { known.low > 1.0 } else { known.high < 1.0 };
+    let limit = |keep: &crate::Keep| {
+        let ends =
+            keep.figure.metric().and_then(known).map(|of| [of.low, of.high].map(|end| keep.holds(end)));
+        let state = match ends {
+            Some([true, true]) => LimitState::Pass,
+            Some([false, false]) => LimitState::Fail,
+            _ => LimitState::Open,
+        };
+        LimitSeen { limit: keep.text.clone(), state }
+    };
+    let limits: Vec<LimitSeen> = spec.keep.iter().map(limit).collect();
+    Confirmed {
+        effect,
+        memory: known(Metric::PeakMemory),
+        predicted: tuning.predicted(),
+        holds: effect.as_ref().is_some_and(good)
+            && limits.iter().all(|limit| limit.state != LimitState::Fail),
+        limits,
+        void: seen.is_none().then(|| "its confirmation is invalid: see its report".to_owned()),
+    }
+}
+
+fn told(known: &Known) -> (String, String) {
+    interval(known.ratio, known.low, known.high)
+}
+
+impl Report for Advice {
+    fn document(&self) -> Document {
+        let mut blocks = vec![Block::Answers(vec![self.answer()]), self.set_table(), self.others_table()];
+        let failed = self.of_worth(Worth::Failed);
+        let line = |tried: &Tried| Line {
+            tone: Tone::Bad,
+            ..Line::new(tried.level.clone(), tried.why.clone().unwrap_or_default())
+        };
+        blocks.push(Block::Lines(failed.map(line).collect()));
+        blocks.push(Block::Lines(self.lines()));
+        blocks.push(Block::Steps(self.steps()));
+        Document::new(format!("What makes {} faster?", self.service), blocks)
+    }
+
+    fn data(&self) -> Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
+}
+
+impl Advice {
+    fn answer(&self) -> Answer {
+        let metric = self.metric.row().title;
+        let answer = |subject: String, tone, word: &str, detail: String, notes| Answer {
+            subject,
+            verdicts: vec![Verdict { tone, word: word.to_owned(), detail }],
+            notes,
+        };
+        if let Some(ended) = &self.ended {
+            return answer(ended.clone(), Tone::Doubtful, "ended early", String::new(), Vec::new());
+        }
+        let Some(confirmed) = &self.confirmed else {
+            let found = self
+                .findable
+                .map(|least| format!("effects of {} and more would be found in 8 of 10 runs", share(least)));
+            let subject = "none of these settings surely makes it faster".to_owned();
+            return answer(subject, Tone::Same, "nothing to set", found.unwrap_or_default(), Vec::new());
+        };
+        let Some(effect) = &confirmed.effect else {
+            let why = confirmed.void.clone().unwrap_or_else(|| "its confirmation has no interval".to_owned());
+            return answer(why, Tone::Bad, "invalid", String::new(), Vec::new());
+        };
+        let (value, between) = told(effect);
+        let mut notes = Vec::new();
+        if let Some(predicted) = confirmed.predicted.filter(|of| *of < effect.low || *of > effect.high) {
+            notes.push(format!("the screening had said {}", change_alone(predicted, 0)));
+        }
+        for LimitSeen { limit, state } in &confirmed.limits {
+            match state {
+                LimitState::Pass => {}
+                LimitState::Fail => notes.push(format!("together they break the limit {limit}")),
+                LimitState::Open => notes.push(format!("whether they keep the limit {limit} is open")),
+            }
+        }
+        let detail = format!("{metric} {value} (95 % CI {between}), confirmed on fresh runs");
+        match confirmed.holds {
+            true => answer(
+                self.of_worth(Worth::Set).map(|set| set.level.as_str()).collect::<Vec<_>>().join(", "),
+                Tone::Good,
+                "set these",
+                detail,
+                notes,
+            ),
+            false => {
+                let detail = format!("{metric} {value} (95 % CI {between}) on fresh runs");
+                answer(
+                    "what seemed to help did not hold".to_owned(),
+                    Tone::Doubtful,
+                    "set nothing",
+                    detail,
+                    notes,
+                )
+            }
+        }
+    }
+
+    fn table_of(&self, heading: &str, rows: &[(Worth, Tone, &str)]) -> Block {
+        let metric = self.metric.row().title;
+        let columns = [
+            Column::text("setting", Fit::Wrapped),
+            Column::text("", Fit::Whole),
+            Column::figure(metric),
+            Column::figure("interval").spare(1),
+            Column::text("", Fit::Drawing).spare(3),
+            Column::figure("memory").spare(2),
+        ];
+        let mut table = Table::new(heading, columns);
+        for (verdict, tone, word) in rows {
+            for tried in self.of_worth(*verdict) {
+                let (value, between) = tried.effect.as_ref().map(told).unzip();
+                let memory = tried.memory.as_ref().map(|known| change_alone(known.ratio, 0));
+                let drawn = tried.effect.map_or(Cell::Missing, |known| {
+                    Cell::Interval(Quantity::ratio(known.ratio), Some((known.low, known.high)))
+                });
+                table.push(vec![
+                    Cell::text(tried.level.clone()),
+                    Cell::Word(*tone, (*word).to_owned()),
+                    Cell::optional(value),
+                    Cell::optional(between),
+                    drawn,
+                    Cell::optional(memory),
+                ]);
+                if let Some(why) = &tried.why {
+                    table.rows.push(TableRow::Note(Tone::Faint, why.clone()));
+                }
+                if let Some(more_s) = tried.more_s {
+                    let more = format!("about {} more would decide it", span((more_s / 60.0).ceil() * 60.0));
+                    table.rows.push(TableRow::Note(Tone::Faint, more));
+                }
+            }
+        }
+        Block::Table(table)
+    }
+
+    fn set_table(&self) -> Block {
+        self.table_of("", &[(Worth::Set, Tone::Good, "set")])
+    }
+
+    fn others_table(&self) -> Block {
+        self.table_of(
+            "tried besides",
+            &[
+                (Worth::HeldBack, Tone::Notable, "held back"),
+                (Worth::Same, Tone::Same, "no difference"),
+                (Worth::Worse, Tone::Bad, "worse"),
+                (Worth::Undecided, Tone::Doubtful, "undecided"),
+            ],
+        )
+    }
+
+    fn lines(&self) -> Vec<Line> {
+        let mut lines: Vec<Line> = Vec::new();
+        for tried in self.of_worth(Worth::Set).filter(|tried| !tried.cost.is_empty()) {
+            lines.push(Line {
+                detail: tried.source.clone(),
+                ..Line::new(format!("price of {}", tried.level), tried.cost.clone())
+            });
+        }
+        if let Some(memory) = self.confirmed.as_ref().and_then(|confirmed| confirmed.memory.as_ref()) {
+            let (value, between) = told(memory);
+            lines.push(Line::new("memory, all together", format!("{value} ({between})")));
+        }
+        if let Some(least) = self.findable {
+            lines.push(Line::new("found in 8 of 10 runs", format!("effects of {} and more", share(least))));
+        }
+        let skipped: Vec<&str> = self.of_worth(Worth::Skipped).map(|tried| tried.name.as_str()).collect();
+        if !skipped.is_empty() {
+            lines.push(Line::new("not tried", format!("{} (--list says why)", skipped.join(", "))));
+        }
+        let how = "each figure is averaged over the other settings on and off; all intervals hold together with 95 %";
+        lines.push(Line::new("how", how));
+        lines.extend(self.notes.iter().map(|note| Line::new("note", note.clone())));
+        lines.push(Line::new("records", format!("{} ({})", self.folder, span(self.seconds))));
+        lines
+    }
+
+    fn steps(&self) -> Vec<String> {
+        let Some(experiment) = &self.experiment else { return Vec::new() };
+        vec![format!("to compare both again: proofload run {experiment}")]
+    }
+}

@@ -1,0 +1,341 @@
+//! The catalogue of advice, and which of it applies to a service. The advice itself is data: `catalogue.toml`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::facts::{Facts, Runtime};
+use crate::setting::{Change, Level, Setting};
+
+/// Libraries that items name, so that one look finds all.
+pub(crate) const LIBRARIES_SOUGHT: [&str; 6] = [
+    "libjemalloc.so.2",
+    "libjemalloc.so.1",
+    "libmimalloc.so.2",
+    "libmimalloc.so.3",
+    "libtcmalloc_minimal.so.4",
+    "libtcmalloc.so.4",
+];
+
+/// All advice.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Catalogue {
+    #[serde(rename = "item")]
+    items: Vec<Item>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Item {
+    name: String,
+    #[serde(rename = "for")]
+    runtime: Option<Runtime>,
+    #[serde(default)]
+    when: When,
+    cost: String,
+    source: String,
+    #[serde(default)]
+    seen: String,
+    #[serde(default)]
+    screened: usize,
+    level: Vec<Written>,
+}
+
+/// When an item is tried: all that is said here must hold.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct When {
+    /// The service does not have this variable.
+    unset: Option<String>,
+    /// Neither command nor options of the runtime have this text.
+    absent: Option<String>,
+    /// There are so many processors.
+    cores: Option<usize>,
+    /// Node.js has at least this version.
+    node: Option<String>,
+    /// Node.js has a version before this one.
+    node_below: Option<String>,
+    /// It is started so: `exec`, or by `pm2`.
+    launcher: Option<String>,
+    /// The program is one of these.
+    program: Vec<String>,
+    /// This file is in its folder.
+    file: Option<String>,
+    /// Memory may come in huge pages.
+    huge_pages: bool,
+    /// It writes log lines as it serves.
+    logs: bool,
+    /// Its responses are compressed.
+    compresses: bool,
+    /// Other versions of Node.js are installed.
+    versions: bool,
+    /// The user names it.
+    asked: bool,
+}
+
+/// A level as the catalogue has it.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Written {
+    name: String,
+    env: BTreeMap<String, String>,
+    /// For NODE_OPTIONS.
+    options: Option<String>,
+    /// For JAVA_TOOL_OPTIONS.
+    java: Option<String>,
+    /// The first of these that is installed, for LD_PRELOAD.
+    library: Vec<String>,
+    args: Vec<String>,
+    flags: Vec<String>,
+    before: Vec<String>,
+    cluster: Option<String>,
+    pm2_metrics: Option<bool>,
+    overlay: toml::Table,
+}
+
+/// What the user wants tried besides, and what not.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Wish {
+    /// Only these items, by name; empty for all that apply.
+    pub only: Vec<String>,
+    /// None of these.
+    pub without: Vec<String>,
+}
+
+/// What is tried, and what is not.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Chosen {
+    /// The settings.
+    pub settings: Vec<Setting>,
+    /// Items of this runtime that are not tried, with the reason.
+    pub skipped: Vec<(String, String)>,
+}
+
+impl Catalogue {
+    /// The one that is part of the program.
+    pub fn built_in() -> Catalogue {
+        toml::from_str(include_str!("catalogue.toml")).expect("a test reads it")
+    }
+
+    /// Names of all items.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.items.iter().map(|item| item.name.as_str())
+    }
+
+    /// What applies to a service. `require` is where the script lies that some settings load.
+    pub fn chosen(&self, facts: &Facts, wish: &Wish, require: &Path) -> Chosen {
+        let mut chosen = Chosen::default();
+        let is_of = |item: &&Item| item.runtime.is_none_or(|runtime| facts.runtime == Some(runtime));
+        for item in self.items.iter().filter(is_of) {
+            let named = wish.only.contains(&item.name);
+            if wish.without.contains(&item.name) || !named && !wish.only.is_empty() {
+                continue;
+            }
+            match item.when.lacks(facts, named).map_or_else(|| item.setting(facts, require), Err) {
+                Ok(setting) => chosen.settings.push(setting),
+                Err(why) => chosen.skipped.push((item.name.clone(), why)),
+            }
+        }
+        chosen
+    }
+}
+
+impl When {
+    /// Why it does not apply.
+    fn lacks(&self, facts: &Facts, named: bool) -> Option<String> {
+        let set = self.unset.as_ref().filter(|name| facts.env.contains_key(*name));
+        if let Some(name) = set {
+            return Some(format!("{name} is set already"));
+        }
+        let options = ["NODE_OPTIONS", "JAVA_TOOL_OPTIONS"].map(|name| facts.env.get(name));
+        let has = |part: &&String| {
+            facts.words.iter().chain(options.into_iter().flatten()).any(|word| word.contains(part.as_str()))
+        };
+        if let Some(part) = self.absent.as_ref().filter(has) {
+            return Some(format!("the command has {part} already"));
+        }
+        if let Some(cores) = self.cores.filter(|cores| facts.cores < *cores) {
+            return Some(format!("it takes {cores} processors, and there is {}", facts.cores));
+        }
+        let version = |text: &String| {
+            let (major, minor) = text.split_once('.').unwrap_or((text, "0"));
+            (major.parse().unwrap_or(0), minor.parse().unwrap_or(0))
+        };
+        let node = facts.node.unwrap_or((0, 0));
+        if let Some(least) = self.node.as_ref().filter(|least| node < version(least)) {
+            return Some(format!("it takes Node.js {least}"));
+        }
+        if let Some(below) = self.node_below.as_ref().filter(|below| node >= version(below)) {
+            return Some(format!("Node.js {below} does it by itself"));
+        }
+        let is_so = |launcher: &&String| match launcher.as_str() {
+            "pm2" => facts.launcher.is_pm2(),
+            name => facts.launcher.name() == name,
+        };
+        if let Some(launcher) = self.launcher.as_ref().filter(|launcher| !is_so(launcher)) {
+            return Some(match launcher.as_str() {
+                "exec" => format!("it is started by {} already", facts.launcher.name()),
+                launcher => format!("it is not started by {launcher}"),
+            });
+        }
+        let is_program = |name: &String| {
+            facts
+                .words
+                .iter()
+                .take(3)
+                .any(|word| Path::new(word).file_name().is_some_and(|file| file == name.as_str()))
+        };
+        if !self.program.is_empty() && !self.program.iter().any(is_program) {
+            return Some(format!("it is not started by {}", self.program.join(" or ")));
+        }
+        if let Some(file) = self.file.as_ref().filter(|file| !facts.directory.join(file).exists()) {
+            return Some(format!("there is no {file}"));
+        }
+        let lacking = [
+            (self.huge_pages && !facts.huge_pages, "this machine has no transparent huge pages"),
+            (self.logs && !facts.logs, "it writes next to no log as it serves"),
+            (self.compresses && !facts.compresses, "its responses are not compressed"),
+            (self.versions && facts.other_nodes.is_empty(), "no other version is installed"),
+            (self.asked && !named, "only if asked for, with --only"),
+        ];
+        lacking.iter().find(|(lacks, _)| *lacks).map(|(_, why)| (*why).to_owned())
+    }
+}
+
+impl Item {
+    fn setting(&self, facts: &Facts, require: &Path) -> Result<Setting, String> {
+        let mut levels: Vec<Level> =
+            self.level.iter().filter_map(|level| level.read(facts, require)).collect();
+        if self.when.versions {
+            levels.extend(facts.other_nodes.iter().map(|(program, version)| Level {
+                name: format!("Node.js {version}"),
+                changes: vec![Change::Program(program.display().to_string())],
+            }));
+        }
+        if levels.is_empty() {
+            return Err("nothing of it is installed".to_owned());
+        }
+        // The screened level may be one that is not here.
+        let screened = self.screened.min(levels.len() - 1);
+        let (name, cost, source) = (self.name.clone(), self.cost.clone(), self.source.clone());
+        let name = if levels.len() == 1 { levels[0].name.clone() } else { name };
+        Ok(Setting { name, levels, screened, cost, source, seen: self.seen.clone() })
+    }
+}
+
+impl Written {
+    /// `None` where what it takes is not there.
+    fn read(&self, facts: &Facts, require: &Path) -> Option<Level> {
+        let is = |path: &&std::path::PathBuf, name: &str| path.file_name().is_some_and(|file| file == name);
+        let library = self.library.iter().find_map(|name| facts.libraries.iter().find(|path| is(path, name)));
+        if !self.library.is_empty() && library.is_none() {
+            return None;
+        }
+        let library = library.map(|path| path.display().to_string()).unwrap_or_default();
+        let fill = |text: &str| {
+            let text = text.replace("{cores}", &facts.cores.to_string());
+            let text = text.replace("{cores2}", &(2 * facts.cores).to_string());
+            text.replace("{library}", &library).replace("{require}", &require.display().to_string())
+        };
+        let append = |variable: &str, by: &str, value: &str| Change::Append {
+            variable: variable.to_owned(),
+            by: by.to_owned(),
+            value: fill(value),
+        };
+        let words = |words: &[String]| words.iter().map(|word| fill(word)).collect::<Vec<_>>();
+        let mut changes: Vec<Change> =
+            self.env.iter().map(|(name, value)| Change::Env(name.clone(), fill(value))).collect();
+        changes.extend(self.options.iter().map(|value| append("NODE_OPTIONS", " ", value)));
+        changes.extend(self.java.iter().map(|value| append("JAVA_TOOL_OPTIONS", " ", value)));
+        if !library.is_empty() {
+            changes.push(append("LD_PRELOAD", ":", &library));
+        }
+        let some = |list: &[String]| Some(words(list)).filter(|words| !words.is_empty());
+        changes.extend(some(&self.args).map(Change::Arguments));
+        changes.extend(some(&self.flags).map(Change::Flags));
+        changes.extend(some(&self.before).map(Change::Before));
+        changes.extend(self.cluster.iter().filter_map(|count| fill(count).parse().ok().map(Change::Cluster)));
+        changes.extend(self.pm2_metrics.map(Change::Pm2Metrics));
+        if !self.overlay.is_empty() {
+            changes.push(Change::Overlay(self.overlay.clone()));
+        }
+        Some(Level { name: fill(&self.name), changes })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plan::Launcher;
+
+    use super::*;
+
+    fn node() -> Facts {
+        Facts {
+            runtime: Some(Runtime::Node),
+            node: Some((20, 3)),
+            words: ["node", "server.js"].map(str::to_owned).to_vec(),
+            cores: 2,
+            huge_pages: true,
+            libraries: vec!["/usr/lib/libjemalloc.so.2".into()],
+            launcher: Launcher::Exec,
+            ..Facts::default()
+        }
+    }
+
+    fn names(facts: &Facts, wish: &Wish) -> Vec<String> {
+        let chosen = Catalogue::built_in().chosen(facts, wish, Path::new("/x.cjs"));
+        chosen.settings.into_iter().map(|setting| setting.name).collect()
+    }
+
+    #[test]
+    fn the_catalogue_is_whole() {
+        let catalogue = Catalogue::built_in();
+        let node = catalogue.items.iter().filter(|item| item.runtime.is_none_or(|of| of == Runtime::Node));
+        assert!(node.count() >= 14);
+        for item in &catalogue.items {
+            assert!(
+                item.screened <= item.level.len() && item.source.starts_with("https://"),
+                "{}",
+                item.name
+            );
+            let known = |name: &String| LIBRARIES_SOUGHT.contains(&name.as_str());
+            assert!(item.level.iter().flat_map(|level| &level.library).all(known), "{}", item.name);
+        }
+    }
+
+    #[test]
+    fn what_applies_is_tried_and_nothing_else() {
+        let all = names(&node(), &Wish::default());
+        for name in [
+            "NODE_ENV=production",
+            "processes",
+            "semi-space",
+            "UV_THREADPOOL_SIZE",
+            "malloc",
+            "node --maglev",
+        ] {
+            assert!(all.contains(&name.to_owned()), "{name}: {all:?}");
+        }
+        assert!(!all.iter().any(|name| name.contains("GOGC") || name.contains("backlog")), "{all:?}");
+        let mut facts = node();
+        facts.env.insert("NODE_ENV".into(), "development".into());
+        facts.env.insert("NODE_OPTIONS".into(), "--max-semi-space-size=8".into());
+        facts.cores = 1;
+        let fewer = names(&facts, &Wish::default());
+        assert!(
+            ["NODE_ENV=production", "semi-space", "processes"]
+                .iter()
+                .all(|name| !fewer.contains(&(*name).to_owned()))
+        );
+    }
+
+    #[test]
+    fn what_is_asked_for_by_name_is_tried_alone() {
+        let wish = Wish { only: vec!["accept queue".into(), "processes".into()], ..Wish::default() };
+        assert_eq!(names(&node(), &wish), ["processes", "backlog 4096"]);
+        let wish = Wish { without: vec!["processes".into()], ..Wish::default() };
+        assert!(!names(&node(), &wish).contains(&"processes".to_owned()));
+    }
+}

@@ -1,0 +1,562 @@
+//! What is measured next, and what follows: a state machine that is fed with what came of each step. Pure.
+//!
+//! ```text
+//!   baseline ─► each setting alone ─► pairs of a screening design ─► levels of what helps ─► the choice against the baseline
+//!               (does it start?)      (what does each do?)          (which is best?)        (what is it worth, on fresh runs?)
+//! ```
+
+use model::Metric;
+use stats::{Mirrored, ScreenEffect, ScreenLooks, Screened};
+
+use crate::figures::Figures;
+use crate::race::{self, Race};
+use crate::setting::Keep;
+use crate::step::{Confirmation, Known, Outcome, Purpose, Row, Spec, Step, TooShort, Took};
+
+/// The error rate that all effects of the screening share, and that of the confirmation.
+const ALPHA: f64 = 0.05;
+/// Numbers of mirrored pairs after which the screening is looked at, besides its last.
+const LOOKS: [u32; 5] = [2, 3, 4, 6, 9];
+/// Blocks of the confirmation: those that are set aside for it, and the most, where there is time left.
+const CONFIRM_BLOCKS: (u32, u32) = (6, 12);
+/// What is set aside for the confirmation, over what it should take.
+const ROOM: f64 = 1.2;
+/// About how long it takes to see the service as it is, and a setting alone, in seconds, before anything is known.
+const BASELINE_S: f64 = 12.0;
+const SMOKE_S: f64 = 3.0;
+/// Most settings among which all subsets are gone through.
+const SUBSETS_MAX: usize = 12;
+/// Normal quantile of 80 % power.
+const POWER_Z: f64 = 0.842;
+
+/// What became of a setting.
+#[derive(Debug, Clone, PartialEq)]
+pub enum State {
+    /// It is being screened.
+    Open,
+    /// It helps, and is on.
+    Better,
+    /// It hurts, and is off.
+    Worse,
+    /// It makes no difference that matters, and is off.
+    Same,
+    /// It did not start, answered otherwise, or fell over.
+    Failed(String),
+}
+
+/// A tuning under way.
+#[derive(Debug, Clone)]
+pub struct Tuning {
+    spec: Spec,
+    states: Vec<State>,
+    /// Each setting's level, where it is settled or raced.
+    levels: Row,
+    phase: Phase,
+    spent_s: f64,
+    trial_s: f64,
+    screen: Screen,
+    race: Option<Race>,
+    confirmed: Option<Option<Confirmation>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Baseline,
+    Smoke(usize),
+    Screen,
+    Race(usize),
+    Confirm,
+    Done,
+}
+
+/// Rows of a block, and what each came to.
+#[derive(Debug, Clone)]
+struct Half {
+    rows: Vec<Row>,
+    figures: Vec<Option<Figures>>,
+}
+
+/// The screening so far.
+#[derive(Debug, Clone, Default)]
+struct Screen {
+    pairs_max: u32,
+    pairs: u32,
+    /// Halves of the pair under way that are still to be measured, the last first: rows, and behind them their mirror images.
+    wanted: Vec<Vec<Row>>,
+    /// What came of the others.
+    halves: Vec<Half>,
+    /// The blocks of whole pairs, for each metric.
+    blocks: Vec<(Metric, Vec<Vec<Mirrored>>)>,
+    /// Whether all of it can be judged per core-second.
+    per_core: Option<bool>,
+    looks: Option<ScreenLooks>,
+}
+
+impl Tuning {
+    /// A tuning that begins.
+    pub fn new(spec: Spec) -> Tuning {
+        let count = spec.settings.len();
+        Tuning {
+            states: vec![State::Open; count],
+            levels: vec![0; count],
+            phase: Phase::Baseline,
+            spent_s: 0.0,
+            trial_s: 0.0,
+            screen: Screen::default(),
+            race: None,
+            confirmed: None,
+            spec,
+        }
+    }
+
+    /// What is asked.
+    pub fn spec(&self) -> &Spec {
+        &self.spec
+    }
+
+    /// What became of each setting.
+    pub fn states(&self) -> &[State] {
+        &self.states
+    }
+
+    /// The level of each setting that is advised, 0 for none.
+    pub fn chosen(&self) -> &Row {
+        &self.levels
+    }
+
+    /// What the confirmation came to: `None` before it, and where there was nothing to confirm; inside of it `None` where it is void.
+    pub fn confirmed(&self) -> Option<&Option<Confirmation>> {
+        self.confirmed.as_ref()
+    }
+
+    /// What is measured next; `None` where all is done.
+    ///
+    /// # Errors
+    /// If the budget turns out too small, once the first steps have shown how long a trial takes.
+    pub fn next_step(&mut self) -> Result<Option<Step>, TooShort> {
+        let count = self.spec.settings.len();
+        loop {
+            match self.phase {
+                Phase::Baseline => return Ok(Some(self.step(Purpose::Baseline, vec![vec![0; count]], 1))),
+                Phase::Smoke(of) if of < count => {
+                    let row = vec![self.alone(of)];
+                    return Ok(Some(self.step(Purpose::Smoke(of), row, 1)));
+                }
+                Phase::Smoke(_) => {
+                    self.phase = if self.open().is_empty() { Phase::Done } else { Phase::Screen };
+                    self.plan_pairs()?;
+                }
+                Phase::Screen => match self.half() {
+                    Some(step) => return Ok(Some(step)),
+                    None => self.end_screen(),
+                },
+                Phase::Race(of) => match self.race_step(of) {
+                    Some(step) => return Ok(Some(step)),
+                    None => self.end_race(of),
+                },
+                Phase::Confirm => {
+                    let rows = vec![vec![0; count], self.levels.clone()];
+                    return Ok(Some(self.step(Purpose::Confirm, rows, self.confirm_blocks())));
+                }
+                Phase::Done => return Ok(None),
+            }
+        }
+    }
+
+    /// Takes in what came of the step that [`Tuning::next_step`] asked for.
+    pub fn take(&mut self, outcome: Outcome) {
+        match (self.phase, outcome) {
+            (Phase::Baseline, Outcome::Measured(_, took)) => {
+                self.spend(took, 0);
+                self.phase = Phase::Smoke(0);
+            }
+            (Phase::Smoke(of), outcome) => {
+                match outcome {
+                    Outcome::Measured(_, took) => self.spend(took, 1),
+                    Outcome::Failed(why) => self.states[of] = State::Failed(why),
+                    Outcome::Confirmed(_) => {}
+                }
+                self.phase = Phase::Smoke(of + 1);
+            }
+            (Phase::Screen, outcome) => {
+                let Some(rows) = self.screen.wanted.pop() else { return };
+                let figures = match outcome {
+                    Outcome::Measured(figures, took) => {
+                        self.spend(took, rows.len());
+                        figures
+                    }
+                    // Rows that have no figures are left out.
+                    Outcome::Failed(_) | Outcome::Confirmed(_) => vec![None; rows.len()],
+                };
+                self.screen.halves.push(Half { rows, figures });
+                if self.screen.wanted.is_empty() {
+                    self.end_pair();
+                }
+            }
+            (Phase::Race(_), Outcome::Measured(figures, took)) => {
+                self.spend(took, 0);
+                let logs = figures.iter().map(|figures| self.better(figures.as_ref())).collect();
+                if let Some(race) = &mut self.race {
+                    race.take(logs);
+                }
+            }
+            (Phase::Race(of), _) => self.end_race(of),
+            (Phase::Confirm, outcome) => {
+                self.confirmed = Some(match outcome {
+                    Outcome::Confirmed(confirmation) => confirmation,
+                    Outcome::Measured(..) | Outcome::Failed(_) => None,
+                });
+                self.phase = Phase::Done;
+            }
+            // Without the baseline there is nothing to be found.
+            (Phase::Baseline | Phase::Done, _) => self.phase = Phase::Done,
+        }
+    }
+
+    /// About how long all of it still takes, in seconds.
+    pub fn left_s(&self) -> f64 {
+        (self.spec.budget_s - self.spent_s).max(0.0)
+    }
+
+    /// What is known of a setting's effect on a metric; `None` where it was not screened, or there is no interval yet.
+    pub fn effect(&self, of: usize, metric: Metric) -> Option<Known> {
+        let (screened, critical_t) = self.screened(metric)?;
+        let effect = screened.effects.get(of).copied().flatten()?;
+        let half = critical_t * effect.error;
+        Some(Known {
+            ratio: effect.log.exp(),
+            low: (effect.log - half).exp(),
+            high: (effect.log + half).exp(),
+        })
+    }
+
+    /// The least effect that the screening finds in 8 of 10 runs, as a fraction; `None` where nothing was screened.
+    pub fn findable(&self) -> Option<f64> {
+        let (screened, critical_t) = self.screened(self.spec.metric)?;
+        let errors: Vec<f64> = screened.effects.iter().flatten().map(|effect| effect.error).collect();
+        let widest = errors.into_iter().reduce(f64::max)?;
+        Some(((critical_t + POWER_Z) * widest).exp_m1())
+    }
+
+    /// About how much longer a screening takes that decides this setting, in seconds.
+    pub fn more_s(&self, of: usize) -> Option<f64> {
+        let (screened, critical_t) = self.screened(self.spec.metric)?;
+        let ScreenEffect { log, error } = screened.effects.get(of).copied().flatten()?;
+        let margin = self.spec.margin.ln_1p();
+        // Either the interval leaves 1, or all of it comes to lie within the margin.
+        let wanted = log.abs().max(margin - log.abs()).max(margin / 4.0);
+        let factor = (critical_t * error / wanted).powi(2);
+        let pair_s = self.screen.pairs as f64;
+        let rows = self.screen.blocks.first()?.1.iter().map(Vec::len).sum::<usize>() as f64 / pair_s.max(1.0);
+        Some((factor - 1.0).max(0.5) * pair_s * 2.0 * rows * self.trial_s)
+    }
+
+    /// What the screening says of all that is chosen together, as a ratio.
+    pub fn predicted(&self) -> Option<f64> {
+        let chosen: Vec<usize> = (0..self.levels.len()).filter(|of| self.levels[*of] > 0).collect();
+        (!chosen.is_empty()).then(|| self.model(&chosen, self.spec.metric).log(&chosen).exp())
+    }
+
+    /// Whether throughput was judged per core-second.
+    pub fn per_core(&self) -> bool {
+        self.screen.per_core.unwrap_or(false)
+    }
+
+    /// Limits that a setting alone breaks, or that are open: the limit, and whether it is broken for sure.
+    pub fn held_back(&self, of: usize) -> Vec<(&Keep, bool)> {
+        let judged = |keep: &&Keep| {
+            let metric = keep.figure.metric().filter(|metric| metric.quantile().is_none())?;
+            let known = self.effect(of, metric)?;
+            let ends = [known.low, known.high].map(|ratio| keep.holds(ratio));
+            (ends != [true, true]).then_some(ends == [false, false])
+        };
+        self.spec.keep.iter().filter_map(|keep| Some((keep, judged(&keep)?))).collect()
+    }
+
+    fn step(&self, purpose: Purpose, rows: Vec<Row>, blocks: u32) -> Step {
+        let trials = rows.len() as f64 * f64::from(blocks);
+        let seconds = match purpose {
+            _ if self.trial_s > 0.0 => trials * self.trial_s,
+            Purpose::Baseline => BASELINE_S,
+            Purpose::Smoke(_) | Purpose::Screen { .. } | Purpose::Race(_) | Purpose::Confirm => SMOKE_S,
+        };
+        Step { purpose, rows, blocks, seconds }
+    }
+
+    fn alone(&self, of: usize) -> Row {
+        let mut row = vec![0; self.levels.len()];
+        row[of] = self.spec.settings[of].screened + 1;
+        row
+    }
+
+    fn open(&self) -> Vec<usize> {
+        (0..self.states.len()).filter(|of| self.states[*of] == State::Open).collect()
+    }
+
+    /// Time that so many trials took; 0 trials that tell nothing of how long others take.
+    fn spend(&mut self, took: Took, trials: usize) {
+        self.spent_s += took.seconds;
+        if trials > 0 {
+            let each = took.block_s / trials as f64;
+            // The last ones tell most: warm-ups of settings differ.
+            self.trial_s = if self.trial_s > 0.0 { 0.5 * (self.trial_s + each) } else { each };
+        }
+    }
+
+    fn confirm_s(&self) -> f64 {
+        2.0 * f64::from(CONFIRM_BLOCKS.0) * self.trial_s * ROOM
+    }
+
+    /// As many as there is time for, settled before any of them is seen.
+    fn confirm_blocks(&self) -> u32 {
+        let fit = self.left_s() / (2.0 * self.trial_s * ROOM).max(1e-9);
+        (fit as u32).clamp(CONFIRM_BLOCKS.0, CONFIRM_BLOCKS.1)
+    }
+
+    /// About how long racing takes of those settings that have several levels.
+    fn race_s(&self) -> f64 {
+        let levels =
+            self.spec.settings.iter().map(|setting| setting.levels.len()).filter(|levels| *levels > 1);
+        levels.sum::<usize>() as f64 * f64::from(race::BLOCKS_MIN) * self.trial_s
+    }
+
+    fn plan_pairs(&mut self) -> Result<(), TooShort> {
+        let open = self.open().len();
+        let pair_s = self.pair_s(open);
+        let room = |races_s: f64| (self.left_s() - self.confirm_s() - races_s) / pair_s.max(1e-9);
+        // A race is worth its time only where a screening has its own.
+        let pairs = if room(self.race_s()) >= 3.0 { room(self.race_s()) } else { room(0.0) };
+        let least = f64::from(LOOKS[0]);
+        if open > 0 && pairs < least {
+            let needed_s = (self.spent_s + self.confirm_s() + least * pair_s) * 1.05;
+            return Err(TooShort { needed_s });
+        }
+        self.screen.pairs_max = (pairs as u32).min(LOOKS[LOOKS.len() - 1]);
+        let before_last = LOOKS.into_iter().filter(|look| *look < self.screen.pairs_max);
+        let looks: Vec<u32> = before_last.chain([self.screen.pairs_max]).collect();
+        self.screen.looks = ScreenLooks::new(&looks, open, ALPHA).ok();
+        Ok(())
+    }
+
+    /// About how long a mirrored pair for so many settings takes.
+    fn pair_s(&self, open: usize) -> f64 {
+        let rows: usize =
+            stats::designs(open.max(1), 0).map_or(0, |blocks| blocks.iter().map(Vec::len).sum());
+        2.0 * rows as f64 * self.trial_s
+    }
+
+    /// The next half of a pair; `None` where the screening is over.
+    fn half(&mut self) -> Option<Step> {
+        if self.screen.wanted.is_empty() {
+            let open = self.open();
+            if open.is_empty() || self.screen.pairs >= self.screen.pairs_max {
+                return None;
+            }
+            // What took longer than foreseen costs pairs, never the confirmation.
+            let pair_s = self.pair_s(open.len());
+            if self.screen.pairs >= LOOKS[0] && self.left_s() < pair_s + self.confirm_s() {
+                self.look();
+                return None;
+            }
+            let seed = self.spec.seed.wrapping_add(u64::from(self.screen.pairs));
+            for rows in stats::designs(open.len(), seed).ok()? {
+                for mirrored in [true, false] {
+                    let row = |row: &Vec<bool>| self.row(&open, row, mirrored);
+                    self.screen.wanted.push(rows.iter().map(row).collect());
+                }
+            }
+        }
+        let rows = self.screen.wanted.last()?;
+        let purpose = Purpose::Screen { pair: self.screen.pairs + 1, of: self.screen.pairs_max };
+        Some(self.step(purpose, rows.clone(), 1))
+    }
+
+    fn row(&self, open: &[usize], on: &[bool], mirrored: bool) -> Row {
+        let mut row = self.levels.clone();
+        for (of, on) in open.iter().zip(on) {
+            row[*of] = if *on != mirrored { self.spec.settings[*of].screened + 1 } else { 0 };
+        }
+        row
+    }
+
+    /// Puts the halves of a pair together, and looks at what is known if it is time.
+    fn end_pair(&mut self) {
+        let open = self.open();
+        let halves = std::mem::take(&mut self.screen.halves);
+        let all = halves.iter().flat_map(|half| half.figures.iter().flatten());
+        let per_core = all.clone().next().is_some() && all.clone().all(|figures| figures.per_core);
+        self.screen.per_core = Some(self.screen.per_core.unwrap_or(true) && per_core);
+        for metric in Metric::ALL.iter().copied() {
+            let rows = halves.chunks_exact(2).map(|pair| mirrored(pair, &open, metric));
+            let rows: Vec<Vec<Mirrored>> = rows.collect();
+            match self.screen.blocks.iter_mut().find(|(of, _)| *of == metric) {
+                Some((_, blocks)) => blocks.extend(rows),
+                None => self.screen.blocks.push((metric, rows)),
+            }
+        }
+        self.screen.pairs += 1;
+        if LOOKS.contains(&self.screen.pairs) || self.screen.pairs == self.screen.pairs_max {
+            self.look();
+        }
+    }
+
+    /// Settles what is decided, so that the rest is measured beside it.
+    fn look(&mut self) {
+        let margin = 1.0 + self.spec.margin;
+        for of in self.open() {
+            let Some(Known { low, high, .. }) = self.gain(of) else { continue };
+            if low > 1.0 && self.held_back(of).is_empty() {
+                self.states[of] = State::Better;
+                self.levels[of] = self.spec.settings[of].screened + 1;
+            } else if high < 1.0 {
+                self.states[of] = State::Worse;
+            } else if low > 1.0 / margin && high < margin {
+                self.states[of] = State::Same;
+            }
+        }
+    }
+
+    /// The effect on the metric so that above 1 is better.
+    fn gain(&self, of: usize) -> Option<Known> {
+        let known = self.effect(of, self.spec.metric)?;
+        Some(match self.spec.metric.wants_more() {
+            true => known,
+            false => Known { ratio: 1.0 / known.ratio, low: 1.0 / known.high, high: 1.0 / known.low },
+        })
+    }
+
+    fn screened(&self, metric: Metric) -> Option<(Screened, f64)> {
+        // Per core-second it is the inverse of what a request costs.
+        let inverse = metric == Metric::Throughput && self.per_core();
+        let source = if inverse { Metric::CpuPerRequest } else { metric };
+        let blocks = &self.screen.blocks.iter().find(|(of, _)| *of == source)?.1;
+        let mut screened = stats::screened(blocks)?;
+        if inverse {
+            screened.effects.iter_mut().flatten().for_each(|effect| effect.log = -effect.log);
+        }
+        let critical_t = self.screen.looks.as_ref()?.critical_t(self.screen.pairs, screened.freedom);
+        Some((screened, critical_t))
+    }
+
+    /// What these settings do to a metric, alone and in pairs.
+    fn model(&self, among: &[usize], metric: Metric) -> Model {
+        let effects = self.screened(metric).map(|(screened, _)| screened.effects).unwrap_or_default();
+        let logs = effects.into_iter().map(|effect| effect.map_or(0.0, |effect| effect.log)).collect();
+        Model { logs, pairs: self.interactions(among, metric) }
+    }
+
+    fn interactions(&self, among: &[usize], metric: Metric) -> Vec<([usize; 2], f64)> {
+        let blocks = self.screen.blocks.iter().find(|(of, _)| *of == metric).map(|(_, blocks)| blocks);
+        let found = blocks.filter(|_| among.len() > 1).and_then(|blocks| stats::interactions(blocks, among));
+        let Some(found) = found else { return Vec::new() };
+        let looks = ScreenLooks::new(&[1], found.pairs.len(), ALPHA);
+        let Ok(critical_t) = looks.map(|looks| looks.critical_t(1, found.freedom)) else { return Vec::new() };
+        let sure = |effect: &ScreenEffect| effect.log.abs() > critical_t * effect.error;
+        let sure = found.pairs.into_iter().filter(|(_, effect)| sure(effect));
+        sure.map(|(pair, effect)| (pair, effect.log)).collect()
+    }
+
+    /// Chooses among what helps, and goes on to levels.
+    fn end_screen(&mut self) {
+        let better: Vec<usize> =
+            (0..self.states.len()).filter(|of| self.states[*of] == State::Better).collect();
+        let chosen = self.best_subset(&better);
+        for of in better {
+            self.levels[of] = if chosen.contains(&of) { self.spec.settings[of].screened + 1 } else { 0 };
+        }
+        self.phase = if chosen.is_empty() { Phase::Done } else { self.next_race(0) };
+    }
+
+    /// The subset predicted best, of those that respect all limits as far as the screening tells; the smallest of equal ones.
+    fn best_subset(&self, better: &[usize]) -> Vec<usize> {
+        if better.len() > SUBSETS_MAX {
+            return better.to_vec();
+        }
+        let sign = if self.spec.metric.wants_more() { 1.0 } else { -1.0 };
+        let limits = self.spec.keep.iter().filter_map(|keep| {
+            let metric = keep.figure.metric().filter(|metric| metric.quantile().is_none())?;
+            Some((keep, self.model(better, metric)))
+        });
+        let limits: Vec<(&Keep, Model)> = limits.collect();
+        let keeps = |on: &[usize]| limits.iter().all(|(keep, model)| keep.holds(model.log(on).exp()));
+        let model = self.model(better, self.spec.metric);
+        let subset = |bits: u32| -> Vec<usize> {
+            better.iter().enumerate().filter(|(at, _)| bits >> at & 1 == 1).map(|(_, of)| *of).collect()
+        };
+        let mut best: (f64, Vec<usize>) = (0.0, Vec::new());
+        for on in (1..1_u32 << better.len()).map(subset).filter(|on| keeps(on)) {
+            let log = sign * model.log(&on);
+            if log > best.0 {
+                best = (log, on);
+            }
+        }
+        best.1
+    }
+
+    /// The next chosen setting from `from` on whose levels are raced, as far as there is time; else the confirmation.
+    fn next_race(&self, from: usize) -> Phase {
+        let wants = |of: &usize| self.levels[*of] > 0 && self.spec.settings[*of].levels.len() > 1;
+        let fits = |of: &usize| {
+            let race_s =
+                self.spec.settings[*of].levels.len() as f64 * f64::from(race::BLOCKS_MIN) * self.trial_s;
+            self.left_s() >= race_s + self.confirm_s()
+        };
+        (from..self.levels.len()).filter(wants).find(fits).map_or(Phase::Confirm, Phase::Race)
+    }
+
+    fn race_step(&mut self, of: usize) -> Option<Step> {
+        let levels = self.spec.settings[of].levels.len();
+        let race = self.race.get_or_insert_with(|| Race::of(levels));
+        let racing = race.racing()?.to_vec();
+        if self.left_s() < racing.len() as f64 * self.trial_s + self.confirm_s() {
+            return None;
+        }
+        let row = |level: usize| {
+            let mut row = self.levels.clone();
+            row[of] = level + 1;
+            row
+        };
+        let rows = racing.into_iter().map(row).collect();
+        Some(self.step(Purpose::Race(of), rows, 1))
+    }
+
+    /// The logarithm of a figure, so that more is better.
+    fn better(&self, figures: Option<&Figures>) -> Option<f64> {
+        let log = figures?.value(self.spec.metric)?.ln();
+        Some(if self.spec.metric.wants_more() { log } else { -log })
+    }
+
+    /// Takes the cheapest of the levels that are about as good as the best.
+    fn end_race(&mut self, of: usize) {
+        if let Some(level) = self.race.take().and_then(|race| race.cheapest()) {
+            self.levels[of] = level + 1;
+        }
+        self.phase = self.next_race(of + 1);
+    }
+}
+
+/// What settings do to a metric: main effects, and what two of them surely do to each other, as logarithms.
+struct Model {
+    logs: Vec<f64>,
+    pairs: Vec<([usize; 2], f64)>,
+}
+
+impl Model {
+    /// What these do together, against none.
+    fn log(&self, on: &[usize]) -> f64 {
+        let sign = |of: usize| if on.contains(&of) { 1.0 } else { -1.0 };
+        let both = self.pairs.iter().map(|([one, other], log)| log * (sign(*one) * sign(*other) - 1.0));
+        on.iter().map(|of| self.logs.get(*of).copied().unwrap_or(0.0)).sum::<f64>() + both.sum::<f64>()
+    }
+}
+
+/// The rows of one block and their mirror images, for a metric; rows of which one side has no figure are left out.
+fn mirrored(pair: &[Half], open: &[usize], metric: Metric) -> Vec<Mirrored> {
+    let [Half { rows, figures }, Half { figures: mirror, .. }] = pair else { return Vec::new() };
+    let value = |figures: &Option<Figures>| figures.as_ref()?.value(metric).map(f64::ln);
+    let row = |((row, one), other): ((&Row, &Option<Figures>), &Option<Figures>)| {
+        let on = (0..row.len()).map(|of| open.contains(&of).then(|| row[of] > 0)).collect();
+        Some(Mirrored { on, logs: [value(one)?, value(other)?] })
+    };
+    rows.iter().zip(figures).zip(mirror).filter_map(row).collect()
+}

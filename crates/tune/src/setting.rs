@@ -1,0 +1,267 @@
+//! A setting: something about how a service is started that may make it faster, with the levels it may have.
+
+use plan::{Bound, Figure, Launcher, Limit};
+use serde::{Deserialize, Serialize};
+
+use crate::overlay::merge;
+
+/// A setting that is tried. Level 0 is the service as it is; the others are those of `levels`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Setting {
+    /// What reports call it.
+    pub name: String,
+    /// Its levels besides that of the service as it is, the cheapest first; at least one.
+    pub levels: Vec<Level>,
+    /// Which of them stands for all while settings are screened.
+    pub screened: usize,
+    /// What it may cost besides what is measured.
+    #[serde(default)]
+    pub cost: String,
+    /// Where the advice comes from.
+    #[serde(default)]
+    pub source: String,
+    /// What our own experiments showed of it.
+    #[serde(default)]
+    pub seen: String,
+}
+
+/// A level of a setting.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Level {
+    /// What people set: `NODE_ENV=production`.
+    pub name: String,
+    /// How it is set.
+    pub changes: Vec<Change>,
+}
+
+/// A change to how a service is started.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// A variable gets a value.
+    Env(String, String),
+    /// A value is put behind what a variable has, with a separator in between.
+    Append {
+        /// The variable.
+        variable: String,
+        /// What stands between.
+        by: String,
+        /// What is put there.
+        value: String,
+    },
+    /// Words behind the command.
+    Arguments(Vec<String>),
+    /// Words behind the program, before its script.
+    Flags(Vec<String>),
+    /// Words before the command.
+    Before(Vec<String>),
+    /// Another program in place of the command's first word.
+    Program(String),
+    /// So many processes of Node.js's cluster.
+    Cluster(u32),
+    /// Whether PM2 monitors it from inside.
+    Pm2Metrics(bool),
+    /// Anything else of the experiment, as a table of TOML laid over it.
+    Overlay(toml::Table),
+}
+
+impl Setting {
+    /// A setting of one level.
+    fn of_one(name: &str, changes: Vec<Change>) -> Setting {
+        let level = Level { name: name.to_owned(), changes };
+        Setting {
+            name: name.to_owned(),
+            levels: vec![level],
+            screened: 0,
+            cost: String::new(),
+            source: String::new(),
+            seen: String::new(),
+        }
+    }
+
+    /// The variables that its levels set, with their values.
+    pub fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
+        let changes = self.levels.iter().flat_map(|level| &level.changes);
+        changes.filter_map(|change| {
+            let Change::Env(name, value) = change else { return None };
+            Some((name.as_str(), value.as_str()))
+        })
+    }
+
+    /// The name of a level; of 0 that of the service as it is.
+    pub fn level(&self, level: usize) -> &str {
+        level.checked_sub(1).map_or("as it is", |index| &self.levels[index].name)
+    }
+}
+
+/// Reads what a user wants tried: `GOGC=200`, `NAME=a|b|c`, `flag: --workers 4`, `before: nice -n 5`.
+///
+/// # Errors
+/// What is wrong with it, and what is expected.
+pub fn tried(text: &str) -> Result<Setting, String> {
+    const FORMS: &str = "write NAME=value, NAME=a|b|c for several values, `flag: --workers 4` for words behind the command, or \
+                         `before: nice -n 5` for words before it";
+    let words = |rest: &str| match plan::words(rest) {
+        Some(words) if !words.is_empty() => Ok(words),
+        _ => Err(format!("there are no words in it, or a quote is not closed: {FORMS}")),
+    };
+    if let Some(rest) = text.strip_prefix("flag:") {
+        return Ok(Setting::of_one(rest.trim(), vec![Change::Arguments(words(rest)?)]));
+    }
+    if let Some(rest) = text.strip_prefix("before:") {
+        return Ok(Setting::of_one(rest.trim(), vec![Change::Before(words(rest)?)]));
+    }
+    let (name, values) = text.split_once('=').ok_or_else(|| format!("there is no `=` in it: {FORMS}"))?;
+    let is_name = |name: &str| {
+        let mut letters = name.chars();
+        letters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+            && letters.all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    if !is_name(name) {
+        return Err(format!("`{name}` is no name of a variable: {FORMS}"));
+    }
+    let level = |value: &str| Level {
+        name: format!("{name}={value}"),
+        changes: vec![Change::Env(name.to_owned(), value.to_owned())],
+    };
+    let levels: Vec<Level> = values.split('|').map(level).collect();
+    let whole = if levels.len() == 1 { levels[0].name.clone() } else { name.to_owned() };
+    Ok(Setting { levels, ..Setting::of_one(&whole, Vec::new()) })
+}
+
+/// A limit that what is advised must respect, against the service as it is: `memory < +20%`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Keep {
+    /// What it bounds.
+    pub figure: Figure,
+    /// The ratio to the service as it is that is not to be passed.
+    pub ratio: f64,
+    /// As it was written.
+    pub text: String,
+}
+
+impl Keep {
+    /// Whether a ratio to the service as it is keeps it.
+    pub fn holds(&self, ratio: f64) -> bool {
+        if self.figure.wants_more() { ratio >= self.ratio } else { ratio <= self.ratio }
+    }
+
+    /// Reads a limit.
+    ///
+    /// # Errors
+    /// What is wrong with it, and what is expected.
+    pub fn read(text: &str) -> Result<Keep, String> {
+        // What people say, and what the file calls it.
+        let named = text.trim().strip_prefix("memory").map(|rest| format!("peak_memory{rest}"));
+        let Limit { figure, bound } = plan::limit(named.as_deref().unwrap_or(text))?;
+        match bound {
+            Bound::Change(_) => Ok(Keep { figure, ratio: bound.value(), text: text.trim().to_owned() }),
+            Bound::Amount(..) => {
+                Err(format!("`{text}` is an amount; what is kept is a change, such as \"memory < +20%\""))
+            }
+        }
+    }
+}
+
+/// How a service is started, as far as settings change it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Started {
+    pub words: Vec<String>,
+    pub env: std::collections::BTreeMap<String, String>,
+    pub launcher: Launcher,
+    pub workers: Option<u32>,
+    pub pmx: bool,
+    pub overlay: toml::Table,
+}
+
+impl Started {
+    /// With a level's changes.
+    pub fn with(mut self, level: &Level) -> Started {
+        for change in &level.changes {
+            match change.clone() {
+                Change::Env(name, value) => {
+                    self.env.insert(name, value);
+                }
+                Change::Append { variable, by, value } => {
+                    let set = self.env.entry(variable).or_default();
+                    *set = if set.is_empty() { value } else { format!("{set}{by}{value}") };
+                }
+                Change::Arguments(words) => self.words.extend(words),
+                Change::Flags(words) => {
+                    let behind = 1.min(self.words.len());
+                    self.words.splice(behind..behind, words);
+                }
+                Change::Before(mut words) => {
+                    words.append(&mut self.words);
+                    self.words = words;
+                }
+                Change::Program(program) => {
+                    if let Some(first) = self.words.first_mut() {
+                        *first = program;
+                    }
+                }
+                Change::Cluster(workers) => {
+                    (self.launcher, self.workers) = (Launcher::Cluster, Some(workers));
+                }
+                Change::Pm2Metrics(pmx) => self.pmx = pmx,
+                Change::Overlay(table) => {
+                    table.into_iter().for_each(|(key, value)| merge(&mut self.overlay, &key, value));
+                }
+            }
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_users_want_tried_is_read() {
+        let one = tried("GOGC=200").unwrap();
+        assert_eq!((one.name.as_str(), one.levels.len()), ("GOGC=200", 1));
+        let several = tried("POOL=2|4|8").unwrap();
+        assert_eq!(
+            (several.name.as_str(), several.level(3), several.level(0)),
+            ("POOL", "POOL=8", "as it is")
+        );
+        let flag = tried("flag: --workers 4").unwrap();
+        assert_eq!(flag.levels[0].changes, [Change::Arguments(vec!["--workers".into(), "4".into()])]);
+        for wrong in ["--workers 4", "2X=1", "flag:", "before: 'a"] {
+            assert!(tried(wrong).unwrap_err().contains("NAME=value"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn changes_add_up() {
+        let append = |value: &str| Change::Append {
+            variable: "NODE_OPTIONS".into(),
+            by: " ".into(),
+            value: value.into(),
+        };
+        let level = |changes| Level { name: String::new(), changes };
+        let base = Started {
+            words: vec!["node".into(), "a.js".into()],
+            env: [("NODE_OPTIONS".to_owned(), "--x".to_owned())].into(),
+            launcher: Launcher::Exec,
+            workers: None,
+            pmx: true,
+            overlay: toml::Table::new(),
+        };
+        let started = base
+            .with(&level(vec![append("--y"), Change::Flags(vec!["--z".into()])]))
+            .with(&level(vec![append("--w"), Change::Before(vec!["nice".into()]), Change::Cluster(2)]));
+        assert_eq!(started.words, ["nice", "node", "--z", "a.js"]);
+        assert_eq!(started.env["NODE_OPTIONS"], "--x --y --w");
+        assert_eq!((started.launcher, started.workers), (Launcher::Cluster, Some(2)));
+    }
+
+    #[test]
+    fn limits_are_changes() {
+        let keep = Keep::read("memory < +20%").unwrap();
+        assert_eq!((keep.figure.name(), keep.ratio), ("peak_memory", 1.2));
+        assert!(Keep::read("p99 < 50ms").unwrap_err().contains("amount"));
+        assert!(Keep::read("memory > +20%").is_err());
+    }
+}

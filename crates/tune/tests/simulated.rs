@@ -1,0 +1,34 @@
+//! Tunings of simulated services of which the truth is known: few worlds of what the example counts by the thousand.
+
+#[path = "../examples/simulated_tune/world.rs"]
+mod world;
+
+use world::World;
+
+fn world(percents: &[f64], budget_s: f64) -> World {
+    let effects = percents.iter().map(|percent| (percent / 100.0_f64).ln_1p()).collect();
+    World { effects, synergy: 0.0, sd: 0.047, trial_s: 6.5, budget_s }
+}
+
+#[test]
+fn what_helps_is_advised_and_what_does_nothing_is_not() {
+    let five = world(&[30.0, 10.0, -10.0, 0.0, 0.0], 600.0);
+    let right = (0..100).filter(|seed| five.is_right(&five.tuned(*seed))).count();
+    assert!(right >= 95, "{right} of 100");
+}
+
+#[test]
+fn where_nothing_helps_nothing_is_advised() {
+    let none = world(&[0.0; 11], 600.0);
+    let advised = (0..100).filter(|seed| !none.tuned(*seed).set.is_empty()).count();
+    assert!(advised <= 3, "{advised} of 100");
+}
+
+#[test]
+fn no_tuning_takes_longer_than_its_budget() {
+    for (count, budget_s) in [(3, 300.0), (8, 500.0), (11, 600.0), (18, 1500.0), (22, 2000.0)] {
+        let came = world(&vec![10.0; count], budget_s).tuned(1);
+        assert!(came.seconds <= budget_s * 1.05, "{count}: {} of {budget_s}", came.seconds);
+        assert!(came.confirmed.is_some(), "{count}");
+    }
+}
