@@ -112,7 +112,7 @@ large: build ## 10,000 connections, bodies of 1 GiB, a record of 100,000 blocks,
 	cargo run --release --locked -p proofload-lab --example long_run -- 1
 
 test: setup ## all tests: the workspace, the agent, the services under test, the npm packages, and the report page
-	cargo test --workspace --locked
+	scripts/test-workspace
 	cd agent && node --test
 	cd targets && node --test
 	cd npm && node --test
