@@ -111,10 +111,11 @@ large: build ## 10,000 connections, bodies of 1 GiB, a record of 100,000 blocks,
 	python3 bench/knocks/run.py --proofload $(BINARY) --only large --jobs 1
 	cargo run --release --locked -p proofload-lab --example long_run -- 1
 
-test: setup ## all tests: the workspace, the agent, the services under test, and the report page
-	cargo test --workspace --locked
+test: setup ## all tests: the workspace, the agent, the services under test, the npm packages, and the report page
+	scripts/test-workspace
 	cd agent && node --test
 	cd targets && node --test
+	cd npm && node --test
 	scripts/test-page
 	python3 -m unittest discover --start-directory bench/engine
 	python3 -m unittest discover --start-directory bench/truth
