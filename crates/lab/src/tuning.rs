@@ -15,7 +15,7 @@ use costs::{TURN_GAP_S, gap_s};
 /// Bounds of a slice in seconds: short against drift of the machine, so that slices of all variants see the same of it.
 const SLICE_S: (f64, f64) = (0.5, 5.0);
 /// Shortest turn in seconds. What the machine does to a service changes within hundredths of a second, and what falls on all
-/// variants alike cancels; `docs/decisions/0010-turns.md` links the measurements.
+/// variants alike cancels; `docs/decisions/0010` has the measurements.
 const TURN_MIN_S: f64 = 0.02;
 /// A turn is as many times as long as what it costs beside its window, as far as the slice is that long.
 const TURN_GAPS: f64 = 5.0;
