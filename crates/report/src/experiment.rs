@@ -14,7 +14,7 @@ use crate::validity::explained_by;
 use model::document::{Block, Document, Line, Tone};
 
 pub(crate) mod answer;
-mod capacity;
+pub(crate) mod capacity;
 mod data;
 mod headline;
 mod method;
