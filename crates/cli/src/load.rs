@@ -69,6 +69,7 @@ pub struct LoadArgs {
 /// # Errors
 /// If the flags make no request that can be sent, the host has no address, or the engine cannot start.
 pub fn run(args: &LoadArgs) -> anyhow::Result<ExitCode> {
+    args.output.amount.settle();
     let Some(tool) = args.tool else { return carry_out(args, &[]) };
     let (args, differences) = retype::retype(args, tool)?;
     carry_out(&args, &differences)

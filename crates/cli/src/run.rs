@@ -15,7 +15,8 @@ use report::{Form, Measured, REPORT_PAGE, Report};
 use crate::exit::{self, Failed};
 use crate::experiment::{self, AgainstArgs, Experiment};
 use crate::live::Live;
-use crate::{REMOTE_AGENT, WARDEN, elsewhere, explain, gate, history, print, records, signals};
+use crate::print::{self, AmountArgs};
+use crate::{REMOTE_AGENT, WARDEN, dry_run, elsewhere, explanation, gate, history, records, signals};
 
 /// What is told when a signal asks to stop.
 pub const STOPPING: &str =
@@ -70,12 +71,17 @@ pub struct RunFlags {
     /// Afterwards capture profiles of every variant in trials of their own, and say where the difference is spent
     #[arg(long)]
     pub explain: bool,
+    /// Say what would be run and how long it takes, and start nothing; with --json the checked plan
+    #[arg(long)]
+    pub dry_run: bool,
     /// Form of the report on stdout
-    #[arg(long, value_parser = print::forms(), default_value = "text")]
+    #[arg(long, value_name = "FORM", value_parser = print::forms(), default_value = "text")]
     pub format: &'static Form,
     /// Print what happens as JSON lines on stdout while it goes on, the report last (docs/events.md)
     #[arg(long, conflicts_with = "format")]
     pub json: bool,
+    #[command(flatten)]
+    pub amount: AmountArgs,
     /// Load hosts of URLs that may be other machines without asking
     #[arg(long)]
     pub yes: bool,
@@ -106,12 +112,18 @@ pub fn perform(
     limits: Option<&gate::Flags>,
     against: &AgainstArgs,
 ) -> anyhow::Result<ExitCode> {
-    // The worktree stays ours until the services have ended.
-    let (mut plan, _worktree) = experiment::checked_out(experiment, against)?;
-    adjust(&mut plan, flags);
-    if let Some(limits) = limits {
-        gate::prepare(&mut plan, limits)?;
+    flags.amount.settle();
+    let prepared = |mut plan: Plan| {
+        adjust(&mut plan, flags);
+        limits.map_or(Ok(()), |limits| gate::prepare(&mut plan, limits))?;
+        Ok::<Plan, Failed>(plan)
+    };
+    if flags.dry_run {
+        return dry_run::run(&prepared(experiment::planned(experiment, against)?)?, flags.json);
     }
+    // The worktree stays ours until the services have ended.
+    let (plan, _worktree) = experiment::checked_out(experiment, against)?;
+    let plan = prepared(plan)?;
     let directory = flags.out.clone().unwrap_or_else(|| records::claim(&plan.name));
     let course = Course {
         experiment: &experiment.name(),
@@ -222,7 +234,7 @@ pub fn carry(course: Course<'_>) -> anyhow::Result<(Record, Result<(), LabError>
         How::CapturesOnly { rounds } => lab::capture_only(writer, &mut environment, rounds, &mut watch),
     };
     live.clear();
-    let explanation = explain::keep(&record);
+    let explanation = explanation::keep(&record);
     if how == How::Measured {
         keep_reports(&record, explanation.as_ref());
     }

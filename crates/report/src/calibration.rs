@@ -109,7 +109,7 @@ impl Calibrated<'_> {
         if noise.copies.differ {
             steps.push(format!(
                 "calibrate again: if the copies differ again, this machine favours one of them, and no difference of that size \
-                 may be believed; `aa = true` in the design then keeps watch: proofload calibrate {file}"
+                 may be believed; `aa = true` in the design then keeps watch: proofload doctor calibrate {file}"
             ));
         }
         let by_chance = LAG1_SDS / f64::from(calibration.blocks).sqrt();

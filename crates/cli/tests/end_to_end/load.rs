@@ -25,7 +25,8 @@ impl Service {
 
     pub fn load(&self, flags: &[&str]) -> Command {
         let mut command = proofload();
-        command.arg("load").arg(format!("http://{}/", self.address)).args(["-c", "8"]).args(flags);
+        command.arg("load").arg(format!("http://{}/", self.address)).args(["-c", "8"]);
+        command.args(["--arrivals", "constant"]).args(flags);
         command
     }
 

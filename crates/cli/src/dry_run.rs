@@ -1,4 +1,4 @@
-//! `proofload check`: what an experiment would do, without starting anything.
+//! `--dry-run` of `proofload run` and `compare`: what an experiment would do, without starting anything.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -8,7 +8,6 @@ use std::process::ExitCode;
 
 use ::load::{Address, LoadSpec};
 use analysis::POWER;
-use clap::Args;
 use model::Metric;
 use model::quantity::many;
 use plan::{
@@ -20,7 +19,6 @@ use services::{Cache, Ports};
 use stats::Rule;
 
 use crate::exit::{self, Failed};
-use crate::experiment::{self, AgainstArgs, Experiment};
 use crate::records::newest_first;
 use crate::{elsewhere, print, run};
 
@@ -31,32 +29,19 @@ const ASSUMED: [f64; 3] = [0.01, 0.03, 0.10];
 /// Records that are opened in search of one that tells the spread.
 const OPENED_MAX: usize = 8;
 
-/// Flags of `check`.
-#[derive(Debug, Args)]
-pub struct CheckArgs {
-    /// The experiment file [default: proofload.toml]
-    file: Option<PathBuf>,
-    #[command(flatten)]
-    against: AgainstArgs,
-    /// Print the checked plan as JSON
-    #[arg(long)]
-    json: bool,
-}
-
-/// Reads the file and prints the plan.
+/// Prints the plan, as text or as JSON.
 ///
 /// # Errors
-/// If the file has problems.
-pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
-    let plan = experiment::planned(&Experiment::file(args.file.as_deref())?, &args.against)?;
-    if args.json {
+/// If what it needs is not there, or stdout cannot be written.
+pub fn run(plan: &Plan, json: bool) -> anyhow::Result<ExitCode> {
+    if json {
         print::data(&format!("{}\n", serde_json::to_string_pretty(&plan.masked())?))?;
         return Ok(ExitCode::SUCCESS);
     }
-    print::data(&format!("{}{}", describe(&plan), power(&plan)))?;
-    run::check_commands(&plan)?;
-    check_ports(&plan)?;
-    elsewhere::check_urls(&plan)?;
+    print::data(&format!("{}{}", describe(plan), power(plan)))?;
+    run::check_commands(plan)?;
+    check_ports(plan)?;
+    elsewhere::check_urls(plan)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -369,7 +354,7 @@ fn power(plan: &Plan) -> String {
     }
     let line = |sd: f64| format!("  {} if ratios of blocks spread by {}\n", time(plan, sd), share(sd));
     let lines: String = ASSUMED.map(line).concat();
-    format!("{of}\n{lines}how much they spread here is measured by `proofload calibrate`\n")
+    format!("{of}\n{lines}how much they spread here is measured by `proofload doctor calibrate`\n")
 }
 
 /// Blocks that find the margin, in words, with the time they take by the same guess as the schedule's.
