@@ -130,7 +130,7 @@ pub fn after_run(record: &Record, flags: &Flags, run: &run::RunFlags) -> anyhow:
         // The report was the last event of the run itself.
         print::data(&live::gate_event(record, gated.data()))?;
     } else {
-        crate::report::print(record, run.format)?;
+        crate::report::print(record, run.format, run.amount)?;
         // Beside what is for programs the limits are talk, and the exit code says what they came to.
         let look = Look { width: print::WIDTH, ground: Ground::Light };
         if *run.format == report::TEXT {

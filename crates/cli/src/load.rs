@@ -136,7 +136,7 @@ fn shown(
     let measured = Measured::new(record, &conclusion, None);
     let loaded = Loaded { measured, distribution: args.output.latency, differences: &differences };
     if record.header.plan.gate.is_empty() {
-        print::report(&loaded, form, None)?;
+        print::result(&loaded, form, args.output.amount)?;
         return Ok(exit::of_record(record, &conclusion));
     }
     let gate = analysis::gated(record, &conclusion, &record.header.plan.gate);
@@ -146,7 +146,7 @@ fn shown(
         document["gate"] = gated.data();
         print::data(&format!("{document:#}\n"))?;
     } else {
-        print::report(&loaded, form, None)?;
+        print::result(&loaded, form, args.output.amount)?;
         if *form == report::TEXT || *form == report::MARKDOWN {
             print::data("\n")?;
             print::report(&gated, form, None)?;

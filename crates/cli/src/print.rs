@@ -68,6 +68,17 @@ pub fn report(report: &dyn Report, form: &Form, file: Option<&Path>) -> anyhow::
     Ok(put(file, &drawn(report, form, Look { width, ground: Ground::Light })?)?)
 }
 
+/// Prints what has just been measured: of text the first screen, unless all of it is asked for.
+///
+/// # Errors
+/// If it has no such form, or stdout cannot be written.
+pub fn result(report: &dyn Report, form: &Form, amount: AmountArgs) -> anyhow::Result<()> {
+    if *form != report::TEXT || amount.verbose {
+        return self::report(report, form, None);
+    }
+    Ok(data(&report::text(&report.brief(), width()))?)
+}
+
 /// A report in a form. Text has its colours.
 ///
 /// # Errors

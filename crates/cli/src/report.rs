@@ -14,7 +14,7 @@ use report::plot::Ground;
 use report::{Form, Look, Measured, REPORT_PAGE};
 
 use crate::exit::{self, Failed};
-use crate::print::{self, FormArgs};
+use crate::print::{self, AmountArgs, FormArgs};
 use crate::{audit, explanation, open, records};
 
 /// Flags of `report`.
@@ -117,10 +117,10 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
 ///
 /// # Errors
 /// If stdout cannot be written.
-pub fn print(record: &Record, form: &Form) -> anyhow::Result<ExitCode> {
+pub fn print(record: &Record, form: &Form, amount: AmountArgs) -> anyhow::Result<ExitCode> {
     let conclusion = analysis::conclude(record);
     let explanation = explanation::kept(&record.directory);
-    print::report(&measured((record, &conclusion, explanation.as_ref()), None), form, None)?;
+    print::result(&measured((record, &conclusion, explanation.as_ref()), None), form, amount)?;
     Ok(exit::of_record(record, &conclusion))
 }
 
@@ -134,6 +134,7 @@ pub fn measured<'a>((record, conclusion, explanation): Drawn<'a>, path: Option<&
         // Older records have none.
         has_page: record.directory.join(REPORT_PAGE).is_file(),
         has_flames: beside && record.directory.join(explanation::FLAME).is_file(),
+        is_latest: records::is_latest(&record.directory),
         ..Measured::new(record, conclusion, explanation)
     }
 }

@@ -32,11 +32,11 @@ Without a terminal there are plain lines on stderr. With --json stdout has one e
 the last {\"event\":\"report\",\"report\":{…}} with what `proofload report --json` prints, and behind it with --gate what the
 limits came to: docs/events.md.";
 /// Shortest budget that `--quick` sets.
-const QUICK_MIN_S: u64 = 60;
-/// Seconds that `--quick` gives each variant: eight blocks of the shortest trial there is.
-const QUICK_VARIANT_S: u64 = 30;
+const QUICK_MIN_S: u64 = 90;
+/// Seconds that `--quick` gives each variant: four blocks of a slow service on a busy machine. Clear differences end sooner.
+const QUICK_VARIANT_S: u64 = 45;
 /// The same in open loop, where capacity is measured first and each trial settles at its rate.
-const QUICK_VARIANT_OPEN_S: u64 = 45;
+const QUICK_VARIANT_OPEN_S: u64 = 60;
 
 /// Flags of `run`.
 #[derive(Debug, Args)]
@@ -59,7 +59,7 @@ pub struct RunArgs {
 /// How an experiment is run, and what comes out: flags of `run` and `compare`.
 #[derive(Debug, Clone, Args)]
 pub struct RunFlags {
-    /// A first answer: the shortest budget that allows a verdict, about a minute
+    /// A first answer: the shortest budget that allows a verdict, about a minute where the difference is clear
     #[arg(long, conflicts_with = "budget")]
     pub quick: bool,
     /// Time the whole run may take, for example 90s or 10m, instead of the file's
@@ -146,7 +146,7 @@ pub fn perform(
         // The last event was the report.
         exit::of_record(&record, &analysis::conclude(&record))
     } else {
-        crate::report::print(&record, flags.format)?
+        crate::report::print(&record, flags.format, flags.amount)?
     };
     end(result, code)
 }

@@ -282,10 +282,7 @@ fn standing(comparison: &Comparison, room: usize) -> Option<String> {
         Outcome::Inconclusive => {
             let needed = comparison.blocks_needed.into_iter();
             let told = needed.flat_map(|blocks| {
-                [
-                    format!("inconclusive; about {blocks} blocks would decide"),
-                    format!("needs about {blocks} blocks"),
-                ]
+                [format!("inconclusive; needs about {blocks} blocks"), format!("needs about {blocks} blocks")]
             });
             told.chain(["inconclusive".to_owned(), "unclear".to_owned()]).collect()
         }

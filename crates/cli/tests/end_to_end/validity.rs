@@ -12,7 +12,7 @@ fn a_number_leads_to_what_it_means_and_without_one_all_checks_are_listed() {
     let json = proofload().args(["explain", "--json"]).said().json();
     assert_eq!(json["checks"].as_array().map(Vec::len), Some(lines), "{list}");
     let errors = &json["checks"][7];
-    assert_eq!((&errors["number"], &errors["run", "--dry-run"]), (&"V8".into(), &"errors".into()));
+    assert_eq!((&errors["number"], &errors["check"]), (&"V8".into(), &"errors".into()));
     assert!(errors["text"].as_str().is_some_and(|text| text.contains("**What to do.**")), "{errors}");
 }
 
