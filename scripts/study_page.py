@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes a study's page: text from docs/studies/*.md.in, every figure from the records of its experiments.
 
-    scripts/study_page.py auth RECORD [RECORD ...]     writes docs/studies/auth.md
+    scripts/study_page.py auth RECORD [RECORD ...]     writes docs/studies/auth.md and experiments/results/auth.md
 
 A source is Markdown with references in double braces. EXPERIMENT is the name of an experiment, LABEL is the label of a
 comparison or an effect in its report:
@@ -10,10 +10,9 @@ comparison or an effect in its report:
     {{change EXPERIMENT | LABEL | cpu_per_request}}
     {{added EXPERIMENT | LABEL | p99}}            the difference in the metric's own unit, with its interval
     {{figure EXPERIMENT | VARIANT | throughput}}  also cpu_per_request, peak_memory, p50, p99, failed
-    {{report EXPERIMENT}}                         the report as Markdown, without assumptions that are not doubtful (they are the
-                                                  same in every report: docs/experiments.md has them) and without a table of
-                                                  services where each variant has one
-    {{run EXPERIMENT}}                            command, date, machine
+
+The second file has the records' reports, without assumptions that are not doubtful (they are the same in every report:
+docs/experiments.md has them) and without a table of services where each variant has one.
 
 It must not know a particular study. An unknown reference is an error.
 """
@@ -27,6 +26,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 STUDIES = ROOT / "docs" / "studies"
+RESULTS = ROOT / "experiments" / "results"
 REFERENCE = re.compile(r"\{\{\s*(\w+)\s+([^}]*?)\s*\}\}")
 # The exit code of a report with an invalid finding.
 VOID = 4
@@ -53,9 +53,19 @@ def main() -> int:
     except (Dangling, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    (STUDIES / f"{options.study}.md").write_text(page)
-    print(f"wrote docs/studies/{options.study}.md", file=sys.stderr)
+    for folder, text in [(STUDIES, page), (RESULTS, all_reports(options.study, page, reports))]:
+        (folder / f"{options.study}.md").write_text(text)
+        print(f"wrote {folder.relative_to(ROOT)}/{options.study}.md", file=sys.stderr)
     return 0
+
+
+def all_reports(study: str, page: str, reports: list) -> str:
+    """The reports of a study's records, one after the other."""
+    head = [f"# Reports: {page.splitlines()[0].removeprefix('# ')}",
+            f"Reports of the records from which [the study](../../docs/studies/{study}.md) is made, without "
+            "[assumptions that all share](../../docs/experiments.md#the-studies)."]
+    parts = [part for report in reports for part in (f"## {report['experiment']}", run(report), report_text(report))]
+    return "\n\n".join([*head, *parts]) + "\n"
 
 
 def report_of(proofload: str, record: Path) -> dict:
@@ -210,7 +220,7 @@ WORDS = {name: FASTER for name in UNITS} | {
     "cpu_per_request": FASTER | {"better": "cheaper", "worse": "more expensive"},
     "peak_memory": FASTER | {"better": "less memory", "worse": "more memory"},
 }
-KINDS = {"change": change, "added": added, "figure": figure, "report": report_text, "run": run}
+KINDS = {"change": change, "added": added, "figure": figure}
 
 if __name__ == "__main__":
     sys.exit(main())

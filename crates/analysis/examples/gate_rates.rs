@@ -1,5 +1,5 @@
-//! Measures, by simulation, how often a gate is broken, kept and open for changes of known size. The table of the section on gates
-//! in `docs/methodology.md` is its output.
+//! Measures, by simulation, how often a gate is broken, kept and open for changes of known size. The table of gates
+//! in `bench/truth/results/2026-11-23/rates.md` is its output.
 //!
 //! ```text
 //! cargo run --release -p proofload-analysis --example gate_rates

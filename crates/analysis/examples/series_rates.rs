@@ -1,5 +1,5 @@
 //! Measures, by simulation, how often the checks of figures over time and order accuse clean runs, and from which size on they find
-//! what is planted. The tables of `docs/methodology.md` are its output.
+//! what is planted. `bench/truth/results/2026-11-23/rates.md` has its output.
 //!
 //! ```text
 //! cargo run --release -p proofload-analysis --example series_rates

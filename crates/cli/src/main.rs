@@ -2,6 +2,7 @@
 
 mod audit;
 mod calibrate;
+mod capacity;
 mod compare;
 mod doctor;
 mod dry_run;
@@ -58,6 +59,10 @@ enum Command {
     Compare(Box<compare::CompareArgs>),
     /// Run an experiment file and print the verdicts; --dry-run says what it would do
     Run(run::RunArgs),
+    /// Find how many requests a second services bear within what users bear
+    ///
+    /// Open loop on fresh processes, with an interval, the curve of response times over the rate, and what the limit is.
+    Capacity(Box<capacity::CapacityArgs>),
     /// Load one URL and print what it did
     Load(Box<load::LoadArgs>),
     /// Find the settings that make a service faster, by experiment
@@ -126,6 +131,7 @@ fn main() -> ExitCode {
     let cli = surface::parsed(std::env::args_os()).unwrap_or_else(|error| error.exit());
     records::settle(cli.records);
     let result = match cli.command {
+        Command::Capacity(args) => capacity::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Load(args) => load::run(&args),

@@ -1,5 +1,5 @@
 //! What a run of hours needs: the real dispatcher, record and analysis over a simulated environment, so that only they take time.
-//! The figures of `docs/reliability.md` are its output.
+//! `bench/knocks/results/2026-11-23-long-and-large.md` has its output.
 //!
 //! ```text
 //! cargo run --release -p proofload-lab --example long_run [-- HOURS]

@@ -1,5 +1,5 @@
 //! How long should a slice be? Two copies of one service, loaded in ways that differ in nothing but how they take turns.
-//! What comes out different between the copies is noise. The figures of `docs/decisions/0010` are its output.
+//! What comes out different between the copies is noise. `bench/truth/results/2026-11-21/turns.md` has its output.
 //!
 //! ```text
 //! cargo run --release -p proofload-lab --example turns -- targets/planted 20 > turns.jsonl

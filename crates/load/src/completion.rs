@@ -33,7 +33,7 @@ const IN_FLIGHT_FOR_ONE: u32 = 4;
 /// In closed loop a wait holds out for at most so many completions, and so long.
 ///
 /// Without patience every response wakes this thread, at the cost of both sides: the server pays for the interrupt.
-/// docs/decisions/0006-completions.md has what more and less of it cost.
+/// docs/decisions/0006-completions.md links what more and less of it cost.
 const CLOSED_LOOP: Patience = Patience { several: 32, us: 20 };
 /// In open loop, where latency is what is measured.
 const OPEN_LOOP: Patience = Patience { several: 8, us: 5 };

@@ -16,6 +16,7 @@ use model::quantity::span;
 
 pub(crate) mod answer;
 pub(crate) mod brief;
+mod capacity;
 mod data;
 mod headline;
 mod method;
@@ -140,6 +141,8 @@ impl Report for Measured<'_> {
         if conclusion.effects_lead() {
             blocks.reverse();
         }
+        blocks.insert(0, Block::Answers(capacity::answers(record, conclusion)));
+        blocks.extend(capacity::curves(conclusion).into_iter().map(Block::Table));
         blocks.push(Block::Table(tables::variants(record, conclusion)));
         let findings = conclusion.findings.iter().map(Into::into).collect();
         blocks.push(Block::Findings(findings, self.explained_by()));

@@ -1,5 +1,5 @@
 //! Measures, by simulation, what the method does: how often it errs, what it detects, and where its assumptions break.
-//! The tables of `docs/methodology.md` are its output.
+//! `bench/truth/results/2026-11-23/rates.md` has its output.
 //!
 //! ```text
 //! cargo run --release -p proofload-stats --example error_rates

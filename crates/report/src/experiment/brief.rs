@@ -11,7 +11,7 @@ use stats::Estimate;
 
 use super::answer::{self, effect_word};
 use super::headline::{Sides, State};
-use super::{Measured, method, tables};
+use super::{Measured, capacity, method, tables};
 use crate::forecast::forecast;
 use crate::validity::explained_by;
 
@@ -33,8 +33,11 @@ impl Measured<'_> {
             blocks.push(Block::Paragraph(Tone::Bad, super::headline(record, conclusion)));
         }
         blocks.push(invalid(&conclusion.findings));
+        blocks.push(Block::Verdicts(capacity::answers(record, conclusion)));
         blocks.extend(verdicts(record, conclusion));
-        if conclusion.comparisons.is_empty() {
+        if let [_] = conclusion.capacities.as_slice() {
+            blocks.extend(capacity::curves(conclusion).into_iter().map(Block::Table));
+        } else if conclusion.comparisons.is_empty() && conclusion.capacities.is_empty() {
             blocks.push(Block::Table(tables::variants(record, conclusion)));
         }
         blocks.push(Block::Paragraph(Tone::Plain, course(record, conclusion)));
@@ -176,8 +179,10 @@ fn value(variant: &Variant, metric: Metric) -> Option<Quantity> {
         Metric::Throughput => variant.throughput_per_s,
         Metric::CpuPerRequest => variant.cpu_us_per_request,
         Metric::PeakMemory => variant.peak_rss_bytes.map(|bytes| bytes as f64),
-        quantile => {
-            let found = variant.response_time.iter().find(|found| found.metric == quantile);
+        // It is no figure of one variant's trials; its own verdict has it.
+        Metric::Capacity => None,
+        Metric::P50 | Metric::P90 | Metric::P99 | Metric::P999 => {
+            let found = variant.response_time.iter().find(|found| found.metric == metric);
             found.filter(|found| !found.at_least).map(|found| found.us)
         }
     };

@@ -23,12 +23,8 @@ fn each_check_has_its_section_and_each_section_its_check() {
         );
         let places: Vec<Option<usize>> = LABELS.iter().map(|label| text.find(label)).collect();
         assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{number}: {LABELS:?}");
-        let anchor = number.to_lowercase();
-        let row = format!("| [{number}](#{anchor}) | {} | `{name}` | {title} |\n", grades(*check));
-        assert!(PAGE.contains(&row), "the list at the head of docs/validity.md wants\n{row}");
     }
     assert_eq!(PAGE.matches("<a id=\"v").count(), Check::ALL.len(), "a section of no check");
-    assert_eq!(PAGE.matches("\n| [V").count(), Check::ALL.len(), "a row of no check");
 }
 
 #[test]

@@ -1,0 +1,26 @@
+#!/usr/bin/env node
+// The command `proofload`: becomes the binary, or runs it where Node.js cannot do that (before 22.15).
+
+import { spawn } from 'node:child_process';
+import { constants } from 'node:os';
+import { binary } from '../binary.js';
+
+const args = process.argv.slice(2);
+let path;
+try {
+  path = binary();
+} catch (error) {
+  console.error(`error: ${error.message}`);
+  process.exit(6);
+}
+process.execve?.(path, [path, ...args], process.env);
+
+const child = spawn(path, args, { stdio: 'inherit' });
+// A terminal sends these to the binary too. It ends by them in its own time, and a second one would cut that short.
+for (const signal of ['SIGINT', 'SIGHUP']) process.on(signal, () => {});
+process.on('SIGTERM', () => child.kill('SIGTERM'));
+child.on('error', (error) => {
+  console.error(`error: ${path}: ${error.message}`);
+  process.exit(6);
+});
+child.on('close', (code, signal) => process.exit(code ?? 128 + constants.signals[signal]));

@@ -1,0 +1,22 @@
+// Where the binary is: in the package of this platform, which npm installs as an optional dependency.
+
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+
+/** Path of the binary. Throws an error that says what to do where there is none. */
+export function binary() {
+  const platform = `${process.platform}-${process.arch}`;
+  const { version, optionalDependencies } = JSON.parse(readFileSync(new URL('package.json', import.meta.url), 'utf8'));
+  const packages = Object.keys(optionalDependencies);
+  const name = `@proofload/${platform}`;
+  if (!packages.includes(name)) {
+    throw new Error(`proofload ${version} does not run on ${platform}: it measures with what only Linux has (/proc, control groups, io_uring)\n`
+      + `hint: use a Linux machine, a container or a virtual machine; there are binaries for ${packages.map((one) => one.split('/')[1]).join(' and ')}`);
+  }
+  try {
+    return createRequire(import.meta.url).resolve(`${name}/proofload`);
+  } catch {
+    throw new Error(`the package ${name} ${version}, which has the binary, is not installed\n`
+      + 'hint: install proofload on the machine that runs it, and without --omit=optional');
+  }
+}

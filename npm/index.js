@@ -1,0 +1,88 @@
+// The binary as functions. Each runs it once, and gives the report that it prints as JSON.
+
+import { spawn } from 'node:child_process';
+import { constants } from 'node:os';
+import { binary } from './binary.js';
+
+const MEANINGS = { 1: 'a limit fails', 4: 'the measurement is invalid', 5: 'a limit is inconclusive', 130: 'interrupted' };
+
+export class ProofloadError extends Error {
+  constructor(exitCode, stderr, report, options) {
+    const told = stderr.match(/^error: [^]*/m)?.[0].slice('error: '.length).trim();
+    super(told ?? MEANINGS[exitCode] ?? `exit code ${exitCode}, and no report`, options);
+    this.name = options ? 'AbortError' : 'ProofloadError';
+    Object.assign(this, { exitCode, stderr, report });
+  }
+}
+
+export function load(url, flags, { signal } = {}) {
+  let text = '';
+  return start(['load', ...words(flags), url], signal, (piece) => { text += piece; }, () => JSON.parse(text));
+}
+
+export const run = (file, flags, control) => experiment(['run', ...words(flags), '--', file], control);
+
+export const compare = (services, flags, control) => experiment(['compare', ...words(flags), '--', ...services], control);
+
+function experiment(args, { signal, onEvent } = {}) {
+  let rest = '';
+  let report;
+  const read = (piece) => {
+    const lines = (rest + piece).split('\n');
+    rest = lines.pop();
+    for (const event of lines.map((line) => JSON.parse(line))) {
+      if (event.event === 'report') report = event.report;
+      if (event.event === 'gate') report.gate = event.gate;
+      onEvent?.(event);
+    }
+  };
+  return start(args, signal, read, () => report);
+}
+
+/** `{ expectStatus: [200, 404] }` is `--expect-status=200 --expect-status=404`. */
+function words(flags = {}) {
+  const given = Object.entries({ ...flags, json: true }).filter(([, value]) => value !== undefined && value !== false);
+  return given.flatMap(([name, value]) => {
+    const flag = `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+    return value === true ? [flag] : [value].flat().map((one) => `${flag}=${one}`);
+  });
+}
+
+/** Runs the binary: `read` takes what it prints, `result` gives what that comes to. */
+function start(args, signal, read, result) {
+  return new Promise((resolve, reject) => {
+    signal?.throwIfAborted();
+    const child = spawn(binary(), args, { stdio: ['ignore', 'pipe', 'pipe'] });
+    const stop = () => child.kill('SIGINT');
+    signal?.addEventListener('abort', stop);
+    process.on('exit', stop);
+
+    let stderr = '';
+    let failure;
+    child.stderr.setEncoding('utf8').on('data', (piece) => { stderr += piece; });
+    child.stdout.setEncoding('utf8').on('data', (piece) => {
+      if (failure) return;
+      try {
+        read(piece);
+      } catch (error) {
+        failure = error;
+        stop();
+      }
+    });
+    child.on('error', (error) => { failure = error; });
+    child.on('close', (code, killedBy) => {
+      signal?.removeEventListener('abort', stop);
+      process.off('exit', stop);
+      if (failure) return reject(failure);
+      let report;
+      try {
+        report = result();
+      } catch {
+        // No report was printed. The exit code and stderr say why.
+      }
+      if (code === 0 && report) return resolve(report);
+      const exitCode = code ?? 128 + constants.signals[killedBy];
+      reject(new ProofloadError(exitCode, stderr, report, signal?.aborted ? { cause: signal.reason } : undefined));
+    });
+  });
+}

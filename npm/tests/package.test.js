@@ -1,0 +1,137 @@
+// The packages as they are published: made, installed without a network into an empty folder, and used there without cargo.
+
+import assert from 'node:assert/strict';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const BINARY = join(process.env.CARGO_TARGET_DIR ?? join(ROOT, 'target'), 'debug/proofload');
+
+const folder = mkdtempSync(join(tmpdir(), 'proofload-packages-'));
+const home = join(folder, 'home');
+const env = { HOME: home, PATH: join(folder, 'bin') };
+const command = join(home, 'node_modules/proofload/bin/proofload.js');
+let proofload;
+let url;
+let served = 0;
+const server = createServer((request, response) => {
+  served += 1;
+  response.end('hello\n');
+});
+
+before(async () => {
+  for (const made of ['home', 'bin', 'tarballs']) mkdirSync(join(folder, made));
+  for (const name of ['node', 'npm', 'npx', 'sh']) {
+    symlinkSync(execFileSync('sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).trim(), join(env.PATH, name));
+  }
+  const stripped = join(folder, 'proofload');
+  execFileSync('strip', ['-o', stripped, BINARY]);
+  const tarballs = join(folder, 'tarballs');
+  execFileSync(process.execPath, [join(ROOT, 'npm/pack.js'), tarballs, `linux-${process.arch}=${stripped}`]);
+  const paths = readdirSync(tarballs).map((name) => join(tarballs, name));
+  execFileSync('npm', ['install', '--offline', '--no-audit', '--no-fund', '--no-update-notifier', '--loglevel=error', ...paths], { cwd: home, env });
+
+  proofload = await import(pathToFileURL(join(home, 'node_modules/proofload/index.js')));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  url = `http://127.0.0.1:${server.address().port}/`;
+});
+
+after(() => {
+  server.close();
+  server.closeAllConnections();
+  rmSync(folder, { recursive: true });
+});
+
+test('npx runs the binary', () => {
+  const printed = execFileSync('npx', ['--offline', 'proofload', '--version'], { cwd: home, env, encoding: 'utf8' });
+  assert.match(printed, /^proofload \d+\.\d+\.\d+/);
+});
+
+test('the command ends with the exit code of the binary, also by Ctrl-C', async () => {
+  assert.equal(spawnSync(process.execPath, [command, 'load', '--no-such-flag']).status, 2);
+
+  const before = served;
+  const child = spawn(process.execPath, [command, 'load', url, '--duration', '60s', '--json'], { detached: true, stdio: ['ignore', 'pipe', 'ignore'] });
+  let printed = '';
+  child.stdout.on('data', (piece) => { printed += piece; });
+  while (served === before) await once(server, 'request');
+  process.kill(-child.pid, 'SIGINT');
+  assert.deepEqual(await once(child, 'close'), [130, null]);
+  assert.equal(JSON.parse(printed).interrupted, true, 'it had the time to print what it measured');
+});
+
+test('a platform without a binary is told what does not work there', () => {
+  const elsewhere = 'data:text/javascript,Object.defineProperty(process,"platform",{value:"darwin"})';
+  const { status, stderr } = spawnSync(process.execPath, ['--import', elsewhere, command, '--version'], { encoding: 'utf8' });
+  assert.equal(status, 6);
+  assert.match(stderr, /^error: proofload \S+ does not run on darwin-\w+: .*Linux.*\nhint: .*linux-/);
+});
+
+test('load gives what was measured', async () => {
+  const before = served;
+  const measured = await proofload.load(url, { duration: '500ms', connections: 4, header: ['A: 1', 'B: 2'], latency: undefined });
+  assert.equal(measured.connections, 4);
+  assert.ok(measured.throughput_per_s > 0);
+  assert.ok(served > before);
+});
+
+test('a failure is an error with the exit code and what was said', async () => {
+  const unknown = await proofload.load(url, { noSuchFlag: true }).catch((error) => error);
+  assert.ok(unknown instanceof proofload.ProofloadError);
+  assert.equal(unknown.exitCode, 2);
+  assert.match(unknown.message, /--no-such-flag/);
+
+  const limited = await proofload.load(url, { duration: '500ms', limit: 'throughput > 1000000/s' }).catch((error) => error);
+  assert.equal(limited.exitCode, 1);
+  assert.equal(limited.message, 'a limit fails');
+  assert.equal(limited.report.gate.limits.length, 1);
+});
+
+test('an abort ends a comparison in its own time', async () => {
+  const abort = new AbortController();
+  const events = [];
+  const onEvent = (event) => {
+    events.push(event.event);
+    if (event.event === 'slice') abort.abort();
+  };
+  const flags = { out: join(home, 'record'), budget: '60s' };
+  const error = await proofload.compare([url, url], flags, { onEvent, signal: abort.signal }).catch((error) => error);
+  assert.equal(error.name, 'AbortError', error.stack);
+  assert.equal(error.exitCode, 130);
+  assert.equal(error.report.ended.reason, 'interrupted');
+  assert.equal(events[0], 'started');
+  assert.deepEqual(events.slice(-2), ['ended', 'report']);
+
+  await assert.rejects(proofload.load(url, {}, { signal: abort.signal }), { name: 'AbortError' });
+});
+
+test('an error of onEvent stops the run and is what the promise is rejected with', async () => {
+  const onEvent = () => { throw new RangeError('mine'); };
+  await assert.rejects(proofload.compare([url, url], { out: join(home, 'other'), budget: '60s' }, { onEvent }), { name: 'RangeError', message: 'mine' });
+});
+
+test('the types are those of what is printed', () => {
+  writeFileSync(join(home, 'use.mts'), `
+    import { compare, load, ProofloadError, run } from 'proofload';
+    const report = await run('experiment.toml', { explain: true }, {
+      onEvent: (event) => { if (event.event === 'generator_lost') { const lost: string = event.generator; } },
+    });
+    const ratio: number | undefined = report.comparisons[0]?.estimate?.ratio;
+    const { throughput_per_s } = await load('http://127.0.0.1/', { expectStatus: [200, 404] }, { signal: AbortSignal.timeout(1) });
+    compare(['a', 'b']).catch((error: ProofloadError) => error.exitCode);
+    // @ts-expect-error: one command is not a list of them
+    compare('a');
+    // @ts-expect-error: no report has this
+    report.no_such_field;
+  `);
+  const tsc = join(ROOT, 'web/node_modules/.bin/tsc');
+  const { stdout, status } = spawnSync(tsc, ['--noEmit', '--strict', '--target', 'es2023', '--module', 'nodenext', 'use.mts'], { cwd: home, encoding: 'utf8' });
+  assert.equal(status, 0, stdout);
+});
