@@ -531,7 +531,7 @@ impl Work<'_> {
                 print::tell!("{name}: not written: {error}");
             }
         }
-        print::report(advice, self.args.form.form(), None)
+        print::result(advice, self.args.form.form(), self.args.amount)
     }
 }
 

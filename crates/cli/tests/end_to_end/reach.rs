@@ -16,7 +16,7 @@ use crate::place::{Place, Run, Said, proofload};
 use server::{LONG_BODY_BYTES, NAME, Nginx};
 
 fn load(url: &str, flags: &[&str]) -> Said {
-    proofload().args(["load", url, "-c", "4"]).args(flags).said()
+    proofload().args(["load", url, "-v", "-c", "4"]).args(flags).said()
 }
 
 fn json(url: &str, flags: &[&str]) -> Value {

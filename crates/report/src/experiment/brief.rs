@@ -110,7 +110,10 @@ fn verdicts(record: &Record, conclusion: &Conclusion) -> Vec<Block> {
     };
     ranked
         .sort_by(|one, other| other.decided.cmp(&one.decided).then(other.distance.total_cmp(&one.distance)));
-    let more = if void { all.len() } else { ranked.len() }.saturating_sub(VERDICTS_MAX.min(ranked.len()));
+    if let (true, [only]) = (void && all.len() > 1, ranked.as_mut_slice()) {
+        only.answer.subject = format!("all {} comparisons", all.len());
+    }
+    let more = ranked.len().saturating_sub(VERDICTS_MAX);
     let shown = ranked.into_iter().take(VERDICTS_MAX).map(|ranked| ranked.answer);
     let mut blocks = vec![Block::Verdicts(shown.collect())];
     if more > 0 {
