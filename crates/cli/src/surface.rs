@@ -159,6 +159,18 @@ mod tests {
     }
 
     #[test]
+    fn completions_and_man_pages_have_the_commands() {
+        let mut script = Vec::new();
+        complete(aot::Fish, &mut script);
+        assert!(String::from_utf8_lossy(&script).contains("dry-run"));
+        let folder = tempfile::tempdir().expect("a folder");
+        write_man(&folder.path().join("man1")).expect("it can be written");
+        let page = fs::read_to_string(folder.path().join("man1/proofload-run.1")).expect("a page");
+        assert!(page.contains("\\-\\-dry\\-run"), "{page}");
+        assert!(folder.path().join("man1/proofload.1").exists());
+    }
+
+    #[test]
     fn an_old_name_means_the_new_one_and_a_file_of_that_name_stays_a_file() {
         let renamed = |line: &str| renamed(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
         assert_eq!(renamed("proofload env --json"), Some((1, &["doctor"][..])));
