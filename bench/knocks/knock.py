@@ -230,7 +230,7 @@ class Place:
     def begin_run(self, mode: str = "good", *words, into: str = "record", **more) -> Started:
         asked = {name: more.pop(name) for name in ("service", "sides", "load", "design", "more") if name in more}
         file = self.experiment(mode, **asked)
-        return self.begin("run", file, "--seed", "1", "--out", self.path(into), "--gate", "--max-regression", "1%",
+        return self.begin("run", file, "-v", "--seed", "1", "--out", self.path(into), "--gate", "--max-regression", "1%",
                           *words, **{"seconds": 40, **more})
 
     def has_record(self, record: str = "record") -> bool:

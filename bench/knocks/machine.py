@@ -289,6 +289,6 @@ def machine_git_elsewhere(place: Place) -> str:
     identity = ["-c", "user.name=knock", "-c", "user.email=knock@localhost"]
     for words in (["init", "-q"], ["add", file.name], [*identity, "commit", "-qm", "first"]):
         subprocess.run(["git", *words], cwd=place.folder, check=True, capture_output=True)
-    asked = ("run", file, "--out", place.path("record"), "--against", "HEAD", "--budget", "20s")
+    asked = ("run", file, "-v", "--out", place.path("record"), "--against", "HEAD", "--budget", "20s")
     said = place.proofload(*asked, environment={"GIT_DIR": "/no/such/git", "GIT_INDEX_FILE": "/no/such/index"}, seconds=40)
     return said.ends(0, 2, 4, 6).seen

@@ -17,7 +17,7 @@ const PIECE: usize = 64 << 10;
 
 /// Whether a file is what another tool printed: no record's folder, and no file in one.
 pub fn is_foreign(path: &Path) -> bool {
-    path == Path::new("-") || path.is_file() && !path.with_file_name("record.json").is_file()
+    path == Path::new("-") || path.exists() && !path.is_dir() && !path.with_file_name("record.json").is_file()
 }
 
 /// Reads the files, and prints what they are worth: all of them, or two labels against each other.

@@ -37,6 +37,20 @@ impl Service {
 }
 
 #[test]
+fn what_came_of_a_load_fits_a_screen_and_the_rest_is_there_when_asked_for() {
+    let service = Service::start("ok");
+    let said = |more: &[&str]| {
+        let url = format!("http://{}/", service.address);
+        proofload().args(["load", &url, "-q", "-c", "2", "-n", "300"]).args(more).said()
+    };
+    let (short, whole) = (said(&[]), said(&["-v"]));
+    short.ends(0).prints(&["2 connections, 1 thread, 300 requests", "300 successful", " complete "]);
+    assert!(short.out.lines().count() <= 20 && short.err.is_empty(), "{short}");
+    whole.ends(0).prints(&["300 successful", "transfer", "errors  none"]);
+    assert!(!short.out.contains("transfer") && whole.out.lines().count() > short.out.lines().count());
+}
+
+#[test]
 fn steps_are_slices_of_their_own() {
     let service = Service::start("ok");
     let document = service.run(&["--rate", "50,100", "--duration", "1s", "--json"]).ends(0).json();
