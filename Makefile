@@ -12,7 +12,7 @@ STUDIES += json-data-large-short=4m express-tuning=4m express-checklist=7m rever
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build web web-check demo studies bench-engine bench-open-loop bench-memory bench-proxy bench-agent bench-fleet
+.PHONY: help setup build dist web web-check demo studies bench-engine bench-open-loop bench-memory bench-proxy bench-agent bench-fleet
 .PHONY: knocks large bench-over-time truth-setup truth-simulated truth-aa truth-planted truth-by-hand truth-variance truth-validity test test-cluster fuzz sanitize miri deny
 .PHONY: check check-slow
 
@@ -24,6 +24,11 @@ setup: ## install what is missing: nginx, nghttpd, ip, Chromium, and the npm pac
 
 build: ## the binary proofload, optimised
 	cargo build --release --locked -p proofload
+
+dist: ## what a release has, for this machine's processor: target/packages (about 12 minutes)
+	scripts/setup web
+	scripts/dist build
+	scripts/dist pack
 
 web: ## the report page from its source in web/, copied to where the binary includes it
 	scripts/setup web

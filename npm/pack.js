@@ -18,6 +18,9 @@ const [folder, ...binaries] = process.argv.slice(2);
 const [, version] = readFileSync(join(ROOT, 'Cargo.toml'), 'utf8').match(/^version = "(.+)"$/m);
 const { private: _, ...manifest } = JSON.parse(readFileSync(join(ROOT, 'npm/package.json'), 'utf8'));
 const { license } = manifest;
+const { GITHUB_REPOSITORY: source } = process.env;
+// npm publishes with provenance only what names the repository that it is built in.
+const repository = source && { type: 'git', url: `git+https://github.com/${source}.git` };
 const staging = mkdtempSync(join(tmpdir(), 'proofload-npm-'));
 mkdirSync(folder, { recursive: true });
 
@@ -26,14 +29,14 @@ for (const [platform, binary] of binaries.map((one) => one.split('='))) {
   const [os, cpu] = platform.split('-');
   const name = `@proofload/${platform}`;
   const description = `The binary of proofload for ${platform}`;
-  const made = stage(platform, { name, version, description, license, os: [os], cpu: [cpu] });
+  const made = stage(platform, { name, version, description, license, repository, os: [os], cpu: [cpu] });
   copyFileSync(binary, join(made, 'proofload'));
   chmodSync(join(made, 'proofload'), 0o755);
   pack(made);
   optionalDependencies[name] = version;
 }
 
-const made = stage('proofload', { ...manifest, version, optionalDependencies });
+const made = stage('proofload', { ...manifest, version, repository, optionalDependencies });
 for (const path of ['bin', 'binary.js', 'index.js', 'index.d.ts', 'README.md']) cpSync(join(ROOT, 'npm', path), join(made, path), { recursive: true });
 for (const [name, schema] of [['Report', 'report'], ['Event', 'events']]) {
   const text = readFileSync(join(ROOT, `docs/${schema}.schema.json`), 'utf8');

@@ -22,6 +22,7 @@ mod spread;
 mod trend;
 mod variant;
 
+pub mod capacity;
 pub mod checks;
 pub mod measurement;
 pub mod series;
@@ -32,6 +33,7 @@ pub use across::{
 };
 pub use assumption::{Assumption, Standing};
 pub use calibration::{Calibration, Copies, Found, Noise, POWER, Steal};
+pub use capacity::{Capacity, LimitedBy, Overload, RatePoint};
 pub use checks::{per_core, waiting_variants};
 pub use comparison::{Comparison, CrossCheck, Difference, Exploratory, Outcome};
 pub use effect::{Effect, Kind};
@@ -77,6 +79,9 @@ pub struct Conclusion {
     /// What each factor does on average over the others, and what two of them do to each other; empty unless there are two
     /// factors or more.
     pub effects: Vec<Effect>,
+    /// What each variant bears within the limits of `design.slo`; empty where capacity is not measured.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub capacities: Vec<Capacity>,
     /// The baseline vs its copy, where the experiment has one.
     pub aa: Option<AaCheck>,
     /// What qualifies or voids the result, the gravest first.
@@ -155,6 +160,7 @@ pub fn conclude(record: &Record) -> Conclusion {
         assumptions: assumption::all(record, &comparisons, aa.as_ref()),
         comparisons,
         effects,
+        capacities: capacity::all(record),
         aa,
         findings,
         generators: generators::generators(record),

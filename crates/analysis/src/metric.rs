@@ -2,10 +2,11 @@
 //!
 //! Must not: keep histograms. There is one for each block and variant, and a long run has tens of thousands.
 
-use model::Metric;
+use model::{Metric, Pacing};
 use record::{Block, Record, Slice, Trial};
 use stats::{Latencies, Quantile};
 
+use crate::capacity;
 use crate::checks::per_core;
 use crate::variant::{few_merged, merged};
 
@@ -20,6 +21,8 @@ enum Sampler {
     Trial(fn(&Trial) -> Option<f64>),
     /// A quantile of the response times.
     Response,
+    /// What follows from all blocks together: see [`crate::capacity`].
+    Search,
 }
 
 fn sampler(metric: Metric) -> Sampler {
@@ -29,13 +32,14 @@ fn sampler(metric: Metric) -> Sampler {
             Sampler::Ratio { parts: |slice| (slice.services_cpu_ns(), slice.counts.successful), scale: 1e-3 }
         }
         Metric::PeakMemory => Sampler::Trial(|trial| Some(trial.ended.as_ref()?.peak_rss_bytes as f64)),
+        Metric::Capacity => Sampler::Search,
         Metric::P50 | Metric::P90 | Metric::P99 | Metric::P999 => Sampler::Response,
     }
 }
 
 /// The metrics that a record has figures of. In open loop throughput is none of them: it is given.
 pub fn metrics(record: &Record) -> impl Iterator<Item = Metric> {
-    Metric::of_loop(record.is_open_loop())
+    Metric::of(record.pacing())
 }
 
 /// Whether a metric's value is a ratio of sums, so that parts of a trial have it like the whole.
@@ -46,7 +50,7 @@ pub(crate) fn is_of_sums(metric: Metric) -> bool {
 /// A metric of which single slices have values: the metric itself, or for what a trial has only once that which shows how fast the
 /// machine is: throughput in closed loop, in open loop CPU time per request.
 pub(crate) fn of_slices(metric: Metric, record: &Record) -> Metric {
-    if matches!(sampler(metric), Sampler::Trial(_)) { pace(record) } else { metric }
+    if matches!(sampler(metric), Sampler::Trial(_) | Sampler::Search) { pace(record) } else { metric }
 }
 
 /// The metric that shows how fast machine and service are.
@@ -67,7 +71,7 @@ pub(crate) fn log_over<'a>(metric: Metric, slices: impl Iterator<Item = &'a Slic
             let value = ratio(slices.map(parts)) * scale;
             (value.is_finite() && value > 0.0).then(|| value.ln())
         }
-        Sampler::Trial(_) => None,
+        Sampler::Trial(_) | Sampler::Search => None,
         Sampler::Response => {
             let q = metric.quantile()?;
             let log = |slice: &Slice| {
@@ -126,6 +130,7 @@ impl Sample {
         let sample = match sampler(metric) {
             Sampler::Ratio { parts, scale } => exact(ratio(trial.measured().map(parts)) * scale),
             Sampler::Trial(value) => exact(value(trial)?),
+            Sampler::Search => return None,
             Sampler::Response => match quantile(response?, metric.quantile()?)? {
                 Quantile::Exact(ns) => exact(ns as f64 / 1e3),
                 Quantile::AtLeast(ns) => Sample { value: ns as f64 / 1e3, at_least: true },
@@ -171,6 +176,9 @@ impl BlockFigures {
         if record.header.plan.design.pooled {
             pool(record, &mut blocks);
         }
+        if record.pacing() == Pacing::Search {
+            search(record, &mut blocks);
+        }
         blocks
     }
 
@@ -210,6 +218,18 @@ impl BlockFigures {
     /// candidate − baseline of the block in the metric's unit, `None` where either has no value.
     pub fn difference(&self, metric: Metric, baseline: usize, candidate: usize) -> Option<f64> {
         Some(self.value(metric, candidate)? - self.value(metric, baseline)?)
+    }
+}
+
+/// Fills in each trial's capacity, which takes the other trials' too.
+fn search(record: &Record, blocks: &mut [BlockFigures]) {
+    for variant in 0..record.header.plan.variants.len() {
+        let found = capacity::found(record, variant);
+        for block in blocks.iter_mut() {
+            let value = found.get(&block.number).copied();
+            let Some(figures) = &mut block.variants[variant] else { continue };
+            figures.samples[Metric::Capacity as usize] = value.map(|value| Sample { value, at_least: false });
+        }
     }
 }
 

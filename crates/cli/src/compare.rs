@@ -47,7 +47,7 @@ Two records are compared by `proofload history compare OLD NEW`.";
 pub struct CompareArgs {
     /// Commands that start a service, each as one argument, or URLs of what runs already; the first is what the others are compared with
     #[arg(value_name = "COMMAND")]
-    what: Vec<String>,
+    pub what: Vec<String>,
     /// A command with the name that reports have for it; may be given several times. They come after those without a name
     #[arg(long = "name", value_name = "NAME=COMMAND")]
     named: Vec<String>,
@@ -58,16 +58,16 @@ pub struct CompareArgs {
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
     #[command(flatten)]
-    asked: Asked,
+    pub asked: Asked,
     #[command(flatten)]
-    flags: RunFlags,
+    pub flags: RunFlags,
     /// Write the experiment file that says the same, with comments; it must not be there
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
     #[command(flatten, next_help_heading = "Limits")]
-    limits: gate::Flags,
+    pub limits: gate::Flags,
     #[command(flatten, next_help_heading = "Against another commit")]
-    against: AgainstArgs,
+    pub against: AgainstArgs,
 }
 
 /// Runs the comparison.
@@ -75,11 +75,28 @@ pub struct CompareArgs {
 /// # Errors
 /// If a command or a flag cannot be read, a service fails, or the record cannot be written.
 pub fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
-    if let Some(result) = of_records(args) {
-        return result;
+    match of_records(args) {
+        Some(result) => result,
+        None => carry(args, &Aim { least: 2, settings: Vec::new() }),
     }
+}
+
+/// What is to be found out of services that flags name.
+#[derive(Debug)]
+pub struct Aim {
+    /// How many services it takes.
+    pub least: usize,
+    /// Keys of the file beside those of the flags.
+    pub settings: Vec<Setting>,
+}
+
+/// Runs the experiment that flags make.
+///
+/// # Errors
+/// As [`run`].
+pub fn carry(args: &CompareArgs, aim: &Aim) -> anyhow::Result<ExitCode> {
     let place = Place::of(args);
-    let draft = draft(args, &place)?;
+    let draft = draft(args, &place, aim)?;
     let names = draft.names();
     for (one, other) in draft.alike() {
         print::tell!(
@@ -133,7 +150,7 @@ fn of_records(args: &CompareArgs) -> Option<anyhow::Result<ExitCode>> {
     })
 }
 
-fn draft(args: &CompareArgs, place: &Place) -> Result<Draft, Failed> {
+fn draft(args: &CompareArgs, place: &Place, aim: &Aim) -> Result<Draft, Failed> {
     let unnamed = args.what.iter().map(|text| variant(args, None, text, text.clone()));
     let mut variants = unnamed.collect::<Result<Vec<_>, _>>()?;
     for text in &args.named {
@@ -145,11 +162,15 @@ fn draft(args: &CompareArgs, place: &Place) -> Result<Draft, Failed> {
     }
     let against = args.against.against.as_deref();
     match (variants.len(), against) {
+        (0, _) if aim.least < 2 => {
+            return Err(Failed::usage("no service is named")
+                .hint("name the command that starts one, or its URL; --help has more"));
+        }
         (0, _) => {
             return Err(Failed::usage("nothing to compare is named")
                 .hint("proofload compare 'node old.js' 'node new.js'; --help has more"));
         }
-        (1, None) => {
+        (1, None) if aim.least > 1 => {
             return Err(Failed::usage("one command is named, and nothing to compare it with")
                 .hint("name a second one, or --against REF for the code of another commit"));
         }
@@ -162,7 +183,7 @@ fn draft(args: &CompareArgs, place: &Place) -> Result<Draft, Failed> {
         again: again(args, place),
         name: name(),
         question: of.map(|of| format!("How does the code here compare with that of {of}?")),
-        settings: settings(args, place, &variants)?,
+        settings: [settings(args, place, &variants)?, aim.settings.clone()].concat(),
         variants,
     };
     Ok(if place.is_elsewhere() { draft.anchored(&env::current_dir().unwrap_or_default()) } else { draft })
@@ -266,7 +287,7 @@ pub struct Asked {
     body: Option<String>,
     /// Connections, each with one request at a time [default: 64]
     #[arg(short, long, value_name = "N", help_heading = "Load")]
-    connections: Option<u32>,
+    pub connections: Option<u32>,
     /// Open loop: requests per second, or a share of what the slowest can do, such as 60%; needed for response times
     #[arg(short, long, help_heading = "Load")]
     rate: Option<String>,

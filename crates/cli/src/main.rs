@@ -2,6 +2,7 @@
 
 mod audit;
 mod calibrate;
+mod capacity;
 mod check;
 mod compare;
 mod elsewhere;
@@ -85,6 +86,10 @@ enum Command {
     ///
     /// The same experiment, the same statistics and the same report as of a file, which --save writes.
     Compare(Box<compare::CompareArgs>),
+    /// Find out how many requests a second services bear within what users bear
+    ///
+    /// Open loop on fresh processes, with an interval, the curve of response times over the rate, and what the limit is.
+    Capacity(Box<capacity::CapacityArgs>),
     /// Look at this folder, start what is found in it once, and write proofload.toml
     ///
     /// Reads package.json, Procfile, Dockerfile, compose.yaml, go.mod, pyproject.toml, requirements.txt and Cargo.toml. The file asks a first
@@ -166,6 +171,7 @@ fn main() -> ExitCode {
     records::settle(cli.records);
     let result = match cli.command {
         Command::Run(args) => run::run(&args),
+        Command::Capacity(args) => capacity::run(&args),
         Command::Init(args) => init::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Calibrate(args) => calibrate::run(&args),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use ::explain::Explanation;
 use clap::Args;
 use lab::{Helpers, LabError, RealEnvironment, Stop, Update};
-use plan::{Plan, Secrets};
+use plan::{Limit, Metric, Plan, Secrets};
 use record::{Environment, Header, Record, WriteError, Writer};
 use report::{Form, Measured, REPORT_PAGE, Report};
 
@@ -82,6 +82,9 @@ pub struct RunFlags {
     /// Folder of the record, made new [default: records/NAME-TIME]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// What users bear, where capacity is measured in place of what the file says.
+    #[arg(skip)]
+    pub slo: Vec<Limit>,
 }
 
 /// Runs the experiment.
@@ -274,6 +277,11 @@ fn adjust(plan: &mut Plan, flags: &RunFlags) {
     design.budget = flags.budget.unwrap_or(given);
     design.seed = flags.seed.or(design.seed);
     design.explain |= flags.explain;
+    if !flags.slo.is_empty() {
+        (design.metric, design.co_primary, design.rate) = (Metric::Capacity, Vec::new(), None);
+        (design.ramp_to, design.slo) = (None, flags.slo.clone());
+        plan.measure = None;
+    }
 }
 
 /// The budget of `--quick` for so many variants, in open loop or not.

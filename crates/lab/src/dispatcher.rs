@@ -10,6 +10,7 @@ use crate::environment::{Environment, Failure, OpenSpec, SliceSpec, Start, Turn,
 use crate::schedule::{Schedule, live_together, take_turns};
 use crate::tuning::{self, BLOCKS_AIM, Costs, Settings};
 
+mod capacity;
 mod capturing;
 mod dropping;
 mod ending;
@@ -89,6 +90,8 @@ struct Dispatcher<'a> {
     living: Vec<usize>,
     /// About how long the captures still take; `None` while there are none.
     captures_left_s: Option<f64>,
+    /// How trials are measured where capacity is.
+    search: Option<capacity::Search>,
 }
 
 impl<'a> Dispatcher<'a> {
@@ -115,6 +118,7 @@ impl<'a> Dispatcher<'a> {
             costs: None,
             living: Vec::new(),
             captures_left_s: None,
+            search: None,
         }
     }
 }
@@ -145,6 +149,7 @@ impl Dispatcher<'_> {
         }
         self.find_ports()?;
         self.settle_rate()?;
+        self.settle_capacity()?;
         loop {
             self.pause_if_wanted()?;
             self.connect()?;
@@ -179,9 +184,10 @@ impl Dispatcher<'_> {
     fn end_now(&mut self, conclusion: &Conclusion) -> Option<EndReason> {
         let kept = self.blocks_kept();
         let rule = analysis::rule(self.writer.record());
-        let last = self.plan.design.blocks.unwrap_or(stats::BLOCKS_MAX);
+        let searched = self.search.as_ref().map(|search| search.blocks);
+        let last = self.plan.design.blocks.or(searched).unwrap_or(stats::BLOCKS_MAX);
         if self.plan.comparisons.is_empty() {
-            let enough = self.plan.design.blocks.unwrap_or(BLOCKS_AIM);
+            let enough = self.plan.design.blocks.or(searched).unwrap_or(BLOCKS_AIM);
             return (kept >= enough).then_some(EndReason::Measured).or_else(|| self.out_of_time());
         }
         let decided =
@@ -228,6 +234,12 @@ impl Dispatcher<'_> {
         }
         if self.block == 1 {
             self.fit_turns();
+        }
+        if let Some(search) = self.search {
+            for &variant in variants {
+                self.search_trial(variant, search)?;
+            }
+            return self.stop_all();
         }
         let settling = self.open(0);
         for &variant in variants.iter().filter(|_| settling.is_some()) {
@@ -343,6 +355,9 @@ impl Dispatcher<'_> {
 
     /// Seconds that a block takes with the settings as they are now, where that can be told.
     fn settled_block_s(&self) -> Option<f64> {
+        if self.search.is_some() {
+            return self.writer.record().blocks.iter().rev().find_map(|block| block.seconds);
+        }
         Some(self.settings.block_s(self.plan.variants.len(), self.costs.as_ref()?))
     }
 
@@ -400,5 +415,7 @@ fn doing(kind: SliceKind) -> Doing {
         SliceKind::WarmUp => Doing::WarmingUp,
         SliceKind::Measured => Doing::Measuring,
         SliceKind::Capacity => Doing::MeasuringCapacity,
+        SliceKind::Probe => Doing::Probing,
+        SliceKind::Overload => Doing::Overloading,
     }
 }

@@ -1,6 +1,6 @@
 //! What happens in which order: every random choice of a run, from its seed. Pure.
 
-use plan::{Plan, Service};
+use plan::{Pacing, Plan, Service};
 use rand::RngExt;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
@@ -88,6 +88,13 @@ impl Schedule {
         self.stream(block, REQUESTS).random()
     }
 
+    /// The order of so many steps of one trial, the same for all variants of a block.
+    pub fn steps(&self, block: u32, steps: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..steps).collect();
+        order.shuffle(&mut self.stream(block, 2));
+        order
+    }
+
     fn shuffled(&self, random: &mut Pcg64) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.variants).collect();
         order.shuffle(random);
@@ -118,7 +125,7 @@ pub fn shared_port(plan: &Plan) -> Option<u16> {
 /// Whether the trials of a block take short turns on connections that stay open. In open loop each slice opens its connections
 /// anew, which only long slices are worth.
 pub fn take_turns(plan: &Plan) -> bool {
-    live_together(plan) && plan.design.rate.is_none()
+    live_together(plan) && plan.design.pacing() == Pacing::Closed
 }
 
 /// Draws a seed where the file gives none: short enough to be typed again.

@@ -204,19 +204,6 @@ pub fn capacity_seconds_guess(design: &Design, variants: usize) -> f64 {
     }
 }
 
-/// Successful responses per second in the second half of a slice: 0 where nothing succeeded, `None` where responses came too late to
-/// tell.
-pub fn capacity_per_s(slice: &record::Slice) -> Option<f64> {
-    if slice.counts.successful == 0 {
-        return Some(0.0);
-    }
-    let half = slice.counts.successful_per_100_ms.len() / 2;
-    let ok: u64 = slice.counts.successful_per_100_ms.iter().skip(half).map(|count| u64::from(*count)).sum();
-    // The last bucket may be shorter than the others.
-    let seconds = slice.counts.window_ns as f64 / 1e9 - half as f64 / 10.0;
-    (ok > 0 && seconds > 0.0).then(|| ok as f64 / seconds)
-}
-
 /// The rate that all variants get; `None` where a share of an unknown capacity is asked for. One that never succeeds has none
 /// that counts: what it is compared with is loaded as it would be without it.
 pub fn rate_chosen(rate: Rate, capacities: &[Option<f64>]) -> Option<RateChosen> {

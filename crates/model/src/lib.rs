@@ -26,7 +26,7 @@ pub use event::*;
 pub use failure::*;
 pub use finding::{Code, Evidence, Finding, Grade, Remedy};
 pub use load::*;
-pub use metric::{Loop, Metric, MetricRow};
+pub use metric::{Loop, Metric, MetricRow, Pacing};
 pub use quantity::{Quantity, Unit};
 pub use slice::*;
 

@@ -7,14 +7,27 @@ use stats::Direction;
 
 use crate::quantity::Unit;
 
-/// In which loops a metric has values.
+/// When requests are sent, in the slices that count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pacing {
+    /// Closed loop: each connection sends its next request when the last one is done.
+    Closed,
+    /// Open loop, at a rate common to all variants.
+    Open,
+    /// Open loop, at the rate at which each variant just keeps the limits that users bear, which is searched for.
+    Search,
+}
+
+/// In which runs a metric has values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loop {
     /// In closed loop only: in open loop it is given.
     Closed,
-    /// In open loop only: in closed loop it follows from the number of connections.
+    /// In open loop at a common rate only: in closed loop it follows from the number of connections.
     Open,
-    /// In both.
+    /// Only where the rate is searched for.
+    Search,
+    /// In all.
     Either,
 }
 
@@ -126,6 +139,21 @@ metrics! {
         quantile: None,
         of_processes: true,
     };
+    /// The highest rate of requests at which the variant keeps the limits of `design.slo`; more is better.
+    Capacity = "capacity": MetricRow {
+        title: "capacity",
+        heading: "capacity",
+        meaning: "requests per second that it bears within design.slo",
+        unit: Unit::PerS,
+        direction: Direction::HigherIsBetter,
+        better: "holds more",
+        worse: "holds less",
+        more: "higher",
+        less: "lower",
+        loops: Loop::Search,
+        quantile: None,
+        of_processes: false,
+    };
     /// Median response time, from when a request was due, in open loop; less is better.
     P50 = "p50": response_time("p50 response time", "p50", 0.5);
     /// 90th percentile of the response time in open loop; less is better.
@@ -165,16 +193,17 @@ impl Metric {
         Metric::ALL.iter().copied().filter(|metric| metric.quantile().is_some())
     }
 
-    /// The metrics that have values in a loop that is open, or closed.
-    pub fn of_loop(open: bool) -> impl Iterator<Item = Metric> {
-        Metric::ALL.iter().copied().filter(move |metric| metric.exists_in(open))
+    /// The metrics that have values in runs of this pacing.
+    pub fn of(pacing: Pacing) -> impl Iterator<Item = Metric> {
+        Metric::ALL.iter().copied().filter(move |metric| metric.exists_in(pacing))
     }
 
-    /// Whether it has values in a loop that is open, or closed.
-    pub fn exists_in(self, open: bool) -> bool {
+    /// Whether it has values in runs of this pacing.
+    pub fn exists_in(self, pacing: Pacing) -> bool {
         match self.row().loops {
-            Loop::Closed => !open,
-            Loop::Open => open,
+            Loop::Closed => pacing == Pacing::Closed,
+            Loop::Open => pacing == Pacing::Open,
+            Loop::Search => pacing == Pacing::Search,
             Loop::Either => true,
         }
     }
@@ -219,7 +248,7 @@ mod tests {
             let same = |other: &&Metric| other.row().title == metric.row().title;
             assert_eq!(Metric::ALL.iter().filter(same).count(), 1, "{metric:?}");
         }
-        let closed: Vec<&str> = Metric::of_loop(false).map(Metric::name).collect();
+        let closed: Vec<&str> = Metric::of(Pacing::Closed).map(Metric::name).collect();
         assert_eq!(closed, ["throughput", "cpu_per_request", "peak_memory"]);
         assert_eq!(Metric::latencies().count(), 4);
     }

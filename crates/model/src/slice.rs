@@ -21,6 +21,11 @@ pub enum SliceKind {
     Measured,
     /// Closed loop before the first block, to find the rate that all variants get; never part of an estimate.
     Capacity,
+    /// Open loop at another rate than the one that is judged, where capacity is measured: to find that, and for the curve.
+    Probe,
+    /// Open loop that falls from more than the service can do to less than its capacity, to see whether it recovers; never part of an
+    /// estimate.
+    Overload,
 }
 
 /// Load on one trial: one uninterrupted window, or the sum of several short ones, the turns, between which other trials had theirs.

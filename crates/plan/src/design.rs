@@ -4,11 +4,12 @@
 
 use std::time::Duration;
 
-use ::model::Loop;
+use ::model::{Loop, Pacing};
 
 use crate::check::clipped;
 use crate::factor::{Grid, VARIANTS_MAX};
 use crate::file::{self, OneOrMany};
+use crate::gate::Limit;
 use crate::model::{Comparison, Design, Endpoint, Factor, LookRule, Metric, Rate, VERDICTS_MAX, Variant};
 use crate::problem::{Site, Span, did_you_mean};
 use crate::text_form::Period;
@@ -54,12 +55,30 @@ pub(crate) fn design(site: &mut Site<'_>, design: &file::Design) -> Design {
         rate,
         ramp_to: ramp_to.flatten(),
         arrivals: design.arrivals,
+        slo: slo(site, design, &metrics),
     }
+}
+
+/// What users bear; nothing where capacity is not measured.
+fn slo(site: &mut Site<'_>, design: &file::Design, metrics: &[Metric]) -> Vec<Limit> {
+    let is_capacity = metrics.contains(&Metric::Capacity);
+    if is_capacity && design.slo.is_empty() && site.source.complete {
+        site.at_key(&["design", "metric"], "`capacity` needs `design.slo`", "within which limits?")
+            .hint("`slo = [\"p99 < 50ms\"]`: what users bear");
+    }
+    if !is_capacity && !design.slo.is_empty() {
+        site.at_key(&["design", "slo"], "`design.slo` is for the metric `capacity`", "without effect")
+            .hint("leave out `metric`; limits on what is measured otherwise belong into [gate]");
+    }
+    if is_capacity { design.slo.iter().map(|text| text.0).collect() } else { Vec::new() }
 }
 
 /// The metrics that get a verdict, each once, at least one.
 fn metrics(site: &mut Site<'_>, design: &file::Design) -> Vec<Metric> {
     let mut metrics: Vec<Metric> = Vec::new();
+    if !design.slo.is_empty() && site.tree.entry(&["design", "metric"]).is_none() {
+        return vec![Metric::Capacity];
+    }
     for (index, metric) in design.metric.as_slice().iter().enumerate() {
         let span = site.tree.item_place(&["design", "metric"], index);
         if metrics.contains(metric) {
@@ -67,15 +86,20 @@ fn metrics(site: &mut Site<'_>, design: &file::Design) -> Vec<Metric> {
             site.report(span, message, "named before");
             continue;
         }
-        let latency = metrics.iter().chain([metric]).find(|metric| metric.quantile().is_some());
+        let loops = |metric: &&Metric| metric.row().loops;
+        let other =
+            metrics.iter().find(|other| loops(other) != Loop::Either && loops(other) != loops(&metric));
         // Said once, where the second kind begins.
-        let mixed = !has_both_loops(&metrics) && has_both_loops(&[&metrics[..], &[*metric]].concat());
-        if let Some(latency) = latency.filter(|_| mixed) {
-            let message =
-                format!("`design.metric`: `throughput` and `{}` cannot be judged in one run", latency.name());
+        let mixed = !has_no_loop(&metrics) && has_no_loop(&[&metrics[..], &[*metric]].concat());
+        if let Some(other) = other.filter(|_| mixed) {
+            let message = format!(
+                "`design.metric`: `{}` and `{}` cannot be judged in one run",
+                other.name(),
+                metric.name()
+            );
             site.report(span, message, "measured in another loop").hint(
-                "throughput is measured in closed loop, response times in open loop; make two experiments of it, or \
-                 judge `cpu_per_request`, which goes with both",
+                "throughput is measured in closed loop, response times at a rate, capacity at many; make two experiments of it, or \
+                 judge `cpu_per_request`, which goes with all of them",
             );
         }
         metrics.push(*metric);
@@ -84,21 +108,24 @@ fn metrics(site: &mut Site<'_>, design: &file::Design) -> Vec<Metric> {
 }
 
 /// Whether no one loop has figures of all these metrics.
-fn has_both_loops(metrics: &[Metric]) -> bool {
-    [true, false].iter().all(|open| metrics.iter().any(|metric| !metric.exists_in(*open)))
+fn has_no_loop(metrics: &[Metric]) -> bool {
+    let all = [Pacing::Closed, Pacing::Open, Pacing::Search];
+    all.into_iter().all(|pacing| metrics.iter().any(|metric| !metric.exists_in(pacing)))
 }
 
 /// The rate of an open loop, and where it goes to where it is a ramp; `None` for a closed one.
 fn rate(site: &mut Site<'_>, design: &file::Design, metrics: &[Metric]) -> Option<(Rate, Option<Rate>)> {
     let rate = match design.rate {
-        _ if metrics.iter().any(|metric| !metric.exists_in(true)) => None,
+        _ if metrics.iter().any(|metric| !metric.exists_in(Pacing::Open)) => None,
         Some(file::Rate::PerSecond(per_s)) => Some((Rate::PerSecond(per_s), None)),
         Some(file::Rate::Text(text)) => Some(text.0),
-        None => metrics.iter().any(|metric| !metric.exists_in(false)).then_some((RATE_DEFAULT, None)),
+        None => {
+            metrics.iter().any(|metric| !metric.exists_in(Pacing::Closed)).then_some((RATE_DEFAULT, None))
+        }
     };
     // A metric that could not be read stands here as the default one.
-    if rate.is_none() && site.source.complete && !has_both_loops(metrics) {
-        let closed = metrics.iter().find(|metric| !metric.exists_in(true));
+    if rate.is_none() && site.source.complete && !has_no_loop(metrics) {
+        let closed = metrics.iter().find(|metric| !metric.exists_in(Pacing::Open));
         report_open_loop_keys(site, *closed.unwrap_or(&metrics[0]));
     }
     rate
@@ -111,11 +138,15 @@ fn report_open_loop_keys(site: &mut Site<'_>, metric: Metric) {
             "throughput is what closed loop measures; at a given rate it would only be that rate. Leave this out, or \
              choose a metric such as \"p99\""
         }
+        Loop::Search => "capacity finds the rate by itself; leave this out",
         Loop::Open | Loop::Either => "leave this out, or set `rate`",
     };
-    for key in ["rate", "arrivals"].into_iter().filter(|key| site.tree.entry(&["design", key]).is_some()) {
+    let is_search = metric.row().loops == Loop::Search;
+    let keys = if is_search { &["rate"][..] } else { &["rate", "arrivals"] };
+    for key in keys.iter().copied().filter(|key| site.tree.entry(&["design", key]).is_some()) {
+        let how = if is_search { "at many rates" } else { "in closed loop" };
         let message = format!(
-            "`design.{key}` is for open loop, and the metric `{}` is measured in closed loop",
+            "`design.{key}` is for open loop at one rate, and the metric `{}` is measured {how}",
             metric.name()
         );
         site.at_key(&["design", key], message, "without effect").hint(hint);

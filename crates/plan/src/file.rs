@@ -20,7 +20,7 @@ use crate::model::{
 };
 use crate::text_form::{
     Address, Bandwidth, ContentDigest, Delay, Host, LimitText, Name, Percent, Period, RateText, RatesText,
-    RequestPath, Space,
+    RequestPath, SloText, Space,
 };
 
 /// A Proofload experiment: a question, the services and what is varied about them, the load, and how to judge.
@@ -245,6 +245,10 @@ pub(crate) struct Design {
     pub rate: Option<Rate>,
     /// How requests are spread in time in open loop: as from many independent users, or evenly.
     pub arrivals: Process,
+    /// What users bear, such as ["p99 < 50ms", "failed < 0.1%"]: the metric is then `capacity`, the highest rate of requests at which all
+    /// of it holds.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub slo: Vec<SloText>,
 }
 
 /// A container that is started in place of a program, by the command `docker` or `podman`, and removed after each trial.

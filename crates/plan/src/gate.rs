@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use ::model::Unit as Quantity;
+use ::model::{Pacing, Unit as Quantity};
 use serde::{Deserialize, Serialize};
 
 use crate::check::clipped;
@@ -283,7 +283,7 @@ impl Plan {
     /// Whether a run of this plan has the figure at all: where variants are compared response times there are in open loop, throughput in
     /// closed loop alone; and figures of processes where those are started.
     pub fn measures(&self, figure: Figure) -> bool {
-        (self.measure.is_some() || is_measured(figure, self.design.rate.is_some())) && !self.hides(figure)
+        (self.measure.is_some() || is_measured(figure, self.design.pacing())) && !self.hides(figure)
     }
 
     /// Whether the figure is one of processes, and there are some that nobody may look at.
@@ -293,8 +293,8 @@ impl Plan {
     }
 }
 
-pub(crate) fn is_measured(figure: Figure, open_loop: bool) -> bool {
-    figure.metric().is_none_or(|metric| metric.exists_in(open_loop))
+pub(crate) fn is_measured(figure: Figure, pacing: Pacing) -> bool {
+    figure.metric().is_none_or(|metric| metric.exists_in(pacing))
 }
 
 /// What an entry may name.

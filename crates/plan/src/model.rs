@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::gate::Limit;
+
 mod load;
 mod service;
 
@@ -23,7 +25,7 @@ use crate::gate::GateEntry;
 pub use crate::generators::{Generators, Kubernetes};
 use crate::measure::Measure;
 use crate::secret::Secrets;
-pub use ::model::{Contract, Digest, Metric, Process, Protocol, RATE_MAX_PER_S};
+pub use ::model::{Contract, Digest, Metric, Pacing, Process, Protocol, RATE_MAX_PER_S};
 
 /// An experiment, checked: every variant resolved to plain values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -200,9 +202,21 @@ pub struct Design {
     /// How requests are spread in time in open loop; without effect in closed loop.
     #[serde(default)]
     pub arrivals: Process,
+    /// What users bear: capacity is the highest rate at which all of it holds. Empty where capacity is not measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slo: Vec<Limit>,
 }
 
 impl Design {
+    /// When requests are sent in the slices that count.
+    pub fn pacing(&self) -> Pacing {
+        match self.rate {
+            _ if !self.slo.is_empty() => Pacing::Search,
+            Some(_) => Pacing::Open,
+            None => Pacing::Closed,
+        }
+    }
+
     /// Every metric that gets a verdict; the variances of the first decide how many slices a trial gets.
     pub fn metrics(&self) -> impl Iterator<Item = Metric> {
         std::iter::once(self.metric).chain(self.co_primary.iter().copied())

@@ -53,7 +53,7 @@ pub(crate) fn plan(tree: &Node, source: Source<'_>) -> (Option<Plan>, Vec<Proble
         design::judge_times(&mut site, &file.design, &design, &factors);
     }
     let known = Known { variants: &variants, comparisons: &comparisons };
-    let is_measured = |figure| measure.is_some() || gate::is_measured(figure, design.rate.is_some());
+    let is_measured = |figure| measure.is_some() || gate::is_measured(figure, design.pacing());
     let gate = gate::entries(&mut site, &is_measured, known);
     service::elsewhere::judge_design(&mut site, &design, &gate, &variants);
     problems.extend(site.problems);

@@ -11,7 +11,7 @@ use ::model::{Ask, Level, Rates};
 use serde::{Serialize, Serializer};
 
 use crate::Url;
-use crate::gate::{Bound, UNITS};
+use crate::gate::{self, Bound, Limit, UNITS};
 use crate::model::{Digest, Rate};
 
 /// A string type that can be named in the schema and checked from there.
@@ -35,7 +35,7 @@ pub(crate) struct Form {
 }
 
 /// Every form, by the name that the schema refers to it with.
-pub(crate) const FORMS: [Form; 14] = [
+pub(crate) const FORMS: [Form; 15] = [
     form::<Period>(),
     form::<Percent>(),
     form::<RateText>(),
@@ -47,6 +47,7 @@ pub(crate) const FORMS: [Form; 14] = [
     form::<Bandwidth>(),
     form::<Delay>(),
     form::<LimitText>(),
+    form::<SloText>(),
     form::<Host>(),
     form::<Address>(),
     form::<RatesText>(),
@@ -404,6 +405,23 @@ text_form! {
     "a limit such as \"< 50ms\"",
     "`<` or `>`, and an amount with its unit (/s, us, ms, s, kB, MB, GB, % of requests) or a change in per cent with its sign: \"< 50ms\", \"< +5%\", \"> -3%\"",
     limit
+}
+
+text_form! {
+    /// What users bear: a quantile of the response time, or the share of failed requests, below an amount, such as p99 < 50ms.
+    #[derive(Copy)]
+    SloText(Limit) = "Slo",
+    "^(p50|p90|p99|p99[.]9|failed) *< *[0-9]+([.][0-9]+)?(us|ms|s|%)$",
+    "a limit such as \"p99 < 50ms\"",
+    "a quantile (p50, p90, p99, p99.9) below a time, or failed requests below a share: \"p99 < 50ms\", \"failed < 0.1%\"",
+    |text: &str| match gate::limit(text) {
+        Err(reason) => Err(format!("is no such limit: {reason}")),
+        Ok(limit) if limit.bound.is_change() => Err("is a change, and there is nothing to compare with".to_owned()),
+        Ok(limit) if limit.figure.metric().is_some_and(|metric| metric.quantile().is_none()) => {
+            Err(format!("is about {}, which users do not feel", limit.figure.name()))
+        }
+        Ok(limit) => Ok(limit),
+    }
 }
 
 /// On which side of its bound a figure has to stay.

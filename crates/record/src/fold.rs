@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use model::Pacing;
+
 use crate::{
     Allocation, Capture, Ended, Event, Generator, GeneratorLost, Header, Prepared, RateChosen, Slice,
     SliceKind, TrialEnded, TrialStarted, WarmUp,
@@ -164,9 +166,14 @@ impl Record {
         }
     }
 
-    /// Whether measured slices are in open loop, at a rate common to all variants.
+    /// When requests were sent in measured slices.
+    pub fn pacing(&self) -> Pacing {
+        self.header.plan.design.pacing()
+    }
+
+    /// Whether measured slices are in open loop.
     pub fn is_open_loop(&self) -> bool {
-        self.header.plan.design.rate.is_some()
+        self.pacing() != Pacing::Closed
     }
 
     /// The blocks that count: every variant was measured and stopped, and the block was not dropped.

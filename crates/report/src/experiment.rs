@@ -14,6 +14,7 @@ use crate::validity::explained_by;
 use model::document::{Block, Document, Line, Tone};
 
 pub(crate) mod answer;
+mod capacity;
 mod data;
 mod headline;
 mod method;
@@ -128,6 +129,8 @@ impl Report for Measured<'_> {
         if conclusion.effects_lead() {
             blocks.reverse();
         }
+        blocks.insert(0, Block::Answers(capacity::answers(record, conclusion)));
+        blocks.extend(capacity::curves(conclusion).into_iter().map(Block::Table));
         blocks.push(Block::Table(tables::variants(record, conclusion)));
         let findings = conclusion.findings.iter().map(Into::into).collect();
         blocks.push(Block::Findings(findings, self.explained_by()));

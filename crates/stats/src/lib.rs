@@ -25,6 +25,8 @@ mod student;
 mod verdict;
 mod warmup;
 
+pub mod capacity;
+
 pub use allocation::{Components, SLICES_MAX, SLICES_MIN, components, slices};
 pub use anytime::{GUARD_RHO, Guard, SEQUENCE_G, guard, sequence_t};
 pub use bootstrap::bootstrap_t;

@@ -29,7 +29,7 @@ impl Figures {
             Metric::Throughput => Some(self.throughput_per_s),
             Metric::CpuPerRequest => self.cpu_us,
             Metric::PeakMemory => self.memory_bytes,
-            Metric::P50 | Metric::P90 | Metric::P99 | Metric::P999 => None,
+            Metric::Capacity | Metric::P50 | Metric::P90 | Metric::P99 | Metric::P999 => None,
         }
         .filter(|value| *value > 0.0 && value.is_finite())
     }

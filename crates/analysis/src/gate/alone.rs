@@ -63,7 +63,7 @@ fn figure(figure: Figure, window: &Window<'_>, record: &Record) -> Found {
         Metric::Throughput => window.throughput_per_s(),
         Metric::CpuPerRequest => Some(cpu_us),
         Metric::PeakMemory => peak(),
-        Metric::P50 | Metric::P90 | Metric::P99 | Metric::P999 => None,
+        Metric::Capacity | Metric::P50 | Metric::P90 | Metric::P99 | Metric::P999 => None,
     };
     value.filter(|value| *value > 0.0).map(Measured::exact).ok_or_else(inconclusive)
 }

@@ -62,6 +62,8 @@ fn trial(state: &State, doing: Doing, variant: usize) -> String {
             format!("measuring {all} variants turn by turn, slice {slice}")
         }
         Doing::Measuring => format!("measuring {name}"),
+        Doing::Probing => format!("searching the capacity of {name}"),
+        Doing::Overloading => format!("overloading {name}, to see whether it recovers"),
     }
 }
 

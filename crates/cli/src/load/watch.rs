@@ -99,7 +99,7 @@ impl Watch {
                 let p99 = p99.map_or(String::new(), |p99| format!(", p99 {}", model::Quantity::ns(p99.ns())));
                 print::talk(&format!("step {} of {}, {}{kept}{p99}", self.done, self.slices(), open.ask));
             }
-            (SliceKind::Measured | SliceKind::WarmUp, _) => {}
+            (SliceKind::Measured | SliceKind::WarmUp | SliceKind::Probe | SliceKind::Overload, _) => {}
         }
     }
 

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use analysis::capacity;
 use model::Rate;
 use record::{Event, RateChosen, SliceKind};
 
@@ -69,7 +70,7 @@ impl Dispatcher<'_> {
         let trials = block.map(|block| block.trials.as_slice()).unwrap_or_default();
         let capacity = |variant: usize| {
             let trial = trials.iter().find(|trial| trial.variant() == variant)?;
-            tuning::capacity_per_s(trial.slices.first()?)
+            capacity::second_half_per_s(trial.slices.first()?)
         };
         Ok((0..self.plan.variants.len()).map(capacity).collect())
     }

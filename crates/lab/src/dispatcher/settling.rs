@@ -21,6 +21,9 @@ impl Dispatcher<'_> {
         if self.writer.record().warm_up.is_none() {
             self.settle_warm_up()?;
         }
+        if self.search.is_some() {
+            return Ok(());
+        }
         if counts && self.blocks_kept() >= SETTLED_AFTER {
             self.settle_slices()?;
         }
@@ -41,7 +44,10 @@ impl Dispatcher<'_> {
         let chosen = match costs.filter(|_| self.settings.watched) {
             Some(costs) => {
                 let kept = self.blocks_kept();
-                let room_s = tuning::warm_up_room_s(left_s, kept, variants, &self.settings, &costs);
+                let room_s = match &self.search {
+                    Some(search) => search.warm_up_room_s(),
+                    None => tuning::warm_up_room_s(left_s, kept, variants, &self.settings, &costs),
+                };
                 tuning::warm_up(self.writer.record(), self.settings.warm_up_s, room_s)
             }
             None => {

@@ -85,4 +85,8 @@ pub enum Doing {
     WarmingUp,
     /// A slice of it is being measured.
     Measuring,
+    /// It is loaded at another rate than that of its capacity, to find that.
+    Probing,
+    /// It is loaded with more than it can do, and seen to recover.
+    Overloading,
 }

@@ -20,8 +20,10 @@ use services::Preparing;
 use stats::Latencies;
 
 mod plans;
+mod queue;
 
 pub use plans::{plan, with_copy, with_data};
+pub use queue::{Kind as QueueKind, Queue, Queues, capacity_plan};
 
 /// Responses per second of a variant without effect.
 const BASE_RATE: f64 = 2000.0;
@@ -69,7 +71,7 @@ pub enum Fault {
 
 pub struct Simulated {
     random: Pcg64,
-    clock_s: f64,
+    pub clock_s: f64,
     /// Effect of each variant on log throughput.
     effects: Vec<f64>,
     /// Effect of each variant on log response time.
@@ -122,7 +124,7 @@ impl Simulated {
     }
 
     /// A normal variate, by the sum of twelve uniform ones: good to three sigma, which is all that is needed.
-    fn normal(&mut self) -> f64 {
+    pub fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.random.random::<f64>()).sum::<f64>() - 6.0
     }
 }
@@ -470,8 +472,9 @@ pub fn run(
 }
 
 /// The same of a run in which nothing goes wrong: also one that is void, or ends early, is no error.
-pub fn finished(plan: Plan, seed: u64, environment: &mut Simulated) -> Record {
-    let (record, result, _folder) = run(plan, seed, environment);
+pub fn finished(plan: Plan, seed: u64, environment: &mut dyn Environment) -> Record {
+    let (writer, _folder) = begun(plan, seed);
+    let (record, result) = proofload_lab::run(writer, environment, &mut |_| {});
     result.expect("it is no error");
     record
 }

@@ -54,6 +54,7 @@ pub fn plan(variants: usize) -> Plan {
             explain: false,
             rate: None,
             ramp_to: None,
+            slo: Vec::new(),
             arrivals: Process::Poisson,
         },
         measure: None,

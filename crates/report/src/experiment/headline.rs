@@ -10,7 +10,7 @@ use record::{EndReason, Record};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::answer;
+use super::{answer, capacity};
 use crate::markdown::capitalised;
 
 /// Verdicts that are told one by one; of more only how many there are of a kind, and the greatest difference.
@@ -112,7 +112,7 @@ pub(crate) fn headline(record: &Record, conclusion: &Conclusion) -> String {
             so_far()
         )),
         (State::Invalid, _) if told.iter().all(|one| one.outcome == Outcome::Invalid) => void(conclusion),
-        (State::Measured, _) => measured(conclusion),
+        (State::Measured, _) => measured(record, conclusion),
         (State::Decided | State::Open, _) if conclusion.effects_lead() => effects(conclusion),
         (State::Decided | State::Open | State::Invalid, _) => sentence(plan, conclusion, &told),
     };
@@ -187,10 +187,13 @@ fn void(conclusion: &Conclusion) -> Clause {
 }
 
 /// What was seen where nothing is compared.
-fn measured(conclusion: &Conclusion) -> Clause {
+fn measured(record: &Record, conclusion: &Conclusion) -> Clause {
     let variants = &conclusion.variants;
     if conclusion.blocks == 0 {
         return Clause::words("nothing was measured".to_owned());
+    }
+    if let Some(told) = capacity::sentence(record, conclusion) {
+        return Clause::words(told);
     }
     if variants.len() > MEASURED_MAX {
         let number = count(variants.len() as u64);

@@ -1,0 +1,292 @@
+//! How many requests a second a variant bears within what users bear: with an interval over its processes, the curve of response times over
+//! the rate, and whether the limit was the service's. docs/capacity.md has the method.
+//!
+//! Must not: let a rate count at which the load generator was the limit.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use model::Rate;
+use record::{Record, Slice, SliceKind, Trial};
+use schemars::JsonSchema;
+use serde::Serialize;
+use stats::Interval;
+use stats::capacity::widened;
+
+use crate::checks::{GENERATOR_SHARE_MAX, QUEUED_SHARE_MAX};
+use crate::spread::mean;
+
+mod search;
+
+pub use search::{
+    Clause, Pilot, at_limit_per_s, clauses, limit_s, lower_share, next_rate, second_half_per_s,
+};
+use search::{Found, quantile_s, rate};
+
+/// Rates this near to each other are one point of the curve.
+const SAME_RATE: f64 = 0.04;
+/// Fewer requests than this beyond a quantile do not bear a point of the curve.
+const BEYOND_LEAST: f64 = 3.0;
+/// A service that in overload does less than this share of what it can do collapses.
+const COLLAPSED_SHARE: f64 = 0.9;
+/// The part of an overload's slice by which it must have recovered, as one in so many.
+const BEHIND: usize = 5;
+/// Successful responses over requests due, where it has.
+const RECOVERED: Range<f64> = 0.93..1.1;
+/// Below this share of a core in use for each core that it ever used, a service was not what limited itself.
+const BUSY_SHARE: f64 = 0.85;
+
+/// What a variant bears.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Capacity {
+    /// Name of the variant.
+    pub variant: String,
+    /// Requests per second: the geometric mean over processes. `None` before a block counts, and where a limit is never or always kept.
+    pub per_s: Option<f64>,
+    /// Its 95 % interval over processes, widened by the bias that windows of finite length have; `None` with fewer than two of them.
+    pub interval: Option<Interval>,
+    /// The limit that it meets first, such as `p99 < 50ms`.
+    pub met_first: Option<String>,
+    /// By the search before the first block: the highest rate that was kept, and the lowest that was not.
+    pub bracket: [Option<f64>; 2],
+    /// Responses per second in closed loop, at its limit.
+    pub saturated_per_s: Option<f64>,
+    /// Cores that its services used there.
+    pub saturated_cores: Option<f64>,
+    /// What the limit is.
+    pub limited_by: LimitedBy,
+    /// Response times over the rate, the lowest first.
+    pub curve: Vec<RatePoint>,
+    /// What became of it in overload and behind it; `None` where that was not tried.
+    pub overload: Option<Overload>,
+}
+
+/// What keeps a variant from more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitedBy {
+    /// The services' processors.
+    Cpu,
+    /// Something that the services wait for: their processors had time.
+    Waiting,
+    /// The load generator's processors: the capacity is at least what is told.
+    Client,
+    /// The number of connections: the capacity is at least what is told.
+    Connections,
+    /// Nobody knows: the services' processes cannot be seen.
+    Unknown,
+}
+
+impl LimitedBy {
+    /// Whether it is no limit of the service, so that it may bear more.
+    pub fn is_of_client(self) -> bool {
+        match self {
+            LimitedBy::Client | LimitedBy::Connections => true,
+            LimitedBy::Cpu | LimitedBy::Waiting | LimitedBy::Unknown => false,
+        }
+    }
+}
+
+/// All windows at about one rate.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct RatePoint {
+    /// Requests due per second.
+    pub per_s: f64,
+    /// Requests that were due.
+    pub requests: u64,
+    /// Median time to a successful response, in microseconds; `None` where fewer succeeded, or too few requests tell.
+    pub p50_us: Option<f64>,
+    /// 90th percentile, likewise.
+    pub p90_us: Option<f64>,
+    /// 99th percentile, likewise.
+    pub p99_us: Option<f64>,
+    /// Share of requests that did not end in an expected response.
+    pub failed_share: f64,
+    /// Cores that the services used; `None` where nobody sees them.
+    pub cores: Option<f64>,
+}
+
+/// Overload, and what came behind it.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Overload {
+    /// Requests due per second.
+    pub per_s: f64,
+    /// Successful responses per second meanwhile.
+    pub goodput_per_s: f64,
+    /// Whether that is much less than what it can do.
+    pub collapsed: bool,
+    /// The rate right behind it.
+    pub behind_per_s: f64,
+    /// Whether it kept the limits there again.
+    pub recovered: bool,
+}
+
+/// Each block's capacity of a variant, by the block's number.
+pub(crate) fn found(record: &Record, variant: usize) -> BTreeMap<u32, f64> {
+    let logs = Found::of(record, variant).map(|found| found.logs).unwrap_or_default();
+    logs.into_iter().map(|(block, log)| (block, log.exp())).collect()
+}
+
+/// What each variant bears; nothing where capacity is not measured.
+pub(crate) fn all(record: &Record) -> Vec<Capacity> {
+    let plan = &record.header.plan;
+    let variants = if plan.design.slo.is_empty() { 0 } else { plan.variants.len() };
+    (0..variants).map(|variant| Capacity::of(record, variant)).collect()
+}
+
+impl Capacity {
+    fn of(record: &Record, variant: usize) -> Capacity {
+        let found = Found::of(record, variant);
+        let logs: Vec<f64> = found.iter().flat_map(|found| found.logs.values()).copied().collect();
+        let bounds =
+            found.as_ref().and_then(|found| widened(&logs, found.clause.limit_s(), found.window_s).ok());
+        let per_s = bounds.map(|bounds| bounds.per_s).or_else(|| mean(&logs).map(f64::exp));
+        let pilot = Pilot::of(record, variant).unwrap_or_default();
+        let (kept, broken) = pilot.bracket();
+        Capacity {
+            variant: record.header.plan.variants[variant].name.clone(),
+            per_s,
+            interval: bounds.map(|bounds| Interval { low: bounds.low, high: bounds.high }),
+            met_first: found.as_ref().map(|found| found.clause.limit.to_string()),
+            bracket: [kept, broken].map(|end| end.map(|(rate, _)| rate)),
+            saturated_per_s: at_limit(record, variant),
+            saturated_cores: cores_at_limit(record, variant),
+            limited_by: limited_by(record, variant),
+            curve: curve(record, variant),
+            overload: overload(record, variant),
+        }
+    }
+
+    /// The point of the curve nearest to a share of the capacity.
+    pub fn near(&self, share: f64) -> Option<&RatePoint> {
+        let wanted = self.per_s? * share;
+        let far = |point: &&RatePoint| (point.per_s / wanted).ln().abs();
+        self.curve
+            .iter()
+            .filter(|point| far(point) < 0.2)
+            .min_by(|one, other| far(one).total_cmp(&far(other)))
+    }
+}
+
+/// Every trial of a variant, that of the search before the first block among them.
+fn trials(record: &Record, variant: usize) -> impl Iterator<Item = &Trial> {
+    let blocks = record.blocks.iter().filter(|block| block.dropped.is_none());
+    blocks.flat_map(|block| &block.trials).filter(move |trial| trial.variant() == variant)
+}
+
+fn slices(record: &Record, variant: usize) -> impl Iterator<Item = &Slice> {
+    trials(record, variant).flat_map(|trial| &trial.slices)
+}
+
+/// What a variant did at its limit, in closed loop: in the mean over its trials.
+pub(crate) fn at_limit(record: &Record, variant: usize) -> Option<f64> {
+    let logs: Vec<f64> = trials(record, variant).filter_map(at_limit_per_s).map(f64::ln).collect();
+    mean(&logs).map(f64::exp)
+}
+
+fn cores(slices: &[&Slice]) -> Option<f64> {
+    let used_ns: u64 = slices.iter().map(|slice| slice.services_cpu_ns()).sum();
+    let wall_ns: u64 = slices.iter().map(|slice| slice.counts.window_ns + slice.counts.drain_ns).sum();
+    let seen = slices.iter().any(|slice| !slice.services.is_empty());
+    (seen && wall_ns > 0).then(|| used_ns as f64 / wall_ns as f64)
+}
+
+fn cores_at_limit(record: &Record, variant: usize) -> Option<f64> {
+    let closed: Vec<&Slice> = trials(record, variant)
+        .filter_map(|trial| trial.slices.iter().rfind(|slice| slice.counts.open.is_none()))
+        .collect();
+    cores(&closed)
+}
+
+/// What limits it near its capacity, by the windows there; where there are none, by those of the search.
+fn limited_by(record: &Record, variant: usize) -> LimitedBy {
+    let mut near: Vec<&Slice> =
+        slices(record, variant).filter(|slice| slice.kind == SliceKind::Measured).collect();
+    if near.is_empty() {
+        let probes = slices(record, variant).filter(|slice| slice.kind == SliceKind::Probe);
+        near.extend(
+            probes.max_by(|one, other| rate(one).unwrap_or(0.0).total_cmp(&rate(other).unwrap_or(0.0))),
+        );
+    }
+    let opens = || near.iter().filter_map(|slice| slice.counts.open.as_ref());
+    let (due, queued) =
+        opens().fold((0, 0), |(due, queued), open| (due + open.intended, queued + open.queued));
+    let busiest =
+        near.iter().filter_map(|slice| slice.counts.generator.busiest_share()).collect::<Vec<f64>>();
+    let used = cores_at_limit(record, variant);
+    let is_busy = |cores: f64| cores >= BUSY_SHARE * cores.round().max(1.0);
+    if mean(&busiest).is_some_and(|share| share > GENERATOR_SHARE_MAX) && !used.is_some_and(is_busy) {
+        return LimitedBy::Client;
+    }
+    if queued as f64 > QUEUED_SHARE_MAX * due as f64 {
+        return LimitedBy::Connections;
+    }
+    match used {
+        None => LimitedBy::Unknown,
+        Some(cores) if is_busy(cores) => LimitedBy::Cpu,
+        Some(_) => LimitedBy::Waiting,
+    }
+}
+
+fn curve(record: &Record, variant: usize) -> Vec<RatePoint> {
+    let counts = |slice: &&Slice| matches!(slice.kind, SliceKind::Measured | SliceKind::Probe);
+    let mut open: Vec<(f64, &Slice)> =
+        slices(record, variant).filter(counts).filter_map(|slice| Some((rate(slice)?, slice))).collect();
+    open.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let mut points: Vec<Vec<(f64, &Slice)>> = Vec::new();
+    for one in open {
+        match points.last_mut().filter(|point| (one.0 / point[0].0).ln() < SAME_RATE) {
+            Some(point) => point.push(one),
+            None => points.push(vec![one]),
+        }
+    }
+    points.iter().map(|point| RatePoint::of(point)).collect()
+}
+
+impl RatePoint {
+    fn of(point: &[(f64, &Slice)]) -> RatePoint {
+        let slices: Vec<&Slice> = point.iter().map(|(_, slice)| *slice).collect();
+        let due: u64 = slices.iter().map(|slice| slice.counts.due()).sum();
+        let failed: u64 = slices.iter().map(|slice| slice.counts.failed()).sum();
+        let quantile = |q: f64| {
+            let told = due as f64 * (1.0 - q) >= BEYOND_LEAST;
+            quantile_s(&slices, q).filter(|seconds| told && seconds.is_finite()).map(|seconds| seconds * 1e6)
+        };
+        RatePoint {
+            per_s: mean(&point.iter().map(|(rate, _)| *rate).collect::<Vec<f64>>()).unwrap_or(0.0),
+            requests: due,
+            p50_us: quantile(0.5),
+            p90_us: quantile(0.9),
+            p99_us: quantile(0.99),
+            failed_share: failed as f64 / due.max(1) as f64,
+            cores: cores(&slices),
+        }
+    }
+}
+
+/// What the last trial that was overloaded shows. Behind the overload a service has recovered that does again what is due, no less, and no more
+/// for still having a line.
+fn overload(record: &Record, variant: usize) -> Option<Overload> {
+    let over = slices(record, variant).filter(|slice| slice.kind == SliceKind::Overload).last()?;
+    let Some(Rate::Ramp { from_per_s, to_per_s, over: fall }) = over.asked?.open.map(|open| open.rate) else {
+        return None;
+    };
+    let done = &over.counts.successful_per_100_ms;
+    let per_s = |buckets: &[u32]| {
+        let sum: u64 = buckets.iter().map(|count| u64::from(*count)).sum();
+        sum as f64 / (buckets.len().max(1) as f64 / 10.0)
+    };
+    let fall = ((fall.as_secs_f64() * 10.0) as usize).min(done.len());
+    // The last bucket may be shorter than the others.
+    let behind = done.len() - done.len() / BEHIND..done.len().saturating_sub(1);
+    let due = over.counts.open.as_ref().map(|open| open.due_per_100_ms.as_slice()).unwrap_or_default();
+    let due_per_s = due.get(behind.clone()).map_or(to_per_s, per_s);
+    let goodput_per_s = per_s(&done[..fall]);
+    Some(Overload {
+        per_s: from_per_s,
+        goodput_per_s,
+        collapsed: goodput_per_s < COLLAPSED_SHARE * at_limit(record, variant)?,
+        behind_per_s: to_per_s,
+        recovered: RECOVERED.contains(&(per_s(done.get(behind)?) / due_per_s)),
+    })
+}

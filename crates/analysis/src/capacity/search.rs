@@ -1,0 +1,346 @@
+//! What slices at one rate say of a limit, and which rate is to be tried next.
+//!
+//! Requests that fail count as never answered: a service that sheds its load is no faster for it.
+
+use std::collections::BTreeMap;
+
+use plan::{Design, Figure, Limit};
+use record::{Record, Slice, SliceKind, Trial};
+use stats::Quantile;
+use stats::capacity::{Process, Reading, capacities, expected_slope, placed, slope};
+
+use crate::metric::trial;
+use crate::variant::few_merged;
+
+/// Share of a closed loop's throughput at which the search begins, and the factor from one step up to the next.
+const FIRST_SHARE: f64 = 0.7;
+const STEP_UP: f64 = 1.2;
+/// The factor from one step down to the next, where the first rate is too much.
+const STEP_DOWN: f64 = 0.5;
+/// Below so many requests a second there is no capacity to speak of.
+const RATE_LEAST_PER_S: f64 = 1.0;
+/// No service does more in open loop than so many times what it did in closed loop, unless the connections were its limit.
+const SHARE_MOST: f64 = 4.0;
+/// Steps between a rate that is kept and one that is not.
+const STEPS_BETWEEN: usize = 3;
+/// Steps steeper than this are noise: beyond it the next process would be placed where the last one was.
+const SLOPE_MAX: f64 = 15.0;
+/// Lower rates than this share of capacity say nothing of how steep it is there.
+const SHARE_LEAST: f64 = 0.5;
+
+/// One limit that users bear.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Clause {
+    /// As it was written.
+    pub limit: Limit,
+    /// Which quantile of the time to a successful response it is about.
+    q: f64,
+    /// What that is to be below, in seconds; of failures the next limit of a response time, which says how steep things are.
+    limit_s: f64,
+}
+
+/// All limits of a plan that measures capacity.
+pub fn clauses(design: &Design) -> Vec<Clause> {
+    let time_s = |limit: &Limit| match limit.figure {
+        Figure::Metric(metric) => metric.quantile().map(|q| (q, limit.bound.value() / 1e6)),
+        Figure::Failed => None,
+    };
+    let least_s = design.slo.iter().filter_map(time_s).map(|(_, limit_s)| limit_s).reduce(f64::min);
+    let clause = |limit: &Limit| match time_s(limit) {
+        Some((q, limit_s)) => Clause { limit: *limit, q, limit_s },
+        None => Clause { limit: *limit, q: 1.0 - limit.bound.value(), limit_s: least_s.unwrap_or(1.0) },
+    };
+    design.slo.iter().map(clause).collect()
+}
+
+/// The longest response time that a limit of the plan allows, in seconds: what windows are measured by.
+pub fn limit_s(design: &Design) -> f64 {
+    clauses(design).iter().map(|clause| clause.limit_s).fold(0.0, f64::max)
+}
+
+impl Clause {
+    fn is_of_failures(&self) -> bool {
+        self.limit.figure == Figure::Failed
+    }
+
+    /// L / p over these slices: above 1 the limit is kept; `None` without requests.
+    pub(super) fn kept_by(&self, slices: &[&Slice]) -> Option<f64> {
+        Some(self.headroom(slices)?.exp())
+    }
+
+    /// Its logarithm.
+    fn headroom(&self, slices: &[&Slice]) -> Option<f64> {
+        if self.is_of_failures() {
+            let due: u64 = slices.iter().map(|slice| slice.counts.due()).sum();
+            let failed: u64 = slices.iter().map(|slice| slice.counts.failed()).sum();
+            // None at all among n is taken for half of one.
+            let share = (failed as f64).max(0.5) / due as f64;
+            let allowed = 1.0 - self.q;
+            return (due > 0).then(|| -(share / allowed).ln() / -allowed.ln());
+        }
+        let seconds = quantile_s(slices, self.q)?;
+        Some(-(seconds / self.limit_s).ln())
+    }
+
+    fn slope(&self, capacity: f64, lower: &[(f64, Vec<&Slice>)]) -> f64 {
+        let expected = expected_slope(capacity, self.limit_s, self.q);
+        if self.is_of_failures() {
+            return expected.min(SLOPE_MAX);
+        }
+        let near = lower.iter().filter(|(rate, _)| *rate > SHARE_LEAST * capacity);
+        let points = near.filter_map(|(rate, slices)| Some((rate / capacity, self.kept_by(slices)?)));
+        slope(&points.collect::<Vec<_>>(), expected)
+    }
+}
+
+/// A quantile of the time to a successful response, in seconds, over all requests that were due; infinite where fewer succeeded.
+///
+/// The histogram has failed responses at the time at which they came, which is early as a rule: the rank moves up by as many.
+pub(super) fn quantile_s(slices: &[&Slice], q: f64) -> Option<f64> {
+    let responses = few_merged(slices.iter().filter_map(|slice| Some(&slice.counts.open.as_ref()?.response)));
+    let unexpected: u64 = slices.iter().map(|slice| slice.counts.responses - slice.counts.successful).sum();
+    let count = responses.count();
+    if count == 0 {
+        return None;
+    }
+    let rank = (q * count as f64).ceil().max(1.0) + unexpected as f64;
+    if rank > count as f64 {
+        return Some(f64::INFINITY);
+    }
+    match responses.quantile(rank / count as f64)? {
+        Quantile::Exact(ns) => Some(ns as f64 / 1e9),
+        Quantile::AtLeast(_) => Some(f64::INFINITY),
+    }
+}
+
+/// The rate of a slice in open loop.
+pub(super) fn rate(slice: &Slice) -> Option<f64> {
+    slice.counts.open.as_ref().map(|open| open.rate_per_s)
+}
+
+fn of_kind(trial: &Trial, kind: SliceKind) -> impl Iterator<Item = &Slice> {
+    trial.slices.iter().filter(move |slice| slice.kind == kind)
+}
+
+/// Successful responses per second in the second half of a slice: 0 where nothing succeeded, `None` where responses came too late to
+/// tell.
+pub fn second_half_per_s(slice: &Slice) -> Option<f64> {
+    if slice.counts.successful == 0 {
+        return Some(0.0);
+    }
+    let half = slice.counts.successful_per_100_ms.len() / 2;
+    let ok: u64 = slice.counts.successful_per_100_ms.iter().skip(half).map(|count| u64::from(*count)).sum();
+    // The last bucket may be shorter than the others.
+    let seconds = slice.counts.window_ns as f64 / 1e9 - half as f64 / 10.0;
+    (ok > 0 && seconds > 0.0).then(|| ok as f64 / seconds)
+}
+
+/// What a trial did at its limit, in closed loop, before anything else was asked of it.
+pub fn at_limit_per_s(trial: &Trial) -> Option<f64> {
+    let closed = trial.slices.iter().filter(|slice| slice.counts.open.is_none());
+    second_half_per_s(closed.last()?).filter(|per_s| *per_s > 0.0)
+}
+
+/// The trials of a variant that count.
+fn trials(record: &Record, variant: usize) -> impl Iterator<Item = (u32, &Trial)> {
+    record.complete_blocks().filter_map(move |block| Some((block.number, trial(block, variant)?)))
+}
+
+/// The trial before the first block, in which the rate was searched for.
+fn pilot(record: &Record, variant: usize) -> Option<&Trial> {
+    let block = record.blocks.iter().find(|block| block.number == 0)?;
+    let mut trials = block.trials.iter().rev();
+    trials.find(|trial| trial.variant() == variant && of_kind(trial, SliceKind::Probe).next().is_some())
+}
+
+/// Which limit a variant meets first, and each block's capacity by it.
+#[derive(Debug, Clone)]
+pub(super) struct Found {
+    pub clause: Clause,
+    pub slope: f64,
+    /// The logarithm of each block's capacity, by its number.
+    pub logs: BTreeMap<u32, f64>,
+    /// The shortest window that one rests on, in seconds.
+    pub window_s: f64,
+}
+
+impl Found {
+    fn mean(&self) -> f64 {
+        self.logs.values().sum::<f64>() / self.logs.len() as f64
+    }
+
+    pub(super) fn of(record: &Record, variant: usize) -> Option<Found> {
+        let all = clauses(&record.header.plan.design).into_iter();
+        let found = all.filter_map(|clause| Found::by(clause, record, variant));
+        found.min_by(|one, other| one.mean().total_cmp(&other.mean()))
+    }
+
+    fn by(clause: Clause, record: &Record, variant: usize) -> Option<Found> {
+        let (mut numbers, mut processes, mut lower) = (Vec::new(), Vec::new(), Vec::new());
+        let mut window_s = f64::INFINITY;
+        for (number, trial) in trials(record, variant) {
+            let window: Vec<&Slice> = trial.measured().collect();
+            let (first, second) = window.split_at(window.len() / 2);
+            let Some(reading) = clause.reading(&window, [first, second]) else { continue };
+            let Some(rate) = window.first().and_then(|slice| rate(slice)) else { continue };
+            numbers.push(number);
+            processes.push(Process { rate, reading });
+            let length_s = window.iter().map(|slice| slice.counts.window_ns as f64 / 1e9).sum();
+            window_s = window_s.min(length_s);
+            lower.extend(
+                of_kind(trial, SliceKind::Probe).filter_map(|slice| Some((self::rate(slice)?, vec![slice]))),
+            );
+        }
+        if processes.is_empty() {
+            return None;
+        }
+        let mean = |logs: &[f64]| logs.iter().sum::<f64>() / logs.len() as f64;
+        let mut logs: Vec<f64> = processes.iter().map(|process| process.rate.ln()).collect();
+        let mut slope = 1.0;
+        // The slope is of the capacity that follows from it; its error is of second order, so that this settles at once.
+        for _ in 0..3 {
+            slope = clause.slope(mean(&logs).exp(), &lower);
+            logs = capacities(&processes, slope);
+        }
+        Some(Found { clause, slope, logs: numbers.into_iter().zip(logs).collect(), window_s })
+    }
+}
+
+impl Clause {
+    fn reading(&self, window: &[&Slice], halves: [&[&Slice]; 2]) -> Option<Reading> {
+        let whole = self.headroom(window)?;
+        let [first, second] = halves.map(|half| self.headroom(half).unwrap_or(whole));
+        Some(Reading { whole, halves: [first, second] })
+    }
+
+    /// The limit, in seconds.
+    pub(super) fn limit_s(&self) -> f64 {
+        self.limit_s
+    }
+}
+
+/// The rate at which a trial of this variant is to be measured that did so much at its limit: by the trials before it, or the search before
+/// the first block.
+pub fn next_rate(record: &Record, variant: usize, at_limit_per_s: f64) -> Option<f64> {
+    let Some(found) = Found::of(record, variant) else {
+        let of_search = self::at_limit_per_s(pilot(record, variant)?)?;
+        let crossing = Pilot::of(record, variant)?.crossing()? * at_limit_per_s / of_search;
+        // Short steps find too much. What responds evenly holds so much of what it does at its limit, and what does not holds less.
+        let slope = |clause: &Clause| expected_slope(at_limit_per_s, clause.limit_s, clause.q);
+        let slope = clauses(&record.header.plan.design).iter().map(slope).fold(f64::INFINITY, f64::min);
+        return Some(crossing.min(at_limit_per_s / (1.0 + 0.5 / slope)));
+    };
+    let before = trials(record, variant);
+    let before = before
+        .filter_map(|(number, trial)| Some((found.logs.get(&number)?.exp(), self::at_limit_per_s(trial)?)));
+    placed(&before.collect::<Vec<_>>(), found.slope, at_limit_per_s)
+}
+
+/// How much lower than the rate of a window the one beside it is, which tells how steep things are: where L/p is 2.5.
+pub fn lower_share(record: &Record, variant: usize, rate: f64) -> f64 {
+    let found = Found::of(record, variant);
+    let expected = || clauses(&record.header.plan.design).first().map(|clause| clause.slope(rate, &[]));
+    let slope = found.map(|found| found.slope).or_else(expected).unwrap_or(SLOPE_MAX);
+    (1.0 - 1.5 / slope).max(SHARE_LEAST)
+}
+
+/// The search before the first block: rates with what each kept of the tightest limit.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Pilot {
+    /// L / p of the limit that is nearest to be broken, by rate, in the order in which they were tried.
+    tried: Vec<(f64, f64)>,
+}
+
+impl Pilot {
+    /// What was tried of a variant so far; `None` where there was no search.
+    pub fn of(record: &Record, variant: usize) -> Option<Pilot> {
+        let clauses = clauses(&record.header.plan.design);
+        let tried = |slice: &Slice| {
+            let kept = clauses.iter().filter_map(|clause| clause.kept_by(&[slice]));
+            Some((rate(slice)?, kept.reduce(f64::min)?))
+        };
+        let trial = pilot(record, variant)?;
+        Some(Pilot { tried: of_kind(trial, SliceKind::Probe).filter_map(tried).collect() })
+    }
+
+    /// The highest rate that was kept below the lowest that was not, and that one.
+    pub fn bracket(&self) -> (Option<(f64, f64)>, Option<(f64, f64)>) {
+        let broken = self.tried.iter().filter(|(_, kept)| *kept < 1.0);
+        let high = broken.copied().min_by(|one, other| one.0.total_cmp(&other.0));
+        let below = |rate: f64| high.is_none_or(|(high, _)| rate < high);
+        let kept = self.tried.iter().filter(|(rate, kept)| *kept >= 1.0 && below(*rate));
+        (kept.copied().max_by(|one, other| one.0.total_cmp(&other.0)), high)
+    }
+
+    /// The rate to try next, of a service that did so much in closed loop; `None` once enough is known, or nothing more can be.
+    pub fn next(&self, at_limit_per_s: f64) -> Option<f64> {
+        let (low, high) = self.bracket();
+        match (low, high) {
+            (None, None) => Some((at_limit_per_s * FIRST_SHARE).max(RATE_LEAST_PER_S)),
+            (Some((low, _)), None) => Some(low * STEP_UP).filter(|next| *next < at_limit_per_s * SHARE_MOST),
+            (None, Some((high, _))) => {
+                Some((high * STEP_DOWN).max(RATE_LEAST_PER_S)).filter(|_| high > RATE_LEAST_PER_S)
+            }
+            (Some(_), Some(_)) => self.crossing().filter(|_| !self.is_enough()),
+        }
+    }
+
+    fn is_enough(&self) -> bool {
+        let (Some((low, _)), Some((high, _))) = self.bracket() else { return false };
+        // The first two ends are no steps between.
+        let between = self.tried.len().saturating_sub(self.ends());
+        between >= STEPS_BETWEEN || high / low < 1.01
+    }
+
+    /// How many steps it took until both ends were there.
+    fn ends(&self) -> usize {
+        let kept = |(_, kept): &(f64, f64)| *kept >= 1.0;
+        let first = |wanted: bool| self.tried.iter().position(|tried| kept(tried) == wanted);
+        first(true).zip(first(false)).map_or(0, |(one, other)| one.max(other) + 1)
+    }
+
+    /// Where the limit is just kept, by a line between the two ends; `None` without both.
+    pub fn crossing(&self) -> Option<f64> {
+        let (low, high) = self.bracket();
+        let ((low, above), (high, below)) = (low?, high?);
+        // Infinite response times, and none to speak of, say only on which side they are.
+        let (above, below) = (above.min(3.0) - 1.0, 1.0 - below.max(0.3));
+        let share = above / (above + below).max(f64::MIN_POSITIVE);
+        Some(low + (high - low) * share.clamp(0.1, 0.9))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A service that keeps L / p = 1 + 9.8 (1 − λ / 900) is found within a step or two.
+    #[test]
+    fn the_search_goes_up_or_down_and_then_between() {
+        for at_limit in [300.0, 1000.0, 5000.0] {
+            let mut pilot = Pilot::default();
+            while let Some(rate) = pilot.next(at_limit) {
+                let kept = 1.0 + 9.8 * (1.0 - rate / 900.0);
+                pilot.tried.push((rate, kept.max(0.0)));
+                assert!(pilot.tried.len() < 20, "{pilot:?}");
+            }
+            let crossing = pilot.crossing().unwrap();
+            assert!((crossing / 900.0_f64).ln().abs() < 0.03, "{at_limit}: {pilot:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_never_or_always_kept_ends_the_search() {
+        let mut pilot = Pilot::default();
+        while let Some(rate) = pilot.next(1000.0) {
+            pilot.tried.push((rate, 0.5));
+        }
+        assert_eq!((pilot.bracket().0, pilot.crossing()), (None, None));
+        assert_eq!(pilot.bracket().1, Some((1.0, 0.5)));
+        let mut pilot = Pilot::default();
+        while let Some(rate) = pilot.next(1000.0) {
+            pilot.tried.push((rate, 2.0));
+        }
+        assert!(pilot.bracket().0.unwrap().0 > 3000.0 && pilot.bracket().1.is_none());
+    }
+}

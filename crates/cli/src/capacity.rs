@@ -1,0 +1,80 @@
+//! `proofload capacity`: how many requests a second services bear within what users bear. Flags make the experiment; the rest is a run like
+//! any other.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Args;
+use plan::{Limit, Setting};
+use toml::Value;
+
+use crate::compare::{self, Aim, CompareArgs};
+use crate::exit::Failed;
+use crate::experiment::Experiment;
+use crate::run::{self, RunFlags};
+
+/// Connections where no flag says how many: twice what is in flight at 2,500 requests a second and a limit of 50 ms.
+const CONNECTIONS: u32 = 256;
+
+const AFTER_HELP: &str = "\
+Examples:
+  How much does it hold?
+    proofload capacity 'node server.js' --slo 'p99 < 50ms' --slo 'failed < 0.1%' --path /orders
+  Two versions, and the code here vs that of another commit:
+    proofload capacity './old' './new' --slo 'p99 < 50ms'
+    proofload capacity --against main 'node server.js' --slo 'p99 < 50ms' --limit 'capacity > -5%'
+  What runs already:
+    proofload capacity http://127.0.0.1:3000 --slo 'p99 < 100ms'
+
+Response times count from when a request was due, and a request that fails counts as one that is never answered. Connections are many on
+purpose: 256 unless -c says more. The window needs about 200 times the limit in each of six processes: docs/capacity.md.";
+
+/// Flags of `capacity`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = AFTER_HELP,
+    mut_arg("metric", |arg| arg.hide(true)),
+    mut_arg("rate", |arg| arg.hide(true)),
+    mut_arg("quick", |arg| arg.hide(true)),
+    mut_arg("what", |arg| arg.help(
+        "Commands that start a service, each as one argument, URLs of what runs already, or an experiment file; several are compared with \\
+         the first"
+    ))
+)]
+pub struct CapacityArgs {
+    /// What users bear: p50, p90, p99 or p99.9 below a time, or failed below a share; may be given several times
+    #[arg(long, value_name = "LIMIT", required = true)]
+    slo: Vec<String>,
+    #[command(flatten)]
+    compare: CompareArgs,
+}
+
+/// Measures capacity.
+///
+/// # Errors
+/// If a command or a flag cannot be read, a service fails, or the record cannot be written.
+pub fn run(args: &CapacityArgs) -> anyhow::Result<ExitCode> {
+    let limits = args.slo.iter().map(|text| {
+        plan::limit(text)
+            .map_err(|why| Failed::usage(format!("--slo '{text}': {why}")).hint("--slo 'p99 < 50ms'"))
+    });
+    let limits: Vec<Limit> = limits.collect::<Result<_, _>>()?;
+    if let [file] = args.compare.what.as_slice()
+        && file.ends_with(".toml")
+    {
+        return of_file(Path::new(file), args, limits);
+    }
+    let typed: Vec<String> = args.slo.iter().map(|text| format!("--slo '{text}'")).collect();
+    let slo: Vec<Value> = limits.iter().map(|limit| Value::String(limit.to_string())).collect();
+    let mut settings = vec![Setting::new(&["design", "slo"], slo, typed.join(" "))];
+    if args.compare.asked.connections.is_none() {
+        settings.push(Setting::new(&["load", "connections"], i64::from(CONNECTIONS), ""));
+    }
+    compare::carry(&args.compare, &Aim { least: 1, settings })
+}
+
+fn of_file(file: &Path, args: &CapacityArgs, slo: Vec<Limit>) -> anyhow::Result<ExitCode> {
+    let flags = RunFlags { slo, ..args.compare.flags.clone() };
+    let limits = args.compare.limits.given().is_some().then_some(&args.compare.limits);
+    run::perform(&Experiment::file(Some(file))?, &flags, limits, &args.compare.against)
+}

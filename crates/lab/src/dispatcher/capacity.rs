@@ -1,0 +1,232 @@
+//! Capacity: where in rate each variant is measured. Before the first block a search on a process that counts for nothing; in each block one
+//! long window near the crossing, placed by the blocks before, with steps beside it for how steep things are there.
+//!
+//! Must not: place a window by what comes of it.
+
+use std::time::Duration;
+
+use analysis::capacity::{Pilot, at_limit_per_s, limit_s, lower_share, next_rate};
+use model::{Ask, Asked, AskedOpen, Level, Rate};
+use record::{Event, SliceKind};
+
+use super::Dispatcher;
+use crate::environment::{Failure, OpenSpec, SliceSpec, elapsed};
+use crate::tuning::BLOCKS_MIN;
+
+/// Most of the budget that the search before the first block may take.
+const PILOT_SHARE: f64 = 0.15;
+/// Length of its closed loop in seconds, and of each step: at least, and in limits of the response time.
+const AT_LIMIT_S: f64 = 2.0;
+const STEP_S: f64 = 1.0;
+const STEP_LIMITS: f64 = 40.0;
+/// A window is at least so long, in limits of the response time and in seconds, and blocks are aimed at in which it is so long.
+const WINDOW_LEAST_LIMITS: f64 = 60.0;
+const WINDOW_LEAST_S: f64 = 1.0;
+const WINDOW_LIMITS: f64 = 350.0;
+/// Blocks aimed at, at the most.
+const BLOCKS_MOST: u32 = 10;
+/// Parts of a window, an even number for its halves.
+const PARTS: usize = 2;
+/// Length of the step below the window over the window's.
+const LOWER_SHARE: f64 = 0.15;
+/// Shares of the window's rate at which the curve gets its points, one in each block.
+const CURVE: [f64; 4] = [0.5, 0.75, 0.25, 0.9];
+/// Load as a multiple of what it does at its limit, and where that falls to, as a share of the rate of its window.
+const OVERLOAD: f64 = 2.0;
+const RECOVERY: f64 = 0.8;
+/// Length of the fall in seconds and in limits, and of all of it over that: what is in line by then takes twice the fall to be gone.
+const OVERLOAD_S: f64 = 2.0;
+const OVERLOAD_LIMITS: f64 = 20.0;
+const OVERLOAD_TIMES: f64 = 4.5;
+/// What a trial is assumed to take beside load, in seconds.
+const TRIAL_S: f64 = 1.5;
+
+/// How trials are measured.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Search {
+    /// Length of the window near the crossing, in seconds.
+    window_s: f64,
+    /// Length of a step of the curve, in seconds.
+    step_s: f64,
+    /// The longest response time allowed, in seconds.
+    limit_s: f64,
+    /// How many blocks there are to be.
+    pub blocks: u32,
+}
+
+impl Search {
+    /// The longest warm-up that leaves most of a trial to what counts.
+    pub(super) fn warm_up_room_s(&self) -> f64 {
+        (self.window_s * 0.25).max(1.0)
+    }
+
+    /// As many blocks as the time left holds with windows long enough, or fewer with shorter ones; `Err` is a time that would do.
+    fn of(left_s: f64, variants: usize, warm_up_s: f64, limit_s: f64) -> Result<Search, f64> {
+        let step_s = step_s(limit_s);
+        let overload_s = overload_s(limit_s) * OVERLOAD_TIMES;
+        let room_s = left_s / variants.max(1) as f64 - overload_s;
+        let beside_s = TRIAL_S + warm_up_s + AT_LIMIT_S + step_s + limit_s;
+        let of_window = 1.0 + LOWER_SHARE;
+        let aim_s = (WINDOW_LIMITS * limit_s).max(WINDOW_LEAST_S);
+        let fit = (room_s / (beside_s + aim_s * of_window)).floor();
+        let blocks = fit.clamp(f64::from(BLOCKS_MIN), f64::from(BLOCKS_MOST));
+        let window_s = (room_s / blocks - beside_s) / of_window;
+        let least_s = (WINDOW_LEAST_LIMITS * limit_s).max(WINDOW_LEAST_S);
+        if window_s < least_s {
+            let block_s = beside_s + least_s * of_window;
+            return Err((f64::from(BLOCKS_MIN) * block_s + overload_s) * variants as f64);
+        }
+        Ok(Search { window_s, step_s, limit_s, blocks: blocks as u32 })
+    }
+}
+
+fn step_s(limit_s: f64) -> f64 {
+    (STEP_LIMITS * limit_s).max(STEP_S)
+}
+
+fn overload_s(limit_s: f64) -> f64 {
+    (OVERLOAD_LIMITS * limit_s).max(OVERLOAD_S)
+}
+
+impl Dispatcher<'_> {
+    /// Searches for the rate of every variant, and settles how long windows are; nothing where capacity is not measured.
+    pub(super) fn settle_capacity(&mut self) -> Result<(), Failure> {
+        if self.plan.design.slo.is_empty() {
+            return Ok(());
+        }
+        let limit_s = limit_s(&self.plan.design);
+        let order = self.schedule.order(self.block);
+        let most_s = self.plan.design.budget.as_secs_f64() * PILOT_SHARE / order.len() as f64;
+        self.keep(Event::BlockStarted { block: self.block, order: order.clone() })?;
+        for variant in order {
+            self.search_once(variant, limit_s, most_s)?;
+            self.stop_all()?;
+        }
+        self.plan = self.writer.record().header.plan.clone();
+        let variants = self.plan.variants.len();
+        let search = Search::of(self.left_s(), variants, self.settings.warm_up_s.min(3.0), limit_s);
+        let mut search = search.map_err(|more_s| Failure::BudgetTooSmall {
+            // A fifth more: what starts and drains take is a guess.
+            needed_s: ((self.elapsed_s() + more_s) * 1.2).ceil() as u64,
+        })?;
+        search.blocks = self.plan.design.blocks.map_or(search.blocks, |most| most.min(search.blocks));
+        self.search = Some(search);
+        self.keep(Event::BlocksChosen { blocks: search.blocks })
+    }
+
+    /// The search on one fresh process: up until a limit breaks, and between what was kept and what was not.
+    fn search_once(&mut self, variant: usize, limit_s: f64, most_s: f64) -> Result<(), Failure> {
+        let began_s = self.elapsed_s();
+        self.start(variant)?;
+        self.load(variant, SliceKind::WarmUp, AT_LIMIT_S / 2.0, None)?;
+        self.load(variant, SliceKind::Capacity, AT_LIMIT_S, None)?;
+        let at_limit = self.at_limit_per_s(variant)?;
+        let mut step = 0;
+        while let Some(rate) = Pilot::of(self.writer.record(), variant).unwrap_or_default().next(at_limit) {
+            self.load_at(variant, SliceKind::Probe, Rate::Constant(rate), step_s(limit_s), step)?;
+            step += 1;
+            let pilot = Pilot::of(self.writer.record(), variant).unwrap_or_default();
+            // What is known by then is known: both ends have to be there.
+            if self.elapsed_s() - began_s > most_s && pilot.crossing().is_some() {
+                break;
+            }
+        }
+        self.judge_search(variant)
+    }
+
+    /// Whether there is a rate at which all limits are kept, and one at which they are not.
+    fn judge_search(&self, variant: usize) -> Result<(), Failure> {
+        let record = self.writer.record();
+        let (kept, broken) = Pilot::of(record, variant).unwrap_or_default().bracket();
+        let slo: Vec<String> = self.plan.design.slo.iter().map(ToString::to_string).collect();
+        let (slo, name) = (slo.join(" and "), &self.plan.variants[variant].name);
+        let why = match (kept, broken) {
+            (Some(_), Some(_)) => return Ok(()),
+            (_, Some((rate, _))) => format!(
+                "{name} does not keep {slo} even at {rate:.0} request a second: it has no capacity within these limits; look at what it \
+                 does with `proofload load`, or allow more"
+            ),
+            (Some((rate, _)), None) => format!(
+                "{name} keeps {slo} at {rate:.0} requests a second still, four times what its connections could do in closed loop: it is \
+                 the connections that limit it; set load.connections higher"
+            ),
+            (None, None) => format!("{name} was not loaded at all"),
+        };
+        Err(Failure::Pointless(why))
+    }
+
+    fn at_limit_per_s(&self, variant: usize) -> Result<f64, Failure> {
+        let trials = self.writer.record().blocks.last().map(|block| block.trials.as_slice());
+        let trial = trials.unwrap_or_default().iter().rev().find(|trial| trial.variant() == variant);
+        trial.and_then(at_limit_per_s).ok_or_else(|| {
+            let name = &self.plan.variants[variant].name;
+            Failure::Pointless(format!(
+                "{name} had no successful response in closed loop, so there is no rate to begin with; look at what it does with \
+                 `proofload load`"
+            ))
+        })
+    }
+
+    /// What counts of a trial, in random order with the steps beside it; and once for each variant an overload behind all that.
+    pub(super) fn search_trial(&mut self, variant: usize, search: Search) -> Result<(), Failure> {
+        // Of what follows only where the window is placed depends on it.
+        self.load(variant, SliceKind::Capacity, AT_LIMIT_S, None)?;
+        let at_limit = self.at_limit_per_s(variant)?;
+        let record = self.writer.record();
+        let Some(rate) = next_rate(record, variant, at_limit) else {
+            return Err(Failure::Pointless("no rate was found to measure at".to_owned()));
+        };
+        let lower = rate * lower_share(record, variant, rate);
+        let of_curve = rate * CURVE[(self.block as usize - 1) % CURVE.len()];
+        let part = (SliceKind::Measured, rate, search.window_s / PARTS as f64);
+        let mut steps = vec![part; PARTS];
+        steps.push((SliceKind::Probe, lower, (search.window_s * LOWER_SHARE).max(search.step_s)));
+        steps.push((SliceKind::Probe, of_curve, search.step_s));
+        for index in self.schedule.steps(self.block, steps.len()) {
+            let (kind, rate, seconds) = steps[index];
+            self.load_at(variant, kind, Rate::Constant(rate), seconds, index as u32)?;
+        }
+        if self.block > 1 {
+            return Ok(());
+        }
+        let over = overload_s(search.limit_s);
+        let fall = Rate::Ramp {
+            from_per_s: at_limit * OVERLOAD,
+            to_per_s: rate * RECOVERY,
+            over: Duration::from_secs_f64(over),
+        };
+        self.load_at(variant, SliceKind::Overload, fall, over * OVERLOAD_TIMES, steps.len() as u32)
+    }
+
+    /// Loads a trial at a rate. Two variants get the same arrivals in the same step of a block, as far as their rates are the same.
+    fn load_at(
+        &mut self,
+        variant: usize,
+        kind: SliceKind,
+        rate: Rate,
+        seconds: f64,
+        step: u32,
+    ) -> Result<(), Failure> {
+        self.pause_if_wanted()?;
+        self.tell_trial(super::doing(kind), variant);
+        if let Some(problem) = rate.problem() {
+            return Err(Failure::Pointless(format!("a rate was found that cannot be asked for: {problem}")));
+        }
+        let process = self.plan.design.arrivals;
+        let seed = self.schedule.arrivals_seed(self.block, step);
+        let (until, open) = (elapsed(seconds), OpenSpec { rate, arrivals: process, seed });
+        let mut slice = self.environment.load(variant, SliceSpec { kind, until, open: Some(open) })?;
+        let ask = match rate {
+            Rate::Constant(per_s) => Ask::At(Level::PerSecond(per_s)),
+            Rate::Ramp { from_per_s, to_per_s, .. } => {
+                Ask::Ramp(Level::PerSecond(from_per_s), Level::PerSecond(to_per_s))
+            }
+        };
+        slice.asked = Some(Asked { until, open: Some(AskedOpen { ask, rate, process, seed }) });
+        match kind {
+            SliceKind::Measured => self.keep_slice(slice),
+            // Limits are meant to break there.
+            _ => self.keep(Event::Slice(Box::new(slice))),
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What variants bear, in words and as a table of response times over the rate. The sentence is the same wherever it stands.
+
+use analysis::{Capacity, Conclusion, LimitedBy, RatePoint};
+use model::document::{Answer, Cell, Fit, Table, Tone, Verdict};
+use model::quantity::{Quantity, rate, share, small_share, three_digits};
+use plan::Limit;
+use record::Record;
+
+/// What users bear, as it was asked.
+fn slo(record: &Record) -> String {
+    let told: Vec<String> = record.header.plan.design.slo.iter().map(Limit::to_string).collect();
+    told.join(" and ")
+}
+
+/// What one variant bears; and whether there is a figure at all.
+fn holds(of: &Capacity, slo: &str) -> (bool, String) {
+    let least = if of.limited_by.is_of_client() { "at least " } else { "" };
+    match (of.per_s, &of.interval, of.bracket) {
+        (Some(per_s), Some(interval), _) => {
+            let (low, high) = (rate(interval.low), rate(interval.high));
+            (true, format!("{least}{} (95 % CI {low} to {high}) with {slo}", rate(per_s)))
+        }
+        (_, _, [Some(kept), Some(broken)]) => (
+            false,
+            format!("between {} and {} with {slo}: a search on one process", rate(kept), rate(broken)),
+        ),
+        (_, _, [Some(kept), None]) => (false, format!("at least {} with {slo}", rate(kept))),
+        (_, _, [None, Some(broken)]) => (false, format!("less than {} with {slo}", rate(broken))),
+        (_, _, [None, None]) => (false, "nothing was measured".to_owned()),
+    }
+}
+
+/// What each variant bears.
+pub(super) fn answers(record: &Record, conclusion: &Conclusion) -> Vec<Answer> {
+    let slo = slo(record);
+    let answer = |of: &Capacity| {
+        let (is_known, detail) = holds(of, &slo);
+        let (tone, word) = if is_known { (Tone::Good, "holds") } else { (Tone::Doubtful, "inconclusive") };
+        Answer {
+            subject: of.variant.clone(),
+            verdicts: vec![Verdict { tone, word: word.to_owned(), detail }],
+            notes: notes(of),
+        }
+    };
+    // One that is invalid says so in its finding alone.
+    let shown = conclusion.capacities.iter().filter(|_| !conclusion.is_void());
+    shown.map(answer).collect()
+}
+
+/// The same in one sentence, where nothing is compared; `None` where capacity is not measured.
+pub(super) fn sentence(record: &Record, conclusion: &Conclusion) -> Option<String> {
+    let slo = slo(record);
+    let alone = conclusion.capacities.len() == 1;
+    let told = |of: &Capacity| {
+        let name = if alone { String::new() } else { format!("{}: ", of.variant) };
+        format!("{name}holds {}", holds(of, &slo).1)
+    };
+    let told: Vec<String> = conclusion.capacities.iter().map(told).collect();
+    (!told.is_empty()).then(|| told.join("; "))
+}
+
+fn notes(of: &Capacity) -> Vec<String> {
+    let half = of
+        .near(0.5)
+        .and_then(|point| Some(format!("at half of that p99 is {}", Quantity::us(point.p99_us?))));
+    let cores = of.saturated_cores.map(|cores| format!(", using {} cores", three_digits(cores)));
+    let saturated = of
+        .saturated_per_s
+        .map(|per_s| format!("it saturates at {}{}", rate(per_s), cores.unwrap_or_default()));
+    let limit = match of.limited_by {
+        LimitedBy::Cpu => "limited by the service's processors",
+        LimitedBy::Waiting => "limited by what the service waits for: its processors have time",
+        LimitedBy::Client => "limited by the load generator, not the service: give it more threads and cores",
+        LimitedBy::Connections => "limited by the connections, not the service: give it more of them (-c)",
+        LimitedBy::Unknown => "what limits it nobody sees from here",
+    };
+    let overload = of.overload.as_ref().map(|overload| {
+        let collapsed = overload.collapsed.then(|| {
+            format!("in overload ({} due) it falls to {}", rate(overload.per_s), rate(overload.goodput_per_s))
+        });
+        let recovers = match overload.recovered {
+            true => format!("recovers from overload at {}", rate(overload.behind_per_s)),
+            false => format!("does not recover from overload at {}", rate(overload.behind_per_s)),
+        };
+        collapsed.into_iter().chain([recovers]).collect::<Vec<_>>().join("; ")
+    });
+    let first = [half, saturated.map(|told| format!("{told}, {limit}"))];
+    let first: Vec<String> = first.into_iter().flatten().collect();
+    std::iter::once(first.join("; ")).filter(|text| !text.is_empty()).chain(overload).collect()
+}
+
+/// Response times over the rate, a table for each variant.
+pub(super) fn curves(conclusion: &Conclusion) -> Vec<Table> {
+    let alone = conclusion.capacities.len() == 1;
+    let curve = |of: &Capacity| {
+        let of_whom = if alone { String::new() } else { format!(" of {}", of.variant) };
+        let figures = ["rate", "of capacity", "p50", "p90", "p99", "failed", "cores", "requests"];
+        let mut table = Table::new(
+            format!("Response times{of_whom} over the rate"),
+            figures.map(|name| (name, Fit::Figure)),
+        );
+        of.curve.iter().for_each(|point| table.push(row(of, point)));
+        table
+    };
+    conclusion.capacities.iter().map(curve).collect()
+}
+
+fn row(of: &Capacity, point: &RatePoint) -> Vec<Cell> {
+    let time = |us: Option<f64>| Cell::figure(us.map(Quantity::us));
+    let failed = if point.failed_share > 0.0 { small_share(point.failed_share) } else { "0".to_owned() };
+    vec![
+        Cell::Figure(Quantity::per_s(point.per_s)),
+        Cell::optional(of.per_s.map(|per_s| share((point.per_s / per_s * 100.0).round() / 100.0))),
+        time(point.p50_us),
+        time(point.p90_us),
+        time(point.p99_us),
+        Cell::text(failed),
+        Cell::optional(point.cores.map(three_digits)),
+        Cell::Figure(Quantity::count(point.requests)),
+    ]
+}

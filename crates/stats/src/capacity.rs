@@ -1,0 +1,145 @@
+//! How many requests a second a service bears within a limit of its response times: from one long window near the crossing for each process,
+//! corrected by how response times grow with the rate. Pure.
+//!
+//! Near its capacity c a queue's quantile p follows L / p = 1 + s (1 − λ/c), with L the limit and λ the rate, straight within 10 % from 0.8 c
+//! to 1.04 c (Pollaczek and Khinchine); for a queue with exponential service s = c L / −ln(1 − q). So ln c ≈ ln λ + y / s with
+//! y = −ln(p / L): adaptive approximation as of Lai and Robbins (1979), with blocks as steps. A quantile over a window of length T is too
+//! small by about 1/T near saturation, for bursts are rare and long: Quenouille's (1956) correction by two halves takes that out, and the
+//! interval is widened by what is left, 2.6 L / T. docs/capacity.md has the simulations.
+
+use crate::{Error, Estimate, plain_t};
+
+/// Beyond e of the limit a quantile says only on which side it is.
+const FAR: f64 = 1.0;
+/// Processes of which the slope that is expected has the weight.
+const EXPECTED_WEIGHT: f64 = 2.0;
+/// Within these multiples of what is expected a slope is believed.
+const SLOPE_RANGE: (f64, f64) = (0.4, 2.3);
+/// How far a window's quantile is off as a share of capacity, times its length over the limit.
+const WINDOW_BIAS: f64 = 2.6;
+
+/// A window near the crossing: −ln(p/L) of all of it, and of its halves. Above 0 the limit is kept.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reading {
+    /// Of all of it.
+    pub whole: f64,
+    /// Of either half.
+    pub halves: [f64; 2],
+}
+
+impl Reading {
+    /// Without the bias that a window of finite length has.
+    fn corrected(&self) -> f64 {
+        let far = |y: f64| y.clamp(-FAR, FAR);
+        let [first, second] = self.halves.map(far);
+        2.0 * far(self.whole) - f64::midpoint(first, second)
+    }
+}
+
+/// What was measured of one process.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Process {
+    /// The rate of its window near the crossing, per second.
+    pub rate: f64,
+    /// What came of it.
+    pub reading: Reading,
+}
+
+/// The slope of a queue with exponential service whose quantile q meets the limit at this rate.
+pub fn expected_slope(capacity: f64, limit_s: f64, q: f64) -> f64 {
+    capacity * limit_s / -(1.0 - q).ln()
+}
+
+/// How L/p falls with the rate, by least squares from windows at lower rates (rate over capacity, and L/p), held near what is expected.
+pub fn slope(lower: &[(f64, f64)], expected: f64) -> f64 {
+    let points = lower.iter().filter(|(share, ratio)| *share < 1.0 && ratio.is_finite());
+    let (xy, xx, count) = points.fold((0.0, 0.0, 0.0), |(xy, xx, count), (share, ratio)| {
+        let x = 1.0 - share;
+        (xy + x * (ratio - 1.0), xx + x * x, count + 1.0)
+    });
+    let seen = if xx > 0.0 { xy / xx } else { expected };
+    let held = seen.clamp(expected * SLOPE_RANGE.0, expected * SLOPE_RANGE.1);
+    (held * count + expected * EXPECTED_WEIGHT) / (count + EXPECTED_WEIGHT)
+}
+
+/// The logarithm of each process's capacity.
+pub fn capacities(processes: &[Process], slope: f64) -> Vec<f64> {
+    processes.iter().map(|process| process.rate.ln() + process.reading.corrected() / slope).collect()
+}
+
+/// The rate at which the next process is loaded: by the capacities of those before it, each with what it could do at its limit, and what
+/// the next one can do at its limit. Never by what comes of the next one itself. `None` without any before.
+pub fn placed(before: &[(f64, f64)], slope: f64, at_limit: f64) -> Option<f64> {
+    let mut shares: Vec<f64> = before.iter().map(|(capacity, at_limit)| (capacity / at_limit).ln()).collect();
+    shares.sort_by(f64::total_cmp);
+    let median = *shares.get(shares.len() / 2)?;
+    let near = shares.iter().map(|share| share.clamp(median - 1.0 / slope, median + 1.0 / slope));
+    Some((near.sum::<f64>() / shares.len() as f64 + at_limit.ln()).exp())
+}
+
+/// A capacity with its interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bounds {
+    /// The geometric mean over processes, per second.
+    pub per_s: f64,
+    /// Lower end of the interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// The mean of capacities (logarithms) with its 95 % interval over processes, widened by the bias that windows of `window_s` seconds have.
+///
+/// # Errors
+/// As [`Estimate::of`].
+pub fn widened(capacities: &[f64], limit_s: f64, window_s: f64) -> Result<Bounds, Error> {
+    let blocks = u32::try_from(capacities.len()).unwrap_or(u32::MAX);
+    let found = Estimate::of(capacities, plain_t(blocks, 0.95)?)?;
+    let more = (WINDOW_BIAS * limit_s / window_s).exp();
+    Ok(Bounds { per_s: found.ratio, low: found.low / more, high: found.high * more })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// At the crossing nothing is corrected, and near it the law of the queue gives its capacity back.
+    #[test]
+    fn a_quantile_beside_the_limit_gives_the_capacity_back() {
+        let (capacity, s) = (900.0_f64, 9.8_f64);
+        for rate in [870.0_f64, 900.0, 920.0] {
+            let y = (1.0 + s * (1.0 - rate / capacity)).ln();
+            let process = Process { rate, reading: Reading { whole: y, halves: [y, y] } };
+            let found = capacities(&[process], s)[0].exp();
+            assert!((found / capacity - 1.0).abs() < 0.01, "{rate}: {found}");
+        }
+    }
+
+    #[test]
+    fn a_slope_comes_from_lower_rates_and_stays_near_what_is_expected() {
+        let line = |s: f64| [0.8, 0.85, 0.9].map(|share| (share, 1.0 + s * (1.0 - share)));
+        assert!((slope(&line(9.0), 9.0) - 9.0).abs() < 1e-9);
+        assert!((10.0..12.0).contains(&slope(&line(12.0), 9.0)));
+        assert_eq!(slope(&[], 9.0), 9.0);
+        assert!(slope(&line(1e4), 9.0) < 9.0 * 2.3);
+    }
+
+    #[test]
+    fn the_next_process_is_placed_by_those_before_it_and_its_own_limit() {
+        assert_eq!(placed(&[], 10.0, 1000.0), None);
+        let placed = |before: &[(f64, f64)]| placed(before, 10.0, 1000.0).unwrap();
+        assert!((placed(&[(900.0, 1000.0)]) - 900.0).abs() < 1e-9);
+        assert!((placed(&[(450.0, 500.0)]) - 900.0).abs() < 1e-9);
+        // One that went wrong moves it by a slope and no more.
+        let three = [(900.0, 1000.0), (900.0, 1000.0), (10.0, 1000.0)];
+        assert!((placed(&three) / 900.0).ln() > -0.04);
+    }
+
+    #[test]
+    fn a_short_window_widens_the_interval() {
+        let logs = [900.0f64, 910.0, 890.0, 905.0].map(f64::ln);
+        let (long, short) = (widened(&logs, 0.05, 1e9).unwrap(), widened(&logs, 0.05, 1.3).unwrap());
+        assert!((short.high / long.high).ln() > 0.09 && (long.low / short.low).ln() > 0.09);
+        assert!(widened(&logs[..1], 0.05, 10.0).is_err());
+    }
+}
