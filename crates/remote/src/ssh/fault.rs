@@ -64,8 +64,7 @@ pub(super) fn of_try(to: &Destination, file: &str, status: &str, lines: &[String
         )
     } else if said("GLIBC") || said("error while loading shared libraries") || status == "127" {
         error.help(
-            "its libraries are too old or others: build a program that needs none, RUSTFLAGS='-C target-feature=+crt-static' \
-             cargo build --release --target x86_64-unknown-linux-gnu, and name it: `generators.program`, or --program",
+            "its libraries are too old or others: name a program that needs none (`generators.program`, or --program), from a release or `make dist`",
         )
     } else {
         error
@@ -128,8 +127,8 @@ mod tests {
             error.hint().map(str::to_owned).unwrap_or_default()
         };
         let old = "/f: /lib/x86_64-linux-gnu/libc.so.6: version `GLIBC_2.39' not found (required by /f)";
-        assert!(help("1", old).contains("crt-static"));
-        assert!(help("127", "sh: 63: /f: not found").contains("crt-static"));
+        assert!(help("1", old).contains("make dist"));
+        assert!(help("127", "sh: 63: /f: not found").contains("make dist"));
         assert!(help("126", "sh: 63: /f: Permission denied").contains("noexec"));
         assert_eq!(help("132", "Illegal instruction"), "");
         let silent = of_try(&to("h"), "/f", "139", &[]).to_string();

@@ -163,7 +163,7 @@ fn a_program_that_does_not_run_there_is_told_with_what_helps() {
     assert_eq!(names(&folder(&hosts, 1)), Vec::<String>::new(), "it was copied for nothing");
 
     let newer = changed(&hosts, "newer", |bytes| replace(bytes, b"GLIBC_2.3", b"GLIBC_9.3"));
-    refused(&hosts, "h1", &newer, &["does not run there: ", "`GLIBC_9.3", "not found", "+crt-static"]);
+    refused(&hosts, "h1", &newer, &["does not run there: ", "`GLIBC_9.3", "not found", "make dist"]);
     let interpreter = changed(&hosts, "musl", |bytes| replace(bytes, b"/ld-linux", b"/ld-xxxxx"));
-    refused(&hosts, "h1", &interpreter, &["does not run there: ", "not found", "+crt-static"]);
+    refused(&hosts, "h1", &interpreter, &["does not run there: ", "not found", "make dist"]);
 }
