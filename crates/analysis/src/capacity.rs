@@ -11,7 +11,7 @@ use record::{Record, Slice, SliceKind, Trial};
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::Interval;
-use stats::capacity::widened;
+use stats::capacity::{Bounds, widened};
 
 use crate::checks::{GENERATOR_SHARE_MAX, QUEUED_SHARE_MAX};
 use crate::spread::mean;
@@ -23,12 +23,14 @@ pub use search::{
 };
 use search::{Found, quantile_s, rate};
 
-/// Rates this near to each other are one point of the curve.
-const SAME_RATE: f64 = 0.04;
+/// Shares this near to each other are one point of the curve.
+const SAME_RATE: f64 = 0.03;
 /// Fewer requests than this beyond a quantile do not bear a point of the curve.
 const BEYOND_LEAST: f64 = 3.0;
 /// A service that in overload does less than this share of what it can do collapses.
 const COLLAPSED_SHARE: f64 = 0.9;
+/// Half of an interval that is narrow enough.
+const NARROW: f64 = 0.05;
 /// The part of an overload's slice by which it must have recovered, as one in so many.
 const BEHIND: usize = 5;
 /// Successful responses over requests due, where it has.
@@ -57,6 +59,8 @@ pub struct Capacity {
     pub limited_by: LimitedBy,
     /// Response times over the rate, the lowest first.
     pub curve: Vec<RatePoint>,
+    /// About how many seconds a run takes for an interval of ±5 %, where this one is wider.
+    pub seconds_for_five_percent: Option<f64>,
     /// What became of it in overload and behind it; `None` where that was not tried.
     pub overload: Option<Overload>,
 }
@@ -153,6 +157,7 @@ impl Capacity {
             saturated_cores: cores_at_limit(record, variant),
             limited_by: limited_by(record, variant),
             curve: curve(record, variant),
+            seconds_for_five_percent: bounds.and_then(|bounds| seconds_for(record, bounds)),
             overload: overload(record, variant),
         }
     }
@@ -228,12 +233,29 @@ fn limited_by(record: &Record, variant: usize) -> LimitedBy {
     }
 }
 
-fn curve(record: &Record, variant: usize) -> Vec<RatePoint> {
+/// The width of an interval falls with the root of the time.
+fn seconds_for(record: &Record, bounds: Bounds) -> Option<f64> {
+    let half_width = (bounds.high / bounds.low).ln() / 2.0;
+    let seconds = record.ended.as_ref()?.seconds;
+    (half_width > NARROW).then(|| seconds * (half_width / NARROW).powi(2))
+}
+
+/// The windows of a trial: each with its share of the rate that counts, and its rate.
+fn shares(trial: &Trial) -> Vec<(f64, f64, &Slice)> {
+    let window = trial.measured().next().and_then(rate);
     let counts = |slice: &&Slice| matches!(slice.kind, SliceKind::Measured | SliceKind::Probe);
-    let mut open: Vec<(f64, &Slice)> =
-        slices(record, variant).filter(counts).filter_map(|slice| Some((rate(slice)?, slice))).collect();
+    let slices = trial.slices.iter().filter(counts).filter_map(|slice| Some((rate(slice)?, slice)));
+    slices.map(|(rate, slice)| (rate / window.unwrap_or(1.0), rate, slice)).collect()
+}
+
+/// Windows at about the same share of what each process was measured at, for processes differ; before the first block those of the search.
+fn curve(record: &Record, variant: usize) -> Vec<RatePoint> {
+    let is_measured = |trial: &&Trial| trial.measured().next().is_some();
+    let any = trials(record, variant).any(|trial| is_measured(&trial));
+    let chosen = trials(record, variant).filter(|trial| !any || is_measured(trial));
+    let mut open: Vec<(f64, f64, &Slice)> = chosen.flat_map(shares).collect();
     open.sort_by(|one, other| one.0.total_cmp(&other.0));
-    let mut points: Vec<Vec<(f64, &Slice)>> = Vec::new();
+    let mut points: Vec<Vec<(f64, f64, &Slice)>> = Vec::new();
     for one in open {
         match points.last_mut().filter(|point| (one.0 / point[0].0).ln() < SAME_RATE) {
             Some(point) => point.push(one),
@@ -244,8 +266,8 @@ fn curve(record: &Record, variant: usize) -> Vec<RatePoint> {
 }
 
 impl RatePoint {
-    fn of(point: &[(f64, &Slice)]) -> RatePoint {
-        let slices: Vec<&Slice> = point.iter().map(|(_, slice)| *slice).collect();
+    fn of(point: &[(f64, f64, &Slice)]) -> RatePoint {
+        let slices: Vec<&Slice> = point.iter().map(|(.., slice)| *slice).collect();
         let due: u64 = slices.iter().map(|slice| slice.counts.due()).sum();
         let failed: u64 = slices.iter().map(|slice| slice.counts.failed()).sum();
         let quantile = |q: f64| {
@@ -253,7 +275,7 @@ impl RatePoint {
             quantile_s(&slices, q).filter(|seconds| told && seconds.is_finite()).map(|seconds| seconds * 1e6)
         };
         RatePoint {
-            per_s: mean(&point.iter().map(|(rate, _)| *rate).collect::<Vec<f64>>()).unwrap_or(0.0),
+            per_s: mean(&point.iter().map(|(_, rate, _)| *rate).collect::<Vec<f64>>()).unwrap_or(0.0),
             requests: due,
             p50_us: quantile(0.5),
             p90_us: quantile(0.9),

@@ -70,7 +70,9 @@ pub fn run(args: &CapacityArgs) -> anyhow::Result<ExitCode> {
     if args.compare.asked.connections.is_none() {
         settings.push(Setting::new(&["load", "connections"], i64::from(CONNECTIONS), ""));
     }
-    compare::carry(&args.compare, &Aim { least: 1, settings })
+    let slo: Vec<String> = limits.iter().map(ToString::to_string).collect();
+    let question = Some(format!("How many requests a second within {}?", slo.join(" and ")));
+    compare::carry(&args.compare, &Aim { least: 1, settings, name: "capacity", question })
 }
 
 fn of_file(file: &Path, args: &CapacityArgs, slo: Vec<Limit>) -> anyhow::Result<ExitCode> {

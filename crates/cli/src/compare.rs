@@ -77,7 +77,7 @@ pub struct CompareArgs {
 pub fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
     match of_records(args) {
         Some(result) => result,
-        None => carry(args, &Aim { least: 2, settings: Vec::new() }),
+        None => carry(args, &Aim { least: 2, settings: Vec::new(), name: "compare", question: None }),
     }
 }
 
@@ -88,6 +88,10 @@ pub struct Aim {
     pub least: usize,
     /// Keys of the file beside those of the flags.
     pub settings: Vec<Setting>,
+    /// What the names of experiments begin with.
+    pub name: &'static str,
+    /// The question; `None` asks how the later services compare with the first.
+    pub question: Option<String>,
 }
 
 /// Runs the experiment that flags make.
@@ -95,7 +99,7 @@ pub struct Aim {
 /// # Errors
 /// As [`run`].
 pub fn carry(args: &CompareArgs, aim: &Aim) -> anyhow::Result<ExitCode> {
-    let place = Place::of(args);
+    let place = Place::of(args, aim);
     let draft = draft(args, &place, aim)?;
     let names = draft.names();
     for (one, other) in draft.alike() {
@@ -122,8 +126,8 @@ struct Place {
 }
 
 impl Place {
-    fn of(args: &CompareArgs) -> Place {
-        let record = args.flags.out.clone().unwrap_or_else(|| records::claim(&name()));
+    fn of(args: &CompareArgs, aim: &Aim) -> Place {
+        let record = args.flags.out.clone().unwrap_or_else(|| records::claim(&name(aim.name)));
         let file = args.save.clone().unwrap_or_else(|| records::typed(&record).join("experiment.toml"));
         Place { record, file }
     }
@@ -181,8 +185,11 @@ fn draft(args: &CompareArgs, place: &Place, aim: &Aim) -> Result<Draft, Failed> 
     let draft = Draft {
         made_by: plan::command_line(std::iter::once("proofload".to_owned()).chain(typed.into_iter().skip(1))),
         again: again(args, place),
-        name: name(),
-        question: of.map(|of| format!("How does the code here compare with that of {of}?")),
+        name: name(aim.name),
+        question: aim
+            .question
+            .clone()
+            .or_else(|| Some(format!("How does the code here compare with that of {}?", of?))),
         settings: [settings(args, place, &variants)?, aim.settings.clone()].concat(),
         variants,
     };
@@ -247,8 +254,8 @@ fn again(args: &CompareArgs, place: &Place) -> String {
 }
 
 /// The experiment's name: by the folder, so that comparisons of one project are found together.
-fn name() -> String {
-    run::slug(Path::new(".")).map_or("compare".to_owned(), |folder| format!("compare-{folder}"))
+fn name(of: &str) -> String {
+    run::slug(Path::new(".")).map_or(of.to_owned(), |folder| format!("{of}-{folder}"))
 }
 
 fn save(path: &Path, text: &str) -> Result<(), Failed> {

@@ -2,6 +2,7 @@
 //! whatever goes wrong everything is stopped and the record opens.
 
 mod calibration;
+mod capacity;
 mod captured;
 mod disturbed;
 mod environment;

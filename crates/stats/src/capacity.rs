@@ -11,6 +11,8 @@ use crate::{Error, Estimate, plain_t};
 
 /// Beyond e of the limit a quantile says only on which side it is.
 const FAR: f64 = 1.0;
+/// A capacity is told from a window no farther from it than this, as a logarithm.
+const CORRECTION_MOST: f64 = 0.3;
 /// Processes of which the slope that is expected has the weight.
 const EXPECTED_WEIGHT: f64 = 2.0;
 /// Within these multiples of what is expected a slope is believed.
@@ -64,7 +66,9 @@ pub fn slope(lower: &[(f64, f64)], expected: f64) -> f64 {
 
 /// The logarithm of each process's capacity.
 pub fn capacities(processes: &[Process], slope: f64) -> Vec<f64> {
-    processes.iter().map(|process| process.rate.ln() + process.reading.corrected() / slope).collect()
+    let correction =
+        |process: &Process| (process.reading.corrected() / slope).clamp(-CORRECTION_MOST, CORRECTION_MOST);
+    processes.iter().map(|process| process.rate.ln() + correction(process)).collect()
 }
 
 /// The rate at which the next process is loaded: by the capacities of those before it, each with what it could do at its limit, and what

@@ -148,9 +148,8 @@ fn trials(record: &Record, variant: usize) -> impl Iterator<Item = (u32, &Trial)
 
 /// The trial before the first block, in which the rate was searched for.
 fn pilot(record: &Record, variant: usize) -> Option<&Trial> {
-    let block = record.blocks.iter().find(|block| block.number == 0)?;
-    let mut trials = block.trials.iter().rev();
-    trials.find(|trial| trial.variant() == variant && of_kind(trial, SliceKind::Probe).next().is_some())
+    let trials = record.blocks.iter().filter(|block| block.number == 0).flat_map(|block| &block.trials);
+    trials.rev().find(|trial| trial.variant() == variant && of_kind(trial, SliceKind::Probe).next().is_some())
 }
 
 /// Which limit a variant meets first, and each block's capacity by it.

@@ -3,6 +3,7 @@
 mod against;
 mod audit;
 mod calibrate;
+mod capacity;
 mod captures;
 mod compare;
 mod elsewhere;

@@ -38,6 +38,10 @@ const RECOVERY: f64 = 0.8;
 const OVERLOAD_S: f64 = 2.0;
 const OVERLOAD_LIMITS: f64 = 20.0;
 const OVERLOAD_TIMES: f64 = 4.5;
+/// What its warm-up is assumed to take, in seconds.
+const WARM_UP_S: f64 = 1.5;
+/// Time that there must be for a variant, over what that takes.
+const OVERLOAD_ROOM: f64 = 10.0;
 /// What a trial is assumed to take beside load, in seconds.
 const TRIAL_S: f64 = 1.5;
 
@@ -50,6 +54,8 @@ pub(super) struct Search {
     step_s: f64,
     /// The longest response time allowed, in seconds.
     limit_s: f64,
+    /// Whether one trial of each variant is overloaded.
+    overloads: bool,
     /// How many blocks there are to be.
     pub blocks: u32,
 }
@@ -63,10 +69,14 @@ impl Search {
     /// As many blocks as the time left holds with windows long enough, or fewer with shorter ones; `Err` is a time that would do.
     fn of(left_s: f64, variants: usize, warm_up_s: f64, limit_s: f64) -> Result<Search, f64> {
         let step_s = step_s(limit_s);
-        let overload_s = overload_s(limit_s) * OVERLOAD_TIMES;
-        let room_s = left_s / variants.max(1) as f64 - overload_s;
+        let whole_s = left_s / variants.max(1) as f64;
         let beside_s = TRIAL_S + warm_up_s + AT_LIMIT_S + step_s + limit_s;
         let of_window = 1.0 + LOWER_SHARE;
+        let overload_s = overload_s(limit_s) * OVERLOAD_TIMES;
+        // A short run has no time for what is no part of the estimate.
+        let overloads = whole_s > overload_s * OVERLOAD_ROOM;
+        let overload_s = if overloads { overload_s } else { 0.0 };
+        let room_s = whole_s - overload_s;
         let aim_s = (WINDOW_LIMITS * limit_s).max(WINDOW_LEAST_S);
         let fit = (room_s / (beside_s + aim_s * of_window)).floor();
         let blocks = fit.clamp(f64::from(BLOCKS_MIN), f64::from(BLOCKS_MOST));
@@ -76,7 +86,7 @@ impl Search {
             let block_s = beside_s + least_s * of_window;
             return Err((f64::from(BLOCKS_MIN) * block_s + overload_s) * variants as f64);
         }
-        Ok(Search { window_s, step_s, limit_s, blocks: blocks as u32 })
+        Ok(Search { window_s, step_s, limit_s, overloads, blocks: blocks as u32 })
     }
 }
 
@@ -104,7 +114,7 @@ impl Dispatcher<'_> {
         }
         self.plan = self.writer.record().header.plan.clone();
         let variants = self.plan.variants.len();
-        let search = Search::of(self.left_s(), variants, self.settings.warm_up_s.min(3.0), limit_s);
+        let search = Search::of(self.left_s(), variants, self.settings.warm_up_s.min(WARM_UP_S), limit_s);
         let mut search = search.map_err(|more_s| Failure::BudgetTooSmall {
             // A fifth more: what starts and drains take is a guess.
             needed_s: ((self.elapsed_s() + more_s) * 1.2).ceil() as u64,
@@ -186,7 +196,7 @@ impl Dispatcher<'_> {
             let (kind, rate, seconds) = steps[index];
             self.load_at(variant, kind, Rate::Constant(rate), seconds, index as u32)?;
         }
-        if self.block > 1 {
+        if self.block > 1 || !search.overloads {
             return Ok(());
         }
         let over = overload_s(search.limit_s);

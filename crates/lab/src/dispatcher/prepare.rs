@@ -5,7 +5,7 @@
 //!
 //! It is the same for every variant and every block, and no run is to be shorter for having been the first.
 
-use plan::Rate;
+use plan::{Pacing, Rate};
 use record::Event;
 
 use super::{Dispatcher, News, Progress, Update};
@@ -38,6 +38,7 @@ impl Dispatcher<'_> {
         if order.is_empty()
             || self.plan.variants.len() < 2
             || matches!(self.plan.design.rate, Some(Rate::ShareOfCapacity(_)))
+            || self.plan.design.pacing() == Pacing::Search
         {
             return Ok(());
         }

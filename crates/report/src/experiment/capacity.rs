@@ -2,7 +2,7 @@
 
 use analysis::{Capacity, Conclusion, LimitedBy, RatePoint};
 use model::document::{Answer, Cell, Fit, Table, Tone, Verdict};
-use model::quantity::{Quantity, rate, share, small_share, three_digits};
+use model::quantity::{Quantity, rate, share, small_share, span, three_digits};
 use plan::Limit;
 use record::Record;
 
@@ -17,7 +17,8 @@ fn holds(of: &Capacity, slo: &str) -> (bool, String) {
     let least = if of.limited_by.is_of_client() { "at least " } else { "" };
     match (of.per_s, &of.interval, of.bracket) {
         (Some(per_s), Some(interval), _) => {
-            let (low, high) = (rate(interval.low), rate(interval.high));
+            let low = rate(interval.low);
+            let (low, high) = (low.trim_end_matches("/s"), rate(interval.high));
             (true, format!("{least}{} (95 % CI {low} to {high}) with {slo}", rate(per_s)))
         }
         (_, _, [Some(kept), Some(broken)]) => (
@@ -36,8 +37,9 @@ pub(super) fn answers(record: &Record, conclusion: &Conclusion) -> Vec<Answer> {
     let answer = |of: &Capacity| {
         let (is_known, detail) = holds(of, &slo);
         let (tone, word) = if is_known { (Tone::Good, "holds") } else { (Tone::Doubtful, "inconclusive") };
+        let alone = conclusion.capacities.len() == 1;
         Answer {
-            subject: of.variant.clone(),
+            subject: if alone { "within what users bear".to_owned() } else { of.variant.clone() },
             verdicts: vec![Verdict { tone, word: word.to_owned(), detail }],
             notes: notes(of),
         }
@@ -86,7 +88,9 @@ fn notes(of: &Capacity) -> Vec<String> {
     });
     let first = [half, saturated.map(|told| format!("{told}, {limit}"))];
     let first: Vec<String> = first.into_iter().flatten().collect();
-    std::iter::once(first.join("; ")).filter(|text| !text.is_empty()).chain(overload).collect()
+    let longer =
+        of.seconds_for_five_percent.map(|seconds| format!("±5 % would take about {}", span(seconds)));
+    std::iter::once(first.join("; ")).filter(|text| !text.is_empty()).chain(overload).chain(longer).collect()
 }
 
 /// Response times over the rate, a table for each variant.

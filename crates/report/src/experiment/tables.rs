@@ -4,7 +4,7 @@
 use analysis::{Conclusion, Effect, Endpoint, GeneratorShare, Kind, Outcome, ServiceCost, Variant};
 use model::document::{Cell, Fit, Row, Table, Tone};
 use model::quantity::{Quantity, change, count, many, share, share_below};
-use plan::{Factor, Metric};
+use plan::{Factor, Metric, Pacing};
 use record::{Block, Record, Slice};
 
 use super::answer::{VOID, effect_word};
@@ -24,7 +24,9 @@ pub(crate) fn variants(record: &Record, conclusion: &Conclusion) -> Table {
     // In open loop throughput and cores are what the rate makes them, and have no column. Of the quantiles the usual ones have one,
     // and the one that is judged.
     let shown = |of: &Metric| *of != Metric::P999 || judged == Metric::P999;
-    let quantiles: Vec<Metric> = if open { Metric::latencies().filter(shown).collect() } else { Vec::new() };
+    let at_one_rate = record.pacing() == Pacing::Open;
+    let quantiles: Vec<Metric> =
+        if at_one_rate { Metric::latencies().filter(shown).collect() } else { Vec::new() };
     let sizes = shows_size(conclusion);
     let mut figures: Vec<&str> = quantiles.iter().map(|metric| metric.row().heading).collect();
     figures.extend((!open).then(|| Metric::Throughput.row().heading));

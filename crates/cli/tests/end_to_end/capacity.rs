@@ -1,0 +1,61 @@
+//! `proofload capacity`: what is refused, the file that says the same, and the capacity of a real queue whose capacity is known.
+
+use std::process::{Command, Stdio};
+
+use crate::place::{Place, Run, SERVICE};
+
+const QUEUE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../targets/queue");
+
+#[test]
+fn what_cannot_be_borne_or_loaded_is_told_before_anything_starts() {
+    let place = Place::new();
+    for (words, told) in [
+        (&["node x.js", "--slo", "p99 < 5"][..], "has no unit"),
+        (&["node x.js", "--slo", "p99 < +5%"], "is a change"),
+        (&["node x.js", "--slo", "throughput > 5/s"], "which users do not feel"),
+        (&["--slo", "p99 < 50ms"], "no service is named"),
+        (&["node x.js"], "--slo <LIMIT>"),
+        (&["node x.js", "--slo", "p99 < 50ms", "--rate", "100"], "capacity finds the rate by itself"),
+    ] {
+        place.said(&[&["capacity"], words].concat()).ends(2).tells(&[told]);
+    }
+    assert!(!place.path("records").exists());
+}
+
+#[test]
+fn the_saved_file_asks_the_same_and_a_budget_that_is_too_small_names_one_that_is_not() {
+    let place = Place::new();
+    let words =
+        ["capacity", "--out", "record", "--save", "saved.toml", "--slo", "p50 < 100ms", "--budget", "10s"];
+    let command = format!("SPIN_MS=3 node {SERVICE}");
+    let said = place.said(&[&words[..], &[command.as_str()]].concat());
+    said.prints(&["How many requests a second within p50 < 100ms?", "too few blocks"]);
+    let saved = place.said(&["check", "saved.toml", "--json"]).json();
+    assert_eq!(
+        (&saved["design"]["metric"], &saved["design"]["slo"][0]),
+        (&"capacity".into(), &"p50 < 100ms".into())
+    );
+    assert_eq!(
+        saved["load"]["connections"].as_u64().or(saved["variants"][0]["load"]["connections"].as_u64()),
+        Some(256)
+    );
+    place.is_quiet();
+}
+
+#[test]
+#[ignore = "slow: make check-slow"]
+fn the_capacity_of_a_queue_is_what_queueing_theory_says() {
+    let place = Place::new();
+    let mut build = Command::new("go");
+    build.args(["build", "-o"]).arg(place.path("queue")).arg(".").current_dir(QUEUE).stdin(Stdio::null());
+    build.said().ends(0);
+    let said =
+        place.said(&["capacity", "./queue", "--slo", "p99 < 50ms", "--budget", "80s", "--format", "json"]);
+    let report = said.ends(0).json();
+    let found = &report["capacities"][0];
+    // µ − ln(100) / 50 ms of a service of 1 ms; this machine has other things to do too.
+    let per_s = found["per_s"].as_f64().expect("a capacity");
+    assert!((650.0..1050.0).contains(&per_s), "{said}");
+    assert!(found["interval"]["low"].as_f64().expect("an interval") < 907.9, "{said}");
+    place.is_quiet();
+}

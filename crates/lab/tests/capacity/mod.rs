@@ -1,0 +1,100 @@
+//! Capacity of simulated queues: it is found where it is known, and what cannot be found is told.
+
+use analysis::{LimitedBy, Outcome};
+use record::{EndReason, SliceKind};
+
+use crate::environment::{Queue, QueueKind, Queues, capacity_plan, finished, reason};
+
+/// Exponential service by one server: µ − ln(100) / 50 ms bear a p99 of 50 ms.
+const QUEUE: Queue = Queue { per_s: 1000.0, kind: QueueKind::Exponential(1), between_sd: 0.0 };
+const TRUTH_PER_S: f64 = 907.9;
+
+#[test]
+fn the_capacity_of_a_queue_is_found_and_its_interval_holds_it() {
+    let runs = 12;
+    let mut held = 0;
+    for seed in 0..runs {
+        let record = finished(capacity_plan(1, 180), seed, &mut Queues::new(seed, &[QUEUE]));
+        let conclusion = analysis::conclude(&record);
+        let found = &conclusion.capacities[0];
+        let (per_s, interval) = (found.per_s.expect("a capacity"), found.interval.expect("an interval"));
+        assert!((per_s / TRUTH_PER_S).ln().abs() < 0.08, "seed {seed}: {per_s}");
+        assert!((interval.high / interval.low).ln() < 0.25, "seed {seed}: {interval:?}");
+        held += u32::from(interval.low < TRUTH_PER_S && TRUTH_PER_S < interval.high);
+        assert_eq!((found.limited_by, found.met_first.as_deref()), (LimitedBy::Cpu, Some("p99 < 50ms")));
+        assert!(found.overload.as_ref().is_some_and(|overload| overload.recovered && !overload.collapsed));
+        let half = found.near(0.5).expect("the curve has a point there");
+        assert!(half.p99_us.is_some_and(|us| us < 20_000.0), "{half:?}");
+        assert_eq!(reason(&record), &EndReason::Measured);
+    }
+    assert!(held >= runs as u32 - 2, "{held} of {runs}");
+}
+
+/// Pauses as of a garbage collector: 25 ms more of one request in 500.
+#[test]
+fn rare_pauses_are_part_of_what_users_bear() {
+    let queue = Queue { per_s: 1.0 / 0.001_05, kind: QueueKind::Pauses, between_sd: 0.0 };
+    let record = finished(capacity_plan(1, 300), 2, &mut Queues::new(2, &[queue]));
+    let per_s = analysis::conclude(&record).capacities[0].per_s.expect("a capacity");
+    assert!((per_s / 788.0).ln().abs() < 0.12, "{per_s}");
+}
+
+#[test]
+fn variants_are_compared_by_their_capacity() {
+    let queues = [QUEUE, Queue { per_s: 1300.0, ..QUEUE }];
+    let record = finished(capacity_plan(2, 200), 3, &mut Queues::new(3, &queues));
+    let conclusion = analysis::conclude(&record);
+    let estimate = conclusion.comparisons[0].estimate.expect("an estimate");
+    assert_eq!(conclusion.comparisons[0].outcome, Outcome::Better);
+    let truth = (1300.0 - 92.1) / TRUTH_PER_S;
+    assert!(estimate.low < truth && truth < estimate.high, "{estimate:?}");
+}
+
+#[test]
+fn what_is_shed_counts_as_never_answered() {
+    // Twenty in line wait 20 ms at the most: p99 holds at any rate, and what is too much fails at once.
+    let queue = Queue { kind: QueueKind::Shedding(20), ..QUEUE };
+    let mut plan = capacity_plan(1, 180);
+    plan.design.slo.push(plan::limit("failed < 0.1%").expect("a limit"));
+    let record = finished(plan, 5, &mut Queues::new(5, &[queue]));
+    let conclusion = analysis::conclude(&record);
+    // Of a queue that holds twenty, a thousandth is lost at 0.76 of its limit.
+    let found = &conclusion.capacities[0];
+    assert_eq!(found.met_first.as_deref(), Some("failed < 0.1%"));
+    assert!((0.6..0.88).contains(&(found.per_s.expect("a capacity") / 1000.0)), "{found:?}");
+}
+
+#[test]
+fn without_time_for_four_processes_there_is_a_bracket_and_a_budget_that_would_do() {
+    let record = finished(capacity_plan(1, 20), 1, &mut Queues::new(1, &[QUEUE]));
+    let EndReason::BudgetTooSmall { needed_s } = *reason(&record) else { panic!("{:?}", reason(&record)) };
+    let found = &analysis::conclude(&record).capacities[0];
+    let [Some(kept), Some(broken)] = found.bracket else { panic!("{found:?}") };
+    assert!(found.per_s.is_none() && 500.0 < kept && kept < broken && broken < 1300.0, "{found:?}");
+    let record = finished(capacity_plan(1, needed_s), 1, &mut Queues::new(1, &[QUEUE]));
+    assert_eq!(reason(&record), &EndReason::Measured);
+}
+
+#[test]
+fn a_limit_that_is_never_kept_ends_the_run_with_that() {
+    let slow = Queue { per_s: 10.0, kind: QueueKind::Constant, between_sd: 0.0 };
+    let record = finished(capacity_plan(1, 180), 1, &mut Queues::new(1, &[slow]));
+    let EndReason::Void(why) = reason(&record) else { panic!("{:?}", reason(&record)) };
+    assert!(why.contains("does not keep p99 < 50ms even at 1 request a second"), "{why}");
+}
+
+/// Windows follow from what earlier blocks found: every rate is in the record, and no window's outcome moved itself.
+#[test]
+fn a_window_is_placed_before_it_is_seen() {
+    let mut queues = Queues::new(9, &[QUEUE]);
+    let record = finished(capacity_plan(1, 180), 9, &mut queues);
+    for block in record.blocks.iter().filter(|block| block.number > 0) {
+        for trial in &block.trials {
+            let rates =
+                trial.measured().map(|slice| slice.asked.and_then(|asked| asked.open).expect("a rate").rate);
+            let rates: Vec<_> = rates.collect();
+            assert!(rates.len() == 2 && rates[0] == rates[1], "{rates:?}");
+            assert!(trial.slices.iter().any(|slice| slice.kind == SliceKind::Probe));
+        }
+    }
+}
